@@ -1,0 +1,39 @@
+//! What the plan knows of an effect: its kind by name and its parameter values, no sound.
+//!
+//! Which kinds exist is the knowledge of whoever makes the sound (the built-in processors, later
+//! plug-in hosts). They tell it through an [`EffectCatalogue`], so a reader of session files can
+//! check names and ranges without knowing any processor.
+
+/// One effect in a chain.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Effect {
+    /// The name under which the catalogue knows it, such as `eq` or `compressor`.
+    pub kind: String,
+    /// One value for each parameter of the kind, in the catalogue's order and units.
+    pub values: Vec<f32>,
+    /// A bypassed effect passes its input on unchanged (and delayed by its latency).
+    pub bypass: bool,
+}
+
+/// One parameter of an effect kind.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct ParamSpec {
+    /// The name in session files, unit included: `threshold_db`, `time_ms`.
+    pub name: &'static str,
+    /// One sentence for documentation and error messages.
+    pub summary: &'static str,
+    /// The smallest value allowed.
+    pub min: f32,
+    /// The largest value allowed.
+    pub max: f32,
+    /// The value of a parameter that the file does not mention.
+    pub default: f32,
+}
+
+/// The effect kinds that exist where the session will run.
+pub trait EffectCatalogue {
+    /// The names of all kinds, in the order in which they are documented.
+    fn kinds(&self) -> Vec<&'static str>;
+    /// The parameters of `kind`, or `None` where no such kind exists.
+    fn params(&self, kind: &str) -> Option<Vec<ParamSpec>>;
+}

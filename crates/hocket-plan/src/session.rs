@@ -1,0 +1,191 @@
+//! The session model: tracks with clips, channel strips, groups, sends and returns, the master.
+//!
+//! Times are in seconds and levels in decibels here, as in the file; the engine turns them into
+//! frames and linear gains once it knows its sample rate.
+
+use std::path::PathBuf;
+
+use crate::effect::Effect;
+
+/// Index into [`Session::media`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct MediaId(pub usize);
+/// Index into [`Session::groups`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct GroupId(pub usize);
+/// Index into [`Session::returns`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ReturnId(pub usize);
+
+/// Everything that is played together.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Session {
+    /// For people and records.
+    pub name: String,
+    /// The rate at which the session was made; the engine may run at another one.
+    pub sample_rate_hz: u32,
+    /// How much of the session an offline render writes; `None`: up to the end of the last clip.
+    pub length_s: Option<f64>,
+    /// The audio files, each once, however many clips play it.
+    pub media: Vec<Media>,
+    /// The tracks, in file order.
+    pub tracks: Vec<Track>,
+    /// The groups (submixes), in file order.
+    pub groups: Vec<Group>,
+    /// The send effects, in file order.
+    pub returns: Vec<Return>,
+    /// The last strip before the device.
+    pub master: Strip,
+    /// A large file whose waveform preview is computed beside the playing (the `preview` disturber).
+    pub preview: Option<MediaId>,
+}
+
+/// An audio file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Media {
+    /// Where it is, already resolved against the session file's folder.
+    pub path: PathBuf,
+    /// Whether a file of another sample rate is converted on loading instead of refused.
+    pub resample: bool,
+}
+
+/// A strip that plays clips.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Track {
+    /// Chain, fader and sends.
+    pub strip: Strip,
+    /// Where the strip's output goes.
+    pub output: Destination,
+    /// What it plays; overlapping clips add up, in this order.
+    pub clips: Vec<Clip>,
+}
+
+/// A piece of an audio file on the time line.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Clip {
+    /// The file.
+    pub media: MediaId,
+    /// When it starts on the session's time line.
+    pub start_s: f64,
+    /// Where in the file it starts.
+    pub offset_s: f64,
+    /// How long it plays; `None`: to the end of the file, or for ever where it loops.
+    pub length_s: Option<f64>,
+    /// Starts again at `offset_s` when the file ends.
+    pub looped: bool,
+    /// Level.
+    pub gain_db: f32,
+    /// Length of the linear fade at the start.
+    pub fade_in_s: f64,
+    /// Length of the linear fade at the end of `length_s`; ignored where the clip has no end.
+    pub fade_out_s: f64,
+}
+
+/// A strip that sums what is routed to it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Group {
+    /// Chain, fader and sends.
+    pub strip: Strip,
+    /// Where the strip's output goes: the master or another group.
+    pub output: Destination,
+}
+
+/// A send effect: a strip that sums sends.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Return {
+    /// Chain, fader and sends (to other returns).
+    pub strip: Strip,
+    /// Where the strip's output goes.
+    pub output: Destination,
+}
+
+/// What every channel has.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Strip {
+    /// Unique in the session.
+    pub name: String,
+    /// Effects before the fader, first to last.
+    pub chain: Vec<Effect>,
+    /// Fader; `f32::NEG_INFINITY` is silence.
+    pub gain_db: f32,
+    /// -1 left, 0 centre, +1 right; the law is the engine's (constant power, 0 dB at the centre).
+    pub pan: f32,
+    /// Silent, but still processed.
+    pub mute: bool,
+    /// Heard alone, together with everything else that is soloed.
+    pub solo: bool,
+    /// Taps that feed returns.
+    pub sends: Vec<Send>,
+}
+
+/// A tap from a strip to a return.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Send {
+    /// The return it feeds.
+    pub to: ReturnId,
+    /// Level.
+    pub gain_db: f32,
+    /// Where on the strip the tap sits.
+    pub tap: Tap,
+}
+
+/// Where a send leaves the strip.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Tap {
+    /// After the chain, before fader and pan (and before mute).
+    PreFader,
+    /// After fader, pan and mute.
+    PostFader,
+}
+
+/// Where a strip's output goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Destination {
+    /// The master strip.
+    Master,
+    /// A group.
+    Group(GroupId),
+}
+
+/// A strip by its place in the session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum StripId {
+    /// Index into [`Session::tracks`].
+    Track(usize),
+    /// Index into [`Session::groups`].
+    Group(usize),
+    /// Index into [`Session::returns`].
+    Return(usize),
+    /// The master.
+    Master,
+}
+
+impl Session {
+    /// All strips in the order tracks, groups, returns, master.
+    pub fn strip_ids(&self) -> Vec<StripId> {
+        let tracks = (0..self.tracks.len()).map(StripId::Track);
+        let groups = (0..self.groups.len()).map(StripId::Group);
+        let returns = (0..self.returns.len()).map(StripId::Return);
+        tracks.chain(groups).chain(returns).chain([StripId::Master]).collect()
+    }
+
+    /// The strip with this id.
+    pub fn strip(&self, id: StripId) -> &Strip {
+        match id {
+            StripId::Track(i) => &self.tracks[i].strip,
+            StripId::Group(i) => &self.groups[i].strip,
+            StripId::Return(i) => &self.returns[i].strip,
+            StripId::Master => &self.master,
+        }
+    }
+
+    /// Where the strip's output goes; the master's goes to the device, so it has none here.
+    pub fn output(&self, id: StripId) -> Option<Destination> {
+        match id {
+            StripId::Track(i) => Some(self.tracks[i].output),
+            StripId::Group(i) => Some(self.groups[i].output),
+            StripId::Return(i) => Some(self.returns[i].output),
+            StripId::Master => None,
+        }
+    }
+}

@@ -1,0 +1,2 @@
+//! The `hocket` command.
+fn main() {}
