@@ -1,0 +1,223 @@
+//! Which seats the workers take, and what a sibling policy asks of the other seats.
+
+use crate::place::order::by_preference;
+
+mod order;
+
+/// Index into [`Seats::seats`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct SeatId(pub usize);
+
+/// A place where a worker can sit: one hardware thread, without its name in any system.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Seat {
+    /// Seats with the same core number share a core.
+    pub core: usize,
+    /// Relative speed of the core when its other seats are idle; 1.0 is the fastest kind.
+    pub speed: f32,
+}
+
+/// The seats that may be used.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Seats {
+    /// In any order.
+    pub seats: Vec<Seat>,
+}
+
+impl Seats {
+    /// The other seats of a seat's core.
+    pub fn siblings(&self, seat: SeatId) -> Vec<SeatId> {
+        let core = self.seats[seat.0].core;
+        let same = |i: &usize| self.seats[*i].core == core && *i != seat.0;
+        (0..self.seats.len()).filter(same).map(SeatId).collect()
+    }
+
+    /// Whether any two seats share a core.
+    pub fn has_pairs(&self) -> bool {
+        (0..self.seats.len()).any(|i| !self.siblings(SeatId(i)).is_empty())
+    }
+
+    /// Number of cores.
+    pub fn cores(&self) -> usize {
+        let mut cores: Vec<usize> = self.seats.iter().map(|seat| seat.core).collect();
+        cores.sort_unstable();
+        cores.dedup();
+        cores.len()
+    }
+}
+
+/// What may run on the other seat of a core while a block is processed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum SiblingPolicy {
+    /// Workers on one seat a core; the siblings are left to anybody.
+    Off,
+    /// Workers on every seat.
+    All,
+    /// As `off`, and the whole process is kept on one seat a core (thesis 8.1.1).
+    ProcessAffinity,
+    /// As `off`, and a waiting thread of high priority occupies the siblings during the block (8.1.3).
+    IdleThread,
+    /// As `all`, and of two workers on a core the one that is done first keeps its seat busy until
+    /// the other is done too (8.3.2, the thesis' htBarriers).
+    PairBarrier,
+}
+
+impl SiblingPolicy {
+    /// All policies.
+    pub const ALL: [SiblingPolicy; 5] = [
+        SiblingPolicy::Off,
+        SiblingPolicy::All,
+        SiblingPolicy::ProcessAffinity,
+        SiblingPolicy::IdleThread,
+        SiblingPolicy::PairBarrier,
+    ];
+
+    /// The name on the command line and in records.
+    pub fn name(self) -> &'static str {
+        match self {
+            SiblingPolicy::Off => "off",
+            SiblingPolicy::All => "all",
+            SiblingPolicy::ProcessAffinity => "process-affinity",
+            SiblingPolicy::IdleThread => "idle-thread",
+            SiblingPolicy::PairBarrier => "pair-barrier",
+        }
+    }
+
+    /// The policy of this name.
+    pub fn from_name(name: &str) -> Option<SiblingPolicy> {
+        Self::ALL.into_iter().find(|policy| policy.name() == name)
+    }
+
+    /// Whether workers sit on siblings too.
+    pub fn uses_siblings(self) -> bool {
+        matches!(self, SiblingPolicy::All | SiblingPolicy::PairBarrier)
+    }
+}
+
+/// Who sits where.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Placement {
+    /// The policy that this serves.
+    pub policy: SiblingPolicy,
+    /// The seat of each worker, the leader's first.
+    pub workers: Vec<SeatId>,
+    /// Seats that are kept busy during a block, each with the worker it protects.
+    pub guards: Vec<Guard>,
+    /// For each worker the workers on the same core that it waits for at the end of its work.
+    pub partners: Vec<Vec<usize>>,
+    /// Where every other thread of the process is kept; `None`: anywhere.
+    pub others: Option<Vec<SeatId>>,
+    /// Why the policy changes nothing here; `None`: it does.
+    pub no_effect: Option<String>,
+}
+
+/// A seat that is kept busy during a block.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Guard {
+    /// The seat.
+    pub seat: SeatId,
+    /// The worker on the same core.
+    pub worker: usize,
+}
+
+/// Why nobody can be placed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum PlaceError {
+    /// More workers than the policy has seats for.
+    #[error(
+        "{workers} workers are more than the {seats} seats that sibling policy '{}' can use here",
+        .policy.name()
+    )]
+    TooManyWorkers {
+        /// Asked for.
+        workers: usize,
+        /// To be had.
+        seats: usize,
+        /// The policy.
+        policy: SiblingPolicy,
+    },
+    /// Zero workers asked for, or no seat to be had.
+    #[error("no worker can be placed: {workers} asked for, {seats} seats")]
+    Nobody {
+        /// Asked for.
+        workers: usize,
+        /// To be had.
+        seats: usize,
+    },
+}
+
+/// The largest number of workers that `policy` can place.
+pub fn capacity(seats: &Seats, policy: SiblingPolicy) -> usize {
+    if policy.uses_siblings() { seats.seats.len() } else { seats.cores() }
+}
+
+/// Places `workers` workers (`None`: as many as the policy can).
+///
+/// Order: fastest cores first, one seat a core; siblings only after every core has a worker.
+///
+/// # Errors
+/// [`PlaceError`].
+pub fn place(
+    seats: &Seats,
+    policy: SiblingPolicy,
+    workers: Option<usize>,
+) -> Result<Placement, PlaceError> {
+    let capacity = capacity(seats, policy);
+    let workers = workers.unwrap_or(capacity);
+    if workers == 0 || capacity == 0 {
+        return Err(PlaceError::Nobody { workers, seats: capacity });
+    }
+    if workers > capacity {
+        return Err(PlaceError::TooManyWorkers { workers, seats: capacity, policy });
+    }
+    let taken: Vec<SeatId> = by_preference(seats).into_iter().take(workers).collect();
+    Ok(Placement {
+        policy,
+        guards: guards(seats, policy, &taken),
+        partners: partners(seats, policy, &taken),
+        others: others(seats, policy),
+        no_effect: no_effect(seats, policy, &taken),
+        workers: taken,
+    })
+}
+
+/// The free seats beside each worker.
+fn guards(seats: &Seats, policy: SiblingPolicy, taken: &[SeatId]) -> Vec<Guard> {
+    if policy != SiblingPolicy::IdleThread {
+        return Vec::new();
+    }
+    let beside = |(worker, seat): (usize, &SeatId)| {
+        let free = seats.siblings(*seat).into_iter().filter(|seat| !taken.contains(seat));
+        free.map(move |seat| Guard { seat, worker }).collect::<Vec<_>>()
+    };
+    taken.iter().enumerate().flat_map(beside).collect()
+}
+
+fn partners(seats: &Seats, policy: SiblingPolicy, taken: &[SeatId]) -> Vec<Vec<usize>> {
+    let on_core = |seat: &SeatId| {
+        let siblings = seats.siblings(*seat);
+        (0..taken.len()).filter(|worker| siblings.contains(&taken[*worker])).collect()
+    };
+    match policy {
+        SiblingPolicy::PairBarrier => taken.iter().map(on_core).collect(),
+        _ => vec![Vec::new(); taken.len()],
+    }
+}
+
+/// Process affinity: one seat a core, workers' cores and others alike.
+fn others(seats: &Seats, policy: SiblingPolicy) -> Option<Vec<SeatId>> {
+    let one_each = || by_preference(seats).into_iter().take(seats.cores()).collect();
+    (policy == SiblingPolicy::ProcessAffinity).then(one_each)
+}
+
+fn no_effect(seats: &Seats, policy: SiblingPolicy, taken: &[SeatId]) -> Option<String> {
+    if policy == SiblingPolicy::Off {
+        return None;
+    }
+    if !seats.has_pairs() {
+        return Some("no two seats share a core here, so this is the same as 'off'".into());
+    }
+    let pairs_taken = taken.iter().any(|s| seats.siblings(*s).iter().any(|o| taken.contains(o)));
+    (policy.uses_siblings() && !pairs_taken)
+        .then(|| format!("{} workers have a core each, so no sibling is used", taken.len()))
+}

@@ -1,0 +1,96 @@
+//! Who runs which unit when.
+
+mod dataflow;
+mod lists;
+mod verify;
+
+pub use verify::{Rule, VerifiedSchedule, Violation};
+
+use crate::compile::{UnitGraph, UnitId};
+
+/// The way units are dealt out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum ScheduleKind {
+    /// One worker walks all units in order: the reference.
+    Serial,
+    /// Static lists a worker, level by level with barriers between, as in the 2009 thesis.
+    Lists,
+    /// A countdown a unit; whoever takes it to zero runs the unit or offers it.
+    Dataflow,
+}
+
+impl ScheduleKind {
+    /// All kinds.
+    pub const ALL: [ScheduleKind; 3] =
+        [ScheduleKind::Serial, ScheduleKind::Lists, ScheduleKind::Dataflow];
+
+    /// The name on the command line and in records.
+    pub fn name(self) -> &'static str {
+        match self {
+            ScheduleKind::Serial => "serial",
+            ScheduleKind::Lists => "lists",
+            ScheduleKind::Dataflow => "dataflow",
+        }
+    }
+
+    /// The kind of this name.
+    pub fn from_name(name: &str) -> Option<ScheduleKind> {
+        Self::ALL.into_iter().find(|kind| kind.name() == name)
+    }
+}
+
+/// One entry of a worker's list.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Step {
+    /// Run this unit.
+    Run(UnitId),
+    /// Wait until every worker is here.
+    Barrier,
+}
+
+/// A schedule that nobody has checked yet; [`VerifiedSchedule::verify`] does.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Schedule {
+    /// How it was made and is to be run.
+    pub kind: ScheduleKind,
+    /// One list a worker. `serial` and `lists`: all that the worker does. `dataflow`: the units
+    /// that are ready when the block begins, at their home worker.
+    pub lists: Vec<Vec<Step>>,
+}
+
+impl Schedule {
+    /// Plans `units` for `workers` workers (at least 1).
+    ///
+    /// Cost: O(n log n) in units.
+    pub fn plan(kind: ScheduleKind, units: &UnitGraph, workers: usize) -> Schedule {
+        let workers = workers.max(1);
+        let lists = match kind {
+            ScheduleKind::Serial => vec![serial(units)],
+            ScheduleKind::Lists => lists::plan(units, workers),
+            ScheduleKind::Dataflow => dataflow::plan(units, workers),
+        };
+        Schedule { kind, lists }
+    }
+}
+
+fn serial(units: &UnitGraph) -> Vec<Step> {
+    (0..units.units().len()).map(|i| Step::Run(UnitId(i as u32))).collect()
+}
+
+/// Deals units to workers so that the expected loads stay level: the dearest first, each to the
+/// worker with the least so far (Graham's LPT rule, 1969), ties to the lower worker.
+fn deal(units: &UnitGraph, mut ids: Vec<UnitId>, workers: usize) -> Vec<Vec<UnitId>> {
+    ids.sort_by(|a, b| {
+        let (a, b) = (&units.units()[a.index()], &units.units()[b.index()]);
+        b.cost.total_cmp(&a.cost)
+    });
+    let mut loads = vec![0.0f64; workers];
+    let mut dealt = vec![Vec::new(); workers];
+    for id in ids {
+        let least = (0..workers).min_by(|a, b| loads[*a].total_cmp(&loads[*b])).unwrap_or(0);
+        loads[least] += units.units()[id.index()].cost;
+        dealt[least].push(id);
+    }
+    dealt.iter_mut().for_each(|list| list.sort_unstable());
+    dealt
+}

@@ -1,0 +1,339 @@
+//! The rules that every schedule obeys, and the only door into an engine.
+
+use std::fmt;
+
+use super::{Schedule, ScheduleKind, Step};
+use crate::compile::{UnitGraph, UnitId};
+
+/// What must hold for a schedule to be run without further checks in the block.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Rule {
+    /// R1: every index is in range: steps, inputs, predecessors and successors name existing units.
+    R1InRange,
+    /// R2: every unit is run exactly once a block.
+    R2Once,
+    /// R3: every node belongs to exactly one unit, so a bus has exactly one writer.
+    R3OneWriter,
+    /// R4: a unit reads only the buses of its predecessors, never its own.
+    R4ReadsPredecessors,
+    /// R5: a unit starts after all its predecessors have finished, whatever the timing.
+    R5Order,
+    /// R6: every worker passes the same number of barriers, so nobody waits for ever.
+    R6Barriers,
+    /// R7: predecessors and successors mirror each other, so every countdown reaches zero once.
+    R7Mirror,
+    /// R8: every unit is the output or leads to it, so when the output has run, all have.
+    R8Output,
+    /// R9: there is at least one worker and one unit, and `serial` has one worker.
+    R9Shape,
+}
+
+impl Rule {
+    /// All rules.
+    pub const ALL: [Rule; 9] = [
+        Rule::R1InRange,
+        Rule::R2Once,
+        Rule::R3OneWriter,
+        Rule::R4ReadsPredecessors,
+        Rule::R5Order,
+        Rule::R6Barriers,
+        Rule::R7Mirror,
+        Rule::R8Output,
+        Rule::R9Shape,
+    ];
+}
+
+/// A rule that a schedule breaks.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Violation {
+    /// The rule.
+    pub rule: Rule,
+    /// Where and how.
+    pub detail: String,
+}
+
+impl fmt::Display for Violation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?}: {}", self.rule, self.detail)
+    }
+}
+
+impl std::error::Error for Violation {}
+
+/// A schedule that obeys every [`Rule`]; only [`VerifiedSchedule::verify`] makes one.
+#[derive(Debug, Clone, PartialEq)]
+pub struct VerifiedSchedule {
+    units: UnitGraph,
+    schedule: Schedule,
+    output: UnitId,
+    barriers: usize,
+}
+
+impl VerifiedSchedule {
+    /// Checks `schedule` for `units`.
+    ///
+    /// Cost: O(units + edges + steps).
+    ///
+    /// # Errors
+    /// The first [`Violation`] found, rules in the order of [`Rule::ALL`] as far as they build on
+    /// each other.
+    pub fn verify(units: UnitGraph, schedule: Schedule) -> Result<VerifiedSchedule, Violation> {
+        check_shape(&units, &schedule)?;
+        check_range(&units, &schedule)?;
+        check_writers(&units)?;
+        check_reads(&units)?;
+        check_mirror(&units)?;
+        check_barriers(&schedule)?;
+        check_once(&units, &schedule)?;
+        check_order(&units, &schedule)?;
+        let output = units.output();
+        check_output(&units, output)?;
+        let barriers = barrier_count(&schedule.lists[0]);
+        Ok(VerifiedSchedule { units, schedule, output, barriers })
+    }
+
+    /// Plans and checks in one go.
+    ///
+    /// # Errors
+    /// As [`VerifiedSchedule::verify`]; a planner's own output never fails (tested on random
+    /// graphs).
+    pub fn plan(
+        kind: ScheduleKind,
+        units: UnitGraph,
+        workers: usize,
+    ) -> Result<VerifiedSchedule, Violation> {
+        let schedule = Schedule::plan(kind, &units, workers);
+        Self::verify(units, schedule)
+    }
+
+    /// The units.
+    pub fn units(&self) -> &UnitGraph {
+        &self.units
+    }
+
+    /// How it is run.
+    pub fn kind(&self) -> ScheduleKind {
+        self.schedule.kind
+    }
+
+    /// Number of workers it was made for.
+    pub fn workers(&self) -> usize {
+        self.schedule.lists.len()
+    }
+
+    /// The list of one worker.
+    pub fn list(&self, worker: usize) -> &[Step] {
+        &self.schedule.lists[worker]
+    }
+
+    /// The unit whose bus goes to the device.
+    pub fn output(&self) -> UnitId {
+        self.output
+    }
+
+    /// How many barriers every worker passes in a block.
+    pub fn barriers(&self) -> usize {
+        self.barriers
+    }
+}
+
+fn broken(rule: Rule, detail: String) -> Result<(), Violation> {
+    Err(Violation { rule, detail })
+}
+
+fn check_shape(units: &UnitGraph, schedule: &Schedule) -> Result<(), Violation> {
+    let workers = schedule.lists.len();
+    if units.units().is_empty() || workers == 0 {
+        return broken(Rule::R9Shape, format!("{} units, {workers} workers", units.units().len()));
+    }
+    if schedule.kind == ScheduleKind::Serial && workers != 1 {
+        return broken(Rule::R9Shape, format!("serial with {workers} workers"));
+    }
+    Ok(())
+}
+
+fn check_range(units: &UnitGraph, schedule: &Schedule) -> Result<(), Violation> {
+    let count = units.units().len();
+    let named = units.units().iter().flat_map(|unit| {
+        let inputs = unit.inputs.iter().map(|input| input.from);
+        let around = unit.predecessors.iter().chain(&unit.successors).copied();
+        inputs.chain(around)
+    });
+    let steps = schedule.lists.iter().flatten().filter_map(|step| match step {
+        Step::Run(id) => Some(*id),
+        Step::Barrier => None,
+    });
+    match named.chain(steps).find(|id| id.index() >= count) {
+        Some(id) => broken(Rule::R1InRange, format!("unit {} of {count}", id.0)),
+        None => Ok(()),
+    }
+}
+
+fn check_writers(units: &UnitGraph) -> Result<(), Violation> {
+    let mut writers = vec![0u32; units.node_count()];
+    for node in units.units().iter().flat_map(|unit| &unit.nodes) {
+        match writers.get_mut(node.index()) {
+            Some(count) => *count += 1,
+            None => return broken(Rule::R3OneWriter, format!("node {} does not exist", node.0)),
+        }
+    }
+    match writers.iter().position(|count| *count != 1) {
+        Some(node) => broken(Rule::R3OneWriter, format!("node {node} in {} units", writers[node])),
+        None => Ok(()),
+    }
+}
+
+fn check_reads(units: &UnitGraph) -> Result<(), Violation> {
+    for (i, unit) in units.units().iter().enumerate() {
+        for input in &unit.inputs {
+            let own = input.from.index() == i;
+            if own || unit.predecessors.binary_search(&input.from).is_err() {
+                let detail = format!("unit {i} '{}' reads unit {}", unit.name, input.from.0);
+                return broken(Rule::R4ReadsPredecessors, detail);
+            }
+        }
+    }
+    Ok(())
+}
+
+fn check_mirror(units: &UnitGraph) -> Result<(), Violation> {
+    let all = units.units();
+    for (i, unit) in all.iter().enumerate() {
+        let id = UnitId(i as u32);
+        let strictly_rising = |ids: &[UnitId]| ids.windows(2).all(|pair| pair[0] < pair[1]);
+        let mirrored = strictly_rising(&unit.predecessors)
+            && strictly_rising(&unit.successors)
+            && unit
+                .predecessors
+                .iter()
+                .all(|p| all[p.index()].successors.binary_search(&id).is_ok())
+            && unit
+                .successors
+                .iter()
+                .all(|s| all[s.index()].predecessors.binary_search(&id).is_ok());
+        if !mirrored {
+            return broken(Rule::R7Mirror, format!("around unit {i} '{}'", unit.name));
+        }
+    }
+    Ok(())
+}
+
+fn barrier_count(list: &[Step]) -> usize {
+    list.iter().filter(|step| **step == Step::Barrier).count()
+}
+
+fn check_barriers(schedule: &Schedule) -> Result<(), Violation> {
+    let first = barrier_count(&schedule.lists[0]);
+    for (worker, list) in schedule.lists.iter().enumerate() {
+        let count = barrier_count(list);
+        if count != first || (count > 0 && schedule.kind != ScheduleKind::Lists) {
+            let detail = format!("worker {worker} passes {count}, worker 0 {first}");
+            return broken(Rule::R6Barriers, detail);
+        }
+    }
+    Ok(())
+}
+
+fn check_once(units: &UnitGraph, schedule: &Schedule) -> Result<(), Violation> {
+    let mut runs = vec![0u32; units.units().len()];
+    for step in schedule.lists.iter().flatten() {
+        if let Step::Run(id) = step {
+            runs[id.index()] += 1;
+        }
+    }
+    for (i, unit) in units.units().iter().enumerate() {
+        // In dataflow a unit with predecessors is run by whoever finishes the last of them.
+        let expected =
+            u32::from(schedule.kind != ScheduleKind::Dataflow || unit.predecessors.is_empty());
+        if runs[i] != expected {
+            let detail =
+                format!("unit {i} '{}' stands {} times, not {expected}", unit.name, runs[i]);
+            return broken(Rule::R2Once, detail);
+        }
+    }
+    Ok(())
+}
+
+/// When a unit runs: between which barriers, on which worker, at which place of its list.
+#[derive(Clone, Copy)]
+struct When {
+    phase: usize,
+    worker: usize,
+    place: usize,
+}
+
+fn check_order(units: &UnitGraph, schedule: &Schedule) -> Result<(), Violation> {
+    match schedule.kind {
+        // The countdowns keep the order at run time; here it is enough that they can all reach zero.
+        ScheduleKind::Dataflow => check_acyclic(units),
+        ScheduleKind::Serial | ScheduleKind::Lists => check_lists_order(units, schedule),
+    }
+}
+
+fn check_acyclic(units: &UnitGraph) -> Result<(), Violation> {
+    let mut waiting: Vec<usize> = units.units().iter().map(|u| u.predecessors.len()).collect();
+    let mut ready: Vec<usize> = (0..waiting.len()).filter(|i| waiting[*i] == 0).collect();
+    let mut reached = 0;
+    while let Some(i) = ready.pop() {
+        reached += 1;
+        for to in &units.units()[i].successors {
+            waiting[to.index()] -= 1;
+            if waiting[to.index()] == 0 {
+                ready.push(to.index());
+            }
+        }
+    }
+    if reached == waiting.len() {
+        return Ok(());
+    }
+    broken(Rule::R5Order, format!("{} units wait for each other", waiting.len() - reached))
+}
+
+fn check_lists_order(units: &UnitGraph, schedule: &Schedule) -> Result<(), Violation> {
+    let when = whens(units, schedule);
+    for (i, unit) in units.units().iter().enumerate() {
+        for before in &unit.predecessors {
+            let (a, b) = (when[before.index()], when[i]);
+            let same_list = a.worker == b.worker && a.place < b.place;
+            if a.phase >= b.phase && !same_list {
+                let detail = format!("unit {i} '{}' may start before unit {}", unit.name, before.0);
+                return broken(Rule::R5Order, detail);
+            }
+        }
+    }
+    Ok(())
+}
+
+fn whens(units: &UnitGraph, schedule: &Schedule) -> Vec<When> {
+    let mut when = vec![When { phase: 0, worker: 0, place: 0 }; units.units().len()];
+    for (worker, list) in schedule.lists.iter().enumerate() {
+        let mut phase = 0;
+        for (place, step) in list.iter().enumerate() {
+            match step {
+                Step::Run(id) => when[id.index()] = When { phase, worker, place },
+                Step::Barrier => phase += 1,
+            }
+        }
+    }
+    when
+}
+
+fn check_output(units: &UnitGraph, output: UnitId) -> Result<(), Violation> {
+    let mut leads = vec![false; units.units().len()];
+    leads[output.index()] = true;
+    let mut open = vec![output];
+    while let Some(id) = open.pop() {
+        for before in &units.units()[id.index()].predecessors {
+            if !std::mem::replace(&mut leads[before.index()], true) {
+                open.push(*before);
+            }
+        }
+    }
+    match leads.iter().position(|reached| !reached) {
+        Some(i) => {
+            let name = &units.units()[i].name;
+            broken(Rule::R8Output, format!("unit {i} '{name}' does not lead to the output"))
+        }
+        None => Ok(()),
+    }
+}
