@@ -1,0 +1,68 @@
+//! Where all wait for all.
+//!
+//! # The idea
+//!
+//! A countdown of arrivals and a signal. The last to arrive winds the countdown up again and
+//! advances the signal; the others wait until the signal is past the value they read *before* they
+//! arrived. That number takes the place of the classic barrier's sense flag: a thread that is late
+//! to leave one round cannot mistake the next round's release for its own, since the next round
+//! cannot end without it.
+//!
+//! For the at most 32 workers of a machine that share a last-level cache a tree would save nothing:
+//! the cost is that of a few line transfers.
+
+use crate::countdown::Countdown;
+use crate::pad::Padded;
+use crate::signal::Signal;
+use crate::wait::{Wait, Waited};
+
+/// A barrier for a fixed number of threads, used again and again.
+#[derive(Debug)]
+pub struct Barrier {
+    /// Written by all who arrive.
+    arrivals: Padded<Countdown>,
+    /// Written by the last, polled by the others: apart from the arrivals, which would otherwise
+    /// take the line away from the pollers.
+    release: Signal,
+}
+
+/// How a thread came through a barrier.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Arrival {
+    /// It was the last and released the others. Exactly one thread of each round.
+    Last,
+    /// It waited for the last.
+    Waited,
+}
+
+impl Barrier {
+    /// A barrier for `n` threads; none waits at a barrier for one.
+    ///
+    /// # Panics
+    /// If `n` is 0: nobody could ever arrive.
+    pub fn new(n: u32) -> Barrier {
+        assert!(n > 0, "a barrier needs at least one thread");
+        Barrier { arrivals: Padded(Countdown::new(n)), release: Signal::new() }
+    }
+
+    /// Waits until all have arrived. All that any of them did before is then visible to each.
+    ///
+    /// Thread: one of the `n`. Cost: one atomic subtraction and the wait.
+    pub fn wait(&self, wait: &Wait) -> (Arrival, Waited) {
+        // Before we arrive: afterwards the round may end at any time.
+        let round = self.release.value();
+        if self.arrivals.arrive() {
+            // Before the release: afterwards others arrive again.
+            self.arrivals.reset();
+            self.release.advance();
+            return (Arrival::Last, Waited::default());
+        }
+        let (_, waited) = self.release.wait_past(round, wait);
+        (Arrival::Waited, waited)
+    }
+
+    /// How many threads meet here.
+    pub fn parties(&self) -> u32 {
+        self.arrivals.initial()
+    }
+}

@@ -1,0 +1,52 @@
+//! Predecessors still to finish.
+
+use crate::sync::AtomicU32;
+use std::sync::atomic::Ordering::{AcqRel, Relaxed};
+
+/// Number of predecessors still to finish; the one that takes it to zero learns so.
+///
+/// Eight bytes, not padded: there is one per unit, and ten thousand padded ones would not fit any
+/// cache near the core. Wrap it in [`Padded`](crate::Padded) where one is shared by all.
+#[derive(Debug)]
+pub struct Countdown {
+    /// Written by every predecessor, read by the last: edge E3.
+    remaining: AtomicU32,
+    initial: u32,
+}
+
+impl Countdown {
+    /// A countdown of `initial` arrivals. One of zero is never completed by an arrival.
+    pub fn new(initial: u32) -> Countdown {
+        Countdown { remaining: AtomicU32::new(initial), initial }
+    }
+
+    /// One predecessor is done; `true` for the one that takes the number to zero.
+    ///
+    /// That one sees all that every other did before it arrived. Thread: any. Cost: one atomic
+    /// subtraction.
+    #[inline]
+    pub fn arrive(&self) -> bool {
+        // Release half: publishes what this predecessor wrote to whoever takes the count to zero.
+        // Acquire half: if that is us, we need what *every other* predecessor wrote.
+        let before = self.remaining.fetch_sub(1, AcqRel); // E3 (store, load)
+        debug_assert!(before != 0, "more arrivals than predecessors");
+        before == 1
+    }
+
+    /// Starts over.
+    ///
+    /// By the one that took it to zero, before it tells anybody; or by the leader while nobody is
+    /// inside. Nobody may arrive at the same time.
+    #[inline]
+    pub fn reset(&self) {
+        // Relaxed: whoever arrives next was let in by the caller through another edge (E1 at a
+        // barrier, E4 at a turnstile, E6 by a ready unit), which carries this store along.
+        self.remaining.store(self.initial, Relaxed);
+    }
+
+    /// The number it starts from.
+    #[inline]
+    pub fn initial(&self) -> u32 {
+        self.initial
+    }
+}

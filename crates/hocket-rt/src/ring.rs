@@ -1,0 +1,165 @@
+//! From one thread to one other.
+//!
+//! # The idea
+//!
+//! A fixed row of slots used in a circle. The writer owns the slots from `tail` up to one round
+//! past `head`, the reader those from `head` to `tail`. Each side moves its own mark when it is
+//! done with a slot, which hands the slot over; neither ever waits for the other. Each side keeps
+//! its last look at the other's mark, and looks again only when that makes the ring seem full or
+//! empty: in a steady flow the two lines move once per round and not once per value.
+//!
+//! The limits: will not wait, will not overwrite. A full ring gives the value back.
+
+use crate::pad::Padded;
+use crate::sync::{Arc, AtomicUsize, UnsafeCell};
+use std::fmt;
+use std::mem::MaybeUninit;
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+
+/// A wait-free queue between one writer and one reader, of fixed capacity.
+///
+/// Positions count values since the start (wrapping); a value's slot is its position modulo the
+/// capacity, which is a power of two.
+///
+/// Invariant RING-OWNER: the slots of positions `head..tail` hold values and are the reader's
+/// alone; the others hold none and are the writer's alone. `head` is moved by the reader only and
+/// `tail` by the writer only, both of which exist once and take `&mut self`.
+pub struct Ring<T> {
+    /// Written by the reader, read by the writer: edge E8.
+    head: Padded<AtomicUsize>,
+    /// Written by the writer, read by the reader: edge E7.
+    tail: Padded<AtomicUsize>,
+    slots: Box<[Slot<T>]>,
+}
+
+type Slot<T> = UnsafeCell<MaybeUninit<T>>;
+
+// SAFETY: by RING-OWNER a slot is accessed by one thread at a time, and E7 and E8 hand it over; so
+// the ring only ever moves a `T` from one thread to another, for which `Send` suffices.
+unsafe impl<T: Send> Sync for Ring<T> {}
+// SAFETY: as above.
+unsafe impl<T: Send> Send for Ring<T> {}
+
+impl<T> Ring<T> {
+    /// Both ends of a ring that holds at least `capacity` values: the next power of two, at least 1.
+    ///
+    /// Thread: control; allocates. Whichever end is dropped last frees the ring and the values left
+    /// in it, so keep the other end of a real-time thread's ring until that thread is gone.
+    ///
+    /// # Panics
+    /// If `capacity` is more than half of what can be counted.
+    #[allow(clippy::new_ret_no_self)]
+    pub fn new(capacity: usize) -> (RingWriter<T>, RingReader<T>) {
+        let slots = capacity.max(1).next_power_of_two();
+        let ring = Arc::new(Ring {
+            head: Padded(AtomicUsize::new(0)),
+            tail: Padded(AtomicUsize::new(0)),
+            slots: (0..slots).map(|_| empty_slot()).collect(),
+        });
+        let writer = RingWriter { ring: Arc::clone(&ring), tail: 0, head_seen: 0 };
+        let reader = RingReader { ring, head: 0, tail_seen: 0 };
+        (writer, reader)
+    }
+
+    fn slot(&self, position: usize) -> &Slot<T> {
+        &self.slots[position & (self.slots.len() - 1)]
+    }
+}
+
+fn empty_slot<T>() -> Slot<T> {
+    UnsafeCell::new(MaybeUninit::uninit())
+}
+
+impl<T> Drop for Ring<T> {
+    fn drop(&mut self) {
+        // Relaxed: both ends are gone, and the counting of owners has ordered their last accesses.
+        let (mut head, tail) = (self.head.load(Relaxed), self.tail.load(Relaxed));
+        while head != tail {
+            // SAFETY: a position in `head..tail` holds a value, and we are the only owner left.
+            self.slot(head).with_mut(|slot| unsafe { (*slot).assume_init_drop() });
+            head = head.wrapping_add(1);
+        }
+    }
+}
+
+impl<T> fmt::Debug for Ring<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Ring").field("capacity", &self.slots.len()).finish_non_exhaustive()
+    }
+}
+
+/// The end that values go in. One thread at a time has it.
+#[derive(Debug)]
+pub struct RingWriter<T> {
+    ring: Arc<Ring<T>>,
+    tail: usize,
+    head_seen: usize,
+}
+
+impl<T> RingWriter<T> {
+    /// Puts `value` in, or gives it back if the ring is full.
+    ///
+    /// Thread: the writer's. Cost: a store, and a load when the ring seems full; never waits.
+    ///
+    /// # Errors
+    /// `Err(value)`: there is no room. It helps to try again once the reader has taken something.
+    #[inline]
+    pub fn push(&mut self, value: T) -> Result<(), T> {
+        if self.free_seen() == 0 {
+            self.head_seen = self.ring.head.load(Acquire); // E8 (load)
+            if self.free_seen() == 0 {
+                return Err(value);
+            }
+        }
+        // SAFETY: RING-OWNER: `tail` is less than a round past `head`, so its slot is ours, empty.
+        self.ring.slot(self.tail).with_mut(|slot| unsafe { (*slot).write(value) });
+        self.tail = self.tail.wrapping_add(1);
+        self.ring.tail.store(self.tail, Release); // E7 (store)
+        Ok(())
+    }
+
+    /// How many values the ring holds when full.
+    pub fn capacity(&self) -> usize {
+        self.ring.slots.len()
+    }
+
+    /// Room as far as the last look tells; there may be more by now, never less.
+    #[inline]
+    fn free_seen(&self) -> usize {
+        self.capacity() - self.tail.wrapping_sub(self.head_seen)
+    }
+}
+
+/// The end that values come out of. One thread at a time has it.
+#[derive(Debug)]
+pub struct RingReader<T> {
+    ring: Arc<Ring<T>>,
+    head: usize,
+    tail_seen: usize,
+}
+
+impl<T> RingReader<T> {
+    /// Takes the oldest value out; `None` if there is none.
+    ///
+    /// Thread: the reader's. Cost: a store, and a load when the ring seems empty; never waits.
+    #[inline]
+    pub fn pop(&mut self) -> Option<T> {
+        if self.head == self.tail_seen {
+            self.tail_seen = self.ring.tail.load(Acquire); // E7 (load)
+            if self.head == self.tail_seen {
+                return None;
+            }
+        }
+        // SAFETY: RING-OWNER: `head` is before `tail`, so its slot is ours and holds a value; the
+        // store below gives the slot away, so the value is not read a second time.
+        let value = self.ring.slot(self.head).with(|slot| unsafe { (*slot).assume_init_read() });
+        self.head = self.head.wrapping_add(1);
+        self.ring.head.store(self.head, Release); // E8 (store)
+        Some(value)
+    }
+
+    /// How many values the ring holds when full.
+    pub fn capacity(&self) -> usize {
+        self.ring.slots.len()
+    }
+}

@@ -1,0 +1,109 @@
+//! A number that can be waited for.
+//!
+//! # The idea
+//!
+//! An event count: whoever changes something advances the number afterwards; whoever waits for a
+//! change reads the number *first*, then looks whether what it wants is there, and only then waits
+//! until the number is past what it read. A change between the look and the wait has moved the
+//! number, so the wait returns at once: no event is lost, and no lock is needed between the two.
+//!
+//! The limits: 2^32 advances during one wait look like none. A sleeper is woken by every advance.
+
+use crate::park::Lot;
+use crate::sync::{AtomicU32, fence};
+use crate::wait::{Wait, Waited};
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
+
+/// A number that only grows (wrapping) and can be waited for.
+///
+/// Value and sleepers share a line: the one who advances then has both with one transfer.
+#[derive(Debug)]
+#[repr(align(128))]
+pub struct Signal {
+    /// Written by those who advance, read by those who wait: edge E1. Also the futex word.
+    value: AtomicU32,
+    /// Threads that sleep or are about to. Written by waiters, read by those who advance: edge E2.
+    sleepers: AtomicU32,
+    lot: Lot,
+}
+
+impl Signal {
+    /// A signal at 0.
+    pub fn new() -> Signal {
+        Signal { value: AtomicU32::new(0), sleepers: AtomicU32::new(0), lot: Lot::new() }
+    }
+
+    /// The number now. All that was done before it was reached is visible to the caller.
+    ///
+    /// Thread: any. Cost: a load.
+    #[inline]
+    pub fn value(&self) -> u32 {
+        self.value.load(Acquire) // E1 (load)
+    }
+
+    /// Adds one and wakes all who sleep; `true` if that took a system call.
+    ///
+    /// Publishes all that the caller did before. Thread: any. Cost: an atomic addition and a full
+    /// fence; about 2 us more per call when somebody sleeps.
+    pub fn advance(&self) -> bool {
+        self.value.fetch_add(1, Release); // E1 (store)
+        // The new value must be out before we look for sleepers: see PROTOCOL.md, lost wake-up.
+        fence(SeqCst); // E2 (store)
+        // Relaxed: the fence orders it, and nothing is read on the strength of it.
+        let asleep = self.sleepers.load(Relaxed) != 0;
+        if asleep {
+            self.lot.wake_all(&self.value);
+        }
+        asleep
+    }
+
+    /// Returns as soon as the number is not `seen`, with the number and what the wait did.
+    ///
+    /// Thread: any. Cost: as `wait` says.
+    #[inline]
+    pub fn wait_past(&self, seen: u32, wait: &Wait) -> (u32, Waited) {
+        self.wait_until(seen, wait, || false)
+    }
+
+    /// Returns as soon as the number is not `seen` or `stop` says so.
+    ///
+    /// `stop` is asked once per spin pass and before each sleep, so it should cost no more than a
+    /// load. It is not asked during a sleep: whoever makes it true advances the signal afterwards
+    /// if sleepers are to hear of it.
+    pub fn wait_until(&self, seen: u32, wait: &Wait, stop: impl Fn() -> bool) -> (u32, Waited) {
+        let mut waited = Waited::default();
+        let poll = || {
+            let value = self.value();
+            (value != seen || stop()).then_some(value)
+        };
+        let value = match wait.spin_for(&mut waited, poll) {
+            Some(value) => value,
+            None => self.sleep_until(&mut waited, seen, poll),
+        };
+        (value, waited)
+    }
+
+    /// Blocks until `poll` finds something.
+    #[cold]
+    fn sleep_until(&self, waited: &mut Waited, seen: u32, poll: impl Fn() -> Option<u32>) -> u32 {
+        // Relaxed: the fence orders it; the count itself publishes nothing.
+        self.sleepers.fetch_add(1, Relaxed);
+        // We must be counted before we look at the value for the last time.
+        fence(SeqCst); // E2 (load)
+        let value = loop {
+            if let Some(value) = poll() {
+                break value;
+            }
+            waited.blocked += u32::from(self.lot.sleep_while(&self.value, seen));
+        };
+        // Relaxed: a late decrement costs one needless wake-up, an early one cannot happen.
+        self.sleepers.fetch_sub(1, Relaxed);
+        value
+    }
+}
+
+impl Default for Signal {
+    fn default() -> Self {
+        Signal::new()
+    }
+}
