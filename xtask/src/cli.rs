@@ -1,0 +1,95 @@
+//! What was asked for on the command line.
+
+use std::path::{Path, PathBuf};
+
+use crate::finding::Finding;
+use crate::{deps, safety, words};
+
+/// Printed for `--help` and after a usage error.
+pub const HELP: &str = "\
+usage: cargo run -q -p xtask -- <check>... [--root DIR]
+
+checks:
+  check-deps     every crate depends only on what its row in xtask/src/deps/rules.rs allows
+  check-safety   unsafe code stands only where it may, and every other crate forbids it
+  check-words    no build machine's paths, registry addresses or foreign words in tracked files
+  check          all of them
+
+--root DIR checks another checkout (default: this one)
+";
+
+/// What to do.
+pub enum Command {
+    /// Print [`HELP`].
+    Help,
+    /// Run `checks` on the checkout at `root`.
+    Run {
+        /// In the order in which they were named.
+        checks: Vec<Check>,
+        /// The workspace root.
+        root: PathBuf,
+    },
+}
+
+/// One check.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Check {
+    /// Dependencies and the standard library's modules.
+    Deps,
+    /// Where `unsafe` stands.
+    Safety,
+    /// Words and paths.
+    Words,
+}
+
+impl Check {
+    /// All, fastest to explain first.
+    const ALL: [Check; 3] = [Check::Deps, Check::Safety, Check::Words];
+
+    /// The name on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Check::Deps => "check-deps",
+            Check::Safety => "check-safety",
+            Check::Words => "check-words",
+        }
+    }
+
+    /// Runs it on the checkout at `root`. `Err`: it could not look (no cargo, unreadable files).
+    pub fn run(self, root: &Path) -> Result<Vec<Finding>, String> {
+        match self {
+            Check::Deps => deps::check(root),
+            Check::Safety => safety::check(root),
+            Check::Words => words::check(root),
+        }
+    }
+}
+
+/// Reads the arguments that follow the program's name.
+pub fn parse(mut args: impl Iterator<Item = String>) -> Result<Command, String> {
+    let mut checks = Vec::new();
+    let mut root = own_checkout();
+    while let Some(arg) = args.next() {
+        match arg.as_str() {
+            "--help" | "-h" => return Ok(Command::Help),
+            "--root" => root = args.next().ok_or("--root needs a folder")?.into(),
+            "check" => checks.extend(Check::ALL),
+            name => checks.push(check_named(name)?),
+        }
+    }
+    if checks.is_empty() {
+        return Err("no check named".into());
+    }
+    Ok(Command::Run { checks, root })
+}
+
+fn check_named(name: &str) -> Result<Check, String> {
+    let found = Check::ALL.into_iter().find(|check| check.name() == name);
+    found.ok_or_else(|| format!("unknown check `{name}`"))
+}
+
+/// The checkout that this program was built from.
+fn own_checkout() -> PathBuf {
+    let xtask = Path::new(env!("CARGO_MANIFEST_DIR"));
+    xtask.parent().unwrap_or(xtask).to_path_buf()
+}
