@@ -1,0 +1,45 @@
+# The ways into this repository; each is one script or one cargo command.
+.DEFAULT_GOAL := help
+.PHONY: help demo test bench lint fmt docs loom tsan rtsan comparison clean
+
+CARGO_HOME ?= $(HOME)/.cargo
+export PATH := $(PATH):$(CARGO_HOME)/bin
+
+help: ## Lists these targets
+	@sed -nE 's/^([a-z]+): ## (.*)/  make \1|\2/p' Makefile | while IFS='|' read -r target what; \
+	  do printf '%-18s %s\n' "$$target" "$$what"; done
+
+demo: ## Shows everything once and writes out/report.html
+	@ci/demo.sh
+
+test: ## Runs every test and lists what was skipped and why
+	@ci/test.sh
+
+bench: ## Times the building blocks
+	cargo bench --locked --workspace --bench '*'
+
+lint: ## Checks formatting and lints
+	cargo fmt --all --check
+	cargo clippy --locked --workspace --all-targets -- -D warnings
+
+fmt: ## Formats the code
+	cargo fmt --all
+
+docs: ## Builds the documentation; a warning is an error
+	RUSTDOCFLAGS="-D warnings" cargo doc --locked --no-deps --workspace
+
+loom: ## Explores every interleaving of the protocols between threads
+	crates/hocket-rt/check-loom.sh
+
+tsan: ## Runs the same protocols under ThreadSanitizer (nightly Rust)
+	crates/hocket-rt/check-tsan.sh
+
+rtsan: ## Runs the block path under RealtimeSanitizer
+	@ci/rtsan.sh
+
+comparison: ## Runs Hocket beside other engines (a package of its own)
+	cargo run --locked --release --manifest-path comparison/Cargo.toml
+
+clean: ## Removes everything that was built or written
+	cargo clean
+	rm -rf out comparison/target

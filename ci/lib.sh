@@ -1,0 +1,73 @@
+# Shared by the scripts of this folder: sourced, not run.
+#
+# A script defines `main` and calls `run_logged`. What `main` prints goes to the terminal and into
+# a log; at the end every line that starts with `SKIPPED` is repeated, so that no test can be left
+# out unseen, followed by the time each stage took. The exit code is that of `main`.
+
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+exec </dev/null
+
+if ! command -v cargo >/dev/null && [ -x "${CARGO_HOME:-$HOME/.cargo}/bin/cargo" ]; then
+  PATH="${CARGO_HOME:-$HOME/.cargo}/bin:$PATH"
+fi
+
+logs="${CARGO_TARGET_DIR:-target}/ci"
+mkdir -p "$logs"
+
+# What could not be done and what that means, in the form that tests use too.
+skip() { # NAME WHY
+  printf 'SKIPPED %s: %s\n' "$1" "$2"
+}
+
+# Runs a command as a stage of its own; a failing one ends `main`.
+stage() { # NAME COMMAND...
+  local name=$1 start=$SECONDS rc=0
+  shift
+  printf '\n== %s: %s\n' "$name" "$*"
+  "$@" || rc=$?
+  note_time "$name" $((SECONDS - start)) "$rc"
+  return "$rc"
+}
+
+# The outermost script owns the table; those it calls add their rows below their own name.
+note_time() { # NAME SECONDS RC
+  local verdict=passed
+  [ "$3" -eq 0 ] || verdict="FAILED ($3)"
+  printf '%4d:%02d  %-8s %s\n' $(($2 / 60)) $(($2 % 60)) "$verdict" "${HOCKET_STAGE_PREFIX:-}$1" \
+    >>"$HOCKET_STAGE_TIMES"
+}
+
+# Runs `main`, then prints what was skipped and, in the outermost script, how long it all took.
+run_logged() { # NAME
+  local name=$1 rc outermost=${HOCKET_STAGE_TIMES:-}
+  local log="$logs/$name.log"
+  if [ -z "$outermost" ]; then
+    export HOCKET_STAGE_TIMES="$PWD/$logs/$name.times"
+    case "$logs" in /*) HOCKET_STAGE_TIMES="$logs/$name.times" ;; esac
+    : >"$HOCKET_STAGE_TIMES"
+  fi
+  set +e
+  (set -e && main) 2>&1 | tee "$log"
+  rc=${PIPESTATUS[0]}
+  set -e
+  print_skips "$log"
+  [ -n "$outermost" ] || print_times "$name" "$rc"
+  exit "$rc"
+}
+
+print_skips() { # LOG
+  local skips
+  skips=$({
+    grep -aoE '(^|[[:space:]])SKIPPED .+' "$1" | sed -E 's/^[[:space:]]*SKIPPED /skipped: /' || true
+    sed -nE 's/^test (.+) \.\.\. ignored(, (.*))?$/skipped: \1: ignored: \3/p' "$1"
+  } | sort -u)
+  printf '\n%s\n' "${skips:-nothing was skipped}"
+}
+
+print_times() { # NAME RC
+  printf '\n%s\n' "time per stage:"
+  cat "$HOCKET_STAGE_TIMES"
+  printf '%4d:%02d  in all\n' $((SECONDS / 60)) $((SECONDS % 60))
+  if [ "$2" -eq 0 ]; then echo "$1: passed"; else echo "$1: FAILED with exit code $2"; fi
+}

@@ -1,0 +1,26 @@
+#!/usr/bin/env bash
+# The block path under RealtimeSanitizer: any allocation, lock or system call inside of it ends the
+# test with the stack that made it.
+#
+# The runtime library comes with the Rust toolchain, stable included, so nothing is downloaded;
+# a toolchain without it skips the job. RTSAN_LIB_PATH is read by the build script of
+# rtsan-standalone-sys, RTSAN_ENABLE switches its calls on.
+. "$(dirname "$0")/lib.sh"
+
+runtime_library() {
+  local libs
+  libs="$(rustc --print sysroot)/lib/rustlib/$(rustc -vV | sed -n 's/^host: //p')/lib"
+  compgen -G "$libs/librustc*_rt.rtsan.a" | head -n 1
+}
+
+if [ ! -e crates/hocket-engine/tests/realtime.rs ]; then
+  skip rtsan "crates/hocket-engine/tests/realtime.rs is not there"
+  exit 0
+fi
+library=$(runtime_library || true)
+if [ -z "$library" ]; then
+  skip rtsan "$(rustc --version) comes without RealtimeSanitizer's runtime library"
+  exit 0
+fi
+RTSAN_ENABLE=1 RTSAN_LIB_PATH="$library" \
+  cargo test --locked -p hocket-engine --features rtsan --test realtime -- --show-output

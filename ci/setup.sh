@@ -1,0 +1,125 @@
+#!/usr/bin/env bash
+# Makes sure that what a build, the demo or the tests need is there.
+#
+#   ci/setup.sh demo   Rust and a linker (needed); libhwloc15 (of use)
+#   ci/setup.sh test   besides: rustfmt and clippy, a browser and a font for the report's test
+#
+# What is needed and cannot be had ends the script with a remedy and exit code 3. What is only of
+# use is fetched through apt-get where that is possible without a question, and else named in one
+# line together with what goes without it.
+. "$(dirname "$0")/lib.sh"
+
+level=${1:-demo}
+
+have() { command -v "$1" >/dev/null 2>&1; }
+
+stop() { # WHAT REMEDY
+  printf 'setup: %s is missing: %s\n' "$1" "$2" >&2
+  exit 3
+}
+
+# --- needed -----------------------------------------------------------------
+
+need_rust() {
+  local wanted found
+  wanted=$(sed -nE 's/^rust-version = "(.*)"/\1/p' Cargo.toml)
+  have cargo || stop "Rust" "install Rust $wanted or newer (https://rustup.rs) and try again"
+  found=$(rustc --version | sed -E 's/^rustc ([0-9]+\.[0-9]+).*/\1/')
+  [ "$(printf '%s\n' "$wanted" "$found" | sort -V | head -n 1)" = "$wanted" ] ||
+    stop "Rust $wanted" "this is Rust $found; run \`rustup update stable\` and try again"
+}
+
+# rustc calls `cc` to link; the C library's start files come with its development package.
+need_linker() {
+  have cc && return
+  apt_install gcc libc6-dev && have cc && return
+  stop "a linker (cc)" "as root: apt-get install gcc libc6-dev"
+}
+
+# --- of use -----------------------------------------------------------------
+
+has_hwloc() {
+  compgen -G '/usr/lib/*/libhwloc.so.15' >/dev/null || compgen -G '/usr/lib*/libhwloc.so.15' >/dev/null
+}
+has_browser() { have chromium || have chromium-browser || have google-chrome; }
+has_font() { compgen -G '/usr/share/fonts/*/*' >/dev/null; }
+
+# PACKAGE, how to see that it is there, what goes without it.
+want() { # PACKAGE TEST WITHOUT
+  "$2" || wanted+=("$1|$2|$3")
+}
+
+install_wanted() {
+  [ ${#wanted[@]} -gt 0 ] || return 0
+  apt_install "${wanted[@]%%|*}" || true
+  local entry package seen without
+  for entry in "${wanted[@]}"; do
+    IFS='|' read -r package seen without <<<"$entry"
+    "$seen" || skip "setup $package" "${why_not:-not installable here}; without it, $without"
+  done
+}
+
+# --- apt-get ----------------------------------------------------------------
+
+why_not=
+
+# Installs packages together, or one by one where some cannot be had. Fails unless all are there.
+apt_install() { # PACKAGE...
+  local log="$logs/apt.log" package rc=0
+  may_install || return 1
+  : >"$log"
+  echo "setup: apt-get install $*"
+  apt install "$@" >>"$log" 2>&1 && return
+  apt update >>"$log" 2>&1 || true
+  apt install "$@" >>"$log" 2>&1 && return
+  for package in "$@"; do
+    apt install "$package" >>"$log" 2>&1 || rc=1
+  done
+  why_not="apt-get could not install it (see $log)"
+  return "$rc"
+}
+
+may_install() {
+  have apt-get || { why_not="not a Debian system" && return 1; }
+  [ "$(id -u)" -eq 0 ] || { have sudo && sudo -n true 2>/dev/null; } || {
+    why_not="installing needs root"
+    return 1
+  }
+}
+
+apt() { # install|update [PACKAGE...]
+  local action=$1 root=()
+  shift
+  [ "$(id -u)" -eq 0 ] || root=(sudo -n)
+  [ "$action" = update ] || set -- -y --no-install-recommends "$@"
+  timeout 300 "${root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -q "$action" \
+    -o DPkg::Lock::Timeout=120 -o Acquire::Retries=2 -o Acquire::http::Timeout=20 "$@"
+}
+
+# --- Rust's own tools -------------------------------------------------------
+
+want_component() { # COMPONENT COMMAND WITHOUT
+  cargo "$2" --version >/dev/null 2>&1 && return
+  have rustup && rustup -q component add "$1" >/dev/null 2>&1 && return
+  skip "setup $1" "not part of this toolchain; without it, $3"
+}
+
+wanted=()
+need_rust
+need_linker
+want libhwloc15 has_hwloc "topology is read from the kernel's own files only"
+case "$level" in
+  demo) ;;
+  test)
+    want chromium has_browser "the tests do not open the report in a browser"
+    want fonts-dejavu-core has_font "a browser may draw the report without letters"
+    want_component rustfmt fmt "the formatting is not checked"
+    want_component clippy clippy "the lints are not checked"
+    ;;
+  *)
+    echo "usage: ci/setup.sh demo|test" >&2
+    exit 2
+    ;;
+esac
+install_wanted
+echo "setup: ready for $level ($(rustc --version | cut -d' ' -f1-2))"

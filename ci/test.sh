@@ -1,0 +1,50 @@
+#!/usr/bin/env bash
+# Every test there is, quickest answer first:
+#
+#   rules      dependencies between crates, places of unsafe code, words (xtask)
+#   parity     every schedule and worker count against the serial walk, bit for bit
+#   tests      unit and integration tests of all crates
+#   doctests   the examples in the documentation
+#   loom       every protocol between two threads, all interleavings
+#   tsan       the same protocols on real threads under ThreadSanitizer
+#   rtsan      the block path under RealtimeSanitizer
+#   benches    each benchmark once, for its own checks, not for time
+#
+# One profile serves all of them (dev, which optimises), so each crate is compiled once.
+. "$(dirname "$0")/lib.sh"
+
+main() {
+  ci/setup.sh test
+  stage rules cargo run --locked -q -p xtask -- check
+  stage parity parity
+  stage tests cargo test --locked --workspace --tests --examples --no-fail-fast -- --show-output
+  stage doctests cargo test --locked --workspace --doc -- --show-output
+  stage loom optional_script crates/hocket-rt/check-loom.sh
+  stage tsan optional_script crates/hocket-rt/check-tsan.sh
+  stage rtsan ci/rtsan.sh
+  stage benches benches
+}
+
+# Before everything else: a difference here makes all other results worthless. `--workspace` keeps
+# the features, and with them the build, the same as in the stages that follow.
+parity() {
+  if [ ! -e crates/hocket-engine/tests/parity.rs ]; then
+    skip parity "crates/hocket-engine/tests/parity.rs is not there"
+    return
+  fi
+  cargo test --locked --workspace --test parity -- --show-output
+}
+
+optional_script() { # PATH
+  if [ -x "$1" ]; then "$1"; else skip "$1" "not there"; fi
+}
+
+benches() {
+  if ! compgen -G 'crates/*/benches/*.rs' >/dev/null; then
+    skip benches "there are none"
+    return
+  fi
+  cargo test --locked --workspace --bench '*'
+}
+
+run_logged test
