@@ -143,14 +143,14 @@ fn a_crate_that_leaves_the_workspaces_lints_is_seen() {
 #[test]
 fn a_machines_path_in_any_text_file_is_seen() {
     let copy = Copy::new();
-    copy.write("docs/run.md", &format!("# Run\ncd {}me/hocket\n", "/home/"));
+    copy.write("docs/run.md", &format!("# Run\ncd {}hocket\n", home()));
     copy.check_refuses("check-words", &["docs/run.md:2", "no-machine-paths"]);
 }
 
 #[test]
 fn pictures_and_sound_are_not_read_as_text() {
     let copy = Copy::new();
-    copy.write("docs/run.bin", &format!("\0{}me", "/home/"));
+    copy.write("docs/run.bin", &format!("\0{}hocket", home()));
     copy.check_passes("check-words");
 }
 
@@ -160,4 +160,9 @@ fn bad_usage_is_told_apart_from_findings() {
     assert_eq!(copy.run("check-everything").status.code(), Some(2));
     std::fs::remove_file(copy.path("Cargo.toml")).expect("the copy has a root manifest");
     assert_eq!(copy.run("check-deps").status.code(), Some(3));
+}
+
+/// A folder that no file may name, this one included.
+fn home() -> String {
+    ["", "home", "somebody", ""].join("/")
 }

@@ -58,7 +58,7 @@ fn holds(line: &str, term: &Term) -> bool {
         let before = line[..start].chars().next_back();
         let after = line[start + found.len()..].chars().next();
         match term.kind {
-            // `docs/home/` and `../work/` are inside of something; `"/home/` is a root.
+            // Behind a name, a variable or `..` stands a folder inside of something, not a root.
             Kind::MachinePath => !before.is_some_and(is_path_sign),
             Kind::RegistryHost => !before.is_some_and(char::is_alphanumeric),
             Kind::ForeignWord => ![before, after].into_iter().flatten().any(char::is_alphanumeric),
