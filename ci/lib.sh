@@ -12,8 +12,8 @@ if ! command -v cargo >/dev/null && [ -x "${CARGO_HOME:-$HOME/.cargo}/bin/cargo"
   PATH="${CARGO_HOME:-$HOME/.cargo}/bin:$PATH"
 fi
 
-logs="${CARGO_TARGET_DIR:-target}/ci"
-mkdir -p "$logs"
+mkdir -p "${CARGO_TARGET_DIR:-target}/ci"
+logs=$(cd "${CARGO_TARGET_DIR:-target}/ci" && pwd)
 
 # What could not be done and what that means, in the form that tests use too.
 skip() { # NAME WHY
@@ -30,29 +30,29 @@ stage() { # NAME COMMAND...
   return "$rc"
 }
 
-# The outermost script owns the table; those it calls add their rows below their own name.
+# One row of the table. Scripts that a stage calls add theirs, with a prefix of its choice.
 note_time() { # NAME SECONDS RC
   local verdict=passed
-  [ "$3" -eq 0 ] || verdict="FAILED ($3)"
-  printf '%4d:%02d  %-8s %s\n' $(($2 / 60)) $(($2 % 60)) "$verdict" "${HOCKET_STAGE_PREFIX:-}$1" \
+  [ "$3" -eq 0 ] || verdict="FAILED $3"
+  printf '%4d:%02d  %-11s %s\n' $(($2 / 60)) $(($2 % 60)) "$verdict" "${HOCKET_STAGE_PREFIX:-}$1" \
     >>"$HOCKET_STAGE_TIMES"
 }
 
 # Runs `main`, then prints what was skipped and, in the outermost script, how long it all took.
 run_logged() { # NAME
-  local name=$1 rc outermost=${HOCKET_STAGE_TIMES:-}
+  local name=$1 rc inside_of=${HOCKET_STAGE_TIMES:-}
   local log="$logs/$name.log"
-  if [ -z "$outermost" ]; then
-    export HOCKET_STAGE_TIMES="$PWD/$logs/$name.times"
-    case "$logs" in /*) HOCKET_STAGE_TIMES="$logs/$name.times" ;; esac
+  if [ -z "$inside_of" ]; then
+    export HOCKET_STAGE_TIMES="$logs/$name.times"
     : >"$HOCKET_STAGE_TIMES"
   fi
   set +e
   (set -e && main) 2>&1 | tee "$log"
   rc=${PIPESTATUS[0]}
   set -e
+  if [ -n "$inside_of" ]; then exit "$rc"; fi
   print_skips "$log"
-  [ -n "$outermost" ] || print_times "$name" "$rc"
+  print_times "$name" "$rc"
   exit "$rc"
 }
 
