@@ -4,6 +4,7 @@
 //! of its edges (so the sum is the same bits whoever computes it), then processes in place.
 
 mod from_session;
+mod routing;
 
 pub use from_session::{EffectFacts, audible, session_graph};
 
@@ -82,6 +83,14 @@ pub enum GraphError {
         strips: Vec<StripId>,
         /// Their names.
         names: Vec<String>,
+    },
+    /// An output or a send names a strip that the session does not have.
+    #[error("strip '{strip}' feeds {feeds:?}, which does not exist")]
+    UnknownStrip {
+        /// The name of the strip whose output or send it is.
+        strip: String,
+        /// Where it leads.
+        feeds: StripId,
     },
     /// A node names an input that does not exist (yet).
     #[error("node '{node}' reads node {input}, which does not exist before it")]

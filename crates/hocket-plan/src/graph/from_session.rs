@@ -1,8 +1,11 @@
 //! Session -> graph.
 
+use std::collections::HashSet;
+
+use super::routing::{Feed, Routing, place};
 use super::{Edge, Graph, GraphError, Node, NodeId, NodeKind};
 use crate::effect::Effect;
-use crate::session::{Destination, ReturnId, Session, StripId, Tap};
+use crate::session::{Session, StripId, Tap};
 
 /// What the graph needs to know of an effect, told by whoever will run it.
 pub trait EffectFacts {
@@ -21,24 +24,29 @@ const INPUT_COST: f64 = 4.0;
 
 /// Builds the graph of a session: a chain a strip, sums where strips meet, the master's fader last.
 ///
+/// Cost: O(n log n) in strips plus effects plus sends.
+///
 /// # Errors
-/// [`GraphError::Cycle`] where strips feed each other in a circle, [`GraphError::Empty`] for a
-/// session without tracks.
+/// [`GraphError::Cycle`] where strips feed each other in a circle, [`GraphError::UnknownStrip`]
+/// where an output or a send leads nowhere, [`GraphError::Empty`] for a session without tracks,
+/// [`GraphError::TooLarge`] past [`Graph::MAX_NODES`].
 pub fn session_graph(session: &Session, facts: &dyn EffectFacts) -> Result<Graph, GraphError> {
     if session.tracks.is_empty() {
         return Err(GraphError::Empty);
     }
-    let order = strip_order(session)?;
-    let mut builder = Builder { session, facts, graph: Graph::default(), taps: Vec::new() };
-    for strip in order {
-        builder.add_strip(strip)?;
+    let routing = Routing::new(session)?;
+    let order = routing.order(session)?;
+    let taps = vec![None; order.len()];
+    let mut builder = Builder { session, facts, routing, graph: Graph::default(), taps };
+    for place in order {
+        builder.add_strip(place)?;
     }
     Ok(builder.graph)
 }
 
 /// Where a finished strip can be read.
+#[derive(Clone, Copy)]
 struct Taps {
-    strip: StripId,
     before_fader: NodeId,
     after_fader: NodeId,
 }
@@ -46,14 +54,17 @@ struct Taps {
 struct Builder<'a> {
     session: &'a Session,
     facts: &'a dyn EffectFacts,
+    routing: Routing,
     graph: Graph,
-    taps: Vec<Taps>,
+    /// By place; `None` until the strip is in the graph.
+    taps: Vec<Option<Taps>>,
 }
 
 impl Builder<'_> {
-    fn add_strip(&mut self, id: StripId) -> Result<(), GraphError> {
+    fn add_strip(&mut self, place: usize) -> Result<(), GraphError> {
+        let id = self.routing.ids[place];
         let strip = self.session.strip(id);
-        let mut last = self.add_head(id)?;
+        let mut last = self.add_head(place)?;
         for (index, effect) in strip.chain.iter().enumerate() {
             last = self.graph.add(Node {
                 name: format!("{}: {}", strip.name, effect.kind),
@@ -70,12 +81,13 @@ impl Builder<'_> {
             cost: FADER_COST,
             latency_frames: 0,
         })?;
-        self.taps.push(Taps { strip: id, before_fader: last, after_fader: fader });
+        self.taps[place] = Some(Taps { before_fader: last, after_fader: fader });
         Ok(())
     }
 
     /// The first node of a strip: a player for a track, a sum for everything else.
-    fn add_head(&mut self, id: StripId) -> Result<NodeId, GraphError> {
+    fn add_head(&mut self, place: usize) -> Result<NodeId, GraphError> {
+        let id = self.routing.ids[place];
         let name = &self.session.strip(id).name;
         let node = match id {
             StripId::Track(index) => Node {
@@ -86,7 +98,7 @@ impl Builder<'_> {
                 latency_frames: 0,
             },
             _ => {
-                let inputs = self.inputs_of(id);
+                let inputs = self.inputs_of(place);
                 Node {
                     name: format!("{name}: sum"),
                     kind: NodeKind::Sum(id),
@@ -100,125 +112,39 @@ impl Builder<'_> {
     }
 
     /// What flows into a strip, in the order tracks, groups, returns.
-    fn inputs_of(&self, id: StripId) -> Vec<Edge> {
-        let mut inputs = Vec::new();
-        for from in self.session.strip_ids() {
-            let Some(taps) = self.taps.iter().find(|taps| taps.strip == from) else { continue };
-            if feeds_directly(self.session, from, id) {
-                inputs.push(Edge { from: taps.after_fader, gain_lin: 1.0 });
-            }
-            for send in &self.session.strip(from).sends {
-                if StripId::from(send.to) == id {
-                    let node = match send.tap {
-                        Tap::PreFader => taps.before_fader,
-                        Tap::PostFader => taps.after_fader,
-                    };
-                    inputs.push(Edge { from: node, gain_lin: db_to_lin(send.gain_db) });
-                }
-            }
-        }
-        inputs
+    fn inputs_of(&self, place: usize) -> Vec<Edge> {
+        let edge = |feed: &Feed| {
+            let taps = self.taps[feed.from]?;
+            let from = match feed.tap {
+                Tap::PreFader => taps.before_fader,
+                Tap::PostFader => taps.after_fader,
+            };
+            Some(Edge { from, gain_lin: feed.gain_lin })
+        };
+        // Strips come in the order of the routing, so every feed has its taps by now.
+        self.routing.feeds[place].iter().filter_map(edge).collect()
     }
-}
-
-/// Decibels to a linear factor; minus infinity gives exact silence.
-fn db_to_lin(db: f32) -> f32 {
-    if db == f32::NEG_INFINITY { 0.0 } else { 10f64.powf(f64::from(db) / 20.0) as f32 }
-}
-
-impl From<ReturnId> for StripId {
-    fn from(id: ReturnId) -> Self {
-        StripId::Return(id.0)
-    }
-}
-
-impl From<Destination> for StripId {
-    fn from(destination: Destination) -> Self {
-        match destination {
-            Destination::Master => StripId::Master,
-            Destination::Group(id) => StripId::Group(id.0),
-        }
-    }
-}
-
-fn feeds_directly(session: &Session, from: StripId, to: StripId) -> bool {
-    session.output(from).map(StripId::from) == Some(to)
-}
-
-/// Every strip that `id` feeds, by its output and its sends.
-fn successors(session: &Session, id: StripId) -> Vec<StripId> {
-    let output = session.output(id).map(StripId::from);
-    let sends = session.strip(id).sends.iter().map(|send| StripId::from(send.to));
-    output.into_iter().chain(sends).collect()
-}
-
-/// Strips such that each comes after everything that feeds it; otherwise in session order.
-fn strip_order(session: &Session) -> Result<Vec<StripId>, GraphError> {
-    let ids = session.strip_ids();
-    let mut waiting: Vec<usize> = vec![0; ids.len()];
-    let place = |id: StripId| ids.iter().position(|other| *other == id).unwrap_or(ids.len() - 1);
-    let next: Vec<Vec<usize>> =
-        ids.iter().map(|id| successors(session, *id).into_iter().map(place).collect()).collect();
-    next.iter().flatten().for_each(|to| waiting[*to] += 1);
-
-    let mut order = Vec::with_capacity(ids.len());
-    let mut ready: std::collections::BTreeSet<usize> =
-        (0..ids.len()).filter(|i| waiting[*i] == 0).collect();
-    while let Some(i) = ready.pop_first() {
-        order.push(ids[i]);
-        for to in &next[i] {
-            waiting[*to] -= 1;
-            if waiting[*to] == 0 {
-                ready.insert(*to);
-            }
-        }
-    }
-    if order.len() == ids.len() { Ok(order) } else { Err(cycle(session, &ids, &next, &waiting)) }
-}
-
-/// Walks forward among the strips that never became ready until one repeats.
-fn cycle(session: &Session, ids: &[StripId], next: &[Vec<usize>], waiting: &[usize]) -> GraphError {
-    // A strip that waits may only stand behind the circle; walking backwards stays before it.
-    let before = |i: usize| (0..ids.len()).find(|j| waiting[*j] > 0 && next[*j].contains(&i));
-    let mut path: Vec<usize> = Vec::new();
-    let mut at = (0..ids.len()).find(|i| waiting[*i] > 0);
-    while let Some(i) = at {
-        if let Some(first) = path.iter().position(|seen| *seen == i) {
-            path.drain(..first);
-            path.push(i);
-            break;
-        }
-        path.push(i);
-        at = before(i);
-    }
-    path.reverse();
-    let strips: Vec<StripId> = path.iter().map(|i| ids[*i]).collect();
-    let names = strips.iter().map(|id| session.strip(*id).name.clone()).collect();
-    GraphError::Cycle { strips, names }
 }
 
 /// Which strips are heard, in the order of [`Session::strip_ids`].
 ///
 /// Mute silences a strip. Where any track or group is soloed, a track or group is heard only if it
 /// is soloed itself, flows into a soloed group, or (a group) carries a soloed strip. Returns and
-/// the master are solo-safe.
+/// the master are solo-safe: always heard, and a solo on them silences nobody.
+///
+/// Cost: O(strips * nesting of groups).
 pub fn audible(session: &Session) -> Vec<bool> {
-    let soloed = |id: StripId| session.strip(id).solo;
     let ids = session.strip_ids();
-    let any_solo = ids.iter().any(|id| is_solo_domain(*id) && soloed(*id));
-    ids.iter()
-        .map(|id| {
-            let heard = !any_solo
-                || !is_solo_domain(*id)
-                || downstream(session, *id).into_iter().any(soloed)
-                || ids.iter().any(|from| {
-                    is_solo_domain(*from)
-                        && soloed(*from)
-                        && downstream(session, *from).contains(id)
-                });
-            heard && !session.strip(*id).mute
-        })
-        .collect()
+    let soloed = |id: &StripId| is_solo_domain(*id) && session.strip(*id).solo;
+    let carries_solo: HashSet<StripId> =
+        ids.iter().copied().filter(soloed).flat_map(|id| downstream(session, id)).collect();
+    let heard = |id: StripId| {
+        carries_solo.is_empty()
+            || !is_solo_domain(id)
+            || carries_solo.contains(&id)
+            || downstream(session, id).any(|through| soloed(&through))
+    };
+    ids.iter().map(|id| heard(*id) && !session.strip(*id).mute).collect()
 }
 
 fn is_solo_domain(id: StripId) -> bool {
@@ -226,13 +152,8 @@ fn is_solo_domain(id: StripId) -> bool {
 }
 
 /// The strip itself and the groups it flows through; bounded, so a circle ends too.
-fn downstream(session: &Session, id: StripId) -> Vec<StripId> {
-    let mut path = vec![id];
-    while let Some(next) = path.last().and_then(|last| session.output(*last)).map(StripId::from) {
-        if next == StripId::Master || path.contains(&next) {
-            break;
-        }
-        path.push(next);
-    }
-    path
+fn downstream(session: &Session, id: StripId) -> impl Iterator<Item = StripId> {
+    let next = |id: &StripId| session.output(*id).map(StripId::from);
+    let group = |id: &StripId| *id != StripId::Master && place(session, *id).is_some();
+    std::iter::successors(Some(id), move |id| next(id).filter(group)).take(session.groups.len() + 1)
 }
