@@ -104,9 +104,9 @@ impl UnitGraph {
 
     /// The unit whose bus goes to the device: the one with the graph's last node.
     pub fn output(&self) -> UnitId {
-        let last = NodeId(self.node_count as u32 - 1);
+        let last = NodeId(self.node_count.saturating_sub(1) as u32);
         let index = self.units.iter().position(|unit| unit.nodes.contains(&last));
-        UnitId(index.unwrap_or(self.units.len() - 1) as u32)
+        UnitId(index.unwrap_or(self.units.len().saturating_sub(1)) as u32)
     }
 
     /// Expected cost of the whole block on one worker.
@@ -125,7 +125,7 @@ impl UnitGraph {
             let (a, b) = (&self.units[a.index()], &self.units[b.index()]);
             a.rank.total_cmp(&b.rank)
         };
-        let mut path = vec![UnitId(0)];
+        let mut path: Vec<UnitId> = self.units.first().map(|_| UnitId(0)).into_iter().collect();
         while let Some(next) = path
             .last()
             .and_then(|last| self.units[last.index()].successors.iter().copied().max_by(urgent))
@@ -187,8 +187,8 @@ fn link(graph: &Graph, chains: &[Vec<NodeId>]) -> Vec<Unit> {
     let mut latency = vec![0u32; units.len()];
     for i in topological(&units) {
         let before = units[i].predecessors.iter().map(|p| latency[p.index()]).max().unwrap_or(0);
-        let own: u32 = units[i].nodes.iter().map(|n| graph.nodes()[n.index()].latency_frames).sum();
-        latency[i] = before.saturating_add(own);
+        let own = units[i].nodes.iter().map(|n| graph.nodes()[n.index()].latency_frames);
+        latency[i] = own.fold(before, u32::saturating_add);
         units[i].latency_frames = latency[i];
     }
     units
@@ -221,7 +221,8 @@ fn unit_name<'a>(names: impl Iterator<Item = &'a str>) -> String {
     let mut out = String::new();
     let mut strip = "";
     for name in names {
-        match name.split_once(": ") {
+        // From the right: the name of a strip may hold a colon, what happens there does not.
+        match name.rsplit_once(": ") {
             Some((prefix, rest)) if prefix == strip && !out.is_empty() => {
                 out.push_str(", ");
                 out.push_str(rest);
@@ -231,7 +232,7 @@ fn unit_name<'a>(names: impl Iterator<Item = &'a str>) -> String {
                     out.push_str(", ");
                 }
                 out.push_str(name);
-                strip = name.split_once(": ").map_or("", |(prefix, _)| prefix);
+                strip = name.rsplit_once(": ").map_or("", |(prefix, _)| prefix);
             }
         }
     }

@@ -211,13 +211,21 @@ fn others(seats: &Seats, policy: SiblingPolicy) -> Option<Vec<SeatId>> {
 }
 
 fn no_effect(seats: &Seats, policy: SiblingPolicy, taken: &[SeatId]) -> Option<String> {
-    if policy == SiblingPolicy::Off {
-        return None;
+    let beside = |of: &dyn Fn(&SeatId) -> bool| {
+        taken.iter().any(|seat| seats.siblings(*seat).iter().any(of))
+    };
+    let workers = taken.len();
+    match policy {
+        SiblingPolicy::Off => None,
+        _ if !seats.has_pairs() => {
+            Some("no two seats share a core here, so this is the same as 'off'".into())
+        }
+        SiblingPolicy::ProcessAffinity => None,
+        SiblingPolicy::IdleThread if beside(&|other| !taken.contains(other)) => None,
+        SiblingPolicy::IdleThread => {
+            Some(format!("no seat is free beside any of the workers ({workers})"))
+        }
+        _ if beside(&|other| taken.contains(other)) => None,
+        _ => Some(format!("every worker ({workers}) has its own core, so no sibling is used")),
     }
-    if !seats.has_pairs() {
-        return Some("no two seats share a core here, so this is the same as 'off'".into());
-    }
-    let pairs_taken = taken.iter().any(|s| seats.siblings(*s).iter().any(|o| taken.contains(o)));
-    (policy.uses_siblings() && !pairs_taken)
-        .then(|| format!("{} workers have a core each, so no sibling is used", taken.len()))
 }

@@ -12,7 +12,8 @@ pub enum Rule {
     R1InRange,
     /// R2: every unit is run exactly once a block.
     R2Once,
-    /// R3: every node belongs to exactly one unit, so a bus has exactly one writer.
+    /// R3: every node belongs to exactly one unit and every unit has a node, so every unit has a
+    /// bus and a bus has exactly one writer.
     R3OneWriter,
     /// R4: a unit reads only the buses of its predecessors, never its own.
     R4ReadsPredecessors,
@@ -79,7 +80,8 @@ impl VerifiedSchedule {
     /// each other.
     pub fn verify(units: UnitGraph, schedule: Schedule) -> Result<VerifiedSchedule, Violation> {
         check_shape(&units, &schedule)?;
-        check_range(&units, &schedule)?;
+        check_links_in_range(&units)?;
+        check_steps_in_range(&units, &schedule)?;
         check_writers(&units)?;
         check_reads(&units)?;
         check_mirror(&units)?;
@@ -102,6 +104,8 @@ impl VerifiedSchedule {
         units: UnitGraph,
         workers: usize,
     ) -> Result<VerifiedSchedule, Violation> {
+        // A planner follows the links, so they are checked before it does.
+        check_links_in_range(&units)?;
         let schedule = Schedule::plan(kind, &units, workers);
         Self::verify(units, schedule)
     }
@@ -152,18 +156,25 @@ fn check_shape(units: &UnitGraph, schedule: &Schedule) -> Result<(), Violation> 
     Ok(())
 }
 
-fn check_range(units: &UnitGraph, schedule: &Schedule) -> Result<(), Violation> {
-    let count = units.units().len();
+fn check_links_in_range(units: &UnitGraph) -> Result<(), Violation> {
     let named = units.units().iter().flat_map(|unit| {
         let inputs = unit.inputs.iter().map(|input| input.from);
         let around = unit.predecessors.iter().chain(&unit.successors).copied();
         inputs.chain(around)
     });
+    all_in_range(named, units.units().len())
+}
+
+fn check_steps_in_range(units: &UnitGraph, schedule: &Schedule) -> Result<(), Violation> {
     let steps = schedule.lists.iter().flatten().filter_map(|step| match step {
         Step::Run(id) => Some(*id),
         Step::Barrier => None,
     });
-    match named.chain(steps).find(|id| id.index() >= count) {
+    all_in_range(steps, units.units().len())
+}
+
+fn all_in_range(mut ids: impl Iterator<Item = UnitId>, count: usize) -> Result<(), Violation> {
+    match ids.find(|id| id.index() >= count) {
         Some(id) => broken(Rule::R1InRange, format!("unit {} of {count}", id.0)),
         None => Ok(()),
     }
@@ -177,8 +188,11 @@ fn check_writers(units: &UnitGraph) -> Result<(), Violation> {
             None => return broken(Rule::R3OneWriter, format!("node {} does not exist", node.0)),
         }
     }
-    match writers.iter().position(|count| *count != 1) {
-        Some(node) => broken(Rule::R3OneWriter, format!("node {node} in {} units", writers[node])),
+    if let Some(node) = writers.iter().position(|count| *count != 1) {
+        return broken(Rule::R3OneWriter, format!("node {node} in {} units", writers[node]));
+    }
+    match units.units().iter().position(|unit| unit.nodes.is_empty()) {
+        Some(i) => broken(Rule::R3OneWriter, format!("unit {i} has no node")),
         None => Ok(()),
     }
 }
