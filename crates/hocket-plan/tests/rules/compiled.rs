@@ -1,0 +1,217 @@
+//! What the compiler and the planners promise, on random graphs.
+
+use hocket_plan::compile::UnitInput;
+use hocket_plan::{
+    Fusing, Graph, NodeId, Schedule, ScheduleKind, Step, Unit, UnitGraph, UnitId, VerifiedSchedule,
+};
+use proptest::prelude::*;
+
+use crate::random::{cases, fusings, recipes};
+
+/// The unit of each node; fails where a node is in none or in two.
+fn unit_of_each_node(graph: &Graph, units: &UnitGraph) -> Vec<UnitId> {
+    let mut unit_of = vec![None; graph.nodes().len()];
+    for (i, unit) in units.units().iter().enumerate() {
+        for node in &unit.nodes {
+            let before = unit_of[node.index()].replace(UnitId(i as u32));
+            assert_eq!(before, None, "node {} is in two units", node.0);
+        }
+    }
+    unit_of.into_iter().map(|unit| unit.expect("every node is in a unit")).collect()
+}
+
+fn readers(graph: &Graph) -> Vec<usize> {
+    let mut readers = vec![0; graph.nodes().len()];
+    graph.nodes().iter().flat_map(|n| &n.inputs).for_each(|e| readers[e.from.index()] += 1);
+    readers
+}
+
+/// Whether `node` may join the unit of the node before it.
+fn may_join(graph: &Graph, readers: &[usize], node: NodeId) -> Option<NodeId> {
+    match graph.nodes()[node.index()].inputs.as_slice() {
+        [only] if only.gain_lin == 1.0 && readers[only.from.index()] == 1 => Some(only.from),
+        _ => None,
+    }
+}
+
+fn check_chain(graph: &Graph, fusing: Fusing, readers: &[usize], unit: &Unit) {
+    for pair in unit.nodes.windows(2) {
+        assert_eq!(may_join(graph, readers, pair[1]), Some(pair[0]), "{unit:?}");
+    }
+    match fusing {
+        Fusing::Chains => assert_eq!(may_join(graph, readers, unit.nodes[0]), None, "too short"),
+        Fusing::None => assert_eq!(unit.nodes.len(), 1),
+    }
+}
+
+/// The head's edges, with each node replaced by its unit, in the same order.
+fn check_inputs(graph: &Graph, unit_of: &[UnitId], unit: &Unit) {
+    let edges = &graph.nodes()[unit.nodes[0].index()].inputs;
+    let expected: Vec<UnitInput> = edges
+        .iter()
+        .map(|edge| UnitInput { from: unit_of[edge.from.index()], gain_lin: edge.gain_lin })
+        .collect();
+    assert_eq!(unit.inputs, expected);
+    let mut froms: Vec<UnitId> = expected.iter().map(|input| input.from).collect();
+    froms.sort_unstable();
+    froms.dedup();
+    assert_eq!(unit.predecessors, froms);
+}
+
+/// The value of the longest path to the end of each node, each node adding `own`.
+fn longest(graph: &Graph, own: impl Fn(usize) -> u32) -> Vec<u32> {
+    let mut longest: Vec<u32> = Vec::new();
+    for (i, node) in graph.nodes().iter().enumerate() {
+        let before = node.inputs.iter().map(|edge| longest[edge.from.index()]).max();
+        longest.push(before.unwrap_or(0) + own(i));
+    }
+    longest
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(400))]
+
+    #[test]
+    fn units_are_maximal_chains_that_keep_the_graphs_inputs(
+        recipe in recipes(200), fusing in fusings(),
+    ) {
+        let graph = recipe.graph();
+        let units = UnitGraph::compile(&graph, fusing).unwrap();
+        let unit_of = unit_of_each_node(&graph, &units);
+        let readers = readers(&graph);
+        for unit in units.units() {
+            check_chain(&graph, fusing, &readers, unit);
+            check_inputs(&graph, &unit_of, unit);
+        }
+        prop_assert_eq!(units.node_count(), graph.nodes().len());
+        prop_assert_eq!(Some(units.output()), unit_of.last().copied());
+    }
+
+    #[test]
+    fn order_is_by_falling_rank_and_topological(recipe in recipes(200), fusing in fusings()) {
+        let units = UnitGraph::compile(&recipe.graph(), fusing).unwrap();
+        let all = units.units();
+        for pair in all.windows(2) {
+            prop_assert!(pair[0].rank >= pair[1].rank);
+        }
+        for (i, unit) in all.iter().enumerate() {
+            for before in &unit.predecessors {
+                prop_assert!(before.index() < i, "unit {} before {i}", before.0);
+                prop_assert!(all[before.index()].rank > unit.rank);
+                prop_assert!(all[before.index()].successors.contains(&UnitId(i as u32)));
+            }
+            for after in &unit.successors {
+                prop_assert!(all[after.index()].predecessors.contains(&UnitId(i as u32)));
+            }
+        }
+    }
+
+    #[test]
+    fn cost_latency_and_level_are_those_of_the_longest_path(
+        recipe in recipes(200), fusing in fusings(),
+    ) {
+        let graph = recipe.graph();
+        let units = UnitGraph::compile(&graph, fusing).unwrap();
+        let latency = longest(&graph, |i| graph.nodes()[i].latency_frames);
+        let levels = units.levels();
+        for (i, unit) in units.units().iter().enumerate() {
+            let own: f64 = unit.nodes.iter().map(|n| graph.nodes()[n.index()].cost).sum();
+            prop_assert_eq!(unit.cost, own.max(1.0));
+            let behind = unit.successors.iter().map(|s| units.units()[s.index()].rank);
+            prop_assert_eq!(unit.rank, unit.cost + behind.fold(0.0, f64::max));
+            let last = unit.nodes.last().unwrap();
+            prop_assert_eq!(unit.latency_frames, latency[last.index()]);
+            let above = unit.predecessors.iter().map(|p| levels[p.index()] + 1).max();
+            prop_assert_eq!(levels[i], above.unwrap_or(0));
+        }
+    }
+
+    #[test]
+    fn critical_path_is_a_path_and_costs_what_it_says(
+        recipe in recipes(200), fusing in fusings(),
+    ) {
+        let units = UnitGraph::compile(&recipe.graph(), fusing).unwrap();
+        let path = units.critical_path();
+        for pair in path.windows(2) {
+            prop_assert!(units.units()[pair[0].index()].successors.contains(&pair[1]));
+        }
+        // Costs are whole numbers here, so the sums are exact in any order.
+        let sum: f64 = path.iter().map(|id| units.units()[id.index()].cost).sum();
+        prop_assert_eq!(sum, units.critical_path_cost());
+        prop_assert!(units.critical_path_cost() <= units.total_cost());
+        prop_assert!(units.units()[path[0].index()].predecessors.is_empty());
+        prop_assert_eq!(path.last().copied(), Some(units.output()));
+    }
+
+    #[test]
+    fn every_plan_obeys_the_rules(recipe in recipes(200), fusing in fusings()) {
+        let units = UnitGraph::compile(&recipe.graph(), fusing).unwrap();
+        for kind in ScheduleKind::ALL {
+            for workers in 1..=8 {
+                let plan = VerifiedSchedule::plan(kind, units.clone(), workers);
+                let plan = plan.map_err(|violation| TestCaseError::fail(violation.to_string()))?;
+                let expected = if kind == ScheduleKind::Serial { 1 } else { workers };
+                prop_assert_eq!(plan.workers(), expected);
+                prop_assert_eq!(plan.kind(), kind);
+                prop_assert_eq!(plan.output(), units.output());
+            }
+        }
+    }
+
+    #[test]
+    fn serial_walks_the_units_in_order(recipe in recipes(200), fusing in fusings()) {
+        let units = UnitGraph::compile(&recipe.graph(), fusing).unwrap();
+        let schedule = Schedule::plan(ScheduleKind::Serial, &units, 5);
+        let walk: Vec<Step> = (0..units.units().len()).map(|i| Step::Run(UnitId(i as u32))).collect();
+        prop_assert_eq!(schedule.lists, vec![walk]);
+    }
+
+    /// Graham 1966: dealing greedily leaves no worker above the mean by more than one unit.
+    #[test]
+    fn no_level_of_lists_is_dealt_worse_than_grahams_bound(case in cases(200)) {
+        let units = case.units();
+        let schedule = Schedule::plan(ScheduleKind::Lists, &units, case.workers);
+        let levels = units.levels();
+        let depth = levels.iter().max().unwrap() + 1;
+        let mut loads = vec![vec![0.0; case.workers]; depth];
+        for (worker, list) in schedule.lists.iter().enumerate() {
+            prop_assert_eq!(list.iter().filter(|s| **s == Step::Barrier).count(), depth - 1);
+            for (phase, steps) in list.split(|step| *step == Step::Barrier).enumerate() {
+                for step in steps {
+                    let Step::Run(id) = step else { continue };
+                    prop_assert_eq!(levels[id.index()], phase);
+                    loads[phase][worker] += units.units()[id.index()].cost;
+                }
+            }
+        }
+        for (level, loads) in loads.iter().enumerate() {
+            let mean = loads.iter().sum::<f64>() / case.workers as f64;
+            let in_level = (0..levels.len()).filter(|i| levels[*i] == level);
+            let dearest = in_level.map(|i| units.units()[i].cost).fold(0.0, f64::max);
+            let most = loads.iter().copied().fold(0.0, f64::max);
+            let bound = mean + dearest * (1.0 - 1.0 / case.workers as f64);
+            prop_assert!(most <= bound + 1e-6, "level {level}: {most} > {bound}");
+        }
+    }
+}
+
+#[test]
+fn odd_costs_still_give_a_topological_order() {
+    use hocket_plan::{Edge, Node, NodeKind};
+    let costs = [f64::NAN, f64::INFINITY, -5.0, 1e300, 0.0, f64::NEG_INFINITY, 1e300];
+    let mut graph = Graph::default();
+    for (i, cost) in costs.into_iter().enumerate() {
+        let from = i.checked_sub(1).map(|from| NodeId(from as u32));
+        let inputs = from.map(|from| Edge { from, gain_lin: 0.5 }).into_iter().collect();
+        let kind = NodeKind::Custom(i as u32);
+        let latency_frames = u32::MAX / 2;
+        graph.add(Node { name: "odd".into(), kind, inputs, cost, latency_frames }).unwrap();
+    }
+    let units = UnitGraph::compile(&graph, Fusing::Chains).unwrap();
+    let order: Vec<u32> = units.units().iter().map(|unit| unit.nodes[0].0).collect();
+    assert_eq!(order, [0, 1, 2, 3, 4, 5, 6]);
+    assert_eq!(units.units()[6].latency_frames, u32::MAX, "saturates");
+    for kind in ScheduleKind::ALL {
+        VerifiedSchedule::plan(kind, units.clone(), 3).unwrap();
+    }
+}
