@@ -18,6 +18,20 @@ pub struct StereoRef<'a> {
     pub right: &'a [f32],
 }
 
+impl StereoMut<'_> {
+    /// The frames from `start` up to but not including `end`, both within the rows.
+    pub fn part(&mut self, start: usize, end: usize) -> StereoMut<'_> {
+        StereoMut { left: &mut self.left[start..end], right: &mut self.right[start..end] }
+    }
+}
+
+impl<'a> StereoRef<'a> {
+    /// The frames from `start` up to but not including `end`, both within the rows.
+    pub fn part(&self, start: usize, end: usize) -> StereoRef<'a> {
+        StereoRef { left: &self.left[start..end], right: &self.right[start..end] }
+    }
+}
+
 /// A change inside the block.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Event {
@@ -31,6 +45,9 @@ pub struct Event {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Change {
     /// The parameter at `index` (the order of [`crate::Kind::params`]) gets `value`, in its unit.
+    ///
+    /// Processors clamp the value to the parameter's range and ignore an index they do not have
+    /// and a value that is not a number.
     Param {
         /// Index into the kind's parameters.
         index: u16,
@@ -69,8 +86,16 @@ pub trait Processor: Send {
     /// Forgets all history (delay lines, envelopes), keeps the parameters.
     fn reset(&mut self);
 
-    /// How many frames the output lags behind the input.
+    /// How many frames the output lags behind the input. Never changes during a life.
     fn latency_frames(&self) -> u32 {
         0
+    }
+
+    /// What a meter shows after the last block, or `None` for a processor that shows nothing.
+    ///
+    /// The unit is the processor's: correlation from -1 to +1 for `correlation`, decibels of gain
+    /// reduction (positive) for `compressor` and `limiter`.
+    fn reading(&self) -> Option<f32> {
+        None
     }
 }

@@ -1,12 +1,71 @@
 //! Processors over slices.
 //!
 //! Everything here is arithmetic on `f32` rows: no threads, no files, no clocks. A processor gets
-//! one block at a time and keeps its own state; given the same blocks it gives the same bits,
-//! whichever thread runs it.
+//! one block at a time and keeps its own state; given the same input it gives the same bits,
+//! whichever thread runs it, however the input is cut into blocks, and on whichever machine.
+//!
+//! # Reading order
+//! 1. [`block`]: what one block of audio is and what a [`Processor`] promises.
+//! 2. [`kinds`]: the table of built-in effects, their parameters and declared costs.
+//! 3. [`math`], [`level`], [`mix`], [`finite`]: plain functions over numbers and rows.
+//! 4. [`ramp`] and [`fader`]: how a change is smoothed frame by frame.
+//! 5. [`biquad`]: second-order filters, alone and in cascades.
+//! 6. [`delay_line`] and [`oversample`]: the two other building blocks of effects.
+//! 7. [`segment`]: what cuts a block at events and control points, and thereby makes the output
+//!    independent of block sizes. Read this before any effect.
+//! 8. [`effects`]: one file an effect; `docs/effects.md` lists parameters and sources.
+//!
+//! # How bits stay the same
+//! - Every sum has one fixed order; loops vectorise across frames or lines, never within a sum.
+//! - Elementary functions are the crate's own ([`math`]), not the system library's.
+//! - State that changes less often than every frame changes at control points, which are counted
+//!   in frames since the last event and not in blocks.
+//! - Tails are brought to exact zero before they become subnormal, so a thread that flushes
+//!   subnormal numbers and one that does not agree.
+//!
+//! # What an operation is
+//! Declared costs count additions, subtractions, multiplications, divisions, square roots and
+//! minimum or maximum selections of floating-point numbers as one operation each, at rest (no
+//! parameter moving). Integer work, loads and stores are not counted.
+//!
+//! # Example
+//! ```
+//! use hocket_dsp::{Block, StereoMut, kind};
+//!
+//! let gain = kind("gain").unwrap();
+//! let mut processor = (gain.build)(&[-6.0], 48_000);
+//! let (mut left, mut right) = ([1.0; 64], [1.0; 64]);
+//! processor.process(&mut Block {
+//!     main: StereoMut { left: &mut left, right: &mut right },
+//!     side_chain: None,
+//!     events: &[],
+//! });
+//! assert!((left[63] - 0.501).abs() < 1e-3);
+//! ```
 #![forbid(unsafe_code)]
 
 pub mod block;
 pub mod kinds;
 
+pub mod finite;
+pub mod level;
+pub mod math;
+pub mod mix;
+
+pub mod fader;
+pub mod ramp;
+
+pub mod biquad;
+
+pub mod delay_line;
+pub mod oversample;
+
+pub mod segment;
+
+pub mod effects;
+
+pub use biquad::{Biquad, BiquadCascade, Coefficients, Shape};
 pub use block::{Block, Change, Event, Processor, StereoMut, StereoRef};
+pub use effects::Bypass;
+pub use fader::Fader;
 pub use kinds::{Kind, Param, kind, kinds};

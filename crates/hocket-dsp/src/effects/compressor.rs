@@ -1,0 +1,174 @@
+//! Dynamics compressor.
+//!
+//! Feed-forward, in decibels, after Giannoulis, Massberg and Reiss (JAES 60, 2012): the level is
+//! the larger of both sides' magnitudes; the static curve with its quadratic knee turns the excess
+//! over the threshold into a reduction; the reduction is smoothed by a branching one-pole with
+//! attack and release times (time to 63 %); both sides get the same gain, so the image stays.
+//!
+//! Where a side chain is connected, the level is taken from it instead of the signal.
+
+use std::f64::consts::LOG2_10;
+
+use crate::block::{StereoMut, StereoRef};
+use crate::effects::{Row, row_of};
+use crate::kinds::Param;
+use crate::math::{self, exp2_f32, flush, log2_f32};
+use crate::ramp::Ramp;
+use crate::segment::{CONTROL_FRAMES, Effect};
+
+const THRESHOLD_DB: usize = 0;
+const RATIO: usize = 1;
+const KNEE_DB: usize = 2;
+const ATTACK_MS: usize = 3;
+const RELEASE_MS: usize = 4;
+const MAKEUP_DB: usize = 5;
+
+/// Decibels in a factor of two.
+const DB_PER_OCTAVE: f32 = (20.0 / LOG2_10) as f32;
+/// -120 dB: below this all levels are alike.
+const FLOOR: f32 = 1e-6;
+/// A knee of no width would divide by zero.
+const MIN_KNEE_DB: f32 = 0.01;
+
+/// The compressor.
+#[derive(Debug, Clone)]
+pub struct Compressor {
+    rate_hz: f64,
+    threshold_db: Ramp,
+    slope: Ramp,
+    knee_db: Ramp,
+    makeup_db: Ramp,
+    attack: f32,
+    release: f32,
+    reduction_db: f32,
+}
+
+/// What the excess is multiplied with above the knee.
+fn slope(ratio: f32) -> f32 {
+    1.0 - 1.0 / ratio
+}
+
+/// The coefficient of a one-pole that covers 63 % of the way in `time_ms`.
+fn one_pole(time_ms: f32, rate_hz: f64) -> f32 {
+    math::exp(-1000.0 / (f64::from(time_ms) * rate_hz)) as f32
+}
+
+/// The reduction in decibels of a level `over_db` above the threshold, without a branch: the
+/// quadratic grows through the knee and stays at half its width, the straight line starts there.
+/// 9 operations.
+#[inline(always)]
+pub fn static_reduction_db(over_db: f32, slope: f32, knee_db: f32) -> f32 {
+    let half = 0.5 * knee_db;
+    let bent = (over_db + half).max(0.0).min(knee_db);
+    slope * (bent * bent / (2.0 * knee_db) + (over_db - half).max(0.0))
+}
+
+impl Compressor {
+    /// Levels in decibels; values that are not numbers count as the floor.
+    fn levels(left: &[f32], right: &[f32]) -> Row {
+        let mut levels = [0.0; CONTROL_FRAMES];
+        for ((level, left), right) in levels.iter_mut().zip(left).zip(right) {
+            let peak = left.abs().max(right.abs()).max(FLOOR);
+            *level = log2_f32(peak) * DB_PER_OCTAVE;
+        }
+        levels
+    }
+
+    fn static_curve(&mut self, levels: &mut Row, frames: usize) {
+        let threshold = row_of(&mut self.threshold_db, frames);
+        let slope = row_of(&mut self.slope, frames);
+        let knee = row_of(&mut self.knee_db, frames);
+        for i in 0..frames {
+            levels[i] = static_reduction_db(levels[i] - threshold[i], slope[i], knee[i]);
+        }
+    }
+
+    /// The one loop whose frames wait for each other.
+    fn smooth(&mut self, reductions: &mut [f32]) {
+        for reduction in reductions {
+            let wanted = *reduction;
+            let falling = wanted > self.reduction_db;
+            let pole = if falling { self.attack } else { self.release };
+            self.reduction_db = flush(wanted + (self.reduction_db - wanted) * pole);
+            *reduction = self.reduction_db;
+        }
+    }
+
+    fn gains(&mut self, reductions: &Row, frames: usize) -> Row {
+        let makeup = row_of(&mut self.makeup_db, frames);
+        let mut gains = [0.0; CONTROL_FRAMES];
+        for i in 0..frames {
+            gains[i] = exp2_f32((makeup[i] - reductions[i]) * (1.0 / DB_PER_OCTAVE));
+        }
+        gains
+    }
+}
+
+impl Effect for Compressor {
+    const PARAMS: &'static [Param] = &[
+        Param::new("threshold_db", "Level above which it reduces.", -60.0, 0.0, -18.0),
+        Param::new("ratio", "Input decibels for one more output decibel.", 1.0, 100.0, 4.0),
+        Param::new("knee_db", "Width of the bend around the threshold.", 0.0, 24.0, 6.0),
+        Param::new("attack_ms", "Time to follow a rise by 63 %.", 0.05, 500.0, 10.0),
+        Param::new("release_ms", "Time to recover by 63 %.", 1.0, 5000.0, 120.0),
+        Param::new("makeup_db", "Level change behind it.", -24.0, 24.0, 0.0),
+    ];
+
+    fn new(values: &[f32], sample_rate_hz: u32) -> Compressor {
+        let rate = f64::from(sample_rate_hz);
+        Compressor {
+            rate_hz: rate,
+            threshold_db: Ramp::smoothing(values[THRESHOLD_DB], rate),
+            slope: Ramp::smoothing(slope(values[RATIO]), rate),
+            knee_db: Ramp::smoothing(values[KNEE_DB].max(MIN_KNEE_DB), rate),
+            makeup_db: Ramp::smoothing(values[MAKEUP_DB], rate),
+            attack: one_pole(values[ATTACK_MS], rate),
+            release: one_pole(values[RELEASE_MS], rate),
+            reduction_db: 0.0,
+        }
+    }
+
+    fn set(&mut self, index: usize, value: f32) {
+        match index {
+            THRESHOLD_DB => self.threshold_db.set(value),
+            RATIO => self.slope.set(slope(value)),
+            KNEE_DB => self.knee_db.set(value.max(MIN_KNEE_DB)),
+            ATTACK_MS => self.attack = one_pole(value, self.rate_hz),
+            RELEASE_MS => self.release = one_pole(value, self.rate_hz),
+            _ => self.makeup_db.set(value),
+        }
+    }
+
+    fn control(&mut self, _elapsed: usize) {}
+
+    fn run(&mut self, rows: StereoMut<'_>, key: Option<StereoRef<'_>>) {
+        let frames = rows.left.len();
+        let mut row = match key {
+            Some(key) => Compressor::levels(key.left, key.right),
+            None => Compressor::levels(rows.left, rows.right),
+        };
+        self.static_curve(&mut row, frames);
+        self.smooth(&mut row[..frames]);
+        let gains = self.gains(&row, frames);
+        crate::mix::scale_by(rows.left, &gains);
+        crate::mix::scale_by(rows.right, &gains);
+    }
+
+    fn reset(&mut self) {
+        self.reduction_db = 0.0;
+        for ramp in
+            [&mut self.threshold_db, &mut self.slope, &mut self.knee_db, &mut self.makeup_db]
+        {
+            ramp.snap();
+        }
+    }
+
+    fn reading(&self) -> Option<f32> {
+        Some(self.reduction_db)
+    }
+}
+
+/// Level 5 + 16, curve 11, smoothing 6, gain 2 + 19, both sides 2.
+pub fn flops(_values: &[f32], _sample_rate_hz: u32) -> f64 {
+    21.0 + 11.0 + 6.0 + 21.0 + 2.0
+}

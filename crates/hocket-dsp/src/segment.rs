@@ -1,0 +1,220 @@
+//! Cuts blocks into segments, so that the output does not depend on how blocks were cut.
+//!
+//! An effect implements [`Effect`]; [`Segmented`] makes a [`Processor`] of it. It splits each block
+//! 1. at the frames of events, which are applied exactly there, and
+//! 2. at control points: after each event, and [`CONTROL_FRAMES`] after the last control point.
+//!
+//! What an effect computes less often than every frame (filter coefficients, modulation, flushing
+//! of tails) it computes at control points. Their places depend on the events and on the frames
+//! since the start only. A block border therefore changes nothing but the length of a segment,
+//! and an effect whose loops carry their state from frame to frame gives the same bits for any
+//! block sizes. Segments are at most [`CONTROL_FRAMES`] long, so effects can keep scratch rows in
+//! arrays.
+
+use crate::block::{Block, Change, Event, Processor, StereoMut, StereoRef};
+use crate::kinds::Param;
+
+/// The longest segment and the distance of control points, in frames.
+pub const CONTROL_FRAMES: usize = 32;
+
+/// What an effect has to say; see the module.
+pub trait Effect: Send + 'static {
+    /// Its parameters; `set` gets indices into this table.
+    const PARAMS: &'static [Param];
+
+    /// Builds it at rest; `values` has one value a parameter, each in range.
+    fn new(values: &[f32], sample_rate_hz: u32) -> Self;
+
+    /// Heads for a new value, which is in range. Not called for fixed parameters.
+    fn set(&mut self, index: usize, value: f32);
+
+    /// A control point, `elapsed` frames after the last one (0 for the first).
+    fn control(&mut self, elapsed: usize);
+
+    /// Processes a segment of 1 to [`CONTROL_FRAMES`] frames.
+    fn run(&mut self, rows: StereoMut<'_>, key: Option<StereoRef<'_>>);
+
+    /// Forgets the past and ends all ramps at their targets.
+    fn reset(&mut self);
+
+    /// See [`Processor::latency_frames`].
+    fn latency_frames(&self) -> u32 {
+        0
+    }
+
+    /// See [`Processor::reading`].
+    fn reading(&self) -> Option<f32> {
+        None
+    }
+}
+
+/// An effect as a processor.
+#[derive(Debug, Clone)]
+pub struct Segmented<E> {
+    effect: E,
+    /// Frames since the last control point.
+    elapsed: usize,
+    /// Whether a control point is due before the next frame.
+    due: bool,
+}
+
+impl<E: Effect> Segmented<E> {
+    /// Builds an effect. Values that are missing or not numbers become defaults, values out of
+    /// range are clamped.
+    pub fn new(values: &[f32], sample_rate_hz: u32) -> Segmented<E> {
+        let given = |index: usize| values.get(index).copied().filter(|value| !value.is_nan());
+        let params = E::PARAMS.iter().enumerate();
+        let values: Vec<f32> = params
+            .map(|(index, param)| param.clamp(given(index).unwrap_or(param.default)))
+            .collect();
+        Segmented { effect: E::new(&values, sample_rate_hz.max(1)), elapsed: 0, due: true }
+    }
+
+    /// The effect inside.
+    pub fn effect(&self) -> &E {
+        &self.effect
+    }
+
+    fn take(&mut self, event: &Event) {
+        let Change::Param { index, value } = event.change;
+        let index = usize::from(index);
+        let Some(param) = E::PARAMS.get(index) else {
+            return;
+        };
+        if !value.is_nan() && !param.fixed {
+            self.effect.set(index, param.clamp(value));
+            self.due = true;
+        }
+    }
+
+    /// Applies all events up to frame `at` and returns the others.
+    fn take_until<'e>(&mut self, at: usize, mut events: &'e [Event]) -> &'e [Event] {
+        while let Some((event, later)) = events.split_first()
+            && event.frame as usize <= at
+        {
+            self.take(event);
+            events = later;
+        }
+        events
+    }
+
+    fn control_if_due(&mut self) {
+        if self.due {
+            self.effect.control(self.elapsed);
+            self.elapsed = 0;
+            self.due = false;
+        }
+    }
+}
+
+impl<E: Effect> Processor for Segmented<E> {
+    fn process(&mut self, block: &mut Block<'_>) {
+        let frames = block.frames();
+        let mut events = block.events;
+        let mut at = 0;
+        while at < frames {
+            events = self.take_until(at, events);
+            self.control_if_due();
+            let next_event = events.first().map_or(frames, |event| event.frame as usize);
+            let end = next_event.min(frames).min(at + CONTROL_FRAMES - self.elapsed);
+            let key = block.side_chain.map(|key| key.part(at, end));
+            self.effect.run(block.main.part(at, end), key);
+            self.elapsed += end - at;
+            self.due = self.elapsed == CONTROL_FRAMES;
+            at = end;
+        }
+        // Events behind the block count from its end on.
+        self.take_until(usize::MAX, events);
+    }
+
+    fn reset(&mut self) {
+        self.effect.reset();
+        self.elapsed = 0;
+        self.due = true;
+    }
+
+    fn latency_frames(&self) -> u32 {
+        self.effect.latency_frames()
+    }
+
+    fn reading(&self) -> Option<f32> {
+        self.effect.reading()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Writes the parameter, and the distance to the last control point, into the rows.
+    struct Probe {
+        value: f32,
+        since: usize,
+    }
+
+    impl Effect for Probe {
+        const PARAMS: &'static [Param] = &[
+            Param::new("level", "What is written.", 0.0, 10.0, 1.0),
+            Param::new("built", "Cannot change.", 0.0, 1.0, 0.0).fixed(),
+        ];
+
+        fn new(values: &[f32], _sample_rate_hz: u32) -> Probe {
+            Probe { value: values[0], since: 0 }
+        }
+
+        fn set(&mut self, index: usize, value: f32) {
+            assert_eq!(index, 0);
+            self.value = value;
+        }
+
+        fn control(&mut self, elapsed: usize) {
+            assert_eq!(elapsed, self.since);
+            self.since = 0;
+        }
+
+        fn run(&mut self, rows: StereoMut<'_>, _key: Option<StereoRef<'_>>) {
+            for (left, right) in rows.left.iter_mut().zip(rows.right) {
+                *left = self.value;
+                *right = self.since as f32;
+                self.since += 1;
+            }
+        }
+
+        fn reset(&mut self) {
+            self.since = 0;
+        }
+    }
+
+    fn event(frame: u32, index: u16, value: f32) -> Event {
+        Event { frame, change: Change::Param { index, value } }
+    }
+
+    fn run(probe: &mut Segmented<Probe>, frames: usize, events: &[Event]) -> (Vec<f32>, Vec<f32>) {
+        let (mut left, mut right) = (vec![9.0; frames], vec![9.0; frames]);
+        probe.process(&mut Block {
+            main: StereoMut { left: &mut left, right: &mut right },
+            side_chain: None,
+            events,
+        });
+        (left, right)
+    }
+
+    #[test]
+    fn events_take_effect_at_their_frame_and_start_a_control_interval() {
+        let mut probe = Segmented::<Probe>::new(&[2.0], 48_000);
+        let (left, right) = run(&mut probe, 100, &[event(10, 0, 3.0), event(50, 0, 99.0)]);
+        assert_eq!((left[9], left[10], left[49], left[50]), (2.0, 3.0, 3.0, 10.0));
+        assert_eq!(right[9], 9.0);
+        assert_eq!(right[10..42], std::array::from_fn::<f32, 32, _>(|n| n as f32));
+        assert_eq!((right[42], right[50], right[82]), (0.0, 0.0, 0.0));
+    }
+
+    #[test]
+    fn events_out_of_the_block_or_of_the_table_do_no_harm() {
+        let mut probe = Segmented::<Probe>::new(&[f32::NAN], 48_000);
+        let events =
+            [event(0, 7, 5.0), event(1, 1, 1.0), event(2, 0, f32::NAN), event(400, 0, 4.0)];
+        assert_eq!(run(&mut probe, 40, &events).0, [1.0; 40]);
+        assert_eq!(run(&mut probe, 4, &[]).0, [4.0; 4]);
+    }
+}
