@@ -118,6 +118,7 @@ fn breakings(rule: Rule) -> &'static [(&'static str, Breaking)] {
         Rule::R4ReadsPredecessors => &[
             ("an edge is cut, its input stays", r4_cut),
             ("a unit reads itself", r4_self),
+            ("a unit reads itself and is its own predecessor", r4_own_predecessor),
             ("a unit reads a stranger", r4_stranger),
         ],
         Rule::R5Order => &[
@@ -246,6 +247,18 @@ fn r4_cut(mut parts: Parts, random: &mut Random) -> Option<Parts> {
 fn r4_self(mut parts: Parts, random: &mut Random) -> Option<Parts> {
     let id = random.pick(&parts.ids())?;
     parts.unit(id).inputs.push(UnitInput { from: id, gain_lin: 1.0 });
+    Some(parts)
+}
+
+/// Also a circle (R5); what is read comes before when it is run.
+fn r4_own_predecessor(mut parts: Parts, random: &mut Random) -> Option<Parts> {
+    let id = random.pick(&parts.ids())?;
+    let unit = parts.unit(id);
+    unit.inputs.push(UnitInput { from: id, gain_lin: 1.0 });
+    for links in [&mut unit.predecessors, &mut unit.successors] {
+        links.push(id);
+        links.sort_unstable();
+    }
     Some(parts)
 }
 

@@ -2,7 +2,8 @@
 
 use hocket_plan::compile::UnitInput;
 use hocket_plan::{
-    Fusing, Graph, NodeId, Schedule, ScheduleKind, Step, Unit, UnitGraph, UnitId, VerifiedSchedule,
+    Edge, Fusing, Graph, Node, NodeId, NodeKind, Schedule, ScheduleKind, Step, Unit, UnitGraph,
+    UnitId, VerifiedSchedule,
 };
 use proptest::prelude::*;
 
@@ -195,9 +196,70 @@ proptest! {
     }
 }
 
+/// Loads of the workers in the first level of a schedule.
+fn first_loads(units: &UnitGraph, schedule: &Schedule) -> Vec<f64> {
+    let cost = |step: &Step| match step {
+        Step::Run(id) => units.units()[id.index()].cost,
+        Step::Barrier => 0.0,
+    };
+    let first = |list: &Vec<Step>| list.split(|s| *s == Step::Barrier).next().map(<[_]>::to_vec);
+    schedule.lists.iter().filter_map(first).map(|steps| steps.iter().map(cost).sum()).collect()
+}
+
+/// The largest load of the best way to deal `costs`, by trying all.
+fn best_makespan(costs: &[f64], loads: &mut [f64]) -> f64 {
+    let Some((first, rest)) = costs.split_first() else {
+        return loads.iter().copied().fold(0.0, f64::max);
+    };
+    let mut best = f64::INFINITY;
+    for worker in 0..loads.len() {
+        loads[worker] += first;
+        best = best.min(best_makespan(rest, loads));
+        loads[worker] -= first;
+    }
+    best
+}
+
+/// Nodes that need nobody, and one that reads them all.
+fn star(costs: &[f64]) -> UnitGraph {
+    let mut graph = Graph::default();
+    for (i, cost) in costs.iter().chain([&1.0]).enumerate() {
+        let froms = if i == costs.len() { 0..i } else { 0..0 };
+        let inputs = froms.map(|from| Edge { from: NodeId(from as u32), gain_lin: 1.0 }).collect();
+        let (name, kind) = (format!("n{i}: work"), NodeKind::Custom(i as u32));
+        graph.add(Node { name, kind, inputs, cost: *cost, latency_frames: 0 }).unwrap();
+    }
+    UnitGraph::compile(&graph, Fusing::None).unwrap()
+}
+
+proptest! {
+    /// Graham 1969: the dearest first is never worse than 4/3 - 1/(3m) of the best.
+    #[test]
+    fn a_level_is_dealt_the_dearest_first(
+        costs in prop::collection::vec(1..60u32, 1..9), workers in 2..=3usize,
+    ) {
+        let costs: Vec<f64> = costs.into_iter().map(f64::from).collect();
+        let units = star(&costs);
+        let best = best_makespan(&costs, &mut vec![0.0; workers]);
+        let bound = best * (4.0 / 3.0 - 1.0 / (3.0 * workers as f64));
+        for kind in [ScheduleKind::Lists, ScheduleKind::Dataflow] {
+            let loads = first_loads(&units, &Schedule::plan(kind, &units, workers));
+            let most = loads.into_iter().fold(0.0, f64::max);
+            prop_assert!(most <= bound + 1e-9, "{most} of at best {best}");
+        }
+    }
+}
+
+/// The example with which Graham shows that the bound is tight: 11 where 9 is possible.
+#[test]
+fn grahams_worst_case_for_three_workers_is_met_exactly() {
+    let units = star(&[3.0, 5.0, 4.0, 3.0, 5.0, 4.0, 3.0]);
+    let loads = first_loads(&units, &Schedule::plan(ScheduleKind::Lists, &units, 3));
+    assert_eq!(loads.into_iter().fold(0.0, f64::max), 11.0);
+}
+
 #[test]
 fn odd_costs_still_give_a_topological_order() {
-    use hocket_plan::{Edge, Node, NodeKind};
     let costs = [f64::NAN, f64::INFINITY, -5.0, 1e300, 0.0, f64::NEG_INFINITY, 1e300];
     let mut graph = Graph::default();
     for (i, cost) in costs.into_iter().enumerate() {
