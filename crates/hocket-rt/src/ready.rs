@@ -107,8 +107,15 @@ struct Home {
     /// Where the search for the highest unit starts; a hint.
     highest: AtomicU32,
     /// A bit per unit: edge E6 from the one who sets it to the one who clears it.
-    words: Box<[AtomicU64]>,
+    lines: Box<[Padded<Line>]>,
+    /// Words in use; the last line may have more.
+    words: usize,
 }
+
+/// Words of one padded line: without it the short homes of two workers could share one.
+type Line = [AtomicU64; WORDS_PER_LINE];
+/// As many as 128 bytes hold; a model has no caches.
+const WORDS_PER_LINE: usize = if cfg!(loom) { 1 } else { 16 };
 
 /// Which end of a home to take from.
 #[derive(Clone, Copy)]
@@ -123,16 +130,23 @@ impl Home {
             count: AtomicU32::new(0),
             lowest: AtomicU32::new(0),
             highest: AtomicU32::new(0),
-            words: (0..words).map(|_| AtomicU64::new(0)).collect(),
+            lines: (0..words.div_ceil(WORDS_PER_LINE)).map(|_| empty_line()).collect(),
+            words,
         }
+    }
+
+    #[inline(always)]
+    fn word(&self, word: usize) -> &AtomicU64 {
+        &self.lines[word / WORDS_PER_LINE][word % WORDS_PER_LINE]
     }
 
     #[inline]
     fn push(&self, unit: u32) {
         let (word, bit) = (unit / 64, 1u64 << (unit % 64));
+        assert!((word as usize) < self.words, "no such unit: {unit}");
         // Relaxed: `count` never tells that a unit is there, only that it may be; the bit does.
         self.count.fetch_add(1, Relaxed);
-        let before = self.words[word as usize].fetch_or(bit, Release); // E6 (store)
+        let before = self.word(word as usize).fetch_or(bit, Release); // E6 (store)
         debug_assert!(before & bit == 0, "unit {unit} is ready twice");
         self.widen(word);
     }
@@ -163,8 +177,7 @@ impl Home {
         }
         // Relaxed: a hint, reduced to a valid index.
         let start = self.clamp(self.lowest.load(Relaxed));
-        let words = self.words.len();
-        let (word, unit) = (start..words)
+        let (word, unit) = (start..self.words)
             .chain(0..start)
             .find_map(|word| Some((word, self.take(word, End::Lowest)?)))?;
         self.lowest.store(word as u32, Relaxed);
@@ -178,31 +191,30 @@ impl Home {
         }
         // Relaxed: a hint, reduced to a valid index.
         let start = self.clamp(self.highest.load(Relaxed));
-        let words = self.words.len();
         let (word, unit) = (0..=start)
             .rev()
-            .chain((start + 1..words).rev())
+            .chain((start + 1..self.words).rev())
             .find_map(|word| Some((word, self.take(word, End::Highest)?)))?;
         self.highest.store(word as u32, Relaxed);
         Some(unit)
     }
 
     fn clamp(&self, hint: u32) -> usize {
-        (hint as usize).min(self.words.len() - 1)
+        (hint as usize).min(self.words - 1)
     }
 
     /// Takes a unit out of one word, if there is one.
     #[inline]
     fn take(&self, word: usize, end: End) -> Option<u32> {
         // Relaxed: a guess that the exchange below confirms.
-        let mut bits = self.words[word].load(Relaxed);
+        let mut bits = self.word(word).load(Relaxed);
         while bits != 0 {
             let place = match end {
                 End::Lowest => bits.trailing_zeros(),
                 End::Highest => 63 - bits.leading_zeros(),
             };
             let bit = 1u64 << place;
-            bits = self.words[word].fetch_and(!bit, Acquire); // E6 (load)
+            bits = self.word(word).fetch_and(!bit, Acquire); // E6 (load)
             if bits & bit != 0 {
                 // Relaxed: after the bit is gone, see `count`.
                 self.count.fetch_sub(1, Relaxed);
@@ -214,9 +226,9 @@ impl Home {
 
     fn load(&self, units: &[u64]) {
         let mut count = 0;
-        for (word, &bits) in self.words.iter().zip(units) {
+        for (word, &bits) in units.iter().enumerate() {
             // Relaxed, as all below: nobody is inside, and E4 publishes it to whoever enters.
-            word.store(bits, Relaxed);
+            self.word(word).store(bits, Relaxed);
             count += bits.count_ones();
         }
         let first = units.iter().position(|&bits| bits != 0).unwrap_or(0);
@@ -225,4 +237,8 @@ impl Home {
         self.lowest.store(first as u32, Relaxed);
         self.highest.store(last as u32, Relaxed);
     }
+}
+
+fn empty_line() -> Padded<Line> {
+    Padded(std::array::from_fn(|_| AtomicU64::new(0)))
 }

@@ -20,6 +20,7 @@ use std::time::{Duration, Instant};
 /// The length that a pass is made to have, in nanoseconds.
 const TARGET_PASS_NS: f64 = 75.0;
 /// Instructions per pass before anything was measured.
+#[cfg(not(loom))]
 const PAUSES_UNMEASURED: u32 = 4;
 /// More would only hide a clock that stands still.
 const PAUSES_MAX: u32 = 256;

@@ -74,7 +74,7 @@ impl std::error::Error for ParseStrategyError {}
 
 /// A strategy together with its times, ready to be used in a block.
 ///
-/// Two words of plain data: make it once, copy it to every worker.
+/// Plain data: made once, copied to every worker.
 #[derive(Clone, Copy, Debug)]
 pub struct Wait {
     strategy: Strategy,

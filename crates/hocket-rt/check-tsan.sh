@@ -1,0 +1,46 @@
+#!/usr/bin/env bash
+# Runs the race tests under ThreadSanitizer.
+#
+# Needs the nightly toolchain (no rust-src: std stays uninstrumented, see tests/tsan.suppressions).
+# Time budget: 120 s of tests' and compiler's time on two CPUs, of which 15 s are tests. Fails
+# after 600 s, so that a hang on a crowded machine ends too.
+#
+# First the check of the check: a race on purpose must be reported, or silence means nothing.
+set -euo pipefail
+cd "$(dirname "$0")"
+
+host=x86_64-unknown-linux-gnu
+if ! rustc +nightly --version >/dev/null 2>&1; then
+    echo "SKIPPED check-tsan: no nightly toolchain (rustup toolchain install nightly)"
+    exit 0
+fi
+if [[ "$(rustc +nightly -vV)" != *"host: $host"* ]]; then
+    echo "SKIPPED check-tsan: set up for $host only"
+    exit 0
+fi
+
+# Flags of its own mean a target folder of its own, or every ordinary build would start anew.
+export CARGO_TARGET_DIR="${CARGO_TARGET_DIR:-$(cargo locate-project --workspace --message-format plain | xargs dirname)/target}/tsan"
+export RUSTFLAGS="-Zsanitizer=thread -Cunsafe-allow-abi-mismatch=sanitizer"
+export TSAN_OPTIONS="suppressions=$PWD/tests/tsan.suppressions halt_on_error=0"
+export RUST_BACKTRACE=0
+
+races() {
+    timeout 600 cargo +nightly test -p hocket-rt --target "$host" "$@"
+}
+
+echo "check-tsan: a race on purpose must be reported"
+if seeded=$(races --test race_seeded -- --ignored 2>&1); then
+    echo "$seeded"
+    echo "check-tsan: FAILED: the race on purpose was not reported"
+    exit 1
+fi
+if ! grep -q "WARNING: ThreadSanitizer: data race" <<<"$seeded"; then
+    echo "$seeded"
+    echo "check-tsan: FAILED: the race on purpose did not even run"
+    exit 1
+fi
+
+echo "check-tsan: the protocols must not race"
+races --no-fail-fast --test 'race_*'
+echo "check-tsan: passed"

@@ -1,0 +1,117 @@
+//! Edges E1 and E2: a signal publishes, and no wake-up is lost.
+#![cfg(loom)]
+
+mod common;
+
+use common::{Plain, model, wait};
+use hocket_rt::{Signal, Strategy};
+use loom::sync::Arc;
+use loom::sync::atomic::{AtomicU32, Ordering::Relaxed};
+use loom::thread;
+
+#[test]
+fn what_was_done_before_an_advance_is_seen_after_the_wait() {
+    model(5, || {
+        let shared = Arc::new((Signal::new(), Plain::new(0)));
+        let teller = {
+            let shared = Arc::clone(&shared);
+            thread::spawn(move || {
+                shared.1.set(7);
+                shared.0.advance();
+            })
+        };
+        let (value, _) = shared.0.wait_past(0, &wait(Strategy::Pause));
+        assert_eq!((value, shared.1.get()), (1, 7));
+        teller.join().unwrap();
+    });
+}
+
+/// Loom reports a lost wake-up as a deadlock.
+fn sleepers_are_woken(strategy: Strategy, sleepers: usize, preemptions: usize) {
+    model(preemptions, move || {
+        let signal = Arc::new(Signal::new());
+        let threads: Vec<_> = (0..sleepers)
+            .map(|_| {
+                let signal = Arc::clone(&signal);
+                thread::spawn(move || signal.wait_past(0, &wait(strategy)).0)
+            })
+            .collect();
+        signal.advance();
+        for sleeper in threads {
+            assert_eq!(sleeper.join().unwrap(), 1);
+        }
+    });
+}
+
+#[test]
+fn a_sleeper_is_woken() {
+    sleepers_are_woken(Strategy::Futex, 1, 5);
+}
+
+#[test]
+fn a_sleeper_is_woken_after_a_spin() {
+    sleepers_are_woken(Strategy::Hybrid, 1, 5);
+}
+
+#[test]
+fn all_sleepers_are_woken() {
+    sleepers_are_woken(Strategy::Futex, 2, 4);
+}
+
+/// Two rounds: a sleeper of the first that is late to leave must not hide one of the second.
+#[test]
+fn a_second_sleep_is_ended_too() {
+    model(5, || {
+        let signal = Arc::new(Signal::new());
+        let sleeper = {
+            let signal = Arc::clone(&signal);
+            thread::spawn(move || {
+                let (first, _) = signal.wait_past(0, &wait(Strategy::Futex));
+                if first == 1 {
+                    signal.wait_past(1, &wait(Strategy::Futex));
+                }
+            })
+        };
+        signal.advance();
+        signal.advance();
+        sleeper.join().unwrap();
+    });
+}
+
+/// The event count: read, look, wait. An event between the look and the wait is not missed.
+#[test]
+fn an_event_between_look_and_wait_is_not_missed() {
+    model(5, || {
+        let shared = Arc::new((Signal::new(), AtomicU32::new(0)));
+        let teller = {
+            let shared = Arc::clone(&shared);
+            thread::spawn(move || {
+                shared.1.store(1, Relaxed);
+                shared.0.advance();
+            })
+        };
+        let mut seen = shared.0.value();
+        while shared.1.load(Relaxed) == 0 {
+            (seen, _) = shared.0.wait_past(seen, &wait(Strategy::Futex));
+        }
+        teller.join().unwrap();
+    });
+}
+
+#[test]
+fn stop_ends_a_wait_when_an_advance_follows_it() {
+    model(5, || {
+        let shared = Arc::new((Signal::new(), AtomicU32::new(0)));
+        let teller = {
+            let shared = Arc::clone(&shared);
+            thread::spawn(move || {
+                shared.1.store(1, Relaxed);
+                shared.0.advance();
+            })
+        };
+        let stop = || shared.1.load(Relaxed) == 1;
+        shared.0.wait_until(0, &wait(Strategy::Futex), stop);
+        assert!(stop());
+        teller.join().unwrap();
+    });
+}
