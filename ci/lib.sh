@@ -60,7 +60,8 @@ print_skips() { # LOG
   local skips
   skips=$({
     grep -aoE '(^|[[:space:]])SKIPPED .+' "$1" | sed -E 's/^[[:space:]]*SKIPPED /skipped: /' || true
-    sed -nE 's/^test (.+) \.\.\. ignored(, (.*))?$/skipped: \1: ignored: \3/p' "$1"
+    sed -nE -e 's/^test (.+) \.\.\. ignored$/skipped: \1: ignored, no reason given/p' \
+      -e 's/^test (.+) \.\.\. ignored, (.*)$/skipped: \1: \2/p' "$1"
   } | sort -u)
   printf '\n%s\n' "${skips:-nothing was skipped}"
 }

@@ -22,5 +22,6 @@ if [ -z "$library" ]; then
   skip rtsan "$(rustc --version) comes without RealtimeSanitizer's runtime library"
   exit 0
 fi
-RTSAN_ENABLE=1 RTSAN_LIB_PATH="$library" \
-  cargo test --locked -p hocket-engine --features rtsan --test realtime -- --show-output
+# The whole workspace is named so that all but the engine is the build that other tests use.
+RTSAN_ENABLE=1 RTSAN_LIB_PATH="$library" cargo test --locked --workspace \
+  --features hocket-engine/rtsan --test realtime -- --show-output
