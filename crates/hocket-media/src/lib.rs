@@ -1,1 +1,25 @@
-//! Placeholder.
+//! Audio files: decode, resample, encode, draw.
+//!
+//! [`decode`] turns any audio file into planar `f32` rows, [`resample`] converts them to the
+//! engine's rate, [`WavWriter`] writes what was rendered, and [`Preview`] computes the waveform
+//! overview of a file piece by piece.
+//!
+//! Everything here runs on control threads: it allocates, reads and writes files. Nothing here
+//! believes a file's header: lengths are bounded by what is really there, damaged files give what
+//! is intact and a warning, and what cannot be read is one clear error.
+#![forbid(unsafe_code)]
+
+mod audio;
+mod error;
+mod decode;
+mod resample;
+mod atomic;
+mod wav;
+mod overview;
+
+pub use audio::Audio;
+pub use decode::{MAX_CHANNELS, MAX_SAMPLE_RATE_HZ, MAX_SAMPLES, MIN_SAMPLE_RATE_HZ, decode};
+pub use error::{MediaError, WriteError};
+pub use overview::{Overview, Point, Preview, Progress, THESIS_PIECE_BYTES};
+pub use resample::resample;
+pub use wav::{WavFormat, WavWriter, Written};

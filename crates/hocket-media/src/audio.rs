@@ -1,0 +1,49 @@
+//! Decoded sound in memory.
+
+/// Decoded sound, one row a channel.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Audio {
+    /// Frames a second.
+    pub sample_rate_hz: u32,
+    /// `[channels][frames]`, all rows of equal length; linear, 1.0 = full scale, always finite.
+    pub channels: Vec<Vec<f32>>,
+    /// What was wrong with the file without making it useless, one sentence each.
+    pub warnings: Vec<String>,
+}
+
+impl Audio {
+    /// Length in frames.
+    pub fn frames(&self) -> usize {
+        self.channels.first().map_or(0, Vec::len)
+    }
+
+    /// Length in seconds.
+    pub fn length_s(&self) -> f64 {
+        self.frames() as f64 / f64::from(self.sample_rate_hz)
+    }
+
+    /// The largest absolute sample of all channels, linear.
+    pub fn peak(&self) -> f32 {
+        self.channels.iter().flatten().fold(0.0, |peak, x| peak.max(x.abs()))
+    }
+
+    /// Root of the mean square over all samples of all channels, linear.
+    pub fn rms(&self) -> f64 {
+        let samples = (self.frames() * self.channels.len()).max(1) as f64;
+        let sum: f64 = self.channels.iter().flatten().map(|&x| f64::from(x).powi(2)).sum();
+        (sum / samples).sqrt()
+    }
+
+    /// Sets samples that are not numbers to silence, so that one bad sample cannot spread
+    /// through filters and sums, and warns with their count.
+    pub(crate) fn silence_non_finite(&mut self) {
+        let mut count = 0usize;
+        for sample in self.channels.iter_mut().flatten().filter(|x| !x.is_finite()) {
+            *sample = 0.0;
+            count += 1;
+        }
+        if count > 0 {
+            self.warnings.push(format!("{count} samples were NaN or infinite and are silent now"));
+        }
+    }
+}

@@ -1,0 +1,242 @@
+//! Uncompressed samples to `f32`.
+
+use std::io::{Seek, SeekFrom};
+
+use super::header::{Coding, PcmLayout};
+use super::{MAX_SAMPLES, Source, read_full};
+use crate::{Audio, MediaError};
+
+/// About how many bytes are read at a time.
+const CHUNK_BYTES: usize = 1 << 18;
+
+/// Decodes everything that `layout` describes.
+pub(super) fn decode(source: &mut Source, layout: &PcmLayout) -> Result<Audio, MediaError> {
+    if layout.data_len / layout.bytes_per_sample as u64 > MAX_SAMPLES as u64 {
+        return Err(MediaError::TooLarge { path: source.path.into(), limit_samples: MAX_SAMPLES });
+    }
+    let mut decoder = FrameDecoder::new(layout);
+    let mut warnings = layout.warnings.clone();
+    if decoder.spare_bits() > 0 && is_right_justified(source, layout)? {
+        decoder.right_justified = true;
+        warnings.push(format!(
+            "the {}-bit samples lie at the wrong end of their {} bytes; moved to the right one",
+            layout.valid_bits, layout.bytes_per_sample
+        ));
+    }
+    let frames = layout.data_len as usize / (layout.channels * layout.bytes_per_sample);
+    let mut channels = vec![Vec::with_capacity(frames); layout.channels];
+    for_each_chunk(source, layout, |bytes| decoder.decode(bytes, &mut channels))?;
+    Ok(Audio { sample_rate_hz: layout.sample_rate_hz, channels, warnings })
+}
+
+/// Reads the audio in pieces of whole frames.
+fn for_each_chunk(
+    source: &mut Source,
+    layout: &PcmLayout,
+    mut visit: impl FnMut(&[u8]),
+) -> Result<(), MediaError> {
+    let path = source.path;
+    let io = |source| MediaError::io(path, source);
+    let frame = layout.channels * layout.bytes_per_sample;
+    let mut buffer = vec![0; (CHUNK_BYTES / frame).max(1) * frame];
+    source.file.seek(SeekFrom::Start(layout.data_start)).map_err(io)?;
+    let mut left = layout.data_len as usize;
+    while left > 0 {
+        let wanted = left.min(buffer.len());
+        let got = read_full(&mut source.file, &mut buffer[..wanted]).map_err(io)?;
+        visit(&buffer[..got - got % frame]);
+        // The file may shrink while it is read.
+        left = if got < wanted { 0 } else { left - got };
+    }
+    Ok(())
+}
+
+/// A sample smaller than its container belongs at the container's top, with zeros below. Some
+/// writers put it at the bottom instead: then the zeros are missing, and every sample fits into
+/// the bottom bits. Only all samples together can tell, so this reads them all.
+fn is_right_justified(source: &mut Source, layout: &PcmLayout) -> Result<bool, MediaError> {
+    let decoder = FrameDecoder::new(layout);
+    let (mut low_bits_used, mut high_bits_used) = (false, false);
+    for_each_chunk(source, layout, |bytes| {
+        for sample in bytes.chunks_exact(layout.bytes_per_sample) {
+            let (low, high) = decoder.bits_used(sample);
+            low_bits_used |= low;
+            high_bits_used |= high;
+        }
+    })?;
+    Ok(low_bits_used && !high_bits_used)
+}
+
+/// Turns interleaved bytes into planar samples.
+pub(crate) struct FrameDecoder {
+    channels: usize,
+    bytes: usize,
+    coding: Coding,
+    big_endian: bool,
+    valid_bits: usize,
+    right_justified: bool,
+}
+
+impl FrameDecoder {
+    pub fn new(layout: &PcmLayout) -> Self {
+        Self {
+            channels: layout.channels,
+            bytes: layout.bytes_per_sample,
+            coding: layout.coding,
+            big_endian: layout.big_endian,
+            valid_bits: layout.valid_bits,
+            right_justified: false,
+        }
+    }
+
+    /// Bits of the container that hold no part of the sample.
+    fn spare_bits(&self) -> usize {
+        if self.coding == Coding::Signed { 8 * self.bytes - self.valid_bits } else { 0 }
+    }
+
+    /// Whether the bits below a left-justified sample are set, and whether those above a
+    /// right-justified one are anything but zero or its sign.
+    fn bits_used(&self, bytes: &[u8]) -> (bool, bool) {
+        let container = self.left_justified(bytes) >> (64 - 8 * self.bytes);
+        let low = container & ((1 << self.spare_bits()) - 1) != 0;
+        let above = container >> (self.valid_bits - 1);
+        // Zero-extended: nothing above the valid bits, whatever the sample's own top bit is.
+        (low, !matches!(above, -1..=1))
+    }
+
+    /// Appends whole frames to one row a channel.
+    /// Shape: `bytes` is a multiple of a frame, `rows` has one row a channel.
+    pub fn decode(&self, bytes: &[u8], rows: &mut [Vec<f32>]) {
+        for frame in bytes.chunks_exact(self.channels * self.bytes) {
+            for (sample, row) in frame.chunks_exact(self.bytes).zip(rows.iter_mut()) {
+                row.push(self.sample(sample));
+            }
+        }
+    }
+
+    fn sample(&self, bytes: &[u8]) -> f32 {
+        match self.coding {
+            Coding::Signed if self.right_justified => {
+                to_unit(self.left_justified(bytes) << self.spare_bits())
+            }
+            Coding::Signed => to_unit(self.left_justified(bytes)),
+            Coding::Unsigned => to_unit(self.left_justified(bytes) ^ i64::MIN),
+            Coding::Float => self.float(bytes),
+            Coding::ALaw => f32::from(a_law(bytes[0])) / 32768.0,
+            Coding::MuLaw => f32::from(mu_law(bytes[0])) / 32768.0,
+        }
+    }
+
+    /// The bytes as the top of a 64-bit integer.
+    fn left_justified(&self, bytes: &[u8]) -> i64 {
+        let mut raw = [0; 8];
+        for (index, &byte) in bytes.iter().enumerate() {
+            let from_top = if self.big_endian { index } else { bytes.len() - 1 - index };
+            raw[from_top] = byte;
+        }
+        i64::from_be_bytes(raw)
+    }
+
+    fn float(&self, bytes: &[u8]) -> f32 {
+        let bits = self.left_justified(bytes) as u64;
+        match self.bytes {
+            4 => f32::from_bits((bits >> 32) as u32),
+            _ => f64::from_bits(bits) as f32,
+        }
+    }
+}
+
+/// Scales so that the most negative integer is -1.0.
+fn to_unit(value: i64) -> f32 {
+    const SCALE: f64 = 1.0 / 9_223_372_036_854_775_808.0;
+    (value as f64 * SCALE) as f32
+}
+
+/// G.711 A-law: even bits inverted, then sign, 3-bit exponent, 4-bit mantissa.
+fn a_law(code: u8) -> i16 {
+    let code = code ^ 0x55;
+    let (exponent, mantissa) = (code >> 4 & 7, i16::from(code & 15));
+    let magnitude = match exponent {
+        0 => (mantissa << 4) + 8,
+        _ => ((mantissa << 4) + 0x108) << (exponent - 1),
+    };
+    if code & 0x80 == 0 { -magnitude } else { magnitude }
+}
+
+/// G.711 mu-law: all bits inverted, then sign, 3-bit exponent, 4-bit mantissa, bias 132.
+fn mu_law(code: u8) -> i16 {
+    let code = !code;
+    let (exponent, mantissa) = (code >> 4 & 7, i16::from(code & 15));
+    let magnitude = (((mantissa << 3) + 0x84) << exponent) - 0x84;
+    if code & 0x80 == 0 { magnitude } else { -magnitude }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn decoder(coding: Coding, bytes: usize, valid_bits: usize, big_endian: bool) -> FrameDecoder {
+        FrameDecoder { channels: 1, bytes, coding, big_endian, valid_bits, right_justified: false }
+    }
+
+    #[test]
+    fn integers_of_every_width_span_minus_one_to_one() {
+        for bytes in 1..=8usize {
+            let decoder = decoder(Coding::Signed, bytes, 8 * bytes, true);
+            let mut lowest = vec![0; bytes];
+            lowest[0] = 0x80;
+            let mut half = vec![0; bytes];
+            half[0] = 0x40;
+            assert_eq!(decoder.sample(&lowest), -1.0);
+            assert_eq!(decoder.sample(&half), 0.5);
+            assert_eq!(decoder.sample(&vec![0; bytes]), 0.0);
+        }
+    }
+
+    #[test]
+    fn unsigned_bytes_are_centred_on_128() {
+        let decoder = decoder(Coding::Unsigned, 1, 8, false);
+        assert_eq!(decoder.sample(&[128]), 0.0);
+        assert_eq!(decoder.sample(&[0]), -1.0);
+        assert_eq!(decoder.sample(&[255]), 127.0 / 128.0);
+    }
+
+    #[test]
+    fn sixteen_bit_values_are_exact() {
+        let decoder = decoder(Coding::Signed, 2, 16, false);
+        for value in i16::MIN..=i16::MAX {
+            assert_eq!(decoder.sample(&value.to_le_bytes()), f32::from(value) / 32768.0);
+        }
+    }
+
+    #[test]
+    fn companded_codes_are_odd_symmetric() {
+        for code in 0..128 {
+            assert_eq!(a_law(code), -a_law(code | 0x80));
+            assert_eq!(mu_law(code), -mu_law(code | 0x80));
+        }
+        assert_eq!(mu_law(0x80), 32124);
+        assert_eq!(a_law(0xaa), 32256);
+    }
+
+    #[test]
+    fn samples_at_the_wrong_end_are_told_from_those_at_the_right_one() {
+        let decoder = decoder(Coding::Signed, 4, 24, false);
+        let used = |value: i32| decoder.bits_used(&value.to_le_bytes());
+        assert_eq!(used(0x0012_3456), (true, false), "small and positive");
+        assert_eq!(used(-5), (true, false), "negative, sign-extended");
+        assert_eq!(used(0x00ff_fffb), (true, false), "negative, zero-extended");
+        assert_eq!(used(0x1234_5600), (false, true), "left-justified");
+        assert_eq!(used(0x1234_5678), (true, true), "more bits than stated");
+        assert_eq!(used(0), (false, false), "silence tells nothing");
+    }
+
+    #[test]
+    fn right_justified_samples_are_moved() {
+        let decoder =
+            FrameDecoder { right_justified: true, ..decoder(Coding::Signed, 4, 24, false) };
+        assert_eq!(decoder.sample(&0x0040_0000i32.to_le_bytes()), 0.5);
+        assert_eq!(decoder.sample(&0x00c0_0000i32.to_le_bytes()), -0.5);
+        assert_eq!(decoder.sample(&(-0x0040_0000i32).to_le_bytes()), -0.5);
+    }
+}
