@@ -20,8 +20,9 @@
 //! - Elementary functions are the crate's own ([`math`]), not the system library's.
 //! - State that changes less often than every frame changes at control points, which are counted
 //!   in frames since the last event and not in blocks.
-//! - Tails are brought to exact zero before they become subnormal, so a thread that flushes
-//!   subnormal numbers and one that does not agree.
+//! - Feedback paths and filter outputs are brought to exact zero below 1e-20 (-400 dB), so tails
+//!   never become subnormal and a thread that flushes subnormal numbers agrees with one that does
+//!   not.
 //!
 //! # What an operation is
 //! Declared costs count additions, subtractions, multiplications, divisions, square roots and

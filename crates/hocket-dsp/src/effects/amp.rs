@@ -176,8 +176,8 @@ impl Stages {
         let keep = 1.0 - k;
         for (left, right) in left.iter_mut().zip(right) {
             let (x, y) = (f64::from(*left), f64::from(*right));
-            *left = (x - a) as f32;
-            *right = (y - b) as f32;
+            *left = math::narrow(x - a);
+            *right = math::narrow(y - b);
             a = a * keep + x * k;
             b = b * keep + y * k;
         }
@@ -286,7 +286,7 @@ impl Amp {
             }
             for (state, sample) in self.high_pass_state.iter_mut().zip([left, right]) {
                 let y = biquad_step(&self.high_pass.current, state, f64::from(*sample));
-                *sample = y as f32 * drive;
+                *sample = math::narrow(y) * drive;
             }
         }
     }
@@ -329,7 +329,7 @@ impl Amp {
                     boxed = biquad_step(c, &mut states[side], boxed);
                 }
                 let part = f64::from(cabinet_part[i]);
-                *sample = (plain + (boxed - plain) * part) as f32 * level[i];
+                *sample = math::narrow(plain + (boxed - plain) * part) * level[i];
             }
         }
     }
@@ -432,13 +432,13 @@ impl Effect for Amp {
     }
 }
 
-/// A side and frame: high pass 9, drive 1, tone stack 13, cabinet 6 x 9 + 3, level 1. A side and
-/// high-rate frame: first stage 6, coupling 4, second stage 5. Oversampling: see
+/// A side and frame: high pass 9, drive 1, tone stack 13, cabinet 6 x 9 + 3, level 1, flushes 4. A
+/// side and high-rate frame: first stage 6, coupling 4 and flush 2, second stage 5. Oversampling: see
 /// [`Oversampler::flops_per_frame`].
 pub fn flops(values: &[f32], _sample_rate_hz: u32) -> f64 {
     let factor = factor(values);
-    let high_rate = f64::from(factor) * 15.0;
-    2.0 * (9.0 + 1.0 + 13.0 + 57.0 + 1.0 + high_rate + Oversampler::flops_per_frame(factor))
+    let high_rate = f64::from(factor) * 17.0;
+    2.0 * (9.0 + 1.0 + 13.0 + 57.0 + 1.0 + 4.0 + high_rate + Oversampler::flops_per_frame(factor))
 }
 
 #[cfg(test)]

@@ -205,8 +205,8 @@ impl Eq {
             for (c, state) in c.iter().zip(&mut states) {
                 step(c, state, &mut y);
             }
-            *left = y[0] as f32;
-            *right = y[1] as f32;
+            *left = math::narrow(y[0]);
+            *right = math::narrow(y[1]);
         }
         for (n, state) in active.into_iter().zip(states) {
             self.bands[n].state = state;
@@ -222,8 +222,8 @@ impl Eq {
                 }
                 step(&band.morph.current, &mut band.state, &mut y);
             }
-            *left = y[0] as f32;
-            *right = y[1] as f32;
+            *left = math::narrow(y[0]);
+            *right = math::narrow(y[1]);
         }
     }
 }
@@ -287,9 +287,10 @@ impl Effect for Eq {
     }
 }
 
-/// Nine operations a side and band that is not off.
+/// Nine operations a side and band that is not off, and 2 to flush the output.
 pub fn flops(values: &[f32], _sample_rate_hz: u32) -> f64 {
     let types = (0..BANDS).map(|n| value(values, n * PARAMS_PER_BAND + TYPE));
     let active = types.filter(|code| shape(*code).is_some()).count();
-    2.0 * Biquad::FLOPS * active as f64
+    let flush = if active > 0 { 2.0 } else { 0.0 };
+    2.0 * (Biquad::FLOPS * active as f64 + flush)
 }
