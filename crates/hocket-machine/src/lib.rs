@@ -1,1 +1,44 @@
-//! Placeholder.
+//! The machine: what it is made of, where threads may run, how they are scheduled, what time it is, what is granted.
+//!
+//! The crate asks, obeys and reads back; it never chooses. Every request returns what the system reports *after* it,
+//! with a reason and a remedy where that is not what was asked. What cannot be known is a [`Fact::Unknown`] with its
+//! reason, never a zero.
+//!
+//! - [`topology`]: packages, cores, seats (logical CPUs), pairs (seats of one core), kinds of core, caches, memory nodes;
+//!   of this machine or of one described in a file.
+//! - [`pin`]: which CPUs a thread, or all threads of the process, may use.
+//! - [`class`]: scheduling class and priority; [`memory`]: locked memory.
+//! - [`clock`]: ticks, their rate, monotonic time, absolute sleep.
+//! - [`float_mode`]: tiny numbers as zero.
+//! - [`grants`]: what this process may do here, probed without leaving a trace.
+//! - [`facts`] and [`noise`]: what a record must hold to be believed, and what disturbed a measurement.
+//!
+//! The system calls are in `sys` (one file per operating system), the instructions in `arch` (one file per processor);
+//! nothing above them asks which one it is.
+
+pub mod topology;
+
+pub mod pin;
+
+pub mod class;
+pub mod memory;
+
+pub mod clock;
+
+pub mod float_mode;
+
+pub mod grants;
+
+pub mod facts;
+pub mod noise;
+pub mod process;
+
+mod arch;
+mod cpuset;
+mod fact;
+mod kernel_files;
+mod sys;
+
+pub use cpuset::{CpuSet, MAX_CPUS};
+pub use fact::Fact;
+pub use topology::{Topology, TopologyError};

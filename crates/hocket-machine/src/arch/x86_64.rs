@@ -1,0 +1,71 @@
+//! x86-64: time-stamp counter and MXCSR.
+//!
+//! # Invariants
+//! - **base-isa**: `rdtsc`, `ldmxcsr`, `stmxcsr` and `fxsave` belong to every x86-64 processor, and Linux leaves all of
+//!   them to user code (a process that asked for `PR_SET_TSC` traps would get a signal, which is what it asked for).
+//! - **own-buffer**: the memory operand is a live local of the size and alignment that the instruction wants.
+//! - **no-fault-bits**: [`set_float_control`] gets a word that was read from MXCSR with only bits of [`flush_bits`] changed;
+//!   those are bits that the processor's mask declares writable, so the load cannot fault.
+//!
+//! # A known hack
+//! The language assumes the default floating-point environment; code that runs with flush-to-zero set is outside that
+//! assumption, though every compiler in use treats the bits as the processor does. What is formally unclear is whether
+//! the optimiser may evaluate a constant expression with full denormals; audio code does not care which it does. A
+//! target feature or attribute for it in the language would remove the hack.
+
+use std::arch::asm;
+use std::arch::x86_64::{__cpuid, _rdtsc};
+
+use super::TickFlags;
+
+const FLUSH_RESULTS: u32 = 1 << 15;
+const TREAT_INPUTS_AS_ZERO: u32 = 1 << 6;
+
+/// The time-stamp counter. Not ordered with the instructions around it; the error is some tens of cycles.
+#[inline(always)]
+pub(crate) fn raw_ticks() -> u64 {
+    // SAFETY: base-isa.
+    unsafe { _rdtsc() }
+}
+
+/// CPUID leaf 8000_0007h, EDX bit 8: invariant TSC.
+pub(crate) fn tick_flags() -> TickFlags {
+    let highest = __cpuid(0x8000_0000).eax;
+    let invariant = highest >= 0x8000_0007 && __cpuid(0x8000_0007).edx >> 8 & 1 == 1;
+    TickFlags { present: true, invariant, name: "tsc" }
+}
+
+/// MXCSR.
+#[inline]
+pub(crate) fn float_control() -> u64 {
+    let mut word = 0_u32;
+    // SAFETY: base-isa, own-buffer.
+    unsafe { asm!("stmxcsr [{}]", in(reg) &raw mut word, options(nostack, preserves_flags)) };
+    u64::from(word)
+}
+
+/// Writes MXCSR.
+#[inline]
+pub(crate) fn set_float_control(word: u64) {
+    let word = word as u32;
+    // SAFETY: base-isa, own-buffer, no-fault-bits.
+    unsafe { asm!("ldmxcsr [{}]", in(reg) &raw const word, options(nostack, preserves_flags)) };
+}
+
+/// Flush-to-zero, and denormals-are-zero where this processor has it (the very first x86-64 ones do not).
+pub(crate) fn flush_bits() -> u64 {
+    u64::from(FLUSH_RESULTS | (TREAT_INPUTS_AS_ZERO & writable_bits()))
+}
+
+/// MXCSR_MASK, which `fxsave` stores at byte 28; 0 means the mask of the first processors.
+fn writable_bits() -> u32 {
+    #[repr(C, align(16))]
+    struct Area([u8; 512]);
+    let mut area = Area([0; 512]);
+    // SAFETY: base-isa, own-buffer (512 bytes, aligned to 16).
+    unsafe { asm!("fxsave64 [{}]", in(reg) &raw mut area, options(nostack, preserves_flags)) };
+    match u32::from_le_bytes([area.0[28], area.0[29], area.0[30], area.0[31]]) {
+        0 => 0xffbf,
+        mask => mask,
+    }
+}

@@ -1,0 +1,256 @@
+//! Which CPUs threads may run on: asked for, then read back.
+//!
+//! Linux drops CPUs outside the caller's cpuset from a request without a word, so no request here is believed before
+//! the system was asked again.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+pub use crate::cpuset::CpuSet;
+use crate::sys::{self, ThreadNumber};
+
+/// Why a thread is not where it was asked to be.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum PinError {
+    /// The request named no CPU. Nothing was changed.
+    #[error("no CPU was named to run on; name at least one")]
+    Empty,
+    /// The system refused. Nothing was changed.
+    #[error(
+        "the system refuses to run this thread on CPUs {asked} ({why}); it may use CPUs {allowed}"
+    )]
+    Refused {
+        /// What was asked.
+        asked: CpuSet,
+        /// The system's reason, in words.
+        why: String,
+        /// What the thread may use.
+        allowed: CpuSet,
+    },
+    /// The system said yes and did something else. The thread now has `got`.
+    #[error(
+        "asked for CPUs {asked}, got only CPUs {got}: the others are off line or outside this process's cpuset"
+    )]
+    Partly {
+        /// What was asked.
+        asked: CpuSet,
+        /// What the system now reports.
+        got: CpuSet,
+    },
+    /// The system could not be asked.
+    #[error("the CPUs of the thread could not be read: {why}")]
+    Unreadable {
+        /// The system's reason, in words.
+        why: String,
+    },
+}
+
+/// The number of a thread as the system counts it, to name threads to [`confine_process`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ThreadId(ThreadNumber);
+
+impl fmt::Display for ThreadId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// The calling thread's number. Cost: one system call.
+pub fn current_thread() -> ThreadId {
+    ThreadId(sys::current_thread())
+}
+
+/// The CPU the calling thread is on at this moment; it may be another one before the caller looks, unless it is pinned.
+///
+/// Cost: some nanoseconds, no system call on the common architectures.
+pub fn current_cpu() -> Option<u32> {
+    sys::current_cpu()
+}
+
+/// The CPUs the calling thread may use.
+///
+/// # Errors
+/// [`PinError::Unreadable`] only.
+pub fn current_affinity() -> Result<CpuSet, PinError> {
+    affinity_of(0)
+}
+
+/// Asks that the calling thread run on `cpus` only, and returns what the system then reports: always `cpus`.
+///
+/// Any thread may narrow or widen its own set within its cpuset without special rights. When this returns `Ok`, the
+/// thread is already on one of `cpus`. Cost: two system calls, and a move.
+///
+/// # Errors
+/// See [`PinError`]; asking again helps only after the cpuset of the process or the on-line CPUs have changed.
+pub fn pin_current_thread(cpus: &CpuSet) -> Result<CpuSet, PinError> {
+    pin(0, cpus)
+}
+
+fn pin(thread: ThreadNumber, cpus: &CpuSet) -> Result<CpuSet, PinError> {
+    if cpus.is_empty() {
+        return Err(PinError::Empty);
+    }
+    if let Err(e) = sys::set_affinity(thread, cpus) {
+        let why = match e.raw_os_error() {
+            Some(libc::EINVAL) => {
+                "none of them is on line and in the cpuset of this process".to_string()
+            }
+            _ => crate::kernel_files::plain(&e),
+        };
+        return Err(PinError::Refused { asked: cpus.clone(), why, allowed: affinity_of(thread)? });
+    }
+    let got = affinity_of(thread)?;
+    if got == *cpus { Ok(got) } else { Err(PinError::Partly { asked: cpus.clone(), got }) }
+}
+
+fn affinity_of(thread: ThreadNumber) -> Result<CpuSet, PinError> {
+    sys::affinity(thread).map_err(|e| PinError::Unreadable { why: crate::kernel_files::plain(&e) })
+}
+
+/// Keeps the threads of this process on some CPUs until it is dropped or [`ConfinedProcess::release`]d.
+#[derive(Debug)]
+#[must_use = "dropping it gives the threads their CPUs back at once"]
+pub struct ConfinedProcess {
+    cpus: CpuSet,
+    before: BTreeMap<ThreadId, CpuSet>,
+    except: Vec<ThreadId>,
+    refused: Vec<(ThreadId, PinError)>,
+    fallback: CpuSet,
+    released: bool,
+}
+
+/// What giving the threads their CPUs back has come to.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Released {
+    /// Threads that have what they had before.
+    pub restored: usize,
+    /// Threads that were born while the process was confined and now have what the caller had before.
+    pub born_since: usize,
+    /// Threads that could not be given their CPUs back, and why. Threads that have ended are not counted.
+    pub failed: Vec<(ThreadId, PinError)>,
+}
+
+/// Asks that every thread of this process, except some, run on `cpus` only.
+///
+/// For the policies that keep the whole process on one seat per core, or everything but the audio threads on one
+/// reserved core. Threads that are started later inherit the CPUs of the thread that starts them; new ones are looked
+/// for until a whole pass finds none. Every thread is read back. Thread: control. Cost: some system calls a thread.
+///
+/// # Errors
+/// [`PinError::Empty`], or the calling thread's own error if it is not in `except`, or [`PinError::Unreadable`] if the
+/// threads cannot be listed; then nothing stays changed. Other threads that refuse are listed in
+/// [`ConfinedProcess::refused`]: they may have ended meanwhile, or belong to a stricter cpuset.
+pub fn confine_process(cpus: &CpuSet, except: &[ThreadId]) -> Result<ConfinedProcess, PinError> {
+    let fallback = current_affinity()?;
+    let mut confined = ConfinedProcess {
+        cpus: cpus.clone(),
+        before: BTreeMap::new(),
+        except: except.to_vec(),
+        refused: Vec::new(),
+        fallback,
+        released: false,
+    };
+    let me = current_thread();
+    if !except.contains(&me) {
+        confined.confine(me)?;
+    }
+    confined.confine_all()?;
+    Ok(confined)
+}
+
+impl ConfinedProcess {
+    /// The CPUs the threads are kept on.
+    pub fn cpus(&self) -> &CpuSet {
+        &self.cpus
+    }
+
+    /// How many threads were moved.
+    pub fn threads(&self) -> usize {
+        self.before.len()
+    }
+
+    /// Threads that are not on the CPUs they were asked to be on, and why.
+    pub fn refused(&self) -> &[(ThreadId, PinError)] {
+        &self.refused
+    }
+
+    /// Gives every thread its CPUs back and says what came of it.
+    pub fn release(mut self) -> Released {
+        self.restore()
+    }
+
+    fn confine_all(&mut self) -> Result<(), PinError> {
+        // A thread that is born between listing and moving has the old CPUs of its parent: list again until none is new.
+        // The bound ends a race with a program that starts threads faster than they are listed.
+        for _ in 0..64 {
+            let new = self.unseen()?;
+            if new.is_empty() {
+                break;
+            }
+            for thread in new {
+                if let Err(error) = self.confine(thread)
+                    && sys::is_own_thread(thread.0)
+                {
+                    self.refused.push((thread, error));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn unseen(&self) -> Result<Vec<ThreadId>, PinError> {
+        let threads = sys::threads()
+            .map_err(|e| PinError::Unreadable { why: crate::kernel_files::plain(&e) })?;
+        let is_new = |t: &ThreadId| {
+            !self.before.contains_key(t) && !self.except.contains(t) && !self.is_refused(*t)
+        };
+        Ok(threads.into_iter().map(ThreadId).filter(is_new).collect())
+    }
+
+    fn is_refused(&self, thread: ThreadId) -> bool {
+        self.refused.iter().any(|(t, _)| *t == thread)
+    }
+
+    fn confine(&mut self, thread: ThreadId) -> Result<(), PinError> {
+        let before = affinity_of(thread.0)?;
+        let result = pin(thread.0, &self.cpus);
+        if matches!(result, Ok(_) | Err(PinError::Partly { .. })) {
+            self.before.insert(thread, before);
+        }
+        result.map(drop)
+    }
+
+    fn restore(&mut self) -> Released {
+        let mut outcome = Released::default();
+        if std::mem::replace(&mut self.released, true) {
+            return outcome;
+        }
+        for thread in sys::threads().unwrap_or_default().into_iter().map(ThreadId) {
+            self.restore_thread(thread, &mut outcome);
+        }
+        outcome
+    }
+
+    fn restore_thread(&self, thread: ThreadId, outcome: &mut Released) {
+        if self.except.contains(&thread) {
+            return;
+        }
+        // A thread that nobody moved but that is on our CPUs was born there; one that is elsewhere pinned itself.
+        let known = self.before.get(&thread);
+        if known.is_none() && affinity_of(thread.0).as_ref() != Ok(&self.cpus) {
+            return;
+        }
+        match pin(thread.0, known.unwrap_or(&self.fallback)) {
+            Ok(_) if known.is_some() => outcome.restored += 1,
+            Ok(_) => outcome.born_since += 1,
+            Err(error) if sys::is_own_thread(thread.0) => outcome.failed.push((thread, error)),
+            Err(_) => {}
+        }
+    }
+}
+
+impl Drop for ConfinedProcess {
+    fn drop(&mut self) {
+        self.restore();
+    }
+}
