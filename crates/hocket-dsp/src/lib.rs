@@ -6,7 +6,7 @@
 //!
 //! # Reading order
 //! 1. [`block`]: what one block of audio is and what a [`Processor`] promises.
-//! 2. [`kinds`]: the table of built-in effects, their parameters and declared costs.
+//! 2. [`mod@kinds`]: the table of built-in effects, their parameters and declared costs.
 //! 3. [`math`], [`level`], [`mix`], [`finite`]: plain functions over numbers and rows.
 //! 4. [`ramp`] and [`fader`]: how a change is smoothed frame by frame.
 //! 5. [`biquad`]: second-order filters, alone and in cascades.

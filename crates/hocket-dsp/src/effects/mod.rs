@@ -1,4 +1,4 @@
-//! The built-in effects, one file each, in the order of [`crate::kinds`], and [`Bypass`].
+//! The built-in effects, one file each, in the order of [`mod@crate::kinds`], and [`Bypass`].
 //!
 //! Each file holds the parameter table, the effect, and its declared cost beside the loop that
 //! the cost counts. Parameter indices are constants named after the parameters.
