@@ -1,1 +1,96 @@
-//! Placeholder.
+//! Session files (TOML) to [`hocket_plan::Session`], with errors that point at the place.
+//!
+//! [`load`] reads a file, checks it against the [`schema`] and against an
+//! [`EffectCatalogue`], resolves names and media paths, and returns a session that can be planned.
+//! Whatever is wrong comes back as one [`SessionError`] with file, line, column, the offending
+//! line, the cause and a remedy. The format is described in `docs/session-format.md`, whose
+//! tables are those of [`schema::TABLES`].
+//!
+//! Parts, in reading order: `schema` says which keys exist; `source` reads the file and knows its
+//! lines; `error` is the message; `fields` reads one table by its schema; `strips` and `effects`
+//! build the model; `media` collects audio files; `routing` looks for circles.
+//!
+//! Limits: this crate does not open audio beyond seeing that it can be read. Whoever decodes it
+//! reports trouble at the clip's line through [`Loaded::media_error`].
+#![forbid(unsafe_code)]
+
+use std::ops::Range;
+use std::path::Path;
+
+use hocket_plan::session::MediaId;
+use hocket_plan::{EffectCatalogue, Session};
+
+pub mod schema;
+mod source;
+mod error;
+mod suggest;
+mod fields;
+mod strips;
+mod effects;
+mod media;
+mod routing;
+
+pub use error::{Place, SessionError};
+use source::Source;
+
+/// A place in the text, in bytes.
+type Span = Range<usize>;
+
+/// What a session file leaves to the machine on which it is loaded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LoadOptions {
+    /// How many seats the machine has, for `count = "seats x 2"`.
+    pub seats: usize,
+}
+
+/// A session and where its parts stand in the file.
+#[derive(Debug, Clone)]
+pub struct Loaded {
+    /// The session, ready to be planned: names resolved, ranges checked, routing free of circles.
+    pub session: Session,
+    /// What is probably not meant but can be played; one line each, place included.
+    pub warnings: Vec<String>,
+    source: Source,
+    media_spans: Vec<Span>,
+}
+
+impl Loaded {
+    /// Where the file first names this audio file; the top of the file for an id of another session.
+    pub fn locate(&self, id: MediaId) -> Place {
+        self.source.place(self.media_span(id))
+    }
+
+    /// An error at the line that first names this audio file: for whoever decodes it.
+    pub fn media_error(&self, id: MediaId, cause: &str, remedy: &str) -> SessionError {
+        let cause = match self.session.media.get(id.0) {
+            Some(media) => format!("'{}': {cause}", media.path.display()),
+            None => cause.to_owned(),
+        };
+        self.source.error(self.media_span(id), cause, remedy)
+    }
+
+    fn media_span(&self, id: MediaId) -> Span {
+        self.media_spans.get(id.0).cloned().unwrap_or(0..0)
+    }
+}
+
+/// Reads a session file.
+///
+/// Thread: control; does file I/O. Cost: O(length of the file + parts after `count` is expanded).
+///
+/// # Errors
+/// [`SessionError`] for whatever is wrong, the first thing found; see `docs/session-format.md`.
+pub fn load(
+    path: &Path,
+    catalogue: &dyn EffectCatalogue,
+    options: &LoadOptions,
+) -> Result<Loaded, SessionError> {
+    let source = Source::read(path)?;
+    let built = strips::build(&source, catalogue, options)?;
+    Ok(Loaded {
+        session: built.session,
+        warnings: built.warnings,
+        source,
+        media_spans: built.media_spans,
+    })
+}

@@ -1,0 +1,301 @@
+//! Reads one table of the file by its schema.
+
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+use crate::Span;
+use crate::error::SessionError;
+use crate::schema::{Key, TABLES, Table, Value};
+use crate::source::Source;
+use crate::suggest::{list, nearest};
+
+/// A value and where it stands.
+#[derive(Debug, Clone)]
+pub(crate) struct At<T> {
+    pub(crate) value: T,
+    pub(crate) span: Span,
+}
+
+type Read<T> = Result<T, SessionError>;
+
+/// One table of the file.
+pub(crate) struct Fields<'a> {
+    source: &'a Source,
+    table: &'a DeTable<'a>,
+    schema: &'static Table,
+    /// The header, or the braces of an inline table.
+    pub(crate) span: Span,
+}
+
+impl<'a> Fields<'a> {
+    /// The whole file.
+    pub(crate) fn root(
+        source: &'a Source,
+        table: &'a DeTable<'a>,
+        schema: &'static Table,
+    ) -> Read<Fields<'a>> {
+        let fields = Fields { source, table, schema, span: 0..0 };
+        fields.refuse_unknown(&[])?;
+        Ok(fields)
+    }
+
+    /// A table whose keys are those of the schema.
+    fn open(&self, value: &'a Spanned<DeValue<'a>>, schema: &'static Table) -> Read<Fields<'a>> {
+        let fields = self.open_any(value, schema)?;
+        fields.refuse_unknown(&[])?;
+        Ok(fields)
+    }
+
+    fn open_any(
+        &self,
+        value: &'a Spanned<DeValue<'a>>,
+        schema: &'static Table,
+    ) -> Read<Fields<'a>> {
+        let (source, span) = (self.source, value.span());
+        let Some(table) = value.get_ref().as_table() else {
+            let found = describe(value.get_ref());
+            let cause = format!("{} must be a table, this is {found}", schema.header);
+            return Err(source.error(
+                span,
+                cause,
+                format!("write {} and its keys below it", schema.header),
+            ));
+        };
+        Ok(Fields { source, table, schema, span })
+    }
+
+    /// The single table under `key`.
+    pub(crate) fn table(&self, key: &Key, schema: &'static Table) -> Read<Option<Fields<'a>>> {
+        let Some(value) = self.get(key) else { return Ok(None) };
+        if value.get_ref().is_array() {
+            let cause = format!("there is only one {}, this is a list of tables", schema.header);
+            let remedy = format!("write {} with single brackets, once", schema.header);
+            return Err(self.source.error(value.span(), cause, remedy));
+        }
+        self.open(value, schema).map(Some)
+    }
+
+    /// The tables under `key`, in file order; none where the key is missing.
+    pub(crate) fn tables(&self, key: &Key, schema: &'static Table) -> Read<Vec<Fields<'a>>> {
+        self.list(key, schema)?.map(|value| self.open(value, schema)).collect()
+    }
+
+    /// As [`Fields::tables`], with keys that the schema does not know.
+    pub(crate) fn open_tables(&self, key: &Key, schema: &'static Table) -> Read<Vec<Fields<'a>>> {
+        self.list(key, schema)?.map(|value| self.open_any(value, schema)).collect()
+    }
+
+    fn list(
+        &self,
+        key: &Key,
+        schema: &'static Table,
+    ) -> Read<impl Iterator<Item = &'a Spanned<DeValue<'a>>> + use<'a>> {
+        let Some(value) = self.get(key) else { return Ok([].iter()) };
+        let Some(list) = value.get_ref().as_array() else {
+            let found = describe(value.get_ref());
+            let header = schema.header;
+            let cause = format!("'{}' must be a list of tables, this is {found}", key.name);
+            let remedy = format!("write {header} with double brackets before each one");
+            return Err(self.source.error(value.span(), cause, remedy));
+        };
+        Ok(list.iter())
+    }
+
+    /// How many tables stand under `key`.
+    pub(crate) fn length(&self, key: &Key) -> usize {
+        self.get(key).and_then(|list| list.get_ref().as_array()).map_or(0, |list| list.len())
+    }
+
+    fn get(&self, key: &Key) -> Option<&'a Spanned<DeValue<'a>>> {
+        self.table.get(key.name)
+    }
+
+    /// Text that must be there.
+    pub(crate) fn require_text(&self, key: &Key) -> Read<At<&'a str>> {
+        self.text(key)?.ok_or_else(|| {
+            let cause = format!("'{}' is missing in {}", key.name, self.schema.header);
+            let remedy = format!("add {} = \"...\": {}", key.name, sentence(key.summary));
+            self.source.error(self.span.clone(), cause, remedy)
+        })
+    }
+
+    /// Text that is not empty and has no control characters.
+    pub(crate) fn text(&self, key: &Key) -> Read<Option<At<&'a str>>> {
+        let Some(found) = self.get(key) else { return Ok(None) };
+        let Some(value) = found.get_ref().as_str() else { return Err(self.wrong_type(key, found)) };
+        let problem = if value.trim().is_empty() {
+            "is empty"
+        } else if value.chars().any(char::is_control) {
+            "has a control character in it"
+        } else {
+            return Ok(Some(At { value, span: found.span() }));
+        };
+        let remedy = format!("give it a text: {}", sentence(key.summary));
+        Err(self.source.error(found.span(), format!("'{}' {problem}", key.name), remedy))
+    }
+
+    /// One of the key's words, as its place among them.
+    pub(crate) fn choice(&self, key: &Key) -> Read<Option<usize>> {
+        let (Some(At { value, span }), Value::Choice(words)) = (self.text(key)?, key.value) else {
+            return Ok(None);
+        };
+        let place = words.iter().position(|word| *word == value);
+        place.map(Some).ok_or_else(|| {
+            let cause = format!("'{}' cannot be '{value}'", key.name);
+            self.source.error(span, cause, format!("write {}", key.value.allowed()))
+        })
+    }
+
+    /// `false` where the key is missing.
+    pub(crate) fn flag(&self, key: &Key) -> Read<bool> {
+        let Some(found) = self.get(key) else { return Ok(false) };
+        found.get_ref().as_bool().ok_or_else(|| self.wrong_type(key, found))
+    }
+
+    /// A number in the key's range.
+    pub(crate) fn number(&self, key: &Key) -> Read<Option<At<f64>>> {
+        let Some(found) = self.get(key) else { return Ok(None) };
+        let Some(value) = number(found.get_ref()) else { return Err(self.wrong_type(key, found)) };
+        let fits = match key.value {
+            Value::Number { min, max, above_min } => {
+                value <= max && if above_min { value > min } else { value >= min }
+            }
+            Value::Level { min, max } => value == f64::NEG_INFINITY || (min..=max).contains(&value),
+            _ => true,
+        };
+        if !fits {
+            return Err(self.out_of_range(key.name, found, &key.value.allowed()));
+        }
+        Ok(Some(At { value, span: found.span() }))
+    }
+
+    /// A number in the key's range; 0 where the key is missing.
+    pub(crate) fn number_or_zero(&self, key: &Key) -> Read<f64> {
+        Ok(self.number(key)?.map_or(0.0, |found| found.value))
+    }
+
+    /// A number without a fraction in the key's range.
+    pub(crate) fn whole(&self, key: &Key) -> Read<Option<At<i64>>> {
+        let Some(found) = self.get(key) else { return Ok(None) };
+        let Some(value) = whole(found.get_ref()) else { return Err(self.wrong_type(key, found)) };
+        let (min, max) = match key.value {
+            Value::Whole { min, max } => (min, max),
+            Value::Count { max } => (1, max),
+            _ => (i64::MIN, i64::MAX),
+        };
+        if !(min..=max).contains(&value) {
+            return Err(self.out_of_range(key.name, found, &key.value.allowed()));
+        }
+        Ok(Some(At { value, span: found.span() }))
+    }
+
+    /// Whether the value under `key` is text.
+    pub(crate) fn is_text(&self, key: &Key) -> bool {
+        self.get(key).is_some_and(|found| found.get_ref().is_str())
+    }
+
+    /// A number under a name that no schema knows, within `min..=max` as `f32`.
+    pub(crate) fn parameter(&self, name: &str, min: f32, max: f32) -> Read<Option<f32>> {
+        let Some(found) = self.table.get(name) else { return Ok(None) };
+        let allowed = || format!("a number from {min} to {max}");
+        let Some(value) = number(found.get_ref()) else {
+            let remedy = format!("write {name} = {}", allowed());
+            return Err(self.source.error(found.span(), mistyped(name, found.get_ref()), remedy));
+        };
+        // In f32, because the ends of the range are f32 and 0.98 written in the file must be one.
+        let value = value as f32;
+        if !(min..=max).contains(&value) {
+            return Err(self.out_of_range(name, found, &allowed()));
+        }
+        Ok(Some(value))
+    }
+
+    /// Refuses the first key that neither the schema nor `more` knows.
+    pub(crate) fn refuse_unknown(&self, more: &[&str]) -> Read<()> {
+        let known = |name: &str| {
+            more.contains(&name) || self.schema.keys.iter().any(|key| key.name == name)
+        };
+        let unknown = self.table.keys().filter(|name| !known(name.get_ref()));
+        match unknown.min_by_key(|name| name.span().start) {
+            None => Ok(()),
+            Some(name) => Err(self.unknown(name.get_ref(), name.span(), more)),
+        }
+    }
+
+    fn unknown(&self, name: &str, span: Span, more: &[&str]) -> SessionError {
+        let header = self.schema.header;
+        let known: Vec<&str> =
+            self.schema.keys.iter().map(|key| key.name).chain(more.iter().copied()).collect();
+        let remedy = if let Some(near) = nearest(name, known.iter().copied()) {
+            format!("did you mean '{near}'?")
+        } else if let Some(owner) = owner(name, header) {
+            format!("'{name}' belongs to {owner}: a key counts for the last header above it")
+        } else {
+            format!("the keys here are {}", list(known))
+        };
+        self.source.error(span, format!("unknown key '{name}' in {header}"), remedy)
+    }
+
+    fn wrong_type(&self, key: &Key, found: &Spanned<DeValue<'_>>) -> SessionError {
+        let cause = mistyped(key.name, found.get_ref());
+        let remedy = format!("write {} = {}", key.name, key.value.allowed());
+        self.source.error(found.span(), cause, remedy)
+    }
+
+    fn out_of_range(
+        &self,
+        name: &str,
+        found: &Spanned<DeValue<'_>>,
+        allowed: &str,
+    ) -> SessionError {
+        let text = self.source.text().get(found.span()).unwrap_or_default();
+        let cause = format!("{name} = {text} is out of range");
+        self.source.error(found.span(), cause, format!("write {allowed}"))
+    }
+}
+
+/// The table that has such a key, where this one has not.
+fn owner(name: &str, header: &str) -> Option<&'static str> {
+    let has =
+        |table: &&&Table| table.header != header && table.keys.iter().any(|key| key.name == name);
+    let table = TABLES.iter().skip(1).find(has)?;
+    Some(table.header)
+}
+
+fn mistyped(name: &str, found: &DeValue<'_>) -> String {
+    format!("'{name}' cannot be {}", describe(found))
+}
+
+/// `a text`, `a number`: for messages.
+fn describe(value: &DeValue<'_>) -> &'static str {
+    match value {
+        DeValue::String(_) => "a text",
+        DeValue::Integer(_) => "a whole number",
+        DeValue::Float(_) => "a number",
+        DeValue::Boolean(_) => "true or false",
+        DeValue::Datetime(_) => "a date or time",
+        DeValue::Array(_) => "a list",
+        DeValue::Table(_) => "a table",
+    }
+}
+
+fn number(value: &DeValue<'_>) -> Option<f64> {
+    match value {
+        DeValue::Float(float) => float.as_str().parse().ok(),
+        DeValue::Integer(_) => whole(value).map(|whole| whole as f64),
+        _ => None,
+    }
+}
+
+/// A whole number; one that no 64 bits hold is the nearest that they do, and so out of any range.
+fn whole(value: &DeValue<'_>) -> Option<i64> {
+    let DeValue::Integer(integer) = value else { return None };
+    let text = integer.as_str();
+    let end = if text.starts_with('-') { i64::MIN } else { i64::MAX };
+    Some(i64::from_str_radix(text, integer.radix()).unwrap_or(end))
+}
+
+/// A summary as part of a sentence: without its full stop.
+fn sentence(summary: &str) -> &str {
+    summary.trim_end_matches('.')
+}

@@ -1,0 +1,146 @@
+//! The text of a session file and its lines.
+
+use std::fs::File;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use crate::Span;
+use crate::error::{Place, SessionError};
+
+/// The largest session file; a session of 10,000 tracks has about one MiB.
+pub(crate) const MAX_BYTES: u64 = 16 << 20;
+
+/// A session file in memory.
+#[derive(Debug, Clone)]
+pub(crate) struct Source {
+    path: PathBuf,
+    text: String,
+}
+
+impl Source {
+    /// Reads a whole file.
+    pub(crate) fn read(path: &Path) -> Result<Source, SessionError> {
+        let whole = |cause: String, remedy: &str| {
+            SessionError::whole(path.to_path_buf(), cause, remedy.to_owned())
+        };
+        if path.is_dir() {
+            return Err(whole("this is a directory".into(), "name a session file (.toml) in it"));
+        }
+        let bytes = read_bytes(path).map_err(|error| {
+            let remedy = if error.kind() == std::io::ErrorKind::NotFound {
+                "check the spelling and the folder in which you are"
+            } else {
+                "check that it is a file that you may read"
+            };
+            whole(format!("this session file cannot be read: {}", io_cause(&error)), remedy)
+        })?;
+        if bytes.len() as u64 > MAX_BYTES {
+            let cause = format!("this file is larger than {} MiB", MAX_BYTES >> 20);
+            return Err(whole(
+                cause,
+                "a session is text and names its audio files; name the session",
+            ));
+        }
+        Source::from_bytes(path, bytes)
+    }
+
+    fn from_bytes(path: &Path, bytes: Vec<u8>) -> Result<Source, SessionError> {
+        if bytes.contains(&0) {
+            let cause = "this is a binary file, not a session".to_owned();
+            let remedy = "name a session file (text, .toml); audio files are named in its clips";
+            return Err(SessionError::whole(path.to_path_buf(), cause, remedy.into()));
+        }
+        String::from_utf8(bytes)
+            .map(|text| Source { path: path.to_path_buf(), text })
+            .map_err(|error| not_utf8(path, &error))
+    }
+
+    pub(crate) fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// The folder against which paths in the file are resolved.
+    pub(crate) fn folder(&self) -> &Path {
+        self.path.parent().unwrap_or(Path::new(""))
+    }
+
+    /// The session's name where it does not say one.
+    pub(crate) fn stem(&self) -> String {
+        self.path.file_stem().map_or("session".into(), |stem| stem.to_string_lossy().into_owned())
+    }
+
+    /// The place of the first character of `span`.
+    pub(crate) fn place(&self, span: Span) -> Place {
+        let start = self.boundary(span.start);
+        let before = &self.text[..start];
+        let line_start = before.rfind('\n').map_or(0, |end| end + 1);
+        let rest = &self.text[line_start..];
+        let line = rest.split('\n').next().unwrap_or_default().trim_end_matches('\r');
+        let is_mark = |c: &char| *c != BYTE_ORDER_MARK;
+        Place {
+            file: self.path.clone(),
+            line: before.matches('\n').count() + 1,
+            column: self.text[line_start..start].chars().filter(is_mark).count() + 1,
+            text_line: line.trim_start_matches(BYTE_ORDER_MARK).to_owned(),
+        }
+    }
+
+    pub(crate) fn error(
+        &self,
+        span: Span,
+        cause: impl Into<String>,
+        remedy: impl Into<String>,
+    ) -> SessionError {
+        let (start, end) = (self.boundary(span.start), self.boundary(span.end));
+        let meant = self.text.get(start..end).unwrap_or_default();
+        let width = meant.lines().next().unwrap_or_default().chars().count();
+        SessionError::at(self.place(span), width, cause.into(), remedy.into())
+    }
+
+    /// One line with its place, for something that can be played but is probably not meant.
+    pub(crate) fn warning(&self, span: Span, text: &str) -> String {
+        let place = self.place(span);
+        format!("{}:{}:{}: {text}", place.file.display(), place.line, place.column)
+    }
+
+    /// The line number of `span`, from 1.
+    pub(crate) fn line(&self, span: &Span) -> usize {
+        self.text[..self.boundary(span.start)].matches('\n').count() + 1
+    }
+
+    /// The last place at or before `byte` where a character begins.
+    fn boundary(&self, byte: usize) -> usize {
+        (0..=byte.min(self.text.len()))
+            .rev()
+            .find(|at| self.text.is_char_boundary(*at))
+            .unwrap_or_default()
+    }
+}
+
+/// Some editors begin a file with it; it is no character of the first line.
+const BYTE_ORDER_MARK: char = '\u{feff}';
+
+fn read_bytes(path: &Path) -> std::io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    File::open(path)?.take(MAX_BYTES + 1).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+/// What the system says, without its number: `no such file or directory`.
+pub(crate) fn io_cause(error: &std::io::Error) -> String {
+    let text = error.to_string();
+    let text = text.split(" (os error").next().unwrap_or_default();
+    let mut chars = text.chars();
+    let first = chars.next().map(|c| c.to_ascii_lowercase());
+    first.into_iter().chain(chars).collect()
+}
+
+fn not_utf8(path: &Path, error: &std::string::FromUtf8Error) -> SessionError {
+    let valid = error.utf8_error().valid_up_to();
+    let bytes = error.as_bytes();
+    let cause = format!("the byte 0x{:02X} here is not UTF-8", bytes.get(valid).unwrap_or(&0));
+    // Up to the wrong byte both texts are the same, so the place is the same too.
+    let text = String::from_utf8_lossy(bytes).into_owned();
+    let lossy = Source { path: path.to_path_buf(), text };
+    lossy.error(valid..valid + 1, cause, "save the file with the encoding UTF-8")
+}

@@ -1,0 +1,157 @@
+//! What the tests share: a catalogue and a folder with a session in it.
+#![allow(dead_code, reason = "no test uses everything")]
+
+use std::path::PathBuf;
+
+use hocket_plan::{EffectCatalogue, ParamSpec};
+use hocket_session::{LoadOptions, Loaded, SessionError, load};
+
+/// Two small kinds.
+pub struct Few;
+
+const fn param(name: &'static str, min: f32, max: f32, default: f32) -> ParamSpec {
+    ParamSpec { name, summary: "", min, max, default }
+}
+
+impl EffectCatalogue for Few {
+    fn kinds(&self) -> Vec<&'static str> {
+        vec!["compressor", "reverb"]
+    }
+
+    fn params(&self, kind: &str) -> Option<Vec<ParamSpec>> {
+        match kind {
+            "compressor" => Some(vec![
+                param("threshold_db", -60.0, 0.0, -18.0),
+                param("ratio", 1.0, 100.0, 4.0),
+            ]),
+            "reverb" => Some(vec![param("mix", 0.0, 0.98, 0.3)]),
+            _ => None,
+        }
+    }
+}
+
+/// A folder with the audio files `a.wav` and `b.wav`, and a session.
+pub struct Folder {
+    dir: tempfile::TempDir,
+}
+
+impl Folder {
+    pub fn new() -> Folder {
+        let dir = tempfile::tempdir().expect("a folder for the test");
+        std::fs::create_dir(dir.path().join("audio")).expect("a folder in it");
+        for name in ["audio/a.wav", "audio/b.wav"] {
+            std::fs::write(dir.path().join(name), b"RIFF").expect("a file in it");
+        }
+        Folder { dir }
+    }
+
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.dir.path().join(name)
+    }
+
+    /// Loads `text` for a machine with `seats` seats.
+    pub fn load_for(&self, text: impl AsRef<[u8]>, seats: usize) -> Result<Loaded, SessionError> {
+        let path = self.path("live.toml");
+        std::fs::write(&path, text).expect("the session can be written");
+        load(&path, &Few, &LoadOptions { seats })
+    }
+
+    pub fn load(&self, text: impl AsRef<[u8]>) -> Result<Loaded, SessionError> {
+        self.load_for(text, 4)
+    }
+}
+
+/// The session of `text`; panics with the message where there is none.
+pub fn loaded(text: &str) -> Loaded {
+    Folder::new().load(text).unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// Every key of the format at least once.
+pub const FULL: &str = r#"
+[session]
+name = "Full"
+sample_rate_hz = 44100
+length_s = 12.5
+resample = true
+
+[[track]]
+name = "drums"
+output = "rhythm"
+gain_db = -3
+pan = -0.25
+mute = true
+solo = true
+    [[track.clip]]
+    file = "audio/a.wav"
+    start_s = 1
+    offset_s = 0.5
+    length_s = 4
+    loop = true
+    gain_db = -inf
+    fade_in_s = 0.1
+    fade_out_s = 0.2
+    [[track.clip]]
+    file = "./audio/b.wav"
+    [[track.effect]]
+    kind = "compressor"
+    ratio = 8
+    bypass = true
+    [[track.effect]]
+    kind = "reverb"
+    mix = 0.98
+    [[track.send]]
+    to = "hall"
+    gain_db = -12
+    tap = "pre"
+    [[track.send]]
+    to = "echo"
+
+[[track]]
+name = "voice"
+count = "seats x 2"
+    [[track.clip]]
+    file = "audio//a.wav"
+
+[[group]]
+name = "rhythm"
+output = "all"
+pan = 1
+    [[group.effect]]
+    kind = "reverb"
+    [[group.send]]
+    to = "echo"
+    tap = "post"
+
+[[group]]
+name = "all"
+gain_db = -inf
+mute = true
+solo = true
+
+[[return]]
+name = "echo"
+output = "all"
+gain_db = 1
+pan = 0
+mute = false
+solo = false
+    [[return.effect]]
+    kind = "compressor"
+    [[return.send]]
+    to = "hall"
+    gain_db = -6
+
+[[return]]
+name = "hall"
+
+[master]
+gain_db = -1
+pan = 0.5
+mute = true
+    [[master.effect]]
+    kind = "compressor"
+    threshold_db = -6.5
+
+[preview]
+file = "audio/b.wav"
+"#;

@@ -1,0 +1,142 @@
+//! A session file becomes the session that it describes.
+
+mod common;
+
+use common::{FULL, Folder, loaded};
+use hocket_plan::Effect;
+use hocket_plan::session::{
+    Clip, Destination, Group, GroupId, Media, MediaId, Return, ReturnId, Send, Session, Strip, Tap,
+    Track,
+};
+
+fn strip(name: &str) -> Strip {
+    let name = name.to_owned();
+    Strip { name, chain: vec![], gain_db: 0.0, pan: 0.0, mute: false, solo: false, sends: vec![] }
+}
+
+fn effect(kind: &str, values: &[f32]) -> Effect {
+    Effect { kind: kind.to_owned(), values: values.to_vec(), bypass: false }
+}
+
+fn whole_file(media: usize) -> Clip {
+    Clip {
+        media: MediaId(media),
+        start_s: 0.0,
+        offset_s: 0.0,
+        length_s: None,
+        looped: false,
+        gain_db: 0.0,
+        fade_in_s: 0.0,
+        fade_out_s: 0.0,
+    }
+}
+
+fn drums() -> Track {
+    let clip = Clip {
+        media: MediaId(0),
+        start_s: 1.0,
+        offset_s: 0.5,
+        length_s: Some(4.0),
+        looped: true,
+        gain_db: f32::NEG_INFINITY,
+        fade_in_s: 0.1,
+        fade_out_s: 0.2,
+    };
+    let compressor = Effect { bypass: true, ..effect("compressor", &[-18.0, 8.0]) };
+    Track {
+        strip: Strip {
+            chain: vec![compressor, effect("reverb", &[0.98])],
+            gain_db: -3.0,
+            pan: -0.25,
+            mute: true,
+            solo: true,
+            sends: vec![
+                Send { to: ReturnId(1), gain_db: -12.0, tap: Tap::PreFader },
+                Send { to: ReturnId(0), gain_db: 0.0, tap: Tap::PostFader },
+            ],
+            ..strip("drums")
+        },
+        output: Destination::Group(GroupId(0)),
+        clips: vec![clip, whole_file(1)],
+    }
+}
+
+fn groups() -> Vec<Group> {
+    let rhythm = Strip {
+        pan: 1.0,
+        chain: vec![effect("reverb", &[0.3])],
+        sends: vec![Send { to: ReturnId(0), gain_db: 0.0, tap: Tap::PostFader }],
+        ..strip("rhythm")
+    };
+    let all = Strip { gain_db: f32::NEG_INFINITY, mute: true, solo: true, ..strip("all") };
+    vec![
+        Group { strip: rhythm, output: Destination::Group(GroupId(1)) },
+        Group { strip: all, output: Destination::Master },
+    ]
+}
+
+fn returns() -> Vec<Return> {
+    let echo = Strip {
+        gain_db: 1.0,
+        chain: vec![effect("compressor", &[-18.0, 4.0])],
+        sends: vec![Send { to: ReturnId(1), gain_db: -6.0, tap: Tap::PostFader }],
+        ..strip("echo")
+    };
+    vec![
+        Return { strip: echo, output: Destination::Group(GroupId(1)) },
+        Return { strip: strip("hall"), output: Destination::Master },
+    ]
+}
+
+#[test]
+fn every_key_lands_in_the_model() {
+    let folder = Folder::new();
+    let loaded = folder.load(FULL).unwrap_or_else(|error| panic!("{error}"));
+    let voice = |number: usize| Track {
+        strip: strip(&format!("voice {number}")),
+        output: Destination::Master,
+        clips: vec![whole_file(0)],
+    };
+    let media = |name: &str| Media { path: folder.path(name), resample: true };
+    let master = Strip {
+        gain_db: -1.0,
+        pan: 0.5,
+        mute: true,
+        chain: vec![effect("compressor", &[-6.5, 4.0])],
+        ..strip("master")
+    };
+    let expected = Session {
+        name: "Full".to_owned(),
+        sample_rate_hz: 44_100,
+        length_s: Some(12.5),
+        media: vec![media("audio/a.wav"), media("audio/b.wav")],
+        tracks: [drums()].into_iter().chain((1..=8).map(voice)).collect(),
+        groups: groups(),
+        returns: returns(),
+        master,
+        preview: Some(MediaId(1)),
+    };
+    assert_eq!(loaded.session, expected);
+    assert_eq!(loaded.warnings, Vec::<String>::new());
+}
+
+#[test]
+fn what_is_left_out_has_its_default() {
+    let loaded = loaded("[[track]]\nname = 'a'\n[[track.clip]]\nfile = 'audio/a.wav'\n");
+    let session = &loaded.session;
+    assert_eq!((session.name.as_str(), session.sample_rate_hz), ("live", 48_000));
+    assert_eq!((session.length_s, session.preview), (None, None));
+    assert!(!session.media[0].resample);
+    assert_eq!(session.master, strip("master"));
+    let track =
+        Track { strip: strip("a"), output: Destination::Master, clips: vec![whole_file(0)] };
+    assert_eq!(session.tracks, [track]);
+}
+
+#[test]
+fn inline_tables_mean_the_same() {
+    let text = "track = [{ name = 'a', clip = [{ file = 'audio/a.wav' }] }]\nmaster.pan = 1\n";
+    let session = loaded(text).session;
+    assert_eq!(session.tracks[0].clips, [whole_file(0)]);
+    assert_eq!(session.master.pan, 1.0);
+}
