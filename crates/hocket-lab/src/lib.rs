@@ -1,1 +1,11 @@
-//! Placeholder.
+//! Harness, statistics, records and reports: from raw samples to figures one can believe.
+//!
+//! A measurement leaves a [`record`]; [`stats`] says what its samples show and what they do not;
+//! [`report`] prints it for the terminal, a browser or a read-me; [`historic`] holds the figures
+//! of the experiments that are repeated here.
+#![forbid(unsafe_code)]
+
+pub mod record;
+pub mod stats;
+pub mod report;
+pub mod historic;

@@ -1,0 +1,268 @@
+//! Records on disk: written whole or not at all, read with a reason for every refusal.
+
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+use serde_json::Serializer;
+use serde_json::error::Category;
+
+use super::json::Columns;
+use super::{BenchRecord, FORMAT, Round, Variant};
+
+/// Why a record could not be written or read. Each message names the file, the cause and a remedy.
+#[derive(Debug, thiserror::Error)]
+pub enum RecordError {
+    /// The file could not be written; whatever was there before still is. Worth another try once
+    /// the cause is gone.
+    #[error("{}: the record was not written: {cause}; {}", path.display(), write_remedy(cause))]
+    Write {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        cause: io::Error,
+    },
+    /// The file could not be read at all.
+    #[error("{}: cannot be read: {cause}; give a record that `hocket bench --record` wrote", path.display())]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        cause: io::Error,
+    },
+    /// The file ends in the middle.
+    #[error(
+        "{}:{line}:{column}: the file ends too early, it was cut off when copied or downloaded; fetch it again or repeat the run",
+        path.display()
+    )]
+    Truncated {
+        /// The file.
+        path: PathBuf,
+        /// Line, from 1.
+        line: usize,
+        /// Column, from 1.
+        column: usize,
+    },
+    /// The file is not JSON, or a field is missing or of the wrong type.
+    #[error(
+        "{}:{line}:{column}: damaged record: {cause}; records are not meant to be edited, fetch the original or repeat the run",
+        path.display()
+    )]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// Line, from 1.
+        line: usize,
+        /// Column, from 1.
+        column: usize,
+        /// What is wrong there.
+        cause: String,
+    },
+    /// Well-formed JSON, but no record.
+    #[error(
+        "{}: this is JSON but not a bench record: it has no \"format\": \"{FORMAT}\"; give a file that `hocket bench --record` wrote",
+        path.display()
+    )]
+    NotARecord {
+        /// The file.
+        path: PathBuf,
+    },
+    /// A record of another version.
+    #[error(
+        "{}: format \"{found}\", but this hocket reads \"{FORMAT}\"; use the hocket that wrote it or repeat the run",
+        path.display()
+    )]
+    OtherFormat {
+        /// The file.
+        path: PathBuf,
+        /// The format it names.
+        found: String,
+    },
+    /// A record that contradicts itself.
+    #[error("{}: inconsistent record: {cause}; fetch the original or repeat the run", path.display())]
+    Inconsistent {
+        /// The file.
+        path: PathBuf,
+        /// The contradiction.
+        cause: String,
+    },
+}
+
+fn write_remedy(cause: &io::Error) -> &'static str {
+    use io::ErrorKind as Kind;
+    match cause.kind() {
+        Kind::StorageFull | Kind::QuotaExceeded | Kind::FileTooLarge => {
+            "free some space or name a file on another disk"
+        }
+        Kind::ReadOnlyFilesystem | Kind::PermissionDenied => {
+            "name a file in a folder you may write to"
+        }
+        Kind::NotFound | Kind::NotADirectory => "create the folder first",
+        Kind::IsADirectory => "name a file inside it",
+        _ => "name another file",
+    }
+}
+
+impl BenchRecord {
+    /// Writes the record to `path`, replacing what is there, in one step: a reader sees the old
+    /// file or the new one, and after a failure nothing new is left behind.
+    ///
+    /// # Errors
+    /// [`RecordError::Write`]: the disk is full, the folder is missing or read-only, or `path` is
+    /// not a regular file.
+    pub fn write_atomic(&self, path: impl AsRef<Path>) -> Result<(), RecordError> {
+        let path = path.as_ref();
+        replace(path, |writer| self.write_json(writer))
+            .map_err(|cause| RecordError::Write { path: path.to_path_buf(), cause })
+    }
+
+    /// Reads a record and checks that it agrees with itself.
+    ///
+    /// # Errors
+    /// Any but [`RecordError::Write`].
+    pub fn read(path: impl AsRef<Path>) -> Result<BenchRecord, RecordError> {
+        let path = path.as_ref();
+        let text = std::fs::read(path)
+            .map_err(|cause| RecordError::Read { path: path.to_path_buf(), cause })?;
+        BenchRecord::parse(&text, path)
+    }
+
+    /// The same for a record that is in memory; `path` is for the messages.
+    ///
+    /// # Errors
+    /// As [`BenchRecord::read`].
+    pub fn parse(text: &[u8], path: &Path) -> Result<BenchRecord, RecordError> {
+        let head: Head = serde_json::from_slice(text).map_err(|cause| refusal(path, &cause))?;
+        match head.format {
+            None => return Err(RecordError::NotARecord { path: path.to_path_buf() }),
+            Some(found) if found != FORMAT => {
+                return Err(RecordError::OtherFormat { path: path.to_path_buf(), found });
+            }
+            Some(_) => {}
+        }
+        let record: BenchRecord =
+            serde_json::from_slice(text).map_err(|cause| refusal(path, &cause))?;
+        record
+            .check()
+            .map_err(|cause| RecordError::Inconsistent { path: path.to_path_buf(), cause })?;
+        Ok(record)
+    }
+
+    /// The record as JSON text.
+    ///
+    /// # Errors
+    /// What `writer` says.
+    pub fn write_json(&self, writer: &mut impl Write) -> io::Result<()> {
+        let mut serializer = Serializer::with_formatter(&mut *writer, Columns::default());
+        self.serialize(&mut serializer)?;
+        writer.write_all(b"\n")
+    }
+
+    fn check(&self) -> Result<(), String> {
+        if self.settings.frames == 0 || self.settings.rate_hz == 0 {
+            return Err("frames per block and sample rate must be above zero".into());
+        }
+        self.variants.iter().try_for_each(check_variant)
+    }
+}
+
+/// Writes a text, such as a report, in the way of [`BenchRecord::write_atomic`].
+///
+/// # Errors
+/// [`RecordError::Write`].
+pub fn write_text_atomic(path: impl AsRef<Path>, text: &str) -> Result<(), RecordError> {
+    let path = path.as_ref();
+    replace(path, |writer| writer.write_all(text.as_bytes()))
+        .map_err(|cause| RecordError::Write { path: path.to_path_buf(), cause })
+}
+
+/// Fills a temporary file beside `path` and gives it that name when it is complete.
+fn replace(
+    path: &Path,
+    fill: impl FnOnce(&mut BufWriter<&File>) -> io::Result<()>,
+) -> io::Result<()> {
+    let target = regular(path)?;
+    let folder = target.parent().filter(|folder| !folder.as_os_str().is_empty());
+    let temporary = beside(folder.unwrap_or(Path::new(".")))?;
+    let mut buffer = BufWriter::new(temporary.as_file());
+    fill(&mut buffer)?;
+    buffer.flush()?;
+    drop(buffer);
+    // Some file systems report a full disk only here, and after a crash the rename must not have
+    // overtaken the data.
+    temporary.as_file().sync_all()?;
+    temporary.persist(&target).map_err(|failed| failed.error).map(drop::<File>)
+}
+
+/// Where to write: through symbolic links, and only onto regular files, because a rename would
+/// replace a link or a device instead of writing to it.
+fn regular(path: &Path) -> io::Result<PathBuf> {
+    match std::fs::metadata(path) {
+        Ok(what) if what.is_file() => path.canonicalize(),
+        Ok(what) if what.is_dir() => Err(io::Error::from(io::ErrorKind::IsADirectory)),
+        Ok(_) => Err(io::Error::other("this is a device or pipe, not a file")),
+        Err(_) => Ok(path.to_path_buf()),
+    }
+}
+
+/// A temporary file in `folder` that is deleted unless it is renamed, with the rights a file
+/// created in the ordinary way would have.
+fn beside(folder: &Path) -> io::Result<tempfile::NamedTempFile> {
+    let mut builder = tempfile::Builder::new();
+    builder.prefix(".hocket-").suffix(".tmp");
+    #[cfg(unix)]
+    let builder = {
+        use std::os::unix::fs::PermissionsExt;
+        builder.permissions(std::fs::Permissions::from_mode(0o666))
+    };
+    builder.tempfile_in(folder)
+}
+
+/// The part that tells whether the rest can be read.
+#[derive(Deserialize)]
+struct Head {
+    #[serde(default)]
+    format: Option<String>,
+}
+
+fn refusal(path: &Path, cause: &serde_json::Error) -> RecordError {
+    let (path, line, column) = (path.to_path_buf(), cause.line(), cause.column());
+    match cause.classify() {
+        Category::Eof => RecordError::Truncated { path, line, column },
+        _ => RecordError::Damaged { path, line, column, cause: without_place(cause) },
+    }
+}
+
+/// The message without its own "at line 3 column 7", which is printed in front.
+fn without_place(cause: &serde_json::Error) -> String {
+    let message = cause.to_string();
+    let place = format!(" at line {} column {}", cause.line(), cause.column());
+    message.strip_suffix(&place).unwrap_or(&message).to_string()
+}
+
+fn check_variant(variant: &Variant) -> Result<(), String> {
+    variant
+        .rounds
+        .iter()
+        .try_for_each(check_round)
+        .map_err(|cause| format!("variant \"{}\", {cause}", variant.name))
+}
+
+fn check_round(round: &Round) -> Result<(), String> {
+    let blocks = round.duration_ns.len();
+    let columns = [
+        ("lateness_ns", round.lateness_ns.len(), false),
+        ("slack_ns", round.slack_ns.len(), false),
+        ("worker_awake_max_ns", round.worker_awake_max_ns.len(), true),
+    ];
+    for (name, len, optional) in columns {
+        if len != blocks && !(optional && len == 0) {
+            return Err(format!(
+                "round {}: {name} has {len} figures where duration_ns has {blocks}",
+                round.round
+            ));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,279 @@
+//! The machine: its seats as a drawing, what the system said, what it allowed.
+//!
+//! The record holds these as the machine crate serialised them, possibly by another version, so
+//! everything here is looked up by name and left out where it is not there.
+
+use maud::{Markup, html};
+use serde_json::Value;
+
+use super::numbers::plain;
+use crate::record::{BenchRecord, ThreadGrant};
+
+/// Facts beyond these many lines are left to the record.
+const MOST_FACTS: usize = 48;
+
+/// Packages, cores and seats; nothing where the record holds no topology.
+pub(super) fn topology(record: &BenchRecord) -> Markup {
+    let topology = record.machine.get("topology").unwrap_or(&record.machine);
+    let cores = list(topology, "cores");
+    let threads =
+        record.variants.iter().map(|v| v.threads.as_slice()).find(|t| !t.is_empty()).unwrap_or(&[]);
+    html! {
+        @for (at, package) in list(topology, "packages").iter().enumerate() {
+            div.package {
+                p.package-name { "Package " (number(package, "os_index").unwrap_or(at as u64)) @if let Some(model) = text(package, "model") { ": " (model) } }
+                div.cores {
+                    @for core in numbers(package, "cores") { (drawing(topology, cores.get(core), core, threads)) }
+                }
+            }
+        }
+        @if !cores.is_empty() {
+            p.small { (in_words(topology)) " Filled seats hold the workers of the first variant." }
+        }
+    }
+}
+
+fn in_words(topology: &Value) -> String {
+    let count = |key: &str| list(topology, key).len();
+    let pairs = match count("pairs") {
+        0 => "no pairs: no two seats share a core".into(),
+        1 => "1 pair".into(),
+        n => format!("{n} pairs"),
+    };
+    format!("{} cores, {} seats, {pairs}.", count("cores"), count("seats"))
+}
+
+/// Width and height of a seat, and the space around it.
+const SEAT: (usize, usize) = (58, 40);
+const GAP: usize = 5;
+
+/// A core with its seats, two in a row.
+fn drawing(
+    topology: &Value,
+    core: Option<&Value>,
+    index: usize,
+    threads: &[ThreadGrant],
+) -> Markup {
+    let seats: Vec<&Value> = core
+        .map(|core| numbers(core, "seats"))
+        .unwrap_or_default()
+        .into_iter()
+        .filter_map(|seat| list(topology, "seats").get(seat))
+        .collect();
+    let columns = seats.len().clamp(1, 2);
+    let width = columns * (SEAT.0 + GAP) + GAP;
+    let height = seats.len().div_ceil(2).max(1) * (SEAT.1 + GAP) + GAP + 14;
+    let cpus: Vec<String> =
+        seats.iter().filter_map(|seat| Some(number(seat, "cpu")?.to_string())).collect();
+    html! {
+        svg.core width=(width) height=(height) role="img" aria-label={ "core " (index) " with CPU " (cpus.join(" and ")) } {
+            rect.core-box x="0.5" y="0.5" width=(width - 1) height=(height - 1) rx="6" {}
+            text.core-name x=(GAP + 1) y="13" { "core " (index) }
+            @for (at, seat) in seats.iter().enumerate() {
+                (seat_drawing(seat, GAP + at % 2 * (SEAT.0 + GAP), 18 + at / 2 * (SEAT.1 + GAP), threads))
+            }
+        }
+    }
+}
+
+fn seat_drawing(seat: &Value, x: usize, y: usize, threads: &[ThreadGrant]) -> Markup {
+    let cpu = number(seat, "cpu");
+    let thread =
+        threads.iter().find(|thread| thread.cpu_got.map(u64::from) == cpu && cpu.is_some());
+    let usable = ["allowed", "online"].iter().all(|key| seat.get(key) != Some(&Value::Bool(false)));
+    let class = match (thread.is_some(), usable) {
+        (true, _) => "seat worker",
+        (_, true) => "seat",
+        _ => "seat barred",
+    };
+    html! {
+        g class=(class) {
+            rect x=(x) y=(y) width=(SEAT.0) height=(SEAT.1) rx="4" {}
+            text x=(x + SEAT.0 / 2) y=(y + 17) text-anchor="middle" { "CPU " (cpu.map_or("?".into(), |cpu| cpu.to_string())) }
+            text.seat-holds x=(x + SEAT.0 / 2) y=(y + 32) text-anchor="middle" {
+                @match (thread, usable) {
+                    (Some(thread), _) => (short(&thread.thread)),
+                    (None, true) => "free",
+                    (None, false) => "barred",
+                }
+            }
+        }
+    }
+}
+
+/// `worker 0` of `worker 0 (leader)`, and no more than fits.
+fn short(thread: &str) -> String {
+    plain(thread.split(" (").next().unwrap_or(thread)).chars().take(10).collect()
+}
+
+/// Everything else that is known of the machine, as terms and what the system said.
+pub(super) fn facts(machine: &Value) -> Markup {
+    let mut lines = Vec::new();
+    flatten("", machine, &mut lines);
+    lines.truncate(MOST_FACTS);
+    html! {
+        @if !lines.is_empty() {
+            dl.facts {
+                @for line in &lines { div { dt { (line.name) } dd.unknown[!line.known] { (line.says) } } }
+            }
+        }
+    }
+}
+
+struct Line {
+    name: String,
+    says: String,
+    known: bool,
+}
+
+fn flatten(name: &str, value: &Value, out: &mut Vec<Line>) {
+    if let Some((says, known)) = said(value) {
+        out.push(Line { name: humane(name), says, known });
+        return;
+    }
+    let Value::Object(fields) = value else { return };
+    for (key, field) in fields.iter().filter(|(key, _)| *key != "topology") {
+        let name =
+            if name.is_empty() || name == "facts" { key.clone() } else { format!("{name}, {key}") };
+        flatten(&name, field, out);
+    }
+}
+
+/// A fact in words and whether it is known: a plain value, `{"value": ...}` or
+/// `{"unknown": "why"}`. `None`: not a single fact.
+fn said(value: &Value) -> Option<(String, bool)> {
+    match value {
+        Value::Null => Some(("unknown".into(), false)),
+        Value::Bool(yes) => Some((if *yes { "yes" } else { "no" }.into(), true)),
+        Value::Number(number) => Some((number.to_string(), true)),
+        Value::String(text) => Some((plain(text), true)),
+        Value::Array(items) => {
+            let parts: Option<Vec<String>> =
+                items.iter().map(|item| said(item).map(|(says, _)| says)).collect();
+            Some((
+                parts
+                    .filter(|parts| !parts.is_empty())
+                    .map_or("none".into(), |parts| parts.join(", ")),
+                true,
+            ))
+        }
+        Value::Object(fields) => match (fields.get("value"), fields.get("unknown")) {
+            (Some(inner), None) if fields.len() == 1 => said(inner),
+            (None, Some(why)) if fields.len() == 1 => {
+                Some((format!("unknown: {}", plain(why.as_str()?)), false))
+            }
+            _ => None,
+        },
+    }
+}
+
+/// What the system allows, as a table of yes, no and why.
+pub(super) fn grants(grants: &Value) -> Markup {
+    let Some(fields) = grants.as_object().filter(|fields| !fields.is_empty()) else {
+        return html! {};
+    };
+    html! {
+        table.grants {
+            thead { tr { th scope="col" { "Right" } th.left scope="col" { "Granted" } th.left scope="col" { "Why" } } }
+            tbody {
+                @for (name, grant) in fields {
+                    @let (granted, why) = granted(grant);
+                    tr {
+                        th scope="row" { (humane(name)) }
+                        td { @match granted { Some(true) => span.yes { "yes" }, Some(false) => span.no { "no" }, None => "–" } }
+                        td { (why) }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Whether a right was granted, if that can be told, and what is said about it.
+fn granted(grant: &Value) -> (Option<bool>, String) {
+    let words =
+        |value: &Value| said(value).map_or_else(|| plain(&value.to_string()), |(says, _)| says);
+    let Value::Object(fields) = grant else {
+        return (grant.as_bool(), if grant.is_boolean() { String::new() } else { words(grant) });
+    };
+    let find = |keys: &[&str]| keys.iter().find_map(|key| fields.get(*key));
+    let told = find(&["granted", "yes", "value"]);
+    let refused = find(&["no", "denied", "refused", "unknown"]);
+    let granted = match (told, refused) {
+        (Some(Value::Bool(yes)), _) => Some(*yes),
+        (Some(_), None) => Some(true),
+        (_, Some(Value::Bool(no))) => Some(!no),
+        (None, Some(_)) if fields.contains_key("unknown") => None,
+        (None, Some(_)) => Some(false),
+        _ => None,
+    };
+    let why =
+        find(&["why", "detail", "reason"]).or(refused).or(told).filter(|value| !value.is_boolean());
+    (granted, why.map(words).unwrap_or_default())
+}
+
+fn humane(name: &str) -> String {
+    plain(&name.replace(['_', '-'], " "))
+}
+
+fn list<'v>(value: &'v Value, key: &str) -> &'v [Value] {
+    value.get(key).and_then(Value::as_array).map_or(&[], Vec::as_slice)
+}
+
+fn numbers(value: &Value, key: &str) -> Vec<usize> {
+    list(value, key).iter().filter_map(|number| usize::try_from(number.as_u64()?).ok()).collect()
+}
+
+fn number(value: &Value, key: &str) -> Option<u64> {
+    value.get(key)?.as_u64()
+}
+
+fn text(value: &Value, key: &str) -> Option<String> {
+    value.get(key)?.as_str().map(plain)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn facts_are_told_from_groups_of_facts() {
+        let mut lines = Vec::new();
+        let machine = json!({"topology": {"x": 1}, "facts": {"kernel": {"value": "Linux"}, "smt": {"control": {"unknown": "no file"}}}, "cpus": [1, 2]});
+        flatten("", &machine, &mut lines);
+        let said: Vec<String> =
+            lines.iter().map(|line| format!("{}={}", line.name, line.says)).collect();
+        assert_eq!(said, ["cpus=1, 2", "kernel=Linux", "smt, control=unknown: no file"]);
+    }
+
+    #[test]
+    fn grants_are_understood_in_several_forms() {
+        let cases = [
+            (json!(true), Some(true), ""),
+            (json!({"granted": false, "why": "no right"}), Some(false), "no right"),
+            (json!({"yes": "up to 95"}), Some(true), "up to 95"),
+            (json!({"no": "RLIMIT"}), Some(false), "RLIMIT"),
+            (json!({"unknown": "no file"}), None, "no file"),
+            (json!("maybe"), None, "maybe"),
+        ];
+        for (grant, expected, why) in cases {
+            assert_eq!(granted(&grant), (expected, why.to_string()), "{grant}");
+        }
+    }
+
+    #[test]
+    fn a_machine_of_another_shape_draws_nothing_and_does_not_panic() {
+        for machine in [
+            json!(null),
+            json!([1]),
+            json!({"topology": {"packages": [{"cores": [7]}], "cores": "x"}}),
+        ] {
+            facts(&machine);
+            grants(&machine);
+            let mut record = crate::record::fixture::example(1);
+            record.machine = machine;
+            topology(&record);
+        }
+    }
+}

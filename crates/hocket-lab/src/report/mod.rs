@@ -1,0 +1,26 @@
+//! Records made readable: for the terminal, a browser, a read-me.
+//!
+//! All three draw from one [`Analysis`], so they cannot disagree, and the analysis draws from the
+//! record alone, so a report can be made again years later on another machine.
+//!
+//! The page of [`html`] needs nothing but itself: no network, no fonts, no scripts from elsewhere
+//! (a content security policy in it says so to the browser). It can be read without scripts;
+//! they add a readout and a magnifier for the timelines.
+
+mod analysis;
+mod comparison;
+mod machine;
+mod method;
+mod numbers;
+mod page;
+mod palette;
+mod scale;
+mod tables;
+mod text;
+mod timeline;
+mod verdict;
+
+pub use analysis::{Analysis, Measured, Row, Turns, Wake};
+pub use page::{html, svg_comparison};
+pub use text::text_table;
+pub use verdict::{Headline, Holding};

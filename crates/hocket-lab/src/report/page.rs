@@ -1,0 +1,225 @@
+//! The page that holds it all together.
+
+use hocket_trace::BlockTrace;
+use maud::{DOCTYPE, Markup, PreEscaped, html};
+
+use super::analysis::{Analysis, Measured, Row};
+use super::numbers::{count, plain, us};
+use super::verdict::{Headline, Holding};
+use super::{comparison, machine, method, palette, tables, timeline};
+use crate::record::{BenchRecord, SessionFacts, Variant};
+
+const STYLE: &str = include_str!("style.css");
+const SCRIPT: &str = include_str!("script.js");
+
+/// Digest of [`SCRIPT`], so that the browser runs this script and no other, whatever text a
+/// record may hold. tests/report.rs computes it again and says the new one after a change.
+const SCRIPT_SHA256: &str = "sha256-6iIxRmGHXrAnitiPAMXDdKhEGvGQ5OMPokKeu/p3bds=";
+
+/// How many variants get timelines; the record holds those of all.
+const MOST_TIMELINES: usize = 4;
+
+/// A page about the record that needs nothing but itself.
+///
+/// Cost: some 20 ms per variant of 3000 blocks, most of it the statistics.
+pub fn html(record: &BenchRecord) -> String {
+    let analysis = Analysis::of(record);
+    let headline = analysis.headline();
+    let page = html! {
+        (DOCTYPE)
+        html lang="en" {
+            (head(record))
+            body {
+                (top(&analysis))
+                main {
+                    (verdict(&headline))
+                    (distributions(&analysis))
+                    (tables::historic(&analysis))
+                    (timelines(&analysis))
+                    (machine_section(&analysis))
+                    (method::method(&analysis))
+                    (method::limits(&analysis))
+                    (method::repeat(&analysis))
+                }
+                footer { "Made by hocket " (plain(&record.hocket.version)) " from a record of format " (plain(&record.format)) ". This page loads nothing." }
+                script { (PreEscaped(SCRIPT)) }
+            }
+        }
+    };
+    page.into_string()
+}
+
+/// The comparison of all variants as one SVG file, readable on light and on dark pages.
+pub fn svg_comparison(record: &BenchRecord) -> String {
+    comparison::standalone(&Analysis::of(record))
+}
+
+fn head(record: &BenchRecord) -> Markup {
+    let policy = format!(
+        "default-src 'none'; style-src 'unsafe-inline'; script-src '{SCRIPT_SHA256}'; img-src data:; base-uri 'none'; form-action 'none'"
+    );
+    html! {
+        head {
+            meta charset="utf-8";
+            meta http-equiv="Content-Security-Policy" content=(policy);
+            meta name="viewport" content="width=device-width,initial-scale=1";
+            meta name="color-scheme" content="light dark";
+            title { (plain(&record.session.name)) " – hocket bench" }
+            link rel="icon" href="data:,";
+            style { (PreEscaped(palette::css())) (PreEscaped(STYLE)) }
+        }
+    }
+}
+
+fn top(analysis: &Analysis) -> Markup {
+    let record = analysis.record;
+    let it = &record.settings;
+    html! {
+        header {
+            p.brand { "Hocket bench" }
+            (choice("theme", "Colours", &[("auto", "auto"), ("light", "light"), ("dark", "dark")]))
+            h1 { (plain(&record.session.name)) }
+            p.setting {
+                (it.frames) " frames at " (it.rate_hz) " Hz · deadline " (us(analysis.period_ns, 0)) " µs · " (it.workers) " workers · "
+                (count(it.blocks_per_variant)) " blocks per variant · " (parts(&record.session))
+                @if !it.disturb.is_empty() { " · beside " (plain(&it.disturb.join(" and "))) }
+                @for shared in &analysis.shared { " · " (shared) }
+                " · " (day(&record.started_at))
+            }
+        }
+    }
+}
+
+/// `8 tracks, 2 groups, 1 return`.
+fn parts(session: &SessionFacts) -> String {
+    let named = [(session.tracks, "track"), (session.groups, "group"), (session.returns, "return")];
+    let words = |(n, name): (usize, &str)| format!("{n} {name}{}", if n == 1 { "" } else { "s" });
+    named.map(words).join(", ")
+}
+
+fn day(rfc3339: &str) -> String {
+    plain(rfc3339.split('T').next().unwrap_or(rfc3339))
+}
+
+/// A choice that works without scripts; the first one is chosen.
+fn choice(name: &str, legend: &str, options: &[(&str, &str)]) -> Markup {
+    html! {
+        fieldset.choice {
+            legend.vh { (legend) }
+            @for (at, (value, words)) in options.iter().enumerate() {
+                @let id = format!("{name}-{value}");
+                input type="radio" name=(name) id=(id) checked[at == 0];
+                label for=(id) { (words) }
+            }
+        }
+    }
+}
+
+fn verdict(headline: &Headline) -> Markup {
+    let class = match headline.holding {
+        Some(Holding::Holds) => "verdict holds",
+        Some(Holding::Misses) => "verdict misses",
+        Some(Holding::AsFarAsTheMachine) | None => "verdict unsure",
+    };
+    html! {
+        div class=(class) {
+            p { (unbroken(&headline.verdict)) }
+            @if !headline.findings.is_empty() {
+                ul.findings { @for finding in &headline.findings { li { (unbroken(finding)) } } }
+            }
+        }
+    }
+}
+
+/// The text with names like `dataflow / off` kept on one line.
+fn unbroken(text: &str) -> String {
+    text.replace(" / ", "\u{a0}/\u{a0}")
+}
+
+fn distributions(analysis: &Analysis) -> Markup {
+    let (ready, took, wake) =
+        (comparison::ready(analysis), comparison::took(analysis), comparison::wake(analysis));
+    html! {
+        @if ready.is_some() || wake.is_some() {
+            section {
+                h2 { "All blocks" }
+                div.pictures role="group" aria-label="Distributions of all variants" {
+                    @if let (Some(ready), Some(took)) = (&ready, &took) {
+                        (choice("view", "What is drawn", &[("ready", "output ready"), ("took", "block time alone")]))
+                        div.view-ready { (ready.rows()) }
+                        div.view-took { (took.rows()) }
+                    }
+                    @if let Some(wake) = &wake { (wake.rows()) }
+                    (comparison::legend(true))
+                    p.note { "Logarithmic axes. Each shape is scaled to its own peak." }
+                }
+                (tables::ready(analysis))
+                @if took.is_some() { (tables::took(analysis)) (tables::progress(analysis)) }
+            }
+        }
+    }
+}
+
+/// Timelines of the variants that say most: the first, the fastest, the one with most late blocks
+/// and the one with the slowest block.
+fn timelines(analysis: &Analysis) -> Markup {
+    let chosen = chosen(analysis);
+    html! {
+        @if !chosen.is_empty() {
+            section {
+                h2 { "Inside a block" }
+                p { "One lane per thread. An ordinary block takes the median time; the worst is the one with the least slack." }
+                @for (at, row) in chosen.iter().enumerate() {
+                    @for (trace, what) in traces(row.variant) {
+                        details open[at == 0 && what == "an ordinary block"] {
+                            summary { (row.label) span { " · " (what) ", ready after " (us(trace.finished_ns as f64, 0)) " µs" } }
+                            (timeline::timeline(trace, &format!("{}, {what}", row.label)))
+                        }
+                    }
+                }
+                @if analysis.rows.iter().filter(|row| !traces(row.variant).is_empty()).count() > chosen.len() {
+                    p.note { "The record holds such blocks of the other variants, too." }
+                }
+            }
+        }
+    }
+}
+
+fn traces(variant: &Variant) -> Vec<(&BlockTrace, &'static str)> {
+    let ordinary = variant.ordinary.as_ref().map(|trace| (trace, "an ordinary block"));
+    let worst = variant.worst.as_ref().map(|trace| (trace, "the worst block"));
+    ordinary.into_iter().chain(worst).collect()
+}
+
+fn chosen<'a, 'r>(analysis: &'a Analysis<'r>) -> Vec<&'a Row<'r>> {
+    let by = |figure: fn(&Measured) -> f64| {
+        analysis.measured().min_by(|a, b| figure(a.1).total_cmp(&figure(b.1))).map(|(row, _)| row)
+    };
+    let candidates =
+        [analysis.rows.first(), by(|m| m.took.p50), by(|m| -m.late.share()), by(|m| -m.ready.max)];
+    let mut chosen: Vec<&Row> = Vec::new();
+    for row in candidates.into_iter().flatten() {
+        let known = chosen.iter().any(|known| std::ptr::eq(*known, row));
+        if !known && !traces(row.variant).is_empty() {
+            chosen.push(row);
+        }
+    }
+    chosen.truncate(MOST_TIMELINES);
+    chosen
+}
+
+fn machine_section(analysis: &Analysis) -> Markup {
+    let record = analysis.record;
+    html! {
+        section {
+            h2 { "The machine" }
+            (machine::topology(record))
+            (machine::facts(&record.machine))
+            @if record.grants.as_object().is_some_and(|grants| !grants.is_empty()) {
+                h3 { "What the system allows" }
+                div.scroll tabindex="0" role="region" aria-label="What the system allows" { (machine::grants(&record.grants)) }
+            }
+            (method::threads(analysis))
+        }
+    }
+}

@@ -1,0 +1,158 @@
+//! Colours, once for everything that is drawn.
+//!
+//! Blue against vermilion carries meaning (in time, late): they stay apart in every common form of
+//! colour blindness, and shape or text says the same again. The unit colours are Paul Tol's
+//! "light" scheme, made for dark text on filled cells; they are the same in both themes.
+
+/// One theme.
+pub(super) struct Theme {
+    /// Page.
+    pub paper: &'static str,
+    /// Panels on the page.
+    pub panel: &'static str,
+    /// Text.
+    pub ink: &'static str,
+    /// Text of second rank.
+    pub muted: &'static str,
+    /// Rules and grids.
+    pub line: &'static str,
+    /// Distributions and links.
+    pub blue: &'static str,
+    /// What is late.
+    pub late: &'static str,
+    /// The wake-up loop and other references.
+    pub grey: &'static str,
+}
+
+pub(super) const LIGHT: Theme = Theme {
+    paper: "#faf9f6",
+    panel: "#ffffff",
+    ink: "#1c2026",
+    muted: "#59616b",
+    line: "#dfdcd5",
+    blue: "#2a6199",
+    late: "#b5400f",
+    grey: "#6d7681",
+};
+
+pub(super) const DARK: Theme = Theme {
+    paper: "#14171b",
+    panel: "#1b1f25",
+    ink: "#e7e5e0",
+    muted: "#a1a9b3",
+    line: "#343a42",
+    blue: "#86b8e8",
+    late: "#f5925f",
+    grey: "#929ba6",
+};
+
+/// For pictures that stand on a page of unknown colour: readable on white and on near-black.
+pub(super) const NEUTRAL: Theme = Theme {
+    paper: "none",
+    panel: "none",
+    ink: "#767c85",
+    muted: "#767c85",
+    line: "#8b929b",
+    blue: "#3f7fbf",
+    late: "#d2591f",
+    grey: "#767c85",
+};
+
+/// Fills of units, by strip.
+pub(super) const STRIPS: [&str; 9] = [
+    "#77aadd", "#ee8866", "#eedd88", "#ffaabb", "#99ddff", "#44bb99", "#bbcc33", "#aaaa00",
+    "#dddddd",
+];
+
+/// Text on unit fills.
+pub(super) const ON_STRIP: &str = "#15181c";
+
+impl Theme {
+    /// The theme as custom properties.
+    fn properties(&self) -> String {
+        format!(
+            "--paper:{};--panel:{};--ink:{};--muted:{};--line:{};--blue:{};--late:{};--grey:{}",
+            self.paper,
+            self.panel,
+            self.ink,
+            self.muted,
+            self.line,
+            self.blue,
+            self.late,
+            self.grey
+        )
+    }
+}
+
+/// Both themes as a style sheet: the system's choice, unless the reader chose one.
+pub(super) fn css() -> String {
+    let (light, dark) = (LIGHT.properties(), DARK.properties());
+    let strips: String = STRIPS
+        .iter()
+        .enumerate()
+        .map(|(i, colour)| format!(".s{i}{{background:{colour}}}"))
+        .collect();
+    format!(
+        ":root{{color-scheme:light dark;{light}}}\
+         @media(prefers-color-scheme:dark){{:root{{{dark}}}}}\
+         :root:has(#theme-light:checked){{color-scheme:light;{light}}}\
+         :root:has(#theme-dark:checked){{color-scheme:dark;{dark}}}\
+         :root{{--on-strip:{ON_STRIP}}}{strips}"
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Relative luminance as WCAG 2 defines it.
+    fn luminance(colour: &str) -> f64 {
+        let channel = |at: usize| {
+            let value = u8::from_str_radix(&colour[at..at + 2], 16).expect("a hex colour");
+            let value = f64::from(value) / 255.0;
+            if value <= 0.04045 { value / 12.92 } else { ((value + 0.055) / 1.055).powf(2.4) }
+        };
+        0.2126 * channel(1) + 0.7152 * channel(3) + 0.0722 * channel(5)
+    }
+
+    fn contrast(a: &str, b: &str) -> f64 {
+        let (a, b) = (luminance(a), luminance(b));
+        (a.max(b) + 0.05) / (a.min(b) + 0.05)
+    }
+
+    #[test]
+    fn text_stands_out_in_both_themes() {
+        for theme in [LIGHT, DARK] {
+            for ground in [theme.paper, theme.panel] {
+                for text in [theme.ink, theme.muted, theme.blue, theme.late] {
+                    assert!(
+                        contrast(text, ground) >= 4.5,
+                        "{text} on {ground}: {}",
+                        contrast(text, ground)
+                    );
+                }
+                assert!(contrast(theme.grey, ground) >= 3.0);
+            }
+        }
+    }
+
+    #[test]
+    fn unit_names_stand_out_on_their_fills() {
+        for fill in STRIPS {
+            assert!(contrast(ON_STRIP, fill) >= 4.5, "{fill}");
+        }
+    }
+
+    #[test]
+    fn neutral_colours_stand_out_on_white_and_on_black() {
+        for ground in ["#ffffff", "#0d1117"] {
+            for colour in [NEUTRAL.ink, NEUTRAL.blue, NEUTRAL.late] {
+                assert!(
+                    contrast(colour, ground) >= 3.9,
+                    "{colour} on {ground}: {}",
+                    contrast(colour, ground)
+                );
+            }
+        }
+    }
+}

@@ -1,0 +1,283 @@
+//! What a record says, in sentences.
+
+use super::analysis::{Analysis, Measured, Row};
+use super::numbers::{change, change_range, count, listed, of, percent, percent_range, plain, us};
+use crate::record::ThreadGrant;
+use crate::stats::{Comparison, Verdict};
+
+/// Whether a session meets its deadlines.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Holding {
+    /// No block was late.
+    Holds,
+    /// Some were, but the bare wake-up loop is late as often.
+    AsFarAsTheMachine,
+    /// More were late than the wake-up loop explains.
+    Misses,
+}
+
+/// The first thing a report says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Headline {
+    /// The best any variant does; `None` where nothing was measured.
+    pub holding: Option<Holding>,
+    /// One sentence.
+    pub verdict: String,
+    /// What else one has to know, the most important first; one sentence or two each.
+    pub findings: Vec<String>,
+}
+
+impl Analysis<'_> {
+    /// Whether a variant meets its deadlines.
+    pub fn holding(&self, measured: &Measured) -> Holding {
+        let as_the_machine = self.wake.as_ref().is_some_and(|wake| {
+            wake.late.count > 0 && wake.late.interval().overlaps(&measured.late.interval())
+        });
+        match measured.late.count {
+            0 => Holding::Holds,
+            _ if as_the_machine => Holding::AsFarAsTheMachine,
+            _ => Holding::Misses,
+        }
+    }
+
+    /// The verdict and the findings.
+    pub fn headline(&self) -> Headline {
+        let states: Vec<Holding> = self.measured().map(|(_, m)| self.holding(m)).collect();
+        let best = [Holding::Holds, Holding::AsFarAsTheMachine, Holding::Misses]
+            .into_iter()
+            .find(|state| states.contains(state));
+        Headline { holding: best, verdict: self.verdict(best, &states), findings: self.findings() }
+    }
+
+    fn verdict(&self, best: Option<Holding>, states: &[Holding]) -> String {
+        let at = format!("at {} frames", self.record.settings.frames);
+        let Some(best) = best else {
+            return format!("Nothing was measured {at}.");
+        };
+        if states.iter().all(|state| *state == Holding::Holds) {
+            return format!("Holds {at}: none of {} blocks was late.", count(self.late().of));
+        }
+        match (best, states.contains(&Holding::Misses)) {
+            (Holding::Misses, _) => self.all_miss(&at),
+            (_, true) => self.some_hold(&at),
+            (_, false) => self.machine_is_to_blame(&at),
+        }
+    }
+
+    /// `; the bare wake-up loop, which computes nothing, was late in 2 of 3000`.
+    fn wake_words(&self) -> String {
+        self.wake.as_ref().map_or_else(String::new, |wake| {
+            format!(
+                "; the bare wake-up loop, which computes nothing, was late in {}",
+                of(wake.late)
+            )
+        })
+    }
+
+    fn machine_is_to_blame(&self, at: &str) -> String {
+        let late = of(self.late());
+        format!(
+            "Holds {at} as far as this machine allows: {late} blocks were late{}.",
+            self.wake_words()
+        )
+    }
+
+    fn some_hold(&self, at: &str) -> String {
+        let those = |misses: bool| {
+            self.measured().filter(move |(_, m)| (self.holding(m) == Holding::Misses) == misses)
+        };
+        let names: Vec<&str> = those(false).map(|(row, _)| row.label.as_str()).collect();
+        let missing: Vec<String> =
+            those(true).map(|(row, m)| format!("{} ({})", row.label, of(m.late))).collect();
+        let missing: Vec<&str> = missing.iter().map(String::as_str).collect();
+        format!("Holds {at} with {}; late blocks with {}.", listed(&names), listed(&missing))
+    }
+
+    fn all_miss(&self, at: &str) -> String {
+        let best = self.measured().min_by(|a, b| a.1.late.share().total_cmp(&b.1.late.share()));
+        let Some((row, measured)) = best else { return String::new() };
+        let late = of(measured.late);
+        let subject = match self.measured().count() {
+            1 => format!("{late} blocks were late"),
+            _ => format!("even the best variant, {}, was late in {late} blocks", row.label),
+        };
+        format!("Misses {at}: {subject}{}.", self.wake_words())
+    }
+
+    fn findings(&self) -> Vec<String> {
+        let mut out = Vec::new();
+        out.extend(self.record.partial.as_ref().map(|why| {
+            format!(
+                "The run is incomplete: {}. Figures are of the blocks that were measured.",
+                plain(why)
+            )
+        }));
+        out.extend(self.rights());
+        out.extend(self.too_few_to_rank());
+        out.extend(self.speeds());
+        out.extend(self.siblings());
+        out.extend(self.neighbours());
+        out.extend(self.wake_ups());
+        out.extend(self.refusals());
+        out.extend(self.silenced());
+        out
+    }
+
+    /// Priorities and pins that were asked for and not given.
+    fn rights(&self) -> Option<String> {
+        let threads = || self.record.variants.iter().flat_map(|variant| &variant.threads);
+        let denied = |grant: &&ThreadGrant| grant.class_asked != grant.class_got;
+        let unpinned =
+            |grant: &&ThreadGrant| grant.cpu_asked.is_some() && grant.cpu_asked != grant.cpu_got;
+        let why = |grant: &ThreadGrant| {
+            grant.why.as_ref().map_or_else(String::new, |why| format!(" ({})", plain(why)))
+        };
+        if let Some(grant) = threads().find(denied) {
+            return Some(format!(
+                "The audio threads asked for {} and ran as {}{}. Anything on this machine could interrupt them, so late blocks say more about that than about the session.",
+                plain(&grant.class_asked),
+                plain(&grant.class_got),
+                why(grant)
+            ));
+        }
+        threads().find(unpinned).map(|grant| {
+            format!(
+                "Not every thread stayed on the CPU it asked for: {}{}.",
+                plain(&grant.thread),
+                why(grant)
+            )
+        })
+    }
+
+    /// Whether the late blocks are too few to say which variant is the safer one.
+    fn too_few_to_rank(&self) -> Option<String> {
+        let by_share = |a: &&Measured, b: &&Measured| a.late.share().total_cmp(&b.late.share());
+        let best = self.measured().map(|(_, m)| m).min_by(by_share)?;
+        let worst = self.measured().map(|(_, m)| m).max_by(by_share)?;
+        let differ = worst.late.count > best.late.count;
+        (differ && worst.late.interval().overlaps(&best.late.interval())).then(|| {
+            "The late blocks are too few to rank the variants by them: their 95 % intervals overlap. A longer run would tell.".into()
+        })
+    }
+
+    /// Which variant is faster or slower than the reference.
+    fn speeds(&self) -> Vec<String> {
+        let compared: Vec<(&Row, Comparison)> = self
+            .measured()
+            .filter(|(row, _)| row.variant.effect_here.is_none())
+            .filter_map(|(row, measured)| Some((row, measured.typical?)))
+            .collect();
+        let Some(first) = self.rows.first().filter(|_| !compared.is_empty()) else {
+            return Vec::new();
+        };
+        let by = |verdict: Verdict| compared.iter().filter(move |(_, c)| c.verdict() == verdict);
+        let ratio = |pair: &&(&Row, Comparison)| pair.1.ratio;
+        let fastest = by(Verdict::Faster).min_by(|a, b| ratio(a).total_cmp(&ratio(b)));
+        let slowest = by(Verdict::Slower).max_by(|a, b| ratio(a).total_cmp(&ratio(b)));
+        let reference = first.label.clone();
+        let mut out: Vec<String> =
+            fastest.map(|pair| speed("Fastest", pair, &reference)).into_iter().collect();
+        if out.is_empty() && by(Verdict::TooFewRounds).count() == compared.len() {
+            out.push("Too few rounds to say whether any variant is faster than another.".into());
+        } else if out.is_empty() {
+            out.push(format!("No variant is shown to be faster than {reference}."));
+        }
+        out.extend(slowest.map(|pair| speed("Slowest", pair, &reference)));
+        out
+    }
+
+    /// Why sibling policies make no difference, and what that is good for.
+    fn siblings(&self) -> Option<String> {
+        let idle: Vec<&Row> =
+            self.rows.iter().filter(|row| row.variant.effect_here.is_some()).collect();
+        let why = idle.first()?.variant.effect_here.as_deref()?;
+        let why = why.strip_prefix("changes nothing here: ").unwrap_or(why);
+        let check = self.noise_floor().map_or_else(String::new, |(floor, variants)| {
+            format!(
+                " {} of them differ from the reference in nothing but the name and serve as a check: the largest difference they show, {:.1} %, is noise, so a smaller one elsewhere in this report means nothing.",
+                count(variants as u64),
+                floor * 100.0
+            )
+        });
+        Some(format!(
+            "{} of {} variants cannot differ through their sibling policy: {}.{check}",
+            idle.len(),
+            self.rows.len(),
+            plain(why)
+        ))
+    }
+
+    /// What protection costs the neighbours.
+    fn neighbours(&self) -> Option<String> {
+        let name = &self.rows.first()?.variant.disturbers.first()?.name;
+        let progress =
+            |row: &Row| row.variant.disturbers.iter().find(|it| it.name == *name)?.mean_progress();
+        let base = progress(self.rows.first()?).filter(|base| *base > 0.0)?;
+        let (least, row) = self
+            .rows
+            .iter()
+            .filter_map(|row| Some((progress(row)? / base, row)))
+            .min_by(|a, b| a.0.total_cmp(&b.0))?;
+        (least < 0.95).then(|| {
+            format!(
+                "The disturber \"{}\" got least done beside {}: {} of what it did beside {}.",
+                plain(name),
+                row.label,
+                percent(least),
+                self.rows[0].label
+            )
+        })
+    }
+
+    /// Whether waking up alone eats the period.
+    fn wake_ups(&self) -> Option<String> {
+        let wake = self.wake.as_ref()?;
+        (wake.lateness.p999 > 0.25 * self.period_ns).then(|| {
+            format!(
+                "Waking up alone takes up to {} us in 999 of 1000 cases, {} of the {} us there are; no schedule can give that back.",
+                us(wake.lateness.p999, 0),
+                percent(wake.lateness.p999 / self.period_ns),
+                us(self.period_ns, 0)
+            )
+        })
+    }
+
+    fn refusals(&self) -> impl Iterator<Item = String> {
+        self.rows.iter().filter_map(|row| {
+            let why = row.variant.refused.as_ref()?;
+            Some(format!("Not measurable here: {}: {}.", row.label, plain(why)))
+        })
+    }
+
+    fn silenced(&self) -> Option<String> {
+        let units: Vec<&str> = self.record.contained.iter().map(|c| c.unit.as_str()).collect();
+        let blocks: u64 = self.record.contained.iter().map(|c| c.blocks).sum();
+        (blocks > 0).then(|| {
+            format!(
+                "In {} blocks the output was not finite and was silenced: {}.",
+                count(blocks),
+                plain(&listed(&units))
+            )
+        })
+    }
+}
+
+fn speed(word: &str, (row, comparison): &(&Row, Comparison), reference: &str) -> String {
+    let range = comparison.interval.map_or_else(String::new, |i| format!(" [{}]", change_range(i)));
+    format!(
+        "{word}: {}, whose median block time is {}{range} than that of {reference}.",
+        row.label,
+        change(comparison.ratio)
+    )
+}
+
+/// What a share of none still allows: `none of 3000 still allows up to 0.13 %`.
+pub(super) fn none_allows(measured: &Measured) -> Option<String> {
+    (measured.late.count == 0).then(|| {
+        format!(
+            "None of {} late blocks still allows a share of {}.",
+            count(measured.late.of),
+            percent_range(measured.late.interval())
+        )
+    })
+}
