@@ -99,10 +99,11 @@ pub fn spin_pass() {
 
 /// The first to come decides, so that every `SpinCost` of a process speaks of the same pass.
 fn choose_pass() {
+    // Relaxed: a plain number, see the static.
     if PAUSES_PER_PASS.load(Relaxed) == 0 {
         let pauses = (TARGET_PASS_NS / cost_ns(spin_loop)).round();
         let pauses = (pauses as u32).clamp(1, PAUSES_MAX);
-        // Relaxed: a plain number. If another thread was faster, its number stands.
+        // Relaxed, again. If another thread was faster, its number stands.
         let _ = PAUSES_PER_PASS.compare_exchange(0, pauses, Relaxed, Relaxed);
     }
 }

@@ -1,0 +1,145 @@
+#!/usr/bin/env bash
+# Checks the checks: weakens one ordering, or swaps two steps, at a time, and expects every test that
+# PROTOCOL.md names for it to fail.
+#
+#   ./check-weakened.sh            by the loom models
+#   ./check-weakened.sh tsan       by the race tests under ThreadSanitizer (nightly)
+#   ./check-weakened.sh loom E3    only that edge (or the swap of that name)
+#
+# Works on a copy. Every access in src/ that ends in a comment like `// E1 (store)` is weakened by
+# itself: Release and Acquire become Relaxed, AcqRel loses one half at a time, a fence disappears.
+#
+# Time budget: 10 minutes with loom, 10 with ThreadSanitizer, most of it compiling; not for every push.
+set -euo pipefail
+cd "$(dirname "$0")"
+
+checker="${1:-loom}"
+only="${2:-}"
+root=$(cargo locate-project --workspace --message-format plain | xargs dirname)
+target="${CARGO_TARGET_DIR:-$root/target}/weakened-$checker"
+copy="$target/source"
+export CARGO_TARGET_DIR="$target" RUST_BACKTRACE=0
+
+case "$checker" in
+loom)
+    # Two preemptions are enough for every fault below.
+    export RUSTFLAGS="--cfg loom" CARGO_PROFILE_RELEASE_LTO=off LOOM_MAX_PREEMPTIONS=2
+    tests=loom
+    cargo_test=(cargo test -q -p hocket-rt --release)
+    ;;
+tsan)
+    if ! rustc +nightly --version >/dev/null 2>&1; then
+        echo "SKIPPED check-weakened tsan: no nightly toolchain (rustup toolchain install nightly)"
+        exit 0
+    fi
+    export RUSTFLAGS="-Zsanitizer=thread -Cunsafe-allow-abi-mismatch=sanitizer"
+    export TSAN_OPTIONS="suppressions=$PWD/tests/tsan.suppressions halt_on_error=1"
+    tests=race
+    cargo_test=(cargo +nightly test -q -p hocket-rt --target x86_64-unknown-linux-gnu)
+    ;;
+*)
+    echo "usage: $0 [loom|tsan] [edge or swap]" >&2
+    exit 2
+    ;;
+esac
+
+# A workspace of this crate alone, with unchanged sources.
+fresh_copy() {
+    mkdir -p "$copy/crates/hocket-rt"
+    sed 's|^members = .*|members = ["crates/hocket-rt"]|' "$root/Cargo.toml" >"$copy/Cargo.toml"
+    cp "$root/Cargo.lock" "$copy/"
+    cp -r Cargo.toml src tests "$copy/crates/hocket-rt/"
+}
+
+# The tests that PROTOCOL.md names for an edge.
+named_for() {
+    sed -n "s/^| $1 |.*|\(.*\)|\$/\1/p" PROTOCOL.md | grep -o '`[a-z_0-9]*`' | tr -d '`'
+}
+
+missed=()
+# try NAME FILE PERL TEST...: changes FILE by PERL, expects each TEST of this checker to fail.
+try() {
+    local name="$1" file="$2" change="$3" test
+    shift 3
+    if [[ -n "$only" && "$name" != *"$only"* ]]; then return; fi
+    local named=()
+    for test in "$@"; do
+        if grep -qE "^(async )?fn $test\(\)" tests/${tests}_*.rs; then named+=("$test"); fi
+    done
+    if ((${#named[@]} == 0)); then
+        echo "not for $checker: $name"
+        return
+    fi
+    fresh_copy
+    perl -0pi -e "$change" "$copy/crates/hocket-rt/src/$file"
+    if cmp -s "src/$file" "$copy/crates/hocket-rt/src/$file"; then
+        echo "FAILED: $name changes nothing: the pattern no longer fits src/$file"
+        exit 1
+    fi
+    if ! (cd "$copy" && "${cargo_test[@]}" --no-run --test "${tests}_*") >"$target/build.log" 2>&1; then
+        cat "$target/build.log"
+        echo "FAILED: $name does not compile"
+        exit 1
+    fi
+    for test in "${named[@]}"; do expect_failure "$name" "$test"; done
+}
+
+# A race needs luck, so a test gets three chances to fail. A hang is a failure, too.
+expect_failure() {
+    local file attempt
+    file=$(basename "$(grep -lE "^fn $2\(\)" tests/${tests}_*.rs)" .rs)
+    for attempt in 1 2 3; do
+        if ! (cd "$copy" && timeout 60 "${cargo_test[@]}" --test "$file" -- --exact "$2") >"$target/$1.log" 2>&1; then
+            echo "caught   $1 by $2"
+            return
+        fi
+    done
+    echo "MISSED   $1 by $2"
+    missed+=("$1 by $2")
+}
+
+# try_edge PATH LINE EDGE SIDE PERL: weakens one line.
+try_edge() {
+    local file="${1#src/}"
+    try "$file:$2:$3:$4" "$file" \
+        "my \$n = 0; s{^(.*)\$}{\$n++; my \$l = \$1; if (\$n == $2) { $5 } \$l}gme" $(named_for "$3")
+}
+
+# One ordering at a time. The line number makes each site a case of its own.
+while IFS=: read -r path line text; do
+    cited="${text##*// }"
+    edge="${cited%% *}"
+    side="${cited##*(}"
+    side="${side%)}"
+    case "$text" in
+    *"fence("*) try_edge "$path" "$line" "$edge" "$side" '$l = "";' ;;
+    *AcqRel*)
+        try_edge "$path" "$line" "$edge" store '$l =~ s{AcqRel}[std::sync::atomic::Ordering::Acquire];'
+        try_edge "$path" "$line" "$edge" load '$l =~ s{AcqRel}[std::sync::atomic::Ordering::Release];'
+        ;;
+    *) try_edge "$path" "$line" "$edge" "$side" '$l =~ s{\b(Release|Acquire)\b}[Relaxed];' ;;
+    esac
+done < <(grep -rnE '// E[0-9]+ \(' src)
+
+# Steps in another order, or left out, which no ordering can repair.
+try "late-reset" barrier.rs \
+    's/(            self\.arrivals\.reset\(\);\n)(            self\.release\.advance\(\);\n)/$2$1/' \
+    two_sleeping_workers
+try "late-look" barrier.rs \
+    's/(        let round = self\.release\.value\(\);\n)(        if self\.arrivals\.arrive\(\) \{\n)(.*?)(        let \(_, waited\))/$2$3$1$4/s' \
+    two_sleeping_workers
+try "uncounted" signal.rs \
+    's/self\.sleepers\.fetch_add\(1, Relaxed\);//; s/self\.sleepers\.fetch_sub\(1, Relaxed\);//' \
+    a_sleeper_is_woken a_second_sleep_is_ended_too
+try "late-count" ready.rs \
+    's/(        self\.count\.fetch_add\(1, Relaxed\);\n)(.*?\/\/ E6 \(store\)\n)/$2$1/s' \
+    a_known_unit_is_found
+try "open-for-ever" turnstile.rs \
+    's/while word & OPEN != 0 \{/while word != u32::MAX {/' \
+    nobody_enters_a_closed_block a_worker_that_may_be_late_over_two_blocks
+
+if ((${#missed[@]})); then
+    echo "check-weakened: FAILED: ${#missed[@]} times a test that should fail passed"
+    exit 1
+fi
+echo "check-weakened: passed"
