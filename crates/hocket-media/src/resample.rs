@@ -26,6 +26,7 @@ const WINDOW: WindowFunction = WindowFunction::BlackmanHarris2;
 /// Filter phases at most for the exact method (a table of 4 MiB at 512 taps).
 const MAX_EXACT_PHASES: usize = 1024;
 const INTERPOLATED_PHASES: usize = 512;
+/// Frames that are converted at a time, counted at the higher of the two rates.
 const CHUNK_FRAMES: usize = 4096;
 
 /// Converts to another sample rate.
@@ -91,7 +92,8 @@ impl Plan {
 
     fn resampler(&self) -> Async<f64> {
         let ratio = self.to as f64 / self.from as f64;
-        Async::new_sinc(ratio, 1.0, &self.params, CHUNK_FRAMES, 1, FixedAsync::Output)
+        let chunk = (CHUNK_FRAMES * self.to / self.from).clamp(1, CHUNK_FRAMES);
+        Async::new_sinc(ratio, 1.0, &self.params, chunk, 1, FixedAsync::Output)
             .expect("the ratio is finite and positive and the chunk is not empty")
     }
 
@@ -127,7 +129,7 @@ impl Alignment {
         let half = (taps / 2) as f64;
         let first = (taps * to).div_ceil(2 * from);
         let distance = |n: usize| (position(n) - position(n).round()).abs();
-        let best = (first..first + to.min(1 << 20))
+        let best = (first..first + to.min(2 * MAX_EXACT_PHASES))
             .filter(|&n| position(n) >= half)
             .min_by(|&a, &b| distance(a).total_cmp(&distance(b)))
             .unwrap_or(first);
