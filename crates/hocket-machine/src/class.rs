@@ -313,13 +313,12 @@ fn no_nice(nice: i8) -> Reason {
     let limit = sys::limit(Resource::Nice).ok().map(|l| l.soft);
     // The limit counts the other way round: 20 - nice.
     let least = match limit {
-        Some(Some(ceiling)) => format!("{}", 20 - ceiling.min(40) as i64),
-        Some(None) => "-20".into(),
-        None => "unknown".into(),
+        Some(Some(ceiling)) if ceiling <= 1 => "nice cannot be lowered at all".to_string(),
+        Some(Some(ceiling)) => format!("the least is {}", 20 - ceiling.min(40) as i64),
+        Some(None) => "the least is -20".into(),
+        None => "the least is unknown".into(),
     };
-    let why = format!(
-        "nice {nice} was asked; without CAP_SYS_NICE the least is {least} (RLIMIT_NICE), or what the thread has"
-    );
+    let why = format!("nice {nice} was asked; without CAP_SYS_NICE {least} (RLIMIT_NICE)");
     let remedy = "put the line `@audio - nice -15` in /etc/security/limits.d/audio.conf and log in again; a service needs LimitNICE=-15";
     (Some(why), Some(remedy.into()))
 }

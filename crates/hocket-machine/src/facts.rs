@@ -175,9 +175,10 @@ impl Facts {
         let board = [vendor, product].into_iter().flatten().collect::<Vec<_>>().join(" ");
         cpuinfo.clone().and_then(|text| match field(&text, "flags") {
             Some(flags) if flags.split_whitespace().any(|f| f == "hypervisor") => {
-                let kind =
-                    if board.is_empty() { "one that does not say its name".into() } else { board };
-                Fact::Value(kind)
+                let names = [crate::arch::hypervisor().unwrap_or_default(), board];
+                let names = names.join(" ").trim().to_string();
+                let nameless = "one that does not say its name".to_string();
+                Fact::Value(if names.is_empty() { nameless } else { names })
             }
             Some(_) => Fact::Value("none".into()),
             None => Fact::Unknown("this processor does not say whether it is a virtual one".into()),

@@ -25,6 +25,11 @@ pub(crate) fn tick_flags() -> TickFlags {
     TickFlags { present: true, invariant: true, name: "cntvct" }
 }
 
+/// The architecture has no such signature.
+pub(crate) fn hypervisor() -> Option<String> {
+    None
+}
+
 /// FPCR.
 #[inline]
 pub(crate) fn float_control() -> u64 {

@@ -1,8 +1,8 @@
 //! The processor seam: one file per architecture, all with the same names. Nothing above asks which processor it is.
 //!
-//! Each file offers: `raw_ticks` (the cycle counter that user code may read), `tick_flags` (whether it runs at one rate
-//! and through sleep), and the control word for tiny floating-point numbers (`float_control`, `set_float_control`,
-//! `flush_bits`).
+//! Each file offers: `raw_ticks` (the cycle counter that user code may read), `tick_flags` (whether
+//! it runs at one rate and through sleep), `hypervisor` (its signature), and the control word for
+//! tiny floating-point numbers (`float_control`, `set_float_control`, `flush_bits`).
 
 #[cfg(target_arch = "x86_64")]
 mod x86_64;

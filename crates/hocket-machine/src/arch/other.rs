@@ -13,6 +13,11 @@ pub(crate) fn tick_flags() -> TickFlags {
     TickFlags { present: false, invariant: false, name: "none" }
 }
 
+/// Not known here.
+pub(crate) fn hypervisor() -> Option<String> {
+    None
+}
+
 /// Nothing to read.
 #[inline]
 pub(crate) fn float_control() -> u64 {

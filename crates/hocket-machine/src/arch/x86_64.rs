@@ -35,6 +35,18 @@ pub(crate) fn tick_flags() -> TickFlags {
     TickFlags { present: true, invariant, name: "tsc" }
 }
 
+/// The signature of the hypervisor (CPUID leaf 4000_0000h), such as `KVMKVMKVM`; none where the
+/// processor says that there is no hypervisor.
+pub(crate) fn hypervisor() -> Option<String> {
+    if __cpuid(1).ecx >> 31 & 1 == 0 {
+        return None;
+    }
+    let leaf = __cpuid(0x4000_0000);
+    let bytes = [leaf.ebx, leaf.ecx, leaf.edx].map(u32::to_le_bytes).concat();
+    let text: String = bytes.into_iter().filter(u8::is_ascii_graphic).map(char::from).collect();
+    (!text.is_empty()).then_some(text)
+}
+
 /// MXCSR.
 #[inline]
 pub(crate) fn float_control() -> u64 {

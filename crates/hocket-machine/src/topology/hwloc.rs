@@ -21,6 +21,8 @@ use libloading::Library;
 const NAME: &str = "libhwloc.so.15";
 /// Keep the CPUs that this process must not use in the answer; they are marked.
 const INCLUDE_DISALLOWED: c_ulong = 1;
+/// Keep all objects of a type; the library leaves instruction caches out otherwise.
+const KEEP_ALL: c_int = 0;
 
 type Topology = *mut c_void;
 
@@ -52,6 +54,7 @@ struct Api {
     version: unsafe extern "C" fn() -> c_uint,
     init: unsafe extern "C" fn(*mut Topology) -> c_int,
     set_flags: unsafe extern "C" fn(Topology, c_ulong) -> c_int,
+    set_icache_filter: unsafe extern "C" fn(Topology, c_int) -> c_int,
     load: unsafe extern "C" fn(Topology) -> c_int,
     is_thissystem: unsafe extern "C" fn(Topology) -> c_int,
     export_xmlbuffer:
@@ -78,6 +81,9 @@ impl Api {
                 version: *library.get(b"hwloc_get_api_version\0").map_err(missing)?,
                 init: *library.get(b"hwloc_topology_init\0").map_err(missing)?,
                 set_flags: *library.get(b"hwloc_topology_set_flags\0").map_err(missing)?,
+                set_icache_filter: *library
+                    .get(b"hwloc_topology_set_icache_types_filter\0")
+                    .map_err(missing)?,
                 load: *library.get(b"hwloc_topology_load\0").map_err(missing)?,
                 is_thissystem: *library.get(b"hwloc_topology_is_thissystem\0").map_err(missing)?,
                 export_xmlbuffer: *library
@@ -121,8 +127,11 @@ impl Handle {
         }
         let handle = Self { api, raw };
         // SAFETY: abi-15 and one-owner; flags come before loading, as the interface asks.
-        let failed =
-            unsafe { (api.set_flags)(raw, INCLUDE_DISALLOWED) != 0 || (api.load)(raw) != 0 };
+        let failed = unsafe {
+            (api.set_flags)(raw, INCLUDE_DISALLOWED) != 0
+                || (api.set_icache_filter)(raw, KEEP_ALL) != 0
+                || (api.load)(raw) != 0
+        };
         if failed { Err("hwloc could not read this machine".into()) } else { Ok(handle) }
     }
 

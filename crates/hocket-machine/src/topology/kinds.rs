@@ -45,6 +45,8 @@ pub(crate) struct KindRow {
     pub max_mhz: Option<u32>,
     /// The guaranteed clock in MHz.
     pub base_mhz: Option<u32>,
+    /// The place in the system's list; hwloc writes its kinds slowest first where it can tell.
+    pub order: usize,
 }
 
 /// A kind, still in CPU numbers.
@@ -94,7 +96,7 @@ fn usable_rows(draft: &mut Draft) -> Vec<KindRow> {
         overlap.extend(row.cpus.difference(&cpus).iter());
         free = free.difference(&cpus);
         if !cpus.is_empty() {
-            rows.push(KindRow { cpus, ..row });
+            rows.push(KindRow { cpus, order: rows.len(), ..row });
         }
     }
     let overlap = overlap.intersection(&draft.cpus());
@@ -317,7 +319,7 @@ fn rank(clusters: &mut [Cluster]) {
     // Clusters nobody reported on have no measure; they come first, as if slowest: nothing should be built on them.
     match measures.iter().find(tells) {
         Some(measure) => clusters.sort_by_key(|c| (measure(c).unwrap_or(-1), c.cpus.first())),
-        None => clusters.sort_by_key(|c| (!c.rows.is_empty(), c.cpus.first())),
+        None => clusters.sort_by_key(|c| c.rows.iter().map(|r| r.order + 1).min().unwrap_or(0)),
     }
 }
 

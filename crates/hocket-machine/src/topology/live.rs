@@ -32,7 +32,8 @@ fn ask_hwloc() -> Result<(Draft, String, bool), String> {
     let exported = on_own_thread(hwloc::export)?;
     let read =
         xml::read(&exported.xml, "the XML of the hwloc library").map_err(|e| e.to_string())?;
-    Ok((read.draft, exported.version, exported.is_this_system))
+    let version = read.hwloc_version.unwrap_or(exported.version);
+    Ok((read.draft, version, exported.is_this_system))
 }
 
 /// The library moves its caller about and may load components; the caller's thread is spared that.

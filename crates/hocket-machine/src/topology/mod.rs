@@ -32,7 +32,7 @@ pub use error::TopologyError;
 pub enum Source {
     /// The hwloc library of this system.
     HwlocLive {
-        /// The version of the library's interface, such as `2.9.0`.
+        /// The version of the library, such as `2.9.0`.
         version: String,
     },
     /// The kernel's files below `root`.

@@ -299,6 +299,7 @@ impl Reader {
             capacity: self.files.number(&path("cpu_capacity")).ok().filter(|&c: &u32| c > 0),
             max_mhz: mhz("cpufreq/cpuinfo_max_freq"),
             base_mhz: mhz("cpufreq/base_frequency").or_else(nominal),
+            order: 0,
         }
     }
 

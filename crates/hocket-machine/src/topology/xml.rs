@@ -34,7 +34,10 @@ const REMEDY_EXPORT: &str = "export it again with `lstopo --of xml FILE.xml`";
 /// What a file held.
 pub(crate) struct Reading {
     pub draft: Draft,
+    /// `1`, `2.0`, `3.0`.
     pub format_version: String,
+    /// The version of the hwloc that looked at the machine, where it wrote it down.
+    pub hwloc_version: Option<String>,
 }
 
 /// Reads the file's text.
@@ -79,7 +82,13 @@ pub(crate) fn read(text: &str, name: &str) -> Result<Reading, TopologyError> {
     file.gather(machine, &mut gathered)?;
     file.settle_machine(machine, &mut gathered)?;
     file.kind_rows(&mut gathered)?;
-    Ok(Reading { draft: gathered.draft, format_version: format.1 })
+    let hwloc_version =
+        info(machine, "hwlocVersion").or_else(|| info(doc.root_element(), "hwlocVersion"));
+    Ok(Reading {
+        draft: gathered.draft,
+        format_version: format.1,
+        hwloc_version: hwloc_version.map(String::from),
+    })
 }
 
 fn refuse_entities(text: &str, name: &str) -> Result<(), TopologyError> {
@@ -272,7 +281,9 @@ impl<'a> XmlFile<'a> {
         if let Some(allowed) = self.mask(node, "allowed_cpuset")? {
             out.own_allowed.push((cpu, !allowed.within(&own).is_empty()));
         }
-        out.contradictions += usize::from(mask.is_some_and(|m| m.within(&own).is_empty()));
+        // Format 1 gives CPUs that are off line an empty mask, which contradicts nothing.
+        let names_others = |m: Mask| !m.set.is_empty() && m.within(&own).is_empty();
+        out.contradictions += usize::from(mask.is_some_and(names_others));
         Ok(Group::None)
     }
 
@@ -427,9 +438,12 @@ impl<'a> XmlFile<'a> {
         machine: Node,
         out: &mut Gathered,
     ) -> Result<(), TopologyError> {
-        let universe = out.draft.cpus();
+        // Format 1 leaves CPUs that are off line, and some versions those that are disallowed, out of the mask.
+        let usable =
+            |(&cpu, seat): (&u32, &SeatDraft)| (seat.online && seat.allowed).then_some(cpu);
+        let usable: CpuSet = out.draft.seats.iter().filter_map(usable).collect();
         if let Some(mask) = self.mask(machine, "cpuset")? {
-            out.contradictions += usize::from(mask.within(&universe) != universe);
+            out.contradictions += usize::from(mask.within(&usable) != usable);
         }
         if out.contradictions > 0 {
             let count = out.contradictions;
@@ -472,6 +486,7 @@ fn kind_row(node: Node, cpus: CpuSet, efficiency: Option<i64>) -> KindRow {
         capacity: number("LinuxCapacity"),
         max_mhz: number("FrequencyMaxMHz"),
         base_mhz: number("FrequencyBaseMHz"),
+        order: 0,
     }
 }
 
