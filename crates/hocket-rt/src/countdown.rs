@@ -50,3 +50,18 @@ impl Countdown {
         self.initial
     }
 }
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_last_arrival_is_told_so_round_after_round() {
+        let countdown = Countdown::new(3);
+        for _ in 0..4 {
+            assert_eq!([(); 3].map(|()| countdown.arrive()), [false, false, true]);
+            countdown.reset();
+        }
+        assert_eq!(countdown.initial(), 3);
+    }
+}

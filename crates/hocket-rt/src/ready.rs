@@ -14,8 +14,9 @@
 //!
 //! Beside the bits a home keeps two things that spare searches:
 //! - `count`, never less than the units in it: zero means empty, without a look at any word;
-//! - `lowest` and `highest`, hints where to start searching. They may be wrong: a search that
-//!   starts there goes once all the way round.
+//! - `marks`, a bit per group of words in which there may be something: hints. A mark may be set
+//!   over nothing, which costs one look and is then cleared; it may, rarely, be missing, and then a
+//!   search that finds nothing under the marks looks through all words.
 
 use crate::pad::Padded;
 use crate::sync::{AtomicU32, AtomicU64};
@@ -38,7 +39,7 @@ impl ReadySet {
     /// Makes `unit` ready in `home`. It must not be in any home yet.
     ///
     /// Publishes all that the caller did before to whoever takes it. Thread: any worker inside the
-    /// block. Cost: two atomic operations. Wakes nobody.
+    /// block. Cost: two atomic operations, a third if its group was empty. Wakes nobody.
     ///
     /// # Panics
     /// If there is no such home or unit.
@@ -49,14 +50,14 @@ impl ReadySet {
 
     /// Takes the most urgent unit of `home`: the one with the lowest number.
     ///
-    /// Thread: any, usually the worker whose home it is. Cost: one load when empty; two atomic
-    /// operations and a search when not, a word per 64 units at most.
+    /// Thread: any, usually the worker whose home it is. Cost: one load when empty; when not, two
+    /// atomic operations, and one for each group of 64 units that has run empty since.
     ///
     /// # Panics
     /// If there is no such home.
     #[inline]
     pub fn pop(&self, home: usize) -> Option<u32> {
-        self.homes[home].take_lowest()
+        self.homes[home].take_first(End::Lowest)
     }
 
     /// Takes the least urgent unit of another home, asking round from the thief's neighbour.
@@ -66,7 +67,7 @@ impl ReadySet {
         let workers = self.homes.len();
         (1..workers)
             .map(|distance| (thief + distance) % workers)
-            .find_map(|victim| self.homes[victim].take_highest())
+            .find_map(|victim| self.homes[victim].take_first(End::Highest))
     }
 
     /// Fills `home` with exactly these units, a bit each, lowest unit in bit 0 of the first word.
@@ -102,16 +103,19 @@ impl ReadySet {
 struct Home {
     /// At least the number of bits set: raised before a bit is set, lowered after it is cleared.
     count: AtomicU32,
-    /// Where the search for the lowest unit starts; a hint.
-    lowest: AtomicU32,
-    /// Where the search for the highest unit starts; a hint.
-    highest: AtomicU32,
+    /// A group is `1 << group_shift` words: one, unless there are more words than marks.
+    group_shift: u32,
+    /// A bit per group that may have units: hints, on the line of `count` so that a thief who
+    /// finds a home not empty knows at once where to look.
+    marks: [AtomicU64; MARK_WORDS],
     /// A bit per unit: edge E6 from the one who sets it to the one who clears it.
     lines: Box<[Padded<Line>]>,
     /// Words in use; the last line may have more.
     words: usize,
 }
 
+/// With a word to a group these mark 32768 units; what fits on a line beside the rest.
+const MARK_WORDS: usize = if cfg!(loom) { 1 } else { 8 };
 /// Words of one padded line: without it the short homes of two workers could share one.
 type Line = [AtomicU64; WORDS_PER_LINE];
 /// As many as 128 bytes hold; a model has no caches.
@@ -124,12 +128,35 @@ enum End {
     Highest,
 }
 
+impl End {
+    /// The first bit from this end of a word that has one.
+    #[inline(always)]
+    fn bit_of(self, bits: u64) -> u32 {
+        match self {
+            End::Lowest => bits.trailing_zeros(),
+            End::Highest => 63 - bits.leading_zeros(),
+        }
+    }
+
+    /// `first..end`, beginning at this end.
+    #[inline(always)]
+    fn order(self, first: usize, end: usize) -> impl Iterator<Item = usize> {
+        (first..end).map(move |index| match self {
+            End::Lowest => index,
+            End::Highest => first + end - 1 - index,
+        })
+    }
+}
+
+/// Bits.
 impl Home {
     fn new(words: usize) -> Home {
+        let groups_at_most = 64 * MARK_WORDS;
+        let group = words.div_ceil(groups_at_most).max(1).next_power_of_two();
         Home {
             count: AtomicU32::new(0),
-            lowest: AtomicU32::new(0),
-            highest: AtomicU32::new(0),
+            group_shift: group.trailing_zeros(),
+            marks: std::array::from_fn(|_| AtomicU64::new(0)),
             lines: (0..words.div_ceil(WORDS_PER_LINE)).map(|_| empty_line()).collect(),
             words,
         }
@@ -142,25 +169,13 @@ impl Home {
 
     #[inline]
     fn push(&self, unit: u32) {
-        let (word, bit) = (unit / 64, 1u64 << (unit % 64));
-        assert!((word as usize) < self.words, "no such unit: {unit}");
+        let (word, bit) = ((unit / 64) as usize, 1u64 << (unit % 64));
+        assert!(word < self.words, "no such unit: {unit}");
         // Relaxed: `count` never tells that a unit is there, only that it may be; the bit does.
         self.count.fetch_add(1, Relaxed);
-        let before = self.word(word as usize).fetch_or(bit, Release); // E6 (store)
+        let before = self.word(word).fetch_or(bit, Release); // E6 (store)
         debug_assert!(before & bit == 0, "unit {unit} is ready twice");
-        self.widen(word);
-    }
-
-    /// Tells the searches that there is something in `word`.
-    #[inline]
-    fn widen(&self, word: u32) {
-        // Relaxed, and not even atomic as a pair: hints.
-        if word < self.lowest.load(Relaxed) {
-            self.lowest.store(word, Relaxed);
-        }
-        if word > self.highest.load(Relaxed) {
-            self.highest.store(word, Relaxed);
-        }
+        self.mark(word >> self.group_shift);
     }
 
     #[inline]
@@ -170,49 +185,13 @@ impl Home {
         self.count.load(Relaxed) == 0
     }
 
-    #[inline]
-    fn take_lowest(&self) -> Option<u32> {
-        if self.is_empty() {
-            return None;
-        }
-        // Relaxed: a hint, reduced to a valid index.
-        let start = self.clamp(self.lowest.load(Relaxed));
-        let (word, unit) = (start..self.words)
-            .chain(0..start)
-            .find_map(|word| Some((word, self.take(word, End::Lowest)?)))?;
-        self.lowest.store(word as u32, Relaxed);
-        Some(unit)
-    }
-
-    #[inline]
-    fn take_highest(&self) -> Option<u32> {
-        if self.is_empty() {
-            return None;
-        }
-        // Relaxed: a hint, reduced to a valid index.
-        let start = self.clamp(self.highest.load(Relaxed));
-        let (word, unit) = (0..=start)
-            .rev()
-            .chain((start + 1..self.words).rev())
-            .find_map(|word| Some((word, self.take(word, End::Highest)?)))?;
-        self.highest.store(word as u32, Relaxed);
-        Some(unit)
-    }
-
-    fn clamp(&self, hint: u32) -> usize {
-        (hint as usize).min(self.words - 1)
-    }
-
     /// Takes a unit out of one word, if there is one.
     #[inline]
     fn take(&self, word: usize, end: End) -> Option<u32> {
         // Relaxed: a guess that the exchange below confirms.
         let mut bits = self.word(word).load(Relaxed);
         while bits != 0 {
-            let place = match end {
-                End::Lowest => bits.trailing_zeros(),
-                End::Highest => 63 - bits.leading_zeros(),
-            };
+            let place = end.bit_of(bits);
             let bit = 1u64 << place;
             bits = self.word(word).fetch_and(!bit, Acquire); // E6 (load)
             if bits & bit != 0 {
@@ -226,19 +205,209 @@ impl Home {
 
     fn load(&self, units: &[u64]) {
         let mut count = 0;
+        // Relaxed, as all below: nobody is inside, and E4 publishes it to whoever enters.
+        self.marks.iter().for_each(|marks| marks.store(0, Relaxed));
         for (word, &bits) in units.iter().enumerate() {
-            // Relaxed, as all below: nobody is inside, and E4 publishes it to whoever enters.
             self.word(word).store(bits, Relaxed);
             count += bits.count_ones();
+            if bits != 0 {
+                self.mark(word >> self.group_shift);
+            }
         }
-        let first = units.iter().position(|&bits| bits != 0).unwrap_or(0);
-        let last = units.iter().rposition(|&bits| bits != 0).unwrap_or(0);
         self.count.store(count, Relaxed);
-        self.lowest.store(first as u32, Relaxed);
-        self.highest.store(last as u32, Relaxed);
+    }
+}
+
+/// Searches and their marks.
+impl Home {
+    /// The first unit from one end, as far as the marks are right.
+    #[inline]
+    fn take_first(&self, end: End) -> Option<u32> {
+        if self.is_empty() {
+            return None;
+        }
+        self.take_marked(end).or_else(|| self.take_unmarked(end))
+    }
+
+    #[inline]
+    fn take_marked(&self, end: End) -> Option<u32> {
+        for index in end.order(0, MARK_WORDS) {
+            // Relaxed: hints.
+            let mut marks = self.marks[index].load(Relaxed);
+            while marks != 0 {
+                let place = end.bit_of(marks);
+                let group = index * 64 + place as usize;
+                if let Some(unit) = self.take_in_group(group, end) {
+                    return Some(unit);
+                }
+                self.unmark(group);
+                marks &= !(1u64 << place);
+            }
+        }
+        None
+    }
+
+    /// Looks through all words: the count says that there is something, and no mark says where.
+    #[cold]
+    fn take_unmarked(&self, end: End) -> Option<u32> {
+        end.order(0, self.words).find_map(|word| self.take(word, end))
+    }
+
+    #[inline]
+    fn take_in_group(&self, group: usize, end: End) -> Option<u32> {
+        let (first, beyond) = self.words_of(group);
+        end.order(first, beyond).find_map(|word| self.take(word, end))
+    }
+
+    #[inline(always)]
+    fn words_of(&self, group: usize) -> (usize, usize) {
+        let (first, beyond) = (group << self.group_shift, (group + 1) << self.group_shift);
+        (first, beyond.min(self.words))
+    }
+
+    #[inline]
+    fn mark(&self, group: usize) {
+        let (marks, bit) = (&self.marks[group / 64], 1u64 << (group % 64));
+        // Relaxed, here and below: hints. Mostly the mark is there; a look leaves the line shared.
+        if marks.load(Relaxed) & bit == 0 {
+            marks.fetch_or(bit, Relaxed);
+        }
+    }
+
+    /// Clears the mark of a group in which nothing was found, and sets it again if something has
+    /// come meanwhile.
+    fn unmark(&self, group: usize) {
+        // Relaxed: hints. The second look may itself be too early; see the top of this file.
+        self.marks[group / 64].fetch_and(!(1u64 << (group % 64)), Relaxed);
+        let (first, beyond) = self.words_of(group);
+        if (first..beyond).any(|word| self.word(word).load(Relaxed) != 0) {
+            self.mark(group);
+        }
     }
 }
 
 fn empty_line() -> Padded<Line> {
     Padded(std::array::from_fn(|_| AtomicU64::new(0)))
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    fn drain(mut take: impl FnMut() -> Option<u32>) -> Vec<u32> {
+        std::iter::from_fn(&mut take).collect()
+    }
+
+    fn set_of(units: &[u32]) -> ReadySet {
+        let set = ReadySet::new(3, 10_000);
+        units.iter().for_each(|&unit| set.push(1, unit));
+        set
+    }
+
+    const SCATTERED: [u32; 8] = [640, 63, 64, 9_999, 0, 1_024, 5_000, 65];
+
+    #[test]
+    fn an_owner_takes_the_most_urgent_first() {
+        let set = set_of(&SCATTERED);
+        let mut expected = SCATTERED.to_vec();
+        expected.sort();
+        assert_eq!(drain(|| set.pop(1)), expected);
+        assert!(set.is_empty_hint());
+    }
+
+    #[test]
+    fn a_thief_takes_the_least_urgent_first() {
+        let set = set_of(&SCATTERED);
+        let mut expected = SCATTERED.to_vec();
+        expected.sort_by(|a, b| b.cmp(a));
+        assert_eq!(drain(|| set.steal(2)), expected);
+        assert!(set.is_empty_hint());
+    }
+
+    #[test]
+    fn nobody_steals_from_himself() {
+        let set = set_of(&[5]);
+        assert_eq!(set.steal(1), None);
+        assert_eq!(set.pop(0), None);
+        assert_eq!(set.pop(1), Some(5));
+    }
+
+    #[test]
+    fn a_thief_asks_round_from_its_neighbour() {
+        let set = ReadySet::new(3, 64);
+        (0..3).for_each(|home| set.push(home, home as u32));
+        assert_eq!(drain(|| set.steal(1)), [2, 0]);
+        assert_eq!(drain(|| set.steal(0)), [1]);
+    }
+
+    #[test]
+    fn a_more_urgent_unit_is_found_after_the_search_has_passed_it() {
+        let set = set_of(&[700, 800]);
+        assert_eq!(set.pop(1), Some(700));
+        set.push(1, 3);
+        assert_eq!(drain(|| set.pop(1)), [3, 800]);
+    }
+
+    #[test]
+    fn a_load_replaces_what_was_there_by_its_bits() {
+        let set = ReadySet::new(2, 130);
+        assert_eq!(set.words(), 3);
+        set.load(0, &[1 << 7, 0, 0b11]);
+        assert_eq!(drain(|| set.pop(0)), [7, 128, 129]);
+        set.load(0, &[0, 0, 0]);
+        assert!(set.is_empty_hint());
+        assert_eq!(set.pop(0), None);
+    }
+
+    #[test]
+    fn without_units_or_workers_there_is_nothing_to_take() {
+        assert_eq!(ReadySet::new(1, 0).pop(0), None);
+        assert_eq!(ReadySet::new(1, 0).steal(0), None);
+        assert!(ReadySet::new(0, 0).is_empty_hint());
+    }
+
+    #[test]
+    #[should_panic(expected = "no such unit: 128")]
+    fn a_unit_that_does_not_exist_is_refused() {
+        ReadySet::new(1, 100).push(0, 128);
+    }
+
+    #[test]
+    fn groups_of_several_words_keep_the_order() {
+        // 2000 words under 512 marks: four words to a mark.
+        let set = ReadySet::new(2, 128_000);
+        let units = [127_999, 255, 256, 64, 0, 70_000];
+        units.iter().for_each(|&unit| set.push(0, unit));
+        assert_eq!((set.steal(1), set.steal(1)), (Some(127_999), Some(70_000)));
+        assert_eq!(drain(|| set.pop(0)), [0, 64, 255, 256]);
+    }
+
+    #[test]
+    fn a_unit_without_a_mark_is_found_all_the_same() {
+        let set = set_of(&[130, 9_000]);
+        set.homes[1].marks.iter().for_each(|marks| marks.store(0, Relaxed));
+        assert_eq!((set.pop(1), set.steal(0)), (Some(130), Some(9_000)));
+    }
+
+    /// Against a plain sorted set, over a long random course of pushes, takes and thefts.
+    #[test]
+    fn it_behaves_like_a_sorted_set() {
+        const UNITS: u32 = 3_000;
+        let set = ReadySet::new(2, UNITS as usize);
+        let mut model = std::collections::BTreeSet::new();
+        let mut random = 0x9e37_79b9_7f4a_7c15u64;
+        for _ in 0..50_000 {
+            random ^= random << 13;
+            random ^= random >> 7;
+            random ^= random << 17;
+            let unit = (random >> 32) as u32 % UNITS;
+            match random % 5 {
+                0 | 1 if model.insert(unit) => set.push(0, unit),
+                2 => assert_eq!(set.pop(0), model.pop_first()),
+                3 => assert_eq!(set.steal(1), model.pop_last()),
+                _ => assert_eq!(set.is_empty_hint(), model.is_empty()),
+            }
+        }
+        assert_eq!(drain(|| set.pop(0)), model.into_iter().collect::<Vec<_>>());
+    }
 }

@@ -9,6 +9,21 @@
 //! empty: in a steady flow the two lines move once per round and not once per value.
 //!
 //! The limits: will not wait, will not overwrite. A full ring gives the value back.
+//!
+//! ```
+//! let (mut writer, mut reader) = hocket_rt::Ring::new(2);
+//! assert_eq!(writer.push("first"), Ok(()));
+//! assert_eq!(writer.push("second"), Ok(()));
+//! assert_eq!(writer.push("third"), Err("third"));
+//! assert_eq!(reader.pop(), Some("first"));
+//! ```
+//!
+//! An end may go to another thread only if the values may (E0277 otherwise):
+//!
+//! ```compile_fail,E0277
+//! let (writer, _reader) = hocket_rt::Ring::<std::rc::Rc<u8>>::new(2);
+//! std::thread::spawn(move || drop(writer));
+//! ```
 
 use crate::pad::Padded;
 use crate::sync::{Arc, AtomicUsize, UnsafeCell};
@@ -161,5 +176,63 @@ impl<T> RingReader<T> {
     /// How many values the ring holds when full.
     pub fn capacity(&self) -> usize {
         self.ring.slots.len()
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_full_ring_gives_the_value_back() {
+        let (mut writer, mut reader) = Ring::new(3);
+        assert_eq!((writer.capacity(), reader.capacity()), (4, 4));
+        for value in 0..4 {
+            assert_eq!(writer.push(value), Ok(()));
+        }
+        assert_eq!(writer.push(4), Err(4));
+        assert_eq!(reader.pop(), Some(0));
+        assert_eq!(writer.push(4), Ok(()));
+        assert_eq!(writer.push(5), Err(5));
+        assert_eq!(std::iter::from_fn(|| reader.pop()).collect::<Vec<_>>(), [1, 2, 3, 4]);
+        assert_eq!(reader.pop(), None);
+    }
+
+    #[test]
+    fn a_ring_of_nothing_holds_one() {
+        let (mut writer, mut reader) = Ring::new(0);
+        assert_eq!((writer.push(1), writer.push(2)), (Ok(()), Err(2)));
+        assert_eq!((reader.pop(), reader.pop()), (Some(1), None));
+    }
+
+    #[test]
+    fn positions_may_wrap() {
+        let (mut writer, mut reader) = Ring::new(2);
+        // As after as many values as can be counted.
+        let far = usize::MAX - 1;
+        (writer.tail, writer.head_seen, reader.head, reader.tail_seen) = (far, far, far, far);
+        writer.ring.head.store(far, Relaxed);
+        writer.ring.tail.store(far, Relaxed);
+        for value in 0..10 {
+            assert_eq!(writer.push(value), Ok(()));
+            assert_eq!(writer.push(value + 100), Ok(()));
+            assert_eq!(writer.push(0), Err(0));
+            assert_eq!((reader.pop(), reader.pop()), (Some(value), Some(value + 100)));
+        }
+    }
+
+    #[test]
+    fn what_is_left_is_dropped_once() {
+        let value = Arc::new(());
+        let (mut writer, mut reader) = Ring::new(4);
+        for _ in 0..4 {
+            writer.push(Arc::clone(&value)).unwrap();
+        }
+        drop(reader.pop());
+        assert_eq!(Arc::strong_count(&value), 4);
+        drop(writer);
+        assert_eq!(Arc::strong_count(&value), 4, "the reader can still take them");
+        drop(reader);
+        assert_eq!(Arc::strong_count(&value), 1);
     }
 }

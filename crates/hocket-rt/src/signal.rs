@@ -7,6 +7,28 @@
 //! until the number is past what it read. A change between the look and the wait has moved the
 //! number, so the wait returns at once: no event is lost, and no lock is needed between the two.
 //!
+//! ```
+//! use hocket_rt::{ReadySet, Signal, SpinCost, Strategy, Wait};
+//! use std::time::Duration;
+//!
+//! let (set, pushed) = (ReadySet::new(1, 64), Signal::new());
+//! let wait = Wait::new(Strategy::Futex, &SpinCost::measure(), Duration::ZERO);
+//! std::thread::scope(|threads| {
+//!     threads.spawn(|| {
+//!         set.push(0, 17);
+//!         pushed.advance(); // after the change
+//!     });
+//!     let mut seen = pushed.value(); // before the look
+//!     let unit = loop {
+//!         match set.pop(0) {
+//!             Some(unit) => break unit,
+//!             None => (seen, _) = pushed.wait_past(seen, &wait),
+//!         }
+//!     };
+//!     assert_eq!(unit, 17);
+//! });
+//! ```
+//!
 //! The limits: 2^32 advances during one wait look like none. A sleeper is woken by every advance.
 
 use crate::park::Lot;
@@ -105,5 +127,44 @@ impl Signal {
 impl Default for Signal {
     fn default() -> Self {
         Signal::new()
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use crate::spin::SpinCost;
+    use crate::wait::Strategy;
+    use std::time::Duration;
+
+    fn waits() -> [Wait; 3] {
+        let cost = SpinCost::assumed(Duration::from_nanos(100));
+        Strategy::ALL.map(|strategy| Wait::new(strategy, &cost, Duration::from_micros(1)))
+    }
+
+    #[test]
+    fn what_is_past_already_is_not_waited_for() {
+        let signal = Signal::default();
+        assert!(!signal.advance(), "nobody sleeps");
+        for wait in waits() {
+            assert_eq!(signal.wait_past(0, &wait), (1, Waited::default()));
+            assert_eq!(signal.wait_past(7, &wait), (1, Waited::default()), "any other value");
+        }
+    }
+
+    #[test]
+    fn a_stop_that_is_true_already_ends_the_wait() {
+        let signal = Signal::new();
+        for wait in waits() {
+            assert_eq!(signal.wait_until(0, &wait, || true), (0, Waited::default()));
+        }
+    }
+
+    #[test]
+    fn the_value_wraps() {
+        let signal = Signal::new();
+        signal.value.store(u32::MAX, Relaxed);
+        signal.advance();
+        assert_eq!(signal.wait_past(u32::MAX, &waits()[0]).0, 0);
     }
 }

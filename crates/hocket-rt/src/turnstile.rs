@@ -116,3 +116,34 @@ impl Drop for Inside<'_> {
         self.turnstile.word.fetch_sub(1, Release); // E5 (store)
     }
 }
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_enters_only_while_it_is_open() {
+        let turnstile = Turnstile::default();
+        assert!(turnstile.enter().is_none());
+        for _ in 0..3 {
+            turnstile.open();
+            let both = (turnstile.enter(), turnstile.enter());
+            assert!(both.0.is_some() && both.1.is_some());
+            drop(both);
+            assert_eq!(turnstile.close_and_wait(), Waited::default());
+            assert!(turnstile.enter().is_none());
+        }
+    }
+
+    #[test]
+    fn a_panic_inside_leaves_too() {
+        let turnstile = Turnstile::new();
+        turnstile.open();
+        let panicked = std::panic::catch_unwind(|| {
+            let _inside = turnstile.enter();
+            panic!("a unit that fails");
+        });
+        assert!(panicked.is_err());
+        turnstile.close_and_wait();
+    }
+}

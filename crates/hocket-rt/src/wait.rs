@@ -196,3 +196,77 @@ impl std::ops::AddAssign for Waited {
         self.yielded = self.yielded.saturating_add(more.yielded);
     }
 }
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    const SPIN: Duration = Duration::from_micros(3);
+    const LONGER: Duration = Duration::from_micros(9);
+
+    fn wait(strategy: Strategy) -> Wait {
+        Wait::new(strategy, &SpinCost::assumed(Duration::from_nanos(100)), SPIN)
+    }
+
+    fn plan(wait: Wait) -> (u32, Then) {
+        (wait.spin_passes, wait.then)
+    }
+
+    #[test]
+    fn names_are_read_back() {
+        for strategy in Strategy::ALL {
+            assert_eq!(strategy.to_string().parse(), Ok(strategy));
+        }
+    }
+
+    #[test]
+    fn an_unknown_name_is_answered_with_the_known_ones() {
+        let error = "sleep".parse::<Strategy>().unwrap_err().to_string();
+        assert_eq!(error, "unknown way of waiting 'sleep': use one of pause, hybrid, futex");
+    }
+
+    #[test]
+    fn only_hybrid_uses_its_time() {
+        assert_eq!(plan(wait(Strategy::Pause)), (0, Then::Spin));
+        assert_eq!(plan(wait(Strategy::Futex)), (0, Then::Block));
+        assert_eq!(plan(wait(Strategy::Hybrid)), (30, Then::Block));
+    }
+
+    #[test]
+    fn at_the_gate_everybody_blocks() {
+        assert_eq!(plan(wait(Strategy::Pause).at_gate(LONGER)), (90, Then::Block));
+        assert_eq!(plan(wait(Strategy::Hybrid).at_gate(LONGER)), (30, Then::Block));
+        assert_eq!(plan(wait(Strategy::Futex).at_gate(LONGER)), (0, Then::Block));
+    }
+
+    #[test]
+    fn only_a_wait_that_never_blocks_yields() {
+        assert_eq!(plan(wait(Strategy::Pause).yielding_after(LONGER)), (90, Then::Yield));
+        assert_eq!(plan(wait(Strategy::Hybrid).yielding_after(LONGER)), (30, Then::Block));
+    }
+
+    #[test]
+    fn the_gate_blocks_whatever_was_asked_before_or_after() {
+        let gate_last = wait(Strategy::Pause).yielding_after(SPIN).at_gate(LONGER);
+        let gate_first = wait(Strategy::Pause).at_gate(LONGER).yielding_after(SPIN);
+        assert_eq!(plan(gate_last), plan(gate_first));
+        assert!(gate_last.may_block());
+    }
+
+    #[test]
+    fn a_spin_that_finds_nothing_says_so_and_one_that_finds_stops() {
+        let mut waited = Waited::default();
+        let mut looks = 0;
+        let nothing = wait(Strategy::Hybrid).spin_for(&mut waited, || {
+            looks += 1;
+            None::<()>
+        });
+        assert_eq!((nothing, looks), (None, 31));
+        let mut looks = 0;
+        let found = wait(Strategy::Pause).yielding_after(SPIN).spin_for(&mut waited, || {
+            looks += 1;
+            (looks == 33).then_some(looks)
+        });
+        assert_eq!((found, waited.yielded, waited.blocked), (Some(33), 2, 0));
+    }
+}
