@@ -144,9 +144,10 @@ impl Facts {
         let line = self.files.text("proc/cmdline").unwrap_or_default();
         match line.split_whitespace().find_map(|word| word.strip_prefix("preempt=")) {
             Some(mode) => Fact::Value(mode.to_string()),
-            None => {
-                Fact::Unknown("chosen at boot (PREEMPT_DYNAMIC); only root may read which".into())
-            }
+            None => Fact::Unknown(
+                "chosen at boot (PREEMPT_DYNAMIC); /sys/kernel/debug/sched/preempt cannot be read"
+                    .into(),
+            ),
         }
     }
 

@@ -101,7 +101,7 @@ impl KernelFiles {
 /// An I/O error in words, without the number that only programmers read.
 pub(crate) fn plain(error: &std::io::Error) -> String {
     match error.kind() {
-        std::io::ErrorKind::NotFound => "there is no such file on this system".into(),
+        std::io::ErrorKind::NotFound => "there is no such file".into(),
         std::io::ErrorKind::PermissionDenied => "permission denied".into(),
         _ => error.to_string().split(" (os error").next().unwrap_or_default().to_lowercase(),
     }

@@ -92,8 +92,8 @@ fn text(answer: &Answer) -> String {
     let mut out = String::new();
     line(&mut out, &headline(topology));
     line(&mut out, &source(topology));
-    for package in &topology.packages {
-        package_text(&mut out, topology, package);
+    for packages in package_groups(topology) {
+        package_text(&mut out, topology, &packages);
     }
     loose_seats(&mut out, topology);
     siblings(&mut out, topology);
@@ -167,20 +167,49 @@ fn source(t: &Topology) -> String {
     }
 }
 
-fn package_text(out: &mut String, t: &Topology, package: &Package) {
-    let number = package.os_index.map_or(String::new(), |n| format!(" {n}"));
-    let model = package.model.as_deref().unwrap_or("model unknown");
-    let model = model.split_whitespace().collect::<Vec<_>>().join(" ");
-    line(out, &format!("\nPackage{number}: {model}"));
-    if package.seats.is_empty() {
-        line(out, "  nothing of it is shown to this process");
+/// Each package alone where there are few, those that are the same to look at together where there
+/// are many.
+fn package_groups(t: &Topology) -> Vec<Vec<&Package>> {
+    if t.packages.len() <= DRAWN {
+        return t.packages.iter().map(|p| vec![p]).collect();
     }
-    for group in alike(t, package.cores.iter().map(|&c| &t.cores[c])) {
+    let mut groups: Vec<Vec<&Package>> = Vec::new();
+    for package in &t.packages {
+        match groups.iter_mut().find(|g| look(t, g[0]) == look(t, package)) {
+            Some(group) => group.push(package),
+            None => groups.push(vec![package]),
+        }
+    }
+    groups
+}
+
+/// What is shown of a package, but for its numbers.
+fn look<'a>(t: &Topology, package: &'a Package) -> (Option<&'a str>, usize, Vec<(usize, usize)>) {
+    let cores = package.cores.iter().map(|&c| (t.cores[c].kind, t.cores[c].seats.len()));
+    (package.model.as_deref(), package.seats.len(), cores.collect())
+}
+
+fn package_text(out: &mut String, t: &Topology, packages: &[&Package]) {
+    let first = packages[0];
+    let numbers: CpuSet = packages.iter().filter_map(|p| p.os_index).collect();
+    let number = if numbers.is_empty() { String::new() } else { format!(" {numbers}") };
+    let name = match packages.len() {
+        1 => format!("Package{number}"),
+        many => format!("{many} packages{number}, all alike"),
+    };
+    let model = first.model.as_deref().unwrap_or("model unknown");
+    let model = model.split_whitespace().collect::<Vec<_>>().join(" ");
+    line(out, &format!("\n{name}: {model}"));
+    let cores = packages.iter().flat_map(|p| &p.cores).map(|&c| &t.cores[c]);
+    for group in alike(t, cores) {
         core_group(out, t, &group);
     }
-    if package.cores.is_empty() && !package.seats.is_empty() {
-        let seats = plural(package.seats.len(), "seat");
-        line(out, &format!("  {seats}, cores not known: CPUs {}", t.cpus_of(&package.seats)));
+    let seats: Vec<usize> = packages.iter().flat_map(|p| p.seats.iter().copied()).collect();
+    if seats.is_empty() {
+        line(out, "  nothing of it is shown to this process");
+    } else if first.cores.is_empty() {
+        let count = plural(seats.len(), "seat");
+        line(out, &format!("  {count}, cores not known: CPUs {}", t.cpus_of(&seats)));
     }
 }
 
@@ -379,8 +408,8 @@ fn bytes(bytes: u64) -> String {
         1_048_576..1_073_741_824 => (1 << 20, "MiB"),
         _ => (1 << 30, "GiB"),
     };
-    let value = bytes as f64 / unit as f64;
-    if bytes % unit == 0 { format!("{value:.0} {name}") } else { format!("{value:.1} {name}") }
+    let value = format!("{:.2}", bytes as f64 / unit as f64);
+    format!("{} {name}", value.trim_end_matches('0').trim_end_matches('.'))
 }
 
 fn notes(out: &mut String, t: &Topology) {
@@ -511,6 +540,14 @@ mod tests {
     }
 
     #[test]
+    fn many_packages_that_are_alike_are_one_entry() {
+        let text = shown(machine(64, 1, 4));
+        assert!(text.contains("64 packages 0-63, all alike"), "{text}");
+        assert!(text.contains("[n n+64 n+128 n+192] for n = 0-63"), "{text}");
+        assert!(text.lines().count() < 20, "{text}");
+    }
+
+    #[test]
     fn a_machine_without_smt_says_what_that_means() {
         check(machine(1, 2, 1), &["no SMT here", "sibling policies change nothing"]);
     }
@@ -534,7 +571,8 @@ mod tests {
         assert_eq!(bytes(512), "0.5 KiB");
         assert_eq!(bytes(32 << 10), "32 KiB");
         assert_eq!(bytes(3 << 19), "1.5 MiB");
-        assert_eq!(bytes(31 << 30), "31 GiB");
+        assert_eq!(bytes(5 << 18), "1.25 MiB");
+        assert_eq!(bytes(30 << 30), "30 GiB");
     }
 
     #[test]

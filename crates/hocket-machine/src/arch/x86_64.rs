@@ -1,7 +1,7 @@
 //! x86-64: time-stamp counter and MXCSR.
 //!
 //! # Invariants
-//! - **base-isa**: `rdtsc`, `ldmxcsr`, `stmxcsr` and `fxsave` belong to every x86-64 processor, and Linux leaves all of
+//! - **base-isa**: `cpuid`, `rdtsc`, `ldmxcsr`, `stmxcsr` and `fxsave` belong to every x86-64 processor, and Linux leaves all of
 //!   them to user code (a process that asked for `PR_SET_TSC` traps would get a signal, which is what it asked for).
 //! - **own-buffer**: the memory operand is a live local of the size and alignment that the instruction wants.
 //! - **no-fault-bits**: [`set_float_control`] gets a word that was read from MXCSR with only bits of [`flush_bits`] changed;
@@ -14,7 +14,7 @@
 //! target feature or attribute for it in the language would remove the hack.
 
 use std::arch::asm;
-use std::arch::x86_64::{__cpuid, _rdtsc};
+use std::arch::x86_64::{__cpuid, _rdtsc, CpuidResult};
 
 use super::TickFlags;
 
@@ -28,20 +28,27 @@ pub(crate) fn raw_ticks() -> u64 {
     unsafe { _rdtsc() }
 }
 
+/// A leaf of CPUID; a safe function only from later versions of Rust on, hence the permission.
+#[allow(unused_unsafe)]
+fn cpuid(leaf: u32) -> CpuidResult {
+    // SAFETY: base-isa: every x86-64 processor has the instruction.
+    unsafe { __cpuid(leaf) }
+}
+
 /// CPUID leaf 8000_0007h, EDX bit 8: invariant TSC.
 pub(crate) fn tick_flags() -> TickFlags {
-    let highest = __cpuid(0x8000_0000).eax;
-    let invariant = highest >= 0x8000_0007 && __cpuid(0x8000_0007).edx >> 8 & 1 == 1;
+    let highest = cpuid(0x8000_0000).eax;
+    let invariant = highest >= 0x8000_0007 && cpuid(0x8000_0007).edx >> 8 & 1 == 1;
     TickFlags { present: true, invariant, name: "tsc" }
 }
 
 /// The signature of the hypervisor (CPUID leaf 4000_0000h), such as `KVMKVMKVM`; none where the
 /// processor says that there is no hypervisor.
 pub(crate) fn hypervisor() -> Option<String> {
-    if __cpuid(1).ecx >> 31 & 1 == 0 {
+    if cpuid(1).ecx >> 31 & 1 == 0 {
         return None;
     }
-    let leaf = __cpuid(0x4000_0000);
+    let leaf = cpuid(0x4000_0000);
     let bytes = [leaf.ebx, leaf.ecx, leaf.edx].map(u32::to_le_bytes).concat();
     let text: String = bytes.into_iter().filter(u8::is_ascii_graphic).map(char::from).collect();
     (!text.is_empty()).then_some(text)

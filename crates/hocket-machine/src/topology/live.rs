@@ -13,6 +13,7 @@ use crate::cpuset::CpuSet;
 use crate::kernel_files::{KernelFiles, field};
 
 use super::draft::{CacheDraft, Draft};
+use super::kinds::KindRow;
 use super::{CacheType, Source, Topology, TopologyError, hwloc, sysfs, xml};
 
 /// Variables that make the library answer for another machine.
@@ -53,21 +54,36 @@ fn with_sysfs(why: &str) -> Result<Topology, TopologyError> {
 }
 
 fn with_hwloc(mut draft: Draft, version: String, says_this_system: bool) -> Topology {
-    let replaced: Vec<&str> =
-        REPLACING.into_iter().filter(|name| std::env::var_os(name).is_some()).collect();
-    let is_this_system = says_this_system && replaced.is_empty();
-    if is_this_system {
-        allow_what_the_process_may(&mut draft);
-        cross_check(&mut draft);
-    } else {
-        let by = if replaced.is_empty() {
-            "hwloc".into()
-        } else {
-            format!("{} in the environment", replaced.join(", "))
-        };
-        draft.notes.push(format!("this is not this system ({by} says so): its CPU numbers must not be used to pin threads"));
+    let kernel = sysfs::read(Path::new("/"));
+    let doubt = doubt(&draft, kernel.as_ref().ok(), says_this_system);
+    let is_this_system = doubt.is_none();
+    match doubt {
+        Some(why) => draft.notes.push(format!(
+            "this is not this system ({why}): its CPU numbers must not be used to pin threads"
+        )),
+        None => {
+            allow_what_the_process_may(&mut draft);
+            cross_check(&mut draft, kernel);
+        }
     }
     draft.finish(Source::HwlocLive { version }, is_this_system)
+}
+
+/// Why the answer may not be this system's, if it may not.
+///
+/// The library can be told to take a saved machine for this one, so where the environment replaces the
+/// machine its word is not enough: the CPUs and their cores must be those that the kernel shows.
+fn doubt(draft: &Draft, kernel: Option<&Draft>, says_this_system: bool) -> Option<String> {
+    let set = |name: &&str| std::env::var_os(name).is_some();
+    let replaced: Vec<&str> = REPLACING.into_iter().filter(set).collect();
+    let shown = |d: &Draft| (d.cpus(), core_groups(d), package_groups(d));
+    let looks_alike = kernel.is_some_and(|kernel| shown(kernel) == shown(draft));
+    match (says_this_system, replaced.is_empty()) {
+        (true, true) => None,
+        (true, false) if looks_alike => None,
+        (_, false) => Some(format!("{} in the environment replaces it", replaced.join(", "))),
+        (false, true) => Some("hwloc says so".into()),
+    }
 }
 
 /// The affinity of the main thread, as the kernel states it.
@@ -99,17 +115,18 @@ type Groups = BTreeSet<CpuSet>;
 type Aspect = (&'static str, fn(&Draft) -> Groups);
 
 /// Compares with the kernel's files; borrows the kernel's names of core types.
-fn cross_check(draft: &mut Draft) {
-    let kernel = match sysfs::read(Path::new("/")) {
+fn cross_check(draft: &mut Draft, kernel: Result<Draft, TopologyError>) {
+    let kernel = match kernel {
         Ok(kernel) => kernel,
         Err(e) => {
-            return draft.notes.push(format!("hwloc could not be checked against the kernel: {e}"));
+            draft.notes.push(format!("hwloc could not be checked against the kernel: {e}"));
+            return;
         }
     };
     let aspects: [Aspect; 5] = [
         ("which CPUs there are", |d| [d.cpus()].into()),
-        ("which CPUs share a core", |d| groups(d.cores.iter().map(|c| c.cpus.as_slice()))),
-        ("which CPUs share a package", |d| groups(d.packages.iter().map(|p| p.cpus.as_slice()))),
+        ("which CPUs share a core", core_groups),
+        ("which CPUs share a package", package_groups),
         ("which CPUs share an L2 cache", |d| shared_caches(d, 2)),
         ("which CPUs share an L3 cache", |d| shared_caches(d, 3)),
     ];
@@ -117,16 +134,27 @@ fn cross_check(draft: &mut Draft) {
         let (hwloc, kernel) = (of(draft), of(&kernel));
         note_difference(&mut draft.notes, what, &hwloc, &kernel);
     }
-    let names = |d: &Draft| {
-        !d.kind_rows.is_empty()
-            && d.kind_rows.iter().all(|r| r.core_type.is_some() || r.part.is_some())
-    };
-    if names(&kernel) && !names(draft) {
+    borrow_names(draft, kernel);
+}
+
+/// Older versions of hwloc group CPUs by clock alone where the kernel has names of core types.
+fn borrow_names(draft: &mut Draft, kernel: Draft) {
+    let has_name = |row: &KindRow| row.core_type.is_some() || row.part.is_some();
+    let named = |d: &Draft| !d.kind_rows.is_empty() && d.kind_rows.iter().all(has_name);
+    if named(&kernel) && !named(draft) {
         draft.kind_rows = kernel.kind_rows;
         draft
             .notes
             .push("the kinds of core are the kernel's: this hwloc does not name core types".into());
     }
+}
+
+fn core_groups(draft: &Draft) -> Groups {
+    groups(draft.cores.iter().map(|c| c.cpus.as_slice()))
+}
+
+fn package_groups(draft: &Draft) -> Groups {
+    groups(draft.packages.iter().map(|p| p.cpus.as_slice()))
 }
 
 fn groups<'a>(groups: impl Iterator<Item = &'a [u32]>) -> Groups {
