@@ -9,7 +9,7 @@ use hocket_rt::Turnstile;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
-const BLOCKS: u64 = 2_000;
+const BLOCKS: u64 = 1_000;
 const WORKERS: usize = 3;
 
 struct Engine {
