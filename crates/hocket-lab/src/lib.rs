@@ -5,6 +5,12 @@
 //! of the experiments that are repeated here.
 #![forbid(unsafe_code)]
 
+pub mod bench;
+pub mod disturb;
+pub mod graphs;
+pub mod executors;
+pub mod about;
+
 pub mod record;
 pub mod stats;
 pub mod report;

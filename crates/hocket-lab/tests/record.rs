@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use hocket_lab::record::{BenchRecord, FORMAT, RecordError, fixture};
+use hocket_lab::record::{BenchRecord, FORMAT, RecordError, fixture, write_text_atomic};
 
 fn folder() -> tempfile::TempDir {
     tempfile::tempdir().expect("a temporary folder")
@@ -67,6 +67,18 @@ fn a_million_blocks_stay_reasonable() {
 }
 
 #[test]
+fn a_page_is_written_like_a_record() {
+    let folder = folder();
+    let file = folder.path().join("page.html");
+    write_text_atomic(&file, "old").expect("written");
+    write_text_atomic(&file, "new").expect("written");
+    assert_eq!(fs::read_to_string(&file).expect("read"), "new");
+    let message = write_text_atomic(folder.path().join("no/page.html"), "").expect_err("no folder");
+    assert!(message.to_string().contains("create the folder first"), "{message}");
+    assert_eq!(names_in(folder.path()), ["page.html"]);
+}
+
+#[test]
 fn a_relative_name_in_the_current_folder_is_written() {
     // The one test of this file that depends on the current folder; it only reads it.
     let name = format!("target-less-{}.json", std::process::id());
@@ -125,7 +137,7 @@ fn a_folder_or_a_device_is_not_a_record() {
 fn a_folder_that_takes_no_files_is_refused() {
     // Even root may create nothing in /proc.
     let message = fixture::example(1).write_atomic("/proc/run.json").expect_err("proc").to_string();
-    assert!(message.contains("the record was not written"), "{message}");
+    assert!(message.contains("not written"), "{message}");
 }
 
 /// Runs this test again in a process whose files may hold 64 KiB, which fails in the middle of

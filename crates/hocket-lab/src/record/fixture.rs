@@ -123,7 +123,7 @@ impl Shape {
             sibling: sibling.into(),
             wait: wait.into(),
             effect_here: (!self.pairs && sibling != "off")
-                .then(|| "changes nothing here: this machine has no pairs".into()),
+                .then(|| "no two seats share a core here, so this is the same as 'off'".into()),
             refused: refused.map(String::from),
             threads: self.threads(),
             rounds: Vec::new(),
@@ -448,51 +448,73 @@ fn topology(cores: u32, threads: u32, model: &str) -> Value {
     })
 }
 
+/// Facts as hocket-machine serialises them: a value, or why it is unknown.
+fn facts(known: Value, unknown: &[(&str, &str)]) -> Value {
+    let wrap = |(name, value): (&String, &Value)| (name.clone(), json!({ "value": value }));
+    let mut all: serde_json::Map<String, Value> =
+        known.as_object().into_iter().flatten().map(wrap).collect();
+    all.extend(unknown.iter().map(|(name, why)| ((*name).into(), json!({ "unknown": why }))));
+    Value::Object(all)
+}
+
+fn clocks(cpus: u32, governor: &Value) -> Value {
+    let one = json!({"governor": governor, "min_khz": {"value": 800_000},
+                     "max_khz": {"value": 3_200_000}, "now_khz": {"value": 3_192_004}});
+    (0..cpus).map(|cpu| (cpu.to_string(), one.clone())).collect::<serde_json::Map<_, _>>().into()
+}
+
 fn desktop() -> Value {
-    json!({
-        "topology": topology(4, 2, "Example CPU with 4 cores"),
-        "facts": {
-            "kernel": {"value": "Linux 6.12.9 PREEMPT_DYNAMIC"},
-            "microcode": {"value": "0xb4"},
-            "governor": {"value": "performance"},
-            "hypervisor": {"value": "none"},
-            "clock_source": {"value": "tsc"},
-            "smt_active": {"value": true},
-            "isolated_cpus": {"value": []}
-        }
-    })
+    let known = json!({
+        "kernel_release": "6.12.9", "architecture": "x86_64", "preemption": "full",
+        "cpu_model": "Example CPU with 4 cores", "microcode": "0xb4", "hypervisor": "none",
+        "smt": "on", "boost": true, "clocksource": "tsc", "load": [0.31, 0.24, 0.2],
+        "memory_bytes": 17_179_869_184_u64, "swap_used_bytes": 0, "uptime_s": 81_522.4,
+        "real_time_throttle": "950000 of 1000000"
+    });
+    let mut facts = facts(known, &[("tickless_cpus", "the kernel was built without nohz_full")]);
+    facts["clocks"] = clocks(8, &json!({"value": "performance"}));
+    json!({ "topology": topology(4, 2, "Example CPU with 4 cores"), "facts": facts })
 }
 
 fn small_guest() -> Value {
-    json!({
-        "topology": topology(2, 1, "Example virtual CPU"),
-        "facts": {
-            "kernel": {"value": "Linux 6.18.0"},
-            "microcode": {"value": "0x1"},
-            "governor": {"unknown": "this kernel has no cpufreq folder, as usual in virtual machines"},
-            "hypervisor": {"value": "KVM"},
-            "clock_source": {"value": "tsc"},
-            "smt_active": {"value": false}
-        }
-    })
+    let known = json!({
+        "kernel_release": "6.18.0", "architecture": "x86_64", "cpu_model": "Example virtual CPU",
+        "hypervisor": "KVM", "smt": "notsupported", "clocksource": "tsc",
+        "memory_bytes": 25_276_514_304_u64, "uptime_s": 1_040.0
+    });
+    let mut facts = facts(known, &[("preemption", "not in the version text")]);
+    facts["clocks"] = clocks(2, &json!({"unknown": "this system does not offer cpufreq"}));
+    json!({ "topology": topology(2, 1, "Example virtual CPU"), "facts": facts })
+}
+
+fn grant(name: &str, granted: bool, detail: &str, remedy: Option<&str>) -> Value {
+    json!({ "name": name, "granted": granted, "detail": detail, "remedy": remedy })
 }
 
 fn all_granted() -> Value {
-    json!({
-        "real_time_class": {"granted": true, "detail": "SCHED_FIFO up to 95"},
-        "pinning": {"granted": true},
-        "memory_locking": {"granted": true},
-        "core_cookies": {"granted": false, "why": "this kernel was built without core scheduling (CONFIG_SCHED_CORE)"},
-        "hardware_counters": {"granted": true}
-    })
+    json!([
+        grant("real_time_priority", true, "SCHED_FIFO up to 95", None),
+        grant("memory_lock", true, "8 GiB", None),
+        grant(
+            "core_cookies",
+            false,
+            "this kernel was built without core scheduling",
+            Some("use a kernel with CONFIG_SCHED_CORE")
+        ),
+        grant("hardware_counters", true, "4 counters a seat", None)
+    ])
 }
 
 fn hardly_granted() -> Value {
-    json!({
-        "real_time_class": {"granted": false, "why": "RLIMIT_RTPRIO is 0 and there is no rtkit; add the user to a group with rtprio in /etc/security/limits.d"},
-        "pinning": {"granted": true},
-        "memory_locking": {"granted": false, "why": "RLIMIT_MEMLOCK is 64 KiB"},
-        "core_cookies": {"granted": false, "why": "there are no pairs"},
-        "hardware_counters": {"granted": false, "why": "the hypervisor hides them"}
-    })
+    json!([
+        grant(
+            "real_time_priority",
+            false,
+            "RLIMIT_RTPRIO is 0 and there is no rtkit",
+            Some("add the user to a group with rtprio in /etc/security/limits.d")
+        ),
+        grant("memory_lock", false, "RLIMIT_MEMLOCK is 64 KiB", Some("raise memlock there, too")),
+        grant("core_cookies", false, "there are no pairs", None),
+        grant("hardware_counters", false, "the hypervisor hides them", None)
+    ])
 }

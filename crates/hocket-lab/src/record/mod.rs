@@ -42,10 +42,10 @@ pub struct BenchRecord {
     pub session: SessionFacts,
     /// How it was run.
     pub settings: Settings,
-    /// Facts and topology of the machine, as hocket-machine reports them.
+    /// `facts` and `topology` of the machine, as hocket-machine serialises them.
     #[serde(default)]
     pub machine: Value,
-    /// What the system allows (real-time classes, core cookies, ...) and why not, likewise.
+    /// What the system allows and why not: hocket-machine's list of grants.
     #[serde(default)]
     pub grants: Value,
     /// The clock all times were taken with.

@@ -16,7 +16,7 @@ use super::{BenchRecord, FORMAT, Round, Variant};
 pub enum RecordError {
     /// The file could not be written; whatever was there before still is. Worth another try once
     /// the cause is gone.
-    #[error("{}: the record was not written: {cause}; {}", path.display(), write_remedy(cause))]
+    #[error("{}: not written: {cause}; {}", path.display(), write_remedy(cause))]
     Write {
         /// The file.
         path: PathBuf,

@@ -115,6 +115,9 @@ impl<'a> Analysis<'a> {
     /// `None` where there are no such variants.
     pub fn noise_floor(&self) -> Option<(f64, usize)> {
         let first = self.rows.first()?.variant;
+        if first.sibling != "off" && first.effect_here.is_none() {
+            return None;
+        }
         let same = |row: &&Row| {
             let it = row.variant;
             it.effect_here.is_some() && it.schedule == first.schedule && it.wait == first.wait

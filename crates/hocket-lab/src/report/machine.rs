@@ -4,9 +4,9 @@
 //! everything here is looked up by name and left out where it is not there.
 
 use maud::{Markup, html};
-use serde_json::Value;
+use serde_json::{Map, Number, Value};
 
-use super::numbers::plain;
+use super::numbers::{listed, plain};
 use crate::record::{BenchRecord, ThreadGrant};
 
 /// Facts beyond these many lines are left to the record.
@@ -127,11 +127,14 @@ struct Line {
 }
 
 fn flatten(name: &str, value: &Value, out: &mut Vec<Line>) {
-    if let Some((says, known)) = said(value) {
-        out.push(Line { name: humane(name), says, known });
+    if let Some((says, known)) = said(name, value) {
+        out.push(Line { name: term(name), says, known });
         return;
     }
     let Value::Object(fields) = value else { return };
+    if fields.keys().all(|key| key.parse::<u32>().is_ok()) {
+        return per_cpu(name, fields, out);
+    }
     for (key, field) in fields.iter().filter(|(key, _)| *key != "topology") {
         let name =
             if name.is_empty() || name == "facts" { key.clone() } else { format!("{name}, {key}") };
@@ -139,77 +142,95 @@ fn flatten(name: &str, value: &Value, out: &mut Vec<Line>) {
     }
 }
 
+/// One line for a fact of all CPUs: what they have in common, or the first of the different ones.
+fn per_cpu(name: &str, cpus: &Map<String, Value>, out: &mut Vec<Line>) {
+    let mut keys: Vec<&String> = Vec::new();
+    for key in cpus.values().filter_map(Value::as_object).flat_map(Map::keys) {
+        if !keys.contains(&key) {
+            keys.push(key);
+        }
+    }
+    for key in keys {
+        let mut distinct: Vec<(String, bool)> = Vec::new();
+        for says in cpus.values().filter_map(|cpu| said(key, cpu.get(key)?)) {
+            if !distinct.contains(&says) {
+                distinct.push(says);
+            }
+        }
+        let known = distinct.iter().any(|(_, known)| *known);
+        let words: Vec<&str> = distinct.iter().map(|(says, _)| says.as_str()).collect();
+        out.push(Line { name: term(&format!("{name}, {key}")), says: listed(&words), known });
+    }
+}
+
 /// A fact in words and whether it is known: a plain value, `{"value": ...}` or
-/// `{"unknown": "why"}`. `None`: not a single fact.
-fn said(value: &Value) -> Option<(String, bool)> {
+/// `{"unknown": "why"}`. `None`: not a single fact. `name` tells the unit by its ending.
+fn said(name: &str, value: &Value) -> Option<(String, bool)> {
     match value {
         Value::Null => Some(("unknown".into(), false)),
         Value::Bool(yes) => Some((if *yes { "yes" } else { "no" }.into(), true)),
-        Value::Number(number) => Some((number.to_string(), true)),
+        Value::Number(number) => Some((measured(name, number), true)),
         Value::String(text) => Some((plain(text), true)),
         Value::Array(items) => {
             let parts: Option<Vec<String>> =
-                items.iter().map(|item| said(item).map(|(says, _)| says)).collect();
-            Some((
-                parts
-                    .filter(|parts| !parts.is_empty())
-                    .map_or("none".into(), |parts| parts.join(", ")),
-                true,
-            ))
+                items.iter().map(|item| said(name, item).map(|(says, _)| says)).collect();
+            let parts = parts.filter(|parts| !parts.is_empty());
+            Some((parts.map_or("none".into(), |parts| parts.join(", ")), true))
         }
-        Value::Object(fields) => match (fields.get("value"), fields.get("unknown")) {
-            (Some(inner), None) if fields.len() == 1 => said(inner),
-            (None, Some(why)) if fields.len() == 1 => {
+        Value::Object(fields) if fields.len() == 1 => match fields.iter().next() {
+            Some((key, inner)) if key == "value" => said(name, inner),
+            Some((key, why)) if key == "unknown" => {
                 Some((format!("unknown: {}", plain(why.as_str()?)), false))
             }
             _ => None,
         },
+        Value::Object(_) => None,
     }
 }
 
-/// What the system allows, as a table of yes, no and why.
+/// A number with the unit its name ends in.
+fn measured(name: &str, number: &Number) -> String {
+    let unit = name.rsplit('_').next().unwrap_or_default();
+    match (unit, number.as_f64()) {
+        ("bytes", Some(bytes)) if bytes >= 1e9 => format!("{:.1} GiB", bytes / f64::from(1 << 30)),
+        ("bytes", Some(bytes)) => format!("{:.0} MiB", bytes / f64::from(1 << 20)),
+        ("khz", Some(khz)) => format!("{:.0} MHz", khz / 1e3),
+        ("s", Some(seconds)) => format!("{:.1} h", seconds / 3600.0),
+        _ => number.to_string(),
+    }
+}
+
+/// The name of a fact without its unit.
+fn term(name: &str) -> String {
+    let bare = ["_bytes", "_khz", "_s"].iter().find_map(|unit| name.strip_suffix(unit));
+    humane(bare.unwrap_or(name))
+}
+
+/// What the system allows, as a table of yes, no, why and what would help.
 pub(super) fn grants(grants: &Value) -> Markup {
-    let Some(fields) = grants.as_object().filter(|fields| !fields.is_empty()) else {
-        return html! {};
-    };
+    let all = grants.as_array().map_or(&[] as &[Value], Vec::as_slice);
     html! {
         table.grants {
-            thead { tr { th scope="col" { "Right" } th.left scope="col" { "Granted" } th.left scope="col" { "Why" } } }
+            thead { tr {
+                th scope="col" { "Right" }
+                @for head in ["Granted", "Why", "What would help"] { th.left scope="col" { (head) } }
+            } }
             tbody {
-                @for (name, grant) in fields {
-                    @let (granted, why) = granted(grant);
+                @for grant in all {
                     tr {
-                        th scope="row" { (humane(name)) }
-                        td { @match granted { Some(true) => span.yes { "yes" }, Some(false) => span.no { "no" }, None => "–" } }
-                        td { (why) }
+                        th scope="row" { (humane(&text(grant, "name").unwrap_or_default())) }
+                        td { @match grant.get("granted").and_then(Value::as_bool) {
+                            Some(true) => span.yes { "yes" },
+                            Some(false) => span.no { "no" },
+                            None => "–",
+                        } }
+                        td.why { (text(grant, "detail").unwrap_or_default()) }
+                        td.why { (text(grant, "remedy").unwrap_or_default()) }
                     }
                 }
             }
         }
     }
-}
-
-/// Whether a right was granted, if that can be told, and what is said about it.
-fn granted(grant: &Value) -> (Option<bool>, String) {
-    let words =
-        |value: &Value| said(value).map_or_else(|| plain(&value.to_string()), |(says, _)| says);
-    let Value::Object(fields) = grant else {
-        return (grant.as_bool(), if grant.is_boolean() { String::new() } else { words(grant) });
-    };
-    let find = |keys: &[&str]| keys.iter().find_map(|key| fields.get(*key));
-    let told = find(&["granted", "yes", "value"]);
-    let refused = find(&["no", "denied", "refused", "unknown"]);
-    let granted = match (told, refused) {
-        (Some(Value::Bool(yes)), _) => Some(*yes),
-        (Some(_), None) => Some(true),
-        (_, Some(Value::Bool(no))) => Some(!no),
-        (None, Some(_)) if fields.contains_key("unknown") => None,
-        (None, Some(_)) => Some(false),
-        _ => None,
-    };
-    let why =
-        find(&["why", "detail", "reason"]).or(refused).or(told).filter(|value| !value.is_boolean());
-    (granted, why.map(words).unwrap_or_default())
 }
 
 fn humane(name: &str) -> String {
@@ -248,18 +269,21 @@ mod tests {
     }
 
     #[test]
-    fn grants_are_understood_in_several_forms() {
-        let cases = [
-            (json!(true), Some(true), ""),
-            (json!({"granted": false, "why": "no right"}), Some(false), "no right"),
-            (json!({"yes": "up to 95"}), Some(true), "up to 95"),
-            (json!({"no": "RLIMIT"}), Some(false), "RLIMIT"),
-            (json!({"unknown": "no file"}), None, "no file"),
-            (json!("maybe"), None, "maybe"),
-        ];
-        for (grant, expected, why) in cases {
-            assert_eq!(granted(&grant), (expected, why.to_string()), "{grant}");
-        }
+    fn numbers_carry_the_unit_of_their_name() {
+        let says = |name: &str, value: Value| said(name, &value).map(|(says, _)| says);
+        assert_eq!(says("memory_bytes", json!(17_179_869_184_u64)), Some("16.0 GiB".into()));
+        assert_eq!(says("max_khz", json!({"value": 3_200_000})), Some("3200 MHz".into()));
+        assert_eq!(says("steps", json!(3)), Some("3".into()));
+        assert_eq!((term("memory_bytes"), term("uptime_s")), ("memory".into(), "uptime".into()));
+    }
+
+    #[test]
+    fn cpus_that_agree_share_a_line() {
+        let cpu = |governor: &str| json!({"governor": {"value": governor}});
+        let mut lines = Vec::new();
+        flatten("clocks", &json!({"0": cpu("a"), "1": cpu("a"), "2": cpu("b")}), &mut lines);
+        let said: Vec<String> = lines.iter().map(|l| format!("{}={}", l.name, l.says)).collect();
+        assert_eq!(said, ["clocks, governor=a and b"]);
     }
 
     #[test]

@@ -215,7 +215,7 @@ fn machine_section(analysis: &Analysis) -> Markup {
             h2 { "The machine" }
             (machine::topology(record))
             (machine::facts(&record.machine))
-            @if record.grants.as_object().is_some_and(|grants| !grants.is_empty()) {
+            @if record.grants.as_array().is_some_and(|grants| !grants.is_empty()) {
                 h3 { "What the system allows" }
                 div.scroll tabindex="0" role="region" aria-label="What the system allows" { (machine::grants(&record.grants)) }
             }

@@ -39,13 +39,14 @@ pub(super) fn timeline(trace: &BlockTrace, what: &str) -> Markup {
 }
 
 fn summary(trace: &BlockTrace, what: &str) -> String {
-    let slack = trace.slack_ns();
+    // Saturating, because a record may come from anywhere.
+    let slack = trace.deadline_ns.saturating_sub(trace.finished_ns);
     let end = if slack < 0 { "late by" } else { "ready with a slack of" };
     format!(
         "{what}: block {}, awake after {} µs, {} µs of processing, {end} {} µs",
         count(trace.block),
         us(trace.awake_ns as f64, 0),
-        us(trace.duration_ns() as f64, 0),
+        us(trace.finished_ns.saturating_sub(trace.awake_ns) as f64, 0),
         us(slack.unsigned_abs() as f64, 0)
     )
 }

@@ -126,7 +126,8 @@ impl Analysis<'_> {
     /// Priorities and pins that were asked for and not given.
     fn rights(&self) -> Option<String> {
         let threads = || self.record.variants.iter().flat_map(|variant| &variant.threads);
-        let denied = |grant: &&ThreadGrant| grant.class_asked != grant.class_got;
+        let denied =
+            |grant: &&ThreadGrant| grant.why.is_some() && grant.class_asked != grant.class_got;
         let unpinned =
             |grant: &&ThreadGrant| grant.cpu_asked.is_some() && grant.cpu_asked != grant.cpu_got;
         let why = |grant: &ThreadGrant| {
@@ -188,10 +189,13 @@ impl Analysis<'_> {
 
     /// Why sibling policies make no difference, and what that is good for.
     fn siblings(&self) -> Option<String> {
-        let idle: Vec<&Row> =
-            self.rows.iter().filter(|row| row.variant.effect_here.is_some()).collect();
-        let why = idle.first()?.variant.effect_here.as_deref()?;
-        let why = why.strip_prefix("changes nothing here: ").unwrap_or(why);
+        let idle = self.rows.iter().filter_map(|row| row.variant.effect_here.as_deref());
+        let mut reasons: Vec<&str> = idle.clone().collect();
+        reasons.dedup();
+        let idle = idle.count();
+        if idle == 0 {
+            return None;
+        }
         let check = self.noise_floor().map_or_else(String::new, |(floor, variants)| {
             format!(
                 " {} of them differ from the reference in nothing but the name and serve as a check: the largest difference they show, {:.1} %, is noise, so a smaller one elsewhere in this report means nothing.",
@@ -201,9 +205,9 @@ impl Analysis<'_> {
         });
         Some(format!(
             "{} of {} variants cannot differ through their sibling policy: {}.{check}",
-            idle.len(),
+            idle,
             self.rows.len(),
-            plain(why)
+            plain(&reasons.join("; "))
         ))
     }
 

@@ -1,0 +1,8 @@
+//! Inside a block: the leader and the workers, and nothing that could make them wait for the system.
+
+pub(crate) mod bus;
+pub(crate) mod stamps;
+pub(crate) mod runner;
+pub(crate) mod walk;
+pub(crate) mod leader;
+pub mod times;

@@ -1,0 +1,96 @@
+//! What a worker writes down during a block: ticks, in memory that was there before.
+
+use hocket_machine::clock::ticks;
+
+/// What a span was spent on; the top bits of the packed word.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum What {
+    Unit(u32),
+    Barrier,
+    Wait,
+    Guard,
+}
+
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct SpanTicks {
+    pub what: What,
+    pub start: u64,
+    pub end: u64,
+}
+
+/// One thread's notes on the current block, and its counts over all blocks.
+///
+/// Thread: written by its worker inside a block, read by the leader when the block is closed.
+pub(crate) struct Stamps {
+    spans: Box<[SpanTicks]>,
+    used: usize,
+    /// The block these notes are about; a worker that never came in keeps an older number.
+    pub block: u64,
+    pub awake: u64,
+    pub finished: u64,
+    at: u64,
+    pub totals: Totals,
+}
+
+/// Counts over all blocks.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Totals {
+    pub blocks: u64,
+    pub units: u64,
+    pub blocked: u64,
+    pub yielded: u64,
+    pub wakes: u64,
+    pub spans_dropped: u64,
+    pub busy_ticks: u64,
+}
+
+impl Stamps {
+    /// `capacity` spans a block; 0 keeps no spans.
+    pub(crate) fn new(capacity: usize) -> Stamps {
+        let empty = SpanTicks { what: What::Wait, start: 0, end: 0 };
+        Stamps {
+            spans: vec![empty; capacity].into_boxed_slice(),
+            used: 0,
+            block: u64::MAX,
+            awake: 0,
+            finished: 0,
+            at: 0,
+            totals: Totals::default(),
+        }
+    }
+
+    #[inline]
+    pub(crate) fn begin(&mut self, block: u64) {
+        self.used = 0;
+        self.block = block;
+        self.awake = ticks();
+        self.at = self.awake;
+        self.totals.blocks += 1;
+    }
+
+    /// Ends the span that began where the last one ended: one clock read a span.
+    #[inline]
+    pub(crate) fn end_span(&mut self, what: What) {
+        let now = ticks();
+        let start = std::mem::replace(&mut self.at, now);
+        if let What::Unit(_) = what {
+            self.totals.units += 1;
+            self.totals.busy_ticks += now.wrapping_sub(start);
+        }
+        if let Some(slot) = self.spans.get_mut(self.used) {
+            *slot = SpanTicks { what, start, end: now };
+            self.used += 1;
+        } else {
+            self.totals.spans_dropped += 1;
+        }
+    }
+
+    #[inline]
+    pub(crate) fn finish(&mut self) {
+        self.finished = ticks();
+    }
+
+    pub(crate) fn spans(&self) -> &[SpanTicks] {
+        &self.spans[..self.used]
+    }
+}

@@ -1,0 +1,9 @@
+//! Before and after playing: may allocate, may fail, never inside a block.
+
+pub mod settings;
+pub mod seating;
+pub mod media;
+pub mod clip_player;
+pub mod prepare;
+pub mod engine;
+pub mod protect;

@@ -1,0 +1,418 @@
+//! The engine: starts the threads, runs blocks, tells what happened.
+
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use hocket_dsp::StereoRef;
+use hocket_machine::clock::{TickRate, monotonic_ns, ticks};
+use hocket_machine::float_mode::FlushDenormals;
+use hocket_plan::{Schedule, ScheduleKind, VerifiedSchedule, Violation};
+use hocket_rt::{SpinCost, Strategy, Wait};
+use hocket_trace::{BlockTrace, Doing, Lane, Span};
+
+use super::prepare::Prepared;
+use super::protect::Protection;
+use super::seating::Seating;
+use super::settings::{Settings, SettingsError};
+use crate::block::bus::{ChainStep, UnitState, Units};
+use crate::block::leader::Leader;
+use crate::block::runner::{Runner, Waits};
+use crate::block::stamps::{SpanTicks, What};
+use crate::block::times::{BlockTimes, WorkerTotals};
+use crate::watch::Watch;
+use crate::worker::{self, Job, LeaderSeat, Role, Started, ThreadReport};
+
+/// Why an engine cannot start.
+#[derive(Debug, thiserror::Error)]
+pub enum EngineError {
+    /// The settings.
+    #[error(transparent)]
+    Settings(#[from] SettingsError),
+    /// The schedule breaks a rule.
+    #[error("the schedule breaks rule {0}")]
+    Schedule(#[from] Violation),
+    /// The seating has fewer seats than the schedule has workers.
+    #[error("the schedule is for {workers} workers, the seating for {seats}")]
+    Seating {
+        /// Workers of the schedule.
+        workers: usize,
+        /// Workers seated.
+        seats: usize,
+    },
+    /// Not one processor a node.
+    #[error("{processors} processors for {nodes} nodes")]
+    Processors {
+        /// Given.
+        processors: usize,
+        /// Needed.
+        nodes: usize,
+    },
+    /// The system gives no more threads.
+    #[error(
+        "a worker thread cannot be started: {0}; close other programs or ask for fewer workers"
+    )]
+    Thread(#[from] std::io::Error),
+}
+
+/// Runs a session block by block.
+///
+/// Thread: built on a control thread; [`Engine::process`] on the leader, one at a time.
+pub struct Engine {
+    leader: Leader,
+    threads: Vec<Started>,
+    reports: Vec<ThreadReport>,
+    settings: Settings,
+    seating: Seating,
+    node_names: Vec<String>,
+    rate: TickRate,
+    block: u64,
+    last: Last,
+}
+
+/// Where the last block lies in time.
+#[derive(Debug, Clone, Copy, Default)]
+struct Last {
+    times: BlockTimes,
+    awake_ticks: u64,
+}
+
+impl Engine {
+    /// Plans, verifies and starts: when this returns, every worker sits on its seat and waits.
+    ///
+    /// Thread: control; call it before the leader becomes a real-time thread.
+    ///
+    /// # Errors
+    /// [`EngineError`]. Rights that are refused are no error: see [`Engine::reports`].
+    pub fn start(
+        prepared: Prepared,
+        settings: Settings,
+        seating: Seating,
+    ) -> Result<Engine, EngineError> {
+        settings.check()?;
+        let workers = match settings.policy.schedule {
+            ScheduleKind::Serial => 1,
+            _ => seating.placement().workers.len(),
+        };
+        let schedule = Schedule::plan(settings.policy.schedule, &prepared.units, workers);
+        let verified = VerifiedSchedule::verify(prepared.units.clone(), schedule)?;
+        Self::start_verified(prepared, verified, settings, seating)
+    }
+
+    /// Starts with a schedule of the caller's own.
+    ///
+    /// # Errors
+    /// As [`Engine::start`].
+    pub fn start_verified(
+        prepared: Prepared,
+        schedule: VerifiedSchedule,
+        settings: Settings,
+        seating: Seating,
+    ) -> Result<Engine, EngineError> {
+        settings.check()?;
+        let (workers, seats) = (schedule.workers(), seating.placement().workers.len());
+        if workers > seats {
+            return Err(EngineError::Seating { workers, seats });
+        }
+        let nodes = schedule.units().node_count();
+        if prepared.processors.len() != nodes {
+            return Err(EngineError::Processors { processors: prepared.processors.len(), nodes });
+        }
+        let jobs = jobs(&settings, &seating, workers);
+        let guards = jobs.iter().filter(|job| job.role == Role::Guard).count();
+        let units = units(&schedule, prepared.processors, settings.frames as usize);
+        let partners: Vec<Vec<usize>> = seating.placement().partners[..workers]
+            .iter()
+            .map(|own| own.iter().copied().filter(|other| *other < workers).collect())
+            .collect();
+        let waits = waits(&settings, seating.is_pinned() && settings.priority.is_some());
+        let runner = Runner::new(schedule, units, &partners, guards, waits, settings.spans);
+        let runner = Arc::new(runner);
+        let threads = worker::start_all(&runner, &jobs)?;
+        let reports = threads.iter().map(|thread| thread.report.clone()).collect();
+        Ok(Engine {
+            leader: Leader::new(runner),
+            threads,
+            reports,
+            settings,
+            seating,
+            node_names: prepared.node_names,
+            rate: TickRate::get(),
+            block: 0,
+            last: Last::default(),
+        })
+    }
+
+    /// Makes the calling thread the leader until the returned value is dropped: pinned, in the
+    /// class asked for, and (policy `process-affinity`) the rest of the process moved.
+    pub fn enter(&self) -> Entered {
+        let own: Vec<_> = self.reports.iter().map(|report| report.tid).collect();
+        let others = Protection::apply(&self.seating, &own);
+        let cpu = self.seating.worker_cpu(0);
+        let (seat, report) = worker::settle_leader("leader", cpu, self.settings.priority);
+        Entered { report, _seat: seat, others }
+    }
+
+    /// Processes one block that was planned for now.
+    pub fn process(&mut self, frames: usize) -> BlockTimes {
+        self.process_planned(frames, monotonic_ns())
+    }
+
+    /// Processes one block of `frames` frames (at most the settings') planned for `signaled_ns`.
+    ///
+    /// Thread: leader. No allocation, no lock; at most one system call, to wake workers.
+    pub fn process_planned(&mut self, frames: usize, signaled_ns: u64) -> BlockTimes {
+        self.run(frames, signaled_ns, |leader, frames, block| leader.lead(frames, block))
+    }
+
+    /// Processes one block in serial order on the calling thread, on the same memory.
+    pub fn process_serial(&mut self, frames: usize) -> BlockTimes {
+        self.run(frames, monotonic_ns(), |leader, frames, block| leader.lead_serial(frames, block))
+    }
+
+    fn run(
+        &mut self,
+        frames: usize,
+        signaled_ns: u64,
+        lead: impl FnOnce(&mut Leader, usize, u64),
+    ) -> BlockTimes {
+        let frames = frames.clamp(1, self.settings.frames as usize);
+        let awake_ns = monotonic_ns();
+        let awake_ticks = ticks();
+        {
+            let _float = FlushDenormals::enter();
+            let _watch = Watch::begin();
+            lead(&mut self.leader, frames, self.block);
+        }
+        let finished_ticks = ticks();
+        self.last.awake_ticks = awake_ticks;
+        self.last.times = BlockTimes {
+            block: self.block,
+            signaled_ns,
+            lateness_ns: awake_ns.saturating_sub(signaled_ns),
+            duration_ns: self.rate.ticks_to_ns(finished_ticks.wrapping_sub(awake_ticks)),
+            deadline_ns: self.deadline_ns(frames),
+            ..BlockTimes::default()
+        };
+        self.account_workers();
+        self.block += 1;
+        self.last.times
+    }
+
+    fn deadline_ns(&self, frames: usize) -> u64 {
+        frames as u64 * 1_000_000_000 / u64::from(self.settings.rate_hz)
+    }
+
+    /// After the deadline-critical part: who came, and when.
+    fn account_workers(&mut self) {
+        let mut last_awake = self.last.awake_ticks;
+        for desk in 0..self.leader.runner().schedule.workers() {
+            let stamps = self.leader.stamps(desk);
+            if stamps.block == self.block {
+                self.last.times.workers += 1;
+                if desk > 0 {
+                    last_awake = last_awake.max(stamps.awake);
+                }
+            }
+        }
+        self.last.times.workers_awake_ns =
+            self.rate.ticks_to_ns(last_awake - self.last.awake_ticks);
+    }
+
+    /// The master's rows of the last block.
+    pub fn output(&self, frames: usize) -> StereoRef<'_> {
+        let output = self.leader.runner().schedule.output().index();
+        let unit = self.leader.unit(output);
+        unit.rows(frames.min(self.settings.frames as usize))
+    }
+
+    /// Forgets all history: the next block is the session's first.
+    pub fn reset(&mut self) {
+        for unit in 0..self.leader.runner().units.len() {
+            self.leader.unit_mut(unit).reset();
+        }
+    }
+
+    /// What the threads asked for and got; the leader's own report is in [`Entered`].
+    pub fn reports(&self) -> &[ThreadReport] {
+        &self.reports
+    }
+
+    /// The settings it runs with.
+    pub fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    /// Who sits where.
+    pub fn seating(&self) -> &Seating {
+        &self.seating
+    }
+
+    /// The schedule it follows.
+    pub fn schedule(&self) -> &VerifiedSchedule {
+        &self.leader.runner().schedule
+    }
+
+    /// Counts of each worker since the start, the leader first, then the guards.
+    pub fn totals(&self) -> Vec<WorkerTotals> {
+        (0..self.leader.runner().desks.len()).map(|desk| self.desk_totals(desk)).collect()
+    }
+
+    fn desk_totals(&self, desk: usize) -> WorkerTotals {
+        let totals = self.leader.stamps(desk).totals;
+        WorkerTotals {
+            blocks: totals.blocks,
+            units: totals.units,
+            blocked: totals.blocked,
+            yielded: totals.yielded,
+            wakes: totals.wakes,
+            spans_dropped: totals.spans_dropped,
+            busy_ns: self.rate.ticks_to_ns(totals.busy_ticks),
+        }
+    }
+
+    /// Nodes whose output was not finite, with the number of blocks in which that happened.
+    pub fn contained(&self) -> Vec<(String, u64)> {
+        let mut found = Vec::new();
+        for unit in 0..self.leader.runner().units.len() {
+            for step in self.leader.unit(unit).chain() {
+                if step.contained > 0 {
+                    found.push((self.node_names[step.node as usize].clone(), step.contained));
+                }
+            }
+        }
+        found
+    }
+
+    /// What every thread did in the last block.
+    ///
+    /// Thread: leader, between blocks. Allocates: not for every block of a live run.
+    pub fn trace(&self) -> BlockTrace {
+        let times = self.last.times;
+        let lateness = times.lateness_ns as i64;
+        let lanes =
+            (0..self.leader.runner().desks.len()).filter_map(|desk| self.lane(desk)).collect();
+        let names =
+            self.leader.runner().schedule.units().units().iter().map(|unit| unit.name.clone());
+        BlockTrace {
+            block: times.block,
+            awake_ns: lateness,
+            finished_ns: lateness + times.duration_ns as i64,
+            deadline_ns: times.deadline_ns as i64,
+            unit_names: names.collect(),
+            lanes,
+        }
+    }
+
+    /// One lane; `None` for a thread that did not come in time for this block.
+    fn lane(&self, desk: usize) -> Option<Lane> {
+        let stamps = self.leader.stamps(desk);
+        (stamps.block == self.last.times.block).then(|| Lane {
+            name: self.desk_name(desk),
+            cpu: self.desk_cpu(desk),
+            awake_ns: self.since_signal(stamps.awake),
+            finished_ns: self.since_signal(stamps.finished),
+            spans: stamps.spans().iter().map(|span| self.span(span)).collect(),
+        })
+    }
+
+    fn desk_name(&self, desk: usize) -> String {
+        let workers = self.leader.runner().schedule.workers();
+        match desk {
+            0 => "worker 0 (leader)".into(),
+            _ if desk < workers => format!("worker {desk}"),
+            _ => self.reports[desk - 1].name.clone(),
+        }
+    }
+
+    fn desk_cpu(&self, desk: usize) -> Option<u32> {
+        match desk {
+            0 => self.seating.worker_cpu(0),
+            _ => self.reports[desk - 1].cpu_asked,
+        }
+    }
+
+    fn span(&self, span: &SpanTicks) -> Span {
+        let doing = match span.what {
+            What::Unit(unit) => Doing::Unit(unit),
+            What::Barrier => Doing::Barrier,
+            What::Wait => Doing::Wait,
+            What::Guard => Doing::Guard,
+        };
+        let (start_ns, end_ns) = (self.since_signal(span.start), self.since_signal(span.end));
+        Span { doing, start_ns, end_ns }
+    }
+
+    fn since_signal(&self, tick: u64) -> i64 {
+        let lateness = self.last.times.lateness_ns as i64;
+        match tick.checked_sub(self.last.awake_ticks) {
+            Some(after) => lateness + self.rate.ticks_to_ns(after) as i64,
+            None => lateness - self.rate.ticks_to_ns(self.last.awake_ticks - tick) as i64,
+        }
+    }
+}
+
+impl Drop for Engine {
+    fn drop(&mut self) {
+        worker::join_all(self.leader.runner(), &mut self.threads);
+    }
+}
+
+/// Proof that the calling thread is the leader; restores pinning and class when dropped.
+#[must_use = "the calling thread is the leader only while this lives"]
+pub struct Entered {
+    /// What the leader asked for and got.
+    pub report: ThreadReport,
+    _seat: LeaderSeat,
+    /// What became of the other threads of the process (policy `process-affinity`).
+    pub others: Protection,
+}
+
+fn jobs(settings: &Settings, seating: &Seating, workers: usize) -> Vec<Job> {
+    let placement = seating.placement();
+    let worker = |index: usize| Job {
+        name: format!("worker {index}"),
+        role: Role::Worker,
+        desk: index,
+        cpu: seating.worker_cpu(index),
+        priority: settings.priority,
+    };
+    let guarded = placement.guards.iter().filter(|guard| guard.worker < workers);
+    let guard = |(place, guard): (usize, &hocket_plan::place::Guard)| Job {
+        name: format!("guard of worker {}", guard.worker),
+        role: Role::Guard,
+        desk: workers + place,
+        cpu: seating.cpu(guard.seat),
+        priority: settings.priority,
+    };
+    (1..workers).map(worker).chain(guarded.enumerate().map(guard)).collect()
+}
+
+fn units(
+    schedule: &VerifiedSchedule,
+    processors: Vec<Option<Box<dyn hocket_dsp::Processor>>>,
+    frames: usize,
+) -> Units {
+    let mut processors = processors;
+    let state = |unit: &hocket_plan::Unit| {
+        let chain = unit.nodes.iter().filter_map(|node| {
+            let processor = processors[node.index()].take()?;
+            Some(ChainStep { processor, node: node.0, contained: 0 })
+        });
+        UnitState::new(&unit.inputs, chain.collect(), frames)
+    };
+    Units::new(schedule.units().units().iter().map(state).collect())
+}
+
+/// Waits for the settings. Threads without a seat or a real-time class of their own may be kept
+/// from running by others, so whoever spins for them yields after a while.
+fn waits(settings: &Settings, undisturbed: bool) -> Waits {
+    static COST: OnceLock<SpinCost> = OnceLock::new();
+    let cost = COST.get_or_init(SpinCost::measure);
+    let mut in_block = Wait::new(settings.policy.wait, cost, settings.hybrid_spin);
+    let mut on_seat = Wait::new(Strategy::Pause, cost, Duration::ZERO);
+    if !undisturbed {
+        in_block = in_block.yielding_after(Duration::from_micros(20));
+        on_seat = on_seat.yielding_after(Duration::from_micros(20));
+    }
+    Waits { in_block, on_seat, at_gate: in_block.at_gate(settings.gate_spin) }
+}

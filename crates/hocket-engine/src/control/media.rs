@@ -1,0 +1,71 @@
+//! Audio in memory, ready to be played.
+
+use std::sync::Arc;
+
+/// A stereo file in memory at the engine's sample rate; every sample is finite.
+#[derive(Debug, Clone, PartialEq)]
+pub struct StereoAudio {
+    left: Vec<f32>,
+    right: Vec<f32>,
+    contained: usize,
+}
+
+impl StereoAudio {
+    /// From planar channels: one is played on both sides, of more than two the first two are used.
+    ///
+    /// Samples that are not finite become silence, so that no file can poison a mix;
+    /// [`StereoAudio::contained`] says how many there were.
+    pub fn from_planar(channels: &[Vec<f32>]) -> StereoAudio {
+        let left = channels.first().cloned().unwrap_or_default();
+        let right = channels.get(1).cloned().unwrap_or_else(|| left.clone());
+        let mut audio = StereoAudio { left, right, contained: 0 };
+        let frames = audio.left.len().min(audio.right.len());
+        audio.left.truncate(frames);
+        audio.right.truncate(frames);
+        for sample in audio.left.iter_mut().chain(&mut audio.right) {
+            if !sample.is_finite() {
+                *sample = 0.0;
+                audio.contained += 1;
+            }
+        }
+        audio
+    }
+
+    /// Length in frames.
+    pub fn frames(&self) -> usize {
+        self.left.len()
+    }
+
+    /// Left row.
+    pub fn left(&self) -> &[f32] {
+        &self.left
+    }
+
+    /// Right row.
+    pub fn right(&self) -> &[f32] {
+        &self.right
+    }
+
+    /// How many samples were not finite.
+    pub fn contained(&self) -> usize {
+        self.contained
+    }
+}
+
+/// The audio of a session's media, by [`hocket_plan::session::MediaId`].
+#[derive(Debug, Clone, Default)]
+pub struct MediaPool {
+    audio: Vec<Arc<StereoAudio>>,
+}
+
+impl MediaPool {
+    /// In the order of the session's media list.
+    pub fn new(audio: Vec<Arc<StereoAudio>>) -> MediaPool {
+        MediaPool { audio }
+    }
+
+    /// The audio of one file.
+    pub fn get(&self, id: hocket_plan::session::MediaId) -> Option<&Arc<StereoAudio>> {
+        self.audio.get(id.0)
+    }
+}

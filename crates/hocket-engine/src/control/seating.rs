@@ -1,0 +1,90 @@
+//! Machine topology -> the plan's seats, and back from seats to CPUs.
+//!
+//! The plan never learns a CPU number; the map from seats to CPUs stays here.
+
+use hocket_machine::topology::Topology;
+use hocket_plan::place::{PlaceError, place};
+use hocket_plan::{Placement, Seat, SeatId, Seats, SiblingPolicy};
+
+/// Who sits where, with CPU numbers.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Seating {
+    seats: Seats,
+    placement: Placement,
+    /// By seat; `None`: a described machine, nobody is pinned.
+    cpus: Option<Vec<u32>>,
+}
+
+impl Seating {
+    /// On the machine at hand: every thread is pinned to its seat's CPU. On another machine's topology
+    /// nobody is, as [`Seating::described`].
+    ///
+    /// # Errors
+    /// [`PlaceError`] as [`place`].
+    pub fn here(
+        topology: &Topology,
+        policy: SiblingPolicy,
+        workers: Option<usize>,
+    ) -> Result<Seating, PlaceError> {
+        let (seats, cpus) = seats_of(topology);
+        let cpus = topology.is_this_system.then_some(cpus);
+        Ok(Seating { placement: place(&seats, policy, workers)?, seats, cpus })
+    }
+
+    /// On seats that exist on paper only: nobody is pinned, and waits yield, because more workers
+    /// may run than there are CPUs. The output is the same; the timing means nothing.
+    ///
+    /// # Errors
+    /// [`PlaceError`] as [`place`].
+    pub fn described(
+        seats: &Seats,
+        policy: SiblingPolicy,
+        workers: Option<usize>,
+    ) -> Result<Seating, PlaceError> {
+        Ok(Seating { placement: place(seats, policy, workers)?, seats: seats.clone(), cpus: None })
+    }
+
+    /// The placement over abstract seats.
+    pub fn placement(&self) -> &Placement {
+        &self.placement
+    }
+
+    /// Whether threads are pinned.
+    pub fn is_pinned(&self) -> bool {
+        self.cpus.is_some()
+    }
+
+    /// The CPU of a worker.
+    pub fn worker_cpu(&self, worker: usize) -> Option<u32> {
+        self.cpu(self.placement.workers[worker])
+    }
+
+    /// Whether a seat is on the same core as any of `others`.
+    pub fn shares_core(&self, seat: SeatId, others: &[SeatId]) -> bool {
+        others.iter().any(|other| self.seats.siblings(*other).contains(&seat))
+    }
+
+    /// The CPU of a seat.
+    pub fn cpu(&self, seat: SeatId) -> Option<u32> {
+        self.cpus.as_ref().map(|cpus| cpus[seat.0])
+    }
+}
+
+/// The seats of a machine that this process may use, and the CPU of each.
+///
+/// Speeds: kinds come slowest first; without measurements each faster kind counts a quarter more
+/// than the one below, which only settles the order in which seats are taken.
+pub fn seats_of(topology: &Topology) -> (Seats, Vec<u32>) {
+    let fastest = topology.kinds.len().saturating_sub(1);
+    let usable = topology.seats.iter().filter(|seat| seat.allowed && seat.online);
+    let mut seats = Vec::new();
+    let mut cpus = Vec::new();
+    for seat in usable {
+        let below = fastest.saturating_sub(seat.kind);
+        // A machine without core objects has one core a seat, past the numbers of real ones.
+        let core = seat.core.unwrap_or(topology.cores.len() + seat.index);
+        seats.push(Seat { core, speed: 0.8f32.powi(below as i32) });
+        cpus.push(seat.cpu);
+    }
+    (Seats { seats }, cpus)
+}

@@ -1,0 +1,111 @@
+//! What is asked of an engine.
+
+use std::time::Duration;
+
+use hocket_plan::{ScheduleKind, SiblingPolicy};
+use hocket_rt::Strategy;
+
+/// How blocks are dealt out, who may sit beside a worker, and how workers wait.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Policy {
+    /// How units are dealt to workers.
+    pub schedule: ScheduleKind,
+    /// What may run on the other seat of a pair.
+    pub sibling: SiblingPolicy,
+    /// How workers wait inside a block.
+    pub wait: Strategy,
+}
+
+impl std::fmt::Display for Policy {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} / {} / {}", self.schedule.name(), self.sibling.name(), self.wait)
+    }
+}
+
+/// Everything that is asked of an engine beside the session.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Settings {
+    /// The largest block, in frames.
+    pub frames: u32,
+    /// Sample rate of engine and device.
+    pub rate_hz: u32,
+    /// Schedule, sibling policy and wait.
+    pub policy: Policy,
+    /// SCHED_FIFO priority of leader, workers and guards; `None`: stay in the ordinary class.
+    pub priority: Option<u8>,
+    /// How long `hybrid` spins inside a block before it blocks.
+    pub hybrid_spin: Duration,
+    /// How long a worker that waits with `pause` or `hybrid` spins between blocks before it blocks.
+    pub gate_spin: Duration,
+    /// Keeps every worker's spans of the last block, for traces.
+    pub spans: bool,
+}
+
+/// Why settings are refused.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum SettingsError {
+    /// Block length out of range.
+    #[error(
+        "a block of {0} frames is not possible: choose {min} to {max} frames (64 is usual for live playing)",
+        min = Settings::FRAMES.start(),
+        max = Settings::FRAMES.end()
+    )]
+    Frames(u32),
+    /// Sample rate out of range.
+    #[error(
+        "a sample rate of {0} Hz is not possible: choose {min} to {max} Hz (44100 and 48000 are usual)",
+        min = Settings::RATES_HZ.start(),
+        max = Settings::RATES_HZ.end()
+    )]
+    Rate(u32),
+    /// Priority out of range.
+    #[error("a real-time priority of {0} is not possible: choose 1 to 99")]
+    Priority(u8),
+}
+
+impl Settings {
+    /// Block lengths that are accepted.
+    pub const FRAMES: std::ops::RangeInclusive<u32> = 1..=8192;
+    /// Sample rates that are accepted.
+    pub const RATES_HZ: std::ops::RangeInclusive<u32> = 8_000..=384_000;
+
+    /// Settings for a block length, a rate and a policy; the rest as `hocket bench` uses it.
+    pub fn new(frames: u32, rate_hz: u32, policy: Policy) -> Settings {
+        Settings {
+            frames,
+            rate_hz,
+            policy,
+            // Above ordinary work, below the kernel's own threads (migration and watchdog at 99)
+            // and where JACK's driver usually stands (70 on Debian).
+            priority: Some(60),
+            // Twice the usual wake-up of 6 to 9 us: shorter waits are cheaper to spin through.
+            hybrid_spin: Duration::from_micros(20),
+            gate_spin: Duration::from_micros(50),
+            spans: true,
+        }
+    }
+
+    /// Checks the ranges.
+    ///
+    /// # Errors
+    /// [`SettingsError`].
+    pub fn check(&self) -> Result<(), SettingsError> {
+        if !Self::FRAMES.contains(&self.frames) {
+            return Err(SettingsError::Frames(self.frames));
+        }
+        if !Self::RATES_HZ.contains(&self.rate_hz) {
+            return Err(SettingsError::Rate(self.rate_hz));
+        }
+        match self.priority {
+            Some(priority) if !(1..=99).contains(&priority) => {
+                Err(SettingsError::Priority(priority))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Time from a block's start to its deadline.
+    pub fn period(&self) -> Duration {
+        Duration::from_nanos(u64::from(self.frames) * 1_000_000_000 / u64::from(self.rate_hz))
+    }
+}

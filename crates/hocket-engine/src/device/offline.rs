@@ -1,0 +1,27 @@
+//! As fast as the machine goes: no clock, no deadline.
+
+use hocket_dsp::StereoRef;
+
+use crate::control::engine::Engine;
+
+/// Runs `total_frames` frames in blocks of the engine's length (the last one shorter) and hands
+/// each block to `each`, which says whether to go on.
+///
+/// Returns the number of frames rendered.
+pub fn render<E>(
+    engine: &mut Engine,
+    total_frames: u64,
+    mut each: impl FnMut(StereoRef<'_>) -> Result<bool, E>,
+) -> Result<u64, E> {
+    let largest = u64::from(engine.settings().frames);
+    let mut done = 0;
+    while done < total_frames {
+        let frames = largest.min(total_frames - done) as usize;
+        engine.process(frames);
+        done += frames as u64;
+        if !each(engine.output(frames))? {
+            break;
+        }
+    }
+    Ok(done)
+}

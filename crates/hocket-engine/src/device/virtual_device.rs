@@ -1,0 +1,112 @@
+//! The built-in device: no sound card, but a real clock and a real deadline.
+//!
+//! It plays one buffer while the engine fills the other. At every period's end, on absolute time,
+//! it swaps them; where the engine is not done by then, the device has nothing new to play: a miss.
+
+use hocket_machine::clock::{monotonic_ns, sleep_until_ns};
+
+use crate::block::times::BlockTimes;
+use crate::control::engine::Engine;
+
+/// How long after its start the first block is planned, so that the leader sleeps before it.
+const LEAD_IN_NS: u64 = 2_000_000;
+
+/// Calls the leader once a period.
+#[derive(Debug)]
+pub struct VirtualDevice {
+    frames: u32,
+    rate_hz: u32,
+    /// `[buffer][side][frame]`
+    buffers: [[Vec<f32>; 2]; 2],
+    filling: usize,
+    played_peak: f32,
+    silent_periods: u64,
+}
+
+impl VirtualDevice {
+    /// For blocks of `frames` frames at `rate_hz`.
+    pub fn new(frames: u32, rate_hz: u32) -> VirtualDevice {
+        let row = || vec![0.0; frames as usize];
+        VirtualDevice {
+            frames,
+            rate_hz,
+            buffers: [[row(), row()], [row(), row()]],
+            filling: 0,
+            played_peak: 0.0,
+            silent_periods: 0,
+        }
+    }
+
+    /// When tick `index` falls, after the first: exact, so that no drift builds up.
+    fn tick_ns(&self, index: u64) -> u64 {
+        let nanos = u128::from(index) * u128::from(self.frames) * 1_000_000_000;
+        (nanos / u128::from(self.rate_hz)) as u64
+    }
+
+    /// Runs `blocks` periods on the calling thread and hands the times of each block to `each`,
+    /// which says whether to go on.
+    ///
+    /// A block that comes too late costs its own period and every further one that passed
+    /// meanwhile; the next block then starts at the next tick, not in a burst.
+    ///
+    /// Thread: the leader ([`Engine::enter`]).
+    pub fn run(
+        &mut self,
+        engine: &mut Engine,
+        blocks: u64,
+        mut each: impl FnMut(&BlockTimes, &Engine) -> bool,
+    ) {
+        let start = monotonic_ns() + LEAD_IN_NS;
+        let mut tick = 0;
+        for _ in 0..blocks {
+            let planned = start + self.tick_ns(tick);
+            sleep_until_ns(planned);
+            let mut times = engine.process_planned(self.frames as usize, planned);
+            self.take(engine, &times);
+            let next = self.next_tick(start, tick);
+            times.skipped = next - tick - 1;
+            self.silent_periods += times.skipped + u64::from(times.missed());
+            tick = next;
+            if !each(&times, engine) {
+                break;
+            }
+        }
+    }
+
+    /// The first tick that is still to come; the one after `tick` unless that is past already.
+    fn next_tick(&self, start: u64, tick: u64) -> u64 {
+        let now = monotonic_ns().saturating_sub(start);
+        if self.tick_ns(tick + 1) >= now {
+            return tick + 1;
+        }
+        let period = self.tick_ns(1).max(1);
+        let mut next = (now / period).max(tick + 1);
+        while self.tick_ns(next) < now {
+            next += 1;
+        }
+        next
+    }
+
+    /// Copies the engine's output into the buffer that is not playing, and swaps if it came in time.
+    fn take(&mut self, engine: &Engine, times: &BlockTimes) {
+        let rows = engine.output(self.frames as usize);
+        let [left, right] = &mut self.buffers[self.filling];
+        left.copy_from_slice(rows.left);
+        right.copy_from_slice(rows.right);
+        if !times.missed() {
+            let peak = |row: &[f32]| row.iter().fold(0.0f32, |peak, sample| peak.max(sample.abs()));
+            self.played_peak = self.played_peak.max(peak(left)).max(peak(right));
+            self.filling = 1 - self.filling;
+        }
+    }
+
+    /// The largest magnitude that was played; 1.0 = full scale.
+    pub fn played_peak(&self) -> f32 {
+        self.played_peak
+    }
+
+    /// Periods in which there was nothing new to play.
+    pub fn silent_periods(&self) -> u64 {
+        self.silent_periods
+    }
+}

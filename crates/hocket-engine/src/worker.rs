@@ -1,0 +1,169 @@
+//! Threads: workers and guards, from birth to joining.
+//!
+//! A thread pins itself, asks for its class and sets its float mode before it says that it is
+//! ready; only then may the leader become a real-time thread. (A worker born on a CPU where a
+//! SCHED_FIFO leader spins would never get to run: docs/results has the figure.)
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread::JoinHandle;
+
+use hocket_machine::class::{self, Class, ClassGuard};
+use hocket_machine::float_mode::{FlushDenormals, denormals_flushed};
+use hocket_machine::pin::{self, CpuSet, ThreadId};
+
+use crate::block::runner::Runner;
+
+/// What a thread does in a block.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Role {
+    /// Runs units; the desk's index is the worker's.
+    Worker,
+    /// Keeps a seat busy beside a worker.
+    Guard,
+}
+
+/// A thread to be started.
+#[derive(Debug, Clone)]
+pub(crate) struct Job {
+    pub name: String,
+    pub role: Role,
+    pub desk: usize,
+    pub cpu: Option<u32>,
+    pub priority: Option<u8>,
+}
+
+/// What a thread asked for and what the system says it has.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ThreadReport {
+    /// `leader`, `worker 1`, `guard of worker 0`.
+    pub name: String,
+    /// Kernel thread id, for whoever wants to look from outside.
+    pub tid: ThreadId,
+    /// The CPU it asked for.
+    pub cpu_asked: Option<u32>,
+    /// The CPUs that the system reports for it.
+    pub cpus_got: String,
+    /// The scheduling class it asked for.
+    pub class_asked: String,
+    /// The class that the system reports.
+    pub class_got: String,
+    /// Why something was refused, with what would help; `None`: nothing was.
+    pub why: Option<String>,
+    /// Whether tiny numbers are flushed to zero, found out by computing one.
+    pub denormals_flushed: bool,
+}
+
+/// A running thread.
+pub(crate) struct Started {
+    pub handle: JoinHandle<()>,
+    pub report: ThreadReport,
+}
+
+/// Starts all threads and waits until each has said what it got.
+///
+/// # Errors
+/// Where the system gives no more threads; those already started are stopped.
+pub(crate) fn start_all(runner: &Arc<Runner>, jobs: &[Job]) -> std::io::Result<Vec<Started>> {
+    let mut started = Vec::with_capacity(jobs.len());
+    for job in jobs {
+        match start(runner, job) {
+            Ok(thread) => started.push(thread),
+            Err(error) => {
+                join_all(runner, &mut started);
+                return Err(error);
+            }
+        }
+    }
+    Ok(started)
+}
+
+/// Ends all threads; safe to call twice.
+pub(crate) fn join_all(runner: &Runner, threads: &mut Vec<Started>) {
+    runner.stop();
+    for thread in threads.drain(..) {
+        // A worker that panicked has said so on stderr; there is nothing to save here.
+        let _ = thread.handle.join();
+    }
+}
+
+fn start(runner: &Arc<Runner>, job: &Job) -> std::io::Result<Started> {
+    let (ready, report): (Sender<ThreadReport>, Receiver<ThreadReport>) = channel();
+    let (runner, own) = (Arc::clone(runner), job.clone());
+    let handle = std::thread::Builder::new()
+        .name(job.name.clone())
+        .spawn(move || live(&runner, &own, &ready))?;
+    let report = report.recv().map_err(|_| std::io::Error::other("a worker ended at once"))?;
+    Ok(Started { handle, report })
+}
+
+fn live(runner: &Runner, job: &Job, ready: &Sender<ThreadReport>) {
+    let _float = FlushDenormals::enter();
+    // The gate is read before `ready` is sent: every block opened afterwards is past this value.
+    let mut seen = runner.gate.value();
+    let report = settle(&job.name, job.cpu, job.priority);
+    if ready.send(report).is_err() {
+        return;
+    }
+    loop {
+        seen = runner.gate.wait_past(seen, &runner.waits.at_gate).0;
+        // Relaxed: the gate's value orders it (see `Runner::stop`).
+        if runner.stopping.load(Relaxed) {
+            return;
+        }
+        match job.role {
+            Role::Worker => runner.help(job.desk),
+            Role::Guard => runner.guard(job.desk),
+        }
+    }
+}
+
+/// Pins the calling thread, asks for its class, and reports what the system says afterwards.
+pub(crate) fn settle(name: &str, cpu: Option<u32>, priority: Option<u8>) -> ThreadReport {
+    let mut why = Vec::new();
+    if let Some(Err(error)) = cpu.map(|cpu| pin::pin_current_thread(&CpuSet::single(cpu))) {
+        why.push(error.to_string());
+    }
+    if let Some(priority) = priority {
+        let report = class::request(Class::Fifo { priority });
+        why.extend(report.why);
+        why.extend(report.remedy);
+    }
+    ThreadReport {
+        name: name.to_owned(),
+        tid: pin::current_thread(),
+        cpu_asked: cpu,
+        cpus_got: pin::current_affinity().map_or_else(|e| e.to_string(), |set| set.to_string()),
+        class_asked: priority.map_or("unchanged".into(), |p| format!("SCHED_FIFO {p}")),
+        class_got: class::now().to_string(),
+        why: (!why.is_empty()).then(|| why.join("; ")),
+        denormals_flushed: denormals_flushed(),
+    }
+}
+
+/// Where and what the calling thread was before it became the leader; given back when dropped.
+#[must_use = "dropping it gives the old seat and class back at once"]
+pub struct LeaderSeat {
+    cpus: Option<CpuSet>,
+    _class: ClassGuard,
+}
+
+impl Drop for LeaderSeat {
+    fn drop(&mut self) {
+        if let Some(cpus) = &self.cpus {
+            // Its own earlier set was granted once; if CPUs went off line since, what is left stays.
+            let _ = pin::pin_current_thread(cpus);
+        }
+    }
+}
+
+/// Makes the calling thread a leader without an engine: pinned, in the class asked for.
+pub fn settle_leader(
+    name: &str,
+    cpu: Option<u32>,
+    priority: Option<u8>,
+) -> (LeaderSeat, ThreadReport) {
+    let seat = LeaderSeat { cpus: pin::current_affinity().ok(), _class: ClassGuard::remember() };
+    (seat, settle(name, cpu, priority))
+}

@@ -1,0 +1,144 @@
+//! The sentry is awake: whoever breaks the rules on purpose is seen.
+
+use std::fs::File;
+use std::hint::black_box;
+use std::io::Write;
+use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
+use std::sync::{Arc, Mutex};
+use std::thread::sleep;
+use std::time::Duration;
+
+use hocket_dsp::{Block, Processor};
+use hocket_plan::{ScheduleKind, SiblingPolicy};
+use hocket_rt::Strategy;
+
+use crate::sentry::take_allocations;
+use crate::stage::{self, Does, FRAMES};
+use crate::watching::{Report, sees_calls, take_report};
+
+const SOURCES: usize = 4;
+const BLOCKS: usize = 5;
+
+/// Runs processors that do `deed`, dealt to two workers.
+fn report_of<F>(deed: impl Fn() -> F) -> Report
+where
+    F: FnMut(&mut Block<'_>) + Send + 'static,
+{
+    let sources = (0..SOURCES).map(|_| Box::new(Does(deed())) as Box<dyn Processor>).collect();
+    let policy = stage::policy(ScheduleKind::Lists, SiblingPolicy::All, Strategy::Futex);
+    let mut engine = stage::described_engine(stage::side_by_side(sources), policy, 2);
+    take_report();
+    take_allocations();
+    for _ in 0..BLOCKS {
+        engine.process(FRAMES as usize);
+    }
+    assert!(engine.totals()[1].units >= BLOCKS as u64, "the worker has its share");
+    take_report()
+}
+
+/// How many violations have this name; there are no others.
+fn named(report: &Report, name: &str) -> usize {
+    let all = report.violations.len();
+    let named = report.violations.iter().filter(|violation| violation.name() == name).count();
+    assert_eq!(named, all, "{:?}", report.violations);
+    named
+}
+
+#[test]
+fn a_system_call_is_seen_on_leader_and_worker_and_still_made() {
+    let _alone = stage::alone();
+    if !sees_calls("a_system_call_is_seen_on_leader_and_worker_and_still_made") {
+        return;
+    }
+    let own = std::process::id();
+    let report = report_of(|| move |_: &mut Block<'_>| assert_eq!(std::process::id(), own));
+    assert_eq!(named(&report, "getpid"), SOURCES * BLOCKS);
+    assert!(report.violations.iter().all(|violation| violation.ip != 0));
+}
+
+#[test]
+fn writing_is_seen() {
+    let _alone = stage::alone();
+    if !sees_calls("writing_is_seen") {
+        return;
+    }
+    let report = report_of(|| {
+        let mut file = File::options().write(true).open("/dev/null").unwrap();
+        move |_: &mut Block<'_>| file.write_all(b"in the block").unwrap()
+    });
+    assert_eq!(named(&report, "write"), SOURCES * BLOCKS);
+}
+
+#[test]
+fn allocating_is_seen_even_without_a_system_call() {
+    let _alone = stage::alone();
+    report_of(|| |_: &mut Block<'_>| drop(black_box(Vec::<u8>::with_capacity(black_box(1234)))));
+    let (calls, largest) = take_allocations();
+    assert_eq!(calls as usize, 2 * SOURCES * BLOCKS, "one to get it, one to give it back");
+    assert_eq!(largest, 1234);
+}
+
+#[test]
+fn a_large_allocation_is_a_system_call_too() {
+    let _alone = stage::alone();
+    if !sees_calls("a_large_allocation_is_a_system_call_too") {
+        return;
+    }
+    // Far above every threshold from which allocators ask the system for memory of its own.
+    let large = 256 << 20;
+    let report =
+        report_of(|| move |_: &mut Block<'_>| drop(black_box(Vec::<u8>::with_capacity(large))));
+    let names: Vec<&str> = report.violations.iter().map(|violation| violation.name()).collect();
+    assert!(names.contains(&"mmap") && names.contains(&"munmap"), "{names:?}");
+    assert_eq!(take_allocations(), ((2 * SOURCES * BLOCKS) as u64, large));
+}
+
+#[test]
+fn a_contended_lock_is_no_edge() {
+    let _alone = stage::alone();
+    if !sees_calls("a_contended_lock_is_no_edge") {
+        return;
+    }
+    let lock = Arc::new(Mutex::new(()));
+    let wanted = Arc::new(AtomicBool::new(false));
+    let taken = lock.lock().unwrap();
+    let deed = {
+        let (lock, wanted) = (Arc::clone(&lock), Arc::clone(&wanted));
+        Does(move |_: &mut Block<'_>| {
+            wanted.store(true, SeqCst);
+            drop(lock.lock().unwrap());
+        })
+    };
+    take_report();
+    let report = std::thread::scope(|scope| {
+        let leader = scope.spawn(|| {
+            let policy = stage::policy(ScheduleKind::Serial, SiblingPolicy::Off, Strategy::Pause);
+            let prepared = stage::side_by_side(vec![Box::new(deed)]);
+            stage::described_engine(prepared, policy, 1).process(FRAMES as usize);
+            take_report()
+        });
+        while !wanted.load(SeqCst) {
+            sleep(Duration::from_millis(1));
+        }
+        // Long past any spinning of the lock's own.
+        sleep(Duration::from_millis(100));
+        drop(taken);
+        leader.join().unwrap()
+    });
+    assert!(named(&report, "futex") >= 1, "{report:?}");
+    assert_eq!(report.edges(), 0, "{report:?}");
+}
+
+#[test]
+fn a_thread_started_in_the_block_is_seen_and_runs() {
+    let _alone = stage::alone();
+    if !sees_calls("a_thread_started_in_the_block_is_seen_and_runs") {
+        return;
+    }
+    let report =
+        report_of(|| |_: &mut Block<'_>| assert_eq!(std::thread::spawn(|| 7).join().unwrap(), 7));
+    let started =
+        report.violations.iter().filter(|violation| violation.name().starts_with("clone"));
+    assert_eq!(started.count(), report.cut_short as usize, "{report:?}");
+    assert!(report.cut_short >= 1, "{report:?}");
+}

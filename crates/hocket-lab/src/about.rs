@@ -1,0 +1,108 @@
+//! What a record says about itself: build, machine, clock, files, date.
+
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use serde_json::{Value, json};
+
+use hocket_machine::{Topology, clock, facts, grants};
+use hocket_plan::Session;
+
+use crate::record::{Build, Clock, MediaFacts};
+
+/// The program that measures; version and commit are fixed when it is built.
+pub fn build() -> Build {
+    Build {
+        version: env!("CARGO_PKG_VERSION").into(),
+        commit: option_env!("HOCKET_COMMIT").filter(|text| !text.is_empty()).map(Into::into),
+        dirty: option_env!("HOCKET_DIRTY") == Some("yes"),
+        rustc: option_env!("HOCKET_RUSTC").unwrap_or("unknown").into(),
+    }
+}
+
+/// Facts and topology of the machine.
+pub fn machine(topology: &Topology) -> Value {
+    json!({ "facts": facts::read(), "topology": topology })
+}
+
+/// What the system grants here.
+pub fn grants() -> Value {
+    json!(grants::probe())
+}
+
+/// The clock that all times are taken with.
+pub fn clock() -> Clock {
+    let check = clock::check();
+    let source = check.clocksource.value().cloned().unwrap_or_else(|| "unknown".into());
+    let ticks = match check.tick_source {
+        clock::TickSource::Counter => "the processor's counter",
+        clock::TickSource::Monotonic => "CLOCK_MONOTONIC",
+    };
+    Clock {
+        source: format!("{ticks}; CLOCK_MONOTONIC ({source}) for wake-ups"),
+        resolution_ns: check.resolution_ns.value().copied().unwrap_or(0),
+        read_cost_ns: check.tick_cost_ns,
+        longest_gap_ns: Some(longest_gap_ns()),
+    }
+}
+
+/// The longest time between two readings in a row of a busy loop of 20 ms.
+fn longest_gap_ns() -> u64 {
+    let start = clock::monotonic_ns();
+    let (mut last, mut longest) = (start, 0);
+    while last - start < 20_000_000 {
+        let now = clock::monotonic_ns();
+        longest = longest.max(now - last);
+        last = now;
+    }
+    longest
+}
+
+/// The session's audio files, by name: what is played is named here, not copied.
+pub fn media(session: &Session) -> Vec<MediaFacts> {
+    let facts = |media: &hocket_plan::session::Media| {
+        let name = media.path.file_name().unwrap_or(media.path.as_os_str());
+        MediaFacts { path: name.to_string_lossy().into_owned(), sha256: None }
+    };
+    session.media.iter().map(facts).collect()
+}
+
+/// Now, as RFC 3339 in UTC, to the second.
+pub fn now() -> String {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    rfc3339(since.map_or(0, |since| since.as_secs()))
+}
+
+/// Civil date from days since 1970, by the algorithm of H. Hinnant, "chrono-Compatible Low-Level
+/// Date Algorithms" (days_from_civil and its inverse).
+fn rfc3339(seconds: u64) -> String {
+    let (days, rest) = (seconds / 86_400 + 719_468, seconds % 86_400);
+    let (era, day_of_era) = (days / 146_097, days % 146_097);
+    let year_of_era =
+        (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let shifted_month = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * shifted_month + 2) / 5 + 1;
+    let month = if shifted_month < 10 { shifted_month + 3 } else { shifted_month - 9 };
+    let year = year_of_era + era * 400 + u64::from(month <= 2);
+    let (hour, minute, second) = (rest / 3600, rest / 60 % 60, rest % 60);
+    format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}Z")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dates_are_civil() {
+        assert_eq!(rfc3339(0), "1970-01-01T00:00:00Z");
+        assert_eq!(rfc3339(951_782_400), "2000-02-29T00:00:00Z");
+        assert_eq!(rfc3339(1_772_323_199), "2026-02-28T23:59:59Z");
+        assert_eq!(rfc3339(1_772_323_200), "2026-03-01T00:00:00Z");
+    }
+
+    #[test]
+    fn the_clock_is_described() {
+        let clock = clock();
+        assert!(clock.read_cost_ns > 0.0 && clock.longest_gap_ns.unwrap() > 0);
+    }
+}

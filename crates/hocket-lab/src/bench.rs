@@ -1,0 +1,283 @@
+//! `hocket bench`: the same session under several policies, interleaved in one run.
+//!
+//! A run has rounds. In every round each variant has one turn, and so has a bare wake-up loop of
+//! the same priority and period; the order is drawn anew for every round. All variants exist from
+//! the start, each with its own engine and workers that sleep while others have their turn, so
+//! that a turn begins without allocation. What drifts (frequency, neighbours, load) drifts through
+//! all variants alike, and ratios are taken within rounds.
+
+mod ledger;
+mod seat;
+mod turn;
+mod wake;
+
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+
+use hocket_engine::{
+    Engine, EngineError, MediaPool, Policy, Seating, Settings as EngineSettings, prepare_session,
+    seats_of,
+};
+use hocket_machine::Topology;
+use hocket_plan::{Fusing, Session};
+
+use crate::disturb::{DisturbError, DisturbSpec, Disturbers, PreviewSource};
+use crate::record::{BenchRecord, Contained, SessionFacts, Settings, Variant, WakeLoop};
+use crate::stats::Rng;
+
+pub use seat::seat_cpus;
+
+/// What to measure.
+#[derive(Debug, Clone)]
+pub struct BenchPlan {
+    /// The variants; the first is the reference of all ratios.
+    pub variants: Vec<Policy>,
+    /// Block length.
+    pub frames: u32,
+    /// Sample rate.
+    pub rate_hz: u32,
+    /// Workers; `None`: as many as each policy has seats for.
+    pub workers: Option<usize>,
+    /// SCHED_FIFO priority; `None`: ordinary threads.
+    pub priority: Option<u8>,
+    /// Measured blocks a variant.
+    pub blocks: u64,
+    /// Measured blocks a turn.
+    pub blocks_per_round: u64,
+    /// Blocks run and thrown away at the start of each turn.
+    pub warm_up: u64,
+    /// Where the order of the turns comes from.
+    pub seed: u64,
+    /// Foreign load.
+    pub disturb: Vec<DisturbSpec>,
+    /// The command line, for the record.
+    pub command: Vec<String>,
+    /// The session file as it was given, for the record.
+    pub session_file: String,
+}
+
+/// What to measure it on.
+pub struct BenchInput<'a> {
+    /// The session.
+    pub session: &'a Session,
+    /// Its audio.
+    pub media: &'a MediaPool,
+    /// The machine.
+    pub topology: &'a Topology,
+    /// What the preview disturber reads.
+    pub preview: Option<PreviewSource>,
+}
+
+/// Why nothing could be measured.
+#[derive(Debug, thiserror::Error)]
+pub enum BenchError {
+    /// The workers do not fit.
+    #[error(
+        "{0}; ask for fewer with --workers, or name a policy that uses siblings (all, pair-barrier)"
+    )]
+    Place(#[from] hocket_plan::place::PlaceError),
+    /// The session cannot be prepared.
+    #[error(transparent)]
+    Prepare(#[from] hocket_engine::control::prepare::PrepareError),
+    /// The engine does not start.
+    #[error(transparent)]
+    Engine(#[from] EngineError),
+    /// A disturber does not start.
+    #[error(transparent)]
+    Disturb(#[from] DisturbError),
+    /// Nothing to compare.
+    #[error("no variant to measure: name at least one schedule, policy and wait")]
+    NoVariant,
+}
+
+/// How far the run is, for a progress bar; called between turns only.
+#[derive(Debug, Clone, Copy)]
+pub struct Progress {
+    /// Turns done.
+    pub done: usize,
+    /// Turns in all.
+    pub of: usize,
+}
+
+/// One variant at work.
+struct Running {
+    engine: Engine,
+    record: Variant,
+    ordinary: turn::Snapshots,
+}
+
+/// Runs the bench on the calling thread, which becomes the leader turn by turn.
+///
+/// Ends early when `stop` becomes true; the record then says so and holds every whole turn.
+///
+/// # Errors
+/// [`BenchError`], before anything is measured.
+pub fn run(
+    plan: &BenchPlan,
+    input: &BenchInput<'_>,
+    stop: &AtomicBool,
+    mut progress: impl FnMut(Progress),
+) -> Result<BenchRecord, BenchError> {
+    let started_at = crate::about::now();
+    let mut variants = start_variants(plan, input)?;
+    let seats = seat_cpus(input.topology);
+    let disturbers = Disturbers::start(&plan.disturb, input.preview.as_ref(), &seats)?;
+    let mut wake_loop = wake::WakeTurns::new(plan, &variants[0].engine);
+    let rounds = plan.rounds();
+    let turns = rounds * (variants.len() + 1);
+    let mut rng = Rng::new(plan.seed);
+    let mut done = 0;
+    'rounds: for round in 0..rounds {
+        let mut order: Vec<usize> = (0..=variants.len()).collect();
+        rng.shuffle(&mut order);
+        for which in order {
+            let at = turn::At { round: round as u32, order: done as u32 };
+            let complete = match variants.get_mut(which) {
+                Some(variant) => turn::measure(variant, plan, &disturbers, &seats, at, stop),
+                None => wake_loop.measure(plan, at, stop),
+            };
+            if !complete {
+                break 'rounds;
+            }
+            done += 1;
+            progress(Progress { done, of: turns });
+        }
+    }
+    let partial = partial_reason(done, turns, stop);
+    let troubles = disturbers.troubles();
+    drop(disturbers);
+    let mut record = assemble(plan, input, variants, wake_loop.finish());
+    record.started_at = started_at;
+    record.finished_at = crate::about::now();
+    record.partial = partial.or_else(|| troubles.first().cloned());
+    Ok(record)
+}
+
+fn partial_reason(done: usize, of: usize, stop: &AtomicBool) -> Option<String> {
+    let why = if stop.load(Relaxed) { "interrupted" } else { "ended early" };
+    (done < of).then(|| format!("{why} after {done} of {of} turns"))
+}
+
+impl BenchPlan {
+    /// Rounds needed for the blocks asked for.
+    pub fn rounds(&self) -> usize {
+        self.blocks.div_ceil(self.blocks_per_round.max(1)).max(1) as usize
+    }
+
+    fn engine_settings(&self, policy: Policy) -> EngineSettings {
+        let settings = EngineSettings::new(self.frames, self.rate_hz, policy);
+        EngineSettings { priority: self.priority, ..settings }
+    }
+}
+
+fn start_variants(plan: &BenchPlan, input: &BenchInput<'_>) -> Result<Vec<Running>, BenchError> {
+    if plan.variants.is_empty() {
+        return Err(BenchError::NoVariant);
+    }
+    // Before anything is allocated for all of them: a seating that does not fit is a usage error.
+    for policy in &plan.variants {
+        Seating::here(input.topology, policy.sibling, plan.workers)?;
+    }
+    plan.variants.iter().map(|policy| start_variant(*policy, plan, input)).collect()
+}
+
+fn start_variant(
+    policy: Policy,
+    plan: &BenchPlan,
+    input: &BenchInput<'_>,
+) -> Result<Running, BenchError> {
+    let seating = Seating::here(input.topology, policy.sibling, plan.workers)?;
+    let effect_here = seating.placement().no_effect.clone();
+    let prepared = prepare_session(input.session, input.media, plan.rate_hz, Fusing::Chains)?;
+    let engine = Engine::start(prepared, plan.engine_settings(policy), seating)?;
+    let record = Variant {
+        name: policy.to_string(),
+        schedule: policy.schedule.name().into(),
+        sibling: policy.sibling.name().into(),
+        wait: policy.wait.name().into(),
+        effect_here,
+        refused: None,
+        threads: Vec::new(),
+        rounds: Vec::new(),
+        disturbers: Vec::new(),
+        ordinary: None,
+        worst: None,
+    };
+    Ok(Running { engine, record, ordinary: turn::Snapshots::default() })
+}
+
+fn assemble(
+    plan: &BenchPlan,
+    input: &BenchInput<'_>,
+    variants: Vec<Running>,
+    wake_loop: WakeLoop,
+) -> BenchRecord {
+    let workers = variants.iter().map(|v| v.engine.schedule().workers()).max().unwrap_or(1);
+    let session = session_facts(plan, input, &variants[0].engine);
+    let contained = contained(&variants);
+    BenchRecord {
+        format: crate::record::FORMAT.into(),
+        hocket: crate::about::build(),
+        command: plan.command.clone(),
+        started_at: String::new(),
+        finished_at: String::new(),
+        partial: None,
+        session,
+        settings: Settings {
+            frames: plan.frames,
+            rate_hz: plan.rate_hz,
+            workers,
+            blocks_per_variant: plan.blocks,
+            rounds: plan.rounds(),
+            blocks_per_round: plan.blocks_per_round,
+            warmup: plan.warm_up,
+            seed: plan.seed,
+            disturb: plan.disturb.iter().map(ToString::to_string).collect(),
+        },
+        machine: crate::about::machine(input.topology),
+        grants: crate::about::grants(),
+        clock: crate::about::clock(),
+        variants: variants.into_iter().map(Running::into_record).collect(),
+        wake_loop,
+        contained,
+    }
+}
+
+impl Running {
+    fn into_record(mut self) -> Variant {
+        self.record.ordinary = self.ordinary.nearest_median(&self.record);
+        self.record.worst = self.ordinary.into_worst();
+        self.record
+    }
+}
+
+fn session_facts(plan: &BenchPlan, input: &BenchInput<'_>, engine: &Engine) -> SessionFacts {
+    let units = engine.schedule().units();
+    SessionFacts {
+        name: input.session.name.clone(),
+        file: plan.session_file.clone(),
+        tracks: input.session.tracks.len(),
+        groups: input.session.groups.len(),
+        returns: input.session.returns.len(),
+        units: units.units().len(),
+        edges: units.units().iter().map(|unit| unit.predecessors.len()).sum(),
+        critical_path_units: units.critical_path().len(),
+        media: crate::about::media(input.session),
+    }
+}
+
+fn contained(variants: &[Running]) -> Vec<Contained> {
+    let mut all: Vec<Contained> = Vec::new();
+    for (unit, blocks) in variants.iter().flat_map(|variant| variant.engine.contained()) {
+        match all.iter_mut().find(|entry| entry.unit == unit) {
+            Some(entry) => entry.blocks += blocks,
+            None => all.push(Contained { unit, blocks }),
+        }
+    }
+    all
+}
+
+/// The number of cores and of seats that may be used, for `--workers` and its errors.
+pub fn usable(topology: &Topology) -> (usize, usize) {
+    let (seats, _) = seats_of(topology);
+    (seats.cores(), seats.seats.len())
+}

@@ -1,0 +1,184 @@
+//! One variant's turn: warm-up, blocks against the clock, what else happened meanwhile.
+
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+
+use hocket_engine::{BlockTimes, Engine, Entered, ThreadReport, VirtualDevice};
+use hocket_trace::BlockTrace;
+
+use super::ledger::Ledger;
+use super::seat::{Counts, Map};
+use super::{BenchPlan, Running};
+use crate::disturb::{Disturbers, Progress, SeatCpus};
+use crate::record::{Disturber, Round, ThreadGrant, Variant};
+use crate::stats;
+
+/// Where a turn stands in the run.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct At {
+    pub round: u32,
+    pub order: u32,
+}
+
+/// Traces kept for the report: the worst block, and a few from which the ordinary one is chosen.
+#[derive(Debug, Default)]
+pub(super) struct Snapshots {
+    samples: Vec<BlockTrace>,
+    worst: Option<BlockTrace>,
+}
+
+/// Traces taken a turn, at evenly spread blocks.
+const SAMPLES_A_TURN: u64 = 4;
+
+impl Snapshots {
+    fn consider(&mut self, times: &BlockTimes, index: u64, blocks: u64, engine: &Engine) {
+        let worst = self.worst.as_ref().map_or(i64::MAX, BlockTrace::slack_ns);
+        if times.slack_ns() < worst {
+            self.worst = Some(engine.trace());
+        }
+        if index.is_multiple_of((blocks / SAMPLES_A_TURN).max(1)) {
+            self.samples.push(engine.trace());
+        }
+    }
+
+    /// The sampled block whose duration is nearest to the variant's median.
+    pub(super) fn nearest_median(&mut self, variant: &Variant) -> Option<BlockTrace> {
+        let durations: Vec<f64> = variant.duration_ns().map(|ns| ns as f64).collect();
+        let median = stats::median(&durations)?;
+        let off = |trace: &BlockTrace| (trace.duration_ns() as f64 - median).abs();
+        let nearest = (0..self.samples.len())
+            .min_by(|a, b| off(&self.samples[*a]).total_cmp(&off(&self.samples[*b])))?;
+        Some(self.samples.swap_remove(nearest))
+    }
+
+    pub(super) fn into_worst(self) -> Option<BlockTrace> {
+        self.worst
+    }
+}
+
+/// Runs one turn and keeps it if it came to its end; returns whether it did.
+pub(super) fn measure(
+    variant: &mut Running,
+    plan: &BenchPlan,
+    disturbers: &Disturbers,
+    seats: &SeatCpus,
+    at: At,
+    stop: &AtomicBool,
+) -> bool {
+    let entered = variant.engine.enter();
+    if variant.record.threads.is_empty() {
+        variant.record.threads = grants(&entered, &variant.engine);
+    }
+    let mut device = VirtualDevice::new(plan.frames, plan.rate_hz);
+    device.run(&mut variant.engine, plan.warm_up, |_, _| !stop.load(Relaxed));
+
+    let mut round = empty_round(at, plan);
+    let before = disturbers.progress();
+    let wakes = total_wakes(&variant.engine);
+    let ledger = Ledger::begin(&variant.engine);
+    let snapshots = &mut variant.ordinary;
+    let mut index = 0;
+    device.run(&mut variant.engine, plan.blocks_per_round, |times, engine| {
+        note(&mut round, times);
+        snapshots.consider(times, index, plan.blocks_per_round, engine);
+        index += 1;
+        !stop.load(Relaxed)
+    });
+    round.noise = ledger.end();
+    drop(entered);
+
+    if index < plan.blocks_per_round {
+        return false;
+    }
+    round.wakes = total_wakes(&variant.engine) - wakes;
+    let map = Map::new(variant.engine.seating(), seats);
+    credit(&mut variant.record, &map, &before, &disturbers.progress());
+    variant.record.rounds.push(round);
+    true
+}
+
+fn total_wakes(engine: &Engine) -> u64 {
+    engine.totals().iter().map(|worker| worker.wakes).sum()
+}
+
+fn empty_round(at: At, plan: &BenchPlan) -> Round {
+    let column = || Vec::with_capacity(plan.blocks_per_round as usize);
+    Round {
+        round: at.round,
+        order: at.order,
+        first_block: 0,
+        wakes: 0,
+        blocks: 0,
+        noise: Default::default(),
+        lateness_ns: column(),
+        duration_ns: column(),
+        slack_ns: column(),
+        worker_awake_max_ns: column(),
+    }
+}
+
+fn note(round: &mut Round, times: &BlockTimes) {
+    if round.lateness_ns.is_empty() {
+        round.first_block = times.block;
+    }
+    round.blocks += 1;
+    round.lateness_ns.push(times.lateness_ns as i64);
+    round.duration_ns.push(times.duration_ns as i64);
+    round.slack_ns.push(times.slack_ns());
+    round.worker_awake_max_ns.push((times.lateness_ns + times.workers_awake_ns) as i64);
+}
+
+/// What every thread of the variant asked for and got.
+fn grants(entered: &Entered, engine: &Engine) -> Vec<ThreadGrant> {
+    std::iter::once(&entered.report).chain(engine.reports()).map(grant).collect()
+}
+
+/// As a record has it.
+pub(super) fn grant(report: &ThreadReport) -> ThreadGrant {
+    ThreadGrant {
+        thread: report.name.clone(),
+        cpu_asked: report.cpu_asked,
+        cpu_got: report.cpus_got.parse().ok(),
+        class_asked: report.class_asked.clone(),
+        class_got: report.class_got.clone(),
+        why: report.why.clone(),
+    }
+}
+
+/// Books what the disturbers got done in this turn.
+fn credit(variant: &mut Variant, map: &Map, before: &[Progress], after: &[Progress]) {
+    for (index, (before, after)) in before.iter().zip(after).enumerate() {
+        if variant.disturbers.len() <= index {
+            variant.disturbers.push(Disturber {
+                name: after.name.clone(),
+                unit: after.unit.into(),
+                progress: Vec::new(),
+                cpu_time_ns: 0,
+                ran_on: None,
+            });
+        }
+        let disturber = &mut variant.disturbers[index];
+        let done_before: f64 = disturber.progress.iter().sum();
+        let pieces = (after.pieces - before.pieces) as f64;
+        disturber.ran_on = merge(disturber.ran_on, done_before, map.ran_on(before, after), pieces);
+        disturber.progress.push(pieces);
+        disturber.cpu_time_ns += after.cpu_time_ns.saturating_sub(before.cpu_time_ns);
+    }
+}
+
+/// Weighted mean of the shares so far and those of this turn.
+fn merge(
+    so_far: Option<crate::record::RanOn>,
+    weight_so_far: f64,
+    counts: Counts,
+    weight: f64,
+) -> Option<crate::record::RanOn> {
+    let Some(new) = counts.shares() else { return so_far };
+    let Some(old) = so_far else { return Some(new) };
+    let all = weight_so_far + weight;
+    let mean = |a: f64, b: f64| (a * weight_so_far + b * weight) / all;
+    Some(crate::record::RanOn {
+        worker_seat: mean(old.worker_seat, new.worker_seat),
+        sibling: mean(old.sibling, new.sibling),
+        elsewhere: mean(old.elsewhere, new.elsewhere),
+    })
+}

@@ -1,0 +1,43 @@
+//! The `executors` bench: how close the engine comes to dividing the time by the workers.
+
+mod measure;
+mod options;
+mod output;
+
+pub use measure::{Cell, Mode};
+pub use options::Options;
+
+use std::process::ExitCode;
+
+use crate::graphs::GRAPHS;
+
+/// Runs what `options` ask for, prints the table, writes the record if asked.
+///
+/// Thread: control; becomes the leader while it measures.
+pub fn run(options: &Options) -> ExitCode {
+    let mut cells = Vec::new();
+    output::head(options);
+    for mode in &options.modes {
+        for graph in GRAPHS.iter().filter(|graph| options.wants(graph.name)) {
+            for policy in options.policies() {
+                match measure::measure(graph, *mode, policy, options) {
+                    Ok(cell) => {
+                        output::row(&cell);
+                        cells.push(cell);
+                    }
+                    Err(message) => {
+                        eprintln!("executors: {message}");
+                        return ExitCode::from(3);
+                    }
+                }
+            }
+        }
+    }
+    match output::save(options, &cells) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(message) => {
+            eprintln!("executors: {message}");
+            ExitCode::from(3)
+        }
+    }
+}

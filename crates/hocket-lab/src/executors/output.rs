@@ -1,0 +1,108 @@
+//! Table and record of the bench.
+
+use serde_json::json;
+
+use super::measure::Cell;
+use super::options::Options;
+use crate::stats::quantile_sorted;
+
+pub(super) fn head(options: &Options) {
+    println!(
+        "executors: blocks of {} frames at {} Hz, {} parallel blocks a cell, serial blocks between them",
+        options.frames, options.rate_hz, options.blocks
+    );
+    println!(
+        "{:<7} {:<6} {:<26} {:>2}  {:>9} {:>9} {:>9} {:>9}  {:>5} {:<16} {:>5} {:>5}",
+        "graph",
+        "mode",
+        "policy",
+        "w",
+        "serial us",
+        "par. p50",
+        "p99.9",
+        "max",
+        "eff.",
+        "95 %",
+        "cap",
+        "came"
+    );
+}
+
+pub(super) fn row(cell: &Cell) {
+    let interval = cell.efficiency.and_then(|e| e.interval);
+    let interval = interval.map_or("-".into(), |i| format!("[{:.3}, {:.3}]", i.low, i.high));
+    let efficiency = cell.efficiency.map_or(f64::NAN, |e| e.ratio);
+    let parallel = Sorted::new(&cell.parallel_ns);
+    println!(
+        "{:<7} {:<6} {:<26} {:>2}  {:>9.1} {:>9.1} {:>9.1} {:>9.1}  {:>5.3} {:<16} {:>5.2} {:>5.2}",
+        cell.graph,
+        cell.mode.name(),
+        cell.policy.to_string(),
+        cell.workers,
+        Sorted::new(&cell.serial_ns).us(0.5),
+        parallel.us(0.5),
+        parallel.us(0.999),
+        parallel.us(1.0),
+        efficiency,
+        interval,
+        cell.cap,
+        cell.all_came,
+    );
+}
+
+struct Sorted(Vec<f64>);
+
+impl Sorted {
+    fn new(samples: &[f64]) -> Sorted {
+        let mut sorted = samples.to_vec();
+        sorted.sort_by(f64::total_cmp);
+        Sorted(sorted)
+    }
+
+    fn us(&self, q: f64) -> f64 {
+        quantile_sorted(&self.0, q).unwrap_or(f64::NAN) / 1000.0
+    }
+}
+
+pub(super) fn save(options: &Options, cells: &[Cell]) -> Result<(), String> {
+    let Some(path) = &options.record else { return Ok(()) };
+    let topology = hocket_machine::Topology::discover().map_err(|error| error.to_string())?;
+    let cells: Vec<_> = cells.iter().map(cell_json).collect();
+    let record = json!({
+        "format": "hocket-executors/1",
+        "hocket": crate::about::build(),
+        "command": std::env::args().collect::<Vec<_>>(),
+        "machine": crate::about::machine(&topology),
+        "frames": options.frames,
+        "rate_hz": options.rate_hz,
+        "blocks": options.blocks,
+        "cells": cells,
+    });
+    let text = record.to_string();
+    std::fs::write(path, text).map_err(|error| {
+        format!("{}: {error}; choose a folder that exists and can be written to", path.display())
+    })
+}
+
+fn cell_json(cell: &Cell) -> serde_json::Value {
+    let ints = |samples: &[f64]| samples.iter().map(|ns| *ns as u64).collect::<Vec<_>>();
+    let threads: Vec<_> = cell
+        .threads
+        .iter()
+        .map(|t| json!({"name": t.name, "cpu_asked": t.cpu_asked, "cpus_got": t.cpus_got, "class_asked": t.class_asked, "class_got": t.class_got, "why": t.why}))
+        .collect();
+    let interval = cell.efficiency.and_then(|e| e.interval).map(|i| [i.low, i.high]);
+    json!({
+        "graph": cell.graph,
+        "mode": cell.mode.name(),
+        "policy": cell.policy.to_string(),
+        "workers": cell.workers,
+        "efficiency": cell.efficiency.map(|e| e.ratio),
+        "interval_95": interval,
+        "cap": cell.cap,
+        "all_came": cell.all_came,
+        "threads": threads,
+        "serial_ns": ints(&cell.serial_ns),
+        "parallel_ns": ints(&cell.parallel_ns),
+    })
+}

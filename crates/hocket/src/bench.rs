@@ -1,0 +1,162 @@
+//! `hocket bench`.
+
+use std::path::Path;
+
+use hocket_engine::Policy;
+use hocket_lab::bench::{BenchError, BenchInput, BenchPlan, Progress};
+use hocket_lab::disturb::{DisturbSpec, PreviewSource};
+use hocket_lab::record::BenchRecord;
+use hocket_machine::Topology;
+
+use crate::cli::BenchArgs;
+use crate::failure::{Exit, Failure};
+use crate::load::{LoadedSession, load_session};
+use crate::output::{bar, print};
+
+/// Blocks thrown away at the start of each turn: caches, branch predictors and the workers' first
+/// wake-ups settle within some tens.
+const WARM_UP: u64 = 50;
+
+/// Runs the command.
+///
+/// # Errors
+/// [`Failure`].
+pub fn run(args: &BenchArgs) -> Result<Exit, Failure> {
+    let topology = crate::load::topology()?;
+    let loaded = load_session(&args.session, args.rate, &topology)?;
+    loaded.print_warnings();
+    let plan = plan(args, &loaded)?;
+    for path in [&args.record, &args.report].into_iter().flatten() {
+        check_writable(path)?;
+    }
+    let stop = crate::interrupt::flag()?;
+    let record = measure(&plan, &loaded, &topology, &stop)?;
+    if let Some(path) = &args.record {
+        record.write_atomic(path).map_err(Failure::not_possible)?;
+    }
+    if let Some(path) = &args.report {
+        crate::report::write_page(&record, path)?;
+    }
+    if args.json {
+        let mut json = Vec::new();
+        record.write_json(&mut json).map_err(Failure::not_possible)?;
+        print(&String::from_utf8_lossy(&json));
+    } else {
+        print(&hocket_lab::report::text_table(&record));
+    }
+    Ok(exit(&record, args))
+}
+
+fn exit(record: &BenchRecord, args: &BenchArgs) -> Exit {
+    if record.partial.as_deref().is_some_and(|why| why.starts_with("interrupted")) {
+        return Exit::Interrupted;
+    }
+    let worst = record.variants.iter().map(|variant| variant.missed()).max().unwrap_or(0);
+    if args.max_misses.is_some_and(|most| worst > most) { Exit::Missed } else { Exit::Done }
+}
+
+/// The plan that the arguments ask for.
+pub(crate) fn plan(args: &BenchArgs, loaded: &LoadedSession) -> Result<BenchPlan, Failure> {
+    let mut variants = Vec::new();
+    for schedule in &args.schedule {
+        for sibling in &args.policy {
+            for wait in &args.wait {
+                let (schedule, sibling) = ((*schedule).into(), (*sibling).into());
+                let policy = Policy { schedule, sibling, wait: (*wait).into() };
+                if !variants.contains(&policy) {
+                    variants.push(policy);
+                }
+            }
+        }
+    }
+    let priority = (args.priority > 0).then_some(args.priority);
+    check_block(args.frames, loaded.rate_hz)?;
+    Ok(BenchPlan {
+        variants,
+        frames: args.frames,
+        rate_hz: loaded.rate_hz,
+        workers: args.workers,
+        priority,
+        blocks: args.blocks,
+        blocks_per_round: args.blocks_per_round.min(args.blocks),
+        warm_up: WARM_UP,
+        seed: args.seed.unwrap_or_else(seed_from_clock),
+        disturb: disturbers(args.disturb.as_deref(), loaded)?,
+        command: std::env::args().collect(),
+        session_file: args.session.display().to_string(),
+    })
+}
+
+pub(crate) fn check_block(frames: u32, rate_hz: u32) -> Result<(), Failure> {
+    let policy = Policy {
+        schedule: hocket_plan::ScheduleKind::Serial,
+        sibling: hocket_plan::SiblingPolicy::Off,
+        wait: hocket_engine::Strategy::Hybrid,
+    };
+    let settings = hocket_engine::Settings::new(frames, rate_hz, policy);
+    settings.check().map_err(Failure::bad_input)
+}
+
+fn disturbers(asked: Option<&str>, loaded: &LoadedSession) -> Result<Vec<DisturbSpec>, Failure> {
+    match asked {
+        Some(text) => DisturbSpec::parse_list(text).map_err(Failure::bad_input),
+        None if loaded.session.preview.is_some() => {
+            DisturbSpec::parse_list("preview").map_err(Failure::bad_input)
+        }
+        None => Ok(Vec::new()),
+    }
+}
+
+fn seed_from_clock() -> u64 {
+    hocket_machine::clock::monotonic_ns()
+}
+
+/// Runs the plan with a progress bar; the terminal is touched between turns only.
+pub(crate) fn measure(
+    plan: &BenchPlan,
+    loaded: &LoadedSession,
+    topology: &Topology,
+    stop: &std::sync::atomic::AtomicBool,
+) -> Result<BenchRecord, Failure> {
+    let preview = loaded.preview_audio().map(|(left, right)| PreviewSource {
+        left,
+        right,
+        rate_hz: loaded.rate_hz,
+        bytes: PreviewSource::BYTES,
+    });
+    let input = BenchInput { session: &loaded.session, media: &loaded.media, topology, preview };
+    let bar = bar(0, "measuring");
+    let record = hocket_lab::bench::run(plan, &input, stop, |Progress { done, of }| {
+        bar.set_length(of as u64);
+        bar.set_position(done as u64);
+    });
+    bar.finish_and_clear();
+    record.map_err(|error| match error {
+        BenchError::Place(_) | BenchError::NoVariant | BenchError::Prepare(_) => {
+            Failure::bad_input(error)
+        }
+        BenchError::Disturb(hocket_lab::disturb::DisturbError::NoPreviewFile) => {
+            Failure::bad_input(error)
+        }
+        _ => Failure::not_possible(error),
+    })
+}
+
+/// Finds out before a long run whether its result can be kept.
+pub(crate) fn check_writable(path: &Path) -> Result<(), Failure> {
+    let folder = match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    };
+    if path.is_dir() {
+        let text = format!("{}: is a folder; name a file in it", path.display());
+        return Err(Failure::bad_input(text));
+    }
+    let trial = tempfile::Builder::new().prefix(".hocket-").tempfile_in(folder);
+    trial.map(|_| ()).map_err(|error| {
+        Failure::not_possible(format!(
+            "{}: cannot be written: {error}; choose a folder that exists and may be written to",
+            path.display()
+        ))
+    })
+}

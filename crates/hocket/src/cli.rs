@@ -1,0 +1,279 @@
+//! Arguments.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+use crate::failure::{Exit, Failure};
+
+/// A parallel real-time audio engine that knows which hardware threads share a core.
+#[derive(Debug, Parser)]
+#[command(name = "hocket", version, max_term_width = 100, after_help = EXIT_CODES)]
+pub struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+const EXIT_CODES: &str = "\
+Exit codes: 0 done, 1 a deadline or threshold was missed (where asked for), 2 bad usage or bad
+input, 3 not possible here, 130 interrupted (what was done until then is kept).";
+
+/// The commands.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Everything once: the worst-case session under each sibling policy, a report to look at.
+    Demo(DemoArgs),
+    /// What this machine is made of, and what the system grants here.
+    Machine(crate::machine::MachineArgs),
+    /// The same session under each policy, interleaved, against the deadline.
+    Bench(BenchArgs),
+    /// A session to an audio file, as fast as the machine goes.
+    Render(RenderArgs),
+    /// A record of `bench` as a page.
+    Report(ReportArgs),
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// [`Failure`] with the exit code.
+pub fn run(cli: Cli) -> Result<Exit, Failure> {
+    match cli.command {
+        Command::Demo(args) => crate::demo::run(&args),
+        Command::Machine(args) => crate::machine::run(&args),
+        Command::Bench(args) => crate::bench::run(&args),
+        Command::Render(args) => crate::render::run(&args),
+        Command::Report(args) => crate::report::run(&args),
+    }
+}
+
+/// What `hocket demo` takes.
+#[derive(Debug, Args)]
+#[command(after_help = "Example: hocket demo --out out")]
+pub struct DemoArgs {
+    /// Folder for record and report.
+    #[arg(long, value_name = "FOLDER", default_value = "out")]
+    pub out: PathBuf,
+    /// The session; default: worst-case-4.toml in the folder `sessions` here or beside the program.
+    #[arg(long, value_name = "FILE")]
+    pub session: Option<PathBuf>,
+    /// Measured blocks of each policy.
+    #[arg(long, value_name = "N", default_value_t = 3000, value_parser = clap::value_parser!(u64).range(1..=10_000_000))]
+    pub blocks: u64,
+}
+
+/// What `hocket bench` takes.
+#[derive(Debug, Clone, Args)]
+#[command(after_help = "\
+Examples:
+  hocket bench sessions/band.toml
+  hocket bench sessions/worst-case-4.toml --disturb preview,compute:2 --record out/wc4.json
+  hocket bench sessions/band.toml --schedule serial,lists,dataflow --policy off --frames 128
+  hocket bench sessions/band.toml --policy off,idle-thread --disturb compute:4@siblings")]
+pub struct BenchArgs {
+    /// The session file.
+    #[arg(value_name = "SESSION")]
+    pub session: PathBuf,
+    /// Measured blocks of each variant.
+    #[arg(long, value_name = "N", default_value_t = 3000, value_parser = clap::value_parser!(u64).range(1..=10_000_000))]
+    pub blocks: u64,
+    /// Measured blocks before the next variant's turn.
+    #[arg(long, value_name = "N", default_value_t = 150, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
+    pub blocks_per_round: u64,
+    /// Block length in frames.
+    #[arg(long, value_name = "N", default_value_t = 64)]
+    pub frames: u32,
+    /// Sample rate in Hz [default: the session's].
+    #[arg(long, value_name = "HZ")]
+    pub rate: Option<u32>,
+    /// Workers, the leader included [default: as many as the policy has seats for].
+    #[arg(long, value_name = "N")]
+    pub workers: Option<usize>,
+    /// Sibling policies, the first is the reference.
+    #[arg(
+        long,
+        value_name = "LIST",
+        value_delimiter = ',',
+        default_value = "off,all,process-affinity,idle-thread,pair-barrier"
+    )]
+    pub policy: Vec<SiblingArg>,
+    /// Schedules.
+    #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "dataflow")]
+    pub schedule: Vec<ScheduleArg>,
+    /// Ways of waiting inside a block.
+    #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "hybrid")]
+    pub wait: Vec<WaitArg>,
+    /// Foreign load: KIND[:COUNT][@PLACE],... with KIND preview or compute, PLACE siblings,
+    /// first-seats or cpuN; `none` [default: preview where the session names a file for it].
+    #[arg(long, value_name = "LIST")]
+    pub disturb: Option<String>,
+    /// Real-time priority asked for, 1 to 99; 0: ordinary threads.
+    #[arg(long, value_name = "N", default_value_t = 60, value_parser = clap::value_parser!(u8).range(0..=99))]
+    pub priority: u8,
+    /// Seed of the order of turns and of the intervals [default: from the clock].
+    #[arg(long, value_name = "N")]
+    pub seed: Option<u64>,
+    /// Prints the whole record as JSON instead of the table.
+    #[arg(long)]
+    pub json: bool,
+    /// Writes the record here.
+    #[arg(long, value_name = "FILE")]
+    pub record: Option<PathBuf>,
+    /// Writes the report, one HTML page, here.
+    #[arg(long, value_name = "FILE")]
+    pub report: Option<PathBuf>,
+    /// Exit code 1 where any variant misses more blocks than this.
+    #[arg(long, value_name = "N")]
+    pub max_misses: Option<u64>,
+}
+
+/// What `hocket render` takes.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  hocket render sessions/band.toml -o band.wav
+  hocket render sessions/band.toml -o band.wav --format 32f --rate 96000 --length 10")]
+pub struct RenderArgs {
+    /// The session file.
+    #[arg(value_name = "SESSION")]
+    pub session: PathBuf,
+    /// The WAV file to write.
+    #[arg(short, long, value_name = "FILE")]
+    pub output: PathBuf,
+    /// Sample format.
+    #[arg(long, value_enum, default_value_t = FormatArg::Pcm24)]
+    pub format: FormatArg,
+    /// Block length in frames.
+    #[arg(long, value_name = "N", default_value_t = 256)]
+    pub frames: u32,
+    /// Sample rate in Hz [default: the session's].
+    #[arg(long, value_name = "HZ")]
+    pub rate: Option<u32>,
+    /// Length in seconds [default: the session's, or to the end of the last clip].
+    #[arg(long, value_name = "SECONDS")]
+    pub length: Option<f64>,
+    /// Workers [default: as many as the policy has seats for].
+    #[arg(long, value_name = "N")]
+    pub workers: Option<usize>,
+    /// Schedule.
+    #[arg(long, value_enum, default_value_t = ScheduleArg::Dataflow)]
+    pub schedule: ScheduleArg,
+    /// Sibling policy.
+    #[arg(long, value_enum, default_value_t = SiblingArg::All)]
+    pub policy: SiblingArg,
+    /// Way of waiting inside a block.
+    #[arg(long, value_enum, default_value_t = WaitArg::Hybrid)]
+    pub wait: WaitArg,
+}
+
+/// What `hocket report` takes.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  hocket report out/record.json                     the table on the terminal
+  hocket report out/record.json -o out/report.html  the page")]
+pub struct ReportArgs {
+    /// A record that `hocket bench --record` wrote.
+    #[arg(value_name = "RECORD")]
+    pub record: PathBuf,
+    /// The page to write [default: the table on standard output].
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    /// The comparison alone as a picture.
+    #[arg(long, value_name = "FILE")]
+    pub svg: Option<PathBuf>,
+}
+
+/// Sibling policies on the command line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum SiblingArg {
+    /// Workers on one seat a core; siblings are left to anybody.
+    Off,
+    /// Workers on every seat.
+    All,
+    /// As off, and the whole process is kept on one seat a core.
+    ProcessAffinity,
+    /// As off, and a waiting thread occupies the siblings during the block.
+    IdleThread,
+    /// As all, and of two workers on a core the first that is done waits on its seat.
+    PairBarrier,
+}
+
+/// Schedules on the command line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum ScheduleArg {
+    /// One worker walks all units.
+    Serial,
+    /// Static lists with barriers.
+    Lists,
+    /// Countdowns; whoever makes a unit ready runs or offers it.
+    Dataflow,
+}
+
+/// Waits on the command line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum WaitArg {
+    /// Spins.
+    Pause,
+    /// Blocks at once.
+    Futex,
+    /// Spins for a while, then blocks.
+    Hybrid,
+}
+
+/// Sample formats on the command line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum FormatArg {
+    /// 16-bit integers.
+    #[value(name = "16")]
+    Pcm16,
+    /// 24-bit integers.
+    #[value(name = "24")]
+    Pcm24,
+    /// 32-bit floating point.
+    #[value(name = "32f")]
+    Float32,
+}
+
+impl From<SiblingArg> for hocket_plan::SiblingPolicy {
+    fn from(arg: SiblingArg) -> Self {
+        match arg {
+            SiblingArg::Off => Self::Off,
+            SiblingArg::All => Self::All,
+            SiblingArg::ProcessAffinity => Self::ProcessAffinity,
+            SiblingArg::IdleThread => Self::IdleThread,
+            SiblingArg::PairBarrier => Self::PairBarrier,
+        }
+    }
+}
+
+impl From<ScheduleArg> for hocket_plan::ScheduleKind {
+    fn from(arg: ScheduleArg) -> Self {
+        match arg {
+            ScheduleArg::Serial => Self::Serial,
+            ScheduleArg::Lists => Self::Lists,
+            ScheduleArg::Dataflow => Self::Dataflow,
+        }
+    }
+}
+
+impl From<WaitArg> for hocket_engine::Strategy {
+    fn from(arg: WaitArg) -> Self {
+        match arg {
+            WaitArg::Pause => Self::Pause,
+            WaitArg::Futex => Self::Futex,
+            WaitArg::Hybrid => Self::Hybrid,
+        }
+    }
+}
+
+impl From<FormatArg> for hocket_media::WavFormat {
+    fn from(arg: FormatArg) -> Self {
+        match arg {
+            FormatArg::Pcm16 => Self::Pcm16,
+            FormatArg::Pcm24 => Self::Pcm24,
+            FormatArg::Float32 => Self::Float32,
+        }
+    }
+}

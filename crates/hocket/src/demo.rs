@@ -1,0 +1,97 @@
+//! `hocket demo`: one command, one report.
+
+use std::path::{Path, PathBuf};
+
+use crate::cli::{BenchArgs, DemoArgs, ScheduleArg, SiblingArg, WaitArg};
+use crate::failure::{Exit, Failure};
+use crate::load::{load_session, topology};
+use crate::output::print;
+
+/// Runs the command.
+///
+/// # Errors
+/// [`Failure`].
+pub fn run(args: &DemoArgs) -> Result<Exit, Failure> {
+    let session = session_file(args)?;
+    std::fs::create_dir_all(&args.out).map_err(|error| {
+        Failure::not_possible(format!(
+            "{}: cannot be made: {error}; name another folder with --out",
+            args.out.display()
+        ))
+    })?;
+    let topology = topology()?;
+    print(&crate::machine::summary(&topology));
+    let loaded = load_session(&session, None, &topology)?;
+    loaded.print_warnings();
+    let bench = bench_args(args, session, topology.seats.len());
+    let plan = crate::bench::plan(&bench, &loaded)?;
+    print(&format!(
+        "\nRunning '{}' under {} sibling policies, {} blocks of {} frames each, with a waveform \
+         preview and a compute load a CPU beside it: about {} s.\n\n",
+        loaded.session.name,
+        plan.variants.len(),
+        plan.blocks,
+        plan.frames,
+        seconds(&plan),
+    ));
+    let stop = crate::interrupt::flag()?;
+    let record = crate::bench::measure(&plan, &loaded, &topology, &stop)?;
+    let (json, html) = (args.out.join("record.json"), args.out.join("report.html"));
+    record.write_atomic(&json).map_err(Failure::not_possible)?;
+    crate::report::write_page(&record, &html)?;
+    print(&hocket_lab::report::text_table(&record));
+    print(&format!("\nReport: {}\nRecord: {}\n", html.display(), json.display()));
+    Ok(if record.partial.is_some() { Exit::Interrupted } else { Exit::Done })
+}
+
+fn seconds(plan: &hocket_lab::bench::BenchPlan) -> u64 {
+    let turn = plan.blocks_per_round + plan.warm_up;
+    let blocks = plan.rounds() as u64 * (plan.variants.len() as u64 + 1) * turn;
+    blocks * u64::from(plan.frames) / u64::from(plan.rate_hz) + 2
+}
+
+/// The given file, or the example where it is likely to be.
+fn session_file(args: &DemoArgs) -> Result<PathBuf, Failure> {
+    if let Some(given) = &args.session {
+        return Ok(given.clone());
+    }
+    let name = Path::new("sessions/worst-case-4.toml");
+    let beside = std::env::current_exe().ok();
+    let folders = beside.iter().flat_map(|exe| exe.ancestors().skip(1));
+    let places = std::iter::once(Path::new("")).chain(folders).map(|folder| folder.join(name));
+    places.into_iter().find(|place| place.is_file()).ok_or_else(|| {
+        Failure::bad_input(format!(
+            "{} is neither here nor above the program; run this in Hocket's folder or name a \
+             session with --session FILE",
+            name.display()
+        ))
+    })
+}
+
+/// The worst case of the 2009 thesis: its preview, and a compute load for every seat.
+fn bench_args(args: &DemoArgs, session: PathBuf, seats: usize) -> BenchArgs {
+    BenchArgs {
+        session,
+        blocks: args.blocks,
+        blocks_per_round: 150,
+        frames: 64,
+        rate: None,
+        workers: None,
+        policy: vec![
+            SiblingArg::Off,
+            SiblingArg::All,
+            SiblingArg::ProcessAffinity,
+            SiblingArg::IdleThread,
+            SiblingArg::PairBarrier,
+        ],
+        schedule: vec![ScheduleArg::Dataflow],
+        wait: vec![WaitArg::Hybrid],
+        disturb: Some(format!("preview,compute:{}", seats.clamp(1, 64))),
+        priority: 60,
+        seed: None,
+        json: false,
+        record: None,
+        report: None,
+        max_misses: None,
+    }
+}

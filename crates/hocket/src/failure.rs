@@ -1,0 +1,60 @@
+//! How a command ends.
+
+use std::fmt;
+
+/// Exit codes that scripts can use.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Exit {
+    /// 0.
+    Done,
+    /// 1: a deadline or threshold that was asked for was missed.
+    Missed,
+    /// 2: bad usage or bad input.
+    BadInput,
+    /// 3: not possible here (rights, disk, device).
+    NotPossible,
+    /// 130: stopped by the user; what was done until then is kept.
+    Interrupted,
+}
+
+impl Exit {
+    /// As a number.
+    pub fn code(self) -> u8 {
+        match self {
+            Exit::Done => 0,
+            Exit::Missed => 1,
+            Exit::BadInput => 2,
+            Exit::NotPossible => 3,
+            Exit::Interrupted => 130,
+        }
+    }
+}
+
+/// Why a command ends without having done its work: one message with place, cause and remedy.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Failure {
+    /// The exit code.
+    pub exit: Exit,
+    /// For people.
+    pub message: String,
+}
+
+impl Failure {
+    /// Bad usage or input: exit code 2.
+    pub fn bad_input(message: impl fmt::Display) -> Failure {
+        Failure { exit: Exit::BadInput, message: message.to_string() }
+    }
+
+    /// Not possible here: exit code 3.
+    pub fn not_possible(message: impl fmt::Display) -> Failure {
+        Failure { exit: Exit::NotPossible, message: message.to_string() }
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for Failure {}

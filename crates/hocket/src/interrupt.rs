@@ -1,0 +1,20 @@
+//! Ctrl-C: asks to stop, so that what was measured or rendered so far can be kept or removed.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+
+use crate::failure::Failure;
+
+/// A flag that Ctrl-C, SIGTERM or SIGHUP sets; a second Ctrl-C ends the process at once.
+pub(crate) fn flag() -> Result<Arc<AtomicBool>, Failure> {
+    let flag = Arc::new(AtomicBool::new(false));
+    let seen = Arc::clone(&flag);
+    ctrlc::set_handler(move || {
+        // Relaxed: the flag publishes nothing; whoever polls it finds it a moment later.
+        if seen.swap(true, Relaxed) {
+            std::process::exit(i32::from(crate::Exit::Interrupted.code()));
+        }
+    })
+    .map_err(|error| Failure::not_possible(format!("Ctrl-C cannot be caught: {error}")))?;
+    Ok(flag)
+}

@@ -1,0 +1,18 @@
+//! The `hocket` command: arguments, wiring, exit codes.
+//!
+//! Everything that can be said in a library is said in the other crates; here a command line
+//! becomes a plan, a plan is run, and what comes out is printed or written.
+#![forbid(unsafe_code)]
+
+pub mod cli;
+pub mod failure;
+pub mod load;
+pub mod machine;
+pub mod bench;
+pub mod demo;
+pub mod render;
+pub mod report;
+mod interrupt;
+mod output;
+
+pub use failure::{Exit, Failure};

@@ -1,0 +1,133 @@
+//! `hocket render`.
+
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+
+use hocket_engine::{
+    Engine, Policy, Seating, Settings, offline, prepare_session, session_end_frames,
+};
+use hocket_media::{WavWriter, WriteError};
+use hocket_plan::Fusing;
+
+use crate::cli::RenderArgs;
+use crate::failure::{Exit, Failure};
+use crate::load::{LoadedSession, load_session, topology};
+use crate::output::{bar, print};
+
+/// Runs the command.
+///
+/// # Errors
+/// [`Failure`].
+pub fn run(args: &RenderArgs) -> Result<Exit, Failure> {
+    let topology = topology()?;
+    let loaded = load_session(&args.session, args.rate, &topology)?;
+    loaded.print_warnings();
+    crate::bench::check_block(args.frames, loaded.rate_hz)?;
+    let frames = length_frames(args, &loaded)?;
+    let mut engine = engine(args, &loaded, &topology)?;
+    let writer = WavWriter::create(&args.output, loaded.rate_hz, args.format.into())
+        .map_err(Failure::not_possible)?;
+    let stop = crate::interrupt::flag()?;
+    let started = std::time::Instant::now();
+    match write(&mut engine, writer, frames, &stop).map_err(Failure::not_possible)? {
+        None => {
+            eprintln!("hocket: interrupted; nothing was written to {}", args.output.display());
+            Ok(Exit::Interrupted)
+        }
+        Some(written) => {
+            let length_s = frames as f64 / f64::from(loaded.rate_hz);
+            let factor = length_s / started.elapsed().as_secs_f64().max(1e-9);
+            print(&summary(args, &engine, &written, length_s, factor));
+            Ok(Exit::Done)
+        }
+    }
+}
+
+fn summary(
+    args: &RenderArgs,
+    engine: &Engine,
+    written: &hocket_media::Written,
+    length_s: f64,
+    factor: f64,
+) -> String {
+    let workers = engine.schedule().workers();
+    let mut text = format!(
+        "{}: {length_s:.3} s, {workers} workers, {factor:.1} times real time\n",
+        args.output.display()
+    );
+    if written.clipped > 0 {
+        text += &format!(
+            "{} samples were over full scale and are clipped; lower the master's gain_db, or use --format 32f\n",
+            written.clipped
+        );
+    }
+    for (node, blocks) in engine.contained() {
+        text += &format!(
+            "{node}: {blocks} blocks were not finite and are silent; look at its parameters\n"
+        );
+    }
+    text
+}
+
+fn length_frames(args: &RenderArgs, loaded: &LoadedSession) -> Result<u64, Failure> {
+    let rate = f64::from(loaded.rate_hz);
+    if let Some(length) = args.length {
+        if !(length > 0.0 && length <= 86_400.0) {
+            return Err(Failure::bad_input(format!(
+                "--length {length}: choose more than 0 and at most 86400 seconds"
+            )));
+        }
+        return Ok((length * rate).round().max(1.0) as u64);
+    }
+    let by_session = loaded.session.length_s.map(|length| (length * rate).round() as u64);
+    by_session
+        .or_else(|| session_end_frames(&loaded.session, &loaded.media, loaded.rate_hz))
+        .filter(|frames| *frames > 0)
+        .ok_or_else(|| {
+            Failure::bad_input(format!(
+                "{}: the session has no end, because a clip loops for ever (or nothing plays); set \
+                 length_s in [session], or use --length SECONDS",
+                args.session.display()
+            ))
+        })
+}
+
+fn engine(
+    args: &RenderArgs,
+    loaded: &LoadedSession,
+    topology: &hocket_machine::Topology,
+) -> Result<Engine, Failure> {
+    let policy = Policy {
+        schedule: args.schedule.into(),
+        sibling: args.policy.into(),
+        wait: args.wait.into(),
+    };
+    let settings = Settings {
+        priority: None,
+        spans: false,
+        ..Settings::new(args.frames, loaded.rate_hz, policy)
+    };
+    let seating =
+        Seating::here(topology, policy.sibling, args.workers).map_err(Failure::bad_input)?;
+    let prepared = prepare_session(&loaded.session, &loaded.media, loaded.rate_hz, Fusing::Chains)
+        .map_err(Failure::bad_input)?;
+    Engine::start(prepared, settings, seating).map_err(Failure::not_possible)
+}
+
+/// `None` where the user stopped it; the writer then removes what it wrote.
+fn write(
+    engine: &mut Engine,
+    mut writer: WavWriter,
+    frames: u64,
+    stop: &AtomicBool,
+) -> Result<Option<hocket_media::Written>, WriteError> {
+    let entered = engine.enter();
+    let bar = bar(frames, "rendering");
+    let done = offline::render(engine, frames, |rows| {
+        writer.write(rows.left, rows.right)?;
+        bar.inc(rows.left.len() as u64);
+        Ok::<bool, WriteError>(!stop.load(Relaxed))
+    });
+    drop(entered);
+    bar.finish_and_clear();
+    if done? < frames { Ok(None) } else { writer.finish().map(Some) }
+}

@@ -1,0 +1,36 @@
+//! `hocket report`.
+
+use std::path::Path;
+
+use hocket_lab::record::BenchRecord;
+
+use crate::cli::ReportArgs;
+use crate::failure::{Exit, Failure};
+use crate::output::print;
+
+/// Runs the command.
+///
+/// # Errors
+/// [`Failure`].
+pub fn run(args: &ReportArgs) -> Result<Exit, Failure> {
+    let record = BenchRecord::read(&args.record).map_err(Failure::bad_input)?;
+    if let Some(path) = &args.svg {
+        write(path, &hocket_lab::report::svg_comparison(&record))?;
+    }
+    match &args.output {
+        Some(path) => write_page(&record, path)?,
+        None if args.svg.is_none() => print(&hocket_lab::report::text_table(&record)),
+        None => {}
+    }
+    Ok(Exit::Done)
+}
+
+/// Writes the page.
+pub(crate) fn write_page(record: &BenchRecord, path: &Path) -> Result<(), Failure> {
+    write(path, &hocket_lab::report::html(record))
+}
+
+/// Under its final name only when complete.
+fn write(path: &Path, text: &str) -> Result<(), Failure> {
+    hocket_lab::record::write_text_atomic(path, text).map_err(Failure::not_possible)
+}
