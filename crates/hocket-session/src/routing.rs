@@ -1,6 +1,6 @@
 //! Names to strips, and circles among them.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use hocket_plan::graph::{EffectFacts, GraphError, session_graph};
 use hocket_plan::session::{Destination, GroupId, ReturnId, StripId};
@@ -130,15 +130,27 @@ impl<'a> Names<'a> {
 
     /// The circle at the first line of the file that is part of it.
     fn circle(&self, strips: &[StripId], names: &[String]) -> SessionError {
-        let on_circle = |from: StripId, to: StripId| {
-            strips.windows(2).any(|pair| pair[0] == from && pair[1] == to)
-        };
-        let links = self.links.iter().filter(|(from, to, _)| on_circle(*from, *to));
+        let steps: HashSet<(StripId, StripId)> =
+            strips.windows(2).map(|pair| (pair[0], pair[1])).collect();
+        let links = self.links.iter().filter(|(from, to, _)| steps.contains(&(*from, *to)));
         let span = links.map(|(_, _, span)| span.clone()).min_by_key(|span| span.start);
-        let cause = format!("the routing goes in a circle: {}", names.join(" -> "));
+        let cause = format!("the routing goes in a circle: {}", path(names));
         let remedy = "let one of these outputs go to \"master\", or take one of these sends out";
         self.source.error(span.unwrap_or(0..0), cause, remedy)
     }
+}
+
+/// How many strips of a circle are named.
+const NAMED: usize = 12;
+
+/// `a -> b -> a`; of a long way the first and the last steps.
+fn path(names: &[String]) -> String {
+    if names.len() <= NAMED {
+        return names.join(" -> ");
+    }
+    let (first, last) = (&names[..NAMED / 2], &names[names.len() - NAMED / 2..]);
+    let between = names.len() - NAMED;
+    format!("{} -> ({between} more) -> {}", first.join(" -> "), last.join(" -> "))
 }
 
 fn noun(id: StripId) -> &'static str {

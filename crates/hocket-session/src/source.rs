@@ -15,6 +15,8 @@ pub(crate) const MAX_BYTES: u64 = 16 << 20;
 pub(crate) struct Source {
     path: PathBuf,
     text: String,
+    /// Where each line begins; many warnings on a long file must not count its lines each time.
+    lines: Vec<usize>,
 }
 
 impl Source {
@@ -44,6 +46,12 @@ impl Source {
         Source::from_bytes(path, bytes)
     }
 
+    fn new(path: &Path, text: String) -> Source {
+        let ends = text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n');
+        let lines = [0].into_iter().chain(ends.map(|(end, _)| end + 1)).collect();
+        Source { path: path.to_path_buf(), text, lines }
+    }
+
     fn from_bytes(path: &Path, bytes: Vec<u8>) -> Result<Source, SessionError> {
         if bytes.contains(&0) {
             let cause = "this is a binary file, not a session".to_owned();
@@ -51,7 +59,7 @@ impl Source {
             return Err(SessionError::whole(path.to_path_buf(), cause, remedy.into()));
         }
         String::from_utf8(bytes)
-            .map(|text| Source { path: path.to_path_buf(), text })
+            .map(|text| Source::new(path, text))
             .map_err(|error| not_utf8(path, &error))
     }
 
@@ -72,16 +80,16 @@ impl Source {
     /// The place of the first character of `span`.
     pub(crate) fn place(&self, span: Span) -> Place {
         let start = self.boundary(span.start);
-        let before = &self.text[..start];
-        let line_start = before.rfind('\n').map_or(0, |end| end + 1);
+        let line = self.line_at(start);
+        let line_start = self.lines[line - 1];
         let rest = &self.text[line_start..];
-        let line = rest.split('\n').next().unwrap_or_default().trim_end_matches('\r');
+        let text_line = rest.split('\n').next().unwrap_or_default().trim_end_matches('\r');
         let is_mark = |c: &char| *c != BYTE_ORDER_MARK;
         Place {
             file: self.path.clone(),
-            line: before.matches('\n').count() + 1,
+            line,
             column: self.text[line_start..start].chars().filter(is_mark).count() + 1,
-            text_line: line.trim_start_matches(BYTE_ORDER_MARK).to_owned(),
+            text_line: text_line.trim_start_matches(BYTE_ORDER_MARK).to_owned(),
         }
     }
 
@@ -105,7 +113,12 @@ impl Source {
 
     /// The line number of `span`, from 1.
     pub(crate) fn line(&self, span: &Span) -> usize {
-        self.text[..self.boundary(span.start)].matches('\n').count() + 1
+        self.line_at(span.start)
+    }
+
+    fn line_at(&self, byte: usize) -> usize {
+        // The first line begins at 0, so at least one begins at or before any byte.
+        self.lines.partition_point(|begin| *begin <= byte).max(1)
     }
 
     /// The last place at or before `byte` where a character begins.
@@ -141,6 +154,6 @@ fn not_utf8(path: &Path, error: &std::string::FromUtf8Error) -> SessionError {
     let cause = format!("the byte 0x{:02X} here is not UTF-8", bytes.get(valid).unwrap_or(&0));
     // Up to the wrong byte both texts are the same, so the place is the same too.
     let text = String::from_utf8_lossy(bytes).into_owned();
-    let lossy = Source { path: path.to_path_buf(), text };
+    let lossy = Source::new(path, text);
     lossy.error(valid..valid + 1, cause, "save the file with the encoding UTF-8")
 }

@@ -108,6 +108,9 @@ struct Named<'a> {
 /// The most strips, clips, effects and sends together: 100 to 200 MiB of plan.
 const MAX_PARTS: usize = 1_000_000;
 
+/// Nobody reads more.
+const MAX_WARNINGS: usize = 100;
+
 struct Builder<'a> {
     source: &'a Source,
     catalogue: &'a dyn EffectCatalogue,
@@ -129,10 +132,16 @@ impl<'a> Builder<'a> {
             let remedy = "add [[track]] with a name and, below it, [[track.clip]] with a file";
             return Err(self.source.error(0..0, "the session has no tracks", remedy));
         }
-        let mut first = 0;
-        let mut named = Vec::with_capacity(tables.len());
+        let mut counted = Vec::with_capacity(tables.len());
         for fields in tables {
             let copies = self.copies(&fields, options)?;
+            self.count_parts(&fields, copies.unwrap_or(1))?;
+            counted.push((fields, copies));
+        }
+        // Only now, so a file with far too many copies is refused before they all have names.
+        let mut first = 0;
+        let mut named = Vec::with_capacity(counted.len());
+        for (fields, copies) in counted {
             let track = self.name(fields, copies, first, StripId::Track)?;
             first += track.names.len();
             named.push(track);
@@ -145,8 +154,12 @@ impl<'a> Builder<'a> {
         tables: Vec<Fields<'a>>,
         id: impl Fn(usize) -> StripId + Copy,
     ) -> Read<Vec<Named<'a>>> {
-        let numbered = tables.into_iter().enumerate();
-        numbered.map(|(first, fields)| self.name(fields, None, first, id)).collect()
+        let mut named = Vec::with_capacity(tables.len());
+        for (first, fields) in tables.into_iter().enumerate() {
+            self.count_parts(&fields, 1)?;
+            named.push(self.name(fields, None, first, id)?);
+        }
+        Ok(named)
     }
 
     fn name(
@@ -157,7 +170,6 @@ impl<'a> Builder<'a> {
         id: impl Fn(usize) -> StripId,
     ) -> Read<Named<'a>> {
         let At { value: name, span } = fields.require_text(&schema::NAME)?;
-        self.count_parts(&fields, copies.unwrap_or(1))?;
         let names = match copies {
             None => vec![name.to_owned()],
             Some(copies) => (1..=copies).map(|copy| format!("{name} {copy}")).collect(),
@@ -225,7 +237,7 @@ impl Builder<'_> {
             };
             if track.clips.is_empty() {
                 let text = format!("track '{}' has no clips: it is silent", names[0]);
-                self.warnings.push(self.source.warning(fields.span.clone(), &text));
+                self.warn(&fields, &text);
             }
             tracks.extend(names.into_iter().map(|name| copy(&track, name)));
         }
@@ -336,7 +348,7 @@ impl Builder<'_> {
     }
 
     fn warn_of_fades(&mut self, fields: &Fields<'_>, clip: &Clip) {
-        let text = match clip.length_s {
+        let text: String = match clip.length_s {
             None if clip.looped && clip.fade_out_s > 0.0 => {
                 "fade_out_s has no effect: the clip loops without length_s, so it has no end".into()
             }
@@ -345,6 +357,12 @@ impl Builder<'_> {
             }
             _ => return,
         };
-        self.warnings.push(self.source.warning(fields.span.clone(), &text));
+        self.warn(fields, &text);
+    }
+
+    fn warn(&mut self, fields: &Fields<'_>, text: &str) {
+        if self.warnings.len() < MAX_WARNINGS {
+            self.warnings.push(self.source.warning(fields.span.clone(), text));
+        }
     }
 }

@@ -140,3 +140,74 @@ fn inline_tables_mean_the_same() {
     assert_eq!(session.tracks[0].clips, [whole_file(0)]);
     assert_eq!(session.master.pan, 1.0);
 }
+
+#[test]
+fn copies_differ_in_their_names_only() {
+    let text = "[[track]]\nname = 'a'\ncount = COUNT\npan = 0.5\noutput = 'g'\n\
+                [[track.clip]]\nfile = 'audio/a.wav'\n[[track.effect]]\nkind = 'reverb'\n\
+                [[track.send]]\nto = 'r'\n[[track]]\nname = 'b'\n[[track.clip]]\nfile = 'audio/b.wav'\n\
+                [[group]]\nname = 'g'\n[[return]]\nname = 'r'\n";
+    let names = |count: &str, seats: usize| -> Vec<String> {
+        let loaded = Folder::new().load_for(text.replace("COUNT", count), seats);
+        let session = loaded.unwrap_or_else(|error| panic!("{error}")).session;
+        let mut first = session.tracks[0].clone();
+        for track in &session.tracks[..session.tracks.len() - 1] {
+            first.strip.name.clone_from(&track.strip.name);
+            assert_eq!(first, *track);
+        }
+        assert_eq!(session.media.len(), 2);
+        session.tracks.into_iter().map(|track| track.strip.name).collect()
+    };
+    assert_eq!(names("1", 4), ["a 1", "b"]);
+    assert_eq!(names("3", 4), ["a 1", "a 2", "a 3", "b"]);
+    assert_eq!(names("'seats'", 2), ["a 1", "a 2", "b"]);
+    assert_eq!(names("'seats x 2'", 1), ["a 1", "a 2", "b"]);
+    assert_eq!(names("'seats*3'", 1).len(), 4);
+    assert_eq!(names("'seats x 4'", 256).len(), 1025);
+}
+
+#[test]
+fn a_file_is_one_medium_however_it_is_written() {
+    let clip = |file: &str| format!("[[track.clip]]\nfile = '{file}'\n");
+    let folder = Folder::new();
+    let absolute = folder.path("audio/a.wav");
+    let files = ["audio/a.wav", "./audio/a.wav", "audio//a.wav", &absolute.display().to_string()];
+    let text: String = files.iter().map(|file| clip(file)).collect();
+    let loaded = folder.load(format!("[[track]]\nname = 'a'\n{text}"));
+    let session = loaded.unwrap_or_else(|error| panic!("{error}")).session;
+    assert_eq!(session.media, [Media { path: absolute, resample: false }]);
+    assert!(session.tracks[0].clips.iter().all(|clip| clip.media == MediaId(0)));
+}
+
+#[test]
+fn strips_may_be_named_before_they_stand_in_the_file() {
+    let text = "[[return]]\nname = 'r'\noutput = 'g'\n[[group]]\nname = 'g'\noutput = 'h'\n\
+                [[group]]\nname = 'h'\n[[track]]\nname = 'a'\noutput = 'h'\n";
+    let session = loaded(text).session;
+    assert_eq!(session.returns[0].output, Destination::Group(GroupId(0)));
+    assert_eq!(session.groups[0].output, Destination::Group(GroupId(1)));
+}
+
+fn check_warning(text: &str, line: usize, expected: &str) {
+    let warnings = loaded(text).warnings;
+    assert_eq!(warnings.len(), 1, "{warnings:?}");
+    let place = format!("live.toml:{line}:1: ");
+    assert!(warnings[0].contains(&place) && warnings[0].contains(expected), "{warnings:?}");
+}
+
+#[test]
+fn what_is_probably_not_meant_is_told() {
+    let clip = |more: &str| {
+        format!("[[track]]\nname = 'a'\n[[track.clip]]\nfile = 'audio/a.wav'\n{more}\n")
+    };
+    check_warning("\n[[track]]\nname = 'a'\n", 2, "track 'a' has no clips: it is silent");
+    check_warning(&clip("loop = true\nfade_out_s = 1"), 3, "fade_out_s has no effect");
+    check_warning(&clip("length_s = 3\nfade_in_s = 2\nfade_out_s = 2"), 3, "they overlap");
+    assert!(loaded(&clip("fade_out_s = 1")).warnings.is_empty());
+}
+
+#[test]
+fn warnings_end_where_nobody_reads_on() {
+    let tracks: String = (0..5_000).map(|n| format!("[[track]]\nname = 't{n}'\n")).collect();
+    assert_eq!(loaded(&tracks).warnings.len(), 100);
+}

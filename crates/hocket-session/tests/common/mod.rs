@@ -155,3 +155,45 @@ mute = true
 [preview]
 file = "audio/b.wav"
 "#;
+
+/// The kinds and parameters in the tables of `docs/effects.md`: this crate knows no processor.
+pub struct Documented {
+    kinds: Vec<(&'static str, Vec<ParamSpec>)>,
+}
+
+impl Documented {
+    pub fn read() -> Documented {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/effects.md");
+        let text = std::fs::read_to_string(path).expect("docs/effects.md can be read");
+        let tables = text.split("<!-- table of ").skip(1);
+        let kinds: Vec<_> = tables.map(Documented::kind).collect();
+        assert!(kinds.len() >= 10, "docs/effects.md has {} kinds", kinds.len());
+        Documented { kinds }
+    }
+
+    /// From `eq -->` to the end of the table.
+    fn kind(text: &str) -> (&'static str, Vec<ParamSpec>) {
+        let name = text.split(" -->").next().unwrap_or_default().to_owned().leak();
+        let rows = text.split("<!-- end of table -->").next().unwrap_or_default().lines();
+        (name, rows.filter_map(Documented::row).collect())
+    }
+
+    /// Of a row such as `` | `ratio` | 1 | 100 | 4 | ... ``.
+    fn row(row: &str) -> Option<ParamSpec> {
+        let mut cells = row.split('|').map(str::trim).skip(1);
+        let name = cells.next()?.strip_prefix('`')?.strip_suffix('`')?.to_owned();
+        let mut number = || cells.next()?.parse().ok();
+        let (min, max, default) = (number()?, number()?, number()?);
+        Some(ParamSpec { name: name.leak(), summary: "", min, max, default })
+    }
+}
+
+impl EffectCatalogue for Documented {
+    fn kinds(&self) -> Vec<&'static str> {
+        self.kinds.iter().map(|(name, _)| *name).collect()
+    }
+
+    fn params(&self, kind: &str) -> Option<Vec<ParamSpec>> {
+        self.kinds.iter().find(|(name, _)| *name == kind).map(|(_, params)| params.clone())
+    }
+}
