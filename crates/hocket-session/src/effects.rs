@@ -29,12 +29,11 @@ fn effect(
     };
     let names: Vec<&str> = params.iter().map(|param| param.name).collect();
     fields.refuse_unknown(&names)?;
-    let value = |param: &hocket_plan::ParamSpec| {
-        Ok(fields.parameter(param.name, param.min, param.max)?.unwrap_or(param.default))
-    };
+    let values: Result<_, SessionError> =
+        params.iter().map(|param| fields.parameter(param)).collect();
     Ok(Effect {
         kind: kind.value.to_owned(),
-        values: params.iter().map(value).collect::<Result<_, SessionError>>()?,
+        values: values?,
         bypass: fields.flag(&schema::BYPASS)?,
     })
 }

@@ -1,5 +1,6 @@
 //! Reads one table of the file by its schema.
 
+use hocket_plan::ParamSpec;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
@@ -194,10 +195,14 @@ impl<'a> Fields<'a> {
         self.get(key).is_some_and(|found| found.get_ref().is_str())
     }
 
-    /// A number under a name that no schema knows, within `min..=max` as `f32`.
-    pub(crate) fn parameter(&self, name: &str, min: f32, max: f32) -> Read<Option<f32>> {
-        let Some(found) = self.table.get(name) else { return Ok(None) };
-        let allowed = || format!("a number from {min} to {max}");
+    /// The parameter of an effect, in its range or the default.
+    pub(crate) fn parameter(&self, param: &ParamSpec) -> Read<f32> {
+        let ParamSpec { name, summary, min, max, default } = *param;
+        let Some(found) = self.table.get(name) else { return Ok(default) };
+        let allowed = || match sentence(summary) {
+            "" => format!("a number from {min} to {max}"),
+            summary => format!("a number from {min} to {max}: {summary}"),
+        };
         let Some(value) = number(found.get_ref()) else {
             let remedy = format!("write {name} = {}", allowed());
             return Err(self.source.error(found.span(), mistyped(name, found.get_ref()), remedy));
@@ -207,7 +212,7 @@ impl<'a> Fields<'a> {
         if !(min..=max).contains(&value) {
             return Err(self.out_of_range(name, found, &allowed()));
         }
-        Ok(Some(value))
+        Ok(value)
     }
 
     /// Refuses the first key that neither the schema nor `more` knows.

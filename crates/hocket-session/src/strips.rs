@@ -35,8 +35,8 @@ pub(crate) fn build(
     let returns = root.tables(&schema::RETURN, &schema::RETURN_TABLE)?;
     let facts = facts(source, &root)?;
     let media = MediaList::new(source, facts.resample);
-    let (names, warnings) = (Names::new(source), Vec::new());
-    let mut builder = Builder { source, catalogue, names, media, warnings, parts: 0 };
+    let (names, warnings, end_s) = (Names::new(source), Vec::new(), facts.length_s);
+    let mut builder = Builder { source, catalogue, names, media, warnings, parts: 0, end_s };
     // All names first: an output or a send may name a strip further down.
     let tracks = builder.named_tracks(tracks, options)?;
     let groups = builder.named(groups, StripId::Group)?;
@@ -119,6 +119,8 @@ struct Builder<'a> {
     warnings: Vec<String>,
     /// Strips, clips, effects and sends so far.
     parts: usize,
+    /// Where the session ends, if it says so.
+    end_s: Option<f64>,
 }
 
 /// Names.
@@ -344,6 +346,9 @@ impl Builder<'_> {
             fade_out_s: fields.number_or_zero(&schema::FADE_OUT)?,
         };
         self.warn_of_fades(fields, &clip);
+        if self.end_s.is_some_and(|end| clip.start_s >= end) {
+            self.warn(fields, "the clip starts after the session's length_s: no render has it");
+        }
         Ok(clip)
     }
 

@@ -124,7 +124,12 @@ fn wrong_types() {
     check(&with("[[master]]"), "[[master]]", "only one [master]", "single brackets");
     check("session = 3", "3", "[session] must be a table", "[session]");
     let effect = in_track("[[track.effect]]\nkind = \"reverb\"\nmix = true");
-    check(&effect, "true", "'mix' cannot be true or false", "mix = a number from 0 to 0.98");
+    check(
+        &effect,
+        "true",
+        "'mix' cannot be true or false",
+        "mix = a number from 0 to 0.98: How wet",
+    );
 }
 
 #[test]

@@ -203,6 +203,8 @@ fn what_is_probably_not_meant_is_told() {
     check_warning("\n[[track]]\nname = 'a'\n", 2, "track 'a' has no clips: it is silent");
     check_warning(&clip("loop = true\nfade_out_s = 1"), 3, "fade_out_s has no effect");
     check_warning(&clip("length_s = 3\nfade_in_s = 2\nfade_out_s = 2"), 3, "they overlap");
+    let late = format!("[session]\nlength_s = 2\n{}", clip("start_s = 2"));
+    check_warning(&late, 5, "the clip starts after the session's length_s");
     assert!(loaded(&clip("fade_out_s = 1")).warnings.is_empty());
 }
 

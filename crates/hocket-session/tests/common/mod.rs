@@ -24,7 +24,10 @@ impl EffectCatalogue for Few {
                 param("threshold_db", -60.0, 0.0, -18.0),
                 param("ratio", 1.0, 100.0, 4.0),
             ]),
-            "reverb" => Some(vec![param("mix", 0.0, 0.98, 0.3)]),
+            "reverb" => {
+                let mix = ParamSpec { summary: "How wet.", ..param("mix", 0.0, 0.98, 0.3) };
+                Some(vec![mix])
+            }
             _ => None,
         }
     }
