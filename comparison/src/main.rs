@@ -1,0 +1,65 @@
+//! `cargo run --release --manifest-path comparison/Cargo.toml -- --help`
+#![forbid(unsafe_code)]
+
+use std::process::ExitCode;
+
+use clap::Parser;
+use hocket_comparison::measure::{Cell, Failure, measure};
+use hocket_comparison::options::Options;
+use hocket_comparison::pool::Pool;
+use hocket_comparison::setup::Setup;
+use hocket_comparison::{record, table};
+use hocket_lab::about;
+use hocket_machine::Topology;
+
+fn main() -> ExitCode {
+    let options = Options::parse();
+    if let Some(Err(message)) = options.record.as_deref().map(record::writable) {
+        eprintln!("comparison: {message}");
+        return ExitCode::from(2);
+    }
+    match run(&options) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(Failure::Differs(message)) => {
+            eprintln!("comparison: {message}");
+            ExitCode::from(1)
+        }
+        Err(Failure::NotHere(message)) => {
+            eprintln!("comparison: {message}");
+            ExitCode::from(3)
+        }
+    }
+}
+
+/// Every cell, the table, the record. The calling thread becomes the leader while it measures.
+fn run(options: &Options) -> Result<(), Failure> {
+    let not_here = |error: String| Failure::NotHere(error);
+    let started_at = about::now();
+    let topology = Topology::discover().map_err(|error| not_here(error.to_string()))?;
+    let workers = options.workers.map(usize::from);
+    let setup = Setup::here(&topology, workers, options.fuse).map_err(not_here)?;
+    let pool = Pool::start(&setup.seating, setup.priority, options.leader).map_err(not_here)?;
+    table::head(&setup, options.blocks.get());
+    let cells = cells(options, &setup, &pool)?;
+    let Some(path) = &options.record else { return Ok(()) };
+    let record = record::assemble(options, &setup, &pool, &topology, &cells, &started_at);
+    record::save(path, &record).map_err(not_here)
+}
+
+fn cells(options: &Options, setup: &Setup, pool: &Pool) -> Result<Vec<Cell>, Failure> {
+    let mut cells: Vec<Cell> = Vec::new();
+    for mode in &options.mode {
+        for graph in options.graphs() {
+            // A seed of its own for each cell: equal orders would repeat the same luck.
+            let seed = options.seed.wrapping_add(cells.len() as u64);
+            let cell = measure(graph, *mode, options.blocks.get(), setup, pool, seed)?;
+            if cells.is_empty() {
+                table::threads(cell.threads.iter().chain(pool.reports()));
+                table::columns();
+            }
+            table::rows(&cell);
+            cells.push(cell);
+        }
+    }
+    Ok(cells)
+}

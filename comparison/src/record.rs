@@ -1,0 +1,163 @@
+//! The record: all samples, and what is needed to believe them.
+
+use std::fs::OpenOptions;
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use hocket_engine::ThreadReport;
+use hocket_lab::about;
+use hocket_lab::stats::Comparison;
+use hocket_machine::Topology;
+
+use crate::executor::Who;
+use crate::measure::Cell;
+use crate::network::FRAMES;
+use crate::options::Options;
+use crate::pool::Pool;
+use crate::setup::{RATE_HZ, Setup};
+
+/// What a record calls itself.
+pub const FORMAT: &str = "hocket-comparison/1";
+
+/// Whether a record can be written to `path`, found out before a minute is spent on samples.
+/// What stands there already stays as it is.
+///
+/// # Errors
+/// Why not.
+pub fn writable(path: &Path) -> Result<(), String> {
+    let is_new = !path.exists();
+    let opened = OpenOptions::new().append(true).create(true).open(path);
+    opened.map_err(|error| refused(path, &error))?;
+    if is_new {
+        // Only the attempt was wanted; an interrupted run leaves no empty record behind.
+        let _ = std::fs::remove_file(path);
+    }
+    Ok(())
+}
+
+/// Writes the record.
+///
+/// # Errors
+/// Why not.
+pub fn save(path: &Path, record: &Value) -> Result<(), String> {
+    std::fs::write(path, record.to_string()).map_err(|error| refused(path, &error))
+}
+
+fn refused(path: &Path, error: &std::io::Error) -> String {
+    format!(
+        "{}: the record cannot be written: {error}; choose a folder that exists and can be written to",
+        path.display()
+    )
+}
+
+/// Everything about a run; `started_at` as [`about::now`] gives it.
+pub fn assemble(
+    options: &Options,
+    setup: &Setup,
+    pool: &Pool,
+    topology: &Topology,
+    cells: &[Cell],
+    started_at: &str,
+) -> Value {
+    json!({
+        "format": FORMAT,
+        "hocket": about::build(),
+        "rivals": rayon_versions(),
+        "command": std::env::args().collect::<Vec<_>>(),
+        "started_at": started_at,
+        "finished_at": about::now(),
+        "machine": about::machine(topology),
+        "grants": about::grants(),
+        "clock": about::clock(),
+        "frames": FRAMES,
+        "rate_hz": RATE_HZ,
+        "blocks": options.blocks,
+        "seed": options.seed,
+        "workers": setup.workers(),
+        "fuse": format!("{:?}", setup.fuse).to_lowercase(),
+        "rayon_leader": format!("{:?}", options.leader).to_lowercase(),
+        "rayon_threads": threads(pool.reports()),
+        "cells": cells.iter().map(cell_json).collect::<Vec<_>>(),
+    })
+}
+
+fn cell_json(cell: &Cell) -> Value {
+    json!({
+        "graph": cell.graph,
+        "mode": cell.mode.name(),
+        "workers": cell.workers,
+        "threads": threads(&cell.threads),
+        "executors": Who::ALL.map(|who| executor_json(cell, who)),
+    })
+}
+
+fn executor_json(cell: &Cell, who: Who) -> Value {
+    let figures = cell.figures(who);
+    let samples: Vec<u64> = cell.samples_ns[who as usize].iter().map(|ns| *ns as u64).collect();
+    json!({
+        "name": who.name(),
+        "efficiency": figures.efficiency.map(comparison_json),
+        "hocket_ratio": figures.hocket_ratio.map(comparison_json),
+        "block_ns": samples,
+    })
+}
+
+fn comparison_json(comparison: Comparison) -> Value {
+    json!({
+        "ratio": comparison.ratio,
+        "interval_95": comparison.interval.map(|i| [i.low, i.high]),
+        "stretches": comparison.rounds,
+    })
+}
+
+fn threads(reports: &[ThreadReport]) -> Vec<Value> {
+    let thread = |t: &ThreadReport| {
+        json!({
+            "name": t.name,
+            "cpu_asked": t.cpu_asked,
+            "cpus_got": t.cpus_got,
+            "class_asked": t.class_asked,
+            "class_got": t.class_got,
+            "why": t.why,
+            "denormals_flushed": t.denormals_flushed,
+        })
+    };
+    reports.iter().map(thread).collect()
+}
+
+/// `rayon 1.12.0, rayon-core 1.13.0`, as the lock file has them.
+pub fn rayon_versions() -> String {
+    let lock = include_str!("../Cargo.lock");
+    let version = |name: &str| {
+        let of = lock.split("[[package]]").find(|p| p.contains(&format!("name = \"{name}\"\n")));
+        let line = of?.lines().find_map(|line| line.strip_prefix("version = \""))?;
+        Some(format!("{name} {}", line.trim_end_matches('"')))
+    };
+    ["rayon", "rayon-core"].into_iter().filter_map(version).collect::<Vec<_>>().join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_lock_file_names_the_rivals() {
+        let versions = rayon_versions();
+        assert!(versions.starts_with("rayon 1.") && versions.contains(", rayon-core 1."));
+    }
+
+    #[test]
+    fn an_unwritable_place_is_refused_and_a_writable_one_left_alone() {
+        let folder = std::env::temp_dir().join(format!("comparison-record-{}", std::process::id()));
+        let path = folder.join("record.json");
+        assert!(writable(&path).unwrap_err().contains("record.json"));
+        std::fs::create_dir(&folder).unwrap();
+        assert_eq!(writable(&path), Ok(()));
+        assert!(!path.exists());
+        std::fs::write(&path, "kept").unwrap();
+        assert_eq!(writable(&path), Ok(()));
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), "kept");
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
+}
