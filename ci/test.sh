@@ -7,6 +7,7 @@
 #   doctests   the examples in the documentation
 #   loom       every protocol between two threads, all interleavings
 #   tsan       the same protocols on real threads under ThreadSanitizer
+#   sentry     every system call and allocation inside a block, seen and counted
 #   rtsan      the block path under RealtimeSanitizer
 #   benches    each benchmark once, for its own checks, not for time
 #
@@ -21,6 +22,8 @@ main() {
   stage doctests cargo test --locked --workspace --doc -- --show-output
   stage loom optional_script crates/hocket-rt/check-loom.sh
   stage tsan optional_script crates/hocket-rt/check-tsan.sh
+  stage sentry cargo test --locked --workspace --features hocket-engine/sentry \
+    --test realtime -- --show-output
   stage rtsan ci/rtsan.sh
   stage benches benches
 }

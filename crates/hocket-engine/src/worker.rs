@@ -165,5 +165,7 @@ pub fn settle_leader(
     priority: Option<u8>,
 ) -> (LeaderSeat, ThreadReport) {
     let seat = LeaderSeat { cpus: pin::current_affinity().ok(), _class: ClassGuard::remember() };
+    // As each of its blocks does, and no longer: the thread is somebody else's.
+    let _float = FlushDenormals::enter();
     (seat, settle(name, cpu, priority))
 }

@@ -48,9 +48,9 @@ impl Playing {
         let natural = if clip.looped && offset < audio.frames() {
             u64::MAX
         } else {
-            start + (audio.frames() - offset) as u64
+            start.saturating_add((audio.frames() - offset) as u64)
         };
-        let asked = clip.length_s.map(|length| start + frames(length, rate_hz));
+        let asked = clip.length_s.map(|length| start.saturating_add(frames(length, rate_hz)));
         Playing {
             audio: Arc::clone(audio),
             start,

@@ -6,7 +6,7 @@ use std::time::Duration;
 use hocket_dsp::StereoRef;
 use hocket_machine::clock::{TickRate, monotonic_ns, ticks};
 use hocket_machine::float_mode::FlushDenormals;
-use hocket_plan::{Schedule, ScheduleKind, VerifiedSchedule, Violation};
+use hocket_plan::{ScheduleKind, VerifiedSchedule, Violation};
 use hocket_rt::{SpinCost, Strategy, Wait};
 use hocket_trace::{BlockTrace, Doing, Lane, Span};
 
@@ -93,8 +93,8 @@ impl Engine {
             ScheduleKind::Serial => 1,
             _ => seating.placement().workers.len(),
         };
-        let schedule = Schedule::plan(settings.policy.schedule, &prepared.units, workers);
-        let verified = VerifiedSchedule::verify(prepared.units.clone(), schedule)?;
+        let kind = settings.policy.schedule;
+        let verified = VerifiedSchedule::plan(kind, prepared.units.clone(), workers)?;
         Self::start_verified(prepared, verified, settings, seating)
     }
 

@@ -63,7 +63,7 @@ impl VirtualDevice {
             sleep_until_ns(planned);
             let mut times = engine.process_planned(self.frames as usize, planned);
             self.take(engine, &times);
-            let next = self.next_tick(start, tick);
+            let next = self.next_tick(tick, monotonic_ns().saturating_sub(start));
             times.skipped = next - tick - 1;
             self.silent_periods += times.skipped + u64::from(times.missed());
             tick = next;
@@ -73,18 +73,12 @@ impl VirtualDevice {
         }
     }
 
-    /// The first tick that is still to come; the one after `tick` unless that is past already.
-    fn next_tick(&self, start: u64, tick: u64) -> u64 {
-        let now = monotonic_ns().saturating_sub(start);
-        if self.tick_ns(tick + 1) >= now {
-            return tick + 1;
-        }
-        let period = self.tick_ns(1).max(1);
-        let mut next = (now / period).max(tick + 1);
-        while self.tick_ns(next) < now {
-            next += 1;
-        }
-        next
+    /// The first tick after `tick` that is still to come `now_ns` after the first one.
+    fn next_tick(&self, tick: u64, now_ns: u64) -> u64 {
+        // The inverse of `tick_ns`, as exact: the length of a period is no whole number of ns.
+        let frames = u128::from(now_ns) * u128::from(self.rate_hz);
+        let to_come = frames.div_ceil(u128::from(self.frames) * 1_000_000_000) as u64;
+        to_come.max(tick + 1)
     }
 
     /// Copies the engine's output into the buffer that is not playing, and swaps if it came in time.
@@ -108,5 +102,47 @@ impl VirtualDevice {
     /// Periods in which there was nothing new to play.
     pub fn silent_periods(&self) -> u64 {
         self.silent_periods
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Lengths and rates whose periods are whole numbers of nanoseconds, and such that are not.
+    fn devices() -> impl Iterator<Item = VirtualDevice> {
+        let devices =
+            [(64, 48_000), (64, 44_100), (1, 384_000), (8192, 8_000), (441, 44_100), (37, 11_025)];
+        devices.into_iter().map(|(frames, rate_hz)| VirtualDevice::new(frames, rate_hz))
+    }
+
+    #[test]
+    fn ticks_do_not_drift_within_a_year() {
+        for device in devices() {
+            let year = 365 * 86_400 * u64::from(device.rate_hz) / u64::from(device.frames);
+            for tick in [1, 2, 1000, year] {
+                // Whole seconds fall on ticks exactly where frames and rate have it so.
+                let frames = u128::from(tick) * u128::from(device.frames);
+                let seconds = frames / u128::from(device.rate_hz);
+                let rest = frames % u128::from(device.rate_hz);
+                let within = rest * 1_000_000_000 / u128::from(device.rate_hz);
+                assert_eq!(u128::from(device.tick_ns(tick)), seconds * 1_000_000_000 + within);
+            }
+        }
+    }
+
+    #[test]
+    fn the_next_tick_is_the_first_that_is_not_past() {
+        for device in devices() {
+            for tick in [0u64, 1, 7, 1_000_000, 3_000_000_000] {
+                for late in [0u64, 1, 2, 5, 1_000_000] {
+                    let at = device.tick_ns(tick + late);
+                    assert_eq!(device.next_tick(tick, at), tick + late.max(1), "on a tick");
+                    let after = device.next_tick(tick, at + 1);
+                    assert_eq!(after, tick + late + 1, "a nanosecond past a tick");
+                    assert!(device.tick_ns(after) > at);
+                }
+            }
+        }
     }
 }

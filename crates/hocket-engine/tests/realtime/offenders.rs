@@ -14,7 +14,7 @@ use hocket_rt::Strategy;
 
 use crate::sentry::take_allocations;
 use crate::stage::{self, Does, FRAMES};
-use crate::watching::{Report, sees_calls, take_report};
+use crate::watching::{Report, announce, take_report};
 
 const SOURCES: usize = 4;
 const BLOCKS: usize = 5;
@@ -47,7 +47,7 @@ fn named(report: &Report, name: &str) -> usize {
 #[test]
 fn a_system_call_is_seen_on_leader_and_worker_and_still_made() {
     let _alone = stage::alone();
-    if !sees_calls("a_system_call_is_seen_on_leader_and_worker_and_still_made") {
+    if !announce("a_system_call_is_seen_on_leader_and_worker_and_still_made") {
         return;
     }
     let own = std::process::id();
@@ -59,7 +59,7 @@ fn a_system_call_is_seen_on_leader_and_worker_and_still_made() {
 #[test]
 fn writing_is_seen() {
     let _alone = stage::alone();
-    if !sees_calls("writing_is_seen") {
+    if !announce("writing_is_seen") {
         return;
     }
     let report = report_of(|| {
@@ -81,7 +81,7 @@ fn allocating_is_seen_even_without_a_system_call() {
 #[test]
 fn a_large_allocation_is_a_system_call_too() {
     let _alone = stage::alone();
-    if !sees_calls("a_large_allocation_is_a_system_call_too") {
+    if !announce("a_large_allocation_is_a_system_call_too") {
         return;
     }
     // Far above every threshold from which allocators ask the system for memory of its own.
@@ -96,7 +96,7 @@ fn a_large_allocation_is_a_system_call_too() {
 #[test]
 fn a_contended_lock_is_no_edge() {
     let _alone = stage::alone();
-    if !sees_calls("a_contended_lock_is_no_edge") {
+    if !announce("a_contended_lock_is_no_edge") {
         return;
     }
     let lock = Arc::new(Mutex::new(()));
@@ -132,7 +132,7 @@ fn a_contended_lock_is_no_edge() {
 #[test]
 fn a_thread_started_in_the_block_is_seen_and_runs() {
     let _alone = stage::alone();
-    if !sees_calls("a_thread_started_in_the_block_is_seen_and_runs") {
+    if !announce("a_thread_started_in_the_block_is_seen_and_runs") {
         return;
     }
     let report =
@@ -141,4 +141,18 @@ fn a_thread_started_in_the_block_is_seen_and_runs() {
         report.violations.iter().filter(|violation| violation.name().starts_with("clone"));
     assert_eq!(started.count(), report.cut_short as usize, "{report:?}");
     assert!(report.cut_short >= 1, "{report:?}");
+}
+
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+#[test]
+fn a_foreign_signal_is_no_violation_and_ends_the_watch_of_its_block_alone() {
+    let _alone = stage::alone();
+    if !announce("a_foreign_signal_is_no_violation_and_ends_the_watch_of_its_block_alone") {
+        return;
+    }
+    crate::sentry::expect_traps();
+    let report = report_of(|| |_: &mut Block<'_>| crate::sentry::trap());
+    assert_eq!(report.violations, [], "{report:?}");
+    // Two sources a worker, of which the second is not watched any more.
+    assert_eq!(report.cut_short as usize, 2 * BLOCKS, "{report:?}");
 }

@@ -17,7 +17,7 @@ fn do_deed(deed: &str) {
     match deed {
         "allocate" => drop(black_box(Vec::<u8>::with_capacity(black_box(4321)))),
         "write" => drop(std::io::stderr().write(b"from the block\n")),
-        "sleep" => std::thread::yield_now(),
+        "yield" => std::thread::yield_now(),
         _ => {}
     }
 }
@@ -38,7 +38,7 @@ fn the_sanitizer_ends_a_process_that_breaks_the_rules_in_a_block() {
         let test = "the_sanitizer_ends_a_process_that_breaks_the_rules_in_a_block";
         return println!("SKIPPED {test}: built without RTSAN_ENABLE and the runtime library");
     }
-    for deed in ["nothing", "allocate", "write", "sleep"] {
+    for deed in ["nothing", "allocate", "write", "yield"] {
         let output = Command::new(std::env::current_exe().unwrap())
             .args(["--exact", "sanitizer::a_deed_in_a_block", "--nocapture"])
             .env(DEED, deed)

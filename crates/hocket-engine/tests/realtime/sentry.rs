@@ -1,4 +1,5 @@
-//! The allocator of this test binary: the system's, which counts what a watched thread asks of it.
+//! What needs unsafe code: the allocator of this test binary, the system's, which counts what a
+//! watched thread asks of it; and a signal out of the blue.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
@@ -12,7 +13,25 @@ static ALLOCATOR: Counting = Counting;
 static CALLS: AtomicU64 = AtomicU64::new(0);
 static LARGEST: AtomicUsize = AtomicUsize::new(0);
 
+/// Prepares the process for [`trap`].
+#[cfg(all(feature = "sentry", target_os = "linux", target_arch = "x86_64"))]
+pub fn expect_traps() {
+    extern "C" fn do_nothing(_: std::ffi::c_int) {}
+    let handler = do_nothing as extern "C" fn(std::ffi::c_int);
+    // SAFETY: a handler that does nothing may run anywhere.
+    let before = unsafe { libc::signal(libc::SIGTRAP, handler as libc::sighandler_t) };
+    assert_ne!(before, libc::SIG_ERR);
+}
+
+/// A breakpoint: a signal to the calling thread, handled by doing nothing.
+#[cfg(all(feature = "sentry", target_os = "linux", target_arch = "x86_64"))]
+pub fn trap() {
+    // SAFETY: the handler is installed, and execution goes on behind the breakpoint.
+    unsafe { std::arch::asm!("int3") };
+}
+
 /// Calls of the allocator inside of blocks since the last question, and the largest size in bytes.
+#[cfg(feature = "sentry")]
 pub fn take_allocations() -> (u64, usize) {
     (CALLS.swap(0, Relaxed), LARGEST.swap(0, Relaxed))
 }

@@ -74,7 +74,7 @@ pub fn session_of_everything() -> Prepared {
         master: strip("master", vec![default_effect("limiter")]),
         preview: None,
     };
-    let pool = MediaPool::new(vec![Arc::new(noise(4_096))]);
+    let pool = MediaPool::new(vec![Arc::new(noise(2_048))]);
     prepare_session(&session, &pool, RATE_HZ, Fusing::Chains).unwrap()
 }
 
@@ -105,7 +105,7 @@ fn strip(name: &str, chain: Vec<Effect>) -> Strip {
 
 fn track(index: usize, chain: Vec<Effect>) -> Track {
     let mut strip = strip(&format!("track {index}"), chain);
-    let tap = if index % 2 == 0 { Tap::PreFader } else { Tap::PostFader };
+    let tap = [Tap::PreFader, Tap::PostFader][index % 2];
     strip.sends.push(Send { to: ReturnId(index % 2), gain_db: -12.0, tap });
     strip.pan = index as f32 / 10.0 - 0.5;
     let outputs =

@@ -1,14 +1,78 @@
-//! The engine's sentry, and what stands in for it in a build without.
+//! Who watches in this build, behind the same names.
 
 #[cfg(feature = "sentry")]
-pub use hocket_engine::sentry::{Report, Watch, available, in_block, take_report};
+pub use sees::*;
+#[cfg(not(feature = "sentry"))]
+pub use sees_nothing::*;
+
+#[cfg(feature = "sentry")]
+mod sees {
+    use hocket_engine::{Engine, WorkerTotals};
+    use hocket_rt::Strategy;
+
+    pub use hocket_engine::sentry::{Report, Watch, available, in_block, take_report};
+
+    use crate::sentry::take_allocations;
+
+    /// Says what is not watched; `true` where nothing is missing.
+    pub fn announce(test: &str) -> bool {
+        let missing = available().err();
+        if let Some(why) = &missing {
+            println!("SKIPPED {test}: system calls are not seen: {why}");
+        }
+        missing.is_none()
+    }
+
+    pub fn forget() {
+        take_report();
+        take_allocations();
+    }
+
+    /// Nothing happened in `blocks` blocks that the engine did not count as an edge.
+    pub fn check(engine: &Engine, blocks: usize, what: &str) {
+        let (allocations, largest) = take_allocations();
+        assert_eq!(allocations, 0, "{what}: allocator called, largest size {largest} bytes");
+        if available().is_err() {
+            return;
+        }
+        let report = take_report();
+        let violations: Vec<String> = report.violations.iter().map(ToString::to_string).collect();
+        assert!(violations.is_empty(), "{what}: {}", violations.join(", "));
+        assert_eq!((report.more_violations, report.cut_short), (0, 0), "{what}");
+        check_edges(engine, blocks as u64, &report, what);
+    }
+
+    fn check_edges(engine: &Engine, blocks: u64, report: &Report, what: &str) {
+        let totals = sum(&engine.totals());
+        let context = || format!("{what}: {report:?} {totals:?}");
+        // More than took part where somebody came twice into a block.
+        assert!(report.blocks_watched >= totals.blocks.max(blocks), "{}", context());
+        assert_eq!(report.sleeps, totals.blocked, "{}", context());
+        assert_eq!(report.yields, totals.yielded, "{}", context());
+        // The last to come to a barrier wakes the others, which nobody counts.
+        let barriers = engine.schedule().barriers() as u64 * blocks;
+        let wakes = totals.wakes..=totals.wakes + barriers;
+        assert!(wakes.contains(&report.wakes), "{}", context());
+        if engine.settings().policy.wait == Strategy::Pause {
+            assert_eq!(report.edges(), report.wakes, "nobody blocks inside: {}", context());
+        }
+    }
+
+    fn sum(totals: &[WorkerTotals]) -> WorkerTotals {
+        totals.iter().fold(WorkerTotals::default(), |sum, one| WorkerTotals {
+            blocks: sum.blocks + one.blocks,
+            blocked: sum.blocked + one.blocked,
+            yielded: sum.yielded + one.yielded,
+            wakes: sum.wakes + one.wakes,
+            ..sum
+        })
+    }
+}
 
 #[cfg(not(feature = "sentry"))]
-pub use absent::*;
+mod sees_nothing {
+    use hocket_engine::Engine;
 
-#[cfg(not(feature = "sentry"))]
-mod absent {
-    #[must_use]
     pub struct Watch;
 
     impl Watch {
@@ -17,22 +81,25 @@ mod absent {
         }
     }
 
+    impl Drop for Watch {
+        fn drop(&mut self) {}
+    }
+
     pub fn in_block() -> bool {
         false
     }
-}
 
-/// Whether system calls are seen; says why where they are not.
-#[cfg(feature = "sentry")]
-pub fn sees_calls(test: &str) -> bool {
-    let seen = available();
-    if let Err(why) = &seen {
-        println!("SKIPPED {test}: {why}");
+    pub fn announce(test: &str) -> bool {
+        let sanitized = cfg!(feature = "rtsan") && option_env!("RTSAN_ENABLE").is_some();
+        if !sanitized {
+            println!(
+                "SKIPPED {test}: nobody watches: built without the features 'sentry', 'rtsan'"
+            );
+        }
+        sanitized
     }
-    seen.is_ok()
-}
 
-#[cfg(not(feature = "sentry"))]
-pub fn skip_without_sentry(test: &str) {
-    println!("SKIPPED {test}: built without the feature 'sentry'");
+    pub fn forget() {}
+
+    pub fn check(_: &Engine, _: usize, _: &str) {}
 }

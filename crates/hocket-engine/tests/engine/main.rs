@@ -1,0 +1,11 @@
+//! The engine's behaviour from outside: what it refuses, that every block completes, that it
+//! forgets, ends and gives back what it took. A test binary of its own, because threads are
+//! counted and moved by process.
+
+mod stage;
+
+mod blocks;
+mod clips;
+mod devices;
+mod life;
+mod refusals;
