@@ -1,0 +1,177 @@
+//! What works.
+
+use hocket_lab::record::BenchRecord;
+
+use crate::support::{example, one_track, root, run};
+
+#[test]
+fn help_names_every_command_and_the_exit_codes() {
+    let ran = run(&["--help"]);
+    assert_eq!(ran.code, Some(0));
+    for word in ["demo", "machine", "bench", "render", "report", "130 interrupted"] {
+        assert!(ran.out.contains(word), "{word} is missing:\n{}", ran.out);
+    }
+    for command in ["bench", "render", "machine", "demo", "report"] {
+        assert!(run(&[command, "--help"]).out.contains("Example"), "{command}");
+    }
+}
+
+#[test]
+fn renders_are_the_same_bytes_for_every_schedule_policy_wait_and_block_length() {
+    let folder = tempfile::tempdir().unwrap();
+    let session = example("band.toml");
+    let mut first: Option<Vec<u8>> = None;
+    for (index, more) in [
+        &["--schedule", "serial"][..],
+        &["--schedule", "lists", "--wait", "futex"],
+        &["--schedule", "dataflow", "--wait", "pause", "--policy", "off"],
+        &["--policy", "pair-barrier", "--frames", "61"],
+        &["--policy", "idle-thread", "--workers", "1", "--frames", "4096"],
+    ]
+    .iter()
+    .enumerate()
+    {
+        let out = folder.path().join(format!("{index}.wav"));
+        let mut args = vec!["render", session.to_str().unwrap(), "-o", out.to_str().unwrap()];
+        args.extend(["--length", "0.5", "--format", "32f"]);
+        args.extend(*more);
+        let ran = run(&args);
+        assert_eq!(ran.code, Some(0), "{}", ran.err);
+        let bytes = std::fs::read(&out).unwrap();
+        assert!(bytes.len() > 150_000, "{} bytes", bytes.len());
+        assert_eq!(first.get_or_insert_with(|| bytes.clone()), &bytes, "{more:?}");
+    }
+}
+
+#[test]
+fn formats_and_lengths_are_as_asked_for() {
+    let (folder, file) = one_track("");
+    for (format, bytes_a_sample) in [("16", 2), ("24", 3), ("32f", 4)] {
+        let out = folder.path().join("out.wav");
+        let ran = run(&[
+            "render",
+            &file,
+            "-o",
+            out.to_str().unwrap(),
+            "--format",
+            format,
+            "--length",
+            "0.1",
+        ]);
+        assert_eq!(ran.code, Some(0), "{}", ran.err);
+        let audio = hocket_media::decode(&out).unwrap();
+        assert_eq!((audio.frames(), audio.channels.len(), audio.sample_rate_hz), (4410, 2, 44_100));
+        let size = std::fs::metadata(&out).unwrap().len();
+        assert!((4410 * 2 * bytes_a_sample..4410 * 2 * bytes_a_sample + 200).contains(&size));
+    }
+}
+
+#[test]
+fn a_bench_leaves_a_record_that_can_be_read_and_reported() {
+    let (folder, file) = one_track("");
+    let at = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let ran = run(&[
+        "bench",
+        &file,
+        "--blocks",
+        "120",
+        "--blocks-per-round",
+        "20",
+        "--seed",
+        "7",
+        "--disturb",
+        "compute:1",
+        "--record",
+        &at("r.json"),
+        "--report",
+        &at("r.html"),
+    ]);
+    assert_eq!(ran.code, Some(0), "{}", ran.err);
+    for word in ["off", "pair-barrier", "bare wake-up loop", "p99.9"] {
+        assert!(ran.out.contains(word), "{word}:\n{}", ran.out);
+    }
+    let record = BenchRecord::read(at("r.json")).unwrap();
+    assert_eq!((record.variants.len(), record.settings.seed), (5, 7));
+    for variant in &record.variants {
+        assert_eq!(variant.blocks(), 120, "{}", variant.name);
+        assert!(
+            variant.worst.is_some() && variant.ordinary.is_some() && !variant.threads.is_empty()
+        );
+        assert!(variant.disturbers[0].progress.iter().sum::<f64>() > 0.0);
+    }
+    assert_eq!(record.wake_loop.lateness_ns().count(), 120);
+    assert!(record.partial.is_none());
+
+    let page = std::fs::read_to_string(at("r.html")).unwrap();
+    assert!(page.starts_with("<!DOCTYPE html>") && page.contains("deadline"));
+    let ran = run(&["report", &at("r.json")]);
+    assert!(ran.code == Some(0) && ran.out.contains("bare wake-up loop"));
+    let ran = run(&["report", &at("r.json"), "-o", &at("again.html"), "--svg", &at("r.svg")]);
+    assert_eq!(ran.code, Some(0), "{}", ran.err);
+    assert_eq!(std::fs::read_to_string(at("again.html")).unwrap(), page);
+    assert!(std::fs::read_to_string(at("r.svg")).unwrap().contains("<svg"));
+}
+
+#[test]
+fn misses_give_exit_code_1_only_where_asked_for() {
+    let session = example("worst-case-8.toml");
+    let session = session.to_str().unwrap();
+    // One frame at 96 kHz is 10 us: nobody can make that.
+    let hopeless = [
+        "bench",
+        session,
+        "--frames",
+        "1",
+        "--rate",
+        "96000",
+        "--blocks",
+        "50",
+        "--policy",
+        "off",
+        "--disturb",
+        "none",
+    ];
+    assert_eq!(run(&hopeless).code, Some(0));
+    let mut strict = hopeless.to_vec();
+    strict.extend(["--max-misses", "0"]);
+    assert_eq!(run(&strict).code, Some(1));
+}
+
+#[test]
+fn the_machine_is_told_as_text_and_as_json() {
+    let ran = run(&["machine"]);
+    assert!(ran.code == Some(0) && ran.out.contains("real-time priority"), "{}", ran.err);
+    let json: serde_json::Value = serde_json::from_str(&run(&["machine", "--json"]).out).unwrap();
+    for array in ["packages", "cores", "seats", "pairs", "kinds", "caches", "numa_nodes"] {
+        assert!(json[array].is_array(), "{array}");
+    }
+    let fixtures = root().join("crates/hocket-machine/tests/fixtures");
+    for entry in std::fs::read_dir(fixtures).unwrap() {
+        let path = entry.unwrap().path();
+        if path.extension().is_some_and(|extension| extension == "xml") {
+            let ran = run(&["machine", "--topology", path.to_str().unwrap(), "--json"]);
+            let json: serde_json::Value = serde_json::from_str(&ran.out)
+                .unwrap_or_else(|error| panic!("{}: {error}\n{}", path.display(), ran.err));
+            assert!(!json["seats"].as_array().unwrap().is_empty(), "{}", path.display());
+        }
+    }
+}
+
+#[test]
+fn the_demo_leaves_record_and_report() {
+    let folder = tempfile::tempdir().unwrap();
+    let session = example("worst-case-4.toml");
+    let ran = run(&[
+        "demo",
+        "--blocks",
+        "60",
+        "--session",
+        session.to_str().unwrap(),
+        "--out",
+        folder.path().join("deep/out").to_str().unwrap(),
+    ]);
+    assert_eq!(ran.code, Some(0), "{}", ran.err);
+    let record = BenchRecord::read(folder.path().join("deep/out/record.json")).unwrap();
+    assert!(record.settings.disturb.iter().any(|disturber| disturber.starts_with("preview")));
+    assert!(folder.path().join("deep/out/report.html").is_file());
+}

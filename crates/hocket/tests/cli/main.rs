@@ -1,0 +1,6 @@
+//! The command as a user meets it: right and wrong input, exit codes, nothing lost.
+
+mod support;
+mod bad_input;
+mod good_runs;
+mod interrupted;

@@ -1,0 +1,81 @@
+//! Running the program, and sessions to run it on.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+/// The repository's root.
+pub fn root() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+/// An example session.
+pub fn example(name: &str) -> PathBuf {
+    root().join("sessions").join(name)
+}
+
+/// The program with arguments.
+pub fn hocket(args: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_hocket"));
+    command.args(args);
+    command
+}
+
+/// What came out.
+pub struct Ran {
+    pub code: Option<i32>,
+    pub out: String,
+    pub err: String,
+}
+
+impl From<Output> for Ran {
+    fn from(output: Output) -> Ran {
+        Ran {
+            code: output.status.code(),
+            out: String::from_utf8_lossy(&output.stdout).into_owned(),
+            err: String::from_utf8_lossy(&output.stderr).into_owned(),
+        }
+    }
+}
+
+/// Runs to the end.
+pub fn run(args: &[&str]) -> Ran {
+    hocket(args).output().unwrap().into()
+}
+
+/// The program ends with `code` and says all of `words`, without a panic.
+#[track_caller]
+pub fn check_refused(args: &[&str], code: i32, words: &[&str]) {
+    let ran = run(args);
+    assert_eq!(ran.code, Some(code), "{args:?}\n{}", ran.err);
+    assert!(!ran.err.contains("panicked"), "{}", ran.err);
+    for word in words {
+        assert!(ran.err.contains(word), "{args:?} does not say '{word}':\n{}", ran.err);
+    }
+}
+
+/// A folder with a session file of this text and a copy of a real recording, `loop.flac`.
+pub fn session(text: &str) -> (tempfile::TempDir, String) {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::copy(example("audio/drum_snare_hard.flac"), folder.path().join("loop.flac")).unwrap();
+    let file = folder.path().join("try.toml");
+    std::fs::write(&file, text).unwrap();
+    (folder, file.display().to_string())
+}
+
+/// A session of one track; `more` is added to the track.
+pub fn one_track(more: &str) -> (tempfile::TempDir, String) {
+    session(&format!(
+        "[session]\nname = \"try\"\nsample_rate_hz = 44100\n\n[[track]]\nname = \"one\"\n\
+         clip = [{{ file = \"loop.flac\" }}]\n{more}\n"
+    ))
+}
+
+/// Names of everything in a folder.
+pub fn files(folder: &Path) -> Vec<String> {
+    let mut names: Vec<String> = std::fs::read_dir(folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned())
+        .collect();
+    names.sort();
+    names
+}
