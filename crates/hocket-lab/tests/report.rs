@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use hocket_lab::historic::{SessionKind, for_session_kind};
 use hocket_lab::record::{BenchRecord, Contained, fixture};
-use hocket_lab::report::{Analysis, Holding, html, svg_comparison, text_table};
+use hocket_lab::report::{Analysis, Holding, Judgement, html, svg_comparison, text_table};
 
 fn quiet() -> BenchRecord {
     fixture::Shape { seed: 3, pairs: true, rounds: 8, blocks_per_round: 100, load: 0.1 }.record()
@@ -86,6 +86,22 @@ fn without_pairs_sibling_policies_are_a_check_and_not_a_result() {
     let siblings = findings.iter().find(|finding| finding.contains("cannot differ"));
     assert!(siblings.is_some_and(|finding| finding.contains("no two seats share a core")));
     assert!(!findings.iter().any(|finding| finding.starts_with("Fastest")), "{findings:?}");
+}
+
+#[test]
+fn a_difference_as_small_as_the_noise_is_not_called_one() {
+    let mut record = fixture::example_without_pairs(4);
+    // One that cannot differ comes out 30 % slower: then 9 % elsewhere mean nothing.
+    for round in &mut record.variants[1].rounds {
+        round.duration_ns.iter_mut().for_each(|ns| *ns = *ns * 13 / 10);
+    }
+    let analysis = Analysis::of(&record);
+    let judged: Vec<_> = analysis.rows.iter().map(|row| analysis.judgement(row)).collect();
+    assert_eq!(judged[0], None);
+    assert_eq!(judged[1], Some(Judgement::Check));
+    assert_eq!(judged[4], Some(Judgement::WithinNoise));
+    let findings = analysis.headline().findings;
+    assert!(!findings.iter().any(|finding| finding.starts_with("Slowest")), "{findings:?}");
 }
 
 #[test]

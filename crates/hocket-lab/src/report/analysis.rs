@@ -2,7 +2,9 @@
 
 use super::numbers::plain;
 use crate::record::{BenchRecord, Noise, Round, Variant};
-use crate::stats::{Comparison, MIN_ROUNDS, Proportion, Summary, compare, quantile_sorted};
+use crate::stats::{
+    Comparison, MIN_ROUNDS, Proportion, Summary, Verdict, compare, quantile_sorted,
+};
 
 /// Everything a report says in figures.
 #[derive(Debug, Clone, PartialEq)]
@@ -52,6 +54,28 @@ pub struct Measured {
     /// As `typical`, without the rounds in which either was disturbed; `None` where that leaves
     /// all of them or too few.
     pub undisturbed: Option<Comparison>,
+}
+
+/// What a comparison comes to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Judgement {
+    /// What the interval says.
+    Shown(Verdict),
+    /// The interval says that there is a difference, but variants that cannot differ show as much.
+    WithinNoise,
+    /// The variant cannot differ; its difference tells the noise.
+    Check,
+}
+
+impl Judgement {
+    /// In words, for tables.
+    pub fn words(self) -> &'static str {
+        match self {
+            Judgement::Shown(verdict) => verdict.words(),
+            Judgement::WithinNoise => "within the noise",
+            Judgement::Check => "check: noise",
+        }
+    }
 }
 
 /// What the bare wake-up loop shows.
@@ -110,27 +134,43 @@ impl<'a> Analysis<'a> {
         self.measured().map(|(_, measured)| &measured.late).fold(none, add)
     }
 
-    /// The largest change of the median block time among variants that cannot differ here, with
-    /// how many were compared: what this machine shows as a difference where there is none.
-    /// `None` where there are no such variants.
+    /// Whether the variant can differ from the reference in nothing but its name: same schedule
+    /// and wait, and a sibling policy that means `off` here, as the reference's does. What it
+    /// shows as a difference is noise.
+    pub fn is_check(&self, row: &Row) -> bool {
+        let Some(first) = self.rows.first().map(|first| first.variant) else { return false };
+        let it = row.variant;
+        !std::ptr::eq(it, first)
+            && (first.sibling == "off" || first.effect_here.is_some())
+            && it.effect_here.is_some()
+            && it.schedule == first.schedule
+            && it.wait == first.wait
+    }
+
+    /// The largest change of the median block time among [checks](Analysis::is_check), with how
+    /// many were compared: what this machine shows as a difference where there is none. `None`
+    /// where there are no such variants.
     pub fn noise_floor(&self) -> Option<(f64, usize)> {
-        let first = self.rows.first()?.variant;
-        if first.sibling != "off" && first.effect_here.is_none() {
-            return None;
-        }
-        let same = |row: &&Row| {
-            let it = row.variant;
-            it.effect_here.is_some() && it.schedule == first.schedule && it.wait == first.wait
-        };
         let changes: Vec<f64> = self
-            .rows
-            .iter()
-            .skip(1)
-            .filter(same)
-            .filter_map(|row| Some((row.measured.as_ref()?.typical?.ratio - 1.0).abs()))
+            .measured()
+            .filter(|(row, _)| self.is_check(row))
+            .filter_map(|(_, measured)| Some((measured.typical?.ratio - 1.0).abs()))
             .collect();
         let largest = changes.iter().copied().reduce(f64::max)?;
         Some((largest, changes.len()))
+    }
+
+    /// What the median block time of a variant shows against the reference's, after the noise
+    /// that the checks show; `None` for the reference.
+    pub fn judgement(&self, row: &Row) -> Option<Judgement> {
+        let comparison = row.measured.as_ref()?.typical?;
+        let floor = self.noise_floor().map_or(0.0, |(floor, _)| floor);
+        let within = (comparison.ratio - 1.0).abs() <= floor;
+        Some(match comparison.verdict() {
+            _ if self.is_check(row) => Judgement::Check,
+            Verdict::Faster | Verdict::Slower if within => Judgement::WithinNoise,
+            verdict => Judgement::Shown(verdict),
+        })
     }
 
     /// How far the reference's median of a round wandered during the run: smallest and largest,

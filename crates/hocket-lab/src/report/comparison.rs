@@ -352,6 +352,8 @@ fn key() -> Markup {
         }
         circle cx="330" cy="-4" r="2" fill=(NEUTRAL.blue) {}
         text x="340" y="0" { "one of the slowest 1 %" }
+        circle cx="510" cy="-4" r="2.5" fill=(NEUTRAL.late) {}
+        text x="520" y="0" fill=(NEUTRAL.late) { "late" }
     }
 }
 
@@ -419,7 +421,7 @@ impl Panel<'_> {
             path transform=(scaling) d=(outline(&self.scale.density(ridge.sorted))) fill=(colour) fill-opacity=".45" stroke=(colour) stroke-width="1.5" vector-effect="non-scaling-stroke" {}
             path d=(format!("M{LABELS} {BASE}H{}", WIDTH - EDGE)) stroke=(NEUTRAL.line) stroke-opacity=".6" {}
             @for ns in ridge.sorted.iter().rev().take(DOTS).filter(|ns| **ns > it.p99) {
-                circle cx=(format!("{:.1}", self.x(*ns))) cy=(BASE + 6.0) r="1.7" fill=(if self.is_late(*ns) { NEUTRAL.late } else { NEUTRAL.blue }) {}
+                circle cx=(format!("{:.1}", self.x(*ns))) cy=(BASE + 6.0) r="1.7" fill=(if self.is_late(*ns) { NEUTRAL.late } else { colour }) {}
             }
             @for (ns, mark) in marks {
                 g transform=(format!("translate({:.1} {BASE})", self.x(ns))) { (plain_mark(mark, tone(ns))) }

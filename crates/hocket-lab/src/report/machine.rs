@@ -9,6 +9,8 @@ use serde_json::{Map, Number, Value};
 use super::numbers::{listed, plain};
 use crate::record::{BenchRecord, ThreadGrant};
 
+/// What fits into a column.
+const SHORT: usize = 34;
 /// Facts beyond these many lines are left to the record.
 const MOST_FACTS: usize = 48;
 
@@ -106,16 +108,30 @@ fn short(thread: &str) -> String {
     plain(thread.split(" (").next().unwrap_or(thread)).chars().take(10).collect()
 }
 
-/// Everything else that is known of the machine, as terms and what the system said.
+/// Everything else that is known of the machine, as terms and what the system said: short facts
+/// in a grid, long ones and what is not known behind a fold.
 pub(super) fn facts(machine: &Value) -> Markup {
     let mut lines = Vec::new();
     flatten("", machine, &mut lines);
-    lines.truncate(MOST_FACTS);
+    let is_short = |line: &Line| line.known && line.says.chars().count() <= SHORT;
+    let (mut short, mut long): (Vec<Line>, Vec<Line>) = lines.into_iter().partition(is_short);
+    short.truncate(MOST_FACTS);
+    long.truncate(MOST_FACTS);
     html! {
-        @if !lines.is_empty() {
-            dl.facts {
-                @for line in &lines { div { dt { (line.name) } dd.unknown[!line.known] { (line.says) } } }
+        @if !short.is_empty() { (terms(&short, "facts")) }
+        @if !long.is_empty() {
+            details {
+                summary { "More about the machine " span { "· long texts and what could not be found out" } }
+                (terms(&long, "facts long"))
             }
+        }
+    }
+}
+
+fn terms(lines: &[Line], class: &str) -> Markup {
+    html! {
+        dl class=(class) {
+            @for line in lines { div { dt { (line.name) } dd.unknown[!line.known] { (line.says) } } }
         }
     }
 }
@@ -158,6 +174,8 @@ fn per_cpu(name: &str, cpus: &Map<String, Value>, out: &mut Vec<Line>) {
             }
         }
         let known = distinct.iter().any(|(_, known)| *known);
+        // One reason is enough; they differ in the number of the CPU only.
+        distinct.truncate(if known { distinct.len() } else { 1 });
         let words: Vec<&str> = distinct.iter().map(|(says, _)| says.as_str()).collect();
         out.push(Line { name: term(&format!("{name}, {key}")), says: listed(&words), known });
     }
@@ -233,8 +251,15 @@ pub(super) fn grants(grants: &Value) -> Markup {
     }
 }
 
+/// `smt, cpu_model` as `SMT, CPU model`.
 fn humane(name: &str) -> String {
-    plain(&name.replace(['_', '-'], " "))
+    let word = |word: &str| match word.trim_end_matches(',') {
+        known @ ("cpu" | "cpus" | "smt") => {
+            word.replace(known, &known.replace("cpu", "CPU").replace("smt", "SMT"))
+        }
+        _ => plain(word),
+    };
+    name.replace(['_', '-'], " ").split(' ').map(word).collect::<Vec<_>>().join(" ")
 }
 
 fn list<'v>(value: &'v Value, key: &str) -> &'v [Value] {
@@ -265,7 +290,7 @@ mod tests {
         flatten("", &machine, &mut lines);
         let said: Vec<String> =
             lines.iter().map(|line| format!("{}={}", line.name, line.says)).collect();
-        assert_eq!(said, ["cpus=1, 2", "kernel=Linux", "smt, control=unknown: no file"]);
+        assert_eq!(said, ["CPUs=1, 2", "kernel=Linux", "SMT, control=unknown: no file"]);
     }
 
     #[test]

@@ -20,7 +20,7 @@ mod text;
 mod timeline;
 mod verdict;
 
-pub use analysis::{Analysis, Measured, Row, Turns, Wake};
+pub use analysis::{Analysis, Judgement, Measured, Row, Turns, Wake};
 pub use page::{html, svg_comparison};
 pub use text::text_table;
 pub use verdict::{Headline, Holding};

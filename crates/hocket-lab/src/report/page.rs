@@ -90,11 +90,12 @@ fn top(analysis: &Analysis) -> Markup {
     }
 }
 
-/// `8 tracks, 2 groups, 1 return`.
+/// `8 tracks, 2 groups, 1 return`, without what there is none of.
 fn parts(session: &SessionFacts) -> String {
     let named = [(session.tracks, "track"), (session.groups, "group"), (session.returns, "return")];
-    let words = |(n, name): (usize, &str)| format!("{n} {name}{}", if n == 1 { "" } else { "s" });
-    named.map(words).join(", ")
+    let words = |(n, name): &(usize, &str)| format!("{n} {name}{}", if *n == 1 { "" } else { "s" });
+    let some: Vec<String> = named.iter().filter(|(n, _)| *n > 0).map(words).collect();
+    some.join(", ")
 }
 
 fn day(rfc3339: &str) -> String {

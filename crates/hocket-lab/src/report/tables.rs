@@ -2,7 +2,7 @@
 
 use maud::{Markup, html};
 
-use super::analysis::{Analysis, Measured, Row, Wake};
+use super::analysis::{Analysis, Judgement, Measured, Row, Wake};
 use super::numbers::{count, decimals, of, percent, percent_range, plain, ratio, ratio_range, us};
 use crate::historic::{HistoricTable, SessionKind, for_session_kind};
 use crate::record::{Disturber, Variant};
@@ -97,7 +97,7 @@ pub(super) fn took(analysis: &Analysis) -> Markup {
                         tr class=(place(row, analysis)) {
                             th scope="row" { (row.label) }
                             @for ns in [m.took.mean, m.took.p50, m.took.p99, m.took.max] { td { (us(ns, digits)) } }
-                            (ratios(m, &forest))
+                            (ratios(m, &forest, analysis.judgement(row)))
                         }
                     }
                 }
@@ -112,17 +112,17 @@ pub(super) fn took(analysis: &Analysis) -> Markup {
     }
 }
 
-fn ratios(measured: &Measured, forest: &Forest) -> Markup {
+fn ratios(measured: &Measured, forest: &Forest, judgement: Option<Judgement>) -> Markup {
     html! {
         @match measured.typical {
             None => { td { "1" } td.left { span.sub { "reference" } } },
             Some(c) => {
                 td { b { (ratio(c.ratio)) } br; span.sub { (ratio_range(c.interval)) } }
-                td.left { (forest.drawing(&c)) }
+                td.left { (forest.drawing(&c, judgement)) }
             },
         }
         td { (measured.tail.map_or("1".into(), |c| ratio(c.ratio))) }
-        td.left { (measured.typical.map_or("", |c| c.verdict().words())) }
+        td.left { (judgement.map_or("", Judgement::words)) }
     }
 }
 
@@ -146,8 +146,9 @@ impl Forest {
         65.0 + 62.0 * (ratio.ln() / self.reach).clamp(-1.0, 1.0)
     }
 
-    fn drawing(&self, c: &Comparison) -> Markup {
-        let none = matches!(c.verdict(), Verdict::NoDifferenceShown | Verdict::TooFewRounds);
+    fn drawing(&self, c: &Comparison, judgement: Option<Judgement>) -> Markup {
+        let shown = [Verdict::Faster, Verdict::Slower].map(|v| Some(Judgement::Shown(v)));
+        let none = !shown.contains(&judgement);
         let words = ratio_range(c.interval);
         html! {
             svg class=(if none { "forest none" } else { "forest" }) width="130" height="16" role="img" aria-label={ "ratio " (ratio(c.ratio)) ", interval " (words) } {

@@ -1,10 +1,9 @@
 //! The report for a terminal: plain text, at most [`WIDTH`] columns, no colours.
 
-use super::analysis::{Analysis, Measured, Row};
+use super::analysis::{Analysis, Judgement, Measured, Row};
 use super::numbers::{count, decimals, of, percent_range, plain, ratio, ratio_range, us};
 use crate::historic::{HistoricTable, SessionKind, for_session_kind};
 use crate::record::{BenchRecord, Disturber, Variant};
-use crate::stats::Comparison;
 
 /// No line is longer than this.
 const WIDTH: usize = 120;
@@ -122,9 +121,11 @@ fn took_table(analysis: &Analysis, out: &mut Page) {
             &or_refused(row, |m| {
                 let [mean, p50, max] =
                     [m.took.mean, m.took.p50, m.took.max].map(|ns| us(ns, digits));
-                let (number, range, verdict) = comparison(m.typical);
-                let (tail, _, _) = comparison(m.tail);
-                took_cells([&mean, &p50, &max, &number, &range, &tail, verdict])
+                let verdict = analysis.judgement(row).map_or("reference", Judgement::words);
+                let range = m.typical.map_or(String::new(), |c| ratio_range(c.interval));
+                let [typical, tail] =
+                    [m.typical, m.tail].map(|c| c.map_or("1".into(), |c| ratio(c.ratio)));
+                took_cells([&mean, &p50, &max, &typical, &range, &tail, verdict])
             }),
         );
     }
@@ -133,12 +134,6 @@ fn took_table(analysis: &Analysis, out: &mut Page) {
 fn took_cells(texts: [&str; 7]) -> Vec<(String, usize)> {
     const WIDTHS: [usize; 7] = [9, 9, 10, 10, 16, 10, 20];
     texts.iter().zip(WIDTHS).map(|(text, width)| ((*text).into(), width)).collect()
-}
-
-fn comparison(comparison: Option<Comparison>) -> (String, String, &'static str) {
-    comparison.map_or(("1".into(), String::new(), "reference"), |c| {
-        (ratio(c.ratio), ratio_range(c.interval), c.verdict().words())
-    })
 }
 
 fn progress_table(analysis: &Analysis, out: &mut Page) {
@@ -154,10 +149,13 @@ fn progress_table(analysis: &Analysis, out: &mut Page) {
         .map(|d| (d.name.as_str(), d.unit.as_str()))
         .take(4)
         .collect();
-    let head = columns.iter().map(|(name, unit)| (shortened(&format!("{name}, {unit}"), 21), 22));
+    let width = ((WIDTH - NAME) / columns.len().max(1)).min(42);
+    let head = columns
+        .iter()
+        .map(|(name, unit)| (shortened(&plain(&format!("{name}, {unit}")), width - 1), width));
     out.row("variant", &head.collect::<Vec<_>>());
     for row in analysis.rows.iter().filter(|row| row.measured.is_some()) {
-        let cells = columns.iter().map(|(name, _)| (mean_progress(row.variant, name), 22));
+        let cells = columns.iter().map(|(name, _)| (mean_progress(row.variant, name), width));
         out.row(&row.label, &cells.collect::<Vec<_>>());
     }
 }

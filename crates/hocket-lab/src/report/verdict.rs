@@ -1,6 +1,6 @@
 //! What a record says, in sentences.
 
-use super::analysis::{Analysis, Measured, Row};
+use super::analysis::{Analysis, Judgement, Measured, Row};
 use super::numbers::{change, change_range, count, listed, of, percent, percent_range, plain, us};
 use crate::record::ThreadGrant;
 use crate::stats::{Comparison, Verdict};
@@ -165,13 +165,16 @@ impl Analysis<'_> {
     fn speeds(&self) -> Vec<String> {
         let compared: Vec<(&Row, Comparison)> = self
             .measured()
-            .filter(|(row, _)| row.variant.effect_here.is_none())
+            .filter(|(row, _)| !self.is_check(row))
             .filter_map(|(row, measured)| Some((row, measured.typical?)))
             .collect();
         let Some(first) = self.rows.first().filter(|_| !compared.is_empty()) else {
             return Vec::new();
         };
-        let by = |verdict: Verdict| compared.iter().filter(move |(_, c)| c.verdict() == verdict);
+        let by = |verdict: Verdict| {
+            let shown = Some(Judgement::Shown(verdict));
+            compared.iter().filter(move |(row, _)| self.judgement(row) == shown)
+        };
         let ratio = |pair: &&(&Row, Comparison)| pair.1.ratio;
         let fastest = by(Verdict::Faster).min_by(|a, b| ratio(a).total_cmp(&ratio(b)));
         let slowest = by(Verdict::Slower).max_by(|a, b| ratio(a).total_cmp(&ratio(b)));
@@ -220,6 +223,7 @@ impl Analysis<'_> {
         let (least, row) = self
             .rows
             .iter()
+            .filter(|row| !self.is_check(row))
             .filter_map(|row| Some((progress(row)? / base, row)))
             .min_by(|a, b| a.0.total_cmp(&b.0))?;
         (least < 0.95).then(|| {
