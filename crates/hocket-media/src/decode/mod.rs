@@ -46,6 +46,9 @@ pub const MAX_SAMPLE_RATE_HZ: u32 = 1_536_000;
 /// missing. A damaged block inside a FLAC file becomes silence of the same length. A WAV file
 /// whose sizes were never filled in (a recorder that crashed) is read to its end.
 ///
+/// The delay and padding that MP3 and Vorbis encoders add are removed; of AAC in MP4 the padding
+/// is, but not the delay (usually 1024 frames): such a file begins that much late.
+///
 /// Memory: never more than what the file really holds, and at most [`MAX_SAMPLES`] samples.
 ///
 /// # Errors
