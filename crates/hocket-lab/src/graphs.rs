@@ -111,7 +111,8 @@ impl Section {
         for sample in row {
             let x = *sample;
             let y = 0.2f32 * x + self.s1;
-            self.s1 = 0.3f32 * x + 0.5f32 * y + self.s2;
+            // The feedback last: what waits for `y` is one multiplication and two additions.
+            self.s1 = (0.3f32 * x + self.s2) + 0.5f32 * y;
             self.s2 = 0.2f32 * x - 0.25f32 * y;
             *sample = y;
         }

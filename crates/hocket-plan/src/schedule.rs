@@ -77,9 +77,28 @@ fn serial(units: &UnitGraph) -> Vec<Step> {
     (0..units.units().len()).map(|i| Step::Run(UnitId(i as u32))).collect()
 }
 
-/// Deals units to workers so that the expected loads stay level: the dearest first, each to the
-/// worker with the least so far (Graham's LPT rule, 1969), ties to the lower worker.
-fn deal(units: &UnitGraph, mut ids: Vec<UnitId>, workers: usize) -> Vec<Vec<UnitId>> {
+/// Deals units to workers so that the expected loads stay level.
+///
+/// Units that feed the same successor go to the same worker where that costs nothing: the successor
+/// then reads what its own core wrote. Otherwise the dearest go first, each to the worker with the
+/// least so far.
+fn deal(units: &UnitGraph, ids: Vec<UnitId>, workers: usize) -> Vec<Vec<UnitId>> {
+    let level = dearest_first(units, ids.clone(), workers);
+    let together = by_successor(units, ids, workers);
+    let mut dealt =
+        if heaviest(units, &together) <= heaviest(units, &level) { together } else { level };
+    dealt.iter_mut().for_each(|list| list.sort_unstable());
+    dealt
+}
+
+/// The largest load of any worker.
+fn heaviest(units: &UnitGraph, dealt: &[Vec<UnitId>]) -> f64 {
+    let load = |list: &Vec<UnitId>| list.iter().map(|id| units.units()[id.index()].cost).sum();
+    dealt.iter().map(load).fold(0.0, f64::max)
+}
+
+/// Graham's LPT rule (1969); ties go to the lower worker.
+fn dearest_first(units: &UnitGraph, mut ids: Vec<UnitId>, workers: usize) -> Vec<Vec<UnitId>> {
     ids.sort_by(|a, b| {
         let (a, b) = (&units.units()[a.index()], &units.units()[b.index()]);
         b.cost.total_cmp(&a.cost)
@@ -91,6 +110,22 @@ fn deal(units: &UnitGraph, mut ids: Vec<UnitId>, workers: usize) -> Vec<Vec<Unit
         loads[least] += units.units()[id.index()].cost;
         dealt[least].push(id);
     }
-    dealt.iter_mut().for_each(|list| list.sort_unstable());
+    dealt
+}
+
+/// Cuts the units, in the order of what they feed, into one stretch a worker; a unit goes where
+/// its middle falls.
+fn by_successor(units: &UnitGraph, mut ids: Vec<UnitId>, workers: usize) -> Vec<Vec<UnitId>> {
+    let unit = |id: &UnitId| &units.units()[id.index()];
+    ids.sort_by_key(|id| (unit(id).successors.first().copied(), *id));
+    let share = ids.iter().map(|id| unit(id).cost).sum::<f64>() / workers as f64;
+    let mut dealt = vec![Vec::new(); workers];
+    let mut before = 0.0;
+    for id in ids {
+        let middle = before + unit(&id).cost / 2.0;
+        // Not a number where costs are infinite: those count as the first worker's.
+        dealt[((middle / share) as usize).min(workers - 1)].push(id);
+        before += unit(&id).cost;
+    }
     dealt
 }

@@ -124,7 +124,7 @@ impl Engine {
             .iter()
             .map(|own| own.iter().copied().filter(|other| *other < workers).collect())
             .collect();
-        let waits = waits(&settings, seating.is_pinned() && settings.priority.is_some());
+        let waits = waits(&settings, seating.is_pinned());
         let runner = Runner::new(schedule, units, &partners, guards, waits, settings.spans);
         let runner = Arc::new(runner);
         let threads = worker::start_all(&runner, &jobs)?;
@@ -403,15 +403,18 @@ fn units(
     Units::new(schedule.units().units().iter().map(state).collect())
 }
 
-/// Waits for the settings. Threads without a seat or a real-time class of their own may be kept
-/// from running by others, so whoever spins for them yields after a while.
-fn waits(settings: &Settings, undisturbed: bool) -> Waits {
+/// Waits for the settings. Threads without a seat of their own may sit on the CPU of the one they
+/// wait for, and threads without a real-time class may be kept from running by anybody; so
+/// whoever spins for them yields after a while.
+fn waits(settings: &Settings, pinned: bool) -> Waits {
     static COST: OnceLock<SpinCost> = OnceLock::new();
     let cost = COST.get_or_init(SpinCost::measure);
     let mut in_block = Wait::new(settings.policy.wait, cost, settings.hybrid_spin);
     let mut on_seat = Wait::new(Strategy::Pause, cost, Duration::ZERO);
-    if !undisturbed {
+    if !pinned || settings.priority.is_none() {
         in_block = in_block.yielding_after(Duration::from_micros(20));
+    }
+    if !pinned {
         on_seat = on_seat.yielding_after(Duration::from_micros(20));
     }
     Waits { in_block, on_seat, at_gate: in_block.at_gate(settings.gate_spin) }

@@ -250,12 +250,47 @@ proptest! {
     }
 }
 
-/// The example with which Graham shows that the bound is tight: 11 where 9 is possible.
+/// The example with which Graham shows that the bound is tight, 11 where 9 is possible: in this
+/// order, stretches of neighbours are the better deal, and the better of the two is taken.
 #[test]
-fn grahams_worst_case_for_three_workers_is_met_exactly() {
+fn grahams_worst_case_for_three_workers_is_dealt_better_by_stretches() {
     let units = star(&[3.0, 5.0, 4.0, 3.0, 5.0, 4.0, 3.0]);
     let loads = first_loads(&units, &Schedule::plan(ScheduleKind::Lists, &units, 3));
-    assert_eq!(loads.into_iter().fold(0.0, f64::max), 11.0);
+    assert!(loads.into_iter().fold(0.0, f64::max) < 11.0);
+}
+
+/// Equal tracks that flow into groups of eight: whole groups go to one worker, so a group reads
+/// what its own core wrote.
+#[test]
+fn tracks_of_one_group_are_dealt_to_one_worker() {
+    let mut graph = Graph::default();
+    let node = |name: String, inputs: Vec<Edge>| {
+        let kind = NodeKind::Custom(0);
+        Node { name, kind, inputs, cost: 100.0, latency_frames: 0 }
+    };
+    let edges = |from: &[NodeId]| -> Vec<Edge> {
+        from.iter().map(|from| Edge { from: *from, gain_lin: 1.0 }).collect()
+    };
+    let mut groups = Vec::new();
+    for group in 0..4 {
+        let tracks: Vec<NodeId> = (0..8)
+            .map(|track| graph.add(node(format!("{group}.{track}"), Vec::new())).unwrap())
+            .collect();
+        groups.push(graph.add(node(format!("group {group}"), edges(&tracks))).unwrap());
+    }
+    graph.add(node("master".into(), edges(&groups))).unwrap();
+    let units = UnitGraph::compile(&graph, Fusing::Chains).unwrap();
+    for kind in [ScheduleKind::Lists, ScheduleKind::Dataflow] {
+        let schedule = Schedule::plan(kind, &units, 2);
+        let first = |worker: usize| {
+            schedule.lists[worker].iter().map_while(|step| match step {
+                Step::Run(id) => Some(units.units()[id.index()].successors[0]),
+                Step::Barrier => None,
+            })
+        };
+        assert_eq!((first(0).count(), first(1).count()), (16, 16));
+        assert!(first(0).all(|group| first(1).all(|other| group != other)), "{kind:?}");
+    }
 }
 
 #[test]
