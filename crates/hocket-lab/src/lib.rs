@@ -9,6 +9,7 @@ pub mod bench;
 pub mod disturb;
 pub mod graphs;
 pub mod executors;
+pub mod awake;
 pub mod about;
 
 pub mod record;

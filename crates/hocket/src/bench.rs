@@ -82,9 +82,14 @@ pub(crate) fn plan(args: &BenchArgs, loaded: &LoadedSession) -> Result<BenchPlan
         warm_up: WARM_UP,
         seed: args.seed.unwrap_or_else(seed_from_clock),
         disturb: disturbers(args.disturb.as_deref(), loaded)?,
-        command: std::env::args().collect(),
+        command: command(),
         session_file: args.session.display().to_string(),
     })
+}
+
+/// As it can be typed again: the program by its name, wherever it lies here.
+fn command() -> Vec<String> {
+    std::iter::once("hocket".to_owned()).chain(std::env::args().skip(1)).collect()
 }
 
 pub(crate) fn check_block(frames: u32, rate_hz: u32) -> Result<(), Failure> {

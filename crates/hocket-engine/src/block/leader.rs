@@ -27,8 +27,8 @@ impl Leader {
     }
 
     /// Runs one block; see [`Runner::lead`].
-    pub(crate) fn lead(&mut self, frames: usize, block: u64) {
-        self.runner.lead(frames, block);
+    pub(crate) fn lead(&mut self, frames: usize, block: u64, next_ns: u64) {
+        self.runner.lead(frames, block, next_ns);
     }
 
     /// Runs one block alone; see [`Runner::lead_serial`].

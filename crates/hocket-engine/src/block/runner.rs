@@ -31,6 +31,8 @@ pub(crate) struct Params {
     pub block: u64,
     /// Value of `finished` when the block is done.
     pub finished_value: u32,
+    /// When the next block is planned, on the monotonic clock; 0: nobody knows.
+    pub next_ns: u64,
 }
 
 /// How the threads of one engine wait.
@@ -39,6 +41,8 @@ pub(crate) struct Waits {
     pub in_block: Wait,
     /// Keeps a seat busy; never blocks.
     pub on_seat: Wait,
+    /// How long before a planned block a worker wakes itself, and how it then waits at the gate.
+    pub early: Option<(u64, Wait)>,
     pub at_gate: Wait,
 }
 
@@ -124,10 +128,10 @@ impl Runner {
     /// Runs one block on the leader and whoever comes to help.
     ///
     /// Thread: leader. No allocation, no lock; one system call at most, to wake sleeping workers.
-    pub(crate) fn lead(&self, frames: usize, block: u64) {
+    pub(crate) fn lead(&self, frames: usize, block: u64, next_ns: u64) {
         let finished_value = self.finished.value().wrapping_add(1);
         // SAFETY: CLOSED: the last block was closed by this thread.
-        unsafe { *self.params.get() = Params { frames, block, finished_value } };
+        unsafe { *self.params.get() = Params { frames, block, finished_value, next_ns } };
         if self.desks.len() == 1 {
             return self.lead_alone(block);
         }
@@ -162,15 +166,16 @@ impl Runner {
     pub(crate) fn lead_serial(&self, frames: usize, block: u64) {
         let finished_value = self.finished.value().wrapping_add(1);
         // SAFETY: CLOSED.
-        unsafe { *self.params.get() = Params { frames, block, finished_value } };
+        unsafe { *self.params.get() = Params { frames, block, finished_value, next_ns: 0 } };
         self.lead_alone(block);
     }
 
-    /// One worker's share of one block, after it woke up.
+    /// One worker's share of one block, after it woke up; returns when the next is planned, 0
+    /// where nobody knows.
     ///
     /// Thread: worker. No allocation, no lock; system calls only where it truly blocks.
-    pub(crate) fn help(&self, worker: usize) {
-        let Some(_inside) = self.turnstile.enter() else { return };
+    pub(crate) fn help(&self, worker: usize) -> u64 {
+        let Some(_inside) = self.turnstile.enter() else { return 0 };
         let _watch = Watch::begin();
         let params = self.params();
         // SAFETY: its own desk, inside the block.
@@ -182,6 +187,7 @@ impl Runner {
         }
         walk::walk(self, worker);
         stamps.finish();
+        params.next_ns
     }
 
     /// Keeps a seat busy until the block is finished.

@@ -66,6 +66,7 @@ pub struct Engine {
     node_names: Vec<String>,
     rate: TickRate,
     block: u64,
+    next_ns: u64,
     last: Last,
 }
 
@@ -138,6 +139,7 @@ impl Engine {
             node_names: prepared.node_names,
             rate: TickRate::get(),
             block: 0,
+            next_ns: 0,
             last: Last::default(),
         })
     }
@@ -161,7 +163,14 @@ impl Engine {
     ///
     /// Thread: leader. No allocation, no lock; at most one system call, to wake workers.
     pub fn process_planned(&mut self, frames: usize, signaled_ns: u64) -> BlockTimes {
-        self.run(frames, signaled_ns, |leader, frames, block| leader.lead(frames, block))
+        let next_ns = std::mem::take(&mut self.next_ns);
+        self.run(frames, signaled_ns, |leader, frames, block| leader.lead(frames, block, next_ns))
+    }
+
+    /// Says when the block after the coming one is planned, on the monotonic clock, so that workers
+    /// can be awake by then. Holds for one block; a device that knows its period says it each time.
+    pub fn expect_next(&mut self, next_ns: u64) {
+        self.next_ns = next_ns;
     }
 
     /// Processes one block in serial order on the calling thread, on the same memory.
@@ -403,6 +412,15 @@ fn units(
     Units::new(schedule.units().units().iter().map(state).collect())
 }
 
+/// Only a thread on its own seat in a real-time class wakes when it asked to, and `futex` says
+/// that nobody is to spin.
+fn early(settings: &Settings, pinned: bool, cost: &SpinCost) -> Option<(u64, Wait)> {
+    let sensible = pinned && settings.priority.is_some() && settings.policy.wait != Strategy::Futex;
+    let spin = settings.early_wake + settings.leader_lateness;
+    let early_ns = settings.early_wake.as_nanos() as u64;
+    (sensible && early_ns > 0).then(|| (early_ns, Wait::new(Strategy::Hybrid, cost, spin)))
+}
+
 /// Waits for the settings. Threads without a seat of their own may sit on the CPU of the one they
 /// wait for, and threads without a real-time class may be kept from running by anybody; so
 /// whoever spins for them yields after a while.
@@ -417,5 +435,10 @@ fn waits(settings: &Settings, pinned: bool) -> Waits {
     if !pinned {
         on_seat = on_seat.yielding_after(Duration::from_micros(20));
     }
-    Waits { in_block, on_seat, at_gate: in_block.at_gate(settings.gate_spin) }
+    Waits {
+        in_block,
+        on_seat,
+        early: early(settings, pinned, cost),
+        at_gate: in_block.at_gate(settings.gate_spin),
+    }
 }

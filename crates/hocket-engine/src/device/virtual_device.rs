@@ -61,6 +61,7 @@ impl VirtualDevice {
         for _ in 0..blocks {
             let planned = start + self.tick_ns(tick);
             sleep_until_ns(planned);
+            engine.expect_next(start + self.tick_ns(tick + 1));
             let mut times = engine.process_planned(self.frames as usize, planned);
             self.take(engine, &times);
             let next = self.next_tick(tick, monotonic_ns().saturating_sub(start));

@@ -1,11 +1,12 @@
 //! One cell: a graph, a mode, a policy.
 
-use hocket_engine::{Engine, Policy, Seating, Settings};
+use hocket_engine::{Engine, Policy, Seating, Settings, seats_of};
 use hocket_machine::Topology;
 use hocket_machine::clock::{monotonic_ns, sleep_until_ns};
 use hocket_plan::Fusing;
 
 use super::options::Options;
+use crate::awake::KeepAwake;
 use crate::graphs::GraphSpec;
 use crate::stats::{self, Comparison};
 
@@ -91,11 +92,14 @@ pub fn measure(
     let cap = cap(&prepared.units, workers);
     let mut engine =
         Engine::start(prepared, settings, seating).map_err(|error| error.to_string())?;
+    let cpus: Vec<u32> = if options.keep_awake { seats_of(&topology).1 } else { Vec::new() };
+    let awake = KeepAwake::on(&cpus);
     let entered = engine.enter();
     let samples = alternate(&mut engine, mode, options);
     let mut threads = vec![entered.report.clone()];
     threads.extend(engine.reports().iter().cloned());
     drop(entered);
+    drop(awake);
     samples.check(spec.name)?;
     let stretches = |samples: &[f64]| -> Vec<f64> {
         samples.chunks(STRETCH).filter_map(stats::median).collect()
@@ -164,6 +168,9 @@ fn alternate(engine: &mut Engine, mode: Mode, options: &Options) -> Samples {
         }
         for _ in 0..mode.turn() {
             pace.wait();
+            if let Some(next_ns) = pace.next_parallel_ns() {
+                engine.expect_next(next_ns);
+            }
             let times = engine.process(frames);
             samples.parallel_ns.push(times.duration_ns as f64);
             samples.all_came += usize::from(times.workers == workers);
@@ -186,6 +193,11 @@ impl Pace {
     fn new(mode: Mode, options: &Options) -> Pace {
         let period = u64::from(options.frames) * 1_000_000_000 / u64::from(options.rate_hz);
         Pace { period_ns: (mode == Mode::Paced).then_some(period), next_ns: 0 }
+    }
+
+    /// When the next parallel block is due: there is a serial one between.
+    fn next_parallel_ns(&self) -> Option<u64> {
+        self.period_ns.map(|period| self.next_ns + 2 * period)
     }
 
     fn wait(&mut self) {

@@ -16,6 +16,7 @@ cargo bench --bench executors -- [OPTIONS]
   --schedule NAMES   of dataflow,lists (default: both)
   --wait NAMES       of pause,hybrid,futex (default: hybrid)
   --sibling NAME     of off,all (default: off)
+  --keep-awake WHAT  yes: a spinning SCHED_IDLE thread a CPU, so that no CPU sleeps (default no)
   --record FILE      writes all samples as JSON
 Exit code: 0 done, 2 bad usage, 3 not possible here.";
 
@@ -40,6 +41,8 @@ pub struct Options {
     pub waits: Vec<hocket_engine::Strategy>,
     /// Which seats workers take.
     pub sibling: SiblingPolicy,
+    /// Keeps CPUs from sleeping between blocks.
+    pub keep_awake: bool,
     /// Where the samples go.
     pub record: Option<PathBuf>,
 }
@@ -56,6 +59,7 @@ impl Default for Options {
             schedules: vec![ScheduleKind::Dataflow, ScheduleKind::Lists],
             waits: vec![hocket_engine::Strategy::Hybrid],
             sibling: SiblingPolicy::Off,
+            keep_awake: false,
             record: None,
         }
     }
@@ -94,6 +98,13 @@ impl Options {
             "--wait" => self.waits = list(value, |name| name.parse().ok())?,
             "--sibling" => {
                 self.sibling = SiblingPolicy::from_name(value).ok_or("no such policy")?;
+            }
+            "--keep-awake" => {
+                self.keep_awake = match value {
+                    "yes" => true,
+                    "no" => false,
+                    _ => return Err("say yes or no".into()),
+                }
             }
             "--record" => self.record = Some(value.into()),
             _ => return Err("no such option".into()),

@@ -8,8 +8,11 @@ use crate::stats::quantile_sorted;
 
 pub(super) fn head(options: &Options) {
     println!(
-        "executors: blocks of {} frames at {} Hz, {} parallel blocks a cell, serial blocks between them",
-        options.frames, options.rate_hz, options.blocks
+        "executors: blocks of {} frames at {} Hz, {} parallel blocks a cell, serial blocks between them{}",
+        options.frames,
+        options.rate_hz,
+        options.blocks,
+        if options.keep_awake { "; CPUs kept awake" } else { "" }
     );
     println!(
         "{:<7} {:<6} {:<26} {:>2}  {:>9} {:>9} {:>9} {:>9}  {:>5} {:<16} {:>5} {:>5}",
@@ -71,17 +74,24 @@ pub(super) fn save(options: &Options, cells: &[Cell]) -> Result<(), String> {
     let record = json!({
         "format": "hocket-executors/1",
         "hocket": crate::about::build(),
-        "command": std::env::args().collect::<Vec<_>>(),
+        "command": command(),
         "machine": crate::about::machine(&topology),
         "frames": options.frames,
         "rate_hz": options.rate_hz,
         "blocks": options.blocks,
+        "keep_awake": options.keep_awake,
         "cells": cells,
     });
     let text = record.to_string();
     std::fs::write(path, text).map_err(|error| {
         format!("{}: {error}; choose a folder that exists and can be written to", path.display())
     })
+}
+
+/// As it can be typed again, wherever the program was built.
+fn command() -> Vec<String> {
+    let how = ["cargo", "bench", "--bench", "executors", "--"].map(String::from);
+    how.into_iter().chain(std::env::args().skip(1).filter(|arg| arg != "--bench")).collect()
 }
 
 fn cell_json(cell: &Cell) -> serde_json::Value {
