@@ -20,8 +20,59 @@ pub fn build() -> Build {
 }
 
 /// Facts and topology of the machine.
+///
+/// Records are made to be published: of the kernel's command line they hold only what bears on
+/// scheduling and time, and of the control group no name.
 pub fn machine(topology: &Topology) -> Value {
-    json!({ "facts": facts::read(), "topology": topology })
+    let mut facts = json!(facts::read());
+    if let Some(facts) = facts.as_object_mut() {
+        facts.remove("cgroup");
+    }
+    if let Some(Value::String(line)) = facts.pointer_mut("/command_line/value") {
+        *line = relevant_parameters(line);
+    }
+    json!({ "facts": facts, "topology": topology })
+}
+
+/// Kernel parameters that change how threads are scheduled, woken or timed (kernel-parameters.txt);
+/// a name that ends with a dot stands for all parameters of that module.
+const RELEVANT: [&str; 25] = [
+    "mitigations",
+    "isolcpus",
+    "nohz",
+    "nohz_full",
+    "rcu_nocbs",
+    "rcu_nocb_poll",
+    "preempt",
+    "threadirqs",
+    "nosmt",
+    "maxcpus",
+    "nr_cpus",
+    "idle",
+    "intel_idle.",
+    "processor.",
+    "intel_pstate",
+    "amd_pstate",
+    "cpufreq.",
+    "cpuidle.",
+    "tsc",
+    "clocksource",
+    "skew_tick",
+    "nmi_watchdog",
+    "nowatchdog",
+    "irqaffinity",
+    "cgroup_no_v1",
+];
+
+fn relevant_parameters(line: &str) -> String {
+    let is_relevant = |parameter: &&str| {
+        let name = parameter.split('=').next().unwrap_or_default();
+        RELEVANT.iter().any(|known| match known.strip_suffix('.') {
+            Some(module) => name.split('.').next() == Some(module),
+            None => name == *known,
+        })
+    };
+    line.split_whitespace().filter(is_relevant).collect::<Vec<_>>().join(" ")
 }
 
 /// What the system grants here.
@@ -98,6 +149,12 @@ mod tests {
         assert_eq!(rfc3339(951_782_400), "2000-02-29T00:00:00Z");
         assert_eq!(rfc3339(1_772_323_199), "2026-02-28T23:59:59Z");
         assert_eq!(rfc3339(1_772_323_200), "2026-03-01T00:00:00Z");
+    }
+
+    #[test]
+    fn records_keep_scheduling_parameters_and_nothing_private() {
+        let line = "quiet isolcpus=2,3 root=UUID=1234 nohz_full=2-3 processor.max_cstate=1 key=x";
+        assert_eq!(relevant_parameters(line), "isolcpus=2,3 nohz_full=2-3 processor.max_cstate=1");
     }
 
     #[test]
