@@ -104,8 +104,9 @@ pub struct BenchArgs {
     /// Ways of waiting inside a block.
     #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "hybrid")]
     pub wait: Vec<WaitArg>,
-    /// Foreign load: KIND[:COUNT][@PLACE],... with KIND preview or compute, PLACE siblings,
-    /// first-seats or cpuN; `none` [default: preview where the session names a file for it].
+    /// Foreign load, such as `preview,compute:2@siblings`: preview or compute, how many, and where
+    /// (siblings, first-seats or cpu3); `none` for none. Default: preview where the session names
+    /// a file for it.
     #[arg(long, value_name = "LIST")]
     pub disturb: Option<String>,
     /// Real-time priority asked for, 1 to 99; 0: ordinary threads.
