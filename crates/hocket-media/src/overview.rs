@@ -28,7 +28,7 @@ const VERSION: u32 = 1;
 const HEADER_BYTES: usize = 32;
 const POINT_BYTES: usize = 12;
 
-/// One channel of one point: what [`FRAMES_PER_POINT`] samples reach. Linear.
+/// One channel of one point: what `FRAMES_PER_POINT` samples reach. Linear.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Point {
     /// The lowest sample.

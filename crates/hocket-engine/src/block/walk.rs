@@ -11,6 +11,7 @@ use crate::watch::edge;
 
 /// A worker's share of the block.
 pub(crate) fn walk(runner: &Runner, worker: usize) {
+    let _end_on_panic = EndOnPanic;
     match runner.schedule.kind() {
         ScheduleKind::Serial => {
             serial(runner, worker);
@@ -188,4 +189,19 @@ fn note(runner: &Runner, worker: usize, what: What, waited: Waited) {
     stamps.totals.blocked += u64::from(waited.blocked);
     stamps.totals.yielded += u64::from(waited.yielded);
     stamps.end_span(what);
+}
+
+/// Ends the process where a processor panics inside a block.
+///
+/// The units it would have run never finish, so everybody else would wait for ever; with a
+/// real-time class that would take the machine with it.
+struct EndOnPanic;
+
+impl Drop for EndOnPanic {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            eprintln!("hocket: a processor panicked inside a block; the engine cannot go on");
+            std::process::abort();
+        }
+    }
 }
