@@ -3,6 +3,7 @@
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
 
 use hocket_machine::{Topology, clock, facts, grants};
 use hocket_plan::Session;
@@ -108,13 +109,20 @@ fn longest_gap_ns() -> u64 {
     longest
 }
 
-/// The session's audio files, by name: what is played is named here, not copied.
+/// The session's audio files by name and digest: what is played is named here, not copied.
 pub fn media(session: &Session) -> Vec<MediaFacts> {
     let facts = |media: &hocket_plan::session::Media| {
         let name = media.path.file_name().unwrap_or(media.path.as_os_str());
-        MediaFacts { path: name.to_string_lossy().into_owned(), sha256: None }
+        MediaFacts { path: name.to_string_lossy().into_owned(), sha256: digest(&media.path) }
     };
     session.media.iter().map(facts).collect()
+}
+
+/// SHA-256 of a file in hexadecimal; `None` where it cannot be read (any more).
+fn digest(path: &std::path::Path) -> Option<String> {
+    let bytes = std::fs::read(path).ok()?;
+    let digest = Sha256::digest(&bytes);
+    Some(digest.iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
 /// Now, as RFC 3339 in UTC, to the second.
@@ -149,6 +157,15 @@ mod tests {
         assert_eq!(rfc3339(951_782_400), "2000-02-29T00:00:00Z");
         assert_eq!(rfc3339(1_772_323_199), "2026-02-28T23:59:59Z");
         assert_eq!(rfc3339(1_772_323_200), "2026-03-01T00:00:00Z");
+    }
+
+    #[test]
+    fn digests_are_those_of_the_standard() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), "abc").unwrap();
+        let expected = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
+        assert_eq!(digest(file.path()).as_deref(), Some(expected));
+        assert_eq!(digest(std::path::Path::new("/no/such/file")), None);
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use hocket_engine::Policy;
 use hocket_lab::bench::{BenchError, BenchInput, BenchPlan, Progress};
-use hocket_lab::disturb::{DisturbSpec, PreviewSource};
+use hocket_lab::disturb::{DisturbSpec, PreviewSource, Where};
 use hocket_lab::record::BenchRecord;
 use hocket_machine::Topology;
 
@@ -26,6 +26,7 @@ pub fn run(args: &BenchArgs) -> Result<Exit, Failure> {
     let loaded = load_session(&args.session, args.rate, &topology)?;
     loaded.print_warnings();
     let plan = plan(args, &loaded)?;
+    check_places(&plan.disturb, &topology)?;
     for path in [&args.record, &args.report].into_iter().flatten() {
         check_writable(path)?;
     }
@@ -112,6 +113,29 @@ fn disturbers(asked: Option<&str>, loaded: &LoadedSession) -> Result<Vec<Disturb
     }
 }
 
+/// A disturber that cannot be where it is wanted would measure something else.
+fn check_places(specs: &[DisturbSpec], topology: &Topology) -> Result<(), Failure> {
+    let cpus = hocket_lab::bench::seat_cpus(topology);
+    for spec in specs {
+        match spec.place {
+            Where::Siblings if cpus.siblings.is_empty() => {
+                return Err(Failure::not_possible(format!(
+                    "disturber '{spec}': no two seats share a core here, so there are no siblings; \
+                     leave out @siblings, or look at `hocket machine`"
+                )));
+            }
+            Where::Cpu(cpu) if !cpus.first.contains(&cpu) && !cpus.siblings.contains(&cpu) => {
+                return Err(Failure::bad_input(format!(
+                    "disturber '{spec}': CPU {cpu} is not there or not allowed to this process; \
+                     `hocket machine` shows which are"
+                )));
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
 fn seed_from_clock() -> u64 {
     hocket_machine::clock::monotonic_ns()
 }
@@ -159,8 +183,10 @@ pub(crate) fn check_writable(path: &Path) -> Result<(), Failure> {
     }
     let trial = tempfile::Builder::new().prefix(".hocket-").tempfile_in(folder);
     trial.map(|_| ()).map_err(|error| {
+        // The error's own text names the trial file, which means nothing to a user.
+        let cause = error.kind();
         Failure::not_possible(format!(
-            "{}: cannot be written: {error}; choose a folder that exists and may be written to",
+            "{}: cannot be written: {cause}; choose a folder that exists and may be written to",
             path.display()
         ))
     })

@@ -88,7 +88,7 @@ pub struct BenchArgs {
     #[arg(long, value_name = "HZ")]
     pub rate: Option<u32>,
     /// Workers, the leader included [default: as many as the policy has seats for].
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = at_least_one)]
     pub workers: Option<usize>,
     /// Sibling policies, the first is the reference.
     #[arg(
@@ -129,6 +129,11 @@ pub struct BenchArgs {
     pub max_misses: Option<u64>,
 }
 
+fn at_least_one(text: &str) -> Result<usize, String> {
+    let count = text.parse().map_err(|_| "not a whole number".to_owned())?;
+    if count == 0 { Err("at least 1 worker is needed, the leader".into()) } else { Ok(count) }
+}
+
 /// What `hocket render` takes.
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -146,16 +151,16 @@ pub struct RenderArgs {
     #[arg(long, value_enum, default_value_t = FormatArg::Pcm24)]
     pub format: FormatArg,
     /// Block length in frames.
-    #[arg(long, value_name = "N", default_value_t = 256)]
+    #[arg(long, value_name = "N", default_value_t = 1024)]
     pub frames: u32,
     /// Sample rate in Hz [default: the session's].
     #[arg(long, value_name = "HZ")]
     pub rate: Option<u32>,
     /// Length in seconds [default: the session's, or to the end of the last clip].
-    #[arg(long, value_name = "SECONDS")]
+    #[arg(long, value_name = "SECONDS", allow_negative_numbers = true)]
     pub length: Option<f64>,
     /// Workers [default: as many as the policy has seats for].
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = at_least_one)]
     pub workers: Option<usize>,
     /// Schedule.
     #[arg(long, value_enum, default_value_t = ScheduleArg::Dataflow)]

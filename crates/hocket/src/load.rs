@@ -78,8 +78,11 @@ fn load_audio(
         let remedy = "repair or replace the file";
         Failure::bad_input(loaded.media_error(id, &error.to_string(), remedy))
     })?;
-    let name = media.path.display();
-    warnings.extend(decoded.warnings.iter().map(|warning| format!("{name}: {warning}")));
+    let place = loaded.locate(id);
+    let (file, line, column) = (place.file.display(), place.line, place.column);
+    let name = format!("{file}:{line}:{column}: {}", media.path.display());
+    let remedy = "what can be read is played; replace the file where that is not wanted";
+    warnings.extend(decoded.warnings.iter().map(|warning| format!("{name}: {warning}; {remedy}")));
     let audio = at_rate(loaded, id, decoded, rate_hz)?;
     let stereo = StereoAudio::from_planar(&audio.channels);
     if stereo.contained() > 0 {
