@@ -12,6 +12,17 @@ pub struct Audio {
 }
 
 impl Audio {
+    /// How warnings begin that say that audio is missing at the end.
+    pub(crate) const CUT_SHORT: [&'static str; 2] =
+        ["the file ends early", "the stream ends after"];
+
+    /// The warning that audio is missing at the end, where it is: what is there can be played, but
+    /// it is not what was recorded.
+    pub fn cut_short(&self) -> Option<&str> {
+        let says_so = |warning: &&String| Self::CUT_SHORT.iter().any(|p| warning.starts_with(p));
+        self.warnings.iter().find(says_so).map(String::as_str)
+    }
+
     /// Length in frames.
     pub fn frames(&self) -> usize {
         self.channels.first().map_or(0, Vec::len)

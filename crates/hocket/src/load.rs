@@ -78,6 +78,12 @@ fn load_audio(
         let remedy = "repair or replace the file";
         Failure::bad_input(loaded.media_error(id, &error.to_string(), remedy))
     })?;
+    if let Some(cause) = decoded.cut_short() {
+        // Silence where a recording should be is not something to find out on stage.
+        let remedy =
+            "replace the file, or write what is left of it to a new one (sox cut.wav new.wav)";
+        return Err(Failure::bad_input(loaded.media_error(id, cause, remedy)));
+    }
     let place = loaded.locate(id);
     let (file, line, column) = (place.file.display(), place.line, place.column);
     let name = format!("{file}:{line}:{column}: {}", media.path.display());
