@@ -2,7 +2,8 @@
 #
 # A script defines `main` and calls `run_logged`. What `main` prints goes to the terminal and into
 # a log; at the end every line that starts with `SKIPPED` is repeated, so that no test can be left
-# out unseen, followed by the time each stage took. The exit code is that of `main`.
+# out unseen, followed by the time each stage took and, after a failure, by the lines that tell of
+# it: whoever sees only the end of the log sees why. The exit code is that of `main`.
 
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -53,6 +54,7 @@ run_logged() { # NAME
   if [ -n "$inside_of" ]; then exit "$rc"; fi
   print_skips "$log"
   print_times "$name" "$rc"
+  if [ "$rc" -ne 0 ]; then print_failures "$log"; fi
   exit "$rc"
 }
 
@@ -65,6 +67,13 @@ print_skips() { # LOG
   } | sort -u)
   printf '\n%s\n' "${skips:-nothing was skipped}"
 }
+
+print_failures() { # LOG
+  printf '\n%s\n' "what failed (line of the log: text):"
+  grep -anE -A4 "$failure" "$1" | cut -c1-300 | tail -n 60 || true
+}
+# A failed test, a panic, a race, an error of the compiler, a script that says so.
+failure='^test .* FAILED$|panicked at|WARNING: ThreadSanitizer|^error(\[|:)|: FAILED'
 
 print_times() { # NAME RC
   printf '\n%s\n' "time per stage:"

@@ -8,7 +8,6 @@ mod common;
 
 use common::{Plain, together, wait, without_hanging};
 use hocket_rt::{Signal, Strategy, Waited};
-use std::sync::Mutex;
 use std::time::Duration;
 
 const ROUNDS: u32 = if cfg!(debug_assertions) { 20_000 } else { 50_000 };
@@ -48,16 +47,14 @@ impl Rally {
 }
 
 fn rally(strategy: Strategy) -> Waited {
-    static TOTAL: Mutex<[Waited; 3]> = Mutex::new([Waited { blocked: 0, yielded: 0 }; 3]);
-    let slot = strategy as usize;
     let rally = std::sync::Arc::new(Rally::new());
     let players = std::sync::Arc::clone(&rally);
-    together(2, move |player| {
-        let waited = players.play(player, strategy);
-        TOTAL.lock().unwrap()[slot] += waited;
-    });
+    let waited = together(2, move |player| players.play(player, strategy));
     assert_eq!(rally.ball.get(), 2 * u64::from(ROUNDS));
-    TOTAL.lock().unwrap()[slot]
+    waited.into_iter().fold(Waited::default(), |mut sum, waited| {
+        sum += waited;
+        sum
+    })
 }
 
 #[test]

@@ -73,11 +73,15 @@ pub fn model(preemptions: usize, body: impl Fn() + Sync + Send + 'static) {
     builder.check(body);
 }
 
-/// Runs `body(0)`, `body(1)`, ... on threads of their own and joins them all.
+/// Runs `body(0)`, `body(1)`, ... on threads of their own, joins them all and returns what they did.
 ///
-/// Plain spawn and join: ThreadSanitizer knows these, but not the parking inside scoped threads.
+/// Plain spawn and join: ThreadSanitizer knows these, but not the parking inside scoped threads nor
+/// that inside a `Mutex` that two threads want at once.
 #[cfg(not(loom))]
-pub fn together(threads: usize, body: impl Fn(usize) + Send + Sync + 'static) {
+pub fn together<R: Send + 'static>(
+    threads: usize,
+    body: impl Fn(usize) -> R + Send + Sync + 'static,
+) -> Vec<R> {
     let body = std::sync::Arc::new(body);
     let handles: Vec<_> = (0..threads)
         .map(|index| {
@@ -85,9 +89,7 @@ pub fn together(threads: usize, body: impl Fn(usize) + Send + Sync + 'static) {
             std::thread::spawn(move || body(index))
         })
         .collect();
-    for handle in handles {
-        handle.join().unwrap();
-    }
+    handles.into_iter().map(|handle| handle.join().unwrap()).collect()
 }
 
 /// Fails the test if `body` does not end in time. Only a hang detector: nothing is timed.
