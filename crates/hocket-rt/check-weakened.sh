@@ -134,6 +134,18 @@ try "uncounted" signal.rs \
 try "late-count" ready.rs \
     's/(        self\.count\.fetch_add\(1, Relaxed\);\n)(.*?\/\/ E6 \(store\)\n)/$2$1/s' \
     a_known_unit_is_found
+try "late-lower" deque.rs \
+    's/(        self\.set_bottom\(last\);\n        fence.*?\n)(.*?)(        let top = .*?\n)/$3$1$2/s' \
+    a_thief_does_not_pass_the_owner
+try "unasked-last" deque.rs \
+    's/let taken = self\.take_at\(last\);/let taken = self.take_at(last) || true;/' \
+    owner_and_thief_meet_at_the_last_value
+try "unrestored" deque.rs \
+    's/self\.set_bottom\(last\.wrapping_add\(1\)\);//' \
+    owner_and_thief_meet_at_the_last_value
+try "unsigned" deque.rs \
+    's/bottom\.wrapping_sub\(top\) as i32/i32::from(bottom.wrapping_sub(top) != 0)/' \
+    an_empty_deque_is_empty_for_both
 try "open-for-ever" turnstile.rs \
     's/while word & OPEN != 0 \{/while word != u32::MAX {/' \
     nobody_enters_a_closed_block a_worker_that_may_be_late_over_two_blocks

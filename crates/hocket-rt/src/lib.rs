@@ -20,6 +20,7 @@
 //! | [`Barrier`] | all workers, between two levels |
 //! | [`Turnstile`] | workers that enter a block, the leader that closes it |
 //! | [`ReadySet`] | those who make units ready, those who run them |
+//! | [`Deque`] | the owner of units, those who steal from it |
 //! | [`Ring`] | one writer, one reader: spans, edits |
 //!
 //! # The limits
@@ -48,6 +49,8 @@ mod turnstile;
 
 mod ready;
 
+mod deque;
+
 mod ring;
 
 mod pad;
@@ -56,6 +59,7 @@ mod sync;
 
 pub use barrier::{Arrival, Barrier};
 pub use countdown::Countdown;
+pub use deque::{Deque, Steal};
 pub use pad::Padded;
 pub use ready::ReadySet;
 pub use ring::{Ring, RingReader, RingWriter};
