@@ -86,6 +86,10 @@ pub trait Processor: Send {
     /// Forgets all history (delay lines, envelopes), keeps the parameters.
     fn reset(&mut self);
 
+    /// The session is at `frame`, counted from its start. Told once to a processor that joins a session
+    /// on its way; only one that plays something by position needs to know.
+    fn locate(&mut self, _frame: u64) {}
+
     /// How many frames the output lags behind the input. Never changes during a life.
     fn latency_frames(&self) -> u32 {
         0

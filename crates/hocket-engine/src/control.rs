@@ -7,3 +7,6 @@ pub mod clip_player;
 pub mod prepare;
 pub mod engine;
 pub mod protect;
+pub(crate) mod orders;
+pub mod steering;
+pub(crate) mod autopilot;

@@ -111,6 +111,9 @@ fn live(runner: &Runner, job: &Job, ready: &Sender<ThreadReport>) {
     }
     let mut next_ns = 0;
     loop {
+        if job.role == Role::Worker {
+            await_need(runner, job.desk);
+        }
         seen = runner.gate.wait_past(seen, &gate_wait(runner, next_ns)).0;
         // Relaxed: the gate's value orders it (see `Runner::stop`).
         if runner.stopping.load(Relaxed) {
@@ -123,6 +126,20 @@ fn live(runner: &Runner, job: &Job, ready: &Sender<ThreadReport>) {
                 0
             }
         };
+    }
+}
+
+/// Sleeps as long as the plan does without this worker.
+fn await_need(runner: &Runner, desk: usize) {
+    loop {
+        // Read, look, wait (PROTOCOL.md, Signal): whoever makes one of the two true advances afterwards.
+        let seen = runner.reserve.value();
+        // Relaxed: the advance of `reserve` orders both.
+        let needed = desk < runner.needed.load(Relaxed) as usize;
+        if needed || runner.stopping.load(Relaxed) {
+            return;
+        }
+        runner.reserve.wait_past(seen, &runner.waits.at_gate);
     }
 }
 

@@ -2,7 +2,13 @@
 //!
 //! A *unit* (the process unit of the 2009 thesis) is a chain of nodes that would gain nothing from
 //! being dealt to different workers: each reads only the one before it. The chain shares one bus
-//! and is processed in place.
+//! and is processed in place. Once costs are known, cheap chains are *folded* into the one unit that
+//! reads them ([`UnitGraph::fold`]): handing them to another worker would cost more than running them.
+
+mod fold;
+mod price;
+
+pub use price::Prices;
 
 use crate::graph::{Edge, Graph, GraphError, NodeId};
 
@@ -26,34 +32,74 @@ pub enum Fusing {
     None,
 }
 
-/// An input of a unit.
+/// Whose bus an input reads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Source {
+    /// Another unit's.
+    Unit(UnitId),
+    /// That of the chain with this index into the own unit's [`Unit::folded`].
+    Folded(u32),
+}
+
+/// An input of a chain.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct UnitInput {
-    /// The unit whose bus is read.
-    pub from: UnitId,
+    /// The bus that is read.
+    pub from: Source,
     /// Linear.
     pub gain_lin: f32,
 }
 
-/// A chain of nodes with one bus.
+/// A chain of nodes with a bus that only its own unit reads.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Unit {
-    /// For traces: the strip and what happens there.
+pub struct Chain {
+    /// For messages: the strip and what happens there.
     pub name: String,
     /// The nodes, first to last.
     pub nodes: Vec<NodeId>,
     /// What the first node sums, in order.
     pub inputs: Vec<UnitInput>,
+    /// Expected cost, in the graph's measure.
+    pub cost: f64,
+}
+
+/// A chain of nodes with one bus that others read, and before it the chains folded into it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Unit {
+    /// For traces: the strip and what happens there.
+    pub name: String,
+    /// Chains that run before the unit's own, in this order.
+    pub folded: Vec<Chain>,
+    /// The nodes of the unit's own chain, first to last.
+    pub nodes: Vec<NodeId>,
+    /// What the first of them sums, in order.
+    pub inputs: Vec<UnitInput>,
     /// Units that must have finished before; each once, ascending.
     pub predecessors: Vec<UnitId>,
     /// Units that wait for this one; each once, ascending.
     pub successors: Vec<UnitId>,
-    /// Expected cost, in the graph's measure.
+    /// Expected cost with all folded chains, in the graph's measure.
     pub cost: f64,
     /// Cost of the longest path from the start of this unit to the end of the block.
     pub rank: f64,
     /// Latency in frames from the sources to the end of this unit, on the longest path.
     pub latency_frames: u32,
+}
+
+impl Unit {
+    /// All nodes, in the order in which they run.
+    pub fn all_nodes(&self) -> impl Iterator<Item = NodeId> + '_ {
+        self.folded.iter().flat_map(|chain| &chain.nodes).chain(&self.nodes).copied()
+    }
+
+    /// All inputs, those of folded chains first.
+    pub fn all_inputs(&self) -> impl Iterator<Item = &UnitInput> + '_ {
+        self.folded.iter().flat_map(|chain| &chain.inputs).chain(&self.inputs)
+    }
+
+    fn all_inputs_mut(&mut self) -> impl Iterator<Item = &mut UnitInput> + '_ {
+        self.folded.iter_mut().flat_map(|chain| &mut chain.inputs).chain(&mut self.inputs)
+    }
 }
 
 /// The units of a graph, most urgent first.
@@ -81,10 +127,8 @@ impl UnitGraph {
             return Err(GraphError::Empty);
         }
         let chains = chains(graph, fusing);
-        let mut units = link(graph, &chains);
-        rank(&mut units);
-        let units = sorted_by_urgency(units);
-        Ok(UnitGraph { units, node_count: graph.nodes().len() })
+        let units = link(graph, &chains);
+        Ok(UnitGraph { units: ranked(units), node_count: graph.nodes().len() })
     }
 
     /// Takes units as they are, checked by nobody: [`crate::VerifiedSchedule::verify`] does that.
@@ -199,12 +243,15 @@ fn unlinked(graph: &Graph, chain: &[NodeId], unit_of: &[UnitId]) -> Unit {
     let inputs: Vec<UnitInput> = node(&chain[0])
         .inputs
         .iter()
-        .map(|edge| UnitInput { from: unit_of[edge.from.index()], gain_lin: edge.gain_lin })
+        .map(|edge| (unit_of[edge.from.index()], edge.gain_lin))
+        .map(|(from, gain_lin)| UnitInput { from: Source::Unit(from), gain_lin })
         .collect();
-    let mut predecessors: Vec<UnitId> = inputs.iter().map(|input| input.from).collect();
+    let mut predecessors: Vec<UnitId> =
+        node(&chain[0]).inputs.iter().map(|edge| unit_of[edge.from.index()]).collect();
     predecessors.sort_unstable();
     predecessors.dedup();
     Unit {
+        folded: Vec::new(),
         name: unit_name(chain.iter().map(|id| node(id).name.as_str())),
         nodes: chain.to_vec(),
         inputs,
@@ -256,6 +303,12 @@ fn topological(units: &[Unit]) -> Vec<usize> {
     order
 }
 
+/// Units that are linked, with ranks, in the order of these.
+fn ranked(mut units: Vec<Unit>) -> Vec<Unit> {
+    rank(&mut units);
+    sorted_by_urgency(units)
+}
+
 /// The upward rank of list scheduling: own cost plus the largest rank behind it.
 fn rank(units: &mut [Unit]) {
     for i in topological(units).into_iter().rev() {
@@ -281,7 +334,11 @@ fn sorted_by_urgency(units: Vec<Unit>) -> Vec<Unit> {
         .map(|mut unit| {
             renumber(&mut unit.predecessors);
             renumber(&mut unit.successors);
-            unit.inputs.iter_mut().for_each(|input| input.from = place[input.from.index()]);
+            for input in unit.all_inputs_mut() {
+                if let Source::Unit(from) = &mut input.from {
+                    *from = place[from.index()];
+                }
+            }
             unit
         })
         .collect()

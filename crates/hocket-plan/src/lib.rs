@@ -20,6 +20,6 @@ pub mod session;
 pub use compile::{Fusing, Unit, UnitGraph, UnitId};
 pub use effect::{Effect, EffectCatalogue, ParamSpec};
 pub use graph::{Edge, Graph, GraphError, Node, NodeId, NodeKind};
-pub use place::{Placement, Seat, SeatId, Seats, SiblingPolicy};
+pub use place::{CookieShape, Placement, Seat, SeatId, Seats, SiblingPolicy};
 pub use schedule::{Rule, Schedule, ScheduleKind, Step, VerifiedSchedule, Violation};
 pub use session::Session;

@@ -57,19 +57,45 @@ pub enum SiblingPolicy {
     ProcessAffinity,
     /// As `off`, and a waiting thread of high priority occupies the siblings during the block (8.1.3).
     IdleThread,
+    /// As `off`, on all cores but one; every other thread of the process is kept there (8.1.2).
+    ReserveCore,
     /// As `all`, and of two workers on a core the one that is done first keeps its seat busy until
     /// the other is done too (8.3.2, the thesis' htBarriers).
     PairBarrier,
+    /// The kernel keeps strangers off the siblings: Linux core scheduling (PR_SCHED_CORE).
+    Cookie(CookieShape),
+    /// As `off`, on cores that a cgroup v2 cpuset partition keeps for the process alone; one core is
+    /// left to the rest of the system.
+    Partition,
+    /// The system's SMT is switched off while the session plays (smt/control).
+    Offline,
+}
+
+/// Who shares a core-scheduling cookie: only threads with the same one run on a core together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum CookieShape {
+    /// All workers share one; they sit on every seat.
+    Engine,
+    /// Each worker has its own; they sit on one seat a core, and the siblings idle.
+    Worker,
+    /// The workers of a core share one; they sit on every seat.
+    Pair,
 }
 
 impl SiblingPolicy {
     /// All policies.
-    pub const ALL: [SiblingPolicy; 5] = [
+    pub const ALL: [SiblingPolicy; 11] = [
         SiblingPolicy::Off,
         SiblingPolicy::All,
         SiblingPolicy::ProcessAffinity,
+        SiblingPolicy::ReserveCore,
         SiblingPolicy::IdleThread,
         SiblingPolicy::PairBarrier,
+        SiblingPolicy::Cookie(CookieShape::Engine),
+        SiblingPolicy::Cookie(CookieShape::Worker),
+        SiblingPolicy::Cookie(CookieShape::Pair),
+        SiblingPolicy::Partition,
+        SiblingPolicy::Offline,
     ];
 
     /// The name on the command line and in records.
@@ -78,8 +104,14 @@ impl SiblingPolicy {
             SiblingPolicy::Off => "off",
             SiblingPolicy::All => "all",
             SiblingPolicy::ProcessAffinity => "process-affinity",
+            SiblingPolicy::ReserveCore => "reserve-core",
             SiblingPolicy::IdleThread => "idle-thread",
             SiblingPolicy::PairBarrier => "pair-barrier",
+            SiblingPolicy::Cookie(CookieShape::Engine) => "cookie",
+            SiblingPolicy::Cookie(CookieShape::Worker) => "cookie-worker",
+            SiblingPolicy::Cookie(CookieShape::Pair) => "cookie-pair",
+            SiblingPolicy::Partition => "partition",
+            SiblingPolicy::Offline => "offline",
         }
     }
 
@@ -90,7 +122,16 @@ impl SiblingPolicy {
 
     /// Whether workers sit on siblings too.
     pub fn uses_siblings(self) -> bool {
-        matches!(self, SiblingPolicy::All | SiblingPolicy::PairBarrier)
+        use CookieShape::{Engine, Pair};
+        matches!(
+            self,
+            SiblingPolicy::All | SiblingPolicy::PairBarrier | SiblingPolicy::Cookie(Engine | Pair)
+        )
+    }
+
+    /// Whether one core is left to everybody else, where there are two or more.
+    pub fn spares_a_core(self) -> bool {
+        matches!(self, SiblingPolicy::ReserveCore | SiblingPolicy::Partition)
     }
 }
 
@@ -107,6 +148,10 @@ pub struct Placement {
     pub partners: Vec<Vec<usize>>,
     /// Where every other thread of the process is kept; `None`: anywhere.
     pub others: Option<Vec<SeatId>>,
+    /// Workers that share a core-scheduling cookie, one group a cookie.
+    pub cookies: Vec<Vec<usize>>,
+    /// The seats of the workers' cores, where a partition keeps them for the process alone.
+    pub partition: Option<Vec<SeatId>>,
     /// Why the policy changes nothing here; `None`: it does.
     pub no_effect: Option<String>,
 }
@@ -148,7 +193,8 @@ pub enum PlaceError {
 
 /// The largest number of workers that `policy` can place.
 pub fn capacity(seats: &Seats, policy: SiblingPolicy) -> usize {
-    if policy.uses_siblings() { seats.seats.len() } else { seats.cores() }
+    let spared = usize::from(policy.spares_a_core() && seats.cores() > 1);
+    if policy.uses_siblings() { seats.seats.len() } else { seats.cores() - spared }
 }
 
 /// Places `workers` workers (`None`: as many as the policy can).
@@ -175,7 +221,9 @@ pub fn place(
         policy,
         guards: guards(seats, policy, &taken),
         partners: partners(seats, policy, &taken),
-        others: others(seats, policy),
+        others: others(seats, policy, &taken),
+        cookies: cookies(seats, policy, &taken),
+        partition: partition(seats, policy, &taken),
         no_effect: no_effect(seats, policy, &taken),
         workers: taken,
     })
@@ -204,10 +252,45 @@ fn partners(seats: &Seats, policy: SiblingPolicy, taken: &[SeatId]) -> Vec<Vec<u
     }
 }
 
-/// Process affinity: one seat a core, workers' cores and others alike.
-fn others(seats: &Seats, policy: SiblingPolicy) -> Option<Vec<SeatId>> {
-    let one_each = || by_preference(seats).into_iter().take(seats.cores()).collect();
-    (policy == SiblingPolicy::ProcessAffinity).then(one_each)
+/// Process affinity: one seat a core, workers' cores and others alike. Reserved core: the core that
+/// is the last to be preferred, which no worker has.
+fn others(seats: &Seats, policy: SiblingPolicy, taken: &[SeatId]) -> Option<Vec<SeatId>> {
+    let mut one_each = by_preference(seats).into_iter().take(seats.cores());
+    match policy {
+        SiblingPolicy::ProcessAffinity => Some(one_each.collect()),
+        SiblingPolicy::ReserveCore => {
+            let last = one_each.next_back().filter(|seat| !taken.contains(seat))?;
+            Some(whole_cores(seats, &[last]))
+        }
+        _ => None,
+    }
+}
+
+/// All seats of the cores on which `of` are, in order.
+fn whole_cores(seats: &Seats, of: &[SeatId]) -> Vec<SeatId> {
+    let core = |i: usize| seats.seats[i].core;
+    let on = |i: &usize| of.iter().any(|seat| core(seat.0) == core(*i));
+    (0..seats.seats.len()).filter(on).map(SeatId).collect()
+}
+
+fn cookies(seats: &Seats, policy: SiblingPolicy, taken: &[SeatId]) -> Vec<Vec<usize>> {
+    let core = |worker: usize| seats.seats[taken[worker].0].core;
+    let all = 0..taken.len();
+    match policy {
+        SiblingPolicy::Cookie(CookieShape::Engine) => vec![all.collect()],
+        SiblingPolicy::Cookie(CookieShape::Worker) => all.map(|worker| vec![worker]).collect(),
+        SiblingPolicy::Cookie(CookieShape::Pair) => {
+            let first = |worker: &usize| !(0..*worker).any(|other| core(other) == core(*worker));
+            let of_core =
+                |worker: usize| all.clone().filter(|w| core(*w) == core(worker)).collect();
+            all.clone().filter(first).map(of_core).collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
+fn partition(seats: &Seats, policy: SiblingPolicy, taken: &[SeatId]) -> Option<Vec<SeatId>> {
+    (policy == SiblingPolicy::Partition).then(|| whole_cores(seats, taken))
 }
 
 fn no_effect(seats: &Seats, policy: SiblingPolicy, taken: &[SeatId]) -> Option<String> {
@@ -217,10 +300,15 @@ fn no_effect(seats: &Seats, policy: SiblingPolicy, taken: &[SeatId]) -> Option<S
     let workers = taken.len();
     match policy {
         SiblingPolicy::Off => None,
+        _ if policy.spares_a_core() => (seats.cores() < 2).then(|| {
+            "there is one core only, so none can be left to others; this is the same as 'off'"
+                .into()
+        }),
         _ if !seats.has_pairs() => {
             Some("no two seats share a core here, so this is the same as 'off'".into())
         }
-        SiblingPolicy::ProcessAffinity => None,
+        SiblingPolicy::ProcessAffinity | SiblingPolicy::Offline => None,
+        SiblingPolicy::Cookie(_) => None,
         SiblingPolicy::IdleThread if beside(&|other| !taken.contains(other)) => None,
         SiblingPolicy::IdleThread => {
             Some(format!("no seat is free beside any of the workers ({workers})"))

@@ -1,9 +1,16 @@
 //! Who runs which unit when.
 
+mod best;
+mod critical;
 mod dataflow;
 mod lists;
+mod predict;
+mod team;
 mod verify;
 
+pub use best::{Choice, best};
+pub use predict::Overheads;
+pub use team::Team;
 pub use verify::{Rule, VerifiedSchedule, Violation};
 
 use crate::compile::{UnitGraph, UnitId};
@@ -15,14 +22,26 @@ pub enum ScheduleKind {
     Serial,
     /// Static lists a worker, level by level with barriers between, as in the 2009 thesis.
     Lists,
-    /// A countdown a unit; whoever takes it to zero runs the unit or offers it.
+    /// A countdown a unit; whoever takes it to zero runs the unit or offers it to all, the most
+    /// urgent first.
     Dataflow,
+    /// A countdown a unit, and a deque a worker: newest first for its owner, oldest first for whoever
+    /// has nothing to do.
+    Steal,
+    /// Static lists a worker by expected cost and seat speed, the longest path first; a unit starts
+    /// when its countdown is at zero, without barriers.
+    Critical,
 }
 
 impl ScheduleKind {
     /// All kinds.
-    pub const ALL: [ScheduleKind; 3] =
-        [ScheduleKind::Serial, ScheduleKind::Lists, ScheduleKind::Dataflow];
+    pub const ALL: [ScheduleKind; 5] = [
+        ScheduleKind::Serial,
+        ScheduleKind::Lists,
+        ScheduleKind::Dataflow,
+        ScheduleKind::Steal,
+        ScheduleKind::Critical,
+    ];
 
     /// The name on the command line and in records.
     pub fn name(self) -> &'static str {
@@ -30,7 +49,20 @@ impl ScheduleKind {
             ScheduleKind::Serial => "serial",
             ScheduleKind::Lists => "lists",
             ScheduleKind::Dataflow => "dataflow",
+            ScheduleKind::Steal => "steal",
+            ScheduleKind::Critical => "critical",
         }
+    }
+
+    /// Whether a unit with predecessors goes to whoever finishes the last of them, so that only
+    /// units without any stand in the lists.
+    pub fn follows_readiness(self) -> bool {
+        matches!(self, ScheduleKind::Dataflow | ScheduleKind::Steal)
+    }
+
+    /// Whether countdowns tell when a unit may start.
+    pub fn counts_down(self) -> bool {
+        self.follows_readiness() || self == ScheduleKind::Critical
     }
 
     /// The kind of this name.
@@ -53,21 +85,29 @@ pub enum Step {
 pub struct Schedule {
     /// How it was made and is to be run.
     pub kind: ScheduleKind,
-    /// One list a worker. `serial` and `lists`: all that the worker does. `dataflow`: the units
-    /// that are ready when the block begins, at their home worker.
+    /// One list a worker. `serial`, `lists` and `critical`: all that the worker does. `dataflow` and
+    /// `steal`: the units that are ready when the block begins, at their home worker, the most
+    /// urgent first.
     pub lists: Vec<Vec<Step>>,
 }
 
 impl Schedule {
-    /// Plans `units` for `workers` workers (at least 1).
+    /// Plans `units` for `workers` workers (at least 1) that are alike, each on a core of its own.
     ///
     /// Cost: O(n log n) in units.
     pub fn plan(kind: ScheduleKind, units: &UnitGraph, workers: usize) -> Schedule {
-        let workers = workers.max(1);
+        Self::plan_for(kind, units, &Team::alike(workers.max(1)))
+    }
+
+    /// Plans `units` for these workers. Only `critical` looks at who they are.
+    ///
+    /// Cost: O(n log n) in units; `critical` O(n * workers), several times where workers share cores.
+    pub fn plan_for(kind: ScheduleKind, units: &UnitGraph, team: &Team) -> Schedule {
         let lists = match kind {
             ScheduleKind::Serial => vec![serial(units)],
-            ScheduleKind::Lists => lists::plan(units, workers),
-            ScheduleKind::Dataflow => dataflow::plan(units, workers),
+            ScheduleKind::Lists => lists::plan(units, team.workers()),
+            ScheduleKind::Dataflow | ScheduleKind::Steal => dataflow::plan(units, team.workers()),
+            ScheduleKind::Critical => critical::plan(units, team).lists,
         };
         Schedule { kind, lists }
     }

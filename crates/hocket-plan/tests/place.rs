@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use hocket_plan::place::{Guard, PlaceError, Placement, capacity, place};
-use hocket_plan::{Seat, SeatId, Seats, SiblingPolicy};
+use hocket_plan::{CookieShape, Seat, SeatId, Seats, SiblingPolicy};
 use proptest::prelude::*;
 
 /// Seats from (core, speed) pairs.
@@ -55,7 +55,8 @@ fn ids(of: &[usize]) -> Vec<SeatId> {
 fn capacity_counts_cores_or_seats() {
     let check = |seats: &Seats, cores: usize, all: usize| {
         for policy in SiblingPolicy::ALL {
-            let expected = if policy.uses_siblings() { all } else { cores };
+            let spared = usize::from(policy.spares_a_core() && cores > 1);
+            let expected = if policy.uses_siblings() { all } else { cores - spared };
             assert_eq!(capacity(seats, policy), expected, "{policy:?}");
             let full = place(seats, policy, None).expect("somebody can be placed");
             assert_eq!(full.workers.len(), expected, "{policy:?}");
@@ -102,13 +103,16 @@ fn guards_are_the_free_seats_beside_workers() {
 }
 
 #[test]
-fn only_idle_thread_guards_and_only_pair_barrier_has_partners() {
+fn each_policy_asks_for_what_it_is_about() {
     for policy in SiblingPolicy::ALL {
         let placement = place(&four_cores_eight_threads(), policy, None).expect("room");
         assert_eq!(!placement.guards.is_empty(), policy == SiblingPolicy::IdleThread);
         let partners = placement.partners.iter().any(|partners| !partners.is_empty());
         assert_eq!(partners, policy == SiblingPolicy::PairBarrier);
-        assert_eq!(placement.others.is_some(), policy == SiblingPolicy::ProcessAffinity);
+        let keeps = [SiblingPolicy::ProcessAffinity, SiblingPolicy::ReserveCore];
+        assert_eq!(placement.others.is_some(), keeps.contains(&policy));
+        assert_eq!(placement.partition.is_some(), policy == SiblingPolicy::Partition);
+        assert_eq!(placement.cookies.is_empty(), !matches!(policy, SiblingPolicy::Cookie(_)));
         assert_eq!(placement.partners.len(), placement.workers.len());
         assert_eq!(placement.policy, policy);
     }
@@ -139,18 +143,56 @@ fn process_affinity_keeps_the_others_on_one_seat_a_core() {
 }
 
 #[test]
+fn a_reserved_core_is_the_slowest_and_has_no_worker() {
+    let reserved = |seats: &Seats| {
+        let placement = place(seats, SiblingPolicy::ReserveCore, None).expect("room");
+        (placement.workers.len(), placement.others)
+    };
+    assert_eq!(reserved(&four_cores_eight_threads()), (3, Some(ids(&[3, 7]))));
+    assert_eq!(reserved(&smt4()), (1, Some(ids(&[4, 5, 6, 7]))));
+    assert_eq!(reserved(&hybrid()), (13, Some(ids(&[7]))));
+    assert_eq!(reserved(&one_core()), (1, None));
+}
+
+#[test]
+fn cookies_are_shared_as_their_shape_says() {
+    let cookies = |shape| {
+        let policy = SiblingPolicy::Cookie(shape);
+        place(&four_cores_eight_threads(), policy, None).expect("room").cookies
+    };
+    assert_eq!(cookies(CookieShape::Engine), [(0..8).collect::<Vec<_>>()]);
+    assert_eq!(cookies(CookieShape::Worker), [[0], [1], [2], [3]]);
+    assert_eq!(cookies(CookieShape::Pair), [[0, 4], [1, 5], [2, 6], [3, 7]]);
+}
+
+#[test]
+fn a_partition_takes_whole_cores_and_leaves_one() {
+    let partition =
+        |seats: &Seats, workers| placed(seats, SiblingPolicy::Partition, workers).partition;
+    assert_eq!(partition(&four_cores_eight_threads(), 2), Some(ids(&[0, 1, 4, 5])));
+    assert_eq!(partition(&two_cores(), 1), Some(ids(&[0])));
+    let all = capacity(&four_cores_eight_threads(), SiblingPolicy::Partition);
+    assert_eq!(all, 3);
+}
+
+#[test]
 fn a_policy_that_changes_nothing_says_why() {
     let why = |seats: &Seats, policy, workers| placed(seats, policy, workers).no_effect;
     let check = |seats: &Seats, policy, workers, expected: &str| {
         let why = why(seats, policy, workers).unwrap_or_default();
         assert!(why.contains(expected), "{policy:?}, {workers} workers: '{why}'");
     };
-    use SiblingPolicy::{All, IdleThread, Off, PairBarrier, ProcessAffinity};
+    use SiblingPolicy::{All, IdleThread, Off, Offline, PairBarrier, Partition};
+    use SiblingPolicy::{ProcessAffinity, ReserveCore};
     for seats in [one_core(), two_cores()] {
         assert_eq!(why(&seats, Off, 1), None);
-        for policy in [All, ProcessAffinity, IdleThread, PairBarrier] {
+        for policy in [All, ProcessAffinity, IdleThread, PairBarrier, Offline] {
             check(&seats, policy, 1, "no two seats share a core");
         }
+    }
+    for policy in [ReserveCore, Partition] {
+        check(&one_core(), policy, 1, "one core only");
+        assert_eq!(why(&two_cores(), policy, 1), None);
     }
     let pc = four_cores_eight_threads();
     for policy in [All, PairBarrier] {
@@ -214,7 +256,12 @@ proptest! {
             check_workers(&machine, policy, &placement.workers);
             check_guards(&machine, &placement);
             check_partners(&machine, &placement);
-            if let Some(others) = &placement.others {
+            check_cookies(&machine, &placement);
+            if let (SiblingPolicy::ReserveCore, Some(others)) = (policy, &placement.others) {
+                let taken = cores_of(&machine, &placement.workers);
+                prop_assert!(others.iter().all(|seat| !taken.contains(&machine.seats[seat.0].core)));
+            }
+            if let (SiblingPolicy::ProcessAffinity, Some(others)) = (policy, &placement.others) {
                 prop_assert_eq!(cores_of(&machine, others).len(), machine.cores());
                 prop_assert_eq!(others.len(), machine.cores());
                 prop_assert!(placement.workers.iter().all(|seat| others.contains(seat)));
@@ -264,6 +311,18 @@ fn check_guards(machine: &Seats, placement: &Placement) {
             placement.workers.iter().map(|seat| machine.siblings(*seat).len()).sum();
         assert_eq!(placement.guards.len(), beside);
         assert_eq!(placement.guards.is_empty(), placement.no_effect.is_some());
+    }
+}
+
+/// Each worker has one cookie, and strangers to it never share its core.
+fn check_cookies(machine: &Seats, placement: &Placement) {
+    let SiblingPolicy::Cookie(shape) = placement.policy else { return };
+    let mut all: Vec<usize> = placement.cookies.iter().flatten().copied().collect();
+    all.sort_unstable();
+    assert_eq!(all, (0..placement.workers.len()).collect::<Vec<_>>());
+    let core = |worker: &usize| machine.seats[placement.workers[*worker].0].core;
+    for group in placement.cookies.iter().filter(|_| shape == CookieShape::Pair) {
+        assert!(group.iter().all(|worker| core(worker) == core(&group[0])));
     }
 }
 

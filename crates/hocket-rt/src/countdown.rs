@@ -1,7 +1,7 @@
 //! Predecessors still to finish.
 
 use crate::sync::AtomicU32;
-use std::sync::atomic::Ordering::{AcqRel, Relaxed};
+use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
 
 /// Number of predecessors still to finish; the one that takes it to zero learns so.
 ///
@@ -9,7 +9,7 @@ use std::sync::atomic::Ordering::{AcqRel, Relaxed};
 /// cache near the core. Wrap it in [`Padded`](crate::Padded) where one is shared by all.
 #[derive(Debug)]
 pub struct Countdown {
-    /// Written by every predecessor, read by the last: edge E3.
+    /// Written by every predecessor, read by the last: edge E3; or by whoever looks: edge E11.
     remaining: AtomicU32,
     initial: u32,
 }
@@ -28,9 +28,17 @@ impl Countdown {
     pub fn arrive(&self) -> bool {
         // Release half: publishes what this predecessor wrote to whoever takes the count to zero.
         // Acquire half: if that is us, we need what *every other* predecessor wrote.
-        let before = self.remaining.fetch_sub(1, AcqRel); // E3 (store, load)
+        let before = self.remaining.fetch_sub(1, AcqRel); // E3 (store, load), E11 (store)
         debug_assert!(before != 0, "more arrivals than predecessors");
         before == 1
+    }
+
+    /// Whether all predecessors are done; the caller then sees what each did before it arrived.
+    ///
+    /// Thread: any, as long as nobody resets it at the same time. Cost: one load.
+    #[inline]
+    pub fn is_down(&self) -> bool {
+        self.remaining.load(Acquire) == 0 // E11 (load)
     }
 
     /// Starts over.

@@ -17,6 +17,7 @@
 //! | [`Strategy`], [`Wait`], [`SpinCost`] | nobody: how a thread waits, calibrated in time |
 //! | [`Signal`] | one who tells, any number who wait; an event count |
 //! | [`Countdown`] | the predecessors of a unit; the last one knows it is the last |
+//! | [`Head`] | a list's owner, and whoever takes over for it |
 //! | [`Barrier`] | all workers, between two levels |
 //! | [`Turnstile`] | workers that enter a block, the leader that closes it |
 //! | [`ReadySet`] | those who make units ready, those who run them |
@@ -43,6 +44,8 @@ mod signal;
 
 mod countdown;
 
+mod head;
+
 mod barrier;
 
 mod turnstile;
@@ -60,6 +63,7 @@ mod sync;
 pub use barrier::{Arrival, Barrier};
 pub use countdown::Countdown;
 pub use deque::{Deque, Steal};
+pub use head::Head;
 pub use pad::Padded;
 pub use ready::ReadySet;
 pub use ring::{Ring, RingReader, RingWriter};

@@ -202,8 +202,20 @@ pub enum SiblingArg {
     ProcessAffinity,
     /// As off, and a waiting thread occupies the siblings during the block.
     IdleThread,
+    /// As off, on all cores but one, where every other thread of the process is kept.
+    ReserveCore,
     /// As all, and of two workers on a core the first that is done waits on its seat.
     PairBarrier,
+    /// Workers on every seat; the kernel keeps strangers off their cores (core scheduling).
+    Cookie,
+    /// Workers on one seat a core; the kernel keeps everybody off the siblings.
+    CookieWorker,
+    /// As cookie, each core's workers for themselves.
+    CookiePair,
+    /// As off, on cores that a cgroup partition keeps for the process; one core is left to others.
+    Partition,
+    /// SMT is switched off while the session plays.
+    Offline,
 }
 
 /// Schedules on the command line.
@@ -213,8 +225,12 @@ pub enum ScheduleArg {
     Serial,
     /// Static lists with barriers.
     Lists,
-    /// Countdowns; whoever makes a unit ready runs or offers it.
+    /// Countdowns; whoever makes a unit ready runs or offers it, the most urgent first.
     Dataflow,
+    /// Countdowns, and a deque a worker: newest first for its owner, oldest first for thieves.
+    Steal,
+    /// Static lists by measured cost and seat speed, the longest path first; planned anew as costs move.
+    Critical,
 }
 
 /// Waits on the command line.
@@ -249,7 +265,13 @@ impl From<SiblingArg> for hocket_plan::SiblingPolicy {
             SiblingArg::All => Self::All,
             SiblingArg::ProcessAffinity => Self::ProcessAffinity,
             SiblingArg::IdleThread => Self::IdleThread,
+            SiblingArg::ReserveCore => Self::ReserveCore,
             SiblingArg::PairBarrier => Self::PairBarrier,
+            SiblingArg::Cookie => Self::Cookie(hocket_plan::CookieShape::Engine),
+            SiblingArg::CookieWorker => Self::Cookie(hocket_plan::CookieShape::Worker),
+            SiblingArg::CookiePair => Self::Cookie(hocket_plan::CookieShape::Pair),
+            SiblingArg::Partition => Self::Partition,
+            SiblingArg::Offline => Self::Offline,
         }
     }
 }
@@ -260,6 +282,8 @@ impl From<ScheduleArg> for hocket_plan::ScheduleKind {
             ScheduleArg::Serial => Self::Serial,
             ScheduleArg::Lists => Self::Lists,
             ScheduleArg::Dataflow => Self::Dataflow,
+            ScheduleArg::Steal => Self::Steal,
+            ScheduleArg::Critical => Self::Critical,
         }
     }
 }

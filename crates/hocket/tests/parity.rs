@@ -1,25 +1,30 @@
 //! Parity: the same bits for every schedule, sibling policy, wait and worker count, over block
 //! sizes and sample rates, on the four example sessions; and proof that the parallel path ran.
 //!
+//! Two grids. The full one crosses every schedule with the policies that seat workers differently, the
+//! waits that differ in kind, all worker counts, block sizes and rates. The wide one takes in every
+//! policy and every wait that this CPU has, each with a block size and rate in turn.
+//!
 //! Seats are described (cores of two seats), so that every policy has pairs to work with and four
 //! workers run on any machine. Nothing here looks at time.
 
 use std::path::PathBuf;
 
 use hocket::load::{LoadedSession, load_session_for_seats};
-use hocket_engine::{Engine, Policy, Seating, Settings, Strategy, offline, prepare_session};
+use hocket_engine::{Engine, Policy, Seating, Settings, Strategy, prepare_session};
 use hocket_plan::{Fusing, ScheduleKind, Seat, Seats, SiblingPolicy};
 
 const RATES_HZ: [u32; 3] = [44_100, 48_000, 96_000];
 const FRAMES: [u32; 5] = [16, 64, 127, 441, 1024];
 const WORKERS: std::ops::RangeInclusive<usize> = 1..=4;
 /// Long enough for every effect's look-ahead and several blocks of the longest kind.
-const TOTAL_FRAMES: u64 = 2 * 1024 + 100;
+const TOTAL_FRAMES: usize = 2 * 1024 + 100;
 
-/// Two cores of two seats for policies that use siblings, four for those that do not: room for
+/// Two cores of two seats for policies that use siblings, more for those that do not: room for
 /// four workers in each, with pairs that matter.
 fn seats(policy: SiblingPolicy) -> Seats {
-    let cores = if policy.uses_siblings() { 2 } else { 4 };
+    let spared = usize::from(policy.spares_a_core());
+    let cores = if policy.uses_siblings() { 2 } else { 4 + spared };
     let seat = |seat: usize| Seat { core: seat / 2, speed: 1.0 };
     Seats { seats: (0..2 * cores).map(seat).collect() }
 }
@@ -30,88 +35,140 @@ fn load(name: &str, rate_hz: u32) -> LoadedSession {
     load_session_for_seats(&file, Some(rate_hz), 4).unwrap_or_else(|error| panic!("{error}"))
 }
 
-fn policies() -> Vec<Policy> {
+/// Policies whose workers sit or wait differently.
+const SEATED: [SiblingPolicy; 5] = [
+    SiblingPolicy::Off,
+    SiblingPolicy::All,
+    SiblingPolicy::ProcessAffinity,
+    SiblingPolicy::IdleThread,
+    SiblingPolicy::PairBarrier,
+];
+/// Waits that differ in kind: never blocks, blocks at once, blocks after a while.
+const WAITS: [Strategy; 3] = [Strategy::Pause, Strategy::Futex, Strategy::Hybrid];
+
+fn policies(siblings: &[SiblingPolicy], waits: &[Strategy]) -> Vec<Policy> {
     let mut all = Vec::new();
     for schedule in ScheduleKind::ALL {
-        for sibling in SiblingPolicy::ALL {
-            for wait in Strategy::ALL {
-                all.push(Policy { schedule, sibling, wait });
-            }
+        for sibling in siblings.iter().copied() {
+            all.extend(waits.iter().map(|wait| Policy { schedule, sibling, wait: *wait }));
         }
     }
     all
 }
 
-/// What a run gave: the bits of both rows, and who took part.
-struct Run {
-    bits: Vec<u32>,
-    units_elsewhere: u64,
-    workers: usize,
-}
-
-fn run(session: &LoadedSession, policy: Policy, workers: usize, frames: u32) -> Run {
+fn start(session: &LoadedSession, policy: Policy, workers: usize) -> Engine {
     let seats = seats(policy.sibling);
     let seating = Seating::described(&seats, policy.sibling, Some(workers)).unwrap();
     let prepared =
         prepare_session(&session.session, &session.media, session.rate_hz, Fusing::Chains).unwrap();
-    let settings = Settings { priority: None, ..Settings::new(frames, session.rate_hz, policy) };
-    let mut engine = Engine::start(prepared, settings, seating).unwrap();
-    let mut bits = Vec::with_capacity(2 * TOTAL_FRAMES as usize);
-    let done = offline::render(&mut engine, TOTAL_FRAMES, |rows| {
-        bits.extend(rows.left.iter().zip(rows.right).flat_map(|(l, r)| [l.to_bits(), r.to_bits()]));
-        Ok::<bool, ()>(true)
-    });
-    assert_eq!(done, Ok(TOTAL_FRAMES));
-    let units_elsewhere = engine.totals().iter().skip(1).map(|worker| worker.units).sum();
-    Run { bits, units_elsewhere, workers: engine.schedule().workers() }
+    let largest = *FRAMES.iter().max().unwrap();
+    let settings = Settings { priority: None, ..Settings::new(largest, session.rate_hz, policy) };
+    Engine::start(prepared, settings, seating).unwrap()
 }
 
-/// The whole grid for one session.
-fn check_grid(name: &str) {
-    let (mut cells, mut parallel, mut parallel_cells) = (0, 0, 0);
-    for rate_hz in RATES_HZ {
-        let session = load(name, rate_hz);
-        let reference = Policy {
-            schedule: ScheduleKind::Serial,
-            sibling: SiblingPolicy::Off,
-            wait: Strategy::Futex,
-        };
-        // One reference for all block sizes: processors give the same bits however time is cut.
-        let expected = run(&session, reference, 1, FRAMES[1]).bits;
-        assert!(expected.iter().any(|bits| *bits != 0), "{name}: the reference is silent");
-        for frames in FRAMES {
-            for policy in policies() {
-                for workers in WORKERS {
-                    let run = run(&session, policy, workers, frames);
-                    cells += 1;
-                    assert_eq!(
-                        first_difference(&run.bits, &expected),
-                        None,
-                        "{name}, {policy}, {workers} workers, {frames} frames, {rate_hz} Hz"
-                    );
-                    let is_parallel = run.workers > 1;
-                    assert_eq!(is_parallel, policy.schedule != ScheduleKind::Serial && workers > 1);
-                    parallel += usize::from(is_parallel);
-                    parallel_cells += usize::from(run.units_elsewhere > 0);
-                    if is_parallel && policy.schedule == ScheduleKind::Lists {
-                        assert!(
-                            run.units_elsewhere > 0,
-                            "{name}, {policy}: the workers ran nothing"
-                        );
-                    }
-                }
-            }
+/// The bits of both rows from the session's start, in blocks of this length.
+fn play(engine: &mut Engine, frames: u32) -> Vec<u32> {
+    engine.reset();
+    let mut bits = Vec::with_capacity(2 * TOTAL_FRAMES);
+    while bits.len() < 2 * TOTAL_FRAMES {
+        let frames = (frames as usize).min(TOTAL_FRAMES - bits.len() / 2);
+        engine.process(frames);
+        let rows = engine.output(frames);
+        bits.extend(rows.left.iter().zip(rows.right).flat_map(|(l, r)| [l.to_bits(), r.to_bits()]));
+    }
+    bits
+}
+
+/// One reference for all block sizes: processors give the same bits however time is cut.
+fn reference(session: &LoadedSession) -> Vec<u32> {
+    let policy = Policy {
+        schedule: ScheduleKind::Serial,
+        sibling: SiblingPolicy::Off,
+        wait: Strategy::Futex,
+    };
+    let expected = play(&mut start(session, policy, 1), FRAMES[1]);
+    assert!(expected.iter().any(|bits| *bits != 0), "the reference is silent");
+    expected
+}
+
+/// What was compared so far.
+#[derive(Default)]
+struct Tally {
+    cells: usize,
+    parallel: usize,
+    /// Parallel cells in which other workers than the leader ran units.
+    shared: usize,
+}
+
+impl Tally {
+    /// One engine, one cell a block size.
+    fn check(
+        &mut self,
+        session: &LoadedSession,
+        policy: Policy,
+        workers: usize,
+        block_sizes: &[u32],
+        expected: &[u32],
+    ) {
+        let mut engine = start(session, policy, workers);
+        let mut before = 0;
+        for frames in block_sizes {
+            let bits = play(&mut engine, *frames);
+            let place = format!(
+                "{}, {policy}, {workers} workers, {frames} frames, {} Hz",
+                session.session.name, session.rate_hz
+            );
+            assert_eq!(first_difference(&bits, expected), None, "{place}");
+            let elsewhere: u64 = engine.totals().iter().skip(1).map(|worker| worker.units).sum();
+            let parallel = engine.schedule().workers() > 1;
+            assert_eq!(parallel, policy.schedule != ScheduleKind::Serial && workers > 1, "{place}");
+            let shared = elsewhere > before;
+            before = elsewhere;
+            assert!(
+                shared || !parallel || policy.schedule != ScheduleKind::Lists,
+                "{place}: alone"
+            );
+            self.cells += 1;
+            self.parallel += usize::from(parallel);
+            self.shared += usize::from(parallel && shared);
         }
     }
-    println!(
-        "{name}: {cells} cells are bit-identical; in {parallel_cells} of the {parallel} parallel ones \
-         other workers than the leader ran units"
-    );
-    // In dataflow a worker may come too late for a whole short run; that many do is a fault.
-    assert!(
-        parallel_cells * 4 > parallel * 3,
-        "{name}: parallel in {parallel_cells} of {parallel}"
-    );
+
+    fn tell(&self, name: &str) {
+        let Tally { cells, parallel, shared } = self;
+        println!(
+            "{name}: {cells} cells are bit-identical; in {shared} of the {parallel} parallel ones \
+             other workers than the leader ran units"
+        );
+        // A worker may come too late for a whole short run; that many do is a fault.
+        assert!(shared * 4 > parallel * 3, "{name}: shared in {shared} of {parallel}");
+    }
+}
+
+/// Worker counts that make a difference.
+fn counts(policy: Policy) -> std::ops::RangeInclusive<usize> {
+    if policy.schedule == ScheduleKind::Serial { 1..=1 } else { WORKERS }
+}
+
+/// Both grids for one session.
+fn check_grids(name: &str) {
+    let mut tally = Tally::default();
+    let waits = Strategy::ALL;
+    let wide = policies(&SiblingPolicy::ALL, &waits);
+    for (turn, rate_hz) in RATES_HZ.into_iter().enumerate() {
+        let session = load(name, rate_hz);
+        let expected = reference(&session);
+        for policy in policies(&SEATED, &WAITS) {
+            for workers in counts(policy) {
+                tally.check(&session, policy, workers, &FRAMES, &expected);
+            }
+        }
+        for (i, policy) in wide.iter().enumerate().filter(|(i, _)| i % RATES_HZ.len() == turn) {
+            let workers = if policy.schedule == ScheduleKind::Serial { 1 } else { 2 + i % 3 };
+            tally.check(&session, *policy, workers, &[FRAMES[i % FRAMES.len()]], &expected);
+        }
+    }
+    tally.tell(name);
 }
 
 fn first_difference(a: &[u32], b: &[u32]) -> Option<usize> {
@@ -123,20 +180,20 @@ fn first_difference(a: &[u32], b: &[u32]) -> Option<usize> {
 
 #[test]
 fn worst_case_4_is_bit_identical_over_the_grid() {
-    check_grid("worst-case-4.toml");
+    check_grids("worst-case-4.toml");
 }
 
 #[test]
 fn worst_case_8_is_bit_identical_over_the_grid() {
-    check_grid("worst-case-8.toml");
+    check_grids("worst-case-8.toml");
 }
 
 #[test]
 fn best_case_is_bit_identical_over_the_grid() {
-    check_grid("best-case.toml");
+    check_grids("best-case.toml");
 }
 
 #[test]
 fn band_is_bit_identical_over_the_grid() {
-    check_grid("band.toml");
+    check_grids("band.toml");
 }

@@ -2,86 +2,151 @@
 //!
 //! Invariants, named for the SAFETY comments that rely on them:
 //!
-//! - **ONE-WRITER**: a unit's cell is written only by the worker that runs the unit, and the unit
-//!   is run once a block. Rules R2 and R3 of [`hocket_plan::VerifiedSchedule`], whose constructor
-//!   is the only one; `hocket-plan/tests/rules.rs` breaks each and sees it refused.
+//! - **ONE-WRITER**: a unit's cell, and the cells of its nodes, are written only by the worker that runs
+//!   the unit, and the unit is run once a block. Rules R2 and R3 of
+//!   [`hocket_plan::VerifiedSchedule`], whose constructor is the only one;
+//!   `hocket-plan/tests/rules` breaks each and sees it refused.
 //! - **READ-AFTER-WRITE**: a unit reads only cells of its predecessors (R4), and they have finished
 //!   before it starts (R5): in a list by place or barrier (edge of the barrier in hocket-rt's
 //!   PROTOCOL.md), in dataflow by the countdown's edge.
 //! - **CLOSED**: outside a block nobody is inside: the turnstile's `close_and_wait` has returned,
 //!   so the leader may touch everything.
+//! - **ONE-PLAN**: a node's cell may be in several plans, of which one at most is with the leader; the
+//!   others are on their way there or back, and their nodes are touched by nobody. A node stands in one
+//!   unit of a plan (R3).
 //! - **IN-RANGE**: unit indices in schedules, inputs and lists are below the number of units (R1),
 //!   and `frames` is at most the length of the rows (checked before the block opens).
 
 use std::cell::UnsafeCell;
+use std::sync::Arc;
 
-use hocket_dsp::{Block, Processor, StereoMut, StereoRef, finite, mix};
-use hocket_plan::compile::UnitInput;
+use hocket_dsp::{Block, Event, Processor, StereoMut, StereoRef, finite, mix};
+use hocket_plan::compile::{Source, UnitInput};
 
-/// One step of a unit's chain.
-pub(crate) struct ChainStep {
+/// How many changes of parameters a node takes in one block.
+pub(crate) const EVENTS_A_BLOCK: usize = 16;
+
+/// A node: what processes its bus, and what it was told and did since.
+pub(crate) struct NodeState {
     /// What processes the bus in place.
     pub processor: Box<dyn Processor>,
-    /// Index of the node, for reports.
-    pub node: u32,
+    /// For the next block; never grows past [`EVENTS_A_BLOCK`], which it has room for.
+    pub events: Vec<Event>,
     /// How many blocks came out with samples that are not finite.
     pub contained: u64,
 }
 
-/// A unit: its inputs, its chain and its bus.
-pub(crate) struct UnitState {
+/// A node that several plans may share; it outlives all of them but the last.
+pub(crate) struct NodeCell {
+    /// For reports.
+    pub name: String,
+    state: UnsafeCell<NodeState>,
+}
+
+// SAFETY: `NodeState` is `Send` (processors are, by their trait). Sharing is governed by ONE-WRITER,
+// CLOSED and ONE-PLAN at the top of this file.
+unsafe impl Sync for NodeCell {}
+
+impl NodeCell {
+    pub(crate) fn new(name: String, processor: Box<dyn Processor>) -> NodeCell {
+        let events = Vec::with_capacity(EVENTS_A_BLOCK);
+        let state = NodeState { processor, events, contained: 0 };
+        NodeCell { name, state: UnsafeCell::new(state) }
+    }
+
+    /// The node's state.
+    ///
+    /// # Safety
+    /// The caller is the worker that runs the node's unit (ONE-WRITER) in the leader's plan
+    /// (ONE-PLAN), or the leader while CLOSED holds; one reference at a time is used.
+    #[allow(clippy::mut_from_ref)]
+    pub(crate) unsafe fn get_mut(&self) -> &mut NodeState {
+        // SAFETY: passed on to the caller.
+        unsafe { &mut *self.state.get() }
+    }
+}
+
+/// A chain of nodes with its inputs and its bus.
+pub(crate) struct ChainState {
     inputs: Box<[UnitInput]>,
-    chain: Box<[ChainStep]>,
+    nodes: Box<[Arc<NodeCell>]>,
     left: Box<[f32]>,
     right: Box<[f32]>,
 }
 
-impl UnitState {
-    pub(crate) fn new(inputs: &[UnitInput], chain: Vec<ChainStep>, frames: usize) -> UnitState {
-        UnitState {
+impl ChainState {
+    pub(crate) fn new(
+        inputs: &[UnitInput],
+        nodes: Vec<Arc<NodeCell>>,
+        frames: usize,
+    ) -> ChainState {
+        ChainState {
             inputs: inputs.into(),
-            chain: chain.into_boxed_slice(),
+            nodes: nodes.into_boxed_slice(),
             left: vec![0.0; frames].into_boxed_slice(),
             right: vec![0.0; frames].into_boxed_slice(),
         }
     }
 
-    pub(crate) fn chain(&self) -> &[ChainStep] {
-        &self.chain
-    }
-
-    pub(crate) fn rows(&self, frames: usize) -> StereoRef<'_> {
+    fn rows(&self, frames: usize) -> StereoRef<'_> {
         StereoRef { left: &self.left[..frames], right: &self.right[..frames] }
     }
 
-    /// Forgets all history, as if the session began anew.
-    pub(crate) fn reset(&mut self) {
+    fn silence(&mut self) {
         self.left.fill(0.0);
         self.right.fill(0.0);
-        for step in &mut self.chain {
-            step.processor.reset();
-            step.contained = 0;
-        }
     }
 
-    fn process_chain(&mut self, frames: usize) {
+    /// # Safety
+    /// ONE-WRITER and ONE-PLAN hold for the chain's unit.
+    unsafe fn process(&mut self, frames: usize) {
         let (left, right) = (&mut self.left[..frames], &mut self.right[..frames]);
-        for step in &mut self.chain {
+        for node in &self.nodes {
+            // SAFETY: passed on from the caller; the node stands once in the plan (R3).
+            let node = unsafe { node.get_mut() };
             let main = StereoMut { left: &mut *left, right: &mut *right };
-            step.processor.process(&mut Block { main, side_chain: None, events: &[] });
+            node.processor.process(&mut Block { main, side_chain: None, events: &node.events });
+            node.events.clear();
             if !(finite::all_finite(left) && finite::all_finite(right)) {
-                contain(step, left, right);
+                contain(node, left, right);
             }
         }
+    }
+}
+
+/// A unit: the chains that run before its own, and its own last.
+pub(crate) struct UnitState {
+    chains: Box<[ChainState]>,
+}
+
+impl UnitState {
+    /// `chains`: at least one.
+    pub(crate) fn new(chains: Vec<ChainState>) -> UnitState {
+        UnitState { chains: chains.into_boxed_slice() }
+    }
+
+    /// All nodes, in the order in which they run.
+    pub(crate) fn nodes(&self) -> impl Iterator<Item = &Arc<NodeCell>> {
+        self.chains.iter().flat_map(|chain| &chain.nodes)
+    }
+
+    /// The bus that others read.
+    pub(crate) fn rows(&self, frames: usize) -> StereoRef<'_> {
+        self.chains[self.chains.len() - 1].rows(frames)
+    }
+
+    /// Silences every bus, as if the session began anew.
+    pub(crate) fn silence(&mut self) {
+        self.chains.iter_mut().for_each(ChainState::silence);
     }
 }
 
 /// A processor that produced NaN or infinity starts afresh, and the block is silent from there on:
 /// one bad block on one strip, instead of a mix that stays broken.
 #[cold]
-fn contain(step: &mut ChainStep, left: &mut [f32], right: &mut [f32]) {
-    step.contained += 1;
-    step.processor.reset();
+fn contain(node: &mut NodeState, left: &mut [f32], right: &mut [f32]) {
+    node.contained += 1;
+    node.processor.reset();
     left.fill(0.0);
     right.fill(0.0);
 }
@@ -96,8 +161,8 @@ pub(crate) struct Units {
     cells: Box<[UnitCell]>,
 }
 
-// SAFETY: `UnitState` is `Send` (processors are, by their trait). Sharing is governed by the
-// invariants ONE-WRITER, READ-AFTER-WRITE and CLOSED at the top of this file.
+// SAFETY: `UnitState` is `Send`. Sharing is governed by the invariants ONE-WRITER, READ-AFTER-WRITE
+// and CLOSED at the top of this file.
 unsafe impl Sync for Units {}
 
 impl Units {
@@ -109,52 +174,69 @@ impl Units {
         self.cells.len()
     }
 
-    /// Runs one unit: sums its inputs into its bus, then processes the chain in place.
+    /// Runs one unit: chain by chain, sums the inputs into the bus, then processes in place.
     ///
     /// Shape: `frames` of both rows. Thread: worker, inside a block. No allocation, lock or system
     /// call.
     ///
     /// # Safety
     /// The caller follows a `VerifiedSchedule` for these units, so that ONE-WRITER,
-    /// READ-AFTER-WRITE and IN-RANGE hold for `unit`.
+    /// READ-AFTER-WRITE, ONE-PLAN and IN-RANGE hold for `unit`.
     pub(crate) unsafe fn run(&self, unit: usize, frames: usize) {
         // SAFETY:
         // - IN-RANGE: `unit` comes from a verified schedule.
         // - Not aliased: ONE-WRITER; readers are successors and have not started (READ-AFTER-WRITE).
         let state = unsafe { &mut *self.cells[unit].0.get() };
-        let (left, right) = (&mut state.left[..frames], &mut state.right[..frames]);
-        match state.inputs.split_first() {
-            None => {
-                left.fill(0.0);
-                right.fill(0.0);
-            }
-            Some((first, rest)) => {
-                // SAFETY: READ-AFTER-WRITE for every input of `unit`.
-                let input = unsafe { self.read(first, frames) };
-                mix::copy_scaled(left, input.left, first.gain_lin);
-                mix::copy_scaled(right, input.right, first.gain_lin);
-                for edge in rest {
-                    // SAFETY: as above.
-                    let input = unsafe { self.read(edge, frames) };
-                    mix::add_scaled(left, input.left, edge.gain_lin);
-                    mix::add_scaled(right, input.right, edge.gain_lin);
-                }
-            }
+        for place in 0..state.chains.len() {
+            let (before, rest) = state.chains.split_at_mut(place);
+            let chain = &mut rest[0];
+            // SAFETY: READ-AFTER-WRITE for every input of `unit`.
+            unsafe { self.sum_inputs(chain, before, frames) };
+            // SAFETY: ONE-WRITER and ONE-PLAN for `unit`, passed on from the caller.
+            unsafe { chain.process(frames) };
         }
-        state.process_chain(frames);
+    }
+
+    /// # Safety
+    /// READ-AFTER-WRITE holds for every input of the chain.
+    unsafe fn sum_inputs(&self, chain: &mut ChainState, before: &[ChainState], frames: usize) {
+        let (left, right) = (&mut chain.left[..frames], &mut chain.right[..frames]);
+        let Some((first, rest)) = chain.inputs.split_first() else {
+            left.fill(0.0);
+            right.fill(0.0);
+            return;
+        };
+        // SAFETY: passed on from the caller.
+        let input = unsafe { self.read(first, before, frames) };
+        mix::copy_scaled(left, input.left, first.gain_lin);
+        mix::copy_scaled(right, input.right, first.gain_lin);
+        for edge in rest {
+            // SAFETY: as above.
+            let input = unsafe { self.read(edge, before, frames) };
+            mix::add_scaled(left, input.left, edge.gain_lin);
+            mix::add_scaled(right, input.right, edge.gain_lin);
+        }
     }
 
     /// The finished bus of an input.
     ///
     /// # Safety
     /// READ-AFTER-WRITE holds for the input.
-    unsafe fn read(&self, input: &UnitInput, frames: usize) -> StereoRef<'_> {
-        // SAFETY: READ-AFTER-WRITE: the writer has finished, and nobody writes again in this block
-        // (ONE-WRITER). Other readers share.
-        unsafe { &*self.cells[input.from.index()].0.get() }.rows(frames)
+    unsafe fn read<'a>(
+        &'a self,
+        input: &UnitInput,
+        before: &'a [ChainState],
+        frames: usize,
+    ) -> StereoRef<'a> {
+        match input.from {
+            // SAFETY: READ-AFTER-WRITE: the writer has finished, and nobody writes again in this
+            // block (ONE-WRITER). Other readers share.
+            Source::Unit(from) => unsafe { &*self.cells[from.index()].0.get() }.rows(frames),
+            Source::Folded(chain) => before[chain as usize].rows(frames),
+        }
     }
 
-    /// All units, outside a block.
+    /// A unit, outside a block.
     ///
     /// # Safety
     /// CLOSED holds for as long as the reference lives.

@@ -3,7 +3,8 @@
 
 use std::sync::Arc;
 
-use super::bus::UnitState;
+use super::bus::{NodeCell, NodeState, UnitState};
+use super::plan::Plan;
 use super::runner::Runner;
 use super::stamps::Stamps;
 
@@ -45,12 +46,45 @@ impl Leader {
     /// A unit and its bus.
     pub(crate) fn unit(&self, unit: usize) -> &UnitState {
         // SAFETY: CLOSED, by the type's invariant; shared with other readers only.
-        unsafe { self.runner.units.get_mut(unit) }
+        unsafe { self.runner.plan().units.get_mut(unit) }
     }
 
-    /// A unit, to change it.
-    pub(crate) fn unit_mut(&mut self, unit: usize) -> &mut UnitState {
-        // SAFETY: CLOSED, by the type's invariant; borrowed exclusively.
-        unsafe { self.runner.units.get_mut(unit) }
+    /// How many blocks of each node came out with samples that are not finite.
+    pub(crate) fn contained(&self) -> impl Iterator<Item = (&str, u64)> {
+        let nodes = (0..self.runner.plan().units.len()).flat_map(|unit| self.unit(unit).nodes());
+        // SAFETY: CLOSED and ONE-PLAN, by the type's invariant; shared with other readers only.
+        nodes.map(|node| (node.name.as_str(), unsafe { node.get_mut() }.contained))
+    }
+
+    /// A node, to change it.
+    pub(crate) fn node_mut<'a>(&'a mut self, node: &'a NodeCell) -> &'a mut NodeState {
+        // SAFETY: CLOSED, by the type's invariant; a node is touched by its worker in a block or by
+        // the leader, whatever plan it is in (ONE-PLAN), and the leader is borrowed exclusively.
+        unsafe { node.get_mut() }
+    }
+
+    /// Forgets all history.
+    pub(crate) fn reset(&mut self) {
+        for unit in 0..self.runner.plan().units.len() {
+            // SAFETY: CLOSED, by the type's invariant; borrowed exclusively.
+            let unit = unsafe { self.runner.plan().units.get_mut(unit) };
+            unit.silence();
+            for node in unit.nodes() {
+                // SAFETY: as above, and ONE-PLAN.
+                let node = unsafe { node.get_mut() };
+                node.processor.reset();
+                node.events.clear();
+                node.contained = 0;
+            }
+        }
+    }
+
+    /// Goes on with another plan from `frame` on; returns the old one, to be freed elsewhere.
+    pub(crate) fn exchange(&mut self, plan: Box<Plan>, frame: u64) -> Box<Plan> {
+        for node in &plan.fresh {
+            self.node_mut(node).processor.locate(frame);
+        }
+        // SAFETY: CLOSED, by the type's invariant; borrowed exclusively, so nobody looks inside.
+        unsafe { self.runner.exchange(plan) }
     }
 }

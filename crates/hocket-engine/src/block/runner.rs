@@ -16,10 +16,9 @@
 use std::cell::UnsafeCell;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
 
-use hocket_plan::{ScheduleKind, VerifiedSchedule};
-use hocket_rt::{Barrier, Countdown, ReadySet, Signal, Turnstile, Wait};
+use hocket_rt::{Signal, Turnstile, Wait};
 
-use super::bus::Units;
+use super::plan::Plan;
 use super::stamps::{Stamps, What};
 use super::walk;
 use crate::watch::{Watch, edge};
@@ -46,28 +45,40 @@ pub(crate) struct Waits {
     pub at_gate: Wait,
 }
 
-/// A worker's own line: notes, and hints for its partners.
+/// A worker's own line: notes, and hints for others.
 #[repr(align(128))]
 pub(crate) struct Desk {
     stamps: UnsafeCell<Stamps>,
-    /// Whether the worker is at work; a hint for partners, publishes nothing.
+    /// Whether the worker is at work; a hint for others on the core, publishes nothing.
     pub busy: AtomicBool,
     /// How many barriers the worker has reached; a hint for partners, publishes nothing.
     pub phases: AtomicU32,
-    /// Workers on the same core.
+    /// The last block the worker came to, cut to 32 bits; a hint for who might take over for it.
+    pub present: AtomicU32,
+    pub place: Place,
+}
+
+/// Where a thread sits among the others.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Place {
+    /// Workers on the same core that it keeps its seat for (policy `pair-barrier`).
     pub partners: Box<[usize]>,
+    /// All workers on the same core.
+    pub mates: Box<[usize]>,
+    /// Index of its seat's kind.
+    pub kind: usize,
 }
 
 /// Everything that leader, workers and guards share.
 pub(crate) struct Runner {
-    pub schedule: VerifiedSchedule,
-    pub units: Units,
-    pub countdowns: Box<[Countdown]>,
-    pub ready: ReadySet,
-    initial: Box<[Box<[u64]>]>,
-    pub barrier: Barrier,
+    /// What is run; another one only while no block is open (CLOSED).
+    plan: UnsafeCell<Box<Plan>>,
     /// Advances when a block opens (or the engine stops).
     pub gate: Signal,
+    /// Workers that the plan needs; a hint for those that it does not need, who wait at `reserve`.
+    pub needed: AtomicU32,
+    /// Advances when a plan needs more workers than the last (or the engine stops).
+    pub reserve: Signal,
     pub turnstile: Turnstile,
     /// Advances when units became ready or the block finished.
     pub progress: Signal,
@@ -77,52 +88,79 @@ pub(crate) struct Runner {
     params: UnsafeCell<Params>,
     /// Workers first, then guards.
     pub desks: Box<[Desk]>,
+    guards: usize,
     pub waits: Waits,
 }
 
-// SAFETY: `params` is written by the leader while the turnstile is closed and read by those who
-// entered (invariant CLOSED and the open/enter edge of the turnstile). `stamps` of a desk is
+// SAFETY: `params` and `plan` are written by the leader while the turnstile is closed and read by those
+// who entered (invariant CLOSED and the open/enter edge of the turnstile). `stamps` of a desk is
 // touched by its own worker inside a block and by the leader when the block is closed (CLOSED).
 unsafe impl Sync for Runner {}
-// SAFETY: everything inside is `Send`; the cells hold plain data.
+// SAFETY: everything inside is `Send`; the cells hold plain data and a plan, whose parts are.
 unsafe impl Send for Runner {}
 
 impl Runner {
+    /// `places`: one a worker; `spans`: how many spans of a block each thread keeps.
     pub(crate) fn new(
-        schedule: VerifiedSchedule,
-        units: Units,
-        partners: &[Vec<usize>],
+        plan: Plan,
+        places: Vec<Place>,
         guards: usize,
         waits: Waits,
-        spans: bool,
+        spans: usize,
     ) -> Runner {
-        let workers = schedule.workers();
-        let all = schedule.units().units();
-        let countdowns = all.iter().map(|unit| Countdown::new(unit.predecessors.len() as u32));
-        let ready = ReadySet::new(workers, units.len());
-        let capacity = if spans { all.len() * 2 + schedule.barriers() * 2 + 16 } else { 0 };
-        let desk = |index: usize| Desk {
-            stamps: UnsafeCell::new(Stamps::new(capacity)),
+        let desk = |place: Place| Desk {
+            stamps: UnsafeCell::new(Stamps::new(spans)),
             busy: AtomicBool::new(false),
             phases: AtomicU32::new(0),
-            partners: partners.get(index).cloned().unwrap_or_default().into_boxed_slice(),
+            present: AtomicU32::new(u32::MAX),
+            place,
         };
+        let guard_places = (0..guards).map(|_| Place::default());
         Runner {
-            countdowns: countdowns.collect(),
-            initial: initial_words(&schedule, ready.words()),
-            ready,
-            barrier: Barrier::new(workers as u32),
+            needed: AtomicU32::new(plan.workers() as u32),
+            plan: UnsafeCell::new(Box::new(plan)),
             gate: Signal::new(),
+            reserve: Signal::new(),
             turnstile: Turnstile::new(),
             progress: Signal::new(),
             finished: Signal::new(),
             stopping: AtomicBool::new(false),
             params: UnsafeCell::new(Params::default()),
-            desks: (0..workers + guards).map(desk).collect(),
-            schedule,
-            units,
+            desks: places.into_iter().chain(guard_places).map(desk).collect(),
+            guards,
             waits,
         }
+    }
+
+    /// The plan of this block.
+    #[inline]
+    pub(crate) fn plan(&self) -> &Plan {
+        // SAFETY: callers are inside the block (or the leader), so the write happened before
+        // (open/enter edge) and the next one comes after they left (CLOSED).
+        unsafe { &*self.plan.get() }
+    }
+
+    /// How many workers there are, whether the plan needs them or not.
+    pub(crate) fn workers(&self) -> usize {
+        self.desks.len() - self.guards
+    }
+
+    /// Puts another plan in the place of this one, which is returned.
+    ///
+    /// Thread: leader. No allocation; a system call where workers are needed that were not before.
+    ///
+    /// # Safety
+    /// CLOSED holds, and the caller holds no reference into the old plan.
+    pub(crate) unsafe fn exchange(&self, plan: Box<Plan>) -> Box<Plan> {
+        // SAFETY: CLOSED: nobody else looks at the plan now.
+        let old = std::mem::replace(unsafe { &mut *self.plan.get() }, plan);
+        let (before, now) = (old.workers() as u32, self.plan().workers() as u32);
+        // Relaxed: a hint; whoever misses it is sent to `reserve` or back by the next block.
+        self.needed.store(now, Relaxed);
+        if now > before {
+            edge(|| self.reserve.advance());
+        }
+        old
     }
 
     /// Runs one block on the leader and whoever comes to help.
@@ -132,12 +170,10 @@ impl Runner {
         let finished_value = self.finished.value().wrapping_add(1);
         // SAFETY: CLOSED: the last block was closed by this thread.
         unsafe { *self.params.get() = Params { frames, block, finished_value, next_ns } };
-        if self.desks.len() == 1 {
+        if self.plan().workers() == 1 && self.guards == 0 {
             return self.lead_alone(block);
         }
-        for (home, words) in self.initial.iter().enumerate() {
-            self.ready.load(home, words);
-        }
+        self.plan().wind_up();
         self.turnstile.open();
         let woke = edge(|| self.gate.advance());
         // SAFETY: the leader's own desk, inside the block.
@@ -153,7 +189,7 @@ impl Runner {
 
     /// Nobody to wake, nobody to wait for.
     fn lead_alone(&self, block: u64) {
-        // SAFETY: the leader's own desk; nobody else exists.
+        // SAFETY: the leader's own desk; nobody else is in the block.
         let stamps = unsafe { self.stamps_mut(0) };
         stamps.begin(block);
         walk::serial(self, 0);
@@ -176,8 +212,13 @@ impl Runner {
     /// Thread: worker. No allocation, no lock; system calls only where it truly blocks.
     pub(crate) fn help(&self, worker: usize) -> u64 {
         let Some(_inside) = self.turnstile.enter() else { return 0 };
+        if worker >= self.plan().workers() {
+            return 0;
+        }
         let _watch = Watch::begin();
         let params = self.params();
+        // Relaxed: a hint.
+        self.desks[worker].present.store(params.block as u32, Relaxed);
         // SAFETY: its own desk, inside the block.
         let stamps = unsafe { self.stamps_mut(worker) };
         // Whoever was late for the last block may come in before its signal for this one, and once
@@ -227,29 +268,11 @@ impl Runner {
         unsafe { &mut *self.desks[desk].stamps.get() }
     }
 
-    /// Whether a wait may rely on nobody but the caller.
-    pub(crate) fn is_dataflow(&self) -> bool {
-        self.schedule.kind() == ScheduleKind::Dataflow
-    }
-
     /// Asks workers and guards to end.
     pub(crate) fn stop(&self) {
-        // Relaxed: the flag publishes nothing; `gate.advance` orders it before the wake-up.
+        // Relaxed: the flag publishes nothing; the advances order it before the wake-ups.
         self.stopping.store(true, Relaxed);
         self.gate.advance();
+        self.reserve.advance();
     }
-}
-
-/// The ready sets at the start of a block, one bit a unit.
-fn initial_words(schedule: &VerifiedSchedule, words: usize) -> Box<[Box<[u64]>]> {
-    let home = |worker: usize| {
-        let mut bits = vec![0u64; words];
-        for step in schedule.list(worker) {
-            if let hocket_plan::Step::Run(unit) = step {
-                bits[unit.index() / 64] |= 1 << (unit.index() % 64);
-            }
-        }
-        bits.into_boxed_slice()
-    };
-    (0..schedule.workers()).map(home).collect()
 }

@@ -68,9 +68,9 @@ impl Stamps {
         self.totals.blocks += 1;
     }
 
-    /// Ends the span that began where the last one ended: one clock read a span.
+    /// Ends the span that began where the last one ended: one clock read a span. Returns its length.
     #[inline]
-    pub(crate) fn end_span(&mut self, what: What) {
+    pub(crate) fn end_span(&mut self, what: What) -> u64 {
         let now = ticks();
         let start = std::mem::replace(&mut self.at, now);
         if let What::Unit(_) = what {
@@ -83,6 +83,7 @@ impl Stamps {
         } else {
             self.totals.spans_dropped += 1;
         }
+        now.wrapping_sub(start)
     }
 
     #[inline]

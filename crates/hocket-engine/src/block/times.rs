@@ -17,6 +17,10 @@ pub struct BlockTimes {
     pub workers_awake_ns: u64,
     /// Workers that took part, the leader included.
     pub workers: u32,
+    /// Orders from control threads that were carried out before the block.
+    pub orders: u32,
+    /// How long that took, as a part of the duration.
+    pub orders_ns: u64,
     /// Further periods that passed before the leader was ready again: the device had nothing to
     /// play in them either.
     pub skipped: u64,

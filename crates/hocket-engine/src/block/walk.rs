@@ -2,9 +2,11 @@
 
 use std::sync::atomic::Ordering::Relaxed;
 
-use hocket_plan::{ScheduleKind, Step};
-use hocket_rt::Waited;
+use hocket_plan::{ScheduleKind, Step, UnitId};
+use hocket_rt::{Steal, Waited};
 
+use super::costs::Circumstance;
+use super::plan::Offered;
 use super::runner::Runner;
 use super::stamps::What;
 use crate::watch::edge;
@@ -12,32 +14,37 @@ use crate::watch::edge;
 /// A worker's share of the block.
 pub(crate) fn walk(runner: &Runner, worker: usize) {
     let _end_on_panic = EndOnPanic;
-    match runner.schedule.kind() {
+    // Relaxed: `busy` is a hint, here and below.
+    runner.desks[worker].busy.store(true, Relaxed);
+    match runner.plan().schedule.kind() {
         ScheduleKind::Serial => {
             serial(runner, worker);
             // For the guards.
             finish(runner, worker);
         }
         ScheduleKind::Lists => lists(runner, worker),
-        ScheduleKind::Dataflow => dataflow(runner, worker),
+        ScheduleKind::Dataflow | ScheduleKind::Steal | ScheduleKind::Critical => {
+            until_finished(runner, worker);
+        }
     }
+    runner.desks[worker].busy.store(false, Relaxed);
 }
 
 /// All units in order of urgency, which is a topological order.
 pub(crate) fn serial(runner: &Runner, worker: usize) {
     let frames = runner.params().frames;
-    for unit in 0..runner.units.len() {
+    for unit in 0..runner.plan().units.len() {
         run(runner, worker, unit, frames);
     }
 }
 
 fn lists(runner: &Runner, worker: usize) {
     let frames = runner.params().frames;
-    for step in runner.schedule.list(worker) {
+    for step in runner.plan().schedule.list(worker) {
         match step {
             Step::Run(unit) => {
                 run(runner, worker, unit.index(), frames);
-                if *unit == runner.schedule.output() {
+                if *unit == runner.plan().schedule.output() {
                     finish(runner, worker);
                 }
             }
@@ -51,17 +58,19 @@ fn at_barrier(runner: &Runner, worker: usize) {
     // Relaxed: a hint for partners; what they need to see is published by the barrier itself.
     let mine = desk.phases.load(Relaxed).wrapping_add(1);
     desk.phases.store(mine, Relaxed);
+    desk.busy.store(false, Relaxed);
     let mut waited = Waited::default();
-    if !desk.partners.is_empty() {
+    if !desk.place.partners.is_empty() {
         // Behind, as a wrapping difference: the partner has not reached this barrier yet.
         let behind = |partner: &usize| {
             (runner.desks[*partner].phases.load(Relaxed).wrapping_sub(mine) as i32) < 0
         };
         let seen = runner.progress.value();
-        waited += keep_seat(runner, seen, || desk.partners.iter().any(behind));
+        waited += keep_seat(runner, seen, || desk.place.partners.iter().any(behind));
     }
-    waited += edge(|| runner.barrier.wait(&runner.waits.in_block)).1;
+    waited += edge(|| runner.plan().barrier.wait(&runner.waits.in_block)).1;
     note(runner, worker, What::Barrier, waited);
+    desk.busy.store(true, Relaxed);
 }
 
 /// Keeps the calling worker's seat busy while `needed` says so and `progress` is `seen`, without
@@ -72,13 +81,11 @@ fn keep_seat(runner: &Runner, seen: u32, needed: impl Fn() -> bool) -> Waited {
     edge(|| runner.progress.wait_until(seen, &runner.waits.on_seat, || !needed())).1
 }
 
-/// Runs ready units until the output has run.
-fn dataflow(runner: &Runner, worker: usize) {
+/// Runs units until the output has run.
+fn until_finished(runner: &Runner, worker: usize) {
     let params = runner.params();
-    // Relaxed: `busy` is a hint for partners, here and below.
-    runner.desks[worker].busy.store(true, Relaxed);
     loop {
-        if let Some(unit) = next_ready(runner, worker) {
+        if let Some(unit) = next_unit(runner, worker) {
             run_onward(runner, worker, unit as usize, params.frames);
             continue;
         }
@@ -88,7 +95,7 @@ fn dataflow(runner: &Runner, worker: usize) {
         // The value is read before looking once more: what became ready after the look has
         // advanced `progress` past `seen`, so the wait below returns at once.
         let seen = runner.progress.value();
-        if let Some(unit) = next_ready(runner, worker) {
+        if let Some(unit) = next_unit(runner, worker) {
             run_onward(runner, worker, unit as usize, params.frames);
             continue;
         }
@@ -97,45 +104,90 @@ fn dataflow(runner: &Runner, worker: usize) {
         }
         idle(runner, worker, seen);
     }
-    runner.desks[worker].busy.store(false, Relaxed);
 }
 
+/// A unit that can start now and is this worker's from now on.
 #[inline]
-fn next_ready(runner: &Runner, worker: usize) -> Option<u32> {
-    runner.ready.pop(worker).or_else(|| runner.ready.steal(worker))
+fn next_unit(runner: &Runner, worker: usize) -> Option<u32> {
+    match &runner.plan().offered {
+        Offered::Nowhere => None,
+        Offered::Sets { sets, .. } => sets.pop(worker).or_else(|| sets.steal(worker)),
+        Offered::Deques { deques, .. } => {
+            deques[worker].pop().or_else(|| steal(runner, worker, deques))
+        }
+        Offered::Heads { .. } => claim(runner, worker).or_else(|| take_over(runner, worker)),
+    }
 }
 
-/// Nothing is ready: keeps the seat while a partner works (policy `pair-barrier`), then waits.
+/// The oldest unit of another worker, the next neighbour's first.
+fn steal(runner: &Runner, worker: usize, deques: &[hocket_rt::Deque]) -> Option<u32> {
+    let workers = runner.plan().workers();
+    for victim in (1..workers).map(|step| (worker + step) % workers) {
+        loop {
+            match deques[victim].steal() {
+                Steal::Stolen(unit) => return Some(unit),
+                Steal::Empty => break,
+                // Somebody else got it: there may be more.
+                Steal::Retry => {}
+            }
+        }
+    }
+    None
+}
+
+/// The unit at the head of a list, if its countdown is at zero.
+#[inline]
+fn claim(runner: &Runner, list: usize) -> Option<u32> {
+    let plan = runner.plan();
+    let Offered::Heads { lists, heads, .. } = &plan.offered else { return None };
+    loop {
+        let place = heads[list].0.place();
+        let unit = *lists[list].get(place as usize)?;
+        if !plan.countdowns[unit as usize].is_down() {
+            return None;
+        }
+        if heads[list].0.take(place) {
+            return Some(unit);
+        }
+    }
+}
+
+/// A unit of a worker who has not come to this block.
+#[cold]
+fn take_over(runner: &Runner, worker: usize) -> Option<u32> {
+    let block = runner.params().block as u32;
+    let absent = |other: &usize| {
+        // Relaxed: a hint; who comes just now finds the head moved on.
+        *other != worker && *other != 0 && runner.desks[*other].present.load(Relaxed) != block
+    };
+    (0..runner.plan().workers()).filter(absent).find_map(|other| claim(runner, other))
+}
+
+/// Nothing can start: keeps the seat while a partner works (policy `pair-barrier`), then waits.
 fn idle(runner: &Runner, worker: usize, seen: u32) {
     let desk = &runner.desks[worker];
     desk.busy.store(false, Relaxed);
-    let partner_busy = || desk.partners.iter().any(|p| runner.desks[*p].busy.load(Relaxed));
-    let mut waited = keep_seat(runner, seen, partner_busy);
+    let busy = |other: &usize| runner.desks[*other].busy.load(Relaxed);
+    let mut waited = keep_seat(runner, seen, || desk.place.partners.iter().any(busy));
     waited += edge(|| runner.progress.wait_past(seen, &runner.waits.in_block)).1;
     note(runner, worker, What::Wait, waited);
     desk.busy.store(true, Relaxed);
 }
 
-/// Runs a unit, then one of the successors that it made ready, and so on; the others are offered.
+/// Runs a unit, then, where units follow readiness, one of the successors that it made ready, and so
+/// on; the others are offered.
 fn run_onward(runner: &Runner, worker: usize, first: usize, frames: usize) {
+    let plan = runner.plan();
     let mut next = Some(first);
     while let Some(unit) = next.take() {
         run(runner, worker, unit, frames);
-        let id = hocket_plan::UnitId(unit as u32);
-        if id == runner.schedule.output() {
+        if UnitId(unit as u32) == plan.schedule.output() {
             return finish(runner, worker);
         }
         let mut offered = false;
-        for successor in &runner.schedule.units().units()[unit].successors {
-            if !runner.countdowns[successor.index()].arrive() {
-                continue;
-            }
-            runner.countdowns[successor.index()].reset();
-            if next.is_none() {
-                next = Some(successor.index());
-            } else {
-                runner.ready.push(worker, successor.0);
-                offered = true;
+        for successor in &plan.schedule.units().units()[unit].successors {
+            if plan.countdowns[successor.index()].arrive() {
+                offered |= made_ready(runner, worker, successor.0, &mut next);
             }
         }
         if offered {
@@ -144,12 +196,33 @@ fn run_onward(runner: &Runner, worker: usize, first: usize, frames: usize) {
     }
 }
 
+/// All predecessors of `unit` have finished, the last of them here. Returns whether others have to
+/// hear of it.
+#[inline]
+fn made_ready(runner: &Runner, worker: usize, unit: u32, next: &mut Option<usize>) -> bool {
+    let plan = runner.plan();
+    if let Offered::Heads { owner, .. } = &plan.offered {
+        return owner[unit as usize] as usize != worker;
+    }
+    plan.countdowns[unit as usize].reset();
+    if next.is_none() {
+        *next = Some(unit as usize);
+        return false;
+    }
+    match &plan.offered {
+        Offered::Sets { sets, .. } => sets.push(worker, unit),
+        Offered::Deques { deques, .. } => deques[worker].push(unit),
+        Offered::Nowhere | Offered::Heads { .. } => {}
+    }
+    true
+}
+
 /// The output has run: the block is complete.
 fn finish(runner: &Runner, worker: usize) {
     let woke = edge(|| runner.finished.advance());
     // SAFETY: the caller is this desk's worker inside a block.
     unsafe { runner.stamps_mut(worker) }.totals.wakes += u64::from(woke);
-    if runner.is_dataflow() {
+    if runner.plan().schedule.kind().counts_down() {
         advance(runner, worker);
     }
 }
@@ -175,12 +248,19 @@ pub(crate) fn await_finish(runner: &Runner, worker: usize) {
 }
 
 fn run(runner: &Runner, worker: usize, unit: usize, frames: usize) {
+    let plan = runner.plan();
     // SAFETY: every walk follows the verified schedule: `serial` and `lists` run what stands there
-    // once and in order (R2, R5), `dataflow` runs a unit when it was in a ready set or when this
-    // worker took its countdown to zero, both of which happen once (R2, R7).
-    unsafe { runner.units.run(unit, frames) };
+    // once and in order (R2, R5), `dataflow` and `steal` run a unit when it was offered or when this
+    // worker took its countdown to zero, both of which happen once (R2, R7), and `critical` runs what
+    // it has claimed from a list, once (R2), after the countdown was at zero (R5, R7). The plan is
+    // the leader's (ONE-PLAN), as `runner.plan()` returns no other.
+    unsafe { plan.units.run(unit, frames) };
     // SAFETY: the caller is this desk's worker inside a block.
-    unsafe { runner.stamps_mut(worker) }.end_span(What::Unit(unit as u32));
+    let ticks = unsafe { runner.stamps_mut(worker) }.end_span(What::Unit(unit as u32));
+    let place = &runner.desks[worker].place;
+    let busy = |mate: &usize| runner.desks[*mate].busy.load(Relaxed);
+    let sibling_busy = place.mates.iter().any(busy);
+    plan.costs.note(unit, Circumstance { kind: place.kind, sibling_busy }, ticks);
 }
 
 fn note(runner: &Runner, worker: usize, what: What, waited: Waited) {

@@ -117,4 +117,8 @@ impl Processor for ClipPlayer {
     fn reset(&mut self) {
         self.position = 0;
     }
+
+    fn locate(&mut self, frame: u64) {
+        self.position = frame;
+    }
 }

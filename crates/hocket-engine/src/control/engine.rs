@@ -6,17 +6,20 @@ use std::time::Duration;
 use hocket_dsp::StereoRef;
 use hocket_machine::clock::{TickRate, monotonic_ns, ticks};
 use hocket_machine::float_mode::FlushDenormals;
+use hocket_plan::schedule::Team;
 use hocket_plan::{ScheduleKind, VerifiedSchedule, Violation};
 use hocket_rt::{SpinCost, Strategy, Wait};
 use hocket_trace::{BlockTrace, Doing, Lane, Span};
 
+use super::autopilot::Autopilot;
+use super::orders::{Inbox, rings};
 use super::prepare::Prepared;
 use super::protect::Protection;
 use super::seating::Seating;
-use super::settings::{Settings, SettingsError};
-use crate::block::bus::{ChainStep, UnitState, Units};
+use super::settings::{Settings, SettingsError, Steer};
+use super::steering::{Control, Progress};
 use crate::block::leader::Leader;
-use crate::block::runner::{Runner, Waits};
+use crate::block::runner::{Place, Runner, Waits};
 use crate::block::stamps::{SpanTicks, What};
 use crate::block::times::{BlockTimes, WorkerTotals};
 use crate::watch::Watch;
@@ -63,11 +66,16 @@ pub struct Engine {
     reports: Vec<ThreadReport>,
     settings: Settings,
     seating: Seating,
-    node_names: Vec<String>,
     rate: TickRate,
     block: u64,
+    /// Frames since the start.
+    position: u64,
     next_ns: u64,
     last: Last,
+    inbox: Inbox,
+    control: Control,
+    progress: Arc<Progress>,
+    autopilot: Option<Autopilot>,
 }
 
 /// Where the last block lies in time.
@@ -75,6 +83,8 @@ pub struct Engine {
 struct Last {
     times: BlockTimes,
     awake_ticks: u64,
+    /// When orders were carried out and the block itself began.
+    begun_ticks: u64,
 }
 
 impl Engine {
@@ -90,12 +100,13 @@ impl Engine {
         seating: Seating,
     ) -> Result<Engine, EngineError> {
         settings.check()?;
-        let workers = match settings.policy.schedule {
-            ScheduleKind::Serial => 1,
-            _ => seating.placement().workers.len(),
+        // Nothing is known of costs yet: the walk that cannot be wrong comes first.
+        let kind = match settings.steer {
+            Steer::Auto => ScheduleKind::Serial,
+            Steer::Fixed | Steer::Costs => settings.policy.schedule,
         };
-        let kind = settings.policy.schedule;
-        let verified = VerifiedSchedule::plan(kind, prepared.units.clone(), workers)?;
+        let team = seating.team();
+        let verified = VerifiedSchedule::plan_for(kind, prepared.units.clone(), &team)?;
         Self::start_verified(prepared, verified, settings, seating)
     }
 
@@ -118,30 +129,42 @@ impl Engine {
         if prepared.processors.len() != nodes {
             return Err(EngineError::Processors { processors: prepared.processors.len(), nodes });
         }
+        // Steered engines may need everybody later.
+        let workers = if settings.steer == Steer::Fixed { workers } else { seats };
         let jobs = jobs(&settings, &seating, workers);
         let guards = jobs.iter().filter(|job| job.role == Role::Guard).count();
-        let units = units(&schedule, prepared.processors, settings.frames as usize);
-        let partners: Vec<Vec<usize>> = seating.placement().partners[..workers]
-            .iter()
-            .map(|own| own.iter().copied().filter(|other| *other < workers).collect())
-            .collect();
+        let spans = if settings.spans { spans_a_block(&schedule) } else { 0 };
+        let (outbox, inbox) = rings();
+        let progress = Arc::new(Progress::default());
+        let (plan, control) =
+            Control::new(prepared, schedule, &settings, team(&seating, workers), outbox, &progress);
+        let places = (0..workers).map(|worker| place(&seating, worker, workers)).collect();
         let waits = waits(&settings, seating.is_pinned());
-        let runner = Runner::new(schedule, units, &partners, guards, waits, settings.spans);
-        let runner = Arc::new(runner);
+        let runner = Arc::new(Runner::new(plan, places, guards, waits, spans));
         let threads = worker::start_all(&runner, &jobs)?;
         let reports = threads.iter().map(|thread| thread.report.clone()).collect();
+        let autopilot = (settings.steer != Steer::Fixed).then(|| Autopilot::start(control.clone()));
         Ok(Engine {
             leader: Leader::new(runner),
             threads,
             reports,
             settings,
             seating,
-            node_names: prepared.node_names,
             rate: TickRate::get(),
             block: 0,
+            position: 0,
             next_ns: 0,
             last: Last::default(),
+            inbox,
+            control,
+            progress,
+            autopilot: autopilot.transpose()?,
         })
+    }
+
+    /// A handle for control threads: changes what is played, and reads what it costs.
+    pub fn control(&self) -> Control {
+        self.control.clone()
     }
 
     /// Makes the calling thread the leader until the returned value is dropped: pinned, in the
@@ -187,9 +210,12 @@ impl Engine {
         let frames = frames.clamp(1, self.settings.frames as usize);
         let awake_ns = monotonic_ns();
         let awake_ticks = ticks();
+        let orders;
         {
             let _float = FlushDenormals::enter();
             let _watch = Watch::begin();
+            orders = self.inbox.carry_out(&mut self.leader, self.position);
+            self.last.begun_ticks = ticks();
             lead(&mut self.leader, frames, self.block);
         }
         let finished_ticks = ticks();
@@ -200,10 +226,16 @@ impl Engine {
             lateness_ns: awake_ns.saturating_sub(signaled_ns),
             duration_ns: self.rate.ticks_to_ns(finished_ticks.wrapping_sub(awake_ticks)),
             deadline_ns: self.deadline_ns(frames),
+            orders,
+            orders_ns: self.rate.ticks_to_ns(self.last.begun_ticks.wrapping_sub(awake_ticks)),
             ..BlockTimes::default()
         };
         self.account_workers();
+        let took = finished_ticks.wrapping_sub(self.last.begun_ticks);
+        let whole = frames == self.settings.frames as usize;
+        self.progress.note(self.leader.runner().plan().workers(), orders, whole.then_some(took));
         self.block += 1;
+        self.position += frames as u64;
         self.last.times
     }
 
@@ -214,7 +246,7 @@ impl Engine {
     /// After the deadline-critical part: who came, and when.
     fn account_workers(&mut self) {
         let mut last_awake = self.last.awake_ticks;
-        for desk in 0..self.leader.runner().schedule.workers() {
+        for desk in 0..self.leader.runner().plan().workers() {
             let stamps = self.leader.stamps(desk);
             if stamps.block == self.block {
                 self.last.times.workers += 1;
@@ -229,16 +261,15 @@ impl Engine {
 
     /// The master's rows of the last block.
     pub fn output(&self, frames: usize) -> StereoRef<'_> {
-        let output = self.leader.runner().schedule.output().index();
+        let output = self.leader.runner().plan().schedule.output().index();
         let unit = self.leader.unit(output);
         unit.rows(frames.min(self.settings.frames as usize))
     }
 
     /// Forgets all history: the next block is the session's first.
     pub fn reset(&mut self) {
-        for unit in 0..self.leader.runner().units.len() {
-            self.leader.unit_mut(unit).reset();
-        }
+        self.leader.reset();
+        self.position = 0;
     }
 
     /// What the threads asked for and got; the leader's own report is in [`Entered`].
@@ -258,7 +289,7 @@ impl Engine {
 
     /// The schedule it follows.
     pub fn schedule(&self) -> &VerifiedSchedule {
-        &self.leader.runner().schedule
+        &self.leader.runner().plan().schedule
     }
 
     /// Counts of each worker since the start, the leader first, then the guards.
@@ -281,15 +312,8 @@ impl Engine {
 
     /// Nodes whose output was not finite, with the number of blocks in which that happened.
     pub fn contained(&self) -> Vec<(String, u64)> {
-        let mut found = Vec::new();
-        for unit in 0..self.leader.runner().units.len() {
-            for step in self.leader.unit(unit).chain() {
-                if step.contained > 0 {
-                    found.push((self.node_names[step.node as usize].clone(), step.contained));
-                }
-            }
-        }
-        found
+        let contained = self.leader.contained().filter(|(_, blocks)| *blocks > 0);
+        contained.map(|(name, blocks)| (name.to_owned(), blocks)).collect()
     }
 
     /// What every thread did in the last block.
@@ -300,8 +324,15 @@ impl Engine {
         let lateness = times.lateness_ns as i64;
         let lanes =
             (0..self.leader.runner().desks.len()).filter_map(|desk| self.lane(desk)).collect();
-        let names =
-            self.leader.runner().schedule.units().units().iter().map(|unit| unit.name.clone());
+        let names = self
+            .leader
+            .runner()
+            .plan()
+            .schedule
+            .units()
+            .units()
+            .iter()
+            .map(|unit| unit.name.clone());
         BlockTrace {
             block: times.block,
             awake_ns: lateness,
@@ -325,7 +356,7 @@ impl Engine {
     }
 
     fn desk_name(&self, desk: usize) -> String {
-        let workers = self.leader.runner().schedule.workers();
+        let workers = self.leader.runner().workers();
         match desk {
             0 => "worker 0 (leader)".into(),
             _ if desk < workers => format!("worker {desk}"),
@@ -362,6 +393,8 @@ impl Engine {
 
 impl Drop for Engine {
     fn drop(&mut self) {
+        // First, or it would plan for an engine that is going.
+        self.autopilot = None;
         worker::join_all(self.leader.runner(), &mut self.threads);
     }
 }
@@ -396,20 +429,25 @@ fn jobs(settings: &Settings, seating: &Seating, workers: usize) -> Vec<Job> {
     (1..workers).map(worker).chain(guarded.enumerate().map(guard)).collect()
 }
 
-fn units(
-    schedule: &VerifiedSchedule,
-    processors: Vec<Option<Box<dyn hocket_dsp::Processor>>>,
-    frames: usize,
-) -> Units {
-    let mut processors = processors;
-    let state = |unit: &hocket_plan::Unit| {
-        let chain = unit.nodes.iter().filter_map(|node| {
-            let processor = processors[node.index()].take()?;
-            Some(ChainStep { processor, node: node.0, contained: 0 })
-        });
-        UnitState::new(&unit.inputs, chain.collect(), frames)
-    };
-    Units::new(schedule.units().units().iter().map(state).collect())
+/// The seats of the first workers, and the kind of each.
+fn team(seating: &Seating, workers: usize) -> (Team, Vec<usize>) {
+    let kinds = (0..workers).map(|worker| seating.kind_of(worker)).collect();
+    (seating.team().first(workers), kinds)
+}
+
+/// Room for the spans of a block, and for those of a session that grows while it plays.
+fn spans_a_block(schedule: &VerifiedSchedule) -> usize {
+    schedule.units().units().len() * 2 + schedule.barriers() * 2 + 256
+}
+
+/// Where a worker sits among the first `workers`.
+fn place(seating: &Seating, worker: usize, workers: usize) -> Place {
+    let partners = seating.placement().partners[worker].iter().copied();
+    Place {
+        partners: partners.filter(|other| *other < workers).collect(),
+        mates: (0..workers).filter(|other| seating.are_mates(worker, *other)).collect(),
+        kind: seating.kind_of(worker),
+    }
 }
 
 /// Only a thread on its own seat in a real-time class wakes when it asked to, and `futex` says

@@ -4,7 +4,10 @@
 
 use hocket_machine::topology::Topology;
 use hocket_plan::place::{PlaceError, place};
+use hocket_plan::schedule::Team;
 use hocket_plan::{Placement, Seat, SeatId, Seats, SiblingPolicy};
+
+use crate::block::costs::KINDS;
 
 /// Who sits where, with CPU numbers.
 #[derive(Debug, Clone, PartialEq)]
@@ -57,6 +60,28 @@ impl Seating {
     /// The CPU of a worker.
     pub fn worker_cpu(&self, worker: usize) -> Option<u32> {
         self.cpu(self.placement.workers[worker])
+    }
+
+    /// The workers as the planner sees them, the leader first.
+    pub fn team(&self) -> Team {
+        Team::new(self.placement.workers.iter().map(|seat| self.seats.seats[seat.0]).collect())
+    }
+
+    /// Whether two workers share a core.
+    pub(crate) fn are_mates(&self, a: usize, b: usize) -> bool {
+        let core = |worker: usize| self.seats.seats[self.placement.workers[worker].0].core;
+        a != b && core(a) == core(b)
+    }
+
+    /// Index of the kind of a worker's seat, fastest first; kinds past the last that costs are kept for
+    /// count as that one.
+    pub(crate) fn kind_of(&self, worker: usize) -> usize {
+        let own = self.seats.seats[self.placement.workers[worker].0].speed;
+        let mut faster: Vec<f32> =
+            self.seats.seats.iter().map(|seat| seat.speed).filter(|speed| *speed > own).collect();
+        faster.sort_by(f32::total_cmp);
+        faster.dedup();
+        faster.len().min(KINDS - 1)
     }
 
     /// Whether a seat is on the same core as any of `others`.

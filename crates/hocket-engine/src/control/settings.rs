@@ -22,6 +22,18 @@ impl std::fmt::Display for Policy {
     }
 }
 
+/// What happens to the schedule while costs are being measured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Steer {
+    /// It stays as it was planned.
+    Fixed,
+    /// It is planned anew, of the same kind, when measured costs have moved.
+    Costs,
+    /// Kind and number of workers are chosen by what a block is expected to take, beginning with the
+    /// serial walk; the settings' own schedule is not looked at.
+    Auto,
+}
+
 /// Everything that is asked of an engine beside the session.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Settings {
@@ -44,6 +56,8 @@ pub struct Settings {
     pub leader_lateness: Duration,
     /// Keeps every worker's spans of the last block, for traces.
     pub spans: bool,
+    /// What happens to the schedule while costs are being measured.
+    pub steer: Steer,
 }
 
 /// Why settings are refused.
@@ -91,6 +105,10 @@ impl Settings {
             early_wake: Duration::from_micros(40),
             leader_lateness: Duration::from_micros(100),
             spans: true,
+            steer: match policy.schedule {
+                ScheduleKind::Critical => Steer::Costs,
+                _ => Steer::Fixed,
+            },
         }
     }
 

@@ -56,7 +56,7 @@ fn a_thousand_engines_leave_no_thread_behind() {
         return println!("SKIPPED a_thousand_engines_leave_no_thread_behind: no /proc/self/task");
     }
     for round in 0..1000 {
-        let kind = ScheduleKind::ALL[round % 3];
+        let kind = ScheduleKind::ALL[round % ScheduleKind::ALL.len()];
         let policy = Policy { sibling: SiblingPolicy::IdleThread, ..stage::policy(kind) };
         let (prepared, _) = stage::lattice(1, 2);
         let mut engine = stage::engine(prepared, policy, 2);

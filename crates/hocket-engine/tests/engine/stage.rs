@@ -35,8 +35,9 @@ pub fn settings(policy: Policy) -> Settings {
 }
 
 pub fn seating(policy: SiblingPolicy, workers: usize) -> Seating {
+    let cores = workers + usize::from(policy.spares_a_core());
     let seats =
-        Seats { seats: (0..workers * 2).map(|seat| Seat { core: seat / 2, speed: 1.0 }).collect() };
+        Seats { seats: (0..cores * 2).map(|seat| Seat { core: seat / 2, speed: 1.0 }).collect() };
     Seating::described(&seats, policy, Some(workers)).unwrap()
 }
 

@@ -42,8 +42,9 @@ pub fn ordinary(policy: Policy) -> Settings {
 
 /// An engine on seats that exist on paper.
 pub fn described_engine(prepared: Prepared, policy: Policy, workers: usize) -> Engine {
-    let seats =
-        paired_cores(if policy.sibling.uses_siblings() { workers.div_ceil(2) } else { workers });
+    let spared = usize::from(policy.sibling.spares_a_core());
+    let siblings = policy.sibling.uses_siblings();
+    let seats = paired_cores(if siblings { workers.div_ceil(2) } else { workers + spared });
     let seating = Seating::described(&seats, policy.sibling, Some(workers)).unwrap();
     Engine::start(prepared, ordinary(policy), seating).unwrap()
 }

@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-use super::{Schedule, ScheduleKind, Step};
-use crate::compile::{UnitGraph, UnitId};
+use super::{Schedule, ScheduleKind, Step, Team};
+use crate::compile::{Source, Unit, UnitGraph, UnitId, UnitInput};
 
 /// What must hold for a schedule to be run without further checks in the block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -12,10 +12,11 @@ pub enum Rule {
     R1InRange,
     /// R2: every unit is run exactly once a block.
     R2Once,
-    /// R3: every node belongs to exactly one unit and every unit has a node, so every unit has a
-    /// bus and a bus has exactly one writer.
+    /// R3: every node belongs to exactly one chain of one unit and every chain has a node, so every
+    /// chain has a bus and a bus has exactly one writer.
     R3OneWriter,
-    /// R4: a unit reads only the buses of its predecessors, never its own.
+    /// R4: a chain reads only the buses of its unit's predecessors and of chains that were folded into
+    /// its unit before it, never its own.
     R4ReadsPredecessors,
     /// R5: a unit starts after all its predecessors have finished, whatever the timing.
     R5Order,
@@ -104,9 +105,22 @@ impl VerifiedSchedule {
         units: UnitGraph,
         workers: usize,
     ) -> Result<VerifiedSchedule, Violation> {
+        Self::plan_for(kind, units, &Team::alike(workers.max(1)))
+    }
+
+    /// Plans for these workers and checks in one go.
+    ///
+    /// # Errors
+    /// As [`VerifiedSchedule::plan`].
+    pub fn plan_for(
+        kind: ScheduleKind,
+        units: UnitGraph,
+        team: &Team,
+    ) -> Result<VerifiedSchedule, Violation> {
         // A planner follows the links, so they are checked before it does.
         check_links_in_range(&units)?;
-        let schedule = Schedule::plan(kind, &units, workers);
+        check_planned_order(kind, &units)?;
+        let schedule = Schedule::plan_for(kind, &units, team);
         Self::verify(units, schedule)
     }
 
@@ -141,6 +155,18 @@ impl VerifiedSchedule {
     }
 }
 
+/// `critical` walks units in their own order, predecessors first.
+fn check_planned_order(kind: ScheduleKind, units: &UnitGraph) -> Result<(), Violation> {
+    let early = |(i, unit): &(usize, &Unit)| unit.predecessors.iter().any(|p| p.index() >= *i);
+    match units.units().iter().enumerate().find(early) {
+        Some((i, unit)) if kind == ScheduleKind::Critical => broken(
+            Rule::R5Order,
+            format!("unit {i} '{}' stands before its predecessors", unit.name),
+        ),
+        _ => Ok(()),
+    }
+}
+
 fn broken(rule: Rule, detail: String) -> Result<(), Violation> {
     Err(Violation { rule, detail })
 }
@@ -158,7 +184,10 @@ fn check_shape(units: &UnitGraph, schedule: &Schedule) -> Result<(), Violation> 
 
 fn check_links_in_range(units: &UnitGraph) -> Result<(), Violation> {
     let named = units.units().iter().flat_map(|unit| {
-        let inputs = unit.inputs.iter().map(|input| input.from);
+        let inputs = unit.all_inputs().filter_map(|input| match input.from {
+            Source::Unit(from) => Some(from),
+            Source::Folded(_) => None,
+        });
         let around = unit.predecessors.iter().chain(&unit.successors).copied();
         inputs.chain(around)
     });
@@ -182,7 +211,7 @@ fn all_in_range(mut ids: impl Iterator<Item = UnitId>, count: usize) -> Result<(
 
 fn check_writers(units: &UnitGraph) -> Result<(), Violation> {
     let mut writers = vec![0u32; units.node_count()];
-    for node in units.units().iter().flat_map(|unit| &unit.nodes) {
+    for node in units.units().iter().flat_map(|unit| unit.all_nodes()) {
         match writers.get_mut(node.index()) {
             Some(count) => *count += 1,
             None => return broken(Rule::R3OneWriter, format!("node {} does not exist", node.0)),
@@ -191,23 +220,35 @@ fn check_writers(units: &UnitGraph) -> Result<(), Violation> {
     if let Some(node) = writers.iter().position(|count| *count != 1) {
         return broken(Rule::R3OneWriter, format!("node {node} in {} units", writers[node]));
     }
-    match units.units().iter().position(|unit| unit.nodes.is_empty()) {
-        Some(i) => broken(Rule::R3OneWriter, format!("unit {i} has no node")),
+    let empty = |unit: &Unit| {
+        unit.nodes.is_empty() || unit.folded.iter().any(|chain| chain.nodes.is_empty())
+    };
+    match units.units().iter().position(empty) {
+        Some(i) => broken(Rule::R3OneWriter, format!("unit {i} has a chain without a node")),
         None => Ok(()),
     }
 }
 
 fn check_reads(units: &UnitGraph) -> Result<(), Violation> {
     for (i, unit) in units.units().iter().enumerate() {
-        for input in &unit.inputs {
-            let own = input.from.index() == i;
-            if own || unit.predecessors.binary_search(&input.from).is_err() {
-                let detail = format!("unit {i} '{}' reads unit {}", unit.name, input.from.0);
+        let folded = unit.folded.iter().map(|chain| &chain.inputs);
+        for (place, inputs) in folded.chain([&unit.inputs]).enumerate() {
+            let stray = inputs.iter().find(|input| !may_read(unit, i, place, input));
+            if let Some(input) = stray {
+                let detail = format!("unit {i} '{}' reads {:?}", unit.name, input.from);
                 return broken(Rule::R4ReadsPredecessors, detail);
             }
         }
     }
     Ok(())
+}
+
+/// Whether the chain at `place` of unit `i` (the unit's own chain is the last) may read `input`.
+fn may_read(unit: &Unit, i: usize, place: usize, input: &UnitInput) -> bool {
+    match input.from {
+        Source::Unit(from) => from.index() != i && unit.predecessors.binary_search(&from).is_ok(),
+        Source::Folded(index) => (index as usize) < place,
+    }
 }
 
 fn check_mirror(units: &UnitGraph) -> Result<(), Violation> {
@@ -256,9 +297,9 @@ fn check_once(units: &UnitGraph, schedule: &Schedule) -> Result<(), Violation> {
         }
     }
     for (i, unit) in units.units().iter().enumerate() {
-        // In dataflow a unit with predecessors is run by whoever finishes the last of them.
-        let expected =
-            u32::from(schedule.kind != ScheduleKind::Dataflow || unit.predecessors.is_empty());
+        // Else the unit is run by whoever finishes the last of its predecessors.
+        let stands = !schedule.kind.follows_readiness() || unit.predecessors.is_empty();
+        let expected = u32::from(stands);
         if runs[i] != expected {
             let detail =
                 format!("unit {i} '{}' stands {} times, not {expected}", unit.name, runs[i]);
@@ -279,18 +320,23 @@ struct When {
 fn check_order(units: &UnitGraph, schedule: &Schedule) -> Result<(), Violation> {
     match schedule.kind {
         // The countdowns keep the order at run time; here it is enough that they can all reach zero.
-        ScheduleKind::Dataflow => check_acyclic(units),
+        ScheduleKind::Dataflow | ScheduleKind::Steal => check_acyclic(units, &[]),
+        // A unit also waits for the one before it in its list.
+        ScheduleKind::Critical => check_acyclic(units, &schedule.lists),
         ScheduleKind::Serial | ScheduleKind::Lists => check_lists_order(units, schedule),
     }
 }
 
-fn check_acyclic(units: &UnitGraph) -> Result<(), Violation> {
+/// Whether all units can run if each waits for its predecessors and for its neighbour in `lists`.
+fn check_acyclic(units: &UnitGraph, lists: &[Vec<Step>]) -> Result<(), Violation> {
     let mut waiting: Vec<usize> = units.units().iter().map(|u| u.predecessors.len()).collect();
+    let next = next_in_list(units.units().len(), lists);
+    next.iter().flatten().for_each(|id| waiting[id.index()] += 1);
     let mut ready: Vec<usize> = (0..waiting.len()).filter(|i| waiting[*i] == 0).collect();
     let mut reached = 0;
     while let Some(i) = ready.pop() {
         reached += 1;
-        for to in &units.units()[i].successors {
+        for to in units.units()[i].successors.iter().chain(&next[i]) {
             waiting[to.index()] -= 1;
             if waiting[to.index()] == 0 {
                 ready.push(to.index());
@@ -301,6 +347,17 @@ fn check_acyclic(units: &UnitGraph) -> Result<(), Violation> {
         return Ok(());
     }
     broken(Rule::R5Order, format!("{} units wait for each other", waiting.len() - reached))
+}
+
+/// The unit that stands behind each in its list.
+fn next_in_list(count: usize, lists: &[Vec<Step>]) -> Vec<Option<UnitId>> {
+    let mut next = vec![None; count];
+    for pair in lists.iter().flat_map(|list| list.windows(2)) {
+        if let [Step::Run(before), Step::Run(after)] = pair {
+            next[before.index()] = Some(*after);
+        }
+    }
+    next
 }
 
 fn check_lists_order(units: &UnitGraph, schedule: &Schedule) -> Result<(), Violation> {

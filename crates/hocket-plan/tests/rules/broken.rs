@@ -7,7 +7,7 @@
 use std::cell::Cell;
 use std::collections::BTreeSet;
 
-use hocket_plan::compile::UnitInput;
+use hocket_plan::compile::{Source, UnitInput};
 use hocket_plan::{
     NodeId, Rule, Schedule, ScheduleKind, Step, Unit, UnitGraph, UnitId, VerifiedSchedule,
 };
@@ -117,6 +117,7 @@ fn breakings(rule: Rule) -> &'static [(&'static str, Breaking)] {
         ],
         Rule::R4ReadsPredecessors => &[
             ("an edge is cut, its input stays", r4_cut),
+            ("a chain reads one that nobody folded in", r4_folded),
             ("a unit reads itself", r4_self),
             ("a unit reads itself and is its own predecessor", r4_own_predecessor),
             ("a unit reads a stranger", r4_stranger),
@@ -150,6 +151,10 @@ fn breakings(rule: Rule) -> &'static [(&'static str, Breaking)] {
     }
 }
 
+fn reads(from: UnitId) -> UnitInput {
+    UnitInput { from: Source::Unit(from), gain_lin: 1.0 }
+}
+
 fn r1_step(mut parts: Parts, random: &mut Random) -> Option<Parts> {
     let unknown = Step::Run(UnitId(parts.units.len() as u32));
     let (worker, place, _) = random.pick(&parts.runs())?;
@@ -160,7 +165,7 @@ fn r1_step(mut parts: Parts, random: &mut Random) -> Option<Parts> {
 fn r1_input(mut parts: Parts, random: &mut Random) -> Option<Parts> {
     let from = UnitId(parts.units.len() as u32 + random.below(1000) as u32);
     let id = random.pick(&parts.ids())?;
-    parts.unit(id).inputs.push(UnitInput { from, gain_lin: 1.0 });
+    parts.unit(id).inputs.push(reads(from));
     Some(parts)
 }
 
@@ -193,7 +198,7 @@ fn r2_twice(mut parts: Parts, random: &mut Random) -> Option<Parts> {
 }
 
 fn r2_not_ready(mut parts: Parts, random: &mut Random) -> Option<Parts> {
-    if parts.schedule.kind != ScheduleKind::Dataflow {
+    if !parts.schedule.kind.follows_readiness() {
         return None;
     }
     let (_, waiting) = random.pick(&parts.edges())?;
@@ -244,9 +249,17 @@ fn r4_cut(mut parts: Parts, random: &mut Random) -> Option<Parts> {
     Some(parts)
 }
 
+fn r4_folded(mut parts: Parts, random: &mut Random) -> Option<Parts> {
+    let id = random.pick(&parts.ids())?;
+    let unit = parts.unit(id);
+    let nobody = Source::Folded(unit.folded.len() as u32);
+    unit.inputs.push(UnitInput { from: nobody, gain_lin: 1.0 });
+    Some(parts)
+}
+
 fn r4_self(mut parts: Parts, random: &mut Random) -> Option<Parts> {
     let id = random.pick(&parts.ids())?;
-    parts.unit(id).inputs.push(UnitInput { from: id, gain_lin: 1.0 });
+    parts.unit(id).inputs.push(reads(id));
     Some(parts)
 }
 
@@ -254,7 +267,7 @@ fn r4_self(mut parts: Parts, random: &mut Random) -> Option<Parts> {
 fn r4_own_predecessor(mut parts: Parts, random: &mut Random) -> Option<Parts> {
     let id = random.pick(&parts.ids())?;
     let unit = parts.unit(id);
-    unit.inputs.push(UnitInput { from: id, gain_lin: 1.0 });
+    unit.inputs.push(reads(id));
     for links in [&mut unit.predecessors, &mut unit.successors] {
         links.push(id);
         links.sort_unstable();
@@ -268,16 +281,20 @@ fn r4_stranger(mut parts: Parts, random: &mut Random) -> Option<Parts> {
     let strangers: Vec<UnitId> =
         parts.ids().into_iter().filter(|other| *other != id && !known.contains(other)).collect();
     let from = random.pick(&strangers)?;
-    parts.unit(id).inputs.push(UnitInput { from, gain_lin: 1.0 });
+    parts.unit(id).inputs.push(reads(from));
     Some(parts)
 }
 
 fn r5_swap(mut parts: Parts, random: &mut Random) -> Option<Parts> {
-    if parts.schedule.kind == ScheduleKind::Dataflow {
+    if parts.schedule.kind.follows_readiness() {
         return None;
     }
     let (from, to) = random.pick(&parts.edges())?;
     let (from_at, to_at) = (parts.place_of(from)?, parts.place_of(to)?);
+    // On two workers the countdown keeps the order.
+    if parts.schedule.kind == ScheduleKind::Critical && from_at.0 != to_at.0 {
+        return None;
+    }
     parts.schedule.lists[from_at.0][from_at.1] = Step::Run(to);
     parts.schedule.lists[to_at.0][to_at.1] = Step::Run(from);
     Some(parts)
@@ -358,7 +375,7 @@ fn r7_lost_predecessor(mut parts: Parts, random: &mut Random) -> Option<Parts> {
     let (from, to) = random.pick(&parts.edges())?;
     parts.unit(to).predecessors.retain(|id| *id != from);
     // An input that stayed would break R4 as well, which answers first.
-    parts.unit(to).inputs.retain(|input| input.from != from);
+    parts.unit(to).inputs.retain(|input| input.from != Source::Unit(from));
     parts.replan();
     Some(parts)
 }
@@ -393,7 +410,7 @@ fn r8_cut_off(mut parts: Parts, random: &mut Random) -> Option<Parts> {
     let (from, _) = random.pick(&parts.edges())?;
     for to in parts.unit(from).successors.clone() {
         parts.cut(from, to);
-        parts.unit(to).inputs.retain(|input| input.from != from);
+        parts.unit(to).inputs.retain(|input| input.from != Source::Unit(from));
     }
     parts.replan();
     Some(parts)
@@ -543,6 +560,7 @@ fn planning_broken_units_is_a_violation_and_no_panic() {
 fn unit(nodes: &[u32], predecessors: &[u32], successors: &[u32]) -> Unit {
     let ids = |ids: &[u32]| ids.iter().map(|id| UnitId(*id)).collect();
     Unit {
+        folded: Vec::new(),
         name: "alone: work".into(),
         nodes: nodes.iter().map(|node| NodeId(*node)).collect(),
         inputs: Vec::new(),

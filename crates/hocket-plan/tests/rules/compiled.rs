@@ -1,6 +1,6 @@
 //! What the compiler and the planners promise, on random graphs.
 
-use hocket_plan::compile::UnitInput;
+use hocket_plan::compile::{Source, UnitInput};
 use hocket_plan::{
     Edge, Fusing, Graph, Node, NodeId, NodeKind, Schedule, ScheduleKind, Step, Unit, UnitGraph,
     UnitId, VerifiedSchedule,
@@ -50,10 +50,11 @@ fn check_inputs(graph: &Graph, unit_of: &[UnitId], unit: &Unit) {
     let edges = &graph.nodes()[unit.nodes[0].index()].inputs;
     let expected: Vec<UnitInput> = edges
         .iter()
-        .map(|edge| UnitInput { from: unit_of[edge.from.index()], gain_lin: edge.gain_lin })
+        .map(|edge| (Source::Unit(unit_of[edge.from.index()]), edge.gain_lin))
+        .map(|(from, gain_lin)| UnitInput { from, gain_lin })
         .collect();
     assert_eq!(unit.inputs, expected);
-    let mut froms: Vec<UnitId> = expected.iter().map(|input| input.from).collect();
+    let mut froms: Vec<UnitId> = edges.iter().map(|edge| unit_of[edge.from.index()]).collect();
     froms.sort_unstable();
     froms.dedup();
     assert_eq!(unit.predecessors, froms);
@@ -221,7 +222,7 @@ fn best_makespan(costs: &[f64], loads: &mut [f64]) -> f64 {
 }
 
 /// Nodes that need nobody, and one that reads them all.
-fn star(costs: &[f64]) -> UnitGraph {
+pub fn star(costs: &[f64]) -> UnitGraph {
     let mut graph = Graph::default();
     for (i, cost) in costs.iter().chain([&1.0]).enumerate() {
         let froms = if i == costs.len() { 0..i } else { 0..0 };

@@ -6,6 +6,7 @@
 
 mod broken;
 mod compiled;
+mod costs;
 mod large;
 mod model;
 mod random;

@@ -5,6 +5,7 @@
 //! protocols (lists with barriers, countdowns with a set of offered units) and none of the rules:
 //! it finds out what a schedule does.
 
+use hocket_plan::compile::{Source, UnitInput};
 use hocket_plan::{Schedule, ScheduleKind, Step, UnitGraph, UnitId};
 use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
@@ -19,6 +20,8 @@ enum Action {
     Finish(usize),
     /// Takes the next step of its list.
     Step(usize),
+    /// Takes the next step of another worker's list, in place of that worker.
+    Rescue(usize, usize),
     /// Leaves a barrier at which everybody is.
     Leave(usize),
     /// Takes the offered unit at this index.
@@ -33,6 +36,7 @@ impl Action {
             Action::Finish(w)
             | Action::Step(w)
             | Action::Leave(w)
+            | Action::Rescue(w, _)
             | Action::Take(w, _)
             | Action::Follow(w) => w,
         }
@@ -118,7 +122,9 @@ impl<'a> Model<'a> {
     /// With countdowns the block ends with the output; with lists when every list has ended.
     fn over(&self) -> bool {
         match self.schedule.kind {
-            ScheduleKind::Dataflow => self.finished[self.units.output().index()],
+            ScheduleKind::Dataflow | ScheduleKind::Steal | ScheduleKind::Critical => {
+                self.finished[self.units.output().index()]
+            }
             ScheduleKind::Serial | ScheduleKind::Lists => {
                 (0..self.workers.len()).all(|w| self.list_ended(w))
             }
@@ -148,8 +154,27 @@ impl<'a> Model<'a> {
         if worker.kept.is_some() {
             return vec![Action::Follow(w)];
         }
-        let own = (worker.place < self.schedule.lists[w].len()).then_some(Action::Step(w));
-        own.into_iter().chain((0..self.offered.len()).map(|i| Action::Take(w, i))).collect()
+        let own = self.next_of(w).map(|_| Action::Step(w));
+        let rescues = (0..self.workers.len()).filter(|v| *v != w && self.may_rescue(*v));
+        let rescues = rescues.map(|v| Action::Rescue(w, v));
+        let offered = (0..self.offered.len()).map(|i| Action::Take(w, i));
+        own.into_iter().chain(rescues).chain(offered).collect()
+    }
+
+    /// The next step of a list, if it can be taken: in `critical` a unit waits for its countdown.
+    fn next_of(&self, w: usize) -> Option<Step> {
+        let step = self.schedule.lists[w].get(self.workers[w].place).copied();
+        step.filter(|step| match step {
+            Step::Run(id) if self.schedule.kind == ScheduleKind::Critical => {
+                self.waiting[id.index()] == 0
+            }
+            _ => true,
+        })
+    }
+
+    /// In `critical` whoever is idle may take over for somebody who has not come.
+    fn may_rescue(&self, w: usize) -> bool {
+        self.schedule.kind == ScheduleKind::Critical && self.next_of(w).is_some()
     }
 
     fn act(&mut self, action: Action) -> Result<(), Failure> {
@@ -165,6 +190,14 @@ impl<'a> Model<'a> {
                         self.arrived[self.workers[w].barriers] += 1;
                         Ok(())
                     }
+                }
+            }
+            Action::Rescue(w, other) => {
+                let step = self.schedule.lists[other][self.workers[other].place];
+                self.workers[other].place += 1;
+                match step {
+                    Step::Run(id) => self.start(w, id),
+                    Step::Barrier => Ok(()),
                 }
             }
             Action::Leave(w) => {
@@ -189,14 +222,16 @@ impl<'a> Model<'a> {
             return Err(Failure::Twice(id));
         }
         let unit = &self.units.units()[id.index()];
-        let reads = unit.inputs.iter().map(|input| &input.from).chain(&unit.predecessors);
-        if let Some(early) = reads.copied().find(|from| !self.finished[from.index()]) {
+        let inputs = unit.inputs.iter().filter_map(unit_of);
+        let mut reads = inputs.chain(unit.predecessors.iter().copied());
+        if let Some(early) = reads.find(|from| !self.finished[from.index()]) {
             return Err(Failure::Early(early));
         }
         let sum = unit
             .inputs
             .iter()
-            .fold(0.0f32, |sum, input| sum + input.gain_lin * self.buses[input.from.index()]);
+            .filter_map(|input| Some((unit_of(input)?, input.gain_lin)))
+            .fold(0.0f32, |sum, (from, gain)| sum + gain * self.buses[from.index()]);
         self.buses[id.index()] = (sum + 0.1 + unit.nodes[0].0 as f32).sin();
         self.workers[w].running = Some(id);
         Ok(())
@@ -205,12 +240,12 @@ impl<'a> Model<'a> {
     fn finish(&mut self, w: usize) -> Result<(), Failure> {
         let Some(id) = self.workers[w].running.take() else { return Ok(()) };
         self.finished[id.index()] = true;
-        if self.schedule.kind != ScheduleKind::Dataflow {
-            return Ok(());
-        }
         for to in &self.units.units()[id.index()].successors {
             let left = self.waiting[to.index()].checked_sub(1).ok_or(Failure::Countdown(*to))?;
             self.waiting[to.index()] = left;
+            if !self.schedule.kind.follows_readiness() {
+                continue;
+            }
             match (left, self.workers[w].kept) {
                 (0, None) => self.workers[w].kept = Some(*to),
                 (0, Some(_)) => self.offered.push(*to),
@@ -218,6 +253,14 @@ impl<'a> Model<'a> {
             }
         }
         Ok(())
+    }
+}
+
+/// Whose bus an input reads; the model's units have nothing folded into them.
+fn unit_of(input: &UnitInput) -> Option<UnitId> {
+    match input.from {
+        Source::Unit(from) => Some(from),
+        Source::Folded(_) => None,
     }
 }
 
@@ -398,7 +441,7 @@ fn without_r7_a_countdown_never_ends_or_ends_too_often() {
 fn without_r8_the_block_ends_before_a_unit_has_run() {
     let mut parts = two_into_one(ScheduleKind::Dataflow);
     parts.units[2].predecessors.retain(|id| *id != UnitId(1));
-    parts.units[2].inputs.retain(|input| input.from != UnitId(1));
+    parts.units[2].inputs.retain(|input| input.from != Source::Unit(UnitId(1)));
     parts.units[1].successors.clear();
     assert!(matches!(run_with_one_slow(&parts, 1), Err(Failure::Missed(UnitId(1)))));
     assert!(matches!(failure_of(&parts), Failure::Missed(_)));

@@ -1,0 +1,427 @@
+//! Steering a running engine from control threads: costs that were measured, plans that follow them.
+//!
+//! The engine's workers measure what every unit costs (`block/costs.rs`). From that, and from how
+//! long whole blocks take, a new plan is made here, away from the audio path, and handed to the leader,
+//! who goes on with it at the start of a block. Processors are shared between plans, so each continues
+//! with the very state that it had, and the sound does not change by a bit.
+
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use hocket_machine::clock::TickRate;
+use hocket_plan::compile::{Prices, UnitGraph};
+use hocket_plan::schedule::{Overheads, Schedule, Team, best};
+use hocket_plan::{ScheduleKind, VerifiedSchedule};
+
+use super::orders::{Order, Outbox};
+use super::prepare::Prepared;
+use super::settings::{Settings, Steer};
+use crate::block::bus::NodeCell;
+use crate::block::costs::{Circumstance, Costs, KINDS};
+use crate::block::plan::Plan;
+
+/// Units that cost less than this together with their reader become one with it. Four times what a
+/// hand-over costs, so that what is lost by not sharing out is less than what a hand-over would take.
+const FOLD_BELOW_NS: f64 = 1000.0;
+/// A plan is made anew where costs have moved by more than this part of their sum.
+const MOVED: f64 = 0.15;
+
+/// How far an engine is and how long its blocks take. Written by the leader, read by anybody; all
+/// accesses are relaxed, because each number stands for itself.
+#[derive(Debug, Default)]
+pub(crate) struct Progress {
+    blocks: AtomicU64,
+    since_order: AtomicU32,
+    /// Running estimates in ticks, as the bits of `f32`: of the serial walk, and of the present plan.
+    serial: AtomicU32,
+    present: AtomicU32,
+}
+
+impl Progress {
+    /// Notes a block; `ticks` for one of full length.
+    ///
+    /// Thread: leader, after the deadline-critical part.
+    pub(crate) fn note(&self, workers: usize, orders: u32, ticks: Option<u64>) {
+        self.blocks.store(self.blocks.load(Relaxed) + 1, Relaxed);
+        let since = if orders > 0 { 0 } else { self.since_order.load(Relaxed).saturating_add(1) };
+        self.since_order.store(since, Relaxed);
+        if orders > 0 {
+            self.present.store(0, Relaxed);
+        }
+        // The first blocks of a plan find cold caches and workers that are still on their way.
+        let Some(ticks) = ticks.filter(|_| since >= SETTLING) else { return };
+        towards(&self.present, ticks);
+        if workers == 1 {
+            towards(&self.serial, ticks);
+        }
+    }
+
+    fn ticks(estimate: &AtomicU32) -> Option<f64> {
+        let ticks = f32::from_bits(estimate.load(Relaxed));
+        (ticks > 0.0).then_some(f64::from(ticks))
+    }
+}
+
+/// Blocks after an order that are not looked at.
+const SETTLING: u32 = 16;
+/// Blocks before a plan is made anew.
+const ENOUGH: u32 = 64;
+
+/// The estimate of `block/costs.rs`, for whole blocks.
+fn towards(estimate: &AtomicU32, ticks: u64) {
+    let (old, sample) = (f32::from_bits(estimate.load(Relaxed)), ticks as f32);
+    let reach = old * 0.25;
+    let new = if old == 0.0 { sample } else { old + (sample - old).clamp(-reach, reach) / 16.0 };
+    estimate.store(new.to_bits(), Relaxed);
+}
+
+/// What a unit was measured to cost.
+#[derive(Debug, Clone, PartialEq)]
+pub struct UnitCost {
+    /// The unit, as in traces.
+    pub unit: String,
+    /// Kind of the seat it ran on, 0 for the fastest.
+    pub kind: usize,
+    /// Whether another worker of the engine was at work on the same core.
+    pub sibling_busy: bool,
+    /// Running estimate for a block of the engine's length.
+    pub ns: f64,
+}
+
+/// What an engine does at present, and what was expected of it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Standing {
+    /// The schedule's kind.
+    pub kind: ScheduleKind,
+    /// Workers that the plan needs.
+    pub workers: usize,
+    /// Units of the plan.
+    pub units: usize,
+    /// What a block of full length was expected to take; `None` where nothing had been measured.
+    pub expected_ns: Option<f64>,
+    /// What it takes, as a running estimate; `None` before there is one.
+    pub measured_ns: Option<f64>,
+    /// What the serial walk takes or took; `None` where it never ran.
+    pub serial_ns: Option<f64>,
+}
+
+/// Why a plan cannot be handed over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum ControlError {
+    /// Nobody runs blocks, so nobody takes orders.
+    #[error("256 orders are on their way already: the engine runs no blocks; try again later")]
+    Full,
+    /// Costs have not been measured yet.
+    #[error("no costs have been measured yet: let the engine run some blocks first")]
+    NothingMeasured,
+}
+
+/// A handle on a running engine for control threads. Clones steer the same engine.
+///
+/// Thread: any but the leader's and the workers': methods take a lock and allocate.
+#[derive(Clone)]
+pub struct Control {
+    inner: Arc<Mutex<Inner>>,
+}
+
+pub(crate) struct Inner {
+    outbox: Outbox,
+    /// Units with nothing folded, in the measure of whoever prepared them until they are priced.
+    base: UnitGraph,
+    nodes: Vec<Option<Arc<NodeCell>>>,
+    prices: Prices,
+    team: Team,
+    /// Kind of each worker's seat.
+    kinds: Vec<usize>,
+    kind: ScheduleKind,
+    steer: Steer,
+    frames: usize,
+    present: Present,
+    progress: Arc<Progress>,
+    rate: TickRate,
+    /// Time of the serial walk when several workers were found to be slower.
+    gave_up_at: Option<f64>,
+    done: Vec<(u64, u64)>,
+}
+
+/// The plan that was sent last.
+struct Present {
+    schedule: VerifiedSchedule,
+    costs: Arc<Costs>,
+    expected_ns: Option<f64>,
+}
+
+impl std::fmt::Debug for Control {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Control").finish_non_exhaustive()
+    }
+}
+
+impl Control {
+    /// The first plan, and the handle.
+    pub(crate) fn new(
+        prepared: Prepared,
+        schedule: VerifiedSchedule,
+        settings: &Settings,
+        (team, kinds): (Team, Vec<usize>),
+        outbox: Outbox,
+        progress: &Arc<Progress>,
+    ) -> (Plan, Control) {
+        let named = prepared.processors.into_iter().zip(prepared.node_names);
+        let cell = |(processor, name): (Option<_>, String)| {
+            Some(Arc::new(NodeCell::new(name, processor?)))
+        };
+        let nodes: Vec<_> = named.map(cell).collect();
+        let frames = settings.frames as usize;
+        let plan = Plan::new(schedule, &nodes, Vec::new(), frames);
+        let inner = Inner {
+            outbox,
+            base: prepared.units,
+            nodes,
+            prices: Prices::new(),
+            team,
+            kinds,
+            kind: settings.policy.schedule,
+            steer: settings.steer,
+            frames,
+            present: Present::of(&plan, None),
+            progress: Arc::clone(progress),
+            rate: TickRate::get(),
+            gave_up_at: None,
+            done: Vec::new(),
+        };
+        (plan, Control { inner: Arc::new(Mutex::new(inner)) })
+    }
+
+    pub(crate) fn lock(&self) -> MutexGuard<'_, Inner> {
+        // Whoever panicked left plain data, and at worst an order that was never sent.
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What every unit of the present plan was measured to cost, by seat kind and sibling state.
+    pub fn costs(&self) -> Vec<UnitCost> {
+        self.lock().unit_costs()
+    }
+
+    /// What the engine does at present.
+    pub fn standing(&self) -> Standing {
+        self.lock().standing()
+    }
+
+    /// Makes a plan from what was measured and hands it over, whatever the settings say of steering.
+    ///
+    /// # Errors
+    /// [`ControlError`].
+    pub fn replan(&self) -> Result<(), ControlError> {
+        self.lock().replan()
+    }
+
+    /// Whether everything that was sent has been carried out.
+    pub fn is_settled(&self) -> bool {
+        let mut inner = self.lock();
+        inner.collect();
+        inner.outbox.is_settled()
+    }
+}
+
+impl Present {
+    fn of(plan: &Plan, expected_ns: Option<f64>) -> Present {
+        Present { schedule: plan.schedule.clone(), costs: Arc::clone(&plan.costs), expected_ns }
+    }
+}
+
+/// Costs.
+impl Inner {
+    fn get_ns(&self, unit: usize, kind: usize, sibling_busy: bool) -> Option<f64> {
+        let ticks = self.present.costs.get(unit, Circumstance { kind, sibling_busy })?;
+        Some(ticks * self.ns_per_tick())
+    }
+
+    fn ns_per_tick(&self) -> f64 {
+        self.rate.ticks_to_ns(1 << 30) as f64 / (1u64 << 30) as f64
+    }
+
+    fn unit_costs(&self) -> Vec<UnitCost> {
+        let units = self.present.schedule.units().units();
+        let mut found = Vec::new();
+        for (i, unit) in units.iter().enumerate() {
+            for (kind, sibling_busy) in circumstances() {
+                if let Some(ns) = self.get_ns(i, kind, sibling_busy) {
+                    found.push(UnitCost { unit: unit.name.clone(), kind, sibling_busy, ns });
+                }
+            }
+        }
+        found
+    }
+
+    /// What a unit costs on the fastest seat with an idle sibling, from whatever is known.
+    fn plain_ns(&self, unit: usize, speeds: &[f64; KINDS], pair_speed: f64) -> Option<f64> {
+        circumstances().find_map(|(kind, busy)| {
+            let shared = if busy { pair_speed } else { 1.0 };
+            Some(self.get_ns(unit, kind, busy)? * speeds[kind] * shared)
+        })
+    }
+
+    /// Takes over what was measured since: prices, speeds of seats, what siblings cost each other.
+    /// Returns by which part the costs have moved, or `None` as long as a unit has not run.
+    fn learn(&mut self) -> Option<f64> {
+        let units = self.present.schedule.units().units();
+        let count = units.len();
+        if let Some(pair) = median((0..count).filter_map(|u| self.ratio(u, (0, false), (0, true))))
+        {
+            self.team.pair_speed = pair.clamp(0.2, 1.0);
+        }
+        let mut speeds = [1.0; KINDS];
+        for (kind, speed) in speeds.iter_mut().enumerate().skip(1) {
+            let ratios = (0..count).filter_map(|u| self.ratio(u, (0, false), (kind, false)));
+            let assumed = self.assumed_speed(kind);
+            *speed = median(ratios).unwrap_or(assumed);
+        }
+        for (seat, kind) in self.team.seats.iter_mut().zip(&self.kinds) {
+            seat.speed = speeds[*kind] as f32;
+        }
+        let pair = self.team.pair_speed;
+        let plain: Option<Vec<f64>> = (0..count).map(|u| self.plain_ns(u, &speeds, pair)).collect();
+        let plain = plain?;
+        let moved = units.iter().zip(&plain).map(|(unit, ns)| (unit.cost - ns).abs()).sum::<f64>();
+        for (unit, ns) in units.iter().zip(&plain) {
+            self.prices.set_unit(unit, *ns);
+        }
+        Some(moved / plain.iter().sum::<f64>().max(1.0))
+    }
+
+    /// How a unit's cost in one circumstance compares with that in another.
+    fn ratio(&self, unit: usize, a: (usize, bool), b: (usize, bool)) -> Option<f64> {
+        Some(self.get_ns(unit, a.0, a.1)? / self.get_ns(unit, b.0, b.1)?)
+    }
+
+    /// The speed that a kind of seat has in the team so far, beside the leader's.
+    fn assumed_speed(&self, kind: usize) -> f64 {
+        let seat = self.kinds.iter().position(|own| *own == kind);
+        seat.map_or(1.0, |seat| f64::from(self.team.seats[seat].speed))
+    }
+}
+
+fn circumstances() -> impl Iterator<Item = (usize, bool)> {
+    (0..KINDS).flat_map(|kind| [(kind, false), (kind, true)])
+}
+
+fn median(values: impl Iterator<Item = f64>) -> Option<f64> {
+    let mut values: Vec<f64> = values.collect();
+    values.sort_by(f64::total_cmp);
+    values.get(values.len() / 2).copied()
+}
+
+/// Plans.
+impl Inner {
+    fn standing(&self) -> Standing {
+        let ns = |estimate| Progress::ticks(estimate).map(|ticks| ticks * self.ns_per_tick());
+        Standing {
+            kind: self.present.schedule.kind(),
+            workers: self.present.schedule.workers(),
+            units: self.present.schedule.units().units().len(),
+            expected_ns: self.present.expected_ns,
+            measured_ns: ns(&self.progress.present),
+            serial_ns: ns(&self.progress.serial),
+        }
+    }
+
+    fn collect(&mut self) {
+        while let Some(done) = self.outbox.next_done() {
+            self.done.push(done);
+        }
+    }
+
+    fn priced_units(&self) -> UnitGraph {
+        self.base.clone().priced(&self.prices).fold(FOLD_BELOW_NS)
+    }
+
+    fn replan(&mut self) -> Result<(), ControlError> {
+        self.learn().ok_or(ControlError::NothingMeasured)?;
+        let units = self.priced_units();
+        let (schedule, expected) = self.schedule_for(&units);
+        self.send_plan(units, schedule, Some(expected))
+    }
+
+    /// As the settings steer, with what it is expected to take.
+    fn schedule_for(&self, units: &UnitGraph) -> (Schedule, f64) {
+        match self.steer {
+            Steer::Auto => {
+                let choice = best(units, &self.team, Overheads::MEASURED_NS);
+                (choice.schedule, choice.expected)
+            }
+            Steer::Fixed | Steer::Costs => {
+                let schedule = Schedule::plan_for(self.kind, units, &self.team);
+                let expected = best(units, &self.team, Overheads::MEASURED_NS).expected;
+                (schedule, expected)
+            }
+        }
+    }
+
+    fn send_plan(
+        &mut self,
+        units: UnitGraph,
+        schedule: Schedule,
+        expected_ns: Option<f64>,
+    ) -> Result<(), ControlError> {
+        let Ok(verified) = VerifiedSchedule::verify(units, schedule) else {
+            // A planner's own schedule obeys the rules (tested on random graphs); one that does not
+            // stays here, and the present plan goes on.
+            debug_assert!(false, "a planner broke a rule");
+            return Ok(());
+        };
+        let plan = Plan::new(verified, &self.nodes, Vec::new(), self.frames);
+        let present = Present::of(&plan, expected_ns);
+        self.collect();
+        self.outbox.send(Order::Plan(Box::new(plan))).map_err(|_| ControlError::Full)?;
+        self.present = present;
+        Ok(())
+    }
+
+    /// Looks at what was measured and makes a new plan where that is worth it.
+    pub(crate) fn steer(&mut self) {
+        self.collect();
+        let settled = self.outbox.is_settled();
+        if !settled || self.progress.since_order.load(Relaxed) < ENOUGH {
+            return;
+        }
+        let Some(moved) = self.learn() else { return };
+        match self.steer {
+            Steer::Fixed => {}
+            Steer::Costs => {
+                if moved > MOVED {
+                    let _ = self.replan();
+                }
+            }
+            Steer::Auto => self.choose(moved),
+        }
+    }
+
+    /// `auto`: the serial walk, or the plan for several workers that is expected to be shortest; back
+    /// to the serial walk where that was wrong.
+    fn choose(&mut self, moved: f64) {
+        let standing = self.standing();
+        let (Some(serial), Some(measured)) = (standing.serial_ns, standing.measured_ns) else {
+            return;
+        };
+        let alone = self.present.schedule.workers() == 1;
+        if !alone && measured > serial {
+            self.gave_up_at = Some(serial);
+            let units = self.priced_units();
+            let schedule = Schedule::plan(ScheduleKind::Serial, &units, 1);
+            let _ = self.send_plan(units, schedule, Some(serial));
+            return;
+        }
+        // What did not pay before is tried again when the session has changed.
+        let changed = self.gave_up_at.is_none_or(|then| (serial - then).abs() > MOVED * then);
+        if alone && !changed {
+            return;
+        }
+        let units = self.priced_units();
+        let choice = best(&units, &self.team, Overheads::MEASURED_NS);
+        let better = choice.schedule.lists.len() != self.present.schedule.workers();
+        if (alone && better) || (!alone && moved > MOVED) {
+            let _ = self.send_plan(units, choice.schedule, Some(choice.expected));
+        }
+    }
+}

@@ -1,0 +1,60 @@
+//! `auto`: which schedule, and how many workers.
+
+use super::predict::Overheads;
+use super::{Schedule, ScheduleKind, Step, Team, critical, serial};
+use crate::compile::UnitGraph;
+
+/// What was chosen, and what it is expected to take, in the measure of the costs.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Choice {
+    /// The schedule.
+    pub schedule: Schedule,
+    /// How long a block is expected to take.
+    pub expected: f64,
+    /// How long the serial walk is expected to take.
+    pub serial: f64,
+}
+
+/// A plan for several workers must be shorter than the serial walk by this part: below it the
+/// difference is within what the estimates are wrong by, and the serial walk wakes nobody.
+const WORTHWHILE: f64 = 0.03;
+
+/// Chooses among the serial walk and static lists for 2, 3, ... workers of the team.
+///
+/// Nothing is chosen that is expected to be slower than the serial walk, and of two plans that are
+/// expected to be equally long, the one with fewer workers.
+///
+/// Cost: O(units * workers) for each number of workers tried; at most 8 are.
+pub fn best(units: &UnitGraph, team: &Team, overheads: Overheads) -> Choice {
+    let alone = units.total_cost() + overheads.unit * units.units().len() as f64;
+    let alone = alone / team.speed(0);
+    let mut choice = Choice { schedule: one(units), expected: alone, serial: alone };
+    let mut limit = alone * (1.0 - WORTHWHILE);
+    for workers in candidates(team) {
+        let (lists, time) = critical::for_workers(units, &team.first(workers), overheads);
+        let time = time + overheads.open;
+        if time < limit {
+            limit = time * (1.0 - WORTHWHILE);
+            let steps = |list: Vec<_>| list.into_iter().map(Step::Run).collect();
+            let lists = lists.into_iter().map(steps).collect();
+            let schedule = Schedule { kind: ScheduleKind::Critical, lists };
+            choice = Choice { schedule, expected: time, serial: alone };
+        }
+    }
+    choice
+}
+
+fn one(units: &UnitGraph) -> Schedule {
+    Schedule { kind: ScheduleKind::Serial, lists: vec![serial(units)] }
+}
+
+/// Numbers of workers worth a look, rising: all small ones, then as many as have a core of their own,
+/// then all.
+fn candidates(team: &Team) -> Vec<usize> {
+    let (all, alone) = (team.workers(), team.without_sharing());
+    let mut counts = vec![2, 3, 4, 6, 8, alone / 2, alone, all];
+    counts.retain(|count| (2..=all).contains(count));
+    counts.sort_unstable();
+    counts.dedup();
+    counts
+}

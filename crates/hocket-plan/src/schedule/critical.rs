@@ -1,0 +1,130 @@
+//! `critical`: static lists by cost, the longest path first.
+//!
+//! Units come in the order of their rank, the cost of the longest path behind them, and each goes to
+//! the worker that will have finished it first (Topcuoglu, Hariri and Wu's HEFT, IEEE TPDS 2002,
+//! without its insertion step: a list that is walked in order of urgency never waits for something
+//! less urgent). Seats differ in speed, and two busy seats of a pair run at a measured fraction each; so
+//! where workers share cores the lists are played through for several numbers of workers, and the
+//! siblings are used only where that shortens the block.
+
+use super::predict::{Overheads, makespan};
+use super::{Step, Team};
+use crate::compile::{UnitGraph, UnitId};
+
+/// Lists for every worker of the team, empty ones for those that are better left out.
+pub(super) struct Plan {
+    pub lists: Vec<Vec<Step>>,
+}
+
+/// The shortest plan for the team, as far as paper can tell.
+pub(super) fn plan(units: &UnitGraph, team: &Team) -> Plan {
+    let (lists, _) = shortest(units, team, Overheads::NONE);
+    let steps = |list: Vec<UnitId>| list.into_iter().map(Step::Run).collect();
+    let mut lists: Vec<Vec<Step>> = lists.into_iter().map(steps).collect();
+    lists.resize(team.workers(), Vec::new());
+    Plan { lists }
+}
+
+/// The numbers of workers worth a try, and the shortest of their plans with its predicted time.
+///
+/// A plan with siblings counts only where it is shorter than all plans without.
+pub(super) fn shortest(
+    units: &UnitGraph,
+    team: &Team,
+    overheads: Overheads,
+) -> (Vec<Vec<UnitId>>, f64) {
+    let alone = team.without_sharing();
+    let mut counts = vec![alone];
+    if alone < team.workers() {
+        counts.extend([alone + (team.workers() - alone).div_ceil(2), team.workers()]);
+        counts.dedup();
+    }
+    let planned = counts.into_iter().map(|count| for_workers(units, &team.first(count), overheads));
+    planned.min_by(|a, b| a.1.total_cmp(&b.1)).unwrap_or_default()
+}
+
+/// The better of two assignments for exactly this team.
+pub(super) fn for_workers(
+    units: &UnitGraph,
+    team: &Team,
+    overheads: Overheads,
+) -> (Vec<Vec<UnitId>>, f64) {
+    let plans = [Assign::together(units, team), Assign::new(units, team)];
+    let timed = plans.map(|assign| {
+        let (lists, time) = assign.earliest_finish(overheads);
+        // With a core each, the times at which units were dealt are those at which they end.
+        let shared = team.without_sharing() < team.workers();
+        let time = if shared { makespan(units, &lists, team, overheads) } else { time };
+        (lists, time)
+    });
+    let [together, level] = timed;
+    if together.1 <= level.1 { together } else { level }
+}
+
+struct Assign<'a> {
+    units: &'a UnitGraph,
+    team: &'a Team,
+    /// Units that have their worker already.
+    fixed: Vec<Option<usize>>,
+    free_at: Vec<f64>,
+    ended: Vec<(usize, f64)>,
+}
+
+impl<'a> Assign<'a> {
+    /// Every unit goes where it is finished first.
+    fn new(units: &'a UnitGraph, team: &'a Team) -> Assign<'a> {
+        Assign {
+            units,
+            team,
+            fixed: vec![None; units.units().len()],
+            free_at: vec![0.0; team.workers()],
+            ended: vec![(0, 0.0); units.units().len()],
+        }
+    }
+
+    /// Units without predecessors are dealt so that those which feed the same unit sit together: what
+    /// they write then lies in the cache of the core that reads it.
+    fn together(units: &'a UnitGraph, team: &'a Team) -> Assign<'a> {
+        let ids = (0..units.units().len()).map(|i| UnitId(i as u32));
+        let first = ids.filter(|id| units.units()[id.index()].predecessors.is_empty()).collect();
+        let mut assign = Assign::new(units, team);
+        for (worker, dealt) in super::by_successor(units, first, team.workers()).iter().enumerate()
+        {
+            dealt.iter().for_each(|id| assign.fixed[id.index()] = Some(worker));
+        }
+        assign
+    }
+
+    /// The lists, and when the last unit ends if siblings do not slow each other down.
+    fn earliest_finish(mut self, overheads: Overheads) -> (Vec<Vec<UnitId>>, f64) {
+        let mut lists = vec![Vec::new(); self.team.workers()];
+        for i in 0..self.units.units().len() {
+            let finish = |worker: usize| (worker, self.finish_on(i, worker, overheads));
+            let (worker, end) = match self.fixed[i] {
+                Some(worker) => finish(worker),
+                None => (0..self.team.workers())
+                    .map(finish)
+                    .min_by(|a, b| a.1.total_cmp(&b.1))
+                    .unwrap_or((0, 0.0)),
+            };
+            lists[worker].push(UnitId(i as u32));
+            self.free_at[worker] = end;
+            self.ended[i] = (worker, end);
+        }
+        (lists, self.free_at.into_iter().fold(0.0, f64::max))
+    }
+
+    /// When unit `i` would end on a worker. Siblings are taken to be as busy as the whole team is: at
+    /// pair speed where any of them works for longer than this unit's start.
+    fn finish_on(&self, i: usize, worker: usize, overheads: Overheads) -> f64 {
+        let unit = &self.units.units()[i];
+        let mut start = self.free_at[worker];
+        for before in &unit.predecessors {
+            let (by, end) = self.ended[before.index()];
+            start = start.max(end + if by == worker { 0.0 } else { overheads.hand_over });
+        }
+        let shared = self.team.siblings(worker).any(|other| self.free_at[other] > start);
+        let speed = self.team.speed(worker) * if shared { self.team.pair_speed } else { 1.0 };
+        start + (unit.cost + overheads.unit) / speed
+    }
+}

@@ -1,0 +1,164 @@
+//! What is done with costs: folding, prices, the critical plan, the choice of a schedule.
+
+use std::collections::HashMap;
+
+use hocket_plan::compile::{Prices, Source, UnitInput};
+use hocket_plan::schedule::{Overheads, Team, best};
+use hocket_plan::{
+    NodeId, Schedule, ScheduleKind, Seat, Step, UnitGraph, UnitId, VerifiedSchedule,
+};
+use proptest::prelude::*;
+
+use crate::random::{cases, fusings, recipes};
+
+/// A walk through all chains with a number for a bus: the last bus, to the bit.
+fn walk(units: &UnitGraph) -> u32 {
+    let mut buses = vec![0.0f32; units.units().len()];
+    for (i, unit) in units.units().iter().enumerate() {
+        let mut own: Vec<f32> = Vec::new();
+        let chains = unit.folded.iter().map(|chain| (&chain.inputs, &chain.nodes));
+        for (inputs, nodes) in chains.chain([(&unit.inputs, &unit.nodes)]) {
+            let bus = |input: &UnitInput| match input.from {
+                Source::Unit(from) => buses[from.index()],
+                Source::Folded(index) => own[index as usize],
+            };
+            let sum = inputs.iter().fold(0.0f32, |sum, input| sum + input.gain_lin * bus(input));
+            own.push(nodes.iter().fold(sum, |bus, node| (bus + 0.1 + node.0 as f32).sin()));
+        }
+        buses[i] = own.pop().expect("the unit's own chain");
+    }
+    buses[units.output().index()].to_bits()
+}
+
+fn makespan(units: &UnitGraph, workers: usize) -> f64 {
+    // As if handing over were free: the bounds of theory.
+    best(units, &Team::alike(workers), Overheads::NONE).expected
+}
+
+proptest! {
+    #[test]
+    fn folding_keeps_nodes_order_and_sound(recipe in recipes(120), fusing in fusings(), limit in 0.0..3000.0f64) {
+        let plain = UnitGraph::compile(&recipe.graph(), fusing).unwrap();
+        let folded = plain.clone().fold(limit);
+        prop_assert_eq!(walk(&folded), walk(&plain));
+        prop_assert!((folded.total_cost() - plain.total_cost()).abs() < 1e-6 * plain.total_cost());
+        for kind in ScheduleKind::ALL {
+            let verified = VerifiedSchedule::plan(kind, folded.clone(), 3);
+            prop_assert!(verified.is_ok(), "{:?}", verified.err());
+        }
+        for unit in folded.units() {
+            prop_assert!(unit.folded.is_empty() || unit.cost <= limit);
+        }
+        // Nothing is left that could have been folded.
+        for unit in folded.units() {
+            if let [only] = unit.successors[..] {
+                prop_assert!(unit.cost + folded.units()[only.index()].cost > limit);
+            }
+        }
+    }
+
+    #[test]
+    fn prices_order_the_units_anew(recipe in recipes(120), fusing in fusings(), factor in 0.1..100.0f64) {
+        let plain = UnitGraph::compile(&recipe.graph(), fusing).unwrap();
+        let mut prices = Prices::new();
+        for unit in plain.units().iter().step_by(2) {
+            prices.set(unit.nodes[0], unit.cost * factor);
+        }
+        let priced = plain.clone().priced(&prices);
+        let costs = |units: &UnitGraph| -> HashMap<NodeId, f64> {
+            units.units().iter().map(|unit| (unit.nodes[0], unit.cost)).collect()
+        };
+        let before = costs(&plain);
+        for (head, cost) in costs(&priced) {
+            // Units without a price are scaled alike.
+            let expected = (before[&head] * factor).max(1.0);
+            prop_assert!((cost - expected).abs() < 1e-6 * expected, "{cost}, not {expected}");
+        }
+        prop_assert_eq!(walk(&priced), walk(&plain));
+        prop_assert!(VerifiedSchedule::plan(ScheduleKind::Critical, priced, 4).is_ok());
+    }
+
+    /// Graham 1966: a list schedule is within 2 - 1/m of the best; no plan beats the longest path
+    /// or the mean load.
+    #[test]
+    fn critical_is_within_grahams_bound(case in cases(120)) {
+        let units = case.units();
+        let workers = case.workers as f64;
+        let floor = units.critical_path_cost().max(units.total_cost() / workers);
+        let time = makespan(&units, case.workers);
+        prop_assert!(time >= floor * (1.0 - 1e-9));
+        prop_assert!(time <= units.total_cost() * (1.0 + 1e-9), "slower than the serial walk");
+        let bound = units.total_cost() / workers + units.critical_path_cost() * (1.0 - 1.0 / workers);
+        prop_assert!(time <= bound * 1.04, "{time} > {bound}");
+    }
+
+    #[test]
+    fn a_chosen_schedule_obeys_the_rules(case in cases(80), pair_speed in 0.3..1.0f64, open in 0.0..1e4f64) {
+        let units = case.units();
+        let seats = (0..case.workers).map(|i| Seat { core: i % 3, speed: 1.0 - (i % 3) as f32 * 0.2 });
+        let team = Team { pair_speed, ..Team::new(seats.collect()) };
+        let overheads = Overheads { open, hand_over: 10.0, unit: 1.0 };
+        let choice = best(&units, &team, overheads);
+        prop_assert!(choice.expected <= choice.serial);
+        let verified = VerifiedSchedule::verify(units, choice.schedule);
+        prop_assert!(verified.is_ok(), "{:?}", verified.err());
+    }
+}
+
+/// Independent units of these costs into one of no cost.
+fn tracks(costs: &[f64]) -> UnitGraph {
+    crate::compiled::star(costs)
+}
+
+fn run_count(schedule: &Schedule, worker: usize) -> usize {
+    schedule.lists[worker].iter().filter(|step| matches!(step, Step::Run(_))).count()
+}
+
+#[test]
+fn siblings_are_used_only_where_that_shortens_the_block() {
+    let units = tracks(&[100.0; 16]);
+    let seat = |core| Seat { core, speed: 1.0 };
+    let team =
+        |pair_speed| Team { pair_speed, ..Team::new(vec![seat(0), seat(1), seat(0), seat(1)]) };
+    let worthwhile = Schedule::plan_for(ScheduleKind::Critical, &units, &team(0.65));
+    assert!((0..4).all(|worker| run_count(&worthwhile, worker) >= 3), "{worthwhile:?}");
+    let harmful = Schedule::plan_for(ScheduleKind::Critical, &units, &team(0.45));
+    assert_eq!([2, 3].map(|worker| run_count(&harmful, worker)), [0, 0], "{harmful:?}");
+    assert_eq!(harmful.lists.len(), 4, "left out, not forgotten");
+}
+
+#[test]
+fn a_slow_seat_gets_less() {
+    let units = tracks(&[100.0; 30]);
+    let seat = |core, speed| Seat { core, speed };
+    let team = Team::new(vec![seat(0, 1.0), seat(1, 0.5)]);
+    let schedule = Schedule::plan_for(ScheduleKind::Critical, &units, &team);
+    assert_eq!(run_count(&schedule, 0), 21, "20 of 30 tracks and the master: {schedule:?}");
+}
+
+#[test]
+fn the_longest_path_goes_first() {
+    let units = tracks(&[10.0, 500.0, 20.0]);
+    let schedule = Schedule::plan(ScheduleKind::Critical, &units, 2);
+    assert!(schedule.lists.iter().any(|list| list.first() == Some(&Step::Run(UnitId(0)))));
+    assert_eq!(units.units()[0].cost, 500.0);
+}
+
+#[test]
+fn nothing_slower_than_the_serial_walk_is_chosen() {
+    let team = Team::alike(4);
+    let choice = |cost| best(&tracks(&[cost; 64]), &team, Overheads::MEASURED_NS).schedule;
+    let cheap = choice(1.0);
+    assert_eq!((cheap.kind, cheap.lists.len()), (ScheduleKind::Serial, 1));
+    let dear = choice(10_000.0);
+    assert_eq!((dear.kind, dear.lists.len()), (ScheduleKind::Critical, 4));
+}
+
+#[test]
+fn a_folded_unit_is_priced_chain_by_chain() {
+    let units = tracks(&[100.0, 300.0]).fold(1000.0);
+    let [all] = units.units() else { panic!("everything fits into one unit: {units:?}") };
+    let mut prices = Prices::new();
+    prices.set_unit(all, 4010.0);
+    assert_eq!([0, 1, 2].map(|node| prices.get(NodeId(node))), [1000.0, 3000.0, 10.0].map(Some));
+}
