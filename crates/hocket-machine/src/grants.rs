@@ -8,9 +8,12 @@ use std::io;
 use serde::Serialize;
 
 use crate::class::{self, Class};
+use crate::cookie::{self, Cookie};
 use crate::fact::Fact;
 use crate::kernel_files::{KernelFiles, plain};
 use crate::memory;
+use crate::partition::{Cgroups, Holds};
+use crate::smt;
 use crate::sys::{self, Counter, OpenCounter, Resource};
 
 const CPU: &str = "sys/devices/system/cpu";
@@ -257,20 +260,10 @@ const ENOUGH_LOCKED: u64 = 256 << 20;
 
 fn core_cookies() -> Grant {
     let name = GrantName::CoreCookies;
-    match sys::core_cookie().map_err(|e| (e.raw_os_error(), e)) {
-        Ok(0) => Grant::yes(name, "the kernel offers them; this thread has none yet"),
+    match cookie::current() {
+        Ok(Cookie::NONE) => Grant::yes(name, "the kernel offers them; this thread has none yet"),
         Ok(_) => Grant::yes(name, "the kernel offers them; this thread has one"),
-        Err((Some(libc::EINVAL), _)) => Grant::no(
-            name,
-            "this kernel is built without core scheduling (CONFIG_SCHED_CORE)",
-            Some("use a kernel with CONFIG_SCHED_CORE=y (5.14 or later)"),
-        ),
-        Err((Some(libc::ENODEV), _)) => Grant::no(
-            name,
-            "no core has two hardware threads on line, so there is nothing to keep apart",
-            None,
-        ),
-        Err((_, e)) => Grant::no(name, format!("prctl: {}", plain(&e)), None),
+        Err(error) => Grant::no(name, error.why(), error.remedy()),
     }
 }
 
@@ -288,55 +281,19 @@ pub(crate) fn cgroup_v2(files: &KernelFiles) -> Option<(String, String)> {
 
 fn cpuset_partitions(files: &KernelFiles) -> Grant {
     let name = GrantName::CpusetPartitions;
-    let Some((mount, _)) = cgroup_v2(files) else {
-        let remedy = "boot with systemd.unified_cgroup_hierarchy=1";
-        return Grant::no(name, "no unified control groups (cgroup v2) are mounted", Some(remedy));
-    };
-    let at = |file: &str| format!("{}/{file}", mount.trim_start_matches('/'));
-    let controllers = files.text(&at("cgroup.controllers")).unwrap_or_default();
-    if !controllers.split_whitespace().any(|c| c == "cpuset") {
-        let detail = format!("the control groups at {mount} have no cpuset controller");
-        return Grant::no(
-            name,
-            detail,
-            Some("use a kernel with CONFIG_CPUSETS=y, and no cpuset hierarchy of version 1"),
-        );
-    }
-    match sys::may_write(&files.path(&at("cgroup.subtree_control"))) {
-        Ok(()) => Grant::yes(name, format!("cpuset controller at {mount}, writable")),
-        Err(e) => Grant::no(
-            name,
-            format!("{mount} may not be written: {}", plain(&e)),
-            Some("run as root, or let systemd make the partition (AllowedCPUs=)"),
-        ),
+    match Cgroups::of(files).may_partition(Holds::Process) {
+        Ok(place) => Grant::yes(name, format!("cpuset controller at {place}, writable")),
+        Err(error) => Grant::no(name, error.why(), error.remedy()),
     }
 }
 
 fn smt_switch(files: &KernelFiles) -> Grant {
     let name = GrantName::SmtSwitch;
-    let path = format!("{CPU}/smt/control");
-    let state = match files.text(&path) {
-        Ok(state) => state,
-        Err(why) => return Grant::no(name, why, None),
-    };
-    match state.as_str() {
-        "notsupported" => {
-            Grant::no(name, "the kernel sees no SMT on this machine (notsupported)", None)
+    match smt::Root::of(files).may_switch() {
+        Ok(control) => {
+            Grant::yes(name, format!("the switch says `{control}`, and this process may write it"))
         }
-        "notimplemented" => Grant::no(name, "this kernel cannot switch SMT (notimplemented)", None),
-        "forceoff" => Grant::no(
-            name,
-            "SMT was forced off at boot (forceoff)",
-            Some("boot without nosmt=force"),
-        ),
-        _ => match sys::may_write(&files.path(&path)) {
-            Ok(()) => Grant::yes(name, format!("SMT is {state}, and this process may switch it")),
-            Err(e) => Grant::no(
-                name,
-                format!("SMT is {state}; /{path}: {}", plain(&e)),
-                Some("run as root"),
-            ),
-        },
+        Err(error) => Grant::no(name, error.why(), error.remedy()),
     }
 }
 

@@ -8,6 +8,8 @@
 //!   of this machine or of one described in a file.
 //! - [`pin`]: which CPUs a thread, or all threads of the process, may use.
 //! - [`class`]: scheduling class and priority; [`memory`]: locked memory.
+//! - [`cookie`], [`partition`], [`smt`]: who may run beside a thread: the kernel's core scheduling, CPUs set apart in a
+//!   control group, SMT switched off.
 //! - [`clock`]: ticks, their rate, monotonic time, absolute sleep.
 //! - [`float_mode`]: tiny numbers as zero.
 //! - [`grants`]: what this process may do here, probed without leaving a trace.
@@ -22,6 +24,10 @@ pub mod pin;
 
 pub mod class;
 pub mod memory;
+
+pub mod cookie;
+pub mod partition;
+pub mod smt;
 
 pub mod clock;
 

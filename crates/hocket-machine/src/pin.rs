@@ -45,9 +45,9 @@ pub enum PinError {
     },
 }
 
-/// The number of a thread as the system counts it, to name threads to [`confine_process`].
+/// The number of a thread as the system counts it, to name threads to [`confine_process`] and [`crate::cookie`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct ThreadId(ThreadNumber);
+pub struct ThreadId(pub(crate) ThreadNumber);
 
 impl fmt::Display for ThreadId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

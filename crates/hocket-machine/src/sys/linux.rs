@@ -18,6 +18,9 @@ use std::path::Path;
 
 use crate::cpuset::{CpuSet, MAX_CPUS};
 
+mod caretaker;
+pub(crate) use caretaker::{Caretaker, Deed, perform};
+
 /// The number of a thread as the kernel counts it.
 pub(crate) type ThreadNumber = i32;
 
@@ -355,21 +358,50 @@ impl OpenCounter {
     }
 }
 
-// ---- the rest -----------------------------------------------------------------------------------------------------
+// ---- core scheduling ----------------------------------------------------------------------------------------------
 
-/// The core-scheduling cookie of the calling thread; 0 is nobody's.
-pub(crate) fn core_cookie() -> io::Result<u64> {
-    const PR_SCHED_CORE: libc::c_int = 62;
+/// A request about core-scheduling cookies; the kernel's numbers (`include/uapi/linux/prctl.h`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum CookieRequest {
+    /// A new cookie for the thread.
+    Create = 1,
+    /// The caller's cookie for the thread.
+    ShareTo = 2,
+    /// The thread's cookie for the caller.
+    ShareFrom = 3,
+}
+
+const PR_SCHED_CORE: libc::c_int = 62;
+const ONE_THREAD: libc::c_ulong = 0;
+const WHOLE_PROCESS: libc::c_ulong = 1;
+
+/// The core-scheduling cookie of a thread; 0 is nobody's.
+pub(crate) fn core_cookie(thread: ThreadNumber) -> io::Result<u64> {
     const GET: libc::c_ulong = 0;
-    const THIS_THREAD: libc::c_ulong = 0;
-    const SCOPE_THREAD: libc::c_ulong = 0;
     let mut cookie = 0_u64;
-    let place = &raw mut cookie;
+    let (number, place) = (thread as libc::c_ulong, &raw mut cookie);
     // SAFETY: own-buffer, kernel-checks.
-    let result = unsafe { libc::prctl(PR_SCHED_CORE, GET, THIS_THREAD, SCOPE_THREAD, place) };
+    let result = unsafe { libc::prctl(PR_SCHED_CORE, GET, number, ONE_THREAD, place) };
     check(result.into())?;
     Ok(cookie)
 }
+
+/// Asks for a change of the cookie of a thread, or with `whole_process` of all threads of its process.
+pub(crate) fn change_core_cookie(
+    request: CookieRequest,
+    thread: ThreadNumber,
+    whole_process: bool,
+) -> io::Result<()> {
+    let scope = if whole_process { WHOLE_PROCESS } else { ONE_THREAD };
+    let (command, number) = (request as libc::c_ulong, thread as libc::c_ulong);
+    let nowhere: libc::c_ulong = 0;
+    // SAFETY: no pointers, kernel-checks.
+    let result = unsafe { libc::prctl(PR_SCHED_CORE, command, number, scope, nowhere) };
+    check(result.into())?;
+    Ok(())
+}
+
+// ---- the rest -----------------------------------------------------------------------------------------------------
 
 /// By how many nanoseconds the kernel may delay the calling thread's sleeps to batch wake-ups.
 pub(crate) fn timer_slack_ns() -> io::Result<u64> {
