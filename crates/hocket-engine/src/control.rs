@@ -9,4 +9,6 @@ pub mod engine;
 pub mod protect;
 pub(crate) mod orders;
 pub mod steering;
+pub mod edit;
+pub mod editor;
 pub(crate) mod autopilot;

@@ -23,6 +23,8 @@ pub mod sentry;
 
 pub use block::times::{BlockTimes, WorkerTotals};
 pub use catalogue::BuiltinEffects;
+pub use control::edit::{Edit, EditError, EffectAt};
+pub use control::editor::{Applied, Editor};
 pub use control::engine::{Engine, EngineError, Entered};
 pub use control::media::{MediaPool, StereoAudio};
 pub use control::prepare::{Prepared, prepare_session, session_end_frames};

@@ -18,13 +18,13 @@ const RING: usize = 256;
 /// How many the leader carries out before one block.
 const A_BLOCK: usize = 32;
 
-/// What the leader is to do.
-pub(crate) enum Order {
+/// What the leader is to do before one block, all of it or nothing.
+#[derive(Default)]
+pub(crate) struct Order {
     /// Go on with another plan.
-    Plan(Box<Plan>),
-    /// Change a parameter of a node.
-    #[allow(dead_code)]
-    Change(Arc<NodeCell>, Change),
+    pub plan: Option<Box<Plan>>,
+    /// Change parameters of nodes, in this order.
+    pub changes: Vec<(Arc<NodeCell>, Change)>,
 }
 
 /// An order on its way.
@@ -124,16 +124,20 @@ impl Inbox {
 }
 
 /// Returns what is to be freed elsewhere, or the order if it has to wait for the next block.
-fn apply(order: Order, leader: &mut Leader, frame: u64) -> Result<Order, Order> {
-    match order {
-        Order::Plan(plan) => Ok(Order::Plan(leader.exchange(plan, frame))),
-        Order::Change(node, change) => {
-            let events = &mut leader.node_mut(&node).events;
-            if events.len() >= EVENTS_A_BLOCK {
-                return Err(Order::Change(node, change));
-            }
-            events.push(Event { frame: 0, change });
-            Ok(Order::Change(node, change))
+fn apply(mut order: Order, leader: &mut Leader, frame: u64) -> Result<Order, Order> {
+    // The most that any node could get is all of them, so a long order waits for empty ones.
+    let room = EVENTS_A_BLOCK.saturating_sub(order.changes.len().min(EVENTS_A_BLOCK));
+    if order.changes.iter().any(|(node, _)| leader.node_mut(node).events.len() > room) {
+        return Err(order);
+    }
+    if let Some(plan) = order.plan.take() {
+        order.plan = Some(leader.exchange(plan, frame));
+    }
+    for (node, change) in &order.changes {
+        let events = &mut leader.node_mut(node).events;
+        if events.len() < EVENTS_A_BLOCK {
+            events.push(Event { frame: 0, change: *change });
         }
     }
+    Ok(order)
 }

@@ -66,22 +66,76 @@ pub fn prepare_session(
     fusing: Fusing,
 ) -> Result<Prepared, PrepareError> {
     let graph = session_graph(session, &BuiltinEffects { rate_hz })?;
-    let heard = audible(session);
-    let strips = session.strip_ids();
-    let heard = |id: StripId| strips.iter().position(|s| *s == id).is_none_or(|i| heard[i]);
-    let mut processors = Vec::with_capacity(graph.nodes().len());
-    for node in graph.nodes() {
-        processors.push(match node.kind {
-            NodeKind::Play(track) => Some(player(session, media, track, rate_hz)?),
-            NodeKind::Effect { strip, index } => Some(effect(session, strip, index, rate_hz)?),
-            NodeKind::Fader(strip) => Some(fader(session, strip, heard(strip), rate_hz)),
-            NodeKind::Sum(_) | NodeKind::Custom(_) => None,
-        });
-    }
-    prepared(&graph, processors, fusing)
+    let workshop = Workshop::new(session, media, rate_hz);
+    let processors: Result<_, _> =
+        graph.nodes().iter().map(|node| workshop.processor(node.kind)).collect();
+    prepared(&graph, processors?, fusing)
 }
 
-fn prepared(
+/// Makes the processors of a session.
+pub(super) struct Workshop<'a> {
+    session: &'a Session,
+    media: &'a MediaPool,
+    rate_hz: u32,
+    strips: Vec<StripId>,
+    heard: Vec<bool>,
+}
+
+impl<'a> Workshop<'a> {
+    pub(super) fn new(session: &'a Session, media: &'a MediaPool, rate_hz: u32) -> Workshop<'a> {
+        let (strips, heard) = (session.strip_ids(), audible(session));
+        Workshop { session, media, rate_hz, strips, heard }
+    }
+
+    /// What does the work of a node; `None` for one that only sums.
+    pub(super) fn processor(
+        &self,
+        kind: NodeKind,
+    ) -> Result<Option<Box<dyn Processor>>, PrepareError> {
+        let Workshop { session, media, rate_hz, .. } = *self;
+        Ok(match kind {
+            NodeKind::Play(track) => Some(player(session, media, track, rate_hz)?),
+            NodeKind::Effect { strip, index } => {
+                let effect = &session.strip(strip).chain[index];
+                let processor = self.effect(strip, index)?;
+                Some(match effect.bypass {
+                    true => Box::new(Bypass::new(processor, rate_hz, true)),
+                    false => processor,
+                })
+            }
+            NodeKind::Fader(strip) => Some(fader(session, strip, self.heard(strip), rate_hz)),
+            NodeKind::Sum(_) | NodeKind::Custom(_) => None,
+        })
+    }
+
+    /// As [`Workshop::processor`], ready to be edited: every effect can be bypassed, and one that joins
+    /// on the way (`fades_in`) begins bypassed, to be faded in.
+    pub(super) fn editable(
+        &self,
+        kind: NodeKind,
+        fades_in: bool,
+    ) -> Result<Option<Box<dyn Processor>>, PrepareError> {
+        let NodeKind::Effect { strip, index } = kind else { return self.processor(kind) };
+        let bypassed = self.session.strip(strip).chain[index].bypass || fades_in;
+        let processor = self.effect(strip, index)?;
+        Ok(Some(Box::new(Bypass::new(processor, self.rate_hz, bypassed))))
+    }
+
+    fn heard(&self, id: StripId) -> bool {
+        self.strips.iter().position(|strip| *strip == id).is_none_or(|i| self.heard[i])
+    }
+
+    fn effect(&self, strip: StripId, index: usize) -> Result<Box<dyn Processor>, PrepareError> {
+        let strip = self.session.strip(strip);
+        let Effect { kind, values, .. } = &strip.chain[index];
+        let known = hocket_dsp::kind(kind).filter(|known| known.params.len() == values.len());
+        let unknown =
+            || PrepareError::UnknownEffect { strip: strip.name.clone(), kind: kind.clone() };
+        Ok((known.ok_or_else(unknown)?.build)(values, self.rate_hz))
+    }
+}
+
+pub(super) fn prepared(
     graph: &Graph,
     processors: Vec<Option<Box<dyn Processor>>>,
     fusing: Fusing,
@@ -120,20 +174,6 @@ fn player(
         clips.push((clip.clone(), Arc::clone(audio)));
     }
     Ok(Box::new(ClipPlayer::new(&clips, rate_hz)))
-}
-
-fn effect(
-    session: &Session,
-    strip: StripId,
-    index: usize,
-    rate_hz: u32,
-) -> Result<Box<dyn Processor>, PrepareError> {
-    let strip = session.strip(strip);
-    let Effect { kind, values, bypass } = &strip.chain[index];
-    let known = hocket_dsp::kind(kind).filter(|known| known.params.len() == values.len());
-    let unknown = || PrepareError::UnknownEffect { strip: strip.name.clone(), kind: kind.clone() };
-    let processor = (known.ok_or_else(unknown)?.build)(values, rate_hz);
-    Ok(if *bypass { Box::new(Bypass::new(processor, rate_hz, true)) } else { processor })
 }
 
 fn fader(session: &Session, strip: StripId, heard: bool, rate_hz: u32) -> Box<dyn Processor> {

@@ -8,10 +8,11 @@
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use hocket_dsp::Change;
 use hocket_machine::clock::TickRate;
 use hocket_plan::compile::{Prices, UnitGraph};
 use hocket_plan::schedule::{Overheads, Schedule, Team, best};
-use hocket_plan::{ScheduleKind, VerifiedSchedule};
+use hocket_plan::{NodeId, ScheduleKind, VerifiedSchedule, Violation};
 
 use super::orders::{Order, Outbox};
 use super::prepare::Prepared;
@@ -106,11 +107,14 @@ pub struct Standing {
 }
 
 /// Why a plan cannot be handed over.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ControlError {
     /// Nobody runs blocks, so nobody takes orders.
     #[error("256 orders are on their way already: the engine runs no blocks; try again later")]
     Full,
+    /// The routing cannot be scheduled.
+    #[error("the new routing breaks rule {0}")]
+    Rule(#[from] Violation),
     /// Costs have not been measured yet.
     #[error("no costs have been measured yet: let the engine run some blocks first")]
     NothingMeasured,
@@ -142,6 +146,18 @@ pub(crate) struct Inner {
     /// Time of the serial walk when several workers were found to be slower.
     gave_up_at: Option<f64>,
     done: Vec<(u64, u64)>,
+}
+
+/// Nodes that take the place of others.
+pub(crate) struct Installation {
+    /// Units with nothing folded.
+    pub base: UnitGraph,
+    /// By node; those that stay are the same cells.
+    pub nodes: Vec<Option<Arc<NodeCell>>>,
+    /// Those that were not there before.
+    pub fresh: Vec<Arc<NodeCell>>,
+    /// To be made along with it.
+    pub changes: Vec<(Arc<NodeCell>, Change)>,
 }
 
 /// The plan that was sent last.
@@ -337,7 +353,10 @@ impl Inner {
     }
 
     fn replan(&mut self) -> Result<(), ControlError> {
-        self.learn().ok_or(ControlError::NothingMeasured)?;
+        // A plan that nobody has run yet has measured nothing; what was known before it still holds.
+        if self.learn().is_none() && self.prices.is_empty() {
+            return Err(ControlError::NothingMeasured);
+        }
         let units = self.priced_units();
         let (schedule, expected) = self.schedule_for(&units);
         self.send_plan(units, schedule, Some(expected))
@@ -364,18 +383,60 @@ impl Inner {
         schedule: Schedule,
         expected_ns: Option<f64>,
     ) -> Result<(), ControlError> {
-        let Ok(verified) = VerifiedSchedule::verify(units, schedule) else {
-            // A planner's own schedule obeys the rules (tested on random graphs); one that does not
-            // stays here, and the present plan goes on.
-            debug_assert!(false, "a planner broke a rule");
-            return Ok(());
-        };
+        let verified = VerifiedSchedule::verify(units, schedule)?;
         let plan = Plan::new(verified, &self.nodes, Vec::new(), self.frames);
         let present = Present::of(&plan, expected_ns);
-        self.collect();
-        self.outbox.send(Order::Plan(Box::new(plan))).map_err(|_| ControlError::Full)?;
+        self.send(Order { plan: Some(Box::new(plan)), changes: Vec::new() })?;
         self.present = present;
         Ok(())
+    }
+
+    /// Goes on with other nodes: `head_before` tells which node of the old units each new one was.
+    /// Returns the number of the order.
+    pub(crate) fn install(
+        &mut self,
+        new: Installation,
+        head_before: impl Fn(NodeId) -> Option<NodeId>,
+    ) -> Result<u64, ControlError> {
+        // What is known so far moves along with the nodes.
+        self.learn();
+        let mut prices = Prices::new();
+        for head in (0..new.nodes.len()).map(|i| NodeId(i as u32)) {
+            let price = head_before(head).and_then(|before| self.prices.get(before));
+            price.into_iter().for_each(|price| prices.set(head, price));
+        }
+        let units = match prices.is_empty() {
+            true => new.base.clone(),
+            false => new.base.clone().priced(&prices).fold(FOLD_BELOW_NS),
+        };
+        let schedule = match (self.steer, prices.is_empty()) {
+            (Steer::Auto, true) => Schedule::plan(ScheduleKind::Serial, &units, 1),
+            _ => self.schedule_for(&units).0,
+        };
+        let verified = VerifiedSchedule::verify(units, schedule)?;
+        let plan = Plan::new(verified, &new.nodes, new.fresh, self.frames);
+        let present = Present::of(&plan, None);
+        let order = Order { plan: Some(Box::new(plan)), changes: new.changes };
+        let number = self.send(order)?;
+        (self.base, self.nodes, self.prices) = (new.base, new.nodes, prices);
+        self.present = present;
+        Ok(number)
+    }
+
+    pub(crate) fn send(&mut self, order: Order) -> Result<u64, ControlError> {
+        self.collect();
+        self.outbox.send(order).map_err(|_| ControlError::Full)
+    }
+
+    /// By node of the newest plan.
+    pub(crate) fn nodes(&self) -> &[Option<Arc<NodeCell>>] {
+        &self.nodes
+    }
+
+    /// Orders that were carried out since the last call: number and frame of each.
+    pub(crate) fn take_done(&mut self) -> Vec<(u64, u64)> {
+        self.collect();
+        std::mem::take(&mut self.done)
     }
 
     /// Looks at what was measured and makes a new plan where that is worth it.

@@ -7,5 +7,7 @@ mod stage;
 mod blocks;
 mod clips;
 mod devices;
+mod editing;
 mod life;
 mod refusals;
+mod steering;

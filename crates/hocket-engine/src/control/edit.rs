@@ -1,0 +1,261 @@
+//! Changes to a session that is being played.
+
+use hocket_plan::Effect;
+use hocket_plan::graph::GraphError;
+use hocket_plan::session::{
+    Destination, Group, GroupId, MediaId, Return, ReturnId, Send, Session, Strip, StripId, Track,
+};
+
+use super::prepare::PrepareError;
+use super::steering::ControlError;
+
+/// An effect by its place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct EffectAt {
+    /// The strip.
+    pub strip: StripId,
+    /// Place in its chain.
+    pub index: usize,
+}
+
+/// One change. Indices are those of the session as it is when the edit is applied.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Edit {
+    /// A strip's fader, in decibels; smoothed.
+    Gain(StripId, f32),
+    /// A strip's pan, -1 to +1; smoothed.
+    Pan(StripId, f32),
+    /// A strip's mute; smoothed.
+    Mute(StripId, bool),
+    /// A strip's solo; every strip that is heard or not because of it is faded.
+    Solo(StripId, bool),
+    /// One of an effect's parameters, in its unit; smoothed where the effect smooths it.
+    Param(EffectAt, usize, f32),
+    /// An effect's bypass; cross-faded.
+    Bypass(EffectAt, bool),
+    /// A new effect, in front of the one that is at this place now; cross-faded.
+    InsertEffect(EffectAt, Effect),
+    /// An effect goes, from one block to the next: bypass it before for a soft end.
+    RemoveEffect(EffectAt),
+    /// A new track at the end of the list; its clips sound from where the session is.
+    AddTrack(Box<Track>),
+    /// A track goes, from one block to the next: mute it before for a soft end.
+    RemoveTrack(usize),
+    /// A new group at the end of the list.
+    AddGroup(Box<Group>),
+    /// A new return at the end of the list.
+    AddReturn(Box<Return>),
+    /// A strip's output leads elsewhere, from one block to the next.
+    Route(StripId, Destination),
+    /// A strip's send to a return: a new one, or another level or tap for the one that is there.
+    Send(StripId, Send),
+    /// A strip's send goes.
+    RemoveSend(StripId, ReturnId),
+}
+
+/// Why an edit is refused; the session goes on as it was.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum EditError {
+    /// There is no such strip.
+    #[error("the session has no {0:?}")]
+    NoStrip(StripId),
+    /// The master cannot do that.
+    #[error("the master has no output to route and no sends")]
+    Master,
+    /// There is no such effect.
+    #[error("strip '{strip}' has no effect at place {index}: its chain has {length}")]
+    NoEffect {
+        /// The strip's name.
+        strip: String,
+        /// Asked for.
+        index: usize,
+        /// Effects that it has.
+        length: usize,
+    },
+    /// There is no such parameter, or the value is no number.
+    #[error("effect '{kind}' has no parameter {index} that could be {value}")]
+    NoParam {
+        /// The effect's kind.
+        kind: String,
+        /// Asked for.
+        index: usize,
+        /// Asked for.
+        value: f32,
+    },
+    /// The strip does not send there.
+    #[error("strip '{0}' has no such send")]
+    NoSend(String),
+    /// Media that was not loaded when the session began.
+    #[error("media {0:?} was not loaded with the session")]
+    NoMedia(MediaId),
+    /// A number that is not finite.
+    #[error("{0} is not a level or position")]
+    NotANumber(f32),
+    /// The last track cannot go.
+    #[error("a session needs at least one track")]
+    LastTrack,
+    /// The routing would not hold.
+    #[error(transparent)]
+    Graph(#[from] GraphError),
+    /// A processor cannot be made.
+    #[error(transparent)]
+    Prepare(#[from] PrepareError),
+    /// The engine takes no orders now.
+    #[error(transparent)]
+    Control(#[from] ControlError),
+}
+
+/// What an edit needs of the engine.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Needs {
+    /// Parameters change, the nodes stay.
+    Changes,
+    /// Nodes or edges change.
+    Plan,
+}
+
+impl Edit {
+    pub(super) fn needs(&self) -> Needs {
+        match self {
+            Edit::Gain(..)
+            | Edit::Pan(..)
+            | Edit::Mute(..)
+            | Edit::Solo(..)
+            | Edit::Param(..)
+            | Edit::Bypass(..) => Needs::Changes,
+            _ => Needs::Plan,
+        }
+    }
+
+    /// Makes the change in the model.
+    ///
+    /// # Errors
+    /// [`EditError`]; the session may then be half changed, so hand in a copy.
+    pub(super) fn apply(&self, session: &mut Session) -> Result<(), EditError> {
+        match self {
+            Edit::Gain(id, gain_db) => strip(session, *id)?.gain_db = level(*gain_db)?,
+            Edit::Pan(id, pan) => strip(session, *id)?.pan = finite(*pan)?.clamp(-1.0, 1.0),
+            Edit::Mute(id, mute) => strip(session, *id)?.mute = *mute,
+            Edit::Solo(id, solo) => strip(session, *id)?.solo = *solo,
+            Edit::Param(at, index, value) => set_param(effect(session, *at)?, *index, *value)?,
+            Edit::Bypass(at, bypass) => effect(session, *at)?.bypass = *bypass,
+            Edit::InsertEffect(at, new) => insert_effect(session, *at, new)?,
+            Edit::RemoveEffect(at) => {
+                effect(session, *at)?;
+                strip(session, at.strip)?.chain.remove(at.index);
+            }
+            Edit::AddTrack(track) => add_track(session, track)?,
+            Edit::RemoveTrack(index) => remove_track(session, *index)?,
+            Edit::AddGroup(group) => session.groups.push((**group).clone()),
+            Edit::AddReturn(back) => session.returns.push((**back).clone()),
+            Edit::Route(id, to) => *output(session, *id)? = *to,
+            Edit::Send(id, send) => set_send(strip(session, *id)?, send)?,
+            Edit::RemoveSend(id, to) => remove_send(strip(session, *id)?, *to)?,
+        }
+        Ok(())
+    }
+}
+
+pub(super) fn strip(session: &mut Session, id: StripId) -> Result<&mut Strip, EditError> {
+    let found = match id {
+        StripId::Track(i) => session.tracks.get_mut(i).map(|track| &mut track.strip),
+        StripId::Group(i) => session.groups.get_mut(i).map(|group| &mut group.strip),
+        StripId::Return(i) => session.returns.get_mut(i).map(|back| &mut back.strip),
+        StripId::Master => Some(&mut session.master),
+    };
+    found.ok_or(EditError::NoStrip(id))
+}
+
+fn output(session: &mut Session, id: StripId) -> Result<&mut Destination, EditError> {
+    let found = match id {
+        StripId::Track(i) => session.tracks.get_mut(i).map(|track| &mut track.output),
+        StripId::Group(i) => session.groups.get_mut(i).map(|group| &mut group.output),
+        StripId::Return(i) => session.returns.get_mut(i).map(|back| &mut back.output),
+        StripId::Master => return Err(EditError::Master),
+    };
+    found.ok_or(EditError::NoStrip(id))
+}
+
+fn effect(session: &mut Session, at: EffectAt) -> Result<&mut Effect, EditError> {
+    let strip = strip(session, at.strip)?;
+    let (name, length) = (strip.name.clone(), strip.chain.len());
+    let missing = || EditError::NoEffect { strip: name, index: at.index, length };
+    strip.chain.get_mut(at.index).ok_or_else(missing)
+}
+
+/// A level in decibels: a number, or minus infinity.
+fn level(gain_db: f32) -> Result<f32, EditError> {
+    if gain_db == f32::NEG_INFINITY { Ok(gain_db) } else { finite(gain_db) }
+}
+
+fn finite(value: f32) -> Result<f32, EditError> {
+    if value.is_finite() { Ok(value) } else { Err(EditError::NotANumber(value)) }
+}
+
+fn set_param(effect: &mut Effect, index: usize, value: f32) -> Result<(), EditError> {
+    let params = hocket_dsp::kind(&effect.kind).map(|kind| kind.params);
+    let param = params.and_then(|params| params.get(index)).filter(|_| value.is_finite());
+    let no_param = || EditError::NoParam { kind: effect.kind.clone(), index, value };
+    let (min, max) = param.map(|param| (param.min, param.max)).ok_or_else(no_param)?;
+    effect.values[index] = value.clamp(min, max);
+    Ok(())
+}
+
+fn insert_effect(session: &mut Session, at: EffectAt, new: &Effect) -> Result<(), EditError> {
+    let strip = strip(session, at.strip)?;
+    let (name, length) = (strip.name.clone(), strip.chain.len());
+    if at.index > length {
+        return Err(EditError::NoEffect { strip: name, index: at.index, length });
+    }
+    strip.chain.insert(at.index, new.clone());
+    Ok(())
+}
+
+fn add_track(session: &mut Session, track: &Track) -> Result<(), EditError> {
+    let unknown = track.clips.iter().find(|clip| clip.media.0 >= session.media.len());
+    if let Some(clip) = unknown {
+        return Err(EditError::NoMedia(clip.media));
+    }
+    session.tracks.push(track.clone());
+    Ok(())
+}
+
+fn remove_track(session: &mut Session, index: usize) -> Result<(), EditError> {
+    match session.tracks.len() {
+        length if index >= length => Err(EditError::NoStrip(StripId::Track(index))),
+        1 => Err(EditError::LastTrack),
+        _ => {
+            session.tracks.remove(index);
+            Ok(())
+        }
+    }
+}
+
+fn set_send(strip: &mut Strip, send: &Send) -> Result<(), EditError> {
+    level(send.gain_db)?;
+    match strip.sends.iter_mut().find(|own| own.to == send.to) {
+        Some(own) => *own = send.clone(),
+        None => strip.sends.push(send.clone()),
+    }
+    Ok(())
+}
+
+fn remove_send(strip: &mut Strip, to: ReturnId) -> Result<(), EditError> {
+    match strip.sends.iter().position(|own| own.to == to) {
+        Some(at) => {
+            strip.sends.remove(at);
+            Ok(())
+        }
+        None => Err(EditError::NoSend(strip.name.clone())),
+    }
+}
+
+/// Where a group's own output leads is checked with the graph; whether a group exists, here.
+pub(super) fn check_destinations(session: &Session) -> Result<(), EditError> {
+    let outputs = session.strip_ids().into_iter().filter_map(|id| session.output(id));
+    let missing = outputs.into_iter().find_map(|to| match to {
+        Destination::Group(GroupId(i)) if i >= session.groups.len() => Some(StripId::Group(i)),
+        _ => None,
+    });
+    missing.map_or(Ok(()), |id| Err(EditError::NoStrip(id)))
+}

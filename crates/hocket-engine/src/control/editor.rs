@@ -1,0 +1,349 @@
+//! Plays a session and edits it at the same time.
+//!
+//! The editor keeps the session as a model. An edit changes the model, and from the difference comes an
+//! order to the engine: changes of parameters for nodes that stay, or a new plan in which nodes that stay
+//! are the very same processors. The leader carries it out between two blocks; nothing is locked,
+//! allocated or freed there. When it has been carried out, the editor learns at which frame, so that
+//! the same edits at the same frames give the same sound again, to the bit.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use hocket_dsp::{Bypass, Change, Fader};
+use hocket_plan::compile::UnitGraph;
+use hocket_plan::graph::{audible, session_graph};
+use hocket_plan::session::{Session, StripId};
+use hocket_plan::{Fusing, Graph, NodeId, NodeKind};
+
+use super::edit::{Edit, EditError, EffectAt, Needs, check_destinations};
+use super::engine::{Engine, EngineError};
+use super::media::MediaPool;
+use super::orders::Order;
+use super::prepare::{PrepareError, Workshop, prepared};
+use super::seating::Seating;
+use super::settings::Settings;
+use super::steering::{Control, Installation};
+use crate::block::bus::NodeCell;
+use crate::catalogue::BuiltinEffects;
+
+/// An edit that the engine has carried out.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Applied {
+    /// The edit.
+    pub edit: Edit,
+    /// Frames since the session's start at which it took effect.
+    pub frame: u64,
+}
+
+/// Why a session cannot be played and edited.
+#[derive(Debug, thiserror::Error)]
+pub enum EditorError {
+    /// The session.
+    #[error(transparent)]
+    Prepare(#[from] PrepareError),
+    /// The engine.
+    #[error(transparent)]
+    Engine(#[from] EngineError),
+}
+
+/// A session in the hands of a control thread, while an engine plays it.
+///
+/// Thread: control.
+pub struct Editor {
+    control: Control,
+    session: Session,
+    media: MediaPool,
+    rate_hz: u32,
+    names: Names,
+    /// What is in the engine's newest plan, by what it is for.
+    nodes: HashMap<Key, (NodeId, Option<Arc<NodeCell>>)>,
+    /// Edits that were sent, by the number of their order.
+    sent: Vec<(u64, Edit)>,
+    applied: Vec<Applied>,
+}
+
+/// What a node is for, whatever index it has at present.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+enum Key {
+    Head(u64),
+    Effect(u64),
+    Fader(u64),
+    Custom(u32),
+}
+
+/// Names that stay when indices move.
+#[derive(Debug, Clone, Default)]
+struct Names {
+    tracks: Vec<StripNames>,
+    groups: Vec<StripNames>,
+    returns: Vec<StripNames>,
+    master: StripNames,
+    next: u64,
+}
+
+#[derive(Debug, Clone, Default)]
+struct StripNames {
+    own: u64,
+    effects: Vec<u64>,
+}
+
+impl Editor {
+    /// Starts an engine for the session; every effect can be bypassed without a click.
+    ///
+    /// # Errors
+    /// [`EditorError`].
+    pub fn start(
+        session: Session,
+        media: MediaPool,
+        settings: Settings,
+        seating: Seating,
+    ) -> Result<(Engine, Editor), EditorError> {
+        let rate_hz = settings.rate_hz;
+        let graph = graph_of(&session, rate_hz).map_err(PrepareError::Graph)?;
+        let workshop = Workshop::new(&session, &media, rate_hz);
+        let processors: Result<Vec<_>, _> =
+            graph.nodes().iter().map(|node| workshop.editable(node.kind, false)).collect();
+        let engine =
+            Engine::start(prepared(&graph, processors?, Fusing::Chains)?, settings, seating)?;
+        let names = Names::of(&session);
+        let control = engine.control();
+        let cells = control.lock().nodes().to_vec();
+        let keys = graph.nodes().iter().map(|node| names.key(node.kind));
+        let ids = (0..).map(NodeId);
+        let nodes = keys.zip(ids.zip(cells)).collect();
+        let (sent, applied) = (Vec::new(), Vec::new());
+        Ok((engine, Editor { control, session, media, rate_hz, names, nodes, sent, applied }))
+    }
+
+    /// The session with all edits that were accepted.
+    pub fn session(&self) -> &Session {
+        &self.session
+    }
+
+    /// The engine's handle.
+    pub fn control(&self) -> &Control {
+        &self.control
+    }
+
+    /// Accepts an edit and sends it to the engine, which carries it out before its next block.
+    ///
+    /// # Errors
+    /// [`EditError`]; nothing has changed then. After [`ControlError::Full`] it helps to try again.
+    ///
+    /// [`ControlError::Full`]: super::steering::ControlError::Full
+    pub fn apply(&mut self, edit: Edit) -> Result<(), EditError> {
+        let mut session = self.session.clone();
+        edit.apply(&mut session)?;
+        check_destinations(&session)?;
+        let number = match edit.needs() {
+            Needs::Changes => {
+                let changes = self.changes(&edit, &session);
+                self.control.lock().send(Order { plan: None, changes })?
+            }
+            Needs::Plan => self.replace(&edit, &session)?,
+        };
+        self.session = session;
+        self.sent.push((number, edit));
+        Ok(())
+    }
+
+    /// Edits that were carried out, in order, with their frames.
+    pub fn applied(&mut self) -> &[Applied] {
+        let done = self.control.lock().take_done();
+        for (number, frame) in done {
+            // Orders are carried out in the order in which they were sent; plans that the engine
+            // steered by itself are no edits.
+            if let Some(at) = self.sent.iter().position(|(sent, _)| *sent == number) {
+                let (_, edit) = self.sent.remove(at);
+                self.applied.push(Applied { edit, frame });
+            }
+        }
+        &self.applied
+    }
+
+    /// Whether every accepted edit has been carried out.
+    pub fn is_settled(&mut self) -> bool {
+        self.applied();
+        self.sent.is_empty()
+    }
+
+    /// What an edit changes in nodes that stay.
+    fn changes(&self, edit: &Edit, session: &Session) -> Vec<(Arc<NodeCell>, Change)> {
+        let fader = |id: StripId, index, value| {
+            let node = self.node(self.names.key(NodeKind::Fader(id)))?;
+            Some((node, Change::Param { index, value }))
+        };
+        let effect = |at: EffectAt, index, value| {
+            let kind = NodeKind::Effect { strip: at.strip, index: at.index };
+            Some((self.node(self.names.key(kind))?, Change::Param { index, value }))
+        };
+        match edit {
+            Edit::Gain(id, gain_db) => fader(*id, Fader::GAIN_DB, *gain_db).into_iter().collect(),
+            Edit::Pan(id, pan) => fader(*id, Fader::PAN, *pan).into_iter().collect(),
+            Edit::Param(at, index, value) => {
+                effect(*at, *index as u16, *value).into_iter().collect()
+            }
+            Edit::Bypass(at, on) => {
+                effect(*at, Bypass::PARAM, f32::from(*on)).into_iter().collect()
+            }
+            _ => self.mutes(session, &self.names),
+        }
+    }
+
+    fn node(&self, key: Key) -> Option<Arc<NodeCell>> {
+        self.nodes.get(&key)?.1.clone()
+    }
+
+    /// Sends a plan for the changed session.
+    fn replace(&mut self, edit: &Edit, session: &Session) -> Result<u64, EditError> {
+        let mut names = self.names.clone();
+        names.edit(edit);
+        let graph = graph_of(session, self.rate_hz)?;
+        let workshop = Workshop::new(session, &self.media, self.rate_hz);
+        let (mut cells, mut fresh, mut nodes) = (Vec::new(), Vec::new(), HashMap::new());
+        let mut changes = self.mutes(session, &names);
+        for (i, node) in graph.nodes().iter().enumerate() {
+            let key = names.key(node.kind);
+            let cell = match self.nodes.get(&key) {
+                Some((_, cell)) => cell.clone(),
+                None => {
+                    let made = workshop.editable(node.kind, true)?;
+                    let cell = made.map(|made| Arc::new(NodeCell::new(node.name.clone(), made)));
+                    fresh.extend(cell.clone());
+                    changes.extend(fade_in(session, node.kind, cell.as_ref()));
+                    cell
+                }
+            };
+            nodes.insert(key, (NodeId(i as u32), cell.clone()));
+            cells.push(cell);
+        }
+        let keys: Vec<Key> = graph.nodes().iter().map(|node| names.key(node.kind)).collect();
+        let before = |id: NodeId| self.nodes.get(&keys[id.index()]).map(|(id, _)| *id);
+        let base = UnitGraph::compile(&graph, Fusing::Chains)?;
+        let new = Installation { base, nodes: cells, fresh, changes };
+        let number = self.control.lock().install(new, before)?;
+        (self.names, self.nodes) = (names, nodes);
+        Ok(number)
+    }
+
+    /// Faders of strips that are heard from now on, or no longer; `names` are those of `session`.
+    fn mutes(&self, session: &Session, names: &Names) -> Vec<(Arc<NodeCell>, Change)> {
+        let before = audible(&self.session);
+        let old = self.session.strip_ids().into_iter().zip(before);
+        let was: HashMap<Key, bool> =
+            old.map(|(id, heard)| (self.names.key(NodeKind::Fader(id)), heard)).collect();
+        let after = session.strip_ids().into_iter().zip(audible(session));
+        let changed = after.filter_map(|(id, is)| {
+            let key = names.key(NodeKind::Fader(id));
+            let change = Change::Param { index: Fader::MUTE, value: f32::from(!is) };
+            (*was.get(&key)? != is).then(|| Some((self.node(key)?, change)))?
+        });
+        changed.collect()
+    }
+}
+
+/// A new effect begins bypassed and is cross-faded in, unless it is to stay bypassed.
+fn fade_in(
+    session: &Session,
+    kind: NodeKind,
+    cell: Option<&Arc<NodeCell>>,
+) -> Option<(Arc<NodeCell>, Change)> {
+    let NodeKind::Effect { strip, index } = kind else { return None };
+    let stays = session.strip(strip).chain[index].bypass;
+    let change = Change::Param { index: Bypass::PARAM, value: 0.0 };
+    cell.filter(|_| !stays).map(|cell| (Arc::clone(cell), change))
+}
+
+fn graph_of(session: &Session, rate_hz: u32) -> Result<Graph, hocket_plan::GraphError> {
+    session_graph(session, &BuiltinEffects { rate_hz })
+}
+
+impl Names {
+    fn of(session: &Session) -> Names {
+        let mut names = Names::default();
+        let mut strips = |count: usize, id: &dyn Fn(usize) -> StripId| -> Vec<StripNames> {
+            (0..count).map(|i| names.fresh_strip(session.strip(id(i)).chain.len())).collect()
+        };
+        let tracks = strips(session.tracks.len(), &StripId::Track);
+        let groups = strips(session.groups.len(), &StripId::Group);
+        let returns = strips(session.returns.len(), &StripId::Return);
+        let master = names.fresh_strip(session.master.chain.len());
+        Names { tracks, groups, returns, master, ..names }
+    }
+
+    fn fresh(&mut self) -> u64 {
+        self.next += 1;
+        self.next
+    }
+
+    fn fresh_strip(&mut self, effects: usize) -> StripNames {
+        let own = self.fresh();
+        StripNames { own, effects: (0..effects).map(|_| self.fresh()).collect() }
+    }
+
+    fn strip(&self, id: StripId) -> Option<&StripNames> {
+        match id {
+            StripId::Track(i) => self.tracks.get(i),
+            StripId::Group(i) => self.groups.get(i),
+            StripId::Return(i) => self.returns.get(i),
+            StripId::Master => Some(&self.master),
+        }
+    }
+
+    fn strip_mut(&mut self, id: StripId) -> Option<&mut StripNames> {
+        match id {
+            StripId::Track(i) => self.tracks.get_mut(i),
+            StripId::Group(i) => self.groups.get_mut(i),
+            StripId::Return(i) => self.returns.get_mut(i),
+            StripId::Master => Some(&mut self.master),
+        }
+    }
+
+    /// Names are never 0, so a node that has none is never found.
+    fn key(&self, kind: NodeKind) -> Key {
+        let own = |id: StripId| self.strip(id).map_or(0, |strip| strip.own);
+        match kind {
+            NodeKind::Play(track) => Key::Head(own(StripId::Track(track))),
+            NodeKind::Sum(id) => Key::Head(own(id)),
+            NodeKind::Fader(id) => Key::Fader(own(id)),
+            NodeKind::Effect { strip, index } => {
+                let effect = self.strip(strip).and_then(|strip| strip.effects.get(index));
+                Key::Effect(effect.copied().unwrap_or(0))
+            }
+            NodeKind::Custom(number) => Key::Custom(number),
+        }
+    }
+
+    /// Follows an edit that was accepted.
+    fn edit(&mut self, edit: &Edit) {
+        match edit {
+            Edit::InsertEffect(at, _) => {
+                let name = self.fresh();
+                if let Some(strip) = self.strip_mut(at.strip) {
+                    strip.effects.insert(at.index.min(strip.effects.len()), name);
+                }
+            }
+            Edit::RemoveEffect(at) => {
+                if let Some(strip) = self.strip_mut(at.strip) {
+                    strip.effects.remove(at.index);
+                }
+            }
+            Edit::AddTrack(track) => {
+                let strip = self.fresh_strip(track.strip.chain.len());
+                self.tracks.push(strip);
+            }
+            Edit::AddGroup(group) => {
+                let strip = self.fresh_strip(group.strip.chain.len());
+                self.groups.push(strip);
+            }
+            Edit::AddReturn(back) => {
+                let strip = self.fresh_strip(back.strip.chain.len());
+                self.returns.push(strip);
+            }
+            Edit::RemoveTrack(index) => {
+                self.tracks.remove(*index);
+            }
+            _ => {}
+        }
+    }
+}

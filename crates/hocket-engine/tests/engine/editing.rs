@@ -1,0 +1,251 @@
+//! A session is edited while it plays; the same edits at the same frames give the same sound.
+
+use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
+
+use hocket_engine::{
+    Applied, Edit, EditError, Editor, EffectAt, Engine, Policy, Settings, Steer, VirtualDevice,
+};
+use hocket_plan::session::{
+    Clip, Destination, Group, GroupId, Return, ReturnId, Send, Session, Strip, StripId, Tap, Track,
+};
+use hocket_plan::{ScheduleKind, SiblingPolicy};
+use hocket_rt::Strategy;
+
+use crate::stage::{self, FRAMES, RATE_HZ};
+
+fn start(schedule: ScheduleKind, steer: Steer, workers: usize) -> (Engine, Editor) {
+    let policy = Policy { schedule, sibling: SiblingPolicy::All, wait: Strategy::Hybrid };
+    let settings = Settings { steer, ..stage::settings(policy) };
+    let seating = stage::seating(policy.sibling, workers);
+    Editor::start(stage::session(), stage::media(), settings, seating).unwrap()
+}
+
+/// SplitMix64.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, bound: usize) -> usize {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        ((z ^ (z >> 31)) % bound as u64) as usize
+    }
+
+    fn part(&mut self) -> f32 {
+        self.below(1001) as f32 / 1000.0
+    }
+
+    fn strip(&mut self, session: &Session) -> StripId {
+        let ids = session.strip_ids();
+        ids[self.below(ids.len())]
+    }
+
+    fn effect_at(&mut self, session: &Session) -> EffectAt {
+        let strip = self.strip(session);
+        EffectAt { strip, index: self.below(session.strip(strip).chain.len().max(1)) }
+    }
+
+    fn destination(&mut self, session: &Session) -> Destination {
+        match self.below(session.groups.len() + 1) {
+            0 => Destination::Master,
+            group => Destination::Group(GroupId(group - 1)),
+        }
+    }
+
+    /// Mostly possible, sometimes not; sessions stay small.
+    fn edit(&mut self, session: &Session) -> Edit {
+        let strip = self.strip(session);
+        let at = self.effect_at(session);
+        match self.below(20) {
+            0..3 => Edit::Gain(strip, -40.0 + 44.0 * self.part()),
+            3..5 => Edit::Pan(strip, 2.0 * self.part() - 1.0),
+            5 => Edit::Mute(strip, self.below(3) == 0),
+            6 => Edit::Solo(strip, self.below(4) == 0),
+            7..10 => Edit::Param(at, self.below(6), -40.0 + 80.0 * self.part()),
+            10..12 => Edit::Bypass(at, self.below(2) == 0),
+            12 if session.strip(at.strip).chain.len() < 3 => {
+                let kinds = hocket_dsp::kinds();
+                Edit::InsertEffect(at, stage::effect(kinds[self.below(kinds.len())].name))
+            }
+            12 | 13 => Edit::RemoveEffect(at),
+            14 if session.tracks.len() < 14 => Edit::AddTrack(Box::new(self.track(session))),
+            14 => Edit::RemoveTrack(self.below(session.tracks.len())),
+            15 if session.groups.len() < 4 => Edit::AddGroup(Box::new(Group {
+                strip: plain("more"),
+                output: self.destination(session),
+            })),
+            15 if session.returns.len() < 3 => Edit::AddReturn(Box::new(Return {
+                strip: plain("hall"),
+                output: Destination::Master,
+            })),
+            15..17 => Edit::Route(strip, self.destination(session)),
+            17 | 18 => Edit::Send(strip, self.send(session)),
+            _ => Edit::RemoveSend(strip, ReturnId(self.below(session.returns.len()))),
+        }
+    }
+
+    fn send(&mut self, session: &Session) -> Send {
+        let tap = if self.below(2) == 0 { Tap::PreFader } else { Tap::PostFader };
+        let to = ReturnId(self.below(session.returns.len()));
+        Send { to, gain_db: -30.0 + 30.0 * self.part(), tap }
+    }
+
+    fn track(&mut self, session: &Session) -> Track {
+        let start_s = f64::from(self.part()) * 0.5;
+        let clip = Clip { start_s, looped: true, ..stage::whole_file() };
+        Track { strip: plain("added"), output: self.destination(session), clips: vec![clip] }
+    }
+}
+
+fn plain(name: &str) -> Strip {
+    let chain = vec![stage::effect("eq")];
+    let sends = Vec::new();
+    Strip { name: name.into(), chain, gain_db: -9.0, pan: -0.2, mute: false, solo: false, sends }
+}
+
+/// Edits until `count` were accepted and carried out, as fast as the engine takes them.
+fn edit_at_random(editor: &mut Editor, count: usize, seed: u64) -> Vec<Applied> {
+    let mut random = Random(seed);
+    let mut accepted = 0;
+    while accepted < count {
+        let edit = random.edit(editor.session());
+        match editor.apply(edit) {
+            Ok(()) => accepted += 1,
+            Err(EditError::Control(_)) => std::thread::sleep(std::time::Duration::from_millis(1)),
+            Err(_) => {}
+        }
+        if accepted % 16 == 0 {
+            // Not more on their way than a person and a few controllers would have.
+            while editor.applied().len() + 64 < accepted {
+                std::thread::sleep(std::time::Duration::from_micros(200));
+            }
+        }
+    }
+    while !editor.is_settled() {
+        std::thread::sleep(std::time::Duration::from_millis(1));
+    }
+    editor.applied().to_vec()
+}
+
+/// Plays the same edits at the same frames on one worker, without a clock.
+fn replay(edits: &[Applied], blocks: usize) -> Vec<u32> {
+    let (mut engine, mut editor) = start(ScheduleKind::Serial, Steer::Fixed, 1);
+    let mut edits = edits.iter().peekable();
+    let mut bits = Vec::new();
+    for block in 0..blocks {
+        while let Some(next) = edits.next_if(|next| next.frame == (block * FRAMES) as u64) {
+            editor.apply(next.edit.clone()).unwrap();
+        }
+        engine.process(FRAMES);
+        bits.extend(stage::bits(engine.output(FRAMES)));
+    }
+    assert!(edits.next().is_none(), "every edit fell on a block");
+    bits
+}
+
+/// Plays on a thread of its own until the edits are done; returns the sound, the edits and the blocks
+/// that were late because of them.
+fn play_and_edit(
+    schedule: ScheduleKind,
+    steer: Steer,
+    workers: usize,
+    edits: usize,
+) -> (Vec<u32>, Vec<Applied>, [u64; 2]) {
+    let (mut engine, mut editor) = start(schedule, steer, workers);
+    let done = AtomicBool::new(false);
+    let (mut bits, mut late) = (Vec::new(), [0; 2]);
+    let applied = std::thread::scope(|scope| {
+        let editing = scope.spawn(|| {
+            let applied = edit_at_random(&mut editor, edits, 20_091_106);
+            done.store(true, SeqCst);
+            applied
+        });
+        let mut device = VirtualDevice::new(FRAMES as u32, RATE_HZ);
+        device.run(&mut engine, u64::MAX, |times, engine| {
+            bits.extend(stage::bits(engine.output(FRAMES)));
+            let by_edits = times.missed() && times.slack_ns() + times.orders_ns as i64 >= 0;
+            late[0] += u64::from(times.missed());
+            late[1] += u64::from(by_edits);
+            !done.load(SeqCst)
+        });
+        editing.join().unwrap()
+    });
+    (bits, applied, late)
+}
+
+fn check_against_replay(schedule: ScheduleKind, steer: Steer, workers: usize, edits: usize) {
+    let (bits, applied, late) = play_and_edit(schedule, steer, workers, edits);
+    assert_eq!(applied.len(), edits);
+    let blocks = bits.len() / (2 * FRAMES);
+    let expected = replay(&applied, blocks);
+    let differs = bits.iter().zip(&expected).position(|(live, replayed)| live != replayed);
+    assert_eq!(differs.map(|at| at / (2 * FRAMES)), None, "the first block that differs");
+    assert!(bits.iter().any(|bits| *bits != 0));
+    println!(
+        "{schedule:?}, {workers} workers: {edits} edits in {blocks} blocks, replayed to the bit; \
+         {} blocks late, {} of them in time but for edits",
+        late[0], late[1]
+    );
+}
+
+#[test]
+fn ten_thousand_edits_while_playing_sound_as_replayed() {
+    let _alone = stage::alone();
+    check_against_replay(ScheduleKind::Dataflow, Steer::Fixed, 2, 10_000);
+}
+
+#[test]
+fn edits_under_every_schedule_and_steering_sound_as_replayed() {
+    let _alone = stage::alone();
+    for kind in ScheduleKind::ALL {
+        check_against_replay(kind, Steer::Fixed, 3, 300);
+    }
+    check_against_replay(ScheduleKind::Critical, Steer::Costs, 3, 600);
+    check_against_replay(ScheduleKind::Critical, Steer::Auto, 3, 600);
+}
+
+#[test]
+fn impossible_edits_are_refused_and_change_nothing() {
+    let _alone = stage::alone();
+    let (mut engine, mut editor) = start(ScheduleKind::Serial, Steer::Fixed, 1);
+    let before = editor.session().clone();
+    let nowhere = EffectAt { strip: StripId::Master, index: 7 };
+    let eq = EffectAt { strip: StripId::Track(0), index: 0 };
+    let refused = [
+        Edit::Gain(StripId::Track(99), 0.0),
+        Edit::Gain(StripId::Track(0), f32::NAN),
+        Edit::Pan(StripId::Master, f32::INFINITY),
+        Edit::Param(eq, 999, 0.0),
+        Edit::Bypass(nowhere, true),
+        Edit::RemoveEffect(nowhere),
+        Edit::InsertEffect(nowhere, stage::effect("eq")),
+        Edit::RemoveTrack(99),
+        Edit::Route(StripId::Master, Destination::Master),
+        Edit::Route(StripId::Track(0), Destination::Group(GroupId(99))),
+        // The outer group into the inner one, which flows into it.
+        Edit::Route(StripId::Group(0), Destination::Group(GroupId(1))),
+        Edit::RemoveSend(StripId::Master, ReturnId(0)),
+        Edit::Send(StripId::Track(0), Send { to: ReturnId(9), gain_db: 0.0, tap: Tap::PreFader }),
+    ];
+    for edit in refused {
+        let error = editor.apply(edit.clone()).expect_err(&format!("{edit:?}"));
+        assert!(!error.to_string().is_empty());
+        assert_eq!(editor.session(), &before, "{edit:?}");
+    }
+    engine.process(FRAMES);
+    assert_eq!(editor.applied(), []);
+}
+
+#[test]
+fn what_is_removed_is_freed_on_the_control_side() {
+    let _alone = stage::alone();
+    let (mut engine, mut editor) = start(ScheduleKind::Dataflow, Steer::Fixed, 2);
+    editor.apply(Edit::RemoveTrack(0)).unwrap();
+    assert!(!editor.is_settled());
+    engine.process(FRAMES);
+    assert!(editor.is_settled());
+    let names: Vec<&str> = editor.session().tracks.iter().map(|t| t.strip.name.as_str()).collect();
+    assert_eq!(names.len(), stage::session().tracks.len() - 1);
+    assert!(!engine.schedule().units().units().iter().any(|unit| unit.name.starts_with("gain:")));
+}

@@ -1,0 +1,121 @@
+//! Plans are exchanged while the session plays, and nothing is heard of it.
+
+use hocket_engine::{ControlError, Engine, Settings, Steer};
+use hocket_plan::ScheduleKind;
+
+use crate::stage::{self, FRAMES};
+
+const BLOCKS: usize = 300;
+
+fn steered(kind: ScheduleKind, steer: Steer, workers: usize) -> Engine {
+    let policy = stage::policy(kind);
+    let settings = Settings { steer, ..stage::settings(policy) };
+    Engine::start(stage::prepared(), settings, stage::seating(policy.sibling, workers)).unwrap()
+}
+
+fn serial(blocks: usize) -> Vec<Vec<u32>> {
+    stage::play(
+        &mut stage::engine(stage::prepared(), stage::policy(ScheduleKind::Serial), 1),
+        blocks,
+    )
+}
+
+#[test]
+fn a_new_plan_every_few_blocks_changes_no_bit() {
+    let _alone = stage::alone();
+    let expected = serial(BLOCKS);
+    for kind in ScheduleKind::ALL {
+        for workers in [1, 2, 4] {
+            // Steered by hand: every engine may be.
+            let mut engine = steered(kind, Steer::Costs, workers);
+            let control = engine.control();
+            for (block, expected) in expected.iter().enumerate() {
+                if block % 7 == 3 {
+                    control.replan().unwrap();
+                }
+                engine.process(FRAMES);
+                let bits = stage::bits(engine.output(FRAMES));
+                assert_eq!(&bits, expected, "{kind:?}, {workers} workers, block {block}");
+            }
+            assert!(control.is_settled());
+            assert_eq!(control.standing().kind, kind);
+        }
+    }
+}
+
+#[test]
+fn auto_begins_serial_and_changes_no_bit_on_its_way() {
+    let _alone = stage::alone();
+    let expected = serial(4 * BLOCKS);
+    for workers in [1, 3] {
+        let mut engine = steered(ScheduleKind::Critical, Steer::Auto, workers);
+        assert_eq!(engine.schedule().kind(), ScheduleKind::Serial);
+        for (block, expected) in expected.iter().enumerate() {
+            engine.process(FRAMES);
+            assert_eq!(&stage::bits(engine.output(FRAMES)), expected, "block {block}");
+            if block % 100 == 99 {
+                // Time for the planner, which looks every 40 ms.
+                std::thread::sleep(std::time::Duration::from_millis(50));
+            }
+        }
+        let standing = engine.control().standing();
+        assert!(standing.serial_ns.is_some() && standing.measured_ns.is_some(), "{standing:?}");
+        assert!(workers > 1 || standing.workers == 1);
+    }
+}
+
+#[test]
+fn costs_are_measured_for_every_unit_and_change_the_plan() {
+    let _alone = stage::alone();
+    let mut engine = steered(ScheduleKind::Critical, Steer::Costs, 2);
+    let control = engine.control();
+    assert_eq!(control.replan(), Err(ControlError::NothingMeasured));
+    for _ in 0..80 {
+        engine.process(FRAMES);
+    }
+    let units = engine.schedule().units().units().len();
+    let costs = control.costs();
+    for unit in engine.schedule().units().units() {
+        assert!(costs.iter().any(|cost| cost.unit == unit.name && cost.ns > 0.0), "{}", unit.name);
+    }
+    control.replan().unwrap();
+    engine.process(FRAMES);
+    let standing = control.standing();
+    assert!(standing.expected_ns.is_some_and(|ns| ns > 0.0), "{standing:?}");
+    assert!(standing.units <= units, "folded, not split");
+}
+
+#[test]
+fn workers_that_a_plan_does_without_come_back() {
+    let _alone = stage::alone();
+    let expected = serial(400);
+    let mut engine = steered(ScheduleKind::Dataflow, Steer::Fixed, 3);
+    // Serial blocks in between leave the workers asleep; the next parallel block has them again.
+    let mut helped = 0;
+    for (block, expected) in expected.iter().enumerate() {
+        let times =
+            if block % 40 < 20 { engine.process(FRAMES) } else { engine.process_serial(FRAMES) };
+        helped += u64::from(times.workers > 1);
+        assert_eq!(&stage::bits(engine.output(FRAMES)), expected, "block {block}");
+    }
+    assert!(helped > 0, "nobody ever helped");
+}
+
+#[test]
+fn orders_wait_while_no_block_runs_and_are_refused_when_too_many() {
+    let _alone = stage::alone();
+    let mut engine = steered(ScheduleKind::Lists, Steer::Fixed, 2);
+    let control = engine.control();
+    for _ in 0..10 {
+        engine.process(FRAMES);
+    }
+    let sent = (0..400).take_while(|_| control.replan().is_ok()).count();
+    assert_eq!(sent, 256);
+    assert_eq!(control.replan(), Err(ControlError::Full));
+    assert!(!control.is_settled());
+    for _ in 0..20 {
+        engine.process(FRAMES);
+    }
+    assert!(control.is_settled());
+    control.replan().unwrap();
+}
