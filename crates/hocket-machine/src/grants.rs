@@ -14,6 +14,7 @@ use crate::kernel_files::{KernelFiles, plain};
 use crate::memory;
 use crate::partition::{Cgroups, Holds};
 use crate::smt;
+use crate::switches;
 use crate::sys::{self, Counter, OpenCounter, Resource};
 
 const CPU: &str = "sys/devices/system/cpu";
@@ -109,8 +110,8 @@ pub fn probe() -> Vec<Grant> {
         smt_switch(&files),
         frequency_governor(&files),
         sleep_limit(&files),
-        hardware_counters(&files),
-        scheduler_tracing(&files),
+        hardware_counters(),
+        scheduler_tracing(),
     ]
 }
 
@@ -342,12 +343,7 @@ fn sleep_limit(files: &KernelFiles) -> Grant {
 
 // ---- measuring ----------------------------------------------------------------------------------------------------
 
-fn paranoia(files: &KernelFiles) -> String {
-    let level = files.number::<i32>("proc/sys/kernel/perf_event_paranoid");
-    level.map_or_else(|why| why, |level| format!("kernel.perf_event_paranoid is {level}"))
-}
-
-fn hardware_counters(files: &KernelFiles) -> Grant {
+fn hardware_counters() -> Grant {
     let name = GrantName::HardwareCounters;
     let counter = OpenCounter::open(Counter::OwnCycles).map_err(|e| (e.raw_os_error(), e));
     let mut counter = match counter {
@@ -362,7 +358,7 @@ fn hardware_counters(files: &KernelFiles) -> Grant {
         Err((Some(libc::EACCES | libc::EPERM), _)) => {
             return Grant::no(
                 name,
-                paranoia(files),
+                switches::paranoia(),
                 Some("sysctl kernel.perf_event_paranoid=2, as root"),
             );
         }
@@ -373,7 +369,7 @@ fn hardware_counters(files: &KernelFiles) -> Grant {
     }
     match counter.read() {
         Ok(0) => Grant::no(name, "the cycle counter opens but stands still", None),
-        Ok(_) => Grant::yes(name, format!("cycles of own threads ({})", paranoia(files))),
+        Ok(_) => Grant::yes(name, format!("cycles of own threads ({})", switches::paranoia())),
         Err(e) => Grant::no(
             name,
             format!("the cycle counter opens but cannot be read: {}", plain(&e)),
@@ -382,23 +378,17 @@ fn hardware_counters(files: &KernelFiles) -> Grant {
     }
 }
 
-fn scheduler_tracing(files: &KernelFiles) -> Grant {
+/// Every thread on a CPU, or at least own ones.
+fn scheduler_tracing() -> Grant {
     let name = GrantName::SchedulerTracing;
     let cpu = sys::affinity(0).ok().and_then(|set| set.first()).unwrap_or(0);
-    match OpenCounter::open(Counter::SwitchesOn(cpu)).map_err(|e| (e.raw_os_error(), e)) {
-        Ok(_) => Grant::yes(name, "switches of all threads can be recorded"),
-        Err((Some(libc::EACCES | libc::EPERM), _)) => {
-            let remedy =
-                "sysctl kernel.perf_event_paranoid=-1 as root, or give the program CAP_PERFMON";
-            Grant::no(
-                name,
-                format!("{}, and the process has no CAP_PERFMON", paranoia(files)),
-                Some(remedy),
-            )
-        }
-        Err((Some(libc::ENOSYS), _)) => {
-            Grant::no(name, "this kernel is built without performance events", None)
-        }
-        Err((_, e)) => Grant::no(name, format!("perf_event_open: {}", plain(&e)), None),
-    }
+    let Err(error) = switches::probe(cpu) else {
+        return Grant::yes(name, "switches of all threads can be recorded");
+    };
+    let own = switches::SwitchWatch::start_threads(&[crate::pin::current_thread()], 1);
+    let detail = match own {
+        Ok(_) => format!("{}; switches of own threads can be recorded", error.why()),
+        Err(_) => error.why(),
+    };
+    Grant::no(name, detail, error.remedy())
 }

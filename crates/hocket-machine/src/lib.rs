@@ -14,6 +14,7 @@
 //! - [`float_mode`]: tiny numbers as zero.
 //! - [`grants`]: what this process may do here, probed without leaving a trace.
 //! - [`facts`] and [`noise`]: what a record must hold to be believed, and what disturbed a measurement.
+//! - [`switches`]: which thread ran where and when, as the kernel records it.
 //!
 //! The system calls are in `sys` (one file per operating system), the instructions in `arch` (one file per processor);
 //! nothing above them asks which one it is.
@@ -38,6 +39,7 @@ pub mod grants;
 pub mod facts;
 pub mod noise;
 pub mod process;
+pub mod switches;
 
 mod arch;
 mod cpuset;

@@ -3,6 +3,8 @@
 //! Take a [`SystemSnapshot`] and a [`ThreadSnapshot`] before, the same after, and keep the differences in the record. A
 //! counter that ran backwards (a CPU was taken off line in between) is unknown in the difference, not zero.
 
+mod of_thread;
+
 use std::collections::BTreeMap;
 
 use serde::Serialize;
@@ -182,14 +184,16 @@ pub struct ThreadCounters {
     pub major_faults: u64,
     /// Time the thread wanted a CPU and had none, where the kernel counts that.
     pub waited_ns: Fact<u64>,
+    /// Times the thread changed its CPU, where the kernel counts that.
+    pub migrations: Fact<u64>,
 }
 
-/// The counters of the calling thread.
+/// The counters of one thread, or why they cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ThreadSnapshot(pub Fact<ThreadCounters>);
 
 impl ThreadSnapshot {
-    /// Reads the counters of the calling thread. Cost: two system calls and one file; not for the block.
+    /// Reads the counters of the calling thread. Cost: two system calls and two files; not for the block.
     pub fn take() -> Self {
         let read = || {
             let usage = sys::thread_usage().map_err(|e| format!("getrusage: {}", plain(&e)))?;
@@ -205,6 +209,7 @@ impl ThreadSnapshot {
                 minor_faults: usage.minor_faults,
                 major_faults: usage.major_faults,
                 waited_ns: waited_ns(),
+                migrations: of_thread::migrations(&KernelFiles::live(), OWN),
             })
         };
         Self(read().into())
@@ -230,19 +235,18 @@ impl ThreadCounters {
             minor_faults: self.minor_faults.checked_sub(before.minor_faults)?,
             major_faults: self.major_faults.checked_sub(before.major_faults)?,
             waited_ns: difference(&self.waited_ns, &before.waited_ns, |a, b| a.checked_sub(*b)),
+            migrations: difference(&self.migrations, &before.migrations, |a, b| a.checked_sub(*b)),
         })
     }
 }
 
-/// The second number of `/proc/thread-self/schedstat`.
+/// The folder of the calling thread.
+const OWN: &str = "proc/thread-self";
+
+/// The second number of `schedstat`.
 fn waited_ns() -> Fact<u64> {
-    KernelFiles::live().fact("proc/thread-self/schedstat").and_then(|text| {
-        let second = text.split_whitespace().nth(1).and_then(|n| n.parse().ok());
-        second.map_or(
-            Fact::Unknown("/proc/thread-self/schedstat has no second number".into()),
-            Fact::Value,
-        )
-    })
+    let text = KernelFiles::live().fact(&format!("{OWN}/schedstat"));
+    text.and_then(|text| of_thread::nth(&text, 1))
 }
 
 #[cfg(test)]

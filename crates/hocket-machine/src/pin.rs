@@ -49,6 +49,13 @@ pub enum PinError {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ThreadId(pub(crate) ThreadNumber);
 
+impl ThreadId {
+    /// The number itself, to compare with what the system's records say.
+    pub fn number(self) -> i32 {
+        self.0
+    }
+}
+
 impl fmt::Display for ThreadId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.fmt(f)

@@ -10,16 +10,17 @@
 //!   that is passed with it (or that the call's documented struct has), for the length of the call.
 //! - **owned-fd**: a file descriptor that the kernel just returned belongs to nobody else.
 
-use std::fs::File;
-use std::io::{self, Read};
+mod caretaker;
+mod perf;
+
+use std::io;
 use std::mem::{size_of, zeroed};
-use std::os::fd::FromRawFd;
 use std::path::Path;
 
-use crate::cpuset::{CpuSet, MAX_CPUS};
-
-mod caretaker;
 pub(crate) use caretaker::{Caretaker, Deed, perform};
+pub(crate) use perf::{Counter, OpenCounter, RingError, SwitchRing, Watched};
+
+use crate::cpuset::{CpuSet, MAX_CPUS};
 
 /// The number of a thread as the kernel counts it.
 pub(crate) type ThreadNumber = i32;
@@ -279,83 +280,6 @@ pub(crate) fn thread_usage() -> io::Result<ThreadUsage> {
         minor_faults: usage.ru_minflt as u64,
         major_faults: usage.ru_majflt as u64,
     })
-}
-
-/// The first version of the kernel's `perf_event_attr` (64 bytes), which every kernel accepts.
-#[repr(C)]
-#[derive(Default)]
-struct PerfEventAttr {
-    kind: u32,
-    size: u32,
-    config: u64,
-    sample_period: u64,
-    sample_type: u64,
-    read_format: u64,
-    flags: u64,
-    wakeup: u32,
-    breakpoint: u32,
-    config1: u64,
-}
-
-/// What a probing counter looks at.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Counter {
-    /// Cycles of the calling thread in user code.
-    OwnCycles,
-    /// Every switch of every thread on one CPU.
-    SwitchesOn(u32),
-}
-
-/// A counter that is open; closed on drop.
-pub(crate) struct OpenCounter(File);
-
-impl OpenCounter {
-    /// Opens `counter`.
-    pub fn open(counter: Counter) -> io::Result<Self> {
-        const SOFTWARE: u32 = 1;
-        const DUMMY: u64 = 9;
-        const EXCLUDE_KERNEL_AND_HYPERVISOR: u64 = 1 << 5 | 1 << 6;
-        const RECORD_SWITCHES: u64 = 1 << 26;
-        const CLOSE_ON_EXEC: libc::c_ulong = 1 << 3;
-        let size = size_of::<PerfEventAttr>() as u32;
-        let (attr, thread, cpu) = match counter {
-            Counter::OwnCycles => (
-                PerfEventAttr { size, flags: EXCLUDE_KERNEL_AND_HYPERVISOR, ..Default::default() },
-                0,
-                -1,
-            ),
-            Counter::SwitchesOn(cpu) => {
-                let attr = PerfEventAttr {
-                    kind: SOFTWARE,
-                    size,
-                    config: DUMMY,
-                    flags: RECORD_SWITCHES,
-                    ..Default::default()
-                };
-                (attr, -1, cpu as i32)
-            }
-        };
-        // SAFETY: own-buffer, kernel-checks.
-        let fd = check(unsafe {
-            libc::syscall(
-                libc::SYS_perf_event_open,
-                &raw const attr,
-                thread,
-                cpu,
-                -1,
-                CLOSE_ON_EXEC,
-            )
-        })?;
-        // SAFETY: owned-fd.
-        Ok(Self(unsafe { File::from_raw_fd(fd as i32) }))
-    }
-
-    /// What was counted so far.
-    pub fn read(&mut self) -> io::Result<u64> {
-        let mut count = [0; 8];
-        self.0.read_exact(&mut count)?;
-        Ok(u64::from_ne_bytes(count))
-    }
 }
 
 // ---- core scheduling ----------------------------------------------------------------------------------------------

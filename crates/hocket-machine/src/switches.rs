@@ -1,0 +1,351 @@
+//! Who ran on a CPU and when: the kernel's own record of thread switches, for the question why a block was late.
+//!
+//! A [`SwitchWatch`] has one ring for each watched CPU (or thread). The kernel writes a record at every switch, and
+//! [`SwitchWatch::drain`] collects them from an ordinary thread now and then: the watched threads call nothing, wait for
+//! nothing and allocate nothing. What they pay is the kernel's work of writing two records (80 bytes) a switch. Times
+//! are CLOCK_MONOTONIC, the clock of [`crate::clock`].
+//!
+//! Watching every thread on a CPU takes CAP_PERFMON or `kernel.perf_event_paranoid` below 1. Own threads may be watched
+//! by anybody up to level 2, which most distributions have: then the record says *when* a thread was put aside, not for
+//! whom. [`SwitchWatch::limits`] says in words what a watch cannot see.
+//!
+//! A full ring loses records; each [`Gap`] says where and how many, so that nobody takes silence for peace.
+
+mod error;
+mod names;
+mod records;
+
+use serde::Serialize;
+
+use crate::pin::ThreadId;
+use crate::sys::{self, SwitchRing, Watched};
+pub use error::SwitchError;
+pub(crate) use error::paranoia;
+use names::Names;
+use records::{Record, What};
+
+/// The longest ring for one CPU or thread.
+pub const MAX_RING_BYTES: usize = 64 << 20;
+
+/// One switch on one CPU.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Switch {
+    /// The CPU, by the system's number.
+    pub cpu: u32,
+    /// CLOCK_MONOTONIC.
+    pub at_ns: u64,
+    /// The thread that runs from now on; 0: none, the CPU is idle; `None`: not told.
+    pub in_tid: Option<i32>,
+    /// The thread that ran until now; 0: none; `None`: not told, or it has ended.
+    pub out_tid: Option<i32>,
+    /// Whether the thread that ran until now wanted to go on.
+    pub preempted: bool,
+}
+
+/// Records that are missing because a ring was full.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Gap {
+    /// The CPU on which the loss was noticed.
+    pub cpu: u32,
+    /// The last record before; CLOCK_MONOTONIC.
+    pub after_ns: u64,
+    /// The first record after.
+    pub until_ns: u64,
+    /// How many are missing; about two for each switch.
+    pub records: u64,
+}
+
+/// What [`SwitchWatch::drain`] found, in order of time.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
+pub struct Drained {
+    /// The switches.
+    pub switches: Vec<Switch>,
+    /// Where records are missing; noticed when the ring has room again, so perhaps only in a later call.
+    pub gaps: Vec<Gap>,
+}
+
+/// What is being watched.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Scope {
+    /// Every thread on these CPUs.
+    Cpus(Vec<u32>),
+    /// These threads, wherever they run.
+    Threads {
+        /// Their numbers.
+        tids: Vec<i32>,
+        /// Why not the CPUs, where those were asked for.
+        why: Option<String>,
+    },
+}
+
+/// A running watch. Ends when it is dropped.
+///
+/// Thread: control; may move between threads.
+#[derive(Debug)]
+pub struct SwitchWatch {
+    rings: Vec<Ring>,
+    names: Names,
+    scope: Scope,
+    lost: u64,
+    /// Kept between calls, so that a drain allocates for its answer only.
+    bytes: Vec<u8>,
+}
+
+impl SwitchWatch {
+    /// Watches every thread on `cpus`, each with a ring of at least `ring_bytes` (rounded up to a power of two of pages).
+    ///
+    /// A switch takes 80 bytes: 64 KiB hold 800, a tenth of a second on a very busy CPU. Cost: two system calls and a
+    /// ring of locked memory for each CPU.
+    ///
+    /// # Errors
+    /// See [`SwitchError`]; none is being watched then.
+    pub fn start(cpus: &[u32], ring_bytes: usize) -> Result<Self, SwitchError> {
+        let mut cpus = cpus.to_vec();
+        cpus.sort_unstable();
+        cpus.dedup();
+        Self::open(cpus.iter().map(|&cpu| Watched::Cpu(cpu)), ring_bytes, Scope::Cpus(cpus.clone()))
+    }
+
+    /// Watches some threads of this process, wherever they run. Says when each was put aside, not for whom.
+    ///
+    /// # Errors
+    /// See [`SwitchError`].
+    pub fn start_threads(threads: &[ThreadId], ring_bytes: usize) -> Result<Self, SwitchError> {
+        Self::threads(threads, ring_bytes, None)
+    }
+
+    /// Watches `cpus`; where that is not allowed, `threads`. [`Self::scope`] says which it is, and why.
+    ///
+    /// # Errors
+    /// See [`SwitchError`]; the one about `cpus` where neither is allowed.
+    pub fn start_best(
+        cpus: &[u32],
+        threads: &[ThreadId],
+        ring_bytes: usize,
+    ) -> Result<Self, SwitchError> {
+        match Self::start(cpus, ring_bytes) {
+            Err(refused @ SwitchError::NotAllowed { .. }) => {
+                Self::threads(threads, ring_bytes, Some(refused.to_string())).map_err(|_| refused)
+            }
+            other => other,
+        }
+    }
+
+    fn threads(
+        threads: &[ThreadId],
+        ring_bytes: usize,
+        why: Option<String>,
+    ) -> Result<Self, SwitchError> {
+        let mut tids: Vec<i32> = threads.iter().map(|thread| thread.number()).collect();
+        tids.sort_unstable();
+        tids.dedup();
+        let watched: Vec<_> = tids.iter().map(|&tid| Watched::Thread(tid)).collect();
+        Self::open(watched.into_iter(), ring_bytes, Scope::Threads { tids, why })
+    }
+
+    fn open(
+        watched: impl Iterator<Item = Watched>,
+        ring_bytes: usize,
+        scope: Scope,
+    ) -> Result<Self, SwitchError> {
+        if ring_bytes > MAX_RING_BYTES {
+            return Err(SwitchError::RingTooLong { bytes: ring_bytes });
+        }
+        let rings: Vec<Ring> =
+            watched.map(|who| Ring::open(who, ring_bytes)).collect::<Result<_, _>>()?;
+        if rings.is_empty() {
+            return Err(SwitchError::Nobody);
+        }
+        Ok(Self { rings, names: Names::default(), scope, lost: 0, bytes: Vec::new() })
+    }
+
+    /// Collects what was recorded since the last call, and learns the names of those who appear in it.
+    ///
+    /// Thread: control. Cost: no system call but for threads whose names are not known yet (three each).
+    pub fn drain(&mut self) -> Drained {
+        let mut found = Drained::default();
+        for ring in &mut self.rings {
+            ring.drain(&mut self.bytes, &mut self.names, &mut found);
+        }
+        found.switches.sort_by_key(|switch| switch.at_ns);
+        found.gaps.sort_by_key(|gap| gap.until_ns);
+        self.lost += found.gaps.iter().map(|gap| gap.records).sum::<u64>();
+        self.names.look_up(found.switches.iter().flat_map(|s| [s.in_tid, s.out_tid]).flatten());
+        found
+    }
+
+    /// The name of a thread that has appeared in a drain; `None` where it ended before anybody asked.
+    pub fn name_of(&self, tid: i32) -> Option<&str> {
+        self.names.get(tid)
+    }
+
+    /// What is being watched.
+    pub fn scope(&self) -> &Scope {
+        &self.scope
+    }
+
+    /// Records that were lost since the start, as far as the drains have seen.
+    pub fn lost(&self) -> u64 {
+        self.lost
+    }
+
+    /// What this watch cannot see, a sentence each; empty where it sees everything.
+    pub fn limits(&self) -> Vec<String> {
+        let mut limits = Vec::new();
+        if let Scope::Threads { why, .. } = &self.scope {
+            let why = why.as_ref().map_or(String::new(), |why| format!(" ({why})"));
+            let told = "the record says when each was put aside, not for whom";
+            limits.push(format!("only own threads are watched: {told}{why}"));
+        } else if hidden_processes() {
+            let told = "threads outside it appear as if the CPU were idle";
+            limits.push(format!("this process lives in a process namespace (a container): {told}"));
+        }
+        limits
+    }
+}
+
+/// Whether every thread on `cpu` may be watched; leaves nothing behind.
+pub(crate) fn probe(cpu: u32) -> Result<(), SwitchError> {
+    SwitchWatch::start(&[cpu], 1).map(drop)
+}
+
+/// Whether there are processes that this one cannot number: the kernel then says 0, as it does for an idle CPU.
+fn hidden_processes() -> bool {
+    // The number of the first namespace is fixed in the kernel (PROC_PID_INIT_INO, 0xEFFFFFFC).
+    let own = std::fs::read_link("/proc/self/ns/pid");
+    own.is_ok_and(|link| link.as_os_str() != "pid:[4026531836]")
+}
+
+/// The ring of one CPU or thread, with what must be remembered between two drains.
+#[derive(Debug)]
+struct Ring {
+    ring: SwitchRing,
+    history: History,
+}
+
+impl Ring {
+    fn open(watched: Watched, bytes: usize) -> Result<Self, SwitchError> {
+        let ring = SwitchRing::open(watched, bytes);
+        let ring = ring.map_err(|e| SwitchError::of(&e, watched, bytes))?;
+        Ok(Self { ring, history: History { last_ns: sys::monotonic_ns(), announced: None } })
+    }
+
+    fn drain(&mut self, bytes: &mut Vec<u8>, names: &mut Names, found: &mut Drained) {
+        bytes.clear();
+        self.ring.take(bytes);
+        for record in records::records(bytes) {
+            names.learn(&record);
+            self.history.add(&record, found);
+        }
+    }
+}
+
+/// Where the reading of one ring stands.
+#[derive(Debug)]
+struct History {
+    /// The time of the last record.
+    last_ns: u64,
+    /// Whom the last record let in, if it was one of the two that tell a switch.
+    announced: Option<i32>,
+}
+
+impl History {
+    fn add(&mut self, record: &Record, found: &mut Drained) {
+        match record.what {
+            What::Lost(records) => found.gaps.push(self.gap(record, records)),
+            What::Out { next, preempted } => {
+                found.switches.push(Switch {
+                    cpu: record.cpu,
+                    at_ns: record.at_ns,
+                    in_tid: next,
+                    out_tid: record.tid,
+                    preempted,
+                });
+                self.announced = next;
+            }
+            What::In { before } => self.came_in(record, before, found),
+            _ => {}
+        }
+        self.last_ns = record.at_ns;
+    }
+
+    /// On a CPU every switch is told twice, by the one who goes and by the one who comes. The second is of use only
+    /// where the first is lost, and for a single thread, which tells no more than its own half.
+    fn came_in(&mut self, record: &Record, before: Option<i32>, found: &mut Drained) {
+        let told = self.announced.take();
+        if told.is_none() || told != record.tid {
+            found.switches.push(Switch {
+                cpu: record.cpu,
+                at_ns: record.at_ns,
+                in_tid: record.tid,
+                out_tid: before,
+                preempted: false,
+            });
+        }
+    }
+
+    fn gap(&self, record: &Record, records: u64) -> Gap {
+        Gap { cpu: record.cpu, after_ns: self.last_ns, until_ns: record.at_ns, records }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn record(at_ns: u64, tid: i32, what: What) -> Record {
+        Record { at_ns, cpu: 1, tid: Some(tid), what }
+    }
+
+    fn drained(records: &[Record]) -> Drained {
+        let mut history = History { last_ns: 0, announced: None };
+        let mut found = Drained::default();
+        records.iter().for_each(|record| history.add(record, &mut found));
+        found
+    }
+
+    fn out(at_ns: u64, tid: i32, next: i32) -> Record {
+        record(at_ns, tid, What::Out { next: Some(next), preempted: true })
+    }
+
+    fn came(at_ns: u64, tid: i32, before: i32) -> Record {
+        record(at_ns, tid, What::In { before: Some(before) })
+    }
+
+    fn pairs(found: &Drained) -> Vec<(Option<i32>, Option<i32>)> {
+        found.switches.iter().map(|s| (s.out_tid, s.in_tid)).collect()
+    }
+
+    #[test]
+    fn a_switch_that_is_told_twice_counts_once() {
+        let found = drained(&[out(10, 7, 8), came(11, 8, 7), out(20, 8, 0), came(21, 0, 8)]);
+        assert_eq!(pairs(&found), [(Some(7), Some(8)), (Some(8), Some(0))]);
+        assert!(found.switches[0].preempted && found.switches[0].at_ns == 10);
+    }
+
+    #[test]
+    fn either_half_alone_is_a_switch() {
+        let lost = record(29, 9, What::Lost(3));
+        let found = drained(&[out(10, 7, 8), lost, came(30, 9, 6), out(40, 9, 7)]);
+        let expected = [(Some(7), Some(8)), (Some(6), Some(9)), (Some(9), Some(7))];
+        assert_eq!(pairs(&found), expected);
+        assert_eq!(found.gaps, [Gap { cpu: 1, after_ns: 10, until_ns: 29, records: 3 }]);
+    }
+
+    #[test]
+    fn a_single_thread_tells_its_own_half() {
+        let gone = record(10, 7, What::Out { next: None, preempted: true });
+        let back = record(90, 7, What::In { before: None });
+        assert_eq!(pairs(&drained(&[gone, back])), [(Some(7), None), (None, Some(7))]);
+    }
+
+    #[test]
+    fn errors_say_what_would_help() {
+        assert_eq!(SwitchWatch::start(&[], 1).err(), Some(SwitchError::Nobody));
+        let long = SwitchWatch::start(&[0], usize::MAX).expect_err("refused");
+        assert!(long.to_string().contains("shorter"), "{long}");
+        let refused = SwitchError::NotAllowed { what: "CPU 0".into(), setting: "level 2".into() };
+        assert!(refused.to_string().contains("CAP_PERFMON"));
+    }
+}

@@ -1,0 +1,162 @@
+//! Thread switches, watched for real. Pins only threads of its own.
+
+use std::os::unix::process::CommandExt;
+use std::process::Command;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread::{self, JoinHandle};
+
+use hocket_machine::pin::{self, CpuSet, ThreadId};
+use hocket_machine::switches::{Drained, Scope, Switch, SwitchError, SwitchWatch};
+use hocket_machine::{clock, noise};
+
+fn own_cpu() -> u32 {
+    pin::current_affinity().expect("readable").first().expect("somewhere")
+}
+
+/// The watch, or why this test has to be passed over.
+fn watch(test: &str, cpu: u32, ring_bytes: usize) -> Option<SwitchWatch> {
+    match SwitchWatch::start(&[cpu], ring_bytes) {
+        Ok(watch) => Some(watch),
+        Err(why) => {
+            println!("SKIPPED {test}: {why}");
+            None
+        }
+    }
+}
+
+/// A thread on `cpu` that answers every message with one, and first says who it is.
+fn player(name: &str, cpu: u32, hear: Receiver<u32>, say: Sender<u32>) -> JoinHandle<ThreadId> {
+    let play = move || {
+        pin::pin_current_thread(&CpuSet::single(cpu)).expect("an own CPU");
+        while let Ok(turn) = hear.recv() {
+            if turn == 0 || say.send(turn - 1).is_err() {
+                break;
+            }
+        }
+        pin::current_thread()
+    };
+    thread::Builder::new().name(name.into()).spawn(play).expect("a thread")
+}
+
+/// Two threads on one CPU that hand a number to and fro.
+fn ping_pong(cpu: u32, turns: u32) -> [i32; 2] {
+    let ((say_ping, hear_ping), (say_pong, hear_pong)) = (channel(), channel());
+    say_ping.send(turns).expect("open");
+    let ping = player("hocket ping", cpu, hear_ping, say_pong);
+    let pong = player("hocket pong", cpu, hear_pong, say_ping);
+    [ping, pong].map(|player| player.join().expect("no panic").number())
+}
+
+fn between(drained: &Drained, from: i32, to: i32) -> Vec<Switch> {
+    let wanted = |s: &&Switch| s.out_tid == Some(from) && s.in_tid == Some(to);
+    drained.switches.iter().filter(wanted).copied().collect()
+}
+
+#[test]
+fn two_threads_on_one_cpu_are_seen_to_change_places() {
+    let cpu = own_cpu();
+    let Some(mut watch) = watch("two_threads_on_one_cpu", cpu, 1 << 20) else { return };
+    let before = clock::monotonic_ns();
+    let [ping, pong] = ping_pong(cpu, 200);
+    let after = clock::monotonic_ns();
+    let seen = watch.drain();
+    let there = between(&seen, ping, pong);
+    let back = between(&seen, pong, ping);
+    assert!(there.len() > 10 && back.len() > 10, "{} there, {} back", there.len(), back.len());
+    assert!(there.iter().all(|s| s.cpu == cpu && (before..=after).contains(&s.at_ns)));
+    assert_eq!(
+        (watch.name_of(ping), watch.name_of(pong)),
+        (Some("hocket ping"), Some("hocket pong"))
+    );
+    assert!(seen.switches.is_sorted_by_key(|s| s.at_ns));
+    assert_eq!((watch.lost(), watch.scope()), (0, &Scope::Cpus(vec![cpu])));
+    assert!(between(&watch.drain(), ping, pong).is_empty(), "told once only");
+}
+
+#[test]
+fn what_does_not_fit_into_the_ring_is_counted() {
+    let cpu = own_cpu();
+    let Some(mut watch) = watch("what_does_not_fit", cpu, 4096) else { return };
+    ping_pong(cpu, 2000);
+    watch.drain();
+    ping_pong(cpu, 10);
+    let seen = watch.drain();
+    assert!(watch.lost() > 1000, "{} lost", watch.lost());
+    assert!(seen.gaps.iter().all(|gap| gap.after_ns <= gap.until_ns && gap.cpu == cpu));
+}
+
+#[test]
+fn an_own_thread_is_seen_to_leave_and_return() {
+    let own = pin::current_thread();
+    let mut watch = match SwitchWatch::start_threads(&[own], 1 << 16) {
+        Ok(watch) => watch,
+        Err(why) => return println!("SKIPPED an_own_thread_is_seen: {why}"),
+    };
+    clock::sleep_until_ns(clock::monotonic_ns() + 2_000_000);
+    let seen = watch.drain();
+    assert!(seen.switches.iter().any(|s| s.out_tid == Some(own.number()) && s.in_tid.is_none()));
+    assert!(seen.switches.iter().any(|s| s.in_tid == Some(own.number()) && s.out_tid.is_none()));
+    assert!(watch.limits().iter().any(|limit| limit.contains("not for whom")));
+}
+
+#[test]
+fn a_cpu_that_does_not_exist_is_named() {
+    match SwitchWatch::start(&[1_000_000], 4096) {
+        Err(SwitchError::NotAllowed { .. }) => {
+            println!("SKIPPED a_cpu_that_does_not_exist: no right")
+        }
+        other => assert_eq!(other.err(), Some(SwitchError::NoSuchCpu { cpu: 1_000_000 })),
+    }
+}
+
+/// Rights belong to the process, so a child gives them up.
+#[test]
+fn without_rights_own_threads_are_watched() {
+    let me = std::env::current_exe().expect("a path");
+    let mut child = Command::new(me);
+    child.args(["--ignored", "--nocapture", "--exact", "without_rights"]).uid(65534).gid(65534);
+    let said = match child.output() {
+        Ok(output) => String::from_utf8_lossy(&output.stdout).into_owned(),
+        Err(why) => return println!("SKIPPED without_rights_own_threads_are_watched: {why}"),
+    };
+    match said.lines().find(|line| line.contains("SKIPPED")) {
+        Some(line) => println!("{line}"),
+        None => assert!(said.contains("fell back"), "{said}"),
+    }
+}
+
+/// Run by [`without_rights_own_threads_are_watched`] only.
+#[test]
+#[ignore = "a helper process"]
+fn without_rights() {
+    let refused = match SwitchWatch::start(&[own_cpu()], 4096) {
+        Err(refused @ SwitchError::NotAllowed { .. }) => refused,
+        other => return println!("SKIPPED without_rights: everybody may watch here: {other:?}"),
+    };
+    assert!(refused.to_string().contains("perf_event_paranoid"), "{refused}");
+    match SwitchWatch::start_best(&[own_cpu()], &[pin::current_thread()], 4096) {
+        Ok(watch) => {
+            assert!(matches!(watch.scope(), Scope::Threads { why: Some(_), .. }));
+            println!("fell back: {:?}", watch.limits());
+        }
+        Err(error) => println!("SKIPPED without_rights: not even own threads: {error}"),
+    }
+}
+
+#[test]
+fn the_counters_of_another_thread_are_read() {
+    let (say, hear) = channel::<()>();
+    let (tell, told) = channel();
+    let idler = thread::spawn(move || {
+        tell.send(pin::current_thread()).expect("open");
+        hear.recv()
+    });
+    let thread = told.recv().expect("a number");
+    let before = noise::ThreadSnapshot::of(thread);
+    say.send(()).expect("open");
+    let counters = before.0.value().cloned().expect("alive while it was read");
+    assert!(counters.minor_faults > 0, "a new stack is touched: {counters:?}");
+    assert!(idler.join().is_ok());
+    let gone = noise::ThreadSnapshot::of(thread);
+    assert!(gone.0.why().is_some_and(|why| why.contains("/task/")), "{gone:?}");
+}
