@@ -4,6 +4,10 @@
 //! block's planned start, so a block can be read without knowing any clock.
 #![forbid(unsafe_code)]
 
+pub mod switches;
+
+pub mod cause;
+
 use serde::{Deserialize, Serialize};
 
 /// What a worker did during a span of time.

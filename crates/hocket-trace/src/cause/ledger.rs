@@ -1,0 +1,303 @@
+//! What was lost on the way to the output, and what explains it.
+
+use std::ops::Range;
+
+use super::path::{Leg, SEAM_NS, What};
+use super::{Cause, Evidence, Seat, sane};
+use crate::Lane;
+use crate::switches::{Ran, Switches};
+
+/// What a minor page fault may cost: entering the kernel and clearing a page took 2.7 us on a busy virtual machine, less
+/// on bare metal.
+pub const MINOR_FAULT_NS: i64 = 3_000;
+/// What a change of the CPU may cost: filling a core's private cache of 1 MiB again at 10 GB/s.
+pub const MIGRATION_NS: i64 = 100_000;
+
+/// Part of an explanation.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Entry {
+    pub cause: Cause,
+    pub ns: i64,
+    /// A unit, a thread, a worker.
+    pub subject: String,
+    /// What else its sentence needs.
+    pub detail: String,
+}
+
+/// Time that the output lost on one leg, as far as it is not explained yet.
+struct Loss<'a> {
+    leg: &'a Leg,
+    ns: i64,
+}
+
+/// Entries of everything that delayed the output.
+pub(super) fn entries(evidence: &Evidence, way: &[Leg]) -> Vec<Entry> {
+    let mut ledger = Ledger { evidence, way, entries: Vec::new() };
+    let mut losses: Vec<Loss> = way.iter().map(|leg| ledger.loss(leg)).collect();
+    // What was seen at its time comes first, then what was only counted, then what is left.
+    losses.iter_mut().for_each(|loss| ledger.seat_taken(loss));
+    losses.iter_mut().for_each(|loss| ledger.sibling_busy(loss));
+    for (lane, seat) in ledger.seats_of_lanes() {
+        ledger.counted(&mut losses, lane, seat);
+    }
+    losses.iter().for_each(|loss| ledger.left(loss));
+    let shifted = ledger.shifted();
+    ledger.overload(shifted);
+    ledger.entries
+}
+
+struct Ledger<'a> {
+    evidence: &'a Evidence,
+    way: &'a [Leg],
+    entries: Vec<Entry>,
+}
+
+impl<'a> Ledger<'a> {
+    fn enter(&mut self, cause: Cause, ns: i64, subject: String, detail: String) {
+        let same = |e: &&mut Entry| e.cause == cause && e.subject == subject;
+        match self.entries.iter_mut().find(same) {
+            _ if ns <= 0 => {}
+            Some(entry) => entry.ns = entry.ns.saturating_add(ns),
+            None => self.entries.push(Entry { cause, ns, subject, detail }),
+        }
+    }
+
+    fn lane(&self, lane: usize) -> Option<&'a Lane> {
+        self.evidence.trace.lanes.get(lane)
+    }
+
+    fn lane_name(&self, lane: usize) -> String {
+        self.lane(lane).map_or_else(|| format!("worker {lane}"), |lane| lane.name.clone())
+    }
+
+    fn seat(&self, lane: usize) -> Option<&'a Seat> {
+        let name = &self.lane(lane)?.name;
+        self.evidence.seats.iter().find(|seat| seat.lane == *name)
+    }
+
+    fn seats_of_lanes(&self) -> Vec<(usize, &'a Seat)> {
+        let lanes = 0..self.evidence.trace.lanes.len();
+        lanes.filter_map(|lane| Some((lane, self.seat(lane)?))).collect()
+    }
+
+    fn estimate(&self, unit: u32) -> Option<i64> {
+        known_ns(*self.evidence.estimates_ns.get(unit as usize)?)
+    }
+
+    fn unit_name(&self, unit: u32) -> String {
+        let name = self.evidence.trace.unit_names.get(unit as usize);
+        name.cloned().unwrap_or_else(|| format!("unit {unit}"))
+    }
+
+    /// What was lost on a leg: of a unit, what it took more than expected; of anything else, all of it.
+    fn loss<'l>(&self, leg: &'l Leg) -> Loss<'l> {
+        let took = leg.span.end - leg.span.start;
+        let ns = match leg.what {
+            What::Unit(unit) => self.estimate(unit).map_or(0, |expected| (took - expected).max(0)),
+            _ => took,
+        };
+        Loss { leg, ns }
+    }
+
+    // ---- seen ---------------------------------------------------------------------------------------------------
+
+    /// While a stranger had the seat, its worker stood still: that time is lost whatever the unit's estimate.
+    fn seat_taken(&mut self, loss: &mut Loss) {
+        let lane = loss.leg.lane;
+        let Some(own) = self.seat(lane).and_then(|seat| seat.own.as_ref()) else { return };
+        if loss.leg.what != What::Signal {
+            let worker = self.lane_name(lane);
+            loss.ns -= self.strangers(own, &worker, &loss.leg.span, i64::MAX).min(loss.ns);
+        }
+    }
+
+    /// Enters strangers on a worker's seat during `span`, at most `most`; returns how much.
+    fn strangers(&mut self, own: &Switches, worker: &str, span: &Range<i64>, most: i64) -> i64 {
+        let mut entered = 0_i64;
+        for ran in self.strange(own) {
+            let ns = ran.within_ns(span).min(most - entered);
+            let place = format!("CPU {}, the seat of {worker}", own.cpu);
+            self.enter(Cause::SeatTaken, ns, thread(ran), place);
+            entered += ns.max(0);
+        }
+        entered
+    }
+
+    fn strange<'s>(&self, switches: &'s Switches) -> impl Iterator<Item = &'s Ran> + use<'s, 'a> {
+        let evidence = self.evidence;
+        switches.intervals.iter().filter(move |ran| !evidence.engine_tids.contains(&ran.tid))
+    }
+
+    /// Two busy seats share the core about evenly, so while a stranger runs on one, the other loses up to half of its
+    /// speed: half of that time explains what a unit took too long.
+    fn sibling_busy(&mut self, loss: &mut Loss) {
+        let (What::Unit(unit), Some(seat)) = (loss.leg.what, self.seat(loss.leg.lane)) else {
+            return;
+        };
+        for sibling in &seat.siblings {
+            for ran in self.strange(sibling) {
+                let ns = (ran.within_ns(&loss.leg.span) / 2).min(loss.ns);
+                let beside = format!("CPU {}, beside {}", sibling.cpu, seat.lane);
+                let detail = format!("{beside}, while it computed {}", self.unit_name(unit));
+                self.enter(Cause::SiblingBusy, ns, thread(ran), detail);
+                loss.ns -= ns.max(0);
+            }
+        }
+    }
+
+    // ---- counted ------------------------------------------------------------------------------------------------
+
+    /// What was counted for a worker or its CPU explains what is still open on its legs.
+    fn counted(&mut self, losses: &mut [Loss], lane: usize, seat: &Seat) {
+        let mut pay = |most: i64, units_only: bool| pay(losses, lane, most, units_only);
+        // A disk takes as long as it takes.
+        let read = pay(if seat.major_faults > 0 { i64::MAX } else { 0 }, true);
+        let stolen = pay(sane(seat.steal_ns), false);
+        let cleared = pay(times(seat.minor_faults, MINOR_FAULT_NS), true);
+        let moved = pay(times(seat.migrations, MIGRATION_NS), true);
+        let worker = || seat.lane.clone();
+        let faults = format!("{} from the disk, {} others", seat.major_faults, seat.minor_faults);
+        self.enter(Cause::PageFault, read.saturating_add(cleared), worker(), faults);
+        self.enter(Cause::HostSteal, stolen, worker(), String::new());
+        self.enter(Cause::Migration, moved, worker(), seat.migrations.to_string());
+    }
+
+    // ---- left ---------------------------------------------------------------------------------------------------
+
+    /// What nothing else explains is the leg's own.
+    fn left(&mut self, loss: &Loss) {
+        let worker = self.lane_name(loss.leg.lane);
+        match loss.leg.what {
+            What::Signal => {
+                self.enter(Cause::SignaledLate, loss.ns, "the device".into(), String::new())
+            }
+            What::LeaderWake => self.enter(Cause::LeaderWokeLate, loss.ns, worker, String::new()),
+            What::Wake if loss.ns <= SEAM_NS => {}
+            What::Wake => self.enter(Cause::WorkerWokeLate, loss.ns, worker, String::new()),
+            What::Unit(unit) => {
+                let took = loss.leg.span.end - loss.leg.span.start;
+                let expected = self.estimate(unit).unwrap_or(took);
+                let detail = format!("{} instead of {}", us(took), us(expected));
+                self.enter(Cause::UnitSlow, loss.ns, self.unit_name(unit), detail);
+            }
+        }
+    }
+
+    // ---- the plan -----------------------------------------------------------------------------------------------
+
+    /// Expected work on the way to the output.
+    fn work_ns(&self) -> i64 {
+        let unit = |leg: &Leg| match leg.what {
+            What::Unit(unit) => self.estimate(unit).unwrap_or(0),
+            _ => 0,
+        };
+        self.way.iter().map(unit).fold(0, i64::saturating_add)
+    }
+
+    /// Where more work lies on the way than the whole block was expected to take, somebody else did not do his part:
+    /// workers that were late or had lost their seats, away from the way. Returns how much of the work that explains.
+    fn shifted(&mut self) -> i64 {
+        let expected = known_ns(self.evidence.expected_ns);
+        let usual = expected.unwrap_or(sane(self.evidence.trace.deadline_ns));
+        let surplus = self.work_ns().saturating_sub(usual).max(0);
+        let mut open = surplus;
+        for seat in &self.evidence.seats {
+            open -= self.missing(seat, open);
+        }
+        surplus - open
+    }
+
+    /// Time that a worker was missing away from the way, at most `most`.
+    fn missing(&mut self, seat: &'a Seat, most: i64) -> i64 {
+        let trace = &self.evidence.trace;
+        let lane = trace.lanes.iter().position(|lane| lane.name == seat.lane);
+        let (start, end) = (sane(trace.awake_ns).max(0), sane(trace.finished_ns));
+        let came =
+            lane.map_or(end, |lane| sane(trace.lanes[lane].awake_ns).clamp(start, end.max(start)));
+        let on_the_way: Vec<&Leg> = self.way.iter().filter(|leg| Some(leg.lane) == lane).collect();
+        let mut entered = 0;
+        if let Some(own) = &seat.own {
+            // Pieces of the block that are not on the way, where they were entered already.
+            for span in outside(start..end, &on_the_way) {
+                entered += self.strangers(own, &seat.lane, &span, most - entered);
+            }
+        }
+        let woken_on_the_way =
+            on_the_way.iter().any(|leg| leg.what == What::Wake && leg.span.start <= start);
+        if !woken_on_the_way && lane != Some(0) && came - start > SEAM_NS {
+            let strange = seat
+                .own
+                .as_ref()
+                .map_or(0, |own| own.without(&self.evidence.engine_tids).ran_ns(&(start..came)));
+            let late = (came - start - strange).clamp(0, most - entered);
+            self.enter(Cause::WorkerWokeLate, late, seat.lane.clone(), String::new());
+            entered += late;
+        }
+        entered
+    }
+
+    /// A plan that takes longer than the period cannot be on time.
+    fn overload(&mut self, shifted: i64) {
+        let work = self.work_ns() - shifted;
+        let need = work.max(known_ns(self.evidence.expected_ns).unwrap_or(0));
+        let period = sane(self.evidence.trace.deadline_ns);
+        let detail = format!("{} in a period of {}", us(need), us(period));
+        self.enter(Cause::Overload, need.saturating_sub(period), "the plan".into(), detail);
+    }
+}
+
+/// Takes up to `most` from the open losses of a lane, largest first; returns how much.
+fn pay(losses: &mut [Loss], lane: usize, most: i64, units_only: bool) -> i64 {
+    let payable = |loss: &&mut Loss| match loss.leg.what {
+        _ if loss.leg.lane != lane => false,
+        What::Unit(_) => true,
+        What::Signal => false,
+        What::LeaderWake | What::Wake => !units_only,
+    };
+    let mut open: Vec<&mut Loss> = losses.iter_mut().filter(payable).collect();
+    open.sort_by_key(|loss| std::cmp::Reverse(loss.ns));
+    let mut left = most.max(0);
+    for loss in open {
+        let ns = loss.ns.min(left);
+        loss.ns -= ns;
+        left -= ns;
+    }
+    most.max(0) - left
+}
+
+/// The pieces of `whole` that no leg covers. `legs` come last first and do not overlap.
+fn outside(whole: Range<i64>, legs: &[&Leg]) -> Vec<Range<i64>> {
+    let mut pieces = Vec::new();
+    let mut start = whole.start;
+    for leg in legs.iter().rev() {
+        pieces.push(start..leg.span.start.min(whole.end));
+        start = start.max(leg.span.end);
+    }
+    pieces.push(start..whole.end);
+    pieces.retain(|piece| !piece.is_empty());
+    pieces
+}
+
+fn thread(ran: &Ran) -> String {
+    match ran.tid {
+        crate::switches::UNNAMED => ran.name.clone(),
+        tid => format!("{} (thread {tid})", ran.name),
+    }
+}
+
+fn times(count: u64, each_ns: i64) -> i64 {
+    i64::try_from(count).unwrap_or(i64::MAX).saturating_mul(each_ns)
+}
+
+/// A time that is a number and not negative.
+fn known_ns(ns: f64) -> Option<i64> {
+    (ns.is_finite() && ns >= 0.0).then_some(sane(ns as i64))
+}
+
+/// Microseconds for people.
+pub(super) fn us(ns: i64) -> String {
+    match ns {
+        0..10_000 => format!("{:.1} us", ns as f64 / 1e3),
+        _ => format!("{} us", ns / 1_000),
+    }
+}

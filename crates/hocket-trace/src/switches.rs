@@ -1,0 +1,257 @@
+//! Who ran on one CPU around a block, built from records of thread switches.
+//!
+//! Plain data: whoever watches the system hands in its records with times since the block's planned start.
+
+use std::ops::Range;
+
+use serde::{Deserialize, Serialize};
+
+/// The number that stands for an idle CPU.
+pub const IDLE: i32 = 0;
+/// The number that stands for a thread of which only the presence is known.
+pub const UNNAMED: i32 = -1;
+
+/// One switch: the thread that goes and the one that comes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SwitchAt {
+    /// When.
+    pub at_ns: i64,
+    /// Who runs from now on; [`IDLE`]: nobody; `None`: not told.
+    pub in_tid: Option<i32>,
+    /// Who ran until now; `None`: not told.
+    pub out_tid: Option<i32>,
+    /// Whether the one that ran until now wanted to go on, so that somebody must have taken its place.
+    pub preempted: bool,
+}
+
+/// A thread on a CPU without interruption.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Ran {
+    /// Its number, or [`UNNAMED`].
+    pub tid: i32,
+    /// Its name.
+    pub name: String,
+    /// Start.
+    pub start_ns: i64,
+    /// End.
+    pub end_ns: i64,
+}
+
+impl Ran {
+    /// How much of it lies in `span`.
+    pub fn within_ns(&self, span: &Range<i64>) -> i64 {
+        overlap_ns(&(self.start_ns..self.end_ns), span)
+    }
+}
+
+/// Who ran on one CPU.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Switches {
+    /// The CPU, by the system's number.
+    pub cpu: u32,
+    /// In order of time, not overlapping. Where there is none, the CPU was idle or the time is in `unknown`.
+    pub intervals: Vec<Ran>,
+    /// Times of which the records do not say who ran, from start to end.
+    pub unknown: Vec<(i64, i64)>,
+}
+
+impl Switches {
+    /// Who ran on `cpu` during `window`.
+    ///
+    /// `records`: the switches on this CPU in order of time. Those before the window tell who ran at its start, so a
+    /// few of them should be among it; without any record nothing is known. `lost`: times in which records are missing.
+    /// `name`: the name of a thread. Cost: linear in the records for each lost time.
+    pub fn from_records(
+        cpu: u32,
+        window: Range<i64>,
+        records: &[SwitchAt],
+        lost: &[(i64, i64)],
+        name: impl Fn(i32) -> Option<String>,
+    ) -> Self {
+        let mut build = Build { window: window.clone(), whole: Self { cpu, ..Self::default() } };
+        let Some(first) = records.first() else {
+            build.unknown(&window);
+            return build.whole;
+        };
+        let before = first.out_tid.map_or(Current::Nobody, Current::Thread);
+        let (mut current, mut since) = (before, window.start.min(first.at_ns));
+        for record in records {
+            build.close(current, since..record.at_ns, record.out_tid, &name);
+            (current, since) = (Current::after(record), record.at_ns);
+        }
+        build.close(current, since..window.end, None, &name);
+        lost.iter().for_each(|&(start, end)| build.lose(start..end));
+        build.whole.unknown.sort_unstable();
+        build.whole
+    }
+
+    /// The same without the threads that are named: what strangers did.
+    pub fn without(&self, tids: &[i32]) -> Self {
+        let strangers = self.intervals.iter().filter(|ran| !tids.contains(&ran.tid));
+        Self { intervals: strangers.cloned().collect(), ..self.clone() }
+    }
+
+    /// For how long any thread ran during `span`.
+    pub fn ran_ns(&self, span: &Range<i64>) -> i64 {
+        self.intervals.iter().map(|ran| ran.within_ns(span)).fold(0, i64::saturating_add)
+    }
+}
+
+/// How much of `a` lies in `b`.
+pub(crate) fn overlap_ns(a: &Range<i64>, b: &Range<i64>) -> i64 {
+    a.end.min(b.end).saturating_sub(a.start.max(b.start)).max(0)
+}
+
+/// Who is on the CPU while the records are read.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Current {
+    Thread(i32),
+    /// Somebody who is not named.
+    Somebody,
+    /// Nobody that is known.
+    Nobody,
+}
+
+impl Current {
+    fn after(record: &SwitchAt) -> Self {
+        match record.in_tid {
+            Some(tid) => Self::Thread(tid),
+            None if record.preempted => Self::Somebody,
+            None => Self::Nobody,
+        }
+    }
+}
+
+struct Build {
+    window: Range<i64>,
+    whole: Switches,
+}
+
+impl Build {
+    /// Ends a span on the CPU. `leaving`: who left at its end, as the next record says.
+    fn close(
+        &mut self,
+        current: Current,
+        span: Range<i64>,
+        leaving: Option<i32>,
+        name: impl Fn(i32) -> Option<String>,
+    ) {
+        let tid = match (current, leaving) {
+            // Another one left than came: at least two records are missing between.
+            (Current::Thread(came), Some(left)) if came != left => return self.unknown(&span),
+            (Current::Thread(tid), _) => tid,
+            (Current::Somebody, left) => left.unwrap_or(UNNAMED),
+            (Current::Nobody, _) => return,
+        };
+        let span = self.inside(&span);
+        if tid != IDLE && !span.is_empty() {
+            let name = name(tid).unwrap_or_else(|| "another thread".into());
+            self.whole.intervals.push(Ran { tid, name, start_ns: span.start, end_ns: span.end });
+        }
+    }
+
+    fn inside(&self, span: &Range<i64>) -> Range<i64> {
+        span.start.max(self.window.start)..span.end.min(self.window.end)
+    }
+
+    fn unknown(&mut self, span: &Range<i64>) {
+        let span = self.inside(span);
+        if !span.is_empty() {
+            self.whole.unknown.push((span.start, span.end));
+        }
+    }
+
+    /// Takes back what was said of a time in which records are missing.
+    fn lose(&mut self, span: Range<i64>) {
+        let kept = |ran: Ran| {
+            let before = Ran { end_ns: ran.end_ns.min(span.start), ..ran.clone() };
+            let after = Ran { start_ns: ran.start_ns.max(span.end), ..ran };
+            [before, after].into_iter().filter(|ran| ran.start_ns < ran.end_ns)
+        };
+        if !span.is_empty() {
+            let all = std::mem::take(&mut self.whole.intervals);
+            self.whole.intervals = all.into_iter().flat_map(kept).collect();
+            self.unknown(&span);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn switch(at_ns: i64, out: i32, into: i32) -> SwitchAt {
+        SwitchAt { at_ns, in_tid: Some(into), out_tid: Some(out), preempted: false }
+    }
+
+    fn built(records: &[SwitchAt], lost: &[(i64, i64)]) -> Switches {
+        Switches::from_records(3, 0..1000, records, lost, |tid| Some(format!("t{tid}")))
+    }
+
+    fn spans(switches: &Switches) -> Vec<(i32, i64, i64)> {
+        switches.intervals.iter().map(|r| (r.tid, r.start_ns, r.end_ns)).collect()
+    }
+
+    #[test]
+    fn records_before_and_after_fill_the_window() {
+        let found = built(&[switch(-50, 1, 7), switch(200, 7, 8), switch(300, 8, IDLE)], &[]);
+        assert_eq!(spans(&found), [(7, 0, 200), (8, 200, 300)]);
+        assert_eq!(found.without(&[7]).ran_ns(&(250..900)), 50);
+        assert!(found.unknown.is_empty());
+        assert_eq!(spans(&built(&[switch(600, 4, IDLE)], &[])), [(4, 0, 600)]);
+    }
+
+    #[test]
+    fn what_is_missing_is_unknown() {
+        let found = built(&[switch(100, 1, 7), switch(300, 8, 9)], &[]);
+        assert_eq!(
+            (spans(&found), found.unknown),
+            (vec![(1, 0, 100), (9, 300, 1000)], vec![(100, 300)])
+        );
+        let found = built(&[switch(-1, 1, 7)], &[(200, 500)]);
+        assert_eq!(
+            (spans(&found), found.unknown),
+            (vec![(7, 0, 200), (7, 500, 1000)], vec![(200, 500)])
+        );
+        assert_eq!(built(&[], &[]).unknown, [(0, 1000)]);
+    }
+
+    #[test]
+    fn an_own_thread_that_was_put_aside_left_its_place_to_somebody() {
+        let half =
+            |at_ns, in_tid, out_tid, preempted| SwitchAt { at_ns, in_tid, out_tid, preempted };
+        let aside = [half(100, None, Some(7), true), half(400, Some(7), None, false)];
+        let nobody = |_| None;
+        let found = Switches::from_records(3, 0..1000, &aside, &[], nobody);
+        assert_eq!(spans(&found), [(7, 0, 100), (UNNAMED, 100, 400), (7, 400, 1000)]);
+        let slept = [half(100, None, Some(7), false), half(400, Some(7), None, false)];
+        assert_eq!(spans(&built(&slept, &[])), [(7, 0, 100), (7, 400, 1000)]);
+    }
+
+    prop_compose! {
+        fn any_switch()(at_ns: i64, in_tid: Option<i8>, out_tid: Option<i8>, preempted: bool) -> SwitchAt {
+            let tid = |tid: Option<i8>| tid.map(|t| i32::from(t) % 4);
+            SwitchAt { at_ns: at_ns % 3000, in_tid: tid(in_tid), out_tid: tid(out_tid), preempted }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn intervals_are_ordered_and_inside(
+            mut records in prop::collection::vec(any_switch(), 0..12),
+            lost in prop::collection::vec((-100..1100_i64, -100..1100_i64), 0..3),
+        ) {
+            records.sort_by_key(|r| r.at_ns);
+            let found = built(&records, &lost);
+            for ran in &found.intervals {
+                prop_assert!(0 <= ran.start_ns && ran.start_ns < ran.end_ns && ran.end_ns <= 1000);
+                prop_assert!(ran.tid != IDLE);
+            }
+            for pair in found.intervals.windows(2) {
+                prop_assert!(pair[0].end_ns <= pair[1].start_ns);
+            }
+        }
+    }
+}
