@@ -18,7 +18,8 @@ use hocket_engine::{
     seats_of,
 };
 use hocket_machine::Topology;
-use hocket_plan::{Fusing, Session};
+use hocket_machine::smt::{self, SmtOff};
+use hocket_plan::{Fusing, Session, SiblingPolicy};
 
 use crate::disturb::{DisturbError, DisturbSpec, Disturbers, PreviewSource};
 use crate::record::{BenchRecord, Contained, SessionFacts, Settings, Variant, WakeLoop};
@@ -84,6 +85,12 @@ pub enum BenchError {
     /// A disturber does not start.
     #[error(transparent)]
     Disturb(#[from] DisturbError),
+    /// `offline` beside other policies.
+    #[error(
+        "policy 'offline' takes the siblings from every other policy: measure it in a run of its own \
+         and compare the two records"
+    )]
+    OfflineWithOthers,
     /// Nothing to compare.
     #[error("no variant to measure: name at least one schedule, policy and wait")]
     NoVariant,
@@ -118,6 +125,8 @@ pub fn run(
     mut progress: impl FnMut(Progress),
 ) -> Result<BenchRecord, BenchError> {
     let started_at = crate::about::now();
+    // For the whole run: a CPU that goes off line between turns would take its threads' seats away.
+    let _smt_off = switch_smt_off(plan)?;
     let mut variants = start_variants(plan, input)?;
     let seats = seat_cpus(input.topology);
     let disturbers = Disturbers::start(&plan.disturb, input.preview.as_ref(), &seats)?;
@@ -150,6 +159,19 @@ pub fn run(
     record.finished_at = crate::about::now();
     record.partial = partial.or_else(|| troubles.first().cloned());
     Ok(record)
+}
+
+/// Policy `offline` switches SMT off for everybody, so it is measured by itself.
+fn switch_smt_off(plan: &BenchPlan) -> Result<Option<SmtOff>, BenchError> {
+    let offline = |policy: &Policy| policy.sibling == SiblingPolicy::Offline;
+    if !plan.variants.iter().any(offline) {
+        return Ok(None);
+    }
+    if !plan.variants.iter().all(offline) {
+        return Err(BenchError::OfflineWithOthers);
+    }
+    // Where it is refused, each turn says so and why.
+    Ok(smt::switch_off().ok())
 }
 
 fn partial_reason(done: usize, of: usize, stop: &AtomicBool) -> Option<String> {

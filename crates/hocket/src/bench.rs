@@ -161,9 +161,10 @@ pub(crate) fn measure(
     });
     bar.finish_and_clear();
     record.map_err(|error| match error {
-        BenchError::Place(_) | BenchError::NoVariant | BenchError::Prepare(_) => {
-            Failure::bad_input(error)
-        }
+        BenchError::Place(_)
+        | BenchError::NoVariant
+        | BenchError::OfflineWithOthers
+        | BenchError::Prepare(_) => Failure::bad_input(error),
         BenchError::Disturb(hocket_lab::disturb::DisturbError::NoPreviewFile) => {
             Failure::bad_input(error)
         }

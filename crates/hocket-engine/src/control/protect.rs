@@ -1,41 +1,188 @@
-//! What a sibling policy asks of threads that are not the engine's.
+//! What a sibling policy asks of the system and of threads that are not the engine's.
+//!
+//! Everything here is asked for when the leader takes its seat and given back when it leaves it. What is
+//! refused is told with the reason and what would help; the engine then plays without it.
 
-use hocket_machine::pin::{self, ConfinedProcess, CpuSet, ThreadId};
+use hocket_machine::cookie::{self, Cookie, CookieError, CookieGuard};
+use hocket_machine::partition::{Holds, Partition, PartitionError, PartitionKind};
+use hocket_machine::pin::{self, ConfinedProcess, CpuSet, ThreadId, current_thread};
+use hocket_machine::smt::{self, SmtOff};
+use hocket_plan::{SeatId, SiblingPolicy};
 
 use super::seating::Seating;
 
-/// What became of the other threads of the process; they are moved back when this is dropped.
-#[derive(Debug)]
+/// What became of a policy's wishes; all of it is given back when this is dropped.
+#[derive(Debug, Default)]
 pub struct Protection {
-    /// The CPUs they were asked to stay on; `None`: the policy does not ask.
+    /// What the policy asks of the system, in words; `None`: nothing.
     pub asked: Option<String>,
-    /// How many threads the system now reports there.
+    /// What the system says it has granted; `None`: nothing was asked, or nothing granted.
+    pub got: Option<String>,
+    /// How many threads of others the system now reports where they were asked to be.
     pub moved: usize,
     /// What could not be done, and why.
     pub refused: Vec<String>,
-    _confined: Option<ConfinedProcess>,
+    _held: Vec<Held>,
+}
+
+/// Kept for its drop.
+#[derive(Debug)]
+#[allow(dead_code)]
+enum Held {
+    Confined(ConfinedProcess),
+    Cookies(CookieGuard),
+    Partition(Partition),
+    Smt(SmtOff),
 }
 
 impl Protection {
-    /// For everybody but `own`, as the seating's policy says.
+    /// Whether the policy could be had as it was asked for.
+    pub fn is_complete(&self) -> bool {
+        self.refused.is_empty()
+    }
+
+    /// For everybody but `own`, as the seating's policy says; called by the leader.
     pub(crate) fn apply(seating: &Seating, own: &[ThreadId]) -> Protection {
-        let seats = seating.placement().others.as_ref();
-        let cpus: Option<CpuSet> =
-            seats.and_then(|seats| seats.iter().map(|seat| seating.cpu(*seat)).collect());
-        let Some(cpus) = cpus else {
-            return Protection { asked: None, moved: 0, refused: Vec::new(), _confined: None };
-        };
-        let asked = Some(cpus.to_string());
-        match pin::confine_process(&cpus, own) {
-            Err(error) => {
-                Protection { asked, moved: 0, refused: vec![error.to_string()], _confined: None }
-            }
-            Ok(confined) => Protection {
-                asked,
-                moved: confined.threads(),
-                refused: confined.refused().iter().map(|(_, error)| error.to_string()).collect(),
-                _confined: Some(confined),
-            },
+        if !seating.is_pinned() {
+            return Protection::default();
         }
+        match seating.placement().policy {
+            SiblingPolicy::ProcessAffinity | SiblingPolicy::ReserveCore => confined(seating, own),
+            SiblingPolicy::Cookie(_) => with_cookies(seating, own),
+            SiblingPolicy::Partition => partitioned(seating, own),
+            SiblingPolicy::Offline => without_smt(),
+            SiblingPolicy::Off
+            | SiblingPolicy::All
+            | SiblingPolicy::IdleThread
+            | SiblingPolicy::PairBarrier => Protection::default(),
+        }
+    }
+
+    fn asking(what: String) -> Protection {
+        Protection { asked: Some(what), ..Protection::default() }
+    }
+
+    fn refuse(mut self, why: impl std::fmt::Display) -> Protection {
+        self.refused.push(why.to_string());
+        self
+    }
+
+    fn hold(mut self, got: String, held: Held) -> Protection {
+        self.got = Some(got);
+        self._held.push(held);
+        self
+    }
+}
+
+fn cpus_of(seating: &Seating, seats: Option<&Vec<SeatId>>) -> Option<CpuSet> {
+    seats.and_then(|seats| seats.iter().map(|seat| seating.cpu(*seat)).collect())
+}
+
+/// `process-affinity`, `reserve-core`: all other threads of the process on these CPUs.
+fn confined(seating: &Seating, own: &[ThreadId]) -> Protection {
+    let Some(cpus) = cpus_of(seating, seating.placement().others.as_ref()) else {
+        return Protection::default();
+    };
+    let mut asked = Protection::asking(format!("other threads of this process on CPUs {cpus}"));
+    match pin::confine_process(&cpus, own) {
+        Err(error) => asked.refuse(error),
+        Ok(confined) => {
+            asked.moved = confined.threads();
+            asked.refused = confined.refused().iter().map(|(_, error)| error.to_string()).collect();
+            let got = format!("{} threads on CPUs {}", asked.moved, confined.cpus());
+            asked.hold(got, Held::Confined(confined))
+        }
+    }
+}
+
+/// `cookie`: one for each group of workers. The leader is worker 0; the others follow in order.
+fn with_cookies(seating: &Seating, own: &[ThreadId]) -> Protection {
+    let groups = &seating.placement().cookies;
+    let asked = Protection::asking(match groups.len() {
+        1 => "one core-scheduling cookie for all workers".into(),
+        count => format!("{count} core-scheduling cookies"),
+    });
+    let thread = |worker: &usize| match worker {
+        0 => Some(current_thread()),
+        _ => own.get(worker - 1).copied(),
+    };
+    let guard = CookieGuard::remember().and_then(|mut guard| {
+        own.iter().for_each(|thread| guard.also(*thread));
+        let mut made = Vec::new();
+        // The leader's own group last: until then it lends itself to the others.
+        for group in groups.iter().rev() {
+            let threads: Vec<ThreadId> = group.iter().filter_map(thread).collect();
+            made.push(one_cookie(&threads)?);
+        }
+        Ok((guard, made))
+    });
+    match guard {
+        Err(error) => asked.refuse(error),
+        Ok((guard, made)) => {
+            let numbers: Vec<String> = made.iter().map(Cookie::to_string).collect();
+            asked.hold(numbers.join(", "), Held::Cookies(guard))
+        }
+    }
+}
+
+/// Makes a cookie and gives it to all of `threads`, by way of the calling one.
+fn one_cookie(threads: &[ThreadId]) -> Result<Cookie, CookieError> {
+    let made = cookie::create(cookie::Scope::Thread)?;
+    for thread in threads.iter().filter(|thread| **thread != current_thread()) {
+        cookie::share_to(*thread)?;
+    }
+    Ok(made)
+}
+
+/// `partition`: the workers' cores for the workers alone; where single threads cannot be had, for the
+/// whole process.
+fn partitioned(seating: &Seating, own: &[ThreadId]) -> Protection {
+    let Some(cpus) = cpus_of(seating, seating.placement().partition.as_ref()) else {
+        return Protection::default();
+    };
+    let asked = Protection::asking(format!("CPUs {cpus} in a cpuset partition"));
+    match threads_in_partition(&cpus, own) {
+        Ok(partition) => {
+            let got = format!("the workers alone on CPUs {cpus}");
+            asked.hold(got, Held::Partition(partition))
+        }
+        Err(single) => match process_in_partition(&cpus) {
+            Ok(partition) => {
+                let got = format!("this process alone on CPUs {cpus}, not the workers: {single}");
+                asked.hold(got, Held::Partition(partition))
+            }
+            Err(error) => asked.refuse(error),
+        },
+    }
+}
+
+fn threads_in_partition(cpus: &CpuSet, own: &[ThreadId]) -> Result<Partition, PartitionError> {
+    let partition = Partition::create("workers", cpus, PartitionKind::Root, Holds::Threads)?;
+    for thread in own.iter().copied().chain([current_thread()]) {
+        partition.take_thread(thread)?;
+    }
+    Ok(partition)
+}
+
+fn process_in_partition(cpus: &CpuSet) -> Result<Partition, PartitionError> {
+    let partition = Partition::create("process", cpus, PartitionKind::Root, Holds::Process)?;
+    partition.take_process()?;
+    Ok(partition)
+}
+
+/// `offline`: no siblings while this lives.
+fn without_smt() -> Protection {
+    let asked = Protection::asking("SMT switched off".into());
+    match smt::state() {
+        Ok(state) if state.control.is_off() => {
+            Protection { got: Some("SMT is off already".into()), ..asked }
+        }
+        _ => match smt::switch_off() {
+            Ok(off) => {
+                let got = format!("SMT {}", off.now().control);
+                asked.hold(got, Held::Smt(off))
+            }
+            Err(error) => asked.refuse(error),
+        },
     }
 }

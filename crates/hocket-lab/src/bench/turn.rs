@@ -2,6 +2,7 @@
 
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
+use hocket_engine::control::protect::Protection;
 use hocket_engine::{BlockTimes, Engine, Entered, ThreadReport, VirtualDevice};
 use hocket_trace::BlockTrace;
 
@@ -67,6 +68,7 @@ pub(super) fn measure(
     let entered = variant.engine.enter();
     if variant.record.threads.is_empty() {
         variant.record.threads = grants(&entered, &variant.engine);
+        note_refusals(&mut variant.record, &entered.others);
     }
     let mut device = VirtualDevice::new(plan.frames, plan.rate_hz);
     device.run(&mut variant.engine, plan.warm_up, |_, _| !stop.load(Relaxed));
@@ -94,6 +96,14 @@ pub(super) fn measure(
     credit(&mut variant.record, &map, &before, &disturbers.progress());
     variant.record.rounds.push(round);
     true
+}
+
+/// A policy that the system refuses leaves workers where they are, and nothing else: that is said.
+fn note_refusals(record: &mut Variant, others: &Protection) {
+    if let (Some(asked), false) = (&others.asked, others.is_complete()) {
+        let why = others.refused.join("; ");
+        record.effect_here.get_or_insert(format!("{asked}: not granted here: {why}"));
+    }
 }
 
 fn total_wakes(engine: &Engine) -> u64 {
