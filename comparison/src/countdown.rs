@@ -1,28 +1,23 @@
 //! A rayon task a ready node: atomic countdowns say who is ready, and a task that makes successors
 //! ready runs one of them itself and spawns the others.
 //!
-//! The only unsafe code of this package. Tasks share nodes whose order only the countdowns know, and
-//! a lock a node would be charged to rayon (an uncontended one costs about as much as the smallest
-//! nodes do). Invariants, named for the SAFETY comments that rely on them:
+//! Why the rules of [`crate::cells`] hold, named for the SAFETY comments that rely on it:
 //!
-//! - **ONE-RUNNER**: a node is run at most once a block. One without inputs is run by the task that
-//!   the block spawns for it; another one by the task whose arrival takes its countdown to zero.
-//!   There is one arrival an edge ([`Network::successors`]) and the countdown starts at the number
-//!   of edges, so exactly one arrival does.
-//! - **READ-AFTER-WRITE**: a node reads the rows of its inputs only, and each has arrived (release)
-//!   before the countdown reaches zero (acquire). They are not written again in this block
-//!   (ONE-RUNNER).
+//! - **ONE-RUNNER**: a node without inputs is run by the task that the block spawns for it; another
+//!   one by the task whose arrival takes its countdown to zero. There is one arrival an edge
+//!   ([`Network::successors`]) and the countdown starts at the number of edges, so exactly one
+//!   arrival does.
+//! - **READ-AFTER-WRITE**: each input of a node has arrived (release) before the countdown reaches
+//!   zero (acquire), and is not written again in this block (ONE-RUNNER).
 //! - **CLOSED**: between blocks no task is alive: [`Countdowns::run`] borrows exclusively, and
 //!   `rayon::scope` returns, or unwinds, only after all its tasks have ended.
 
-use std::cell::UnsafeCell;
 use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::{AcqRel, Relaxed};
 
-use hocket_lab::graphs::GraphSpec;
-use hocket_plan::{Fusing, GraphError};
 use rayon::Scope;
 
+use crate::cells::Cells;
 use crate::network::{Network, Node, Row};
 
 /// Scope, countdowns, one successor kept.
@@ -37,20 +32,17 @@ pub struct Countdowns {
 }
 
 impl Countdowns {
-    /// In memory of its own.
-    ///
-    /// # Errors
-    /// None for the lab's graphs.
-    pub fn new(spec: &GraphSpec, fusing: Fusing) -> Result<Countdowns, GraphError> {
-        let network = Network::new(spec, fusing)?;
+    /// Over `network`'s memory.
+    pub fn new(network: Network) -> Countdowns {
         let counts: Vec<usize> = network.nodes.iter().map(Node::input_count).collect();
         let sources = (0..counts.len()).filter(|node| counts[*node] == 0).collect();
+        let output = network.output;
         let shared = Shared {
             successors: network.successors().into_boxed_slice(),
             countdowns: counts.iter().map(|count| Countdown::new(*count as u32)).collect(),
-            cells: network.nodes.into_iter().map(UnsafeCell::new).collect(),
+            cells: Cells::new(network.nodes),
         };
-        Ok(Countdowns { shared, sources, output: network.output, whole: true })
+        Countdowns { shared, sources, output, whole: true }
     }
 
     /// Runs one block on the current rayon pool.
@@ -76,28 +68,19 @@ impl Countdowns {
     /// The row of a node, by its place in the [`Network`].
     pub fn row(&self, node: usize) -> &Row {
         // SAFETY: CLOSED: `self` is borrowed, so no block is under way and none begins before the
-        // row is given back; other borrowers read too.
-        unsafe { &*self.shared.cells[node].get() }.row()
+        // row is given back.
+        unsafe { self.shared.cells.row(node) }
     }
 }
 
 /// What the tasks of a block share.
 #[derive(Debug)]
 struct Shared {
-    cells: Box<[UnsafeCell<Node>]>,
+    cells: Cells,
     countdowns: Box<[Countdown]>,
     /// For each node those that read it, once an edge.
     successors: Box<[Box<[usize]>]>,
 }
-
-// SAFETY: a `Node` is plain data, `Send` and `Sync` (the constant below holds the compiler to it).
-// Who may touch which one at what time is governed by ONE-RUNNER, READ-AFTER-WRITE and CLOSED.
-unsafe impl Sync for Shared {}
-
-const _: () = {
-    const fn send_and_sync<T: Send + Sync>() {}
-    send_and_sync::<Node>()
-};
 
 impl Shared {
     /// Runs a ready node, then one of the successors that it made ready, and so on; the others
@@ -105,9 +88,10 @@ impl Shared {
     fn run_onward<'scope>(&'scope self, scope: &Scope<'scope>, first: usize) {
         let mut next = Some(first);
         while let Some(node) = next.take() {
-            // SAFETY: `node` has no inputs and this is the block's task for it, or an arrival of
-            // this task took its countdown to zero.
-            unsafe { self.run_node(node) };
+            // SAFETY: ONE-RUNNER: `node` has no inputs and this is the block's task for it, or an
+            // arrival of this task took its countdown to zero. READ-AFTER-WRITE: so all its inputs
+            // have arrived. Rows are held between blocks only (CLOSED).
+            unsafe { self.cells.run(node) };
             for successor in &self.successors[node] {
                 if !self.countdowns[*successor].arrive() {
                     continue;
@@ -119,21 +103,6 @@ impl Shared {
                 }
             }
         }
-    }
-
-    /// Runs one node.
-    ///
-    /// # Safety
-    /// The caller is the one that ONE-RUNNER names for `node` in this block.
-    unsafe fn run_node(&self, node: usize) {
-        // SAFETY: not aliased: nobody else runs it (ONE-RUNNER), its readers start after it has
-        // arrived at them (READ-AFTER-WRITE), and outside of blocks nobody holds it (CLOSED).
-        let node = unsafe { &mut *self.cells[node].get() };
-        node.run(|from| {
-            // SAFETY: READ-AFTER-WRITE for an input of `node`; other readers share. Never the node
-            // itself: its countdown would wait for its own arrival.
-            unsafe { &*self.cells[from].get() }.row()
-        });
     }
 }
 

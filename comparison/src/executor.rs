@@ -1,12 +1,14 @@
-//! The four executors behind one call.
+//! All executors behind one call.
 
 use hocket_engine::Engine;
 use hocket_lab::graphs::GraphSpec;
 
 use crate::countdown::Countdowns;
-use crate::network::FRAMES;
+use crate::native::{self, Native, Rival, Team};
+use crate::network::{FRAMES, Network};
 use crate::pool::Pool;
-use crate::setup::{POLICY, Setup};
+use crate::rivals::Rivals;
+use crate::setup::Setup;
 use crate::walks::{Levels, Serial};
 
 /// Runs a graph block by block, in memory that nobody else touches.
@@ -14,60 +16,70 @@ pub trait Executor {
     /// Runs one block; all of it is done on return. Thread: leader.
     fn block(&mut self);
 
+    /// Hears when the block after the coming one is planned, on the monotonic clock, if it can use
+    /// that.
+    fn expect_next(&mut self, _next_ns: u64) {}
+
     /// What the last block left at the graph's output, [`FRAMES`] frames.
     fn output(&self) -> &[f32];
 }
 
-/// Who takes part; as numbers, their places in every array of four.
+/// Who takes part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Who {
     /// The serial walk on the leader.
     Serial,
     /// Rayon, level by level.
-    Levels,
+    RayonLevels,
     /// Rayon, a task a ready node.
-    Scope,
-    /// Hocket's engine.
+    RayonScope,
+    /// oneTBB's flow graph.
+    TbbFlow,
+    /// OpenMP tasks with `depend`.
+    OmpTasks,
+    /// OpenMP static loops, level by level.
+    OmpLevels,
+    /// Hocket's engine, told when the next block comes, as its devices do.
     Hocket,
+    /// Hocket's engine, told nothing.
+    HocketUntold,
 }
 
 impl Who {
-    /// Everybody, in the order of their numbers.
-    pub const ALL: [Who; 4] = [Who::Serial, Who::Levels, Who::Scope, Who::Hocket];
+    /// Everybody, in the order of tables.
+    pub const ALL: [Who; 8] = [
+        Who::Serial,
+        Who::RayonLevels,
+        Who::RayonScope,
+        Who::TbbFlow,
+        Who::OmpTasks,
+        Who::OmpLevels,
+        Who::Hocket,
+        Who::HocketUntold,
+    ];
 
     /// For tables and records.
-    pub fn name(self) -> String {
+    pub fn name(self) -> &'static str {
         match self {
-            Who::Serial => "serial walk".into(),
-            Who::Levels => "rayon levels".into(),
-            Who::Scope => "rayon scope + countdown".into(),
-            Who::Hocket => format!("hocket {POLICY}"),
+            Who::Serial => "serial walk",
+            Who::RayonLevels => "rayon levels",
+            Who::RayonScope => "rayon scope + countdown",
+            Who::TbbFlow => "oneTBB flow graph",
+            Who::OmpTasks => "OpenMP tasks, depend",
+            Who::OmpLevels => "OpenMP static, levels",
+            Who::Hocket => "hocket",
+            Who::HocketUntold => "hocket, next block untold",
         }
+    }
+
+    /// Whether it is one of Hocket's rivals.
+    pub fn is_rival(self) -> bool {
+        !matches!(self, Who::Serial | Who::Hocket | Who::HocketUntold)
     }
 }
 
-/// All four on one graph. `Box`ed in the order of [`Who::ALL`].
-pub type Four<'a> = [Box<dyn Executor + 'a>; 4];
-
-/// The four on `spec`, each in fresh memory; Hocket's workers sit and wait.
-///
-/// # Errors
-/// Whatever keeps Hocket's engine from starting.
-pub fn four<'a>(
-    spec: &GraphSpec,
-    setup: &Setup,
-    pool: &'a Pool,
-    engine: &'a mut Engine,
-) -> Result<Four<'a>, String> {
-    let fusing = setup.fuse.others();
-    let graph = |error: hocket_plan::GraphError| format!("{}: {error}", spec.name);
-    Ok([
-        Box::new(Serial::new(spec, fusing).map_err(graph)?),
-        Box::new(OnPool { pool, walk: Levels::new(spec, fusing).map_err(graph)? }),
-        Box::new(OnPool { pool, walk: Countdowns::new(spec, fusing).map_err(graph)? }),
-        Box::new(Hocket { engine }),
-    ])
-}
+/// Somebody on a graph.
+pub type Seated<'a> = (Who, Box<dyn Executor + 'a>);
 
 /// Hocket's engine for `spec`, started.
 ///
@@ -80,6 +92,51 @@ pub fn engine(spec: &GraphSpec, setup: &Setup) -> Result<Engine, String> {
     let prepared = prepared.map_err(|error| format!("{}: {error}", spec.name))?;
     Engine::start(prepared, setup.settings(), setup.seating.clone())
         .map_err(|error| error.to_string())
+}
+
+/// Everybody who is there on `spec`, each in fresh memory, in the order of [`Who::ALL`]; Hocket's
+/// workers sit and wait. `untold` takes part where it is given.
+///
+/// Thread: leader, with denormals as zero.
+///
+/// # Errors
+/// Whatever keeps somebody from starting.
+pub fn seat<'a>(
+    spec: &GraphSpec,
+    setup: &Setup,
+    rivals: &'a Rivals,
+    hocket: &'a mut Engine,
+    untold: Option<&'a mut Engine>,
+) -> Result<Vec<Seated<'a>>, String> {
+    let fusing = setup.fuse.others();
+    let network = || {
+        Network::new(spec, fusing).map_err(|error| format!("{}: {error}", spec.name))
+    };
+    let mut all: Vec<Seated<'a>> = vec![(Who::Serial, Box::new(Serial::new(network()?)))];
+    if let Some(pool) = &rivals.rayon {
+        let levels = OnPool { pool, walk: Levels::new(network()?) };
+        let scope = OnPool { pool, walk: Countdowns::new(network()?) };
+        all.push((Who::RayonLevels, Box::new(levels)));
+        all.push((Who::RayonScope, Box::new(scope)));
+    }
+    for (who, team, rival) in native_rivals(rivals) {
+        all.push((who, Box::new(Native::new(rival, team, network()?)?)));
+    }
+    all.push((Who::Hocket, Box::new(Hocket { engine: hocket, told: true })));
+    if let Some(engine) = untold {
+        all.push((Who::HocketUntold, Box::new(Hocket { engine, told: false })));
+    }
+    Ok(all)
+}
+
+/// The executors in C++ whose threads were started.
+fn native_rivals(rivals: &Rivals) -> impl Iterator<Item = (Who, &Team, &'static Rival)> {
+    let all = [
+        (Who::TbbFlow, &rivals.tbb, native::tbb_flow()),
+        (Who::OmpTasks, &rivals.openmp, native::omp_tasks()),
+        (Who::OmpLevels, &rivals.openmp, native::omp_levels()),
+    ];
+    all.into_iter().filter_map(|(who, team, rival)| Some((who, team.as_ref()?, rival?)))
 }
 
 impl Executor for Serial {
@@ -120,13 +177,30 @@ impl Executor for OnPool<'_, Countdowns> {
     }
 }
 
+impl Executor for Native<'_> {
+    fn block(&mut self) {
+        self.run();
+    }
+
+    fn output(&self) -> &[f32] {
+        self.output_row()
+    }
+}
+
 struct Hocket<'a> {
     engine: &'a mut Engine,
+    told: bool,
 }
 
 impl Executor for Hocket<'_> {
     fn block(&mut self) {
         self.engine.process(FRAMES);
+    }
+
+    fn expect_next(&mut self, next_ns: u64) {
+        if self.told {
+            self.engine.expect_next(next_ns);
+        }
     }
 
     fn output(&self) -> &[f32] {

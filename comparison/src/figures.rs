@@ -3,7 +3,7 @@
 use hocket_lab::stats::{Comparison, Summary, compare, median};
 
 use crate::executor::Who;
-use crate::measure::Cell;
+use crate::measure::{Cell, Samples};
 
 /// Consecutive blocks whose median is one observation of a ratio.
 const STRETCH: usize = 50;
@@ -19,64 +19,79 @@ pub struct Figures {
     pub times_ns: Option<Summary>,
     /// (serial / workers) / time, from stretch to stretch; `None` for the serial walk.
     pub efficiency: Option<Comparison>,
-    /// Hocket's time / this one's; `None` for Hocket itself and the serial walk.
+    /// Hocket's time / this one's; `None` where it is no rival.
     pub hocket_ratio: Option<Comparison>,
 }
 
 impl Cell {
-    /// The figures of one executor.
-    pub fn figures(&self, who: Who) -> Figures {
-        let own = self.stretches(who);
-        let share: Vec<f64> =
-            self.stretches(Who::Serial).iter().map(|ns| ns / self.workers as f64).collect();
-        let is_rayon = matches!(who, Who::Levels | Who::Scope);
+    /// The figures of everybody, in the order of [`Who::ALL`].
+    pub fn figures(&self) -> Vec<Figures> {
+        self.runs.iter().map(|run| self.figures_of(run)).collect()
+    }
+
+    fn figures_of(&self, run: &Samples) -> Figures {
+        let who = run.who;
+        let own = stretches(run);
+        let share = |ns: f64| ns / self.workers as f64;
+        let serial = || Some(self.stretches(Who::Serial)?.into_iter().map(share).collect());
+        let serial: Option<Vec<f64>> = (who != Who::Serial).then(serial).flatten();
+        let hocket = who.is_rival().then(|| self.stretches(Who::Hocket)).flatten();
+        let of_own = |other: Vec<f64>| compare(&own, &other, SEED);
         Figures {
             who,
-            times_ns: Summary::of(self.samples_ns[who as usize].iter().map(|ns| *ns as i64)),
-            efficiency: (who != Who::Serial).then(|| compare(&own, &share, SEED)).flatten(),
-            hocket_ratio: is_rayon
-                .then(|| compare(&own, &self.stretches(Who::Hocket), SEED))
-                .flatten(),
+            times_ns: Summary::of(run.block_ns.iter().map(|ns| *ns as i64)),
+            efficiency: serial.and_then(of_own),
+            hocket_ratio: hocket.and_then(of_own),
         }
     }
 
-    /// Medians of stretches; those of all executors cover the same groups of the run.
-    fn stretches(&self, who: Who) -> Vec<f64> {
-        self.samples_ns[who as usize].chunks(STRETCH).filter_map(median).collect()
+    fn stretches(&self, who: Who) -> Option<Vec<f64>> {
+        self.runs.iter().find(|run| run.who == who).map(stretches)
     }
+}
+
+/// Medians of stretches; those of all executors cover the same groups of the run.
+fn stretches(run: &Samples) -> Vec<f64> {
+    run.block_ns.chunks(STRETCH).filter_map(median).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::idle::Looks;
     use crate::measure::Mode;
 
     /// 400 blocks of these times, with a slow drift that all share.
-    fn cell(times_ns: [f64; 4]) -> Cell {
+    fn cell(times_ns: [(Who, f64); 3]) -> Cell {
         let drift = |block: usize| 1.0 + block as f64 / 400.0;
+        let samples = |(who, ns): (Who, f64)| Samples {
+            who,
+            block_ns: (0..400).map(|block| ns * drift(block)).collect(),
+            between: Looks::default(),
+        };
         Cell {
             graph: "made up",
             mode: Mode::Paced,
             workers: 2,
-            samples_ns: times_ns.map(|ns| (0..400).map(|block| ns * drift(block)).collect()),
+            runs: times_ns.map(samples).to_vec(),
             threads: Vec::new(),
         }
     }
 
     #[test]
     fn ratios_are_taken_where_the_drift_cancels() {
-        let cell = cell([400_000.0, 250_000.0, 320_000.0, 200_000.0]);
+        let times_ns =
+            [(Who::Serial, 400_000.0), (Who::TbbFlow, 250_000.0), (Who::Hocket, 200_000.0)];
+        let [serial, tbb, hocket] = cell(times_ns).figures().try_into().unwrap();
         let near = |c: Option<Comparison>, expected: f64| {
             let c = c.unwrap();
             let interval = c.interval.unwrap();
             assert!((c.ratio - expected).abs() < 1e-9, "{c:?}");
             assert!(interval.high - interval.low < 1e-9, "{c:?}");
         };
-        near(cell.figures(Who::Levels).efficiency, 0.8);
-        near(cell.figures(Who::Levels).hocket_ratio, 0.8);
-        near(cell.figures(Who::Scope).hocket_ratio, 0.625);
-        near(cell.figures(Who::Hocket).efficiency, 1.0);
-        assert!(cell.figures(Who::Hocket).hocket_ratio.is_none());
-        assert!(cell.figures(Who::Serial).efficiency.is_none());
+        near(tbb.efficiency, 0.8);
+        near(tbb.hocket_ratio, 0.8);
+        near(hocket.efficiency, 1.0);
+        assert!(hocket.hocket_ratio.is_none() && serial.efficiency.is_none());
     }
 }

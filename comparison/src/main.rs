@@ -2,13 +2,15 @@
 #![forbid(unsafe_code)]
 
 use std::process::ExitCode;
+use std::time::Duration;
 
 use clap::Parser;
 use hocket_comparison::measure::{Cell, Failure, measure};
 use hocket_comparison::options::Options;
-use hocket_comparison::pool::Pool;
+use hocket_comparison::rivals::{Library, Rivals};
+use hocket_comparison::seats::Seats;
 use hocket_comparison::setup::Setup;
-use hocket_comparison::{record, table};
+use hocket_comparison::{record, spinning, table};
 use hocket_lab::about;
 use hocket_machine::Topology;
 
@@ -34,27 +36,32 @@ fn main() -> ExitCode {
 /// Every cell, the table, the record. The calling thread becomes the leader while it measures.
 fn run(options: &Options) -> Result<(), Failure> {
     let not_here = |error: String| Failure::NotHere(error);
+    if options.rival.contains(&Library::Openmp) {
+        spinning::bound(Duration::from_micros(options.omp_spin.into())).map_err(not_here)?;
+    }
     let started_at = about::now();
     let topology = Topology::discover().map_err(|error| not_here(error.to_string()))?;
     let workers = options.workers.map(usize::from);
-    let setup = Setup::here(&topology, workers, options.fuse).map_err(not_here)?;
-    let pool = Pool::start(&setup.seating, setup.priority, options.leader).map_err(not_here)?;
-    table::head(&setup, options.blocks.get());
-    let cells = cells(options, &setup, &pool)?;
+    let setup =
+        Setup::here(&topology, workers, options.fuse, options.schedule).map_err(not_here)?;
+    let rivals =
+        Rivals::start(&options.rival, &Seats::of(&setup), options.leader).map_err(not_here)?;
+    table::head(&setup, &rivals, options.blocks.get());
+    let cells = cells(options, &setup, &rivals)?;
     let Some(path) = &options.record else { return Ok(()) };
-    let record = record::assemble(options, &setup, &pool, &topology, &cells, &started_at);
+    let record = record::assemble(options, &setup, &rivals, &topology, &cells, &started_at);
     record::save(path, &record).map_err(not_here)
 }
 
-fn cells(options: &Options, setup: &Setup, pool: &Pool) -> Result<Vec<Cell>, Failure> {
+fn cells(options: &Options, setup: &Setup, rivals: &Rivals) -> Result<Vec<Cell>, Failure> {
     let mut cells: Vec<Cell> = Vec::new();
     for mode in &options.mode {
         for graph in options.graphs() {
             // A seed of its own for each cell: equal orders would repeat the same luck.
             let seed = options.seed.wrapping_add(cells.len() as u64);
-            let cell = measure(graph, *mode, options.blocks.get(), setup, pool, seed)?;
+            let cell = measure(graph, *mode, options.blocks.get(), setup, rivals, seed)?;
             if cells.is_empty() {
-                table::threads(cell.threads.iter().chain(pool.reports()));
+                table::threads(cell.threads.iter().chain(&rivals.reports()));
                 table::columns();
             }
             table::rows(&cell);

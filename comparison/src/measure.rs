@@ -1,7 +1,7 @@
-//! One cell: a graph in a mode, the four executors block by block in one run.
+//! One cell: a graph in a mode, all executors block by block in one run.
 //!
 //! A run is made of groups. In each of them every executor has one turn, in an order drawn anew, so
-//! whatever drifts (frequency, neighbours, load) drifts through all four alike.
+//! whatever drifts (frequency, neighbours, load) drifts through all alike.
 
 use hocket_engine::ThreadReport;
 use hocket_lab::graphs::GraphSpec;
@@ -9,9 +9,10 @@ use hocket_lab::stats::Rng;
 use hocket_machine::clock::{TickRate, monotonic_ns, sleep_until_ns, ticks};
 use hocket_machine::float_mode::FlushDenormals;
 
-use crate::executor::{self, Executor, Four, Who};
+use crate::executor::{self, Executor, Seated, Who};
+use crate::idle::Looks;
 use crate::network::FRAMES;
-use crate::pool::Pool;
+use crate::rivals::Rivals;
 use crate::setup::{RATE_HZ, Setup};
 
 /// How blocks are asked for.
@@ -50,10 +51,21 @@ pub struct Cell {
     pub mode: Mode,
     /// Workers, the leader included.
     pub workers: usize,
-    /// Block times of each of [`Who::ALL`], in order.
-    pub samples_ns: [Vec<f64>; 4],
+    /// Everybody who took part, in the order of [`Who::ALL`].
+    pub runs: Vec<Samples>,
     /// What the leader and Hocket's workers asked for and got.
     pub threads: Vec<ThreadReport>,
+}
+
+/// One executor's part of a cell.
+#[derive(Debug, Clone)]
+pub struct Samples {
+    /// Whose.
+    pub who: Who,
+    /// Block times, in order.
+    pub block_ns: Vec<f64>,
+    /// Whether threads were awake between blocks, looked at before anything counted; paced only.
+    pub between: Looks,
 }
 
 /// Why a cell is not there.
@@ -65,22 +77,27 @@ pub enum Failure {
     Differs(String),
 }
 
-/// Blocks from fresh memory on whose bits all four must agree: the filters' whole transient.
+/// Blocks from fresh memory on whose bits all must agree: the filters' whole transient.
 const CHECKED: usize = 32;
 /// Groups that are run and thrown away.
 const WARM_UP: usize = 20;
 /// Blocks at the start of a hot turn that are run and thrown away: the first one finds all threads
 /// asleep.
 const HOT_WARM_UP: usize = 3;
-/// Between hot turns. Hocket's workers spin for 50 us after a block before they sleep, rayon's
-/// threads for 32 rounds of yielding; nobody's turn may begin beside another's spinning threads.
+/// Between hot turns. Hocket's and OpenMP's threads spin for 50 us after a block before they sleep,
+/// rayon's and oneTBB's for some rounds of yielding; nobody's turn may begin beside another's
+/// spinning threads.
 const HOT_REST_NS: u64 = 500_000;
 /// Of paced blocks.
 const PERIOD_NS: u64 = FRAMES as u64 * 1_000_000_000 / RATE_HZ as u64;
 
+/// When, before a paced block, threads are looked at: the block before is long done, and Hocket's
+/// workers do not wake themselves yet.
+const LOOK_AHEAD_NS: u64 = 400_000;
+
 /// Measures one cell of `blocks` blocks an executor.
 ///
-/// Thread: the one that started `pool`; it becomes the leader of all four.
+/// Thread: the one that started `rivals`; it becomes the leader of all.
 ///
 /// # Errors
 /// [`Failure`].
@@ -89,38 +106,44 @@ pub fn measure(
     mode: Mode,
     blocks: usize,
     setup: &Setup,
-    pool: &Pool,
+    rivals: &Rivals,
     seed: u64,
 ) -> Result<Cell, Failure> {
-    let mut engine = executor::engine(spec, setup).map_err(Failure::NotHere)?;
-    let workers = engine.schedule().workers();
+    let mut hocket = executor::engine(spec, setup).map_err(Failure::NotHere)?;
+    // Hot blocks are not planned, so there is nothing to tell.
+    let untold = (mode == Mode::Paced).then(|| executor::engine(spec, setup)).transpose();
+    let mut untold = untold.map_err(Failure::NotHere)?;
+    let workers = hocket.schedule().workers();
     // All threads sit; now the leader may become a real-time one.
-    let entered = engine.enter();
+    let entered = hocket.enter();
     let mut threads = vec![entered.report.clone()];
-    threads.extend(engine.reports().iter().cloned());
-    let mut four = executor::four(spec, setup, pool, &mut engine).map_err(Failure::NotHere)?;
+    threads.extend(hocket.reports().iter().cloned());
+    let seated = {
+        let _float = FlushDenormals::enter();
+        executor::seat(spec, setup, rivals, &mut hocket, untold.as_mut())
+    };
+    let mut all = seated.map_err(Failure::NotHere)?;
     for _ in 0..CHECKED {
-        four.iter_mut().for_each(|executor| in_float_mode(executor.as_mut()));
-        agree(spec, &four)?;
+        all.iter_mut().for_each(|(_, executor)| in_float_mode(executor.as_mut()));
+        agree(spec, &all)?;
     }
-    let samples_ns = Run::new(mode, seed).groups(&mut four, blocks);
-    agree(spec, &four)?;
-    Ok(Cell { graph: spec.name, mode, workers, samples_ns, threads })
+    let runs = Run::new(mode, seed, all.len()).groups(&mut all, blocks);
+    agree(spec, &all)?;
+    Ok(Cell { graph: spec.name, mode, workers, runs, threads })
 }
 
-/// Whether all four left the same bits as the serial walk.
+/// Whether all left the same bits as the serial walk.
 ///
 /// # Errors
 /// [`Failure::Differs`].
-pub fn agree(spec: &GraphSpec, four: &Four<'_>) -> Result<(), Failure> {
+pub fn agree(spec: &GraphSpec, all: &[Seated<'_>]) -> Result<(), Failure> {
     let bits =
         |executor: &dyn Executor| executor.output().iter().map(|s| s.to_bits()).collect::<Vec<_>>();
-    let expected = bits(four[Who::Serial as usize].as_ref());
-    let differs = |who: &&Who| bits(four[**who as usize].as_ref()) != expected;
-    match Who::ALL.iter().find(differs) {
+    let expected = all.first().map(|(_, serial)| bits(serial.as_ref())).unwrap_or_default();
+    match all.iter().find(|(_, executor)| bits(executor.as_ref()) != expected) {
         None if expected.len() == FRAMES => Ok(()),
         None => Err(Failure::Differs(format!("{}: no output", spec.name))),
-        Some(who) => Err(Failure::Differs(format!(
+        Some((who, _)) => Err(Failure::Differs(format!(
             "{}: {} computes something else than the serial walk; its times mean nothing",
             spec.name,
             who.name()
@@ -139,47 +162,73 @@ struct Run {
     mode: Mode,
     rate: TickRate,
     rng: Rng,
-    next_ns: u64,
+    /// When the last paced block was planned.
+    planned_ns: u64,
+    /// The order of turns in this group, and in the next.
+    orders: [Vec<usize>; 2],
 }
 
 impl Run {
-    fn new(mode: Mode, seed: u64) -> Run {
-        Run { mode, rate: TickRate::get(), rng: Rng::new(seed), next_ns: 0 }
+    fn new(mode: Mode, seed: u64, count: usize) -> Run {
+        let mut rng = Rng::new(seed);
+        let orders = [order(count, &mut rng), order(count, &mut rng)];
+        Run { mode, rate: TickRate::get(), rng, planned_ns: 0, orders }
     }
 
-    fn groups(&mut self, four: &mut Four<'_>, blocks: usize) -> [Vec<f64>; 4] {
-        let mut thrown_away = [const { Vec::new() }; 4];
+    fn groups(&mut self, all: &mut [Seated<'_>], blocks: usize) -> Vec<Samples> {
+        let samples = |who| Samples {
+            who,
+            block_ns: Vec::with_capacity(blocks.max(WARM_UP)),
+            between: Looks::default(),
+        };
+        let mut runs: Vec<Samples> = all.iter().map(|(who, _)| samples(*who)).collect();
         for _ in 0..WARM_UP {
-            self.group(four, self.mode.turn(), &mut thrown_away);
+            self.group(all, self.mode.turn(), &mut runs, true);
         }
-        let mut samples: [Vec<f64>; 4] = std::array::from_fn(|_| Vec::with_capacity(blocks));
-        while samples[0].len() < blocks {
-            let turn = self.mode.turn().min(blocks - samples[0].len());
-            self.group(four, turn, &mut samples);
+        runs.iter_mut().for_each(|run| run.block_ns.clear());
+        let mut left = blocks;
+        while left > 0 {
+            let turn = self.mode.turn().min(left);
+            self.group(all, turn, &mut runs, false);
+            left -= turn;
         }
-        samples
+        runs
     }
 
     /// One turn each, in random order.
-    fn group(&mut self, four: &mut Four<'_>, turn: usize, samples: &mut [Vec<f64>; 4]) {
-        let mut order = [0, 1, 2, 3];
-        self.rng.shuffle(&mut order);
-        for who in order {
-            self.begin_turn(four[who].as_mut());
+    fn group(&mut self, all: &mut [Seated<'_>], turn: usize, runs: &mut [Samples], looking: bool) {
+        for place in 0..all.len() {
+            let who = self.orders[0][place];
+            let executor = all[who].1.as_mut();
+            self.begin_turn(executor, self.periods_until_next(place));
             for _ in 0..turn {
-                let ns = self.timed(four[who].as_mut());
-                samples[who].push(ns);
+                let ns = self.timed(executor);
+                runs[who].block_ns.push(ns);
+            }
+            if looking && self.mode == Mode::Paced {
+                sleep_until_ns(self.planned_ns + PERIOD_NS - LOOK_AHEAD_NS);
+                runs[who].between.look();
             }
         }
+        self.orders.swap(0, 1);
+        self.orders[1] = order(all.len(), &mut self.rng);
     }
 
-    fn begin_turn(&mut self, executor: &mut dyn Executor) {
+    /// From the turn at `place` of this group to the same executor's turn in the next group.
+    fn periods_until_next(&self, place: usize) -> u64 {
+        let [this, next] = &self.orders;
+        let then = next.iter().position(|who| *who == this[place]).unwrap_or(0);
+        (this.len() - place + then) as u64
+    }
+
+    fn begin_turn(&mut self, executor: &mut dyn Executor, periods_until_next: u64) {
         let now = monotonic_ns();
         match self.mode {
             Mode::Paced => {
                 // After a stall the next block lies ahead, so that blocks never come in a burst.
-                self.next_ns = (self.next_ns + PERIOD_NS).max(now + PERIOD_NS / 2);
-                sleep_until_ns(self.next_ns);
+                self.planned_ns = (self.planned_ns + PERIOD_NS).max(now + PERIOD_NS / 2);
+                sleep_until_ns(self.planned_ns);
+                executor.expect_next(self.planned_ns + periods_until_next * PERIOD_NS);
             }
             Mode::Hot => {
                 sleep_until_ns(now + HOT_REST_NS);
@@ -195,4 +244,10 @@ impl Run {
         let returned = ticks();
         self.rate.ticks_to_ns(returned.wrapping_sub(called)) as f64
     }
+}
+
+fn order(count: usize, rng: &mut Rng) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..count).collect();
+    rng.shuffle(&mut order);
+    order
 }

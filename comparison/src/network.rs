@@ -59,6 +59,11 @@ impl Node {
         }
     }
 
+    /// The nodes that it reads, by their places in the [`Network`], once an edge.
+    pub fn inputs(&self) -> impl Iterator<Item = usize> {
+        self.inputs.iter().map(|input| input.from)
+    }
+
     /// How many rows it reads.
     pub fn input_count(&self) -> usize {
         self.inputs.len()

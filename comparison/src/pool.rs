@@ -10,9 +10,10 @@
 use std::sync::Mutex;
 use std::sync::mpsc::{Receiver, Sender, channel};
 
-use hocket_engine::{Seating, ThreadReport, settle_leader};
-use hocket_machine::float_mode::FlushDenormals;
+use hocket_engine::ThreadReport;
 use rayon::{ThreadPool, ThreadPoolBuilder};
+
+use crate::seats::Seats;
 
 /// What the thread that asks for blocks is to the pool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
@@ -39,12 +40,11 @@ impl Pool {
     ///
     /// # Errors
     /// No more threads to be had, or the calling thread is in a pool already.
-    pub fn start(seating: &Seating, priority: Option<u8>, leader: Leader) -> Result<Pool, String> {
-        let workers = seating.placement().workers.len();
-        let cpus: Vec<_> = (0..workers).map(|worker| seating.worker_cpu(worker)).collect();
+    pub fn start(seats: &Seats, leader: Leader) -> Result<Pool, String> {
+        let (workers, seats) = (seats.count(), seats.clone());
         let (ready, reports) = channel();
         let ready = Mutex::new(ready);
-        let seated = move |index: usize| settle(index, cpus[index], priority, &ready);
+        let seated = move |index: usize| report(seats.settle(&name(index), index), &ready);
         let builder =
             ThreadPoolBuilder::new().num_threads(workers).thread_name(name).start_handler(seated);
         let (builder, started) = match leader {
@@ -77,18 +77,7 @@ fn name(index: usize) -> String {
     format!("rayon {index}")
 }
 
-/// Seats the calling thread of the pool for good. The code that does it is the one that seats
-/// Hocket's own threads.
-fn settle(
-    index: usize,
-    cpu: Option<u32>,
-    priority: Option<u8>,
-    ready: &Mutex<Sender<ThreadReport>>,
-) {
-    // Forgotten, like the seat below: the thread keeps mode, seat and class as long as it lives.
-    std::mem::forget(FlushDenormals::enter());
-    let (seat, report) = settle_leader(&name(index), cpu, priority);
-    std::mem::forget(seat);
+fn report(report: ThreadReport, ready: &Mutex<Sender<ThreadReport>>) {
     if let Ok(ready) = ready.lock() {
         // Nobody listens any more where the start was given up.
         let _ = ready.send(report);

@@ -10,15 +10,16 @@ use hocket_lab::about;
 use hocket_lab::stats::Comparison;
 use hocket_machine::Topology;
 
-use crate::executor::Who;
-use crate::measure::Cell;
+use crate::figures::Figures;
+use crate::measure::{Cell, Samples};
 use crate::network::FRAMES;
 use crate::options::Options;
-use crate::pool::Pool;
+use crate::rivals::Rivals;
 use crate::setup::{RATE_HZ, Setup};
+use crate::spinning;
 
 /// What a record calls itself.
-pub const FORMAT: &str = "hocket-comparison/1";
+pub const FORMAT: &str = "hocket-comparison/2";
 
 /// Whether a record can be written to `path`, found out before a minute is spent on samples.
 /// What stands there already stays as it is.
@@ -55,7 +56,7 @@ fn refused(path: &Path, error: &std::io::Error) -> String {
 pub fn assemble(
     options: &Options,
     setup: &Setup,
-    pool: &Pool,
+    rivals: &Rivals,
     topology: &Topology,
     cells: &[Cell],
     started_at: &str,
@@ -63,7 +64,8 @@ pub fn assemble(
     json!({
         "format": FORMAT,
         "hocket": about::build(),
-        "rivals": rayon_versions(),
+        "rivals": rivals.versions(),
+        "rivals_missing": rivals.missing,
         "command": std::env::args().collect::<Vec<_>>(),
         "started_at": started_at,
         "finished_at": about::now(),
@@ -75,9 +77,11 @@ pub fn assemble(
         "blocks": options.blocks,
         "seed": options.seed,
         "workers": setup.workers(),
+        "policy": setup.policy.to_string(),
         "fuse": format!("{:?}", setup.fuse).to_lowercase(),
         "rayon_leader": format!("{:?}", options.leader).to_lowercase(),
-        "rayon_threads": threads(pool.reports()),
+        "omp_spin_passes": spinning::passes().map(|passes| passes.to_string_lossy().into_owned()),
+        "rival_threads": threads(&rivals.reports()),
         "cells": cells.iter().map(cell_json).collect::<Vec<_>>(),
     })
 }
@@ -88,17 +92,17 @@ fn cell_json(cell: &Cell) -> Value {
         "mode": cell.mode.name(),
         "workers": cell.workers,
         "threads": threads(&cell.threads),
-        "executors": Who::ALL.map(|who| executor_json(cell, who)),
+        "executors": cell.figures().iter().zip(&cell.runs).map(executor_json).collect::<Vec<_>>(),
     })
 }
 
-fn executor_json(cell: &Cell, who: Who) -> Value {
-    let figures = cell.figures(who);
-    let samples: Vec<u64> = cell.samples_ns[who as usize].iter().map(|ns| *ns as u64).collect();
+fn executor_json((figures, run): (&Figures, &Samples)) -> Value {
+    let samples: Vec<u64> = run.block_ns.iter().map(|ns| *ns as u64).collect();
     json!({
-        "name": who.name(),
+        "name": figures.who.name(),
         "efficiency": figures.efficiency.map(comparison_json),
         "hocket_ratio": figures.hocket_ratio.map(comparison_json),
+        "awake_between_blocks": { "looks": run.between.taken, "found": run.between.awake },
         "block_ns": samples,
     })
 }
@@ -142,7 +146,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_lock_file_names_the_rivals() {
+    fn the_lock_file_names_rayon() {
         let versions = rayon_versions();
         assert!(versions.starts_with("rayon 1.") && versions.contains(", rayon-core 1."));
     }

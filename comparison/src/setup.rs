@@ -10,8 +10,8 @@ use crate::network::FRAMES;
 /// Sample rate; with [`FRAMES`] it gives the period of paced blocks, 1333 us.
 pub const RATE_HZ: u32 = 48_000;
 
-/// How Hocket runs.
-pub const POLICY: Policy = Policy {
+/// How Hocket runs, but for the schedule.
+const POLICY: Policy = Policy {
     schedule: ScheduleKind::Dataflow,
     sibling: SiblingPolicy::Off,
     wait: Strategy::Hybrid,
@@ -20,7 +20,7 @@ pub const POLICY: Policy = Policy {
 /// Who makes one task of a chain of nodes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub enum Fuse {
-    /// Hocket does, as it always does; rayon gets a task a node.
+    /// Hocket does, as it always does; the others get a task a node.
     Hocket,
     /// Hocket's plan does, for all.
     All,
@@ -34,7 +34,7 @@ impl Fuse {
         if self == Fuse::Nobody { Fusing::None } else { Fusing::Chains }
     }
 
-    /// For rayon and the serial walk.
+    /// For everybody else.
     pub fn others(self) -> Fusing {
         if self == Fuse::All { Fusing::Chains } else { Fusing::None }
     }
@@ -43,12 +43,14 @@ impl Fuse {
 /// Seats, class and fusing.
 #[derive(Debug, Clone)]
 pub struct Setup {
-    /// One seat a worker, the leader's first; for Hocket and for rayon.
+    /// One seat a worker, the leader's first; for Hocket and all others.
     pub seating: Seating,
-    /// SCHED_FIFO priority that both ask for; `None`: ordinary threads.
+    /// SCHED_FIFO priority that all ask for; `None`: ordinary threads.
     pub priority: Option<u8>,
     /// Who fuses.
     pub fuse: Fuse,
+    /// How Hocket runs.
+    pub policy: Policy,
 }
 
 impl Setup {
@@ -56,10 +58,16 @@ impl Setup {
     ///
     /// # Errors
     /// More workers than cores.
-    pub fn here(topology: &Topology, workers: Option<usize>, fuse: Fuse) -> Result<Setup, String> {
+    pub fn here(
+        topology: &Topology,
+        workers: Option<usize>,
+        fuse: Fuse,
+        schedule: ScheduleKind,
+    ) -> Result<Setup, String> {
         let seating = Seating::here(topology, POLICY.sibling, workers)
             .map_err(|error| format!("{error}; ask for fewer with --workers"))?;
-        Ok(Setup { seating, priority: settings().priority, fuse })
+        let policy = Policy { schedule, ..POLICY };
+        Ok(Setup { seating, priority: settings(policy).priority, fuse, policy })
     }
 
     /// Anywhere: threads of the ordinary class that nobody pins. For what is computed, not for how
@@ -71,7 +79,7 @@ impl Setup {
         let seats = (0..workers).map(|core| Seat { core, speed: 1.0 }).collect();
         let seating = Seating::described(&Seats { seats }, POLICY.sibling, Some(workers))
             .map_err(|error| error.to_string())?;
-        Ok(Setup { seating, priority: None, fuse })
+        Ok(Setup { seating, priority: None, fuse, policy: POLICY })
     }
 
     /// Workers, the leader included.
@@ -81,10 +89,10 @@ impl Setup {
 
     /// For Hocket's engine.
     pub fn settings(&self) -> Settings {
-        Settings { priority: self.priority, ..settings() }
+        Settings { priority: self.priority, ..settings(self.policy) }
     }
 }
 
-fn settings() -> Settings {
-    Settings::new(FRAMES as u32, RATE_HZ, POLICY)
+fn settings(policy: Policy) -> Settings {
+    Settings::new(FRAMES as u32, RATE_HZ, policy)
 }

@@ -3,19 +3,22 @@
 use hocket_engine::ThreadReport;
 use hocket_lab::stats::Comparison;
 
-use crate::executor::Who;
 use crate::measure::Cell;
-use crate::record::rayon_versions;
+use crate::rivals::Rivals;
 use crate::setup::{RATE_HZ, Setup};
 
-/// What the run is.
-pub fn head(setup: &Setup, blocks: usize) {
+/// What the run is, and who is not there.
+pub fn head(setup: &Setup, rivals: &Rivals, blocks: usize) {
     println!(
-        "comparison: {} workers, blocks of {} frames at {RATE_HZ} Hz, {blocks} blocks each; {}",
+        "comparison: {} workers, blocks of {} frames at {RATE_HZ} Hz, {blocks} blocks each; hocket {}; {}",
         setup.workers(),
         crate::network::FRAMES,
-        rayon_versions()
+        setup.policy,
+        rivals.versions().join("; ")
     );
+    for library in &rivals.missing {
+        println!("  {library} was not there when this was built: left out (see the README)");
+    }
 }
 
 /// What threads asked for and got, one line a thread.
@@ -35,11 +38,12 @@ pub fn threads<'a>(reports: impl Iterator<Item = &'a ThreadReport>) {
 /// Above the rows.
 pub fn columns() {
     println!(
-        "{:<7} {:<6} {:<32} {:>8} {:>9} {:>9}  {:>6} {:<16}  {:>8} {:<16}",
+        "{:<7} {:<6} {:<26} {:>8} {:>8} {:>9} {:>9}  {:>6} {:<16}  {:>9} {:<16}",
         "graph",
         "mode",
         "executor",
         "p50 us",
+        "p99 us",
         "p99.9 us",
         "max us",
         "eff.",
@@ -51,22 +55,30 @@ pub fn columns() {
 
 /// One line an executor.
 pub fn rows(cell: &Cell) {
-    for who in Who::ALL {
-        let figures = cell.figures(who);
+    for figures in cell.figures() {
         let us = |ns: Option<f64>| ns.map_or("-".into(), |ns| format!("{:.1}", ns / 1000.0));
         let times = figures.times_ns;
         let (efficiency, efficiency_range) = ratio(figures.efficiency);
         let (hocket, hocket_range) = ratio(figures.hocket_ratio);
         let line = format!(
-            "{:<7} {:<6} {:<32} {:>8} {:>9} {:>9}  {efficiency:>6} {efficiency_range:<16}  {hocket:>8} {hocket_range:<16}",
+            "{:<7} {:<6} {:<26} {:>8} {:>8} {:>9} {:>9}  {efficiency:>6} {efficiency_range:<16}  {hocket:>9} {hocket_range:<16}",
             cell.graph,
             cell.mode.name(),
-            who.name(),
+            figures.who.name(),
             us(times.map(|t| t.p50)),
+            us(times.map(|t| t.p99)),
             us(times.map(|t| t.p999)),
             us(times.map(|t| t.max)),
         );
         println!("{}", line.trim_end());
+    }
+    for run in cell.runs.iter().filter(|run| run.between.awake > 0) {
+        println!(
+            "  {}: threads awake between blocks in {} of {} looks",
+            run.who.name(),
+            run.between.awake,
+            run.between.taken
+        );
     }
 }
 

@@ -1,10 +1,7 @@
 //! The serial walk, and rayon's parallel iterator over the nodes of each level. Safe code: a level
 //! is split off from the finished ones before it.
 
-use hocket_plan::{Fusing, GraphError};
 use rayon::prelude::*;
-
-use hocket_lab::graphs::GraphSpec;
 
 use crate::network::Network;
 
@@ -15,12 +12,9 @@ pub struct Serial {
 }
 
 impl Serial {
-    /// In memory of its own.
-    ///
-    /// # Errors
-    /// None for the lab's graphs.
-    pub fn new(spec: &GraphSpec, fusing: Fusing) -> Result<Serial, GraphError> {
-        Ok(Serial { network: Network::new(spec, fusing)? })
+    /// Over `network`'s memory.
+    pub fn new(network: Network) -> Serial {
+        Serial { network }
     }
 
     /// Runs one block.
@@ -45,12 +39,9 @@ pub struct Levels {
 }
 
 impl Levels {
-    /// In memory of its own.
-    ///
-    /// # Errors
-    /// None for the lab's graphs.
-    pub fn new(spec: &GraphSpec, fusing: Fusing) -> Result<Levels, GraphError> {
-        Ok(Levels { network: Network::new(spec, fusing)? })
+    /// Over `network`'s memory.
+    pub fn new(network: Network) -> Levels {
+        Levels { network }
     }
 
     /// Runs one block on the current rayon pool.

@@ -1,9 +1,15 @@
 //! All executors compute the same bits on every graph, whoever runs what when.
 
+use std::sync::{Mutex, PoisonError};
+
 use hocket_comparison::countdown::Countdowns;
-use hocket_comparison::executor::{engine, four};
+use hocket_comparison::executor::{Who, engine, seat};
 use hocket_comparison::measure::agree;
+use hocket_comparison::native::{self, Native};
+use hocket_comparison::network::Network;
 use hocket_comparison::pool::{Leader, Pool};
+use hocket_comparison::rivals::{Library, Rivals};
+use hocket_comparison::seats::Seats;
 use hocket_comparison::setup::{Fuse, Setup};
 use hocket_comparison::walks::{Levels, Serial};
 use hocket_lab::graphs::GRAPHS;
@@ -13,6 +19,11 @@ use hocket_plan::Fusing;
 /// Past the filters' transient, and enough blocks for tasks to meet in many orders.
 const BLOCKS: usize = 200;
 
+const LIBRARIES: [Library; 3] = [Library::Rayon, Library::Tbb, Library::Openmp];
+
+/// One test at a time: how many threads oneTBB gives is a matter of the process.
+static TURN: Mutex<()> = Mutex::new(());
+
 /// On a thread of its own: a leader that became a member of a pool stays one. In the float mode of
 /// all workers: through the 160 sections of `narrow` the first samples come out denormal, so a
 /// leader in another mode would compute other bits.
@@ -21,25 +32,36 @@ fn on_a_leader(test: impl FnOnce() + Send) {
         let _float = FlushDenormals::enter();
         test();
     };
+    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
     std::thread::scope(|scope| {
         scope.spawn(leader).join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
     });
 }
 
+/// All who are there, in fresh memory.
 fn check(workers: usize, leader: Leader, fuse: Fuse) {
     on_a_leader(|| {
         let setup = Setup::unpinned(workers, fuse).unwrap();
-        let pool = Pool::start(&setup.seating, setup.priority, leader).unwrap();
+        let rivals = Rivals::start(&LIBRARIES, &Seats::of(&setup), leader).unwrap();
+        for library in &rivals.missing {
+            println!("SKIPPED {library} on {workers} workers: not there when this was built");
+        }
         for spec in &GRAPHS {
-            let mut engine = engine(spec, &setup).unwrap();
-            assert_eq!(engine.schedule().workers(), workers);
-            let mut four = four(spec, &setup, &pool, &mut engine).unwrap();
+            let mut hocket = engine(spec, &setup).unwrap();
+            let mut untold = engine(spec, &setup).unwrap();
+            assert_eq!(hocket.schedule().workers(), workers);
+            let mut all = seat(spec, &setup, &rivals, &mut hocket, Some(&mut untold)).unwrap();
+            assert_eq!(all.len(), Who::ALL.len() - missing_executors(&rivals));
             for block in 0..BLOCKS {
-                four.iter_mut().for_each(|executor| executor.block());
-                assert_eq!(agree(spec, &four), Ok(()), "{} block {block}", spec.name);
+                all.iter_mut().for_each(|(_, executor)| executor.block());
+                assert_eq!(agree(spec, &all), Ok(()), "{} block {block}", spec.name);
             }
         }
     });
+}
+
+fn missing_executors(rivals: &Rivals) -> usize {
+    usize::from(rivals.tbb.is_none()) + 2 * usize::from(rivals.openmp.is_none())
 }
 
 #[test]
@@ -77,22 +99,37 @@ fn one_worker_agrees() {
 fn every_row_agrees() {
     on_a_leader(|| {
         let setup = Setup::unpinned(4, Fuse::Hocket).unwrap();
-        let pool = Pool::start(&setup.seating, None, Leader::Member).unwrap();
+        let rivals = Rivals::start(&LIBRARIES, &Seats::of(&setup), Leader::Member).unwrap();
+        let pool = rivals.rayon.as_ref().unwrap();
         for spec in &GRAPHS {
-            let mut serial = Serial::new(spec, Fusing::None).unwrap();
-            let mut levels = Levels::new(spec, Fusing::None).unwrap();
-            let mut scope = Countdowns::new(spec, Fusing::None).unwrap();
+            let network = || Network::new(spec, Fusing::None).unwrap();
+            let mut serial = Serial::new(network());
+            let mut levels = Levels::new(network());
+            let mut scope = Countdowns::new(network());
+            let mut natives = natives(&rivals, network);
             for _ in 0..BLOCKS {
                 serial.run();
                 pool.install(|| levels.run());
                 pool.install(|| scope.run());
+                natives.iter_mut().for_each(Native::run);
                 for (place, node) in serial.network().nodes.iter().enumerate() {
                     assert_eq!(node.row(), levels.network().nodes[place].row());
                     assert_eq!(node.row(), scope.row(place));
+                    assert!(natives.iter().all(|native| native.row(place) == node.row()));
                 }
             }
         }
     });
+}
+
+fn natives(rivals: &Rivals, network: impl Fn() -> Network) -> Vec<Native<'_>> {
+    let all = [
+        (&rivals.tbb, native::tbb_flow()),
+        (&rivals.openmp, native::omp_tasks()),
+        (&rivals.openmp, native::omp_levels()),
+    ];
+    let there = all.into_iter().filter_map(|(team, rival)| Some((team.as_ref()?, rival?)));
+    there.map(|(team, rival)| Native::new(rival, team, network()).unwrap()).collect()
 }
 
 /// The pool has as many threads as Hocket has workers, and the leader is the first of them.
@@ -100,7 +137,7 @@ fn every_row_agrees() {
 fn the_leader_is_one_of_the_pool() {
     on_a_leader(|| {
         let setup = Setup::unpinned(4, Fuse::Hocket).unwrap();
-        let pool = Pool::start(&setup.seating, None, Leader::Member).unwrap();
+        let pool = Pool::start(&Seats::of(&setup), Leader::Member).unwrap();
         assert_eq!((pool.threads(), pool.reports().len()), (4, 3));
         assert!(pool.reports().iter().all(|report| report.denormals_flushed));
         let here = std::thread::current().id();
