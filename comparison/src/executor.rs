@@ -97,7 +97,7 @@ pub fn engine(spec: &GraphSpec, setup: &Setup) -> Result<Engine, String> {
 /// Everybody who is there on `spec`, each in fresh memory, in the order of [`Who::ALL`]; Hocket's
 /// workers sit and wait. `untold` takes part where it is given.
 ///
-/// Thread: leader, with denormals as zero.
+/// Thread: leader.
 ///
 /// # Errors
 /// Whatever keeps somebody from starting.

@@ -31,4 +31,5 @@ pub mod figures;
 pub mod table;
 pub mod record;
 pub mod options;
+pub mod voices;
 

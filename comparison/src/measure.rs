@@ -118,10 +118,7 @@ pub fn measure(
     let entered = hocket.enter();
     let mut threads = vec![entered.report.clone()];
     threads.extend(hocket.reports().iter().cloned());
-    let seated = {
-        let _float = FlushDenormals::enter();
-        executor::seat(spec, setup, rivals, &mut hocket, untold.as_mut())
-    };
+    let seated = executor::seat(spec, setup, rivals, &mut hocket, untold.as_mut());
     let mut all = seated.map_err(Failure::NotHere)?;
     for _ in 0..CHECKED {
         all.iter_mut().for_each(|(_, executor)| in_float_mode(executor.as_mut()));

@@ -15,6 +15,7 @@ use std::ptr::NonNull;
 use std::sync::{Arc, Mutex};
 
 use hocket_engine::ThreadReport;
+use hocket_machine::float_mode::FlushDenormals;
 
 use crate::cells::Cells;
 use crate::network::{Network, Row};
@@ -119,6 +120,8 @@ impl Team {
     ) -> Result<Team, String> {
         let roll =
             Arc::new(Roll { library, seats: seats.clone(), reports: Mutex::new(Vec::new()) });
+        // oneTBB gives its threads the float mode in which their arena was made.
+        let _float = FlushDenormals::enter();
         let asked = RivalSeats {
             threads: seats.count(),
             settle,
@@ -182,8 +185,7 @@ struct Graph {
 impl<'a> Native<'a> {
     /// `network`, to be run by `rival` on `team`, which is of the same library.
     ///
-    /// Thread: the team's leader, with denormals as zero: oneTBB gives its threads the float mode in
-    /// which the graph was made.
+    /// Thread: the team's leader.
     ///
     /// # Errors
     /// Out of memory.

@@ -11,7 +11,7 @@ use crate::network::FRAMES;
 pub const RATE_HZ: u32 = 48_000;
 
 /// How Hocket runs, but for the schedule.
-const POLICY: Policy = Policy {
+pub const POLICY: Policy = Policy {
     schedule: ScheduleKind::Dataflow,
     sibling: SiblingPolicy::Off,
     wait: Strategy::Hybrid,

@@ -24,21 +24,17 @@ const LIBRARIES: [Library; 3] = [Library::Rayon, Library::Tbb, Library::Openmp];
 /// One test at a time: how many threads oneTBB gives is a matter of the process.
 static TURN: Mutex<()> = Mutex::new(());
 
-/// On a thread of its own: a leader that became a member of a pool stays one. In the float mode of
-/// all workers: through the 160 sections of `narrow` the first samples come out denormal, so a
-/// leader in another mode would compute other bits.
+/// On a thread of its own: a leader that became a member of a pool stays one.
 fn on_a_leader(test: impl FnOnce() + Send) {
-    let leader = || {
-        let _float = FlushDenormals::enter();
-        test();
-    };
     let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
     std::thread::scope(|scope| {
-        scope.spawn(leader).join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        scope.spawn(test).join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
     });
 }
 
-/// All who are there, in fresh memory.
+/// All who are there, in fresh memory, on threads that are started in any float mode; blocks run in
+/// the one of all workers. Through the 160 sections of `narrow` the first samples come out denormal,
+/// so a thread in another mode would compute other bits.
 fn check(workers: usize, leader: Leader, fuse: Fuse) {
     on_a_leader(|| {
         let setup = Setup::unpinned(workers, fuse).unwrap();
@@ -52,6 +48,7 @@ fn check(workers: usize, leader: Leader, fuse: Fuse) {
             assert_eq!(hocket.schedule().workers(), workers);
             let mut all = seat(spec, &setup, &rivals, &mut hocket, Some(&mut untold)).unwrap();
             assert_eq!(all.len(), Who::ALL.len() - missing_executors(&rivals));
+            let _float = FlushDenormals::enter();
             for block in 0..BLOCKS {
                 all.iter_mut().for_each(|(_, executor)| executor.block());
                 assert_eq!(agree(spec, &all), Ok(()), "{} block {block}", spec.name);
@@ -107,6 +104,7 @@ fn every_row_agrees() {
             let mut levels = Levels::new(network());
             let mut scope = Countdowns::new(network());
             let mut natives = natives(&rivals, network);
+            let _float = FlushDenormals::enter();
             for _ in 0..BLOCKS {
                 serial.run();
                 pool.install(|| levels.run());
