@@ -44,7 +44,9 @@ fn main() {
             build(library);
         } else {
             let (probe, remedy) = (library.probe, library.remedy);
-            println!("cargo:warning=no g++ that finds {probe}: its executors are left out; {remedy}");
+            println!(
+                "cargo:warning=no g++ that finds {probe}: its executors are left out; {remedy}"
+            );
         }
     }
 }

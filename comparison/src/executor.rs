@@ -1,7 +1,8 @@
 //! All executors behind one call.
 
-use hocket_engine::Engine;
+use hocket_engine::{Engine, Settings};
 use hocket_lab::graphs::GraphSpec;
+use hocket_plan::ScheduleKind;
 
 use crate::countdown::Countdowns;
 use crate::native::{self, Native, Rival, Team};
@@ -43,11 +44,13 @@ pub enum Who {
     Hocket,
     /// Hocket's engine, told nothing.
     HocketUntold,
+    /// Hocket's engine on the leader alone: what it does in a block beside the nodes' work.
+    HocketSerial,
 }
 
 impl Who {
     /// Everybody, in the order of tables.
-    pub const ALL: [Who; 8] = [
+    pub const ALL: [Who; 9] = [
         Who::Serial,
         Who::RayonLevels,
         Who::RayonScope,
@@ -56,6 +59,7 @@ impl Who {
         Who::OmpLevels,
         Who::Hocket,
         Who::HocketUntold,
+        Who::HocketSerial,
     ];
 
     /// For tables and records.
@@ -69,33 +73,55 @@ impl Who {
             Who::OmpLevels => "OpenMP static, levels",
             Who::Hocket => "hocket",
             Who::HocketUntold => "hocket, next block untold",
+            Who::HocketSerial => "hocket, one worker",
         }
     }
 
     /// Whether it is one of Hocket's rivals.
     pub fn is_rival(self) -> bool {
-        !matches!(self, Who::Serial | Who::Hocket | Who::HocketUntold)
+        !matches!(self, Who::Serial | Who::Hocket | Who::HocketUntold | Who::HocketSerial)
     }
 }
 
 /// Somebody on a graph.
 pub type Seated<'a> = (Who, Box<dyn Executor + 'a>);
 
-/// Hocket's engine for `spec`, started.
-///
-/// Thread: the leader-to-be, still in its ordinary class.
-///
-/// # Errors
-/// Whatever keeps it from starting.
-pub fn engine(spec: &GraphSpec, setup: &Setup) -> Result<Engine, String> {
-    let prepared = spec.prepare(setup.fuse.hocket());
-    let prepared = prepared.map_err(|error| format!("{}: {error}", spec.name))?;
-    Engine::start(prepared, setup.settings(), setup.seating.clone())
-        .map_err(|error| error.to_string())
+/// Hocket's engines on one graph, each with memory and threads of its own.
+pub struct Engines {
+    /// [`Who::Hocket`].
+    pub told: Engine,
+    /// [`Who::HocketUntold`].
+    pub untold: Engine,
+    /// [`Who::HocketSerial`].
+    pub serial: Engine,
+}
+
+impl Engines {
+    /// For `spec`, started.
+    ///
+    /// Thread: the leader-to-be, still in its ordinary class.
+    ///
+    /// # Errors
+    /// Whatever keeps one from starting.
+    pub fn start(spec: &GraphSpec, setup: &Setup) -> Result<Engines, String> {
+        let engine = |settings: Settings| {
+            let prepared = spec.prepare(setup.fuse.hocket());
+            let prepared = prepared.map_err(|error| format!("{}: {error}", spec.name))?;
+            Engine::start(prepared, settings, setup.seating.clone())
+                .map_err(|error| error.to_string())
+        };
+        let mut serial = setup.settings();
+        serial.policy.schedule = ScheduleKind::Serial;
+        Ok(Engines {
+            told: engine(setup.settings())?,
+            untold: engine(setup.settings())?,
+            serial: engine(serial)?,
+        })
+    }
 }
 
 /// Everybody who is there on `spec`, each in fresh memory, in the order of [`Who::ALL`]; Hocket's
-/// workers sit and wait. `untold` takes part where it is given.
+/// workers sit and wait.
 ///
 /// Thread: leader.
 ///
@@ -105,13 +131,10 @@ pub fn seat<'a>(
     spec: &GraphSpec,
     setup: &Setup,
     rivals: &'a Rivals,
-    hocket: &'a mut Engine,
-    untold: Option<&'a mut Engine>,
+    engines: &'a mut Engines,
 ) -> Result<Vec<Seated<'a>>, String> {
     let fusing = setup.fuse.others();
-    let network = || {
-        Network::new(spec, fusing).map_err(|error| format!("{}: {error}", spec.name))
-    };
+    let network = || Network::new(spec, fusing).map_err(|error| format!("{}: {error}", spec.name));
     let mut all: Vec<Seated<'a>> = vec![(Who::Serial, Box::new(Serial::new(network()?)))];
     if let Some(pool) = &rivals.rayon {
         let levels = OnPool { pool, walk: Levels::new(network()?) };
@@ -122,10 +145,10 @@ pub fn seat<'a>(
     for (who, team, rival) in native_rivals(rivals) {
         all.push((who, Box::new(Native::new(rival, team, network()?)?)));
     }
-    all.push((Who::Hocket, Box::new(Hocket { engine: hocket, told: true })));
-    if let Some(engine) = untold {
-        all.push((Who::HocketUntold, Box::new(Hocket { engine, told: false })));
-    }
+    let Engines { told, untold, serial } = engines;
+    all.push((Who::Hocket, Box::new(Hocket { engine: told, told: true })));
+    all.push((Who::HocketUntold, Box::new(Hocket { engine: untold, told: false })));
+    all.push((Who::HocketSerial, Box::new(Hocket { engine: serial, told: false })));
     Ok(all)
 }
 

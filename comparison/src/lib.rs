@@ -32,4 +32,3 @@ pub mod table;
 pub mod record;
 pub mod options;
 pub mod voices;
-

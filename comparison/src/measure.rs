@@ -9,7 +9,7 @@ use hocket_lab::stats::Rng;
 use hocket_machine::clock::{TickRate, monotonic_ns, sleep_until_ns, ticks};
 use hocket_machine::float_mode::FlushDenormals;
 
-use crate::executor::{self, Executor, Seated, Who};
+use crate::executor::{self, Engines, Executor, Seated, Who};
 use crate::idle::Looks;
 use crate::network::FRAMES;
 use crate::rivals::Rivals;
@@ -109,17 +109,18 @@ pub fn measure(
     rivals: &Rivals,
     seed: u64,
 ) -> Result<Cell, Failure> {
-    let mut hocket = executor::engine(spec, setup).map_err(Failure::NotHere)?;
-    // Hot blocks are not planned, so there is nothing to tell.
-    let untold = (mode == Mode::Paced).then(|| executor::engine(spec, setup)).transpose();
-    let mut untold = untold.map_err(Failure::NotHere)?;
-    let workers = hocket.schedule().workers();
+    let mut engines = Engines::start(spec, setup).map_err(Failure::NotHere)?;
+    let workers = engines.told.schedule().workers();
     // All threads sit; now the leader may become a real-time one.
-    let entered = hocket.enter();
+    let entered = engines.told.enter();
     let mut threads = vec![entered.report.clone()];
-    threads.extend(hocket.reports().iter().cloned());
-    let seated = executor::seat(spec, setup, rivals, &mut hocket, untold.as_mut());
+    threads.extend(engines.told.reports().iter().cloned());
+    let seated = executor::seat(spec, setup, rivals, &mut engines);
     let mut all = seated.map_err(Failure::NotHere)?;
+    if mode == Mode::Hot {
+        // Hot blocks are not planned, so there is nothing to tell or not to tell.
+        all.retain(|(who, _)| *who != Who::HocketUntold);
+    }
     for _ in 0..CHECKED {
         all.iter_mut().for_each(|(_, executor)| in_float_mode(executor.as_mut()));
         agree(spec, &all)?;

@@ -122,11 +122,8 @@ impl Team {
             Arc::new(Roll { library, seats: seats.clone(), reports: Mutex::new(Vec::new()) });
         // oneTBB gives its threads the float mode in which their arena was made.
         let _float = FlushDenormals::enter();
-        let asked = RivalSeats {
-            threads: seats.count(),
-            settle,
-            context: Arc::as_ptr(&roll).cast(),
-        };
+        let asked =
+            RivalSeats { threads: seats.count(), settle, context: Arc::as_ptr(&roll).cast() };
         // SAFETY: the layout is `native/rival.h`'s; `settle` is called with the roll, which the
         // team keeps as long as its threads may call.
         let handle = unsafe { (rival.start)(&asked) };
@@ -198,7 +195,8 @@ impl<'a> Native<'a> {
         // SAFETY: layout and contract are `native/rival.h`'s; all memory is the graph's, which
         // stays where it is and is kept until after `release`.
         let handle = unsafe { (rival.prepare)(team.handle.as_ptr(), &graph.as_seen_from_c()) };
-        let handle = NonNull::new(handle).ok_or("no memory left for a graph; close other programs")?;
+        let handle =
+            NonNull::new(handle).ok_or("no memory left for a graph; close other programs")?;
         Ok(Native { rival, handle, graph, _team: team })
     }
 

@@ -55,7 +55,7 @@ impl Node {
             }
         }
         for load in loads {
-            load.run(row);
+            run_load(load, row);
         }
     }
 
@@ -68,6 +68,13 @@ impl Node {
     pub fn input_count(&self) -> usize {
         self.inputs.len()
     }
+}
+
+/// Not inlined: as in Hocket, where a processor is called through a table, the kernel knows neither
+/// the length of the row nor the number of sections.
+#[inline(never)]
+fn run_load(load: &mut BiquadLoad, row: &mut [f32]) {
+    load.run(row);
 }
 
 /// All nodes of a graph, level by level: a node reads nodes of lower levels only.

@@ -93,8 +93,14 @@ mod tests {
         assert_eq!(options.graphs().map(|g| g.name).collect::<Vec<_>>(), ["light", "heavy"]);
         assert_eq!(options.mode, [Mode::Hot]);
         assert_eq!(parse(&[]).unwrap().graphs().count(), GRAPHS.len());
-        for bad in [["--graph", "lite"], ["--blocks", "0"], ["--workers", "-1"], ["--mode", "warm"], ["--schedule", "serial"], ["--rival", "tbb,tbc"]]
-        {
+        for bad in [
+            ["--graph", "lite"],
+            ["--blocks", "0"],
+            ["--workers", "-1"],
+            ["--mode", "warm"],
+            ["--schedule", "serial"],
+            ["--rival", "tbb,tbc"],
+        ] {
             assert!(parse(&bad).is_err(), "{bad:?}");
         }
     }

@@ -40,7 +40,12 @@ pub fn prepare(voices: usize) -> Result<Prepared, PrepareError> {
     Prepared::from_graph(&graph, processors, Fusing::Chains)
 }
 
-fn add(graph: &mut Graph, name: String, from: &[NodeId], cost: f64) -> Result<NodeId, PrepareError> {
+fn add(
+    graph: &mut Graph,
+    name: String,
+    from: &[NodeId],
+    cost: f64,
+) -> Result<NodeId, PrepareError> {
     let inputs = from.iter().map(|from| Edge { from: *from, gain_lin: 1.0 }).collect();
     Ok(graph.add(Node { name, kind: NodeKind::Custom(0), inputs, cost, latency_frames: 0 })?)
 }

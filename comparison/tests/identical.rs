@@ -3,7 +3,7 @@
 use std::sync::{Mutex, PoisonError};
 
 use hocket_comparison::countdown::Countdowns;
-use hocket_comparison::executor::{Who, engine, seat};
+use hocket_comparison::executor::{Engines, Who, seat};
 use hocket_comparison::measure::agree;
 use hocket_comparison::native::{self, Native};
 use hocket_comparison::network::Network;
@@ -43,10 +43,9 @@ fn check(workers: usize, leader: Leader, fuse: Fuse) {
             println!("SKIPPED {library} on {workers} workers: not there when this was built");
         }
         for spec in &GRAPHS {
-            let mut hocket = engine(spec, &setup).unwrap();
-            let mut untold = engine(spec, &setup).unwrap();
-            assert_eq!(hocket.schedule().workers(), workers);
-            let mut all = seat(spec, &setup, &rivals, &mut hocket, Some(&mut untold)).unwrap();
+            let mut engines = Engines::start(spec, &setup).unwrap();
+            assert_eq!(engines.told.schedule().workers(), workers);
+            let mut all = seat(spec, &setup, &rivals, &mut engines).unwrap();
             assert_eq!(all.len(), Who::ALL.len() - missing_executors(&rivals));
             let _float = FlushDenormals::enter();
             for block in 0..BLOCKS {

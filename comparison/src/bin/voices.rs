@@ -127,7 +127,8 @@ const WARM_UP: usize = 200;
 fn pair(voices: usize, blocks: usize, frames: u32) -> Result<ExitCode, String> {
     let mut engines = [voices::engine(voices, 1, frames)?, voices::engine(voices, 2, frames)?];
     let _entered = engines[1].enter();
-    let mut pace = Pace { period_ns: u64::from(frames) * 1_000_000_000 / u64::from(RATE_HZ), next_ns: 0 };
+    let mut pace =
+        Pace { period_ns: u64::from(frames) * 1_000_000_000 / u64::from(RATE_HZ), next_ns: 0 };
     let mut samples = [Vec::with_capacity(blocks), Vec::with_capacity(blocks)];
     for block in 0..WARM_UP + blocks {
         for (engine, samples) in engines.iter_mut().zip(&mut samples) {
@@ -137,9 +138,8 @@ fn pair(voices: usize, blocks: usize, frames: u32) -> Result<ExitCode, String> {
             }
         }
     }
-    let stretches = |samples: &[f64]| -> Vec<f64> {
-        samples.chunks(STRETCH).filter_map(median).collect()
-    };
+    let stretches =
+        |samples: &[f64]| -> Vec<f64> { samples.chunks(STRETCH).filter_map(median).collect() };
     let [one, two] = &samples;
     let ratio = compare(&stretches(one), &stretches(two), 1);
     println!("{}", pair_json(voices, one, two, ratio));
