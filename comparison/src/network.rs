@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use hocket_dsp::mix;
 use hocket_lab::graphs::{BiquadLoad, GraphSpec, SOURCE_LEVEL};
+use hocket_plan::compile::{Source, UnitId};
 use hocket_plan::{Fusing, GraphError, UnitGraph};
 
 /// Block length of every executor.
@@ -130,13 +131,20 @@ impl Network {
 fn node(spec: &GraphSpec, units: &UnitGraph, unit: usize, place_of: &[usize]) -> Node {
     let unit = &units.units()[unit];
     let input = |input: &hocket_plan::compile::UnitInput| Input {
-        from: place_of[input.from.index()],
+        from: place_of[own_unit(input.from).index()],
         gain_lin: input.gain_lin,
     };
     Node {
         row: [0.0; FRAMES],
         inputs: unit.inputs.iter().map(input).collect(),
         loads: unit.nodes.iter().map(|_| spec.load()).collect(),
+    }
+}
+
+fn own_unit(source: Source) -> UnitId {
+    match source {
+        Source::Unit(unit) => unit,
+        Source::Folded(_) => unreachable!("only `UnitGraph::fold` makes these"),
     }
 }
 

@@ -40,7 +40,7 @@ pub struct Options {
     /// Rivals, separated by commas; one whose library was not there when this was built is left out
     #[arg(long, value_name = "NAMES", value_delimiter = ',', default_values = ["rayon", "tbb", "openmp"])]
     pub rival: Vec<Library>,
-    /// Hocket's schedule: dataflow or lists
+    /// Hocket's schedule: lists, dataflow, steal or critical
     #[arg(long, value_name = "NAME", default_value = "dataflow", value_parser = schedule)]
     pub schedule: ScheduleKind,
     /// How long OpenMP's threads spin before they sleep, unless GOMP_SPINCOUNT says it
@@ -63,7 +63,7 @@ pub struct Options {
 fn schedule(name: &str) -> Result<ScheduleKind, String> {
     match ScheduleKind::from_name(name) {
         Some(kind) if kind != ScheduleKind::Serial => Ok(kind),
-        _ => Err("choose dataflow or lists".into()),
+        _ => Err("choose lists, dataflow, steal or critical".into()),
     }
 }
 

@@ -17,7 +17,7 @@ use hocket_machine::float_mode::FlushDenormals;
 use hocket_plan::Fusing;
 
 /// Past the filters' transient, and enough blocks for tasks to meet in many orders.
-const BLOCKS: usize = 200;
+const BLOCKS: usize = 80;
 
 const LIBRARIES: [Library; 3] = [Library::Rayon, Library::Tbb, Library::Openmp];
 
