@@ -46,7 +46,11 @@ mod tests {
     fn a_spinning_thread_is_seen() {
         let stop = AtomicBool::new(false);
         std::thread::scope(|scope| {
-            scope.spawn(|| while !stop.load(Relaxed) {});
+            scope.spawn(|| {
+                while !stop.load(Relaxed) {
+                    std::hint::spin_loop()
+                }
+            });
             let mut looks = Looks::default();
             // It may take a moment until the thread is born.
             while looks.awake == 0 {
