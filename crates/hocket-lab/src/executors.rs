@@ -5,7 +5,7 @@ mod options;
 mod output;
 
 pub use measure::{Cell, Mode};
-pub use options::Options;
+pub use options::{Options, Variant};
 
 use std::process::ExitCode;
 
@@ -19,8 +19,8 @@ pub fn run(options: &Options) -> ExitCode {
     output::head(options);
     for mode in &options.modes {
         for graph in GRAPHS.iter().filter(|graph| options.wants(graph.name)) {
-            for policy in options.policies() {
-                match measure::measure(graph, *mode, policy, options) {
+            for variant in options.variants() {
+                match measure::measure(graph, *mode, variant, options) {
                     Ok(cell) => {
                         output::row(&cell);
                         cells.push(cell);

@@ -37,10 +37,13 @@ pub(crate) struct NodeState {
 }
 
 /// A node that several plans may share; it outlives all of them but the last.
+///
+/// What a block touches lies in the first cache line.
+#[repr(C, align(64))]
 pub(crate) struct NodeCell {
+    state: UnsafeCell<NodeState>,
     /// For reports.
     pub name: String,
-    state: UnsafeCell<NodeState>,
 }
 
 // SAFETY: `NodeState` is `Send` (processors are, by their trait). Sharing is governed by ONE-WRITER,
@@ -66,12 +69,60 @@ impl NodeCell {
     }
 }
 
+/// A cache line of samples.
+#[derive(Clone, Copy)]
+#[repr(C, align(64))]
+struct Line([f32; LINE]);
+
+/// Samples in a line.
+const LINE: usize = 16;
+
+/// Two rows of samples in whole cache lines of their own: a worker that takes a unit over from another
+/// core moves no line more than it needs, and none that somebody else is writing.
+struct Rows {
+    /// Left, then right, half of the lines each (invariant HALVES).
+    lines: Box<[Line]>,
+}
+
+impl Rows {
+    fn new(frames: usize) -> Rows {
+        let lines = vec![Line([0.0; LINE]); 2 * frames.div_ceil(LINE)];
+        Rows { lines: lines.into_boxed_slice() }
+    }
+
+    /// Samples that a row has room for.
+    fn room(&self) -> usize {
+        self.lines.len() / 2 * LINE
+    }
+
+    /// The first `frames` of both rows.
+    #[inline]
+    fn get(&self, frames: usize) -> StereoRef<'_> {
+        let samples = self.lines.as_ptr().cast::<f32>();
+        // SAFETY: HALVES: a `Line` is `LINE` samples without padding, so the lines are twice `room`
+        // samples one after the other.
+        let samples = unsafe { std::slice::from_raw_parts(samples, 2 * self.room()) };
+        let (left, right) = samples.split_at(self.room());
+        StereoRef { left: &left[..frames], right: &right[..frames] }
+    }
+
+    /// As [`Rows::get`], to be written.
+    #[inline]
+    fn get_mut(&mut self, frames: usize) -> StereoMut<'_> {
+        let room = self.room();
+        let samples = self.lines.as_mut_ptr().cast::<f32>();
+        // SAFETY: HALVES, as above; borrowed exclusively.
+        let samples = unsafe { std::slice::from_raw_parts_mut(samples, 2 * room) };
+        let (left, right) = samples.split_at_mut(room);
+        StereoMut { left: &mut left[..frames], right: &mut right[..frames] }
+    }
+}
+
 /// A chain of nodes with its inputs and its bus.
 pub(crate) struct ChainState {
     inputs: Box<[UnitInput]>,
     nodes: Box<[Arc<NodeCell>]>,
-    left: Box<[f32]>,
-    right: Box<[f32]>,
+    rows: Rows,
 }
 
 impl ChainState {
@@ -83,30 +134,31 @@ impl ChainState {
         ChainState {
             inputs: inputs.into(),
             nodes: nodes.into_boxed_slice(),
-            left: vec![0.0; frames].into_boxed_slice(),
-            right: vec![0.0; frames].into_boxed_slice(),
+            rows: Rows::new(frames),
         }
     }
 
     fn rows(&self, frames: usize) -> StereoRef<'_> {
-        StereoRef { left: &self.left[..frames], right: &self.right[..frames] }
+        self.rows.get(frames)
     }
 
     fn silence(&mut self) {
-        self.left.fill(0.0);
-        self.right.fill(0.0);
+        self.rows.lines.fill(Line([0.0; LINE]));
     }
 
     /// # Safety
     /// ONE-WRITER and ONE-PLAN hold for the chain's unit.
     unsafe fn process(&mut self, frames: usize) {
-        let (left, right) = (&mut self.left[..frames], &mut self.right[..frames]);
+        let StereoMut { left, right } = self.rows.get_mut(frames);
         for node in &self.nodes {
             // SAFETY: passed on from the caller; the node stands once in the plan (R3).
             let node = unsafe { node.get_mut() };
             let main = StereoMut { left: &mut *left, right: &mut *right };
             node.processor.process(&mut Block { main, side_chain: None, events: &node.events });
-            node.events.clear();
+            // Asked first: a write would take the line away from whoever looks at it next.
+            if !node.events.is_empty() {
+                node.events.clear();
+            }
             if !(finite::all_finite(left) && finite::all_finite(right)) {
                 contain(node, left, right);
             }
@@ -114,30 +166,30 @@ impl ChainState {
     }
 }
 
-/// A unit: the chains that run before its own, and its own last.
+/// A unit: the chains that run before its own, and its own.
 pub(crate) struct UnitState {
-    chains: Box<[ChainState]>,
+    folded: Box<[ChainState]>,
+    own: ChainState,
 }
 
 impl UnitState {
-    /// `chains`: at least one.
-    pub(crate) fn new(chains: Vec<ChainState>) -> UnitState {
-        UnitState { chains: chains.into_boxed_slice() }
+    pub(crate) fn new(folded: Vec<ChainState>, own: ChainState) -> UnitState {
+        UnitState { folded: folded.into_boxed_slice(), own }
     }
 
     /// All nodes, in the order in which they run.
     pub(crate) fn nodes(&self) -> impl Iterator<Item = &Arc<NodeCell>> {
-        self.chains.iter().flat_map(|chain| &chain.nodes)
+        self.folded.iter().chain([&self.own]).flat_map(|chain| &chain.nodes)
     }
 
     /// The bus that others read.
     pub(crate) fn rows(&self, frames: usize) -> StereoRef<'_> {
-        self.chains[self.chains.len() - 1].rows(frames)
+        self.own.rows(frames)
     }
 
     /// Silences every bus, as if the session began anew.
     pub(crate) fn silence(&mut self) {
-        self.chains.iter_mut().for_each(ChainState::silence);
+        self.folded.iter_mut().chain([&mut self.own]).for_each(ChainState::silence);
     }
 }
 
@@ -187,20 +239,30 @@ impl Units {
         // - IN-RANGE: `unit` comes from a verified schedule.
         // - Not aliased: ONE-WRITER; readers are successors and have not started (READ-AFTER-WRITE).
         let state = unsafe { &mut *self.cells[unit].0.get() };
-        for place in 0..state.chains.len() {
-            let (before, rest) = state.chains.split_at_mut(place);
-            let chain = &mut rest[0];
-            // SAFETY: READ-AFTER-WRITE for every input of `unit`.
-            unsafe { self.sum_inputs(chain, before, frames) };
-            // SAFETY: ONE-WRITER and ONE-PLAN for `unit`, passed on from the caller.
-            unsafe { chain.process(frames) };
+        let UnitState { folded, own } = state;
+        for place in 0..folded.len() {
+            let (before, rest) = folded.split_at_mut(place);
+            // SAFETY: as this function's own.
+            unsafe { self.run_chain(&mut rest[0], before, frames) };
         }
+        // SAFETY: as this function's own.
+        unsafe { self.run_chain(own, folded, frames) };
+    }
+
+    /// # Safety
+    /// READ-AFTER-WRITE holds for every input of the chain; ONE-WRITER and ONE-PLAN for its unit.
+    #[inline]
+    unsafe fn run_chain(&self, chain: &mut ChainState, before: &[ChainState], frames: usize) {
+        // SAFETY: passed on from the caller.
+        unsafe { self.sum_inputs(chain, before, frames) };
+        // SAFETY: passed on from the caller.
+        unsafe { chain.process(frames) };
     }
 
     /// # Safety
     /// READ-AFTER-WRITE holds for every input of the chain.
     unsafe fn sum_inputs(&self, chain: &mut ChainState, before: &[ChainState], frames: usize) {
-        let (left, right) = (&mut chain.left[..frames], &mut chain.right[..frames]);
+        let StereoMut { left, right } = chain.rows.get_mut(frames);
         let Some((first, rest)) = chain.inputs.split_first() else {
             left.fill(0.0);
             right.fill(0.0);

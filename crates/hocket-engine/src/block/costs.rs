@@ -28,7 +28,10 @@ pub(crate) struct Circumstance {
 ///
 /// Written by the worker that runs the unit (invariant ONE-WRITER of `bus.rs`), read by anybody at any
 /// time. All accesses are relaxed: an estimate stands for itself and publishes nothing.
+///
+/// A cache line each: neighbours are often run by different workers.
 #[derive(Debug)]
+#[repr(align(64))]
 struct Cell([[AtomicU32; 2]; KINDS]);
 
 /// Estimates of all units of a plan.

@@ -18,6 +18,8 @@ pub(crate) struct Plan {
     pub schedule: VerifiedSchedule,
     pub units: Units,
     pub countdowns: Box<[Countdown]>,
+    pub successors: Successors,
+    pub output: u32,
     pub offered: Offered,
     pub barrier: Barrier,
     pub costs: Arc<Costs>,
@@ -55,11 +57,13 @@ impl Plan {
         };
         let unit = |unit: &hocket_plan::Unit| {
             let folded = unit.folded.iter().map(|folded| chain(&folded.inputs, &folded.nodes));
-            UnitState::new(folded.chain([chain(&unit.inputs, &unit.nodes)]).collect())
+            UnitState::new(folded.collect(), chain(&unit.inputs, &unit.nodes))
         };
         Plan {
             units: Units::new(all.iter().map(unit).collect()),
             countdowns: all.iter().map(|u| Countdown::new(u.predecessors.len() as u32)).collect(),
+            successors: Successors::of(all),
+            output: schedule.output().0,
             offered: Offered::new(&schedule),
             barrier: Barrier::new(schedule.workers() as u32),
             costs: Arc::new(Costs::new(all.len())),
@@ -97,6 +101,30 @@ impl Plan {
                 self.countdowns.iter().for_each(Countdown::reset);
             }
         }
+    }
+}
+
+/// The successors of every unit, one after the other: units themselves are large, and a block needs
+/// nothing else of them.
+pub(crate) struct Successors {
+    /// Where each unit's begin; one more at the end.
+    starts: Box<[u32]>,
+    ids: Box<[u32]>,
+}
+
+impl Successors {
+    fn of(units: &[hocket_plan::Unit]) -> Successors {
+        let ids: Box<[u32]> = units.iter().flat_map(|u| &u.successors).map(|id| id.0).collect();
+        let mut starts = vec![0];
+        for unit in units {
+            starts.push(starts[starts.len() - 1] + unit.successors.len() as u32);
+        }
+        Successors { starts: starts.into_boxed_slice(), ids }
+    }
+
+    #[inline]
+    pub(crate) fn get(&self, unit: usize) -> &[u32] {
+        &self.ids[self.starts[unit] as usize..self.starts[unit + 1] as usize]
     }
 }
 

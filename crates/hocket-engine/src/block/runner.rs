@@ -89,6 +89,7 @@ pub(crate) struct Runner {
     /// Workers first, then guards.
     pub desks: Box<[Desk]>,
     guards: usize,
+    alone_is_serial: bool,
     pub waits: Waits,
 }
 
@@ -107,6 +108,7 @@ impl Runner {
         guards: usize,
         waits: Waits,
         spans: usize,
+        alone_is_serial: bool,
     ) -> Runner {
         let desk = |place: Place| Desk {
             stamps: UnsafeCell::new(Stamps::new(spans)),
@@ -128,6 +130,7 @@ impl Runner {
             params: UnsafeCell::new(Params::default()),
             desks: places.into_iter().chain(guard_places).map(desk).collect(),
             guards,
+            alone_is_serial,
             waits,
         }
     }
@@ -170,7 +173,7 @@ impl Runner {
         let finished_value = self.finished.value().wrapping_add(1);
         // SAFETY: CLOSED: the last block was closed by this thread.
         unsafe { *self.params.get() = Params { frames, block, finished_value, next_ns } };
-        if self.plan().workers() == 1 && self.guards == 0 {
+        if self.alone_is_serial && self.plan().workers() == 1 && self.guards == 0 {
             return self.lead_alone(block);
         }
         self.plan().wind_up();

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::Ordering::Relaxed;
 
-use hocket_plan::{ScheduleKind, Step, UnitId};
+use hocket_plan::{ScheduleKind, Step};
 use hocket_rt::{Steal, Waited};
 
 use super::costs::Circumstance;
@@ -181,13 +181,13 @@ fn run_onward(runner: &Runner, worker: usize, first: usize, frames: usize) {
     let mut next = Some(first);
     while let Some(unit) = next.take() {
         run(runner, worker, unit, frames);
-        if UnitId(unit as u32) == plan.schedule.output() {
+        if unit as u32 == plan.output {
             return finish(runner, worker);
         }
         let mut offered = false;
-        for successor in &plan.schedule.units().units()[unit].successors {
-            if plan.countdowns[successor.index()].arrive() {
-                offered |= made_ready(runner, worker, successor.0, &mut next);
+        for successor in plan.successors.get(unit) {
+            if plan.countdowns[*successor as usize].arrive() {
+                offered |= made_ready(runner, worker, *successor, &mut next);
             }
         }
         if offered {

@@ -140,7 +140,8 @@ impl Engine {
             Control::new(prepared, schedule, &settings, team(&seating, workers), outbox, &progress);
         let places = (0..workers).map(|worker| place(&seating, worker, workers)).collect();
         let waits = waits(&settings, seating.is_pinned());
-        let runner = Arc::new(Runner::new(plan, places, guards, waits, spans));
+        let runner =
+            Arc::new(Runner::new(plan, places, guards, waits, spans, settings.alone_is_serial));
         let threads = worker::start_all(&runner, &jobs)?;
         let reports = threads.iter().map(|thread| thread.report.clone()).collect();
         let autopilot = (settings.steer != Steer::Fixed).then(|| Autopilot::start(control.clone()));

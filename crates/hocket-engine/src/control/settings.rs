@@ -58,6 +58,9 @@ pub struct Settings {
     pub spans: bool,
     /// What happens to the schedule while costs are being measured.
     pub steer: Steer,
+    /// Whether a worker that is alone walks the units in order, whatever the schedule says: the same
+    /// sound for less. Benchmarks of a schedule's own cost turn it off.
+    pub alone_is_serial: bool,
 }
 
 /// Why settings are refused.
@@ -109,6 +112,7 @@ impl Settings {
                 ScheduleKind::Critical => Steer::Costs,
                 _ => Steer::Fixed,
             },
+            alone_is_serial: true,
         }
     }
 

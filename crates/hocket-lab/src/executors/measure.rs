@@ -1,11 +1,11 @@
 //! One cell: a graph, a mode, a policy.
 
-use hocket_engine::{Engine, Policy, Seating, Settings, seats_of};
+use hocket_engine::{Engine, Seating, Settings, Steer, seats_of};
 use hocket_machine::Topology;
 use hocket_machine::clock::{monotonic_ns, sleep_until_ns};
 use hocket_plan::Fusing;
 
-use super::options::Options;
+use super::options::{Options, Variant};
 use crate::awake::KeepAwake;
 use crate::graphs::GraphSpec;
 use crate::stats::{self, Comparison};
@@ -50,8 +50,12 @@ pub struct Cell {
     pub graph: &'static str,
     /// How blocks were asked for.
     pub mode: Mode,
-    /// The policy.
-    pub policy: Policy,
+    /// How it was run.
+    pub variant: Variant,
+    /// Workers that the plan used in the end.
+    pub used: usize,
+    /// Units that the plan had in the end.
+    pub units: usize,
     /// Workers, the leader included.
     pub workers: usize,
     /// Block times of the serial walk, in order.
@@ -80,13 +84,14 @@ const STRETCH: usize = 50;
 pub fn measure(
     spec: &GraphSpec,
     mode: Mode,
-    policy: Policy,
+    variant: Variant,
     options: &Options,
 ) -> Result<Cell, String> {
     let topology = Topology::discover().map_err(|error| error.to_string())?;
-    let seating = Seating::here(&topology, policy.sibling, options.workers);
+    let seating = Seating::here(&topology, variant.policy.sibling, options.workers);
     let seating = seating.map_err(|error| error.to_string())?;
-    let settings = Settings::new(options.frames, options.rate_hz, policy);
+    let settings = Settings::new(options.frames, options.rate_hz, variant.policy);
+    let settings = Settings { steer: variant.steer, ..settings };
     let prepared = spec.prepare(Fusing::Chains).map_err(|error| error.to_string())?;
     let workers = seating.placement().workers.len();
     let cap = cap(&prepared.units, workers);
@@ -110,7 +115,9 @@ pub fn measure(
     Ok(Cell {
         graph: spec.name,
         mode,
-        policy,
+        variant,
+        used: engine.schedule().workers(),
+        units: engine.schedule().units().units().len(),
         workers,
         efficiency: stats::compare(&parallel, &serial, 1),
         all_came: samples.all_came as f64 / samples.parallel_ns.len() as f64,
@@ -146,14 +153,28 @@ impl Samples {
     }
 }
 
+/// Until caches are warm and, where the schedule follows measured costs, the plan has found its form.
+fn warm_up(engine: &mut Engine, pace: &mut Pace, options: &Options) {
+    let frames = options.frames as usize;
+    let steered = engine.settings().steer != Steer::Fixed;
+    // The planner looks every 40 ms and wants 64 blocks of each plan.
+    let until = monotonic_ns() + if steered { options.settle_ns } else { 0 };
+    let mut done = 0;
+    while done < WARM_UP || monotonic_ns() < until {
+        pace.wait();
+        if let Some(next_ns) = pace.next_ns() {
+            engine.expect_next(next_ns);
+        }
+        engine.process(frames);
+        engine.process_serial(frames);
+        done += 1;
+    }
+}
+
 fn alternate(engine: &mut Engine, mode: Mode, options: &Options) -> Samples {
     let frames = options.frames as usize;
     let mut pace = Pace::new(mode, options);
-    let workers = engine.schedule().workers() as u32;
-    for _ in 0..WARM_UP {
-        engine.process(frames);
-        engine.process_serial(frames);
-    }
+    warm_up(engine, &mut pace, options);
     let mut samples = Samples {
         serial_ns: Vec::with_capacity(options.blocks),
         parallel_ns: Vec::with_capacity(options.blocks),
@@ -173,7 +194,7 @@ fn alternate(engine: &mut Engine, mode: Mode, options: &Options) -> Samples {
             }
             let times = engine.process(frames);
             samples.parallel_ns.push(times.duration_ns as f64);
-            samples.all_came += usize::from(times.workers == workers);
+            samples.all_came += usize::from(times.workers as usize == engine.schedule().workers());
         }
     }
     engine.process_serial(frames);
@@ -193,6 +214,11 @@ impl Pace {
     fn new(mode: Mode, options: &Options) -> Pace {
         let period = u64::from(options.frames) * 1_000_000_000 / u64::from(options.rate_hz);
         Pace { period_ns: (mode == Mode::Paced).then_some(period), next_ns: 0 }
+    }
+
+    /// When the next block is due.
+    fn next_ns(&self) -> Option<u64> {
+        self.period_ns.map(|period| self.next_ns + period)
     }
 
     /// When the next parallel block is due: there is a serial one between.

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use hocket_engine::Policy;
+use hocket_engine::{Policy, Steer};
 use hocket_plan::{ScheduleKind, SiblingPolicy};
 
 use super::measure::Mode;
@@ -13,8 +13,8 @@ cargo bench --bench executors -- [OPTIONS]
   --blocks N         parallel blocks a cell (default 1500, and as many serial ones between them)
   --graph NAMES      of empty,light,medium,heavy,narrow (default: all)
   --mode NAMES       of paced,hot (default: both)
-  --schedule NAMES   of dataflow,lists (default: both)
-  --wait NAMES       of pause,hybrid,futex (default: hybrid)
+  --schedule NAMES   of dataflow,lists,steal,critical,auto (default: dataflow,critical,auto)
+  --wait NAMES       ways of waiting inside a block (default: hybrid)
   --sibling NAME     of off,all (default: off)
   --keep-awake WHAT  yes: a spinning SCHED_IDLE thread a CPU, so that no CPU sleeps (default no)
   --record FILE      writes all samples as JSON
@@ -35,14 +35,16 @@ pub struct Options {
     pub graphs: Vec<String>,
     /// Ways to call.
     pub modes: Vec<Mode>,
-    /// Schedules.
-    pub schedules: Vec<ScheduleKind>,
+    /// Schedules; `None`: `auto`.
+    pub schedules: Vec<Option<ScheduleKind>>,
     /// Waits.
     pub waits: Vec<hocket_engine::Strategy>,
     /// Which seats workers take.
     pub sibling: SiblingPolicy,
     /// Keeps CPUs from sleeping between blocks.
     pub keep_awake: bool,
+    /// How long a schedule that follows costs runs before anything counts.
+    pub settle_ns: u64,
     /// Where the samples go.
     pub record: Option<PathBuf>,
 }
@@ -56,10 +58,11 @@ impl Default for Options {
             rate_hz: 48_000,
             graphs: Vec::new(),
             modes: vec![Mode::Paced, Mode::Hot],
-            schedules: vec![ScheduleKind::Dataflow, ScheduleKind::Lists],
+            schedules: vec![Some(ScheduleKind::Dataflow), Some(ScheduleKind::Critical), None],
             waits: vec![hocket_engine::Strategy::Hybrid],
             sibling: SiblingPolicy::Off,
             keep_awake: false,
+            settle_ns: 1_500_000_000,
             record: None,
         }
     }
@@ -68,7 +71,7 @@ impl Default for Options {
 impl Options {
     /// A few blocks of everything: correctness, not time.
     pub fn smoke() -> Options {
-        Options { blocks: 20, ..Options::default() }
+        Options { blocks: 20, settle_ns: 100_000_000, ..Options::default() }
     }
 
     /// From the command line.
@@ -94,7 +97,7 @@ impl Options {
             "--blocks" => self.blocks = positive(value)?,
             "--graph" => self.graphs = list(value, |name| Some(name.to_owned()))?,
             "--mode" => self.modes = list(value, Mode::from_name)?,
-            "--schedule" => self.schedules = list(value, ScheduleKind::from_name)?,
+            "--schedule" => self.schedules = list(value, schedule)?,
             "--wait" => self.waits = list(value, |name| name.parse().ok())?,
             "--sibling" => {
                 self.sibling = SiblingPolicy::from_name(value).ok_or("no such policy")?;
@@ -118,14 +121,53 @@ impl Options {
     }
 
     /// Every combination of schedule and wait.
-    pub fn policies(&self) -> Vec<Policy> {
-        let sibling = self.sibling;
-        let with = |schedule: &ScheduleKind| {
+    pub fn variants(&self) -> Vec<Variant> {
+        let with = |schedule: &Option<ScheduleKind>| {
             let schedule = *schedule;
-            self.waits.iter().map(move |wait| Policy { schedule, sibling, wait: *wait })
+            self.waits.iter().map(move |wait| Variant::new(schedule, self.sibling, *wait))
         };
         self.schedules.iter().flat_map(with).collect()
     }
+}
+
+/// One way to run a graph.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Variant {
+    /// Schedule (of `auto`: any), sibling policy and wait.
+    pub policy: Policy,
+    /// What happens to the schedule as costs are measured.
+    pub steer: Steer,
+}
+
+impl Variant {
+    fn new(
+        schedule: Option<ScheduleKind>,
+        sibling: SiblingPolicy,
+        wait: hocket_engine::Strategy,
+    ) -> Variant {
+        let steer = match schedule {
+            None => Steer::Auto,
+            Some(ScheduleKind::Critical) => Steer::Costs,
+            Some(_) => Steer::Fixed,
+        };
+        let schedule = schedule.unwrap_or(ScheduleKind::Critical);
+        Variant { policy: Policy { schedule, sibling, wait }, steer }
+    }
+}
+
+impl std::fmt::Display for Variant {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self.steer {
+            Steer::Auto => {
+                write!(f, "auto / {} / {}", self.policy.sibling.name(), self.policy.wait)
+            }
+            Steer::Fixed | Steer::Costs => self.policy.fmt(f),
+        }
+    }
+}
+
+fn schedule(name: &str) -> Option<Option<ScheduleKind>> {
+    if name == "auto" { Some(None) } else { ScheduleKind::from_name(name).map(Some) }
 }
 
 fn positive(value: &str) -> Result<usize, String> {

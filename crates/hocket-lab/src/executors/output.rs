@@ -40,7 +40,7 @@ pub(super) fn row(cell: &Cell) {
         "{:<7} {:<6} {:<26} {:>2}  {:>9.1} {:>9.1} {:>9.1} {:>9.1}  {:>5.3} {:<16} {:>5.2} {:>5.2}",
         cell.graph,
         cell.mode.name(),
-        cell.policy.to_string(),
+        cell.variant.to_string(),
         cell.workers,
         Sorted::new(&cell.serial_ns).us(0.5),
         parallel.us(0.5),
@@ -51,6 +51,9 @@ pub(super) fn row(cell: &Cell) {
         cell.cap,
         cell.all_came,
     );
+    if cell.used != cell.workers {
+        println!("{:<15}(the plan uses {} of {} workers)", "", cell.used, cell.workers);
+    }
 }
 
 struct Sorted(Vec<f64>);
@@ -105,8 +108,10 @@ fn cell_json(cell: &Cell) -> serde_json::Value {
     json!({
         "graph": cell.graph,
         "mode": cell.mode.name(),
-        "policy": cell.policy.to_string(),
+        "policy": cell.variant.to_string(),
         "workers": cell.workers,
+        "workers_used": cell.used,
+        "units": cell.units,
         "efficiency": cell.efficiency.map(|e| e.ratio),
         "interval_95": interval,
         "cap": cell.cap,
