@@ -17,7 +17,7 @@
 //! | [`Strategy`], [`Wait`], [`SpinCost`] | nobody: how a thread waits, calibrated in time |
 //! | [`Signal`] | one who tells, any number who wait; an event count |
 //! | [`Countdown`] | the predecessors of a unit; the last one knows it is the last |
-//! | [`Head`] | a list's owner, and whoever takes over for it |
+//! | [`Claim`] | those who want what one can have: a list's owner, and who takes over for it |
 //! | [`Barrier`] | all workers, between two levels |
 //! | [`Turnstile`] | workers that enter a block, the leader that closes it |
 //! | [`ReadySet`] | those who make units ready, those who run them |
@@ -44,7 +44,7 @@ mod signal;
 
 mod countdown;
 
-mod head;
+mod claim;
 
 mod barrier;
 
@@ -61,9 +61,9 @@ mod park;
 mod sync;
 
 pub use barrier::{Arrival, Barrier};
+pub use claim::Claim;
 pub use countdown::Countdown;
 pub use deque::{Deque, Steal};
-pub use head::Head;
 pub use pad::Padded;
 pub use ready::ReadySet;
 pub use ring::{Ring, RingReader, RingWriter};

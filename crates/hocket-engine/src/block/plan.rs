@@ -6,9 +6,10 @@
 //! that no plan has any more is freed with the last plan that had it, on the control thread.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 use hocket_plan::{ScheduleKind, Step, UnitId, VerifiedSchedule};
-use hocket_rt::{Barrier, Countdown, Deque, Head, Padded, ReadySet};
+use hocket_rt::{Barrier, Claim, Countdown, Deque, Padded, ReadySet};
 
 use super::bus::{ChainState, NodeCell, UnitState, Units};
 use super::costs::Costs;
@@ -18,7 +19,10 @@ pub(crate) struct Plan {
     pub schedule: VerifiedSchedule,
     pub units: Units,
     pub countdowns: Box<[Countdown]>,
+    /// Of each unit, those at whose countdown it arrives.
     pub successors: Successors,
+    /// Units whose countdown does not begin at zero.
+    waiting: Box<[u32]>,
     pub output: u32,
     pub offered: Offered,
     pub barrier: Barrier,
@@ -35,9 +39,14 @@ pub(crate) enum Offered {
     Sets { sets: ReadySet, initial: Box<[Box<[u64]>]> },
     /// `steal`: deques, and what is in them when the block begins, most urgent last.
     Deques { deques: Box<[Deque]>, initial: Box<[Box<[u32]>]> },
-    /// `critical`: lists whose heads are claimed, so that somebody else can take over for a worker who
-    /// has not come.
-    Heads { lists: Box<[Box<[u32]>]>, heads: Box<[Padded<Head>]>, owner: Box<[u32]> },
+    /// `critical`: lists, each walked by whoever claims it: its worker, or a stand-in if that one has
+    /// not come.
+    Lists {
+        lists: Box<[Box<[u32]>]>,
+        claims: Box<[Padded<Claim>]>,
+        /// How far each list has been walked.
+        places: Box<[Padded<AtomicU32>]>,
+    },
 }
 
 impl Plan {
@@ -59,10 +68,14 @@ impl Plan {
             let folded = unit.folded.iter().map(|folded| chain(&folded.inputs, &folded.nodes));
             UnitState::new(folded.collect(), chain(&unit.inputs, &unit.nodes))
         };
+        let successors = Successors::of(&schedule);
+        let counts = successors.arrivals();
+        let waiting = (0..counts.len() as u32).filter(|unit| counts[*unit as usize] > 0);
         Plan {
             units: Units::new(all.iter().map(unit).collect()),
-            countdowns: all.iter().map(|u| Countdown::new(u.predecessors.len() as u32)).collect(),
-            successors: Successors::of(all),
+            waiting: waiting.collect(),
+            countdowns: counts.into_iter().map(Countdown::new).collect(),
+            successors,
             output: schedule.output().0,
             offered: Offered::new(&schedule),
             barrier: Barrier::new(schedule.workers() as u32),
@@ -94,11 +107,14 @@ impl Plan {
                     deque.load(units);
                 }
             }
-            Offered::Heads { heads, .. } => {
-                heads.iter().for_each(|head| head.0.rewind());
-                // Here they stay at zero for the rest of the block, because somebody may look at a unit's
-                // that another worker has claimed meanwhile.
-                self.countdowns.iter().for_each(Countdown::reset);
+            Offered::Lists { claims, places, .. } => {
+                // Relaxed: nobody is inside, and E4 carries it to whoever enters.
+                places.iter().for_each(|place| place.0.store(0, Relaxed));
+                claims.iter().for_each(|claim| claim.0.release());
+                // Here they stay at zero for the rest of the block: who waits only looks.
+                for unit in &self.waiting {
+                    self.countdowns[*unit as usize].reset();
+                }
             }
         }
     }
@@ -113,13 +129,27 @@ pub(crate) struct Successors {
 }
 
 impl Successors {
-    fn of(units: &[hocket_plan::Unit]) -> Successors {
-        let ids: Box<[u32]> = units.iter().flat_map(|u| &u.successors).map(|id| id.0).collect();
-        let mut starts = vec![0];
-        for unit in units {
-            starts.push(starts[starts.len() - 1] + unit.successors.len() as u32);
+    /// In `critical` without those in the unit's own list, which come after it anyway.
+    fn of(schedule: &VerifiedSchedule) -> Successors {
+        let units = schedule.units().units();
+        let list_of = match schedule.kind() {
+            ScheduleKind::Critical => list_of_each(schedule),
+            _ => (0..units.len() as u32).collect(),
+        };
+        let (mut starts, mut ids) = (vec![0], Vec::new());
+        for (i, unit) in units.iter().enumerate() {
+            let apart = |id: &&UnitId| list_of[id.index()] != list_of[i];
+            ids.extend(unit.successors.iter().filter(apart).map(|id| id.0));
+            starts.push(ids.len() as u32);
         }
-        Successors { starts: starts.into_boxed_slice(), ids }
+        Successors { starts: starts.into_boxed_slice(), ids: ids.into_boxed_slice() }
+    }
+
+    /// How many arrive at each unit's countdown.
+    fn arrivals(&self) -> Vec<u32> {
+        let mut counts = vec![0; self.starts.len() - 1];
+        self.ids.iter().for_each(|unit| counts[*unit as usize] += 1);
+        counts
     }
 
     #[inline]
@@ -146,18 +176,21 @@ impl Offered {
                     initial: lists().map(last_first).collect(),
                 }
             }
-            ScheduleKind::Critical => Offered::heads(lists().collect(), count),
+            ScheduleKind::Critical => Offered::Lists {
+                lists: lists().collect(),
+                claims: lists().map(|_| Padded(Claim::new())).collect(),
+                places: lists().map(|_| Padded(AtomicU32::new(0))).collect(),
+            },
         }
     }
+}
 
-    fn heads(lists: Box<[Box<[u32]>]>, units: usize) -> Offered {
-        let mut owner = vec![0; units].into_boxed_slice();
-        for (worker, list) in lists.iter().enumerate() {
-            list.iter().for_each(|unit| owner[*unit as usize] = worker as u32);
-        }
-        let heads = lists.iter().map(|_| Padded(Head::new())).collect();
-        Offered::Heads { lists, heads, owner }
+fn list_of_each(schedule: &VerifiedSchedule) -> Vec<u32> {
+    let mut list_of = vec![0; schedule.units().units().len()];
+    for worker in 0..schedule.workers() {
+        runs(schedule, worker).iter().for_each(|unit| list_of[*unit as usize] = worker as u32);
     }
+    list_of
 }
 
 /// The units of a worker's list.

@@ -16,12 +16,17 @@
 use std::cell::UnsafeCell;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
 
+use hocket_machine::clock::{TickRate, ticks};
 use hocket_rt::{Signal, Turnstile, Wait};
 
 use super::plan::Plan;
 use super::stamps::{Stamps, What};
 use super::walk;
 use crate::watch::{Watch, edge};
+
+/// A worker that is woken comes after 6 to 9 us (docs/results, executors); one that has not come after
+/// twice that has something in its way.
+const PATIENCE_NS: u64 = 15_000;
 
 /// What the leader tells the workers about the block.
 #[derive(Debug, Clone, Copy, Default)]
@@ -32,6 +37,8 @@ pub(crate) struct Params {
     pub finished_value: u32,
     /// When the next block is planned, on the monotonic clock; 0: nobody knows.
     pub next_ns: u64,
+    /// When workers who have not come are not waited for any longer, in ticks.
+    pub overdue: u64,
 }
 
 /// How the threads of one engine wait.
@@ -53,8 +60,6 @@ pub(crate) struct Desk {
     pub busy: AtomicBool,
     /// How many barriers the worker has reached; a hint for partners, publishes nothing.
     pub phases: AtomicU32,
-    /// The last block the worker came to, cut to 32 bits; a hint for who might take over for it.
-    pub present: AtomicU32,
     pub place: Place,
 }
 
@@ -90,6 +95,8 @@ pub(crate) struct Runner {
     pub desks: Box<[Desk]>,
     guards: usize,
     alone_is_serial: bool,
+    /// How long a worker is waited for before another stands in, in ticks.
+    patience: u64,
     pub waits: Waits,
 }
 
@@ -114,7 +121,6 @@ impl Runner {
             stamps: UnsafeCell::new(Stamps::new(spans)),
             busy: AtomicBool::new(false),
             phases: AtomicU32::new(0),
-            present: AtomicU32::new(u32::MAX),
             place,
         };
         let guard_places = (0..guards).map(|_| Place::default());
@@ -131,6 +137,7 @@ impl Runner {
             desks: places.into_iter().chain(guard_places).map(desk).collect(),
             guards,
             alone_is_serial,
+            patience: TickRate::get().ns_to_ticks(PATIENCE_NS),
             waits,
         }
     }
@@ -170,9 +177,8 @@ impl Runner {
     ///
     /// Thread: leader. No allocation, no lock; one system call at most, to wake sleeping workers.
     pub(crate) fn lead(&self, frames: usize, block: u64, next_ns: u64) {
-        let finished_value = self.finished.value().wrapping_add(1);
         // SAFETY: CLOSED: the last block was closed by this thread.
-        unsafe { *self.params.get() = Params { frames, block, finished_value, next_ns } };
+        unsafe { *self.params.get() = self.params_of(frames, block, next_ns) };
         if self.alone_is_serial && self.plan().workers() == 1 && self.guards == 0 {
             return self.lead_alone(block);
         }
@@ -190,6 +196,16 @@ impl Runner {
         stamps.totals.yielded += u64::from(waited.yielded);
     }
 
+    fn params_of(&self, frames: usize, block: u64, next_ns: u64) -> Params {
+        let finished_value = self.finished.value().wrapping_add(1);
+        Params { frames, block, finished_value, next_ns, overdue: ticks() + self.patience }
+    }
+
+    /// Whether who has not come by now is late.
+    pub(crate) fn is_overdue(&self) -> bool {
+        ticks() >= self.params().overdue
+    }
+
     /// Nobody to wake, nobody to wait for.
     fn lead_alone(&self, block: u64) {
         // SAFETY: the leader's own desk; nobody else is in the block.
@@ -203,9 +219,8 @@ impl Runner {
     /// Runs one block in serial order on the calling thread, whatever the schedule says: the
     /// reference on the same memory.
     pub(crate) fn lead_serial(&self, frames: usize, block: u64) {
-        let finished_value = self.finished.value().wrapping_add(1);
         // SAFETY: CLOSED.
-        unsafe { *self.params.get() = Params { frames, block, finished_value, next_ns: 0 } };
+        unsafe { *self.params.get() = self.params_of(frames, block, 0) };
         self.lead_alone(block);
     }
 
@@ -220,8 +235,6 @@ impl Runner {
         }
         let _watch = Watch::begin();
         let params = self.params();
-        // Relaxed: a hint.
-        self.desks[worker].present.store(params.block as u32, Relaxed);
         // SAFETY: its own desk, inside the block.
         let stamps = unsafe { self.stamps_mut(worker) };
         // Whoever was late for the last block may come in before its signal for this one, and once

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::Ordering::Relaxed;
 
-use hocket_plan::{ScheduleKind, Step};
+use hocket_plan::{ScheduleKind, Step, VerifiedSchedule};
 use hocket_rt::{Steal, Waited};
 
 use super::costs::Circumstance;
@@ -23,9 +23,8 @@ pub(crate) fn walk(runner: &Runner, worker: usize) {
             finish(runner, worker);
         }
         ScheduleKind::Lists => lists(runner, worker),
-        ScheduleKind::Dataflow | ScheduleKind::Steal | ScheduleKind::Critical => {
-            until_finished(runner, worker);
-        }
+        ScheduleKind::Dataflow | ScheduleKind::Steal => until_finished(runner, worker),
+        ScheduleKind::Critical => critical(runner, worker),
     }
     runner.desks[worker].busy.store(false, Relaxed);
 }
@@ -110,12 +109,11 @@ fn until_finished(runner: &Runner, worker: usize) {
 #[inline]
 fn next_unit(runner: &Runner, worker: usize) -> Option<u32> {
     match &runner.plan().offered {
-        Offered::Nowhere => None,
+        Offered::Nowhere | Offered::Lists { .. } => None,
         Offered::Sets { sets, .. } => sets.pop(worker).or_else(|| sets.steal(worker)),
         Offered::Deques { deques, .. } => {
             deques[worker].pop().or_else(|| steal(runner, worker, deques))
         }
-        Offered::Heads { .. } => claim(runner, worker).or_else(|| take_over(runner, worker)),
     }
 }
 
@@ -133,34 +131,6 @@ fn steal(runner: &Runner, worker: usize, deques: &[hocket_rt::Deque]) -> Option<
         }
     }
     None
-}
-
-/// The unit at the head of a list, if its countdown is at zero.
-#[inline]
-fn claim(runner: &Runner, list: usize) -> Option<u32> {
-    let plan = runner.plan();
-    let Offered::Heads { lists, heads, .. } = &plan.offered else { return None };
-    loop {
-        let place = heads[list].0.place();
-        let unit = *lists[list].get(place as usize)?;
-        if !plan.countdowns[unit as usize].is_down() {
-            return None;
-        }
-        if heads[list].0.take(place) {
-            return Some(unit);
-        }
-    }
-}
-
-/// A unit of a worker who has not come to this block.
-#[cold]
-fn take_over(runner: &Runner, worker: usize) -> Option<u32> {
-    let block = runner.params().block as u32;
-    let absent = |other: &usize| {
-        // Relaxed: a hint; who comes just now finds the head moved on.
-        *other != worker && *other != 0 && runner.desks[*other].present.load(Relaxed) != block
-    };
-    (0..runner.plan().workers()).filter(absent).find_map(|other| claim(runner, other))
 }
 
 /// Nothing can start: keeps the seat while a partner works (policy `pair-barrier`), then waits.
@@ -201,9 +171,6 @@ fn run_onward(runner: &Runner, worker: usize, first: usize, frames: usize) {
 #[inline]
 fn made_ready(runner: &Runner, worker: usize, unit: u32, next: &mut Option<usize>) -> bool {
     let plan = runner.plan();
-    if let Offered::Heads { owner, .. } = &plan.offered {
-        return owner[unit as usize] as usize != worker;
-    }
     plan.countdowns[unit as usize].reset();
     if next.is_none() {
         *next = Some(unit as usize);
@@ -212,9 +179,118 @@ fn made_ready(runner: &Runner, worker: usize, unit: u32, next: &mut Option<usize
     match &plan.offered {
         Offered::Sets { sets, .. } => sets.push(worker, unit),
         Offered::Deques { deques, .. } => deques[worker].push(unit),
-        Offered::Nowhere | Offered::Heads { .. } => {}
+        Offered::Nowhere | Offered::Lists { .. } => {}
     }
     true
+}
+
+/// The worker's own list, and those of workers who have not come, until the output has run.
+///
+/// A list waits where its next unit cannot start; meanwhile the others of the same worker go on. So
+/// whoever holds which lists, the unit that is first in the schedule's order can always start.
+fn critical(runner: &Runner, worker: usize) {
+    let mut held = Held::default();
+    held.take(runner, worker);
+    let done = runner.params().finished_value;
+    loop {
+        // Read, look, wait: see `until_finished`.
+        let seen = runner.progress.value();
+        let ran = held.lists().fold(false, |ran, list| go_on(runner, worker, list) | ran);
+        if runner.finished.value() == done {
+            return;
+        }
+        if !ran && !held.stand_in(runner) {
+            await_progress(runner, worker, seen);
+        }
+    }
+}
+
+/// The lists that a worker walks in this block, one bit each: room for as many workers as rule R9 of
+/// the schedule allows.
+#[derive(Default)]
+struct Held([u64; VerifiedSchedule::MAX_WORKERS / 64]);
+
+impl Held {
+    /// Takes a list, unless somebody has.
+    fn take(&mut self, runner: &Runner, list: usize) -> bool {
+        let Offered::Lists { claims, .. } = &runner.plan().offered else { return false };
+        let taken = claims[list].0.take();
+        self.0[list / 64] |= u64::from(taken) << (list % 64);
+        taken
+    }
+
+    /// Takes the list of a worker who has not come although the block has been open for a while.
+    #[cold]
+    fn stand_in(&mut self, runner: &Runner) -> bool {
+        runner.is_overdue() && free_list(runner).is_some_and(|list| self.take(runner, list))
+    }
+
+    #[inline]
+    fn lists(&self) -> impl Iterator<Item = usize> {
+        let words = self.0;
+        (0..words.len()).flat_map(move |i| {
+            let after = |word: &u64| Some(word & word.wrapping_sub(1));
+            let rest = std::iter::successors(Some(words[i]), after).take_while(|word| *word != 0);
+            rest.map(move |word| i * 64 + word.trailing_zeros() as usize)
+        })
+    }
+}
+
+/// Runs a list as far as it goes now. Returns whether anything was run.
+fn go_on(runner: &Runner, worker: usize, list: usize) -> bool {
+    let plan = runner.plan();
+    let Offered::Lists { lists, places, .. } = &plan.offered else { return false };
+    let frames = runner.params().frames;
+    // Relaxed: only the list's taker looks at its place, the leader sets it back while nobody is
+    // inside, and E4 carries that along.
+    let first = places[list].0.load(Relaxed) as usize;
+    let mut place = first;
+    while let Some(unit) = lists[list].get(place) {
+        if !plan.countdowns[*unit as usize].is_down() {
+            break;
+        }
+        run(runner, worker, *unit as usize, frames);
+        place += 1;
+        tell(runner, worker, *unit);
+    }
+    places[list].0.store(place as u32, Relaxed);
+    place > first
+}
+
+/// A unit of a list has run: those of other lists that wait for it hear of it.
+#[inline]
+fn tell(runner: &Runner, worker: usize, unit: u32) {
+    let plan = runner.plan();
+    if unit == plan.output {
+        return finish(runner, worker);
+    }
+    let mut told = false;
+    for successor in plan.successors.get(unit as usize) {
+        told |= plan.countdowns[*successor as usize].arrive();
+    }
+    if told {
+        advance(runner, worker);
+    }
+}
+
+/// A list that nobody walks.
+fn free_list(runner: &Runner) -> Option<usize> {
+    match &runner.plan().offered {
+        Offered::Lists { claims, .. } => claims.iter().position(|claim| claim.0.is_free()),
+        _ => None,
+    }
+}
+
+/// Waits until `progress` leaves `seen`; or, as long as somebody has not come, until it is time to
+/// stand in.
+#[cold]
+fn await_progress(runner: &Runner, worker: usize, seen: u32) {
+    if free_list(runner).is_none() {
+        return idle(runner, worker, seen);
+    }
+    let until = || free_list(runner).is_none() || runner.is_overdue();
+    let (_, waited) = edge(|| runner.progress.wait_until(seen, &runner.waits.on_seat, until));
+    note(runner, worker, What::Wait, waited);
 }
 
 /// The output has run: the block is complete.

@@ -26,7 +26,8 @@ pub enum Rule {
     R7Mirror,
     /// R8: every unit is the output or leads to it, so when the output has run, all have.
     R8Output,
-    /// R9: there is at least one worker and one unit, and `serial` has one worker.
+    /// R9: there is at least one worker and one unit, `serial` has one worker, and nobody more than
+    /// [`VerifiedSchedule::MAX_WORKERS`].
     R9Shape,
 }
 
@@ -72,6 +73,9 @@ pub struct VerifiedSchedule {
 }
 
 impl VerifiedSchedule {
+    /// The most workers a schedule may have.
+    pub const MAX_WORKERS: usize = 512;
+
     /// Checks `schedule` for `units`.
     ///
     /// Cost: O(units + edges + steps).
@@ -175,6 +179,9 @@ fn check_shape(units: &UnitGraph, schedule: &Schedule) -> Result<(), Violation> 
     let workers = schedule.lists.len();
     if units.units().is_empty() || workers == 0 {
         return broken(Rule::R9Shape, format!("{} units, {workers} workers", units.units().len()));
+    }
+    if workers > VerifiedSchedule::MAX_WORKERS {
+        return broken(Rule::R9Shape, format!("{workers} workers"));
     }
     if schedule.kind == ScheduleKind::Serial && workers != 1 {
         return broken(Rule::R9Shape, format!("serial with {workers} workers"));

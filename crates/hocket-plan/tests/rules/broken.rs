@@ -147,6 +147,7 @@ fn breakings(rule: Rule) -> &'static [(&'static str, Breaking)] {
             ("no worker", r9_no_worker),
             ("no unit", r9_no_unit),
             ("serial with two workers", r9_two_serial),
+            ("more workers than anybody has", r9_too_many),
         ],
     }
 }
@@ -437,6 +438,11 @@ fn r9_no_unit(mut parts: Parts, _: &mut Random) -> Option<Parts> {
     parts.units.clear();
     parts.node_count = 0;
     parts.schedule.lists.iter_mut().for_each(Vec::clear);
+    Some(parts)
+}
+
+fn r9_too_many(mut parts: Parts, _: &mut Random) -> Option<Parts> {
+    parts.schedule.lists.resize(VerifiedSchedule::MAX_WORKERS + 1, Vec::new());
     Some(parts)
 }
 

@@ -4,14 +4,14 @@
 mod common;
 
 use common::{Plain, together};
-use hocket_rt::{Barrier, Countdown, Head, Strategy};
+use hocket_rt::{Barrier, Claim, Countdown, Strategy};
 use std::sync::Arc;
 
 const ROUNDS: u64 = 5_000;
 
 struct Block {
     countdown: Countdown,
-    head: Head,
+    claim: Claim,
     rows: [Plain; 2],
     runs: Plain,
     round: Barrier,
@@ -22,7 +22,7 @@ struct Block {
 fn rows_are_handed_over_by_a_look() {
     let block = Arc::new(Block {
         countdown: Countdown::new(2),
-        head: Head::new(),
+        claim: Claim::new(),
         rows: std::array::from_fn(|_| Plain::new(0)),
         runs: Plain::new(0),
         round: Barrier::new(4),
@@ -38,7 +38,7 @@ fn rows_are_handed_over_by_a_look() {
                 while !shared.countdown.is_down() {
                     std::thread::yield_now();
                 }
-                if shared.head.take(0) {
+                if shared.claim.take() {
                     assert_eq!(shared.rows.iter().map(Plain::get).sum::<u64>(), 2 * round);
                     shared.runs.set(shared.runs.get() + 1);
                 }
@@ -46,7 +46,7 @@ fn rows_are_handed_over_by_a_look() {
             shared.round.wait(&wait);
             if index == 0 {
                 shared.countdown.reset();
-                shared.head.rewind();
+                shared.claim.release();
             }
             shared.round.wait(&wait);
         }
