@@ -58,6 +58,57 @@ fn all_sleepers_are_woken() {
     sleepers_are_woken(Strategy::Futex, 2, 4);
 }
 
+/// One teller, one wake-up at a time: each that wakes up wakes the next.
+fn a_chain_wakes(sleepers: usize, preemptions: usize) {
+    model(preemptions, move || {
+        let signal = Arc::new(Signal::with_fan_out(1));
+        let threads: Vec<_> = (0..sleepers)
+            .map(|_| {
+                let signal = Arc::clone(&signal);
+                thread::spawn(move || signal.wait_past(0, &wait(Strategy::Futex)).0)
+            })
+            .collect();
+        signal.advance();
+        for sleeper in threads {
+            assert_eq!(sleeper.join().unwrap(), 1);
+        }
+    });
+}
+
+#[test]
+fn a_chain_of_two_wakes_both() {
+    a_chain_wakes(2, 3);
+}
+
+#[test]
+fn a_chain_of_three_wakes_all() {
+    a_chain_wakes(3, 1);
+}
+
+/// Somebody who goes to sleep on the new value lies down in front of those who sleep on the old
+/// one: a wake-up that is meant for them must not end with it.
+#[test]
+fn a_newcomer_does_not_take_an_old_sleepers_wake_up() {
+    model(2, || {
+        let signal = Arc::new(Signal::with_fan_out(1));
+        let sleep_from = |seen: Option<u32>| {
+            let signal = Arc::clone(&signal);
+            thread::spawn(move || {
+                let seen = seen.unwrap_or_else(|| signal.value());
+                signal.wait_past(seen, &wait(Strategy::Futex));
+            })
+        };
+        let old = [sleep_from(Some(0)), sleep_from(Some(0))];
+        let newcomer = sleep_from(None);
+        signal.advance();
+        for sleeper in old {
+            sleeper.join().unwrap();
+        }
+        signal.advance();
+        newcomer.join().unwrap();
+    });
+}
+
 /// Two rounds: a sleeper of the first that is late to leave must not hide one of the second.
 #[test]
 fn a_second_sleep_is_ended_too() {
