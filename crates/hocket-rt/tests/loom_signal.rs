@@ -82,30 +82,31 @@ fn a_chain_of_two_wakes_both() {
 
 #[test]
 fn a_chain_of_three_wakes_all() {
-    a_chain_wakes(3, 1);
+    a_chain_wakes(3, 2);
 }
 
-/// Somebody who goes to sleep on the new value lies down in front of those who sleep on the old
-/// one: a wake-up that is meant for them must not end with it.
+/// The teller itself goes to sleep on the new value, in front of those who sleep on the old one: a
+/// wake-up that is meant for them must not end with it. The second of them wakes the teller.
 #[test]
 fn a_newcomer_does_not_take_an_old_sleepers_wake_up() {
     model(2, || {
-        let signal = Arc::new(Signal::with_fan_out(1));
-        let sleep_from = |seen: Option<u32>| {
-            let signal = Arc::clone(&signal);
-            thread::spawn(move || {
-                let seen = seen.unwrap_or_else(|| signal.value());
-                signal.wait_past(seen, &wait(Strategy::Futex));
+        let shared = Arc::new((Signal::with_fan_out(1), AtomicU32::new(2)));
+        let old: Vec<_> = (0..2)
+            .map(|_| {
+                let shared = Arc::clone(&shared);
+                thread::spawn(move || {
+                    shared.0.wait_past(0, &wait(Strategy::Futex));
+                    if shared.1.fetch_sub(1, Relaxed) == 1 {
+                        shared.0.advance();
+                    }
+                })
             })
-        };
-        let old = [sleep_from(Some(0)), sleep_from(Some(0))];
-        let newcomer = sleep_from(None);
-        signal.advance();
+            .collect();
+        shared.0.advance();
+        shared.0.wait_past(1, &wait(Strategy::Futex));
         for sleeper in old {
             sleeper.join().unwrap();
         }
-        signal.advance();
-        newcomer.join().unwrap();
     });
 }
 
