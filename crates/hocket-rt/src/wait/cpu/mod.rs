@@ -24,7 +24,7 @@ mod other;
 #[cfg(any(loom, not(any(target_arch = "x86_64", target_arch = "aarch64"))))]
 pub(crate) use other::{Quiet, ticks};
 
-use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 /// How long a rest lasts that nothing but time ends. Without a monitor this is what an answer may
@@ -36,11 +36,21 @@ const BLIND: Duration = Duration::from_micros(1);
 #[cfg(all(not(loom), any(target_arch = "x86_64", target_arch = "aarch64")))]
 const MONITORED: Duration = Duration::from_micros(20);
 
+/// Ticks in a nanosecond, as the bits of a float. Written by whoever measures; a plain number that
+/// publishes nothing, so all accesses are `Relaxed`. 0: not measured yet.
+static TICKS_PER_NS: AtomicU64 = AtomicU64::new(0);
+
 /// Ticks that last as long as `d`. Cost: the first call measures, for about half a millisecond.
 pub(crate) fn ticks_in(d: Duration) -> u64 {
-    static PER_NS: OnceLock<f64> = OnceLock::new();
+    // Relaxed: a plain number, see the static.
+    let mut per_ns = f64::from_bits(TICKS_PER_NS.load(Relaxed));
+    if per_ns == 0.0 {
+        per_ns = measure_ticks_per_ns();
+        // Relaxed, again. Two that measure at the same time agree well enough.
+        TICKS_PER_NS.store(per_ns.to_bits(), Relaxed);
+    }
     // A float that is too large saturates in the conversion.
-    (d.as_nanos() as f64 * PER_NS.get_or_init(measure_ticks_per_ns)).ceil() as u64
+    (d.as_nanos() as f64 * per_ns).ceil() as u64
 }
 
 fn measure_ticks_per_ns() -> f64 {

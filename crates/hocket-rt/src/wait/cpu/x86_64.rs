@@ -8,7 +8,7 @@ use super::{BLIND, MONITORED, ticks_in};
 use crate::sync::AtomicU32;
 use std::arch::asm;
 use std::arch::x86_64::{__cpuid, __cpuid_count, _rdtsc};
-use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU32 as Number, Ordering::Relaxed};
 
 const NO_WAITPKG: &str =
     "the CPU has no WAITPKG (Intel since Tremont and Alder Lake), or a hypervisor hides it";
@@ -42,15 +42,15 @@ pub(crate) enum Quiet {
 
 impl Quiet {
     pub(crate) fn tpause() -> Result<Quiet, &'static str> {
-        if features().waitpkg { Ok(Quiet::Tpause) } else { Err(NO_WAITPKG) }
+        if has(WAITPKG) { Ok(Quiet::Tpause) } else { Err(NO_WAITPKG) }
     }
 
     pub(crate) fn umwait() -> Result<Quiet, &'static str> {
-        if features().waitpkg { Ok(Quiet::Umwait) } else { Err(NO_WAITPKG) }
+        if has(WAITPKG) { Ok(Quiet::Umwait) } else { Err(NO_WAITPKG) }
     }
 
     pub(crate) fn mwaitx() -> Result<Quiet, &'static str> {
-        if features().monitorx { Ok(Quiet::Mwaitx) } else { Err(NO_MONITORX) }
+        if has(MONITORX) { Ok(Quiet::Mwaitx) } else { Err(NO_MONITORX) }
     }
 
     pub(crate) fn wfe() -> Result<Quiet, &'static str> {
@@ -94,18 +94,24 @@ impl Quiet {
     }
 }
 
-struct Features {
-    waitpkg: bool,
-    monitorx: bool,
-}
+/// Bits of what the CPU has. Written by whoever asks first; a plain number that publishes nothing, so
+/// all accesses are `Relaxed`. 0: not asked yet. Asked once, since a hypervisor traps CPUID.
+static FEATURES: Number = Number::new(0);
+const ASKED: u32 = 1 << 0;
+const WAITPKG: u32 = 1 << 1;
+const MONITORX: u32 = 1 << 2;
 
-/// Asked once: a hypervisor traps CPUID, which takes microseconds.
-fn features() -> &'static Features {
-    static FEATURES: OnceLock<Features> = OnceLock::new();
-    FEATURES.get_or_init(|| Features {
-        waitpkg: ecx_of_leaf(0x7) & 1 << 5 != 0,
-        monitorx: ecx_of_leaf(0x8000_0001) & 1 << 29 != 0,
-    })
+fn has(feature: u32) -> bool {
+    // Relaxed: a plain number, see the static.
+    let mut features = FEATURES.load(Relaxed);
+    if features == 0 {
+        features = ASKED;
+        features |= if ecx_of_leaf(0x7) & 1 << 5 != 0 { WAITPKG } else { 0 };
+        features |= if ecx_of_leaf(0x8000_0001) & 1 << 29 != 0 { MONITORX } else { 0 };
+        // Relaxed, again: whoever asks gets the same answer.
+        FEATURES.store(features, Relaxed);
+    }
+    features & feature != 0
 }
 
 /// ECX of a leaf of CPUID; 0 where the CPU has no such leaf.
