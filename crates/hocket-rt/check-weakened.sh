@@ -131,6 +131,12 @@ try "late-look" barrier.rs \
 try "uncounted" signal.rs \
     's/self\.sleepers\.fetch_add\(1, Relaxed\);//; s/self\.sleepers\.fetch_sub\(1, Relaxed\);//' \
     a_sleeper_is_woken a_second_sleep_is_ended_too
+try "not-passed-on" signal.rs \
+    's/        if others_are_owed\(before\) \{\n.*?\n        \}\n/        let _ = before;\n/s' \
+    a_chain_of_two_wakes_both a_chain_of_three_wakes_all
+try "unsettled" signal.rs \
+    's/            self\.settle\(\);\n//' \
+    a_newcomer_does_not_take_an_old_sleepers_wake_up
 try "late-count" ready.rs \
     's/(        self\.count\.fetch_add\(1, Relaxed\);\n)(.*?\/\/ E6 \(store\)\n)/$2$1/s' \
     a_known_unit_is_found

@@ -6,16 +6,16 @@
 //! millisecond. Whether that pays is decided by two prices: what it costs to *tell* another thread
 //! something (one cache line that moves, 20 to 200 ns), and what it costs to *wait* until somebody
 //! tells (a spin burns the core that a sibling could use; a system call gives the core away, and
-//! the way back costs microseconds). This crate holds the meeting places, each as small as its
-//! task allows, and keeps the way of waiting out of them: a [`Wait`] says how, a meeting place says
-//! for what.
+//! the way back costs microseconds; what some CPUs offer lies between the two). This crate holds the
+//! meeting places, each as small as its task allows, and keeps the way of waiting out of them: a
+//! [`Wait`] says how, a meeting place says for what.
 //!
 //! # The parts
 //!
 //! | part | who meets there |
 //! |---|---|
-//! | [`Strategy`], [`Wait`], [`SpinCost`] | nobody: how a thread waits, calibrated in time |
-//! | [`Signal`] | one who tells, any number who wait; an event count |
+//! | [`Strategy`], [`Wait`], [`SpinCost`] | nobody: nine ways to wait, bounded in time |
+//! | [`Signal`] | one who tells, any number who wait; an event count, with or without a wake tree |
 //! | [`Countdown`] | the predecessors of a unit; the last one knows it is the last |
 //! | [`Claim`] | those who want what one can have: a list's owner, and who takes over for it |
 //! | [`Barrier`] | all workers, between two levels |
@@ -27,9 +27,9 @@
 //! # The limits
 //!
 //! Nothing here allocates after its construction, takes a lock or logs. The only system calls are
-//! those of a [`Wait`] that blocks or yields, and the wake-up in [`Signal::advance`], which is left
-//! out when nobody sleeps. The only other one is the yield of a [`Turnstile`] that has been closing
-//! for long.
+//! those of a [`Wait`] that blocks or yields (which passes a wake-up on where a [`Signal`] has a
+//! fan-out), and the wake-up in [`Signal::advance`], which is left out when nobody sleeps. The only
+//! other one is the yield of a [`Turnstile`] that has been closing for long.
 //!
 //! `PROTOCOL.md` beside this crate's manifest tells each protocol step by step, the interleaving
 //! that would break it, and why it cannot happen. Every ordering stronger than `Relaxed` in the

@@ -97,6 +97,17 @@ pub fn spin_pass() {
     crate::sync::yield_now();
 }
 
+/// No pass at all: a waiter that tells the core nothing.
+#[cfg(not(loom))]
+#[inline(always)]
+pub(crate) fn bare_pass() {}
+
+/// In a model even such a waiter lets the other threads go on, or they never would.
+#[cfg(loom)]
+pub(crate) fn bare_pass() {
+    crate::sync::yield_now();
+}
+
 /// The first to come decides, so that every `SpinCost` of a process speaks of the same pass.
 fn choose_pass() {
     // Relaxed: a plain number, see the static.

@@ -58,6 +58,58 @@ fn all_sleepers_are_woken() {
     sleepers_are_woken(Strategy::Futex, 2, 4);
 }
 
+/// One teller, one wake-up at a time: each that wakes up wakes the next.
+fn a_chain_wakes(sleepers: usize, preemptions: usize) {
+    model(preemptions, move || {
+        let signal = Arc::new(Signal::with_fan_out(1));
+        let threads: Vec<_> = (0..sleepers)
+            .map(|_| {
+                let signal = Arc::clone(&signal);
+                thread::spawn(move || signal.wait_past(0, &wait(Strategy::Futex)).0)
+            })
+            .collect();
+        signal.advance();
+        for sleeper in threads {
+            assert_eq!(sleeper.join().unwrap(), 1);
+        }
+    });
+}
+
+#[test]
+fn a_chain_of_two_wakes_both() {
+    a_chain_wakes(2, 3);
+}
+
+#[test]
+fn a_chain_of_three_wakes_all() {
+    a_chain_wakes(3, 2);
+}
+
+/// The teller itself goes to sleep on the new value, in front of those who sleep on the old one: a
+/// wake-up that is meant for them must not end with it. The second of them wakes the teller.
+#[test]
+fn a_newcomer_does_not_take_an_old_sleepers_wake_up() {
+    model(2, || {
+        let shared = Arc::new((Signal::with_fan_out(1), AtomicU32::new(2)));
+        let old: Vec<_> = (0..2)
+            .map(|_| {
+                let shared = Arc::clone(&shared);
+                thread::spawn(move || {
+                    shared.0.wait_past(0, &wait(Strategy::Futex));
+                    if shared.1.fetch_sub(1, Relaxed) == 1 {
+                        shared.0.advance();
+                    }
+                })
+            })
+            .collect();
+        shared.0.advance();
+        shared.0.wait_past(1, &wait(Strategy::Futex));
+        for sleeper in old {
+            sleeper.join().unwrap();
+        }
+    });
+}
+
 /// Two rounds: a sleeper of the first that is late to leave must not hide one of the second.
 #[test]
 fn a_second_sleep_is_ended_too() {

@@ -78,17 +78,28 @@ fn a_hybrid_rally_loses_no_wake_up() {
     });
 }
 
-/// One teller, several sleepers that answer each call: nobody is forgotten.
+/// Every other way that this CPU has; the rests of instructions it lacks are not seen here.
 #[test]
-fn every_sleeper_hears_every_call() {
-    const SLEEPERS: usize = 3;
+fn a_rally_by_any_other_way_hands_the_ball_over() {
     without_hanging(|| {
-        let call = Signal::new();
-        let answers: [Signal; SLEEPERS] = std::array::from_fn(|_| Signal::new());
+        for strategy in Strategy::ALL {
+            match (strategy, strategy.missing()) {
+                (Strategy::Pause | Strategy::Futex | Strategy::Hybrid, _) => {}
+                (_, Some(why)) => println!("SKIPPED a rally by {strategy}: {why}"),
+                (_, None) => assert_eq!(rally(strategy).blocked, 0, "{strategy}"),
+            }
+        }
+    });
+}
+
+/// One teller, several sleepers that answer each call: nobody is forgotten.
+fn every_call_is_heard(call: Signal, sleepers: usize, rounds: u32) {
+    without_hanging(move || {
+        let answers: Vec<Signal> = (0..sleepers).map(|_| Signal::new()).collect();
         let futex = wait(Strategy::Futex);
-        together(SLEEPERS + 1, move |index| {
-            for round in 0..ROUNDS / 8 {
-                if index < SLEEPERS {
+        together(sleepers + 1, move |index| {
+            for round in 0..rounds {
+                if index < sleepers {
                     call.wait_past(round, &futex);
                     answers[index].advance();
                 } else {
@@ -100,6 +111,43 @@ fn every_sleeper_hears_every_call() {
             }
         });
     });
+}
+
+#[test]
+fn every_sleeper_hears_every_call() {
+    every_call_is_heard(Signal::new(), 3, ROUNDS / 8);
+}
+
+/// Those who have answered sleep on the new value while others are still asleep on the old one.
+#[test]
+fn fifteen_sleepers_pass_every_call_on() {
+    for fan_out in [1, 2, 5] {
+        every_call_is_heard(Signal::with_fan_out(fan_out), 15, ROUNDS / 50);
+    }
+}
+
+/// Nobody answers: calls overtake the chains of those before.
+#[test]
+fn calls_that_overtake_each_other_reach_sixteen_threads() {
+    const CALLS: u32 = ROUNDS / 20;
+    for fan_out in [1, 3] {
+        without_hanging(move || {
+            let call = Signal::with_fan_out(fan_out);
+            let futex = wait(Strategy::Futex);
+            together(16, move |index| {
+                let mut seen = 0;
+                while seen < CALLS {
+                    if index == 0 {
+                        call.advance();
+                        std::thread::yield_now();
+                        seen = call.value();
+                    } else {
+                        (seen, _) = call.wait_past(seen, &futex);
+                    }
+                }
+            });
+        });
+    }
 }
 
 #[test]

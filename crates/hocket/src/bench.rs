@@ -8,7 +8,7 @@ use hocket_lab::disturb::{DisturbSpec, PreviewSource, Where};
 use hocket_lab::record::BenchRecord;
 use hocket_machine::Topology;
 
-use crate::cli::BenchArgs;
+use crate::cli::{BenchArgs, WaitArg};
 use crate::failure::{Exit, Failure};
 use crate::load::{LoadedSession, load_session};
 use crate::output::{bar, print};
@@ -22,6 +22,7 @@ const WARM_UP: u64 = 50;
 /// # Errors
 /// [`Failure`].
 pub fn run(args: &BenchArgs) -> Result<Exit, Failure> {
+    check_waits(&args.wait)?;
     let topology = crate::load::topology()?;
     let loaded = load_session(&args.session, args.rate, &topology)?;
     loaded.print_warnings();
@@ -101,6 +102,21 @@ pub(crate) fn check_block(frames: u32, rate_hz: u32) -> Result<(), Failure> {
     };
     let settings = hocket_engine::Settings::new(frames, rate_hz, policy);
     settings.check().map_err(Failure::bad_input)
+}
+
+/// A wait that this CPU does not have would be measured under a name that is not its own.
+pub(crate) fn check_waits(waits: &[WaitArg]) -> Result<(), Failure> {
+    for wait in waits {
+        let wait = hocket_engine::Strategy::from(*wait);
+        if let Some(why) = wait.missing() {
+            let here: Vec<_> = hocket_engine::Strategy::here().map(|wait| wait.name()).collect();
+            return Err(Failure::not_possible(format!(
+                "--wait {wait}: not possible here: {why}; choose among {}",
+                here.join(", ")
+            )));
+        }
+    }
+    Ok(())
 }
 
 fn disturbers(asked: Option<&str>, loaded: &LoadedSession) -> Result<Vec<DisturbSpec>, Failure> {

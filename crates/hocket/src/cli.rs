@@ -236,12 +236,24 @@ pub enum ScheduleArg {
 /// Waits on the command line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum WaitArg {
-    /// Spins.
+    /// Spins and tells the core nothing.
+    Spin,
+    /// Spins and tells the core so.
     Pause,
-    /// Blocks at once.
-    Futex,
+    /// Offers its CPU to others again and again.
+    Yield,
+    /// Rests for a microsecond between looks (Intel WAITPKG).
+    Tpause,
+    /// Rests until what it waits for is written (Intel WAITPKG).
+    Umwait,
+    /// Rests until what it waits for is written (AMD MONITORX).
+    Mwaitx,
+    /// Rests until what it waits for is written (arm64).
+    Wfe,
     /// Spins for a while, then blocks.
     Hybrid,
+    /// Blocks at once.
+    Futex,
 }
 
 /// Sample formats on the command line.
@@ -291,9 +303,15 @@ impl From<ScheduleArg> for hocket_plan::ScheduleKind {
 impl From<WaitArg> for hocket_engine::Strategy {
     fn from(arg: WaitArg) -> Self {
         match arg {
+            WaitArg::Spin => Self::Spin,
             WaitArg::Pause => Self::Pause,
-            WaitArg::Futex => Self::Futex,
+            WaitArg::Yield => Self::Yield,
+            WaitArg::Tpause => Self::Tpause,
+            WaitArg::Umwait => Self::Umwait,
+            WaitArg::Mwaitx => Self::Mwaitx,
+            WaitArg::Wfe => Self::Wfe,
             WaitArg::Hybrid => Self::Hybrid,
+            WaitArg::Futex => Self::Futex,
         }
     }
 }

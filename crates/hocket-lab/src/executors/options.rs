@@ -98,7 +98,7 @@ impl Options {
             "--graph" => self.graphs = list(value, |name| Some(name.to_owned()))?,
             "--mode" => self.modes = list(value, Mode::from_name)?,
             "--schedule" => self.schedules = list(value, schedule)?,
-            "--wait" => self.waits = list(value, |name| name.parse().ok())?,
+            "--wait" => self.waits = waits(value)?,
             "--sibling" => {
                 self.sibling = SiblingPolicy::from_name(value).ok_or("no such policy")?;
             }
@@ -168,6 +168,15 @@ impl std::fmt::Display for Variant {
 
 fn schedule(name: &str) -> Option<Option<ScheduleKind>> {
     if name == "auto" { Some(None) } else { ScheduleKind::from_name(name).map(Some) }
+}
+
+/// A wait that this CPU does not have would be measured under a name that is not its own.
+fn waits(value: &str) -> Result<Vec<hocket_engine::Strategy>, String> {
+    let waits: Vec<hocket_engine::Strategy> = list(value, |name| name.parse().ok())?;
+    let missing = waits.iter().find_map(|wait| Some((wait, wait.missing()?)));
+    missing.map_or(Ok(waits.clone()), |(wait, why)| {
+        Err(format!("'{wait}' is not possible here: {why}"))
+    })
 }
 
 fn positive(value: &str) -> Result<usize, String> {

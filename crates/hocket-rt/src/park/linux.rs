@@ -31,15 +31,16 @@ impl Lot {
         status == 0 || interrupted()
     }
 
-    /// Wakes all that sleep on `word`.
-    pub(crate) fn wake_all(&self, word: &AtomicU32) {
+    /// Wakes `at_most` so many of those that sleep on `word`: by priority, then first come.
+    pub(crate) fn wake(&self, word: &AtomicU32, at_most: u32) {
+        let at_most = i32::try_from(at_most).unwrap_or(i32::MAX);
         // SAFETY: the address is only the name of the queue; the kernel does not access the word.
         unsafe {
             libc::syscall(
                 libc::SYS_futex,
                 word.as_ptr(),
                 libc::FUTEX_WAKE | libc::FUTEX_PRIVATE_FLAG,
-                i32::MAX,
+                at_most,
             )
         };
     }

@@ -1,9 +1,11 @@
 //! How a thread gives its CPU away until somebody wakes it: one file per system, the same names.
 //!
 //! A [`Lot`] belongs to one atomic word. [`Lot::sleep_while`] blocks the caller if the word still
-//! holds the expected value *at the moment it is queued*, and [`Lot::wake_all`] wakes all that are
-//! queued. The two are atomic towards each other; that is all the caller relies on. In particular
-//! neither publishes anything: after it wakes, the caller reads the word again with `Acquire`.
+//! holds the expected value *at the moment it is queued*, and [`Lot::wake`] wakes as many of those
+//! that are queued as it is told, or all if there are fewer; in which order is left open, and it may
+//! wake more. The two are atomic towards each other, and whoever is woken comes after the one who
+//! woke it; that is all the caller relies on. In particular neither publishes data: after it wakes,
+//! the caller reads the word again with `Acquire`.
 
 #[cfg(all(not(loom), target_os = "linux", target_pointer_width = "64"))]
 mod linux;
@@ -45,7 +47,7 @@ mod tests {
                             lot.sleep_while(word, turn.wrapping_sub(1));
                         }
                         word.store(turn + 1, Relaxed);
-                        lot.wake_all(word);
+                        lot.wake(word, 1);
                     }
                     done.send(()).unwrap();
                 });

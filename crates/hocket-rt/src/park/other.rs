@@ -4,6 +4,9 @@ use crate::sync::AtomicU32;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
+/// From here on it is cheaper to wake all, which is always allowed.
+const FEW: u32 = 8;
+
 /// The queue is the condition variable's; the mutex makes look-and-queue one step.
 #[derive(Debug)]
 pub(crate) struct Lot {
@@ -32,11 +35,15 @@ impl Lot {
         true
     }
 
-    /// Wakes all that sleep on the word.
-    pub(crate) fn wake_all(&self, _word: &AtomicU32) {
+    /// Wakes `at_most` so many of those that sleep on the word.
+    pub(crate) fn wake(&self, _word: &AtomicU32, at_most: u32) {
         // Through the door: whoever looked before us is queued by now.
         drop(self.lock());
-        self.queue.notify_all();
+        if at_most < FEW {
+            (0..at_most).for_each(|_| self.queue.notify_one());
+        } else {
+            self.queue.notify_all();
+        }
     }
 
     fn lock(&self) -> MutexGuard<'_, ()> {

@@ -2,7 +2,7 @@
 
 use hocket_lab::record::BenchRecord;
 
-use crate::support::{example, one_track, root, run};
+use crate::support::{check_refused, example, one_track, root, run};
 
 #[test]
 fn help_names_every_command_and_the_exit_codes() {
@@ -40,6 +40,27 @@ fn renders_are_the_same_bytes_for_every_schedule_policy_wait_and_block_length() 
         let bytes = std::fs::read(&out).unwrap();
         assert!(bytes.len() > 150_000, "{} bytes", bytes.len());
         assert_eq!(first.get_or_insert_with(|| bytes.clone()), &bytes, "{more:?}");
+    }
+}
+
+#[test]
+fn every_wait_renders_or_is_refused_with_the_reason() {
+    let (folder, file) = one_track("");
+    for wait in hocket_engine::Strategy::ALL {
+        let out = folder.path().join(format!("{wait}.wav"));
+        let out_arg = out.to_str().unwrap();
+        let args = ["render", &file, "-o", out_arg, "--length", "0.1", "--wait", wait.name()];
+        match wait.missing() {
+            None => {
+                let ran = run(&args);
+                assert_eq!((ran.code, out.exists()), (Some(0), true), "{wait}: {}", ran.err);
+            }
+            Some(why) => {
+                check_refused(&args, 3, &[wait.name(), why, "choose among spin, pause"]);
+                assert!(!out.exists());
+                check_refused(&["bench", &file, "--wait", wait.name()], 3, &[wait.name(), why]);
+            }
+        }
     }
 }
 

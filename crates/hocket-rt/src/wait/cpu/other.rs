@@ -1,0 +1,49 @@
+//! A CPU of which nothing is known but that it computes: the system's clock, and no instruction to
+//! rest with.
+
+use crate::sync::AtomicU32;
+use std::sync::OnceLock;
+use std::time::Instant;
+
+const UNKNOWN: &str = "the CPU is neither an x86-64 nor an arm64";
+
+/// The clock: nanoseconds since the first question.
+pub(crate) fn ticks() -> u64 {
+    static START: OnceLock<Instant> = OnceLock::new();
+    START.get_or_init(Instant::now).elapsed().as_nanos() as u64
+}
+
+/// An instruction to rest with: there is none, so nobody has one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Quiet {}
+
+impl Quiet {
+    pub(crate) fn tpause() -> Result<Quiet, &'static str> {
+        Err(UNKNOWN)
+    }
+
+    pub(crate) fn umwait() -> Result<Quiet, &'static str> {
+        Err(UNKNOWN)
+    }
+
+    pub(crate) fn mwaitx() -> Result<Quiet, &'static str> {
+        Err(UNKNOWN)
+    }
+
+    pub(crate) fn wfe() -> Result<Quiet, &'static str> {
+        Err(UNKNOWN)
+    }
+
+    pub(crate) fn step_ticks(self) -> u64 {
+        match self {}
+    }
+
+    pub(crate) fn rest<T>(
+        self,
+        _word: &AtomicU32,
+        _ticks: u64,
+        _look: &mut impl FnMut() -> Option<T>,
+    ) -> Option<T> {
+        match self {}
+    }
+}

@@ -1,0 +1,330 @@
+//! Ways of waiting.
+//!
+//! # The idea
+//!
+//! Whoever waits pays one of three prices. A spin answers within a cache miss, but holds the CPU
+//! and shares its core with the sibling that does the work; how much of the core it takes depends
+//! on what it tells the core meanwhile. Blocking frees the CPU, but the waker pays about 2 us for the
+//! system call and the sleeper wakes 7 us later or more. A hybrid spins for about as long as
+//! blocking would cost, so it never pays more than twice the best.
+//!
+//! The meeting places of this crate know none of that: they take a [`Wait`], and hand it the word
+//! that they wait for, which a monitored rest needs.
+//!
+//! # The parts
+//!
+//! | part | what it says |
+//! |---|---|
+//! | `strategy.rs` | the ways by name, and why one is missing here |
+//! | `step.rs` | what a thread does between two looks |
+//! | `cpu/` | the clock and the instructions, one file per kind of CPU |
+
+mod cpu;
+mod step;
+mod strategy;
+
+pub use strategy::{ParseStrategyError, Strategy};
+
+use crate::spin::SpinCost;
+use crate::sync::AtomicU32;
+use std::time::Duration;
+use step::Step;
+
+/// A strategy together with its times, ready to be used in a block.
+///
+/// Plain data: made once, copied to every worker.
+#[derive(Clone, Copy, Debug)]
+pub struct Wait {
+    strategy: Strategy,
+    cost: SpinCost,
+    step: Step,
+    bound: Bound,
+    then: Then,
+}
+
+/// How long a thread takes steps before it does what comes then.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Bound {
+    /// So many passes, whose length is known.
+    Passes(u32),
+    /// So many ticks of the clock, for steps that last as long as they like.
+    Ticks(u64),
+}
+
+const NO_TIME: Bound = Bound::Passes(0);
+
+/// What a thread does when its bounded spin is over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Then {
+    /// Goes on spinning.
+    Spin,
+    /// Lets others run, again and again.
+    Yield,
+    /// Blocks.
+    Block,
+}
+
+impl Wait {
+    /// `hybrid_spin` is used by [`Strategy::Hybrid`] alone.
+    ///
+    /// Where the CPU lacks the instruction of a strategy it is made with [`Strategy::Pause`]
+    /// instead, and [`Wait::strategy`] says so; who would rather not go on asks
+    /// [`Strategy::missing`] first. Thread: any, before the real-time part starts. Cost: up to a
+    /// millisecond for the first of a process, which measures the clock; nothing to speak of after.
+    pub fn new(strategy: Strategy, cost: &SpinCost, hybrid_spin: Duration) -> Wait {
+        let (strategy, step) = possible(strategy);
+        let (bound, then) = match strategy {
+            Strategy::Hybrid => (bound(step, cost, hybrid_spin), Then::Block),
+            Strategy::Futex => (NO_TIME, Then::Block),
+            Strategy::Yield => (NO_TIME, Then::Yield),
+            _ => (NO_TIME, Then::Spin),
+        };
+        Wait { strategy, cost: *cost, step, bound, then }
+    }
+
+    /// The same wait for the time between two blocks: one that blocks in the end.
+    ///
+    /// A wait that blocks already stays as it is; every other one takes its steps for `gate_spin`,
+    /// then blocks. So every worker truly blocks once a cycle, unless the next block comes sooner
+    /// than that. It has to: under `SCHED_FIFO` the kernel stops a thread that never blocks for some
+    /// 50 ms of every second, and `RLIMIT_RTTIME` kills it, because only blocking starts the clock
+    /// of that limit anew (a yield does not). The limit bounds the processor time from one block to
+    /// the next; a broker of real-time rights demands one (rtkit: at most 200 ms), so `gate_spin`
+    /// and the longest block together have to stay below it.
+    pub fn at_gate(self, gate_spin: Duration) -> Wait {
+        match self.then {
+            Then::Block => self,
+            Then::Spin | Then::Yield => {
+                Wait { bound: self.bound_for(gate_spin), then: Then::Block, ..self }
+            }
+        }
+    }
+
+    /// The same wait for more threads than CPUs: one that spins on spins for `d`, then yields its
+    /// CPU again and again, because the thread it waits for may need that very CPU.
+    ///
+    /// A wait that blocks or yields stays as it is. Under `SCHED_FIFO` a yield lets only threads of
+    /// the same priority run.
+    pub fn yielding_after(self, d: Duration) -> Wait {
+        match self.then {
+            Then::Spin => Wait { bound: self.bound_for(d), then: Then::Yield, ..self },
+            Then::Yield | Then::Block => self,
+        }
+    }
+
+    /// The strategy that is really used: the one it was made from, or [`Strategy::Pause`] where that
+    /// one is missing.
+    pub fn strategy(&self) -> Strategy {
+        self.strategy
+    }
+
+    fn bound_for(&self, d: Duration) -> Bound {
+        bound(self.step, &self.cost, d)
+    }
+
+    /// Whether it may give its CPU away for good, so that somebody has to wake it.
+    pub fn may_block(&self) -> bool {
+        self.then == Then::Block
+    }
+
+    /// Takes steps until `poll` finds something, as long as this wait may.
+    ///
+    /// `word` is what `poll` looks at: a step may rest until it is written. `None`: the time is over
+    /// and this wait blocks now. How to block, and what to look at in between, is the caller's affair.
+    #[inline]
+    pub(crate) fn spin_for<T>(
+        &self,
+        waited: &mut Waited,
+        word: &AtomicU32,
+        mut poll: impl FnMut() -> Option<T>,
+    ) -> Option<T> {
+        let found = self.spin_bounded(waited, word, &mut poll);
+        if found.is_some() {
+            return found;
+        }
+        let step = match self.then {
+            Then::Block => return poll(),
+            Then::Spin => self.step,
+            Then::Yield => Step::Yield,
+        };
+        loop {
+            if let Some(found) = step.look_and_rest(waited, word, &mut poll) {
+                return Some(found);
+            }
+        }
+    }
+
+    #[inline]
+    fn spin_bounded<T>(
+        &self,
+        waited: &mut Waited,
+        word: &AtomicU32,
+        poll: &mut impl FnMut() -> Option<T>,
+    ) -> Option<T> {
+        let mut some_steps =
+            |steps: u32| (0..steps).find_map(|_| self.step.look_and_rest(waited, word, poll));
+        match self.bound {
+            Bound::Passes(passes) => some_steps(passes),
+            Bound::Ticks(length) => {
+                let started_at = cpu::ticks();
+                loop {
+                    let found = some_steps(self.step.between_clocks());
+                    // A clock that jumps back looks like one that jumped far ahead: it ends, too.
+                    let over = cpu::ticks().wrapping_sub(started_at) >= length;
+                    if found.is_some() || over {
+                        return found;
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// The strategy to use for the one asked for, and its step.
+fn possible(strategy: Strategy) -> (Strategy, Step) {
+    match (strategy, strategy.quiet()) {
+        (_, Some(Ok(quiet))) => (strategy, Step::Quiet(quiet, quiet.step_ticks())),
+        (_, Some(Err(_))) => (Strategy::Pause, Step::Pass),
+        (Strategy::Spin, None) => (strategy, Step::Bare),
+        (Strategy::Yield, None) => (strategy, Step::Yield),
+        (_, None) => (strategy, Step::Pass),
+    }
+}
+
+/// A pass has a known length, so that counting passes spares a clock; every other step is timed. A
+/// model has no clock.
+fn bound(step: Step, cost: &SpinCost, d: Duration) -> Bound {
+    if d.is_zero() {
+        NO_TIME
+    } else if step == Step::Pass || cfg!(loom) {
+        Bound::Passes(cost.passes_for(d))
+    } else {
+        Bound::Ticks(cpu::ticks_in(d))
+    }
+}
+
+/// What a wait did, to be counted by the caller.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Waited {
+    /// How often the thread was really taken off its CPU to sleep.
+    pub blocked: u32,
+    /// How often it offered its CPU to others.
+    pub yielded: u32,
+}
+
+impl std::ops::AddAssign for Waited {
+    fn add_assign(&mut self, more: Waited) {
+        self.blocked = self.blocked.saturating_add(more.blocked);
+        self.yielded = self.yielded.saturating_add(more.yielded);
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    const SPIN: Duration = Duration::from_micros(3);
+    const LONGER: Duration = Duration::from_micros(9);
+
+    fn wait(strategy: Strategy) -> Wait {
+        Wait::new(strategy, &SpinCost::assumed(Duration::from_nanos(100)), SPIN)
+    }
+
+    fn plan(wait: Wait) -> (Bound, Then) {
+        (wait.bound, wait.then)
+    }
+
+    fn passes(passes: u32, then: Then) -> (Bound, Then) {
+        (Bound::Passes(passes), then)
+    }
+
+    #[test]
+    fn only_hybrid_uses_its_time() {
+        for strategy in Strategy::ALL {
+            let expected = match strategy {
+                Strategy::Hybrid => passes(30, Then::Block),
+                Strategy::Futex => (NO_TIME, Then::Block),
+                Strategy::Yield => (NO_TIME, Then::Yield),
+                _ => (NO_TIME, Then::Spin),
+            };
+            assert_eq!(plan(wait(strategy)), expected, "{strategy}");
+        }
+    }
+
+    #[test]
+    fn a_wait_says_what_it_really_does() {
+        for strategy in Strategy::ALL {
+            let made = wait(strategy).strategy();
+            let missing = strategy.missing().is_some();
+            assert_eq!(made, if missing { Strategy::Pause } else { strategy });
+        }
+    }
+
+    #[test]
+    fn at_the_gate_everybody_blocks() {
+        for strategy in Strategy::ALL {
+            let gate = wait(strategy).at_gate(LONGER);
+            assert!(gate.may_block(), "{strategy}");
+            assert_eq!(gate.bound == NO_TIME, strategy == Strategy::Futex, "{strategy}");
+            let unbounded = wait(strategy).at_gate(Duration::ZERO);
+            assert_eq!(unbounded.bound == NO_TIME, strategy != Strategy::Hybrid, "{strategy}");
+        }
+        assert_eq!(plan(wait(Strategy::Pause).at_gate(LONGER)), passes(90, Then::Block));
+        assert_eq!(plan(wait(Strategy::Hybrid).at_gate(LONGER)), passes(30, Then::Block));
+    }
+
+    #[test]
+    fn only_a_wait_that_never_blocks_yields() {
+        assert_eq!(plan(wait(Strategy::Pause).yielding_after(LONGER)), passes(90, Then::Yield));
+        assert_eq!(plan(wait(Strategy::Yield).yielding_after(LONGER)), passes(0, Then::Yield));
+        assert_eq!(plan(wait(Strategy::Hybrid).yielding_after(LONGER)), passes(30, Then::Block));
+    }
+
+    #[test]
+    fn the_gate_blocks_whatever_was_asked_before_or_after() {
+        for strategy in Strategy::ALL {
+            let gate_last = wait(strategy).yielding_after(SPIN).at_gate(LONGER);
+            let gate_first = wait(strategy).at_gate(LONGER).yielding_after(SPIN);
+            assert_eq!(plan(gate_last), plan(gate_first));
+            assert!(gate_last.may_block());
+        }
+    }
+
+    #[test]
+    fn a_spin_that_finds_nothing_says_so_and_one_that_finds_stops() {
+        let (mut waited, word) = (Waited::default(), AtomicU32::new(0));
+        let mut looks = 0;
+        let nothing = wait(Strategy::Hybrid).spin_for(&mut waited, &word, || {
+            looks += 1;
+            None::<()>
+        });
+        assert_eq!((nothing, looks), (None, 31));
+        let mut looks = 0;
+        let found = wait(Strategy::Pause).yielding_after(SPIN).spin_for(&mut waited, &word, || {
+            looks += 1;
+            (looks == 33).then_some(looks)
+        });
+        assert_eq!((found, waited.yielded, waited.blocked), (Some(33), 2, 0));
+    }
+
+    /// Also for rests of which nothing but time is the end: nobody writes to the word.
+    #[test]
+    fn every_way_comes_to_an_end_in_time_and_sees_what_comes_late() {
+        let word = AtomicU32::new(0);
+        for strategy in Strategy::here() {
+            let mut waited = Waited::default();
+            let gate = wait(strategy).at_gate(LONGER);
+            assert_eq!(gate.spin_for(&mut waited, &word, || None::<()>), None, "{strategy}");
+            if wait(strategy).may_block() {
+                continue;
+            }
+            let mut looks = 0;
+            let third = || {
+                looks += 1;
+                (looks == 3).then_some(looks)
+            };
+            assert_eq!(wait(strategy).spin_for(&mut waited, &word, third), Some(3), "{strategy}");
+            assert_eq!(waited.yielded > 0, strategy == Strategy::Yield, "{strategy}");
+        }
+    }
+}

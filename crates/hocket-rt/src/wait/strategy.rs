@@ -1,0 +1,182 @@
+//! The ways of waiting by name, and which of them this CPU has.
+
+use crate::wait::cpu::Quiet;
+use std::fmt;
+use std::str::FromStr;
+
+/// How a thread waits.
+///
+/// What an instruction that the CPU lacks is replaced by is told at [`Wait::new`](crate::Wait::new);
+/// [`Strategy::missing`] says beforehand.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Strategy {
+    /// Looks again and again and tells the core nothing: the answer comes soonest, and the sibling
+    /// has half a core left. Never blocks.
+    Spin,
+    /// Spins, and tells the core so (PAUSE on x86-64, ISB on arm64). Never blocks.
+    Pause,
+    /// Offers its CPU to others again and again (`sched_yield`). Never blocks.
+    ///
+    /// For ordinary threads, and for more of them than CPUs. Under `SCHED_FIFO` only threads of the
+    /// same priority take the offer: an ordinary thread that it waits for, on the same CPU, would
+    /// never run. And every offer is a system call that takes the lock of the CPU's run queue.
+    Yield,
+    /// Rests for a microsecond between two looks, in a light sleep of the core that leaves the
+    /// execution units to the sibling (TPAUSE, state C0.2). Never blocks.
+    Tpause,
+    /// Rests in that same light sleep until somebody writes to what it waits for (UMONITOR and
+    /// UMWAIT). Never blocks.
+    Umwait,
+    /// AMD's way of the same: MONITORX and MWAITX. Never blocks.
+    Mwaitx,
+    /// arm64's way of the same: a load that arms the monitor, and WFET, or WFE where the system's
+    /// event stream bounds it. Never blocks.
+    Wfe,
+    /// Spins for a bounded time as [`Strategy::Pause`] does, then blocks.
+    ///
+    /// It keeps to PAUSE where the CPU could rest more quietly: its spin is the time in which an
+    /// answer is expected, so its looks should be close together.
+    Hybrid,
+    /// Blocks at once.
+    Futex,
+}
+
+impl Strategy {
+    /// All of them, in the order of what they cost the other threads of the machine, most first.
+    pub const ALL: [Strategy; 9] = [
+        Strategy::Spin,
+        Strategy::Pause,
+        Strategy::Yield,
+        Strategy::Tpause,
+        Strategy::Umwait,
+        Strategy::Mwaitx,
+        Strategy::Wfe,
+        Strategy::Hybrid,
+        Strategy::Futex,
+    ];
+
+    /// The word used for it in files, options and reports.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Strategy::Spin => "spin",
+            Strategy::Pause => "pause",
+            Strategy::Yield => "yield",
+            Strategy::Tpause => "tpause",
+            Strategy::Umwait => "umwait",
+            Strategy::Mwaitx => "mwaitx",
+            Strategy::Wfe => "wfe",
+            Strategy::Hybrid => "hybrid",
+            Strategy::Futex => "futex",
+        }
+    }
+
+    /// Why it cannot be had here; `None` where it can.
+    ///
+    /// A hypervisor may hide an instruction that the CPU has; then it is missing. Thread: any. Cost:
+    /// the first question asks the CPU, which takes microseconds in a virtual machine; after that a
+    /// load.
+    ///
+    /// ```
+    /// use hocket_rt::Strategy;
+    ///
+    /// assert_eq!(Strategy::Pause.missing(), None);
+    /// match Strategy::Umwait.missing() {
+    ///     Some(why) => println!("{}: not possible here: {why}", Strategy::Umwait),
+    ///     None => println!("{} is there", Strategy::Umwait),
+    /// }
+    /// ```
+    pub fn missing(self) -> Option<&'static str> {
+        self.quiet()?.err()
+    }
+
+    /// Those that can be had here, in the order of [`Strategy::ALL`].
+    ///
+    /// ```
+    /// use hocket_rt::Strategy;
+    ///
+    /// let here: Vec<&str> = Strategy::here().map(Strategy::name).collect();
+    /// assert!(here.starts_with(&["spin", "pause", "yield"]) && here.ends_with(&["hybrid", "futex"]));
+    /// ```
+    pub fn here() -> impl Iterator<Item = Strategy> {
+        Strategy::ALL.into_iter().filter(|strategy| strategy.missing().is_none())
+    }
+
+    /// The instruction it rests with, or why that is missing; `None` if it needs none.
+    pub(crate) fn quiet(self) -> Option<Result<Quiet, &'static str>> {
+        match self {
+            Strategy::Tpause => Some(Quiet::tpause()),
+            Strategy::Umwait => Some(Quiet::umwait()),
+            Strategy::Mwaitx => Some(Quiet::mwaitx()),
+            Strategy::Wfe => Some(Quiet::wfe()),
+            Strategy::Spin | Strategy::Pause | Strategy::Yield => None,
+            Strategy::Hybrid | Strategy::Futex => None,
+        }
+    }
+}
+
+impl fmt::Display for Strategy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+impl FromStr for Strategy {
+    type Err = ParseStrategyError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        Strategy::ALL
+            .into_iter()
+            .find(|strategy| strategy.name() == text)
+            .ok_or_else(|| ParseStrategyError { text: text.into() })
+    }
+}
+
+/// The text names no way of waiting.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ParseStrategyError {
+    text: String,
+}
+
+impl fmt::Display for ParseStrategyError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names = Strategy::ALL.map(Strategy::name).join(", ");
+        write!(f, "unknown way of waiting '{}': use one of {names}", self.text)
+    }
+}
+
+impl std::error::Error for ParseStrategyError {}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_read_back() {
+        for strategy in Strategy::ALL {
+            assert_eq!(strategy.to_string().parse(), Ok(strategy));
+        }
+    }
+
+    #[test]
+    fn an_unknown_name_is_answered_with_the_known_ones() {
+        let error = "sleep".parse::<Strategy>().unwrap_err().to_string();
+        let names = "spin, pause, yield, tpause, umwait, mwaitx, wfe, hybrid, futex";
+        assert_eq!(error, format!("unknown way of waiting 'sleep': use one of {names}"));
+    }
+
+    #[test]
+    fn what_needs_no_instruction_is_never_missing() {
+        let here: Vec<Strategy> = Strategy::here().collect();
+        for strategy in Strategy::ALL {
+            assert_eq!(here.contains(&strategy), strategy.missing().is_none());
+            assert!(strategy.quiet().is_some() || strategy.missing().is_none(), "{strategy}");
+        }
+    }
+
+    #[test]
+    fn no_cpu_has_the_instructions_of_all_makers() {
+        let found = |strategy: Strategy| strategy.missing().is_none();
+        assert_eq!(found(Strategy::Tpause), found(Strategy::Umwait), "WAITPKG has both");
+        assert!(!(found(Strategy::Wfe) && (found(Strategy::Umwait) || found(Strategy::Mwaitx))));
+    }
+}
