@@ -12,6 +12,7 @@ use serde::Serialize;
 
 use crate::fact::Fact;
 use crate::kernel_files::{KernelFiles, field};
+use crate::pin::ThreadId;
 use crate::sys::{self, Limit, Resource, SchedAttr};
 
 /// A scheduling class to ask for.
@@ -123,7 +124,12 @@ pub fn request(class: Class) -> ClassReport {
 
 /// What the system reports of the calling thread. Cost: one system call.
 pub fn now() -> Fact<ClassNow> {
-    match sys::sched_attr() {
+    now_of(ThreadId(0))
+}
+
+/// What the system reports of a thread. Cost: one system call.
+pub fn now_of(thread: ThreadId) -> Fact<ClassNow> {
+    match sys::sched_attr_of(thread.0) {
         Ok(attr) => Fact::Value(ClassNow::of(&attr)),
         Err(e) => Fact::Unknown(format!("sched_getattr: {}", crate::kernel_files::plain(&e))),
     }
@@ -185,7 +191,7 @@ impl Drop for ClassGuard {
     }
 }
 
-fn attributes(class: Class, keep_reset: bool) -> SchedAttr {
+pub(crate) fn attributes(class: Class, keep_reset: bool) -> SchedAttr {
     let flags = if keep_reset { sys::RESET_ON_FORK } else { 0 };
     let ordinary = SchedAttr { flags, ..SchedAttr::default() };
     let real_time = SchedAttr { flags: sys::RESET_ON_FORK, ..SchedAttr::default() };
@@ -207,7 +213,7 @@ fn attributes(class: Class, keep_reset: bool) -> SchedAttr {
 }
 
 impl ClassNow {
-    fn of(attr: &SchedAttr) -> Self {
+    pub(crate) fn of(attr: &SchedAttr) -> Self {
         let policy = match attr.policy {
             sys::SCHED_OTHER => Policy::Other,
             sys::SCHED_FIFO => Policy::Fifo,
@@ -248,9 +254,9 @@ impl ClassNow {
 
 // ---- reasons ------------------------------------------------------------------------------------------------------
 
-type Reason = (Option<String>, Option<String>);
+pub(crate) type Reason = (Option<String>, Option<String>);
 
-fn refusal(class: Class, error: &io::Error) -> Reason {
+pub(crate) fn refusal(class: Class, error: &io::Error) -> Reason {
     match (error.raw_os_error(), class) {
         (Some(libc::EPERM), Class::Fifo { priority } | Class::RoundRobin { priority }) => {
             no_real_time(priority)
@@ -366,15 +372,25 @@ impl fmt::Display for Class {
 
 impl fmt::Display for ClassNow {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { priority, nice, .. } = self;
-        match self.policy {
-            Policy::Fifo => write!(f, "SCHED_FIFO {priority}"),
-            Policy::RoundRobin => write!(f, "SCHED_RR {priority}"),
-            Policy::Other => write!(f, "SCHED_OTHER nice {nice}"),
-            Policy::Batch => write!(f, "SCHED_BATCH nice {nice}"),
-            Policy::Idle => f.write_str("SCHED_IDLE"),
-            Policy::Deadline => f.write_str("SCHED_DEADLINE"),
-            Policy::Unknown(number) => write!(f, "scheduling policy {number}"),
+        let Self { policy, priority, nice, .. } = self;
+        match policy {
+            Policy::Fifo | Policy::RoundRobin => write!(f, "{policy} {priority}"),
+            Policy::Other | Policy::Batch => write!(f, "{policy} nice {nice}"),
+            _ => policy.fmt(f),
+        }
+    }
+}
+
+impl fmt::Display for Policy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Other => f.write_str("SCHED_OTHER"),
+            Self::Fifo => f.write_str("SCHED_FIFO"),
+            Self::RoundRobin => f.write_str("SCHED_RR"),
+            Self::Batch => f.write_str("SCHED_BATCH"),
+            Self::Idle => f.write_str("SCHED_IDLE"),
+            Self::Deadline => f.write_str("SCHED_DEADLINE"),
+            Self::Unknown(number) => write!(f, "scheduling policy {number}"),
         }
     }
 }

@@ -1,9 +1,10 @@
 //! What this process may do on this machine: a table of grants, each probed, each with reason and remedy.
 //!
-//! Probing leaves no trace: what must be tried is tried on a short-lived thread or on one page and undone; what changes
+//! Probing leaves no trace: what must be tried is tried on a short-lived thread or process or on one page and undone; what changes
 //! the system (SMT switch, governors, partitions) is only asked for the right to write, never written.
 
 use std::io;
+use std::thread::JoinHandle;
 
 use serde::Serialize;
 
@@ -13,6 +14,7 @@ use crate::fact::Fact;
 use crate::kernel_files::{KernelFiles, plain};
 use crate::memory;
 use crate::partition::{Cgroups, Holds};
+use crate::rights::{self, Offer, Way};
 use crate::smt;
 use crate::switches;
 use crate::sys::{self, Counter, OpenCounter, Resource};
@@ -25,6 +27,10 @@ const CPU: &str = "sys/devices/system/cpu";
 pub enum GrantName {
     /// Real-time priority for threads.
     RealTimePriority,
+    /// Real-time priority by the desktop's realtime portal.
+    RealTimePortal,
+    /// Real-time priority by RealtimeKit.
+    Rtkit,
     /// CPU time without limit for real-time threads.
     RealTimeBudget,
     /// Short slices in the ordinary class.
@@ -56,6 +62,8 @@ impl GrantName {
     pub fn label(self) -> &'static str {
         match self {
             Self::RealTimePriority => "real-time priority (SCHED_FIFO)",
+            Self::RealTimePortal => "real-time priority (portal)",
+            Self::Rtkit => "real-time priority (RealtimeKit)",
             Self::RealTimeBudget => "unlimited real-time CPU time",
             Self::ShortSlices => "short slices (SCHED_OTHER)",
             Self::NegativeNice => "negative nice",
@@ -95,21 +103,32 @@ impl Grant {
     }
 }
 
-/// Probes every grant. Thread: control; helper threads come and go. Cost: milliseconds.
+/// Probes every grant. Thread: control; helper threads come and go. Cost: milliseconds, up to 1.5 s where a bus does not
+/// answer.
 pub fn probe() -> Vec<Grant> {
+    // Both buses at once and beside the rest: a silent one may use up the patience for it.
+    let rtkit = aside(GrantName::Rtkit, real_time_by_rtkit);
+    let portal = aside(GrantName::RealTimePortal, real_time_by_portal);
     let files = KernelFiles::live();
+    let mut table = vec![elsewhere(GrantName::RealTimePriority, real_time_priority)];
+    let rest = without_services(&files);
+    table.extend([portal.grant(), rtkit.grant()]);
+    table.extend(rest);
+    table
+}
+
+fn without_services(files: &KernelFiles) -> Vec<Grant> {
     vec![
-        elsewhere(GrantName::RealTimePriority, real_time_priority),
         real_time_budget(),
         elsewhere(GrantName::ShortSlices, short_slices),
         elsewhere(GrantName::NegativeNice, negative_nice),
         memory_lock(),
         elsewhere(GrantName::TimerSlack, timer_slack),
         core_cookies(),
-        cpuset_partitions(&files),
-        smt_switch(&files),
-        frequency_governor(&files),
-        sleep_limit(&files),
+        cpuset_partitions(files),
+        smt_switch(files),
+        frequency_governor(files),
+        sleep_limit(files),
         hardware_counters(),
         scheduler_tracing(),
     ]
@@ -117,12 +136,31 @@ pub fn probe() -> Vec<Grant> {
 
 /// Runs a probe that changes its thread on a thread that ends afterwards.
 fn elsewhere(name: GrantName, probe: fn() -> Grant) -> Grant {
+    aside(name, probe).grant()
+}
+
+/// A probe on a thread of its own.
+struct Aside {
+    name: GrantName,
+    thread: io::Result<JoinHandle<Grant>>,
+}
+
+fn aside(name: GrantName, probe: fn() -> Grant) -> Aside {
     let thread = std::thread::Builder::new().name("grant probe".into()).spawn(probe);
-    match thread.map(std::thread::JoinHandle::join) {
-        Ok(Ok(grant)) => grant,
-        Ok(Err(_)) => Grant::no(name, "the probe failed", None),
-        Err(e) => {
-            Grant::no(name, format!("no thread could be started to try it: {}", plain(&e)), None)
+    Aside { name, thread }
+}
+
+impl Aside {
+    /// Waits for it.
+    fn grant(self) -> Grant {
+        let name = self.name;
+        match self.thread.map(JoinHandle::join) {
+            Ok(Ok(grant)) => grant,
+            Ok(Err(_)) => Grant::no(name, "the probe failed", None),
+            Err(e) => {
+                let detail = format!("no thread could be started to try it: {}", plain(&e));
+                Grant::no(name, detail, None)
+            }
         }
     }
 }
@@ -149,6 +187,31 @@ fn real_time_priority() -> Grant {
         granted: false,
         detail: report.why.unwrap_or_else(|| "refused".into()),
         remedy: report.remedy,
+    }
+}
+
+fn real_time_by_portal() -> Grant {
+    let remedy = "run it inside the desktop session, with xdg-desktop-portal and rtkit installed";
+    by_service(GrantName::RealTimePortal, Way::Portal, remedy)
+}
+
+fn real_time_by_rtkit() -> Grant {
+    let remedy = "install rtkit; it grants local sessions, others need a polkit rule that allows \
+                  org.freedesktop.RealtimeKit1.acquire-real-time";
+    by_service(GrantName::Rtkit, Way::Rtkit, remedy)
+}
+
+fn by_service(name: GrantName, way: Way, remedy: &str) -> Grant {
+    match rights::probe(way) {
+        Fact::Value(Offer { max_priority, rttime_us, got }) => {
+            let policy = got.policy;
+            let detail = format!(
+                "{policy} up to priority {max_priority}; a thread that then does not block for {rttime_us} us ends the \
+                 process (RLIMIT_RTTIME)"
+            );
+            Grant::yes(name, detail)
+        }
+        Fact::Unknown(why) => Grant::no(name, why, Some(remedy)),
     }
 }
 

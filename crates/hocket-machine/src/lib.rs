@@ -7,7 +7,8 @@
 //! - [`topology`]: packages, cores, seats (logical CPUs), pairs (seats of one core), kinds of core, caches, memory nodes;
 //!   of this machine or of one described in a file.
 //! - [`pin`]: which CPUs a thread, or all threads of the process, may use.
-//! - [`class`]: scheduling class and priority; [`memory`]: locked memory.
+//! - [`class`]: scheduling class and priority; [`rights`]: the best class that is granted, directly or by a service;
+//!   [`memory`]: locked memory.
 //! - [`cookie`], [`partition`], [`smt`]: who may run beside a thread: the kernel's core scheduling, CPUs set apart in a
 //!   control group, SMT switched off.
 //! - [`clock`]: ticks, their rate, monotonic time, absolute sleep.
@@ -24,6 +25,7 @@ pub mod topology;
 pub mod pin;
 
 pub mod class;
+pub mod rights;
 pub mod memory;
 
 pub mod cookie;

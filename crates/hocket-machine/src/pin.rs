@@ -45,8 +45,9 @@ pub enum PinError {
     },
 }
 
-/// The number of a thread as the system counts it, to name threads to [`confine_process`] and [`crate::cookie`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+/// The number of a thread as the system counts it, to name threads to [`confine_process`], [`crate::cookie`] and
+/// [`crate::rights`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize)]
 pub struct ThreadId(pub(crate) ThreadNumber);
 
 impl ThreadId {

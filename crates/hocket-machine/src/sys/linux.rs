@@ -102,18 +102,28 @@ pub(crate) const RESET_ON_FORK: u64 = 1;
 
 /// The calling thread's class.
 pub(crate) fn sched_attr() -> io::Result<SchedAttr> {
+    sched_attr_of(0)
+}
+
+/// A thread's class.
+pub(crate) fn sched_attr_of(thread: ThreadNumber) -> io::Result<SchedAttr> {
     let mut attr = SchedAttr::default();
     let size = size_of::<SchedAttr>();
     // SAFETY: own-buffer, kernel-checks.
-    check(unsafe { libc::syscall(libc::SYS_sched_getattr, 0, &raw mut attr, size, 0) })?;
+    check(unsafe { libc::syscall(libc::SYS_sched_getattr, thread, &raw mut attr, size, 0) })?;
     Ok(attr)
 }
 
 /// Asks for a class for the calling thread.
 pub(crate) fn set_sched_attr(attr: &SchedAttr) -> io::Result<()> {
+    set_sched_attr_of(0, attr)
+}
+
+/// Asks for a class for a thread.
+pub(crate) fn set_sched_attr_of(thread: ThreadNumber, attr: &SchedAttr) -> io::Result<()> {
     let attr = SchedAttr { size: size_of::<SchedAttr>() as u32, ..*attr };
     // SAFETY: own-buffer, kernel-checks.
-    check(unsafe { libc::syscall(libc::SYS_sched_setattr, 0, &raw const attr, 0) })?;
+    check(unsafe { libc::syscall(libc::SYS_sched_setattr, thread, &raw const attr, 0) })?;
     Ok(())
 }
 
@@ -135,22 +145,40 @@ pub(crate) enum Resource {
     LockedBytes,
 }
 
+impl Resource {
+    /// The number; C libraries disagree on its type, so callers cast it to theirs.
+    fn number(self) -> i32 {
+        let number = match self {
+            Self::RealTimePriority => libc::RLIMIT_RTPRIO,
+            Self::RealTimeMicroseconds => libc::RLIMIT_RTTIME,
+            Self::Nice => libc::RLIMIT_NICE,
+            Self::LockedBytes => libc::RLIMIT_MEMLOCK,
+        };
+        number as i32
+    }
+}
+
 /// Reads a limit of this process.
 pub(crate) fn limit(resource: Resource) -> io::Result<Limit> {
-    let number = match resource {
-        Resource::RealTimePriority => libc::RLIMIT_RTPRIO,
-        Resource::RealTimeMicroseconds => libc::RLIMIT_RTTIME,
-        Resource::Nice => libc::RLIMIT_NICE,
-        Resource::LockedBytes => libc::RLIMIT_MEMLOCK,
-    };
     // SAFETY: all-zero is a valid rlimit; own-buffer.
     let limit = unsafe {
         let mut limit: libc::rlimit = zeroed();
-        check(libc::getrlimit(number, &mut limit).into())?;
+        check(libc::getrlimit(resource.number() as _, &mut limit).into())?;
         limit
     };
     let known = |value| (value != libc::RLIM_INFINITY).then_some(value);
     Ok(Limit { soft: known(limit.rlim_cur), hard: known(limit.rlim_max) })
+}
+
+/// Sets a limit of a process; 0 is this one.
+pub(crate) fn set_limit(process: ThreadNumber, resource: Resource, limit: Limit) -> io::Result<()> {
+    let value = |value: Option<u64>| value.unwrap_or(libc::RLIM_INFINITY);
+    let new = libc::rlimit { rlim_cur: value(limit.soft), rlim_max: value(limit.hard) };
+    let old = std::ptr::null_mut::<libc::rlimit>();
+    let number = resource.number() as _;
+    // SAFETY: own-buffer, kernel-checks; the kernel takes a null pointer for the old limit.
+    check(unsafe { libc::prlimit(process, number, &raw const new, old) }.into())?;
+    Ok(())
 }
 
 // ---- memory lock --------------------------------------------------------------------------------------------------
