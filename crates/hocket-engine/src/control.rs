@@ -8,6 +8,7 @@ pub mod prepare;
 pub mod engine;
 pub mod protect;
 pub(crate) mod orders;
+pub(crate) mod residence;
 pub mod steering;
 pub mod edit;
 pub mod editor;

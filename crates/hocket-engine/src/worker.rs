@@ -5,7 +5,7 @@
 //! SCHED_FIFO leader spins would never get to run: docs/results has the figure.)
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::JoinHandle;
 
@@ -13,6 +13,7 @@ use hocket_machine::class::{self, Class, ClassGuard};
 use hocket_machine::clock::sleep_until_ns;
 use hocket_machine::float_mode::{FlushDenormals, denormals_flushed};
 use hocket_machine::pin::{self, CpuSet, ThreadId};
+use hocket_machine::rights::{self, Way};
 
 use hocket_rt::Wait;
 
@@ -163,9 +164,7 @@ pub(crate) fn settle(name: &str, cpu: Option<u32>, priority: Option<u8>) -> Thre
         why.push(error.to_string());
     }
     if let Some(priority) = priority {
-        let report = class::request(Class::Fifo { priority });
-        why.extend(report.why);
-        why.extend(report.remedy);
+        why.extend(obtain(priority));
     }
     ThreadReport {
         name: name.to_owned(),
@@ -177,6 +176,29 @@ pub(crate) fn settle(name: &str, cpu: Option<u32>, priority: Option<u8>) -> Thre
         why: (!why.is_empty()).then(|| why.join("; ")),
         denormals_flushed: denormals_flushed(),
     }
+}
+
+/// Asks for real-time scheduling, directly or through the desktop's services, at last for a short slice.
+/// Returns what was answered where it is not SCHED_FIFO with this priority.
+fn obtain(priority: u8) -> Vec<String> {
+    // Services that refused one thread refuse the next one too, and may take seconds to say so.
+    // Relaxed: a hint; at worst they are asked again.
+    static SERVICES_REFUSED: AtomicBool = AtomicBool::new(false);
+    let direct = class::request(Class::Fifo { priority });
+    let Some(refusal) = direct.why else { return Vec::new() };
+    let ways: &[Way] = match SERVICES_REFUSED.load(Relaxed) {
+        true => &[Way::Slice],
+        false => &[Way::Portal, Way::Rtkit, Way::Slice],
+    };
+    let mut answers = vec![refusal];
+    answers.extend(direct.remedy);
+    for obtained in rights::obtain_by(ways, &[pin::current_thread()], priority) {
+        let served = matches!(obtained.way, Way::Portal | Way::Rtkit);
+        SERVICES_REFUSED.store(!served, Relaxed);
+        answers
+            .extend(obtained.tried.iter().map(|it| format!("{}: {}", it.way.label(), it.outcome)));
+    }
+    answers
 }
 
 /// Where and what the calling thread was before it became the leader; given back when dropped.

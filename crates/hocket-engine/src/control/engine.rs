@@ -15,6 +15,7 @@ use super::autopilot::Autopilot;
 use super::orders::{Inbox, rings};
 use super::prepare::Prepared;
 use super::protect::Protection;
+use super::residence::Residence;
 use super::seating::Seating;
 use super::settings::{Settings, SettingsError, Steer};
 use super::steering::{Control, Progress};
@@ -76,6 +77,7 @@ pub struct Engine {
     control: Control,
     progress: Arc<Progress>,
     autopilot: Option<Autopilot>,
+    residence: Option<Residence>,
 }
 
 /// Where the last block lies in time.
@@ -143,6 +145,9 @@ impl Engine {
         let runner =
             Arc::new(Runner::new(plan, places, guards, waits, spans, settings.alone_is_serial));
         let threads = worker::start_all(&runner, &jobs)?;
+        // After the workers are there: their stacks are locked too.
+        let live = settings.priority.is_some() && seating.is_pinned();
+        let residence = live.then(Residence::claim);
         let reports = threads.iter().map(|thread| thread.report.clone()).collect();
         let autopilot = (settings.steer != Steer::Fixed).then(|| Autopilot::start(control.clone()));
         Ok(Engine {
@@ -160,6 +165,7 @@ impl Engine {
             control,
             progress,
             autopilot: autopilot.transpose()?,
+            residence,
         })
     }
 
@@ -276,6 +282,12 @@ impl Engine {
     /// What the threads asked for and got; the leader's own report is in [`Entered`].
     pub fn reports(&self) -> &[ThreadReport] {
         &self.reports
+    }
+
+    /// Whether the memory of the process stays in memory while this engine lives; `None`: it was not asked
+    /// for, because nobody plays live (described seats, or no priority).
+    pub fn memory(&self) -> Option<&hocket_machine::memory::LockReport> {
+        self.residence.as_ref().map(Residence::report)
     }
 
     /// The settings it runs with.

@@ -1,0 +1,57 @@
+//! Memory that stays in memory while an engine plays.
+//!
+//! A page that was put aside costs a block some microseconds (it is still in memory) or milliseconds (it
+//! is not). Locking is for the whole process and so is unlocking; all engines therefore share one lock.
+
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+
+use hocket_machine::memory::{self, LockReport, LockScope, MemoryLock};
+
+static SHARED: Mutex<Weak<MemoryLock>> = Mutex::new(Weak::new());
+
+/// Memory is locked, as far as it was granted, for as long as any engine has one of these.
+#[derive(Debug, Clone)]
+pub(crate) struct Residence(Arc<MemoryLock>);
+
+impl Residence {
+    /// Asks, unless another engine has.
+    ///
+    /// Thread: control. Cost: touches every page of the process, the first time.
+    pub(crate) fn claim() -> Residence {
+        let mut shared = SHARED.lock().unwrap_or_else(PoisonError::into_inner);
+        let lock = shared.upgrade().unwrap_or_else(|| {
+            let lock = Arc::new(lock());
+            *shared = Arc::downgrade(&lock);
+            lock
+        });
+        Residence(lock)
+    }
+
+    /// What was asked and granted.
+    pub(crate) fn report(&self) -> &LockReport {
+        self.0.report()
+    }
+}
+
+/// What there is now; and what will come, such as the buses of later plans, where no limit stands
+/// against it: beyond a limit every further allocation would fail.
+fn lock() -> MemoryLock {
+    let present = memory::lock(LockScope::Present);
+    let report = present.report();
+    let unlimited = match (report.limit_bytes.value(), report.locked_bytes.value()) {
+        (Some(None), _) => true,
+        // More is locked than the limit allows: it does not apply to this process.
+        (Some(Some(limit)), Some(locked)) => locked > limit,
+        _ => false,
+    };
+    if !(report.granted && unlimited) {
+        return present;
+    }
+    let future = memory::lock(LockScope::PresentAndFuture);
+    if future.report().granted {
+        // Its drop would unlock what the other one has locked.
+        std::mem::forget(present);
+        return future;
+    }
+    present
+}
