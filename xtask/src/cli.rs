@@ -3,17 +3,21 @@
 use std::path::{Path, PathBuf};
 
 use crate::finding::Finding;
-use crate::{deps, safety, words};
+use crate::{deps, header, safety, words};
 
 /// Printed for `--help` and after a usage error.
 pub const HELP: &str = "\
 usage: cargo run -q -p xtask -- <check>... [--root DIR]
+       cargo run -q -p xtask -- header [--root DIR]
 
 checks:
   check-deps     every crate depends only on what its row in xtask/src/deps/rules.rs allows
   check-safety   unsafe code stands only where it may, and every other crate forbids it
   check-words    no build machine's paths, registry addresses or foreign words in tracked files
+  check-header   the C header is what the sources of hocket-c say
   check          all of them
+
+header           writes the C header anew
 
 --root DIR checks another checkout (default: this one)
 ";
@@ -22,6 +26,8 @@ checks:
 pub enum Command {
     /// Print [`HELP`].
     Help,
+    /// Write the C header of the checkout at this root.
+    Header(PathBuf),
     /// Run `checks` on the checkout at `root`.
     Run {
         /// In the order in which they were named.
@@ -40,11 +46,13 @@ pub enum Check {
     Safety,
     /// Words and paths.
     Words,
+    /// The C header.
+    Header,
 }
 
 impl Check {
     /// All, fastest to explain first.
-    const ALL: [Check; 3] = [Check::Deps, Check::Safety, Check::Words];
+    const ALL: [Check; 4] = [Check::Deps, Check::Safety, Check::Words, Check::Header];
 
     /// The name on the command line.
     pub fn name(self) -> &'static str {
@@ -52,6 +60,7 @@ impl Check {
             Check::Deps => "check-deps",
             Check::Safety => "check-safety",
             Check::Words => "check-words",
+            Check::Header => "check-header",
         }
     }
 
@@ -61,26 +70,30 @@ impl Check {
             Check::Deps => deps::check(root),
             Check::Safety => safety::check(root),
             Check::Words => words::check(root),
+            Check::Header => header::check(root),
         }
     }
 }
 
 /// Reads the arguments that follow the program's name.
 pub fn parse(mut args: impl Iterator<Item = String>) -> Result<Command, String> {
-    let mut checks = Vec::new();
+    let (mut checks, mut writes_header) = (Vec::new(), false);
     let mut root = own_checkout();
     while let Some(arg) = args.next() {
         match arg.as_str() {
             "--help" | "-h" => return Ok(Command::Help),
             "--root" => root = args.next().ok_or("--root needs a folder")?.into(),
+            "header" => writes_header = true,
             "check" => checks.extend(Check::ALL),
             name => checks.push(check_named(name)?),
         }
     }
-    if checks.is_empty() {
-        return Err("no check named".into());
+    match (checks.is_empty(), writes_header) {
+        (true, true) => Ok(Command::Header(root)),
+        (false, true) => Err("`header` stands alone".into()),
+        (true, false) => Err("no check named".into()),
+        (false, false) => Ok(Command::Run { checks, root }),
     }
-    Ok(Command::Run { checks, root })
 }
 
 fn check_named(name: &str) -> Result<Check, String> {

@@ -1,5 +1,5 @@
 //! The project's own checks: who may depend on whom, where `unsafe` may stand, and which words
-//! and paths no file may hold.
+//! and paths no file may hold; and the C header, which is made of the sources of hocket-c.
 //!
 //! `cargo run -q -p xtask -- check` runs them all. Each finding is one line: place, what is wrong,
 //! the rule's name, and what to do about it. Exit codes: 0 nothing found, 1 findings,
@@ -11,6 +11,7 @@ mod finding;
 mod deps;
 mod safety;
 mod words;
+mod header;
 mod repo;
 mod manifest;
 mod tokens;
@@ -23,10 +24,24 @@ fn main() -> ExitCode {
             print!("{}", cli::HELP);
             ExitCode::SUCCESS
         }
+        Ok(cli::Command::Header(root)) => write_header(&root),
         Ok(cli::Command::Run { checks, root }) => run(&checks, &root),
         Err(message) => {
             eprintln!("xtask: {message}\n\n{}", cli::HELP);
             ExitCode::from(2)
+        }
+    }
+}
+
+fn write_header(root: &std::path::Path) -> ExitCode {
+    match header::write(root) {
+        Ok(file) => {
+            println!("xtask header: wrote {}", file.display());
+            ExitCode::SUCCESS
+        }
+        Err(message) => {
+            eprintln!("xtask header: cannot run: {message}");
+            ExitCode::from(3)
         }
     }
 }

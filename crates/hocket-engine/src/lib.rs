@@ -1,13 +1,84 @@
-//! Workers, the block runner, deadline accounting and devices.
+//! Workers, the block runner, deadline accounting and devices: the engine as a library.
 //!
+//! # The shape
+//! [`Settings`] and [`Seating`] say what is wanted and who sits where. [`Editor::start`] takes a
+//! session and its audio, [`Engine::start`] takes [`Prepared`] nodes (a session's, or a graph's with
+//! processors of your own: [`Prepared::from_graph`]); both verify the schedule and start the workers.
+//! [`VirtualDevice`], [`offline`] or your own audio callback then asks for block after block.
+//!
+//! # Threads
+//! | thread | calls | may |
+//! |---|---|---|
+//! | control, any number | [`Editor`], [`Control`] | allocate, wait, fail |
+//! | leader, one at a time | [`Engine::enter`], [`Engine::process`], [`Engine::output`] | nothing that takes long |
+//! | workers and guards, the engine's own | processors inside a block | nothing that takes long |
+//!
+//! The leader is your thread; [`Engine::enter`] seats it and asks for its scheduling class until the
+//! returned [`Entered`] is dropped. Control threads never hold up a block: what they change is handed
+//! over and carried out before the next one ([`BlockTimes::orders`]).
+//!
+//! # Costs
+//! Starting allocates everything that blocks need and takes as long as threads take to start. A block
+//! allocates nothing, waits for no lock and makes at most one system call on the leader, to wake
+//! workers that sleep; what it cost is in its [`BlockTimes`]. Between blocks workers sleep.
+//!
+//! # Errors
+//! One enum an operation, on control threads only. Rights that the system refuses are no errors: each
+//! thread's [`ThreadReport`] tells what it asked for, what it got and why. A block has no errors: a
+//! processor whose output is not finite is reset and silent for that block, and [`Engine::contained`]
+//! counts it. A processor that panics ends the process.
+//!
+//! # Example
+//! ```
+//! use hocket_dsp::{Block, Processor};
+//! use hocket_engine::{Engine, Policy, Prepared, Seating, Settings, Strategy};
+//! use hocket_plan::{Fusing, Graph, Node, NodeKind, ScheduleKind, Seat, Seats, SiblingPolicy};
+//!
+//! struct Constant(f32);
+//!
+//! impl Processor for Constant {
+//!     fn process(&mut self, block: &mut Block<'_>) {
+//!         block.main.left.fill(self.0);
+//!         block.main.right.fill(-self.0);
+//!     }
+//!     fn reset(&mut self) {}
+//! }
+//!
+//! let mut graph = Graph::default();
+//! graph.add(Node {
+//!     name: "constant".into(),
+//!     kind: NodeKind::Custom(0),
+//!     inputs: vec![],
+//!     cost: 1.0,
+//!     latency_frames: 0,
+//! })?;
+//! let prepared = Prepared::from_graph(&graph, vec![Some(Box::new(Constant(0.5)))], Fusing::Chains)?;
+//!
+//! let policy = Policy {
+//!     schedule: ScheduleKind::Serial,
+//!     sibling: SiblingPolicy::Off,
+//!     wait: Strategy::Hybrid,
+//! };
+//! // On a machine that is only described nobody is pinned; `Seating::here` is the one to play on.
+//! let seats = Seats { seats: vec![Seat { core: 0, speed: 1.0 }] };
+//! let seating = Seating::described(&seats, policy.sibling, None)?;
+//! let settings = Settings { priority: None, ..Settings::new(64, 48_000, policy) };
+//!
+//! let mut engine = Engine::start(prepared, settings, seating)?;
+//! let times = engine.process(64);
+//! assert_eq!(engine.output(64).right, [-0.5; 64]);
+//! assert_eq!(times.deadline_ns, 1_333_333);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! `examples/embed.rs` plays a session and changes it on the way; `docs/embedding.md` tells the life of
+//! an engine, for C as well.
+//!
+//! # Reading order of the sources
 //! The tree tells which thread runs when. `control/` runs before and after playing and may
 //! allocate and fail; `block/` runs inside a block, on the leader and the workers, and does
 //! neither: no allocation, no lock, no system call but a wake or a true wait at the edges of the
 //! block, which are counted. `device/` calls the leader.
-//!
-//! Reading order: [`Settings`] and [`Seating`] say what is wanted and who sits where;
-//! [`Engine::start`] takes a [`hocket_plan::VerifiedSchedule`] and one processor a node and starts
-//! the workers; [`VirtualDevice`] or [`offline`] then asks for block after block.
 #![deny(unsafe_code)]
 
 pub mod catalogue;

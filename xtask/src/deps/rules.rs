@@ -151,6 +151,22 @@ pub const CRATES: &[CrateRule] = &[
         because: "the lab measures through the engine's own door",
     },
     CrateRule {
+        name: "hocket-c",
+        workspace: &[
+            "hocket-plan",
+            "hocket-dsp",
+            "hocket-machine",
+            "hocket-session",
+            "hocket-media",
+            "hocket-engine",
+        ],
+        workspace_dev: &[],
+        external: External::Only(&[]),
+        serde: false,
+        std_banned: &[NET],
+        because: "it only translates: what it hands to C has to exist for Rust first",
+    },
+    CrateRule {
         name: "hocket",
         workspace: &[
             "hocket-plan",
@@ -173,7 +189,7 @@ pub const CRATES: &[CrateRule] = &[
         name: "xtask",
         workspace: &[],
         workspace_dev: &[],
-        external: External::Only(&[always("serde_json")]),
+        external: External::Only(&[always("cbindgen"), always("serde_json")]),
         serde: true,
         std_banned: &[],
         because: "the checks must build in seconds and not depend on what they check",

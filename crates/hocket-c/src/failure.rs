@@ -1,0 +1,64 @@
+//! Why a call on a control thread did not do its work.
+
+use hocket_engine::control::editor::EditorError;
+use hocket_engine::{ControlError, EditError, EngineError};
+
+use crate::status::Status;
+
+/// A status and the message that goes with it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Failure {
+    pub status: Status,
+    pub text: String,
+}
+
+impl Failure {
+    pub(crate) fn bad_input(text: impl ToString) -> Failure {
+        Failure { status: Status::BadInput, text: text.to_string() }
+    }
+
+    pub(crate) fn not_possible(text: impl ToString) -> Failure {
+        Failure { status: Status::NotPossible, text: text.to_string() }
+    }
+
+    /// A null pointer where there has to be something.
+    pub(crate) fn null(what: &str) -> Failure {
+        Failure::bad_input(format!("{what} is NULL"))
+    }
+
+    /// A panic that was stopped at the border.
+    pub(crate) fn fault(payload: &(dyn std::any::Any + Send)) -> Failure {
+        let text = payload.downcast_ref::<String>().map(String::as_str);
+        let text = text.or_else(|| payload.downcast_ref::<&str>().copied()).unwrap_or("no text");
+        let text = format!("an error in Hocket itself, please report it: {text}");
+        Failure { status: Status::Fault, text }
+    }
+}
+
+impl From<EngineError> for Failure {
+    fn from(error: EngineError) -> Failure {
+        match error {
+            EngineError::Thread(_) => Failure::not_possible(error),
+            _ => Failure::bad_input(error),
+        }
+    }
+}
+
+impl From<EditorError> for Failure {
+    fn from(error: EditorError) -> Failure {
+        match error {
+            EditorError::Engine(error) => error.into(),
+            EditorError::Prepare(error) => Failure::bad_input(error),
+        }
+    }
+}
+
+impl From<EditError> for Failure {
+    fn from(error: EditError) -> Failure {
+        let text = error.to_string();
+        match error {
+            EditError::Control(ControlError::Full) => Failure { status: Status::Busy, text },
+            _ => Failure::bad_input(text),
+        }
+    }
+}

@@ -1,0 +1,59 @@
+//! The engine for programs in C and whatever can call C.
+//!
+//! The header `include/hocket.h` is generated from these sources (`cargo run -p xtask -- header`), so
+//! what is written here is what a C programmer reads there. `docs/embedding.md` tells the life of an
+//! engine, with a table of threads.
+//!
+//! Reading order: [`status`] and [`settings`]; [`session`] and [`graph`] are the two things that can be
+//! played; [`engine`] starts and stops, [`block`] is the audio thread, [`control`] every other one.
+//!
+//! # Invariants
+//!
+//! What every function asks of its caller, cited by name in the SAFETY comments:
+//!
+//! - **P, pointers**: a pointer is null where the function says that it may be, and otherwise points to
+//!   what its type says, aligned, for as long as the call lasts. Text ends in a zero byte. Rows have as
+//!   many samples as frames are asked for, and no two of them overlap.
+//! - **H, handles**: a handle came from the function that makes it, and was not yet given to the one
+//!   that takes it back.
+//! - **X, exclusive end**: while a handle is given back, no other call with it is running.
+//! - **G, one builder**: a graph is used by one thread at a time.
+//! - **C, callbacks**: they come back the ordinary way (no exception, no `longjmp`); `process` may be
+//!   called on any thread, never twice at once for one node, and what `user` points to is good for that
+//!   until `free`.
+//!
+//! What it promises in return: no panic leaves a function (`HOCKET_STATUS_FAULT` instead); null for a
+//! handle is an error and not a crash; of two leaders at a time one is told `HOCKET_STATUS_BUSY`.
+
+pub mod status;
+pub mod settings;
+pub mod session;
+pub mod graph;
+pub mod engine;
+pub mod block;
+pub mod control;
+mod border;
+mod failure;
+mod load;
+
+use std::ffi::c_char;
+
+/// Number of this interface: it grows when a function or a structure changes so that programs have to
+/// be compiled anew. `hocket_abi()` tells that of the library.
+pub const HOCKET_ABI: u32 = 1;
+
+/// The interface's number in the library that is running; compare it with `HOCKET_ABI`.
+///
+/// Thread: any. Cost: none.
+#[unsafe(no_mangle)]
+pub extern "C" fn hocket_abi() -> u32 {
+    HOCKET_ABI
+}
+
+/// Hocket's version, such as "0.1.0"; the library's own text, never to be freed.
+///
+/// Thread: any. Cost: none.
+#[unsafe(no_mangle)]
+pub extern "C" fn hocket_version() -> *const c_char {
+    concat!(env!("CARGO_PKG_VERSION"), "\0").as_ptr().cast()
+}

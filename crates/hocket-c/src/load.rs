@@ -1,0 +1,76 @@
+//! Session file -> session and audio in memory.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use hocket_engine::{BuiltinEffects, MediaPool, StereoAudio, seats_of};
+use hocket_media::Audio;
+use hocket_plan::Session;
+use hocket_plan::session::MediaId;
+use hocket_session::{LoadOptions, Loaded};
+
+use crate::failure::Failure;
+
+/// What a session file and the audio files that it names come to at one rate.
+pub(crate) struct LoadedSession {
+    pub session: Session,
+    pub media: MediaPool,
+    pub rate_hz: u32,
+    pub warnings: Vec<String>,
+}
+
+/// Reads a session and its audio for the machine at hand; `None` is the session's own rate.
+pub(crate) fn load(path: &Path, rate_hz: Option<u32>) -> Result<LoadedSession, Failure> {
+    let seats = seats_of(&crate::settings::topology()?).0.seats.len();
+    // Names and ranges do not depend on the rate.
+    let catalogue = BuiltinEffects { rate_hz: 48_000 };
+    let loaded = hocket_session::load(path, &catalogue, &LoadOptions { seats })
+        .map_err(Failure::bad_input)?;
+    let rate_hz = rate_hz.unwrap_or(loaded.session.sample_rate_hz);
+    let mut warnings = loaded.warnings.clone();
+    let ids = (0..loaded.session.media.len()).map(MediaId);
+    let audio: Result<_, _> =
+        ids.map(|id| load_audio(&loaded, id, rate_hz, &mut warnings)).collect();
+    let media = MediaPool::new(audio?);
+    Ok(LoadedSession { session: loaded.session, media, rate_hz, warnings })
+}
+
+fn load_audio(
+    loaded: &Loaded,
+    id: MediaId,
+    rate_hz: u32,
+    warnings: &mut Vec<String>,
+) -> Result<Arc<StereoAudio>, Failure> {
+    let path = &loaded.session.media[id.0].path;
+    let refused = |cause: &str, remedy| Failure::bad_input(loaded.media_error(id, cause, remedy));
+    let decoded = hocket_media::decode(path)
+        .map_err(|error| refused(&error.to_string(), "repair or replace the file"))?;
+    if let Some(cause) = decoded.cut_short() {
+        return Err(refused(cause, "replace the file, or write what is left of it to a new one"));
+    }
+    let place = loaded.locate(id);
+    let (file, line, column) = (place.file.display(), place.line, place.column);
+    let name = format!("{file}:{line}:{column}: {}", path.display());
+    warnings.extend(decoded.warnings.iter().map(|warning| format!("{name}: {warning}")));
+    let stereo = StereoAudio::from_planar(&at_rate(loaded, id, decoded, rate_hz)?.channels);
+    if stereo.contained() > 0 {
+        let count = stereo.contained();
+        warnings.push(format!("{name}: {count} samples are not finite; they play as silence"));
+    }
+    Ok(Arc::new(stereo))
+}
+
+fn at_rate(loaded: &Loaded, id: MediaId, audio: Audio, rate_hz: u32) -> Result<Audio, Failure> {
+    if audio.sample_rate_hz == rate_hz {
+        return Ok(audio);
+    }
+    if loaded.session.media[id.0].resample {
+        return Ok(hocket_media::resample(&audio, rate_hz));
+    }
+    let own = audio.sample_rate_hz;
+    let cause = format!("this file has {own} Hz, the session runs at {rate_hz} Hz");
+    let remedy = format!(
+        "set resample = true in [session], convert the file to {rate_hz} Hz, or load at {own} Hz"
+    );
+    Err(Failure::bad_input(loaded.media_error(id, &cause, &remedy)))
+}

@@ -1,0 +1,162 @@
+//! Sessions from files.
+
+use std::ffi::{CString, c_char};
+use std::path::Path;
+
+use hocket_engine::{Settings as EngineSettings, session_end_frames};
+
+use crate::border::{c_text, listed, made, quiet, text};
+use crate::failure::Failure;
+use crate::load::{LoadedSession, load};
+use crate::status::Error;
+
+/// `hocket_session_frames` of a session that has no end.
+pub const HOCKET_ENDLESS: u64 = u64::MAX;
+
+/// A session with its audio in memory. It never changes: several engines may be started from it, on
+/// several threads, and it may be freed as soon as they have been.
+pub struct Session {
+    pub(crate) loaded: LoadedSession,
+    strips: Vec<CString>,
+    /// By strip.
+    effects: Vec<Vec<CString>>,
+    warnings: Vec<CString>,
+    frames: u64,
+}
+
+/// Reads a session file (docs/session-format.md) and decodes the audio that it names, at `rate_hz`, or
+/// at the session's own rate for 0. NULL where that fails.
+///
+/// Thread: control. Cost: reads files; memory for all audio, 8 bytes a frame.
+///
+/// # Safety
+/// P.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hocket_session_load(
+    path: *const c_char,
+    rate_hz: u32,
+    error: *mut *mut Error,
+) -> *mut Session {
+    // SAFETY: P, for both.
+    unsafe { made(error, || Session::load(Path::new(text(path, "path")?), rate_hz)) }
+}
+
+/// Frees a session; NULL is left alone. Engines that were started from it go on.
+///
+/// Thread: control. Cost: frees memory.
+///
+/// # Safety
+/// P, H, X.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hocket_session_free(session: *mut Session) {
+    if !session.is_null() {
+        // SAFETY: H (made by `border::made`), X.
+        let session = unsafe { Box::from_raw(session) };
+        quiet((), || drop(session));
+    }
+}
+
+/// The rate at which the session was loaded, in Hz; 0 for NULL.
+///
+/// Thread: any. Cost: none.
+///
+/// # Safety
+/// P, H.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hocket_session_rate_hz(session: *const Session) -> u32 {
+    // SAFETY: P, H.
+    unsafe { session.as_ref() }.map_or(0, |session| session.loaded.rate_hz)
+}
+
+/// Length of the session in frames at its rate: as the file says, or to the end of the last clip;
+/// `HOCKET_ENDLESS` where a clip loops for ever; 0 for NULL.
+///
+/// Thread: any. Cost: none.
+///
+/// # Safety
+/// P, H.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hocket_session_frames(session: *const Session) -> u64 {
+    // SAFETY: P, H.
+    unsafe { session.as_ref() }.map_or(0, |session| session.frames)
+}
+
+/// Name of a strip: the tracks in file order, groups, returns and at last the master. NULL past the end.
+/// The text lives as long as the session.
+///
+/// Thread: any. Cost: none.
+///
+/// # Safety
+/// P, H.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hocket_session_strip(
+    session: *const Session,
+    index: usize,
+) -> *const c_char {
+    // SAFETY: P, H.
+    let session = unsafe { session.as_ref() };
+    session.map_or(std::ptr::null(), |session| listed(&session.strips, index))
+}
+
+/// Kind of an effect (docs/effects.md) by the index of its strip, as `hocket_session_strip` counts, and
+/// its place in the strip's chain. NULL past the end. The text lives as long as the session.
+///
+/// Thread: any. Cost: none.
+///
+/// # Safety
+/// P, H.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hocket_session_effect(
+    session: *const Session,
+    strip: usize,
+    effect: usize,
+) -> *const c_char {
+    // SAFETY: P, H.
+    let chain = unsafe { session.as_ref() }.and_then(|session| session.effects.get(strip));
+    chain.map_or(std::ptr::null(), |chain| listed(chain, effect))
+}
+
+/// What a user ought to know of the session, one line with its place; NULL past the end. The text
+/// lives as long as the session.
+///
+/// Thread: any. Cost: none.
+///
+/// # Safety
+/// P, H.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hocket_session_warning(
+    session: *const Session,
+    index: usize,
+) -> *const c_char {
+    // SAFETY: P, H.
+    let session = unsafe { session.as_ref() };
+    session.map_or(std::ptr::null(), |session| listed(&session.warnings, index))
+}
+
+impl Session {
+    fn load(path: &Path, rate_hz: u32) -> Result<Session, Failure> {
+        if rate_hz != 0 && !EngineSettings::RATES_HZ.contains(&rate_hz) {
+            let (min, max) = EngineSettings::RATES_HZ.into_inner();
+            let text = format!("a rate of {rate_hz} Hz is not possible: choose {min} to {max} Hz");
+            return Err(Failure::bad_input(text));
+        }
+        Ok(Session::of(load(path, (rate_hz != 0).then_some(rate_hz))?))
+    }
+
+    fn of(loaded: LoadedSession) -> Session {
+        let session = &loaded.session;
+        let strips: Vec<_> = session.strip_ids().iter().map(|id| session.strip(*id)).collect();
+        let chain = |chain: &[hocket_plan::Effect]| -> Vec<CString> {
+            chain.iter().map(|effect| c_text(&effect.kind)).collect()
+        };
+        let set = session.length_s.map(|s| (s * f64::from(loaded.rate_hz)).round() as u64);
+        let frames = set.or_else(|| session_end_frames(session, &loaded.media, loaded.rate_hz));
+        Session {
+            strips: strips.iter().map(|strip| c_text(&strip.name)).collect(),
+            effects: strips.iter().map(|strip| chain(&strip.chain)).collect(),
+            warnings: loaded.warnings.iter().map(|line| c_text(line)).collect(),
+            frames: frames.unwrap_or(HOCKET_ENDLESS),
+            loaded,
+        }
+    }
+}

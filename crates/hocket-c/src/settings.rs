@@ -1,0 +1,166 @@
+//! What is asked of an engine.
+
+use std::ffi::c_char;
+use std::time::Duration;
+
+use hocket_engine::{Policy, Seating, Settings as EngineSettings, Steer, Strategy};
+use hocket_machine::Topology;
+use hocket_plan::{ScheduleKind, SiblingPolicy};
+
+use crate::border::text;
+use crate::failure::Failure;
+
+/// What is asked of an engine. Begin with `hocket_settings_for` and change what you need. The words are
+/// those of `hocket bench`.
+#[repr(C)]
+#[derive(Debug, Clone, Copy)]
+pub struct Settings {
+    /// The largest block, 1 to 8192 frames.
+    pub frames: u32,
+    /// Sample rate, 8000 to 384000 Hz; 0 stands for that of the session.
+    pub rate_hz: u32,
+    /// Workers, the leader included; 0: as many as the policy has seats for.
+    pub workers: u32,
+    /// SCHED_FIFO priority of leader, workers and guards, 1 to 99; 0: ordinary threads.
+    pub priority: u32,
+    /// How units are dealt out: "serial", "lists", "dataflow", "steal", "critical".
+    pub schedule: *const c_char,
+    /// What may run beside a worker on its core: "off", "all", "process-affinity", "idle-thread",
+    /// "reserve-core", "pair-barrier", "cookie", "cookie-worker", "cookie-pair", "partition", "offline".
+    pub policy: *const c_char,
+    /// How workers wait inside a block: "pause", "futex", "hybrid".
+    pub wait: *const c_char,
+    /// What happens to the schedule while costs are measured: "fixed", "costs", "auto"; NULL: "costs"
+    /// for the schedule "critical", otherwise "fixed".
+    pub steer: *const c_char,
+    /// How long "hybrid" spins inside a block before it blocks.
+    pub hybrid_spin_ns: u64,
+    /// How long a worker that waits with "pause" or "hybrid" spins between blocks before it blocks.
+    pub gate_spin_ns: u64,
+    /// How long before a planned block (`hocket_engine_expect_next`) a worker wakes itself; 0: it sleeps
+    /// until it is woken.
+    pub early_wake_ns: u64,
+    /// How long a worker that woke itself spins past the planned time before it blocks after all.
+    pub leader_lateness_ns: u64,
+}
+
+/// Settings for a block length and a rate, the rest as `hocket bench` begins: "dataflow", "off",
+/// "hybrid", SCHED_FIFO 60.
+///
+/// Thread: any. Cost: none.
+#[unsafe(no_mangle)]
+pub extern "C" fn hocket_settings_for(frames: u32, rate_hz: u32) -> Settings {
+    let policy = Policy {
+        schedule: ScheduleKind::Dataflow,
+        sibling: SiblingPolicy::Off,
+        wait: Strategy::Hybrid,
+    };
+    let usual = EngineSettings::new(frames, rate_hz, policy);
+    let ns = |time: Duration| time.as_nanos() as u64;
+    Settings {
+        frames,
+        rate_hz,
+        workers: 0,
+        priority: usual.priority.map_or(0, u32::from),
+        schedule: c"dataflow".as_ptr(),
+        policy: c"off".as_ptr(),
+        wait: c"hybrid".as_ptr(),
+        steer: std::ptr::null(),
+        hybrid_spin_ns: ns(usual.hybrid_spin),
+        gate_spin_ns: ns(usual.gate_spin),
+        early_wake_ns: ns(usual.early_wake),
+        leader_lateness_ns: ns(usual.leader_lateness),
+    }
+}
+
+impl Settings {
+    /// As the engine takes them; `session_hz` stands for a rate of 0.
+    ///
+    /// # Safety
+    /// P for the four names.
+    pub(crate) unsafe fn read(&self, session_hz: u32) -> Result<EngineSettings, Failure> {
+        let rate_hz = if self.rate_hz == 0 { session_hz } else { self.rate_hz };
+        // SAFETY: the caller's.
+        let policy = unsafe { self.policy() }?;
+        let usual = EngineSettings::new(self.frames, rate_hz, policy);
+        // SAFETY: the caller's.
+        let steer = unsafe { self.steer(usual.steer) }?;
+        let settings = EngineSettings {
+            priority: priority(self.priority)?,
+            hybrid_spin: short("hybrid_spin_ns", self.hybrid_spin_ns)?,
+            gate_spin: short("gate_spin_ns", self.gate_spin_ns)?,
+            early_wake: short("early_wake_ns", self.early_wake_ns)?,
+            leader_lateness: short("leader_lateness_ns", self.leader_lateness_ns)?,
+            // Traces are not handed out here.
+            spans: false,
+            steer,
+            ..usual
+        };
+        settings.check().map_err(Failure::bad_input)?;
+        Ok(settings)
+    }
+
+    /// # Safety
+    /// P for the names.
+    unsafe fn policy(&self) -> Result<Policy, Failure> {
+        // SAFETY: the caller's, for all three.
+        let (schedule, sibling, wait) = unsafe {
+            (
+                text(self.schedule, "settings.schedule")?,
+                text(self.policy, "settings.policy")?,
+                text(self.wait, "settings.wait")?,
+            )
+        };
+        let schedules = ScheduleKind::ALL.map(|kind| (kind.name(), kind));
+        let siblings = SiblingPolicy::ALL.map(|policy| (policy.name(), policy));
+        let waits = Strategy::ALL.map(|wait| (wait.name(), wait));
+        Ok(Policy {
+            schedule: named("schedule", schedule, &schedules)?,
+            sibling: named("policy", sibling, &siblings)?,
+            wait: named("wait", wait, &waits)?,
+        })
+    }
+
+    /// # Safety
+    /// P for the name.
+    unsafe fn steer(&self, usual: Steer) -> Result<Steer, Failure> {
+        if self.steer.is_null() {
+            return Ok(usual);
+        }
+        // SAFETY: the caller's.
+        let name = unsafe { text(self.steer, "settings.steer") }?;
+        let known = [("fixed", Steer::Fixed), ("costs", Steer::Costs), ("auto", Steer::Auto)];
+        named("steer", name, &known)
+    }
+
+    /// Who sits where on the machine at hand.
+    pub(crate) fn seating(&self, policy: SiblingPolicy) -> Result<Seating, Failure> {
+        let workers = (self.workers > 0).then_some(self.workers as usize);
+        Seating::here(&topology()?, policy, workers).map_err(Failure::bad_input)
+    }
+}
+
+/// The machine at hand.
+pub(crate) fn topology() -> Result<Topology, Failure> {
+    Topology::discover().map_err(Failure::not_possible)
+}
+
+/// A thread that spins for longer than a second is a mistake in a unit.
+fn short(what: &str, ns: u64) -> Result<Duration, Failure> {
+    let refused = || Failure::bad_input(format!("settings.{what} of {ns} is more than a second"));
+    (ns <= 1_000_000_000).then_some(Duration::from_nanos(ns)).ok_or_else(refused)
+}
+
+fn priority(asked: u32) -> Result<Option<u8>, Failure> {
+    let no = |_| format!("a real-time priority of {asked} is not possible: choose 1 to 99");
+    let priority = u8::try_from(asked).map_err(no).map_err(Failure::bad_input)?;
+    Ok((priority > 0).then_some(priority))
+}
+
+fn named<T: Copy>(what: &str, name: &str, known: &[(&str, T)]) -> Result<T, Failure> {
+    let found = known.iter().find(|(own, _)| *own == name).map(|(_, value)| *value);
+    found.ok_or_else(|| {
+        let names: Vec<&str> = known.iter().map(|(own, _)| *own).collect();
+        Failure::bad_input(format!("there is no {what} '{name}': choose {}", names.join(", ")))
+    })
+}

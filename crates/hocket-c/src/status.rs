@@ -1,0 +1,96 @@
+//! How a call ended, and errors with their messages.
+
+use std::ffi::{CString, c_char};
+
+use crate::border::c_text;
+use crate::failure::Failure;
+
+/// How a call ended.
+#[repr(i32)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Status {
+    /// Done.
+    Ok = 0,
+    /// An argument, a file or a setting is wrong; the same call fails again.
+    BadInput = 2,
+    /// Not possible here: threads, rights or what the system tells of the machine.
+    NotPossible = 3,
+    /// Somebody else leads this engine at this moment, or the engine has more orders than it has
+    /// carried out: try again after a block.
+    Busy = 4,
+    /// The call belongs to the thread that entered.
+    WrongThread = 5,
+    /// An error in Hocket itself; the handle may still be stopped or freed.
+    Fault = 6,
+}
+
+/// An error with its message. Functions that take `hocket_error **error` set it to NULL when they
+/// succeed and to a new error when they fail, which is to be freed; it may be NULL where the message
+/// is not wanted.
+pub struct Error {
+    status: Status,
+    text: CString,
+}
+
+impl Error {
+    pub(crate) fn new(failure: &Failure) -> Error {
+        Error { status: failure.status, text: c_text(&failure.text) }
+    }
+}
+
+/// What an error says: place, cause and remedy, UTF-8, possibly several lines. It lives as long as the
+/// error. For NULL the empty text.
+///
+/// Thread: any. Cost: none.
+///
+/// # Safety
+/// P, H.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hocket_error_text(error: *const Error) -> *const c_char {
+    // SAFETY: P, H.
+    unsafe { error.as_ref() }.map_or(c"".as_ptr(), |error| error.text.as_ptr())
+}
+
+/// An error's status. For NULL `HOCKET_STATUS_OK`.
+///
+/// Thread: any. Cost: none.
+///
+/// # Safety
+/// P, H.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hocket_error_status(error: *const Error) -> Status {
+    // SAFETY: P, H.
+    unsafe { error.as_ref() }.map_or(Status::Ok, |error| error.status)
+}
+
+/// Frees an error; NULL is left alone.
+///
+/// Thread: any but the leader. Cost: frees memory.
+///
+/// # Safety
+/// P, H, X.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hocket_error_free(error: *mut Error) {
+    if !error.is_null() {
+        // SAFETY: H (made by `Box::into_raw` in `border::told`), X.
+        drop(unsafe { Box::from_raw(error) });
+    }
+}
+
+/// A status in words, for calls that have no message of their own; the library's own text, never to
+/// be freed. A number that is no status has words as well.
+///
+/// Thread: any. Cost: none.
+#[unsafe(no_mangle)]
+pub extern "C" fn hocket_status_text(status: i32) -> *const c_char {
+    const WORDS: [(Status, &std::ffi::CStr); 6] = [
+        (Status::Ok, c"done"),
+        (Status::BadInput, c"an argument, a file or a setting is wrong"),
+        (Status::NotPossible, c"not possible here"),
+        (Status::Busy, c"somebody else leads the engine now, or it has orders waiting: try again"),
+        (Status::WrongThread, c"the call belongs to the thread that entered"),
+        (Status::Fault, c"an error in Hocket itself"),
+    ];
+    let found = WORDS.iter().find(|(known, _)| *known as i32 == status);
+    found.map_or(c"no status of Hocket's".as_ptr(), |(_, words)| words.as_ptr())
+}
