@@ -88,6 +88,7 @@ mod block;
 mod worker;
 mod watch;
 pub mod device;
+pub mod flight;
 #[cfg(feature = "sentry")]
 #[allow(unsafe_code)]
 pub mod sentry;
@@ -104,5 +105,6 @@ pub use control::settings::{Policy, Settings, SettingsError, Steer};
 pub use control::steering::{Control, ControlError, Standing, UnitCost};
 pub use device::offline;
 pub use device::virtual_device::VirtualDevice;
+pub use flight::{Flight, FlightDrain, FlightLog, FlightRecorder, FlightSettings};
 pub use hocket_rt::Strategy;
 pub use worker::{LeaderSeat, ThreadReport, settle_leader};

@@ -14,8 +14,8 @@ mod wake;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use hocket_engine::{
-    Engine, EngineError, MediaPool, Policy, Seating, Settings as EngineSettings, prepare_session,
-    seats_of,
+    Engine, EngineError, MediaPool, Policy, Seating, Settings as EngineSettings, Steer,
+    prepare_session, seats_of,
 };
 use hocket_machine::Topology;
 use hocket_machine::smt::{self, SmtOff};
@@ -27,11 +27,34 @@ use crate::stats::Rng;
 
 pub use seat::seat_cpus;
 
+/// One of the things to compare.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct VariantPlan {
+    /// Schedule, sibling policy and wait.
+    pub policy: Policy,
+    /// Whether the schedule is chosen while it plays; the policy's own is not looked at then.
+    pub auto: bool,
+}
+
+impl VariantPlan {
+    /// The schedule's name, or `auto`.
+    pub fn schedule_name(&self) -> &'static str {
+        if self.auto { "auto" } else { self.policy.schedule.name() }
+    }
+}
+
+impl std::fmt::Display for VariantPlan {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Policy { sibling, wait, .. } = self.policy;
+        write!(f, "{} / {} / {wait}", self.schedule_name(), sibling.name())
+    }
+}
+
 /// What to measure.
 #[derive(Debug, Clone)]
 pub struct BenchPlan {
     /// The variants; the first is the reference of all ratios.
-    pub variants: Vec<Policy>,
+    pub variants: Vec<VariantPlan>,
     /// Block length.
     pub frames: u32,
     /// Sample rate.
@@ -185,9 +208,10 @@ impl BenchPlan {
         self.blocks.div_ceil(self.blocks_per_round.max(1)).max(1) as usize
     }
 
-    fn engine_settings(&self, policy: Policy) -> EngineSettings {
-        let settings = EngineSettings::new(self.frames, self.rate_hz, policy);
-        EngineSettings { priority: self.priority, ..settings }
+    fn engine_settings(&self, variant: &VariantPlan) -> EngineSettings {
+        let settings = EngineSettings::new(self.frames, self.rate_hz, variant.policy);
+        let steer = if variant.auto { Steer::Auto } else { settings.steer };
+        EngineSettings { priority: self.priority, steer, ..settings }
     }
 }
 
@@ -196,24 +220,25 @@ fn start_variants(plan: &BenchPlan, input: &BenchInput<'_>) -> Result<Vec<Runnin
         return Err(BenchError::NoVariant);
     }
     // Before anything is allocated for all of them: a seating that does not fit is a usage error.
-    for policy in &plan.variants {
-        Seating::here(input.topology, policy.sibling, plan.workers)?;
+    for variant in &plan.variants {
+        Seating::here(input.topology, variant.policy.sibling, plan.workers)?;
     }
-    plan.variants.iter().map(|policy| start_variant(*policy, plan, input)).collect()
+    plan.variants.iter().map(|variant| start_variant(variant, plan, input)).collect()
 }
 
 fn start_variant(
-    policy: Policy,
+    variant: &VariantPlan,
     plan: &BenchPlan,
     input: &BenchInput<'_>,
 ) -> Result<Running, BenchError> {
+    let policy = variant.policy;
     let seating = Seating::here(input.topology, policy.sibling, plan.workers)?;
     let effect_here = seating.placement().no_effect.clone();
     let prepared = prepare_session(input.session, input.media, plan.rate_hz, Fusing::Chains)?;
-    let engine = Engine::start(prepared, plan.engine_settings(policy), seating)?;
+    let engine = Engine::start(prepared, plan.engine_settings(variant), seating)?;
     let record = Variant {
-        name: policy.to_string(),
-        schedule: policy.schedule.name().into(),
+        name: variant.to_string(),
+        schedule: variant.schedule_name().into(),
         sibling: policy.sibling.name().into(),
         wait: policy.wait.name().into(),
         effect_here,

@@ -153,17 +153,48 @@ pub struct Verdict {
 pub fn explain(evidence: &Evidence) -> Option<Verdict> {
     let trace = &evidence.trace;
     let late_ns = sane(trace.finished_ns) - sane(trace.deadline_ns);
+    let came = format!("block {} came {} too late", trace.block, us(late_ns));
+    judge(evidence, late_ns, &came, |_| true)
+}
+
+/// Names the cause for which a block that was in time took longer than [`Evidence::expected_ns`]; `None` if it did not,
+/// or if that is unknown. The verdict's `late_ns` is how much longer.
+///
+/// Cost: as [`explain`].
+pub fn explain_unusual(evidence: &Evidence) -> Option<Verdict> {
+    let trace = &evidence.trace;
+    let expected = evidence.expected_ns;
+    if !expected.is_finite() {
+        return None;
+    }
+    let over_ns = sane(trace.finished_ns) - sane(expected as i64);
+    let of = format!("{} of {}", us(sane(trace.finished_ns)), us(sane(trace.deadline_ns)));
+    let took = format!("block {} took {of}, {} more than usual", trace.block, us(over_ns));
+    // That the plan is too long for its period is no reason for one block to be longer than the others.
+    judge(evidence, over_ns, &took, |cause| cause != Cause::Overload)
+}
+
+/// Explains `late_ns`; `what` says in words what there is to explain.
+fn judge(
+    evidence: &Evidence,
+    late_ns: i64,
+    what: &str,
+    counts: impl Fn(Cause) -> bool,
+) -> Option<Verdict> {
     if late_ns <= 0 {
         return None;
     }
+    let trace = &evidence.trace;
     let way = path::way(trace, evidence.signaled_ns);
-    let mut shares = shares(ledger::entries(evidence, &way), late_ns);
+    let mut entries = ledger::entries(evidence, &way);
+    entries.retain(|entry| counts(entry.cause));
+    let mut shares = shares(entries, late_ns);
     let half = late_ns - late_ns / 2;
     let named = match shares.first() {
         Some(first) if first.share_ns >= half => shares.remove(0),
         _ => unknown(&shares, late_ns),
     };
-    let text = format!("block {} came {} too late: {}", trace.block, us(late_ns), named.text);
+    let text = format!("{what}: {}", named.text);
     let Share { cause, share_ns, subject, .. } = named;
     Some(Verdict { block: trace.block, late_ns, cause, share_ns, subject, text, others: shares })
 }

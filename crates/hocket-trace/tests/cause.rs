@@ -7,7 +7,7 @@
 //! worker 1   .. [vocals 30..........600]
 //! ```
 
-use hocket_trace::cause::{Cause, Evidence, Seat, Verdict, explain};
+use hocket_trace::cause::{Cause, Evidence, Seat, Verdict, explain, explain_unusual};
 use hocket_trace::switches::{Ran, Switches};
 use hocket_trace::{BlockTrace, Doing, Lane, Span};
 use proptest::prelude::*;
@@ -80,6 +80,21 @@ fn check(evidence: &Evidence, cause: Cause, share: i64, words: &[&str]) -> Verdi
         assert!(found.text.contains(word), "`{word}` in: {}", found.text);
     }
     found
+}
+
+#[test]
+fn a_block_in_time_is_explained_by_what_it_took_more_than_usual() {
+    let mut evidence = slow_vocals(700);
+    assert_eq!(explain(&evidence), None);
+    let found = explain_unusual(&evidence).expect("101 us more than usual");
+    assert_eq!((found.cause, found.late_ns / US), (Cause::UnitSlow, 101), "{found:#?}");
+    for word in ["981 us of 1000 us", "101 us more than usual", "vocals took 670 us"] {
+        assert!(found.text.contains(word), "`{word}` in: {}", found.text);
+    }
+    evidence.expected_ns = (990 * US) as f64;
+    assert_eq!(explain_unusual(&evidence), None, "it took less than usual");
+    evidence.expected_ns = f64::NAN;
+    assert_eq!(explain_unusual(&evidence), None, "nobody knows what is usual");
 }
 
 #[test]

@@ -3,12 +3,12 @@
 use std::path::Path;
 
 use hocket_engine::Policy;
-use hocket_lab::bench::{BenchError, BenchInput, BenchPlan, Progress};
+use hocket_lab::bench::{BenchError, BenchInput, BenchPlan, Progress, VariantPlan};
 use hocket_lab::disturb::{DisturbSpec, PreviewSource, Where};
 use hocket_lab::record::BenchRecord;
 use hocket_machine::Topology;
 
-use crate::cli::{BenchArgs, WaitArg};
+use crate::cli::{BenchArgs, ScheduleArg, WaitArg};
 use crate::failure::{Exit, Failure};
 use crate::load::{LoadedSession, load_session};
 use crate::output::{bar, print};
@@ -63,10 +63,11 @@ pub(crate) fn plan(args: &BenchArgs, loaded: &LoadedSession) -> Result<BenchPlan
     for schedule in &args.schedule {
         for sibling in &args.policy {
             for wait in &args.wait {
-                let (schedule, sibling) = ((*schedule).into(), (*sibling).into());
-                let policy = Policy { schedule, sibling, wait: (*wait).into() };
-                if !variants.contains(&policy) {
-                    variants.push(policy);
+                let (kind, sibling) = (schedule.kind(), (*sibling).into());
+                let policy = Policy { schedule: kind, sibling, wait: (*wait).into() };
+                let variant = VariantPlan { policy, auto: *schedule == ScheduleArg::Auto };
+                if !variants.contains(&variant) {
+                    variants.push(variant);
                 }
             }
         }

@@ -28,6 +28,8 @@ pub enum Command {
     Machine(crate::machine::MachineArgs),
     /// The same session under each policy, interleaved, against the deadline.
     Bench(BenchArgs),
+    /// A session in real time, and why blocks were late.
+    Play(PlayArgs),
     /// A session to an audio file, as fast as the machine goes.
     Render(RenderArgs),
     /// A record of `bench` as a page.
@@ -43,6 +45,7 @@ pub fn run(cli: Cli) -> Result<Exit, Failure> {
         Command::Demo(args) => crate::demo::run(&args),
         Command::Machine(args) => crate::machine::run(&args),
         Command::Bench(args) => crate::bench::run(&args),
+        Command::Play(args) => crate::play::run(&args),
         Command::Render(args) => crate::render::run(&args),
         Command::Report(args) => crate::report::run(&args),
     }
@@ -132,6 +135,52 @@ pub struct BenchArgs {
 fn at_least_one(text: &str) -> Result<usize, String> {
     let count = text.parse().map_err(|_| "not a whole number".to_owned())?;
     if count == 0 { Err("at least 1 worker is needed, the leader".into()) } else { Ok(count) }
+}
+
+/// What `hocket play` takes.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  hocket play sessions/band.toml --length 10
+  hocket play sessions/band.toml --schedule auto --frames 128 --max-misses 0
+  hocket play sessions/worst-case-8.toml --length 60 --json > run.json")]
+pub struct PlayArgs {
+    /// The session file.
+    #[arg(value_name = "SESSION")]
+    pub session: PathBuf,
+    /// What to play on. `virtual` has a real clock and a real deadline, and no sound.
+    #[arg(long, value_name = "NAME", default_value = "virtual")]
+    pub device: String,
+    /// Block length in frames.
+    #[arg(long, value_name = "N", default_value_t = 64)]
+    pub frames: u32,
+    /// Sample rate in Hz [default: the session's].
+    #[arg(long, value_name = "HZ")]
+    pub rate: Option<u32>,
+    /// Length in seconds [default: the session's, or to the end of the last clip, or until Ctrl-C].
+    #[arg(long, value_name = "SECONDS", allow_negative_numbers = true)]
+    pub length: Option<f64>,
+    /// Workers, the leader included [default: as many as the policy has seats for].
+    #[arg(long, value_name = "N", value_parser = at_least_one)]
+    pub workers: Option<usize>,
+    /// Schedule.
+    #[arg(long, value_enum, default_value_t = ScheduleArg::Dataflow)]
+    pub schedule: ScheduleArg,
+    /// Sibling policy.
+    #[arg(long, value_enum, default_value_t = SiblingArg::Off)]
+    pub policy: SiblingArg,
+    /// Way of waiting inside a block.
+    #[arg(long, value_enum, default_value_t = WaitArg::Hybrid)]
+    pub wait: WaitArg,
+    /// Real-time priority asked for, 1 to 99; 0: ordinary threads.
+    #[arg(long, value_name = "N", default_value_t = 60, value_parser = clap::value_parser!(u8).range(0..=99))]
+    pub priority: u8,
+    /// Prints what came out as JSON instead of the table.
+    #[arg(long)]
+    pub json: bool,
+    /// Exit code 1 where more periods than this had nothing new to play.
+    #[arg(long, value_name = "N")]
+    pub max_misses: Option<u64>,
 }
 
 /// What `hocket render` takes.
@@ -231,6 +280,39 @@ pub enum ScheduleArg {
     Steal,
     /// Static lists by measured cost and seat speed, the longest path first; planned anew as costs move.
     Critical,
+    /// Whichever is expected to be shortest by measured costs, beginning with one worker.
+    Auto,
+}
+
+impl ScheduleArg {
+    /// As on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            ScheduleArg::Auto => "auto",
+            other => other.kind().name(),
+        }
+    }
+
+    /// The kind to begin with; `auto` does not look at it.
+    pub fn kind(self) -> hocket_plan::ScheduleKind {
+        match self {
+            ScheduleArg::Serial => hocket_plan::ScheduleKind::Serial,
+            ScheduleArg::Lists => hocket_plan::ScheduleKind::Lists,
+            ScheduleArg::Dataflow | ScheduleArg::Auto => hocket_plan::ScheduleKind::Dataflow,
+            ScheduleArg::Steal => hocket_plan::ScheduleKind::Steal,
+            ScheduleArg::Critical => hocket_plan::ScheduleKind::Critical,
+        }
+    }
+
+    /// The settings, steered as this schedule wants it.
+    pub fn steer(self, settings: hocket_engine::Settings) -> hocket_engine::Settings {
+        match self {
+            ScheduleArg::Auto => {
+                hocket_engine::Settings { steer: hocket_engine::Steer::Auto, ..settings }
+            }
+            _ => settings,
+        }
+    }
 }
 
 /// Waits on the command line.
@@ -284,18 +366,6 @@ impl From<SiblingArg> for hocket_plan::SiblingPolicy {
             SiblingArg::CookiePair => Self::Cookie(hocket_plan::CookieShape::Pair),
             SiblingArg::Partition => Self::Partition,
             SiblingArg::Offline => Self::Offline,
-        }
-    }
-}
-
-impl From<ScheduleArg> for hocket_plan::ScheduleKind {
-    fn from(arg: ScheduleArg) -> Self {
-        match arg {
-            ScheduleArg::Serial => Self::Serial,
-            ScheduleArg::Lists => Self::Lists,
-            ScheduleArg::Dataflow => Self::Dataflow,
-            ScheduleArg::Steal => Self::Steal,
-            ScheduleArg::Critical => Self::Critical,
         }
     }
 }

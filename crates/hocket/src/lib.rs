@@ -10,6 +10,7 @@ pub mod load;
 pub mod machine;
 pub mod bench;
 pub mod demo;
+pub mod play;
 pub mod render;
 pub mod report;
 mod interrupt;

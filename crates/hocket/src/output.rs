@@ -19,3 +19,12 @@ pub(crate) fn bar(length: u64, what: &'static str) -> ProgressBar {
         .unwrap_or_else(|_| ProgressStyle::default_bar());
     ProgressBar::new(length).with_style(style).with_message(what)
 }
+
+/// A line on standard error that tells how it goes, hidden where that is no terminal.
+pub(crate) fn line() -> ProgressBar {
+    if !std::io::stderr().is_terminal() {
+        return ProgressBar::hidden();
+    }
+    let style = ProgressStyle::with_template("{spinner} {msg}");
+    ProgressBar::no_length().with_style(style.unwrap_or_else(|_| ProgressStyle::default_spinner()))
+}

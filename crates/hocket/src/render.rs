@@ -70,26 +70,33 @@ fn summary(
 }
 
 fn length_frames(args: &RenderArgs, loaded: &LoadedSession) -> Result<u64, Failure> {
+    wanted_frames(args.length, loaded)?.ok_or_else(|| {
+        Failure::bad_input(format!(
+            "{}: the session has no end, because a clip loops for ever (or nothing plays); set \
+             length_s in [session], or use --length SECONDS",
+            args.session.display()
+        ))
+    })
+}
+
+/// The length that was asked for, or else the session's own; `None` where it has no end.
+pub(crate) fn wanted_frames(
+    length: Option<f64>,
+    loaded: &LoadedSession,
+) -> Result<Option<u64>, Failure> {
     let rate = f64::from(loaded.rate_hz);
-    if let Some(length) = args.length {
+    if let Some(length) = length {
         if !(length > 0.0 && length <= 86_400.0) {
             return Err(Failure::bad_input(format!(
                 "--length {length}: choose more than 0 and at most 86400 seconds"
             )));
         }
-        return Ok((length * rate).round().max(1.0) as u64);
+        return Ok(Some((length * rate).round().max(1.0) as u64));
     }
     let by_session = loaded.session.length_s.map(|length| (length * rate).round() as u64);
-    by_session
+    Ok(by_session
         .or_else(|| session_end_frames(&loaded.session, &loaded.media, loaded.rate_hz))
-        .filter(|frames| *frames > 0)
-        .ok_or_else(|| {
-            Failure::bad_input(format!(
-                "{}: the session has no end, because a clip loops for ever (or nothing plays); set \
-                 length_s in [session], or use --length SECONDS",
-                args.session.display()
-            ))
-        })
+        .filter(|frames| *frames > 0))
 }
 
 fn engine(
@@ -98,7 +105,7 @@ fn engine(
     topology: &hocket_machine::Topology,
 ) -> Result<Engine, Failure> {
     let policy = Policy {
-        schedule: args.schedule.into(),
+        schedule: args.schedule.kind(),
         sibling: args.policy.into(),
         wait: args.wait.into(),
     };
@@ -107,6 +114,7 @@ fn engine(
         spans: false,
         ..Settings::new(args.frames, loaded.rate_hz, policy)
     };
+    let settings = args.schedule.steer(settings);
     let seating =
         Seating::here(topology, policy.sibling, args.workers).map_err(Failure::bad_input)?;
     let prepared = prepare_session(&loaded.session, &loaded.media, loaded.rate_hz, Fusing::Chains)

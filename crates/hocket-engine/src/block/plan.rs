@@ -6,7 +6,7 @@
 //! that no plan has any more is freed with the last plan that had it, on the control thread.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 
 use hocket_plan::{ScheduleKind, Step, UnitId, VerifiedSchedule};
 use hocket_rt::{Barrier, Claim, Countdown, Deque, Padded, ReadySet};
@@ -16,6 +16,8 @@ use super::costs::Costs;
 
 /// A schedule, ready to be run.
 pub(crate) struct Plan {
+    /// No two plans of the process have the same.
+    pub number: u64,
     pub schedule: VerifiedSchedule,
     pub units: Units,
     pub countdowns: Box<[Countdown]>,
@@ -72,6 +74,7 @@ impl Plan {
         let counts = successors.arrivals();
         let waiting = (0..counts.len() as u32).filter(|unit| counts[*unit as usize] > 0);
         Plan {
+            number: next_number(),
             units: Units::new(all.iter().map(unit).collect()),
             waiting: waiting.collect(),
             countdowns: counts.into_iter().map(Countdown::new).collect(),
@@ -156,6 +159,13 @@ impl Successors {
     pub(crate) fn get(&self, unit: usize) -> &[u32] {
         &self.ids[self.starts[unit] as usize..self.starts[unit + 1] as usize]
     }
+}
+
+/// Tells plans apart after they have gone.
+fn next_number() -> u64 {
+    static NEXT: AtomicU64 = AtomicU64::new(0);
+    // Relaxed: a number stands for itself.
+    NEXT.fetch_add(1, Relaxed)
 }
 
 impl Offered {

@@ -18,6 +18,11 @@ pub(crate) struct SpanTicks {
     pub end: u64,
 }
 
+impl SpanTicks {
+    /// Nothing noted.
+    pub(crate) const EMPTY: SpanTicks = SpanTicks { what: What::Wait, start: 0, end: 0 };
+}
+
 /// One thread's notes on the current block, and its counts over all blocks.
 ///
 /// Thread: written by its worker inside a block, read by the leader when the block is closed.
@@ -47,9 +52,8 @@ pub(crate) struct Totals {
 impl Stamps {
     /// `capacity` spans a block; 0 keeps no spans.
     pub(crate) fn new(capacity: usize) -> Stamps {
-        let empty = SpanTicks { what: What::Wait, start: 0, end: 0 };
         Stamps {
-            spans: vec![empty; capacity].into_boxed_slice(),
+            spans: vec![SpanTicks::EMPTY; capacity].into_boxed_slice(),
             used: 0,
             block: u64::MAX,
             awake: 0,
@@ -89,6 +93,11 @@ impl Stamps {
     #[inline]
     pub(crate) fn finish(&mut self) {
         self.finished = ticks();
+    }
+
+    /// How many spans of a block it has room for.
+    pub(crate) fn capacity(&self) -> usize {
+        self.spans.len()
     }
 
     pub(crate) fn spans(&self) -> &[SpanTicks] {

@@ -9,7 +9,7 @@ use hocket_machine::float_mode::FlushDenormals;
 use hocket_plan::schedule::Team;
 use hocket_plan::{ScheduleKind, VerifiedSchedule, Violation};
 use hocket_rt::{SpinCost, Strategy, Wait};
-use hocket_trace::{BlockTrace, Doing, Lane, Span};
+use hocket_trace::BlockTrace;
 
 use super::autopilot::Autopilot;
 use super::orders::{Inbox, rings};
@@ -21,8 +21,8 @@ use super::settings::{Settings, SettingsError, Steer};
 use super::steering::{Control, Progress};
 use crate::block::leader::Leader;
 use crate::block::runner::{Place, Runner, Waits};
-use crate::block::stamps::{SpanTicks, What};
 use crate::block::times::{BlockTimes, WorkerTotals};
+use crate::flight::{Crew, Frame};
 use crate::watch::Watch;
 use crate::worker::{self, Job, LeaderSeat, Role, Started, ThreadReport};
 
@@ -331,76 +331,28 @@ impl Engine {
 
     /// What every thread did in the last block.
     ///
-    /// Thread: leader, between blocks. Allocates: not for every block of a live run.
+    /// Thread: leader, between blocks. Allocates: for every block of a live run there is
+    /// [`crate::flight`].
     pub fn trace(&self) -> BlockTrace {
-        let times = self.last.times;
-        let lateness = times.lateness_ns as i64;
-        let lanes =
-            (0..self.leader.runner().desks.len()).filter_map(|desk| self.lane(desk)).collect();
-        let names = self
-            .leader
-            .runner()
-            .plan()
-            .schedule
-            .units()
-            .units()
-            .iter()
-            .map(|unit| unit.name.clone());
-        BlockTrace {
-            block: times.block,
-            awake_ns: lateness,
-            finished_ns: lateness + times.duration_ns as i64,
-            deadline_ns: times.deadline_ns as i64,
-            unit_names: names.collect(),
-            lanes,
-        }
+        let mut frame = Frame::for_engine(self);
+        frame.fill(self, &self.last.times);
+        let units = self.schedule().units().units().iter();
+        frame.trace(&Crew::of(self), units.map(|unit| unit.name.clone()).collect(), &self.rate)
     }
 
-    /// One lane; `None` for a thread that did not come in time for this block.
-    fn lane(&self, desk: usize) -> Option<Lane> {
-        let stamps = self.leader.stamps(desk);
-        (stamps.block == self.last.times.block).then(|| Lane {
-            name: self.desk_name(desk),
-            cpu: self.desk_cpu(desk),
-            awake_ns: self.since_signal(stamps.awake),
-            finished_ns: self.since_signal(stamps.finished),
-            spans: stamps.spans().iter().map(|span| self.span(span)).collect(),
-        })
+    /// What the threads left behind.
+    pub(crate) fn leader(&self) -> &Leader {
+        &self.leader
     }
 
-    fn desk_name(&self, desk: usize) -> String {
-        let workers = self.leader.runner().workers();
-        match desk {
-            0 => "worker 0 (leader)".into(),
-            _ if desk < workers => format!("worker {desk}"),
-            _ => self.reports[desk - 1].name.clone(),
-        }
+    /// When the leader was awake for the last block.
+    pub(crate) fn awake_ticks(&self) -> u64 {
+        self.last.awake_ticks
     }
 
-    fn desk_cpu(&self, desk: usize) -> Option<u32> {
-        match desk {
-            0 => self.seating.worker_cpu(0),
-            _ => self.reports[desk - 1].cpu_asked,
-        }
-    }
-
-    fn span(&self, span: &SpanTicks) -> Span {
-        let doing = match span.what {
-            What::Unit(unit) => Doing::Unit(unit),
-            What::Barrier => Doing::Barrier,
-            What::Wait => Doing::Wait,
-            What::Guard => Doing::Guard,
-        };
-        let (start_ns, end_ns) = (self.since_signal(span.start), self.since_signal(span.end));
-        Span { doing, start_ns, end_ns }
-    }
-
-    fn since_signal(&self, tick: u64) -> i64 {
-        let lateness = self.last.times.lateness_ns as i64;
-        match tick.checked_sub(self.last.awake_ticks) {
-            Some(after) => lateness + self.rate.ticks_to_ns(after) as i64,
-            None => lateness - self.rate.ticks_to_ns(self.last.awake_ticks - tick) as i64,
-        }
+    /// Workers, whether the plan needs them or not.
+    pub(crate) fn worker_count(&self) -> usize {
+        self.leader.runner().workers()
     }
 }
 

@@ -62,6 +62,12 @@ impl Seating {
         self.cpu(self.placement.workers[worker])
     }
 
+    /// The other CPUs of a worker's core; empty where nobody is pinned.
+    pub fn cpus_beside(&self, worker: usize) -> Vec<u32> {
+        let siblings = self.seats.siblings(self.placement.workers[worker]);
+        siblings.into_iter().filter_map(|seat| self.cpu(seat)).collect()
+    }
+
     /// The workers as the planner sees them, the leader first.
     pub fn team(&self) -> Team {
         Team::new(self.placement.workers.iter().map(|seat| self.seats.seats[seat.0]).collect())

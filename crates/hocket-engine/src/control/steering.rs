@@ -5,6 +5,7 @@
 //! who goes on with it at the start of a block. Processors are shared between plans, so each continues
 //! with the very state that it had, and the sound does not change by a bit.
 
+use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -26,6 +27,9 @@ use crate::block::plan::Plan;
 const FOLD_BELOW_NS: f64 = 1000.0;
 /// A plan is made anew where costs have moved by more than this part of their sum.
 const MOVED: f64 = 0.15;
+
+/// Plans that are remembered after they have gone.
+const PAST_PLANS: usize = 8;
 
 /// How far an engine is and how long its blocks take. Written by the leader, read by anybody; all
 /// accesses are relaxed, because each number stands for itself.
@@ -106,6 +110,25 @@ pub struct Standing {
     pub serial_ns: Option<f64>,
 }
 
+/// What was known of a plan while its blocks ran.
+pub(crate) struct Expectations {
+    /// Names of the units.
+    pub names: Vec<String>,
+    costs: Arc<Costs>,
+    ns_per_tick: f64,
+    /// What a block of full length takes, or else was expected to take.
+    pub block_ns: Option<f64>,
+}
+
+impl Expectations {
+    /// What a unit costs on a seat of this kind, beside a busy sibling or not; where it never ran so,
+    /// what it costs the other way. `None`: it never ran.
+    pub(crate) fn unit_ns(&self, unit: usize, kind: usize, sibling_busy: bool) -> Option<f64> {
+        let of = |sibling_busy| self.costs.get(unit, Circumstance { kind, sibling_busy });
+        Some(of(sibling_busy).or_else(|| of(!sibling_busy))? * self.ns_per_tick)
+    }
+}
+
 /// Why a plan cannot be handed over.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ControlError {
@@ -141,6 +164,8 @@ pub(crate) struct Inner {
     steer: Steer,
     frames: usize,
     present: Present,
+    /// Plans before, newest last: a block that is looked at afterwards may be one of theirs.
+    past: VecDeque<Present>,
     progress: Arc<Progress>,
     rate: TickRate,
     /// Time of the serial walk when several workers were found to be slower.
@@ -160,8 +185,9 @@ pub(crate) struct Installation {
     pub changes: Vec<(Arc<NodeCell>, Change)>,
 }
 
-/// The plan that was sent last.
+/// The plan that was sent last, or one before.
 struct Present {
+    number: u64,
     schedule: VerifiedSchedule,
     costs: Arc<Costs>,
     expected_ns: Option<f64>,
@@ -201,6 +227,7 @@ impl Control {
             steer: settings.steer,
             frames,
             present: Present::of(&plan, None),
+            past: VecDeque::new(),
             progress: Arc::clone(progress),
             rate: TickRate::get(),
             gave_up_at: None,
@@ -224,6 +251,11 @@ impl Control {
         self.lock().standing()
     }
 
+    /// What was expected of a plan by its number; `None`: gone too long ago.
+    pub(crate) fn expectations(&self, plan: u64) -> Option<Expectations> {
+        self.lock().expectations(plan)
+    }
+
     /// Makes a plan from what was measured and hands it over, whatever the settings say of steering.
     ///
     /// # Errors
@@ -242,7 +274,8 @@ impl Control {
 
 impl Present {
     fn of(plan: &Plan, expected_ns: Option<f64>) -> Present {
-        Present { schedule: plan.schedule.clone(), costs: Arc::clone(&plan.costs), expected_ns }
+        let (schedule, costs) = (plan.schedule.clone(), Arc::clone(&plan.costs));
+        Present { number: plan.number, schedule, costs, expected_ns }
     }
 }
 
@@ -268,6 +301,19 @@ impl Inner {
             }
         }
         found
+    }
+
+    fn expectations(&self, number: u64) -> Option<Expectations> {
+        let current = self.present.number == number;
+        let mut all = std::iter::once(&self.present).chain(&self.past);
+        let plan = all.find(|plan| plan.number == number)?;
+        let measured = Progress::ticks(&self.progress.present).filter(|_| current);
+        Some(Expectations {
+            names: plan.schedule.units().units().iter().map(|unit| unit.name.clone()).collect(),
+            costs: Arc::clone(&plan.costs),
+            ns_per_tick: self.ns_per_tick(),
+            block_ns: measured.map(|ticks| ticks * self.ns_per_tick()).or(plan.expected_ns),
+        })
     }
 
     /// What a unit costs on the fastest seat with an idle sibling, from whatever is known.
@@ -387,7 +433,7 @@ impl Inner {
         let plan = Plan::new(verified, &self.nodes, Vec::new(), self.frames);
         let present = Present::of(&plan, expected_ns);
         self.send(Order { plan: Some(Box::new(plan)), changes: Vec::new() })?;
-        self.present = present;
+        self.go_on_with(present);
         Ok(())
     }
 
@@ -419,8 +465,16 @@ impl Inner {
         let order = Order { plan: Some(Box::new(plan)), changes: new.changes };
         let number = self.send(order)?;
         (self.base, self.nodes, self.prices) = (new.base, new.nodes, prices);
-        self.present = present;
+        self.go_on_with(present);
         Ok(number)
+    }
+
+    fn go_on_with(&mut self, present: Present) {
+        let before = std::mem::replace(&mut self.present, present);
+        self.past.push_back(before);
+        if self.past.len() > PAST_PLANS {
+            self.past.pop_front();
+        }
     }
 
     pub(crate) fn send(&mut self, order: Order) -> Result<u64, ControlError> {

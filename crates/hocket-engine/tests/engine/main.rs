@@ -8,6 +8,7 @@ mod blocks;
 mod clips;
 mod devices;
 mod editing;
+mod flight;
 mod life;
 mod refusals;
 mod steering;

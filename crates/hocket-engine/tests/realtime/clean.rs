@@ -1,6 +1,6 @@
 //! Every way of running a block keeps to its promises.
 
-use hocket_engine::{Engine, Seating, Settings};
+use hocket_engine::{Engine, FlightSettings, Seating, Settings, flight};
 use hocket_machine::Topology;
 use hocket_plan::{ScheduleKind, SiblingPolicy};
 use hocket_rt::Strategy;
@@ -59,16 +59,21 @@ fn every_policy() -> impl Iterator<Item = (ScheduleKind, SiblingPolicy, Strategy
 }
 
 fn check(engine: &mut Engine, blocks: usize, what: &str) {
+    let (mut recorder, mut drain) = flight::record(engine, FlightSettings::default());
     watching::forget();
     let mut peak = 0.0f32;
     for _ in 0..blocks {
         // Wider than the engine's own watch: accounting and reading the output are clean as well.
         let _watch = Watch::begin();
-        engine.process(FRAMES as usize);
+        let times = engine.process(FRAMES as usize);
+        recorder.note(engine, &times);
         let rows = engine.output(FRAMES as usize);
         peak = rows.left.iter().chain(rows.right).fold(peak, |peak, sample| peak.max(sample.abs()));
     }
     assert!(peak > 1.0e-3, "{what}: nothing was played");
     assert_eq!(engine.contained(), [], "{what}");
     watching::check(engine, blocks, what);
+    recorder.end_run();
+    // The first block at least was the worst until then.
+    assert!(!drain.collect().is_empty(), "{what}");
 }

@@ -1,0 +1,55 @@
+//! Why a block was late: the last blocks kept in memory, evidence put together away from the audio path.
+//!
+//! ```text
+//! leader, between blocks                      any other thread, or the leader's between turns
+//! FlightRecorder::note: copies the block's
+//!   notes into a slot that was there before
+//! late, or the worst so far:
+//!   event with its neighbours  ----ring---->  FlightDrain::collect: names, estimates,
+//!                              <---ring-----    who ran on the seats, counters -> Flight
+//!                                             FlightLog: tally by cause, last explanations
+//! ```
+//!
+//! The leader allocates nothing, locks nothing and calls nothing. Where events come faster than they
+//! are collected they are counted and lost; the blocks before them go on.
+
+mod crew;
+mod drain;
+mod frame;
+mod log;
+mod recorder;
+mod scene;
+
+use crate::control::engine::Engine;
+
+pub(crate) use crew::Crew;
+pub use drain::{Flight, FlightDrain};
+pub(crate) use frame::Frame;
+pub use log::FlightLog;
+pub use recorder::FlightRecorder;
+
+/// How much a recorder keeps.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FlightSettings {
+    /// The last blocks, whatever became of them; at least 2.
+    pub blocks: usize,
+    /// Blocks on their way to the drain, each with its neighbours; at least 1.
+    pub events: usize,
+}
+
+impl Default for FlightSettings {
+    fn default() -> FlightSettings {
+        // At 64 frames and 48 kHz: the last 85 ms, and as much that is late without a gap.
+        FlightSettings { blocks: 64, events: 64 }
+    }
+}
+
+/// A recorder for `engine` and the drain for what it records. The engine has to keep spans
+/// ([`Settings::spans`](crate::Settings::spans)), or no cause can be found.
+///
+/// Thread: control; allocates everything that the leader will need: some 25 bytes a span of a block,
+/// times `blocks + 3 * events`.
+pub fn record(engine: &Engine, settings: FlightSettings) -> (FlightRecorder, FlightDrain) {
+    let (recorder, ends) = recorder::new(engine, settings);
+    (recorder, FlightDrain::new(engine, ends))
+}

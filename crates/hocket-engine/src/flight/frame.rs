@@ -1,0 +1,173 @@
+//! One block's notes of all threads, in memory that was there before.
+
+use hocket_machine::clock::TickRate;
+use hocket_trace::{BlockTrace, Doing, Lane, Span};
+
+use super::Crew;
+use crate::block::stamps::{SpanTicks, What};
+use crate::block::times::BlockTimes;
+use crate::control::engine::Engine;
+
+/// A copy of what the threads of an engine wrote down in one block.
+#[derive(Clone)]
+pub(crate) struct Frame {
+    pub times: BlockTimes,
+    /// Number of the plan that was run.
+    pub plan: u64,
+    /// How long after the planned start the leader was still busy with something before.
+    pub signaled_ns: u64,
+    awake_ticks: u64,
+    desks: Box<[DeskNotes]>,
+    spans: Box<[SpanTicks]>,
+    used: usize,
+}
+
+/// One thread's part.
+#[derive(Debug, Clone, Copy, Default)]
+struct DeskNotes {
+    came: bool,
+    awake: u64,
+    finished: u64,
+    /// Its spans are those from here up to the next one's.
+    first: usize,
+}
+
+impl Frame {
+    /// Room for a block of `engine`.
+    ///
+    /// Thread: control; allocates.
+    pub(crate) fn for_engine(engine: &Engine) -> Frame {
+        let desks = engine.reports().len() + 1;
+        // A unit runs once a block, so all threads together have hardly more spans than one has room
+        // for, and each some waits.
+        let room = match engine.leader().stamps(0).capacity() {
+            0 => 0,
+            spans => spans + desks * 32,
+        };
+        Frame {
+            times: BlockTimes::default(),
+            plan: 0,
+            signaled_ns: 0,
+            awake_ticks: 0,
+            desks: vec![DeskNotes::default(); desks].into_boxed_slice(),
+            spans: vec![SpanTicks::EMPTY; room].into_boxed_slice(),
+            used: 0,
+        }
+    }
+
+    /// Copies the last block of the engine that it was made for.
+    ///
+    /// Thread: leader, between blocks. No allocation. Cost: O(threads + spans); spans that find no room
+    /// are left out.
+    pub(crate) fn fill(&mut self, engine: &Engine, times: &BlockTimes) {
+        let leader = engine.leader();
+        self.times = *times;
+        self.plan = leader.runner().plan().number;
+        self.awake_ticks = engine.awake_ticks();
+        self.used = 0;
+        for (desk, notes) in self.desks.iter_mut().enumerate() {
+            let stamps = leader.stamps(desk);
+            let came = stamps.block == times.block;
+            *notes = DeskNotes {
+                came,
+                awake: stamps.awake,
+                finished: stamps.finished,
+                first: self.used,
+            };
+            if came {
+                let room = &mut self.spans[self.used..];
+                let count = stamps.spans().len().min(room.len());
+                room[..count].copy_from_slice(&stamps.spans()[..count]);
+                self.used += count;
+            }
+        }
+    }
+
+    /// Copies another frame of the same engine.
+    ///
+    /// Thread: leader, between blocks. No allocation.
+    pub(crate) fn copy(&mut self, from: &Frame) {
+        self.times = from.times;
+        self.plan = from.plan;
+        self.signaled_ns = from.signaled_ns;
+        self.awake_ticks = from.awake_ticks;
+        self.desks.copy_from_slice(&from.desks);
+        self.used = from.used;
+        self.spans[..self.used].copy_from_slice(&from.spans[..from.used]);
+    }
+
+    /// The block for people and programs.
+    ///
+    /// Thread: control; allocates.
+    pub(crate) fn trace(
+        &self,
+        crew: &Crew,
+        unit_names: Vec<String>,
+        rate: &TickRate,
+    ) -> BlockTrace {
+        let lateness = self.times.lateness_ns as i64;
+        let lanes = crew.members.iter().enumerate().filter(|(desk, _)| self.desks[*desk].came);
+        let lane = |(desk, member): (usize, &super::crew::Member)| Lane {
+            name: member.name.clone(),
+            cpu: member.cpu,
+            awake_ns: self.since_signal(self.desks[desk].awake, rate),
+            finished_ns: self.since_signal(self.desks[desk].finished, rate),
+            spans: self.spans_of(desk).iter().map(|span| self.span(span, rate)).collect(),
+        };
+        BlockTrace {
+            block: self.times.block,
+            awake_ns: lateness,
+            finished_ns: lateness + self.times.duration_ns as i64,
+            deadline_ns: self.times.deadline_ns as i64,
+            unit_names,
+            lanes: lanes.map(lane).collect(),
+        }
+    }
+
+    fn spans_of(&self, desk: usize) -> &[SpanTicks] {
+        let end = self.desks.get(desk + 1).map_or(self.used, |next| next.first);
+        &self.spans[self.desks[desk].first..end]
+    }
+
+    /// The units that ran, with the thread and with whether another of `mates` was at work on the same
+    /// core when the unit ended.
+    pub(crate) fn runs<'a>(
+        &'a self,
+        crew: &'a Crew,
+    ) -> impl Iterator<Item = (usize, u32, bool)> + 'a {
+        let workers = crew.workers().iter().enumerate();
+        workers.filter(|(desk, _)| self.desks[*desk].came).flat_map(move |(desk, member)| {
+            self.spans_of(desk).iter().filter_map(move |span| {
+                let What::Unit(unit) = span.what else { return None };
+                let busy = member.mates.iter().any(|mate| self.at_work(*mate, span.end));
+                Some((desk, unit, busy))
+            })
+        })
+    }
+
+    fn at_work(&self, desk: usize, tick: u64) -> bool {
+        let runs = |span: &SpanTicks| {
+            matches!(span.what, What::Unit(_)) && span.start <= tick && tick < span.end
+        };
+        self.desks[desk].came && self.spans_of(desk).iter().any(runs)
+    }
+
+    fn span(&self, span: &SpanTicks, rate: &TickRate) -> Span {
+        let doing = match span.what {
+            What::Unit(unit) => Doing::Unit(unit),
+            What::Barrier => Doing::Barrier,
+            What::Wait => Doing::Wait,
+            What::Guard => Doing::Guard,
+        };
+        let [start_ns, end_ns] = [span.start, span.end].map(|tick| self.since_signal(tick, rate));
+        Span { doing, start_ns, end_ns }
+    }
+
+    fn since_signal(&self, tick: u64, rate: &TickRate) -> i64 {
+        let lateness = self.times.lateness_ns as i64;
+        match tick.checked_sub(self.awake_ticks) {
+            Some(after) => lateness + rate.ticks_to_ns(after) as i64,
+            None => lateness - rate.ticks_to_ns(self.awake_ticks - tick) as i64,
+        }
+    }
+}

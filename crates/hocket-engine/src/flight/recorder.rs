@@ -1,0 +1,147 @@
+//! The leader's side: notes every block, hands over those that have to be explained.
+
+use hocket_machine::clock::{TickRate, monotonic_ns};
+use hocket_rt::{Ring, RingReader, RingWriter};
+use hocket_trace::BlockTrace;
+
+use super::{Crew, FlightSettings, Frame};
+use crate::block::times::BlockTimes;
+use crate::control::engine::Engine;
+
+/// A block to be explained, between its neighbours.
+pub(super) struct Event {
+    pub before: Frame,
+    pub block: Frame,
+    pub after: Frame,
+    /// Whether the neighbours are there.
+    pub has: [bool; 2],
+}
+
+/// The drain's ends of the rings in which events go round.
+pub(super) struct Ends {
+    pub full: RingReader<Box<Event>>,
+    pub empty: RingWriter<Box<Event>>,
+}
+
+/// Keeps the last blocks of an engine, and hands over those that were late or the worst so far.
+///
+/// Thread: the leader's, between blocks.
+pub struct FlightRecorder {
+    frames: Box<[Frame]>,
+    /// Blocks noted since the start of the run.
+    noted: u64,
+    /// When the last block was noted, on the monotonic clock.
+    left_ns: u64,
+    worst_slack_ns: i64,
+    full: RingWriter<Box<Event>>,
+    empty: RingReader<Box<Event>>,
+    /// Waits for the block after it.
+    pending: Option<Box<Event>>,
+    dropped: u64,
+}
+
+/// See [`super::record`].
+pub(super) fn new(engine: &Engine, settings: FlightSettings) -> (FlightRecorder, Ends) {
+    let (events, blocks) = (settings.events.max(1), settings.blocks.max(2));
+    let frame = Frame::for_engine(engine);
+    let (full, full_out) = Ring::new(events);
+    let (mut empty_in, empty) = Ring::new(events);
+    for _ in 0..events {
+        let [before, block, after] = [frame.clone(), frame.clone(), frame.clone()];
+        // There is room for each: the ring holds at least as many.
+        let _ = empty_in.push(Box::new(Event { before, block, after, has: [false; 2] }));
+    }
+    let recorder = FlightRecorder {
+        frames: vec![frame; blocks].into_boxed_slice(),
+        noted: 0,
+        left_ns: 0,
+        worst_slack_ns: i64::MAX,
+        full,
+        empty,
+        pending: None,
+        dropped: 0,
+    };
+    (recorder, Ends { full: full_out, empty: empty_in })
+}
+
+impl FlightRecorder {
+    /// Notes the last block of the engine that this is for. `times` as the device completed them.
+    ///
+    /// Thread: leader, right after the block. No allocation, lock or system call. Cost: a copy of the
+    /// block's spans, some 25 bytes each.
+    pub fn note(&mut self, engine: &Engine, times: &BlockTimes) {
+        let slot = self.slot(self.noted);
+        let frame = &mut self.frames[slot];
+        frame.fill(engine, times);
+        frame.signaled_ns = self.left_ns.saturating_sub(times.signaled_ns);
+        self.complete_pending(slot);
+        if times.missed() || times.slack_ns() < self.worst_slack_ns {
+            self.begin_event(slot, times.slack_ns());
+        }
+        self.noted += 1;
+        self.left_ns = monotonic_ns();
+    }
+
+    /// Ends a run of blocks: hands over what still waits for the block after it. The next block that is
+    /// noted begins another run and has no neighbour before it.
+    pub fn end_run(&mut self) {
+        if let Some(event) = self.pending.take() {
+            self.hand_over(event);
+        }
+        (self.noted, self.left_ns) = (0, 0);
+    }
+
+    /// Late blocks that were not handed over, because nobody collected those before.
+    pub fn dropped(&self) -> u64 {
+        self.dropped
+    }
+
+    /// Times of the last blocks of the run, oldest first.
+    pub fn recent(&self) -> impl Iterator<Item = &BlockTimes> {
+        let kept = self.noted.min(self.frames.len() as u64);
+        (self.noted - kept..self.noted).map(|block| &self.frames[self.slot(block)].times)
+    }
+
+    /// The trace of one of the last blocks of the run; `None` where it is not among them.
+    ///
+    /// Thread: leader, when it has time: allocates.
+    pub fn trace(&self, engine: &Engine, block: u64) -> Option<BlockTrace> {
+        let index = self.recent().position(|times| times.block == block)? as u64;
+        let kept = self.noted.min(self.frames.len() as u64);
+        let frame = &self.frames[self.slot(self.noted - kept + index)];
+        let expected = engine.control().expectations(frame.plan);
+        let names = expected.map_or_else(Vec::new, |expected| expected.names);
+        Some(frame.trace(&Crew::of(engine), names, &TickRate::get()))
+    }
+
+    fn slot(&self, block: u64) -> usize {
+        (block % self.frames.len() as u64) as usize
+    }
+
+    fn complete_pending(&mut self, slot: usize) {
+        if let Some(mut event) = self.pending.take() {
+            event.after.copy(&self.frames[slot]);
+            event.has[1] = true;
+            self.hand_over(event);
+        }
+    }
+
+    fn begin_event(&mut self, slot: usize, slack_ns: i64) {
+        let Some(mut event) = self.empty.pop() else {
+            self.dropped += u64::from(slack_ns < 0);
+            return;
+        };
+        self.worst_slack_ns = self.worst_slack_ns.min(slack_ns);
+        event.block.copy(&self.frames[slot]);
+        event.has = [self.noted > 0, false];
+        if self.noted > 0 {
+            event.before.copy(&self.frames[self.slot(self.noted - 1)]);
+        }
+        self.pending = Some(event);
+    }
+
+    fn hand_over(&mut self, event: Box<Event>) {
+        // There is room for all events that exist.
+        let _ = self.full.push(event);
+    }
+}

@@ -1,0 +1,131 @@
+//! `hocket play`: a session in real time, and why blocks were late.
+
+mod meter;
+mod outcome;
+mod watcher;
+
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+
+use hocket_engine::{
+    Engine, FlightRecorder, FlightSettings, Policy, Seating, Settings, VirtualDevice, flight,
+    prepare_session,
+};
+use hocket_machine::Topology;
+use hocket_machine::pin::current_thread;
+use hocket_plan::Fusing;
+
+use crate::cli::PlayArgs;
+use crate::failure::{Exit, Failure};
+use crate::load::{LoadedSession, load_session, topology};
+use crate::output::print;
+use crate::render::wanted_frames;
+use meter::Meter;
+use outcome::Outcome;
+use watcher::{Live, watch};
+
+/// Late blocks on their way to be explained; the watcher takes them ten times a second, so it is
+/// enough for every block of 64 frames at 48 kHz to be late.
+const EVENTS: usize = 128;
+/// Room for 3200 thread switches of a CPU between two looks.
+const SWITCH_RING_BYTES: usize = 1 << 18;
+
+/// Runs the command.
+///
+/// # Errors
+/// [`Failure`].
+pub fn run(args: &PlayArgs) -> Result<Exit, Failure> {
+    check_device(&args.device)?;
+    let topology = topology()?;
+    let loaded = load_session(&args.session, args.rate, &topology)?;
+    loaded.print_warnings();
+    crate::bench::check_block(args.frames, loaded.rate_hz)?;
+    let frames = wanted_frames(args.length, &loaded)?;
+    let blocks = frames.map(|frames| frames.div_ceil(u64::from(args.frames)).max(1));
+    let mut engine = engine(args, &loaded, &topology)?;
+    let stop = crate::interrupt::flag()?;
+    let outcome = play(&mut engine, blocks, &stop, args, &loaded);
+    print(&if args.json { outcome.json() } else { outcome.text() });
+    Ok(exit(&outcome, args))
+}
+
+fn check_device(device: &str) -> Result<(), Failure> {
+    match device {
+        "virtual" => Ok(()),
+        other => Err(Failure::not_possible(format!(
+            "--device {other}: not built in yet; use virtual, which has a clock and a deadline and \
+             no sound"
+        ))),
+    }
+}
+
+fn exit(outcome: &Outcome, args: &PlayArgs) -> Exit {
+    let missed = args.max_misses.is_some_and(|most| outcome.misses() > most);
+    match (outcome.interrupted, missed) {
+        (true, _) => Exit::Interrupted,
+        (false, true) => Exit::Missed,
+        (false, false) => Exit::Done,
+    }
+}
+
+fn engine(args: &PlayArgs, loaded: &LoadedSession, topology: &Topology) -> Result<Engine, Failure> {
+    let policy = Policy {
+        schedule: args.schedule.kind(),
+        sibling: args.policy.into(),
+        wait: args.wait.into(),
+    };
+    let priority = (args.priority > 0).then_some(args.priority);
+    let settings = Settings { priority, ..Settings::new(args.frames, loaded.rate_hz, policy) };
+    let settings = args.schedule.steer(settings);
+    let seating =
+        Seating::here(topology, policy.sibling, args.workers).map_err(Failure::bad_input)?;
+    let prepared = prepare_session(&loaded.session, &loaded.media, loaded.rate_hz, Fusing::Chains)
+        .map_err(Failure::bad_input)?;
+    Engine::start(prepared, settings, seating).map_err(Failure::not_possible)
+}
+
+/// Plays on the calling thread while another one explains what was late. `blocks`: `None` for ever.
+fn play(
+    engine: &mut Engine,
+    blocks: Option<u64>,
+    stop: &AtomicBool,
+    args: &PlayArgs,
+    loaded: &LoadedSession,
+) -> Outcome {
+    let settings = FlightSettings { events: EVENTS, ..FlightSettings::default() };
+    let (mut recorder, mut drain) = flight::record(engine, settings);
+    let limits = drain.watch(current_thread(), SWITCH_RING_BYTES);
+    let live = Live::new(engine.settings().period(), blocks);
+    let mut meter = Meter::new();
+    let (log, leader) = std::thread::scope(|scope| {
+        let watcher = scope.spawn(|| watch(drain, &live));
+        let leader =
+            lead(engine, blocks.unwrap_or(u64::MAX), &mut recorder, &mut meter, &live, stop);
+        live.end();
+        // If it panicked, it has said so; what the leader counted is there still.
+        (watcher.join().ok(), leader)
+    });
+    let interrupted = stop.load(Relaxed);
+    Outcome::new(args, loaded, engine, leader, meter, log, limits, interrupted)
+}
+
+/// Thread: becomes the leader for as long as it plays; then says what it was granted.
+fn lead(
+    engine: &mut Engine,
+    blocks: u64,
+    recorder: &mut FlightRecorder,
+    meter: &mut Meter,
+    live: &Live,
+    stop: &AtomicBool,
+) -> hocket_engine::ThreadReport {
+    let settings = engine.settings();
+    let mut device = VirtualDevice::new(settings.frames, settings.rate_hz);
+    let entered = engine.enter();
+    device.run(engine, blocks, |times, engine| {
+        recorder.note(engine, times);
+        meter.note(times);
+        live.note(times);
+        !stop.load(Relaxed)
+    });
+    recorder.end_run();
+    entered.report.clone()
+}

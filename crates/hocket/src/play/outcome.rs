@@ -1,0 +1,206 @@
+//! What a run came to, for people and for programs.
+
+use comfy_table::{Cell, CellAlignment, Table, presets};
+use hocket_engine::{Engine, FlightLog, Strategy, ThreadReport};
+use hocket_plan::SiblingPolicy;
+use serde_json::{Value, json};
+
+use super::meter::{Histogram, Meter};
+use crate::cli::PlayArgs;
+use crate::load::LoadedSession;
+
+/// Everything that is told at the end.
+pub(super) struct Outcome {
+    session: String,
+    frames: u32,
+    rate_hz: u32,
+    deadline_ns: u64,
+    policy: [&'static str; 3],
+    /// Why the sibling policy changes nothing on this machine.
+    no_effect: Option<String>,
+    workers: usize,
+    threads: Vec<ThreadReport>,
+    meter: Meter,
+    /// `None`: whoever explains has failed.
+    log: Option<FlightLog>,
+    limits: Vec<String>,
+    contained: Vec<(String, u64)>,
+    /// Whether the user ended it.
+    pub interrupted: bool,
+}
+
+impl Outcome {
+    #[allow(clippy::too_many_arguments)]
+    pub(super) fn new(
+        args: &PlayArgs,
+        loaded: &LoadedSession,
+        engine: &Engine,
+        leader: ThreadReport,
+        meter: Meter,
+        log: Option<FlightLog>,
+        limits: Vec<String>,
+        interrupted: bool,
+    ) -> Outcome {
+        let (sibling, wait): (SiblingPolicy, Strategy) = (args.policy.into(), args.wait.into());
+        Outcome {
+            session: loaded.session.name.clone(),
+            frames: args.frames,
+            rate_hz: loaded.rate_hz,
+            deadline_ns: engine.settings().period().as_nanos() as u64,
+            policy: [args.schedule.name(), sibling.name(), wait.name()],
+            no_effect: engine.seating().placement().no_effect.clone(),
+            workers: engine.schedule().workers(),
+            threads: std::iter::once(leader).chain(engine.reports().iter().cloned()).collect(),
+            meter,
+            log,
+            limits,
+            contained: engine.contained(),
+            interrupted,
+        }
+    }
+
+    /// Periods in which there was nothing new to play.
+    pub(super) fn misses(&self) -> u64 {
+        self.meter.late + self.meter.skipped
+    }
+
+    fn rows(&self) -> [(&'static str, &'static str, &Histogram); 3] {
+        let Meter { ready, duration, lateness, .. } = &self.meter;
+        [
+            ("ready_ns", "output ready after the planned start", ready),
+            ("duration_ns", "block time, from the leader's awakening", duration),
+            ("lateness_ns", "leader awake after the planned start", lateness),
+        ]
+    }
+
+    /// Late blocks that nobody has explained.
+    fn unexplained(&self) -> u64 {
+        let explained = self.log.as_ref().map_or(0, |log| log.tally().total());
+        self.meter.late.saturating_sub(explained)
+    }
+
+    /// For people.
+    pub(super) fn text(&self) -> String {
+        let mut text = self.title();
+        text += &format!("\n{}\n", self.table());
+        let load = |ns: f64| 100.0 * ns / self.deadline_ns as f64;
+        let (mean, most) = (self.meter.duration.mean(), self.meter.duration.max() as f64);
+        text += &format!("load: mean {:.1} %, at most {:.1} %\n", load(mean), load(most));
+        text += &self.misses_text();
+        for (node, blocks) in &self.contained {
+            text += &format!(
+                "{node}: {blocks} blocks were not finite and are silent; look at its parameters\n"
+            );
+        }
+        let refused = self.threads.iter().filter_map(|t| Some((&t.name, t.why.as_ref()?)));
+        refused.for_each(|(name, why)| text += &format!("{name}: {why}\n"));
+        self.no_effect
+            .iter()
+            .for_each(|why| text += &format!("policy {}: {why}\n", self.policy[1]));
+        self.limits.iter().for_each(|limit| text += &format!("not seen here: {limit}\n"));
+        text
+    }
+
+    fn title(&self) -> String {
+        let blocks = self.meter.ready.count();
+        let seconds = blocks as f64 * self.deadline_ns as f64 / 1e9;
+        let ended = if self.interrupted { ", ended by the user" } else { "" };
+        format!(
+            "{}: {blocks} blocks of {} frames at {} Hz, {seconds:.1} s, deadline {:.0} us, {}, {} \
+             workers{ended}\n",
+            self.session,
+            self.frames,
+            self.rate_hz,
+            self.deadline_ns as f64 / 1e3,
+            self.policy.join(" / "),
+            self.workers,
+        )
+    }
+
+    fn table(&self) -> Table {
+        let mut table = Table::new();
+        table.load_preset(presets::NOTHING).set_header(["", "p50 us", "p99 us", "max us"]);
+        for (_, what, times) in self.rows() {
+            let numbers = [times.quantile(0.5), times.quantile(0.99), times.max()];
+            let cells = numbers.map(|ns| {
+                Cell::new(format!("{:.0}", ns as f64 / 1e3)).set_alignment(CellAlignment::Right)
+            });
+            table.add_row(std::iter::once(Cell::new(what)).chain(cells));
+        }
+        table
+    }
+
+    fn misses_text(&self) -> String {
+        let mut text = format!("misses: {}", self.misses());
+        if self.misses() > 0 {
+            let Meter { late, skipped, .. } = self.meter;
+            text += &format!(" ({late} late blocks, {skipped} periods skipped meanwhile)");
+        }
+        text += "\n";
+        let Some(log) = &self.log else { return text };
+        if log.tally().total() > 0 {
+            text += &format!("\n{}\n\n", log.tally());
+            let last = log.last();
+            text += &format!("the last {} explained:\n", last.len());
+            last.for_each(|verdict| text += &format!("  {}\n", verdict.text));
+        }
+        if self.unexplained() > 0 {
+            text += &format!("{} late blocks came too fast to be explained\n", self.unexplained());
+        }
+        let worst = log.worst().and_then(|flight| flight.verdict.as_ref());
+        worst.into_iter().for_each(|verdict| text += &format!("worst block: {}\n", verdict.text));
+        text
+    }
+
+    /// For programs: one object.
+    pub(super) fn json(&self) -> String {
+        let quantiles = |times: &Histogram| {
+            json!({ "mean": times.mean(), "p50": times.quantile(0.5), "p99": times.quantile(0.99),
+                    "max": times.max() })
+        };
+        let log = self.log.as_ref();
+        let mut all = json!({
+            "format": "hocket-play/1",
+            "session": self.session,
+            "frames": self.frames,
+            "rate_hz": self.rate_hz,
+            "deadline_ns": self.deadline_ns,
+            "device": "virtual",
+            "schedule": self.policy[0],
+            "sibling": self.policy[1],
+            "wait": self.policy[2],
+            "workers": self.workers,
+            "threads": self.threads.iter().map(thread).collect::<Vec<_>>(),
+            "blocks": self.meter.ready.count(),
+            "misses": self.misses(),
+            "late": self.meter.late,
+            "skipped": self.meter.skipped,
+            "causes": log.map(FlightLog::tally),
+            "unexplained": self.unexplained(),
+            "explanations": log.map(|log| log.last().collect::<Vec<_>>()),
+            "worst": log.and_then(FlightLog::worst).map(|flight| json!({
+                "slack_ns": flight.times.slack_ns(),
+                "verdict": flight.verdict,
+                "trace": flight.evidence.trace,
+            })),
+            "limits": self.limits,
+            "contained": self.contained,
+            "interrupted": self.interrupted,
+        });
+        for (key, _, times) in self.rows() {
+            all[key] = quantiles(times);
+        }
+        format!("{all:#}\n")
+    }
+}
+
+fn thread(report: &ThreadReport) -> Value {
+    json!({
+        "name": report.name,
+        "cpu_asked": report.cpu_asked,
+        "cpus_got": report.cpus_got,
+        "class_asked": report.class_asked,
+        "class_got": report.class_got,
+        "why": report.why,
+    })
+}
