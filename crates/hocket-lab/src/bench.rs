@@ -186,7 +186,7 @@ pub fn run(
 
 /// Policy `offline` switches SMT off for everybody, so it is measured by itself.
 fn switch_smt_off(plan: &BenchPlan) -> Result<Option<SmtOff>, BenchError> {
-    let offline = |policy: &Policy| policy.sibling == SiblingPolicy::Offline;
+    let offline = |variant: &VariantPlan| variant.policy.sibling == SiblingPolicy::Offline;
     if !plan.variants.iter().any(offline) {
         return Ok(None);
     }

@@ -119,7 +119,7 @@ impl Outcome {
 
     fn table(&self) -> Table {
         let mut table = Table::new();
-        table.load_preset(presets::NOTHING).set_header(["", "p50 us", "p99 us", "max us"]);
+        table.load_style(presets::NOTHING).set_header(["", "p50 us", "p99 us", "max us"]);
         for (_, what, times) in self.rows() {
             let numbers = [times.quantile(0.5), times.quantile(0.99), times.max()];
             let cells = numbers.map(|ns| {
