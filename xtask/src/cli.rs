@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::finding::Finding;
-use crate::{deps, header, safety, words};
+use crate::{deps, safety, words};
 
 /// Printed for `--help` and after a usage error.
 pub const HELP: &str = "\
@@ -14,10 +14,9 @@ checks:
   check-deps     every crate depends only on what its row in xtask/src/deps/rules.rs allows
   check-safety   unsafe code stands only where it may, and every other crate forbids it
   check-words    no build machine's paths, registry addresses or foreign words in tracked files
-  check-header   the C header is what the sources of hocket-c say
   check          all of them
 
-header           writes the C header anew
+header           writes crates/hocket-c/include/hocket.h anew
 
 --root DIR checks another checkout (default: this one)
 ";
@@ -46,13 +45,11 @@ pub enum Check {
     Safety,
     /// Words and paths.
     Words,
-    /// The C header.
-    Header,
 }
 
 impl Check {
     /// All, fastest to explain first.
-    const ALL: [Check; 4] = [Check::Deps, Check::Safety, Check::Words, Check::Header];
+    const ALL: [Check; 3] = [Check::Deps, Check::Safety, Check::Words];
 
     /// The name on the command line.
     pub fn name(self) -> &'static str {
@@ -60,7 +57,6 @@ impl Check {
             Check::Deps => "check-deps",
             Check::Safety => "check-safety",
             Check::Words => "check-words",
-            Check::Header => "check-header",
         }
     }
 
@@ -70,7 +66,6 @@ impl Check {
             Check::Deps => deps::check(root),
             Check::Safety => safety::check(root),
             Check::Words => words::check(root),
-            Check::Header => header::check(root),
         }
     }
 }

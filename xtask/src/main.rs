@@ -35,10 +35,7 @@ fn main() -> ExitCode {
 
 fn write_header(root: &std::path::Path) -> ExitCode {
     match header::write(root) {
-        Ok(file) => {
-            println!("xtask header: wrote {}", file.display());
-            ExitCode::SUCCESS
-        }
+        Ok(()) => ExitCode::SUCCESS,
         Err(message) => {
             eprintln!("xtask header: cannot run: {message}");
             ExitCode::from(3)

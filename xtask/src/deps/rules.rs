@@ -189,7 +189,7 @@ pub const CRATES: &[CrateRule] = &[
         name: "xtask",
         workspace: &[],
         workspace_dev: &[],
-        external: External::Only(&[always("cbindgen"), always("serde_json")]),
+        external: External::Only(&[always("serde_json")]),
         serde: true,
         std_banned: &[],
         because: "the checks must build in seconds and not depend on what they check",
