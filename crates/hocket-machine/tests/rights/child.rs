@@ -72,11 +72,25 @@ impl Case {
         if is_root() {
             child.uid(NOBODY).gid(NOBODY);
         }
-        let output = child.output().expect("it starts");
+        let output = start(&mut child);
         let text = String::from_utf8_lossy(&output.stdout).into_owned();
         assert!(output.status.success(), "{text}\n{}", String::from_utf8_lossy(&output.stderr));
         Said::read(&text)
     }
+}
+
+/// Runs it to its end. A child that another test has just forked may still hold the copy open for
+/// writing until it becomes another program; then the copy cannot be started yet (ETXTBSY).
+fn start(child: &mut Command) -> std::process::Output {
+    for _ in 0..200 {
+        match child.output() {
+            Err(busy) if busy.kind() == std::io::ErrorKind::ExecutableFileBusy => {
+                std::thread::sleep(std::time::Duration::from_millis(10));
+            }
+            ended => return ended.expect("it starts"),
+        }
+    }
+    panic!("the copy stays busy")
 }
 
 /// Whether this process is root's.
