@@ -6,6 +6,7 @@
 //! that a turn begins without allocation. What drifts (frequency, neighbours, load) drifts through
 //! all variants alike, and ratios are taken within rounds.
 
+mod flight;
 mod ledger;
 mod seat;
 mod turn;
@@ -132,7 +133,7 @@ pub struct Progress {
 struct Running {
     engine: Engine,
     record: Variant,
-    ordinary: turn::Snapshots,
+    watched: flight::Watched,
 }
 
 /// Runs the bench on the calling thread, which becomes the leader turn by turn.
@@ -248,8 +249,10 @@ fn start_variant(
         disturbers: Vec::new(),
         ordinary: None,
         worst: None,
+        explained: None,
     };
-    Ok(Running { engine, record, ordinary: turn::Snapshots::default() })
+    let watched = flight::Watched::new(plan, &engine);
+    Ok(Running { engine, record, watched })
 }
 
 fn assemble(
@@ -291,8 +294,7 @@ fn assemble(
 
 impl Running {
     fn into_record(mut self) -> Variant {
-        self.record.ordinary = self.ordinary.nearest_median(&self.record);
-        self.record.worst = self.ordinary.into_worst();
+        self.watched.tell(&mut self.record);
         self.record
     }
 }

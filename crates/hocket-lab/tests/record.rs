@@ -30,6 +30,24 @@ fn refusal(text: &str) -> RecordError {
 }
 
 #[test]
+fn records_from_before_explanations_are_read() {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../../docs/results/bench-worst-case-4-2cpu-vm.json");
+    let old = BenchRecord::read(&file).expect("an old record");
+    assert!(old.variants.iter().all(|variant| variant.explained.is_none()));
+    let page = hocket_lab::report::html(&old) + &hocket_lab::report::text_table(&old);
+    assert!(!page.contains("Why blocks were late"));
+    let new = fixture::example(1);
+    let late: Vec<u64> = new.variants.iter().map(|variant| variant.missed()).collect();
+    let told = new.variants.iter().filter_map(|variant| variant.explained.as_ref());
+    let told: u64 = told.map(|explained| explained.causes.total() + explained.unexplained).sum();
+    assert_eq!(told, late.iter().sum::<u64>());
+    for text in [hocket_lab::report::html(&new), hocket_lab::report::text_table(&new)] {
+        assert!(text.contains("Why blocks were late") && text.contains("4711)"));
+    }
+}
+
+#[test]
 fn what_is_written_is_read_back() {
     let folder = folder();
     let file = folder.path().join("run.json");

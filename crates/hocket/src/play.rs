@@ -7,12 +7,12 @@ mod watcher;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use hocket_engine::{
-    Engine, FlightRecorder, FlightSettings, Policy, Seating, Settings, VirtualDevice, flight,
-    prepare_session,
+    Engine, Entered, FlightRecorder, FlightSettings, Policy, Seating, Settings, Strategy,
+    ThreadReport, VirtualDevice, flight, prepare_session,
 };
 use hocket_machine::Topology;
 use hocket_machine::pin::current_thread;
-use hocket_plan::Fusing;
+use hocket_plan::{Fusing, SiblingPolicy};
 
 use crate::cli::PlayArgs;
 use crate::failure::{Exit, Failure};
@@ -35,6 +35,7 @@ const SWITCH_RING_BYTES: usize = 1 << 18;
 /// [`Failure`].
 pub fn run(args: &PlayArgs) -> Result<Exit, Failure> {
     check_device(&args.device)?;
+    crate::bench::check_waits(&[args.wait])?;
     let topology = topology()?;
     let loaded = load_session(&args.session, args.rate, &topology)?;
     loaded.print_warnings();
@@ -52,7 +53,7 @@ fn check_device(device: &str) -> Result<(), Failure> {
     match device {
         "virtual" => Ok(()),
         other => Err(Failure::not_possible(format!(
-            "--device {other}: not built in yet; use virtual, which has a clock and a deadline and \
+            "--device {other}: not built in yet: use virtual, which has a clock and a deadline and \
              no sound"
         ))),
     }
@@ -96,16 +97,37 @@ fn play(
     let limits = drain.watch(current_thread(), SWITCH_RING_BYTES);
     let live = Live::new(engine.settings().period(), blocks);
     let mut meter = Meter::new();
-    let (log, leader) = std::thread::scope(|scope| {
+    let (log, led) = std::thread::scope(|scope| {
         let watcher = scope.spawn(|| watch(drain, &live));
-        let leader =
-            lead(engine, blocks.unwrap_or(u64::MAX), &mut recorder, &mut meter, &live, stop);
+        let led = lead(engine, blocks.unwrap_or(u64::MAX), &mut recorder, &mut meter, &live, stop);
         live.end();
         // If it panicked, it has said so; what the leader counted is there still.
-        (watcher.join().ok(), leader)
+        (watcher.join().ok(), led)
     });
     let interrupted = stop.load(Relaxed);
-    Outcome::new(args, loaded, engine, leader, meter, log, limits, interrupted)
+    let threads = std::iter::once(led.report).chain(engine.reports().iter().cloned()).collect();
+    Outcome {
+        session: loaded.session.name.clone(),
+        frames: args.frames,
+        rate_hz: loaded.rate_hz,
+        deadline_ns: engine.settings().period().as_nanos() as u64,
+        policy: names(args),
+        no_effect: engine.seating().placement().no_effect.clone(),
+        protection: led.protection,
+        workers: engine.schedule().workers(),
+        threads,
+        meter,
+        log,
+        limits,
+        contained: engine.contained(),
+        interrupted,
+    }
+}
+
+/// Schedule, sibling policy and wait.
+fn names(args: &PlayArgs) -> [&'static str; 3] {
+    let (sibling, wait): (SiblingPolicy, Strategy) = (args.policy.into(), args.wait.into());
+    [args.schedule.name(), sibling.name(), wait.name()]
 }
 
 /// Thread: becomes the leader for as long as it plays; then says what it was granted.
@@ -116,7 +138,7 @@ fn lead(
     meter: &mut Meter,
     live: &Live,
     stop: &AtomicBool,
-) -> hocket_engine::ThreadReport {
+) -> Led {
     let settings = engine.settings();
     let mut device = VirtualDevice::new(settings.frames, settings.rate_hz);
     let entered = engine.enter();
@@ -127,5 +149,21 @@ fn lead(
         !stop.load(Relaxed)
     });
     recorder.end_run();
-    entered.report.clone()
+    Led { report: entered.report.clone(), protection: protection(&entered) }
+}
+
+/// What the leader was granted.
+struct Led {
+    report: ThreadReport,
+    /// What the sibling policy asked of the system and what came of it; `None`: it asked for nothing.
+    protection: Option<String>,
+}
+
+fn protection(entered: &Entered) -> Option<String> {
+    let others = &entered.others;
+    let asked = others.asked.as_ref()?;
+    Some(match others.is_complete() {
+        true => format!("{asked}: {}", others.got.as_deref().unwrap_or("granted")),
+        false => format!("{asked}: not granted here: {}", others.refused.join("; ")),
+    })
 }

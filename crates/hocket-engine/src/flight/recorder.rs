@@ -37,6 +37,9 @@ pub struct FlightRecorder {
     empty: RingReader<Box<Event>>,
     /// Waits for the block after it.
     pending: Option<Box<Event>>,
+    /// For the worst block where no other event is left; handed over at the end of the run.
+    reserve: Option<Box<Event>>,
+    reserve_used: bool,
     dropped: u64,
 }
 
@@ -44,13 +47,17 @@ pub struct FlightRecorder {
 pub(super) fn new(engine: &Engine, settings: FlightSettings) -> (FlightRecorder, Ends) {
     let (events, blocks) = (settings.events.max(1), settings.blocks.max(2));
     let frame = Frame::for_engine(engine);
-    let (full, full_out) = Ring::new(events);
-    let (mut empty_in, empty) = Ring::new(events);
-    for _ in 0..events {
+    let event = || {
         let [before, block, after] = [frame.clone(), frame.clone(), frame.clone()];
-        // There is room for each: the ring holds at least as many.
-        let _ = empty_in.push(Box::new(Event { before, block, after, has: [false; 2] }));
+        Box::new(Event { before, block, after, has: [false; 2] })
+    };
+    // Both have room for every event that exists, the reserve among them.
+    let (full, full_out) = Ring::new(events + 1);
+    let (mut empty_in, empty) = Ring::new(events + 1);
+    for _ in 0..events {
+        let _ = empty_in.push(event());
     }
+    let reserve = Some(event());
     let recorder = FlightRecorder {
         frames: vec![frame; blocks].into_boxed_slice(),
         noted: 0,
@@ -59,6 +66,8 @@ pub(super) fn new(engine: &Engine, settings: FlightSettings) -> (FlightRecorder,
         full,
         empty,
         pending: None,
+        reserve,
+        reserve_used: false,
         dropped: 0,
     };
     (recorder, Ends { full: full_out, empty: empty_in })
@@ -86,6 +95,10 @@ impl FlightRecorder {
     /// noted begins another run and has no neighbour before it.
     pub fn end_run(&mut self) {
         if let Some(event) = self.pending.take() {
+            self.hand_over(event);
+        }
+        if let Some(event) = self.reserve.take_if(|_| self.reserve_used) {
+            self.reserve_used = false;
             self.hand_over(event);
         }
         (self.noted, self.left_ns) = (0, 0);
@@ -127,17 +140,38 @@ impl FlightRecorder {
     }
 
     fn begin_event(&mut self, slot: usize, slack_ns: i64) {
-        let Some(mut event) = self.empty.pop() else {
+        if self.reserve.is_none() {
+            self.reserve = self.empty.pop();
+        }
+        match self.empty.pop() {
+            Some(mut event) => {
+                self.worst_slack_ns = self.worst_slack_ns.min(slack_ns);
+                self.fill(&mut event, slot);
+                self.pending = Some(event);
+            }
+            None => self.fall_back(slot, slack_ns),
+        }
+    }
+
+    /// Nobody collects: of all that is lost, the worst is kept.
+    fn fall_back(&mut self, slot: usize, slack_ns: i64) {
+        let is_worst = slack_ns < self.worst_slack_ns;
+        let Some(mut event) = self.reserve.take_if(|_| is_worst) else {
             self.dropped += u64::from(slack_ns < 0);
             return;
         };
-        self.worst_slack_ns = self.worst_slack_ns.min(slack_ns);
+        self.dropped += u64::from(self.reserve_used && event.block.times.missed());
+        self.worst_slack_ns = slack_ns;
+        self.fill(&mut event, slot);
+        (self.reserve, self.reserve_used) = (Some(event), true);
+    }
+
+    fn fill(&self, event: &mut Event, slot: usize) {
         event.block.copy(&self.frames[slot]);
         event.has = [self.noted > 0, false];
         if self.noted > 0 {
             event.before.copy(&self.frames[self.slot(self.noted - 1)]);
         }
-        self.pending = Some(event);
     }
 
     fn hand_over(&mut self, event: Box<Event>) {

@@ -215,10 +215,14 @@ fn more_late_blocks_than_there_is_room_for_are_counted() {
         recorder.end_run();
     };
     late(&mut recorder, &mut engine, 7);
-    assert_eq!((drain.collect().len(), recorder.dropped()), (2, 5));
+    let flights = drain.collect();
+    assert_eq!(flights.len() as u64 + recorder.dropped(), 7);
+    // Two in order, and at most one more: the worst of the others.
+    assert!((2..=3).contains(&flights.len()), "{}", flights.len());
+    let dropped = recorder.dropped();
     late(&mut recorder, &mut engine, 2);
     let flights = drain.collect();
-    assert_eq!((flights.len(), recorder.dropped()), (2, 5));
+    assert_eq!((flights.len(), recorder.dropped()), (2, dropped));
     assert!(flights[0].before.is_none() && flights[1].after.is_none(), "a run of its own");
     let causes = flights.iter().filter_map(|flight| flight.verdict.as_ref());
     assert!(causes.clone().count() == 2);

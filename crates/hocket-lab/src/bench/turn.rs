@@ -4,56 +4,18 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use hocket_engine::control::protect::Protection;
 use hocket_engine::{BlockTimes, Engine, Entered, ThreadReport, VirtualDevice};
-use hocket_trace::BlockTrace;
 
 use super::ledger::Ledger;
 use super::seat::{Counts, Map};
 use super::{BenchPlan, Running};
 use crate::disturb::{Disturbers, Progress, SeatCpus};
 use crate::record::{Disturber, Round, ThreadGrant, Variant};
-use crate::stats;
 
 /// Where a turn stands in the run.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct At {
     pub round: u32,
     pub order: u32,
-}
-
-/// Traces kept for the report: the worst block, and a few from which the ordinary one is chosen.
-#[derive(Debug, Default)]
-pub(super) struct Snapshots {
-    samples: Vec<BlockTrace>,
-    worst: Option<BlockTrace>,
-}
-
-/// Traces taken a turn, at evenly spread blocks.
-const SAMPLES_A_TURN: u64 = 4;
-
-impl Snapshots {
-    fn consider(&mut self, times: &BlockTimes, index: u64, blocks: u64, engine: &Engine) {
-        let worst = self.worst.as_ref().map_or(i64::MAX, BlockTrace::slack_ns);
-        if times.slack_ns() < worst {
-            self.worst = Some(engine.trace());
-        }
-        if index.is_multiple_of((blocks / SAMPLES_A_TURN).max(1)) {
-            self.samples.push(engine.trace());
-        }
-    }
-
-    /// The sampled block whose duration is nearest to the variant's median.
-    pub(super) fn nearest_median(&mut self, variant: &Variant) -> Option<BlockTrace> {
-        let durations: Vec<f64> = variant.duration_ns().map(|ns| ns as f64).collect();
-        let median = stats::median(&durations)?;
-        let off = |trace: &BlockTrace| (trace.duration_ns() as f64 - median).abs();
-        let nearest = (0..self.samples.len())
-            .min_by(|a, b| off(&self.samples[*a]).total_cmp(&off(&self.samples[*b])))?;
-        Some(self.samples.swap_remove(nearest))
-    }
-
-    pub(super) fn into_worst(self) -> Option<BlockTrace> {
-        self.worst
-    }
 }
 
 /// Runs one turn and keeps it if it came to its end; returns whether it did.
@@ -65,6 +27,7 @@ pub(super) fn measure(
     at: At,
     stop: &AtomicBool,
 ) -> bool {
+    variant.watched.begin_turn();
     let entered = variant.engine.enter();
     if variant.record.threads.is_empty() {
         variant.record.threads = grants(&entered, &variant.engine);
@@ -77,18 +40,19 @@ pub(super) fn measure(
     let before = disturbers.progress();
     let wakes = total_wakes(&variant.engine);
     let ledger = Ledger::begin(&variant.engine);
-    let snapshots = &mut variant.ordinary;
+    let watched = &mut variant.watched;
     let mut index = 0;
     device.run(&mut variant.engine, plan.blocks_per_round, |times, engine| {
         note(&mut round, times);
-        snapshots.consider(times, index, plan.blocks_per_round, engine);
+        watched.note(engine, times);
         index += 1;
         !stop.load(Relaxed)
     });
     round.noise = ledger.end();
     drop(entered);
-
-    if index < plan.blocks_per_round {
+    let whole = index >= plan.blocks_per_round;
+    variant.watched.end_turn(&variant.engine, whole);
+    if !whole {
         return false;
     }
     round.wakes = total_wakes(&variant.engine) - wakes;

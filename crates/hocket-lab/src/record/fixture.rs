@@ -1,5 +1,6 @@
 //! Invented records for tests of what is made from records. Nothing in them was measured.
 
+use hocket_trace::cause::Cause;
 use hocket_trace::{BlockTrace, Doing, Lane, Span};
 use serde_json::{Value, json};
 
@@ -130,6 +131,7 @@ impl Shape {
             disturbers: Vec::new(),
             ordinary: None,
             worst: None,
+            explained: None,
         };
         if refused.is_some() {
             variant.threads.clear();
@@ -250,6 +252,33 @@ impl Shape {
         };
         variant.ordinary = Some(draw(all.len() / 2));
         variant.worst = Some(draw(all.len() - 1));
+        variant.explained = Some(explained(variant, all[all.len() - 1].2));
+    }
+}
+
+/// As a run on a machine with SMT might find out; one late block came too fast.
+fn explained(variant: &Variant, worst: u64) -> Explained {
+    let late = variant.missed();
+    let seen = late - late.min(1);
+    let cause = |n: u64| if n % 3 == 0 { Cause::SeatTaken } else { Cause::SiblingBusy };
+    let verdict = |block: u64| Verdict {
+        block,
+        late_ns: 120_000,
+        cause: cause(block),
+        share_ns: 90_000,
+        subject: "preview (thread 4711)".into(),
+        text: format!(
+            "block {block} came 120 us too late: preview (thread 4711) ran on CPU 8, beside worker 0 \
+             (leader), while it computed vocals: about 90 us lost"
+        ),
+        others: Vec::new(),
+    };
+    Explained {
+        causes: (0..seen).map(cause).collect(),
+        unexplained: late - seen,
+        last: (0..seen.min(8)).map(verdict).collect(),
+        worst: Some(verdict(worst)),
+        limits: Vec::new(),
     }
 }
 

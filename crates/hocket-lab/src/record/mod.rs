@@ -14,6 +14,7 @@ mod json;
 mod store;
 
 use hocket_trace::BlockTrace;
+use hocket_trace::cause::{Tally, Verdict};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -187,6 +188,29 @@ pub struct Variant {
     /// The block with the least slack.
     #[serde(default)]
     pub worst: Option<BlockTrace>,
+    /// Why blocks were late; `None`: nobody looked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub explained: Option<Explained>,
+}
+
+/// Why a variant's blocks were late.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Explained {
+    /// Late blocks by cause.
+    pub causes: Tally,
+    /// Late blocks that came too fast to be looked at.
+    #[serde(default)]
+    pub unexplained: u64,
+    /// The last ones, in order of time.
+    #[serde(default)]
+    pub last: Vec<Verdict>,
+    /// The block with the least slack: why it was late, or else why it took longer than usual. `None`: it
+    /// did not, or nobody knows.
+    #[serde(default)]
+    pub worst: Option<Verdict>,
+    /// What could not be seen, a sentence each.
+    #[serde(default)]
+    pub limits: Vec<String>,
 }
 
 impl Variant {

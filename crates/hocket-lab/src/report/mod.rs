@@ -8,6 +8,7 @@
 //! they add a readout and a magnifier for the timelines.
 
 mod analysis;
+mod causes;
 mod comparison;
 mod machine;
 mod method;

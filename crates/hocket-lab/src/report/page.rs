@@ -6,7 +6,7 @@ use maud::{DOCTYPE, Markup, PreEscaped, html};
 use super::analysis::{Analysis, Measured, Row};
 use super::numbers::{count, plain, us};
 use super::verdict::{Headline, Holding};
-use super::{comparison, machine, method, palette, tables, timeline};
+use super::{causes, comparison, machine, method, palette, tables, timeline};
 use crate::record::{BenchRecord, SessionFacts, Variant};
 
 const STYLE: &str = include_str!("style.css");
@@ -155,6 +155,7 @@ fn distributions(analysis: &Analysis) -> Markup {
                     p.note { "Logarithmic axes. Each shape is scaled to its own peak." }
                 }
                 (tables::ready(analysis))
+                (causes::section(analysis))
                 @if took.is_some() { (tables::took(analysis)) (tables::progress(analysis)) }
             }
         }
@@ -175,6 +176,8 @@ fn timelines(analysis: &Analysis) -> Markup {
                         details open[at == 0 && what == "an ordinary block"] {
                             summary { (row.label) span { " · " (what) ", ready after " (us(trace.finished_ns as f64, 0)) " µs" } }
                             (timeline::timeline(trace, &format!("{}, {what}", row.label)))
+                            @let why = if what == WORST { causes::of_the_worst(row.variant) } else { String::new() };
+                            @if !why.is_empty() { p { (why) "." } }
                         }
                     }
                 }
@@ -186,9 +189,12 @@ fn timelines(analysis: &Analysis) -> Markup {
     }
 }
 
+/// What the worst block of a variant is called.
+const WORST: &str = "the worst block";
+
 fn traces(variant: &Variant) -> Vec<(&BlockTrace, &'static str)> {
     let ordinary = variant.ordinary.as_ref().map(|trace| (trace, "an ordinary block"));
-    let worst = variant.worst.as_ref().map(|trace| (trace, "the worst block"));
+    let worst = variant.worst.as_ref().map(|trace| (trace, WORST));
     ordinary.into_iter().chain(worst).collect()
 }
 

@@ -1,6 +1,7 @@
 //! The report for a terminal: plain text, at most [`WIDTH`] columns, no colours.
 
 use super::analysis::{Analysis, Judgement, Measured, Row};
+use super::causes;
 use super::numbers::{count, decimals, of, percent_range, plain, ratio, ratio_range, us};
 use crate::historic::{HistoricTable, SessionKind, for_session_kind};
 use crate::record::{BenchRecord, Disturber, Variant};
@@ -27,6 +28,7 @@ pub fn text_table(record: &BenchRecord) -> String {
     }
     ready_table(&analysis, &mut out);
     took_table(&analysis, &mut out);
+    causes_table(&analysis, &mut out);
     progress_table(&analysis, &mut out);
     if let Some(table) = SessionKind::of_name(&record.session.name).and_then(for_session_kind) {
         historic_table(&table, &mut out);
@@ -134,6 +136,25 @@ fn took_table(analysis: &Analysis, out: &mut Page) {
 fn took_cells(texts: [&str; 7]) -> Vec<(String, usize)> {
     const WIDTHS: [usize; 7] = [9, 9, 10, 10, 16, 10, 20];
     texts.iter().zip(WIDTHS).map(|(text, width)| ((*text).into(), width)).collect()
+}
+
+fn causes_table(analysis: &Analysis, out: &mut Page) {
+    if causes::explained(analysis).next().is_none() {
+        return;
+    }
+    out.blank();
+    out.line("Why blocks were late, and the worst block of each variant");
+    for (row, explained) in causes::explained(analysis) {
+        let name = format!("{:<NAME$}", shortened(&plain(&row.label), NAME - 1));
+        out.wrapped(&name, &causes::in_words(explained));
+        let worst = causes::of_the_worst(row.variant);
+        if !worst.is_empty() {
+            out.wrapped("  worst: ", &worst);
+        }
+    }
+    for limit in causes::limits(analysis) {
+        out.wrapped("", &format!("(not seen in this run: {limit})"));
+    }
 }
 
 fn progress_table(analysis: &Analysis, out: &mut Page) {

@@ -1,64 +1,34 @@
 //! What a run came to, for people and for programs.
 
 use comfy_table::{Cell, CellAlignment, Table, presets};
-use hocket_engine::{Engine, FlightLog, Strategy, ThreadReport};
-use hocket_plan::SiblingPolicy;
+use hocket_engine::{FlightLog, ThreadReport};
 use serde_json::{Value, json};
 
 use super::meter::{Histogram, Meter};
-use crate::cli::PlayArgs;
-use crate::load::LoadedSession;
 
 /// Everything that is told at the end.
 pub(super) struct Outcome {
-    session: String,
-    frames: u32,
-    rate_hz: u32,
-    deadline_ns: u64,
-    policy: [&'static str; 3],
+    pub session: String,
+    pub frames: u32,
+    pub rate_hz: u32,
+    pub deadline_ns: u64,
+    pub policy: [&'static str; 3],
     /// Why the sibling policy changes nothing on this machine.
-    no_effect: Option<String>,
-    workers: usize,
-    threads: Vec<ThreadReport>,
-    meter: Meter,
+    pub no_effect: Option<String>,
+    /// What the sibling policy asked of the system and what came of it.
+    pub protection: Option<String>,
+    pub workers: usize,
+    pub threads: Vec<ThreadReport>,
+    pub meter: Meter,
     /// `None`: whoever explains has failed.
-    log: Option<FlightLog>,
-    limits: Vec<String>,
-    contained: Vec<(String, u64)>,
+    pub log: Option<FlightLog>,
+    pub limits: Vec<String>,
+    pub contained: Vec<(String, u64)>,
     /// Whether the user ended it.
     pub interrupted: bool,
 }
 
 impl Outcome {
-    #[allow(clippy::too_many_arguments)]
-    pub(super) fn new(
-        args: &PlayArgs,
-        loaded: &LoadedSession,
-        engine: &Engine,
-        leader: ThreadReport,
-        meter: Meter,
-        log: Option<FlightLog>,
-        limits: Vec<String>,
-        interrupted: bool,
-    ) -> Outcome {
-        let (sibling, wait): (SiblingPolicy, Strategy) = (args.policy.into(), args.wait.into());
-        Outcome {
-            session: loaded.session.name.clone(),
-            frames: args.frames,
-            rate_hz: loaded.rate_hz,
-            deadline_ns: engine.settings().period().as_nanos() as u64,
-            policy: [args.schedule.name(), sibling.name(), wait.name()],
-            no_effect: engine.seating().placement().no_effect.clone(),
-            workers: engine.schedule().workers(),
-            threads: std::iter::once(leader).chain(engine.reports().iter().cloned()).collect(),
-            meter,
-            log,
-            limits,
-            contained: engine.contained(),
-            interrupted,
-        }
-    }
-
     /// Periods in which there was nothing new to play.
     pub(super) fn misses(&self) -> u64 {
         self.meter.late + self.meter.skipped
@@ -169,6 +139,8 @@ impl Outcome {
             "schedule": self.policy[0],
             "sibling": self.policy[1],
             "wait": self.policy[2],
+            "policy_granted": self.protection,
+            "no_effect_here": self.no_effect,
             "workers": self.workers,
             "threads": self.threads.iter().map(thread).collect::<Vec<_>>(),
             "blocks": self.meter.ready.count(),

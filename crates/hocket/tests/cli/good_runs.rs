@@ -8,10 +8,10 @@ use crate::support::{check_refused, example, one_track, root, run};
 fn help_names_every_command_and_the_exit_codes() {
     let ran = run(&["--help"]);
     assert_eq!(ran.code, Some(0));
-    for word in ["demo", "machine", "bench", "render", "report", "130 interrupted"] {
+    for word in ["demo", "machine", "bench", "play", "render", "report", "130 interrupted"] {
         assert!(ran.out.contains(word), "{word} is missing:\n{}", ran.out);
     }
-    for command in ["bench", "render", "machine", "demo", "report"] {
+    for command in ["bench", "play", "render", "machine", "demo", "report"] {
         assert!(run(&[command, "--help"]).out.contains("Example"), "{command}");
     }
 }
@@ -26,6 +26,7 @@ fn renders_are_the_same_bytes_for_every_schedule_policy_wait_and_block_length() 
         &["--schedule", "lists", "--wait", "futex"],
         &["--schedule", "dataflow", "--wait", "pause", "--policy", "off"],
         &["--policy", "pair-barrier", "--frames", "61"],
+        &["--schedule", "auto", "--frames", "64"],
         &["--policy", "idle-thread", "--workers", "1", "--frames", "4096"],
     ]
     .iter()

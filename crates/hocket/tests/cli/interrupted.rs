@@ -1,4 +1,4 @@
-//! Ctrl-C: a bench keeps its whole turns, a render leaves nothing half done.
+//! Ctrl-C: a bench keeps its whole turns, a render leaves nothing half done, play tells what was played.
 
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
@@ -62,4 +62,25 @@ fn a_render_leaves_nothing() {
     std::thread::sleep(Duration::from_secs(1));
     assert_eq!(interrupt(child), Some(130));
     assert_eq!(files(folder.path()), ["loop.flac", "try.toml"]);
+}
+
+#[test]
+fn play_tells_what_was_played() {
+    let (_folder, file) = one_track("");
+    let mut command = hocket(&["play", &file, "--length", "80000", "--json"]);
+    let child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    std::thread::sleep(Duration::from_secs(2));
+    let (code, out) = interrupt_and_read(child);
+    assert_eq!(code, Some(130));
+    let told: serde_json::Value = serde_json::from_str(&out).unwrap();
+    assert!(told["interrupted"] == true && told["blocks"].as_u64().unwrap() > 0, "{told:#}");
+}
+
+fn interrupt_and_read(mut child: Child) -> (Option<i32>, String) {
+    let mut out = child.stdout.take().unwrap();
+    let reader = std::thread::spawn(move || {
+        let mut text = String::new();
+        std::io::Read::read_to_string(&mut out, &mut text).map(|_| text)
+    });
+    (interrupt(child), reader.join().unwrap().unwrap())
 }

@@ -3,4 +3,5 @@
 mod support;
 mod bad_input;
 mod good_runs;
+mod playing;
 mod interrupted;

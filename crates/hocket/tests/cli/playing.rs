@@ -1,0 +1,77 @@
+//! `hocket play`: runs, tells, ends when told.
+
+use serde_json::Value;
+
+use crate::support::{check_refused, example, one_track, run};
+
+fn json(args: &[&str]) -> (Option<i32>, Value) {
+    let ran = run(args);
+    let told = serde_json::from_str(&ran.out)
+        .unwrap_or_else(|error| panic!("{error}\n{}\n{}", ran.out, ran.err));
+    (ran.code, told)
+}
+
+#[test]
+fn a_session_is_played_to_its_end_and_told_as_a_table() {
+    let (_folder, file) = one_track("");
+    let ran = run(&["play", &file, "--length", "0.3"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.err);
+    // 0.3 s at 44100 Hz in blocks of 64 frames.
+    for word in ["try: 207 blocks of 64 frames at 44100 Hz", "p99 us", "load: mean", "misses: "] {
+        assert!(ran.out.contains(word), "'{word}' is missing:\n{}", ran.out);
+    }
+}
+
+#[test]
+fn what_is_told_as_json_adds_up() {
+    let session = example("band.toml");
+    let session = session.to_str().unwrap();
+    for schedule in ["dataflow", "auto", "critical"] {
+        let args = ["play", session, "--length", "0.5", "--json", "--schedule", schedule];
+        let (code, told) = json(&args);
+        assert_eq!((code, &told["schedule"]), (Some(0), &schedule.into()));
+        let number = |key: &str| told[key].as_u64().unwrap();
+        assert_eq!(number("misses"), number("late") + number("skipped"));
+        let causes = told["causes"].as_object().unwrap().values();
+        let explained: u64 = causes.map(|count| count.as_u64().unwrap()).sum();
+        assert_eq!(number("late"), explained + number("unexplained"));
+        for times in ["ready_ns", "duration_ns", "lateness_ns"] {
+            let of = |key: &str| told[times][key].as_u64().unwrap();
+            assert!(of("p50") <= of("p99") && of("p99") <= of("max"), "{told:#}");
+        }
+        assert!(!told["worst"]["trace"]["lanes"].as_array().unwrap().is_empty());
+        assert!(!told["threads"].as_array().unwrap().is_empty() && told["interrupted"] == false);
+    }
+}
+
+#[test]
+fn misses_are_explained_and_give_exit_code_1_where_asked_for() {
+    let session = example("worst-case-8.toml");
+    // One frame at 96 kHz is 10 us: nobody can make that.
+    let hopeless = ["--frames", "1", "--rate", "96000", "--length", "0.02"];
+    let mut args = vec!["play", session.to_str().unwrap(), "--json"];
+    args.extend(hopeless);
+    assert_eq!(json(&args).0, Some(0));
+    args.extend(["--max-misses", "0"]);
+    let (code, told) = json(&args);
+    assert_eq!(code, Some(1));
+    assert!(told["late"].as_u64().unwrap() > 0);
+    let explained = told["explanations"].as_array().unwrap();
+    assert!(!explained.is_empty(), "{told:#}");
+    assert!(explained.iter().all(|one| one["text"].as_str().unwrap().contains("too late: ")));
+}
+
+#[test]
+fn what_cannot_be_played_is_refused() {
+    let (_folder, file) = one_track("");
+    check_refused(
+        &["play", &file, "--device", "jack"],
+        3,
+        &["jack", "not built in yet: use virtual"],
+    );
+    check_refused(&["play", &file, "--length", "0"], 2, &["--length 0"]);
+    check_refused(&["play", &file, "--frames", "0"], 2, &["0 frames"]);
+    check_refused(&["play", &file, "--workers", "1000"], 2, &["1000"]);
+    check_refused(&["play", &file, "--schedule", "autom"], 2, &["autom", "auto"]);
+    check_refused(&["play", "gone.toml"], 2, &["gone.toml"]);
+}
