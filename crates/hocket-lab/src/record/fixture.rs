@@ -260,7 +260,7 @@ impl Shape {
 fn explained(variant: &Variant, worst: u64) -> Explained {
     let late = variant.missed();
     let seen = late - late.min(1);
-    let cause = |n: u64| if n % 3 == 0 { Cause::SeatTaken } else { Cause::SiblingBusy };
+    let cause = |n: u64| if n.is_multiple_of(3) { Cause::SeatTaken } else { Cause::SiblingBusy };
     let verdict = |block: u64| Verdict {
         block,
         late_ns: 120_000,
