@@ -103,11 +103,21 @@ impl Schedule {
     ///
     /// Cost: O(n log n) in units; `critical` O(n * workers), several times where workers share cores.
     pub fn plan_for(kind: ScheduleKind, units: &UnitGraph, team: &Team) -> Schedule {
+        Self::plan_with(kind, units, team, Overheads::NONE)
+    }
+
+    /// As [`Schedule::plan_for`], where working together has a price in the measure of the costs.
+    pub fn plan_with(
+        kind: ScheduleKind,
+        units: &UnitGraph,
+        team: &Team,
+        overheads: Overheads,
+    ) -> Schedule {
         let lists = match kind {
             ScheduleKind::Serial => vec![serial(units)],
             ScheduleKind::Lists => lists::plan(units, team.workers()),
             ScheduleKind::Dataflow | ScheduleKind::Steal => dataflow::plan(units, team.workers()),
-            ScheduleKind::Critical => critical::plan(units, team).lists,
+            ScheduleKind::Critical => critical::plan(units, team, overheads).lists,
         };
         Schedule { kind, lists }
     }
@@ -124,7 +134,7 @@ fn serial(units: &UnitGraph) -> Vec<Step> {
 /// least so far.
 fn deal(units: &UnitGraph, ids: Vec<UnitId>, workers: usize) -> Vec<Vec<UnitId>> {
     let level = dearest_first(units, ids.clone(), workers);
-    let together = by_successor(units, ids, workers);
+    let together = by_successor(units, ids, &vec![1.0; workers]);
     let mut dealt =
         if heaviest(units, &together) <= heaviest(units, &level) { together } else { level };
     dealt.iter_mut().for_each(|list| list.sort_unstable());
@@ -153,18 +163,22 @@ fn dearest_first(units: &UnitGraph, mut ids: Vec<UnitId>, workers: usize) -> Vec
     dealt
 }
 
-/// Cuts the units, in the order of what they feed, into one stretch a worker; a unit goes where
-/// its middle falls.
-fn by_successor(units: &UnitGraph, mut ids: Vec<UnitId>, workers: usize) -> Vec<Vec<UnitId>> {
+/// Cuts the units, in the order of what they feed, into one stretch a worker, in the ratio of `shares`;
+/// a unit goes where its middle falls.
+fn by_successor(units: &UnitGraph, mut ids: Vec<UnitId>, shares: &[f64]) -> Vec<Vec<UnitId>> {
     let unit = |id: &UnitId| &units.units()[id.index()];
     ids.sort_by_key(|id| (unit(id).successors.first().copied(), *id));
-    let share = ids.iter().map(|id| unit(id).cost).sum::<f64>() / workers as f64;
-    let mut dealt = vec![Vec::new(); workers];
-    let mut before = 0.0;
+    let scale = ids.iter().map(|id| unit(id).cost).sum::<f64>() / shares.iter().sum::<f64>();
+    let mut dealt = vec![Vec::new(); shares.len()];
+    let (mut before, mut worker, mut end) = (0.0, 0, shares[0] * scale);
     for id in ids {
         let middle = before + unit(&id).cost / 2.0;
-        // Not a number where costs are infinite: those count as the first worker's.
-        dealt[((middle / share) as usize).min(workers - 1)].push(id);
+        // Never where costs or shares are infinite or nothing: then all are the first worker's.
+        while middle > end && worker + 1 < shares.len() {
+            worker += 1;
+            end += shares[worker] * scale;
+        }
+        dealt[worker].push(id);
         before += unit(&id).cost;
     }
     dealt

@@ -416,7 +416,11 @@ impl Inner {
                 (choice.schedule, choice.expected)
             }
             Steer::Fixed | Steer::Costs => {
-                let schedule = Schedule::plan_for(self.kind, units, &self.team);
+                let overheads = match self.prices.is_empty() {
+                    true => Overheads::NONE,
+                    false => Overheads::MEASURED_NS,
+                };
+                let schedule = Schedule::plan_with(self.kind, units, &self.team, overheads);
                 let expected = best(units, &self.team, Overheads::MEASURED_NS).expected;
                 (schedule, expected)
             }

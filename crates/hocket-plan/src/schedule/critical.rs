@@ -17,8 +17,8 @@ pub(super) struct Plan {
 }
 
 /// The shortest plan for the team, as far as paper can tell.
-pub(super) fn plan(units: &UnitGraph, team: &Team) -> Plan {
-    let (lists, _) = shortest(units, team, Overheads::NONE);
+pub(super) fn plan(units: &UnitGraph, team: &Team, overheads: Overheads) -> Plan {
+    let (lists, _) = shortest(units, team, overheads);
     let steps = |list: Vec<UnitId>| list.into_iter().map(Step::Run).collect();
     let mut lists: Vec<Vec<Step>> = lists.into_iter().map(steps).collect();
     lists.resize(team.workers(), Vec::new());
@@ -49,9 +49,9 @@ pub(super) fn for_workers(
     team: &Team,
     overheads: Overheads,
 ) -> (Vec<Vec<UnitId>>, f64) {
-    let plans = [Assign::together(units, team), Assign::new(units, team)];
+    let plans = [Assign::together(units, team, overheads), Assign::new(units, team, overheads)];
     let timed = plans.map(|assign| {
-        let (lists, time) = assign.earliest_finish(overheads);
+        let (lists, time) = assign.earliest_finish();
         // With a core each, the times at which units were dealt are those at which they end.
         let shared = team.without_sharing() < team.workers();
         let time = if shared { makespan(units, &lists, team, overheads) } else { time };
@@ -68,27 +68,31 @@ struct Assign<'a> {
     fixed: Vec<Option<usize>>,
     free_at: Vec<f64>,
     ended: Vec<(usize, f64)>,
+    overheads: Overheads,
 }
 
 impl<'a> Assign<'a> {
     /// Every unit goes where it is finished first.
-    fn new(units: &'a UnitGraph, team: &'a Team) -> Assign<'a> {
+    fn new(units: &'a UnitGraph, team: &'a Team, overheads: Overheads) -> Assign<'a> {
+        let start = |worker| if worker == 0 { 0.0 } else { overheads.start };
         Assign {
             units,
             team,
             fixed: vec![None; units.units().len()],
-            free_at: vec![0.0; team.workers()],
+            free_at: (0..team.workers()).map(start).collect(),
             ended: vec![(0, 0.0); units.units().len()],
+            overheads,
         }
     }
 
     /// Units without predecessors are dealt so that those which feed the same unit sit together: what
     /// they write then lies in the cache of the core that reads it.
-    fn together(units: &'a UnitGraph, team: &'a Team) -> Assign<'a> {
+    fn together(units: &'a UnitGraph, team: &'a Team, overheads: Overheads) -> Assign<'a> {
         let ids = (0..units.units().len()).map(|i| UnitId(i as u32));
         let first = ids.filter(|id| units.units()[id.index()].predecessors.is_empty()).collect();
-        let mut assign = Assign::new(units, team);
-        for (worker, dealt) in super::by_successor(units, first, team.workers()).iter().enumerate()
+        let mut assign = Assign::new(units, team, overheads);
+        for (worker, dealt) in
+            super::by_successor(units, first, &shares(units, team, overheads)).iter().enumerate()
         {
             dealt.iter().for_each(|id| assign.fixed[id.index()] = Some(worker));
         }
@@ -96,10 +100,10 @@ impl<'a> Assign<'a> {
     }
 
     /// The lists, and when the last unit ends if siblings do not slow each other down.
-    fn earliest_finish(mut self, overheads: Overheads) -> (Vec<Vec<UnitId>>, f64) {
+    fn earliest_finish(mut self) -> (Vec<Vec<UnitId>>, f64) {
         let mut lists = vec![Vec::new(); self.team.workers()];
         for i in 0..self.units.units().len() {
-            let finish = |worker: usize| (worker, self.finish_on(i, worker, overheads));
+            let finish = |worker: usize| (worker, self.finish_on(i, worker));
             let (worker, end) = match self.fixed[i] {
                 Some(worker) => finish(worker),
                 None => (0..self.team.workers())
@@ -116,7 +120,8 @@ impl<'a> Assign<'a> {
 
     /// When unit `i` would end on a worker. Siblings are taken to be as busy as the whole team is: at
     /// pair speed where any of them works for longer than this unit's start.
-    fn finish_on(&self, i: usize, worker: usize, overheads: Overheads) -> f64 {
+    fn finish_on(&self, i: usize, worker: usize) -> f64 {
+        let overheads = self.overheads;
         let unit = &self.units.units()[i];
         let mut start = self.free_at[worker];
         for before in &unit.predecessors {
@@ -127,4 +132,14 @@ impl<'a> Assign<'a> {
         let speed = self.team.speed(worker) * if shared { self.team.pair_speed } else { 1.0 };
         start + (unit.cost + overheads.unit) / speed
     }
+}
+
+/// What each worker can do in a block of the mean length, seat speeds and the later start of all but the
+/// leader taken into account.
+fn shares(units: &UnitGraph, team: &Team, overheads: Overheads) -> Vec<f64> {
+    let speeds = || (0..team.workers()).map(|worker| team.speed(worker));
+    let late = |worker: usize| if worker == 0 { 0.0 } else { overheads.start };
+    let lost: f64 = speeds().enumerate().map(|(worker, speed)| speed * late(worker)).sum();
+    let length = (units.total_cost() + lost) / speeds().sum::<f64>();
+    speeds().enumerate().map(|(w, speed)| speed * (length - late(w)).max(0.0)).collect()
 }

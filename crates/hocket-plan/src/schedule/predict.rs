@@ -8,6 +8,8 @@ use crate::compile::{UnitGraph, UnitId};
 pub struct Overheads {
     /// To open and close a block for more than one worker.
     pub open: f64,
+    /// How much later than the leader the others begin.
+    pub start: f64,
     /// From the end of a unit until another worker knows of it.
     pub hand_over: f64,
     /// A unit more: its stamps, its countdown.
@@ -16,11 +18,12 @@ pub struct Overheads {
 
 impl Overheads {
     /// Nothing costs anything: for costs that are estimates in some other unit than time.
-    pub const NONE: Overheads = Overheads { open: 0.0, hand_over: 0.0, unit: 0.0 };
+    pub const NONE: Overheads = Overheads { open: 0.0, start: 0.0, hand_over: 0.0, unit: 0.0 };
 
     /// In nanoseconds, as measured on two CPUs of a virtual machine (the `executors` record in
-    /// docs/results: a paced block of graph `empty` takes 2 us more with two workers than with one).
-    pub const MEASURED_NS: Overheads = Overheads { open: 2000.0, hand_over: 250.0, unit: 25.0 };
+    /// docs/results: a worker that spins at the gate begins 1 to 2 us after the leader).
+    pub const MEASURED_NS: Overheads =
+        Overheads { open: 1000.0, start: 1500.0, hand_over: 250.0, unit: 25.0 };
 }
 
 /// Plays static lists through: each worker runs its units in order, each as soon as its predecessors
@@ -64,6 +67,7 @@ impl<'a> Play<'a> {
     ) -> Play<'a> {
         let ended = vec![None; units.units().len()];
         let workers = vec![At::default(); lists.len()];
+        // Who begins when is in `ready_at`.
         Play { units, lists, team, overheads, workers, ended, now: 0.0 }
     }
 
@@ -105,7 +109,7 @@ impl<'a> Play<'a> {
 
     /// When the last predecessor is known to have ended; `None`: one has not.
     fn ready_at(&self, id: UnitId, worker: usize) -> Option<f64> {
-        let mut ready = 0.0f64;
+        let mut ready = if worker == 0 { 0.0 } else { self.overheads.start };
         for before in &self.units.units()[id.index()].predecessors {
             let (by, end) = self.ended[before.index()]?;
             ready = ready.max(end + if by == worker { 0.0 } else { self.overheads.hand_over });

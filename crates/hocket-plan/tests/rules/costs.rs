@@ -97,7 +97,7 @@ proptest! {
         let units = case.units();
         let seats = (0..case.workers).map(|i| Seat { core: i % 3, speed: 1.0 - (i % 3) as f32 * 0.2 });
         let team = Team { pair_speed, ..Team::new(seats.collect()) };
-        let overheads = Overheads { open, hand_over: 10.0, unit: 1.0 };
+        let overheads = Overheads { open, start: open / 2.0, hand_over: 10.0, unit: 1.0 };
         let choice = best(&units, &team, overheads);
         prop_assert!(choice.expected <= choice.serial);
         let verified = VerifiedSchedule::verify(units, choice.schedule);
