@@ -25,7 +25,8 @@ static void print_report(void *user, const hocket_thread_report *report)
            report->why ? "; " : "", report->why ? report->why : "");
 }
 
-/* Half way through, the first track becomes softer. */
+/* Half way through, the first track becomes softer. That is a control thread's to do; here, where no
+ * sound card waits for the block, the leader does it itself so that it always falls on the same frame. */
 static hocket_status change(hocket_engine *engine, const char *strip)
 {
     hocket_error *error = NULL;

@@ -45,7 +45,7 @@ unsafe impl Send for Seat {}
 /// where that fails. Rights that the system refuses are no failure: see `hocket_engine_reports`.
 ///
 /// Thread: control; call it before the leader is a real-time thread. Cost: starts threads, allocates
-/// everything that blocks need.
+/// everything that blocks need; with a priority, asks that the memory of the process stays in memory.
 ///
 /// # Safety
 /// P, H.

@@ -28,7 +28,8 @@ pub struct Settings {
     /// What may run beside a worker on its core: "off", "all", "process-affinity", "idle-thread",
     /// "reserve-core", "pair-barrier", "cookie", "cookie-worker", "cookie-pair", "partition", "offline".
     pub policy: *const c_char,
-    /// How workers wait inside a block: "pause", "futex", "hybrid".
+    /// How workers wait inside a block: "spin", "pause", "yield", "tpause", "umwait", "mwaitx", "wfe",
+    /// "hybrid", "futex"; one that the CPU lacks is refused.
     pub wait: *const c_char,
     /// What happens to the schedule while costs are measured: "fixed", "costs", "auto"; NULL: "costs"
     /// for the schedule "critical", otherwise "fixed".
@@ -114,10 +115,16 @@ impl Settings {
         let schedules = ScheduleKind::ALL.map(|kind| (kind.name(), kind));
         let siblings = SiblingPolicy::ALL.map(|policy| (policy.name(), policy));
         let waits = Strategy::ALL.map(|wait| (wait.name(), wait));
+        let wait = named("wait", wait, &waits)?;
+        if let Some(why) = wait.missing() {
+            return Err(Failure::not_possible(format!(
+                "wait '{wait}' is not possible here: {why}"
+            )));
+        }
         Ok(Policy {
             schedule: named("schedule", schedule, &schedules)?,
             sibling: named("policy", sibling, &siblings)?,
-            wait: named("wait", wait, &waits)?,
+            wait,
         })
     }
 

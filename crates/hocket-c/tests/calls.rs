@@ -126,6 +126,10 @@ fn settings_name_what_there_is() {
     assert!(refused(&|s| s.priority = 100).contains("1 to 99"));
     assert!(refused(&|s| s.gate_spin_ns = u64::MAX).contains("gate_spin_ns"));
     assert!(refused(&|_| ()).contains("empty"), "a graph without nodes");
+    for wait in hocket_engine::Strategy::ALL.into_iter().filter(|wait| wait.missing().is_some()) {
+        let name = CString::new(wait.name()).unwrap();
+        assert!(refused(&|s| s.wait = name.as_ptr()).contains("not possible here"), "{wait}");
+    }
 }
 
 #[test]
