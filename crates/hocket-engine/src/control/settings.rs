@@ -80,6 +80,9 @@ pub enum SettingsError {
         max = Settings::RATES_HZ.end()
     )]
     Rate(u32),
+    /// A way of waiting that this CPU does not have.
+    #[error("wait '{0}' is not possible here: {1}")]
+    Wait(Strategy, &'static str),
     /// Priority out of range.
     #[error("a real-time priority of {0} is not possible: choose 1 to 99")]
     Priority(u8),
@@ -126,6 +129,9 @@ impl Settings {
         }
         if !Self::RATES_HZ.contains(&self.rate_hz) {
             return Err(SettingsError::Rate(self.rate_hz));
+        }
+        if let Some(why) = self.policy.wait.missing() {
+            return Err(SettingsError::Wait(self.policy.wait, why));
         }
         match self.priority {
             Some(priority) if !(1..=99).contains(&priority) => {

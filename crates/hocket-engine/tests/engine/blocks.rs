@@ -19,7 +19,7 @@ fn a_dataflow_block_completes_without_its_late_workers() {
     let _alone = stage::alone();
     const BLOCKS: u64 = 2_000;
     const WORKERS: usize = 8;
-    for wait in Strategy::ALL {
+    for wait in Strategy::here() {
         let policy = Policy { schedule: ScheduleKind::Dataflow, sibling: SiblingPolicy::Off, wait };
         let (prepared, expected) = stage::lattice(3, 5);
         let units = prepared.units.units().len() as u64;
@@ -139,7 +139,7 @@ fn serial_blocks_in_between_go_on_with_the_same_session() {
 fn guards_work_beside_every_schedule() {
     let _alone = stage::alone();
     for kind in ScheduleKind::ALL {
-        for wait in Strategy::ALL {
+        for wait in Strategy::here() {
             let policy = Policy { schedule: kind, sibling: SiblingPolicy::IdleThread, wait };
             let (prepared, expected) = stage::lattice(2, 3);
             let mut engine = stage::engine(prepared, policy, 2);

@@ -15,7 +15,7 @@ fn an_engine_stops_while_its_threads_sleep_spin_or_never_worked() {
     let _alone = stage::alone();
     for schedule in ScheduleKind::ALL {
         for sibling in SiblingPolicy::ALL {
-            for wait in Strategy::ALL {
+            for wait in Strategy::here() {
                 for blocks in [0, 1, 3] {
                     let (prepared, _) = stage::lattice(2, 3);
                     let mut engine = stage::engine(prepared, Policy { schedule, sibling, wait }, 2);
@@ -30,7 +30,7 @@ fn an_engine_stops_while_its_threads_sleep_spin_or_never_worked() {
 #[test]
 fn an_engine_stops_long_after_its_threads_fell_asleep() {
     let _alone = stage::alone();
-    for wait in Strategy::ALL {
+    for wait in Strategy::here() {
         let policy = Policy { schedule: ScheduleKind::Dataflow, sibling: SiblingPolicy::All, wait };
         let (prepared, _) = stage::lattice(2, 3);
         let mut engine = stage::engine(prepared, policy, 3);
