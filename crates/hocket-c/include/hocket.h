@@ -90,7 +90,8 @@ typedef struct hocket_settings {
     // What may run beside a worker on its core: "off", "all", "process-affinity", "idle-thread",
     // "reserve-core", "pair-barrier", "cookie", "cookie-worker", "cookie-pair", "partition", "offline".
     const char *policy;
-    // How workers wait inside a block: "pause", "futex", "hybrid".
+    // How workers wait inside a block: "spin", "pause", "yield", "tpause", "umwait", "mwaitx", "wfe",
+    // "hybrid", "futex"; one that the CPU lacks is refused.
     const char *wait;
     // What happens to the schedule while costs are measured: "fixed", "costs", "auto"; NULL: "costs"
     // for the schedule "critical", otherwise "fixed".
@@ -384,7 +385,7 @@ hocket_status hocket_graph_add_edge(struct hocket_graph *graph,
 // where that fails. Rights that the system refuses are no failure: see `hocket_engine_reports`.
 //
 // Thread: control; call it before the leader is a real-time thread. Cost: starts threads, allocates
-// everything that blocks need.
+// everything that blocks need; with a priority, asks that the memory of the process stays in memory.
 //
 // # Safety
 // P, H.
