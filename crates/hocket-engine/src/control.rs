@@ -2,6 +2,7 @@
 
 pub mod settings;
 pub mod seating;
+pub mod choose;
 pub mod media;
 pub mod clip_player;
 pub mod prepare;

@@ -41,6 +41,9 @@ pub enum Command {
 /// # Errors
 /// [`Failure`] with the exit code.
 pub fn run(cli: Cli) -> Result<Exit, Failure> {
+    if !matches!(&cli.command, Command::Machine(args) if args.restore) {
+        crate::leftovers::warn();
+    }
     match cli.command {
         Command::Demo(args) => crate::demo::run(&args),
         Command::Machine(args) => crate::machine::run(&args),
@@ -265,6 +268,8 @@ pub enum SiblingArg {
     Partition,
     /// SMT is switched off while the session plays.
     Offline,
+    /// The gentlest one that keeps strangers off the siblings here; says which and why.
+    Auto,
 }
 
 /// Schedules on the command line.
@@ -282,6 +287,19 @@ pub enum ScheduleArg {
     Critical,
     /// Whichever is expected to be shortest by measured costs, beginning with one worker.
     Auto,
+}
+
+/// `auto`, found out and told once.
+fn chosen() -> hocket_plan::SiblingPolicy {
+    static CHOSEN: std::sync::OnceLock<hocket_plan::SiblingPolicy> = std::sync::OnceLock::new();
+    *CHOSEN.get_or_init(|| {
+        let (policy, why) = match hocket_machine::Topology::discover() {
+            Ok(topology) => hocket_engine::control::choose::sibling_policy(&topology),
+            Err(error) => (hocket_plan::SiblingPolicy::Off, error.to_string()),
+        };
+        eprintln!("hocket: policy auto is {} here: {why}", policy.name());
+        policy
+    })
 }
 
 impl ScheduleArg {
@@ -366,6 +384,7 @@ impl From<SiblingArg> for hocket_plan::SiblingPolicy {
             SiblingArg::CookiePair => Self::Cookie(hocket_plan::CookieShape::Pair),
             SiblingArg::Partition => Self::Partition,
             SiblingArg::Offline => Self::Offline,
+            SiblingArg::Auto => chosen(),
         }
     }
 }

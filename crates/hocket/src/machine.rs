@@ -34,6 +34,9 @@ pub struct MachineArgs {
     /// Describes the machine of this hwloc XML file (formats 1, 2 and 3) instead of this one.
     #[arg(long, value_name = "FILE")]
     pub topology: Option<PathBuf>,
+    /// Puts back what a run that was killed left changed: SMT switched off, CPUs set apart.
+    #[arg(long, conflicts_with_all = ["json", "topology"])]
+    pub restore: bool,
 }
 
 /// The JSON: the topology's fields at the top, and beside them what is known of this system alone.
@@ -52,6 +55,9 @@ struct Answer {
 /// # Errors
 /// Bad input where the file cannot be read or understood, not possible where this machine cannot.
 pub fn run(args: &MachineArgs) -> Result<Exit, Failure> {
+    if args.restore {
+        return restore();
+    }
     let answer = ask(args)?;
     match args.json {
         true => {
@@ -59,6 +65,15 @@ pub fn run(args: &MachineArgs) -> Result<Exit, Failure> {
             output::print(&format!("{json}\n"));
         }
         false => output::print(&text(&answer)),
+    }
+    Ok(Exit::Done)
+}
+
+fn restore() -> Result<Exit, Failure> {
+    let done = crate::leftovers::restore()?;
+    match done.is_empty() {
+        true => output::print("Nothing was left changed.\n"),
+        false => output::print(&format!("{}\n", done.join("\n"))),
     }
     Ok(Exit::Done)
 }
@@ -591,7 +606,8 @@ mod tests {
     #[test]
     fn a_missing_file_is_bad_input_with_its_name() {
         let topology = Some(PathBuf::from("no-such-file.xml"));
-        let failure = run(&MachineArgs { json: false, topology }).expect_err("there is none");
+        let failure =
+            run(&MachineArgs { json: false, topology, restore: false }).expect_err("there is none");
         assert_eq!(failure.exit, Exit::BadInput);
         assert!(failure.message.contains("no-such-file.xml"), "{}", failure.message);
     }

@@ -112,10 +112,21 @@ pub fn run_if_asked() {
         drop(stop);
         let _ = other.join();
         let _ = writeln!(text, "probe {}", probe());
-        let threads_left = entries("task", "").saturating_sub(before);
+        let threads_left = threads_left(before);
         let _ = writeln!(text, "left {threads_left} {}", entries("fd", "socket:"));
         println!("\n{text}");
     }
+}
+
+/// Threads more than before. One that was joined may stand in /proc for a moment longer.
+fn threads_left(before: usize) -> usize {
+    for _ in 0..200 {
+        if entries("task", "") <= before {
+            return 0;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+    entries("task", "") - before
 }
 
 fn ask(ways: &str, threads: &[ThreadId]) -> String {
