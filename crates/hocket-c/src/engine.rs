@@ -214,3 +214,12 @@ impl Engine {
         }
     }
 }
+
+/// C programs use these from several threads at once; a part that cannot be shared or sent is refused
+/// here, when this is compiled.
+const _: () = {
+    const fn shared<T: Send + Sync>() {}
+    shared::<Engine>();
+    shared::<Session>();
+    shared::<Error>();
+};

@@ -1,7 +1,7 @@
 //! Why a call on a control thread did not do its work.
 
 use hocket_engine::control::editor::EditorError;
-use hocket_engine::{ControlError, EditError, EngineError};
+use hocket_engine::{ControlError, EditError, EngineError, SettingsError};
 
 use crate::status::Status;
 
@@ -39,6 +39,16 @@ impl From<EngineError> for Failure {
     fn from(error: EngineError) -> Failure {
         match error {
             EngineError::Thread(_) => Failure::not_possible(error),
+            EngineError::Settings(error) => error.into(),
+            _ => Failure::bad_input(error),
+        }
+    }
+}
+
+impl From<SettingsError> for Failure {
+    fn from(error: SettingsError) -> Failure {
+        match error {
+            SettingsError::Wait(..) => Failure::not_possible(error),
             _ => Failure::bad_input(error),
         }
     }

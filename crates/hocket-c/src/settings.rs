@@ -97,7 +97,7 @@ impl Settings {
             steer,
             ..usual
         };
-        settings.check().map_err(Failure::bad_input)?;
+        settings.check()?;
         Ok(settings)
     }
 
@@ -115,16 +115,10 @@ impl Settings {
         let schedules = ScheduleKind::ALL.map(|kind| (kind.name(), kind));
         let siblings = SiblingPolicy::ALL.map(|policy| (policy.name(), policy));
         let waits = Strategy::ALL.map(|wait| (wait.name(), wait));
-        let wait = named("wait", wait, &waits)?;
-        if let Some(why) = wait.missing() {
-            return Err(Failure::not_possible(format!(
-                "wait '{wait}' is not possible here: {why}"
-            )));
-        }
         Ok(Policy {
             schedule: named("schedule", schedule, &schedules)?,
             sibling: named("policy", sibling, &siblings)?,
-            wait,
+            wait: named("wait", wait, &waits)?,
         })
     }
 
