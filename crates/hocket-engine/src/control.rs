@@ -11,6 +11,8 @@ pub mod protect;
 pub(crate) mod orders;
 pub(crate) mod residence;
 pub mod steering;
+pub mod learning;
 pub mod edit;
 pub mod editor;
+pub(crate) mod auto;
 pub(crate) mod autopilot;

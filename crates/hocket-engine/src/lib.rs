@@ -98,6 +98,7 @@ pub use catalogue::BuiltinEffects;
 pub use control::edit::{Edit, EditError, EffectAt};
 pub use control::editor::{Applied, Editor};
 pub use control::engine::{Engine, EngineError, Entered};
+pub use control::learning::Adopted;
 pub use control::media::{MediaPool, StereoAudio};
 pub use control::prepare::{Prepared, prepare_session, session_end_frames};
 pub use control::seating::{Seating, seats_of};

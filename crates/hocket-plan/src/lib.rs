@@ -11,6 +11,7 @@
 #![forbid(unsafe_code)]
 
 pub mod compile;
+mod cost_table;
 pub mod effect;
 pub mod graph;
 pub mod place;
@@ -18,6 +19,7 @@ pub mod schedule;
 pub mod session;
 
 pub use compile::{Fusing, Unit, UnitGraph, UnitId};
+pub use cost_table::{ChainCost, CostTable};
 pub use effect::{Effect, EffectCatalogue, ParamSpec};
 pub use graph::{Edge, Graph, GraphError, Node, NodeId, NodeKind};
 pub use place::{CookieShape, Placement, Seat, SeatId, Seats, SiblingPolicy};

@@ -8,7 +8,8 @@
 //!
 //! Parts, in reading order: `schema` says which keys exist; `source` reads the file and knows its
 //! lines; `error` is the message; `fields` reads one table by its schema; `strips` and `effects`
-//! build the model; `media` collects audio files; `routing` looks for circles.
+//! build the model; `media` collects audio files; `routing` looks for circles; `costs` reads and
+//! writes cost tables.
 //!
 //! Limits: this crate does not open audio beyond seeing that it can be read. Whoever decodes it
 //! reports trouble at the clip's line through [`Loaded::media_error`].
@@ -29,9 +30,11 @@ mod strips;
 mod effects;
 mod media;
 mod routing;
+mod costs;
 
+pub use costs::{COST_FORMAT, costs_text, read_costs};
 pub use error::{Place, SessionError};
-use source::Source;
+use source::{Source, What};
 
 /// A place in the text, in bytes.
 type Span = Range<usize>;
@@ -85,7 +88,7 @@ pub fn load(
     catalogue: &dyn EffectCatalogue,
     options: &LoadOptions,
 ) -> Result<Loaded, SessionError> {
-    let source = Source::read(path)?;
+    let source = Source::read(path, What::Session)?;
     let built = strips::build(&source, catalogue, options)?;
     Ok(Loaded {
         session: built.session,

@@ -10,6 +10,43 @@ use crate::error::{Place, SessionError};
 /// The largest session file; a session of 10,000 tracks has about one MiB.
 pub(crate) const MAX_BYTES: u64 = 16 << 20;
 
+/// What a file is meant to be, for messages.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum What {
+    Session,
+    Costs,
+}
+
+impl What {
+    fn name(self) -> &'static str {
+        match self {
+            What::Session => "session file",
+            What::Costs => "cost table",
+        }
+    }
+
+    fn too_large(self) -> &'static str {
+        match self {
+            What::Session => "a session is text and names its audio files; name the session",
+            What::Costs => "name a cost table, or a file that does not exist yet",
+        }
+    }
+
+    /// Cause and remedy.
+    fn binary(self) -> (&'static str, &'static str) {
+        match self {
+            What::Session => (
+                "this is a binary file, not a session",
+                "name a session file (text, .toml); audio files are named in its clips",
+            ),
+            What::Costs => (
+                "this is a binary file, not a cost table",
+                "name a cost table, or a file that does not exist yet",
+            ),
+        }
+    }
+}
+
 /// A session file in memory.
 #[derive(Debug, Clone)]
 pub(crate) struct Source {
@@ -21,12 +58,16 @@ pub(crate) struct Source {
 
 impl Source {
     /// Reads a whole file.
-    pub(crate) fn read(path: &Path) -> Result<Source, SessionError> {
+    pub(crate) fn read(path: &Path, what: What) -> Result<Source, SessionError> {
+        let name = what.name();
         let whole = |cause: String, remedy: &str| {
             SessionError::whole(path.to_path_buf(), cause, remedy.to_owned())
         };
         if path.is_dir() {
-            return Err(whole("this is a directory".into(), "name a session file (.toml) in it"));
+            return Err(whole(
+                "this is a directory".into(),
+                &format!("name a {name} (.toml) in it"),
+            ));
         }
         let bytes = read_bytes(path).map_err(|error| {
             let remedy = if error.kind() == std::io::ErrorKind::NotFound {
@@ -34,16 +75,13 @@ impl Source {
             } else {
                 "check that it is a file that you may read"
             };
-            whole(format!("this session file cannot be read: {}", io_cause(&error)), remedy)
+            whole(format!("this {name} cannot be read: {}", io_cause(&error)), remedy)
         })?;
         if bytes.len() as u64 > MAX_BYTES {
             let cause = format!("this file is larger than {} MiB", MAX_BYTES >> 20);
-            return Err(whole(
-                cause,
-                "a session is text and names its audio files; name the session",
-            ));
+            return Err(whole(cause, what.too_large()));
         }
-        Source::from_bytes(path, bytes)
+        Source::from_bytes(path, bytes, what)
     }
 
     fn new(path: &Path, text: String) -> Source {
@@ -52,11 +90,10 @@ impl Source {
         Source { path: path.to_path_buf(), text, lines }
     }
 
-    fn from_bytes(path: &Path, bytes: Vec<u8>) -> Result<Source, SessionError> {
+    fn from_bytes(path: &Path, bytes: Vec<u8>, what: What) -> Result<Source, SessionError> {
         if bytes.contains(&0) {
-            let cause = "this is a binary file, not a session".to_owned();
-            let remedy = "name a session file (text, .toml); audio files are named in its clips";
-            return Err(SessionError::whole(path.to_path_buf(), cause, remedy.into()));
+            let (cause, remedy) = what.binary();
+            return Err(SessionError::whole(path.to_path_buf(), cause.into(), remedy.into()));
         }
         String::from_utf8(bytes)
             .map(|text| Source::new(path, text))

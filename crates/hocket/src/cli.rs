@@ -172,6 +172,10 @@ pub struct PlayArgs {
     /// Sibling policy.
     #[arg(long, value_enum, default_value_t = SiblingArg::Off)]
     pub policy: SiblingArg,
+    /// What the session's parts were measured to cost: read when it begins, where the file exists, and
+    /// written when it ends.
+    #[arg(long, value_name = "FILE")]
+    pub costs: Option<PathBuf>,
     /// Way of waiting inside a block.
     #[arg(long, value_enum, default_value_t = WaitArg::Hybrid)]
     pub wait: WaitArg,

@@ -1,5 +1,6 @@
 //! `hocket play`: a session in real time, and why blocks were late.
 
+mod costs;
 mod meter;
 mod outcome;
 mod watcher;
@@ -43,9 +44,15 @@ pub fn run(args: &PlayArgs) -> Result<Exit, Failure> {
     let frames = wanted_frames(args.length, &loaded)?;
     let blocks = frames.map(|frames| frames.div_ceil(u64::from(args.frames)).max(1));
     let mut engine = engine(args, &loaded, &topology)?;
+    if let Some(path) = &args.costs {
+        eprintln!("hocket: costs: {}", costs::adopt(path, &engine)?);
+    }
     let stop = crate::interrupt::flag()?;
     let outcome = play(&mut engine, blocks, &stop, args, &loaded);
     print(&if args.json { outcome.json() } else { outcome.text() });
+    if let Some(path) = &args.costs {
+        costs::keep(path, &engine.control())?;
+    }
     Ok(exit(&outcome, args))
 }
 

@@ -18,7 +18,7 @@ use super::protect::Protection;
 use super::residence::Residence;
 use super::seating::Seating;
 use super::settings::{Settings, SettingsError, Steer};
-use super::steering::{Control, Progress};
+use super::steering::{Control, Of, Progress};
 use crate::block::leader::Leader;
 use crate::block::runner::{Place, Runner, Waits};
 use crate::block::times::{BlockTimes, WorkerTotals};
@@ -87,6 +87,15 @@ struct Last {
     awake_ticks: u64,
     /// When orders were carried out and the block itself began.
     begun_ticks: u64,
+}
+
+/// How a block is computed.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Walk {
+    /// As the plan says; the block after it is planned for `next_ns` (0: not known).
+    Plan { next_ns: u64 },
+    /// By the leader, unit after unit.
+    Serial,
 }
 
 impl Engine {
@@ -194,7 +203,7 @@ impl Engine {
     /// Thread: leader. No allocation, no lock; at most one system call, to wake workers.
     pub fn process_planned(&mut self, frames: usize, signaled_ns: u64) -> BlockTimes {
         let next_ns = std::mem::take(&mut self.next_ns);
-        self.run(frames, signaled_ns, |leader, frames, block| leader.lead(frames, block, next_ns))
+        self.run(frames, signaled_ns, Walk::Plan { next_ns })
     }
 
     /// Says when the block after the coming one is planned, on the monotonic clock, so that workers
@@ -205,15 +214,10 @@ impl Engine {
 
     /// Processes one block in serial order on the calling thread, on the same memory.
     pub fn process_serial(&mut self, frames: usize) -> BlockTimes {
-        self.run(frames, monotonic_ns(), |leader, frames, block| leader.lead_serial(frames, block))
+        self.run(frames, monotonic_ns(), Walk::Serial)
     }
 
-    fn run(
-        &mut self,
-        frames: usize,
-        signaled_ns: u64,
-        lead: impl FnOnce(&mut Leader, usize, u64),
-    ) -> BlockTimes {
+    fn run(&mut self, frames: usize, signaled_ns: u64, walk: Walk) -> BlockTimes {
         let frames = frames.clamp(1, self.settings.frames as usize);
         let awake_ns = monotonic_ns();
         let awake_ticks = ticks();
@@ -223,7 +227,10 @@ impl Engine {
             let _watch = Watch::begin();
             orders = self.inbox.carry_out(&mut self.leader, self.position);
             self.last.begun_ticks = ticks();
-            lead(&mut self.leader, frames, self.block);
+            match walk {
+                Walk::Plan { next_ns } => self.leader.lead(frames, self.block, next_ns),
+                Walk::Serial => self.leader.lead_serial(frames, self.block),
+            }
         }
         let finished_ticks = ticks();
         self.last.awake_ticks = awake_ticks;
@@ -240,7 +247,9 @@ impl Engine {
         self.account_workers();
         let took = finished_ticks.wrapping_sub(self.last.begun_ticks);
         let whole = frames == self.settings.frames as usize;
-        self.progress.note(self.leader.runner().plan().workers(), orders, whole.then_some(took));
+        let alone = self.leader.runner().plan().workers() == 1;
+        let of = if walk == Walk::Serial { Of::SerialWalk } else { Of::Plan { alone } };
+        self.progress.note(of, orders, whole.then_some(took));
         self.block += 1;
         self.position += frames as u64;
         self.last.times

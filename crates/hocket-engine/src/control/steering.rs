@@ -13,23 +13,34 @@ use hocket_dsp::Change;
 use hocket_machine::clock::TickRate;
 use hocket_plan::compile::{Prices, UnitGraph};
 use hocket_plan::schedule::{Overheads, Schedule, Team, best};
-use hocket_plan::{NodeId, ScheduleKind, VerifiedSchedule, Violation};
+use hocket_plan::{CostTable, NodeId, ScheduleKind, VerifiedSchedule, Violation};
 
+use super::auto::Auto;
+use super::learning::{Adopted, SeatSpeeds, circumstances};
 use super::orders::{Order, Outbox};
 use super::prepare::Prepared;
 use super::settings::{Settings, Steer};
 use crate::block::bus::NodeCell;
-use crate::block::costs::{Circumstance, Costs, KINDS};
+use crate::block::costs::{Circumstance, Costs};
 use crate::block::plan::Plan;
 
 /// Units that cost less than this together with their reader become one with it. Four times what a
 /// hand-over costs, so that what is lost by not sharing out is less than what a hand-over would take.
 const FOLD_BELOW_NS: f64 = 1000.0;
 /// A plan is made anew where costs have moved by more than this part of their sum.
-const MOVED: f64 = 0.15;
+pub(super) const MOVED: f64 = 0.15;
 
 /// Plans that are remembered after they have gone.
 const PAST_PLANS: usize = 8;
+
+/// What a block was computed by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Of {
+    /// The plan; `alone`: one for the leader alone, which is the serial walk too.
+    Plan { alone: bool },
+    /// The serial walk instead of the plan.
+    SerialWalk,
+}
 
 /// How far an engine is and how long its blocks take. Written by the leader, read by anybody; all
 /// accesses are relaxed, because each number stands for itself.
@@ -46,17 +57,23 @@ impl Progress {
     /// Notes a block; `ticks` for one of full length.
     ///
     /// Thread: leader, after the deadline-critical part.
-    pub(crate) fn note(&self, workers: usize, orders: u32, ticks: Option<u64>) {
+    pub(crate) fn note(&self, of: Of, orders: u32, ticks: Option<u64>) {
         self.blocks.store(self.blocks.load(Relaxed) + 1, Relaxed);
-        let since = if orders > 0 { 0 } else { self.since_order.load(Relaxed).saturating_add(1) };
+        let since = match (orders, of) {
+            (0, Of::SerialWalk) => self.since_order.load(Relaxed),
+            (0, Of::Plan { .. }) => self.since_order.load(Relaxed).saturating_add(1),
+            _ => 0,
+        };
         self.since_order.store(since, Relaxed);
         if orders > 0 {
             self.present.store(0, Relaxed);
         }
         // The first blocks of a plan find cold caches and workers that are still on their way.
         let Some(ticks) = ticks.filter(|_| since >= SETTLING) else { return };
-        towards(&self.present, ticks);
-        if workers == 1 {
+        if of != Of::SerialWalk {
+            towards(&self.present, ticks);
+        }
+        if of != (Of::Plan { alone: false }) {
             towards(&self.serial, ticks);
         }
     }
@@ -154,22 +171,23 @@ pub struct Control {
 pub(crate) struct Inner {
     outbox: Outbox,
     /// Units with nothing folded, in the measure of whoever prepared them until they are priced.
-    base: UnitGraph,
+    pub(super) base: UnitGraph,
     nodes: Vec<Option<Arc<NodeCell>>>,
-    prices: Prices,
-    team: Team,
+    pub(super) prices: Prices,
+    pub(super) team: Team,
     /// Kind of each worker's seat.
-    kinds: Vec<usize>,
+    pub(super) kinds: Vec<usize>,
     kind: ScheduleKind,
-    steer: Steer,
-    frames: usize,
-    present: Present,
+    pub(super) steer: Steer,
+    pub(super) frames: usize,
+    rate_hz: u32,
+    pub(super) present: Present,
     /// Plans before, newest last: a block that is looked at afterwards may be one of theirs.
     past: VecDeque<Present>,
-    progress: Arc<Progress>,
+    pub(super) progress: Arc<Progress>,
     rate: TickRate,
-    /// Time of the serial walk when several workers were found to be slower.
-    gave_up_at: Option<f64>,
+    /// What `auto` has found out.
+    pub(super) auto: Auto,
     done: Vec<(u64, u64)>,
 }
 
@@ -186,9 +204,9 @@ pub(crate) struct Installation {
 }
 
 /// The plan that was sent last, or one before.
-struct Present {
+pub(super) struct Present {
     number: u64,
-    schedule: VerifiedSchedule,
+    pub(super) schedule: VerifiedSchedule,
     costs: Arc<Costs>,
     expected_ns: Option<f64>,
 }
@@ -226,11 +244,12 @@ impl Control {
             kind: settings.policy.schedule,
             steer: settings.steer,
             frames,
+            rate_hz: settings.rate_hz,
             present: Present::of(&plan, None),
             past: VecDeque::new(),
             progress: Arc::clone(progress),
             rate: TickRate::get(),
-            gave_up_at: None,
+            auto: Auto::default(),
             done: Vec::new(),
         };
         (plan, Control { inner: Arc::new(Mutex::new(inner)) })
@@ -244,6 +263,25 @@ impl Control {
     /// What every unit of the present plan was measured to cost, by seat kind and sibling state.
     pub fn costs(&self) -> Vec<UnitCost> {
         self.lock().unit_costs()
+    }
+
+    /// The same by chain, to be kept: see [`Control::adopt_costs`]. `machine`: the processor's model.
+    pub fn cost_table(&self, machine: &str) -> CostTable {
+        let inner = self.lock();
+        let (frames, rate_hz) = (inner.frames as u32, inner.rate_hz);
+        CostTable { frames, rate_hz, machine: machine.into(), rows: inner.chain_costs() }
+    }
+
+    /// Takes costs over that were measured before, and hands over the plan that follows from them
+    /// where the settings let plans follow costs.
+    ///
+    /// Times for another block length are scaled. Chains that the table does not know keep their
+    /// estimates; what it knows of others is ignored.
+    ///
+    /// # Errors
+    /// [`ControlError::Full`], [`ControlError::Rule`]: the costs are known all the same.
+    pub fn adopt_costs(&self, table: &CostTable) -> Result<Adopted, ControlError> {
+        self.lock().adopt(table)
     }
 
     /// What the engine does at present.
@@ -281,7 +319,7 @@ impl Present {
 
 /// Costs.
 impl Inner {
-    fn get_ns(&self, unit: usize, kind: usize, sibling_busy: bool) -> Option<f64> {
+    pub(super) fn get_ns(&self, unit: usize, kind: usize, sibling_busy: bool) -> Option<f64> {
         let ticks = self.present.costs.get(unit, Circumstance { kind, sibling_busy })?;
         Some(ticks * self.ns_per_tick())
     }
@@ -316,34 +354,15 @@ impl Inner {
         })
     }
 
-    /// What a unit costs on the fastest seat with an idle sibling, from whatever is known.
-    fn plain_ns(&self, unit: usize, speeds: &[f64; KINDS], pair_speed: f64) -> Option<f64> {
-        circumstances().find_map(|(kind, busy)| {
-            let shared = if busy { pair_speed } else { 1.0 };
-            Some(self.get_ns(unit, kind, busy)? * speeds[kind] * shared)
-        })
-    }
-
     /// Takes over what was measured since: prices, speeds of seats, what siblings cost each other.
     /// Returns by which part the costs have moved, or `None` as long as a unit has not run.
     fn learn(&mut self) -> Option<f64> {
         let units = self.present.schedule.units().units();
-        let count = units.len();
-        if let Some(pair) = median((0..count).filter_map(|u| self.ratio(u, (0, false), (0, true))))
-        {
-            self.team.pair_speed = pair.clamp(0.2, 1.0);
-        }
-        let mut speeds = [1.0; KINDS];
-        for (kind, speed) in speeds.iter_mut().enumerate().skip(1) {
-            let ratios = (0..count).filter_map(|u| self.ratio(u, (0, false), (kind, false)));
-            let assumed = self.assumed_speed(kind);
-            *speed = median(ratios).unwrap_or(assumed);
-        }
-        for (seat, kind) in self.team.seats.iter_mut().zip(&self.kinds) {
-            seat.speed = speeds[*kind] as f32;
-        }
-        let pair = self.team.pair_speed;
-        let plain: Option<Vec<f64>> = (0..count).map(|u| self.plain_ns(u, &speeds, pair)).collect();
+        let known = |unit: usize, kind, shared| self.get_ns(unit, kind, shared);
+        let seats = SeatSpeeds::of(units.len(), known, &self.team, &self.kinds);
+        let plain = |unit| seats.plain_ns(|kind, shared| known(unit, kind, shared));
+        let plain: Option<Vec<f64>> = (0..units.len()).map(plain).collect();
+        seats.apply(&mut self.team, &self.kinds);
         let plain = plain?;
         let moved = units.iter().zip(&plain).map(|(unit, ns)| (unit.cost - ns).abs()).sum::<f64>();
         for (unit, ns) in units.iter().zip(&plain) {
@@ -351,32 +370,11 @@ impl Inner {
         }
         Some(moved / plain.iter().sum::<f64>().max(1.0))
     }
-
-    /// How a unit's cost in one circumstance compares with that in another.
-    fn ratio(&self, unit: usize, a: (usize, bool), b: (usize, bool)) -> Option<f64> {
-        Some(self.get_ns(unit, a.0, a.1)? / self.get_ns(unit, b.0, b.1)?)
-    }
-
-    /// The speed that a kind of seat has in the team so far, beside the leader's.
-    fn assumed_speed(&self, kind: usize) -> f64 {
-        let seat = self.kinds.iter().position(|own| *own == kind);
-        seat.map_or(1.0, |seat| f64::from(self.team.seats[seat].speed))
-    }
-}
-
-fn circumstances() -> impl Iterator<Item = (usize, bool)> {
-    (0..KINDS).flat_map(|kind| [(kind, false), (kind, true)])
-}
-
-fn median(values: impl Iterator<Item = f64>) -> Option<f64> {
-    let mut values: Vec<f64> = values.collect();
-    values.sort_by(f64::total_cmp);
-    values.get(values.len() / 2).copied()
 }
 
 /// Plans.
 impl Inner {
-    fn standing(&self) -> Standing {
+    pub(super) fn standing(&self) -> Standing {
         let ns = |estimate| Progress::ticks(estimate).map(|ticks| ticks * self.ns_per_tick());
         Standing {
             kind: self.present.schedule.kind(),
@@ -394,7 +392,7 @@ impl Inner {
         }
     }
 
-    fn priced_units(&self) -> UnitGraph {
+    pub(super) fn priced_units(&self) -> UnitGraph {
         self.base.clone().priced(&self.prices).fold(FOLD_BELOW_NS)
     }
 
@@ -409,12 +407,9 @@ impl Inner {
     }
 
     /// As the settings steer, with what it is expected to take.
-    fn schedule_for(&self, units: &UnitGraph) -> (Schedule, f64) {
+    pub(super) fn schedule_for(&self, units: &UnitGraph) -> (Schedule, f64) {
         match self.steer {
-            Steer::Auto => {
-                let choice = best(units, &self.team, Overheads::MEASURED_NS);
-                (choice.schedule, choice.expected)
-            }
+            Steer::Auto => self.best_known(units),
             Steer::Fixed | Steer::Costs => {
                 let overheads = match self.prices.is_empty() {
                     true => Overheads::NONE,
@@ -427,7 +422,7 @@ impl Inner {
         }
     }
 
-    fn send_plan(
+    pub(super) fn send_plan(
         &mut self,
         units: UnitGraph,
         schedule: Schedule,
@@ -450,6 +445,7 @@ impl Inner {
     ) -> Result<u64, ControlError> {
         // What is known so far moves along with the nodes.
         self.learn();
+        self.auto.end_trial();
         let mut prices = Prices::new();
         for head in (0..new.nodes.len()).map(|i| NodeId(i as u32)) {
             let price = head_before(head).and_then(|before| self.prices.get(before));
@@ -513,34 +509,6 @@ impl Inner {
                 }
             }
             Steer::Auto => self.choose(moved),
-        }
-    }
-
-    /// `auto`: the serial walk, or the plan for several workers that is expected to be shortest; back
-    /// to the serial walk where that was wrong.
-    fn choose(&mut self, moved: f64) {
-        let standing = self.standing();
-        let (Some(serial), Some(measured)) = (standing.serial_ns, standing.measured_ns) else {
-            return;
-        };
-        let alone = self.present.schedule.workers() == 1;
-        if !alone && measured > serial {
-            self.gave_up_at = Some(serial);
-            let units = self.priced_units();
-            let schedule = Schedule::plan(ScheduleKind::Serial, &units, 1);
-            let _ = self.send_plan(units, schedule, Some(serial));
-            return;
-        }
-        // What did not pay before is tried again when the session has changed.
-        let changed = self.gave_up_at.is_none_or(|then| (serial - then).abs() > MOVED * then);
-        if alone && !changed {
-            return;
-        }
-        let units = self.priced_units();
-        let choice = best(&units, &self.team, Overheads::MEASURED_NS);
-        let better = choice.schedule.lists.len() != self.present.schedule.workers();
-        if (alone && better) || (!alone && moved > MOVED) {
-            let _ = self.send_plan(units, choice.schedule, Some(choice.expected));
         }
     }
 }

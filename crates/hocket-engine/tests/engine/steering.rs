@@ -1,7 +1,7 @@
 //! Plans are exchanged while the session plays, and nothing is heard of it.
 
 use hocket_engine::{ControlError, Engine, Settings, Steer};
-use hocket_plan::ScheduleKind;
+use hocket_plan::{ChainCost, CostTable, ScheduleKind};
 
 use crate::stage::{self, FRAMES};
 
@@ -122,4 +122,56 @@ fn orders_wait_while_no_block_runs_and_are_refused_when_too_many() {
     }
     assert!(control.is_settled());
     control.replan().unwrap();
+}
+
+#[test]
+fn costs_that_were_kept_are_taken_over() {
+    let _alone = stage::alone();
+    let expected = serial(100);
+    let mut first = steered(ScheduleKind::Critical, Steer::Costs, 2);
+    for _ in 0..100 {
+        first.process(FRAMES);
+    }
+    first.control().replan().unwrap();
+    for _ in 0..100 {
+        first.process(FRAMES);
+    }
+    let table = first.control().cost_table("here");
+    assert!(table.rows.iter().all(|row| row.alone_ns.or(row.shared_ns).is_some()));
+    drop(first);
+    for steer in [Steer::Costs, Steer::Auto, Steer::Fixed] {
+        let mut engine = steered(ScheduleKind::Critical, steer, 2);
+        let adopted = engine.control().adopt_costs(&table).unwrap();
+        assert_eq!(adopted.unknown, 0, "folded chains keep their names: {adopted:?}");
+        for (block, expected) in expected.iter().enumerate() {
+            engine.process(FRAMES);
+            assert_eq!(&stage::bits(engine.output(FRAMES)), expected, "{steer:?}, block {block}");
+        }
+    }
+    let mut other = table.clone();
+    other.rows.iter_mut().for_each(|row| row.chain.push_str(" of another session"));
+    let engine = steered(ScheduleKind::Critical, Steer::Costs, 2);
+    assert_eq!(engine.control().adopt_costs(&other).unwrap().known, 0);
+}
+
+#[test]
+fn kept_costs_hold_for_other_block_lengths_in_proportion() {
+    let _alone = stage::alone();
+    let mut engine = steered(ScheduleKind::Critical, Steer::Costs, 2);
+    let names: Vec<String> =
+        engine.schedule().units().units().iter().map(|unit| unit.name.clone()).collect();
+    let row = |chain: &String| ChainCost {
+        chain: chain.clone(),
+        kind: 0,
+        alone_ns: Some(1000.0),
+        shared_ns: None,
+    };
+    let rows: Vec<ChainCost> = names.iter().map(row).collect();
+    let table =
+        CostTable { frames: 2 * FRAMES as u32, rate_hz: 48_000, machine: String::new(), rows };
+    let adopted = engine.control().adopt_costs(&table).unwrap();
+    assert_eq!(adopted.known, names.len());
+    engine.process(FRAMES);
+    let total = engine.schedule().units().total_cost();
+    assert!((total - 500.0 * names.len() as f64).abs() < 1.0, "{total}");
 }

@@ -62,7 +62,7 @@ impl Default for Options {
             waits: vec![hocket_engine::Strategy::Hybrid],
             sibling: SiblingPolicy::Off,
             keep_awake: false,
-            settle_ns: 1_500_000_000,
+            settle_ns: 3_000_000_000,
             record: None,
         }
     }

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::support::{check_refused, example, one_track, run};
+use crate::support::{check_refused, example, one_track, run, session};
 
 fn json(args: &[&str]) -> (Option<i32>, Value) {
     let ran = run(args);
@@ -24,10 +24,10 @@ fn a_session_is_played_to_its_end_and_told_as_a_table() {
 
 #[test]
 fn what_is_told_as_json_adds_up() {
-    let session = example("band.toml");
-    let session = session.to_str().unwrap();
+    let band = example("band.toml");
+    let band = band.to_str().unwrap();
     for schedule in ["dataflow", "auto", "critical"] {
-        let args = ["play", session, "--length", "0.5", "--json", "--schedule", schedule];
+        let args = ["play", band, "--length", "0.5", "--json", "--schedule", schedule];
         let (code, told) = json(&args);
         assert_eq!((code, &told["schedule"]), (Some(0), &schedule.into()));
         let number = |key: &str| told[key].as_u64().unwrap();
@@ -46,10 +46,13 @@ fn what_is_told_as_json_adds_up() {
 
 #[test]
 fn misses_are_explained_and_give_exit_code_1_where_asked_for() {
-    let session = example("worst-case-8.toml");
-    // One frame at 96 kHz is 10 us: nobody can make that.
-    let hopeless = ["--frames", "1", "--rate", "96000", "--length", "0.02"];
-    let mut args = vec!["play", session.to_str().unwrap(), "--json"];
+    // A frame lasts 5 us: nobody wakes up in that time.
+    let (_folder, file) = session(
+        "[session]\nsample_rate_hz = 44100\nresample = true\n\n[[track]]\nname = \"one\"\n\
+         clip = [{ file = \"loop.flac\" }]\n",
+    );
+    let hopeless = ["--frames", "1", "--rate", "192000", "--length", "0.02"];
+    let mut args = vec!["play", &file, "--json"];
     args.extend(hopeless);
     assert_eq!(json(&args).0, Some(0));
     args.extend(["--max-misses", "0"]);
@@ -74,4 +77,32 @@ fn what_cannot_be_played_is_refused() {
     check_refused(&["play", &file, "--workers", "1000"], 2, &["1000"]);
     check_refused(&["play", &file, "--schedule", "autom"], 2, &["autom", "auto"]);
     check_refused(&["play", "gone.toml"], 2, &["gone.toml"]);
+}
+
+#[test]
+fn costs_are_kept_and_used_again() {
+    let (folder, file) = one_track("");
+    let costs = folder.path().join("costs.toml");
+    let name = costs.to_str().unwrap();
+    let args = ["play", &file, "--length", "0.3", "--costs", name, "--schedule", "auto"];
+    let first = run(&args);
+    assert_eq!(first.code, Some(0), "{}", first.err);
+    assert!(first.err.contains("there is no such file yet"), "{}", first.err);
+    let table = hocket_session::read_costs(&costs).unwrap();
+    assert!(!table.rows.is_empty() && table.frames == 64);
+    let again = run(&args);
+    assert_eq!(again.code, Some(0), "{}", again.err);
+    let chains = table.rows.len();
+    assert!(
+        again.err.contains(&format!("the costs of {chains} of {chains} chains")),
+        "{}",
+        again.err
+    );
+
+    std::fs::write(&costs, "format = 3").unwrap();
+    check_refused(&args, 2, &["costs.toml:1:10", "must be a text", "remedy"]);
+    assert_eq!(std::fs::read_to_string(&costs).unwrap(), "format = 3");
+    let nowhere = folder.path().join("no/where.toml");
+    let args = ["play", &file, "--length", "0.3", "--costs", nowhere.to_str().unwrap()];
+    check_refused(&args, 2, &["there is no folder", "create it"]);
 }
