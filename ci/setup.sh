@@ -2,7 +2,8 @@
 # Makes sure that what a build, the demo or the tests need is there.
 #
 #   ci/setup.sh demo   Rust and a linker (needed); libhwloc15 (of use)
-#   ci/setup.sh test   besides: rustfmt and clippy, a browser and a font for the report's test
+#   ci/setup.sh test   besides: rustfmt and clippy, a browser and a font for the report's test,
+#                      a message bus and RealtimeKit for the tests of rights
 #
 # What is needed and cannot be had ends the script with a remedy and exit code 3. What is only of
 # use is fetched through apt-get where that is possible without a question, and else named in one
@@ -42,6 +43,8 @@ has_hwloc() {
   compgen -G '/usr/lib/*/libhwloc.so.15' >/dev/null || compgen -G '/usr/lib*/libhwloc.so.15' >/dev/null
 }
 has_browser() { have chromium || have chromium-browser || have google-chrome; }
+has_bus() { have dbus-daemon && have dbus-send; }
+has_rtkit() { [ -x /usr/libexec/rtkit-daemon ] || [ -x /usr/lib/rtkit/rtkit-daemon ]; }
 has_font() { compgen -G '/usr/share/fonts/*/*' >/dev/null; }
 
 # PACKAGE, how to see that it is there, what goes without it.
@@ -113,6 +116,8 @@ case "$level" in
   test)
     want chromium has_browser "the tests do not open the report in a browser"
     want fonts-dejavu-core has_font "a browser may draw the report without letters"
+    want dbus has_bus "asking the portal and RealtimeKit for rights is not tested"
+    want rtkit has_rtkit "rights are not asked of the real RealtimeKit"
     want_component rustfmt fmt "the formatting is not checked"
     want_component clippy clippy "the lints are not checked"
     ;;

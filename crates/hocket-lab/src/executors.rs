@@ -15,6 +15,10 @@ use crate::graphs::GRAPHS;
 ///
 /// Thread: control; becomes the leader while it measures.
 pub fn run(options: &Options) -> ExitCode {
+    if let Some(why) = options.missing_wait() {
+        eprintln!("executors: {why}");
+        return ExitCode::from(3);
+    }
     let mut cells = Vec::new();
     output::head(options);
     for mode in &options.modes {

@@ -98,7 +98,7 @@ impl Options {
             "--graph" => self.graphs = list(value, |name| Some(name.to_owned()))?,
             "--mode" => self.modes = list(value, Mode::from_name)?,
             "--schedule" => self.schedules = list(value, schedule)?,
-            "--wait" => self.waits = waits(value)?,
+            "--wait" => self.waits = list(value, |name| name.parse().ok())?,
             "--sibling" => {
                 self.sibling = SiblingPolicy::from_name(value).ok_or("no such policy")?;
             }
@@ -113,6 +113,15 @@ impl Options {
             _ => return Err("no such option".into()),
         }
         Ok(())
+    }
+
+    /// Why a wait that is asked for is not possible here: measured all the same, it would stand under
+    /// a name that is not its own.
+    pub fn missing_wait(&self) -> Option<String> {
+        let missing = |wait: &hocket_engine::Strategy| {
+            Some(format!("--wait {wait}: not possible here: {}", wait.missing()?))
+        };
+        self.waits.iter().find_map(missing)
     }
 
     /// Whether this graph is asked for.
@@ -168,15 +177,6 @@ impl std::fmt::Display for Variant {
 
 fn schedule(name: &str) -> Option<Option<ScheduleKind>> {
     if name == "auto" { Some(None) } else { ScheduleKind::from_name(name).map(Some) }
-}
-
-/// A wait that this CPU does not have would be measured under a name that is not its own.
-fn waits(value: &str) -> Result<Vec<hocket_engine::Strategy>, String> {
-    let waits: Vec<hocket_engine::Strategy> = list(value, |name| name.parse().ok())?;
-    let missing = waits.iter().find_map(|wait| Some((wait, wait.missing()?)));
-    missing.map_or(Ok(waits.clone()), |(wait, why)| {
-        Err(format!("'{wait}' is not possible here: {why}"))
-    })
 }
 
 fn positive(value: &str) -> Result<usize, String> {
