@@ -43,6 +43,11 @@ pub(super) fn shortest(
     planned.min_by(|a, b| a.1.total_cmp(&b.1)).unwrap_or_default()
 }
 
+/// By how much longer a plan may be on paper that keeps what belongs together on one worker: paper does
+/// not know caches. A sum of eight buses of which four lie in another core's cache takes some 2 us longer
+/// than one whose buses lie in its own, which is 3 % of a block of 70 us.
+const TOGETHER: f64 = 1.03;
+
 /// The better of two assignments for exactly this team.
 pub(super) fn for_workers(
     units: &UnitGraph,
@@ -58,7 +63,7 @@ pub(super) fn for_workers(
         (lists, time)
     });
     let [together, level] = timed;
-    if together.1 <= level.1 { together } else { level }
+    if together.1 <= level.1 * TOGETHER { together } else { level }
 }
 
 struct Assign<'a> {
