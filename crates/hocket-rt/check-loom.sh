@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Runs the loom models: every interleaving within a bound, every value a load may return.
+# Runs the loom models of hocket-rt, and of the locks and turns in hocket-kernels: every interleaving
+# within a bound, every value a load may return.
 #
 # Each model has a bound on preemptions of its own (2 to 5, in tests/loom_*.rs); most faults need
 # one or two. LOOM_MAX_PREEMPTIONS=n overrides all of them: with 2 the models take about 3 s
@@ -17,7 +18,7 @@ export RUST_BACKTRACE="${RUST_BACKTRACE:-0}"
 # Linking each model with link-time optimisation would take longer than to run it.
 export CARGO_PROFILE_RELEASE_LTO=off
 
-models=(-p hocket-rt --release --test "${1:-loom_*}")
+models=(-p hocket-rt -p hocket-kernels --release --test "${1:-loom_*}")
 cargo test --no-run "${models[@]}"
 timeout 300 cargo test "${models[@]}"
 echo "check-loom: passed"

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Runs the race tests under ThreadSanitizer.
+# Runs the race tests of hocket-rt and hocket-kernels under ThreadSanitizer.
 #
 # Needs the nightly toolchain (no rust-src: std stays uninstrumented, see tests/tsan.suppressions).
 # Time budget: 60 s to build, 60 s for the tests (15 s on two quiet CPUs). A hang fails after 300 s.
@@ -25,10 +25,10 @@ export TSAN_OPTIONS="suppressions=$PWD/tests/tsan.suppressions halt_on_error=0"
 export RUST_BACKTRACE=0
 
 races() {
-    timeout 300 cargo +nightly test -p hocket-rt --target "$host" "$@"
+    timeout 300 cargo +nightly test -p hocket-rt -p hocket-kernels --target "$host" "$@"
 }
 
-cargo +nightly test -p hocket-rt --target "$host" --no-run --test 'race_*'
+cargo +nightly test -p hocket-rt -p hocket-kernels --target "$host" --no-run --test 'race_*'
 
 echo "check-tsan: a race on purpose must be reported"
 if seeded=$(races --test race_seeded -- --ignored 2>&1); then

@@ -90,6 +90,20 @@ pub const CRATES: &[CrateRule] = &[
         because: "every line between two threads must be small enough to be proved",
     },
     CrateRule {
+        name: "hocket-kernels",
+        workspace: &["hocket-rt"],
+        workspace_dev: &[],
+        external: External::Only(&[
+            always("libc"),
+            always("parking_lot"),
+            always("realfft"),
+            under("loom", "cfg(loom)"),
+        ]),
+        serde: false,
+        std_banned: &[FILES, NET],
+        because: "what an experiment runs must not know what it is run for, nor write anything",
+    },
+    CrateRule {
         name: "hocket-machine",
         workspace: &[],
         workspace_dev: &[],
@@ -139,6 +153,7 @@ pub const CRATES: &[CrateRule] = &[
         workspace: &[
             "hocket-plan",
             "hocket-dsp",
+            "hocket-kernels",
             "hocket-machine",
             "hocket-trace",
             "hocket-media",

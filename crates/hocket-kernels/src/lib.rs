@@ -1,0 +1,48 @@
+//! What the lab's experiments run.
+//!
+//! # The idea
+//!
+//! An experiment needs work of a known kind, and it needs to know afterwards that the work was done.
+//! Everything here therefore says how many operations it does and leaves a result that can be held
+//! against an independent computation: a digest of a buffer, a closed form, known digits of pi, the
+//! total of all increments. What is measured about it, how often and on which seats, is the
+//! experiment's affair.
+//!
+//! # The parts
+//!
+//! | part | what it is for |
+//! |---|---|
+//! | [`Kernel`], [`smt`], [`contention`], [`Biquads`] | one thread's work, pass by pass |
+//! | [`locks`] | ten ways to let one thread at a time increment a counter |
+//! | [`turns`] | ways for two threads to hand a counter to and fro |
+//!
+//! # The limits
+//!
+//! No statistics, no records, no pinning: whoever starts threads here ([`Crew`]) lets the caller
+//! settle each of them first. Nothing runs for longer than it was asked to.
+//!
+//! Own protocols between threads (locks, turns) are told in `PROTOCOL.md` beside this crate's manifest,
+//! by the rules of hocket-rt, and are checked with its scripts under loom and ThreadSanitizer.
+#![deny(unsafe_code)]
+
+mod kernel;
+
+pub mod smt;
+
+pub mod contention;
+
+mod biquads;
+
+mod crew;
+
+pub mod locks;
+
+pub mod turns;
+
+mod random;
+mod sync;
+mod sys;
+
+pub use biquads::{Biquads, FILTERS, FRAMES};
+pub use crew::{Crew, Finished};
+pub use kernel::{Kernel, Ops, Wrong};

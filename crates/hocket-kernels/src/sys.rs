@@ -1,0 +1,17 @@
+//! What only the system can do. One file a thing, with the same names on every system.
+#![allow(unsafe_code)]
+
+#[cfg_attr(all(target_os = "linux", not(loom)), path = "sys/futex_linux.rs")]
+#[cfg_attr(not(all(target_os = "linux", not(loom))), path = "sys/futex_other.rs")]
+mod futex;
+
+pub(crate) use futex::Futex;
+
+#[cfg(unix)]
+mod channel;
+#[cfg(unix)]
+mod semaphore;
+#[cfg(unix)]
+pub(crate) use channel::Channel;
+#[cfg(unix)]
+pub(crate) use semaphore::Semaphore;
