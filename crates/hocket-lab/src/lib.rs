@@ -12,6 +12,10 @@ pub mod executors;
 pub mod awake;
 pub mod about;
 
+pub mod harness;
+pub mod store;
+pub mod experiments;
+
 pub mod record;
 pub mod stats;
 pub mod report;

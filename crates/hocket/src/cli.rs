@@ -34,6 +34,8 @@ pub enum Command {
     Render(RenderArgs),
     /// A record of `bench` as a page.
     Report(ReportArgs),
+    /// Experiments about siblings, waiting, sharing and priorities, with records and reports.
+    Lab(crate::lab::LabArgs),
 }
 
 /// Runs the command.
@@ -51,6 +53,7 @@ pub fn run(cli: Cli) -> Result<Exit, Failure> {
         Command::Play(args) => crate::play::run(&args),
         Command::Render(args) => crate::render::run(&args),
         Command::Report(args) => crate::report::run(&args),
+        Command::Lab(args) => crate::lab::run(&args),
     }
 }
 

@@ -13,6 +13,7 @@ pub mod demo;
 pub mod play;
 pub mod render;
 pub mod report;
+pub mod lab;
 mod leftovers;
 mod interrupt;
 mod output;

@@ -154,6 +154,7 @@ pub const CRATES: &[CrateRule] = &[
             "hocket-plan",
             "hocket-dsp",
             "hocket-kernels",
+            "hocket-rt",
             "hocket-machine",
             "hocket-trace",
             "hocket-media",

@@ -1,0 +1,70 @@
+//! The catalogue: one file an experiment.
+//!
+//! An experiment is added by a file here and a line in [`ALL`].
+
+pub mod aa;
+
+pub mod false_sharing;
+
+use crate::harness::Experiment;
+
+/// Every experiment, by chapter; the order of lists, runs and reports.
+pub static ALL: &[&dyn Experiment] = &[&aa::Aa, &false_sharing::FalseSharing];
+
+/// The experiment of this id.
+pub fn find(id: &str) -> Option<&'static dyn Experiment> {
+    ALL.iter().copied().find(|experiment| experiment.about().id == id)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::harness::{Host, Section, Size};
+
+    fn is_name(name: &str) -> bool {
+        !name.is_empty()
+            && name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-')
+    }
+
+    #[test]
+    fn the_catalogue_is_told_in_full() {
+        for about in ALL.iter().map(|experiment| experiment.about()) {
+            assert!(is_name(about.id), "{}", about.id);
+            assert!(about.question.ends_with('?'), "{}: {}", about.id, about.question);
+            assert!(
+                !about.method.is_empty() && !about.limits.is_empty() && !about.origin.is_empty()
+            );
+            assert!(!about.metrics.is_empty(), "{}", about.id);
+            assert!(about.metrics.iter().all(|m| is_name(m.name) && !m.definition.is_empty()));
+        }
+        let mut ids: Vec<_> = ALL.iter().map(|experiment| experiment.about().id).collect();
+        ids.sort_unstable();
+        ids.dedup();
+        assert_eq!(ids.len(), ALL.len(), "two experiments have one id");
+        assert_eq!(ALL[0].about().section, Section::Method);
+    }
+
+    #[test]
+    fn designs_are_possible_and_name_declared_metrics() {
+        let Ok(host) = Host::discover() else {
+            println!(
+                "SKIPPED designs_are_possible_and_name_declared_metrics: the topology cannot be read"
+            );
+            return;
+        };
+        for experiment in ALL {
+            let about = experiment.about();
+            for size in [Size::Quick, Size::Full] {
+                let Ok(design) = experiment.design(&host, size) else { continue };
+                assert_eq!(design.fault(), None, "{}", about.id);
+                assert!(
+                    design.contrasts.iter().all(|c| about.metric(&c.metric).is_some()),
+                    "{}",
+                    about.id
+                );
+            }
+            let known = |h: &crate::harness::Historic| about.metric(h.metric).is_some();
+            assert!(experiment.historic().iter().all(known), "{}", about.id);
+        }
+    }
+}

@@ -1,0 +1,56 @@
+//! The run that every experiment has in common.
+//!
+//! # The idea
+//! An experiment says what it varies ([`Design`]) and how one variant is measured once
+//! ([`Apparatus::measure`]). Everything that makes the figures worth believing is done here, in the
+//! same way for all: variants in random order within rounds, several process starts with another
+//! environment and stack each, what else the machine did beside every turn, a variant that is measured
+//! twice under two names to see how large a difference nothing makes, and an end at a width or a time
+//! that was set before.
+//!
+//! # The parts
+//! | part | what it says |
+//! |---|---|
+//! | `about.rs`, `experiment.rs`, `design.rs` | what an experiment is |
+//! | `host.rs` | which CPUs there are, how they are related, what is granted |
+//! | `team.rs`, `timed.rs`, `lateness.rs` | helpers of those who measure |
+//! | `child.rs`, `start.rs`, `layout.rs` | one process start, seen from inside and outside |
+//! | `ledger.rs` | what else the machine did in a turn |
+//! | `run.rs` | all process starts of some experiments |
+//! | `results.rs`, `plot.rs`, `verdicts.rs` | what the rows of one experiment show |
+//!
+//! # Limits
+//! A process start is one child of this program, so what differs only between boots, compilers or
+//! link orders is not varied. The ledger counts processor time in steps of 10 ms.
+
+mod about;
+mod experiment;
+mod design;
+
+mod host;
+pub mod team;
+pub mod timed;
+pub mod lateness;
+
+pub mod child;
+mod start;
+pub mod layout;
+mod ledger;
+mod run;
+mod meta;
+
+mod results;
+mod plot;
+mod verdicts;
+
+pub use about::{About, Better, Metric, Section};
+pub use design::{Contrast, Design, NotMeasurable, Rounds, Size, TWIN, Variant};
+pub use experiment::{Apparatus, Check, Experiment, Fault, Historic, Quantiles, Sample};
+pub use host::{FifoGrant, Host, Relation};
+pub use ledger::{Ledger, LedgerEntry, Limits, flags_of};
+pub use meta::{head, tail};
+pub use plot::{Axis, Bar, Dumbbell, Estimate, Mark, Plot, Rank, Series, Span};
+pub use results::{ContrastResult, ExperimentRun, Results, Row, Standing};
+pub use run::{Budget, Event, Plan, RunError, run};
+pub use start::Launcher;
+pub use verdicts::{Sentence, contrast_sentence, standard_plots, standard_verdicts};

@@ -1,0 +1,242 @@
+//! What an experiment varies on this machine.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::Relation;
+
+/// How thorough a run is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Size {
+    /// Seconds an experiment.
+    Quick,
+    /// Minutes an experiment.
+    Full,
+}
+
+impl Size {
+    /// One of two values.
+    pub fn pick<T>(self, quick: T, full: T) -> T {
+        match self {
+            Size::Quick => quick,
+            Size::Full => full,
+        }
+    }
+
+    /// As on the command line.
+    pub fn name(self) -> &'static str {
+        self.pick("quick", "full")
+    }
+}
+
+/// Why a whole experiment cannot be measured here: what is missing and, where something would, what
+/// would help.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
+#[error("{0}")]
+pub struct NotMeasurable(pub String);
+
+impl NotMeasurable {
+    /// From anything that can be told.
+    pub fn new(why: impl std::fmt::Display) -> NotMeasurable {
+        NotMeasurable(why.to_string())
+    }
+}
+
+/// One of the things that are compared.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Variant {
+    /// Short, unique within the design and the same on every machine that can run it.
+    pub name: String,
+    /// What was varied, factor by factor, for tables and plots.
+    pub factors: BTreeMap<String, String>,
+    /// CPUs it is pinned to, by the system's numbers; empty where the scheduler chooses.
+    pub cpus: Vec<u32>,
+    /// How those CPUs are related.
+    pub relation: Option<Relation>,
+    /// Its threads compete for CPUs on purpose, so that being put aside is no disturbance.
+    pub crowded: bool,
+}
+
+impl Variant {
+    /// A variant without factors, pinned nowhere.
+    pub fn new(name: impl Into<String>) -> Variant {
+        Variant {
+            name: name.into(),
+            factors: BTreeMap::new(),
+            cpus: Vec::new(),
+            relation: None,
+            crowded: false,
+        }
+    }
+
+    /// With the level of a factor.
+    pub fn with(mut self, factor: &str, level: impl ToString) -> Variant {
+        self.factors.insert(factor.into(), level.to_string());
+        self
+    }
+
+    /// Pinned to CPUs that are so related.
+    pub fn on(mut self, cpus: &[u32], relation: Option<Relation>) -> Variant {
+        self.cpus = cpus.to_vec();
+        self.relation = relation;
+        self
+    }
+
+    /// More threads than CPUs, or a load of its own.
+    pub fn crowded(mut self) -> Variant {
+        self.crowded = true;
+        self
+    }
+
+    /// The level of a factor; empty where it has none.
+    pub fn level(&self, factor: &str) -> &str {
+        self.factors.get(factor).map_or("", String::as_str)
+    }
+}
+
+/// Two variants whose ratio is of interest; below 1 the candidate's figure is smaller.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Contrast {
+    /// Index of what it is compared with.
+    pub reference: usize,
+    /// Index of what is compared.
+    pub candidate: usize,
+    /// In which metric.
+    pub metric: String,
+}
+
+impl Contrast {
+    /// A contrast.
+    pub fn new(reference: usize, candidate: usize, metric: &str) -> Contrast {
+        Contrast { reference, candidate, metric: metric.into() }
+    }
+}
+
+/// How often everything is repeated.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Rounds {
+    /// Process starts.
+    pub processes: u32,
+    /// Rounds that a process start has where time allows; the time limit may leave fewer, and at
+    /// least one.
+    pub per_process: u32,
+    /// Rounds at the start of a process that are measured, kept and left out of what is computed.
+    pub warm_up: u32,
+}
+
+impl Rounds {
+    /// What most experiments use: 3 process starts in a quick run, 8 in a full one.
+    pub fn usual(size: Size) -> Rounds {
+        Rounds { processes: size.pick(3, 8), per_process: size.pick(40, 400), warm_up: 1 }
+    }
+
+    /// For experiments whose turns take seconds: one process start, few rounds.
+    pub fn few(size: Size) -> Rounds {
+        Rounds { processes: 1, per_process: size.pick(6, 30), warm_up: 0 }
+    }
+}
+
+/// What is appended to the name of the variant that is measured twice.
+pub const TWIN: &str = " (again)";
+
+/// What an experiment varies on this machine.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Design {
+    /// The variants, in the order of tables.
+    pub variants: Vec<Variant>,
+    /// The ratios of interest, the most important first.
+    pub contrasts: Vec<Contrast>,
+    /// Variants that are not possible here, and why.
+    pub missing: Vec<(String, String)>,
+    /// How often.
+    pub rounds: Rounds,
+    /// The variant that is measured twice under two names, so that the report can say how large a
+    /// difference nothing makes; the harness adds the second one at the end.
+    pub twin: Option<usize>,
+}
+
+impl Design {
+    /// Variants that are all compared with the first in `metric`; the first has a twin.
+    pub fn against_first(variants: Vec<Variant>, metric: &str, rounds: Rounds) -> Design {
+        let contrasts = (1..variants.len()).map(|i| Contrast::new(0, i, metric)).collect();
+        Design { variants, contrasts, missing: Vec::new(), rounds, twin: Some(0) }
+    }
+
+    /// Variants without a comparison and without a twin.
+    pub fn facts(variants: Vec<Variant>, rounds: Rounds) -> Design {
+        Design { variants, contrasts: Vec::new(), missing: Vec::new(), rounds, twin: None }
+    }
+
+    /// With another ratio of interest.
+    pub fn contrast(mut self, reference: usize, candidate: usize, metric: &str) -> Design {
+        self.contrasts.push(Contrast::new(reference, candidate, metric));
+        self
+    }
+
+    /// With a variant that is not possible here.
+    pub fn missing(mut self, variant: impl Into<String>, why: impl ToString) -> Design {
+        self.missing.push((variant.into(), why.to_string()));
+        self
+    }
+
+    /// The index of the variant of this name.
+    pub fn index(&self, name: &str) -> Option<usize> {
+        self.variants.iter().position(|variant| variant.name == name)
+    }
+
+    /// Turns of a round: the variants, and the twin after them.
+    pub fn turns(&self) -> usize {
+        self.variants.len() + usize::from(self.twin.is_some())
+    }
+
+    /// The variant that turn `turn` measures, and the name under which.
+    pub fn turn(&self, turn: usize) -> (usize, String) {
+        match (self.variants.get(turn), self.twin) {
+            (None, Some(twin)) => (twin, format!("{}{TWIN}", self.variants[twin].name)),
+            _ => (turn, self.variants[turn].name.clone()),
+        }
+    }
+
+    /// What is wrong with the design, for tests and for the start of a run.
+    pub fn fault(&self) -> Option<String> {
+        let n = self.variants.len();
+        let names: std::collections::BTreeSet<_> = self.variants.iter().map(|v| &v.name).collect();
+        if n == 0 {
+            return Some("it has no variants".into());
+        }
+        if names.len() != n {
+            return Some("two variants have one name".into());
+        }
+        let outside = |index: usize| index >= n;
+        let bad = self.contrasts.iter().any(|c| outside(c.reference) || outside(c.candidate));
+        (bad || self.twin.is_some_and(outside))
+            .then(|| "it names a variant that is not there".into())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_twin_is_the_last_turn_and_measures_its_original() {
+        let variants = vec![Variant::new("a").with("n", 1), Variant::new("b")];
+        let design = Design::against_first(variants, "time", Rounds::usual(Size::Quick));
+        assert_eq!((design.turns(), design.fault()), (3, None));
+        assert_eq!(design.turn(1), (1, "b".into()));
+        assert_eq!(design.turn(2), (0, "a (again)".into()));
+        assert_eq!(design.variants[0].level("n"), "1");
+    }
+
+    #[test]
+    fn impossible_designs_are_told() {
+        let rounds = Rounds::usual(Size::Full);
+        assert!(Design::facts(vec![], rounds).fault().is_some());
+        let twice = vec![Variant::new("a"), Variant::new("a")];
+        assert!(Design::facts(twice, rounds).fault().is_some());
+        let design = Design::facts(vec![Variant::new("a")], rounds).contrast(0, 1, "time");
+        assert!(design.fault().is_some());
+    }
+}

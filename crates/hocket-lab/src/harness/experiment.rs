@@ -1,0 +1,208 @@
+//! What an experiment has to provide.
+
+use serde::{Deserialize, Serialize};
+
+use super::design::{Design, NotMeasurable, Size};
+use super::results::Results;
+use super::{About, Host, Plot, Sentence, standard_plots, standard_verdicts};
+use crate::stats::quantile_sorted;
+
+/// One experiment. A unit struct in a file of its own, listed in [`crate::experiments::ALL`].
+///
+/// `design` runs in the program that the user started; `open` and everything after it in a child
+/// process, once for each process start; `verdicts` and `plots` wherever the rows are read, possibly on
+/// another machine and years later, so they look at nothing but the rows.
+pub trait Experiment: Sync {
+    /// What stands in the catalogue.
+    fn about(&self) -> &'static About;
+
+    /// Which variants this machine can run, and which it cannot and why.
+    ///
+    /// # Errors
+    /// [`NotMeasurable`]: the whole experiment is not possible here; the report says so in its place.
+    fn design(&self, host: &Host, size: Size) -> Result<Design, NotMeasurable>;
+
+    /// Prepares one process start: buffers, calibrated repetitions. `design` is the one that was made
+    /// before, in the same order.
+    ///
+    /// # Errors
+    /// [`NotMeasurable`], as above.
+    fn open(
+        &self,
+        host: &Host,
+        size: Size,
+        design: &Design,
+    ) -> Result<Box<dyn Apparatus>, NotMeasurable>;
+
+    /// What the rows show, the most important first; by default one sentence a contrast.
+    fn verdicts(&self, results: &Results) -> Vec<Sentence> {
+        standard_verdicts(results)
+    }
+
+    /// What to draw; by default the medians of the first metric as bars.
+    fn plots(&self, results: &Results) -> Vec<Plot> {
+        standard_plots(results)
+    }
+
+    /// Figures printed long ago, to stand beside today's.
+    fn historic(&self) -> Vec<Historic> {
+        Vec::new()
+    }
+}
+
+/// What measures, in one process start.
+pub trait Apparatus {
+    /// One turn of one variant (an index into [`Design::variants`]) in one round: at least one sample.
+    ///
+    /// Runs on the main thread of the child. Aim at a turn of 5 to 50 ms in [`Size::Quick`] so that a
+    /// round stays short against what drifts; the threads of a turn end with it.
+    ///
+    /// # Errors
+    /// [`Fault`]: this turn could not be measured; the others go on.
+    fn measure(&mut self, variant: usize) -> Result<Vec<Sample>, Fault>;
+}
+
+impl<F: FnMut(usize) -> Result<Vec<Sample>, Fault>> Apparatus for F {
+    fn measure(&mut self, variant: usize) -> Result<Vec<Sample>, Fault> {
+        self(variant)
+    }
+}
+
+/// Why a turn could not be measured.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct Fault(pub String);
+
+impl Fault {
+    /// From anything that can be told.
+    pub fn new(what: impl std::fmt::Display) -> Fault {
+        Fault(what.to_string())
+    }
+}
+
+/// Whether a result was right.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Check {
+    /// It was compared with what it must be, and is.
+    Passed,
+    /// It is not what it must be: the figure is not to be believed and the run fails.
+    Failed(String),
+    /// There is nothing to compare it with, and why.
+    None(String),
+}
+
+impl Check {
+    /// Passed where `got` is `expected`.
+    pub fn equal<T: PartialEq + std::fmt::Display>(what: &str, got: T, expected: T) -> Check {
+        match got == expected {
+            true => Check::Passed,
+            false => Check::Failed(format!("{what} is {got} and must be {expected}")),
+        }
+    }
+
+    /// Both passed, or the first that did not.
+    pub fn and(self, other: Check) -> Check {
+        match (self, other) {
+            (failed @ Check::Failed(_), _) | (_, failed @ Check::Failed(_)) => failed,
+            (Check::None(why), _) | (_, Check::None(why)) => Check::None(why),
+            (Check::Passed, Check::Passed) => Check::Passed,
+        }
+    }
+}
+
+/// One figure of one turn.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Sample {
+    /// Which, one of [`About::metrics`].
+    pub metric: String,
+    /// In the metric's unit.
+    pub value: f64,
+    /// How many operations the figure rests on.
+    pub ops: u64,
+    /// Whether what was computed was right.
+    pub check: Check,
+    /// Where the figure is one quantile of many values: the others.
+    pub distribution: Option<Quantiles>,
+}
+
+impl Sample {
+    /// A figure that rests on `ops` operations.
+    pub fn new(metric: &str, value: f64, ops: u64, check: Check) -> Sample {
+        Sample { metric: metric.into(), value, ops, check, distribution: None }
+    }
+
+    /// The median of some values, which are kept as quantiles; `None` for no values.
+    pub fn median_of(metric: &str, values: &[f64], check: Check) -> Option<Sample> {
+        let quantiles = Quantiles::of(values)?;
+        Some(Sample {
+            metric: metric.into(),
+            value: quantiles.p50,
+            ops: quantiles.n,
+            check,
+            distribution: Some(quantiles),
+        })
+    }
+}
+
+/// A distribution in nine figures, in the unit of its values.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Quantiles {
+    /// How many values.
+    pub n: u64,
+    /// The smallest.
+    pub min: f64,
+    /// 10 of 100 are at most this.
+    pub p10: f64,
+    /// The median.
+    pub p50: f64,
+    /// 90 of 100 are at most this.
+    pub p90: f64,
+    /// 99 of 100 are at most this.
+    pub p99: f64,
+    /// 999 of 1000 are at most this.
+    pub p999: f64,
+    /// The largest.
+    pub max: f64,
+    /// The mean, because historic tables print it.
+    pub mean: f64,
+}
+
+impl Quantiles {
+    /// Of values in any order; `None` for no values. O(n log n), one allocation.
+    pub fn of(values: &[f64]) -> Option<Quantiles> {
+        let mut sorted = values.to_vec();
+        sorted.sort_unstable_by(f64::total_cmp);
+        let at = |q| quantile_sorted(&sorted, q);
+        Some(Quantiles {
+            n: sorted.len() as u64,
+            min: *sorted.first()?,
+            p10: at(0.1)?,
+            p50: at(0.5)?,
+            p90: at(0.9)?,
+            p99: at(0.99)?,
+            p999: at(0.999)?,
+            max: *sorted.last()?,
+            mean: sorted.iter().sum::<f64>() / sorted.len() as f64,
+        })
+    }
+}
+
+/// A figure printed long ago.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Historic {
+    /// What it was measured on or with.
+    pub label: &'static str,
+    /// The figure.
+    pub value: f64,
+    /// Its unit.
+    pub unit: &'static str,
+    /// The metric beside which it stands.
+    pub metric: &'static str,
+    /// The variant beside which it stands, where it is that of one.
+    pub variant: Option<&'static str>,
+    /// What the figure is.
+    pub definition: &'static str,
+    /// Where it is printed.
+    pub source: &'static str,
+}

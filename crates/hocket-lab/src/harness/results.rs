@@ -1,0 +1,273 @@
+//! What the rows of one experiment show.
+
+use serde::{Deserialize, Serialize};
+
+use super::{
+    Check, Contrast, Design, Estimate, Historic, LedgerEntry, Quantiles, Sample, Size, TWIN,
+};
+use crate::stats::{self, Comparison, Verdict};
+
+/// One figure of one turn with all that is known of the turn: what the record keeps.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Row {
+    /// Process start, from 0.
+    pub process: u32,
+    /// Round within the process start, from 0.
+    pub round: u32,
+    /// Place within the round, from 0.
+    pub turn: u32,
+    /// Left out of what is computed.
+    pub warm_up: bool,
+    /// The variant's name; of a twin with [`TWIN`].
+    pub variant: String,
+    /// The CPUs it was pinned to.
+    pub cpus: Vec<u32>,
+    /// When the turn began, nanoseconds since 1970.
+    pub started_ns: u64,
+    /// The metric's unit.
+    pub unit: String,
+    /// The figure.
+    pub sample: Sample,
+    /// What else happened in the turn.
+    pub ledger: LedgerEntry,
+    /// Why the turn is flagged; empty where it is not.
+    pub flags: Vec<String>,
+}
+
+/// One experiment in one run: what the record says of it besides its rows.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ExperimentRun {
+    /// Which experiment.
+    pub id: String,
+    /// What its figures mean, [`super::About::definition_digest`].
+    pub definition: String,
+    /// How thorough.
+    pub size: Size,
+    /// When it began, RFC 3339.
+    pub started_at: String,
+    /// What was varied; `None` where it was not measurable.
+    pub design: Option<Design>,
+    /// Why it ended, in words; empty while it runs.
+    pub end: String,
+    /// Why it could not be measured here, if so.
+    pub not_measurable: Option<String>,
+    /// What went wrong: turns that could not be measured, process starts that died.
+    pub faults: Vec<String>,
+}
+
+/// The rows of one experiment in one run.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Results {
+    /// What it was.
+    pub run: ExperimentRun,
+    /// Its rows, in the order in which they were measured.
+    pub rows: Vec<Row>,
+    /// Seed of the intervals.
+    pub seed: u64,
+    /// Figures printed long ago.
+    pub historic: Vec<Historic>,
+}
+
+/// Whether a difference is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Standing {
+    /// The interval leaves equality out, and the difference is larger than what the twin shows.
+    Shown,
+    /// It is not, or there are too few rounds.
+    NotShown,
+    /// It cannot be measured here.
+    NotMeasurable,
+    /// A check failed: nothing is to be believed.
+    Failed,
+}
+
+/// One ratio of interest.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ContrastResult {
+    /// What it is compared with.
+    pub reference: String,
+    /// What is compared.
+    pub candidate: String,
+    /// In which metric.
+    pub metric: String,
+    /// All rounds.
+    pub all: Option<Comparison>,
+    /// Rounds in which neither side is flagged.
+    pub quiet: Option<Comparison>,
+    /// The smallest difference that this run can show in the metric, as a ratio minus one; `None`
+    /// where no twin tells.
+    pub floor: Option<f64>,
+    /// What that comes to.
+    pub standing: Standing,
+}
+
+impl Results {
+    /// The design; an empty slice of everything where it was not measurable.
+    pub fn design(&self) -> Option<&Design> {
+        self.run.design.as_ref()
+    }
+
+    /// The rows of a variant and metric that count.
+    pub fn rows_of<'a>(
+        &'a self,
+        variant: &'a str,
+        metric: &'a str,
+    ) -> impl Iterator<Item = &'a Row> {
+        let is = move |row: &&Row| row.variant == variant && row.sample.metric == metric;
+        self.rows.iter().filter(|row| !row.warm_up).filter(is)
+    }
+
+    /// The figures of a variant, one a round.
+    pub fn values(&self, variant: &str, metric: &str) -> Vec<f64> {
+        self.rows_of(variant, metric).map(|row| row.sample.value).collect()
+    }
+
+    /// The median over the rounds with its 95 % interval (a block bootstrap, where all figures are
+    /// above zero and there are enough of them).
+    pub fn estimate(&self, variant: &str, metric: &str) -> Option<Estimate> {
+        let values = self.values(variant, metric);
+        let median = stats::median(&values)?;
+        let ones = vec![1.0; values.len()];
+        let interval = match values.iter().all(|value| *value > 0.0) {
+            true => stats::compare(&ones, &values, self.seed).and_then(|c| c.interval),
+            false => None,
+        };
+        Some(Estimate {
+            value: median,
+            low: interval.map(|i| i.low),
+            high: interval.map(|i| i.high),
+        })
+    }
+
+    /// A variant's figure where there is one.
+    pub fn median(&self, variant: &str, metric: &str) -> Option<f64> {
+        stats::median(&self.values(variant, metric))
+    }
+
+    /// The distribution of a typical turn: the median of each quantile over the rounds, with the
+    /// smallest minimum and the largest maximum of all.
+    pub fn distribution(&self, variant: &str, metric: &str) -> Option<Quantiles> {
+        let all: Vec<Quantiles> =
+            self.rows_of(variant, metric).filter_map(|row| row.sample.distribution).collect();
+        let mid =
+            |of: fn(&Quantiles) -> f64| stats::median(&all.iter().map(of).collect::<Vec<_>>());
+        Some(Quantiles {
+            n: all.iter().map(|q| q.n).sum(),
+            min: all.iter().map(|q| q.min).reduce(f64::min)?,
+            p10: mid(|q| q.p10)?,
+            p50: mid(|q| q.p50)?,
+            p90: mid(|q| q.p90)?,
+            p99: mid(|q| q.p99)?,
+            p999: mid(|q| q.p999)?,
+            max: all.iter().map(|q| q.max).reduce(f64::max)?,
+            mean: mid(|q| q.mean)?,
+        })
+    }
+
+    /// Figures of two variants in the rounds that have both; with `quiet` only where neither is flagged.
+    pub fn paired(
+        &self,
+        reference: &str,
+        candidate: &str,
+        metric: &str,
+        quiet: bool,
+    ) -> (Vec<f64>, Vec<f64>) {
+        let counts = |row: &&Row| !quiet || row.flags.is_empty();
+        let at = |row: &Row| (row.process, row.round);
+        let before: std::collections::BTreeMap<_, _> = self
+            .rows_of(reference, metric)
+            .filter(counts)
+            .map(|row| (at(row), row.sample.value))
+            .collect();
+        let after = self.rows_of(candidate, metric).filter(counts);
+        after.filter_map(|row| Some((*before.get(&at(row))?, row.sample.value))).unzip()
+    }
+
+    /// Candidate against reference, round by round; below 1 the candidate's figure is smaller.
+    pub fn compare(&self, reference: &str, candidate: &str, metric: &str) -> Option<Comparison> {
+        let (before, after) = self.paired(reference, candidate, metric, false);
+        stats::compare(&before, &after, self.seed)
+    }
+
+    /// The smallest difference in `metric` that this run can show, as a ratio minus one: the far end of
+    /// the interval of a variant against itself. `None` without a twin or with too few rounds.
+    pub fn floor(&self, metric: &str) -> Option<f64> {
+        let design = self.design()?;
+        let original = &design.variants.get(design.twin?)?.name;
+        let interval = self.compare(original, &format!("{original}{TWIN}"), metric)?.interval?;
+        Some(interval.low.ln().abs().max(interval.high.ln().abs()).exp() - 1.0)
+    }
+
+    /// The ratios of interest.
+    pub fn contrasts(&self) -> Vec<ContrastResult> {
+        let Some(design) = self.design() else { return Vec::new() };
+        design.contrasts.iter().map(|contrast| self.contrast(design, contrast)).collect()
+    }
+
+    fn contrast(&self, design: &Design, contrast: &Contrast) -> ContrastResult {
+        let name = |index: usize| design.variants[index].name.clone();
+        let (reference, candidate) = (name(contrast.reference), name(contrast.candidate));
+        let all = self.compare(&reference, &candidate, &contrast.metric);
+        let (before, after) = self.paired(&reference, &candidate, &contrast.metric, true);
+        let floor = self.floor(&contrast.metric);
+        let standing = match self.failed_checks().is_empty() {
+            false => Standing::Failed,
+            true => standing(all, floor),
+        };
+        let quiet = stats::compare(&before, &after, self.seed);
+        ContrastResult {
+            reference,
+            candidate,
+            metric: contrast.metric.clone(),
+            all,
+            quiet,
+            floor,
+            standing,
+        }
+    }
+
+    /// What was computed wrongly: variant, metric, what.
+    pub fn failed_checks(&self) -> Vec<String> {
+        let failed = |row: &Row| match &row.sample.check {
+            Check::Failed(what) => Some(format!("{}, {}: {what}", row.variant, row.sample.metric)),
+            _ => None,
+        };
+        self.rows.iter().filter_map(failed).collect()
+    }
+
+    /// Rounds that count, and how many of them hold a flagged turn.
+    pub fn flagged_rounds(&self) -> (usize, usize) {
+        let mut rounds = std::collections::BTreeMap::new();
+        for row in self.rows.iter().filter(|row| !row.warm_up) {
+            *rounds.entry((row.process, row.round)).or_insert(false) |= !row.flags.is_empty();
+        }
+        (rounds.len(), rounds.values().filter(|flagged| **flagged).count())
+    }
+
+    /// The names of the variants, in the order of the design, the twin last.
+    pub fn variants(&self) -> Vec<String> {
+        self.design().map_or_else(Vec::new, |d| (0..d.turns()).map(|turn| d.turn(turn).1).collect())
+    }
+
+    /// The metrics that were measured, in the order of their first row.
+    pub fn metrics(&self) -> Vec<(String, String)> {
+        let mut found: Vec<(String, String)> = Vec::new();
+        for row in &self.rows {
+            if found.iter().all(|(name, _)| *name != row.sample.metric) {
+                found.push((row.sample.metric.clone(), row.unit.clone()));
+            }
+        }
+        found
+    }
+}
+
+fn standing(all: Option<Comparison>, floor: Option<f64>) -> Standing {
+    let Some(comparison) = all else { return Standing::NotShown };
+    let differs = matches!(comparison.verdict(), Verdict::Faster | Verdict::Slower);
+    let size = comparison.ratio.ln().abs().exp() - 1.0;
+    match differs && floor.is_none_or(|floor| size > floor) {
+        true => Standing::Shown,
+        false => Standing::NotShown,
+    }
+}

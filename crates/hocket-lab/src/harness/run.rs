@@ -1,0 +1,291 @@
+//! All process starts of some experiments, one after another, kept turn by turn.
+
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::time::{Duration, Instant};
+
+use super::child::{Message, Spec};
+use super::layout::Layout;
+use super::start::{self, Ending, Launcher};
+use super::{Design, Experiment, ExperimentRun, Host, Limits, Results, Row, Size, ledger};
+use crate::stats::Rng;
+use crate::store::{RunWriter, StoreError};
+
+/// How much time there is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Budget {
+    /// So much for each experiment.
+    Each(Duration),
+    /// So much for all: what one does not use, the next ones have.
+    All(Duration),
+}
+
+/// What to run.
+pub struct Plan {
+    /// The experiments, in this order.
+    pub experiments: Vec<&'static dyn Experiment>,
+    /// How thorough.
+    pub size: Size,
+    /// How long.
+    pub budget: Budget,
+    /// Where every random choice comes from.
+    pub seed: u64,
+    /// How the program starts itself.
+    pub launcher: Launcher,
+    /// From which amount a turn is flagged.
+    pub limits: Limits,
+    /// An experiment ends before its time when the intervals of all its ratios are at most this wide,
+    /// as a ratio minus one to either side.
+    pub width: f64,
+}
+
+/// Why a run ended before its end. What was kept until then stays.
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    /// The record cannot be written.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// An experiment contradicts itself; its author has to look.
+    #[error("experiment {id}: its design is impossible: {what}")]
+    Design {
+        /// Which.
+        id: &'static str,
+        /// What is wrong.
+        what: String,
+    },
+}
+
+/// How far the run is; told between turns.
+#[derive(Debug, Clone, Copy)]
+pub struct Event<'a> {
+    /// The experiment that is measured.
+    pub id: &'a str,
+    /// Its place among those asked for, from 0.
+    pub index: usize,
+    /// How many were asked for.
+    pub of: usize,
+    /// Time that the run has taken.
+    pub elapsed: Duration,
+    /// Time that it will take at most, as known now.
+    pub total: Duration,
+}
+
+/// Before so many process starts an experiment does not end because its intervals are narrow.
+const FEWEST_PROCESSES: u32 = 3;
+
+/// Measures everything and keeps every turn as soon as it is told.
+///
+/// Thread: control; it sleeps while a child measures. Ends early when `stop` becomes true; what was
+/// measured is kept and `end` of the experiment says so.
+///
+/// # Errors
+/// [`RunError`].
+pub fn run(
+    plan: &Plan,
+    host: &Host,
+    stop: &AtomicBool,
+    keep: &mut RunWriter<'_>,
+    mut progress: impl FnMut(Event<'_>),
+) -> Result<(), RunError> {
+    let started = Instant::now();
+    let of = plan.experiments.len();
+    for (index, experiment) in plan.experiments.iter().enumerate() {
+        if stop.load(Relaxed) {
+            break;
+        }
+        let budget = plan.share(started.elapsed(), of - index);
+        let total = plan.total(started.elapsed(), of - index);
+        let id = experiment.about().id;
+        let mut tell = || progress(Event { id, index, of, elapsed: started.elapsed(), total });
+        tell();
+        One { plan, host, stop, experiment: *experiment, budget }.run(keep, &mut tell)?;
+    }
+    Ok(())
+}
+
+impl Plan {
+    /// What the next experiment may take when `left` experiments are to come.
+    fn share(&self, elapsed: Duration, left: usize) -> Duration {
+        match self.budget {
+            Budget::Each(each) => each,
+            Budget::All(all) => all.saturating_sub(elapsed) / left.max(1) as u32,
+        }
+    }
+
+    fn total(&self, elapsed: Duration, left: usize) -> Duration {
+        match self.budget {
+            Budget::Each(each) => elapsed + each * left as u32,
+            Budget::All(all) => all,
+        }
+    }
+}
+
+/// One experiment of a run.
+struct One<'a> {
+    plan: &'a Plan,
+    host: &'a Host,
+    stop: &'a AtomicBool,
+    experiment: &'static dyn Experiment,
+    budget: Duration,
+}
+
+impl One<'_> {
+    fn run(&self, keep: &mut RunWriter<'_>, tell: &mut dyn FnMut()) -> Result<(), RunError> {
+        let about = self.experiment.about();
+        let mut run = ExperimentRun {
+            id: about.id.into(),
+            definition: about.definition_digest(),
+            size: self.plan.size,
+            started_at: crate::about::now(),
+            design: None,
+            end: String::new(),
+            not_measurable: None,
+            faults: Vec::new(),
+        };
+        match self.experiment.design(self.host, self.plan.size) {
+            Err(why) => {
+                run.not_measurable = Some(why.0);
+                run.end = "not measurable here".into();
+                keep.begin(&run)?;
+            }
+            Ok(design) => {
+                if let Some(what) = design.fault() {
+                    return Err(RunError::Design { id: about.id, what });
+                }
+                run.design = Some(design.clone());
+                keep.begin(&run)?;
+                let mut measuring = Measuring { run, rows: Vec::new() };
+                self.processes(&design, &mut measuring, keep, tell)?;
+                run = measuring.run;
+            }
+        }
+        keep.finish(&run)?;
+        Ok(())
+    }
+
+    /// Process start after process start, until one of the reasons to end holds.
+    fn processes(
+        &self,
+        design: &Design,
+        measuring: &mut Measuring,
+        keep: &mut RunWriter<'_>,
+        tell: &mut dyn FnMut(),
+    ) -> Result<(), RunError> {
+        let started = Instant::now();
+        let mut rng = Rng::new(self.plan.seed ^ seed_of(&measuring.run.id));
+        let processes = design.rounds.processes.max(1);
+        let mut time_over = false;
+        for process in 0..processes {
+            let left = self.budget.saturating_sub(started.elapsed());
+            if process > 0 && left < self.budget / (processes * 2) {
+                time_over = true;
+                break;
+            }
+            let time = left / (processes - process);
+            let spec = self.spec(design, process, time, &mut rng);
+            let ending = self.one_process(&spec, measuring, keep, tell)?;
+            match ending {
+                Ending::Done { time_over: over } => time_over |= over,
+                Ending::NotMeasurable(why) => {
+                    measuring.run.not_measurable = Some(why);
+                    measuring.run.end = "not measurable here".into();
+                    return Ok(());
+                }
+                Ending::Stopped => {
+                    measuring.run.end = "interrupted".into();
+                    return Ok(());
+                }
+                Ending::Died(why) => {
+                    measuring.run.faults.push(format!("process start {process}: {why}"));
+                }
+            }
+            if process + 1 >= FEWEST_PROCESSES && self.narrow_enough(measuring) {
+                let percent = self.plan.width * 100.0;
+                measuring.run.end = format!("every interval is within {percent:.1} %");
+                return Ok(());
+            }
+        }
+        measuring.run.end = match time_over {
+            true => format!("time limit of {:.0} s", self.budget.as_secs_f64()),
+            false => "all rounds measured".into(),
+        };
+        Ok(())
+    }
+
+    fn spec(&self, design: &Design, process: u32, time: Duration, rng: &mut Rng) -> Spec {
+        Spec {
+            experiment: self.experiment.about().id.into(),
+            size: self.plan.size,
+            design: design.clone(),
+            process,
+            seed: rng.next_u64(),
+            layout: Layout::draw(rng),
+            time,
+            limits: self.plan.limits,
+        }
+    }
+
+    fn one_process(
+        &self,
+        spec: &Spec,
+        measuring: &mut Measuring,
+        keep: &mut RunWriter<'_>,
+        tell: &mut dyn FnMut(),
+    ) -> Result<Ending, RunError> {
+        let patience =
+            spec.time * 2 + self.plan.size.pick(Duration::from_secs(8), Duration::from_secs(60));
+        let id = measuring.run.id.clone();
+        keep.process(&id, spec.process, &spec.layout, spec.seed)?;
+        let Measuring { run, rows } = measuring;
+        start::run(&self.plan.launcher, spec, patience, self.stop, |message| {
+            match message {
+                Message::Turn(turn) => {
+                    keep.rows(&id, &turn)?;
+                    rows.extend(turn);
+                    tell();
+                }
+                Message::Fault { variant, round, what } => {
+                    run.faults.push(format!("{variant}, round {round}: {what}"));
+                }
+                _ => {}
+            }
+            Ok(())
+        })
+    }
+
+    /// Whether all ratios of interest are known closely enough.
+    fn narrow_enough(&self, measuring: &Measuring) -> bool {
+        let results = Results {
+            run: measuring.run.clone(),
+            rows: measuring.rows.clone(),
+            seed: self.plan.seed,
+            historic: Vec::new(),
+        };
+        let contrasts = results.contrasts();
+        let narrow = |c: &super::ContrastResult| {
+            let interval = c.all.and_then(|all| Some((all.interval?, all.ratio)));
+            interval.is_some_and(|(interval, ratio)| {
+                let away = |end: f64| (end / ratio).ln().abs();
+                away(interval.low).max(away(interval.high)) <= self.plan.width
+            })
+        };
+        !contrasts.is_empty() && contrasts.iter().all(narrow)
+    }
+}
+
+/// What an experiment has come to so far.
+struct Measuring {
+    run: ExperimentRun,
+    rows: Vec<Row>,
+}
+
+/// Experiments draw from the same seed and yet differently.
+fn seed_of(id: &str) -> u64 {
+    id.bytes().fold(0xCBF2_9CE4_8422_2325, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01B3)
+    })
+}
+
+/// What the ledger cannot hold on this machine, and why; for the record of a run.
+pub(crate) fn absent_from_ledger(host: &Host) -> Vec<(&'static str, String)> {
+    ledger::absent(host.cpus[0])
+}

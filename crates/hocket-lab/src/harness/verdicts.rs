@@ -1,0 +1,104 @@
+//! Sentences that the rows allow.
+
+use serde::Serialize;
+
+use super::{Axis, Bar, ContrastResult, Plot, Results, Standing};
+use crate::stats::Comparison;
+
+/// One statement of a report.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Sentence {
+    /// In words, with its figures.
+    pub text: String,
+    /// How firm it stands; what is not shown is greyed.
+    pub standing: Standing,
+}
+
+impl Sentence {
+    /// A statement of fact that the rows show.
+    pub fn shown(text: impl Into<String>) -> Sentence {
+        Sentence { text: text.into(), standing: Standing::Shown }
+    }
+
+    /// A difference that the rows do not show.
+    pub fn not_shown(text: impl Into<String>) -> Sentence {
+        Sentence { text: text.into(), standing: Standing::NotShown }
+    }
+
+    /// What cannot be measured here, and why.
+    pub fn not_measurable(text: impl Into<String>) -> Sentence {
+        Sentence { text: text.into(), standing: Standing::NotMeasurable }
+    }
+}
+
+/// Failed checks first, then one sentence a contrast, then what is missing here.
+pub fn standard_verdicts(results: &Results) -> Vec<Sentence> {
+    let failed = results.failed_checks();
+    let mut sentences = Vec::new();
+    if let Some(first) = failed.first() {
+        let text =
+            format!("{} results are wrong, so no figure is to be believed: {first}", failed.len());
+        sentences.push(Sentence { text, standing: Standing::Failed });
+    }
+    sentences.extend(results.contrasts().iter().map(contrast_sentence));
+    let missing = results.design().map_or(&[][..], |design| &design.missing);
+    let absent = |(variant, why): &(String, String)| {
+        Sentence::not_measurable(format!("{variant}: not measurable here: {why}"))
+    };
+    sentences.extend(missing.iter().map(absent));
+    sentences
+}
+
+/// `time of b against a: -12.1 % [-13.0, -11.2]`, and what holds it back where something does.
+pub fn contrast_sentence(contrast: &ContrastResult) -> Sentence {
+    let ContrastResult { reference, candidate, metric, .. } = contrast;
+    let head = format!("{metric} of {candidate} against {reference}");
+    let text = match &contrast.all {
+        None => format!("{head}: no round has both"),
+        Some(all) => format!("{head}: {}{}", change(all), reservation(contrast, all)),
+    };
+    Sentence { text, standing: contrast.standing }
+}
+
+/// A ratio in words: percent near one, times elsewhere.
+fn change(comparison: &Comparison) -> String {
+    let near = (0.5..2.0).contains(&comparison.ratio);
+    let percent = |ratio: f64| format!("{:+.1}", (ratio - 1.0) * 100.0);
+    let times =
+        |ratio: f64| if ratio < 10.0 { format!("{ratio:.2}") } else { format!("{ratio:.1}") };
+    let number = |ratio: f64| if near { percent(ratio) } else { times(ratio) };
+    let unit = if near { "%" } else { "times" };
+    match comparison.interval {
+        Some(interval) => format!(
+            "{} {unit} [{}, {}]",
+            number(comparison.ratio),
+            number(interval.low),
+            number(interval.high)
+        ),
+        None => format!("{} {unit}", number(comparison.ratio)),
+    }
+}
+
+fn reservation(contrast: &ContrastResult, all: &Comparison) -> String {
+    let floor = contrast.floor.map(|floor| floor * 100.0);
+    match (contrast.standing, all.interval, floor) {
+        (Standing::Failed, ..) => ": a result was wrong".into(),
+        (_, None, _) => format!(": too few rounds ({}) for a verdict", all.rounds),
+        (Standing::NotShown, Some(interval), Some(floor)) if !interval.contains(1.0) => {
+            format!(": no difference shown, the same twice differs by up to {floor:.1} %")
+        }
+        (Standing::NotShown, ..) => ": no difference shown".into(),
+        _ => String::new(),
+    }
+}
+
+/// The medians of the first metric as bars.
+pub fn standard_plots(results: &Results) -> Vec<Plot> {
+    let Some((metric, unit)) = results.metrics().into_iter().next() else { return Vec::new() };
+    let bar = |variant: String| {
+        let estimate = results.estimate(&variant, &metric)?;
+        Some(Bar { label: variant, estimate, group: String::new() })
+    };
+    let bars = results.variants().into_iter().filter_map(bar).collect();
+    vec![Plot::Bars { title: metric.clone(), axis: Axis::linear(metric.clone(), unit), bars }]
+}

@@ -1,0 +1,112 @@
+//! Why a record file cannot be used.
+
+use std::path::{Path, PathBuf};
+
+use rusqlite::ErrorCode;
+
+/// Why a record file cannot be used. Each message names the file, the cause and a remedy.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// It cannot be read at all.
+    #[error("{}: cannot be read: {cause}; name a file that `hocket lab run` wrote", path.display())]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        cause: std::io::Error,
+    },
+    /// It cannot be written.
+    #[error("{}: not written: {cause}; name a file in a folder you may write to with --records", path.display())]
+    Write {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        cause: String,
+    },
+    /// The disk is full. Every turn before this one is kept.
+    #[error("{}: the disk is full; free some space or name a file on another disk with --records (what was measured before is kept)", path.display())]
+    Full {
+        /// The file.
+        path: PathBuf,
+    },
+    /// It is no SQLite file.
+    #[error("{}: this is not a record file of the lab (not SQLite); nothing was changed, name another file with --records", path.display())]
+    NotSqlite {
+        /// The file.
+        path: PathBuf,
+    },
+    /// It is a SQLite file of somebody else.
+    #[error("{}: this SQLite file is not one of the lab's; nothing was changed, name another file with --records", path.display())]
+    NotARecord {
+        /// The file.
+        path: PathBuf,
+    },
+    /// It was written by another version.
+    #[error("{}: written in format {found}, this hocket reads format {reads}; use the hocket that wrote it, or name a new file with --records", path.display())]
+    OtherVersion {
+        /// The file.
+        path: PathBuf,
+        /// The format it has.
+        found: i64,
+        /// The format that is read here.
+        reads: i64,
+    },
+    /// It is damaged.
+    #[error("{}: damaged: {cause}; nothing was changed, fetch the original or name a new file with --records", path.display())]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong.
+        cause: String,
+    },
+    /// Somebody else is writing it.
+    #[error("{}: another program is writing it; wait for it to end or name another file with --records", path.display())]
+    Busy {
+        /// The file.
+        path: PathBuf,
+    },
+    /// It has no such run.
+    #[error("{}: no run '{asked}': {remedy}", path.display())]
+    NoSuchRun {
+        /// The file.
+        path: PathBuf,
+        /// What was asked for.
+        asked: String,
+        /// What there is.
+        remedy: String,
+    },
+    /// A question that SQLite does not understand.
+    #[error("the query: {cause}; the tables are runs, experiments, variants, processes and rows")]
+    Query {
+        /// What is wrong with it.
+        cause: String,
+    },
+}
+
+impl StoreError {
+    /// Sorts what SQLite says.
+    pub(super) fn of(path: &Path, error: rusqlite::Error) -> StoreError {
+        let (path, cause) = (path.to_path_buf(), error.to_string());
+        match error.sqlite_error_code() {
+            Some(ErrorCode::NotADatabase) => StoreError::NotSqlite { path },
+            Some(ErrorCode::DiskFull) => StoreError::Full { path },
+            Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => StoreError::Busy { path },
+            Some(ErrorCode::CannotOpen) => {
+                StoreError::Write { path, cause: "it cannot be opened".into() }
+            }
+            Some(ErrorCode::ReadOnly | ErrorCode::PermissionDenied) => {
+                StoreError::Write { path, cause: "it may only be read".into() }
+            }
+            Some(ErrorCode::SystemIoFailure) => StoreError::Write { path, cause },
+            _ => StoreError::Damaged { path, cause },
+        }
+    }
+
+    /// Whether it is what was asked for that is wrong, and not this machine.
+    pub fn is_bad_input(&self) -> bool {
+        !matches!(
+            self,
+            StoreError::Write { .. } | StoreError::Full { .. } | StoreError::Busy { .. }
+        )
+    }
+}

@@ -1,0 +1,44 @@
+//! Any question in SQL.
+
+use rusqlite::types::ValueRef;
+use serde_json::Value;
+
+use super::{Store, StoreError};
+
+/// What a question came to.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Table {
+    /// Names of the columns.
+    pub columns: Vec<String>,
+    /// The rows; numbers, texts and nulls.
+    pub rows: Vec<Vec<Value>>,
+}
+
+impl Store {
+    /// Asks the file. Nothing can be changed this way where it was opened to be read.
+    ///
+    /// # Errors
+    /// [`StoreError::Query`].
+    pub fn query(&self, sql: &str) -> Result<Table, StoreError> {
+        let ask = || {
+            let mut statement = self.connection.prepare(sql)?;
+            let columns: Vec<String> = statement.column_names().map(str::to_string).collect();
+            let width = columns.len();
+            let row =
+                |row: &rusqlite::Row<'_>| (0..width).map(|at| row.get_ref(at).map(value)).collect();
+            let rows = statement.query_map([], row)?.collect::<Result<_, _>>()?;
+            Ok(Table { columns, rows })
+        };
+        ask().map_err(|error: rusqlite::Error| StoreError::Query { cause: error.to_string() })
+    }
+}
+
+fn value(value: ValueRef<'_>) -> Value {
+    match value {
+        ValueRef::Null => Value::Null,
+        ValueRef::Integer(number) => number.into(),
+        ValueRef::Real(number) => number.into(),
+        ValueRef::Text(text) => String::from_utf8_lossy(text).into_owned().into(),
+        ValueRef::Blob(bytes) => format!("{} bytes", bytes.len()).into(),
+    }
+}

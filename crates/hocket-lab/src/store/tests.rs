@@ -1,0 +1,1 @@
+//! Record files that are good and bad.

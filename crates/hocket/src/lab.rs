@@ -1,0 +1,54 @@
+//! `hocket lab`: experiments, their records and what these show.
+
+mod args;
+mod names;
+mod run;
+mod list;
+mod explain;
+mod report;
+mod condition;
+mod rows;
+
+pub use args::LabArgs;
+
+use std::path::Path;
+
+use hocket_lab::store::{Store, StoreError};
+
+use crate::failure::{Exit, Failure};
+use args::LabCommand;
+
+/// Runs the command.
+///
+/// # Errors
+/// [`Failure`].
+pub fn run(args: &LabArgs) -> Result<Exit, Failure> {
+    match &args.command {
+        LabCommand::List(args) => list::run(args),
+        LabCommand::Explain(args) => explain::run(args),
+        LabCommand::Run(args) => run::run(args),
+        LabCommand::Report(args) => report::run(args),
+        LabCommand::Export(args) => rows::export(args),
+        LabCommand::Query(args) => rows::query(args),
+        LabCommand::Child => child(),
+    }
+}
+
+/// One process start of an experiment, told on standard output.
+fn child() -> Result<Exit, Failure> {
+    let (input, output) = (std::io::stdin().lock(), std::io::stdout().lock());
+    hocket_lab::harness::child::serve(input, output).map_err(Failure::bad_input)?;
+    Ok(Exit::Done)
+}
+
+fn open(path: &Path) -> Result<Store, Failure> {
+    Store::open(path).map_err(failure)
+}
+
+/// Bad input, or not possible here.
+fn failure(error: StoreError) -> Failure {
+    match error.is_bad_input() {
+        true => Failure::bad_input(error),
+        false => Failure::not_possible(error),
+    }
+}

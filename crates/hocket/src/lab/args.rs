@@ -1,0 +1,215 @@
+//! Arguments of `hocket lab`.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, Subcommand, ValueEnum};
+
+use super::condition::Condition;
+
+/// What `hocket lab` takes.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  hocket lab list                               what can be measured here
+  hocket lab explain false-sharing              question, method, figures, limits
+  hocket lab run --quick                        everything, in less than five minutes
+  hocket lab run wake false-sharing --time 10m  two experiments, as exactly as ten minutes allow
+  hocket lab report                             what the last run shows")]
+pub struct LabArgs {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: LabCommand,
+}
+
+/// The commands of the lab.
+#[derive(Debug, Subcommand)]
+pub enum LabCommand {
+    /// The experiments, and which of them this machine can run.
+    List(ListArgs),
+    /// What an experiment asks, how it measures, and what its figures are.
+    Explain(ExplainArgs),
+    /// Measures, keeps every turn, and prints what it shows.
+    Run(RunArgs),
+    /// What a run shows.
+    Report(ReportArgs),
+    /// The rows of a run for other programs.
+    Export(ExportArgs),
+    /// A question in SQL to the record file.
+    Query(QueryArgs),
+    /// One process start of an experiment; `run` starts it.
+    #[command(hide = true)]
+    Child,
+}
+
+/// Where the records are.
+#[derive(Debug, Clone, Args)]
+pub struct RecordsArg {
+    /// The record file.
+    #[arg(long, value_name = "FILE", default_value = "out/lab.sqlite")]
+    pub records: PathBuf,
+}
+
+/// What `hocket lab list` takes.
+#[derive(Debug, Args)]
+pub struct ListArgs {
+    /// Prints JSON instead of text.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// What `hocket lab explain` takes.
+#[derive(Debug, Args)]
+pub struct ExplainArgs {
+    /// The experiment.
+    #[arg(value_name = "ID")]
+    pub id: String,
+    /// Prints JSON instead of text.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// What `hocket lab run` takes.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  hocket lab run --quick
+  hocket lab run false-sharing --full --records desk.sqlite
+  hocket lab run wake --quick --fail-if \"wake.lateness-p99 > 100000\"
+
+Every run begins with the A/A experiment. An experiment ends when its intervals are narrow enough or
+its time is over; the report says which. Ctrl-C keeps every whole turn.")]
+pub struct RunArgs {
+    /// The experiments [default: all].
+    #[arg(value_name = "ID")]
+    pub ids: Vec<String>,
+    /// Some seconds an experiment, all in less than five minutes (this is what is done if nothing is said).
+    #[arg(long, conflicts_with_all = ["full", "time"])]
+    pub quick: bool,
+    /// Two minutes an experiment.
+    #[arg(long, conflicts_with = "time")]
+    pub full: bool,
+    /// So much time for everything, such as 90s, 10m or 2h.
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    pub time: Option<Duration>,
+    /// Where to keep it.
+    #[command(flatten)]
+    pub records: RecordsArg,
+    /// Seed of every random choice [default: from the clock].
+    #[arg(long, value_name = "N")]
+    pub seed: Option<u64>,
+    /// Ends an experiment early when all its ratios are known within so many percent.
+    #[arg(long, value_name = "PERCENT", default_value_t = 1.0, value_parser = percent)]
+    pub width: f64,
+    /// Exit code 1 where this holds: ID.METRIC > X, or ID.METRIC[VARIANT] > X. May be given again.
+    #[arg(long, value_name = "CONDITION", value_parser = Condition::parse)]
+    pub fail_if: Vec<Condition>,
+    /// Prints JSON instead of text.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// What `hocket lab report` takes.
+#[derive(Debug, Args)]
+pub struct ReportArgs {
+    /// Which run: its number, a date, the beginning of its id, `last`, `last~1`.
+    #[arg(value_name = "RUN", default_value = "last")]
+    pub run: String,
+    /// Where it is.
+    #[command(flatten)]
+    pub records: RecordsArg,
+    /// Exit code 1 where this holds: ID.METRIC > X, or ID.METRIC[VARIANT] > X. May be given again.
+    #[arg(long, value_name = "CONDITION", value_parser = Condition::parse)]
+    pub fail_if: Vec<Condition>,
+    /// Prints JSON instead of text.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Formats of rows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    /// Comma-separated values with a line of names.
+    Csv,
+    /// A list of objects.
+    Json,
+}
+
+/// What `hocket lab export` takes.
+#[derive(Debug, Args)]
+pub struct ExportArgs {
+    /// Which run: its number, a date, the beginning of its id, `last`, `last~1`; `all` for every run.
+    #[arg(value_name = "RUN", default_value = "last")]
+    pub run: String,
+    /// In which format.
+    #[arg(long, value_enum, default_value_t = Format::Csv)]
+    pub format: Format,
+    /// The file to write [default: standard output].
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    /// Where the run is.
+    #[command(flatten)]
+    pub records: RecordsArg,
+}
+
+/// What `hocket lab query` takes.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Example: hocket lab query \"SELECT variant, metric, avg(value) FROM rows WHERE run = 1 GROUP BY 1, 2\"")]
+pub struct QueryArgs {
+    /// The question; the file cannot be changed by it.
+    #[arg(value_name = "SQL")]
+    pub sql: String,
+    /// Where to ask.
+    #[command(flatten)]
+    pub records: RecordsArg,
+    /// Comma-separated values instead of a table.
+    #[arg(long, conflicts_with = "json")]
+    pub csv: bool,
+    /// Prints JSON instead of a table.
+    #[arg(long)]
+    pub json: bool,
+}
+
+fn duration(text: &str) -> Result<Duration, String> {
+    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let factor = match &text[digits.len()..] {
+        "s" | "" => 1.0,
+        "m" | "min" => 60.0,
+        "h" => 3600.0,
+        unit => {
+            return Err(format!(
+                "'{unit}' is no unit of time here; use s, m or h, as in 90s or 10m"
+            ));
+        }
+    };
+    let number: f64 =
+        digits.parse().map_err(|_| "give a number and a unit, as in 90s or 10m".to_string())?;
+    let seconds = number * factor;
+    match (1.0..=7.0 * 86_400.0).contains(&seconds) {
+        true => Ok(Duration::from_secs_f64(seconds)),
+        false => Err("give at least a second and at most a week".into()),
+    }
+}
+
+fn percent(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(percent) if percent > 0.0 && percent <= 100.0 => Ok(percent),
+        _ => Err("give a number of percent above 0, at most 100".into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_have_units() {
+        assert_eq!(duration("90s").unwrap(), Duration::from_secs(90));
+        assert_eq!(duration("1.5m").unwrap(), Duration::from_secs(90));
+        assert_eq!(duration("2h").unwrap(), Duration::from_secs(7200));
+        for bad in ["", "m", "10 parsecs", "-3s", "0s", "1e9h", "NaNs"] {
+            assert!(duration(bad).is_err(), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,161 @@
+//! `--fail-if`: when a run counts as failed.
+
+use std::fmt;
+
+use hocket_lab::experiments::find;
+use hocket_lab::harness::Results;
+
+use super::names;
+use crate::failure::Failure;
+
+/// `ID.METRIC > X`, of one variant or of any.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Condition {
+    id: String,
+    metric: String,
+    variant: Option<String>,
+    compare: Compare,
+    bound: f64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Compare {
+    Above,
+    AtLeast,
+    Below,
+    AtMost,
+}
+
+impl Compare {
+    /// Longer signs first, so that `>=` is not read as `>`.
+    const ALL: [(&'static str, Compare); 4] = [
+        (">=", Compare::AtLeast),
+        ("<=", Compare::AtMost),
+        (">", Compare::Above),
+        ("<", Compare::Below),
+    ];
+
+    fn sign(self) -> &'static str {
+        Compare::ALL.iter().find(|(_, compare)| *compare == self).map_or("", |(sign, _)| sign)
+    }
+
+    fn holds(self, value: f64, bound: f64) -> bool {
+        match self {
+            Compare::Above => value > bound,
+            Compare::AtLeast => value >= bound,
+            Compare::Below => value < bound,
+            Compare::AtMost => value <= bound,
+        }
+    }
+}
+
+const FORM: &str = "write ID.METRIC > X or ID.METRIC[VARIANT] > X, as in \"wake.lateness-p99 > 100000\" (also <, >=, <=)";
+
+impl Condition {
+    /// Reads a condition.
+    ///
+    /// # Errors
+    /// In words, with the form that is understood.
+    pub fn parse(text: &str) -> Result<Condition, String> {
+        let found = Compare::ALL
+            .iter()
+            .find_map(|(sign, compare)| Some((text.split_once(sign)?, *compare)));
+        let ((what, bound), compare) = found.ok_or(FORM)?;
+        let bound: f64 = bound.trim().parse().map_err(|_| FORM)?;
+        let (id, metric) = what.trim().split_once('.').ok_or(FORM)?;
+        let (metric, variant) = match metric.split_once('[') {
+            Some((metric, rest)) => (metric, Some(rest.strip_suffix(']').ok_or(FORM)?.to_string())),
+            None => (metric, None),
+        };
+        if !bound.is_finite() {
+            return Err(FORM.into());
+        }
+        Ok(Condition {
+            id: id.trim().into(),
+            metric: metric.trim().into(),
+            variant,
+            compare,
+            bound,
+        })
+    }
+
+    /// That there is such an experiment and metric.
+    ///
+    /// # Errors
+    /// With the nearest names.
+    pub fn check(&self) -> Result<(), Failure> {
+        let about = names::experiment(&self.id)?.about();
+        if about.metric(&self.metric).is_some() {
+            return Ok(());
+        }
+        let metrics: Vec<&str> = about.metrics.iter().map(|metric| metric.name).collect();
+        let hint = names::nearest(&self.metric, metrics.iter().copied());
+        let all = metrics.join(", ");
+        Err(Failure::bad_input(format!(
+            "--fail-if: experiment '{}' has no metric '{}'; {hint}it has {all}",
+            self.id, self.metric
+        )))
+    }
+
+    /// The experiment it is about.
+    pub fn id(&self) -> &str {
+        &self.id
+    }
+
+    /// What holds, a sentence for each variant; empty where the condition does not hold. A variant
+    /// that was not measured is told as an error.
+    ///
+    /// # Errors
+    /// Nothing was measured that the condition could hold for.
+    pub fn holding(&self, results: &Results) -> Result<Vec<String>, Failure> {
+        let of = |variant: &String| Some((variant.clone(), results.median(variant, &self.metric)?));
+        let wanted =
+            |variant: &String| self.variant.as_ref().is_none_or(|wanted| wanted == variant);
+        let measured: Vec<_> =
+            results.variants().iter().filter(|v| wanted(v)).filter_map(of).collect();
+        if measured.is_empty() {
+            let variants = results.variants();
+            let hint = match &self.variant {
+                Some(wanted) => names::nearest(wanted, variants.iter().map(String::as_str)),
+                None => String::new(),
+            };
+            let why = results
+                .run
+                .not_measurable
+                .as_deref()
+                .unwrap_or("nothing was measured that it names");
+            return Err(Failure::bad_input(format!(
+                "--fail-if \"{self}\": {why}; {hint}see `hocket lab report`"
+            )));
+        }
+        let held = measured.into_iter().filter(|(_, value)| self.compare.holds(*value, self.bound));
+        let unit =
+            find(&self.id).and_then(|e| e.about().metric(&self.metric)).map_or("", |m| m.unit);
+        Ok(held
+            .map(|(variant, value)| format!("{self} holds for {variant}: {value:.6} {unit}"))
+            .collect())
+    }
+}
+
+impl fmt::Display for Condition {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Condition { id, metric, variant, compare, bound } = self;
+        let variant = variant.as_ref().map(|variant| format!("[{variant}]")).unwrap_or_default();
+        write!(f, "{id}.{metric}{variant} {} {bound}", compare.sign())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn conditions_are_read_and_printed() {
+        for text in ["wake.lateness > 10", "a.b[one line] <= 0.5", "a.b >= -3"] {
+            assert_eq!(Condition::parse(text).unwrap().to_string(), text);
+        }
+        for bad in ["", "wake > 3", "wake.x", "wake.x > fast", "a.b[c > 3", "a.b > NaN"] {
+            assert!(Condition::parse(bad).unwrap_err().contains("ID.METRIC"), "{bad}");
+        }
+    }
+}

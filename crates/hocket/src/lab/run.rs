@@ -1,0 +1,101 @@
+//! `hocket lab run`.
+
+use std::time::{Duration, Instant};
+
+use hocket_lab::harness::{self, Budget, Experiment, Host, Launcher, Limits, Plan, Size};
+use hocket_lab::store::Store;
+use indicatif::ProgressBar;
+
+use super::args::RunArgs;
+use super::{failure, names, report};
+use crate::failure::{Exit, Failure};
+use crate::output::bar;
+
+/// Every experiment of a quick run ends in less than 20 s and all of them in less than five minutes;
+/// starting processes and a last round that is longer than expected come on top of these.
+const QUICK_EACH: Duration = Duration::from_secs(12);
+const QUICK_ALL: Duration = Duration::from_secs(240);
+const FULL_EACH: Duration = Duration::from_secs(120);
+/// With at least this much time for each, `--time` measures as a full run does.
+const FULL_FROM: Duration = Duration::from_secs(60);
+
+/// Runs the command.
+pub(super) fn run(args: &RunArgs) -> Result<Exit, Failure> {
+    let experiments = names::experiments(&args.ids)?;
+    args.fail_if.iter().try_for_each(|condition| condition.check())?;
+    let host = Host::discover().map_err(Failure::not_possible)?;
+    let plan = plan(args, experiments)?;
+    let mut store = Store::open_or_create(&args.records.records).map_err(failure)?;
+    let stop = crate::interrupt::flag()?;
+    let head = harness::head(&plan, &host, &command()).map_err(Failure::not_possible)?;
+    let mut keep = store.begin_run(&head).map_err(failure)?;
+    let number = keep.number();
+    let bar = Bar::new();
+    let measured = harness::run(&plan, &host, &stop, &mut keep, |event| bar.show(&event));
+    bar.clear();
+    let interrupted = stop.load(std::sync::atomic::Ordering::Relaxed);
+    measured.map_err(|error| match error {
+        harness::RunError::Store(error) => failure(error),
+        design => Failure::not_possible(design),
+    })?;
+    keep.end(&hocket_lab::about::now(), harness::tail(interrupted)).map_err(failure)?;
+    let record = store.choose(&number.to_string()).map_err(failure)?;
+    let exit = report::show(&store, &record, args.json, &args.fail_if)?;
+    Ok(if interrupted { Exit::Interrupted } else { exit })
+}
+
+fn plan(args: &RunArgs, experiments: Vec<&'static dyn Experiment>) -> Result<Plan, Failure> {
+    let count = experiments.len().max(1) as u32;
+    let (size, budget) = match (args.time, args.full) {
+        (Some(time), _) if time / count >= FULL_FROM => (Size::Full, Budget::All(time)),
+        (Some(time), _) => (Size::Quick, Budget::All(time)),
+        (None, true) => (Size::Full, Budget::Each(FULL_EACH)),
+        (None, false) => (Size::Quick, Budget::Each(QUICK_EACH.min(QUICK_ALL / count))),
+    };
+    let program = std::env::current_exe().map_err(|error| {
+        Failure::not_possible(format!("this program does not find itself: {error}"))
+    })?;
+    Ok(Plan {
+        experiments,
+        size,
+        budget,
+        seed: args.seed.unwrap_or_else(hocket_machine::clock::monotonic_ns),
+        launcher: Launcher { program, arguments: vec!["lab".into(), "child".into()] },
+        limits: Limits::USUAL,
+        width: args.width / 100.0,
+    })
+}
+
+/// As it can be typed again.
+fn command() -> Vec<String> {
+    std::iter::once("hocket".to_owned()).chain(std::env::args().skip(1)).collect()
+}
+
+/// What is measured and how long it will take; drawn between turns only.
+struct Bar {
+    bar: ProgressBar,
+    drawn: std::cell::Cell<Option<Instant>>,
+}
+
+/// Drawing takes a CPU's time that a turn may be using.
+const REDRAW: Duration = Duration::from_millis(500);
+
+impl Bar {
+    fn new() -> Bar {
+        Bar { bar: bar(0, "measuring"), drawn: std::cell::Cell::new(None) }
+    }
+
+    fn show(&self, event: &harness::Event<'_>) {
+        if self.drawn.get().is_some_and(|drawn| drawn.elapsed() < REDRAW) {
+            return;
+        }
+        self.drawn.set(Some(Instant::now()));
+        self.bar.set_length(event.total.as_millis() as u64);
+        self.bar.set_position(event.elapsed.as_millis() as u64);
+        self.bar.set_message(format!("{} ({} of {})", event.id, event.index + 1, event.of));
+    }
+
+    fn clear(&self) {
+        self.bar.finish_and_clear();
+    }
+}
