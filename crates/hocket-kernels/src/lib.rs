@@ -15,6 +15,10 @@
 //! | [`Kernel`], [`smt`], [`contention`], [`Biquads`] | one thread's work, pass by pass |
 //! | [`locks`] | ten ways to let one thread at a time increment a counter |
 //! | [`turns`] | ways for two threads to hand a counter to and fro |
+//! | [`barriers`] | where n threads wait for all |
+//! | [`lost_updates`](mod@lost_updates), [`neighbours`] | counting without a lock: what gets lost, what lines cost |
+//! | [`mandelbrot`], [`filters`] | pictures that several threads compute |
+//! | [`pi`](mod@pi), [`sieve`], [`pauses`] | long serial work, and work that blocks a part of the time |
 //!
 //! # The limits
 //!
@@ -38,6 +42,22 @@ mod crew;
 pub mod locks;
 
 pub mod turns;
+
+pub mod barriers;
+
+pub mod lost_updates;
+
+pub mod neighbours;
+
+pub mod mandelbrot;
+
+pub mod filters;
+
+pub mod pi;
+
+pub mod sieve;
+
+pub mod pauses;
 
 mod random;
 mod sync;
