@@ -1,12 +1,12 @@
 # The ways into this repository; each is one script or one cargo command.
 .DEFAULT_GOAL := help
-.PHONY: help demo test bench lint fmt docs loom tsan rtsan comparison clean
+.PHONY: help demo test bench lint fmt docs loom tsan rtsan test-smt comparison clean
 
 CARGO_HOME ?= $(HOME)/.cargo
 export PATH := $(PATH):$(CARGO_HOME)/bin
 
 help: ## Lists these targets
-	@sed -nE 's/^([a-z]+): ## (.*)/  make \1|\2/p' Makefile | while IFS='|' read -r target what; \
+	@sed -nE 's/^([a-z-]+): ## (.*)/  make \1|\2/p' Makefile | while IFS='|' read -r target what; \
 	  do printf '%-18s %s\n' "$$target" "$$what"; done
 
 demo: ## Shows everything once and writes out/report.html
@@ -36,6 +36,9 @@ tsan: ## Runs the same protocols under ThreadSanitizer (nightly Rust)
 
 rtsan: ## Runs the block path under RealtimeSanitizer
 	@ci/rtsan.sh
+
+test-smt: ## Checks the sibling policies on an emulated machine with SMT
+	@ci/smt-vm/run.sh
 
 comparison: ## Runs Hocket beside other engines (a package of its own)
 	cargo run --locked --release --manifest-path comparison/Cargo.toml

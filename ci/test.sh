@@ -9,6 +9,7 @@
 #   tsan       the same protocols on real threads under ThreadSanitizer
 #   sentry     every system call and allocation inside a block, seen and counted
 #   rtsan      the block path under RealtimeSanitizer
+#   smt-vm     the sibling policies on a kernel with core scheduling, in an emulated machine
 #   benches    each benchmark once, for its own checks, not for time
 #
 # One profile serves all of them (dev, which optimises), so each crate is compiled once.
@@ -27,6 +28,7 @@ main() {
   stage sentry cargo test --locked --workspace --features hocket-engine/sentry \
     --test realtime -- --show-output
   stage rtsan ci/rtsan.sh
+  stage smt-vm ci/smt-vm/run.sh --if-quick
   stage benches benches
 }
 
