@@ -1,11 +1,11 @@
-//! Edges E1 to E9: a plain number under each lock.
+//! Edges E1, E2 and E5 to E9: a plain number under each lock. Why E3 and E4 are not here: PROTOCOL.md.
 #![cfg(loom)]
 
 #[path = "../../hocket-rt/tests/common/mod.rs"]
 mod common;
 
 use common::{Plain, model};
-use hocket_kernels::locks::{Lock, Mcs, SpinThenBlock, TestAndSet, TestAndTestAndSet, Ticket};
+use hocket_kernels::locks::{Lock, Mcs, SpinThenBlock, Ticket};
 use loom::sync::Arc;
 use loom::thread;
 
@@ -56,16 +56,6 @@ fn three_sleepers_all_get_the_lock() {
         }
         assert_eq!(shared.0.with(|| shared.1.get()), 3);
     });
-}
-
-#[test]
-fn test_and_set() {
-    check(3, TestAndSet::new);
-}
-
-#[test]
-fn test_and_test_and_set() {
-    check(3, TestAndTestAndSet::new);
 }
 
 #[test]
