@@ -1,4 +1,11 @@
-//! What samples show: quantiles, shares with their intervals, paired ratios.
+//! What samples show: quantiles, shares with their intervals, paired ratios, ranks.
+//!
+//! How the parts make one judgement: [`compare_starts`] gives ratio and interval of two variants
+//! over several process starts, at the critical value of the planned [`Looks`]; [`stop`] says
+//! after each look whether to go on; [`floor`] says from a variant measured against itself what
+//! this machine cannot show today; [`judge`] puts these together. [`steady`] says beforehand whether
+//! the rounds may be summarised at all, [`levels`] where their variance comes from, and [`ranks`]
+//! orders more than two variants over many cases.
 //!
 //! Three habits hold throughout. A mean never stands alone. Two variants are compared round by
 //! round, because a machine drifts more between two minutes than most variants differ. And every
@@ -7,15 +14,34 @@
 //! Limits: nothing here repairs a biased measurement, and an interval only covers what varied
 //! while it was measured.
 
-mod paired;
-mod proportion;
 mod quantile;
+mod proportion;
+mod paired;
+mod starts;
+mod looks;
+mod floor;
+mod steady;
+mod levels;
+mod ranks;
+
+mod resample;
+mod special;
 mod rng;
 
+pub use floor::{Floor, Judgement, floor, judge};
+pub use levels::{Levels, levels};
+pub use looks::{Looks, MAX_LOOKS, Stop, stop};
 pub use paired::{Comparison, MIN_ROUNDS, RESAMPLES, Verdict, compare, median};
 pub use proportion::{Proportion, wilson};
 pub use quantile::{Summary, quantile_sorted};
+pub use ranks::{Ranks, nemenyi_critical, ranks};
 pub use rng::Rng;
+pub use starts::{MIN_STARTS, StartComparison, compare_starts};
+pub use steady::{Agreement, Class, Segment, Steady, agreement, steady};
+
+/// The 97.5 % quantile of the normal distribution: the critical value of a 95 % interval that is
+/// looked at once.
+pub const Z_95: f64 = 1.959_963_984_540_054;
 
 /// A range with the confidence named by the function that returned it.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -30,6 +56,11 @@ impl Interval {
     /// Whether `value` lies inside, ends included.
     pub fn contains(&self, value: f64) -> bool {
         self.low <= value && value <= self.high
+    }
+
+    /// Half the width of an interval of a ratio, on the logarithmic scale: 0.01 is about 1 %.
+    pub fn half_width(&self) -> f64 {
+        (self.high / self.low).ln() / 2.0
     }
 
     /// Whether the two ranges share a value.

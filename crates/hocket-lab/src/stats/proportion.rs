@@ -1,9 +1,6 @@
 //! Shares of blocks.
 
-use super::Interval;
-
-/// The 97.5 % quantile of the normal distribution.
-const Z_95: f64 = 1.959_963_984_540_054;
+use super::{Interval, Z_95};
 
 /// So many of so many, for instance late blocks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,0 +1,121 @@
+//! Two variants over several starts of the process: rounds within starts.
+//!
+//! Where code and data lie is drawn anew at every start and then holds for all its rounds, so ever
+//! more rounds of one start only measure that start more exactly (Kalibera and Jones, "Rigorous
+//! benchmarking in reasonable time", ISMM 2013; Mytkowicz et al., ASPLOS 2009). The interval has to
+//! cover what another start would have given.
+//!
+//! The estimate is the mean over the starts of each start's median paired log-ratio. Its interval
+//! is the wider of two:
+//! - between starts: Student's, from the spread of the starts' medians with starts - 1 degrees of
+//!   freedom. That spread already holds the noise of the rounds, once.
+//! - within starts: block bootstrap of the rounds of every start. A lower bound, for the case that
+//!   a few starts agree by chance better than their own rounds allow.
+//!
+//! A bootstrap that draws starts and then rounds inside them would be the obvious third. It counts
+//! the noise of the rounds twice (Davison and Hinkley 1997, section 3.8), and with three starts it
+//! has ten different outcomes, none of which knows that three points say little about a spread.
+
+use super::paired::{bootstrap, paired_logs};
+use super::resample::block_length;
+use super::special::student_critical;
+use super::{Comparison, Interval, MIN_ROUNDS, RESAMPLES, median};
+
+/// With fewer starts the interval does not cover how starts differ: two points with Student's
+/// factor of 12.7 would show nothing on any machine.
+pub const MIN_STARTS: usize = 3;
+
+/// How often rounds are drawn anew for the lower bound; its width needs no more.
+const WITHIN_RESAMPLES: usize = 2_000;
+
+/// A variant against the reference, over several process starts.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct StartComparison {
+    /// Ratio and interval; `rounds` counts those of all starts, `block_length` is the longest used.
+    pub comparison: Comparison,
+    /// How many starts had rounds that could be paired.
+    pub starts: usize,
+    /// Whether the interval covers how starts differ: from [`MIN_STARTS`] starts on.
+    pub covers_starts: bool,
+    /// The share, 0 to 1, of the estimate's variance that rounds alone do not explain: near one,
+    /// only more starts help; near zero, more rounds do as well. `None` below [`MIN_STARTS`].
+    pub due_to_starts: Option<f64>,
+}
+
+/// Compares figures of two variants, `[start][round]`, paired by position.
+///
+/// `critical` is [`super::Z_95`] for one look, else [`super::Looks::critical`]. Pairs in which a
+/// figure is not a positive number are left out, starts without a pair too; `None` where no start
+/// is left. With one start this is [`super::compare`]. With two, the interval is that of the
+/// rounds but reaches at least to both starts' medians. The starts count alike, however many
+/// rounds they have. Same `seed`, same result. O([`RESAMPLES`] x rounds).
+pub fn compare_starts(
+    reference: &[Vec<f64>],
+    candidate: &[Vec<f64>],
+    critical: f64,
+    seed: u64,
+) -> Option<StartComparison> {
+    let pairs = reference.iter().zip(candidate).map(|(before, after)| paired_logs(before, after));
+    let starts: Vec<Vec<f64>> = pairs.filter(|logs| !logs.is_empty()).collect();
+    let medians: Vec<f64> = starts.iter().filter_map(|logs| median(logs)).collect();
+    let centre = mean(&medians)?;
+    let rounds = starts.iter().map(Vec::len).sum();
+    let spread = (rounds >= MIN_ROUNDS).then(|| Spread::of(&starts, &medians, critical, seed));
+    let comparison = Comparison {
+        ratio: centre.exp(),
+        interval: spread.as_ref().map(|spread| spread.interval),
+        rounds,
+        block_length: starts.iter().map(|logs| block_length(logs)).max().unwrap_or(1),
+    };
+    let due_to_starts = spread.and_then(|spread| spread.due_to_starts);
+    let covers_starts = starts.len() >= MIN_STARTS;
+    Some(StartComparison { comparison, starts: starts.len(), covers_starts, due_to_starts })
+}
+
+/// How far the estimate may be off, and why.
+struct Spread {
+    interval: Interval,
+    due_to_starts: Option<f64>,
+}
+
+impl Spread {
+    fn of(starts: &[Vec<f64>], medians: &[f64], critical: f64, seed: u64) -> Self {
+        let centre = mean(medians).unwrap_or(0.0);
+        if let [only] = starts {
+            let interval = bootstrap(only, centre, critical, RESAMPLES, seed);
+            return Spread { interval, due_to_starts: None };
+        }
+        let within = within(starts, medians, critical, seed);
+        let error = standard_error(medians);
+        let half = match medians {
+            [first, second] => within.max((first - second).abs() / 2.0),
+            _ => within.max(student_critical(critical, medians.len() as f64 - 1.0) * error),
+        };
+        let due = 1.0 - (within / (critical * error)).powi(2);
+        Spread {
+            interval: Interval { low: (centre - half).exp(), high: (centre + half).exp() },
+            due_to_starts: (starts.len() >= MIN_STARTS).then(|| due.max(0.0)),
+        }
+    }
+}
+
+/// The half-width that the rounds alone leave: what all of them, each taken relative to the median
+/// of its start, give as one series. Start by start, one start of eight rounds with two disturbed
+/// ones would stand for itself and blow up the bound.
+fn within(starts: &[Vec<f64>], medians: &[f64], critical: f64, seed: u64) -> f64 {
+    let own = starts.iter().zip(medians);
+    let rest: Vec<f64> =
+        own.flat_map(|(logs, median)| logs.iter().map(move |log| log - median)).collect();
+    bootstrap(&rest, 0.0, critical, WITHIN_RESAMPLES, seed).half_width()
+}
+
+fn mean(values: &[f64]) -> Option<f64> {
+    (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
+}
+
+/// The standard error of the mean of two or more independent figures.
+fn standard_error(values: &[f64]) -> f64 {
+    let (n, mean) = (values.len() as f64, mean(values).unwrap_or(0.0));
+    let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
+    (squares / (n - 1.0) / n).sqrt()
+}
