@@ -118,7 +118,7 @@ pub(super) fn bootstrap(
     let mut medians: Vec<f64> = (0..resamples).map(|_| urn.median(&mut rng)).collect();
     medians.sort_unstable_by(f64::total_cmp);
     let end = |q: f64| super::quantile_sorted(&medians, q).unwrap_or(centre);
-    let wide = widening(logs.len(), block_length) * critical / Z_95;
+    let wide = widening(logs.len(), block_length) * (critical / Z_95);
     Interval {
         low: (centre + wide * (end(0.025) - centre)).exp(),
         high: (centre + wide * (end(0.975) - centre)).exp(),
