@@ -10,9 +10,9 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::JoinHandle;
 
 use hocket_machine::class::{self, Class, ClassGuard};
-use hocket_machine::clock::sleep_until_ns;
+use hocket_machine::clock::{monotonic_ns, sleep_until_ns};
 use hocket_machine::float_mode::{FlushDenormals, denormals_flushed};
-use hocket_machine::pin::{self, CpuSet, ThreadId};
+use hocket_machine::pin::{self, CpuSet, PinError, ThreadId};
 use hocket_machine::rights::{self, Way};
 
 use hocket_rt::Wait;
@@ -111,11 +111,15 @@ fn live(runner: &Runner, job: &Job, ready: &Sender<ThreadReport>) {
         return;
     }
     let mut next_ns = 0;
+    let mut budget = Budget::new();
     loop {
         if job.role == Role::Worker {
             await_need(runner, job.desk);
         }
-        seen = runner.gate.wait_past(seen, &gate_wait(runner, next_ns)).0;
+        let waited;
+        let asleep = sleep_before(runner, next_ns);
+        (seen, waited) = runner.gate.wait_past(seen, &gate_wait(runner, next_ns));
+        budget.keep(asleep || waited.blocked > 0);
         // Relaxed: the gate's value orders it (see `Runner::stop`).
         if runner.stopping.load(Relaxed) {
             return;
@@ -144,16 +148,69 @@ fn await_need(runner: &Runner, desk: usize) {
     }
 }
 
-/// How to wait at the gate. Where the next block's time is known, the thread first sleeps until
-/// shortly before: then it is awake when the signal comes, instead of some 10 to 20 us later, and
-/// the leader needs no system call to wake it.
+/// Where the next block's time is known, the thread first sleeps until shortly before: then it is awake
+/// when the signal comes, instead of some 10 to 20 us later, and the leader needs no system call to wake
+/// it. Returns whether it slept.
+fn sleep_before(runner: &Runner, next_ns: u64) -> bool {
+    let Some((early_ns, _)) = runner.waits.early.filter(|_| next_ns > 0) else { return false };
+    let until = next_ns.saturating_sub(early_ns);
+    let ahead = until > monotonic_ns();
+    if ahead {
+        sleep_until_ns(until);
+    }
+    ahead
+}
+
+/// How to wait at the gate: having slept until shortly before, for as long as a leader may be late.
 fn gate_wait(runner: &Runner, next_ns: u64) -> Wait {
     match runner.waits.early {
-        Some((early_ns, wait)) if next_ns > 0 => {
-            sleep_until_ns(next_ns.saturating_sub(early_ns));
-            wait
-        }
+        Some((_, wait)) if next_ns > 0 => wait,
         _ => runner.waits.at_gate,
+    }
+}
+
+/// The time since a thread has truly blocked.
+///
+/// Under full load one block follows upon the other and nobody sleeps in between. A real-time thread that
+/// never blocks is ended by the system where its rights came with a limit (RealtimeKit: 200 ms of
+/// RLIMIT_RTTIME), so after a quarter of that it blocks for a moment, which costs one block a worker.
+struct Budget {
+    blocked_ns: u64,
+}
+
+/// Longest time without blocking.
+const UNBLOCKED_NS: u64 = 50_000_000;
+/// How long it then sleeps: any sleep starts the system's count anew.
+const MOMENT_NS: u64 = 10_000;
+
+impl Budget {
+    fn new() -> Budget {
+        Budget { blocked_ns: monotonic_ns() }
+    }
+
+    /// Thread: its own, between two blocks; `blocked`: since the last call.
+    fn keep(&mut self, blocked: bool) {
+        let now = monotonic_ns();
+        if !blocked && now - self.blocked_ns < UNBLOCKED_NS {
+            return;
+        }
+        if !blocked {
+            sleep_until_ns(now + MOMENT_NS);
+        }
+        self.blocked_ns = now;
+    }
+}
+
+/// Puts a thread back on the CPU that it asked for, where it is not there any more.
+///
+/// # Errors
+/// The system refuses.
+pub(crate) fn keep_seat(report: &ThreadReport) -> Result<(), PinError> {
+    let Some(cpu) = report.cpu_asked else { return Ok(()) };
+    let seat = CpuSet::single(cpu);
+    match pin::affinity_of_thread(report.tid) {
+        Ok(now) if now == seat => Ok(()),
+        _ => pin::pin_thread(report.tid, &seat).map(drop),
     }
 }
 

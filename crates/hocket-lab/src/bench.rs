@@ -15,7 +15,7 @@ mod wake;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use hocket_engine::{
-    Engine, EngineError, MediaPool, Policy, Seating, Settings as EngineSettings, Steer,
+    Engine, EngineError, MediaPool, Policy, Seating, Settings as EngineSettings, Steer, Strategy,
     prepare_session, seats_of,
 };
 use hocket_machine::Topology;
@@ -64,6 +64,8 @@ pub struct BenchPlan {
     pub workers: Option<usize>,
     /// SCHED_FIFO priority; `None`: ordinary threads.
     pub priority: Option<u8>,
+    /// How seats are kept on which nobody works.
+    pub seat_wait: Strategy,
     /// Measured blocks a variant.
     pub blocks: u64,
     /// Measured blocks a turn.
@@ -212,7 +214,8 @@ impl BenchPlan {
     fn engine_settings(&self, variant: &VariantPlan) -> EngineSettings {
         let settings = EngineSettings::new(self.frames, self.rate_hz, variant.policy);
         let steer = if variant.auto { Steer::Auto } else { settings.steer };
-        EngineSettings { priority: self.priority, steer, ..settings }
+        let (priority, seat_wait) = (self.priority, self.seat_wait);
+        EngineSettings { priority, seat_wait, steer, ..settings }
     }
 }
 
@@ -264,6 +267,9 @@ fn assemble(
     let workers = variants.iter().map(|v| v.engine.schedule().workers()).max().unwrap_or(1);
     let session = session_facts(plan, input, &variants[0].engine);
     let contained = contained(&variants);
+    let memory = variants.iter().find_map(|variant| variant.engine.memory());
+    let memory_lock = memory.and_then(|report| serde_json::to_value(report).ok());
+    let memory_lock = memory_lock.unwrap_or_default();
     BenchRecord {
         format: crate::record::FORMAT.into(),
         hocket: crate::about::build(),
@@ -281,10 +287,12 @@ fn assemble(
             blocks_per_round: plan.blocks_per_round,
             warmup: plan.warm_up,
             seed: plan.seed,
+            seat_wait: Some(plan.seat_wait.name().into()),
             disturb: plan.disturb.iter().map(ToString::to_string).collect(),
         },
         machine: crate::about::machine(input.topology),
         grants: crate::about::grants(),
+        memory_lock,
         clock: crate::about::clock(),
         variants: variants.into_iter().map(Running::into_record).collect(),
         wake_loop,

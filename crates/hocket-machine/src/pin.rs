@@ -94,6 +94,22 @@ pub fn pin_current_thread(cpus: &CpuSet) -> Result<CpuSet, PinError> {
     pin(0, cpus)
 }
 
+/// As [`pin_current_thread`], for another thread.
+///
+/// # Errors
+/// See [`PinError`]; a thread that has ended is refused too.
+pub fn pin_thread(thread: ThreadId, cpus: &CpuSet) -> Result<CpuSet, PinError> {
+    pin(thread.0, cpus)
+}
+
+/// The CPUs another thread may use.
+///
+/// # Errors
+/// [`PinError::Unreadable`]: among others where it has ended.
+pub fn affinity_of_thread(thread: ThreadId) -> Result<CpuSet, PinError> {
+    affinity_of(thread.0)
+}
+
 fn pin(thread: ThreadNumber, cpus: &CpuSet) -> Result<CpuSet, PinError> {
     if cpus.is_empty() {
         return Err(PinError::Empty);

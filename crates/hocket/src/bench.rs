@@ -22,7 +22,8 @@ const WARM_UP: u64 = 50;
 /// # Errors
 /// [`Failure`].
 pub fn run(args: &BenchArgs) -> Result<Exit, Failure> {
-    check_waits(&args.wait)?;
+    check_waits("--wait", &args.wait)?;
+    check_waits("--seat-wait", &[args.seat_wait])?;
     let topology = crate::load::topology()?;
     let loaded = load_session(&args.session, args.rate, &topology)?;
     loaded.print_warnings();
@@ -75,6 +76,7 @@ pub(crate) fn plan(args: &BenchArgs, loaded: &LoadedSession) -> Result<BenchPlan
     let priority = (args.priority > 0).then_some(args.priority);
     check_block(args.frames, loaded.rate_hz)?;
     Ok(BenchPlan {
+        seat_wait: args.seat_wait.into(),
         variants,
         frames: args.frames,
         rate_hz: loaded.rate_hz,
@@ -106,13 +108,13 @@ pub(crate) fn check_block(frames: u32, rate_hz: u32) -> Result<(), Failure> {
 }
 
 /// A wait that this CPU does not have would be measured under a name that is not its own.
-pub(crate) fn check_waits(waits: &[WaitArg]) -> Result<(), Failure> {
+pub(crate) fn check_waits(flag: &str, waits: &[WaitArg]) -> Result<(), Failure> {
     for wait in waits {
         let wait = hocket_engine::Strategy::from(*wait);
         if let Some(why) = wait.missing() {
             let here: Vec<_> = hocket_engine::Strategy::here().map(|wait| wait.name()).collect();
             return Err(Failure::not_possible(format!(
-                "--wait {wait}: not possible here: {why}; choose among {}",
+                "{flag} {wait}: not possible here: {why}; choose among {}",
                 here.join(", ")
             )));
         }

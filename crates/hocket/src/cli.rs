@@ -46,7 +46,7 @@ pub fn run(cli: Cli) -> Result<Exit, Failure> {
     if !matches!(&cli.command, Command::Machine(args) if args.restore) {
         crate::leftovers::warn();
     }
-    match cli.command {
+    let exit = match cli.command {
         Command::Demo(args) => crate::demo::run(&args),
         Command::Machine(args) => crate::machine::run(&args),
         Command::Bench(args) => crate::bench::run(&args),
@@ -54,7 +54,8 @@ pub fn run(cli: Cli) -> Result<Exit, Failure> {
         Command::Render(args) => crate::render::run(&args),
         Command::Report(args) => crate::report::run(&args),
         Command::Lab(args) => crate::lab::run(&args),
-    }
+    };
+    exit.map(crate::output::checked)
 }
 
 /// What `hocket demo` takes.
@@ -113,6 +114,10 @@ pub struct BenchArgs {
     /// Ways of waiting inside a block.
     #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "hybrid")]
     pub wait: Vec<WaitArg>,
+    /// How a seat is kept on which nobody works (policies idle-thread and pair-barrier); a wait that
+    /// blocks gives it away.
+    #[arg(long, value_enum, default_value_t = WaitArg::Pause)]
+    pub seat_wait: WaitArg,
     /// Foreign load, such as `preview,compute:2@siblings`: preview or compute, how many, and where
     /// (siblings, first-seats or cpu3); `none` for none. Default: preview where the session names
     /// a file for it.
@@ -182,6 +187,10 @@ pub struct PlayArgs {
     /// Way of waiting inside a block.
     #[arg(long, value_enum, default_value_t = WaitArg::Hybrid)]
     pub wait: WaitArg,
+    /// How a seat is kept on which nobody works (policies idle-thread and pair-barrier); a wait that
+    /// blocks gives it away.
+    #[arg(long, value_enum, default_value_t = WaitArg::Pause)]
+    pub seat_wait: WaitArg,
     /// Real-time priority asked for, 1 to 99; 0: ordinary threads.
     #[arg(long, value_name = "N", default_value_t = 60, value_parser = clap::value_parser!(u8).range(0..=99))]
     pub priority: u8,

@@ -71,6 +71,7 @@ fn session_file(args: &DemoArgs) -> Result<PathBuf, Failure> {
 /// The worst case of the 2009 thesis: its preview, and a compute load for every seat.
 fn bench_args(args: &DemoArgs, session: PathBuf, seats: usize) -> BenchArgs {
     BenchArgs {
+        seat_wait: crate::cli::WaitArg::Pause,
         session,
         blocks: args.blocks,
         blocks_per_round: 150,

@@ -1,13 +1,31 @@
 //! Printing and progress.
 
-use std::io::{IsTerminal, Write};
+use std::io::{ErrorKind, IsTerminal, Write};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use indicatif::{ProgressBar, ProgressStyle};
 
-/// Prints to standard output; a reader that went away (`| head`) is no error.
+use crate::failure::Exit;
+
+/// Whether something could not be printed. Relaxed everywhere: it stands for itself.
+static LOST: AtomicBool = AtomicBool::new(false);
+
+/// Prints to standard output. A reader that went away (`| head`) is no error; a full disk is, and the
+/// program then ends with exit code 3.
 pub(crate) fn print(text: &str) {
     let mut out = std::io::stdout().lock();
-    let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => {
+            eprintln!("hocket: standard output: {error}: what was to be printed is lost");
+            LOST.store(true, Relaxed);
+        }
+        _ => {}
+    }
+}
+
+/// How a command ends that would otherwise have ended well.
+pub(crate) fn checked(exit: Exit) -> Exit {
+    if exit == Exit::Done && LOST.load(Relaxed) { Exit::NotPossible } else { exit }
 }
 
 /// A progress bar on standard error, hidden where that is no terminal.

@@ -36,7 +36,8 @@ const SWITCH_RING_BYTES: usize = 1 << 18;
 /// [`Failure`].
 pub fn run(args: &PlayArgs) -> Result<Exit, Failure> {
     check_device(&args.device)?;
-    crate::bench::check_waits(&[args.wait])?;
+    crate::bench::check_waits("--wait", &[args.wait])?;
+    crate::bench::check_waits("--seat-wait", &[args.seat_wait])?;
     let topology = topology()?;
     let loaded = load_session(&args.session, args.rate, &topology)?;
     loaded.print_warnings();
@@ -82,7 +83,9 @@ fn engine(args: &PlayArgs, loaded: &LoadedSession, topology: &Topology) -> Resul
         wait: args.wait.into(),
     };
     let priority = (args.priority > 0).then_some(args.priority);
-    let settings = Settings { priority, ..Settings::new(args.frames, loaded.rate_hz, policy) };
+    let seat_wait = args.seat_wait.into();
+    let settings =
+        Settings { priority, seat_wait, ..Settings::new(args.frames, loaded.rate_hz, policy) };
     let settings = args.schedule.steer(settings);
     let seating =
         Seating::here(topology, policy.sibling, args.workers).map_err(Failure::bad_input)?;
@@ -126,6 +129,7 @@ fn play(
         meter,
         log,
         limits,
+        memory: engine.memory().cloned(),
         contained: engine.contained(),
         interrupted,
     }

@@ -18,7 +18,7 @@ use crate::output::{bar, print};
 /// # Errors
 /// [`Failure`].
 pub fn run(args: &RenderArgs) -> Result<Exit, Failure> {
-    crate::bench::check_waits(&[args.wait])?;
+    crate::bench::check_waits("--wait", &[args.wait])?;
     let topology = topology()?;
     let loaded = load_session(&args.session, args.rate, &topology)?;
     loaded.print_warnings();

@@ -51,7 +51,7 @@ fn gate(workers: usize) -> Signal {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Waits {
     pub in_block: Wait,
-    /// Keeps a seat busy; never blocks.
+    /// Keeps a seat busy (where it does not block).
     pub on_seat: Wait,
     /// How long before a planned block a worker wakes itself, and how it then waits at the gate.
     pub early: Option<(u64, Wait)>,
@@ -101,6 +101,8 @@ pub(crate) struct Runner {
     pub desks: Box<[Desk]>,
     guards: usize,
     alone_is_serial: bool,
+    /// The full length of a block, for which costs are noted.
+    pub frames: usize,
     /// How long a worker is waited for before another stands in, in ticks.
     patience: u64,
     pub waits: Waits,
@@ -122,6 +124,7 @@ impl Runner {
         waits: Waits,
         spans: usize,
         alone_is_serial: bool,
+        frames: usize,
     ) -> Runner {
         let desk = |place: Place| Desk {
             stamps: UnsafeCell::new(Stamps::new(spans)),
@@ -143,6 +146,7 @@ impl Runner {
             desks: places.into_iter().chain(guard_places).map(desk).collect(),
             guards,
             alone_is_serial,
+            frames,
             patience: TickRate::get().ns_to_ticks(PATIENCE_NS),
             waits,
         }
@@ -191,15 +195,24 @@ impl Runner {
         self.plan().wind_up();
         self.turnstile.open();
         let woke = edge(|| self.gate.advance());
-        // SAFETY: the leader's own desk, inside the block.
-        let stamps = unsafe { self.stamps_mut(0) };
-        stamps.begin(block);
-        stamps.totals.wakes += u64::from(woke);
+        self.note(0, |stamps| {
+            stamps.begin(block);
+            stamps.totals.wakes += u64::from(woke);
+        });
         walk::walk(self, 0);
         walk::await_finish(self, 0);
-        stamps.finish();
+        self.note(0, Stamps::finish);
         let waited = edge(|| self.turnstile.close_and_wait());
-        stamps.totals.yielded += u64::from(waited.yielded);
+        self.note(0, |stamps| stamps.totals.yielded += u64::from(waited.yielded));
+    }
+
+    /// Lets a desk's worker write into its notes; nobody holds them from one call to the next.
+    ///
+    /// Thread: the desk's own, inside a block (the leader: also when it has just closed it).
+    #[inline]
+    fn note<T>(&self, desk: usize, write: impl FnOnce(&mut Stamps) -> T) -> T {
+        // SAFETY: called for the calling thread's own desk only, and `write` does not come back here.
+        write(unsafe { self.stamps_mut(desk) })
     }
 
     fn params_of(&self, frames: usize, block: u64, next_ns: u64) -> Params {
@@ -214,12 +227,10 @@ impl Runner {
 
     /// Nobody to wake, nobody to wait for.
     fn lead_alone(&self, block: u64) {
-        // SAFETY: the leader's own desk; nobody else is in the block.
-        let stamps = unsafe { self.stamps_mut(0) };
-        stamps.begin(block);
+        self.note(0, |stamps| stamps.begin(block));
         walk::serial(self, 0);
         self.finished.advance();
-        stamps.finish();
+        self.note(0, Stamps::finish);
     }
 
     /// Runs one block in serial order on the calling thread, whatever the schedule says: the
@@ -241,15 +252,15 @@ impl Runner {
         }
         let _watch = Watch::begin();
         let params = self.params();
-        // SAFETY: its own desk, inside the block.
-        let stamps = unsafe { self.stamps_mut(worker) };
         // Whoever was late for the last block may come in before its signal for this one, and once
         // more after it: the notes then go on.
-        if stamps.block != params.block {
-            stamps.begin(params.block);
-        }
+        self.note(worker, |stamps| {
+            if stamps.block != params.block {
+                stamps.begin(params.block);
+            }
+        });
         walk::walk(self, worker);
-        stamps.finish();
+        self.note(worker, Stamps::finish);
         params.next_ns
     }
 
@@ -260,14 +271,15 @@ impl Runner {
         let Some(_inside) = self.turnstile.enter() else { return };
         let _watch = Watch::begin();
         let params = self.params();
-        // SAFETY: its own desk, inside the block.
-        let stamps = unsafe { self.stamps_mut(desk) };
-        stamps.begin(params.block);
+        self.note(desk, |stamps| stamps.begin(params.block));
         let running = params.finished_value.wrapping_sub(1);
         let (_, waited) = edge(|| self.finished.wait_past(running, &self.waits.on_seat));
-        stamps.totals.yielded += u64::from(waited.yielded);
-        stamps.end_span(What::Guard);
-        stamps.finish();
+        self.note(desk, |stamps| {
+            stamps.totals.yielded += u64::from(waited.yielded);
+            stamps.totals.blocked += u64::from(waited.blocked);
+            stamps.end_span(What::Guard);
+            stamps.finish();
+        });
     }
 
     /// What the leader said about this block.

@@ -59,7 +59,8 @@ fn at_barrier(runner: &Runner, worker: usize) {
     desk.phases.store(mine, Relaxed);
     desk.busy.store(false, Relaxed);
     let mut waited = Waited::default();
-    if !desk.place.partners.is_empty() {
+    // `progress` stands still in `lists`: a seat wait that blocks would never hear of the partner.
+    if !desk.place.partners.is_empty() && !runner.waits.on_seat.may_block() {
         // Behind, as a wrapping difference: the partner has not reached this barrier yet.
         let behind = |partner: &usize| {
             (runner.desks[*partner].phases.load(Relaxed).wrapping_sub(mine) as i32) < 0
@@ -336,7 +337,9 @@ fn run(runner: &Runner, worker: usize, unit: usize, frames: usize) {
     let place = &runner.desks[worker].place;
     let busy = |mate: &usize| runner.desks[*mate].busy.load(Relaxed);
     let sibling_busy = place.mates.iter().any(busy);
-    plan.costs.note(unit, Circumstance { kind: place.kind, sibling_busy }, ticks);
+    if frames == runner.frames {
+        plan.costs.note(unit, Circumstance { kind: place.kind, sibling_busy }, ticks);
+    }
 }
 
 fn note(runner: &Runner, worker: usize, what: What, waited: Waited) {

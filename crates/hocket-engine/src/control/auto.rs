@@ -32,6 +32,8 @@ pub(crate) struct Auto {
     trial: Option<Trial>,
     /// The kind that won the last one.
     found: Option<ScheduleKind>,
+    /// What all chains together cost when the serial walk ran last.
+    serial_cost: Option<f64>,
 }
 
 impl Auto {
@@ -71,8 +73,7 @@ impl Inner {
     pub(super) fn choose(&mut self, moved: f64) {
         let standing = self.standing();
         let Some(measured) = standing.measured_ns else { return };
-        // With costs that were known before, the serial walk may never have run.
-        let serial = standing.serial_ns.unwrap_or_else(|| self.priced_units().total_cost());
+        let serial = self.serial_now(standing.serial_ns);
         if self.auto.trial.is_some() {
             return self.next_turn(measured);
         }
@@ -83,6 +84,20 @@ impl Inner {
         let changed = |then: f64| (serial - then).abs() > MOVED * then;
         if self.auto.gave_up_at.is_none_or(changed) {
             self.begin_trial();
+        }
+    }
+
+    /// What the serial walk would take now. It was measured when it ran; since then clips may have begun
+    /// or clocks slowed down, so the figure is taken in proportion to what the chains cost then and now.
+    fn serial_now(&mut self, measured: Option<f64>) -> f64 {
+        let cost = self.prices.total();
+        if self.present.schedule.workers() == 1 {
+            self.auto.serial_cost = Some(cost);
+        }
+        match (measured, self.auto.serial_cost) {
+            (Some(ns), Some(then)) if then > 0.0 => ns * cost / then,
+            // With costs that were known before, it may never have run.
+            _ => cost,
         }
     }
 

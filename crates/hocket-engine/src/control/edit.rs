@@ -43,8 +43,12 @@ pub enum Edit {
     RemoveTrack(usize),
     /// A new group at the end of the list.
     AddGroup(Box<Group>),
+    /// A group goes through which nobody plays any more; those after it move up.
+    RemoveGroup(usize),
     /// A new return at the end of the list.
     AddReturn(Box<Return>),
+    /// A return goes to which nobody sends any more; those after it move up.
+    RemoveReturn(usize),
     /// A strip's output leads elsewhere, from one block to the next.
     Route(StripId, Destination),
     /// A strip's send to a return: a new one, or another level or tap for the one that is there.
@@ -72,8 +76,8 @@ pub enum EditError {
         /// Effects that it has.
         length: usize,
     },
-    /// There is no such parameter, or the value is no number.
-    #[error("effect '{kind}' has no parameter {index} that could be {value}")]
+    /// There is no such parameter, it cannot change while it plays, or the value is no number.
+    #[error("effect '{kind}' has no parameter {index} that could be set to {value} while it plays")]
     NoParam {
         /// The effect's kind.
         kind: String,
@@ -91,6 +95,14 @@ pub enum EditError {
     /// A number that is not finite.
     #[error("{0} is not a level or position")]
     NotANumber(f32),
+    /// Others still play through it or send to it.
+    #[error("'{strip}' is still used by '{by}': route or send that one elsewhere first")]
+    InUse {
+        /// The strip that was to go.
+        strip: String,
+        /// One that uses it.
+        by: String,
+    },
     /// The last track cannot go.
     #[error("a session needs at least one track")]
     LastTrack,
@@ -146,8 +158,16 @@ impl Edit {
             }
             Edit::AddTrack(track) => add_track(session, track)?,
             Edit::RemoveTrack(index) => remove_track(session, *index)?,
-            Edit::AddGroup(group) => session.groups.push((**group).clone()),
-            Edit::AddReturn(back) => session.returns.push((**back).clone()),
+            Edit::AddGroup(group) => {
+                numbers(&group.strip)?;
+                session.groups.push((**group).clone());
+            }
+            Edit::RemoveGroup(index) => remove_group(session, *index)?,
+            Edit::AddReturn(back) => {
+                numbers(&back.strip)?;
+                session.returns.push((**back).clone());
+            }
+            Edit::RemoveReturn(index) => remove_return(session, *index)?,
             Edit::Route(id, to) => *output(session, *id)? = *to,
             Edit::Send(id, send) => set_send(strip(session, *id)?, send)?,
             Edit::RemoveSend(id, to) => remove_send(strip(session, *id)?, *to)?,
@@ -194,7 +214,8 @@ fn finite(value: f32) -> Result<f32, EditError> {
 
 fn set_param(effect: &mut Effect, index: usize, value: f32) -> Result<(), EditError> {
     let params = hocket_dsp::kind(&effect.kind).map(|kind| kind.params);
-    let param = params.and_then(|params| params.get(index)).filter(|_| value.is_finite());
+    let param = params.and_then(|params| params.get(index));
+    let param = param.filter(|param| value.is_finite() && !param.fixed);
     let no_param = || EditError::NoParam { kind: effect.kind.clone(), index, value };
     let (min, max) = param.map(|param| (param.min, param.max)).ok_or_else(no_param)?;
     effect.values[index] = value.clamp(min, max);
@@ -207,6 +228,7 @@ fn insert_effect(session: &mut Session, at: EffectAt, new: &Effect) -> Result<()
     if at.index > length {
         return Err(EditError::NoEffect { strip: name, index: at.index, length });
     }
+    values(new)?;
     strip.chain.insert(at.index, new.clone());
     Ok(())
 }
@@ -216,8 +238,59 @@ fn add_track(session: &mut Session, track: &Track) -> Result<(), EditError> {
     if let Some(clip) = unknown {
         return Err(EditError::NoMedia(clip.media));
     }
+    numbers(&track.strip)?;
     session.tracks.push(track.clone());
     Ok(())
+}
+
+/// Whether the numbers of a new strip are numbers.
+fn numbers(strip: &Strip) -> Result<(), EditError> {
+    level(strip.gain_db)?;
+    finite(strip.pan)?;
+    strip.sends.iter().try_for_each(|send| level(send.gain_db).map(drop))?;
+    strip.chain.iter().try_for_each(values)
+}
+
+/// Whether the values of a new effect are numbers.
+fn values(effect: &Effect) -> Result<(), EditError> {
+    effect.values.iter().try_for_each(|value| finite(*value).map(drop))
+}
+
+/// A group goes when nobody plays through it any more; those after it move up.
+fn remove_group(session: &mut Session, index: usize) -> Result<(), EditError> {
+    if index >= session.groups.len() {
+        return Err(EditError::NoStrip(StripId::Group(index)));
+    }
+    let by = |id: &StripId| session.output(*id) == Some(Destination::Group(GroupId(index)));
+    refuse_used(session, StripId::Group(index), session.strip_ids().into_iter().find(by))?;
+    session.groups.remove(index);
+    for id in session.strip_ids() {
+        if let Ok(Destination::Group(GroupId(to))) = output(session, id) {
+            *to -= usize::from(*to > index);
+        }
+    }
+    Ok(())
+}
+
+/// A return goes when nobody sends to it any more; those after it move up.
+fn remove_return(session: &mut Session, index: usize) -> Result<(), EditError> {
+    if index >= session.returns.len() {
+        return Err(EditError::NoStrip(StripId::Return(index)));
+    }
+    let sends = |id: &StripId| session.strip(*id).sends.iter().any(|send| send.to.0 == index);
+    refuse_used(session, StripId::Return(index), session.strip_ids().into_iter().find(sends))?;
+    session.returns.remove(index);
+    for id in session.strip_ids() {
+        for send in &mut strip(session, id)?.sends {
+            send.to.0 -= usize::from(send.to.0 > index);
+        }
+    }
+    Ok(())
+}
+
+fn refuse_used(session: &Session, id: StripId, by: Option<StripId>) -> Result<(), EditError> {
+    let name = |id| session.strip(id).name.clone();
+    by.map_or(Ok(()), |by| Err(EditError::InUse { strip: name(id), by: name(by) }))
 }
 
 fn remove_track(session: &mut Session, index: usize) -> Result<(), EditError> {

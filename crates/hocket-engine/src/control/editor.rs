@@ -132,6 +132,7 @@ impl Editor {
     ///
     /// [`ControlError::Full`]: super::steering::ControlError::Full
     pub fn apply(&mut self, edit: Edit) -> Result<(), EditError> {
+        self.match_done();
         let mut session = self.session.clone();
         edit.apply(&mut session)?;
         check_destinations(&session)?;
@@ -147,8 +148,20 @@ impl Editor {
         Ok(())
     }
 
-    /// Edits that were carried out, in order, with their frames.
+    /// Edits that were carried out, in order, with their frames: all since the engine was started or
+    /// [`Editor::take_applied`] was called.
     pub fn applied(&mut self) -> &[Applied] {
+        self.match_done();
+        &self.applied
+    }
+
+    /// The same, and forgets them: for sessions that are edited for days.
+    pub fn take_applied(&mut self) -> Vec<Applied> {
+        self.match_done();
+        std::mem::take(&mut self.applied)
+    }
+
+    fn match_done(&mut self) {
         let done = self.control.lock().take_done();
         for (number, frame) in done {
             // Orders are carried out in the order in which they were sent; plans that the engine
@@ -158,12 +171,11 @@ impl Editor {
                 self.applied.push(Applied { edit, frame });
             }
         }
-        &self.applied
     }
 
     /// Whether every accepted edit has been carried out.
     pub fn is_settled(&mut self) -> bool {
-        self.applied();
+        self.match_done();
         self.sent.is_empty()
     }
 
@@ -342,6 +354,12 @@ impl Names {
             }
             Edit::RemoveTrack(index) => {
                 self.tracks.remove(*index);
+            }
+            Edit::RemoveGroup(index) => {
+                self.groups.remove(*index);
+            }
+            Edit::RemoveReturn(index) => {
+                self.returns.remove(*index);
             }
             _ => {}
         }

@@ -89,6 +89,9 @@ struct Last {
     begun_ticks: u64,
 }
 
+/// How far ahead a block may be announced.
+const FURTHEST_NS: u64 = 1_000_000_000;
+
 /// How a block is computed.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Walk {
@@ -151,15 +154,16 @@ impl Engine {
             Control::new(prepared, schedule, &settings, team(&seating, workers), outbox, &progress);
         let places = (0..workers).map(|worker| place(&seating, worker, workers)).collect();
         let waits = waits(&settings, seating.is_pinned());
-        let runner =
-            Arc::new(Runner::new(plan, places, guards, waits, spans, settings.alone_is_serial));
+        let (alone_is_serial, frames) = (settings.alone_is_serial, settings.frames as usize);
+        let runner = Runner::new(plan, places, guards, waits, spans, alone_is_serial, frames);
+        let runner = Arc::new(runner);
         let threads = worker::start_all(&runner, &jobs)?;
         // After the workers are there: their stacks are locked too.
         let live = settings.priority.is_some() && seating.is_pinned();
         let residence = live.then(Residence::claim);
         let reports = threads.iter().map(|thread| thread.report.clone()).collect();
-        let autopilot = (settings.steer != Steer::Fixed).then(|| Autopilot::start(control.clone()));
-        Ok(Engine {
+        let steered = settings.steer != Steer::Fixed;
+        let mut engine = Engine {
             leader: Leader::new(runner),
             threads,
             reports,
@@ -173,9 +177,14 @@ impl Engine {
             inbox,
             control,
             progress,
-            autopilot: autopilot.transpose()?,
+            autopilot: None,
             residence,
-        })
+        };
+        // Last: where it cannot be had, the engine ends its threads as it always does.
+        if steered {
+            engine.autopilot = Some(Autopilot::start(engine.control())?);
+        }
+        Ok(engine)
     }
 
     /// A handle for control threads: changes what is played, and reads what it costs.
@@ -187,10 +196,26 @@ impl Engine {
     /// class asked for, and (policy `process-affinity`) the rest of the process moved.
     pub fn enter(&self) -> Entered {
         let own: Vec<_> = self.reports.iter().map(|report| report.tid).collect();
-        let others = Protection::apply(&self.seating, &own);
+        let mut others = Protection::apply(&self.seating, &own);
+        if others.asked.is_some() {
+            self.settle_again(&mut others);
+        }
         let cpu = self.seating.worker_cpu(0);
         let (seat, report) = worker::settle_leader("leader", cpu, self.settings.priority);
         Entered { report, _seat: seat, others }
+    }
+
+    /// What a policy did to the process may have moved workers off their seats or left pages to be copied
+    /// (a process of its own watches over SMT): both are put right before the first block.
+    fn settle_again(&self, others: &mut Protection) {
+        for report in &self.reports {
+            if let Err(error) = worker::keep_seat(report) {
+                others.refused.push(format!("{}: {error}", report.name));
+            }
+        }
+        if let Some(residence) = &self.residence {
+            residence.renew();
+        }
     }
 
     /// Processes one block that was planned for now.
@@ -208,8 +233,12 @@ impl Engine {
 
     /// Says when the block after the coming one is planned, on the monotonic clock, so that workers
     /// can be awake by then. Holds for one block; a device that knows its period says it each time.
+    ///
+    /// A time more than a second ahead is not believed (another clock?): the workers then sleep until they
+    /// are woken. A block that comes sooner than announced finds them asleep and begins without them.
     pub fn expect_next(&mut self, next_ns: u64) {
-        self.next_ns = next_ns;
+        let soon = next_ns.saturating_sub(monotonic_ns()) < FURTHEST_NS;
+        self.next_ns = if soon { next_ns } else { 0 };
     }
 
     /// Processes one block in serial order on the calling thread, on the same memory.
@@ -440,7 +469,7 @@ fn waits(settings: &Settings, pinned: bool) -> Waits {
     static COST: OnceLock<SpinCost> = OnceLock::new();
     let cost = COST.get_or_init(SpinCost::measure);
     let mut in_block = Wait::new(settings.policy.wait, cost, settings.hybrid_spin);
-    let mut on_seat = Wait::new(Strategy::Pause, cost, Duration::ZERO);
+    let mut on_seat = Wait::new(settings.seat_wait, cost, settings.hybrid_spin);
     if !pinned || settings.priority.is_none() {
         in_block = in_block.yielding_after(Duration::from_micros(20));
     }

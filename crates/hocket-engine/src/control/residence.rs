@@ -27,6 +27,16 @@ impl Residence {
         Residence(lock)
     }
 
+    /// Asks once more, so that pages which a new process has made shared are this one's own again before
+    /// they are written in a block.
+    ///
+    /// Thread: control. Cost: looks at every page of the process.
+    pub(crate) fn renew(&self) {
+        let again = memory::lock(self.0.report().asked);
+        // Its drop would unlock what the first one has locked.
+        std::mem::forget(again);
+    }
+
     /// What was asked and granted.
     pub(crate) fn report(&self) -> &LockReport {
         self.0.report()

@@ -43,6 +43,9 @@ pub struct Settings {
     pub rate_hz: u32,
     /// Schedule, sibling policy and wait.
     pub policy: Policy,
+    /// How a seat is kept on which nobody works (policies `idle-thread` and `pair-barrier`). A wait that
+    /// blocks gives the seat away; it is there to be measured.
+    pub seat_wait: Strategy,
     /// SCHED_FIFO priority of leader, workers and guards; `None`: stay in the ordinary class.
     pub priority: Option<u8>,
     /// How long `hybrid` spins inside a block before it blocks.
@@ -100,6 +103,7 @@ impl Settings {
             frames,
             rate_hz,
             policy,
+            seat_wait: Strategy::Pause,
             // Above ordinary work, below the kernel's own threads (migration and watchdog at 99)
             // and where JACK's driver usually stands (70 on Debian).
             priority: Some(60),
@@ -130,8 +134,10 @@ impl Settings {
         if !Self::RATES_HZ.contains(&self.rate_hz) {
             return Err(SettingsError::Rate(self.rate_hz));
         }
-        if let Some(why) = self.policy.wait.missing() {
-            return Err(SettingsError::Wait(self.policy.wait, why));
+        for wait in [self.policy.wait, self.seat_wait] {
+            if let Some(why) = wait.missing() {
+                return Err(SettingsError::Wait(wait, why));
+            }
         }
         match self.priority {
             Some(priority) if !(1..=99).contains(&priority) => {

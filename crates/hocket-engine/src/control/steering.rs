@@ -21,7 +21,7 @@ use super::orders::{Order, Outbox};
 use super::prepare::Prepared;
 use super::settings::{Settings, Steer};
 use crate::block::bus::NodeCell;
-use crate::block::costs::{Circumstance, Costs};
+use crate::block::costs::{Circumstance, Costs, towards};
 use crate::block::plan::Plan;
 
 /// Units that cost less than this together with their reader become one with it. Four times what a
@@ -30,6 +30,8 @@ const FOLD_BELOW_NS: f64 = 1000.0;
 /// A plan is made anew where costs have moved by more than this part of their sum.
 pub(super) const MOVED: f64 = 0.15;
 
+/// Orders whose end is remembered until somebody asks; the editor does at every edit.
+const REMEMBERED: usize = 4096;
 /// Plans that are remembered after they have gone.
 const PAST_PLANS: usize = 8;
 
@@ -71,10 +73,10 @@ impl Progress {
         // The first blocks of a plan find cold caches and workers that are still on their way.
         let Some(ticks) = ticks.filter(|_| since >= SETTLING) else { return };
         if of != Of::SerialWalk {
-            towards(&self.present, ticks);
+            follow(&self.present, ticks);
         }
         if of != (Of::Plan { alone: false }) {
-            towards(&self.serial, ticks);
+            follow(&self.serial, ticks);
         }
     }
 
@@ -90,11 +92,9 @@ const SETTLING: u32 = 16;
 const ENOUGH: u32 = 64;
 
 /// The estimate of `block/costs.rs`, for whole blocks.
-fn towards(estimate: &AtomicU32, ticks: u64) {
-    let (old, sample) = (f32::from_bits(estimate.load(Relaxed)), ticks as f32);
-    let reach = old * 0.25;
-    let new = if old == 0.0 { sample } else { old + (sample - old).clamp(-reach, reach) / 16.0 };
-    estimate.store(new.to_bits(), Relaxed);
+fn follow(estimate: &AtomicU32, ticks: u64) {
+    let old = f32::from_bits(estimate.load(Relaxed));
+    estimate.store(towards(old, ticks as f32).to_bits(), Relaxed);
 }
 
 /// What a unit was measured to cost.
@@ -188,7 +188,7 @@ pub(crate) struct Inner {
     rate: TickRate,
     /// What `auto` has found out.
     pub(super) auto: Auto,
-    done: Vec<(u64, u64)>,
+    done: VecDeque<(u64, u64)>,
 }
 
 /// Nodes that take the place of others.
@@ -250,7 +250,7 @@ impl Control {
             progress: Arc::clone(progress),
             rate: TickRate::get(),
             auto: Auto::default(),
-            done: Vec::new(),
+            done: VecDeque::new(),
         };
         (plan, Control { inner: Arc::new(Mutex::new(inner)) })
     }
@@ -388,7 +388,11 @@ impl Inner {
 
     fn collect(&mut self) {
         while let Some(done) = self.outbox.next_done() {
-            self.done.push(done);
+            // Without an editor nobody asks for them.
+            if self.done.len() == REMEMBERED {
+                self.done.pop_front();
+            }
+            self.done.push_back(done);
         }
     }
 
@@ -488,7 +492,7 @@ impl Inner {
     }
 
     /// Orders that were carried out since the last call: number and frame of each.
-    pub(crate) fn take_done(&mut self) -> Vec<(u64, u64)> {
+    pub(crate) fn take_done(&mut self) -> VecDeque<(u64, u64)> {
         self.collect();
         std::mem::take(&mut self.done)
     }

@@ -70,7 +70,11 @@ impl Random {
             }
             12 | 13 => Edit::RemoveEffect(at),
             14 if session.tracks.len() < 14 => Edit::AddTrack(Box::new(self.track(session))),
-            14 => Edit::RemoveTrack(self.below(session.tracks.len())),
+            14 => match self.below(3) {
+                0 => Edit::RemoveGroup(self.below(session.groups.len().max(1))),
+                1 => Edit::RemoveReturn(self.below(session.returns.len().max(1))),
+                _ => Edit::RemoveTrack(self.below(session.tracks.len())),
+            },
             15 if session.groups.len() < 4 => Edit::AddGroup(Box::new(Group {
                 strip: plain("more"),
                 output: self.destination(session),
@@ -248,4 +252,58 @@ fn what_is_removed_is_freed_on_the_control_side() {
     let names: Vec<&str> = editor.session().tracks.iter().map(|t| t.strip.name.as_str()).collect();
     assert_eq!(names.len(), stage::session().tracks.len() - 1);
     assert!(!engine.schedule().units().units().iter().any(|unit| unit.name.starts_with("gain:")));
+}
+
+#[test]
+fn groups_and_returns_go_when_nobody_uses_them() {
+    let _alone = stage::alone();
+    let (mut engine, mut editor) = start(ScheduleKind::Dataflow, Steer::Fixed, 2);
+    let group =
+        |name| Edit::AddGroup(Box::new(Group { strip: plain(name), output: Destination::Master }));
+    let back = |name| {
+        Edit::AddReturn(Box::new(Return { strip: plain(name), output: Destination::Master }))
+    };
+    let (groups, returns) = (editor.session().groups.len(), editor.session().returns.len());
+    for edit in [group("one"), group("two"), back("near"), back("far")] {
+        editor.apply(edit).unwrap();
+    }
+    let track = StripId::Track(0);
+    let to_two = Destination::Group(GroupId(groups + 1));
+    let to_far = Send { to: ReturnId(returns + 1), gain_db: -6.0, tap: Tap::PostFader };
+    editor.apply(Edit::Route(track, to_two)).unwrap();
+    editor.apply(Edit::Send(track, to_far)).unwrap();
+    let used = |result: Result<(), EditError>| matches!(result, Err(EditError::InUse { .. }));
+    assert!(used(editor.apply(Edit::RemoveGroup(groups + 1))));
+    assert!(used(editor.apply(Edit::RemoveReturn(returns + 1))));
+    // Those before them go; what played through them still does.
+    editor.apply(Edit::RemoveGroup(groups)).unwrap();
+    editor.apply(Edit::RemoveReturn(returns)).unwrap();
+    assert_eq!(editor.session().output(track), Some(Destination::Group(GroupId(groups))));
+    assert_eq!(editor.session().tracks[0].strip.sends.last().unwrap().to, ReturnId(returns));
+    for _ in 0..20 {
+        engine.process(FRAMES);
+    }
+    assert!(editor.is_settled());
+    assert!(editor.apply(Edit::RemoveGroup(99)).is_err());
+    assert_eq!(editor.take_applied().len(), 8);
+    assert!(editor.applied().is_empty());
+}
+
+#[test]
+fn what_is_no_number_or_cannot_change_is_refused() {
+    let _alone = stage::alone();
+    let (_engine, mut editor) = start(ScheduleKind::Serial, Steer::Fixed, 1);
+    let mut track = editor.session().tracks[0].clone();
+    track.strip.pan = f32::NAN;
+    assert_eq!(
+        editor.apply(Edit::AddTrack(Box::new(track))).unwrap_err().to_string(),
+        "NaN is not a level or position"
+    );
+    let at = EffectAt { strip: StripId::Track(0), index: 0 };
+    for kind in hocket_dsp::kinds() {
+        let Some(fixed) = kind.params.iter().position(|param| param.fixed) else { continue };
+        editor.apply(Edit::InsertEffect(at, stage::effect(kind.name))).unwrap();
+        let refused = editor.apply(Edit::Param(at, fixed, 0.5)).unwrap_err();
+        assert!(refused.to_string().contains("while it plays"), "{refused}");
+    }
 }

@@ -80,6 +80,7 @@ impl Shape {
             settings: self.settings(),
             machine: if self.pairs { desktop() } else { small_guest() },
             grants: if self.pairs { all_granted() } else { hardly_granted() },
+            memory_lock: Value::Null,
             clock: Clock {
                 source: "CLOCK_MONOTONIC (tsc)".into(),
                 resolution_ns: 1,
@@ -110,6 +111,7 @@ impl Shape {
             blocks_per_round: self.blocks_per_round,
             warmup: 50,
             seed: self.seed,
+            seat_wait: Some("pause".into()),
             disturb: vec!["preview".into(), "ui".into()],
         }
     }

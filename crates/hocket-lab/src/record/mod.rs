@@ -49,6 +49,9 @@ pub struct BenchRecord {
     /// What the system allows and why not: hocket-machine's list of grants.
     #[serde(default)]
     pub grants: Value,
+    /// Whether the memory of the process was locked: hocket-machine's report; null: not asked for.
+    #[serde(default)]
+    pub memory_lock: Value,
     /// The clock all times were taken with.
     pub clock: Clock,
     /// What was compared; the first one is the reference of all ratios.
@@ -135,6 +138,9 @@ pub struct Settings {
     pub warmup: u64,
     /// Where the order of the variants and the resamples of the statistics come from.
     pub seed: u64,
+    /// How seats were kept on which nobody worked; `None`: a record from before this could be chosen.
+    #[serde(default)]
+    pub seat_wait: Option<String>,
     /// Disturbers that ran beside, as asked for. Empty: none.
     #[serde(default)]
     pub disturb: Vec<String>,

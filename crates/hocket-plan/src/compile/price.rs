@@ -39,6 +39,14 @@ impl Prices {
         unit.nodes.first().into_iter().for_each(|head| self.set(*head, own * scale));
     }
 
+    /// What all chains cost whose cost is known.
+    pub fn total(&self) -> f64 {
+        // In the order of the nodes: a map's own order would give other last digits each time.
+        let mut priced: Vec<_> = self.by_head.iter().collect();
+        priced.sort_unstable_by_key(|(head, _)| head.0);
+        priced.into_iter().map(|(_, cost)| cost).sum()
+    }
+
     /// Whether nothing is known.
     pub fn is_empty(&self) -> bool {
         self.by_head.is_empty()

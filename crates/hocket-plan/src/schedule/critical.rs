@@ -11,7 +11,7 @@ use super::predict::{Overheads, makespan};
 use super::{Step, Team};
 use crate::compile::{UnitGraph, UnitId};
 
-/// Lists for every worker of the team, empty ones for those that are better left out.
+/// Lists for the first workers of the team; the others are better left out, and not even woken.
 pub(super) struct Plan {
     pub lists: Vec<Vec<Step>>,
 }
@@ -20,9 +20,7 @@ pub(super) struct Plan {
 pub(super) fn plan(units: &UnitGraph, team: &Team, overheads: Overheads) -> Plan {
     let (lists, _) = shortest(units, team, overheads);
     let steps = |list: Vec<UnitId>| list.into_iter().map(Step::Run).collect();
-    let mut lists: Vec<Vec<Step>> = lists.into_iter().map(steps).collect();
-    lists.resize(team.workers(), Vec::new());
-    Plan { lists }
+    Plan { lists: lists.into_iter().map(steps).collect() }
 }
 
 /// The numbers of workers worth a try, and the shortest of their plans with its predicted time.

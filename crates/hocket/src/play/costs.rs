@@ -19,6 +19,12 @@ pub(super) fn adopt(path: &Path, engine: &Engine) -> Result<String, Failure> {
         folder_of(path)?;
         return Ok(format!("{name}: there is no such file yet; it is written at the end"));
     }
+    if !path.is_file() {
+        return Err(Failure::bad_input(format!(
+            "--costs {name}: this is no file (a folder, a pipe, a device): name a cost table, or a file \
+             that does not exist yet"
+        )));
+    }
     let table = read_costs(path).map_err(Failure::bad_input)?;
     let adopted = engine.control().adopt_costs(&table).map_err(Failure::not_possible)?;
     let (known, unknown) = (adopted.known, adopted.unknown);

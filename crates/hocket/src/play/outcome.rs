@@ -2,6 +2,7 @@
 
 use comfy_table::{Cell, CellAlignment, Table, presets};
 use hocket_engine::{FlightLog, ThreadReport};
+use hocket_machine::memory::LockReport;
 use serde_json::{Value, json};
 
 use super::meter::{Histogram, Meter};
@@ -17,6 +18,8 @@ pub(super) struct Outcome {
     pub no_effect: Option<String>,
     /// What the sibling policy asked of the system and what came of it.
     pub protection: Option<String>,
+    /// Whether memory is locked; `None`: it was not asked for.
+    pub memory: Option<LockReport>,
     pub workers: usize,
     pub threads: Vec<ThreadReport>,
     pub meter: Meter,
@@ -64,6 +67,12 @@ impl Outcome {
         }
         let refused = self.threads.iter().filter_map(|t| Some((&t.name, t.why.as_ref()?)));
         refused.for_each(|(name, why)| text += &format!("{name}: {why}\n"));
+        if let Some(granted) = &self.protection {
+            text += &format!("policy {}: {granted}\n", self.policy[1]);
+        }
+        if let Some(why) = self.memory.as_ref().and_then(|memory| memory.why.as_ref()) {
+            text += &format!("memory: not locked: {why}\n");
+        }
         self.no_effect
             .iter()
             .for_each(|why| text += &format!("policy {}: {why}\n", self.policy[1]));
@@ -140,6 +149,7 @@ impl Outcome {
             "sibling": self.policy[1],
             "wait": self.policy[2],
             "policy_granted": self.protection,
+            "memory_lock": self.memory,
             "no_effect_here": self.no_effect,
             "workers": self.workers,
             "threads": self.threads.iter().map(thread).collect::<Vec<_>>(),

@@ -102,7 +102,32 @@ fn costs_are_kept_and_used_again() {
     std::fs::write(&costs, "format = 3").unwrap();
     check_refused(&args, 2, &["costs.toml:1:10", "must be a text", "remedy"]);
     assert_eq!(std::fs::read_to_string(&costs).unwrap(), "format = 3");
+    let args = ["play", &file, "--length", "0.3", "--costs", folder.path().to_str().unwrap()];
+    check_refused(&args, 2, &["this is no file"]);
     let nowhere = folder.path().join("no/where.toml");
     let args = ["play", &file, "--length", "0.3", "--costs", nowhere.to_str().unwrap()];
     check_refused(&args, 2, &["there is no folder", "create it"]);
+}
+
+#[test]
+fn what_cannot_be_printed_is_not_lost_in_silence() {
+    let (_folder, file) = one_track("");
+    let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
+    let mut command = crate::support::hocket(&["play", &file, "--length", "0.1", "--json"]);
+    let ran = command.stdout(full).output().unwrap();
+    let told = String::from_utf8_lossy(&ran.stderr).into_owned();
+    assert_eq!(ran.status.code(), Some(3), "{told}");
+    assert!(told.contains("what was to be printed is lost"), "{told}");
+}
+
+#[test]
+fn every_wait_keeps_a_seat() {
+    let (_folder, file) = one_track("");
+    for wait in hocket_engine::Strategy::here() {
+        let wait = wait.name();
+        let args =
+            ["play", &file, "--length", "0.1", "--policy", "idle-thread", "--seat-wait", wait];
+        let ran = run(&args);
+        assert_eq!(ran.code, Some(0), "{wait}: {}", ran.err);
+    }
 }
