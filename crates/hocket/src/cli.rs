@@ -175,7 +175,7 @@ pub struct PlayArgs {
     #[arg(long, value_name = "N", value_parser = at_least_one)]
     pub workers: Option<usize>,
     /// Schedule.
-    #[arg(long, value_enum, default_value_t = ScheduleArg::Dataflow)]
+    #[arg(long, value_enum, default_value_t = ScheduleArg::Auto)]
     pub schedule: ScheduleArg,
     /// Sibling policy.
     #[arg(long, value_enum, default_value_t = SiblingArg::Off)]
@@ -301,7 +301,7 @@ pub enum ScheduleArg {
     Steal,
     /// Static lists by measured cost and seat speed, the longest path first; planned anew as costs move.
     Critical,
-    /// Whichever is expected to be shortest by measured costs, beginning with one worker.
+    /// As many workers as pay by measured costs, and the schedule whose blocks are shortest in a trial.
     Auto,
 }
 

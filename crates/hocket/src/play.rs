@@ -15,7 +15,7 @@ use hocket_machine::Topology;
 use hocket_machine::pin::current_thread;
 use hocket_plan::{Fusing, SiblingPolicy};
 
-use crate::cli::PlayArgs;
+use crate::cli::{PlayArgs, ScheduleArg};
 use crate::failure::{Exit, Failure};
 use crate::load::{LoadedSession, load_session, topology};
 use crate::output::print;
@@ -49,6 +49,9 @@ pub fn run(args: &PlayArgs) -> Result<Exit, Failure> {
         eprintln!("hocket: costs: {}", costs::adopt(path, &engine)?);
     }
     let stop = crate::interrupt::flag()?;
+    if args.schedule == ScheduleArg::Auto {
+        rehearse(&mut engine, &stop);
+    }
     let outcome = play(&mut engine, blocks, &stop, args, &loaded);
     print(&if args.json { outcome.json() } else { outcome.text() });
     if let Some(path) = &args.costs {
@@ -92,6 +95,21 @@ fn engine(args: &PlayArgs, loaded: &LoadedSession, topology: &Topology) -> Resul
     let prepared = prepare_session(&loaded.session, &loaded.media, loaded.rate_hz, Fusing::Chains)
         .map_err(Failure::bad_input)?;
     Engine::start(prepared, settings, seating).map_err(Failure::not_possible)
+}
+
+/// Blocks of the session's beginning that are computed before anybody waits for them.
+const REHEARSAL: usize = 96;
+
+/// `auto` begins with the serial walk because it knows no costs; a session that one worker cannot carry would
+/// then begin with misses. So its first blocks are computed once for their costs, and it starts anew.
+fn rehearse(engine: &mut Engine, stop: &AtomicBool) {
+    let frames = engine.settings().frames as usize;
+    for _ in (0..REHEARSAL).take_while(|_| !stop.load(Relaxed)) {
+        engine.process(frames);
+    }
+    engine.reset();
+    // Refused where it knows too little: then it learns while it plays.
+    let _ = engine.control().replan();
 }
 
 /// Plays on the calling thread while another one explains what was late. `blocks`: `None` for ever.

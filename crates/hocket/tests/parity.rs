@@ -11,7 +11,9 @@
 use std::path::PathBuf;
 
 use hocket::load::{LoadedSession, load_session_for_seats};
-use hocket_engine::{Engine, Policy, Seating, Settings, Strategy, prepare_session};
+use hocket_engine::{
+    ControlError, Engine, Policy, Seating, Settings, Steer, Strategy, prepare_session,
+};
 use hocket_plan::{Fusing, ScheduleKind, Seat, Seats, SiblingPolicy};
 
 const RATES_HZ: [u32; 3] = [44_100, 48_000, 96_000];
@@ -57,12 +59,23 @@ fn policies(siblings: &[SiblingPolicy], waits: &[Strategy]) -> Vec<Policy> {
 }
 
 fn start(session: &LoadedSession, policy: Policy, workers: usize) -> Engine {
+    start_steered(session, policy, workers, None)
+}
+
+/// `steer`: `None` as the settings have it.
+fn start_steered(
+    session: &LoadedSession,
+    policy: Policy,
+    workers: usize,
+    steer: Option<Steer>,
+) -> Engine {
     let seats = seats(policy.sibling);
     let seating = Seating::described(&seats, policy.sibling, Some(workers)).unwrap();
     let prepared =
         prepare_session(&session.session, &session.media, session.rate_hz, Fusing::Chains).unwrap();
     let largest = *FRAMES.iter().max().unwrap();
     let settings = Settings { priority: None, ..Settings::new(largest, session.rate_hz, policy) };
+    let settings = Settings { steer: steer.unwrap_or(settings.steer), ..settings };
     Engine::start(prepared, settings, seating).unwrap()
 }
 
@@ -134,6 +147,25 @@ impl Tally {
         }
     }
 
+    /// `auto` chooses by measured times, so nobody knows which plan it has when; whichever it is, the
+    /// bits are the same. It is made to choose again between block sizes.
+    fn check_auto(&mut self, session: &LoadedSession, expected: &[u32]) {
+        for (i, wait) in WAITS.into_iter().enumerate() {
+            let policy = Policy { schedule: ScheduleKind::Serial, sibling: SEATED[i], wait };
+            let mut engine = start_steered(session, policy, 2 + i, Some(Steer::Auto));
+            for frames in FRAMES {
+                let bits = play(&mut engine, frames);
+                let name = &session.session.name;
+                let found = first_difference(&bits, expected);
+                assert_eq!(found, None, "{name}, auto, {wait}, {frames} frames");
+                // Blocks much shorter than the engine's own measure nothing.
+                let replanned = engine.control().replan();
+                assert!(matches!(replanned, Ok(()) | Err(ControlError::NothingMeasured)));
+                self.cells += 1;
+            }
+        }
+    }
+
     fn tell(&self, name: &str) {
         let Tally { cells, parallel, shared } = self;
         println!(
@@ -163,6 +195,7 @@ fn check_grids(name: &str) {
                 tally.check(&session, policy, workers, &FRAMES, &expected);
             }
         }
+        tally.check_auto(&session, &expected);
         for (i, policy) in wide.iter().enumerate().filter(|(i, _)| i % RATES_HZ.len() == turn) {
             let workers = if policy.schedule == ScheduleKind::Serial { 1 } else { 2 + i % 3 };
             tally.check(&session, *policy, workers, &[FRAMES[i % FRAMES.len()]], &expected);

@@ -337,8 +337,10 @@ fn run(runner: &Runner, worker: usize, unit: usize, frames: usize) {
     let place = &runner.desks[worker].place;
     let busy = |mate: &usize| runner.desks[*mate].busy.load(Relaxed);
     let sibling_busy = place.mates.iter().any(busy);
-    if frames == runner.frames {
-        plan.costs.note(unit, Circumstance { kind: place.kind, sibling_busy }, ticks);
+    // Costs are for whole blocks; much shorter ones say more about overheads than about units.
+    if frames * 4 >= runner.frames {
+        let whole = ticks * runner.frames as u64 / frames as u64;
+        plan.costs.note(unit, Circumstance { kind: place.kind, sibling_busy }, whole);
     }
 }
 
