@@ -4,12 +4,14 @@
 
 pub mod aa;
 
+pub mod wake;
+
 pub mod false_sharing;
 
 use crate::harness::Experiment;
 
 /// Every experiment, by chapter; the order of lists, runs and reports.
-pub static ALL: &[&dyn Experiment] = &[&aa::Aa, &false_sharing::FalseSharing];
+pub static ALL: &[&dyn Experiment] = &[&aa::Aa, &wake::Wake, &false_sharing::FalseSharing];
 
 /// The experiment of this id.
 pub fn find(id: &str) -> Option<&'static dyn Experiment> {

@@ -17,7 +17,8 @@
 //! | `child.rs`, `start.rs`, `layout.rs` | one process start, seen from inside and outside |
 //! | `ledger.rs` | what else the machine did in a turn |
 //! | `run.rs` | all process starts of some experiments |
-//! | `results.rs`, `plot.rs`, `verdicts.rs` | what the rows of one experiment show |
+//! | `results.rs`, `plot.rs`, `verdicts.rs`, `unpaired.rs` | what the rows of one experiment, or of two runs of it, show |
+//! | `meta.rs` | what a record says about a run besides its figures |
 //!
 //! # Limits
 //! A process start is one child of this program, so what differs only between boots, compilers or
@@ -42,6 +43,7 @@ mod meta;
 mod results;
 mod plot;
 mod verdicts;
+mod unpaired;
 
 pub use about::{About, Better, Metric, Section};
 pub use design::{Contrast, Design, NotMeasurable, Rounds, Size, TWIN, Variant};
@@ -53,4 +55,5 @@ pub use plot::{Axis, Bar, Dumbbell, Estimate, Mark, Plot, Rank, Series, Span};
 pub use results::{ContrastResult, ExperimentRun, Results, Row, Standing};
 pub use run::{Budget, Event, Plan, RunError, run};
 pub use start::Launcher;
+pub use unpaired::{MIN_PROCESSES, Unpaired, incomparable, unpaired};
 pub use verdicts::{Sentence, contrast_sentence, standard_plots, standard_verdicts};

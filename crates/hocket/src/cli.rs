@@ -43,7 +43,12 @@ pub enum Command {
 /// # Errors
 /// [`Failure`] with the exit code.
 pub fn run(cli: Cli) -> Result<Exit, Failure> {
-    if !matches!(&cli.command, Command::Machine(args) if args.restore) {
+    let quiet = match &cli.command {
+        Command::Machine(args) => args.restore,
+        Command::Lab(args) => args.is_child(),
+        _ => false,
+    };
+    if !quiet {
         crate::leftovers::warn();
     }
     let exit = match cli.command {

@@ -6,6 +6,7 @@ mod run;
 mod list;
 mod explain;
 mod report;
+mod compare;
 mod condition;
 mod rows;
 
@@ -28,6 +29,7 @@ pub fn run(args: &LabArgs) -> Result<Exit, Failure> {
         LabCommand::Explain(args) => explain::run(args),
         LabCommand::Run(args) => run::run(args),
         LabCommand::Report(args) => report::run(args),
+        LabCommand::Compare(args) => compare::run(args),
         LabCommand::Export(args) => rows::export(args),
         LabCommand::Query(args) => rows::query(args),
         LabCommand::Child => child(),

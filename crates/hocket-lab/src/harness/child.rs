@@ -226,3 +226,106 @@ fn declared(samples: Vec<Sample>, about: &About) -> Result<Vec<Sample>, Fault> {
 fn unix_ns() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos() as u64)
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+    use crate::harness::{Better, Check, Metric, NotMeasurable, Rounds, Section, TWIN};
+
+    /// `good` measures, `bad` cannot, `odd` reports what is not declared.
+    struct Fake;
+
+    static ABOUT: About = About {
+        id: "fake",
+        section: Section::Method,
+        question: "?",
+        origin: "-",
+        method: "-",
+        limits: "-",
+        metrics: &[Metric { name: "time", unit: "ns", better: Better::Less, definition: "-" }],
+    };
+
+    impl Experiment for Fake {
+        fn about(&self) -> &'static About {
+            &ABOUT
+        }
+
+        fn design(&self, _: &Host, size: Size) -> Result<Design, NotMeasurable> {
+            let variants = ["good", "bad", "odd"].map(Variant::new).to_vec();
+            let rounds = Rounds { processes: 1, per_process: 6, warm_up: 1 };
+            let _ = size;
+            Ok(Design::against_first(variants, "time", rounds))
+        }
+
+        fn open(&self, _: &Host, _: Size, _: &Design) -> Result<Box<dyn Apparatus>, NotMeasurable> {
+            Ok(Box::new(|variant: usize| match variant {
+                0 => Ok(vec![Sample::new("time", 2.0, 1, Check::Passed)]),
+                1 => Err(Fault::new("it is broken")),
+                _ => Ok(vec![Sample::new("colour", 1.0, 1, Check::Passed)]),
+            }))
+        }
+    }
+
+    fn told(time: Duration) -> Vec<Message> {
+        let host = Host::discover().unwrap();
+        let spec = Spec {
+            experiment: "fake".into(),
+            size: Size::Quick,
+            design: Fake.design(&host, Size::Quick).unwrap(),
+            process: 4,
+            seed: 5,
+            layout: Layout { environment: 0, stack_frames: 0, heap: 0 },
+            time,
+            limits: Limits::USUAL,
+        };
+        let mut told = Vec::new();
+        measure(&Fake, &spec, &mut |message| {
+            told.push(message.clone());
+            Ok(())
+        })
+        .unwrap();
+        told
+    }
+
+    #[test]
+    fn a_round_holds_every_variant_and_the_twin_in_random_order() {
+        let told = told(Duration::from_secs(60));
+        let rows: Vec<&Row> = told
+            .iter()
+            .filter_map(|m| if let Message::Turn(rows) = m { rows.first() } else { None })
+            .collect();
+        assert_eq!(rows.len(), 2 * 7);
+        assert!(rows.iter().all(|row| row.process == 4 && row.warm_up == (row.round == 0)));
+        let twin = format!("good{TWIN}");
+        for round in 0..7 {
+            let names: BTreeSet<_> =
+                rows.iter().filter(|r| r.round == round).map(|r| &r.variant).collect();
+            assert_eq!(names.len(), 2);
+            assert!(names.contains(&twin));
+        }
+        let places: BTreeSet<u32> =
+            rows.iter().filter(|row| row.variant == twin).map(|row| row.turn).collect();
+        assert!(places.len() > 1, "the twin always had the same place");
+        assert_eq!(told.last(), Some(&Message::Done { time_over: false }));
+    }
+
+    #[test]
+    fn what_fails_again_and_again_is_left_out() {
+        let told = told(Duration::from_secs(60));
+        let faults = |name: &str| {
+            let is = |m: &&Message| matches!(m, Message::Fault { variant, .. } if variant == name);
+            told.iter().filter(is).count()
+        };
+        assert_eq!((faults("bad"), faults("odd"), faults("good")), (3, 3, 0));
+    }
+
+    #[test]
+    fn one_round_after_the_warm_up_is_measured_however_short_the_time() {
+        let told = told(Duration::ZERO);
+        assert_eq!(told.last(), Some(&Message::Done { time_over: true }));
+        let counts = |m: &&Message| matches!(m, Message::Turn(rows) if !rows[0].warm_up);
+        assert_eq!(told.iter().filter(counts).count(), 2);
+    }
+}

@@ -129,7 +129,7 @@ pub struct Rounds {
 impl Rounds {
     /// What most experiments use: 3 process starts in a quick run, 8 in a full one.
     pub fn usual(size: Size) -> Rounds {
-        Rounds { processes: size.pick(3, 8), per_process: size.pick(40, 400), warm_up: 1 }
+        Rounds { processes: size.pick(3, 8), per_process: size.pick(40, 150), warm_up: 1 }
     }
 
     /// For experiments whose turns take seconds: one process start, few rounds.

@@ -205,6 +205,7 @@ impl One<'_> {
             }
         }
         measuring.run.end = match time_over {
+            _ if measuring.rows.is_empty() => "nothing could be measured".into(),
             true => format!("time limit of {:.0} s", self.budget.as_secs_f64()),
             false => "all rounds measured".into(),
         };

@@ -55,7 +55,14 @@ pub fn contrast_sentence(contrast: &ContrastResult) -> Sentence {
     let head = format!("{metric} of {candidate} against {reference}");
     let text = match &contrast.all {
         None => format!("{head}: no round has both"),
-        Some(all) => format!("{head}: {}{}", change(all), reservation(contrast, all)),
+        Some(all) => {
+            format!(
+                "{head}: {}{}{}",
+                change(all),
+                undisturbed(contrast, all),
+                reservation(contrast, all)
+            )
+        }
     };
     Sentence { text, standing: contrast.standing }
 }
@@ -76,6 +83,21 @@ fn change(comparison: &Comparison) -> String {
             number(interval.high)
         ),
         None => format!("{} {unit}", number(comparison.ratio)),
+    }
+}
+
+/// The same without the rounds that hold a flagged turn, where there are some and enough are left.
+fn undisturbed(contrast: &ContrastResult, all: &Comparison) -> String {
+    match &contrast.quiet {
+        Some(quiet) if quiet.rounds < all.rounds && quiet.interval.is_some() => {
+            format!(
+                " (the {} undisturbed rounds of {}: {})",
+                quiet.rounds,
+                all.rounds,
+                change(quiet)
+            )
+        }
+        _ => String::new(),
     }
 }
 

@@ -28,7 +28,7 @@ fn position(runs: &[RunRecord], asked: &str) -> Option<usize> {
     let number = asked.parse::<i64>().ok();
     let by_number = runs.iter().position(|run| Some(run.run) == number);
     let by_date =
-        || runs.iter().rposition(|run| asked.len() >= 8 && run.started_at.starts_with(asked));
+        || runs.iter().rposition(|run| asked.len() >= 7 && run.started_at.starts_with(asked));
     let by_uuid = || runs.iter().position(|run| asked.len() >= 4 && run.uuid.starts_with(asked));
     by_number.or_else(by_date).or_else(by_uuid)
 }

@@ -1,1 +1,195 @@
 //! Record files that are good and bad.
+
+use std::path::PathBuf;
+
+use serde_json::json;
+use tempfile::TempDir;
+
+use super::{RunHead, Store, StoreError};
+use crate::harness::{
+    Check, Design, ExperimentRun, LedgerEntry, Quantiles, Relation, Rounds, Row, Sample, Size,
+    Variant,
+};
+
+fn head(uuid: &str, started_at: &str) -> RunHead {
+    let (uuid, started_at) = (uuid.into(), started_at.into());
+    RunHead { uuid, started_at, host: "h".into(), seed: u64::MAX, meta: json!({ "cpus": [0, 1] }) }
+}
+
+fn experiment() -> ExperimentRun {
+    let variants = vec![Variant::new("a").on(&[0, 1], Some(Relation::Siblings)), Variant::new("b")];
+    ExperimentRun {
+        id: "wake".into(),
+        definition: "0123".into(),
+        size: Size::Full,
+        started_at: "2026-01-02T03:04:05Z".into(),
+        design: Some(Design::against_first(variants, "time", Rounds::usual(Size::Full))),
+        end: "all rounds measured".into(),
+        not_measurable: None,
+        faults: vec!["b, round 3: \"quoted\"".into()],
+    }
+}
+
+fn row(variant: &str, round: u32, value: f64) -> Row {
+    Row {
+        process: 1,
+        round,
+        turn: 0,
+        warm_up: round == 0,
+        variant: variant.into(),
+        cpus: vec![0, 1],
+        started_ns: 1_700_000_000_000_000_000,
+        unit: "ns".into(),
+        sample: Sample {
+            metric: "time".into(),
+            value,
+            ops: 7,
+            check: Check::Failed("it is 3".into()),
+            distribution: Quantiles::of(&[1.0, 2.0, 9.0]),
+        },
+        ledger: LedgerEntry { wall_ns: 5, faults: Some(3), ..LedgerEntry::default() },
+        flags: vec!["steal".into(), "foreign".into()],
+    }
+}
+
+fn filled() -> (TempDir, PathBuf) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("new/lab.sqlite");
+    let mut store = Store::open_or_create(&path).unwrap();
+    for (uuid, date) in [("aaaa1111", "2026-01-01T00:00:00Z"), ("bbbb2222", "2026-01-02T00:00:00Z")]
+    {
+        let mut run = store.begin_run(&head(uuid, date)).unwrap();
+        run.begin(&experiment()).unwrap();
+        run.rows("wake", &[row("a", 0, 1.5), row("b", 1, 0.1)]).unwrap();
+        run.finish(&experiment()).unwrap();
+        run.end("2026-01-02T00:00:01Z", json!({ "load_after": 1.0 })).unwrap();
+    }
+    (folder, path)
+}
+
+#[test]
+fn what_is_read_equals_what_was_written() {
+    let (_folder, path) = filled();
+    let store = Store::open(&path).unwrap();
+    let run = store.choose("last").unwrap();
+    assert_eq!(run.experiments, [experiment()]);
+    assert_eq!(
+        (run.seed, &run.meta["cpus"][1], &run.meta["load_after"]),
+        (u64::MAX, &json!(1), &json!(1.0))
+    );
+    let results = store.results(&run, &run.experiments[0]).unwrap();
+    assert_eq!(results.rows, [row("a", 0, 1.5), row("b", 1, 0.1)]);
+    assert_eq!((results.values("a", "time"), results.values("b", "time")), (vec![], vec![0.1]));
+}
+
+#[test]
+fn runs_are_found_by_number_place_date_and_id() {
+    let (_folder, path) = filled();
+    let store = Store::open(&path).unwrap();
+    let number = |asked| store.choose(asked).map(|run| run.run);
+    for (asked, expected) in [
+        ("1", 1),
+        ("2", 2),
+        ("last", 2),
+        ("last~1", 1),
+        ("2026-01-01", 1),
+        ("bbbb", 2),
+        ("2026-01", 2),
+    ] {
+        assert_eq!(number(asked).ok(), Some(expected), "{asked}");
+    }
+    for asked in ["3", "last~2", "lastly", "2027", "cccc", ""] {
+        let told = number(asked).unwrap_err().to_string();
+        assert!(told.contains("runs 1 to 2"), "{told}");
+    }
+}
+
+#[test]
+fn a_question_cannot_change_the_file() {
+    let (_folder, path) = filled();
+    let store = Store::open(&path).unwrap();
+    let table =
+        store.query("SELECT variant, max(value) AS top FROM rows GROUP BY 1 ORDER BY 1").unwrap();
+    assert_eq!(
+        (table.columns, &table.rows[0]),
+        (vec!["variant".into(), "top".into()], &vec![json!("a"), json!(1.5)])
+    );
+    for sql in ["DELETE FROM rows", "SELECT nothing", "", "DROP TABLE runs"] {
+        assert!(matches!(store.query(sql), Err(StoreError::Query { .. })), "{sql}");
+    }
+    assert_eq!(store.query("SELECT count(*) FROM rows").unwrap().rows, [[json!(4)]]);
+}
+
+/// The file is refused, for reading and for writing, and stays as it is.
+#[track_caller]
+fn refused(path: &std::path::Path, is: fn(&StoreError) -> bool) {
+    let before = std::fs::read(path).unwrap();
+    for result in [Store::open(path), Store::open_or_create(path)] {
+        let error = result.map(drop).expect_err("it must be refused");
+        assert!(is(&error) && error.is_bad_input(), "{error:?}");
+        assert!(error.to_string().contains("--records"), "{error}");
+    }
+    assert_eq!(std::fs::read(path).unwrap(), before);
+}
+
+#[test]
+fn files_of_others_are_refused_and_left_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = folder.path().join("notes.txt");
+    std::fs::write(
+        &text,
+        "these are the notes of somebody, and they are longer than a header".repeat(9),
+    )
+    .unwrap();
+    refused(&text, |error| matches!(error, StoreError::NotSqlite { .. }));
+    let other = folder.path().join("other.sqlite");
+    rusqlite::Connection::open(&other).unwrap().execute_batch("CREATE TABLE t (x)").unwrap();
+    refused(&other, |error| matches!(error, StoreError::NotARecord { .. }));
+}
+
+#[test]
+fn another_version_is_refused_with_both_numbers() {
+    let (_folder, path) = filled();
+    rusqlite::Connection::open(&path).unwrap().execute_batch("PRAGMA user_version = 99").unwrap();
+    refused(&path, |error| matches!(error, StoreError::OtherVersion { found: 99, .. }));
+}
+
+#[test]
+fn a_damaged_file_is_refused() {
+    let (_folder, path) = filled();
+    let mut bytes = std::fs::read(&path).unwrap();
+    let middle = 4096 * 3;
+    bytes[middle..].fill(0x5A);
+    std::fs::write(&path, &bytes).unwrap();
+    refused(&path, |error| matches!(error, StoreError::Damaged { .. }));
+}
+
+#[test]
+fn a_full_disk_keeps_every_turn_before_it() {
+    let (_folder, path) = filled();
+    let mut store = Store::open_or_create(&path).unwrap();
+    let pages: i64 = store.connection.query_row("PRAGMA page_count", [], |row| row.get(0)).unwrap();
+    store
+        .connection
+        .query_row(&format!("PRAGMA max_page_count = {}", pages + 2), [], |_| Ok(()))
+        .unwrap();
+    let mut run = store.begin_run(&head("cccc3333", "2026-01-03T00:00:00Z")).unwrap();
+    let turns =
+        (0..1000).map(|round| run.rows("wake", &[row("a", round, 1.0), row("b", round, 1.0)]));
+    let results: Vec<_> = turns.take_while(Result::is_ok).collect();
+    let error = run.rows("wake", &vec![row("a", 0, 1.0); 1000]).unwrap_err();
+    assert!(matches!(error, StoreError::Full { .. }) && !error.is_bad_input(), "{error:?}");
+    let kept =
+        Store::open(&path).unwrap().query("SELECT count(*) FROM rows WHERE run = 3").unwrap();
+    assert_eq!(kept.rows, [[json!(2 * results.len())]]);
+}
+
+#[test]
+fn a_folder_that_cannot_be_made_is_told() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("file"), "").unwrap();
+    let error = Store::open_or_create(&folder.path().join("file/lab.sqlite")).unwrap_err();
+    assert!(matches!(error, StoreError::Write { .. }) && !error.is_bad_input(), "{error:?}");
+    let missing = Store::open(&folder.path().join("gone.sqlite")).unwrap_err();
+    assert!(missing.to_string().contains("hocket lab run"), "{missing}");
+}

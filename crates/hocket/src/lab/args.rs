@@ -22,6 +22,13 @@ pub struct LabArgs {
     pub command: LabCommand,
 }
 
+impl LabArgs {
+    /// Whether this is a process start of a run, which tells nothing of its own.
+    pub fn is_child(&self) -> bool {
+        matches!(self.command, LabCommand::Child)
+    }
+}
+
 /// The commands of the lab.
 #[derive(Debug, Subcommand)]
 pub enum LabCommand {
@@ -33,6 +40,8 @@ pub enum LabCommand {
     Run(RunArgs),
     /// What a run shows.
     Report(ReportArgs),
+    /// Two runs beside each other, or a run beside the historic figures.
+    Compare(CompareArgs),
     /// The rows of a run for other programs.
     Export(ExportArgs),
     /// A question in SQL to the record file.
@@ -121,6 +130,31 @@ pub struct ReportArgs {
     /// Exit code 1 where this holds: ID.METRIC > X, or ID.METRIC[VARIANT] > X. May be given again.
     #[arg(long, value_name = "CONDITION", value_parser = Condition::parse)]
     pub fail_if: Vec<Condition>,
+    /// Prints JSON instead of text.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// What `hocket lab compare` takes.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  hocket lab compare last~1 last            yesterday's run and today's
+  hocket lab compare desk.sqlite last       the last run of another file and the last one here
+  hocket lab compare desk.sqlite:3 last     run 3 of that file
+  hocket lab compare last historic          beside what was printed long ago
+
+Rounds of different runs are not paired, so whatever changed between them is in the ratios.")]
+pub struct CompareArgs {
+    /// Which run: its number, a date, the beginning of its id, `last`, `last~1`, FILE or FILE:RUN.
+    #[arg(value_name = "A")]
+    pub a: String,
+    /// The run it is compared with, named in the same way, or `historic`.
+    #[arg(value_name = "B")]
+    pub b: String,
+    /// Where runs without a file are.
+    #[command(flatten)]
+    pub records: RecordsArg,
     /// Prints JSON instead of text.
     #[arg(long)]
     pub json: bool,

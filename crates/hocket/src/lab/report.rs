@@ -165,7 +165,7 @@ fn figure(estimate: Option<Estimate>) -> String {
 }
 
 /// Four digits that count.
-fn digits(value: f64) -> String {
+pub(super) fn digits(value: f64) -> String {
     let whole = value.abs().log10().floor().max(0.0);
     let places = if whole.is_finite() { (3.0 - whole).max(0.0) as usize } else { 0 };
     format!("{value:.places$}")

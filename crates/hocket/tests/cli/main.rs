@@ -4,4 +4,5 @@ mod support;
 mod bad_input;
 mod good_runs;
 mod playing;
+mod lab;
 mod interrupted;

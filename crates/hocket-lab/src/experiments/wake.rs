@@ -1,0 +1,316 @@
+//! `wake`: how long until a sleeping worker runs.
+
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::time::Duration;
+
+use hocket_machine::class::Class;
+use hocket_machine::clock::{monotonic_ns, sleep_until_ns};
+use hocket_rt::{Signal, SpinCost, Strategy, Wait};
+
+use crate::harness::lateness::OpenLoop;
+use crate::harness::team::{Place, Team};
+use crate::harness::{
+    About, Apparatus, Better, Check, Contrast, Design, Experiment, Fault, Host, Metric,
+    NotMeasurable, Quantiles, Relation, Rounds, Sample, Section, Size, Variant,
+};
+
+/// See [`About`].
+pub struct Wake;
+
+static ABOUT: About = About {
+    id: "wake",
+    section: Section::Waiting,
+    question: "How long until a sleeping worker runs?",
+    origin: "the 2009 thesis on SMT in audio engines: the start of a block",
+    method: "One pinned thread waits for a signal in one of the ways that a worker can wait; another one, on a CPU of \
+             its own, spins up to instants that are planned 500 us apart and signals at each. Both are in the \
+             ordinary class or in FIFO 50, and the waiting thread has its CPU for itself (idle) or shares it with one \
+             that computes in the ordinary class (busy). `clock` is a thread that sleeps up to the planned \
+             instants without anybody who signals. A signal that comes while the thread still sleeps counts from \
+             its own instant, so a long delay shows in every signal that it covers. Every signal must be answered.",
+    limits: "One waiting thread; waking many takes longer. A CPU that went into a deep sleep state takes longer to \
+             come back after longer pauses than 500 us. In a virtual machine the host's scheduler is part of it.",
+    metrics: &[
+        Metric {
+            name: "lateness",
+            unit: "ns",
+            better: Better::Less,
+            definition: "Median over a turn of the time from the signal (from the planned instant for `clock`) to \
+                         the first instruction of the thread after its wait.",
+        },
+        Metric {
+            name: "lateness-p99",
+            unit: "ns",
+            better: Better::Less,
+            definition: "99 of 100 of these times of a turn are at most this.",
+        },
+        Metric {
+            name: "lateness-max",
+            unit: "ns",
+            better: Better::Less,
+            definition: "The longest of these times in a turn.",
+        },
+    ],
+};
+
+const PERIOD_NS: u64 = 500_000;
+const FIFO: u8 = 50;
+/// As long as hybrid waits spin inside a block.
+const HYBRID_SPIN: Duration = Duration::from_micros(50);
+const CLOCK: &str = "clock";
+
+impl Experiment for Wake {
+    fn about(&self) -> &'static About {
+        &ABOUT
+    }
+
+    fn design(&self, host: &Host, size: Size) -> Result<Design, NotMeasurable> {
+        let mut design = Design::facts(Vec::new(), Rounds::usual(size));
+        let pair = [Relation::SameCache, Relation::Far, Relation::Siblings]
+            .iter()
+            .find_map(|relation| Some((*relation, host.pair(*relation)?)));
+        let fifo = host.fifo(FIFO);
+        for class in ["ordinary", "fifo"] {
+            match &fifo {
+                Err(why) if class == "fifo" => design.missing.push((class.into(), why.clone())),
+                _ => add_class(&mut design, class, host.cpus[0], pair, size),
+            }
+        }
+        for strategy in Strategy::ALL {
+            if let Some(why) = strategy.missing() {
+                design.missing.push((strategy.name().into(), why.into()));
+            }
+        }
+        if pair.is_none() {
+            design.missing.push((
+                "all but clock".into(),
+                "whoever signals needs a CPU of its own, and there is one".into(),
+            ));
+        }
+        add_contrasts(&mut design);
+        design.twin = design.index("futex ordinary idle").or(Some(0));
+        Ok(design)
+    }
+
+    fn open(
+        &self,
+        host: &Host,
+        size: Size,
+        design: &Design,
+    ) -> Result<Box<dyn Apparatus>, NotMeasurable> {
+        let cost = SpinCost::measure();
+        let wakes = size.pick(30, 100);
+        let setups: Vec<Setup> = design
+            .variants
+            .iter()
+            .map(|v| Setup::of(v, host, &cost, wakes))
+            .collect::<Result<_, _>>()?;
+        Ok(Box::new(move |variant: usize| setups[variant].turn()))
+    }
+}
+
+/// The ways of waiting of one class, without and with a load.
+fn add_class(
+    design: &mut Design,
+    class: &str,
+    alone: u32,
+    pair: Option<(Relation, (u32, u32))>,
+    size: Size,
+) {
+    let waits = Strategy::here().map(Strategy::name).filter(|_| pair.is_some());
+    for wait in waits.chain([CLOCK]) {
+        for load in ["idle", "busy"] {
+            // A spin beside a load shows how the scheduler shares a CPU, not how anybody wakes up.
+            let blocks = [CLOCK, "futex", "hybrid"].contains(&wait);
+            if load == "busy" && !(blocks || size == Size::Full) {
+                continue;
+            }
+            let variant = Variant::new(format!("{wait} {class} {load}"))
+                .with("wait", wait)
+                .with("class", class)
+                .with("load", load);
+            let variant = match pair {
+                Some((relation, (a, b))) if wait != CLOCK => variant.on(&[a, b], Some(relation)),
+                Some((_, (a, _))) => variant.on(&[a], None),
+                None => variant.on(&[alone], None),
+            };
+            design.variants.push(if load == "busy" { variant.crowded() } else { variant });
+        }
+    }
+}
+
+/// Every wait against blocking at once, and FIFO against the ordinary class.
+fn add_contrasts(design: &mut Design) {
+    let index = |wait: &str, class: &str, load: &str| {
+        design.variants.iter().position(|v| {
+            v.level("wait") == wait && v.level("class") == class && v.level("load") == load
+        })
+    };
+    let mut contrasts = Vec::new();
+    for (at, variant) in design.variants.iter().enumerate() {
+        let (wait, class, load) =
+            (variant.level("wait"), variant.level("class"), variant.level("load"));
+        let reference = match (class, load) {
+            ("fifo", _) => index(wait, "ordinary", load),
+            (_, "idle") if wait != "futex" && wait != CLOCK => index("futex", class, load),
+            _ => None,
+        };
+        contrasts.extend(reference.map(|reference| Contrast::new(reference, at, "lateness")));
+    }
+    design.contrasts = contrasts;
+}
+
+/// One variant, ready to have its turns.
+struct Setup {
+    /// `None`: sleeps on the clock.
+    wait: Option<Wait>,
+    class: Option<Class>,
+    busy: bool,
+    cpus: Vec<u32>,
+    wakes: u64,
+}
+
+impl Setup {
+    fn of(
+        variant: &Variant,
+        host: &Host,
+        cost: &SpinCost,
+        wakes: u64,
+    ) -> Result<Setup, NotMeasurable> {
+        let wait = match variant.level("wait") {
+            CLOCK => None,
+            name => {
+                let strategy: Strategy = name.parse().map_err(NotMeasurable::new)?;
+                Some(Wait::new(strategy, cost, HYBRID_SPIN))
+            }
+        };
+        let class = match variant.level("class") {
+            "fifo" => Some(host.fifo(FIFO).map_err(NotMeasurable)?),
+            _ => None,
+        };
+        Ok(Setup {
+            wait,
+            class,
+            busy: variant.level("load") == "busy",
+            cpus: variant.cpus.clone(),
+            wakes,
+        })
+    }
+
+    fn place(&self, cpu: u32) -> Place {
+        match self.class {
+            Some(class) => Place::on(cpu).class(class),
+            None => Place::on(cpu),
+        }
+    }
+
+    fn turn(&self) -> Result<Vec<Sample>, Fault> {
+        let late_ns = match &self.wait {
+            Some(wait) => self.signalled(wait)?,
+            None => self.by_clock()?,
+        };
+        let check = Check::equal("the number of answers", late_ns.len() as u64, self.wakes);
+        samples(&late_ns, check).ok_or_else(|| Fault::new("nobody woke up"))
+    }
+
+    fn by_clock(&self) -> Result<Vec<f64>, Fault> {
+        let plan = OpenLoop { period_ns: PERIOD_NS, wakes: self.wakes };
+        let over = AtomicBool::new(false);
+        let sleeper = || {
+            let late = plan.run(sleep_until_ns);
+            over.store(true, Relaxed);
+            late
+        };
+        let team = Team::new().with(self.place(self.cpus[0]), sleeper);
+        let mut results = self.beside(team, &over).run()?.into_results();
+        Ok(results.swap_remove(0))
+    }
+
+    fn signalled(&self, wait: &Wait) -> Result<Vec<f64>, Fault> {
+        let [sleeper_cpu, waker_cpu] = self.cpus[..] else {
+            return Err(Fault::new("a variant without two CPUs"));
+        };
+        let signal = Signal::new();
+        let over = AtomicBool::new(false);
+        let answers = || {
+            let answers = answer(&signal, wait, self.wakes);
+            over.store(true, Relaxed);
+            answers
+        };
+        let calls = || call(&signal, OpenLoop { period_ns: PERIOD_NS, wakes: self.wakes });
+        let team =
+            Team::new().with(self.place(sleeper_cpu), answers).with(self.place(waker_cpu), calls);
+        let results = self.beside(team, &over).run()?.into_results();
+        let late = |(awake, signalled): (&f64, &f64)| (awake - signalled).max(0.0);
+        Ok(results[0].iter().zip(&results[1]).map(late).collect())
+    }
+
+    /// With a thread that computes on the sleeper's CPU until `over`, where the variant has one.
+    fn beside<'a>(&self, team: Team<'a, Vec<f64>>, over: &'a AtomicBool) -> Team<'a, Vec<f64>> {
+        if !self.busy {
+            return team;
+        }
+        let compute = move || {
+            let mut x = 1u64;
+            // Relaxed: the flag publishes nothing.
+            while !over.load(Relaxed) {
+                x = std::hint::black_box(x.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1));
+            }
+            Vec::new()
+        };
+        team.with(Place::on(self.cpus[0]), compute)
+    }
+}
+
+/// When each signal was answered. A wait that returns after several signals answers all of them.
+fn answer(signal: &Signal, wait: &Wait, wakes: u64) -> Vec<f64> {
+    let mut awake_ns = Vec::with_capacity(wakes as usize);
+    let mut seen = 0;
+    while (awake_ns.len() as u64) < wakes {
+        (seen, _) = signal.wait_past(seen, wait);
+        let now = monotonic_ns() as f64;
+        awake_ns.resize(seen as usize, now);
+    }
+    awake_ns
+}
+
+/// Signals at every planned instant; returns when it did.
+fn call(signal: &Signal, plan: OpenLoop) -> Vec<f64> {
+    let at = |planned: u64| {
+        let mut now = monotonic_ns();
+        while now < planned {
+            std::hint::spin_loop();
+            now = monotonic_ns();
+        }
+        signal.advance();
+        now as f64
+    };
+    plan.plan().map(at).collect()
+}
+
+fn samples(late_ns: &[f64], check: Check) -> Option<Vec<Sample>> {
+    let quantiles = Quantiles::of(late_ns)?;
+    let of = |metric, value| Sample::new(metric, value, quantiles.n, check.clone());
+    let median = Sample::median_of("lateness", late_ns, check.clone())?;
+    Some(vec![median, of("lateness-p99", quantiles.p99), of("lateness-max", quantiles.max)])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_signal_is_answered() {
+        let host = Host::discover().unwrap();
+        let design = Wake.design(&host, Size::Quick).unwrap();
+        let cost = SpinCost::measure();
+        for variant in design.variants.iter().filter(|v| v.level("class") == "ordinary") {
+            let setup = Setup::of(variant, &host, &cost, 4).unwrap();
+            let samples = setup.turn().unwrap();
+            assert!(
+                samples.iter().all(|s| s.check == Check::Passed && s.value >= 0.0),
+                "{samples:?}"
+            );
+        }
+    }
+}

@@ -1,0 +1,282 @@
+//! `hocket lab compare`: two runs beside each other.
+
+use std::path::Path;
+
+use comfy_table::{Cell, CellAlignment, ContentArrangement, Table, presets};
+use hocket_lab::experiments::find;
+use hocket_lab::harness::{MIN_PROCESSES, Results, Unpaired, incomparable, unpaired};
+use hocket_lab::store::{RunRecord, Store};
+use serde_json::{Value, json};
+
+use super::args::CompareArgs;
+use super::report::digits;
+use super::{failure, open};
+use crate::failure::{Exit, Failure};
+use crate::output::print;
+
+/// Runs the command.
+pub(super) fn run(args: &CompareArgs) -> Result<Exit, Failure> {
+    let a = Side::find(&args.a, &args.records.records)?;
+    if args.b == "historic" {
+        return historic(&a, args.json);
+    }
+    let b = Side::find(&args.b, &args.records.records)?;
+    let pairs = pairs(&a, &b)?;
+    match args.json {
+        true => print(&format!("{:#}\n", json_of(&a, &b, &pairs))),
+        false => print(&text_of(&a, &b, &pairs)),
+    }
+    Ok(Exit::Done)
+}
+
+/// One of two runs.
+struct Side {
+    store: Store,
+    record: RunRecord,
+}
+
+impl Side {
+    fn find(asked: &str, records: &Path) -> Result<Side, Failure> {
+        let (path, run) = match asked.rsplit_once(':') {
+            Some((file, run)) if Path::new(file).is_file() => (Path::new(file), run),
+            _ if Path::new(asked).is_file() => (Path::new(asked), "last"),
+            _ => (records, asked),
+        };
+        let store = open(path)?;
+        let record = store.choose(run).map_err(failure)?;
+        Ok(Side { store, record })
+    }
+
+    fn name(&self) -> String {
+        let RunRecord { run, started_at, .. } = &self.record;
+        format!(
+            "run {run} of {}, begun {started_at}, {}",
+            self.store.path().display(),
+            self.record.machine()
+        )
+    }
+
+    fn results(&self) -> Result<Vec<Results>, Failure> {
+        let all = self.record.experiments.iter().map(|e| self.store.results(&self.record, e));
+        all.collect::<Result<_, _>>().map_err(failure)
+    }
+
+    fn load(&self) -> String {
+        let load = self.record.meta.pointer("/load_before/value/0").and_then(Value::as_f64);
+        load.map_or("unknown".into(), |load| format!("{load:.1}"))
+    }
+}
+
+/// One experiment in both runs: their figures, or why they cannot be compared.
+struct Pair {
+    id: String,
+    figures: Result<Vec<Figure>, String>,
+    note: Option<String>,
+}
+
+struct Figure {
+    variant: String,
+    metric: String,
+    unit: String,
+    compared: Unpaired,
+}
+
+/// The experiments that both runs have.
+fn pairs(a: &Side, b: &Side) -> Result<Vec<Pair>, Failure> {
+    let (first, second) = (a.results()?, b.results()?);
+    let both = first
+        .iter()
+        .filter_map(|one| Some((one, second.iter().find(|two| two.run.id == one.run.id)?)));
+    let pairs: Vec<Pair> = both.map(|(one, two)| pair(one, two)).collect();
+    if pairs.is_empty() {
+        return Err(Failure::bad_input(format!(
+            "the two runs have no experiment in common: {} has {}, {} has {}; run the same ones with `hocket lab run ID`",
+            a.name(),
+            ids(&first),
+            b.name(),
+            ids(&second)
+        )));
+    }
+    if let Some(why) =
+        pairs.iter().map(|pair| pair.figures.as_ref().err()).collect::<Option<Vec<_>>>()
+    {
+        return Err(Failure::bad_input(format!("{} cannot be compared: {}", pairs[0].id, why[0])));
+    }
+    Ok(pairs)
+}
+
+fn ids(all: &[Results]) -> String {
+    let ids: Vec<&str> = all.iter().map(|results| results.run.id.as_str()).collect();
+    if ids.is_empty() { "none".into() } else { ids.join(", ") }
+}
+
+fn pair(a: &Results, b: &Results) -> Pair {
+    let id = a.run.id.clone();
+    let (small, large) = (a.run.size, b.run.size);
+    let note = (small != large).then(|| {
+        format!(
+            "one run is {}, the other {}: their turns are of different length",
+            small.name(),
+            large.name()
+        )
+    });
+    let figures = match incomparable(a, b) {
+        Some(why) => Err(why),
+        None => Ok(figures(a, b)),
+    };
+    Pair { id, figures, note }
+}
+
+fn figures(a: &Results, b: &Results) -> Vec<Figure> {
+    let metrics = a.metrics();
+    let of = |variant: String| {
+        let figure = |(metric, unit): &(String, String)| {
+            let compared = unpaired(a, b, &variant, metric)?;
+            Some(Figure {
+                variant: variant.clone(),
+                metric: metric.clone(),
+                unit: unit.clone(),
+                compared,
+            })
+        };
+        metrics.iter().filter_map(figure).collect::<Vec<_>>()
+    };
+    a.variants().into_iter().flat_map(of).collect()
+}
+
+fn text_of(a: &Side, b: &Side, pairs: &[Pair]) -> String {
+    let same = a.record.host == b.record.host;
+    let place = if same { "The same machine at two times" } else { "Two machines" };
+    let mut text = format!(
+        "A: {}, load {}\nB: {}, load {}\n{place}: rounds are not paired, so whatever changed between the runs (load, \
+         clock, kernel{}) is in the ratios.\nIntervals: 95 %, process starts drawn anew and rounds within them; none with \
+         fewer than {MIN_PROCESSES} process starts.\n",
+        a.name(),
+        a.load(),
+        b.name(),
+        b.load(),
+        if same { "" } else { ", machine" }
+    );
+    for pair in pairs {
+        text += &format!("\n{}\n", pair.id);
+        text += &pair.note.as_ref().map(|note| format!("  note: {note}\n")).unwrap_or_default();
+        text += &match &pair.figures {
+            Err(why) => format!("  not compared: {why}\n"),
+            Ok(figures) => table(figures),
+        };
+    }
+    text
+}
+
+fn table(figures: &[Figure]) -> String {
+    let mut table = plain(&["variant", "metric", "A", "B", "B / A"]);
+    for Figure { variant, metric, unit, compared } in figures {
+        let ratio = match compared.interval {
+            Some(i) => format!("{:.3} [{:.3}, {:.3}]", compared.ratio, i.low, i.high),
+            None => format!("{:.3}", compared.ratio),
+        };
+        let cells = [digits(compared.before), digits(compared.after), ratio];
+        let names = [variant.clone(), format!("{metric} [{unit}]")].map(Cell::new);
+        table.add_row(names.into_iter().chain(cells.map(right)));
+    }
+    drawn(&table)
+}
+
+fn plain(heads: &[&str]) -> Table {
+    let mut table = Table::new();
+    table.load_style(presets::NOTHING).set_content_arrangement(ContentArrangement::Disabled);
+    table.set_header(heads);
+    table
+}
+
+fn right(text: String) -> Cell {
+    Cell::new(text).set_alignment(CellAlignment::Right)
+}
+
+fn drawn(table: &Table) -> String {
+    table.lines().map(|line| format!(" {}\n", line.trim_end())).collect()
+}
+
+fn json_of(a: &Side, b: &Side, pairs: &[Pair]) -> Value {
+    let figure = |f: &Figure| {
+        json!({
+            "variant": f.variant,
+            "metric": f.metric,
+            "unit": f.unit,
+            "a": f.compared.before,
+            "b": f.compared.after,
+            "ratio": f.compared.ratio,
+            "low": f.compared.interval.map(|i| i.low),
+            "high": f.compared.interval.map(|i| i.high),
+        })
+    };
+    let pair = |pair: &Pair| {
+        json!({
+            "id": pair.id,
+            "note": pair.note,
+            "not_compared": pair.figures.as_ref().err(),
+            "figures": pair.figures.as_ref().ok().map(|all| all.iter().map(figure).collect::<Vec<_>>()),
+        })
+    };
+    json!({
+        "a": a.record.uuid,
+        "b": b.record.uuid,
+        "same_machine": a.record.host == b.record.host,
+        "paired": false,
+        "experiments": pairs.iter().map(pair).collect::<Vec<_>>(),
+    })
+}
+
+/// A run beside what was printed long ago.
+fn historic(a: &Side, as_json: bool) -> Result<Exit, Failure> {
+    let mut rows = Vec::new();
+    for results in a.results()? {
+        for old in find(&results.run.id).map(|known| known.historic()).unwrap_or_default() {
+            let variants = results.variants();
+            let beside =
+                variants.iter().filter(|v| old.variant.is_none_or(|wanted| wanted == v.as_str()));
+            for variant in beside {
+                if let Some(now) = results.estimate(variant, old.metric) {
+                    rows.push((results.run.id.clone(), variant.clone(), old, now));
+                }
+            }
+        }
+    }
+    if rows.is_empty() {
+        return Err(Failure::bad_input(format!(
+            "{} has no experiment with historic figures; `hocket lab explain ID` tells which have some",
+            a.name()
+        )));
+    }
+    if as_json {
+        let rows: Vec<Value> = rows
+            .iter()
+            .map(|(id, variant, old, now)| json!({ "id": id, "variant": variant, "then": old, "now": now }))
+            .collect();
+        print(&format!("{:#}\n", Value::from(rows)));
+        return Ok(Exit::Done);
+    }
+    let mut table = plain(&["experiment", "variant", "metric", "then", "now", "then on", "source"]);
+    for (id, variant, old, now) in rows {
+        let then = format!("{} {}", digits(old.value), old.unit);
+        let unit = find(&id)
+            .and_then(|known| known.about().metric(old.metric))
+            .map_or("", |metric| metric.unit);
+        let now = format!("{} {unit}", digits(now.value));
+        table.add_row([
+            id,
+            variant,
+            old.metric.into(),
+            then,
+            now,
+            old.label.into(),
+            old.source.into(),
+        ]);
+    }
+    print(&format!(
+        "{}\nOther machines, other software, other questions: quoted, not compared.\n\n{}",
+        a.name(),
+        drawn(&table)
+    ));
+    Ok(Exit::Done)
+}

@@ -1,0 +1,196 @@
+//! `hocket lab`: what it refuses, what it keeps, and a short run from beginning to end.
+
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::sync::OnceLock;
+use std::time::Duration;
+
+use hocket_lab::store::Store;
+
+use crate::support::{check_refused, hocket, run};
+
+/// A record file with one short run in it, measured once for all tests.
+fn measured() -> &'static Path {
+    static FILE: OnceLock<PathBuf> = OnceLock::new();
+    FILE.get_or_init(|| {
+        let file = Path::new(env!("CARGO_TARGET_TMPDIR")).join("lab.sqlite");
+        let _ = std::fs::remove_file(&file);
+        let args = [
+            "lab",
+            "run",
+            "aa",
+            "--time",
+            "2s",
+            "--seed",
+            "7",
+            "--records",
+            file.to_str().unwrap(),
+        ];
+        let ran = run(&args);
+        assert_eq!(ran.code, Some(0), "{}", ran.err);
+        file
+    })
+}
+
+fn lab(args: &[&str]) -> Vec<String> {
+    let records = ["--records", measured().to_str().unwrap()];
+    ["lab"].iter().chain(args).chain(&records).map(|arg| (*arg).to_string()).collect()
+}
+
+fn ran(args: &[&str]) -> crate::support::Ran {
+    run(&lab(args).iter().map(String::as_str).collect::<Vec<_>>())
+}
+
+#[track_caller]
+fn refused(args: &[&str], code: i32, words: &[&str]) {
+    check_refused(&lab(args).iter().map(String::as_str).collect::<Vec<_>>(), code, words);
+}
+
+#[test]
+fn a_run_is_kept_reported_exported_and_asked() {
+    let report = ran(&["report"]);
+    assert_eq!(report.code, Some(0), "{}", report.err);
+    for word in ["aa: How large", "same (again)", "Clock", "disturbed"] {
+        assert!(report.out.contains(word), "no '{word}' in\n{}", report.out);
+    }
+    let json: serde_json::Value =
+        serde_json::from_str(&ran(&["report", "last", "--json"]).out).unwrap();
+    assert_eq!(json["seed"], 7);
+    assert_eq!(json["experiments"][0]["run"]["id"], "aa");
+    assert!(json["meta"]["clock"]["check"]["monotonic_cost_ns"].as_f64().unwrap() > 0.0);
+    let csv = ran(&["export"]).out;
+    let rows: serde_json::Value =
+        serde_json::from_str(&ran(&["export", "all", "--format", "json"]).out).unwrap();
+    assert_eq!(csv.lines().count(), rows.as_array().unwrap().len() + 1);
+    assert!(
+        rows[0]["wall_ns"].as_i64().unwrap() > 0
+            && csv.starts_with("uuid,started_at,host,run,experiment")
+    );
+    let asked = ran(&["query", "SELECT count(DISTINCT process) AS starts FROM rows", "--csv"]).out;
+    assert_eq!(asked.lines().next(), Some("starts"));
+    let layouts = ran(&[
+        "query",
+        "SELECT environment_bytes, stack_frames, heap_bytes FROM processes",
+        "--json",
+    ])
+    .out;
+    assert!(serde_json::from_str::<serde_json::Value>(&layouts).unwrap()[0]["heap_bytes"].is_i64());
+}
+
+#[test]
+fn conditions_decide_the_exit_code() {
+    assert_eq!(ran(&["report", "--fail-if", "aa.compute > 1e9"]).code, Some(0));
+    let failed =
+        ran(&["report", "--fail-if", "aa.compute > 1e9", "--fail-if", "aa.compute[same] >= 0"]);
+    assert_eq!(failed.code, Some(1));
+    assert!(failed.err.contains("holds for same"), "{}", failed.err);
+    refused(&["report", "--fail-if", "aa.compete > 3"], 2, &["compete", "did you mean 'compute'"]);
+    refused(
+        &["report", "--fail-if", "wake.lateness > 3"],
+        2,
+        &["the run has no experiment 'wake'"],
+    );
+    refused(&["report", "--fail-if", "aa.compute[sam] > 3"], 2, &["did you mean 'same'"]);
+    refused(&["report", "--fail-if", "fast"], 2, &["ID.METRIC > X"]);
+}
+
+#[test]
+fn unknown_names_are_told_with_their_neighbours() {
+    check_refused(
+        &["lab", "run", "fals-sharing"],
+        2,
+        &["fals-sharing", "did you mean 'false-sharing'"],
+    );
+    check_refused(&["lab", "explain", "sharing"], 2, &["did you mean 'false-sharing'"]);
+    refused(&["report", "last~9"], 2, &["last~9", "runs 1 to 1"]);
+    refused(&["query", "SELECT x FROM y"], 2, &["the query", "no such table", "experiments"]);
+    refused(&["query", "DELETE FROM rows"], 2, &["the query"]);
+}
+
+#[test]
+fn files_that_are_no_records_are_refused_and_left_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let notes = folder.path().join("notes.txt");
+    let text = "not a record file, but something that somebody may want to keep\n".repeat(20);
+    std::fs::write(&notes, &text).unwrap();
+    let file = notes.to_str().unwrap();
+    for args in [["lab", "report", "--records", file], ["lab", "run", "--records", file]] {
+        check_refused(&args, 2, &["notes.txt", "not a record file", "nothing was changed"]);
+    }
+    assert_eq!(std::fs::read_to_string(&notes).unwrap(), text);
+    let gone = folder.path().join("gone.sqlite");
+    check_refused(
+        &["lab", "report", "--records", gone.to_str().unwrap()],
+        2,
+        &["gone.sqlite", "hocket lab run"],
+    );
+    assert!(!gone.exists());
+    let inside = notes.join("lab.sqlite");
+    check_refused(
+        &["lab", "run", "aa", "--records", inside.to_str().unwrap()],
+        3,
+        &["notes.txt", "--records"],
+    );
+    check_refused(&["lab", "child"], 2, &["hocket lab run"]);
+}
+
+#[test]
+fn runs_are_compared_where_their_figures_mean_the_same() {
+    let same = ran(&["compare", "last", measured().to_str().unwrap()]);
+    assert_eq!(same.code, Some(0), "{}", same.err);
+    assert!(same.out.contains("not paired") && same.out.contains("1.000"), "{}", same.out);
+    refused(&["compare", "last", "historic"], 2, &["historic figures"]);
+    let folder = tempfile::tempdir().unwrap();
+    let other = folder.path().join("other.sqlite");
+    std::fs::copy(measured(), &other).unwrap();
+    let change =
+        |sql: &str| rusqlite::Connection::open(&other).unwrap().execute_batch(sql).unwrap();
+    change("UPDATE experiments SET definition = 'another'");
+    refused(
+        &["compare", "last", other.to_str().unwrap()],
+        2,
+        &["mean different things", "another"],
+    );
+    change("UPDATE experiments SET experiment = 'gone'");
+    refused(&["compare", "last", other.to_str().unwrap()], 2, &["no experiment in common", "gone"]);
+}
+
+#[test]
+fn an_interrupted_run_keeps_its_turns() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("lab.sqlite");
+    let args = ["lab", "run", "aa", "--time", "10m", "--records", file.to_str().unwrap()];
+    let mut child = hocket(&args).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let rows = || {
+        let store = Store::open(&file).ok()?;
+        store.query("SELECT count(*) FROM rows").ok()?.rows[0][0].as_i64()
+    };
+    let start = std::time::Instant::now();
+    while rows().unwrap_or(0) == 0 && start.elapsed() < Duration::from_secs(60) {
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    let pid = child.id().to_string();
+    assert!(std::process::Command::new("kill").args(["-INT", &pid]).status().unwrap().success());
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    let run = Store::open(&file).unwrap().choose("last").unwrap();
+    assert_eq!(run.experiments[0].end, "interrupted");
+    assert!(run.ended_at.is_some() && rows().unwrap() > 0);
+}
+
+#[test]
+fn the_catalogue_is_listed_and_explained() {
+    let list = run(&["lab", "list"]);
+    assert!(list.code == Some(0) && list.out.contains("false-sharing"), "{}", list.out);
+    let all: serde_json::Value =
+        serde_json::from_str(&run(&["lab", "list", "--json"]).out).unwrap();
+    for about in all.as_array().unwrap() {
+        let id = about["id"].as_str().unwrap();
+        let told = run(&["lab", "explain", id]);
+        assert_eq!(told.code, Some(0), "{id}");
+        assert!(
+            ["Method", "Limits", "Definition"].iter().all(|word| told.out.contains(word)),
+            "{}",
+            told.out
+        );
+    }
+}
