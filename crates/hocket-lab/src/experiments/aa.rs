@@ -20,7 +20,7 @@ static ABOUT: About = About {
     question: "How large a difference does nothing make here?",
     origin: "the null experiment of every comparison: one variant under two names",
     method: "One piece of code is measured under two names, in random order within rounds and over several \
-             process starts: a chain of dependent integer operations in registers, a walk over 1 MiB in an order \
+             process starts: a chain of dependent integer operations in registers, a walk over 256 KiB in an order \
              that nothing predicts, and the lateness of a sleeping thread. The ratio of the two names should \
              be 1; how far its 95 % interval reaches from 1 is the smallest difference that this machine \
              can show today.",
@@ -31,20 +31,20 @@ static ABOUT: About = About {
             name: "compute",
             unit: "ns",
             better: Better::Less,
-            definition: "Time of one step of a chain of dependent 64-bit operations (xorshift), over about 4 ms.",
+            definition: "Time of one step of a chain of dependent 64-bit operations (xorshift), over about 1 ms.",
         },
         Metric {
             name: "memory",
             unit: "ns",
             better: Better::Less,
-            definition: "Time of one dependent load from 1 MiB in random order, over about 4 ms.",
+            definition: "Time of one dependent load from 256 KiB in random order, over about 1 ms.",
         },
         Metric {
             name: "wake",
             unit: "ns",
             better: Better::Less,
             definition: "Median of how late a thread of the ordinary class wakes up from an absolute sleep, \
-                         10 planned wake-ups, 500 us apart.",
+                         8 planned wake-ups, 200 us apart.",
         },
     ],
 };
@@ -55,7 +55,9 @@ impl Experiment for Aa {
     }
 
     fn design(&self, _host: &Host, size: Size) -> Result<Design, NotMeasurable> {
-        let rounds = Rounds { processes: size.pick(3, 10), ..Rounds::usual(size) };
+        // Short turns: a turn that is over before somebody else gets the CPU is worth many that are not.
+        let rounds =
+            Rounds { processes: size.pick(3, 10), per_process: size.pick(300, 1000), warm_up: 1 };
         let design = Design::facts(vec![Variant::new("same")], rounds);
         Ok(Design { twin: Some(0), ..design })
     }
@@ -86,9 +88,9 @@ fn verdict(results: &Results, metric: &str) -> Sentence {
     ))
 }
 
-const CELLS: usize = (1 << 20) / size_of::<u32>();
-const WAKES: OpenLoop = OpenLoop { period_ns: 500_000, wakes: 10 };
-const TARGET: Duration = Duration::from_millis(4);
+const CELLS: usize = (1 << 18) / size_of::<u32>();
+const WAKES: OpenLoop = OpenLoop { period_ns: 200_000, wakes: 8 };
+const TARGET: Duration = Duration::from_millis(1);
 
 struct Twice {
     /// A single cycle through all cells.
