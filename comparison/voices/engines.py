@@ -71,9 +71,10 @@ def cpu_share(pid, wait):
 class Hocket:
     """Hocket's engine on its virtual device: a process a step."""
 
-    def __init__(self, program, workers, frames):
-        self.name = f"hocket, {workers} worker" + "s" * (workers > 1)
-        self.program, self.workers, self.frames = program, workers, frames
+    def __init__(self, program, voice, workers, frames):
+        what = "hocket" if voice == "cascade" else f"hocket {voice}"
+        self.name = f"{what}, {workers} worker" + "s" * (workers > 1)
+        self.program, self.voice, self.workers, self.frames = program, voice, workers, frames
         self.threads = []
 
     def __enter__(self):
@@ -85,7 +86,7 @@ class Hocket:
     def step(self, voices, seconds):
         """Plays `voices` voices for `seconds`."""
         arguments = ["hold", "--voices", voices, "--workers", self.workers, "--seconds", seconds]
-        arguments += ["--frames", self.frames]
+        arguments += ["--voice", self.voice, "--frames", self.frames]
         command = [self.program, *map(str, arguments)]
         with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
             if not process.stdout.readline():

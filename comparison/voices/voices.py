@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """How many voices hold: Hocket's engine, scsynth and supernova at the same work.
 
-A voice is noise through 32 serial biquads into one bus. Each engine is given more and more voices
+A voice is noise through 32 serial biquads into one bus: a unit generator each in the servers; in
+Hocket a node each (`nodes`), or one cascade of 32 sections, as its equalizer has (`hocket`). Each engine is given more and more voices
 until two steps in a row do not hold; rounds repeat that in an order drawn anew. Installs nothing;
 the Debian packages are jackd2, supercollider-server and supercollider-supernova.
 
@@ -22,7 +23,7 @@ import figures
 FORMAT = "hocket-voices/1"
 HERE = Path(__file__).resolve().parent
 PROGRAM = HERE.parent / "target" / "release" / "voices"
-ENGINES = ["hocket-1", "hocket-2", "scsynth", "supernova-1", "supernova-2"]
+ENGINES = ["hocket-1", "hocket-2", "nodes-1", "nodes-2", "scsynth", "supernova-1", "supernova-2"]
 PAIRED_VOICES = [4, 8]
 LARGEST = 4096
 
@@ -107,6 +108,7 @@ def measure(options):
     record["efficiency"] = [
         figures.efficiency(record["steps"], one, two, 2)
         for one, two in [("hocket, 1 worker", "hocket, 2 workers"),
+                         ("hocket nodes, 1 worker", "hocket nodes, 2 workers"),
                          ("supernova -T 1", "supernova -T 2"),
                          ("scsynth", "supernova -T 2")]
     ]
@@ -149,7 +151,7 @@ def versions():
 
 def pairs(options):
     """A block on one worker and one on two in turn, where there is little to divide."""
-    if not {"hocket-1", "hocket-2"} <= set(options.engines):
+    if not {"nodes-1", "nodes-2"} <= set(options.engines):
         return []
     arguments = ["--blocks", options.pair_blocks, "--frames", options.frames]
     return [
@@ -176,8 +178,9 @@ def steps(options, threads):
 def make(name, options):
     program, _, workers = name.partition("-")
     workers = int(workers or 1)
-    if program == "hocket":
-        return engines.Hocket(options.program, workers, options.frames)
+    if program in ("hocket", "nodes"):
+        voice = "cascade" if program == "hocket" else "nodes"
+        return engines.Hocket(options.program, voice, workers, options.frames)
     return engines.Server(program, workers, options.frames, options.port)
 
 
@@ -197,7 +200,7 @@ def ramp(engine, options):
 
 def say(step):
     print(
-        f"round {step['round'] + 1}  {step['engine']:<18} {step['voices']:>4} voices"
+        f"round {step['round'] + 1}  {step['engine']:<24} {step['voices']:>4} voices"
         f"  load {100 * step['load']:5.1f} %  highest {100 * step['load_highest']:5.1f} %"
         f"  late {100 * step['late_share']:6.3f} %  CPU {100 * step['cpu_share']:5.1f} %"
         + ("" if step["holds"] else "  does not hold"),

@@ -8,7 +8,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 use hocket_comparison::setup::RATE_HZ;
-use hocket_comparison::voices;
+use hocket_comparison::voices::{self, Voice};
 use hocket_engine::{BlockTimes, Engine, VirtualDevice};
 use hocket_lab::about;
 use hocket_lab::stats::{Comparison, Summary, compare, median};
@@ -31,6 +31,9 @@ enum What {
         /// Voices
         #[arg(long, value_parser = clap::value_parser!(u32).range(1..=4096))]
         voices: u32,
+        /// What a voice is made of
+        #[arg(long, default_value = "nodes")]
+        voice: Voice,
         /// Workers, the leader included
         #[arg(long, value_parser = clap::value_parser!(u32).range(1..=256))]
         workers: u32,
@@ -46,6 +49,9 @@ enum What {
         /// Voices
         #[arg(long, value_parser = clap::value_parser!(u32).range(1..=4096))]
         voices: u32,
+        /// What a voice is made of
+        #[arg(long, default_value = "nodes")]
+        voice: Voice,
         /// Blocks of each
         #[arg(long, default_value = "1500", value_parser = clap::value_parser!(u32).range(1..))]
         blocks: u32,
@@ -59,10 +65,12 @@ enum What {
 
 fn main() -> ExitCode {
     let done = match Options::parse().what {
-        What::Hold { voices, workers, seconds, frames } => {
-            hold(voices as usize, workers as usize, seconds, frames)
+        What::Hold { voices, voice, workers, seconds, frames } => {
+            hold((voices as usize, voice), workers as usize, seconds, frames)
         }
-        What::Pair { voices, blocks, frames } => pair(voices as usize, blocks as usize, frames),
+        What::Pair { voices, voice, blocks, frames } => {
+            pair((voices as usize, voice), blocks as usize, frames)
+        }
         What::About => describe(),
     };
     done.unwrap_or_else(|message| {
@@ -83,8 +91,13 @@ fn describe() -> Result<ExitCode, String> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn hold(voices: usize, workers: usize, seconds: u32, frames: u32) -> Result<ExitCode, String> {
-    let mut engine = voices::engine(voices, workers, frames)?;
+fn hold(
+    (voices, voice): (usize, Voice),
+    workers: usize,
+    seconds: u32,
+    frames: u32,
+) -> Result<ExitCode, String> {
+    let mut engine = voices::engine(voices, voice, workers, frames)?;
     let entered = engine.enter();
     let mut device = VirtualDevice::new(frames, RATE_HZ);
     let a_second = u64::from(RATE_HZ / frames).max(1);
@@ -124,8 +137,9 @@ const STRETCH: usize = 50;
 /// Blocks that are played and thrown away.
 const WARM_UP: usize = 200;
 
-fn pair(voices: usize, blocks: usize, frames: u32) -> Result<ExitCode, String> {
-    let mut engines = [voices::engine(voices, 1, frames)?, voices::engine(voices, 2, frames)?];
+fn pair((voices, voice): (usize, Voice), blocks: usize, frames: u32) -> Result<ExitCode, String> {
+    let on = |workers| voices::engine(voices, voice, workers, frames);
+    let mut engines = [on(1)?, on(2)?];
     let _entered = engines[1].enter();
     let mut pace =
         Pace { period_ns: u64::from(frames) * 1_000_000_000 / u64::from(RATE_HZ), next_ns: 0 };
