@@ -23,6 +23,10 @@ const TURNS: [ScheduleKind; 6] = [
     ScheduleKind::Critical,
 ];
 
+/// Looks in a row, 40 ms apart, before several workers are given up: a system that was busy elsewhere for
+/// a moment says nothing about them.
+const PATIENCE: u32 = 5;
+
 /// What has been found out so far.
 #[derive(Debug, Default)]
 pub(crate) struct Auto {
@@ -32,6 +36,8 @@ pub(crate) struct Auto {
     trial: Option<Trial>,
     /// The kind that won the last one.
     found: Option<ScheduleKind>,
+    /// Looks in a row at which several workers were slower than one would be.
+    slower: u32,
     /// What all chains together cost when the serial walk ran last.
     serial_cost: Option<f64>,
 }
@@ -104,9 +110,10 @@ impl Inner {
     /// Several workers are at work: back to one where they are slower, another trial where costs have
     /// moved.
     fn choose_again(&mut self, serial: f64, measured: f64, moved: f64) {
+        self.auto.slower = if measured > serial { self.auto.slower + 1 } else { 0 };
         if self.auto.found.is_none() {
             self.begin_trial();
-        } else if measured > serial {
+        } else if self.auto.slower >= PATIENCE {
             self.auto.gave_up_at = Some(serial);
             let units = self.priced_units();
             let schedule = Schedule::plan(ScheduleKind::Serial, &units, 1);
