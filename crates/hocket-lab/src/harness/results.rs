@@ -98,6 +98,8 @@ pub struct ContrastResult {
     /// The smallest difference that this run can show in the metric, as a ratio minus one; `None`
     /// where no twin tells.
     pub floor: Option<f64>,
+    /// The ratio has no steady state in most process starts: its level changes to the end.
+    pub unsteady: bool,
     /// What that comes to.
     pub standing: Standing,
 }
@@ -184,10 +186,62 @@ impl Results {
         after.filter_map(|row| Some((*before.get(&at(row))?, row.sample.value))).unzip()
     }
 
-    /// Candidate against reference, round by round; below 1 the candidate's figure is smaller.
+    /// The same by process start, `[start][round]`.
+    fn paired_starts(
+        &self,
+        reference: &str,
+        candidate: &str,
+        metric: &str,
+        quiet: bool,
+    ) -> (Vec<Vec<f64>>, Vec<Vec<f64>>) {
+        let starts = self.rows.iter().map(|row| row.process + 1).max().unwrap_or(0);
+        let of = |process| {
+            let own = |row: &&Row| row.process == process && (!quiet || row.flags.is_empty());
+            let before: std::collections::BTreeMap<_, _> = self
+                .rows_of(reference, metric)
+                .filter(own)
+                .map(|row| (row.round, row.sample.value))
+                .collect();
+            let after = self.rows_of(candidate, metric).filter(own);
+            after.filter_map(|row| Some((*before.get(&row.round)?, row.sample.value))).unzip()
+        };
+        (0..starts).map(of).unzip()
+    }
+
+    /// Candidate against reference, round by round; below 1 the candidate's figure is smaller. The interval
+    /// covers how process starts differ where there are three or more, and the looks that were taken on
+    /// the way ([`stats::Looks`]).
     pub fn compare(&self, reference: &str, candidate: &str, metric: &str) -> Option<Comparison> {
-        let (before, after) = self.paired(reference, candidate, metric, false);
-        stats::compare(&before, &after, self.seed)
+        self.compare_rounds(reference, candidate, metric, false)
+    }
+
+    fn compare_rounds(
+        &self,
+        reference: &str,
+        candidate: &str,
+        metric: &str,
+        quiet: bool,
+    ) -> Option<Comparison> {
+        let (before, after) = self.paired_starts(reference, candidate, metric, quiet);
+        let critical = self.design().and_then(|design| design.rounds.looks());
+        let critical = critical.map_or(stats::Z_95, |looks| looks.critical());
+        Some(stats::compare_starts(&before, &after, critical, self.seed)?.comparison)
+    }
+
+    /// Whether some process start never came to a steady ratio: its level changes in the second half.
+    fn is_unsteady(&self, reference: &str, candidate: &str, metric: &str, floor: f64) -> bool {
+        let (before, after) = self.paired_starts(reference, candidate, metric, false);
+        let class = |(before, after): (&Vec<f64>, &Vec<f64>)| {
+            let ratios: Vec<f64> = before.iter().zip(after).map(|(a, b)| b / a).collect();
+            stats::steady(&ratios, floor.max(LEVELS_ALIKE)).class
+        };
+        let classes: Vec<stats::Class> = before.iter().zip(&after).map(class).collect();
+        let unsteady = match stats::agreement(&classes) {
+            Some(stats::Agreement::Unsteady(starts)) => starts,
+            _ => 0,
+        };
+        // One start of several that was disturbed for a while does not decide.
+        unsteady * 2 > classes.len()
     }
 
     /// The smallest difference in `metric` that this run can show, as a ratio minus one: the far end of
@@ -226,13 +280,18 @@ impl Results {
         let (reference, candidate) = (name(contrast.reference), name(contrast.candidate));
         let metric = contrast.metric.clone();
         let all = self.compare(&reference, &candidate, &metric);
-        let (before, after) = self.paired(&reference, &candidate, &metric, true);
+        let undisturbed = self.paired(&reference, &candidate, &metric, true).0.len();
         let quiet = match all {
-            Some(all) if all.rounds == before.len() => Some(all),
-            _ => stats::compare(&before, &after, self.seed),
+            Some(all) if all.rounds == undisturbed => Some(all),
+            _ => self.compare_rounds(&reference, &candidate, &metric, true),
         };
-        let standing = if failed { Standing::Failed } else { standing(all, floor) };
-        ContrastResult { reference, candidate, metric, all, quiet, floor, standing }
+        let unsteady = self.is_unsteady(&reference, &candidate, &metric, floor.unwrap_or(0.0));
+        let standing = match standing(all, floor) {
+            _ if failed => Standing::Failed,
+            Standing::Shown if unsteady => Standing::NotShown,
+            standing => standing,
+        };
+        ContrastResult { reference, candidate, metric, all, quiet, floor, unsteady, standing }
     }
 
     /// What was computed wrongly: variant, metric, what.
@@ -269,6 +328,9 @@ impl Results {
         found
     }
 }
+
+/// Levels of a ratio that differ by less count as one.
+const LEVELS_ALIKE: f64 = 0.02;
 
 fn standing(all: Option<Comparison>, floor: Option<f64>) -> Standing {
     let Some(comparison) = all else { return Standing::NotShown };

@@ -69,9 +69,6 @@ pub struct Event<'a> {
     pub total: Duration,
 }
 
-/// Before so many process starts an experiment does not end because its intervals are narrow.
-const FEWEST_PROCESSES: u32 = 3;
-
 /// Measures everything and keeps every turn as soon as it is told.
 ///
 /// Thread: control; it sleeps while a child measures. Ends early when `stop` becomes true; what was
@@ -174,6 +171,7 @@ impl One<'_> {
         let mut rng = Rng::new(self.plan.seed ^ seed_of(&measuring.run.id));
         let processes = design.rounds.processes.max(1);
         let mut time_over = false;
+        let looks = design.rounds.looks();
         for process in 0..processes {
             let left = self.budget.saturating_sub(started.elapsed());
             if process > 0 && left < self.budget / (processes * 2) {
@@ -198,7 +196,9 @@ impl One<'_> {
                     measuring.run.faults.push(format!("process start {process}: {why}"));
                 }
             }
-            if process + 1 >= FEWEST_PROCESSES && self.narrow_enough(measuring) {
+            let look =
+                looks.as_ref().is_some_and(|looks| looks.at().contains(&(process as usize + 1)));
+            if look && self.narrow_enough(measuring) {
                 let percent = self.plan.width * 100.0;
                 measuring.run.end = format!("every interval is within {percent:.1} %");
                 return Ok(());

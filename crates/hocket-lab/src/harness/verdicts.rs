@@ -105,6 +105,9 @@ fn reservation(contrast: &ContrastResult, all: &Comparison) -> String {
     let floor = contrast.floor.map(|floor| floor * 100.0);
     match (contrast.standing, all.interval, floor) {
         (Standing::Failed, ..) => ": a result was wrong".into(),
+        (Standing::NotShown, ..) if contrast.unsteady => {
+            ": no verdict, the ratio came to no steady state".into()
+        }
         (_, None, _) => format!(": too few rounds ({}) for a verdict", all.rounds),
         (Standing::NotShown, Some(interval), Some(floor)) if !interval.contains(1.0) => {
             format!(": no difference shown, the same twice differs by up to {floor:.1} %")
