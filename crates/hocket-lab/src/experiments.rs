@@ -4,14 +4,42 @@
 
 pub mod aa;
 
+pub mod core_speed;
+
+pub mod smt_kernels;
+pub mod smt_bound;
+
+pub mod ping_pong;
 pub mod wake;
 
+pub mod lost_updates;
+pub mod locks;
 pub mod false_sharing;
+pub mod lock_scaling;
+
+pub mod thread_scaling;
+
+mod drawing;
+mod jobs;
+mod places;
+mod words;
 
 use crate::harness::Experiment;
 
 /// Every experiment, by chapter; the order of lists, runs and reports.
-pub static ALL: &[&dyn Experiment] = &[&aa::Aa, &wake::Wake, &false_sharing::FalseSharing];
+pub static ALL: &[&dyn Experiment] = &[
+    &aa::Aa,
+    &core_speed::CoreSpeed,
+    &smt_kernels::SmtKernels,
+    &smt_bound::SmtBound,
+    &ping_pong::PingPong,
+    &wake::Wake,
+    &lost_updates::LostIncrements,
+    &locks::Locks,
+    &false_sharing::FalseSharing,
+    &lock_scaling::LockScaling,
+    &thread_scaling::ThreadScaling,
+];
 
 /// The experiment of this id.
 pub fn find(id: &str) -> Option<&'static dyn Experiment> {

@@ -13,7 +13,7 @@
 //! |---|---|
 //! | `about.rs`, `experiment.rs`, `design.rs` | what an experiment is |
 //! | `host.rs` | which CPUs there are, how they are related, what is granted |
-//! | `team.rs`, `timed.rs`, `lateness.rs` | helpers of those who measure |
+//! | `team.rs`, `settle.rs`, `timed.rs`, `lateness.rs` | helpers of those who measure |
 //! | `child.rs`, `start.rs`, `layout.rs` | one process start, seen from inside and outside |
 //! | `ledger.rs` | what else the machine did in a turn |
 //! | `run.rs` | all process starts of some experiments |
@@ -30,6 +30,7 @@ mod design;
 
 mod host;
 pub mod team;
+pub mod settle;
 pub mod timed;
 pub mod lateness;
 
@@ -56,4 +57,6 @@ pub use results::{ContrastResult, ExperimentRun, Results, Row, Standing};
 pub use run::{Budget, Event, Plan, RunError, run};
 pub use start::Launcher;
 pub use unpaired::{MIN_PROCESSES, Unpaired, incomparable, unpaired};
-pub use verdicts::{Sentence, contrast_sentence, standard_plots, standard_verdicts};
+pub use verdicts::{
+    Sentence, change, contrast_sentence, framed_verdicts, standard_plots, standard_verdicts,
+};

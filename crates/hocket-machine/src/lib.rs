@@ -40,6 +40,7 @@ pub mod grants;
 
 pub mod facts;
 pub mod noise;
+pub mod counters;
 pub mod process;
 pub mod switches;
 

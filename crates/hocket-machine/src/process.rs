@@ -14,12 +14,17 @@ pub struct ProcessCounters {
     pub cpu_ns: Fact<u64>,
     /// Page faults, with and without the disk.
     pub faults: Fact<u64>,
+    /// Context switches of all its threads, those that have ended included, voluntary and involuntary.
+    pub switches: Fact<u64>,
 }
 
-/// The counters of this process. Cost: one system call and one file; not for the block.
+/// The counters of this process. Cost: two system calls and one file; not for the block.
 pub fn counters() -> ProcessCounters {
     let cpu_ns = sys::process_cpu_ns().map_err(|e| format!("clock_gettime: {}", plain(&e)));
-    ProcessCounters { cpu_ns: cpu_ns.into(), faults: faults() }
+    let switches = sys::process_usage()
+        .map(|usage| usage.voluntary_switches + usage.involuntary_switches)
+        .map_err(|e| format!("getrusage: {}", plain(&e)));
+    ProcessCounters { cpu_ns: cpu_ns.into(), faults: faults(), switches: switches.into() }
 }
 
 /// CPU time of the calling thread. Cost: one system call.

@@ -25,6 +25,16 @@ pub trait Counter: Send + Sync {
         added
     }
 
+    /// The loop of the article of 2003: until `stop` is set, each pass increments the number under the lock and
+    /// then `own`, the calling thread's private counter, which others may read meanwhile.
+    fn count_passes(&self, stop: &AtomicBool, own: &AtomicU64) {
+        // Relaxed: a request that publishes nothing; `own` is written by this thread alone.
+        while !stop.load(Relaxed) {
+            self.add(1);
+            own.store(own.load(Relaxed) + 1, Relaxed);
+        }
+    }
+
     /// The number; exact once all who increment were joined.
     fn value(&self) -> u64;
 }

@@ -210,11 +210,17 @@ pub(super) fn set_of(cpus: &[u32]) -> CpuSet {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
+impl Host {
+    /// Of two cores with two seats each below one cache: CPUs 0 and 2, 1 and 3. For tests of what a machine with
+    /// SMT is asked to do.
+    pub(crate) fn described_with_smt() -> Host {
+        let topology = Topology::from_xml(SMT, "smt.xml").expect("well-formed");
+        Host { topology, cpus: vec![0, 1, 2, 3], fifo: FifoGrant::UpTo(60) }
+    }
+}
 
-    /// Two cores with two seats each below one cache.
-    const SMT: &str = r#"<?xml version="1.0"?><topology version="2.0"><object type="Machine" os_index="0" cpuset="0xf" complete_cpuset="0xf" allowed_cpuset="0xf" nodeset="0x1" complete_nodeset="0x1" allowed_nodeset="0x1">
+#[cfg(test)]
+const SMT: &str = r#"<?xml version="1.0"?><topology version="2.0"><object type="Machine" os_index="0" cpuset="0xf" complete_cpuset="0xf" allowed_cpuset="0xf" nodeset="0x1" complete_nodeset="0x1" allowed_nodeset="0x1">
 <object type="NUMANode" os_index="0" cpuset="0xf" complete_cpuset="0xf" nodeset="0x1" complete_nodeset="0x1" local_memory="1024"/>
 <object type="Package" os_index="0" cpuset="0xf" complete_cpuset="0xf" nodeset="0x1" complete_nodeset="0x1">
 <object type="L3Cache" cpuset="0xf" complete_cpuset="0xf" nodeset="0x1" complete_nodeset="0x1" cache_size="8388608" depth="3" cache_linesize="64" cache_associativity="16" cache_type="0">
@@ -222,14 +228,13 @@ mod tests {
 <object type="Core" os_index="1" cpuset="0xa" complete_cpuset="0xa" nodeset="0x1" complete_nodeset="0x1"><object type="PU" os_index="1" cpuset="0x2" complete_cpuset="0x2" nodeset="0x1" complete_nodeset="0x1"/><object type="PU" os_index="3" cpuset="0x8" complete_cpuset="0x8" nodeset="0x1" complete_nodeset="0x1"/></object>
 </object></object></object></topology>"#;
 
-    fn described() -> Host {
-        let topology = Topology::from_xml(SMT, "smt.xml").expect("well-formed");
-        Host { topology, cpus: vec![0, 1, 2, 3], fifo: FifoGrant::UpTo(60) }
-    }
+#[cfg(test)]
+mod tests {
+    use super::*;
 
     #[test]
     fn relations_follow_cores_and_caches() {
-        let host = described();
+        let host = Host::described_with_smt();
         assert_eq!(host.relation(0, 0), Relation::SameCpu);
         assert_eq!(host.relation(0, 2), Relation::Siblings);
         assert_eq!(host.relation(0, 1), Relation::SameCache);
@@ -242,14 +247,14 @@ mod tests {
 
     #[test]
     fn threads_are_spread_over_cores_first() {
-        let host = described();
+        let host = Host::described_with_smt();
         assert_eq!(host.one_per_core(), [0, 1]);
         assert_eq!(host.spread(6), [0, 1, 2, 3, 0, 1]);
     }
 
     #[test]
     fn fifo_is_refused_with_a_reason() {
-        let mut host = described();
+        let mut host = Host::described_with_smt();
         assert!(host.fifo(60).is_ok());
         assert!(host.fifo(61).unwrap_err().contains("60"));
         host.fifo = FifoGrant::Refused("no right".into());

@@ -33,6 +33,14 @@ impl Sentence {
 
 /// Failed checks first, then one sentence a contrast, then what is missing here.
 pub fn standard_verdicts(results: &Results) -> Vec<Sentence> {
+    framed_verdicts(results, results.contrasts().iter().map(contrast_sentence))
+}
+
+/// Failed checks first, then the experiment's own sentences, then what is missing here.
+pub fn framed_verdicts(
+    results: &Results,
+    own: impl IntoIterator<Item = Sentence>,
+) -> Vec<Sentence> {
     let failed = results.failed_checks();
     let mut sentences = Vec::new();
     if let Some(first) = failed.first() {
@@ -40,7 +48,7 @@ pub fn standard_verdicts(results: &Results) -> Vec<Sentence> {
             format!("{} results are wrong, so no figure is to be believed: {first}", failed.len());
         sentences.push(Sentence { text, standing: Standing::Failed });
     }
-    sentences.extend(results.contrasts().iter().map(contrast_sentence));
+    sentences.extend(own);
     let missing = results.design().map_or(&[][..], |design| &design.missing);
     let absent = |(variant, why): &(String, String)| {
         Sentence::not_measurable(format!("{variant}: not measurable here: {why}"))
@@ -67,8 +75,8 @@ pub fn contrast_sentence(contrast: &ContrastResult) -> Sentence {
     Sentence { text, standing: contrast.standing }
 }
 
-/// A ratio in words: percent near one, times elsewhere.
-fn change(comparison: &Comparison) -> String {
+/// A ratio in words with its interval: percent near one, times elsewhere.
+pub fn change(comparison: &Comparison) -> String {
     let near = (0.5..2.0).contains(&comparison.ratio);
     let percent = |ratio: f64| format!("{:+.1}", (ratio - 1.0) * 100.0);
     let times =

@@ -293,10 +293,19 @@ pub(crate) struct ThreadUsage {
 
 /// Reads the counters of the calling thread.
 pub(crate) fn thread_usage() -> io::Result<ThreadUsage> {
+    usage(libc::RUSAGE_THREAD)
+}
+
+/// The same for all threads of the process, those that have ended included.
+pub(crate) fn process_usage() -> io::Result<ThreadUsage> {
+    usage(libc::RUSAGE_SELF)
+}
+
+fn usage(whose: libc::c_int) -> io::Result<ThreadUsage> {
     // SAFETY: all-zero is a valid rusage; own-buffer.
     let usage = unsafe {
         let mut usage: libc::rusage = zeroed();
-        check(libc::getrusage(libc::RUSAGE_THREAD, &mut usage).into())?;
+        check(libc::getrusage(whose, &mut usage).into())?;
         usage
     };
     let ns = |time: libc::timeval| time.tv_sec as u64 * 1_000_000_000 + time.tv_usec as u64 * 1_000;

@@ -38,7 +38,13 @@ struct PerfEventAttr {
     clock: i32,
 }
 
+const HARDWARE: u32 = 0;
+const CYCLES: u64 = 0;
+const INSTRUCTIONS: u64 = 1;
 const SOFTWARE: u32 = 1;
+const CACHE: u32 = 3;
+/// First-level data cache, reads, misses.
+const L1D_READ_MISS: u64 = 1 << 16;
 /// Counts nothing: only its side records are of interest.
 const DUMMY: u64 = 9;
 
@@ -74,11 +80,15 @@ fn open(mut attr: PerfEventAttr, thread: ThreadNumber, cpu: i32) -> io::Result<F
     Ok(unsafe { File::from_raw_fd(fd as i32) })
 }
 
-/// What a probing counter looks at.
+/// What a counter looks at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Counter {
     /// Cycles of the calling thread in user code.
     OwnCycles,
+    /// Its instructions.
+    OwnInstructions,
+    /// Its loads that missed the first-level data cache.
+    OwnL1dMisses,
 }
 
 /// A counter that is open; closed on drop.
@@ -88,10 +98,12 @@ impl OpenCounter {
     /// Opens `counter`.
     pub fn open(counter: Counter) -> io::Result<Self> {
         let flags = flag::EXCLUDE_KERNEL | flag::EXCLUDE_HYPERVISOR;
-        match counter {
-            Counter::OwnCycles => open(PerfEventAttr { flags, ..Default::default() }, 0, -1),
-        }
-        .map(Self)
+        let (kind, config) = match counter {
+            Counter::OwnCycles => (HARDWARE, CYCLES),
+            Counter::OwnInstructions => (HARDWARE, INSTRUCTIONS),
+            Counter::OwnL1dMisses => (CACHE, L1D_READ_MISS),
+        };
+        open(PerfEventAttr { kind, config, flags, ..Default::default() }, 0, -1).map(Self)
     }
 
     /// What was counted so far.

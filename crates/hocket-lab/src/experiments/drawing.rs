@@ -1,0 +1,115 @@
+//! Drawing the Mandelbrot set as the study of 2006 did: one turn, and the picture as a file.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use hocket_kernels::Crew;
+use hocket_kernels::mandelbrot::{Picture, View, Writing, render};
+use hocket_machine::process;
+
+use crate::harness::{Better, Check, Fault, Metric, Sample};
+
+/// The whole set in 1016 by 718 pixels. The study does not say how many iterations it allowed; with so few,
+/// writing a pixel is a fair part of the work.
+pub(super) const VIEW: View = View::whole(32);
+
+/// Thread counts of the study.
+pub(super) const THREADS: [usize; 6] = [1, 2, 8, 32, 128, 512];
+
+/// Where pictures are written, if anywhere.
+const FOLDER: &str = "HOCKET_LAB_PICTURES";
+
+pub(super) const TIME: Metric = Metric {
+    name: "time",
+    unit: "ms",
+    better: Better::Less,
+    definition: "From the first thread's beginning to the last one's end; without starting the threads.",
+};
+
+pub(super) const CPU_TIME: Metric = Metric {
+    name: "cpu-time",
+    unit: "ms",
+    better: Better::Less,
+    definition: "CPU time of the process for the picture, with making the picture's memory and the threads.",
+};
+
+pub(super) const SWITCHES: Metric = Metric {
+    name: "switches",
+    unit: "",
+    better: Better::Less,
+    definition: "Context switches of all threads, voluntary and involuntary, with those of starting and ending them.",
+};
+
+/// How the picture must be.
+pub(super) struct Drawing {
+    checksum: u64,
+}
+
+impl Drawing {
+    /// Drawn by one thread without locks; written as a file where the environment names a folder for it.
+    pub(super) fn new() -> Result<Drawing, Fault> {
+        let drawn = render(&VIEW, &Crew::anywhere(1), Writing::Unlocked).map_err(Fault::new)?;
+        if let Some(folder) = std::env::var_os(FOLDER) {
+            write_picture(&drawn.picture, &PathBuf::from(folder).join("mandelbrot.pgm"))?;
+        }
+        Ok(Drawing { checksum: drawn.picture.checksum() })
+    }
+
+    /// One picture by so many threads, wherever the scheduler puts them.
+    pub(super) fn turn(&self, threads: usize, writing: Writing) -> Result<Vec<Sample>, Fault> {
+        let before = process::counters();
+        let drawn = render(&VIEW, &Crew::anywhere(threads), writing).map_err(Fault::new)?;
+        let after = process::counters();
+        let check = match drawn.check(self.checksum) {
+            Ok(()) => Check::Passed,
+            Err(wrong) => Check::Failed(wrong.to_string()),
+        };
+        let pixels = drawn.picture.pixels.len() as u64;
+        let sample = |metric, value| Sample::new(metric, value, pixels, check.clone());
+        let used = |after: Option<&u64>, before: Option<&u64>| {
+            Some(after?.saturating_sub(*before?) as f64)
+        };
+        let cpu_ns = used(after.cpu_ns.value(), before.cpu_ns.value());
+        let switches = used(after.switches.value(), before.switches.value());
+        let mut samples = vec![sample(TIME.name, drawn.elapsed.as_secs_f64() * 1e3)];
+        samples.extend(cpu_ns.map(|ns| sample(CPU_TIME.name, ns / 1e6)));
+        samples.extend(switches.map(|switches| sample(SWITCHES.name, switches)));
+        Ok(samples)
+    }
+}
+
+/// As a portable grey map (PGM, binary): readable by most image programs.
+fn write_picture(picture: &Picture, path: &Path) -> Result<(), Fault> {
+    let mut file = format!("P5\n{} {}\n255\n", picture.width, picture.height).into_bytes();
+    file.extend(picture.grey(VIEW.limit));
+    let written = std::fs::File::create(path).and_then(|mut out| out.write_all(&file));
+    written.map_err(|error| {
+        Fault(format!("{} cannot be written: {error}; {FOLDER} must name a folder", path.display()))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_picture_is_right_under_every_lock_and_counted() {
+        let drawing = Drawing::new().unwrap();
+        for writing in Writing::ALL {
+            let samples = drawing.turn(8, writing).unwrap();
+            assert!(samples.iter().all(|s| s.check == Check::Passed && s.ops == 729_488));
+            assert!(samples.iter().any(|s| s.metric == SWITCHES.name));
+        }
+    }
+
+    #[test]
+    fn the_file_holds_head_and_pixels() {
+        let folder = tempfile::tempdir().unwrap();
+        let picture = Picture { width: 2, height: 1, pixels: vec![0, 32] };
+        let path = folder.path().join("p.pgm");
+        write_picture(&picture, &path).unwrap();
+        assert_eq!(std::fs::read(&path).unwrap(), b"P5\n2 1\n255\n\0\0");
+        let nowhere = write_picture(&picture, &folder.path().join("no/p.pgm")).unwrap_err();
+        assert!(nowhere.0.contains(FOLDER), "{nowhere}");
+    }
+}

@@ -1,0 +1,250 @@
+//! `lock-scaling`: what fine and coarse locks cost, by the number of threads.
+
+use hocket_kernels::mandelbrot::Writing;
+
+use super::drawing::{CPU_TIME, Drawing, SWITCHES, THREADS, TIME};
+use super::words::series;
+use crate::harness::{
+    About, Apparatus, Axis, Better, Contrast, Design, Dumbbell, Estimate, Experiment, Historic,
+    Host, Mark, Metric, NotMeasurable, Plot, Results, Rounds, Section, Sentence, Size, Variant,
+    change, framed_verdicts,
+};
+use crate::stats::Comparison;
+
+/// See [`About`].
+pub struct LockScaling;
+
+static ABOUT: About = About {
+    id: "lock-scaling",
+    section: Section::Sharing,
+    question: "How does lock granularity scale?",
+    origin: "study of 2006 on Java threads, test cases 8 and 9",
+    method: "1, 2, 8, 32, 128 and 512 threads draw the Mandelbrot set in 1016 by 718 pixels with at most 32 iterations, row \
+             by row; whoever is done takes the next row. Each pixel is written under nothing, under one lock with a \
+             count, under a lock of its own after a count under one lock, or under a lock of its own after an atomic \
+             count. The picture and the count must be right. Threads run wherever the scheduler puts them. With \
+             HOCKET_LAB_PICTURES=FOLDER in the environment the picture is written there as mandelbrot.pgm.",
+    limits: "Locks are the standard library's and not Java's monitors. No two threads write the same pixel, so a lock of a \
+             pixel is never contended: what it costs is memory and the instructions. CPU time includes making 729488 \
+             locks where there are so many.",
+    metrics: &[
+        TIME,
+        CPU_TIME,
+        SWITCHES,
+        Metric {
+            name: "cpu-time-growth",
+            unit: "%",
+            better: Better::Less,
+            definition: "CPU time with 512 threads against that with 2, round by round; computed from `cpu-time`.",
+        },
+        Metric {
+            name: "speed-up",
+            unit: "times",
+            better: Better::More,
+            definition: "Time with one thread divided by time with two, round by round; computed from `time`.",
+        },
+    ],
+};
+
+impl Experiment for LockScaling {
+    fn about(&self) -> &'static About {
+        &ABOUT
+    }
+
+    fn design(&self, host: &Host, size: Size) -> Result<Design, NotMeasurable> {
+        let mut design = Design::facts(Vec::new(), Rounds::usual(size));
+        for writing in Writing::ALL {
+            for threads in THREADS {
+                let variant = Variant::new(name(writing, threads))
+                    .with("writing", writing)
+                    .with("threads", threads);
+                let crowded = threads > host.cpus.len();
+                design.variants.push(if crowded { variant.crowded() } else { variant });
+            }
+        }
+        design.contrasts = contrasts(&design);
+        design.twin = Some(0);
+        Ok(design)
+    }
+
+    fn open(
+        &self,
+        _: &Host,
+        _: Size,
+        design: &Design,
+    ) -> Result<Box<dyn Apparatus>, NotMeasurable> {
+        let drawing = Drawing::new().map_err(NotMeasurable::new)?;
+        let of = |variant: &Variant| {
+            Some((variant.level("threads").parse().ok()?, variant.level("writing").parse().ok()?))
+        };
+        let turns: Option<Vec<(usize, Writing)>> = design.variants.iter().map(of).collect();
+        let turns = turns.ok_or_else(|| NotMeasurable::new("a variant of another version"))?;
+        Ok(Box::new(move |variant: usize| {
+            let (threads, writing) = turns[variant];
+            drawing.turn(threads, writing)
+        }))
+    }
+
+    fn verdicts(&self, results: &Results) -> Vec<Sentence> {
+        let locks = Writing::ALL.into_iter().filter(|w| *w != Writing::Unlocked);
+        let costs = locks.filter_map(|writing| cost(results, writing));
+        let growths = Writing::ALL.into_iter().filter_map(|writing| growth(results, writing));
+        framed_verdicts(results, costs.chain(growths))
+    }
+
+    fn plots(&self, results: &Results) -> Vec<Plot> {
+        let lines = [("time", "Time of a picture"), ("cpu-time", "CPU time of a picture")];
+        let lines = lines.into_iter().map(|(metric, title)| scaling(results, metric, title, "ms"));
+        let switches = scaling(results, "switches", "Context switches of a picture", "");
+        std::iter::once(then_and_now(results)).chain(lines).chain([switches]).collect()
+    }
+
+    fn historic(&self) -> Vec<Historic> {
+        HISTORIC.to_vec()
+    }
+}
+
+fn name(writing: Writing, threads: usize) -> String {
+    format!("{writing} {threads}-threads")
+}
+
+/// Every lock against none with as many threads, then few threads against many.
+fn contrasts(design: &Design) -> Vec<Contrast> {
+    let index = |writing, threads| design.index(&name(writing, threads));
+    let contrast = |a: Option<usize>, b: Option<usize>, metric| Some(Contrast::new(a?, b?, metric));
+    let locked = Writing::ALL.into_iter().filter(|w| *w != Writing::Unlocked);
+    let by_lock = locked.flat_map(|writing| THREADS.map(|threads| (writing, threads)));
+    let by_lock = by_lock.filter_map(|(writing, threads)| {
+        contrast(index(Writing::Unlocked, threads), index(writing, threads), TIME.name)
+    });
+    let by_number = Writing::ALL.into_iter().flat_map(|writing| {
+        [
+            contrast(index(writing, 1), index(writing, 2), TIME.name),
+            contrast(index(writing, 2), index(writing, 512), TIME.name),
+            contrast(index(writing, 2), index(writing, 512), CPU_TIME.name),
+        ]
+    });
+    by_lock.chain(by_number.flatten()).collect()
+}
+
+/// What a way of locking adds to the time, alone and with the others.
+fn cost(results: &Results, writing: Writing) -> Option<Sentence> {
+    let against_none = |threads: usize| {
+        let (none, locked) = (name(Writing::Unlocked, threads), name(writing, threads));
+        let ratio = results.compare(&none, &locked, TIME.name)?;
+        Some(format!("{} with {threads}", change(&ratio)))
+    };
+    let told: Vec<String> = THREADS.into_iter().filter_map(against_none).collect();
+    let text =
+        format!("{writing} against no lock, time by the number of threads: {}", told.join(", "));
+    (!told.is_empty()).then(|| Sentence::shown(text))
+}
+
+/// 512 threads against 2, and 2 against 1.
+fn growth(results: &Results, writing: Writing) -> Option<Sentence> {
+    let compare =
+        |from, to, metric| results.compare(&name(writing, from), &name(writing, to), metric);
+    let cpu = compare(2, 512, CPU_TIME.name)?;
+    let time = compare(2, 512, TIME.name)?;
+    let two = compare(1, 2, TIME.name)?;
+    let switches = results.median(&name(writing, 512), SWITCHES.name);
+    let switches = switches.map_or(String::new(), |n| format!(", {n:.0} context switches"));
+    let of_2006 = |metric: &str| {
+        let variant = name(writing, if metric == "speed-up" { 2 } else { 512 });
+        HISTORIC.iter().find(|old| old.metric == metric && old.variant == Some(&*variant))
+    };
+    let printed = |metric, form: fn(f64) -> String| {
+        of_2006(metric).map_or(String::new(), |old| format!(" (2006: {})", form(old.value)))
+    };
+    Some(Sentence::shown(format!(
+        "{writing}: 512 threads against 2: CPU time {}{}, time {}{switches}; two threads are {:.2} times as fast as one{}",
+        change(&cpu),
+        printed("cpu-time-growth", |percent| format!("{percent:+.0} %")),
+        change(&time),
+        1.0 / two.ratio,
+        printed("speed-up", |times| format!("{times:.2}")),
+    )))
+}
+
+fn scaling(results: &Results, metric: &str, title: &str, unit: &str) -> Plot {
+    let line = |writing: Writing| {
+        let points = THREADS.map(|threads| (threads as f64, name(writing, threads)));
+        series(results, writing.to_string(), metric, points)
+    };
+    Plot::Lines {
+        title: title.into(),
+        x: Axis::log("threads", ""),
+        y: Axis::log(metric, unit),
+        series: Writing::ALL.into_iter().map(line).filter(|s| !s.points.is_empty()).collect(),
+        marks: vec![Mark { at: 2.0, label: "CPUs of 2006".into() }],
+    }
+}
+
+fn then_and_now(results: &Results) -> Plot {
+    let percent = |ratio: f64| (ratio - 1.0) * 100.0;
+    let grown = |c: Comparison| Estimate {
+        value: percent(c.ratio),
+        low: c.interval.map(|interval| percent(interval.low)),
+        high: c.interval.map(|interval| percent(interval.high)),
+    };
+    let now = |old: &Historic| {
+        let writing: Writing = old.variant?.split(' ').next()?.parse().ok()?;
+        results.compare(&name(writing, 2), &name(writing, 512), CPU_TIME.name).map(grown)
+    };
+    let line = |old: &Historic| Dumbbell {
+        label: old.label.into(),
+        then: Some(old.value),
+        source: old.source.into(),
+        now: now(old),
+    };
+    let rows = HISTORIC.iter().filter(|old| old.metric == "cpu-time-growth").map(line).collect();
+    let title = "CPU time with 512 threads against 2, 2006 and now".into();
+    Plot::Dumbbell { title, unit: "%".into(), rows }
+}
+
+const fn then(
+    label: &'static str,
+    metric: &'static str,
+    value: f64,
+    unit: &'static str,
+    variant: &'static str,
+) -> Historic {
+    Historic {
+        label,
+        value,
+        unit,
+        metric,
+        variant: Some(variant),
+        definition: "Drawing 1016 by 718 pixels of the Mandelbrot set on two CPUs; CPU time of 512 threads against that of 2, \
+                     or the time of one thread divided by that of two.",
+        source: "study of 2006 on scaling Java threads, chapter 7.4 (Sun HotSpot 1.5, Windows XP, 2 CPUs)",
+    }
+}
+
+static HISTORIC: [Historic; 4] = [
+    then("synchronized method", "cpu-time-growth", 20.0, "%", "one-lock 512-threads"),
+    then("lock for each pixel", "cpu-time-growth", 18.0, "%", "pixel-locks 512-threads"),
+    then(
+        "lock for each pixel, atomic counter",
+        "cpu-time-growth",
+        5.0,
+        "%",
+        "pixel-locks-atomic-counter 512-threads",
+    ),
+    then("lock for each pixel, two threads", "speed-up", 1.63, "times", "pixel-locks 2-threads"),
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_figures_of_2006_stand_beside_variants() {
+        let design = LockScaling.design(&Host::described_with_smt(), Size::Quick).unwrap();
+        assert_eq!((design.fault(), design.variants.len()), (None, 24));
+        assert_eq!(design.contrasts.len(), 3 * 6 + 4 * 3);
+        assert!(HISTORIC.iter().all(|old| design.index(old.variant.unwrap()).is_some()));
+        let crowded = |variant: &&Variant| variant.crowded;
+        assert_eq!(design.variants.iter().filter(crowded).count(), 4 * 4);
+    }
+}

@@ -1,0 +1,214 @@
+//! `lost-updates`: what two threads lose that count without synchronisation.
+
+use std::time::Duration;
+
+use hocket_kernels::Crew;
+use hocket_kernels::lost_updates::{LostUpdates, lost_updates};
+
+use super::words::{rate, then_and_now, told, where_two_are};
+use crate::harness::settle::Settle;
+use crate::harness::timed::calibrate;
+use crate::harness::{
+    About, Apparatus, Axis, Bar, Better, Check, Design, Experiment, Fault, Historic, Host, Metric,
+    NotMeasurable, Plot, Relation, Results, Rounds, Sample, Section, Sentence, Size, Variant,
+    framed_verdicts,
+};
+
+/// See [`About`].
+pub struct LostIncrements;
+
+static ABOUT: About = About {
+    id: "lost-updates",
+    section: Section::Sharing,
+    question: "How many increments get lost without synchronisation?",
+    origin: "tecCHANNEL article of 2003 on Hyper-Threading: even an integer is not thread-safe",
+    method: "Two pinned threads increment one shared counter and one of their own each: a load, an addition and a store, \
+             as compilers make of i++, written so that the language allows it. What the shared counter has less than \
+             the private ones together got lost. Each thread makes as many increments as take some milliseconds (2003: \
+             one second), for two threads on one CPU and on two CPUs of every relation that the machine has. Each \
+             private counter must be exact, and the shared one no larger than their sum.",
+    limits: "How much is lost depends on how long a cache line stays with one core, so another processor, or a little \
+             work between two increments, gives another share. On one CPU something is lost only if a thread is put \
+             aside between load and store, and then much at once: most turns lose nothing.",
+    metrics: &[
+        Metric {
+            name: "lost",
+            unit: "%",
+            better: Better::Neither,
+            definition: "Increments that are in the private counters and not in the shared one, in percent of all.",
+        },
+        Metric {
+            name: "made",
+            unit: "1/s",
+            better: Better::Neither,
+            definition: "Increments in the private counters of both threads together, a second.",
+        },
+        Metric {
+            name: "shared",
+            unit: "1/s",
+            better: Better::Neither,
+            definition: "What the shared counter came to, a second.",
+        },
+    ],
+};
+
+impl Experiment for LostIncrements {
+    fn about(&self) -> &'static About {
+        &ABOUT
+    }
+
+    fn design(&self, host: &Host, size: Size) -> Result<Design, NotMeasurable> {
+        let pair = |(relation, (a, b)): (Relation, (u32, u32))| {
+            let variant = Variant::new(relation.name()).with("relation", relation);
+            let variant = variant.on(&[a, b], Some(relation));
+            if relation == Relation::SameCpu { variant.crowded() } else { variant }
+        };
+        let variants = host.pairs_by_relation().into_iter().map(pair).collect();
+        let mut design = Design::against_first(variants, "made", Rounds::usual(size));
+        for (relation, why) in host.absent_relations() {
+            design.missing.push((relation.name().into(), why));
+        }
+        Ok(design)
+    }
+
+    fn open(
+        &self,
+        _: &Host,
+        size: Size,
+        design: &Design,
+    ) -> Result<Box<dyn Apparatus>, NotMeasurable> {
+        let target = Duration::from_millis(size.pick(15, 100));
+        let mut pairs = Vec::new();
+        for variant in &design.variants {
+            let cpus = variant.cpus.clone();
+            let elapsed = |times| Ok(count(&cpus, times)?.elapsed.as_nanos() as u64);
+            let times = calibrate(target, elapsed).map_err(NotMeasurable::new)?;
+            pairs.push((cpus, times));
+        }
+        Ok(Box::new(move |variant: usize| {
+            let (cpus, times) = &pairs[variant];
+            Ok(samples(&count(cpus, *times)?, *times))
+        }))
+    }
+
+    fn verdicts(&self, results: &Results) -> Vec<Sentence> {
+        let measured = Relation::ALL.into_iter();
+        framed_verdicts(results, measured.filter_map(|relation| loss(results, relation)))
+    }
+
+    fn plots(&self, results: &Results) -> Vec<Plot> {
+        let bar = |relation: Relation| {
+            let estimate = results.estimate(relation.name(), "lost")?;
+            Some(Bar { label: relation.to_string(), estimate, group: String::new() })
+        };
+        let bars = Plot::Bars {
+            title: "Lost increments".into(),
+            axis: Axis::linear("lost", "%"),
+            bars: Relation::ALL.into_iter().filter_map(bar).collect(),
+        };
+        let title = "Increments a second, 2003 and now";
+        then_and_now(results, title, "1/s").into_iter().chain([bars]).collect()
+    }
+
+    fn historic(&self) -> Vec<Historic> {
+        HISTORIC.to_vec()
+    }
+}
+
+/// Two threads on these CPUs, each incrementing `times` times.
+fn count(cpus: &[u32], times: u64) -> Result<LostUpdates, Fault> {
+    let settle = Settle::on(cpus);
+    let place = |number| settle.thread(number);
+    let counted = lost_updates(&Crew::new(cpus.len(), &place), times);
+    settle.end()?;
+    counted.map_err(Fault::new)
+}
+
+fn samples(counted: &LostUpdates, times: u64) -> Vec<Sample> {
+    let check = match counted.check(times) {
+        Ok(()) => Check::Passed,
+        Err(wrong) => Check::Failed(wrong.to_string()),
+    };
+    let seconds = counted.elapsed.as_secs_f64().max(1e-9);
+    let sample = |metric, value| Sample::new(metric, value, counted.made(), check.clone());
+    vec![
+        sample("lost", counted.lost_share() * 100.0),
+        sample("made", counted.made() as f64 / seconds),
+        sample("shared", counted.shared as f64 / seconds),
+    ]
+}
+
+/// How much is lost, in which share of the turns at all, and of how many increments.
+fn loss(results: &Results, relation: Relation) -> Option<Sentence> {
+    let variant = relation.name();
+    let shares = results.values(variant, "lost");
+    let lossy = shares.iter().filter(|share| **share > 0.0).count();
+    let lost = results.estimate(variant, "lost")?;
+    let made = results.estimate(variant, "made")?;
+    let most = shares.iter().copied().fold(0.0, f64::max);
+    let percent = |share: f64| format!("{share:.1} %");
+    Some(Sentence::shown(format!(
+        "{}: {} of {} increments get lost (in {lossy} of {} turns something, at most {most:.1} %)",
+        where_two_are(relation),
+        told(lost, percent),
+        rate(made.value),
+        shares.len()
+    )))
+}
+
+const fn then(
+    label: &'static str,
+    metric: &'static str,
+    value: f64,
+    unit: &'static str,
+    variant: &'static str,
+) -> Historic {
+    Historic {
+        label,
+        value,
+        unit,
+        metric,
+        variant: Some(variant),
+        definition: "Two threads for one second, each incrementing a shared counter and one of its own without \
+                     synchronisation.",
+        source: "tecCHANNEL 2003, Hyper-Threading: even an integer is not thread-safe, Pentium 4 3.06 GHz, Windows XP",
+    }
+}
+
+static HISTORIC: [Historic; 6] = [
+    then("both threads, Hyper-Threading off", "made", 476_957_449.0, "1/s", "same-cpu"),
+    then("shared counter, Hyper-Threading off", "shared", 476_957_449.0, "1/s", "same-cpu"),
+    then("lost, Hyper-Threading off", "lost", 0.0, "%", "same-cpu"),
+    then("both threads, Hyper-Threading on", "made", 47_812_913.0, "1/s", "siblings"),
+    then("shared counter, Hyper-Threading on", "shared", 29_339_340.0, "1/s", "siblings"),
+    // 1 - 29,339,340 / 47,812,913
+    then("lost, Hyper-Threading on", "lost", 38.6, "%", "siblings"),
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn private_counters_are_exact_and_the_shared_one_no_larger() {
+        let Ok(host) = Host::discover() else {
+            println!(
+                "SKIPPED private_counters_are_exact_and_the_shared_one_no_larger: the topology cannot be read"
+            );
+            return;
+        };
+        for cpus in [vec![host.cpus[0]; 2], host.spread(2)] {
+            let found = samples(&count(&cpus, 20_000).unwrap(), 20_000);
+            assert!(found.iter().all(|s| s.check == Check::Passed && s.ops == 40_000));
+            assert!(found[2].value <= found[1].value);
+        }
+    }
+
+    #[test]
+    fn the_share_of_2003_follows_from_its_counters() {
+        let of = |label: &str| HISTORIC.iter().find(|old| old.label == label).unwrap().value;
+        let (made, shared) =
+            (of("both threads, Hyper-Threading on"), of("shared counter, Hyper-Threading on"));
+        assert!((100.0 * (1.0 - shared / made) - of("lost, Hyper-Threading on")).abs() < 0.05);
+    }
+}

@@ -1,0 +1,404 @@
+//! `smt-kernels`: how much faster two threads a core are than one.
+
+use std::time::Duration;
+
+use hocket_machine::counters::WorkCounters;
+
+use super::jobs::{Bench, Done, Job, Load, NO_SMT, shared_cores};
+use super::words::{duration, then_and_now, told};
+use crate::harness::timed::{calibrate, per_op};
+use crate::harness::{
+    About, Apparatus, Better, Contrast, Design, Dumbbell, Estimate, Experiment, Fault, Historic,
+    Host, Metric, NotMeasurable, Plot, Relation, Results, Rounds, Sample, Section, Sentence, Size,
+    Standing, Variant, framed_verdicts,
+};
+
+/// See [`About`].
+pub struct SmtKernels;
+
+static ABOUT: About = About {
+    id: "smt-kernels",
+    section: Section::Smt,
+    question: "How much faster are two threads a core than one?",
+    origin: "thesis of 2009, sections 6.2 to 6.4, prototypes M1 to M4, after Magro, Petersen and Shah 2002",
+    method: "int_mem increments the eight 32-bit integers of random rows of a 32 MB buffer, 32 or 4 times each; dbl_mem \
+             adds to the four doubles of a row 32 times; int_dbl takes pi by random points. Where cores have two \
+             seats: on up to four such cores (two in a quick run) one pinned thread a core does twice the passes of \
+             two threads a core, so the work is the same. Everywhere: one thread alone, and one on each of two \
+             cores. Every thread has a buffer of its own, and its content must be exact after every turn.",
+    limits: "SMT is not switched off: the second seat stays empty instead, and on processors that divide some buffers \
+             between seats for good the single thread then has less than with SMT off. Cycles per micro-operation, \
+             share of floating-point operations and stalls need events that differ between processors and are not \
+             counted. The last-level caches of some servers hold the 32 MB.",
+    metrics: &[
+        Metric {
+            name: "time",
+            unit: "ns",
+            better: Better::Less,
+            definition: "From the first thread's start to the last one's end, divided by the passes of all threads.",
+        },
+        Metric {
+            name: "cycles-per-instruction",
+            unit: "",
+            better: Better::Neither,
+            definition: "Cycles of all threads divided by their instructions, user code, by hardware counters.",
+        },
+        Metric {
+            name: "l1d-misses",
+            unit: "%",
+            better: Better::Neither,
+            definition: "Loads that missed the first-level data cache, of all threads, in percent of the loads that the \
+                         kernel declares.",
+        },
+        Metric {
+            name: "speed-up",
+            unit: "times",
+            better: Better::More,
+            definition: "Time with one seat of each core divided by time with both, round by round; computed from `time`.",
+        },
+    ],
+};
+
+/// With the names that the thesis gives them.
+const JOBS: [(Job, &str); 4] =
+    [(Job::IntMem32, "M1"), (Job::IntMem4, "M2"), (Job::DblMem32, "M3"), (Job::IntDbl, "M4")];
+
+const ONE_SEAT: &str = "one-seat";
+const BOTH_SEATS: &str = "both-seats";
+const ALONE: &str = "alone";
+const TWO_CORES: &str = "two-cores";
+
+impl Experiment for SmtKernels {
+    fn about(&self) -> &'static About {
+        &ABOUT
+    }
+
+    fn design(&self, host: &Host, size: Size) -> Result<Design, NotMeasurable> {
+        let mut design = Design::facts(Vec::new(), Rounds::usual(size));
+        let shared = shared_cores(host, size.pick(2, 4));
+        for (job, _) in JOBS {
+            if !shared.is_empty() {
+                add_pair(&mut design, job, &seats_of(&shared));
+            }
+            add_pair(&mut design, job, &cores_of(host));
+        }
+        if shared.is_empty() {
+            design.missing.push((BOTH_SEATS.into(), NO_SMT.into()));
+        }
+        if host.one_per_core().len() < 2 {
+            design.missing.push((TWO_CORES.into(), "there is one usable core".into()));
+        }
+        if let Err(why) = WorkCounters::open().and_then(|mut counters| counters.read()) {
+            let what = "cycles-per-instruction and l1d-misses";
+            design.missing.push((what.into(), why));
+        }
+        design.twin = Some(0);
+        Ok(design)
+    }
+
+    fn open(
+        &self,
+        _: &Host,
+        size: Size,
+        design: &Design,
+    ) -> Result<Box<dyn Apparatus>, NotMeasurable> {
+        let mut turns = Vec::new();
+        let mut benches = Vec::new();
+        for (at, (job, _)) in JOBS.into_iter().enumerate() {
+            let of_job = design.variants.iter().filter(|v| v.level("kernel") == job.name());
+            let threads = of_job.map(|v| v.cpus.len()).max().unwrap_or(1);
+            let mut bench = Bench::new(job, threads);
+            let cpu = design.variants.first().map_or(0, |variant| variant.cpus[0]);
+            let passes = passes(&mut bench, cpu, size).map_err(NotMeasurable::new)?;
+            benches.push((bench, passes));
+            let indices = (0..design.variants.len()).zip(&design.variants);
+            turns.extend(
+                indices
+                    .filter(|(_, v)| v.level("kernel") == job.name())
+                    .map(|(index, v)| (index, at, v.clone())),
+            );
+        }
+        turns.sort_by_key(|(index, ..)| *index);
+        Ok(Box::new(move |variant: usize| {
+            let (_, at, variant) = &turns[variant];
+            let (bench, passes) = &mut benches[*at];
+            let loads = loads(variant, *passes);
+            bench.run(&loads).map(|done| samples(&done, &loads, bench.loads_of_a_pass()))
+        }))
+    }
+
+    fn verdicts(&self, results: &Results) -> Vec<Sentence> {
+        let smt = JOBS.iter().filter_map(|(job, code)| smt_sentence(results, *job, code));
+        let cores = JOBS.iter().filter_map(|(job, _)| cores_sentence(results, *job));
+        let counts = JOBS.iter().filter_map(|(job, _)| counter_sentence(results, *job));
+        framed_verdicts(results, smt.chain(cores).chain(counts))
+    }
+
+    fn plots(&self, results: &Results) -> Vec<Plot> {
+        let line = |old: &Historic| Dumbbell {
+            label: old.label.into(),
+            then: Some(old.value),
+            source: old.source.into(),
+            now: old.variant.and_then(|variant| speed_up_of(results, kernel_of(variant))),
+        };
+        let rows = HISTORIC.iter().filter(|old| old.metric == "speed-up").map(line).collect();
+        let title = "Speed-up by the second seat, then and now".to_string();
+        let speed_ups = Plot::Dumbbell { title, unit: "times".into(), rows };
+        let counted = then_and_now(results, "Cycles per instruction, 2009 and now", "");
+        let mut plots = vec![speed_ups];
+        plots.extend(counted);
+        plots.extend(crate::harness::standard_plots(results));
+        plots
+    }
+
+    fn historic(&self) -> Vec<Historic> {
+        HISTORIC.to_vec()
+    }
+}
+
+/// Two sets of CPUs that are compared, with names and the relation of the second one's threads.
+struct Pair {
+    reference: (&'static str, Vec<u32>),
+    candidate: Option<(&'static str, Vec<u32>)>,
+    relation: Option<Relation>,
+}
+
+fn seats_of(shared: &[[u32; 2]]) -> Pair {
+    Pair {
+        reference: (ONE_SEAT, shared.iter().map(|core| core[0]).collect()),
+        candidate: Some((BOTH_SEATS, shared.concat())),
+        relation: Some(Relation::Siblings),
+    }
+}
+
+fn cores_of(host: &Host) -> Pair {
+    let cores = host.one_per_core();
+    Pair {
+        reference: (ALONE, cores[..1].to_vec()),
+        candidate: (cores.len() > 1).then(|| (TWO_CORES, cores[..2].to_vec())),
+        relation: None,
+    }
+}
+
+fn add_pair(design: &mut Design, job: Job, pair: &Pair) {
+    let reference = design.variants.len();
+    let sets = std::iter::once(&pair.reference).chain(&pair.candidate);
+    for (name, cpus) in sets {
+        let variant = Variant::new(format!("{} {name}", job.name()))
+            .with("kernel", job.name())
+            .with("seats", name)
+            .with("threads", cpus.len())
+            .on(cpus, pair.relation);
+        design.variants.push(variant);
+    }
+    if pair.candidate.is_some() {
+        design.contrasts.push(Contrast::new(reference, reference + 1, "time"));
+    }
+}
+
+/// Passes of one thread with one thread a seat.
+fn passes(bench: &mut Bench, cpu: u32, size: Size) -> Result<u64, Fault> {
+    let target = Duration::from_millis(size.pick(8, 80));
+    calibrate(target, |passes| Ok(bench.run(&[Load { cpu, passes }])?.wall_ns))
+}
+
+/// What each thread does: alone on its core twice as much as one of two.
+fn loads(variant: &Variant, passes: u64) -> Vec<Load> {
+    let passes = if variant.level("seats") == ONE_SEAT { 2 * passes } else { passes };
+    variant.cpus.iter().map(|cpu| Load { cpu: *cpu, passes }).collect()
+}
+
+fn samples(done: &Done, loads: &[Load], loads_of_a_pass: u64) -> Vec<Sample> {
+    let passes: u64 = loads.iter().map(|load| load.passes).sum();
+    let sample = |metric, value| Sample::new(metric, value, passes, done.check.clone());
+    let mut samples = vec![sample("time", per_op(done.wall_ns, passes))];
+    if let Some(work) = done.work {
+        let cpi = work.cycles as f64 / work.instructions.max(1) as f64;
+        samples.push(sample("cycles-per-instruction", cpi));
+        let misses = work.l1d_misses.filter(|_| loads_of_a_pass > 0);
+        let percent = |misses: u64| 100.0 * misses as f64 / (passes * loads_of_a_pass) as f64;
+        samples.extend(misses.map(|misses| sample("l1d-misses", percent(misses))));
+    }
+    samples
+}
+
+fn variant(job: Job, seats: &str) -> String {
+    format!("{} {seats}", job.name())
+}
+
+fn kernel_of(variant: &str) -> &str {
+    variant.split(' ').next().unwrap_or("")
+}
+
+/// How many times as fast the candidate is, with its interval, and whether a difference is shown.
+fn speed_up(results: &Results, job: Job, seats: [&str; 2]) -> Option<(Estimate, bool)> {
+    let ratio = results.compare(&variant(job, seats[0]), &variant(job, seats[1]), "time")?;
+    let interval = ratio.interval;
+    let estimate = Estimate {
+        value: 1.0 / ratio.ratio,
+        low: interval.map(|interval| 1.0 / interval.high),
+        high: interval.map(|interval| 1.0 / interval.low),
+    };
+    let size = ratio.ratio.ln().abs().exp() - 1.0;
+    let apart = interval.is_some_and(|interval| !interval.contains(1.0));
+    Some((estimate, apart && results.floor("time").is_none_or(|floor| size > floor)))
+}
+
+fn speed_up_of(results: &Results, kernel: &str) -> Option<Estimate> {
+    let job = Job::named(kernel)?;
+    speed_up(results, job, [ONE_SEAT, BOTH_SEATS]).map(|(estimate, _)| estimate)
+}
+
+fn times(ratio: f64) -> String {
+    format!("{ratio:.2}")
+}
+
+fn smt_sentence(results: &Results, job: Job, code: &str) -> Option<Sentence> {
+    let (estimate, shown) = speed_up(results, job, [ONE_SEAT, BOTH_SEATS])?;
+    let printed = |year: &str| {
+        let is = |old: &&Historic| {
+            old.metric == "speed-up" && old.label.starts_with(code) && old.label.ends_with(year)
+        };
+        HISTORIC.iter().find(is).map_or(f64::NAN, |old| old.value)
+    };
+    let text = format!(
+        "{}: with two threads a core the same work is done {} times as fast as with one (Xeon of 2002: {}, Core i7 of 2009: {})",
+        job.name(),
+        told(estimate, times),
+        printed("2002"),
+        printed("2009")
+    );
+    let standing = if shown { Standing::Shown } else { Standing::NotShown };
+    let text = if shown { text } else { format!("{text}: no difference shown") };
+    Some(Sentence { text, standing })
+}
+
+fn cores_sentence(results: &Results, job: Job) -> Option<Sentence> {
+    let alone = results.estimate(&variant(job, ALONE), "time")?;
+    let head = format!("{}: a pass takes {} alone", job.name(), told(alone, duration));
+    let Some((estimate, _)) = speed_up(results, job, [ALONE, TWO_CORES]) else {
+        return Some(Sentence::shown(head));
+    };
+    let text =
+        format!("{head}; two cores together are {} times as fast as one", told(estimate, times));
+    Some(Sentence::shown(text))
+}
+
+fn counter_sentence(results: &Results, job: Job) -> Option<Sentence> {
+    let of = |seats: &str| results.median(&variant(job, seats), "cycles-per-instruction");
+    let alone = of(ALONE)?;
+    let text = match of(ONE_SEAT).zip(of(BOTH_SEATS)) {
+        Some((one, both)) => format!(
+            "{}: {one:.2} cycles per instruction with one thread a core, {both:.2} with two",
+            job.name()
+        ),
+        None => format!("{}: {alone:.2} cycles per instruction", job.name()),
+    };
+    Some(Sentence::shown(text))
+}
+
+const THESIS: &str =
+    "thesis of 2009, section 6.3, table 2 (Core i7 Extreme 965, 4 cores, 8 threads, 3.2 GHz)";
+const INTEL: &str =
+    "Magro, Petersen and Shah 2002 (Xeon), as printed in the thesis of 2009, section 6.3, table 1";
+
+const fn faster(
+    label: &'static str,
+    value: f64,
+    variant: &'static str,
+    source: &'static str,
+) -> Historic {
+    let definition =
+        "Execution time without SMT divided by execution time with SMT, the same total work.";
+    Historic {
+        label,
+        value,
+        unit: "times",
+        metric: "speed-up",
+        variant: Some(variant),
+        definition,
+        source,
+    }
+}
+
+const fn in_ms(label: &'static str, value: f64, variant: &'static str) -> Historic {
+    let definition = "Execution time: 8 threads, one pinned to each logical CPU, or 4 threads with twice the work each.";
+    Historic {
+        label,
+        value,
+        unit: "ms",
+        metric: "time",
+        variant: Some(variant),
+        definition,
+        source: THESIS,
+    }
+}
+
+const fn cpi(label: &'static str, value: f64, variant: &'static str) -> Historic {
+    let definition = "Cycles per instruction, by hardware counters.";
+    let metric = "cycles-per-instruction";
+    Historic { label, value, unit: "", metric, variant: Some(variant), definition, source: THESIS }
+}
+
+static HISTORIC: [Historic; 24] = [
+    faster("M1 int_mem-32, 2002", 1.08, "int_mem-32 both-seats", INTEL),
+    faster("M2 int_mem-4, 2002", 1.36, "int_mem-4 both-seats", INTEL),
+    faster("M3 dbl_mem-32, 2002", 1.90, "dbl_mem-32 both-seats", INTEL),
+    faster("M4 int_dbl, 2002", 1.76, "int_dbl both-seats", INTEL),
+    faster("M1 int_mem-32, 2009", 1.03, "int_mem-32 both-seats", THESIS),
+    faster("M2 int_mem-4, 2009", 1.06, "int_mem-4 both-seats", THESIS),
+    faster("M3 dbl_mem-32, 2009", 1.05, "dbl_mem-32 both-seats", THESIS),
+    faster("M4 int_dbl, 2009", 1.29, "int_dbl both-seats", THESIS),
+    in_ms("M1 int_mem-32 without SMT, 2009", 2073.0, "int_mem-32 one-seat"),
+    in_ms("M1 int_mem-32 with SMT, 2009", 2009.0, "int_mem-32 both-seats"),
+    in_ms("M2 int_mem-4 without SMT, 2009", 2184.0, "int_mem-4 one-seat"),
+    in_ms("M2 int_mem-4 with SMT, 2009", 2065.0, "int_mem-4 both-seats"),
+    in_ms("M3 dbl_mem-32 without SMT, 2009", 2053.0, "dbl_mem-32 one-seat"),
+    in_ms("M3 dbl_mem-32 with SMT, 2009", 1961.0, "dbl_mem-32 both-seats"),
+    in_ms("M4 int_dbl without SMT, 2009", 2062.0, "int_dbl one-seat"),
+    in_ms("M4 int_dbl with SMT, 2009", 1594.0, "int_dbl both-seats"),
+    cpi("M1 int_mem-32 without SMT, 2009", 0.68, "int_mem-32 one-seat"),
+    cpi("M1 int_mem-32 with SMT, 2009", 1.18, "int_mem-32 both-seats"),
+    cpi("M2 int_mem-4 without SMT, 2009", 0.73, "int_mem-4 one-seat"),
+    cpi("M2 int_mem-4 with SMT, 2009", 1.27, "int_mem-4 both-seats"),
+    cpi("M3 dbl_mem-32 without SMT, 2009", 0.69, "dbl_mem-32 one-seat"),
+    cpi("M3 dbl_mem-32 with SMT, 2009", 1.19, "dbl_mem-32 both-seats"),
+    cpi("M4 int_dbl without SMT, 2009", 0.76, "int_dbl one-seat"),
+    cpi("M4 int_dbl with SMT, 2009", 1.42, "int_dbl both-seats"),
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn with_siblings_the_work_is_the_same_on_one_seat_and_on_both() {
+        let design = SmtKernels.design(&Host::described_with_smt(), Size::Quick).unwrap();
+        assert_eq!((design.fault(), design.variants.len()), (None, 16));
+        assert!(design.missing.iter().all(|(what, _)| what != BOTH_SEATS));
+        for (job, _) in JOBS {
+            let of = |seats| &design.variants[design.index(&variant(job, seats)).unwrap()];
+            assert_eq!(of(ONE_SEAT).cpus, [0, 1]);
+            assert_eq!(of(BOTH_SEATS).cpus, [0, 2, 1, 3]);
+            let total = |seats| loads(of(seats), 100).iter().map(|load| load.passes).sum::<u64>();
+            assert_eq!((total(ONE_SEAT), total(BOTH_SEATS)), (400, 400));
+        }
+        let known = |old: &Historic| design.index(old.variant.unwrap()).is_some();
+        assert!(HISTORIC.iter().all(known));
+    }
+
+    #[test]
+    fn one_turn_of_the_smallest_kernel_passes_its_check() {
+        let Ok(host) = Host::discover() else {
+            println!(
+                "SKIPPED one_turn_of_the_smallest_kernel_passes_its_check: the topology cannot be read"
+            );
+            return;
+        };
+        let mut bench = Bench::new(Job::IntDbl, 1);
+        let loads = [Load { cpu: host.cpus[0], passes: 1000 }];
+        let samples = samples(&bench.run(&loads).unwrap(), &loads, bench.loads_of_a_pass());
+        assert_eq!(samples[0].check, crate::harness::Check::Passed);
+        assert_eq!(samples[0].ops, 1000);
+    }
+}

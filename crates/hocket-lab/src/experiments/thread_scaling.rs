@@ -1,0 +1,358 @@
+//! `thread-scaling`: how many threads are enough.
+
+use std::time::Duration;
+
+use hocket_kernels::Crew;
+use hocket_kernels::mandelbrot::Writing;
+use hocket_kernels::pauses::{BlockingShare, Paused, PausedRun, passes_for};
+
+use super::drawing::{CPU_TIME, Drawing, SWITCHES, THREADS, TIME};
+use super::words::series;
+use crate::harness::{
+    About, Apparatus, Axis, Better, Check, Contrast, Design, Experiment, Fault, Historic, Host,
+    Mark, Metric, NotMeasurable, Plot, Results, Rounds, Sample, Section, Sentence, Size, Variant,
+    change, framed_verdicts,
+};
+
+/// See [`About`].
+pub struct ThreadScaling;
+
+static ABOUT: About = About {
+    id: "thread-scaling",
+    section: Section::Threads,
+    question: "How many threads are enough?",
+    origin: "study of 2006 on Java threads, test cases 1 and 8, and its rule threads = CPUs / (1 - blocked share)",
+    method: "Threads draw the Mandelbrot set in 1016 by 718 pixels without locks, row by row; the picture must be right. \
+             Then threads do pieces of integer work of half a millisecond and sleep after each, so that they are \
+             blocked for 0, 25 or 50 % of their time; all together do the same number of pieces, whatever the number \
+             of threads, and each kernel's result is checked. The knee is the fewest threads that are within 5 % of the \
+             shortest time. Threads run wherever the scheduler puts them.",
+    limits: "A sleep lasts longer than asked for, so the blocking share is measured with one thread and the rule is applied \
+             to what was measured. The rule supposes that sleeps of some threads always meet the work of others; \
+             where they do not, a few threads more help. Other kinds of blocking (disk, locks) have other lengths.",
+    metrics: &[
+        TIME,
+        CPU_TIME,
+        SWITCHES,
+        Metric {
+            name: "piece",
+            unit: "us",
+            better: Better::Less,
+            definition: "From the first thread's beginning to the last one's end, divided by the pieces of all threads.",
+        },
+        Metric {
+            name: "blocked",
+            unit: "%",
+            better: Better::Neither,
+            definition: "Time in sleeps in percent of the time in pieces and sleeps, of all threads.",
+        },
+        Metric {
+            name: "speed-up",
+            unit: "times",
+            better: Better::More,
+            definition: "Time with one thread divided by time with two, round by round; computed from `time`.",
+        },
+        Metric {
+            name: "relative-time",
+            unit: "times",
+            better: Better::Less,
+            definition: "Time with 512 threads divided by time with two, round by round; computed from `time`.",
+        },
+        Metric {
+            name: "threads",
+            unit: "",
+            better: Better::Less,
+            definition: "The knee: the fewest threads within 5 % of the shortest time; computed from `piece`.",
+        },
+    ],
+};
+
+/// How long a piece takes where nothing disturbs it.
+const PIECE: Duration = Duration::from_micros(500);
+/// Of all threads together; divisible by the small numbers of threads.
+const PIECES: u64 = 60;
+/// What is as good as the shortest time.
+const AS_GOOD: f64 = 1.05;
+
+impl Experiment for ThreadScaling {
+    fn about(&self) -> &'static About {
+        &ABOUT
+    }
+
+    fn design(&self, host: &Host, size: Size) -> Result<Design, NotMeasurable> {
+        let cpus = host.cpus.len();
+        let mut design = Design::facts(Vec::new(), Rounds::usual(size));
+        let mut add = |kind: &str, threads: usize| {
+            let variant =
+                Variant::new(name(kind, threads)).with("work", kind).with("threads", threads);
+            design.variants.push(if threads > cpus { variant.crowded() } else { variant });
+        };
+        drawing_threads(cpus).into_iter().for_each(|threads| add(DRAWING, threads));
+        for share in BlockingShare::ALL {
+            blocking_threads(cpus).into_iter().for_each(|threads| add(&blocked(share), threads));
+        }
+        design.contrasts = contrasts(&design, cpus);
+        design.twin = Some(0);
+        Ok(design)
+    }
+
+    fn open(
+        &self,
+        _: &Host,
+        _: Size,
+        design: &Design,
+    ) -> Result<Box<dyn Apparatus>, NotMeasurable> {
+        let drawing = Drawing::new().map_err(NotMeasurable::new)?;
+        let passes = passes_for(PIECE);
+        let turns: Option<Vec<Turn>> = design.variants.iter().map(Turn::of).collect();
+        let turns = turns.ok_or_else(|| NotMeasurable::new("a variant of another version"))?;
+        Ok(Box::new(move |variant: usize| match turns[variant] {
+            Turn { threads, share: None } => drawing.turn(threads, Writing::Unlocked),
+            Turn { threads, share: Some(share) } => pieces(threads, passes, share),
+        }))
+    }
+
+    fn verdicts(&self, results: &Results) -> Vec<Sentence> {
+        let rules = BlockingShare::ALL.into_iter().filter_map(|share| rule(results, share));
+        framed_verdicts(results, drawn(results).into_iter().chain(rules))
+    }
+
+    fn plots(&self, results: &Results) -> Vec<Plot> {
+        let marks = vec![Mark { at: cpus_of(results) as f64, label: "CPUs".into() }];
+        let line = |kind: String, metric: &str| {
+            series(results, kind.clone(), metric, points(results, &kind))
+        };
+        let lines = |title: &str, unit: &str, metric: &str, kinds: Vec<String>| Plot::Lines {
+            title: title.into(),
+            x: Axis::log("threads", ""),
+            y: Axis::log(metric, unit),
+            series: kinds.into_iter().map(|kind| line(kind, metric)).collect(),
+            marks: marks.clone(),
+        };
+        let shares = BlockingShare::ALL.map(blocked).to_vec();
+        vec![
+            lines("Time of a piece by the number of threads", "us", "piece", shares),
+            lines("Time of a picture by the number of threads", "ms", "time", vec![DRAWING.into()]),
+            lines("CPU time of a picture", "ms", "cpu-time", vec![DRAWING.into()]),
+        ]
+    }
+
+    fn historic(&self) -> Vec<Historic> {
+        HISTORIC.to_vec()
+    }
+}
+
+const DRAWING: &str = "mandelbrot";
+
+fn blocked(share: BlockingShare) -> String {
+    format!("blocked-{}", share.as_percent())
+}
+
+fn name(kind: &str, threads: usize) -> String {
+    format!("{kind} {threads}-threads")
+}
+
+/// Those of the study, and those around the number of CPUs.
+fn drawing_threads(cpus: usize) -> Vec<usize> {
+    let mut threads = THREADS.to_vec();
+    threads.extend([cpus, cpus + 1, 2 * cpus]);
+    sorted(threads)
+}
+
+/// Around what the rule says for 0, 25 and 50 %.
+fn blocking_threads(cpus: usize) -> Vec<usize> {
+    let by_rule = BlockingShare::ALL.map(|share| share.threads_for(cpus).ceil() as usize);
+    let mut threads = by_rule.to_vec();
+    threads.extend([1, cpus + 1, cpus * 5 / 2, 3 * cpus]);
+    sorted(threads)
+}
+
+fn sorted(mut threads: Vec<usize>) -> Vec<usize> {
+    threads.sort_unstable();
+    threads.dedup();
+    threads
+}
+
+fn contrasts(design: &Design, cpus: usize) -> Vec<Contrast> {
+    let contrast = |kind: &str, from: usize, to: usize, metric: &str| {
+        let (from, to) = (design.index(&name(kind, from))?, design.index(&name(kind, to))?);
+        (from != to).then(|| Contrast::new(from, to, metric))
+    };
+    let drawn = [(1, 2, "time"), (2, 512, "time"), (2, 512, "cpu-time")];
+    let drawn = drawn.into_iter().filter_map(|(a, b, metric)| contrast(DRAWING, a, b, metric));
+    let by_rule = BlockingShare::ALL.into_iter().filter_map(|share| {
+        let threads = share.threads_for(cpus).ceil() as usize;
+        contrast(&blocked(share), cpus, threads, "piece")
+    });
+    drawn.chain(by_rule).collect()
+}
+
+/// What a variant stands for.
+struct Turn {
+    threads: usize,
+    /// `None`: draws.
+    share: Option<BlockingShare>,
+}
+
+impl Turn {
+    fn of(variant: &Variant) -> Option<Turn> {
+        let work = variant.level("work");
+        let share = BlockingShare::ALL.into_iter().find(|share| blocked(*share) == work);
+        (share.is_some() || work == DRAWING)
+            .then_some(Turn { threads: variant.level("threads").parse().ok()?, share })
+    }
+}
+
+/// All pieces by so many threads.
+fn pieces(threads: usize, passes: u64, share: BlockingShare) -> Result<Vec<Sample>, Fault> {
+    let paused = Paused::new(passes, PIECE, share);
+    let each = (PIECES / threads as u64).max(1);
+    let run = Crew::anywhere(threads).run(|_| paused.run(each)).map_err(Fault::new)?;
+    let outcome: Result<Vec<PausedRun>, _> = run.results.into_iter().collect();
+    let (check, runs) = match outcome {
+        Ok(runs) => (Check::Passed, runs),
+        Err(wrong) => (Check::Failed(wrong.to_string()), Vec::new()),
+    };
+    let all = each * threads as u64;
+    let sum = |of: fn(&PausedRun) -> Duration| runs.iter().map(of).sum::<Duration>().as_secs_f64();
+    let (computing, sleeping) = (sum(|run| run.computing), sum(|run| run.sleeping));
+    let sample = |metric, value| Sample::new(metric, value, all, check.clone());
+    Ok(vec![
+        sample("piece", run.elapsed.as_secs_f64() * 1e6 / all as f64),
+        sample("blocked", 100.0 * sleeping / (computing + sleeping).max(1e-9)),
+    ])
+}
+
+/// Numbers of threads and variants of one kind of work, as the rows know them.
+fn points(results: &Results, kind: &str) -> Vec<(f64, String)> {
+    let variants = results.design().map_or(&[][..], |design| &design.variants);
+    let of_kind = variants.iter().filter(|variant| variant.level("work") == kind);
+    of_kind.filter_map(|v| Some((v.level("threads").parse().ok()?, v.name.clone()))).collect()
+}
+
+/// As many CPUs as the design was made for: no variant with more threads is uncrowded.
+fn cpus_of(results: &Results) -> usize {
+    let variants = results.design().map_or(&[][..], |design| &design.variants);
+    let own = variants.iter().filter(|variant| !variant.crowded);
+    own.filter_map(|variant| variant.level("threads").parse().ok()).max().unwrap_or(1)
+}
+
+/// The fewest threads within 5 % of the shortest time.
+fn knee(times: &[(f64, f64)]) -> Option<f64> {
+    let shortest = times.iter().map(|(_, time)| *time).reduce(f64::min)?;
+    let enough = times.iter().filter(|(_, time)| *time <= AS_GOOD * shortest);
+    enough.map(|(threads, _)| *threads).reduce(f64::min)
+}
+
+fn knee_of(results: &Results, kind: &str, metric: &str) -> Option<f64> {
+    let time =
+        |(threads, variant): (f64, String)| Some((threads, results.median(&variant, metric)?));
+    knee(&points(results, kind).into_iter().filter_map(time).collect::<Vec<_>>())
+}
+
+fn drawn(results: &Results) -> Option<Sentence> {
+    let compare =
+        |from, to, metric| results.compare(&name(DRAWING, from), &name(DRAWING, to), metric);
+    let (two, many) = (compare(1, 2, TIME.name)?, compare(2, 512, TIME.name)?);
+    let cpu = compare(2, 512, CPU_TIME.name)?;
+    let knee = knee_of(results, DRAWING, TIME.name)?;
+    let switches = |threads| {
+        let median = results.median(&name(DRAWING, threads), SWITCHES.name);
+        median.map_or("unknown".into(), |n| format!("{n:.0}"))
+    };
+    Some(Sentence::shown(format!(
+        "without locks {knee:.0} threads are enough on {} CPUs; two are {:.2} times as fast as one (2006, 2 CPUs: 2.0); 512 \
+         against 2: time {} (2006: no change), CPU time {}, {} context switches instead of {}",
+        cpus_of(results),
+        1.0 / two.ratio,
+        change(&many),
+        change(&cpu),
+        switches(512),
+        switches(2)
+    )))
+}
+
+/// The rule, with the share that was measured, against the knee.
+fn rule(results: &Results, share: BlockingShare) -> Option<Sentence> {
+    let kind = blocked(share);
+    let cpus = cpus_of(results);
+    let measured = results.median(&name(&kind, 1), "blocked")?;
+    let ruled = cpus as f64 / (1.0 - (measured / 100.0).min(0.99));
+    let knee = knee_of(results, &kind, "piece")?;
+    let judged = match knee - ruled.ceil() {
+        difference if difference > 0.0 => format!("{difference:.0} more than the rule says"),
+        difference if difference < 0.0 => format!("{:.0} fewer than the rule says", -difference),
+        _ => "as the rule says".to_string(),
+    };
+    Some(Sentence::shown(format!(
+        "blocked for {} % of the time (measured {measured:.0} %): the rule says {cpus} / (1 - {:.2}) = {ruled:.2}, so {:.0} \
+         threads; {knee:.0} are enough, {judged}",
+        share.as_percent(),
+        measured / 100.0,
+        ruled.ceil()
+    )))
+}
+
+const SOURCE: &str = "study of 2006 on scaling Java threads, chapters 7.2 and 7.3 (Sun HotSpot 1.5, Windows XP, 2 CPUs)";
+
+static HISTORIC: [Historic; 3] = [
+    Historic {
+        label: "two threads on two CPUs",
+        value: 2.0,
+        unit: "times",
+        metric: "speed-up",
+        variant: Some("mandelbrot 2-threads"),
+        definition: "Time of one thread divided by time of two, Mandelbrot set without locks.",
+        source: SOURCE,
+    },
+    Historic {
+        label: "512 threads on two CPUs",
+        value: 1.0,
+        unit: "times",
+        metric: "relative-time",
+        variant: Some("mandelbrot 512-threads"),
+        definition: "Time of 512 threads divided by time of two, Mandelbrot set without locks: no change was measurable.",
+        source: SOURCE,
+    },
+    Historic {
+        label: "rule for two CPUs and threads blocked for 25 %",
+        value: 3.0,
+        unit: "",
+        metric: "threads",
+        variant: Some("blocked-25 3-threads"),
+        definition: "2 / (1 - 0.25) = 2.66, rounded up; computed there, not measured.",
+        source: SOURCE,
+    },
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_knee_is_the_fewest_threads_that_are_as_good() {
+        let times = [(1.0, 100.0), (2.0, 51.0), (3.0, 49.0), (8.0, 50.0)];
+        assert_eq!(knee(&times), Some(2.0));
+        assert_eq!(knee(&[]), None);
+    }
+
+    #[test]
+    fn numbers_of_threads_surround_what_the_rule_says() {
+        assert_eq!(drawing_threads(2), [1, 2, 3, 4, 8, 32, 128, 512]);
+        assert_eq!(blocking_threads(2), [1, 2, 3, 4, 5, 6]);
+        assert_eq!(blocking_threads(1), [1, 2, 3]);
+        let design = ThreadScaling.design(&Host::described_with_smt(), Size::Quick).unwrap();
+        assert_eq!(design.fault(), None);
+        assert!(design.index("blocked-25 6-threads").is_some(), "4 / 0.75 = 5.33");
+    }
+
+    #[test]
+    fn pieces_are_shared_out_and_checked() {
+        let none = BlockingShare::ALL[0];
+        let half = BlockingShare::ALL[2];
+        let found = pieces(3, 10, half).unwrap();
+        assert!(found.iter().all(|s| s.check == Check::Passed && s.ops == PIECES));
+        assert_eq!(found[1].metric, "blocked");
+        assert_eq!(pieces(1, 10, none).unwrap()[1].value, 0.0);
+    }
+}
