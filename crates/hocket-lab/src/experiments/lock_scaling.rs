@@ -52,7 +52,7 @@ impl Experiment for LockScaling {
     }
 
     fn design(&self, host: &Host, size: Size) -> Result<Design, NotMeasurable> {
-        let mut design = Design::facts(Vec::new(), Rounds::usual(size));
+        let mut design = Design::facts(Vec::new(), Rounds::few(size));
         for writing in Writing::ALL {
             for threads in THREADS {
                 let variant = Variant::new(name(writing, threads))
@@ -176,7 +176,10 @@ fn scaling(results: &Results, metric: &str, title: &str, unit: &str) -> Plot {
         x: Axis::log("threads", ""),
         y: Axis::log(metric, unit),
         series: Writing::ALL.into_iter().map(line).filter(|s| !s.points.is_empty()).collect(),
-        marks: vec![Mark { at: 2.0, label: "CPUs of 2006".into() }],
+        marks: vec![
+            Mark { at: 2.0, label: "CPUs of 2006".into() },
+            Mark { at: super::thread_scaling::cpus_of(results) as f64, label: "CPUs".into() },
+        ],
     }
 }
 

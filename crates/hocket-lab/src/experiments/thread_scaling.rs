@@ -81,7 +81,7 @@ impl Experiment for ThreadScaling {
 
     fn design(&self, host: &Host, size: Size) -> Result<Design, NotMeasurable> {
         let cpus = host.cpus.len();
-        let mut design = Design::facts(Vec::new(), Rounds::usual(size));
+        let mut design = Design::facts(Vec::new(), Rounds::few(size));
         let mut add = |kind: &str, threads: usize| {
             let variant =
                 Variant::new(name(kind, threads)).with("work", kind).with("threads", threads);
@@ -231,7 +231,7 @@ fn points(results: &Results, kind: &str) -> Vec<(f64, String)> {
 }
 
 /// As many CPUs as the design was made for: no variant with more threads is uncrowded.
-fn cpus_of(results: &Results) -> usize {
+pub(super) fn cpus_of(results: &Results) -> usize {
     let variants = results.design().map_or(&[][..], |design| &design.variants);
     let own = variants.iter().filter(|variant| !variant.crowded);
     own.filter_map(|variant| variant.level("threads").parse().ok()).max().unwrap_or(1)
@@ -247,7 +247,9 @@ fn knee(times: &[(f64, f64)]) -> Option<f64> {
 fn knee_of(results: &Results, kind: &str, metric: &str) -> Option<f64> {
     let time =
         |(threads, variant): (f64, String)| Some((threads, results.median(&variant, metric)?));
-    knee(&points(results, kind).into_iter().filter_map(time).collect::<Vec<_>>())
+    // Where one number of threads is missing, the knee may be there.
+    let all: Option<Vec<_>> = points(results, kind).into_iter().map(time).collect();
+    knee(&all?)
 }
 
 fn drawn(results: &Results) -> Option<Sentence> {
@@ -279,7 +281,9 @@ fn rule(results: &Results, share: BlockingShare) -> Option<Sentence> {
     let measured = results.median(&name(&kind, 1), "blocked")?;
     let ruled = cpus as f64 / (1.0 - (measured / 100.0).min(0.99));
     let knee = knee_of(results, &kind, "piece")?;
-    let judged = match knee - ruled.ceil() {
+    // A share of 50.4 % instead of 50 asks for no thread more.
+    let whole = (ruled - 0.1).ceil();
+    let judged = match knee - whole {
         difference if difference > 0.0 => format!("{difference:.0} more than the rule says"),
         difference if difference < 0.0 => format!("{:.0} fewer than the rule says", -difference),
         _ => "as the rule says".to_string(),
@@ -289,7 +293,7 @@ fn rule(results: &Results, share: BlockingShare) -> Option<Sentence> {
          threads; {knee:.0} are enough, {judged}",
         share.as_percent(),
         measured / 100.0,
-        ruled.ceil()
+        whole
     )))
 }
 

@@ -312,6 +312,18 @@ impl Results {
         (rounds.len(), rounds.values().filter(|flagged| **flagged).count())
     }
 
+    /// Rounds that count and in which every variant and the twin have a row.
+    pub fn complete_rounds(&self) -> usize {
+        let turns = self.design().map_or(0, Design::turns);
+        let mut rounds = std::collections::BTreeMap::new();
+        for row in self.rows.iter().filter(|row| !row.warm_up) {
+            let seen: &mut std::collections::BTreeSet<&str> =
+                rounds.entry((row.process, row.round)).or_default();
+            seen.insert(row.variant.as_str());
+        }
+        rounds.values().filter(|seen| seen.len() >= turns).count()
+    }
+
     /// The names of the variants, in the order of the design, the twin last.
     pub fn variants(&self) -> Vec<String> {
         self.design().map_or_else(Vec::new, |d| (0..d.turns()).map(|turn| d.turn(turn).1).collect())

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::{Axis, Bar, ContrastResult, Plot, Results, Standing};
-use crate::stats::Comparison;
+use crate::stats::{Comparison, MIN_ROUNDS};
 
 /// One statement of a report.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -48,13 +48,25 @@ pub fn framed_verdicts(
             format!("{} results are wrong, so no figure is to be believed: {first}", failed.len());
         sentences.push(Sentence { text, standing: Standing::Failed });
     }
-    sentences.extend(own);
+    let rounds = results.complete_rounds();
+    sentences.extend(own.into_iter().map(|sentence| held_back(sentence, rounds)));
     let missing = results.design().map_or(&[][..], |design| &design.missing);
     let absent = |(variant, why): &(String, String)| {
         Sentence::not_measurable(format!("{variant}: not measurable here: {why}"))
     };
     sentences.extend(missing.iter().map(absent));
     sentences
+}
+
+/// A finding from fewer rounds than a verdict takes is none yet.
+fn held_back(sentence: Sentence, rounds: usize) -> Sentence {
+    match sentence.standing {
+        Standing::Shown if rounds < MIN_ROUNDS => {
+            let text = sentence.text;
+            Sentence::not_shown(format!("{text}: too few rounds ({rounds}) for a verdict"))
+        }
+        _ => sentence,
+    }
 }
 
 /// `time of b against a: -12.1 % [-13.0, -11.2]`, and what holds it back where something does.
