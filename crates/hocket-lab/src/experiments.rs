@@ -10,7 +10,9 @@ pub mod smt_kernels;
 pub mod smt_bound;
 
 pub mod ping_pong;
+pub mod idle_cost;
 pub mod wake;
+pub mod barrier;
 
 pub mod lost_updates;
 pub mod locks;
@@ -18,10 +20,26 @@ pub mod false_sharing;
 pub mod lock_scaling;
 
 pub mod thread_scaling;
+pub mod thread_limit;
+pub mod loop_parallel;
+pub mod data_split;
 
+pub mod priority;
+pub mod sibling_priority;
+pub mod affinity;
+pub mod pi;
+pub mod protection;
+
+pub mod block_pattern;
+pub mod load_pattern;
+pub mod sessions;
+pub mod capacity;
+
+mod beside;
 mod drawing;
 mod jobs;
 mod places;
+mod playing;
 mod words;
 
 use crate::harness::Experiment;
@@ -33,12 +51,26 @@ pub static ALL: &[&dyn Experiment] = &[
     &smt_kernels::SmtKernels,
     &smt_bound::SmtBound,
     &ping_pong::PingPong,
+    &idle_cost::IdleCost,
     &wake::Wake,
+    &barrier::Barrier,
     &lost_updates::LostIncrements,
     &locks::Locks,
     &false_sharing::FalseSharing,
     &lock_scaling::LockScaling,
     &thread_scaling::ThreadScaling,
+    &thread_limit::ThreadLimit,
+    &loop_parallel::LoopParallel,
+    &data_split::DataSplit,
+    &priority::Priority,
+    &sibling_priority::SiblingPriority,
+    &affinity::Affinity,
+    &pi::Pi,
+    &protection::Protection,
+    &block_pattern::BlockPattern,
+    &load_pattern::LoadPatterns,
+    &sessions::Sessions,
+    &capacity::Capacity,
 ];
 
 /// The experiment of this id.

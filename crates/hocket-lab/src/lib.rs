@@ -16,6 +16,7 @@ pub mod about;
 pub mod harness;
 pub mod store;
 pub mod experiments;
+pub mod patterns;
 
 pub mod record;
 pub mod stats;

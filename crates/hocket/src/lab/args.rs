@@ -110,6 +110,9 @@ pub struct RunArgs {
     /// Ends an experiment early when all its ratios are known within so many percent.
     #[arg(long, value_name = "PERCENT", default_value_t = 1.0, value_parser = percent)]
     pub width: f64,
+    /// The pattern that `load-pattern` runs instead of those that are built in; docs/lab.md teaches the language.
+    #[arg(long, value_name = "FILE")]
+    pub pattern: Option<PathBuf>,
     /// Exit code 1 where this holds: ID.METRIC > X, or ID.METRIC[VARIANT] > X. May be given again.
     #[arg(long, value_name = "CONDITION", value_parser = Condition::parse)]
     pub fail_if: Vec<Condition>,

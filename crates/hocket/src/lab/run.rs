@@ -1,7 +1,9 @@
 //! `hocket lab run`.
 
+use std::path::Path;
 use std::time::{Duration, Instant};
 
+use hocket_lab::experiments::load_pattern;
 use hocket_lab::harness::{self, Budget, Experiment, Host, Launcher, Limits, Plan, Size};
 use hocket_lab::store::Store;
 use indicatif::ProgressBar;
@@ -23,6 +25,7 @@ const FULL_FROM: Duration = Duration::from_secs(60);
 pub(super) fn run(args: &RunArgs) -> Result<Exit, Failure> {
     let experiments = names::experiments(&args.ids)?;
     args.fail_if.iter().try_for_each(|condition| condition.check())?;
+    args.pattern.as_deref().map_or(Ok(()), ask_for)?;
     let host = Host::discover().map_err(Failure::not_possible)?;
     let plan = plan(args, experiments)?;
     let mut store = Store::open_or_create(&args.records.records).map_err(failure)?;
@@ -42,6 +45,15 @@ pub(super) fn run(args: &RunArgs) -> Result<Exit, Failure> {
     let record = store.choose(&number.to_string()).map_err(failure)?;
     let exit = report::show(&store, &record, args.json, &args.fail_if)?;
     Ok(if interrupted { Exit::Interrupted } else { exit })
+}
+
+/// The pattern of this file is what `load-pattern` runs.
+fn ask_for(file: &Path) -> Result<(), Failure> {
+    let name = file.display();
+    let text = std::fs::read_to_string(file)
+        .map_err(|error| Failure::bad_input(format!("pattern {name}: {error}")))?;
+    load_pattern::ask_for(&text)
+        .map_err(|error| Failure::bad_input(format!("pattern {name}, {error}")))
 }
 
 fn plan(args: &RunArgs, experiments: Vec<&'static dyn Experiment>) -> Result<Plan, Failure> {

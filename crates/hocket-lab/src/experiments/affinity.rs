@@ -1,0 +1,211 @@
+//! `affinity`: whether it helps to tie threads to CPUs.
+
+use std::time::Duration;
+
+use super::beside::{Outcome, Scene};
+use crate::harness::team::Place;
+use crate::harness::{
+    About, Apparatus, Better, Check, Contrast, Design, Experiment, Historic, Host, Metric,
+    NotMeasurable, Results, Rounds, Sample, Section, Sentence, Size, Variant, standard_verdicts,
+};
+
+/// See [`About`].
+pub struct Affinity;
+
+static ABOUT: About = About {
+    id: "affinity",
+    section: Section::Priority,
+    question: "Does pinning help?",
+    origin: "a study of thread scaling of 2006 (test case 7) and a comparison of quad cores of 2008",
+    method: "One thread, or one for each CPU, computes a fixed number of blocks of 32 filters (64 frames each). \
+             `scheduler` lets the system choose, `pinned` ties each thread to a CPU of its own, `one-cpu` ties all to \
+             the same. `loaded` adds threads that compute the same all the time, half as many as there are CPUs, \
+             wherever the system puts them; `apart` gives the observed thread one half of the CPUs and the load the \
+             other (complementary masks), `same-cpu` ties both to one CPU. The output of every filter chain is checked.",
+    limits: "Work that fits into the first-level cache: what moving costs is the refill of caches, so work with a \
+             larger working set loses more by it, and on several packages or clusters far more. Migrations are \
+             those seen between pieces of some 30 us.",
+    metrics: &[
+        Metric {
+            name: "time",
+            unit: "ms",
+            better: Better::Less,
+            definition: "From the first observed thread's start to the last one's end.",
+        },
+        Metric {
+            name: "migrations",
+            unit: "",
+            better: Better::Less,
+            definition: "How often an observed thread was on another CPU after 8 blocks than before them, in a turn.",
+        },
+    ],
+};
+
+impl Experiment for Affinity {
+    fn about(&self) -> &'static About {
+        &ABOUT
+    }
+
+    fn design(&self, host: &Host, size: Size) -> Result<Design, NotMeasurable> {
+        if host.cpus.len() < 2 {
+            return Err(NotMeasurable::new("there is one CPU, so there is nothing to choose from"));
+        }
+        let mut design = Design::facts(Vec::new(), Rounds::usual(size));
+        for (foreign, ties) in [
+            ("quiet", &["scheduler", "pinned"][..]),
+            ("loaded", &["scheduler", "pinned", "apart", "same-cpu"]),
+        ] {
+            add(&mut design, host, 1, foreign, ties);
+        }
+        for (foreign, ties) in [
+            ("quiet", &["scheduler", "pinned", "one-cpu"][..]),
+            ("loaded", &["scheduler", "pinned"]),
+        ] {
+            add(&mut design, host, host.cpus.len(), foreign, ties);
+        }
+        design.twin = Some(0);
+        Ok(design)
+    }
+
+    fn open(
+        &self,
+        host: &Host,
+        size: Size,
+        design: &Design,
+    ) -> Result<Box<dyn Apparatus>, NotMeasurable> {
+        let target = Duration::from_millis(size.pick(10, 60));
+        let passes = Scene::passes_for(target, &Place::anywhere()).map_err(NotMeasurable::new)?;
+        let scenes: Vec<Scene> =
+            design.variants.iter().map(|variant| scene(host, variant, passes, target)).collect();
+        Ok(Box::new(move |variant: usize| {
+            let outcome = scenes[variant].run()?;
+            let all = scenes[variant].passes * scenes[variant].observed.len() as u64;
+            Ok(samples(&outcome, all))
+        }))
+    }
+
+    fn verdicts(&self, results: &Results) -> Vec<Sentence> {
+        let mut sentences = standard_verdicts(results);
+        sentences.extend(moved(results));
+        sentences
+    }
+
+    fn historic(&self) -> Vec<Historic> {
+        vec![Historic {
+            label: "two threads on one of two CPUs, Windows XP, 2006",
+            value: 2.0,
+            unit: "times",
+            metric: "time",
+            variant: None,
+            definition: "Time of two threads tied to one CPU, as a multiple of the time on two; stands beside \
+                         `one-cpu` against `scheduler` with two CPUs.",
+            source: "a study of thread scaling, HTA Horw, 2006, section 6.2 (\"50 %\")",
+        }]
+    }
+}
+
+/// The ways `ties` of tying so many threads, each compared with the first.
+fn add(design: &mut Design, host: &Host, threads: usize, foreign: &str, ties: &[&str]) {
+    let reference = design.variants.len();
+    for tie in ties {
+        let variant = Variant::new(format!("{} {tie} {foreign}", count(threads)))
+            .with("threads", threads)
+            .with("tie", tie)
+            .with("load", foreign)
+            .on(&tied_to(host, threads, tie), None);
+        let alone = foreign == "quiet" && *tie != "one-cpu";
+        design.variants.push(if alone { variant } else { variant.crowded() });
+    }
+    let contrast = |candidate| Contrast::new(reference, candidate, "time");
+    design.contrasts.extend((reference + 1..design.variants.len()).map(contrast));
+}
+
+fn count(threads: usize) -> String {
+    if threads == 1 { "1-thread".into() } else { format!("{threads}-threads") }
+}
+
+/// The CPUs that the observed threads are tied to, in order; none where the system chooses.
+fn tied_to(host: &Host, threads: usize, tie: &str) -> Vec<u32> {
+    match tie {
+        "pinned" => host.spread(threads),
+        "apart" => halves(host).0,
+        "one-cpu" | "same-cpu" => vec![host.cpus[0]],
+        _ => Vec::new(),
+    }
+}
+
+/// The first half of the CPUs, and the rest.
+fn halves(host: &Host) -> (Vec<u32>, Vec<u32>) {
+    let (first, rest) = host.cpus.split_at(host.cpus.len() / 2);
+    (first.to_vec(), rest.to_vec())
+}
+
+fn scene(host: &Host, variant: &Variant, passes: u64, target: Duration) -> Scene {
+    let threads: usize = variant.level("threads").parse().unwrap_or(1);
+    let place = |thread: usize| match (variant.level("tie"), variant.cpus.as_slice()) {
+        (_, []) => Place::anywhere(),
+        ("pinned", cpus) => Place::on(cpus[thread % cpus.len()]),
+        (_, cpus) => Place::among(cpus),
+    };
+    let load = match variant.level("load") {
+        "loaded" => host.cpus.len() / 2,
+        _ => 0,
+    };
+    let others = match variant.level("tie") {
+        "apart" => Place::among(&halves(host).1),
+        "same-cpu" => Place::on(host.cpus[0]),
+        _ => Place::anywhere(),
+    };
+    Scene {
+        observed: (0..threads).map(place).collect(),
+        load: vec![others; load],
+        passes,
+        most: target * 20,
+    }
+}
+
+fn samples(outcome: &Outcome, passes: u64) -> Vec<Sample> {
+    let uncounted = Check::None("the system chooses".into());
+    vec![
+        Sample::new("time", outcome.time_ns as f64 / 1e6, passes, outcome.check.clone()),
+        Sample::new("migrations", outcome.moves as f64, passes, uncounted),
+    ]
+}
+
+/// How often the system moved the threads that it was free to move.
+fn moved(results: &Results) -> Option<Sentence> {
+    let names = results.design()?.variants.iter().map(|variant| variant.name.clone());
+    let free = names.filter(|name| name.contains(" scheduler "));
+    let told = |name: String| {
+        let moves = results.values(&name, "migrations");
+        let turns = moves.len();
+        let mean = moves.iter().sum::<f64>() / turns.max(1) as f64;
+        (turns > 0).then(|| format!("{name} {mean:.2}"))
+    };
+    let told: Vec<String> = free.filter_map(told).collect();
+    let text =
+        format!("where the system chose, threads moved so often a turn: {}", told.join(", "));
+    (!told.is_empty()).then(|| Sentence::shown(text))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_variant_of_this_machine_can_be_measured() {
+        let host = Host::discover().unwrap();
+        let Ok(design) = Affinity.design(&host, Size::Quick) else {
+            println!("SKIPPED every_variant_of_this_machine_can_be_measured: two CPUs are needed");
+            return;
+        };
+        for variant in &design.variants {
+            let scene = scene(&host, variant, 20, Duration::from_millis(1));
+            let samples = samples(&scene.run().unwrap(), 20);
+            assert_eq!(samples[0].check, Check::Passed, "{}", variant.name);
+            if variant.cpus.len() == 1 {
+                assert!(samples[1].value == 0.0, "{}", variant.name);
+            }
+        }
+    }
+}

@@ -1,0 +1,207 @@
+//! `capacity`: how many channels hold their deadlines.
+
+use hocket_machine::Topology;
+use hocket_plan::{ScheduleKind, SiblingPolicy};
+
+use super::playing::{Player, Song, policy};
+use crate::harness::{
+    About, Apparatus, Axis, Better, Check, Design, Experiment, Fault, Host, Metric, NotMeasurable,
+    Plot, Results, Rounds, Sample, Section, Sentence, Series, Size, Variant, standard_verdicts,
+};
+
+/// See [`About`].
+pub struct Capacity;
+
+static ABOUT: About = About {
+    id: "capacity",
+    section: Section::Audio,
+    question: "How many channels hold their deadlines?",
+    origin: "what users of audio programs ask first; the buffer sizes are those that they can choose",
+    method: "A session of equal channels (a looped clip of noise, four equalisers and four compressors each) is played \
+             at 48 kHz in blocks of 32 to 1024 frames (64, 256 and 1024 in a quick run) with policy dataflow / off / hybrid, one worker a core. A \
+             number of channels holds if no block of a probe misses its deadline and 99 of 100 end in nine tenths of \
+             the period. The largest number that holds is found by halving the space between one that holds and \
+             one that does not; the first guess is what the serial walk of a few channels promises. The first probe of a \
+             turn is compared with the serial walk, bit for bit.",
+    limits: "Probes last a fraction of a second, so this is what holds in general, not what never misses: a rare \
+             disturbance is not seen, and one that happens to be seen ends the search too low. The median over \
+             rounds is the figure.",
+    metrics: &[Metric {
+        name: "channels",
+        unit: "",
+        better: Better::More,
+        definition: "The largest number of channels found to hold, exact to 3 %.",
+    }],
+};
+
+const FRAMES: [u32; 6] = [32, 64, 128, 256, 512, 1024];
+/// Those of a quick run.
+const IN_QUICK: [u32; 3] = [64, 256, 1024];
+const EFFECTS: usize = 8;
+/// No machine is asked for more: each has its memory.
+const MOST: usize = 2_000;
+/// Channels by which the first guess is made.
+const FEW: usize = 4;
+/// Halving ends when the space is this part of the number that holds.
+const EXACT: f64 = 0.03;
+
+impl Experiment for Capacity {
+    fn about(&self) -> &'static About {
+        &ABOUT
+    }
+
+    fn design(&self, _: &Host, size: Size) -> Result<Design, NotMeasurable> {
+        let rounds = Rounds { processes: 1, per_process: size.pick(8, 20), warm_up: 0 };
+        let variant = |frames| Variant::new(format!("{frames}-frames")).with("frames", frames);
+        let frames = FRAMES.into_iter().filter(|n| size == Size::Full || IN_QUICK.contains(n));
+        let design = Design::facts(frames.map(variant).collect(), rounds);
+        Ok(Design { twin: Some(0), ..design })
+    }
+
+    fn open(
+        &self,
+        host: &Host,
+        size: Size,
+        design: &Design,
+    ) -> Result<Box<dyn Apparatus>, NotMeasurable> {
+        let frames: Option<Vec<u32>> =
+            design.variants.iter().map(|variant| variant.level("frames").parse().ok()).collect();
+        let frames = frames.ok_or_else(|| NotMeasurable::new("a variant of another version"))?;
+        let topology = host.topology.clone();
+        let played_ns = size.pick(50e6, 1e9);
+        Ok(Box::new(move |variant: usize| {
+            Search { topology: &topology, frames: frames[variant], played_ns }.turn()
+        }))
+    }
+
+    fn verdicts(&self, results: &Results) -> Vec<Sentence> {
+        let mut sentences: Vec<Sentence> = told(results).into_iter().collect();
+        sentences.extend(standard_verdicts(results));
+        sentences
+    }
+
+    fn plots(&self, results: &Results) -> Vec<Plot> {
+        let point = |frames: &u32| {
+            let estimate = results.estimate(&format!("{frames}-frames"), "channels")?;
+            Some((f64::from(*frames), estimate))
+        };
+        let points: Vec<_> = FRAMES.iter().filter_map(point).collect();
+        vec![Plot::Lines {
+            title: "channels that hold their deadlines".into(),
+            x: Axis::log("block length", "frames"),
+            y: Axis::linear("channels", ""),
+            series: vec![Series { name: "dataflow / off / hybrid".into(), points }],
+            marks: Vec::new(),
+        }]
+    }
+}
+
+/// The search of one turn.
+struct Search<'a> {
+    topology: &'a Topology,
+    frames: u32,
+    /// How long a probe plays.
+    played_ns: f64,
+}
+
+impl Search<'_> {
+    fn turn(&self) -> Result<Vec<Sample>, Fault> {
+        let (guess, check) = self.first_guess()?;
+        let channels = largest(guess, MOST, |channels| self.holds(channels))?;
+        Ok(vec![Sample::new("channels", channels as f64, channels as u64, check)])
+    }
+
+    fn player(&self, channels: usize) -> Result<Player, Fault> {
+        let how = policy(ScheduleKind::Dataflow, SiblingPolicy::Off);
+        Player::start(self.topology, Song { channels, effects: EFFECTS }, how, self.frames)
+    }
+
+    /// What the serial walk of a few channels promises for all workers.
+    fn first_guess(&self) -> Result<(usize, Check), Fault> {
+        let mut player = self.player(FEW)?;
+        let check = player.check();
+        let each_ns = player.serial_ns(8) / FEW as f64;
+        let promised = Player::period_ns(self.frames) * 0.8 / each_ns * player.workers() as f64;
+        Ok(((promised as usize).clamp(1, MOST), check))
+    }
+
+    fn holds(&self, channels: usize) -> Result<bool, Fault> {
+        let period_ns = Player::period_ns(self.frames);
+        let blocks = (self.played_ns / period_ns).ceil().max(8.0) as u64;
+        let mut player = self.player(channels)?;
+        // The first blocks fetch code and buffers.
+        player.play(2)?;
+        let played = player.play(blocks)?;
+        let late = |ns: &&f64| **ns > 0.9 * period_ns;
+        let slow = played.duration_ns.iter().filter(late).count() as u64;
+        Ok(played.missed == 0 && slow * 100 <= blocks)
+    }
+}
+
+/// The largest number up to `most` that holds, by doubling or halving from `guess` and then halving the space;
+/// 0 where not even one does.
+fn largest(
+    guess: usize,
+    most: usize,
+    mut holds: impl FnMut(usize) -> Result<bool, Fault>,
+) -> Result<usize, Fault> {
+    let (mut low, mut high) = (0, most + 1);
+    let mut next = guess.clamp(1, most);
+    while high - low > 1 && (high - low) as f64 > EXACT * low as f64 {
+        if holds(next)? {
+            low = next
+        } else {
+            high = next
+        }
+        next = match (low, high) {
+            // One side is not known yet: a quarter further.
+            (0, high) => (high * 3 / 4).clamp(1, high.max(2) - 1),
+            (low, high) if high > most => (low + low.div_ceil(4)).min(most),
+            (low, high) => low + (high - low) / 2,
+        };
+        if next == low || next == high {
+            break;
+        }
+    }
+    Ok(low)
+}
+
+fn told(results: &Results) -> Option<Sentence> {
+    let of = |frames: &u32| {
+        let channels = results.median(&format!("{frames}-frames"), "channels")?;
+        Some(format!("{channels:.0} at {frames}"))
+    };
+    let told: Vec<String> = FRAMES.iter().filter_map(of).collect();
+    let text = format!("channels that hold, by frames a block: {}", told.join(", "));
+    (!told.is_empty()).then(|| Sentence::shown(text))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_search_finds_the_edge_wherever_it_begins() {
+        for edge in [0usize, 1, 2, 3, 7, 50, 333, 1_999, 2_000] {
+            for guess in [1, 2, 40, 500, 2_000] {
+                let mut probes = 0;
+                let found = largest(guess, MOST, |n| {
+                    probes += 1;
+                    Ok(n <= edge)
+                });
+                let found = found.unwrap();
+                let near = (edge as f64 * (1.0 - EXACT)).floor() as usize;
+                assert!((near..=edge).contains(&found), "{edge} from {guess}: {found}");
+                assert!(probes < 45, "{edge} from {guess}: {probes}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_probe_plays() {
+        let topology = Topology::discover().unwrap();
+        let search = Search { topology: &topology, frames: 64, played_ns: 1e6 };
+        assert_eq!(search.first_guess().unwrap().1, Check::Passed);
+        assert!(!search.holds(MOST).unwrap());
+    }
+}

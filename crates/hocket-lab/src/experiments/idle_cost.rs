@@ -1,0 +1,291 @@
+//! `idle-cost`: what a waiting thread costs its sibling, and how fast it wakes up.
+
+mod energy;
+mod waiter;
+
+use hocket_kernels::{Biquads, Kernel};
+use hocket_rt::Strategy;
+
+use super::beside::{checked, undisturbed};
+use crate::harness::team::{Place, Team};
+use crate::harness::timed::per_op;
+use crate::harness::{
+    About, Apparatus, Axis, Better, Check, Contrast, Design, Estimate, Experiment, Fault, Historic,
+    Host, Metric, NotMeasurable, Plot, Relation, Results, Rounds, Sample, Section, Sentence,
+    Series, Size, Variant, standard_verdicts,
+};
+use energy::Energy;
+use waiter::{Bell, Beside, Heard};
+
+/// See [`About`].
+pub struct IdleCost;
+
+static ABOUT: About = About {
+    id: "idle-cost",
+    section: Section::Waiting,
+    question: "What does a waiting thread cost its sibling, and how fast does it wake up?",
+    origin: "the 2009 thesis on SMT in audio engines, 8.2.3, figure 50",
+    method: "The observed thread, pinned, FIFO 20 where granted as the other, runs a chain of 32 filters over blocks of 64 frames, 100 blocks a piece. \
+             After each piece it looks at the clock and advances a signal. On the other seat a thread waits for that \
+             signal in one of hocket-rt's ways and looks at the clock when it is through. `empty`: nobody is \
+             there; `idle-thread`: the loop of the thesis, 13 PAUSE instructions between two looks; `busy`: a thread \
+             that runs the same filters and waits for nothing. The other seat is the observed one's sibling, \
+             and in any case also a seat of another core, where waiting should cost nothing. `hybrid` spins for \
+             20 us and then blocks, so here it mostly blocks. The filters' output is checked.",
+    limits: "One kind of work, in the first-level cache. Waits of some 100 us; what a way of waiting costs the one \
+             who ends it (a system call where the waiter blocks) lies between two pieces and is not counted as \
+             slow-down. Power is that of the whole package with all that runs on it.",
+    metrics: &[
+        Metric {
+            name: "time",
+            unit: "ns",
+            better: Better::Less,
+            definition: "Time of one block of the observed thread: the pieces' times, without signalling, divided by \
+                         the number of blocks.",
+        },
+        Metric {
+            name: "wake",
+            unit: "ns",
+            better: Better::Less,
+            definition: "Median time from just before the signal to the waiter's look at the clock.",
+        },
+        Metric {
+            name: "power",
+            unit: "W",
+            better: Better::Less,
+            definition: "Energy of the first package in the turn by RAPL, divided by the turn's time.",
+        },
+    ],
+};
+
+/// Blocks between two signals.
+const PIECE: u64 = 100;
+
+impl Experiment for IdleCost {
+    fn about(&self) -> &'static About {
+        &ABOUT
+    }
+
+    fn design(&self, host: &Host, size: Size) -> Result<Design, NotMeasurable> {
+        let mut design = Design::facts(Vec::new(), Rounds::usual(size));
+        for relation in [Relation::Siblings, Relation::SameCache, Relation::Far] {
+            if let Some(pair) = host.pair(relation) {
+                add(&mut design, relation, pair);
+            }
+        }
+        if design.variants.is_empty() {
+            return Err(NotMeasurable::new("a thread beside another needs two CPUs"));
+        }
+        if host.pair(Relation::Siblings).is_none() {
+            let why =
+                "no two usable CPUs share a core; what follows is the control, on another core";
+            design.missing.push(("siblings".into(), why.into()));
+        }
+        let absent = |way: &Strategy| Some((way.to_string(), way.missing()?.to_string()));
+        design.missing.extend(Strategy::ALL.iter().filter_map(absent));
+        design.missing.extend(Energy::find().err().map(|why| ("power".to_string(), why)));
+        design.twin = Some(0);
+        Ok(design)
+    }
+
+    fn open(
+        &self,
+        host: &Host,
+        size: Size,
+        design: &Design,
+    ) -> Result<Box<dyn Apparatus>, NotMeasurable> {
+        let turns: Option<Vec<Turn>> =
+            design.variants.iter().map(|variant| Turn::of(variant, host, size)).collect();
+        let turns = turns.ok_or_else(|| NotMeasurable::new("a variant of another version"))?;
+        Ok(Box::new(move |variant: usize| turns[variant].measure()))
+    }
+
+    fn verdicts(&self, results: &Results) -> Vec<Sentence> {
+        let mut sentences = table(results);
+        sentences.extend(standard_verdicts(results));
+        sentences
+    }
+
+    fn plots(&self, results: &Results) -> Vec<Plot> {
+        let relations = Relation::ALL.iter().filter_map(|relation| plot(results, *relation));
+        relations.collect()
+    }
+
+    fn historic(&self) -> Vec<Historic> {
+        vec![Historic {
+            label: "idle thread of 13 PAUSE on the sibling, Core i7 965, 2009",
+            value: 3.0,
+            unit: "%",
+            metric: "time",
+            variant: Some("idle-thread siblings"),
+            definition: "By how much a correlation was slower beside the idle thread, at most.",
+            source: "bachelor thesis, HAW Hamburg, 2009, section 8.2.3, figure 50",
+        }]
+    }
+}
+
+/// All that can wait on the second CPU of a pair, compared with nobody.
+fn add(design: &mut Design, relation: Relation, (own, other): (u32, u32)) {
+    let reference = design.variants.len();
+    let ways = Strategy::here().map(|way| way.to_string());
+    let names = ["empty".to_string()].into_iter().chain(ways);
+    for name in names.chain(["idle-thread".into(), "busy".into()]) {
+        let index = design.variants.len();
+        let variant = Variant::new(format!("{name} {relation}"))
+            .with("beside", name)
+            .with("relation", relation)
+            .on(&[own, other], Some(relation));
+        design.variants.push(variant);
+        if index > reference {
+            design.contrasts.push(Contrast::new(reference, index, "time"));
+        }
+    }
+}
+
+/// One variant, ready to be measured.
+struct Turn {
+    own: Place,
+    other: Place,
+    beside: Beside,
+    pieces: u64,
+}
+
+enum Done {
+    Worked { ns: u64, check: Check },
+    Heard(Heard),
+}
+
+impl Turn {
+    fn of(variant: &Variant, host: &Host, size: Size) -> Option<Turn> {
+        let [own, other] = *variant.cpus.as_slice() else { return None };
+        let beside = Beside::of(variant.level("beside"))?;
+        let (own, other) = (undisturbed(host, own), undisturbed(host, other));
+        Some(Turn { own, other, beside, pieces: size.pick(12, 60) })
+    }
+
+    fn measure(&self) -> Result<Vec<Sample>, Fault> {
+        let bell = Bell::default();
+        let kernel = Biquads::new(1);
+        let mut team = Team::new().with(self.own.clone(), || self.work(kernel, &bell));
+        if self.beside.is_somebody() {
+            let wait = || Done::Heard(self.beside.listen(&bell, self.pieces));
+            team = team.with(self.other.clone(), wait);
+        }
+        let energy = Energy::find().ok().and_then(|meter| meter.begin());
+        let run = team.run()?;
+        let power = energy.and_then(Energy::watts);
+        self.samples(run.into_results(), power)
+    }
+
+    fn work(&self, mut kernel: Biquads, bell: &Bell) -> Done {
+        let mut ns = 0;
+        for _ in 0..self.pieces {
+            let (took, _) = crate::harness::timed::time(|| kernel.run(PIECE));
+            ns += took;
+            bell.ring();
+            bell.wait_until_heard(self.beside.answers());
+        }
+        bell.finish();
+        Done::Worked { ns, check: checked(&kernel) }
+    }
+
+    fn samples(&self, done: Vec<Done>, power: Option<f64>) -> Result<Vec<Sample>, Fault> {
+        let mut samples = Vec::new();
+        let blocks = PIECE * self.pieces;
+        for done in done {
+            match done {
+                Done::Worked { ns, check } => {
+                    samples.push(Sample::new("time", per_op(ns, blocks), blocks, check));
+                }
+                Done::Heard(heard) if self.beside.answers() => {
+                    let expected = self.pieces as usize;
+                    let check = Check::equal("signals heard", heard.latencies.len(), expected);
+                    samples.extend(Sample::median_of("wake", &heard.latencies, check));
+                }
+                Done::Heard(_) => {}
+            }
+        }
+        let unchecked = Check::None("read from the processor".into());
+        samples.extend(power.map(|watts| Sample::new("power", watts, 1, unchecked)));
+        match samples.is_empty() {
+            true => Err(Fault::new("nobody worked")),
+            false => Ok(samples),
+        }
+    }
+}
+
+/// One sentence a relation: every way, what it costs and how fast it wakes up.
+fn table(results: &Results) -> Vec<Sentence> {
+    let sentence = |relation: Relation| {
+        let told: Vec<String> = of_relation(results, relation)
+            .filter_map(|variant| {
+                let ratio = results.compare(&empty(relation), &variant.name, "time")?.ratio;
+                let cost = format!("{} {:+.1} %", variant.level("beside"), (ratio - 1.0) * 100.0);
+                Some(match results.median(&variant.name, "wake") {
+                    Some(ns) => format!("{cost} and {:.1} us", ns / 1e3),
+                    None => cost,
+                })
+            })
+            .collect();
+        let text =
+            format!("{relation}: cost to the other seat, and time to wake up: {}", told.join("; "));
+        (!told.is_empty()).then(|| Sentence::shown(text))
+    };
+    Relation::ALL.into_iter().filter_map(sentence).collect()
+}
+
+fn empty(relation: Relation) -> String {
+    format!("empty {relation}")
+}
+
+fn of_relation(results: &Results, relation: Relation) -> impl Iterator<Item = &Variant> {
+    let variants = results.design().map_or(&[][..], |design| &design.variants);
+    variants.iter().filter(move |variant| {
+        variant.level("relation") == relation.name() && variant.level("beside") != "empty"
+    })
+}
+
+/// Cost against speed: the lower left corner is best.
+fn plot(results: &Results, relation: Relation) -> Option<Plot> {
+    let point = |variant: &Variant| {
+        let wake = results.median(&variant.name, "wake")?;
+        let cost = results.compare(&empty(relation), &variant.name, "time")?;
+        let percent = |ratio: f64| (ratio - 1.0) * 100.0;
+        let estimate = Estimate {
+            value: percent(cost.ratio),
+            low: cost.interval.map(|i| percent(i.low)),
+            high: cost.interval.map(|i| percent(i.high)),
+        };
+        let name = variant.level("beside").to_string();
+        Some(Series { name, points: vec![(wake / 1e3, estimate)] })
+    };
+    let series: Vec<Series> = of_relation(results, relation).filter_map(point).collect();
+    (!series.is_empty()).then(|| Plot::Lines {
+        title: format!("what waiting costs the other seat ({relation}), and how fast it ends"),
+        x: Axis::log("time to wake up", "us"),
+        y: Axis::linear("slow-down of the other seat", "%"),
+        series,
+        marks: Vec::new(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_way_of_waiting_hears_every_signal() {
+        let host = Host::discover().unwrap();
+        let Ok(design) = IdleCost.design(&host, Size::Quick) else {
+            println!("SKIPPED every_way_of_waiting_hears_every_signal: two CPUs are needed");
+            return;
+        };
+        for variant in &design.variants {
+            let turn = Turn { pieces: 3, ..Turn::of(variant, &host, Size::Quick).unwrap() };
+            let samples = turn.measure().unwrap();
+            assert!(samples.iter().all(|s| !matches!(s.check, Check::Failed(_))), "{samples:?}");
+            let wakes = samples.iter().filter(|sample| sample.metric == "wake").count();
+            assert_eq!(wakes == 1, turn.beside.answers(), "{}", variant.name);
+        }
+    }
+}

@@ -1,0 +1,223 @@
+//! `priority`: whether a high priority protects a thread from others.
+
+use std::time::Duration;
+
+use hocket_machine::class::Class;
+
+use super::beside::{Outcome, Scene, granted};
+use crate::harness::team::Place;
+use crate::harness::{
+    About, Apparatus, Better, Check, Contrast, Design, Experiment, Historic, Host, Metric,
+    NotMeasurable, Relation, Results, Rounds, Sample, Section, Sentence, Size, Variant,
+    standard_verdicts,
+};
+
+/// See [`About`].
+pub struct Priority;
+
+static ABOUT: About = About {
+    id: "priority",
+    section: Section::Priority,
+    question: "Does a high priority protect a thread from others?",
+    origin: "the 2009 thesis on SMT in audio engines, 7.2.5, figures 42 and 43; a study of thread scaling of 2006, \
+             test cases 3 to 6",
+    method: "One observed thread, pinned, computes a fixed number of blocks of 32 filters while 1 or 3 load threads \
+             compute the same on the same CPU, on its sibling, or on another core. Levels, the observed thread's \
+             first: `equal` (nice 0 and 0), `over-nice-19` (nice 0 and 19), `nice-10-below-0` (nice -10 and 0), \
+             `fifo` (FIFO 20 over ordinary threads), `fifo-over-fifo` (FIFO 20 and 10), `under` (nice 19 and 0), \
+             `idle-class` (SCHED_IDLE and nice 0, in a full run). The load ends with the observed thread, and after \
+             10 times its undisturbed time at the latest, so that larger slow-downs show as about that. Outputs are \
+             checked.",
+    limits: "Threads that compute without a pause. Threads that sleep and wake up are treated better by the \
+             ordinary class than these figures say; `wake` shows how they fare.",
+    metrics: &[
+        Metric {
+            name: "time",
+            unit: "ms",
+            better: Better::Less,
+            definition: "Time that the observed thread needs for its work.",
+        },
+        Metric {
+            name: "load-share",
+            unit: "%",
+            better: Better::More,
+            definition: "CPU time that all load threads got, in percent of the observed thread's time; a whole CPU is 100.",
+        },
+    ],
+};
+
+/// Name, class of the observed thread, class of the load.
+const LEVELS: [(&str, Class, Class); 7] = [
+    ("equal", Class::Other { nice: 0 }, Class::Other { nice: 0 }),
+    ("over-nice-19", Class::Other { nice: 0 }, Class::Other { nice: 19 }),
+    ("nice-10-below-0", Class::Other { nice: -10 }, Class::Other { nice: 0 }),
+    ("fifo", Class::Fifo { priority: 20 }, Class::Other { nice: 0 }),
+    ("fifo-over-fifo", Class::Fifo { priority: 20 }, Class::Fifo { priority: 10 }),
+    ("under", Class::Other { nice: 19 }, Class::Other { nice: 0 }),
+    ("idle-class", Class::Idle, Class::Other { nice: 0 }),
+];
+/// What is asked on one CPU, and how many load threads.
+const ON_ONE_CPU: [(&str, usize); 8] = [
+    ("equal", 1),
+    ("equal", 3),
+    ("over-nice-19", 3),
+    ("nice-10-below-0", 3),
+    ("fifo", 1),
+    ("fifo", 3),
+    ("fifo-over-fifo", 3),
+    ("under", 1),
+];
+/// What is asked where the load has a seat of its own.
+const BESIDE: [(&str, usize); 3] = [("equal", 1), ("over-nice-19", 1), ("fifo", 1)];
+
+pub(super) fn level(name: &str) -> Option<(Class, Class)> {
+    LEVELS.iter().find(|level| level.0 == name).map(|level| (level.1, level.2))
+}
+
+impl Experiment for Priority {
+    fn about(&self) -> &'static About {
+        &ABOUT
+    }
+
+    fn design(&self, host: &Host, size: Size) -> Result<Design, NotMeasurable> {
+        let cpu = host.cpus[0];
+        let alone = Variant::new("alone").with("load-threads", 0).with("level", "equal");
+        let alone = alone.on(&[cpu], None);
+        let rounds = Rounds { processes: size.pick(1, 8), ..Rounds::usual(size) };
+        let mut design = Design::facts(vec![alone], rounds);
+        add(&mut design, (cpu, cpu), Relation::SameCpu, &ON_ONE_CPU);
+        if size == Size::Full {
+            add(&mut design, (cpu, cpu), Relation::SameCpu, &[("idle-class", 1)]);
+        }
+        for relation in [Relation::Siblings, Relation::SameCache, Relation::Far] {
+            if let Some(pair) = host.pair(relation) {
+                add(&mut design, pair, relation, &BESIDE);
+            }
+        }
+        for (relation, why) in host.absent_relations() {
+            design.missing.push((relation.name().into(), why));
+        }
+        design.twin = Some(0);
+        Ok(design)
+    }
+
+    fn open(
+        &self,
+        _: &Host,
+        size: Size,
+        design: &Design,
+    ) -> Result<Box<dyn Apparatus>, NotMeasurable> {
+        apparatus(design, Duration::from_millis(size.pick(4, 30)))
+    }
+
+    fn verdicts(&self, results: &Results) -> Vec<Sentence> {
+        let mut sentences = protects(results);
+        sentences.extend(standard_verdicts(results));
+        sentences
+    }
+
+    fn historic(&self) -> Vec<Historic> {
+        vec![Historic {
+            label: "high beside low priority on one core of a Core i7 965, Windows, 2009",
+            value: 1.0,
+            unit: "times",
+            metric: "time",
+            variant: Some("over-nice-19 siblings 1-load"),
+            definition: "Time with high priority beside a thread of low priority, as a multiple of the time with \
+                         equal ones, on two seats of one core: \"no measurable difference\".",
+            source: "bachelor thesis, HAW Hamburg, 2009, section 7.2.5, figure 42",
+        }]
+    }
+}
+
+/// Adds what is granted of `asked` on a pair of CPUs; all are compared with the first variant.
+pub(super) fn add(
+    design: &mut Design,
+    (cpu, other): (u32, u32),
+    relation: Relation,
+    asked: &[(&str, usize)],
+) {
+    for (name, loads) in asked {
+        let Some((own, theirs)) = level(name) else { continue };
+        let full = format!("{name} {relation} {loads}-load");
+        if let Err(why) = granted(own).and(granted(theirs)) {
+            design.missing.push((full, why));
+            continue;
+        }
+        let variant = Variant::new(full)
+            .with("level", name)
+            .with("load-threads", loads)
+            .with("relation", relation)
+            .on(&[cpu, other], Some(relation));
+        let crowded = relation == Relation::SameCpu;
+        design.contrasts.push(Contrast::new(0, design.variants.len(), "time"));
+        design.variants.push(if crowded { variant.crowded() } else { variant });
+    }
+}
+
+/// Measures what [`add`] added.
+pub(super) fn apparatus(
+    design: &Design,
+    target: Duration,
+) -> Result<Box<dyn Apparatus>, NotMeasurable> {
+    let on = |cpus: &[u32]| cpus.first().map_or_else(Place::anywhere, |cpu| Place::on(*cpu));
+    let first = design.variants.first().map_or(&[][..], |variant| &variant.cpus);
+    let passes = Scene::passes_for(target, &on(first)).map_err(NotMeasurable::new)?;
+    let scene = |variant: &Variant| {
+        let classes = level(variant.level("level"))?;
+        let loads: usize = variant.level("load-threads").parse().ok()?;
+        let beside = Place::on(*variant.cpus.last()?).class(classes.1);
+        let observed = vec![on(&variant.cpus).class(classes.0)];
+        Some(Scene { observed, load: vec![beside; loads], passes, most: target * 10 })
+    };
+    let scenes: Option<Vec<Scene>> = design.variants.iter().map(scene).collect();
+    let scenes = scenes.ok_or_else(|| NotMeasurable::new("a variant of another version"))?;
+    Ok(Box::new(move |variant: usize| Ok(samples(&scenes[variant].run()?, passes))))
+}
+
+fn samples(outcome: &Outcome, passes: u64) -> Vec<Sample> {
+    let mut samples =
+        vec![Sample::new("time", outcome.time_ns as f64 / 1e6, passes, outcome.check.clone())];
+    if let Some(share) = outcome.load_share {
+        let counted = Check::None("counted by the system".into());
+        samples.push(Sample::new("load-share", share * 100.0, passes, counted));
+    }
+    samples
+}
+
+/// By how much each level is slowed down on one CPU, in one sentence for each number of load threads.
+fn protects(results: &Results) -> Vec<Sentence> {
+    let sentence = |relation: Relation| {
+        let design = results.design()?;
+        let there = design.variants.iter().filter(|v| v.level("relation") == relation.name());
+        let told: Vec<String> = there
+            .filter_map(|variant| {
+                let ratio = results.compare("alone", &variant.name, "time")?.ratio;
+                let (level, loads) = (variant.level("level"), variant.level("load-threads"));
+                Some(format!("{level} {ratio:.2} (load threads: {loads})"))
+            })
+            .collect();
+        let text = format!("{relation}: times as long as alone: {}", told.join(", "));
+        (!told.is_empty()).then(|| Sentence::shown(text))
+    };
+    Relation::ALL.into_iter().filter_map(sentence).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_variant_of_this_machine_can_be_measured() {
+        let host = Host::discover().unwrap();
+        let mut design = Priority.design(&host, Size::Quick).unwrap();
+        // What ends only when the load gives up would take the time of all others.
+        design.variants.retain(|v| !matches!(v.level("level"), "under" | "idle-class"));
+        design.contrasts.clear();
+        let mut apparatus = apparatus(&design, Duration::from_micros(200)).unwrap();
+        for (index, variant) in design.variants.iter().enumerate() {
+            let samples = apparatus.measure(index).unwrap();
+            assert_eq!(samples[0].check, Check::Passed, "{}", variant.name);
+        }
+    }
+}
