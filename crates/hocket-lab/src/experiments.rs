@@ -4,7 +4,9 @@
 
 pub mod aa;
 
+pub mod siblings;
 pub mod core_speed;
+pub mod vcpu;
 
 pub mod smt_kernels;
 pub mod smt_bound;
@@ -47,7 +49,9 @@ use crate::harness::Experiment;
 /// Every experiment, by chapter; the order of lists, runs and reports.
 pub static ALL: &[&dyn Experiment] = &[
     &aa::Aa,
+    &siblings::Siblings,
     &core_speed::CoreSpeed,
+    &vcpu::Vcpu,
     &smt_kernels::SmtKernels,
     &smt_bound::SmtBound,
     &ping_pong::PingPong,

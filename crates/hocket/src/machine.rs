@@ -6,9 +6,12 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::Args;
 use comfy_table::{Cell, ContentArrangement, Table};
+use hocket_lab::experiments::siblings;
+use hocket_lab::harness::Host;
 use hocket_machine::facts::{self, MachineFacts};
 use hocket_machine::grants::{self, Grant};
 use hocket_machine::topology::{
@@ -26,6 +29,7 @@ use crate::output;
 Examples:
   hocket machine                        this machine
   hocket machine --json                 the same for programs
+  hocket machine --verify               who shares a core, by measurement (some seconds; best on an idle machine)
   hocket machine --topology server.xml  a machine that `lstopo --of xml server.xml` has described")]
 pub struct MachineArgs {
     /// Prints JSON instead of text.
@@ -34,8 +38,12 @@ pub struct MachineArgs {
     /// Describes the machine of this hwloc XML file (formats 1, 2 and 3) instead of this one.
     #[arg(long, value_name = "FILE")]
     pub topology: Option<PathBuf>,
-    /// Puts back what a run that was killed left changed: SMT switched off, CPUs set apart.
+    /// Measures who shares a core and sets it beside what the system says; takes some seconds of both
+    /// CPUs of many pairs, and says `unknown` where other programs disturb it.
     #[arg(long, conflicts_with_all = ["json", "topology"])]
+    pub verify: bool,
+    /// Puts back what a run that was killed left changed: SMT switched off, CPUs set apart.
+    #[arg(long, conflicts_with_all = ["json", "topology", "verify"])]
     pub restore: bool,
 }
 
@@ -58,6 +66,9 @@ pub fn run(args: &MachineArgs) -> Result<Exit, Failure> {
     if args.restore {
         return restore();
     }
+    if args.verify {
+        return verify();
+    }
     let answer = ask(args)?;
     match args.json {
         true => {
@@ -75,6 +86,34 @@ fn restore() -> Result<Exit, Failure> {
         true => output::print("Nothing was left changed.\n"),
         false => output::print(&format!("{}\n", done.join("\n"))),
     }
+    Ok(Exit::Done)
+}
+
+/// The measurement takes about so long at most.
+const VERIFY_LIMIT: Duration = Duration::from_secs(15);
+
+/// The system's view, and the measured one beside it.
+fn verify() -> Result<Exit, Failure> {
+    let host = Host::discover().map_err(Failure::not_possible)?;
+    let mut out = String::from("As the system says\n");
+    line(&mut out, &summary(&host.topology));
+    output::print(&out);
+    let found = siblings::verify(&host, VERIFY_LIMIT).map_err(Failure::not_possible)?;
+    let mut out = String::from("As measured\n");
+    for sentence in &found.sentences {
+        prose(&mut out, 2, &sentence.text);
+    }
+    if found.left_out > 0 {
+        let left = plural(found.left_out, "CPU");
+        prose(
+            &mut out,
+            2,
+            &format!(
+                "{left} more were left out; `hocket lab run siblings --full` takes more time."
+            ),
+        );
+    }
+    output::print(&out);
     Ok(Exit::Done)
 }
 
@@ -606,8 +645,8 @@ mod tests {
     #[test]
     fn a_missing_file_is_bad_input_with_its_name() {
         let topology = Some(PathBuf::from("no-such-file.xml"));
-        let failure =
-            run(&MachineArgs { json: false, topology, restore: false }).expect_err("there is none");
+        let failure = run(&MachineArgs { json: false, topology, restore: false, verify: false })
+            .expect_err("there is none");
         assert_eq!(failure.exit, Exit::BadInput);
         assert!(failure.message.contains("no-such-file.xml"), "{}", failure.message);
     }

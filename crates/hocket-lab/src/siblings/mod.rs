@@ -30,7 +30,7 @@ pub use infer::{Finding, Inference, Reason, Relation, infer};
 pub use levels::{Level, levels};
 pub use measurements::{Kernel, Measurements, Slowdown};
 pub use plan::{Plan, Step, Trial};
-pub use system::{Disagreement, SystemView, compare_with_system};
+pub use system::{Disagreement, SystemView, compare_said, compare_with_system};
 
 /// Two CPUs by the system's numbers, the smaller first.
 pub type CpuPair = (u32, u32);

@@ -39,16 +39,37 @@ pub fn compare_with_system(
     topology: &Topology,
     hypervisor: Option<&str>,
 ) -> SystemView {
+    let says = |pair| said(topology, pair);
+    compare(inference, says, topology.has_smt(), hypervisor)
+}
+
+/// The same where only pairs are known: `says` whether the system calls two CPUs siblings, `None`
+/// where it does not say.
+pub fn compare_said(
+    inference: &Inference,
+    says: impl Fn(CpuPair) -> Option<bool>,
+    hypervisor: Option<&str>,
+) -> SystemView {
+    let names_siblings = inference.findings.keys().any(|pair| says(*pair) == Some(true));
+    compare(inference, says, names_siblings, hypervisor)
+}
+
+fn compare(
+    inference: &Inference,
+    says: impl Fn(CpuPair) -> Option<bool>,
+    names_siblings: bool,
+    hypervisor: Option<&str>,
+) -> SystemView {
     let mut view = SystemView {
         agreed: 0,
         unknown: 0,
         silent: 0,
         disagreements: Vec::new(),
-        hides_siblings: !topology.has_smt() && !inference.cores.is_empty(),
+        hides_siblings: !names_siblings && !inference.cores.is_empty(),
         sentence: String::new(),
     };
     for (pair, finding) in &inference.findings {
-        match (finding.relation, said(topology, *pair)) {
+        match (finding.relation, says(*pair)) {
             (Relation::Unknown, _) => view.unknown += 1,
             (_, None) => view.silent += 1,
             (found, Some(says)) if (found == Relation::Siblings) == says => view.agreed += 1,
