@@ -1,6 +1,6 @@
 # The ways into this repository; each is one script or one cargo command.
 .DEFAULT_GOAL := help
-.PHONY: help demo test bench lint fmt docs loom tsan rtsan test-smt comparison clean
+.PHONY: help demo test bench lint fmt docs loom tsan rtsan test-smt test-fleet comparison clean
 
 CARGO_HOME ?= $(HOME)/.cargo
 export PATH := $(PATH):$(CARGO_HOME)/bin
@@ -39,6 +39,9 @@ rtsan: ## Runs the block path under RealtimeSanitizer
 
 test-smt: ## Checks the sibling policies on an emulated machine with SMT
 	@ci/smt-vm/run.sh
+
+test-fleet: ## Runs a plan of the lab on a real Slurm on this machine
+	@ci/fleet.sh
 
 comparison: ## Runs Hocket beside other engines (a package of its own)
 	cargo run --locked --release --manifest-path comparison/Cargo.toml

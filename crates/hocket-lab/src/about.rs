@@ -119,7 +119,7 @@ pub fn media(session: &Session) -> Vec<MediaFacts> {
 }
 
 /// SHA-256 of a file in hexadecimal; `None` where it cannot be read (any more).
-fn digest(path: &std::path::Path) -> Option<String> {
+pub fn digest(path: &std::path::Path) -> Option<String> {
     let bytes = std::fs::read(path).ok()?;
     let digest = Sha256::digest(&bytes);
     Some(digest.iter().map(|byte| format!("{byte:02x}")).collect())

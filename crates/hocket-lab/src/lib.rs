@@ -2,7 +2,8 @@
 //!
 //! A measurement leaves a [`record`]; [`stats`] says what its samples show and what they do not;
 //! [`siblings`] infers who shares a core;
-//! [`report`] prints it for the terminal, a browser or a read-me; [`historic`] holds the figures
+//! [`report`] prints it for the terminal, a browser or a read-me; [`fleet`] writes what schedulers of many
+//! machines need to run it there; [`historic`] holds the figures
 //! of the experiments that are repeated here.
 #![forbid(unsafe_code)]
 
@@ -17,6 +18,7 @@ pub mod harness;
 pub mod store;
 pub mod experiments;
 pub mod patterns;
+pub mod fleet;
 
 pub mod record;
 pub mod stats;

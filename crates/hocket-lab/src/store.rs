@@ -11,9 +11,11 @@ mod read;
 mod choose;
 mod query;
 mod export;
+mod merge;
 
 pub use error::StoreError;
 pub use export::{csv, json};
+pub use merge::{Definitions, Merged, merge};
 pub use query::Table;
 pub use read::RunRecord;
 pub use write::{RunHead, RunWriter};

@@ -9,6 +9,9 @@ mod report;
 mod compare;
 mod condition;
 mod rows;
+mod plan;
+mod job;
+mod merge;
 
 pub use args::LabArgs;
 
@@ -32,6 +35,8 @@ pub fn run(args: &LabArgs) -> Result<Exit, Failure> {
         LabCommand::Compare(args) => compare::run(args),
         LabCommand::Export(args) => rows::export(args),
         LabCommand::Query(args) => rows::query(args),
+        LabCommand::Plan(args) => plan::run(args),
+        LabCommand::Merge(args) => merge::run(args),
         LabCommand::Child => child(),
     }
 }

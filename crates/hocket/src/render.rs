@@ -18,6 +18,21 @@ use crate::output::{bar, print};
 /// # Errors
 /// [`Failure`].
 pub fn run(args: &RenderArgs) -> Result<Exit, Failure> {
+    let stop = crate::interrupt::flag()?;
+    match to_file(args, &stop)? {
+        None => {
+            eprintln!("hocket: interrupted; nothing was written to {}", args.output.display());
+            Ok(Exit::Interrupted)
+        }
+        Some(summary) => {
+            print(&summary);
+            Ok(Exit::Done)
+        }
+    }
+}
+
+/// Writes the file and tells what became of it; `None` where the user stopped it.
+pub(crate) fn to_file(args: &RenderArgs, stop: &AtomicBool) -> Result<Option<String>, Failure> {
     crate::bench::check_waits("--wait", &[args.wait])?;
     let topology = topology()?;
     let loaded = load_session(&args.session, args.rate, &topology)?;
@@ -27,20 +42,13 @@ pub fn run(args: &RenderArgs) -> Result<Exit, Failure> {
     let mut engine = engine(args, &loaded, &topology)?;
     let writer = WavWriter::create(&args.output, loaded.rate_hz, args.format.into())
         .map_err(Failure::not_possible)?;
-    let stop = crate::interrupt::flag()?;
     let started = std::time::Instant::now();
-    match write(&mut engine, writer, frames, &stop).map_err(Failure::not_possible)? {
-        None => {
-            eprintln!("hocket: interrupted; nothing was written to {}", args.output.display());
-            Ok(Exit::Interrupted)
-        }
-        Some(written) => {
-            let length_s = frames as f64 / f64::from(loaded.rate_hz);
-            let factor = length_s / started.elapsed().as_secs_f64().max(1e-9);
-            print(&summary(args, &engine, &written, length_s, factor));
-            Ok(Exit::Done)
-        }
-    }
+    let written = write(&mut engine, writer, frames, stop).map_err(Failure::not_possible)?;
+    Ok(written.map(|written| {
+        let length_s = frames as f64 / f64::from(loaded.rate_hz);
+        let factor = length_s / started.elapsed().as_secs_f64().max(1e-9);
+        summary(args, &engine, &written, length_s, factor)
+    }))
 }
 
 fn summary(

@@ -75,6 +75,41 @@ pub enum StoreError {
         /// What there is.
         remedy: String,
     },
+    /// What was to be written is there already.
+    #[error("{}: it is there already and nothing was changed; name a new file", path.display())]
+    Exists {
+        /// The file.
+        path: PathBuf,
+    },
+    /// Two files have a run of the same id and different contents.
+    #[error("{} and {}: both have the run {uuid}, and it is not the same in both; leave out the one that is older or was not copied whole", first.display(), second.display())]
+    Differs {
+        /// One file.
+        first: PathBuf,
+        /// The other one.
+        second: PathBuf,
+        /// The run's id.
+        uuid: String,
+    },
+    /// The same experiment was measured by different definitions.
+    #[error("{} and {}: their figures of '{experiment}' do not mean the same (definitions {one} and {other}); measure with one version of hocket, or keep both with --mixed and tell them apart by the column 'definition'", first.display(), second.display())]
+    Mixed {
+        /// Which experiment.
+        experiment: String,
+        /// One file.
+        first: PathBuf,
+        /// The other one (or the same).
+        second: PathBuf,
+        /// The digest of the definition in the first file.
+        one: String,
+        /// That in the second file.
+        other: String,
+    },
+    /// A question that would change something.
+    #[error(
+        "the query: it would change or write something; a query only asks, begin it with SELECT"
+    )]
+    NotAQuestion,
     /// A question that SQLite does not understand.
     #[error("the query: {cause}; the tables are runs, experiments, variants, processes and rows")]
     Query {

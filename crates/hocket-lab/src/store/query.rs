@@ -15,11 +15,12 @@ pub struct Table {
 }
 
 impl Store {
-    /// Asks the file. Nothing can be changed this way where it was opened to be read.
+    /// Asks the file. Nothing is changed, neither this file nor another one.
     ///
     /// # Errors
-    /// [`StoreError::Query`].
+    /// [`StoreError::Query`], [`StoreError::NotAQuestion`].
     pub fn query(&self, sql: &str) -> Result<Table, StoreError> {
+        self.only_asks(sql)?;
         let ask = || {
             let mut statement = self.connection.prepare(sql)?;
             let columns: Vec<String> = statement.column_names().map(str::to_string).collect();
@@ -29,8 +30,22 @@ impl Store {
             let rows = statement.query_map([], row)?.collect::<Result<_, _>>()?;
             Ok(Table { columns, rows })
         };
-        ask().map_err(|error: rusqlite::Error| StoreError::Query { cause: error.to_string() })
+        ask().map_err(misunderstood)
     }
+
+    /// A file that is opened to be read can still be copied to another one (`VACUUM INTO`), or have
+    /// one attached.
+    fn only_asks(&self, sql: &str) -> Result<(), StoreError> {
+        let statement = self.connection.prepare(sql).map_err(misunderstood)?;
+        match statement.readonly() && statement.column_count() > 0 {
+            true => Ok(()),
+            false => Err(StoreError::NotAQuestion),
+        }
+    }
+}
+
+fn misunderstood(error: rusqlite::Error) -> StoreError {
+    StoreError::Query { cause: error.to_string() }
 }
 
 fn value(value: ValueRef<'_>) -> Value {

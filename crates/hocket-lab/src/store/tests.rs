@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use serde_json::json;
 use tempfile::TempDir;
 
-use super::{RunHead, Store, StoreError};
+use super::{Definitions, Merged, RunHead, Store, StoreError, merge};
 use crate::harness::{
     Check, Design, ExperimentRun, LedgerEntry, Quantiles, Relation, Rounds, Row, Sample, Size,
     Variant,
@@ -192,4 +192,96 @@ fn a_folder_that_cannot_be_made_is_told() {
     assert!(matches!(error, StoreError::Write { .. }) && !error.is_bad_input(), "{error:?}");
     let missing = Store::open(&folder.path().join("gone.sqlite")).unwrap_err();
     assert!(missing.to_string().contains("hocket lab run"), "{missing}");
+}
+
+/// A file with one run of one experiment.
+fn of_one(folder: &TempDir, name: &str, uuid: &str, date: &str, definition: &str) -> PathBuf {
+    let path = folder.path().join(name);
+    let mut store = Store::open_or_create(&path).unwrap();
+    let mut run = store.begin_run(&head(uuid, date)).unwrap();
+    let measured = ExperimentRun { definition: definition.into(), ..experiment() };
+    run.begin(&measured).unwrap();
+    run.rows("wake", &[row("a", 0, 1.5), row("b", 1, 0.1)]).unwrap();
+    run.end(date, json!({})).unwrap();
+    path
+}
+
+#[test]
+fn many_files_become_one_whatever_their_order() {
+    let (folder, both) = filled();
+    let later = of_one(&folder, "later", "cccc", "2026-01-03T00:00:00Z", "0123");
+    let first = of_one(&folder, "first", "dddd", "2025-01-03T00:00:00Z", "0123");
+    let copy = folder.path().join("copy");
+    std::fs::copy(&both, &copy).unwrap();
+    let (a, b) = (folder.path().join("deep/a"), folder.path().join("b"));
+    let merged =
+        merge(&a, &[later.clone(), copy.clone(), first.clone(), both.clone()], Definitions::One);
+    assert_eq!(merged.unwrap(), Merged { runs: 4, duplicates: 2, rows: 8 });
+    merge(&b, &[both.clone(), first, copy, later], Definitions::One).unwrap();
+    let runs = |path| Store::open(path).unwrap().runs().unwrap();
+    assert_eq!(runs(&a), runs(&b));
+    let order: Vec<_> = runs(&a).iter().map(|run| (run.run, run.uuid.clone())).collect();
+    let expected = ["dddd", "aaaa1111", "bbbb2222", "cccc"];
+    assert!(
+        order
+            .iter()
+            .zip(expected)
+            .enumerate()
+            .all(|(at, ((n, uuid), e))| *n == at as i64 + 1 && uuid == e)
+    );
+    let (old, new) = (Store::open(&both).unwrap(), Store::open(&a).unwrap());
+    let results = |store: &Store, run: &str| {
+        let run = store.choose(run).unwrap();
+        store.results(&run, &run.experiments[0]).unwrap().rows
+    };
+    assert_eq!(results(&new, "bbbb2222"), results(&old, "bbbb2222"));
+}
+
+#[test]
+fn what_cannot_be_merged_is_named_and_nothing_is_written() {
+    let (folder, good) = filled();
+    let date = "2026-01-01T00:00:00Z";
+    let other = of_one(&folder, "other", "eeee", date, "4567");
+    let twin = of_one(&folder, "twin", "aaaa1111", date, "0123");
+    let damaged = folder.path().join("damaged");
+    let bytes = std::fs::read(&good).unwrap();
+    std::fs::write(&damaged, &bytes[..bytes.len() / 2]).unwrap();
+    let text = folder.path().join("text");
+    std::fs::write(&text, "no record, but long enough to be looked at by anybody who wants to")
+        .unwrap();
+    let before = std::fs::read_dir(folder.path()).unwrap().count();
+    let out = folder.path().join("out");
+    for (input, words) in [
+        (&other, &["'wake'", "0123", "4567", "--mixed", "other"][..]),
+        (&twin, &["aaaa1111", "twin"]),
+        (&damaged, &["damaged: damaged"]),
+        (&text, &["text: ", "not SQLite"]),
+        (&folder.path().join("nowhere"), &["nowhere: cannot be read"]),
+    ] {
+        let told = merge(&out, &[good.clone(), input.clone()], Definitions::One);
+        let told = told.expect_err(words[0]);
+        assert!(told.is_bad_input());
+        assert!(words.iter().all(|word| told.to_string().contains(word)), "{told}");
+    }
+    let onto = merge(&other, &[good.clone()], Definitions::One);
+    assert!(matches!(onto, Err(StoreError::Exists { .. })), "{onto:?}");
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), before);
+    assert_eq!(merge(&out, &[good, other], Definitions::Mixed).unwrap().runs, 3);
+}
+
+#[test]
+fn a_question_writes_nothing_anywhere() {
+    let (folder, path) = filled();
+    let store = Store::open(&path).unwrap();
+    let elsewhere = folder.path().join("elsewhere");
+    for sql in [
+        format!("VACUUM INTO '{}'", elsewhere.display()),
+        format!("ATTACH DATABASE '{}' AS x", elsewhere.display()),
+        "DELETE FROM rows RETURNING value".into(),
+        "PRAGMA user_version = 9".into(),
+    ] {
+        assert!(matches!(store.query(&sql), Err(StoreError::NotAQuestion)), "{sql}");
+    }
+    assert!(!elsewhere.exists());
+    assert_eq!(store.query("SELECT count(*) FROM rows").unwrap().rows[0][0], 4);
 }

@@ -46,6 +46,10 @@ pub enum LabCommand {
     Export(ExportArgs),
     /// A question in SQL to the record file.
     Query(QueryArgs),
+    /// Job files with which a scheduler runs the lab, or renders, on many machines.
+    Plan(PlanArgs),
+    /// The record files of many machines as one.
+    Merge(MergeArgs),
     /// One process start of an experiment; `run` starts it.
     #[command(hide = true)]
     Child,
@@ -92,6 +96,9 @@ pub struct RunArgs {
     /// The experiments [default: all].
     #[arg(value_name = "ID")]
     pub ids: Vec<String>,
+    /// Does what a job file of `hocket lab plan` says, and writes one new record file.
+    #[arg(long, value_name = "FILE", requires = "records", conflicts_with_all = ["ids", "quick", "full", "time", "seed", "width", "fail_if"])]
+    pub spec: Option<PathBuf>,
     /// Some seconds an experiment, all in less than five minutes (this is what is done if nothing is said).
     #[arg(long, conflicts_with_all = ["full", "time"])]
     pub quick: bool,
@@ -206,6 +213,84 @@ pub struct QueryArgs {
     /// Prints JSON instead of a table.
     #[arg(long)]
     pub json: bool,
+}
+
+/// Schedulers that job files can be written for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Scheduler {
+    /// Job arrays for Slurm.
+    Slurm,
+    /// A job definition file for HyperQueue.
+    #[value(name = "hyperqueue")]
+    HyperQueue,
+}
+
+/// What `hocket lab plan` takes.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  hocket lab plan wake false-sharing --full --hosts hosts.toml --for slurm -o plan
+  hocket lab plan --renders sessions --hosts hosts.toml --for hyperqueue -o renders
+
+Hosts are one name a line with options (node1 cpus=0-7 partition=fast siblings=no), or TOML with a
+[[host]] for each. The plan's folder and the program have to be at the same place on every host.")]
+pub struct PlanArgs {
+    /// The experiments [default: all].
+    #[arg(value_name = "ID", conflicts_with = "renders")]
+    pub ids: Vec<String>,
+    /// The machines.
+    #[arg(long, value_name = "FILE")]
+    pub hosts: PathBuf,
+    /// Which scheduler is to run it.
+    #[arg(long = "for", value_name = "NAME", value_enum)]
+    pub scheduler: Scheduler,
+    /// The folder to write, a new one.
+    #[arg(short, long, value_name = "FOLDER", default_value = "out/plan")]
+    pub output: PathBuf,
+    /// Renders the session files of this folder, dealt to the hosts in turn, instead of measuring.
+    #[arg(long, value_name = "FOLDER", conflicts_with_all = ["quick", "full", "time", "width"])]
+    pub renders: Option<PathBuf>,
+    /// Keeps the rendered audio in the plan's folder `audio`.
+    #[arg(long, requires = "renders")]
+    pub keep: bool,
+    /// Some seconds an experiment (this is what is done if nothing is said).
+    #[arg(long, conflicts_with_all = ["full", "time"])]
+    pub quick: bool,
+    /// Two minutes an experiment.
+    #[arg(long, conflicts_with = "time")]
+    pub full: bool,
+    /// So much time for everything on each host, such as 90s, 10m or 2h.
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    pub time: Option<Duration>,
+    /// Ends an experiment early when all its ratios are known within so many percent.
+    #[arg(long, value_name = "PERCENT", default_value_t = 1.0, value_parser = percent)]
+    pub width: f64,
+    /// Seed of every random choice; the same seed makes the same plan.
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub seed: u64,
+    /// Where the program is on the hosts [default: where it is here].
+    #[arg(long, value_name = "FILE")]
+    pub program: Option<PathBuf>,
+}
+
+/// What `hocket lab merge` takes.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Example:
+  hocket lab merge all.sqlite plan/records/*.sqlite
+  hocket lab query --records all.sqlite \"SELECT host, count(*) FROM runs GROUP BY host\"
+
+A run that is in several files is taken once. Nothing is written unless everything can be.")]
+pub struct MergeArgs {
+    /// The file to write, a new one.
+    #[arg(value_name = "OUT")]
+    pub out: PathBuf,
+    /// Record files.
+    #[arg(value_name = "IN", required = true)]
+    pub inputs: Vec<PathBuf>,
+    /// Takes experiments that were measured by different definitions, too.
+    #[arg(long)]
+    pub mixed: bool,
 }
 
 fn duration(text: &str) -> Result<Duration, String> {

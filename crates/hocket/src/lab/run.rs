@@ -1,12 +1,15 @@
 //! `hocket lab run`.
 
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 use hocket_lab::experiments::load_pattern;
-use hocket_lab::harness::{self, Budget, Experiment, Host, Launcher, Limits, Plan, Size};
-use hocket_lab::store::Store;
+use hocket_lab::fleet::LabJob;
+use hocket_lab::harness::{self, Budget, Host, Launcher, Limits, Plan, Size};
+use hocket_lab::store::{RunHead, Store};
 use indicatif::ProgressBar;
+use serde_json::Value;
 
 use super::args::RunArgs;
 use super::{failure, names, report};
@@ -23,25 +26,22 @@ const FULL_FROM: Duration = Duration::from_secs(60);
 
 /// Runs the command.
 pub(super) fn run(args: &RunArgs) -> Result<Exit, Failure> {
-    let experiments = names::experiments(&args.ids)?;
+    if let Some(spec) = &args.spec {
+        return super::job::run(spec, &args.records.records, args.json);
+    }
     args.fail_if.iter().try_for_each(|condition| condition.check())?;
     args.pattern.as_deref().map_or(Ok(()), ask_for)?;
-    let host = Host::discover().map_err(Failure::not_possible)?;
-    let plan = plan(args, experiments)?;
+    let wanted = LabJob {
+        experiments: args.ids.clone(),
+        full: args.full,
+        time_s: args.time.map(|time| time.as_secs_f64()),
+        width_percent: args.width,
+    };
+    let plan = plan(&wanted, args.seed.unwrap_or_else(hocket_machine::clock::monotonic_ns))?;
     let mut store = Store::open_or_create(&args.records.records).map_err(failure)?;
     let stop = crate::interrupt::flag()?;
-    let head = harness::head(&plan, &host, &command()).map_err(Failure::not_possible)?;
-    let mut keep = store.begin_run(&head).map_err(failure)?;
-    let number = keep.number();
-    let bar = Bar::new();
-    let measured = harness::run(&plan, &host, &stop, &mut keep, |event| bar.show(&event));
-    bar.clear();
-    let interrupted = stop.load(std::sync::atomic::Ordering::Relaxed);
-    measured.map_err(|error| match error {
-        harness::RunError::Store(error) => failure(error),
-        design => Failure::not_possible(design),
-    })?;
-    keep.end(&hocket_lab::about::now(), harness::tail(interrupted)).map_err(failure)?;
+    let number = measure(&mut store, &plan, &stop, None)?;
+    let interrupted = stop.load(Relaxed);
     let record = store.choose(&number.to_string()).map_err(failure)?;
     let exit = report::show(&store, &record, args.json, &args.fail_if)?;
     Ok(if interrupted { Exit::Interrupted } else { exit })
@@ -56,9 +56,42 @@ fn ask_for(file: &Path) -> Result<(), Failure> {
         .map_err(|error| Failure::bad_input(format!("pattern {name}, {error}")))
 }
 
-fn plan(args: &RunArgs, experiments: Vec<&'static dyn Experiment>) -> Result<Plan, Failure> {
+/// Adds a run to a record file; its number. `job` stands in the record where a job file asked for it.
+pub(super) fn measure(
+    store: &mut Store,
+    plan: &Plan,
+    stop: &AtomicBool,
+    job: Option<Value>,
+) -> Result<i64, Failure> {
+    let host = Host::discover().map_err(Failure::not_possible)?;
+    let head = head(plan, &host, job)?;
+    let mut keep = store.begin_run(&head).map_err(failure)?;
+    let number = keep.number();
+    let bar = Bar::new();
+    let measured = harness::run(plan, &host, stop, &mut keep, |event| bar.show(&event));
+    bar.clear();
+    measured.map_err(|error| match error {
+        harness::RunError::Store(error) => failure(error),
+        design => Failure::not_possible(design),
+    })?;
+    keep.end(&hocket_lab::about::now(), harness::tail(stop.load(Relaxed))).map_err(failure)?;
+    Ok(number)
+}
+
+/// What stands about a run; `job` stands in it where a job file asked for the run.
+pub(super) fn head(plan: &Plan, host: &Host, job: Option<Value>) -> Result<RunHead, Failure> {
+    let mut head = harness::head(plan, host, &command()).map_err(Failure::not_possible)?;
+    if let Some(job) = job {
+        head.meta["job"] = job;
+    }
+    Ok(head)
+}
+
+/// What is measured, and for how long.
+pub(super) fn plan(wanted: &LabJob, seed: u64) -> Result<Plan, Failure> {
+    let experiments = names::experiments(&wanted.experiments)?;
     let count = experiments.len().max(1) as u32;
-    let (size, budget) = match (args.time, args.full) {
+    let (size, budget) = match (wanted.time_s.map(Duration::from_secs_f64), wanted.full) {
         (Some(time), _) if time / count >= FULL_FROM => (Size::Full, Budget::All(time)),
         (Some(time), _) => (Size::Quick, Budget::All(time)),
         (None, true) => (Size::Full, Budget::Each(FULL_EACH)),
@@ -71,10 +104,10 @@ fn plan(args: &RunArgs, experiments: Vec<&'static dyn Experiment>) -> Result<Pla
         experiments,
         size,
         budget,
-        seed: args.seed.unwrap_or_else(hocket_machine::clock::monotonic_ns),
+        seed,
         launcher: Launcher { program, arguments: vec!["lab".into(), "child".into()] },
         limits: Limits::USUAL,
-        width: args.width / 100.0,
+        width: wanted.width_percent / 100.0,
     })
 }
 

@@ -1,0 +1,200 @@
+//! `hocket lab run --spec`: what a job file says, and one new record file.
+//!
+//! The record is made beside its place and given its name when the job is over, so a file of that name is
+//! always whole; what was measured before an interruption is kept in it, and a killed job leaves
+//! its turns in a file `.NAME-….part`, which is a record file, too.
+
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::time::Instant;
+
+use hocket_lab::about;
+use hocket_lab::fleet::{Job, LabJob, RenderJob, Work};
+use hocket_lab::harness::{self, Host, Plan};
+use hocket_lab::store::{Store, StoreError};
+use hocket_machine::pin;
+use serde_json::{Value, json};
+
+use super::{failure, open, report, run as lab_run};
+use crate::cli::{FormatArg, RenderArgs, ScheduleArg, SiblingArg, WaitArg};
+use crate::failure::{Exit, Failure};
+use crate::output::print;
+
+/// Runs a job file; its record is a new file.
+pub(super) fn run(spec: &Path, records: &Path, as_json: bool) -> Result<Exit, Failure> {
+    let job = Job::read(spec).map_err(Failure::bad_input)?;
+    if records.symlink_metadata().is_ok() {
+        return Err(failure(StoreError::Exists { path: records.into() }));
+    }
+    check_host(&job, spec)?;
+    confine(&job, spec)?;
+    let stop = crate::interrupt::flag()?;
+    let temporary = beside(records)?;
+    let exit = match work(&job, &temporary, &stop) {
+        Ok(exit) => exit,
+        Err(failure) => return Err(keep_turns(temporary, failure)),
+    };
+    temporary.persist_noclobber(records).map_err(|error| not_written(records, error.error))?;
+    let store = open(records)?;
+    let record = store.choose("last").map_err(failure)?;
+    let shown = report::show(&store, &record, as_json, &[])?;
+    Ok(if exit == Exit::Done { shown } else { exit })
+}
+
+fn work(job: &Job, file: &Path, stop: &AtomicBool) -> Result<Exit, Failure> {
+    match job.work() {
+        Some(Work::Lab(lab)) => measure(job, lab, file, stop),
+        Some(Work::Render(render)) => renders(job, render, file, stop),
+        None => Ok(Exit::Done),
+    }
+}
+
+/// What was measured before something failed is not thrown away.
+fn keep_turns(temporary: tempfile::TempPath, failure: Failure) -> Failure {
+    let begun = open(&temporary).is_ok_and(|store| store.runs().is_ok_and(|runs| !runs.is_empty()));
+    match begun.then(|| temporary.keep()) {
+        Some(Ok(path)) => Failure {
+            message: format!("{failure}; what was measured is in {}", path.display()),
+            ..failure
+        },
+        _ => failure,
+    }
+}
+
+fn check_host(job: &Job, spec: &Path) -> Result<(), Failure> {
+    let here = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    match job.is_for(here.trim()) {
+        true => Ok(()),
+        false => Err(Failure::not_possible(format!(
+            "{}: this job is for the host '{}' and this is '{}'; if it is the same machine, give the \
+             list of hosts `hostname={}` for it and plan again",
+            spec.display(),
+            job.hostname,
+            here.trim(),
+            here.trim()
+        ))),
+    }
+}
+
+/// Threads and children inherit it.
+fn confine(job: &Job, spec: &Path) -> Result<(), Failure> {
+    let Some(cpus) = job.cpu_set() else { return Ok(()) };
+    let refused = |error| Failure::not_possible(format!("{}: {error}", spec.display()));
+    let got = pin::pin_current_thread(&cpus).map_err(refused)?;
+    match got == cpus {
+        true => Ok(()),
+        false => Err(Failure::not_possible(format!(
+            "{}: the job may use the CPUs {cpus} and the system grants {got}; name others in the list of hosts",
+            spec.display()
+        ))),
+    }
+}
+
+fn beside(records: &Path) -> Result<tempfile::TempPath, Failure> {
+    let folder = records.parent().filter(|folder| !folder.as_os_str().is_empty());
+    let folder = folder.unwrap_or(Path::new("."));
+    let name = records.file_name().unwrap_or_default().to_string_lossy();
+    let made = std::fs::create_dir_all(folder).and_then(|()| {
+        tempfile::Builder::new()
+            .permissions(Permissions::from_mode(0o666))
+            .prefix(&format!(".{name}-"))
+            .suffix(".part")
+            .tempfile_in(folder)
+    });
+    made.map(tempfile::NamedTempFile::into_temp_path).map_err(|error| not_written(records, error))
+}
+
+fn not_written(records: &Path, error: std::io::Error) -> Failure {
+    failure(match error.kind() {
+        std::io::ErrorKind::AlreadyExists => StoreError::Exists { path: records.into() },
+        _ => StoreError::Write { path: records.into(), cause: error.to_string() },
+    })
+}
+
+fn measure(job: &Job, lab: &LabJob, file: &Path, stop: &AtomicBool) -> Result<Exit, Failure> {
+    let plan = lab_run::plan(lab, job.seed)?;
+    let mut store = Store::open_or_create(file).map_err(failure)?;
+    lab_run::measure(&mut store, &plan, stop, Some(json!(job)))?;
+    Ok(ended(stop, Exit::Done))
+}
+
+fn ended(stop: &AtomicBool, exit: Exit) -> Exit {
+    if stop.load(Relaxed) { Exit::Interrupted } else { exit }
+}
+
+/// Renders stand in the record of a run without experiments, under `renders` of its `meta`.
+fn renders(job: &Job, render: &RenderJob, file: &Path, stop: &AtomicBool) -> Result<Exit, Failure> {
+    let first = LabJob { experiments: Vec::new(), full: false, time_s: None, width_percent: 1.0 };
+    let plan = Plan { experiments: Vec::new(), ..lab_run::plan(&first, job.seed)? };
+    let mut store = Store::open_or_create(file).map_err(failure)?;
+    let host = Host::discover().map_err(Failure::not_possible)?;
+    let head = lab_run::head(&plan, &host, Some(json!(job)))?;
+    let keep = store.begin_run(&head).map_err(failure)?;
+    let (done, exit) = all(render, stop);
+    let mut more = harness::tail(stop.load(Relaxed));
+    more["renders"] = Value::Array(done);
+    keep.end(&about::now(), more).map_err(failure)?;
+    Ok(ended(stop, exit))
+}
+
+/// A session that cannot be rendered is told in the record; the others are rendered all the same.
+fn all(render: &RenderJob, stop: &AtomicBool) -> (Vec<Value>, Exit) {
+    let (mut done, mut exit) = (Vec::new(), Exit::Done);
+    for session in &render.sessions {
+        match one(render, session, stop) {
+            Ok(Some(rendered)) => done.push(rendered),
+            Ok(None) => break,
+            Err(error) => {
+                eprintln!("hocket: {error}");
+                done.push(json!({ "session": session, "error": error.message }));
+                exit = error.exit;
+            }
+        }
+    }
+    (done, exit)
+}
+
+/// Renders a session and hashes the audio file; `None` where the user stopped it.
+fn one(render: &RenderJob, session: &Path, stop: &AtomicBool) -> Result<Option<Value>, Failure> {
+    let folder = tempfile::tempdir().map_err(Failure::not_possible)?;
+    let target = render.keep.as_deref().unwrap_or(folder.path());
+    let unwritable =
+        |error| Failure::not_possible(format!("{}: not written: {error}", target.display()));
+    std::fs::create_dir_all(target).map_err(unwritable)?;
+    let name = session.file_stem().unwrap_or_default().to_string_lossy();
+    let audio = target.join(format!("{name}.wav"));
+    if audio.symlink_metadata().is_ok() {
+        return Err(failure(StoreError::Exists { path: audio }));
+    }
+    let started = Instant::now();
+    let Some(summary) = crate::render::to_file(&arguments(render, session, &audio), stop)? else {
+        return Ok(None);
+    };
+    let seconds = started.elapsed().as_secs_f64();
+    print(&summary);
+    let bytes = std::fs::metadata(&audio).map_err(unwritable)?.len();
+    Ok(Some(json!({
+        "session": session,
+        "session_sha256": about::digest(session),
+        "bytes": bytes,
+        "sha256": about::digest(&audio),
+        "seconds": seconds,
+    })))
+}
+
+fn arguments(render: &RenderJob, session: &Path, audio: &Path) -> RenderArgs {
+    RenderArgs {
+        session: session.into(),
+        output: audio.into(),
+        format: FormatArg::Pcm24,
+        frames: render.frames,
+        rate: None,
+        length: None,
+        workers: None,
+        schedule: ScheduleArg::Dataflow,
+        policy: if render.siblings { SiblingArg::All } else { SiblingArg::Off },
+        wait: WaitArg::Hybrid,
+    }
+}

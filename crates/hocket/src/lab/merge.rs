@@ -1,0 +1,22 @@
+//! `hocket lab merge`.
+
+use hocket_lab::store::{Definitions, merge};
+
+use super::args::MergeArgs;
+use super::failure;
+use crate::failure::{Exit, Failure};
+use crate::output::print;
+
+/// Runs the command.
+pub(super) fn run(args: &MergeArgs) -> Result<Exit, Failure> {
+    let definitions = if args.mixed { Definitions::Mixed } else { Definitions::One };
+    let merged = merge(&args.out, &args.inputs, definitions).map_err(failure)?;
+    print(&format!(
+        "{}: {} runs, {} rows; {} runs were there twice\n",
+        args.out.display(),
+        merged.runs,
+        merged.rows,
+        merged.duplicates
+    ));
+    Ok(Exit::Done)
+}
