@@ -1,8 +1,8 @@
 //! Harness, statistics, records and reports: from raw samples to figures one can believe.
 //!
 //! A measurement leaves a [`record`]; [`stats`] says what its samples show and what they do not;
-//! [`siblings`] infers who shares a core;
-//! [`report`] prints it for the terminal, a browser or a read-me; [`historic`] holds the figures
+//! [`siblings`] infers who shares a core; [`report`] and, for runs of the lab, [`pages`] print it for the
+//! terminal, a browser or a read-me; [`historic`] holds the figures
 //! of the experiments that are repeated here.
 #![forbid(unsafe_code)]
 
@@ -21,4 +21,5 @@ pub mod record;
 pub mod stats;
 pub mod siblings;
 pub mod report;
+pub mod pages;
 pub mod historic;
