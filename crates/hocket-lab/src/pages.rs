@@ -36,5 +36,6 @@ mod text;
 pub use chapter::{Chapter, ThenNow};
 pub use figures::{Over, VariantFigure, VariantTable};
 pub use lab::{Flagged, Lab};
+pub use number::digits;
 pub use page::html;
 pub use text::text;

@@ -78,18 +78,17 @@ impl<'a> Chapter<'a> {
         self.about.map_or("(not known to this version)", |about| about.question)
     }
 
-    /// How firm its most important sentence stands; a wrong result before everything.
+    /// How firm its headline stands.
     pub fn standing(&self) -> Standing {
-        let failed = self.sentences.iter().any(|sentence| sentence.standing == Standing::Failed);
-        let first = self.sentences.first().map(|sentence| sentence.standing);
-        if failed { Standing::Failed } else { first.unwrap_or(Standing::NotShown) }
+        self.headline().standing
     }
 
-    /// The sentence for the summary.
+    /// The sentence for the summary: a wrong result before everything, then the first that is shown, then
+    /// the first.
     pub fn headline(&self) -> Sentence {
-        let failed = self.sentences.iter().find(|sentence| sentence.standing == Standing::Failed);
-        let first = failed.or(self.sentences.first()).cloned();
-        first.unwrap_or_else(|| Sentence::not_shown("no round was measured"))
+        let first = |standing| self.sentences.iter().find(|sentence| sentence.standing == standing);
+        let chosen = first(Standing::Failed).or(first(Standing::Shown)).or(self.sentences.first());
+        chosen.cloned().unwrap_or_else(|| Sentence::not_shown("no round was measured"))
     }
 
     /// What disturbed its rounds, and what that means for its verdicts.

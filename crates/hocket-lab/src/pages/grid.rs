@@ -3,7 +3,7 @@
 /// No line of prose is longer than this; tables are as wide as they must be.
 const WIDTH: usize = 100;
 /// A name that is longer is shortened.
-const LONGEST: usize = 48;
+const LONGEST: usize = 72;
 
 /// Lines of text, each ending with a line break.
 #[derive(Debug, Default)]
@@ -91,7 +91,7 @@ mod tests {
     fn prose_is_broken_and_tables_are_aligned() {
         let mut out = Lines::default();
         out.prose("* ", &"word ".repeat(40));
-        assert!(out.text.lines().count() == 2 && out.text.lines().all(|line| line.len() <= WIDTH));
+        assert!(out.text.lines().count() == 3 && out.text.lines().all(|line| line.len() <= WIDTH));
         let mut out = Lines::default();
         out.table(
             " ",

@@ -184,6 +184,9 @@ impl Flagged {
         match (self.contrasts, self.changed, self.unknown) {
             (0, ..) => "no ratios of interest".into(),
             (all, 0, 0) => format!("all {all} verdicts are the same without them"),
+            (all, 0, unknown) if all == unknown => {
+                "without them too few rounds are left for a verdict".into()
+            }
             (all, changed, unknown) => {
                 let same = all - changed - unknown;
                 let mut words = vec![format!("of {all} verdicts {same} the same without them")];

@@ -7,7 +7,7 @@ pub(super) const NONE: &str = "–";
 
 /// Four digits that count, with commas between groups of three from five digits on; a power of ten
 /// where that would be too long.
-pub(super) fn digits(value: f64) -> String {
+pub fn digits(value: f64) -> String {
     significant(value, 4)
 }
 
@@ -127,11 +127,22 @@ pub(super) fn estimate(estimate: &Estimate, unit: &str) -> String {
 
 /// A ratio as a change: `-12.1 %` near one, `3.40 times` elsewhere.
 pub(super) fn change(ratio: f64) -> String {
-    match ratio {
-        r if !r.is_finite() => NONE.into(),
-        r if (0.5..2.0).contains(&r) => format!("{:+.1} %", (r - 1.0) * 100.0),
-        r => format!("{} times", significant(r, 3)),
+    change_with(ratio, None)
+}
+
+/// The same with its interval: `-12.1 % [-13.0, -11.2]`.
+pub(super) fn change_with(ratio: f64, interval: Option<(f64, f64)>) -> String {
+    if !ratio.is_finite() {
+        return NONE.into();
     }
+    let near = (0.5..2.0).contains(&ratio);
+    let number = |ratio: f64| match near {
+        true => format!("{:+.1}", (ratio - 1.0) * 100.0),
+        false => significant(ratio, 3),
+    };
+    let range = interval
+        .map_or(String::new(), |(low, high)| format!(" [{}, {}]", number(low), number(high)));
+    format!("{} {}{range}", number(ratio), if near { "%" } else { "times" })
 }
 
 /// A share or a floor in per cent, two digits that count.
@@ -194,6 +205,7 @@ mod tests {
     #[test]
     fn changes_are_per_cent_or_times() {
         assert_eq!([0.98, 2.5, f64::NAN].map(change), ["-2.0 %", "2.50 times", "–"]);
+        assert_eq!(change_with(1.0, Some((0.4, 1.1))), "+0.0 % [-60.0, +10.0]");
         assert_eq!([0.0034, 0.034, 0.34].map(percent), ["0.34 %", "3.4 %", "34 %"]);
     }
 }

@@ -3,9 +3,10 @@
 use serde_json::Value;
 
 use super::grid::Lines;
-use super::number::{NONE, change, digits, estimate, percent, quantity, with_unit};
+use super::number::{NONE, change_with, digits, estimate, percent, quantity, with_unit};
 use super::{Chapter, Lab, Over, VariantTable, plots};
-use crate::harness::{ContrastResult, Estimate, Plot, Standing};
+use crate::harness::{ContrastResult, Estimate, Plot, Standing, contrast_sentence};
+use crate::stats::Comparison;
 
 /// A plot's table with more rows or columns than this is left to the page.
 const MOST_ROWS: usize = 40;
@@ -151,9 +152,10 @@ pub(super) fn range(estimate: &Estimate) -> String {
     }
 }
 
-/// Every ratio of interest with and without the disturbed rounds.
+/// Every ratio of interest with and without the disturbed rounds, where the sentences do not say them all.
 fn contrasts(chapter: &Chapter<'_>, out: &mut Lines) {
-    if chapter.contrasts.is_empty() {
+    let said = |contrast: &ContrastResult| chapter.sentences.contains(&contrast_sentence(contrast));
+    if chapter.contrasts.iter().all(said) {
         return;
     }
     out.blank();
@@ -164,13 +166,12 @@ fn contrasts(chapter: &Chapter<'_>, out: &mut Lines) {
 
 /// What is compared, both changes, the floor, and what that comes to.
 pub(super) fn contrast_cells(contrast: &ContrastResult) -> Vec<String> {
-    let changed = |c: &Option<crate::stats::Comparison>| {
-        c.map_or(NONE.into(), |c| match c.interval {
-            Some(interval) => {
-                format!("{} [{}, {}]", change(c.ratio), change(interval.low), change(interval.high))
-            }
-            None => format!("{} ({} rounds)", change(c.ratio), c.rounds),
-        })
+    let changed = |c: &Option<Comparison>| match c {
+        Some(c) if c.interval.is_none() => {
+            format!("{} ({} rounds)", change_with(c.ratio, None), c.rounds)
+        }
+        Some(c) => change_with(c.ratio, c.interval.map(|i| (i.low, i.high))),
+        None => NONE.into(),
     };
     let standing = match contrast.standing {
         Standing::Shown => "shown",

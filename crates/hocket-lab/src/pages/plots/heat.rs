@@ -8,7 +8,7 @@
 use maud::{Markup, html};
 
 use super::ink::{Anchor, Drawing, SIZE, fitted, hover, px, text, width};
-use super::scale::{Names, Scale};
+use super::scale::{Length, Names, Scale};
 use super::{Drawn, Key, Room, Table, ramp};
 use crate::pages::number::{digits, quantity, with_unit};
 
@@ -217,7 +217,7 @@ impl Map<'_> {
         let names = Names::of(&self.scale, self.unit);
         html! {
             (ramp(grid.left, y, length, COLOURS, |at| format!("h{at}")))
-            @for tick in self.scale.ticks(&names, length, width) {
+            @for tick in self.scale.ticks(&names, &Length::within(grid.left, grid.left + length, grid.width), width) {
                 @let x = grid.left + tick.place * length;
                 (super::ink::centred(x, y + 26.0, (0.0, grid.width), "t", &tick.name))
             }

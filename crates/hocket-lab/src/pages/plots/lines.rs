@@ -4,7 +4,7 @@ use maud::{Markup, html};
 
 use super::ink::{Anchor, Drawing, KINDS, centred, fitted, hover, line, px, shape, text, width};
 use super::rows::axis_title;
-use super::scale::{Names, Scale, Tick};
+use super::scale::{Length, Names, Scale, Tick};
 use super::{Drawn, Key, Room, Table, values_of};
 use crate::harness::{Axis, Estimate, Mark, Series};
 use crate::pages::number::{digits, estimate, round, with_unit};
@@ -63,7 +63,8 @@ impl<'a> Picture<'a> {
         let y = Scale::of(points().flat_map(|point| values_of(&point.1)), y_axis.logarithmic);
         let height = if room == Room::Wide { 300.0 } else { 230.0 };
         let names = Names::of(&y, &y_axis.unit);
-        let y_ticks = y.ticks(&names, height, |_| 22.0);
+        let y_ticks =
+            y.ticks(&names, &Length { axis: height, before: 20.0, after: 20.0 }, |_| 14.0);
         let left =
             y_ticks.iter().map(|tick| width(&tick.name)).fold(20.0, f64::max).min(110.0) + 10.0;
         let right = room.width() - 16.0;
@@ -128,10 +129,10 @@ impl<'a> Picture<'a> {
             self.series.iter().flat_map(|one| one.points.iter().map(|p| p.0)).collect();
         measured.sort_by(f64::total_cmp);
         measured.dedup();
-        let length = self.right - self.left;
+        let length = Length::within(self.left, self.right, self.width);
         let few = (2..=14).contains(&measured.len()) && self.axes.0.unit.is_empty();
-        let own = few.then(|| self.x.ticks_at(&measured, length, width)).flatten();
-        own.unwrap_or_else(|| self.x.ticks(names, length, width))
+        let own = few.then(|| self.x.ticks_at(&measured, &length, width)).flatten();
+        own.unwrap_or_else(|| self.x.ticks(names, &length, width))
     }
 
     fn flag(&self, flag: &Flag) -> Markup {

@@ -4,7 +4,7 @@
 use maud::{Markup, html};
 
 use super::ink::{Anchor, Drawing, centred, fitted, hover, line, text, width};
-use super::scale::{Names, Scale};
+use super::scale::{Length, Names, Scale};
 use super::{Drawn, Room, Table};
 use crate::harness::Rank;
 use crate::pages::number::{digits, round};
@@ -64,7 +64,7 @@ impl Diagram<'_> {
         let left = self.ranks.len().div_ceil(2);
         let body = html! {
             (self.ruler(&x, total))
-            (self.axis(&x, total - 2.0 * gutter, total))
+            (self.axis(gutter, total))
             @for (at, rank) in self.ranks.iter().enumerate() {
                 @let right = at >= left;
                 @let row = if right { self.ranks.len() - 1 - at } else { at };
@@ -89,13 +89,13 @@ impl Diagram<'_> {
         }
     }
 
-    fn axis(&self, x: &dyn Fn(f64) -> f64, length: f64, total: f64) -> Markup {
+    fn axis(&self, gutter: f64, total: f64) -> Markup {
         let names = Names::of(&self.scale, "");
-        let from = x(f64::NEG_INFINITY).min(x(1.0));
+        let (from, to) = (gutter, total - gutter);
         html! {
-            (line("a", (from, AXIS), (from + length, AXIS)))
-            @for tick in self.scale.ticks(&names, length, width) {
-                @let x = from + tick.place * length;
+            (line("a", (from, AXIS), (to, AXIS)))
+            @for tick in self.scale.ticks(&names, &Length::within(from, to, total), width) {
+                @let x = from + tick.place * (to - from);
                 (line("a", (x, AXIS - 5.0), (x, AXIS)))
                 (centred(x, AXIS - 10.0, (0.0, total), "t", &tick.name))
             }

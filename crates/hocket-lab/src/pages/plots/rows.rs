@@ -5,7 +5,7 @@ use maud::{Markup, html};
 
 use super::Room;
 use super::ink::{Anchor, Drawing, centred, fitted, line, text, width};
-use super::scale::{Names, Scale};
+use super::scale::{Length, Names, Scale};
 
 /// More rows than this are left to the table.
 pub(super) const MOST_ROWS: usize = 160;
@@ -164,7 +164,7 @@ fn grid(scale: &Scale, (title, unit): (&str, &str), layout: &Layout, bottom: f64
     let length = layout.right - layout.left;
     let names = Names::of(scale, unit);
     html! {
-        @for tick in scale.ticks(&names, length, width) {
+        @for tick in scale.ticks(&names, &Length::within(layout.left, layout.right, layout.width), width) {
             @let x = layout.left + tick.place * length;
             (line("g", (x, HEAD), (x, bottom)))
             (centred(x, bottom + 16.0, (0.0, layout.width), "t", &tick.name))

@@ -10,8 +10,8 @@ pub(in crate::pages) struct Scale {
     logarithmic: bool,
 }
 
-/// Beyond this, sums and differences of two figures are no longer finite.
-const LARGEST: f64 = 1e300;
+/// Beyond this, and below its inverse on a logarithmic axis, quotients of two figures are no longer finite.
+const LARGEST: f64 = 1e150;
 
 impl Scale {
     /// A linear axis that holds zero and all of `values` that are numbers.
@@ -57,7 +57,7 @@ impl Scale {
             true => return None,
             false => (value - self.low) / (self.high - self.low),
         };
-        place.is_finite().then(|| place.clamp(0.0, 1.0))
+        (value.is_finite() && !place.is_nan()).then(|| place.clamp(0.0, 1.0))
     }
 
     /// Whether the axis reaches this figure.
@@ -101,12 +101,12 @@ impl Scale {
         ticks.filter(|tick| self.shows(*tick)).collect()
     }
 
-    /// Figures that are named on an axis of `length` pixels, with their places and names, so that no two
-    /// names touch. `size` is how much of the axis a name takes.
+    /// Figures that are named on an axis, with their places and names, so that no two names touch. `size`
+    /// is how much of the axis a name takes.
     pub(in crate::pages) fn ticks(
         &self,
         names: &Names,
-        length: f64,
+        length: &Length,
         size: impl Fn(&str) -> f64,
     ) -> Vec<Tick> {
         let named = |ticks: Vec<f64>| -> Vec<Tick> {
@@ -121,7 +121,7 @@ impl Scale {
     pub(in crate::pages) fn ticks_at(
         &self,
         values: &[f64],
-        length: f64,
+        length: &Length,
         size: impl Fn(&str) -> f64,
     ) -> Option<Vec<Tick>> {
         let tick = |value: &f64| Some(Tick { place: self.place(*value)?, name: round(*value) });
@@ -147,13 +147,36 @@ pub(in crate::pages) struct Tick {
     pub name: String,
 }
 
+/// How long an axis is, and how far names may reach beyond its ends, in pixels.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::pages) struct Length {
+    /// From end to end.
+    pub axis: f64,
+    /// Before its beginning.
+    pub before: f64,
+    /// After its end.
+    pub after: f64,
+}
+
+impl Length {
+    /// An axis from `left` to `right` in a picture of this width.
+    pub(in crate::pages) fn within(left: f64, right: f64, width: f64) -> Length {
+        Length { axis: right - left, before: left, after: width - right }
+    }
+
+    /// Where the middle of a name lies, moved so that it does not reach too far.
+    fn middle(&self, place: f64, size: f64) -> f64 {
+        (place * self.axis).max(size / 2.0 - self.before).min(self.axis + self.after - size / 2.0)
+    }
+}
+
 /// Space between two names.
 const GAP: f64 = 10.0;
 
-fn apart(ticks: &[Tick], length: f64, size: impl Fn(&str) -> f64) -> bool {
+fn apart(ticks: &[Tick], length: &Length, size: impl Fn(&str) -> f64) -> bool {
     ticks.windows(2).all(|pair| {
-        let half = |tick: &Tick| size(&tick.name) / 2.0;
-        (pair[1].place - pair[0].place) * length >= half(&pair[0]) + half(&pair[1]) + GAP
+        let [a, b] = [0, 1].map(|at: usize| size(&pair[at].name));
+        length.middle(pair[1].place, b) - length.middle(pair[0].place, a) >= (a + b) / 2.0 + GAP
     })
 }
 
@@ -200,7 +223,8 @@ mod tests {
     use super::*;
 
     fn names(scale: Scale, unit: &str, length: f64) -> Vec<String> {
-        let ticks = scale.ticks(&Names::of(&scale, unit), length, |name| name.len() as f64 * 7.0);
+        let length = Length::within(50.0, 50.0 + length, 100.0 + length);
+        let ticks = scale.ticks(&Names::of(&scale, unit), &length, |name| name.len() as f64 * 7.0);
         ticks.into_iter().map(|tick| tick.name).collect()
     }
 
@@ -211,16 +235,16 @@ mod tests {
             names(scale, "", 400.0),
             ["0", "10", "20", "30", "40", "50", "60", "70", "80", "90"]
         );
-        assert_eq!(names(scale, "", 120.0), ["0", "50"]);
+        assert_eq!(names(scale, "", 120.0), ["0", "20", "40", "60", "80"]);
         let times = Scale::linear([90_000.0].into_iter());
-        assert_eq!(names(times, "ns", 120.0), ["0", "50"]);
+        assert_eq!(names(times, "ns", 60.0), ["0", "50"]);
         assert_eq!(Names::of(&times, "ns").title("time"), "time [µs]");
     }
 
     #[test]
     fn logarithmic_axes_name_decades_and_times_in_their_own_unit() {
         let scale = Scale::log([200.0, 9e6].into_iter());
-        assert_eq!(names(scale, "ns", 400.0), ["1 µs", "10 µs", "100 µs", "1 ms"]);
+        assert_eq!(names(scale, "ns", 400.0), ["1 µs", "10 µs", "100 µs", "1 ms", "10 ms"]);
         let close = Scale::log([5.0, 6.0].into_iter());
         assert!(names(close, "", 400.0).len() >= 3, "{:?}", names(close, "", 400.0));
     }
@@ -236,7 +260,7 @@ mod tests {
                 assert!(names(scale, "ns", 300.0).len() < 60, "{value}");
             }
         }
-        let wide = Scale::log([1e-290, 1e290].into_iter());
+        let wide = Scale::log([1e-140, 1e140].into_iter());
         assert!((2..20).contains(&names(wide, "", 400.0).len()), "{:?}", names(wide, "", 400.0));
     }
 }
