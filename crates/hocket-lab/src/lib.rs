@@ -4,6 +4,8 @@
 //! [`siblings`] infers who shares a core;
 //! [`report`] prints it for the terminal, a browser or a read-me; [`fleet`] writes what schedulers of many
 //! machines need to run it there; [`historic`] holds the figures
+//! [`siblings`] infers who shares a core; [`report`] and, for runs of the lab, [`pages`] print it for the
+//! terminal, a browser or a read-me; [`historic`] holds the figures
 //! of the experiments that are repeated here.
 #![forbid(unsafe_code)]
 
@@ -24,4 +26,5 @@ pub mod record;
 pub mod stats;
 pub mod siblings;
 pub mod report;
+pub mod pages;
 pub mod historic;

@@ -211,10 +211,10 @@ mod tests {
     #[test]
     fn every_way_comes_to_the_same_sum() {
         let stage = Stage::set(3).unwrap();
-        for way in 0..WAYS.len() {
-            for kind in 1..LOOPS.len() {
+        for (way, name) in WAYS.iter().enumerate() {
+            for (kind, its) in LOOPS.iter().enumerate().skip(1) {
                 let samples = stage.measure((way, kind)).unwrap();
-                assert_eq!(samples[0].check, Check::Passed, "{} {}", WAYS[way], LOOPS[kind].0);
+                assert_eq!(samples[0].check, Check::Passed, "{name} {}", its.0);
             }
         }
     }

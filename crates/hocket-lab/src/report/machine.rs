@@ -16,10 +16,19 @@ const MOST_FACTS: usize = 48;
 
 /// Packages, cores and seats; nothing where the record holds no topology.
 pub(super) fn topology(record: &BenchRecord) -> Markup {
-    let topology = record.machine.get("topology").unwrap_or(&record.machine);
-    let cores = list(topology, "cores");
     let threads =
         record.variants.iter().map(|v| v.threads.as_slice()).find(|t| !t.is_empty()).unwrap_or(&[]);
+    drawn(&record.machine, threads)
+}
+
+/// The same where nobody sits on the seats.
+pub(crate) fn seats(machine: &Value) -> Markup {
+    drawn(machine, &[])
+}
+
+fn drawn(machine: &Value, threads: &[ThreadGrant]) -> Markup {
+    let topology = machine.get("topology").unwrap_or(machine);
+    let cores = list(topology, "cores");
     html! {
         @for (at, package) in list(topology, "packages").iter().enumerate() {
             div.package {
@@ -30,7 +39,7 @@ pub(super) fn topology(record: &BenchRecord) -> Markup {
             }
         }
         @if !cores.is_empty() {
-            p.small { (in_words(topology)) " Filled seats hold the workers of the first variant." }
+            p.small { (in_words(topology)) @if !threads.is_empty() { " Filled seats hold the workers of the first variant." } }
         }
     }
 }
@@ -110,7 +119,7 @@ fn short(thread: &str) -> String {
 
 /// Everything else that is known of the machine, as terms and what the system said: short facts
 /// in a grid, long ones and what is not known behind a fold.
-pub(super) fn facts(machine: &Value) -> Markup {
+pub(crate) fn facts(machine: &Value) -> Markup {
     let mut lines = Vec::new();
     flatten("", machine, &mut lines);
     let is_short = |line: &Line| line.known && line.says.chars().count() <= SHORT;
@@ -225,7 +234,7 @@ fn term(name: &str) -> String {
 }
 
 /// What the system allows, as a table of yes, no, why and what would help.
-pub(super) fn grants(grants: &Value) -> Markup {
+pub(crate) fn grants(grants: &Value) -> Markup {
     let all = grants.as_array().map_or(&[] as &[Value], Vec::as_slice);
     html! {
         table.grants {

@@ -84,7 +84,7 @@ pub(super) fn decimals(typical_ns: f64) -> usize {
 
 /// Text of a record as it may be printed: without control characters, which could drive a
 /// terminal, and without line breaks.
-pub(super) fn plain(text: &str) -> String {
+pub(crate) fn plain(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { '\u{FFFD}' } else { c }).collect()
 }
 

@@ -103,7 +103,7 @@ fn day(rfc3339: &str) -> String {
 }
 
 /// A choice that works without scripts; the first one is chosen.
-fn choice(name: &str, legend: &str, options: &[(&str, &str)]) -> Markup {
+pub(crate) fn choice(name: &str, legend: &str, options: &[(&str, &str)]) -> Markup {
     html! {
         fieldset.choice {
             legend.vh { (legend) }

@@ -85,7 +85,7 @@ impl Theme {
 }
 
 /// Both themes as a style sheet: the system's choice, unless the reader chose one.
-pub(super) fn css() -> String {
+pub(crate) fn css() -> String {
     let (light, dark) = (LIGHT.properties(), DARK.properties());
     let strips: String = STRIPS
         .iter()

@@ -115,7 +115,9 @@ fn a_question_cannot_change_the_file() {
         (vec!["variant".into(), "top".into()], &vec![json!("a"), json!(1.5)])
     );
     for sql in ["DELETE FROM rows", "SELECT nothing", "", "DROP TABLE runs"] {
-        assert!(matches!(store.query(sql), Err(StoreError::Query { .. })), "{sql}");
+        let refused = store.query(sql);
+        let is = matches!(refused, Err(StoreError::Query { .. } | StoreError::NotAQuestion));
+        assert!(is, "{sql}");
     }
     assert_eq!(store.query("SELECT count(*) FROM rows").unwrap().rows, [[json!(4)]]);
 }
@@ -263,7 +265,7 @@ fn what_cannot_be_merged_is_named_and_nothing_is_written() {
         assert!(told.is_bad_input());
         assert!(words.iter().all(|word| told.to_string().contains(word)), "{told}");
     }
-    let onto = merge(&other, &[good.clone()], Definitions::One);
+    let onto = merge(&other, std::slice::from_ref(&good), Definitions::One);
     assert!(matches!(onto, Err(StoreError::Exists { .. })), "{onto:?}");
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), before);
     assert_eq!(merge(&out, &[good, other], Definitions::Mixed).unwrap().runs, 3);

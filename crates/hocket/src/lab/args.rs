@@ -130,6 +130,11 @@ pub struct RunArgs {
 
 /// What `hocket lab report` takes.
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  hocket lab report                        the last run, on the terminal
+  hocket lab report --html                 the last run as a page, out/lab.html
+  hocket lab report 2026-05-01 -o may.html the last run of that day as a page")]
 pub struct ReportArgs {
     /// Which run: its number, a date, the beginning of its id, `last`, `last~1`.
     #[arg(value_name = "RUN", default_value = "last")]
@@ -140,6 +145,12 @@ pub struct ReportArgs {
     /// Exit code 1 where this holds: ID.METRIC > X, or ID.METRIC[VARIANT] > X. May be given again.
     #[arg(long, value_name = "CONDITION", value_parser = Condition::parse)]
     pub fail_if: Vec<Condition>,
+    /// Writes the report, one HTML page, here instead of printing it.
+    #[arg(short, long, value_name = "FILE", conflicts_with = "json")]
+    pub output: Option<PathBuf>,
+    /// Writes the page to out/lab.html.
+    #[arg(long, conflicts_with_all = ["json", "output"])]
+    pub html: bool,
     /// Prints JSON instead of text.
     #[arg(long)]
     pub json: bool,

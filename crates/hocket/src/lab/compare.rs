@@ -5,11 +5,11 @@ use std::path::Path;
 use comfy_table::{Cell, CellAlignment, ContentArrangement, Table, presets};
 use hocket_lab::experiments::find;
 use hocket_lab::harness::{MIN_PROCESSES, Results, Unpaired, incomparable, unpaired};
+use hocket_lab::pages::digits;
 use hocket_lab::store::{RunRecord, Store};
 use serde_json::{Value, json};
 
 use super::args::CompareArgs;
-use super::report::digits;
 use super::{failure, open};
 use crate::failure::{Exit, Failure};
 use crate::output::print;

@@ -1,10 +1,9 @@
-//! `hocket lab report`: what a run shows, on the terminal.
+//! `hocket lab report`: what a run shows, on the terminal, as a page or as JSON.
 
-use comfy_table::{Cell, CellAlignment, ContentArrangement, Table};
-use hocket_lab::experiments::find;
-use hocket_lab::harness::{
-    ContrastResult, Estimate, Results, Sentence, Standing, standard_plots, standard_verdicts,
-};
+use std::path::Path;
+
+use hocket_lab::harness::{ContrastResult, Results};
+use hocket_lab::pages::{self, Chapter, Lab};
 use hocket_lab::store::{RunRecord, Store};
 use serde_json::{Value, json};
 
@@ -14,12 +13,21 @@ use super::{failure, open};
 use crate::failure::{Exit, Failure};
 use crate::output::print;
 
+/// Where a page goes if no place is named.
+const PAGE: &str = "out/lab.html";
+
 /// Runs the command.
 pub(super) fn run(args: &ReportArgs) -> Result<Exit, Failure> {
     args.fail_if.iter().try_for_each(|condition| condition.check())?;
     let store = open(&args.records.records)?;
     let record = store.choose(&args.run).map_err(failure)?;
-    show(&store, &record, args.json, &args.fail_if)
+    let all = results(&store, &record)?;
+    let lab = Lab::of(&record, &all);
+    match args.output.as_deref().or(args.html.then(|| Path::new(PAGE))) {
+        Some(path) => write_page(&lab, path)?,
+        None => show_lab(&lab, args.json),
+    }
+    judge(&all, &args.fail_if)
 }
 
 /// Prints a run and decides how the command ends.
@@ -29,13 +37,30 @@ pub(super) fn show(
     as_json: bool,
     conditions: &[Condition],
 ) -> Result<Exit, Failure> {
-    let all = record.experiments.iter().map(|experiment| store.results(record, experiment));
-    let all: Vec<Results> = all.collect::<Result<_, _>>().map_err(failure)?;
-    match as_json {
-        true => print(&format!("{:#}\n", json_of(record, &all))),
-        false => print(&text_of(store, record, &all)),
-    }
+    let all = results(store, record)?;
+    show_lab(&Lab::of(record, &all), as_json);
     judge(&all, conditions)
+}
+
+fn results(store: &Store, record: &RunRecord) -> Result<Vec<Results>, Failure> {
+    let all = record.experiments.iter().map(|experiment| store.results(record, experiment));
+    all.collect::<Result<_, _>>().map_err(failure)
+}
+
+fn show_lab(lab: &Lab<'_>, as_json: bool) {
+    match as_json {
+        true => print(&format!("{:#}\n", json_of(lab))),
+        false => print(&pages::text(lab)),
+    }
+}
+
+/// Under its final name only when complete.
+fn write_page(lab: &Lab<'_>, path: &Path) -> Result<(), Failure> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    folder.map_or(Ok(()), std::fs::create_dir_all).map_err(|error| {
+        Failure::not_possible(format!("{}: its folder cannot be made: {error}", path.display()))
+    })?;
+    hocket_lab::record::write_text_atomic(path, &pages::html(lab)).map_err(Failure::not_possible)
 }
 
 /// A wrong result or a condition that holds is a failure.
@@ -63,115 +88,8 @@ fn judge(all: &[Results], conditions: &[Condition]) -> Result<Exit, Failure> {
     Ok(exit)
 }
 
-fn text_of(store: &Store, record: &RunRecord, all: &[Results]) -> String {
-    let mut text = format!(
-        "Run {} of {}, begun {}, {}\n",
-        record.run,
-        store.path().display(),
-        record.started_at,
-        record.machine()
-    );
-    text += &clock_line(&record.meta);
-    all.iter().for_each(|results| text += &experiment(results));
-    text
-}
-
-fn clock_line(meta: &Value) -> String {
-    let number = |pointer: &str| meta.pointer(pointer).and_then(Value::as_f64);
-    let source =
-        meta.pointer("/clock/check/clocksource/value").and_then(Value::as_str).unwrap_or("unknown");
-    let told = |value: Option<f64>, unit: f64| {
-        value.map_or("?".into(), |value| format!("{:.0}", value / unit))
-    };
-    format!(
-        "Clock {source}: {} ns a reading, steps of {} ns, longest gap in 100 ms {} us\n",
-        told(number("/clock/check/monotonic_cost_ns"), 1.0),
-        told(number("/clock/check/resolution_ns/value"), 1.0),
-        told(number("/clock/longest_gap_ns_in_100_ms"), 1000.0)
-    )
-}
-
-fn experiment(results: &Results) -> String {
-    let run = &results.run;
-    let about = find(&run.id).map(|experiment| experiment.about());
-    let mut text =
-        format!("\n{}: {}\n", run.id, about.map_or("(not known to this version)", |a| a.question));
-    if let Some(why) = &run.not_measurable {
-        return text + &format!("  not measurable here: {why}\n");
-    }
-    for sentence in verdicts(results) {
-        text += &format!("  {}{}\n", mark(sentence.standing), sentence.text);
-    }
-    text += &table(results);
-    let (rounds, flagged) = results.flagged_rounds();
-    let end = if run.end.is_empty() { "killed" } else { &run.end };
-    text += &format!("  {rounds} rounds, {flagged} of them disturbed; ended: {end}\n");
-    run.faults.iter().take(5).for_each(|fault| text += &format!("  fault: {fault}\n"));
-    if run.faults.len() > 5 {
-        text += &format!("  and {} faults more\n", run.faults.len() - 5);
-    }
-    text
-}
-
-/// What the experiment says of its rows; the standard sentences where this version does not know it or
-/// knows another one under its name.
-fn verdicts(results: &Results) -> Vec<Sentence> {
-    match find(&results.run.id) {
-        Some(known) if known.about().definition_digest() == results.run.definition => {
-            known.verdicts(results)
-        }
-        _ => standard_verdicts(results),
-    }
-}
-
-fn mark(standing: Standing) -> &'static str {
-    match standing {
-        Standing::Shown => "* ",
-        Standing::NotShown => "  ",
-        Standing::NotMeasurable => "- ",
-        Standing::Failed => "! ",
-    }
-}
-
-/// Medians, one line a variant, one column a metric.
-fn table(results: &Results) -> String {
-    let metrics = results.metrics();
-    let mut table = Table::new();
-    table
-        .load_style(comfy_table::presets::NOTHING)
-        .set_content_arrangement(ContentArrangement::Disabled);
-    let heads = metrics.iter().map(|(metric, unit)| right(format!("{metric} [{unit}]")));
-    table.set_header(std::iter::once(Cell::new(" variant")).chain(heads));
-    for variant in results.variants() {
-        let figures =
-            metrics.iter().map(|(metric, _)| right(figure(results.estimate(&variant, metric))));
-        table.add_row(std::iter::once(Cell::new(format!(" {variant}"))).chain(figures));
-    }
-    table.lines().map(|line| format!(" {}\n", line.trim_end())).collect()
-}
-
-fn right(text: String) -> Cell {
-    Cell::new(text).set_alignment(CellAlignment::Right)
-}
-
-fn figure(estimate: Option<Estimate>) -> String {
-    match estimate {
-        None => "-".into(),
-        Some(Estimate { value, low: Some(low), high: Some(high) }) => {
-            format!("{} [{}, {}]", digits(value), digits(low), digits(high))
-        }
-        Some(Estimate { value, .. }) => digits(value),
-    }
-}
-
-/// Four digits that count.
-pub(super) fn digits(value: f64) -> String {
-    let whole = value.abs().log10().floor().max(0.0);
-    let places = if whole.is_finite() { (3.0 - whole).max(0.0) as usize } else { 0 };
-    format!("{value:.places$}")
-}
-
-fn json_of(record: &RunRecord, all: &[Results]) -> Value {
+fn json_of(lab: &Lab<'_>) -> Value {
+    let record = lab.record;
     json!({
         "run": record.run,
         "uuid": record.uuid,
@@ -180,23 +98,22 @@ fn json_of(record: &RunRecord, all: &[Results]) -> Value {
         "host": record.host,
         "seed": record.seed,
         "meta": record.meta,
-        "experiments": all.iter().map(experiment_json).collect::<Vec<_>>(),
+        "experiments": lab.chapters.iter().map(experiment_json).collect::<Vec<_>>(),
     })
 }
 
-fn experiment_json(results: &Results) -> Value {
-    let known = find(&results.run.id);
+fn experiment_json(chapter: &Chapter<'_>) -> Value {
+    let results = chapter.results;
     let (rounds, flagged) = results.flagged_rounds();
-    let plots = known.map_or_else(|| standard_plots(results), |known| known.plots(results));
     json!({
         "run": results.run,
         "rounds": rounds,
         "disturbed_rounds": flagged,
         "failed_checks": results.failed_checks(),
-        "verdicts": verdicts(results),
-        "contrasts": results.contrasts().iter().map(contrast_json).collect::<Vec<_>>(),
+        "verdicts": chapter.sentences,
+        "contrasts": chapter.contrasts.iter().map(contrast_json).collect::<Vec<_>>(),
         "figures": figures_json(results),
-        "plots": plots,
+        "plots": chapter.plots,
     })
 }
 

@@ -1,0 +1,41 @@
+//! A run of the lab made readable: for a browser and for the terminal.
+//!
+//! Both draw from one [`Lab`], so they cannot disagree, and that draws from the record alone, so a
+//! report can be made again years later on another machine.
+//!
+//! # The parts
+//! | part | what it does |
+//! |---|---|
+//! | `lab.rs`, `chapter.rs`, `figures.rs` | what the rows show, computed once |
+//! | `number.rs` | figures as text |
+//! | `plots/` | [`crate::harness::Plot`] as SVG and as a table |
+//! | `page.rs`, `summary.rs`, `ground.rs`, `section.rs` | the page |
+//! | `text.rs`, `grid.rs` | the same for a terminal |
+//!
+//! # Limits
+//! The page needs nothing but itself: no network, no fonts, no scripts. Pictures are drawn twice, for
+//! a desk and for a phone, and the style sheet shows one of them; a picture that does not become
+//! readable on a phone scrolls there. Nothing here judges: what is shown and what is not is said by
+//! [`crate::harness::Results`] and the experiments.
+
+mod number;
+mod lab;
+mod chapter;
+mod figures;
+
+mod plots;
+
+mod page;
+mod summary;
+mod ground;
+mod section;
+
+mod grid;
+mod text;
+
+pub use chapter::{Chapter, ThenNow};
+pub use figures::{Over, VariantFigure, VariantTable};
+pub use lab::{Flagged, Lab};
+pub use number::digits;
+pub use page::html;
+pub use text::text;

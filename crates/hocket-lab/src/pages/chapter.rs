@@ -1,0 +1,195 @@
+//! One experiment of a run with everything that its rows show.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::number::conversion;
+use super::{Flagged, VariantTable, figures};
+use crate::experiments::find;
+use crate::harness::{
+    About, ContrastResult, Dumbbell, Estimate, Experiment, Historic, Plot, Results, Section,
+    Sentence, Standing, TWIN, standard_plots, standard_verdicts,
+};
+use crate::stats::Verdict;
+
+/// One experiment of a run.
+#[derive(Debug)]
+pub struct Chapter<'a> {
+    /// Its rows.
+    pub results: &'a Results,
+    /// What stands in the catalogue; `None` where this version does not know it.
+    pub about: Option<&'static About>,
+    /// Whether the rows were measured by the definition that stands in the catalogue now.
+    pub same_definition: bool,
+    /// What it answers, the most important first.
+    pub sentences: Vec<Sentence>,
+    /// Its ratios of interest.
+    pub contrasts: Vec<ContrastResult>,
+    /// The figures of all variants, metric by metric.
+    pub tables: Vec<VariantTable>,
+    /// What to draw.
+    pub plots: Vec<Plot>,
+    /// Figures printed long ago.
+    pub then_now: Vec<ThenNow>,
+}
+
+/// A figure printed long ago with what was measured now.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ThenNow {
+    /// What was printed.
+    pub then: Historic,
+    /// What was measured now, in the unit of then; `None` where no variant stands beside it.
+    pub now: Option<Estimate>,
+}
+
+impl<'a> Chapter<'a> {
+    /// Computes what the rows show.
+    pub fn of(results: &'a Results) -> Chapter<'a> {
+        let about = find(&results.run.id).map(|known| known.about());
+        let known = known(results);
+        let measured = results.run.not_measurable.is_none();
+        Chapter {
+            results,
+            about,
+            same_definition: known.is_some(),
+            sentences: sentences(results, known),
+            contrasts: results.contrasts(),
+            tables: figures::tables(results, about.filter(|_| known.is_some())),
+            plots: match known {
+                _ if !measured => Vec::new(),
+                Some(known) => known.plots(results),
+                None => standard_plots(results),
+            },
+            then_now: results.historic.iter().map(|then| then_now(results, *then)).collect(),
+        }
+    }
+
+    /// Its name.
+    pub fn id(&self) -> &str {
+        &self.results.run.id
+    }
+
+    /// Its section; `None` where this version does not know it.
+    pub fn section(&self) -> Option<Section> {
+        self.about.map(|about| about.section)
+    }
+
+    /// Its question.
+    pub fn question(&self) -> &str {
+        self.about.map_or("(not known to this version)", |about| about.question)
+    }
+
+    /// How firm its headline stands.
+    pub fn standing(&self) -> Standing {
+        self.headline().standing
+    }
+
+    /// The sentence for the summary: a wrong result before everything, then the first that is shown, then
+    /// the first.
+    pub fn headline(&self) -> Sentence {
+        let first = |standing| self.sentences.iter().find(|sentence| sentence.standing == standing);
+        let chosen = first(Standing::Failed).or(first(Standing::Shown)).or(self.sentences.first());
+        chosen.cloned().unwrap_or_else(|| Sentence::not_shown("no round was measured"))
+    }
+
+    /// What disturbed its rounds, and what that means for its verdicts.
+    pub fn flagged(&self) -> Flagged {
+        let (rounds, flagged) = self.results.flagged_rounds();
+        let verdict =
+            |c: &Option<crate::stats::Comparison>| c.map_or(Verdict::TooFewRounds, |c| c.verdict());
+        let both: Vec<(Verdict, Verdict)> =
+            self.contrasts.iter().map(|c| (verdict(&c.all), verdict(&c.quiet))).collect();
+        let unknown =
+            |(all, quiet): &&(Verdict, Verdict)| all != quiet && *quiet == Verdict::TooFewRounds;
+        let differ = both.iter().filter(|(all, quiet)| all != quiet).count();
+        let unknown = both.iter().filter(unknown).count();
+        Flagged {
+            rounds,
+            flagged,
+            causes: causes(self.results),
+            contrasts: both.len(),
+            changed: differ - unknown,
+            unknown,
+        }
+    }
+
+    /// Then and now as pictures, one for each unit; none where the experiment draws them itself.
+    pub fn dumbbells(&self) -> Vec<Plot> {
+        if self.plots.iter().any(|plot| matches!(plot, Plot::Dumbbell { .. })) {
+            return Vec::new();
+        }
+        let mut by_unit: BTreeMap<&str, Vec<Dumbbell>> = BTreeMap::new();
+        for pair in &self.then_now {
+            let Historic { label, value, source, .. } = pair.then;
+            let row = Dumbbell {
+                label: label.into(),
+                then: Some(value),
+                source: source.into(),
+                now: pair.now,
+            };
+            by_unit.entry(pair.then.unit).or_default().push(row);
+        }
+        let plot = |(unit, rows): (&str, Vec<Dumbbell>)| Plot::Dumbbell {
+            title: "Then and now".into(),
+            unit: unit.into(),
+            rows,
+        };
+        by_unit.into_iter().map(plot).collect()
+    }
+
+    /// Why it ended, in words.
+    pub fn end(&self) -> &str {
+        match (self.results.run.end.as_str(), &self.results.run.not_measurable) {
+            ("", Some(_)) => "not measurable here",
+            ("", None) => "it was killed",
+            (end, _) => end,
+        }
+    }
+}
+
+/// The experiment, where this version has it and means the same by it.
+fn known(results: &Results) -> Option<&'static dyn Experiment> {
+    find(&results.run.id)
+        .filter(|known| known.about().definition_digest() == results.run.definition)
+}
+
+fn sentences(results: &Results, known: Option<&'static dyn Experiment>) -> Vec<Sentence> {
+    match (&results.run.not_measurable, known) {
+        (Some(why), _) => vec![Sentence::not_measurable(format!("not measurable here: {why}"))],
+        (None, Some(known)) => known.verdicts(results),
+        (None, None) => standard_verdicts(results),
+    }
+}
+
+/// In how many rounds each cause was seen.
+fn causes(results: &Results) -> BTreeMap<String, usize> {
+    let mut rounds: BTreeMap<String, BTreeSet<(u32, u32)>> = BTreeMap::new();
+    for row in results.rows.iter().filter(|row| !row.warm_up) {
+        for flag in &row.flags {
+            rounds.entry(flag.clone()).or_default().insert((row.process, row.round));
+        }
+    }
+    rounds.into_iter().map(|(cause, rounds)| (cause, rounds.len())).collect()
+}
+
+/// What was measured now beside an old figure: its variant, or the only one that there is.
+fn then_now(results: &Results, then: Historic) -> ThenNow {
+    let variants = results.variants();
+    let mut originals = variants.iter().filter(|name| !name.ends_with(TWIN));
+    let variant = match then.variant {
+        Some(name) => Some(name),
+        None => originals.next().filter(|_| originals.next().is_none()).map(String::as_str),
+    };
+    let unit = results
+        .metrics()
+        .into_iter()
+        .find(|(metric, _)| metric == then.metric)
+        .map(|(_, unit)| unit);
+    let factor = unit.and_then(|unit| conversion(&unit, then.unit));
+    let estimate = variant.and_then(|variant| results.estimate(variant, then.metric));
+    let convert = |(e, by): (Estimate, f64)| Estimate {
+        value: e.value * by,
+        low: e.low.map(|v| v * by),
+        high: e.high.map(|v| v * by),
+    };
+    ThenNow { then, now: estimate.zip(factor).map(convert) }
+}

@@ -1,0 +1,199 @@
+//! A run with everything that its rows show, computed once for the page and the terminal.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use super::Chapter;
+use super::number::percent;
+use crate::harness::{Results, Section, Standing};
+use crate::store::RunRecord;
+
+/// The id of the experiment that measures one thing twice.
+const AA: &str = "aa";
+
+/// A run to report on.
+#[derive(Debug)]
+pub struct Lab<'a> {
+    /// What stands about the run.
+    pub record: &'a RunRecord,
+    /// Its experiments, by section, in the order in which they were measured.
+    pub chapters: Vec<Chapter<'a>>,
+}
+
+/// What disturbed the rounds of some experiments.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Flagged {
+    /// Rounds that count.
+    pub rounds: usize,
+    /// Those of them in which a turn is flagged.
+    pub flagged: usize,
+    /// In how many rounds each cause was seen.
+    pub causes: BTreeMap<String, usize>,
+    /// Ratios of interest.
+    pub contrasts: usize,
+    /// Those whose verdict is another without the flagged rounds.
+    pub changed: usize,
+    /// Those for which too few rounds are left without the flagged ones.
+    pub unknown: usize,
+}
+
+impl<'a> Lab<'a> {
+    /// Computes what the rows show. Cost: what the intervals cost, milliseconds to a second for an
+    /// experiment.
+    pub fn of(record: &'a RunRecord, all: &'a [Results]) -> Lab<'a> {
+        let mut chapters: Vec<Chapter<'a>> = all.iter().map(Chapter::of).collect();
+        chapters.sort_by_key(|chapter| chapter.section().map_or(u8::MAX, |section| section as u8));
+        Lab { record, chapters }
+    }
+
+    /// The sections that the run has, each with its experiments; those that this version does not know
+    /// come last.
+    pub fn sections(&self) -> Vec<(Option<Section>, Vec<&Chapter<'a>>)> {
+        let mut sections: Vec<(Option<Section>, Vec<&Chapter<'a>>)> = Vec::new();
+        for chapter in &self.chapters {
+            match sections.last_mut().filter(|(section, _)| *section == chapter.section()) {
+                Some((_, chapters)) => chapters.push(chapter),
+                None => sections.push((chapter.section(), vec![chapter])),
+            }
+        }
+        sections
+    }
+
+    /// Metric by metric, how large a difference the A/A experiment finds where there is none, as a ratio
+    /// minus one; empty without it or with too few rounds.
+    pub fn floors(&self) -> Vec<(String, f64)> {
+        let Some(aa) = self.chapters.iter().find(|chapter| chapter.id() == AA) else {
+            return Vec::new();
+        };
+        let floor = |table: &super::VariantTable| {
+            Some((table.metric.clone(), aa.results.floor(&table.metric)?))
+        };
+        aa.tables.iter().filter_map(floor).collect()
+    }
+
+    /// The sentence that every report opens with.
+    pub fn opening(&self) -> String {
+        let floors = self.floors();
+        if floors.is_empty() {
+            return "How large a difference nothing makes on this machine is not known: the run has no A/A experiment with \
+                    enough rounds."
+                .into();
+        }
+        let each: Vec<String> = floors
+            .iter()
+            .map(|(metric, floor)| format!("{} ({metric})", percent(*floor)))
+            .collect();
+        format!("The smallest difference that this machine can show today: {}.", each.join(", "))
+    }
+
+    /// The experiments whose verdicts the summary lists: all but the A/A experiment.
+    pub fn answers(&self) -> impl Iterator<Item = &Chapter<'a>> {
+        self.chapters.iter().filter(|chapter| chapter.id() != AA)
+    }
+
+    /// `5 shown, 2 without a difference shown, 1 not measurable here`.
+    pub fn tally(&self) -> String {
+        let kinds = [
+            (Standing::Failed, "with a wrong result"),
+            (Standing::Shown, "with a result"),
+            (Standing::NotShown, "with no difference shown"),
+            (Standing::NotMeasurable, "not measurable here"),
+        ];
+        let count =
+            |standing| self.answers().filter(|chapter| chapter.standing() == standing).count();
+        let words = |(standing, words): (Standing, &str)| match count(standing) {
+            0 => None,
+            n => Some(format!("{n} {words}")),
+        };
+        let said: Vec<String> = kinds.into_iter().filter_map(words).collect();
+        if said.is_empty() { "nothing was measured".into() } else { said.join(", ") }
+    }
+
+    /// What disturbed the whole run.
+    pub fn flagged(&self) -> Flagged {
+        let mut all = Flagged::default();
+        self.chapters.iter().for_each(|chapter| all.add(&chapter.flagged()));
+        all
+    }
+
+    /// A fact of the record by its place, such as `/clock/longest_gap_ns_in_100_ms`.
+    pub(super) fn meta(&self, pointer: &str) -> Option<&Value> {
+        self.record.meta.pointer(pointer)
+    }
+
+    /// `run 3 (1a2b3c4d) of 2026-11-22, host 9f8e7d6c`: what every figure names.
+    pub fn name(&self) -> String {
+        let day = self.record.started_at.split('T').next().unwrap_or_default();
+        let short = |text: &str| text.chars().take(8).collect::<String>();
+        format!(
+            "run {} ({}) of {day}, host {}",
+            self.record.run,
+            short(&self.record.uuid),
+            short(&self.record.host)
+        )
+    }
+
+    /// Clock source, cost, step, longest gap and backward steps in a sentence.
+    pub fn clock(&self) -> String {
+        let number = |pointer: &str| self.meta(pointer).and_then(Value::as_f64);
+        let source = self
+            .meta("/clock/check/clocksource/value")
+            .and_then(Value::as_str)
+            .unwrap_or("of unknown source");
+        let time = |value: Option<f64>| {
+            value.map_or("an unknown time".into(), |ns| super::number::quantity(ns, "ns"))
+        };
+        let backward = match number("/clock/check/backward_steps") {
+            Some(0.0) => "never backwards".into(),
+            Some(n) => format!("{n:.0} times backwards"),
+            None => "direction not checked".into(),
+        };
+        format!(
+            "Clock {source}: {} a reading, steps of {}, {backward}; longest gap in a busy loop of 100 ms: {}.",
+            time(number("/clock/check/monotonic_cost_ns")),
+            time(number("/clock/check/resolution_ns/value")),
+            time(number("/clock/longest_gap_ns_in_100_ms"))
+        )
+    }
+}
+
+impl Flagged {
+    fn add(&mut self, other: &Flagged) {
+        self.rounds += other.rounds;
+        self.flagged += other.flagged;
+        self.contrasts += other.contrasts;
+        self.changed += other.changed;
+        self.unknown += other.unknown;
+        for (cause, n) in &other.causes {
+            *self.causes.entry(cause.clone()).or_default() += n;
+        }
+    }
+
+    /// `75 of 96 rounds disturbed (foreign 70, steal 5)`.
+    pub fn rounds_in_words(&self) -> String {
+        let causes: Vec<String> =
+            self.causes.iter().map(|(cause, n)| format!("{cause} {n}")).collect();
+        let causes =
+            if causes.is_empty() { String::new() } else { format!(" ({})", causes.join(", ")) };
+        format!("{} of {} rounds disturbed{causes}", self.flagged, self.rounds)
+    }
+
+    /// What becomes of the verdicts without the flagged rounds.
+    pub fn verdicts_in_words(&self) -> String {
+        match (self.contrasts, self.changed, self.unknown) {
+            (0, ..) => "no ratios of interest".into(),
+            (all, 0, 0) => format!("all {all} verdicts are the same without them"),
+            (all, 0, unknown) if all == unknown => {
+                "without them too few rounds are left for a verdict".into()
+            }
+            (all, changed, unknown) => {
+                let same = all - changed - unknown;
+                let mut words = vec![format!("of {all} verdicts {same} the same without them")];
+                words.extend((changed > 0).then(|| format!("{changed} another")));
+                words.extend((unknown > 0).then(|| format!("{unknown} without enough rounds")));
+                words.join(", ")
+            }
+        }
+    }
+}

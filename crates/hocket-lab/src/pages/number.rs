@@ -1,0 +1,211 @@
+//! Figures as text.
+
+use crate::harness::Estimate;
+
+/// What stands where there is no figure.
+pub(super) const NONE: &str = "–";
+
+/// Four digits that count, with commas between groups of three from five digits on; a power of ten
+/// where that would be too long.
+pub fn digits(value: f64) -> String {
+    significant(value, 4)
+}
+
+fn significant(value: f64, wanted: i32) -> String {
+    if !value.is_finite() {
+        return NONE.into();
+    }
+    if value == 0.0 {
+        return "0".into();
+    }
+    let power = value.abs().log10().floor();
+    if !(-4.0..9.0).contains(&power) {
+        return scientific(value, (wanted - 2).max(0) as usize);
+    }
+    let places = (wanted - 1 - power as i32).max(0) as usize;
+    grouped(&format!("{value:.places$}"))
+}
+
+/// `1.2e12`; what records hold may be anything.
+fn scientific(value: f64, places: usize) -> String {
+    format!("{value:.places$e}")
+}
+
+/// Puts commas between groups of three where there are five digits or more before the point.
+fn grouped(number: &str) -> String {
+    let (sign, rest) = number.strip_prefix('-').map_or(("", number), |rest| ("-", rest));
+    let (whole, decimals) = rest.split_once('.').map_or((rest, ""), |(w, d)| (w, d));
+    let mut out = String::from(sign);
+    for (at, digit) in whole.chars().enumerate() {
+        if at > 0 && whole.len() > 4 && (whole.len() - at) % 3 == 0 {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    if !decimals.is_empty() {
+        out.push('.');
+        out.push_str(decimals);
+    }
+    out
+}
+
+/// A round figure as short as it can be said: `0.5`, `20`, `1,000,000`.
+pub(super) fn round(value: f64) -> String {
+    let text = significant(value, 4);
+    let mantissa = |text: &str| text.trim_end_matches('0').trim_end_matches('.').to_string();
+    match text.split_once('e') {
+        Some((front, power)) if front.contains('.') => format!("{}e{power}", mantissa(front)),
+        None if text.contains('.') => mantissa(&text),
+        _ => text,
+    }
+}
+
+/// Units of time by size, each in nanoseconds, as records write them and as they are printed.
+const TIMES: [(&str, &str, f64); 4] =
+    [("ns", "ns", 1.0), ("us", "µs", 1e3), ("ms", "ms", 1e6), ("s", "s", 1e9)];
+
+/// A unit as it is printed.
+pub(super) fn printed(unit: &str) -> &str {
+    TIMES.iter().find(|(name, ..)| *name == unit).map_or(unit, |(_, printed, _)| printed)
+}
+
+/// `time [µs]`, or the name alone for what has no unit.
+pub(super) fn with_unit(name: &str, unit: &str) -> String {
+    if unit.is_empty() { name.into() } else { format!("{name} [{}]", printed(unit)) }
+}
+
+/// The unit of time in which `value` is best read, and what to multiply by; `None` for other units.
+pub(super) fn rescaled(value: f64, unit: &str) -> Option<(&'static str, f64)> {
+    let (_, _, from) = TIMES.iter().find(|(name, ..)| *name == unit)?;
+    let ns = value.abs() * from;
+    let fits = |(_, _, size): &&(&str, &str, f64)| ns >= *size * 0.9995;
+    let (_, printed, to) = TIMES.iter().rev().find(fits).unwrap_or(&TIMES[0]);
+    Some((printed, from / to))
+}
+
+/// What to multiply figures in `from` by to get figures in `to`; `None` where they are of different
+/// kinds.
+pub(super) fn conversion(from: &str, to: &str) -> Option<f64> {
+    let size = |unit: &str| TIMES.iter().find(|(name, ..)| *name == unit).map(|(.., ns)| *ns);
+    match (size(from), size(to)) {
+        (Some(from), Some(to)) => Some(from / to),
+        _ => (from == to).then_some(1.0),
+    }
+}
+
+/// A figure with its unit; times in the unit that suits them: `1.25 µs`.
+pub(super) fn quantity(value: f64, unit: &str) -> String {
+    said(value, unit, |value| significant(value, 3))
+}
+
+/// The same for round figures on axes: `1 ms`.
+pub(super) fn round_quantity(value: f64, unit: &str) -> String {
+    said(value, unit, round)
+}
+
+fn said(value: f64, unit: &str, number: impl Fn(f64) -> String) -> String {
+    if !value.is_finite() {
+        return NONE.into();
+    }
+    match rescaled(value, unit) {
+        Some((printed, factor)) => format!("{} {printed}", number(value * factor)),
+        None if unit.is_empty() => number(value),
+        None => format!("{} {unit}", number(value)),
+    }
+}
+
+/// `1.25 µs [1.20, 1.31]`.
+pub(super) fn estimate(estimate: &Estimate, unit: &str) -> String {
+    let (printed, factor) = rescaled(estimate.value, unit).unwrap_or((printed(unit), 1.0));
+    let number = |value: f64| significant(value * factor, 3);
+    let range = match (estimate.low, estimate.high) {
+        (Some(low), Some(high)) => format!(" [{}, {}]", number(low), number(high)),
+        _ => String::new(),
+    };
+    format!("{} {printed}{range}", number(estimate.value)).trim_end().into()
+}
+
+/// A ratio as a change: `-12.1 %` near one, `3.40 times` elsewhere.
+pub(super) fn change(ratio: f64) -> String {
+    change_with(ratio, None)
+}
+
+/// The same with its interval: `-12.1 % [-13.0, -11.2]`.
+pub(super) fn change_with(ratio: f64, interval: Option<(f64, f64)>) -> String {
+    if !ratio.is_finite() {
+        return NONE.into();
+    }
+    let near = (0.5..2.0).contains(&ratio);
+    let number = |ratio: f64| match near {
+        true => format!("{:+.1}", (ratio - 1.0) * 100.0),
+        false => significant(ratio, 3),
+    };
+    let range = interval
+        .map_or(String::new(), |(low, high)| format!(" [{}, {}]", number(low), number(high)));
+    format!("{} {}{range}", number(ratio), if near { "%" } else { "times" })
+}
+
+/// A share or a floor in per cent, two digits that count.
+pub(super) fn percent(share: f64) -> String {
+    match share * 100.0 {
+        p if !p.is_finite() => NONE.into(),
+        p if p.abs() >= 1000.0 => format!("{} %", significant(p, 3)),
+        p if p.abs() >= 10.0 => format!("{p:.0} %"),
+        p if p.abs() >= 1.0 => format!("{p:.1} %"),
+        p => format!("{p:.2} %"),
+    }
+}
+
+/// `1 round`, `3 rounds`.
+pub(super) fn count(n: usize, one: &str) -> String {
+    format!("{} {one}{}", grouped(&n.to_string()), if n == 1 { "" } else { "s" })
+}
+
+/// With a capital letter, for the beginning of a sentence.
+pub(super) fn capital(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map_or(String::new(), |first| first.to_uppercase().chain(letters).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn figures_keep_what_counts() {
+        let shown = [0.0, 0.012_345, 1.0, 123.456, 12_345.6, 1e12, -3.5e-9].map(digits);
+        assert_eq!(shown, ["0", "0.01235", "1.000", "123.5", "12,346", "1.00e12", "-3.50e-9"]);
+        assert_eq!(digits(f64::NAN), NONE);
+    }
+
+    #[test]
+    fn round_figures_are_short() {
+        let shown = [0.5, 20.0, 1.25, 1e6, 1e12, 0.0].map(round);
+        assert_eq!(shown, ["0.5", "20", "1.25", "1,000,000", "1e12", "0"]);
+    }
+
+    #[test]
+    fn times_are_told_in_the_unit_that_suits_them() {
+        assert_eq!(quantity(1250.0, "ns"), "1.25 µs");
+        assert_eq!(quantity(0.002, "s"), "2.00 ms");
+        assert_eq!(quantity(3.0, "1/s"), "3.00 1/s");
+        assert_eq!(round_quantity(1e9, "ns"), "1 s");
+        let known = Estimate { value: 1250.0, low: Some(1200.0), high: Some(1310.0) };
+        assert_eq!(estimate(&known, "ns"), "1.25 µs [1.20, 1.31]");
+        assert_eq!(estimate(&Estimate::exact(7.0), ""), "7.00");
+    }
+
+    #[test]
+    fn units_of_one_kind_are_converted_and_others_are_not() {
+        assert_eq!(conversion("ms", "ns"), Some(1e6));
+        assert_eq!(conversion("1/s", "1/s"), Some(1.0));
+        assert_eq!(conversion("us", "1/s"), None);
+    }
+
+    #[test]
+    fn changes_are_per_cent_or_times() {
+        assert_eq!([0.98, 2.5, f64::NAN].map(change), ["-2.0 %", "2.50 times", "–"]);
+        assert_eq!(change_with(1.0, Some((0.4, 1.1))), "+0.0 % [-60.0, +10.0]");
+        assert_eq!([0.0034, 0.034, 0.34].map(percent), ["0.34 %", "3.4 %", "34 %"]);
+    }
+}

@@ -1,0 +1,84 @@
+//! The page that holds it all together.
+
+use maud::{DOCTYPE, Markup, PreEscaped, html};
+use serde_json::Value;
+
+use super::number::capital;
+use super::{Lab, ground, plots, section, summary};
+use crate::report::shared::{choice, palette_css, plain};
+
+/// What bench reports use as well, and what pictures of the lab need besides.
+const STYLE: &str = concat!(include_str!("../report/style.css"), include_str!("style.css"));
+
+/// A page about a run that needs nothing but itself, not even a script.
+///
+/// Cost: milliseconds; what is expensive was done by [`Lab::of`].
+pub fn html(lab: &Lab<'_>) -> String {
+    let page = html! {
+        (DOCTYPE)
+        html lang="en" {
+            (head(lab))
+            body {
+                (top(lab))
+                main {
+                    (summary::section(lab))
+                    (ground::section(lab))
+                    @for (section, chapters) in lab.sections() { (section::section(lab, section, &chapters)) }
+                    (repeat(lab))
+                }
+                footer { "Made from " (plain(&lab.name())) ". Intervals are 95 % intervals of the median over the rounds, by a block bootstrap. This page loads nothing." }
+            }
+        }
+    };
+    page.into_string()
+}
+
+fn head(lab: &Lab<'_>) -> Markup {
+    html! {
+        head {
+            meta charset="utf-8";
+            meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'";
+            meta name="viewport" content="width=device-width,initial-scale=1";
+            meta name="color-scheme" content="light dark";
+            title { (plain(&lab.record.machine())) " – hocket lab" }
+            link rel="icon" href="data:,";
+            style { (PreEscaped(palette_css())) (PreEscaped(plots::heat_css())) (PreEscaped(STYLE)) }
+        }
+    }
+}
+
+fn top(lab: &Lab<'_>) -> Markup {
+    let record = lab.record;
+    let size = lab.meta("/size").and_then(Value::as_str).unwrap_or("of unknown size");
+    html! {
+        header {
+            p.brand { "Hocket lab" }
+            (choice("theme", "Colours", &[("auto", "auto"), ("light", "light"), ("dark", "dark")]))
+            h1 { (plain(&record.machine())) }
+            p.setting {
+                (capital(&plain(&lab.name()))) " · begun " (plain(&record.started_at)) " · " (plain(size))
+                @match &record.ended_at {
+                    Some(at) => { " · ended " (plain(at)) }
+                    None => { " · killed before its end" }
+                }
+                @if lab.meta("/interrupted").and_then(Value::as_bool) == Some(true) { " · interrupted" }
+            }
+        }
+    }
+}
+
+/// What it takes to measure the same again.
+fn repeat(lab: &Lab<'_>) -> Markup {
+    let words = lab.meta("/command").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
+    let words: Vec<&str> = words.iter().filter_map(Value::as_str).collect();
+    let version =
+        lab.meta("/build/version").and_then(Value::as_str).unwrap_or("of unknown version");
+    let commit = lab.meta("/build/commit").and_then(Value::as_str).unwrap_or("unknown");
+    html! {
+        section {
+            h2 { "To measure it again" }
+            @if !words.is_empty() { pre { (plain(&words.join(" "))) } }
+            p.small { "hocket " (plain(version)) ", commit " (plain(commit)) ", seed " (lab.record.seed) "." }
+        }
+    }
+}

@@ -1,0 +1,200 @@
+//! Plots as pictures and as tables.
+//!
+//! A picture is drawn for two widths, [`Room`], because text in an SVG that shrinks with a phone could
+//! not be read. Every name is fitted to the room that it has by a table of letter widths, since nothing
+//! here knows the reader's fonts; marks tell their full name and figures when pointed at, and the table
+//! below a picture holds them all.
+
+mod ink;
+mod scale;
+mod rows;
+
+mod bars;
+mod dumbbell;
+mod distribution;
+mod lines;
+mod heat;
+mod ranks;
+mod timeline;
+mod forest;
+
+use maud::{Markup, html};
+
+pub(super) use forest::{Ratio, drawn as forest};
+pub(super) use heat::css as heat_css;
+
+use crate::harness::{Estimate, Plot};
+use ink::{Drawing, KINDS, px, shape};
+
+/// For which width a picture is drawn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Room {
+    /// A desk.
+    Wide,
+    /// A phone.
+    Narrow,
+}
+
+impl Room {
+    fn width(self) -> f64 {
+        match self {
+            Room::Wide => 920.0,
+            Room::Narrow => 380.0,
+        }
+    }
+}
+
+/// A picture with what belongs to it.
+pub(super) struct Drawn {
+    title: String,
+    wide: Drawing,
+    narrow: Drawing,
+    legend: Vec<Key>,
+    table: Table,
+}
+
+/// The figures of a picture.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub(super) struct Table {
+    /// Over the columns.
+    pub heads: Vec<String>,
+    /// As many cells each.
+    pub rows: Vec<Vec<String>>,
+}
+
+/// What a mark means.
+struct Key {
+    class: String,
+    kind: usize,
+    words: String,
+}
+
+impl Key {
+    fn mark(class: &str, kind: usize, words: &str) -> Key {
+        Key { class: class.into(), kind, words: words.into() }
+    }
+
+    fn series(at: usize, name: &str) -> Key {
+        let dashed = if at / KINDS % 2 == 1 { " (dashed)" } else { "" };
+        Key {
+            class: format!("point c{}", at % KINDS),
+            kind: at % KINDS,
+            words: format!("{name}{dashed}"),
+        }
+    }
+}
+
+/// The figures of an estimate.
+fn values_of(estimate: &Estimate) -> impl Iterator<Item = f64> + use<> {
+    [Some(estimate.value), estimate.low, estimate.high].into_iter().flatten()
+}
+
+/// Draws a plot; `None` where it holds nothing.
+pub(super) fn drawn(plot: &Plot) -> Option<Drawn> {
+    let drawn = match plot {
+        Plot::Dumbbell { title, unit, rows } => dumbbell::drawn(title, unit, rows),
+        Plot::Heat { title, unit, rows, columns, cells, borders } => {
+            heat::drawn(title, unit, (rows, columns), cells, borders)
+        }
+        Plot::Lines { title, x, y, series, marks } => lines::drawn(title, x, y, series, marks),
+        Plot::Distribution { title, axis, series } => distribution::drawn(title, axis, series),
+        Plot::Ranks { title, ranks, critical_difference } => {
+            ranks::drawn(title, ranks, *critical_difference)
+        }
+        Plot::Timeline { title, lanes, spans } => timeline::drawn(title, lanes, spans),
+        Plot::Bars { title, axis, bars } => bars::drawn(title, axis, bars),
+    };
+    (!drawn.table.rows.is_empty()).then_some(drawn)
+}
+
+/// How many rows of the table are told to those who do not see the picture.
+const TOLD: usize = 12;
+
+impl Drawn {
+    /// What is above it.
+    pub(super) fn title(&self) -> &str {
+        &self.title
+    }
+
+    /// Its figures.
+    pub(super) fn table(&self) -> &Table {
+        &self.table
+    }
+
+    /// Picture, legend and table; `source` says where the figures are from.
+    pub(super) fn figure(&self, source: &Markup) -> Markup {
+        let about = self.about();
+        let scrolls = self.narrow.width == 0.0;
+        html! {
+            figure.lab {
+                @if !self.title.is_empty() { p.plot-title { (ink::plain(&self.title)) } }
+                div class=(if scrolls { "scroll" } else { "wide-only" }) tabindex=[scrolls.then_some("0")] { (self.wide.svg(&self.title, &about)) }
+                @if !scrolls { div.narrow-only { (self.narrow.svg(&self.title, &about)) } }
+                (self.legend())
+                figcaption { (source) }
+                details.numbers { summary { "The same as a table" } (self.table.html()) }
+            }
+        }
+    }
+
+    fn legend(&self) -> Markup {
+        html! {
+            @if !self.legend.is_empty() {
+                ul.legend {
+                    @for key in &self.legend {
+                        li {
+                            svg.plot width="18" height="16" viewBox="0 0 18 16" aria-hidden="true" { path class=(key.class) d=(shape(key.kind, 9.0, 8.0, 5.0)) {} }
+                            (ink::plain(&key.words))
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    /// The first rows of the table in words.
+    fn about(&self) -> String {
+        let row = |row: &Vec<String>| row.join(" ");
+        let told: Vec<String> = self.table.rows.iter().take(TOLD).map(row).collect();
+        let heads = self.table.heads.join(" ");
+        let more = self.table.rows.len().saturating_sub(TOLD);
+        let more =
+            if more > 0 { format!("; {more} rows more in the table below") } else { String::new() };
+        format!("{}: {}{more}.", heads.trim(), told.join("; "))
+    }
+}
+
+impl Table {
+    /// As HTML that scrolls where it is too wide.
+    pub(super) fn html(&self) -> Markup {
+        html! {
+            div.scroll tabindex="0" {
+                table {
+                    thead { tr { @for head in &self.heads { th scope="col" { (ink::plain(head)) } } } }
+                    tbody {
+                        @for row in &self.rows {
+                            tr {
+                                @for (at, cell) in row.iter().enumerate() {
+                                    @if at == 0 { th scope="row" { (ink::plain(cell)) } } @else { td { (ink::plain(cell)) } }
+                                }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// A bar of colours from the smallest to the largest figure.
+fn ramp(x: f64, y: f64, width: f64, steps: usize, class: impl Fn(usize) -> String) -> Markup {
+    let step = width / steps as f64;
+    html! {
+        @for at in 0..steps {
+            rect class=(class(at)) x=(px(x + at as f64 * step)) y=(px(y)) width=(px(step + 0.5)) height="10" {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,103 @@
+//! Ratios with their intervals beside what the same thing measured twice differs by.
+
+use maud::{Markup, html};
+
+use super::bars::whisker;
+use super::ink::{hover, line, px, shape};
+use super::rows::{RowOf, Track, draw};
+use super::scale::Scale;
+use super::{Drawn, Key, Room, Table, values_of};
+use crate::harness::Estimate;
+use crate::pages::number::{change, digits, percent};
+
+/// One ratio of interest.
+pub(in crate::pages) struct Ratio {
+    /// What is compared with what.
+    pub label: String,
+    /// Candidate divided by reference.
+    pub ratio: Estimate,
+    /// The smallest difference that the run can show, as a ratio minus one.
+    pub floor: Option<f64>,
+    /// Whether it stands.
+    pub shown: bool,
+}
+
+pub(in crate::pages) fn drawn(title: &str, ratios: &[Ratio]) -> Drawn {
+    let floors = ratios
+        .iter()
+        .filter_map(|ratio| ratio.floor)
+        .flat_map(|floor| [1.0 + floor, 1.0 / (1.0 + floor)]);
+    let scale = Scale::log(
+        ratios.iter().flat_map(|ratio| values_of(&ratio.ratio)).chain(floors).chain([1.0]),
+    );
+    let row = |ratio: &Ratio| {
+        let note =
+            if ratio.shown { change(ratio.ratio.value) } else { "no difference shown".into() };
+        RowOf { faint: !ratio.shown, ..RowOf::new(&ratio.label, note) }
+    };
+    let rows: Vec<RowOf> = ratios.iter().map(row).collect();
+    let picture = |room| {
+        draw(room, &scale, ("ratio to the reference", ""), &rows, equality, |row, track| {
+            mark(&ratios[row], track)
+        })
+    };
+    let legend = vec![
+        Key::mark("dot", 0, "shown"),
+        Key::mark("dot faint", 0, "no difference shown"),
+        Key::mark("floor", 5, "what the same thing twice differs by"),
+    ];
+    Drawn {
+        title: title.into(),
+        wide: picture(Room::Wide),
+        narrow: picture(Room::Narrow),
+        legend,
+        table: table(ratios),
+    }
+}
+
+fn equality(track: &Track<'_>) -> Markup {
+    html! { @if let Some(x) = track.x(1.0) { (line("one", (x, track.y - track.half), (x, track.y + track.half))) } }
+}
+
+fn mark(ratio: &Ratio, track: &Track<'_>) -> Markup {
+    let floor =
+        ratio.floor.and_then(|floor| track.x(1.0 / (1.0 + floor)).zip(track.x(1.0 + floor)));
+    html! {
+        g.faint[!ratio.shown] {
+            (hover(&words(ratio)))
+            @if let Some((from, to)) = floor {
+                rect class="floor" x=(px(from)) y=(px(track.y - track.half)) width=(px(to - from)) height=(px(2.0 * track.half)) {}
+            }
+            (whisker(&ratio.ratio, track))
+            @if let Some(x) = track.x(ratio.ratio.value) { path class="dot" d=(shape(0, x, track.y, 4.5)) {} }
+        }
+    }
+}
+
+fn words(ratio: &Ratio) -> String {
+    let range = ratio.ratio.low.zip(ratio.ratio.high);
+    let range =
+        range.map_or(String::new(), |(low, high)| format!(" [{}, {}]", digits(low), digits(high)));
+    let verdict = if ratio.shown { "" } else { ": no difference shown" };
+    format!("{}: {}{range} times{verdict}", ratio.label, digits(ratio.ratio.value))
+}
+
+fn table(ratios: &[Ratio]) -> Table {
+    let row = |ratio: &Ratio| {
+        let end = |end: Option<f64>| digits(end.unwrap_or(f64::NAN));
+        let floor = ratio.floor.map_or("–".into(), percent);
+        vec![
+            ratio.label.clone(),
+            digits(ratio.ratio.value),
+            end(ratio.ratio.low),
+            end(ratio.ratio.high),
+            floor,
+        ]
+    };
+    Table {
+        heads: ["", "ratio", "95 % from", "to", "smallest difference that can be shown"]
+            .map(String::from)
+            .into(),
+        rows: ratios.iter().map(row).collect(),
+    }
+}

@@ -1,0 +1,215 @@
+//! A section of the catalogue and its experiments.
+
+use maud::{Markup, html};
+
+use super::number::{NONE, capital, digits, estimate, quantity, with_unit};
+use super::summary::{anchor, class, words};
+use super::text::{compared, contrast_cells, range, sources};
+use super::{Chapter, Lab, Over, VariantFigure, VariantTable, plots};
+use crate::harness::{Estimate, Plot, Section, Sentence, Standing};
+use crate::report::shared::plain;
+
+/// A section with its experiments.
+pub(super) fn section(
+    lab: &Lab<'_>,
+    section: Option<Section>,
+    chapters: &[&Chapter<'_>],
+) -> Markup {
+    html! {
+        section {
+            h2 { (section.map_or("Not known to this version", |section| section.title())) }
+            @for chapter in chapters { (experiment(lab, chapter)) }
+        }
+    }
+}
+
+fn experiment(lab: &Lab<'_>, chapter: &Chapter<'_>) -> Markup {
+    let (absent, found): (Vec<&Sentence>, Vec<&Sentence>) =
+        chapter.sentences.iter().partition(|sentence| sentence.standing == Standing::NotMeasurable);
+    html! {
+        article.experiment id=(anchor(chapter.id())) {
+            h3 { (plain(chapter.question())) " " span.id { (plain(chapter.id())) } }
+            @if !chapter.same_definition && chapter.results.run.not_measurable.is_none() {
+                p.note { "Measured by another definition than that of this version, so only its rows are shown." }
+            }
+            @if !found.is_empty() { ul.sentences { @for sentence in found { li class=(class(sentence.standing)) { (words(sentence)) } } } }
+            @for plot in chapter.plots.iter().chain(&chapter.dumbbells()) { (figure(lab, chapter, plot)) }
+            (contrasts(lab, chapter))
+            @for table in chapter.tables.iter().filter(|table| !table.rows.is_empty()) { (variants(table)) }
+            (then_now(chapter))
+            @if !absent.is_empty() { ul.sentences { @for sentence in absent { li.absent { (words(sentence)) } } } }
+            (method(lab, chapter))
+        }
+    }
+}
+
+/// The figure with run, definition and origin below it.
+fn figure(lab: &Lab<'_>, chapter: &Chapter<'_>, plot: &Plot) -> Markup {
+    let source =
+        html! { (source(lab, chapter)) @for said in definitions(chapter, plot) { " " (said) } };
+    html! { @if let Some(drawn) = plots::drawn(plot) { (drawn.figure(&source)) } }
+}
+
+fn source(lab: &Lab<'_>, chapter: &Chapter<'_>) -> Markup {
+    html! { "Source: " (plain(&lab.name())) ", " (plain(chapter.id())) "." }
+}
+
+/// Definitions of the metrics that a plot names; of all where it names none and they are few.
+fn definitions(chapter: &Chapter<'_>, plot: &Plot) -> Vec<Markup> {
+    let titles = titles(plot).join(" ").to_lowercase();
+    let named = |metric: &str| {
+        titles.split(|c: char| !c.is_alphanumeric() && c != '-').any(|word| word == metric)
+    };
+    let defined = || chapter.tables.iter().filter(|table| !table.definition.is_empty());
+    let says = |table: &VariantTable| html! { b { (plain(&table.metric)) } ": " (plain(&table.definition)) };
+    let found: Vec<Markup> = defined().filter(|table| named(&table.metric)).map(says).collect();
+    match (found.is_empty(), defined().count()) {
+        (true, 1..=2) => defined().map(says).collect(),
+        _ => found,
+    }
+}
+
+fn titles(plot: &Plot) -> Vec<&str> {
+    match plot {
+        Plot::Dumbbell { title, .. }
+        | Plot::Heat { title, .. }
+        | Plot::Ranks { title, .. }
+        | Plot::Timeline { title, .. } => vec![title],
+        Plot::Lines { title, x, y, .. } => vec![title, &x.title, &y.title],
+        Plot::Distribution { title, axis, .. } | Plot::Bars { title, axis, .. } => {
+            vec![title, &axis.title]
+        }
+    }
+}
+
+/// Ratios of interest as a picture and, in full, as a table.
+fn contrasts(lab: &Lab<'_>, chapter: &Chapter<'_>) -> Markup {
+    let ratio = |contrast: &crate::harness::ContrastResult| {
+        let all = contrast.all?;
+        let ends = all.interval.map(|interval| (interval.low, interval.high)).unzip();
+        let ratio = Estimate { value: all.ratio, low: ends.0, high: ends.1 };
+        Some(plots::Ratio {
+            label: compared(contrast),
+            ratio,
+            floor: contrast.floor,
+            shown: contrast.standing == Standing::Shown,
+        })
+    };
+    let ratios: Vec<plots::Ratio> = chapter.contrasts.iter().filter_map(ratio).collect();
+    html! {
+        @if !ratios.is_empty() {
+            (plots::forest("What is compared, paired round by round", &ratios).figure(&source(lab, chapter)))
+            details {
+                summary { "Ratios with and without the disturbed rounds" }
+                div.scroll tabindex="0" {
+                    table {
+                        thead { tr { @for head in ["Compared", "all rounds", "undisturbed rounds", "the same twice", "verdict"] { th scope="col" { (head) } } } }
+                        tbody { @for contrast in &chapter.contrasts { (contrast_row(contrast)) } }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn contrast_row(contrast: &crate::harness::ContrastResult) -> Markup {
+    let cells = contrast_cells(contrast);
+    html! {
+        tr class=(class(contrast.standing)) {
+            @for (at, cell) in cells.iter().enumerate() {
+                @if at == 0 { th scope="row" { (plain(cell)) } } @else { td { (plain(cell)) } }
+            }
+        }
+    }
+}
+
+fn variants(table: &VariantTable) -> Markup {
+    let values = table.rows.iter().any(|row| row.over == Over::Values);
+    let heads = ["median", "95 %", "min", "p99", "max", if values { "values" } else { "rounds" }];
+    html! {
+        div.scroll tabindex="0" role="region" aria-label={ "Variants in " (plain(&table.metric)) } {
+            table.variants {
+                thead { tr {
+                    th scope="col" { (plain(&with_unit(&table.metric, &table.unit))) }
+                    @for head in heads { th scope="col" { (head) } }
+                } }
+                tbody { @for row in &table.rows { (variant(row)) } }
+            }
+        }
+        @if !table.definition.is_empty() {
+            p.small { b { (plain(&table.metric)) } ": " (plain(&table.definition)) @if values { " Minimum and maximum are those of all single values, p99 that of a typical turn." } }
+        }
+    }
+}
+
+fn variant(row: &VariantFigure) -> Markup {
+    html! {
+        tr.reference[row.is_twin] {
+            th scope="row" { (plain(&row.variant)) }
+            td { (digits(row.estimate.value)) }
+            td { (range(&row.estimate)) }
+            td { (digits(row.min)) }
+            td { (row.p99.map_or(NONE.into(), digits)) }
+            td { (digits(row.max)) }
+            td { (row.n) }
+        }
+    }
+}
+
+fn then_now(chapter: &Chapter<'_>) -> Markup {
+    html! {
+        @if !chapter.then_now.is_empty() {
+            div.scroll tabindex="0" role="region" aria-label="Then and now" {
+                table {
+                    thead { tr { th scope="col" { "Then and now" } @for head in ["metric", "then", "now"] { th scope="col" { (head) } } } }
+                    tbody {
+                        @for pair in &chapter.then_now {
+                            tr {
+                                th scope="row" { (pair.then.label) }
+                                td { (pair.then.metric) }
+                                td { (quantity(pair.then.value, pair.then.unit)) }
+                                td { (pair.now.map_or("not measured".into(), |now| estimate(&now, pair.then.unit))) }
+                            }
+                        }
+                    }
+                }
+            }
+            @for words in sources(chapter) { p.small { (plain(&words)) } }
+        }
+    }
+}
+
+/// How it was measured, what it does not show, how it ended.
+fn method(lab: &Lab<'_>, chapter: &Chapter<'_>) -> Markup {
+    let run = &chapter.results.run;
+    html! {
+        @if let Some(about) = chapter.about {
+            p.small { b { "What it does not show. " } (plain(about.limits)) }
+        }
+        details {
+            summary { "Method and record" }
+            @if let Some(about) = chapter.about {
+                p { (plain(about.method)) }
+                p.small { "Origin: " (plain(about.origin)) "." }
+            }
+            p.small {
+                (capital(&plain(&lab.name()))) ", begun " (plain(&run.started_at)) ", " (run.size.name()) ", definition " (plain(&run.definition))
+                "; " (chapter.flagged().rounds_in_words()) "; ended: " (plain(chapter.end())) "."
+            }
+            @if !run.faults.is_empty() { (faults(&run.faults)) }
+        }
+    }
+}
+
+/// Faults beyond these many are counted only.
+const MOST_FAULTS: usize = 20;
+
+fn faults(faults: &[String]) -> Markup {
+    html! {
+        p.small { "What could not be measured:" }
+        ul.plain {
+            @for fault in faults.iter().take(MOST_FAULTS) { li { (plain(fault)) } }
+            @if faults.len() > MOST_FAULTS { li { (faults.len() - MOST_FAULTS) " more" } }
+        }
+    }
+}

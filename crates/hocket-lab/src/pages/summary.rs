@@ -1,0 +1,73 @@
+//! What was found, before everything else.
+
+use maud::{Markup, html};
+
+use super::number::capital;
+use super::{Chapter, Lab};
+use crate::harness::{Sentence, Standing};
+use crate::report::shared::plain;
+
+/// The smallest difference, then a sentence for each experiment.
+pub(super) fn section(lab: &Lab<'_>) -> Markup {
+    let known = !lab.floors().is_empty();
+    html! {
+        div class=(if known { "verdict holds" } else { "verdict unsure" }) {
+            p { (lab.opening()) }
+            p.small { "Found by measuring the same thing under two names in random order. What is smaller says \u{201c}no difference shown\u{201d} and is grey." }
+        }
+        @if lab.answers().next().is_some() {
+            section {
+                h2 { "Verdicts" }
+                p.small { (capital(&lab.tally())) "." }
+                table.answers {
+                    thead.vh { tr { th scope="col" { "Experiment" } th scope="col" { "Verdict" } } }
+                    tbody { @for chapter in lab.answers() { (answer(chapter)) } }
+                }
+            }
+        }
+    }
+}
+
+fn answer(chapter: &Chapter<'_>) -> Markup {
+    let more =
+        chapter.sentences.iter().filter(|sentence| sentence.standing == Standing::Shown).count();
+    let sentence = chapter.headline();
+    let more = more.saturating_sub(usize::from(sentence.standing == Standing::Shown));
+    html! {
+        tr class=(class(sentence.standing)) {
+            th scope="row" { a href={ "#" (anchor(chapter.id())) } { (plain(chapter.id())) } }
+            td { (words(&sentence)) @if more > 0 { " " span.sub { "and " (more) " more" } } }
+        }
+    }
+}
+
+/// A fragment name made of an id, whatever a record says.
+pub(super) fn anchor(id: &str) -> String {
+    let safe = |c: char| if c.is_ascii_alphanumeric() { c } else { '-' };
+    format!("x-{}", id.chars().take(80).map(safe).collect::<String>())
+}
+
+/// How a sentence looks.
+pub(super) fn class(standing: Standing) -> &'static str {
+    match standing {
+        Standing::Shown => "shown",
+        Standing::NotShown => "not-shown",
+        Standing::NotMeasurable => "absent",
+        Standing::Failed => "failed",
+    }
+}
+
+/// The sentence, with what its standing means where it does not say so itself.
+pub(super) fn words(sentence: &Sentence) -> Markup {
+    let tag = match sentence.standing {
+        Standing::NotShown if !sentence.text.contains("no difference shown") => {
+            Some("no difference shown")
+        }
+        Standing::NotMeasurable if !sentence.text.contains("not measurable") => {
+            Some("not measurable here")
+        }
+        Standing::Failed => Some("wrong result"),
+        _ => None,
+    };
+    html! { (plain(&sentence.text)) @if let Some(tag) = tag { " " span.tag { (tag) } } }
+}
