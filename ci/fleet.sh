@@ -124,7 +124,7 @@ measure() {
   # The second record is named twice: its run is taken once.
   "$program" lab merge "$folder/all.sqlite" "$folder"/lab/records/*.sqlite "$folder/lab/records/node2.sqlite"
   answer "$folder/all.sqlite" 'node1 1
-node2 1' "SELECT meta ->> '\$.job.host' || ' ' || count(DISTINCT rows.experiment)
+node2 1' "SELECT meta ->> '\$.job.host' || ' ' || count(DISTINCT rows.experiment) AS answer
     FROM runs JOIN rows USING (run) GROUP BY runs.run ORDER BY 1"
 }
 
@@ -138,7 +138,7 @@ render() {
   "$program" lab merge "$folder/renders.sqlite" "$folder"/renders/records/*.sqlite
   # Three files that sound the same were rendered on two hosts: one hash.
   answer "$folder/renders.sqlite" '2 3 1' "SELECT count(DISTINCT meta ->> '\$.job.host') || ' '
-    || count(*) || ' ' || count(DISTINCT render.value ->> '\$.sha256')
+    || count(*) || ' ' || count(DISTINCT render.value ->> '\$.sha256') AS answer
     FROM runs, json_each(meta, '\$.renders') AS render"
 }
 
@@ -187,7 +187,7 @@ submit_and_wait() { # PLAN
 
 answer() { # RECORD EXPECTED SQL
   local got
-  got=$("$program" lab query --records "$1" --csv "$3" | tr -d '\r' | tail -n +2)
+  got=$("$program" lab query --records "$1" --csv "$3" | tr -d '\r' | sed 1d)
   [ "$got" = "$2" ] && echo "$got" && return
   printf 'fleet: FAILED: expected\n%s\nand got\n%s\n' "$2" "$got" && return 1
 }
