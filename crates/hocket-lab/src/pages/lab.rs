@@ -92,7 +92,7 @@ impl<'a> Lab<'a> {
         self.chapters.iter().filter(|chapter| chapter.id() != AA)
     }
 
-    /// `5 shown, 2 without a difference shown, 1 not measurable here`.
+    /// `8 experiments: 5 with a result, 2 with no difference shown, 1 not measurable here`.
     pub fn tally(&self) -> String {
         let kinds = [
             (Standing::Failed, "with a wrong result"),
@@ -107,7 +107,11 @@ impl<'a> Lab<'a> {
             n => Some(format!("{n} {words}")),
         };
         let said: Vec<String> = kinds.into_iter().filter_map(words).collect();
-        if said.is_empty() { "nothing was measured".into() } else { said.join(", ") }
+        format!(
+            "{}: {}",
+            super::number::count(self.answers().count(), "experiment"),
+            said.join(", ")
+        )
     }
 
     /// What disturbed the whole run.

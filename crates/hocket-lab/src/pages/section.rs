@@ -84,12 +84,16 @@ fn titles(plot: &Plot) -> Vec<&str> {
 
 /// Ratios of interest as a picture and, in full, as a table.
 fn contrasts(lab: &Lab<'_>, chapter: &Chapter<'_>) -> Markup {
+    let several = chapter.contrasts.windows(2).any(|pair| pair[0].metric != pair[1].metric);
     let ratio = |contrast: &crate::harness::ContrastResult| {
         let all = contrast.all?;
         let ends = all.interval.map(|interval| (interval.low, interval.high)).unzip();
         let ratio = Estimate { value: all.ratio, low: ends.0, high: ends.1 };
         Some(plots::Ratio {
-            label: compared(contrast),
+            label: match several {
+                true => compared(contrast),
+                false => format!("{} against {}", contrast.candidate, contrast.reference),
+            },
             ratio,
             floor: contrast.floor,
             shown: contrast.standing == Standing::Shown,

@@ -15,7 +15,8 @@ Examples:
   hocket lab explain false-sharing              question, method, figures, limits
   hocket lab run --quick                        everything, in less than five minutes
   hocket lab run wake false-sharing --time 10m  two experiments, as exactly as ten minutes allow
-  hocket lab report                             what the last run shows")]
+  hocket lab report                             what the last run shows
+  hocket lab report --html                      the same as a page")]
 pub struct LabArgs {
     /// What to do.
     #[command(subcommand)]

@@ -53,6 +53,10 @@ fn a_run_is_kept_reported_exported_and_asked() {
     for word in ["aa: How large", "same (again)", "Clock", "disturbed"] {
         assert!(report.out.contains(word), "no '{word}' in\n{}", report.out);
     }
+    let folder = tempfile::tempdir().unwrap();
+    let page = folder.path().join("new/lab.html");
+    assert_eq!(ran(&["report", "-o", page.to_str().unwrap()]).code, Some(0));
+    assert!(std::fs::read_to_string(&page).unwrap().contains("The smallest difference"));
     let json: serde_json::Value =
         serde_json::from_str(&ran(&["report", "last", "--json"]).out).unwrap();
     assert_eq!(json["seed"], 7);

@@ -45,6 +45,13 @@ struct Flag {
     row: usize,
 }
 
+impl Flag {
+    /// The baseline of its name.
+    fn y(&self) -> f64 {
+        36.0 + self.row.min(FLAG_ROWS - 1) as f64 * FLAG
+    }
+}
+
 const FLAG: f64 = 17.0;
 /// Names of marks stand in so many rows at most; more marks than that are told by pointing only.
 const FLAG_ROWS: usize = 4;
@@ -94,6 +101,7 @@ impl<'a> Picture<'a> {
             (text(0.0, 14.0, Anchor::Start, "l", &fitted(&self.y_title, self.width)))
             (self.grid())
             @for flag in &self.flags { (self.flag(flag)) }
+            @for flag in &self.flags { (centred(flag.x, flag.y(), (0.0, self.width), "t halo", &flag.name)) }
             @for (at, one) in self.series.iter().enumerate() { (self.ribbon(at, one)) }
             @for (at, one) in self.series.iter().enumerate() { (self.line(at, one)) }
         };
@@ -136,12 +144,11 @@ impl<'a> Picture<'a> {
     }
 
     fn flag(&self, flag: &Flag) -> Markup {
-        let y = 36.0 + flag.row.min(FLAG_ROWS - 1) as f64 * FLAG;
+        let top = if flag.name.is_empty() { self.top } else { flag.y() + 4.0 };
         html! {
             g {
                 (hover(&format!("{} at {}", flag.name, round(flag.at))))
-                (line("flag", (flag.x, if flag.name.is_empty() { self.top } else { y + 4.0 }), (flag.x, self.bottom)))
-                (centred(flag.x, y, (0.0, self.width), "t", &flag.name))
+                (line("flag", (flag.x, top), (flag.x, self.bottom)))
             }
         }
     }

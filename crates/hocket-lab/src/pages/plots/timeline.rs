@@ -76,7 +76,7 @@ fn mark(span: &Span, lane: &str, names: &[&str], track: &Track<'_>) -> Markup {
     let fits = width(&span.label) + 8.0 <= end - x;
     html! {
         rect class={ "fill s" (kind) } x=(px(x)) y=(px(track.y - 10.0)) width=(px((end - x).max(0.6))) height="20" { (hover(&words)) }
-        @if fits { (text(x + 4.0, track.y + 4.5, Anchor::Start, "on", &fitted(&span.label, end - x - 4.0))) }
+        @if fits { (text(x + 4.0, track.y + 4.5, Anchor::Start, "in", &fitted(&span.label, end - x - 4.0))) }
     }
 }
 
