@@ -30,7 +30,8 @@ impl Copy {
     }
 
     fn write_root(&self, root: &Path, folder: &str) {
-        let level = if folder.ends_with("hocket-engine") { "deny" } else { "forbid" };
+        let denies = ["hocket-engine", "hocket-kernels"].iter().any(|name| folder.ends_with(name));
+        let level = if denies { "deny" } else { "forbid" };
         for name in ["src/lib.rs", "src/main.rs"] {
             let file = format!("{folder}/{name}");
             if root.join(&file).exists() {
