@@ -7,7 +7,7 @@ use super::{Flagged, VariantTable, figures};
 use crate::experiments::find;
 use crate::harness::{
     About, ContrastResult, Dumbbell, Estimate, Experiment, Historic, Plot, Results, Section,
-    Sentence, Standing, TWIN, standard_plots, standard_verdicts,
+    Sentence, Standing, TWIN, contrast_sentence, standard_plots, standard_verdicts,
 };
 use crate::stats::Verdict;
 
@@ -83,11 +83,16 @@ impl<'a> Chapter<'a> {
         self.headline().standing
     }
 
-    /// The sentence for the summary: a wrong result before everything, then the first that is shown, then
-    /// the first.
+    /// The sentence for the summary: a wrong result before everything, then the first. Where sentences only
+    /// tell one ratio each, in the order of the design, the first that is shown goes before the others.
     pub fn headline(&self) -> Sentence {
-        let first = |standing| self.sentences.iter().find(|sentence| sentence.standing == standing);
-        let chosen = first(Standing::Failed).or(first(Standing::Shown)).or(self.sentences.first());
+        let of = |standing| self.sentences.iter().find(|sentence| sentence.standing == standing);
+        let first = self.sentences.first();
+        let tells_a_ratio = |first: &&Sentence| {
+            self.contrasts.iter().any(|contrast| contrast_sentence(contrast) == **first)
+        };
+        let shown = first.filter(tells_a_ratio).and_then(|_| of(Standing::Shown));
+        let chosen = of(Standing::Failed).or(shown).or(first);
         chosen.cloned().unwrap_or_else(|| Sentence::not_shown("no round was measured"))
     }
 

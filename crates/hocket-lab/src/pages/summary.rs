@@ -60,9 +60,7 @@ pub(super) fn class(standing: Standing) -> &'static str {
 /// The sentence, with what its standing means where it does not say so itself.
 pub(super) fn words(sentence: &Sentence) -> Markup {
     let tag = match sentence.standing {
-        Standing::NotShown if !sentence.text.contains("no difference shown") => {
-            Some("no difference shown")
-        }
+        Standing::NotShown if !sentence.text.contains("no difference shown") => Some("not shown"),
         Standing::NotMeasurable if !sentence.text.contains("not measurable") => {
             Some("not measurable here")
         }
