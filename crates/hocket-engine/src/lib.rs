@@ -101,7 +101,7 @@ pub use control::engine::{Engine, EngineError, Entered};
 pub use control::learning::Adopted;
 pub use control::media::{MediaPool, StereoAudio};
 pub use control::prepare::{Prepared, prepare_session, session_end_frames};
-pub use control::seating::{Seating, seats_of};
+pub use control::seating::{SeatSpeeds, Seating, seats_of};
 pub use control::settings::{Policy, Settings, SettingsError, Steer};
 pub use control::steering::{Control, ControlError, Standing, UnitCost};
 pub use device::offline;

@@ -36,6 +36,7 @@ pub mod block_pattern;
 pub mod load_pattern;
 pub mod sessions;
 pub mod capacity;
+pub mod schedules;
 
 mod beside;
 mod drawing;
@@ -75,6 +76,7 @@ pub static ALL: &[&dyn Experiment] = &[
     &load_pattern::LoadPatterns,
     &sessions::Sessions,
     &capacity::Capacity,
+    &schedules::Schedules,
 ];
 
 /// The experiment of this id.

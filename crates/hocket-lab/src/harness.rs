@@ -51,7 +51,7 @@ pub use design::{Contrast, Design, NotMeasurable, Rounds, Size, TWIN, Variant};
 pub use experiment::{Apparatus, Check, Experiment, Fault, Historic, Quantiles, Sample};
 pub use host::{FifoGrant, Host, Relation};
 pub use ledger::{Ledger, LedgerEntry, Limits, flags_of};
-pub use meta::{head, tail};
+pub use meta::{head, host_digest, tail};
 pub use plot::{Axis, Bar, Dumbbell, Estimate, Mark, Plot, Rank, Series, Span};
 pub use results::{ContrastResult, ExperimentRun, Results, Row, Standing};
 pub use run::{Budget, Event, Plan, RunError, run};

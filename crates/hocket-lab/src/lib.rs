@@ -1,12 +1,10 @@
 //! Harness, statistics, records and reports: from raw samples to figures one can believe.
 //!
 //! A measurement leaves a [`record`]; [`stats`] says what its samples show and what they do not;
-//! [`siblings`] infers who shares a core;
-//! [`report`] prints it for the terminal, a browser or a read-me; [`fleet`] writes what schedulers of many
-//! machines need to run it there; [`historic`] holds the figures
-//! [`siblings`] infers who shares a core; [`report`] and, for runs of the lab, [`pages`] print it for the
-//! terminal, a browser or a read-me; [`historic`] holds the figures
-//! of the experiments that are repeated here.
+//! [`siblings`] infers who shares a core; [`report`] and, for runs of the lab, [`pages`] print it for
+//! the terminal, a browser or a read-me; [`historic`] holds the figures of the experiments that are
+//! repeated here; [`tune`] derives how to play on this machine; [`fleet`] writes what schedulers of many
+//! machines need to run the lab there.
 #![forbid(unsafe_code)]
 
 pub mod bench;
@@ -20,6 +18,7 @@ pub mod harness;
 pub mod store;
 pub mod experiments;
 pub mod patterns;
+pub mod tune;
 pub mod fleet;
 
 pub mod record;

@@ -12,6 +12,7 @@ use crate::cli::{BenchArgs, ScheduleArg, WaitArg};
 use crate::failure::{Exit, Failure};
 use crate::load::{LoadedSession, load_session};
 use crate::output::{bar, print};
+use crate::profile::Known;
 
 /// Blocks thrown away at the start of each turn: caches, branch predictors and the workers' first
 /// wake-ups settle within some tens.
@@ -27,7 +28,9 @@ pub fn run(args: &BenchArgs) -> Result<Exit, Failure> {
     let topology = crate::load::topology()?;
     let loaded = load_session(&args.session, args.rate, &topology)?;
     loaded.print_warnings();
-    let plan = plan(args, &loaded)?;
+    let known = Known::find(&args.profile, &topology)?;
+    known.tell();
+    let plan = plan(args, &loaded, &known, &topology)?;
     check_places(&plan.disturb, &topology)?;
     for path in [&args.record, &args.report].into_iter().flatten() {
         check_writable(path)?;
@@ -59,13 +62,20 @@ fn exit(record: &BenchRecord, args: &BenchArgs) -> Exit {
 }
 
 /// The plan that the arguments ask for.
-pub(crate) fn plan(args: &BenchArgs, loaded: &LoadedSession) -> Result<BenchPlan, Failure> {
+pub(crate) fn plan(
+    args: &BenchArgs,
+    loaded: &LoadedSession,
+    known: &Known,
+    topology: &Topology,
+) -> Result<BenchPlan, Failure> {
+    let schedules = asked_or(&args.schedule, |asked| known.schedule_or(asked, args.frames));
+    let waits = asked_or(&args.wait, |asked| known.wait_or(asked, args.frames));
     let mut variants = Vec::new();
-    for schedule in &args.schedule {
+    for schedule in &schedules {
         for sibling in &args.policy {
-            for wait in &args.wait {
-                let (kind, sibling) = (schedule.kind(), (*sibling).into());
-                let policy = Policy { schedule: kind, sibling, wait: (*wait).into() };
+            for wait in &waits {
+                let sibling = known.policy(*sibling, args.frames, topology, None);
+                let policy = Policy { schedule: schedule.kind(), sibling, wait: *wait };
                 let variant = VariantPlan { policy, auto: *schedule == ScheduleArg::Auto };
                 if !variants.contains(&variant) {
                     variants.push(variant);
@@ -90,6 +100,14 @@ pub(crate) fn plan(args: &BenchArgs, loaded: &LoadedSession) -> Result<BenchPlan
         command: command(),
         session_file: args.session.display().to_string(),
     })
+}
+
+/// One for each that was asked for, or the one that is used if nobody asks.
+fn asked_or<A: Copy, T>(asked: &[A], resolve: impl Fn(Option<A>) -> T) -> Vec<T> {
+    match asked {
+        [] => vec![resolve(None)],
+        _ => asked.iter().map(|one| resolve(Some(*one))).collect(),
+    }
 }
 
 /// As it can be typed again: the program by its name, wherever it lies here.

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::failure::{Exit, Failure};
+use crate::profile::ProfileArgs;
 
 /// A parallel real-time audio engine that knows which hardware threads share a core.
 #[derive(Debug, Parser)]
@@ -34,6 +35,8 @@ pub enum Command {
     Render(RenderArgs),
     /// A record of `bench` as a page.
     Report(ReportArgs),
+    /// Measures how to play on this machine; bench, play and render then use it by default.
+    Tune(crate::tune::TuneArgs),
     /// Experiments about siblings, waiting, sharing and priorities, with records and reports.
     Lab(crate::lab::LabArgs),
 }
@@ -58,6 +61,7 @@ pub fn run(cli: Cli) -> Result<Exit, Failure> {
         Command::Play(args) => crate::play::run(&args),
         Command::Render(args) => crate::render::run(&args),
         Command::Report(args) => crate::report::run(&args),
+        Command::Tune(args) => crate::tune::run(&args),
         Command::Lab(args) => crate::lab::run(&args),
     };
     exit.map(crate::output::checked)
@@ -113,11 +117,11 @@ pub struct BenchArgs {
         default_value = "off,all,process-affinity,idle-thread,pair-barrier"
     )]
     pub policy: Vec<SiblingArg>,
-    /// Schedules.
-    #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "dataflow")]
+    /// Schedules [default: the machine profile's, or dataflow].
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub schedule: Vec<ScheduleArg>,
-    /// Ways of waiting inside a block.
-    #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "hybrid")]
+    /// Ways of waiting inside a block [default: the machine profile's, or hybrid].
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub wait: Vec<WaitArg>,
     /// How a seat is kept on which nobody works (policies idle-thread and pair-barrier); a wait that
     /// blocks gives it away.
@@ -146,6 +150,9 @@ pub struct BenchArgs {
     /// Exit code 1 where any variant misses more blocks than this.
     #[arg(long, value_name = "N")]
     pub max_misses: Option<u64>,
+    /// Where defaults come from.
+    #[command(flatten)]
+    pub profile: ProfileArgs,
 }
 
 fn at_least_one(text: &str) -> Result<usize, String> {
@@ -182,16 +189,16 @@ pub struct PlayArgs {
     /// Schedule.
     #[arg(long, value_enum, default_value_t = ScheduleArg::Auto)]
     pub schedule: ScheduleArg,
-    /// Sibling policy.
-    #[arg(long, value_enum, default_value_t = SiblingArg::Off)]
-    pub policy: SiblingArg,
+    /// Sibling policy [default: the machine profile's, or off].
+    #[arg(long, value_enum)]
+    pub policy: Option<SiblingArg>,
     /// What the session's parts were measured to cost: read when it begins, where the file exists, and
     /// written when it ends.
     #[arg(long, value_name = "FILE")]
     pub costs: Option<PathBuf>,
-    /// Way of waiting inside a block.
-    #[arg(long, value_enum, default_value_t = WaitArg::Hybrid)]
-    pub wait: WaitArg,
+    /// Way of waiting inside a block [default: the machine profile's, or hybrid].
+    #[arg(long, value_enum)]
+    pub wait: Option<WaitArg>,
     /// How a seat is kept on which nobody works (policies idle-thread and pair-barrier); a wait that
     /// blocks gives it away.
     #[arg(long, value_enum, default_value_t = WaitArg::Pause)]
@@ -205,6 +212,9 @@ pub struct PlayArgs {
     /// Exit code 1 where more periods than this had nothing new to play.
     #[arg(long, value_name = "N")]
     pub max_misses: Option<u64>,
+    /// Where defaults come from.
+    #[command(flatten)]
+    pub profile: ProfileArgs,
 }
 
 /// What `hocket render` takes.
@@ -235,15 +245,18 @@ pub struct RenderArgs {
     /// Workers [default: as many as the policy has seats for].
     #[arg(long, value_name = "N", value_parser = at_least_one)]
     pub workers: Option<usize>,
-    /// Schedule.
-    #[arg(long, value_enum, default_value_t = ScheduleArg::Dataflow)]
-    pub schedule: ScheduleArg,
+    /// Schedule [default: the machine profile's, or dataflow].
+    #[arg(long, value_enum)]
+    pub schedule: Option<ScheduleArg>,
     /// Sibling policy.
     #[arg(long, value_enum, default_value_t = SiblingArg::All)]
     pub policy: SiblingArg,
-    /// Way of waiting inside a block.
-    #[arg(long, value_enum, default_value_t = WaitArg::Hybrid)]
-    pub wait: WaitArg,
+    /// Way of waiting inside a block [default: the machine profile's, or hybrid].
+    #[arg(long, value_enum)]
+    pub wait: Option<WaitArg>,
+    /// Where defaults come from.
+    #[command(flatten)]
+    pub profile: ProfileArgs,
 }
 
 /// What `hocket report` takes.
@@ -308,19 +321,6 @@ pub enum ScheduleArg {
     Critical,
     /// As many workers as pay by measured costs, and the schedule whose blocks are shortest in a trial.
     Auto,
-}
-
-/// `auto`, found out and told once.
-fn chosen() -> hocket_plan::SiblingPolicy {
-    static CHOSEN: std::sync::OnceLock<hocket_plan::SiblingPolicy> = std::sync::OnceLock::new();
-    *CHOSEN.get_or_init(|| {
-        let (policy, why) = match hocket_machine::Topology::discover() {
-            Ok(topology) => hocket_engine::control::choose::sibling_policy(&topology),
-            Err(error) => (hocket_plan::SiblingPolicy::Off, error.to_string()),
-        };
-        eprintln!("hocket: policy auto is {} here: {why}", policy.name());
-        policy
-    })
 }
 
 impl ScheduleArg {
@@ -391,21 +391,35 @@ pub enum FormatArg {
     Float32,
 }
 
-impl From<SiblingArg> for hocket_plan::SiblingPolicy {
-    fn from(arg: SiblingArg) -> Self {
-        match arg {
-            SiblingArg::Off => Self::Off,
-            SiblingArg::All => Self::All,
-            SiblingArg::ProcessAffinity => Self::ProcessAffinity,
-            SiblingArg::IdleThread => Self::IdleThread,
-            SiblingArg::ReserveCore => Self::ReserveCore,
-            SiblingArg::PairBarrier => Self::PairBarrier,
-            SiblingArg::Cookie => Self::Cookie(hocket_plan::CookieShape::Engine),
-            SiblingArg::CookieWorker => Self::Cookie(hocket_plan::CookieShape::Worker),
-            SiblingArg::CookiePair => Self::Cookie(hocket_plan::CookieShape::Pair),
-            SiblingArg::Partition => Self::Partition,
-            SiblingArg::Offline => Self::Offline,
-            SiblingArg::Auto => chosen(),
+impl SiblingArg {
+    /// The policy; [`crate::profile::Known::policy`] finds out what `auto` is, which is `off` here.
+    pub(crate) fn plain(self) -> hocket_plan::SiblingPolicy {
+        use hocket_plan::SiblingPolicy as Policy;
+        match self {
+            SiblingArg::Off | SiblingArg::Auto => Policy::Off,
+            SiblingArg::All => Policy::All,
+            SiblingArg::ProcessAffinity => Policy::ProcessAffinity,
+            SiblingArg::IdleThread => Policy::IdleThread,
+            SiblingArg::ReserveCore => Policy::ReserveCore,
+            SiblingArg::PairBarrier => Policy::PairBarrier,
+            SiblingArg::Cookie => Policy::Cookie(hocket_plan::CookieShape::Engine),
+            SiblingArg::CookieWorker => Policy::Cookie(hocket_plan::CookieShape::Worker),
+            SiblingArg::CookiePair => Policy::Cookie(hocket_plan::CookieShape::Pair),
+            SiblingArg::Partition => Policy::Partition,
+            SiblingArg::Offline => Policy::Offline,
+        }
+    }
+}
+
+impl From<hocket_plan::ScheduleKind> for ScheduleArg {
+    fn from(kind: hocket_plan::ScheduleKind) -> Self {
+        use hocket_plan::ScheduleKind as Kind;
+        match kind {
+            Kind::Serial => Self::Serial,
+            Kind::Lists => Self::Lists,
+            Kind::Dataflow => Self::Dataflow,
+            Kind::Steal => Self::Steal,
+            Kind::Critical => Self::Critical,
         }
     }
 }

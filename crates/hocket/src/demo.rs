@@ -6,6 +6,7 @@ use crate::cli::{BenchArgs, DemoArgs, ScheduleArg, SiblingArg, WaitArg};
 use crate::failure::{Exit, Failure};
 use crate::load::{load_session, topology};
 use crate::output::print;
+use crate::profile::Known;
 
 /// Runs the command.
 ///
@@ -24,7 +25,7 @@ pub fn run(args: &DemoArgs) -> Result<Exit, Failure> {
     let loaded = load_session(&session, None, &topology)?;
     loaded.print_warnings();
     let bench = bench_args(args, session, topology.seats.len());
-    let plan = crate::bench::plan(&bench, &loaded)?;
+    let plan = crate::bench::plan(&bench, &loaded, &Known::default(), &topology)?;
     print(&format!(
         "\nRunning '{}' under {} sibling policies, {} blocks of {} frames each, with a waveform \
          preview and a compute load a CPU beside it: about {} s.\n\n",
@@ -94,5 +95,6 @@ fn bench_args(args: &DemoArgs, session: PathBuf, seats: usize) -> BenchArgs {
         record: None,
         report: None,
         max_misses: None,
+        profile: crate::profile::ProfileArgs { profile: None, no_profile: true },
     }
 }

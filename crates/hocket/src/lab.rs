@@ -14,6 +14,8 @@ mod job;
 mod merge;
 
 pub use args::LabArgs;
+pub(crate) use args::duration;
+pub(crate) use run::measure_job;
 
 use std::path::Path;
 
@@ -48,12 +50,12 @@ fn child() -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-fn open(path: &Path) -> Result<Store, Failure> {
+pub(crate) fn open(path: &Path) -> Result<Store, Failure> {
     Store::open(path).map_err(failure)
 }
 
 /// Bad input, or not possible here.
-fn failure(error: StoreError) -> Failure {
+pub(crate) fn failure(error: StoreError) -> Failure {
     match error.is_bad_input() {
         true => Failure::bad_input(error),
         false => Failure::not_possible(error),

@@ -14,6 +14,8 @@ pub mod play;
 pub mod render;
 pub mod report;
 pub mod lab;
+pub mod tune;
+pub mod profile;
 mod leftovers;
 mod interrupt;
 mod output;

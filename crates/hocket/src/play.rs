@@ -7,18 +7,20 @@ mod watcher;
 
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
+use hocket_engine::control::choose::Need;
 use hocket_engine::{
-    Engine, Entered, FlightRecorder, FlightSettings, Policy, Seating, Settings, Strategy,
-    ThreadReport, VirtualDevice, flight, prepare_session,
+    Engine, Entered, FlightRecorder, FlightSettings, Policy, Seating, Settings, ThreadReport,
+    VirtualDevice, flight, prepare_session, seats_of,
 };
 use hocket_machine::Topology;
 use hocket_machine::pin::current_thread;
 use hocket_plan::{Fusing, SiblingPolicy};
 
-use crate::cli::{PlayArgs, ScheduleArg};
+use crate::cli::{PlayArgs, ScheduleArg, SiblingArg};
 use crate::failure::{Exit, Failure};
 use crate::load::{LoadedSession, load_session, topology};
 use crate::output::print;
+use crate::profile::Known;
 use crate::render::wanted_frames;
 use meter::Meter;
 use outcome::Outcome;
@@ -36,22 +38,19 @@ const SWITCH_RING_BYTES: usize = 1 << 18;
 /// [`Failure`].
 pub fn run(args: &PlayArgs) -> Result<Exit, Failure> {
     check_device(&args.device)?;
-    crate::bench::check_waits("--wait", &[args.wait])?;
+    crate::bench::check_waits("--wait", args.wait.as_slice())?;
     crate::bench::check_waits("--seat-wait", &[args.seat_wait])?;
     let topology = topology()?;
+    let known = Known::find(&args.profile, &topology)?;
+    known.tell();
     let loaded = load_session(&args.session, args.rate, &topology)?;
     loaded.print_warnings();
     crate::bench::check_block(args.frames, loaded.rate_hz)?;
     let frames = wanted_frames(args.length, &loaded)?;
     let blocks = frames.map(|frames| frames.div_ceil(u64::from(args.frames)).max(1));
-    let mut engine = engine(args, &loaded, &topology)?;
-    if let Some(path) = &args.costs {
-        eprintln!("hocket: costs: {}", costs::adopt(path, &engine)?);
-    }
     let stop = crate::interrupt::flag()?;
-    if args.schedule == ScheduleArg::Auto {
-        rehearse(&mut engine, &stop);
-    }
+    let stage = Stage { args, loaded: &loaded, topology: &topology, known: &known };
+    let mut engine = stage.engine(&stop)?;
     let outcome = play(&mut engine, blocks, &stop, args, &loaded);
     print(&if args.json { outcome.json() } else { outcome.text() });
     if let Some(path) = &args.costs {
@@ -79,22 +78,69 @@ fn exit(outcome: &Outcome, args: &PlayArgs) -> Exit {
     }
 }
 
-fn engine(args: &PlayArgs, loaded: &LoadedSession, topology: &Topology) -> Result<Engine, Failure> {
-    let policy = Policy {
-        schedule: args.schedule.kind(),
-        sibling: args.policy.into(),
-        wait: args.wait.into(),
-    };
-    let priority = (args.priority > 0).then_some(args.priority);
-    let seat_wait = args.seat_wait.into();
-    let settings =
-        Settings { priority, seat_wait, ..Settings::new(args.frames, loaded.rate_hz, policy) };
-    let settings = args.schedule.steer(settings);
-    let seating =
-        Seating::here(topology, policy.sibling, args.workers).map_err(Failure::bad_input)?;
-    let prepared = prepare_session(&loaded.session, &loaded.media, loaded.rate_hz, Fusing::Chains)
-        .map_err(Failure::bad_input)?;
-    Engine::start(prepared, settings, seating).map_err(Failure::not_possible)
+/// What an engine is made from.
+struct Stage<'a> {
+    args: &'a PlayArgs,
+    loaded: &'a LoadedSession,
+    topology: &'a Topology,
+    known: &'a Known,
+}
+
+impl Stage<'_> {
+    /// An engine that is ready to play. Where the policy is left to Hocket, the session's own costs may
+    /// call for another one than the machine alone.
+    fn engine(&self, stop: &AtomicBool) -> Result<Engine, Failure> {
+        let (args, frames) = (self.args, self.args.frames);
+        let first = self.known.policy_or(args.policy, SiblingArg::Off, frames, self.topology);
+        let mut engine = self.started(first)?;
+        if args.policy == Some(SiblingArg::Auto) && seats_of(self.topology).0.has_pairs() {
+            let need = self.need(&mut engine, stop);
+            let better = self.known.policy(SiblingArg::Auto, frames, self.topology, Some(need));
+            if better != first {
+                drop(engine);
+                engine = self.started(better)?;
+            }
+        }
+        if let Some(path) = &args.costs {
+            eprintln!("hocket: costs: {}", costs::adopt(path, &engine)?);
+        }
+        if args.schedule == ScheduleArg::Auto {
+            rehearse(&mut engine, stop);
+        }
+        Ok(engine)
+    }
+
+    fn started(&self, sibling: SiblingPolicy) -> Result<Engine, Failure> {
+        let Stage { args, loaded, topology, known } = self;
+        let wait = known.wait_or(args.wait, args.frames);
+        let policy = Policy { schedule: args.schedule.kind(), sibling, wait };
+        let priority = (args.priority > 0).then_some(args.priority);
+        let seat_wait = args.seat_wait.into();
+        let settings =
+            Settings { priority, seat_wait, ..Settings::new(args.frames, loaded.rate_hz, policy) };
+        let settings = known.inform(args.schedule.steer(settings));
+        let seating = Seating::here_with(topology, sibling, args.workers, &known.speeds())
+            .map_err(Failure::bad_input)?;
+        let (session, media) = (&loaded.session, &loaded.media);
+        let prepared = prepare_session(session, media, loaded.rate_hz, Fusing::Chains)
+            .map_err(Failure::bad_input)?;
+        Engine::start(prepared, settings, seating).map_err(Failure::not_possible)
+    }
+
+    /// What the session's beginning takes one worker.
+    fn need(&self, engine: &mut Engine, stop: &AtomicBool) -> Need {
+        let frames = self.args.frames as usize;
+        let walk = |_| engine.process_serial(frames).duration_ns as f64;
+        let mut took: Vec<f64> =
+            (0..REHEARSAL).take_while(|_| !stop.load(Relaxed)).map(walk).collect();
+        took.sort_by(f64::total_cmp);
+        engine.reset();
+        Need {
+            serial_ns: took.get(took.len() / 2).copied().unwrap_or(0.0),
+            deadline_ns: engine.settings().period().as_nanos() as f64,
+            pair_speed: self.known.pair_speed(),
+        }
+    }
 }
 
 /// Blocks of the session's beginning that are computed before anybody waits for them.
@@ -139,7 +185,7 @@ fn play(
         frames: args.frames,
         rate_hz: loaded.rate_hz,
         deadline_ns: engine.settings().period().as_nanos() as u64,
-        policy: names(args),
+        policy: names(args, engine.settings().policy),
         no_effect: engine.seating().placement().no_effect.clone(),
         protection: led.protection,
         workers: engine.schedule().workers(),
@@ -154,9 +200,8 @@ fn play(
 }
 
 /// Schedule, sibling policy and wait.
-fn names(args: &PlayArgs) -> [&'static str; 3] {
-    let (sibling, wait): (SiblingPolicy, Strategy) = (args.policy.into(), args.wait.into());
-    [args.schedule.name(), sibling.name(), wait.name()]
+fn names(args: &PlayArgs, policy: Policy) -> [&'static str; 3] {
+    [args.schedule.name(), policy.sibling.name(), policy.wait.name()]
 }
 
 /// Thread: becomes the leader for as long as it plays; then says what it was granted.

@@ -12,6 +12,7 @@ use crate::cli::RenderArgs;
 use crate::failure::{Exit, Failure};
 use crate::load::{LoadedSession, load_session, topology};
 use crate::output::{bar, print};
+use crate::profile::Known;
 
 /// Runs the command.
 ///
@@ -33,13 +34,15 @@ pub fn run(args: &RenderArgs) -> Result<Exit, Failure> {
 
 /// Writes the file and tells what became of it; `None` where the user stopped it.
 pub(crate) fn to_file(args: &RenderArgs, stop: &AtomicBool) -> Result<Option<String>, Failure> {
-    crate::bench::check_waits("--wait", &[args.wait])?;
+    crate::bench::check_waits("--wait", args.wait.as_slice())?;
     let topology = topology()?;
+    let known = Known::find(&args.profile, &topology)?;
+    known.tell();
     let loaded = load_session(&args.session, args.rate, &topology)?;
     loaded.print_warnings();
     crate::bench::check_block(args.frames, loaded.rate_hz)?;
     let frames = length_frames(args, &loaded)?;
-    let mut engine = engine(args, &loaded, &topology)?;
+    let mut engine = engine(args, &loaded, &topology, &known)?;
     let writer = WavWriter::create(&args.output, loaded.rate_hz, args.format.into())
         .map_err(Failure::not_possible)?;
     let started = std::time::Instant::now();
@@ -111,20 +114,22 @@ fn engine(
     args: &RenderArgs,
     loaded: &LoadedSession,
     topology: &hocket_machine::Topology,
+    known: &Known,
 ) -> Result<Engine, Failure> {
+    let schedule = known.schedule_or(args.schedule, args.frames);
     let policy = Policy {
-        schedule: args.schedule.kind(),
-        sibling: args.policy.into(),
-        wait: args.wait.into(),
+        schedule: schedule.kind(),
+        sibling: known.policy(args.policy, args.frames, topology, None),
+        wait: known.wait_or(args.wait, args.frames),
     };
     let settings = Settings {
         priority: None,
         spans: false,
         ..Settings::new(args.frames, loaded.rate_hz, policy)
     };
-    let settings = args.schedule.steer(settings);
-    let seating =
-        Seating::here(topology, policy.sibling, args.workers).map_err(Failure::bad_input)?;
+    let settings = known.inform(schedule.steer(settings));
+    let seating = Seating::here_with(topology, policy.sibling, args.workers, &known.speeds())
+        .map_err(Failure::bad_input)?;
     let prepared = prepare_session(&loaded.session, &loaded.media, loaded.rate_hz, Fusing::Chains)
         .map_err(Failure::bad_input)?;
     Engine::start(prepared, settings, seating).map_err(Failure::not_possible)

@@ -8,7 +8,7 @@
 
 use hocket_plan::ScheduleKind;
 use hocket_plan::compile::UnitGraph;
-use hocket_plan::schedule::{Overheads, Schedule, best};
+use hocket_plan::schedule::{Schedule, best};
 
 use super::steering::{Inner, MOVED};
 
@@ -36,6 +36,8 @@ pub(crate) struct Auto {
     trial: Option<Trial>,
     /// The kind that won the last one.
     found: Option<ScheduleKind>,
+    /// The kind that won before this engine was there, until it has been taken over.
+    found_before: Option<ScheduleKind>,
     /// Looks in a row at which several workers were slower than one would be.
     slower: u32,
     /// What all chains together cost when the serial walk ran last.
@@ -43,6 +45,12 @@ pub(crate) struct Auto {
 }
 
 impl Auto {
+    /// Where a kind for several workers is known to be the shortest here.
+    pub(super) fn knowing(found_before: Option<ScheduleKind>) -> Auto {
+        let parallel = |kind: &ScheduleKind| *kind != ScheduleKind::Serial;
+        Auto { found_before: found_before.filter(parallel), ..Auto::default() }
+    }
+
     /// Other units are to be played: what a trial has found so far was about the old ones.
     pub(super) fn end_trial(&mut self) {
         self.trial = None;
@@ -126,14 +134,23 @@ impl Inner {
     /// Lets the kinds take turns if several workers are expected to pay; else it stays or becomes
     /// serial.
     fn begin_trial(&mut self) {
-        let choice = best(&self.priced_units(), &self.team, Overheads::MEASURED_NS);
+        let choice = best(&self.priced_units(), &self.team, self.overheads);
         let workers = choice.schedule.lists.len();
         if workers > 1 {
-            self.auto.trial = Some(Trial { workers, took_ns: Vec::new() });
-            self.take_turn(TURNS[0]);
+            self.begin_with(workers);
         } else if self.present.schedule.workers() > 1 {
             let _ = self.send_plan(self.priced_units(), choice.schedule, Some(choice.expected));
         }
+    }
+
+    /// What is known of this machine saves the first trial; costs that move later begin another.
+    fn begin_with(&mut self, workers: usize) {
+        if let Some(kind) = self.auto.found_before.take() {
+            self.auto.found = Some(kind);
+            return self.go_on_with_kind(kind, workers);
+        }
+        self.auto.trial = Some(Trial { workers, took_ns: Vec::new() });
+        self.take_turn(TURNS[0]);
     }
 
     /// A turn is over.
@@ -153,11 +170,16 @@ impl Inner {
 
     /// Goes on with a plan of this kind for the workers of the trial.
     fn take_turn(&mut self, kind: ScheduleKind) {
-        let Some(trial) = &self.auto.trial else { return };
-        let (workers, units) = (trial.workers, self.priced_units());
+        if let Some(trial) = &self.auto.trial {
+            self.go_on_with_kind(kind, trial.workers);
+        }
+    }
+
+    fn go_on_with_kind(&mut self, kind: ScheduleKind, workers: usize) {
+        let units = self.priced_units();
         let team = self.team.first(workers);
-        let schedule = Schedule::plan_with(kind, &units, &team, Overheads::MEASURED_NS);
-        let expected = best(&units, &team, Overheads::MEASURED_NS).expected;
+        let schedule = Schedule::plan_with(kind, &units, &team, self.overheads);
+        let expected = best(&units, &team, self.overheads).expected;
         // A plan that cannot be handed over ends the trial; costs that move begin another.
         if self.send_plan(units, schedule, Some(expected)).is_err() {
             self.auto.trial = None;
@@ -167,12 +189,12 @@ impl Inner {
     /// The schedule for these units from what is known, with what it is expected to take: as many
     /// workers as pay, and the kind that won last time.
     pub(super) fn best_known(&self, units: &UnitGraph) -> (Schedule, f64) {
-        let choice = best(units, &self.team, Overheads::MEASURED_NS);
+        let choice = best(units, &self.team, self.overheads);
         let workers = choice.schedule.lists.len();
-        let found = self.auto.found.filter(|_| workers > 1);
+        let found = self.auto.found.or(self.auto.found_before).filter(|_| workers > 1);
         let again = |kind| {
             let team = self.team.first(workers);
-            Schedule::plan_with(kind, units, &team, Overheads::MEASURED_NS)
+            Schedule::plan_with(kind, units, &team, self.overheads)
         };
         (found.map_or(choice.schedule, again), choice.expected)
     }

@@ -2,6 +2,8 @@
 //!
 //! The plan never learns a CPU number; the map from seats to CPUs stays here.
 
+use std::collections::BTreeMap;
+
 use hocket_machine::topology::Topology;
 use hocket_plan::place::{PlaceError, place};
 use hocket_plan::schedule::Team;
@@ -16,6 +18,29 @@ pub struct Seating {
     placement: Placement,
     /// By seat; `None`: a described machine, nobody is pinned.
     cpus: Option<Vec<u32>>,
+    pair_speed: f64,
+}
+
+/// How fast seats were measured to be.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct SeatSpeeds {
+    /// By CPU, 1 for the fastest seat alone; CPUs that are not here count as their kind.
+    pub by_cpu: BTreeMap<u32, f32>,
+    /// The part of its own speed that is left to a worker while its sibling works too, where that was
+    /// measured.
+    pub pair: Option<f64>,
+}
+
+impl SeatSpeeds {
+    /// What is counted with: nonsense from a damaged file must not reach the planner.
+    fn of(&self, cpu: u32) -> Option<f32> {
+        self.by_cpu.get(&cpu).copied().filter(|speed| speed.is_finite()).map(|s| s.clamp(0.05, 1.0))
+    }
+
+    fn pair(&self) -> f64 {
+        let measured = self.pair.filter(|speed| speed.is_finite());
+        measured.map_or(Team::PAIR_SPEED_UNMEASURED, |speed| speed.clamp(0.3, 1.0))
+    }
 }
 
 impl Seating {
@@ -29,9 +54,27 @@ impl Seating {
         policy: SiblingPolicy,
         workers: Option<usize>,
     ) -> Result<Seating, PlaceError> {
-        let (seats, cpus) = seats_of(topology);
+        Seating::here_with(topology, policy, workers, &SeatSpeeds::default())
+    }
+
+    /// The same, with measured speeds: seats are taken in the order of these, the siblings of taken
+    /// ones after all free cores.
+    ///
+    /// # Errors
+    /// [`PlaceError`] as [`place`].
+    pub fn here_with(
+        topology: &Topology,
+        policy: SiblingPolicy,
+        workers: Option<usize>,
+        speeds: &SeatSpeeds,
+    ) -> Result<Seating, PlaceError> {
+        let (mut seats, cpus) = seats_of(topology);
+        for (seat, cpu) in seats.seats.iter_mut().zip(&cpus) {
+            seat.speed = speeds.of(*cpu).unwrap_or(seat.speed);
+        }
         let cpus = topology.is_this_system.then_some(cpus);
-        Ok(Seating { placement: place(&seats, policy, workers)?, seats, cpus })
+        let placement = place(&seats, policy, workers)?;
+        Ok(Seating { placement, seats, cpus, pair_speed: speeds.pair() })
     }
 
     /// On seats that exist on paper only: nobody is pinned, and waits yield, because more workers
@@ -44,7 +87,9 @@ impl Seating {
         policy: SiblingPolicy,
         workers: Option<usize>,
     ) -> Result<Seating, PlaceError> {
-        Ok(Seating { placement: place(seats, policy, workers)?, seats: seats.clone(), cpus: None })
+        let placement = place(seats, policy, workers)?;
+        let pair_speed = Team::PAIR_SPEED_UNMEASURED;
+        Ok(Seating { placement, seats: seats.clone(), cpus: None, pair_speed })
     }
 
     /// The placement over abstract seats.
@@ -70,7 +115,8 @@ impl Seating {
 
     /// The workers as the planner sees them, the leader first.
     pub fn team(&self) -> Team {
-        Team::new(self.placement.workers.iter().map(|seat| self.seats.seats[seat.0]).collect())
+        let seats = self.placement.workers.iter().map(|seat| self.seats.seats[seat.0]);
+        Team { pair_speed: self.pair_speed, ..Team::new(seats.collect()) }
     }
 
     /// Whether two workers share a core.

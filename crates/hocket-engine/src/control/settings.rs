@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use hocket_plan::schedule::Overheads;
 use hocket_plan::{ScheduleKind, SiblingPolicy};
 use hocket_rt::Strategy;
 
@@ -64,6 +65,11 @@ pub struct Settings {
     /// Whether a worker that is alone walks the units in order, whatever the schedule says: the same
     /// sound for less. Benchmarks of a schedule's own cost turn it off.
     pub alone_is_serial: bool,
+    /// What working together costs on this machine, in nanoseconds; plans by cost count with it.
+    pub overheads: Overheads,
+    /// The kind of schedule that was found to be the shortest on this machine: [`Steer::Auto`] goes
+    /// over to it without a trial. `None`: it tries.
+    pub found_before: Option<ScheduleKind>,
 }
 
 /// Why settings are refused.
@@ -120,6 +126,8 @@ impl Settings {
                 _ => Steer::Fixed,
             },
             alone_is_serial: true,
+            overheads: Overheads::MEASURED_NS,
+            found_before: None,
         }
     }
 

@@ -186,6 +186,8 @@ pub(crate) struct Inner {
     past: VecDeque<Present>,
     pub(super) progress: Arc<Progress>,
     rate: TickRate,
+    /// What working together costs.
+    pub(super) overheads: Overheads,
     /// What `auto` has found out.
     pub(super) auto: Auto,
     done: VecDeque<(u64, u64)>,
@@ -249,7 +251,8 @@ impl Control {
             past: VecDeque::new(),
             progress: Arc::clone(progress),
             rate: TickRate::get(),
-            auto: Auto::default(),
+            overheads: settings.overheads,
+            auto: Auto::knowing(settings.found_before),
             done: VecDeque::new(),
         };
         (plan, Control { inner: Arc::new(Mutex::new(inner)) })
@@ -417,10 +420,10 @@ impl Inner {
             Steer::Fixed | Steer::Costs => {
                 let overheads = match self.prices.is_empty() {
                     true => Overheads::NONE,
-                    false => Overheads::MEASURED_NS,
+                    false => self.overheads,
                 };
                 let schedule = Schedule::plan_with(self.kind, units, &self.team, overheads);
-                let expected = best(units, &self.team, Overheads::MEASURED_NS).expected;
+                let expected = best(units, &self.team, self.overheads).expected;
                 (schedule, expected)
             }
         }

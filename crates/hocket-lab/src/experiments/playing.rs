@@ -60,6 +60,11 @@ impl Player {
         f64::from(frames) * 1e9 / f64::from(RATE_HZ)
     }
 
+    /// Frames a block.
+    pub(super) fn frames(&self) -> u32 {
+        self.frames
+    }
+
     /// Whether plan and serial walk give the same bits from the beginning on; a sound, not silence.
     ///
     /// Cost: eight blocks.

@@ -116,5 +116,10 @@ impl Experiment for Siblings {
     }
 }
 
+/// The CPUs of each core of which two or more were found to be siblings in these rows.
+pub fn found_cores(results: &Results) -> Vec<Vec<u32>> {
+    evidence::Evidence::of(results).map(|all| all.inference.cores).unwrap_or_default()
+}
+
 #[cfg(test)]
 mod tests;

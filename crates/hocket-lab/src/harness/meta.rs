@@ -2,7 +2,7 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use hocket_machine::{clock, facts};
+use hocket_machine::{Topology, clock, facts};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
@@ -75,6 +75,13 @@ fn longest_gap_ns() -> u64 {
         last = now;
     }
     longest
+}
+
+/// What stands as a run's host in the records of this machine.
+///
+/// Thread: control. Cost: some tens of files.
+pub fn host_digest(topology: &Topology) -> String {
+    digest(&about::machine(topology))
 }
 
 /// Tells machines apart without naming them: processor, kernel and topology.

@@ -20,6 +20,12 @@ impl Estimate {
     pub fn exact(value: f64) -> Estimate {
         Estimate { value, low: None, high: None }
     }
+
+    /// In a unit of which one is `1 / factor` of the old.
+    pub fn scaled(self, factor: f64) -> Estimate {
+        let by = |bound: Option<f64>| bound.map(|bound| bound * factor);
+        Estimate { value: self.value * factor, low: by(self.low), high: by(self.high) }
+    }
 }
 
 /// What an axis shows.

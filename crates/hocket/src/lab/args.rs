@@ -305,7 +305,7 @@ pub struct MergeArgs {
     pub mixed: bool,
 }
 
-fn duration(text: &str) -> Result<Duration, String> {
+pub(crate) fn duration(text: &str) -> Result<Duration, String> {
     let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
     let factor = match &text[digits.len()..] {
         "s" | "" => 1.0,

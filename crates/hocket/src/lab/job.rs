@@ -21,6 +21,7 @@ use super::{failure, open, report, run as lab_run};
 use crate::cli::{FormatArg, RenderArgs, ScheduleArg, SiblingArg, WaitArg};
 use crate::failure::{Exit, Failure};
 use crate::output::print;
+use crate::profile::ProfileArgs;
 
 /// Runs a job file; its record is a new file.
 pub(super) fn run(spec: &Path, records: &Path, as_json: bool) -> Result<Exit, Failure> {
@@ -193,8 +194,10 @@ fn arguments(render: &RenderJob, session: &Path, audio: &Path) -> RenderArgs {
         rate: None,
         length: None,
         workers: None,
-        schedule: ScheduleArg::Dataflow,
+        schedule: Some(ScheduleArg::Dataflow),
         policy: if render.siblings { SiblingArg::All } else { SiblingArg::Off },
-        wait: WaitArg::Hybrid,
+        wait: Some(WaitArg::Hybrid),
+        // A job depends on its specification and the machine, not on who ran what there before.
+        profile: ProfileArgs { profile: None, no_profile: true },
     }
 }

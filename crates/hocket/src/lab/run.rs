@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use hocket_lab::experiments::load_pattern;
 use hocket_lab::fleet::LabJob;
 use hocket_lab::harness::{self, Budget, Host, Launcher, Limits, Plan, Size};
-use hocket_lab::store::{RunHead, Store};
+use hocket_lab::store::{RunHead, RunRecord, Store};
 use indicatif::ProgressBar;
 use serde_json::Value;
 
@@ -45,6 +45,19 @@ pub(super) fn run(args: &RunArgs) -> Result<Exit, Failure> {
     let record = store.choose(&number.to_string()).map_err(failure)?;
     let exit = report::show(&store, &record, args.json, &args.fail_if)?;
     Ok(if interrupted { Exit::Interrupted } else { exit })
+}
+
+/// A run of its own, for other commands: where it is kept, and whether the user stopped it.
+pub(crate) fn measure_job(
+    records: &Path,
+    wanted: &LabJob,
+) -> Result<(Store, RunRecord, bool), Failure> {
+    let plan = plan(wanted, hocket_machine::clock::monotonic_ns())?;
+    let mut store = Store::open_or_create(records).map_err(failure)?;
+    let stop = crate::interrupt::flag()?;
+    let number = measure(&mut store, &plan, &stop, None)?;
+    let run = store.choose(&number.to_string()).map_err(failure)?;
+    Ok((store, run, stop.load(Relaxed)))
 }
 
 /// The pattern of this file is what `load-pattern` runs.

@@ -1,6 +1,7 @@
 //! The command as a user meets it: right and wrong input, exit codes, nothing lost.
 
 mod support;
+mod tuning;
 mod bad_input;
 mod good_runs;
 mod playing;

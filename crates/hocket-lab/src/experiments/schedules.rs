@@ -1,0 +1,281 @@
+//! `schedules`: which schedule, how many workers and which wait suit which block length.
+
+use hocket_engine::Policy;
+use hocket_plan::{ScheduleKind, SiblingPolicy};
+use hocket_rt::Strategy;
+
+use super::playing::{Player, Song, effects_for, no_effect};
+use crate::harness::{
+    About, Apparatus, Axis, Better, Contrast, Design, Experiment, Fault, Host, Metric,
+    NotMeasurable, Plot, Results, Rounds, Sample, Section, Sentence, Series, Size, Variant, change,
+    standard_verdicts,
+};
+
+/// See [`About`].
+pub struct Schedules;
+
+static ABOUT: About = About {
+    id: "schedules",
+    section: Section::Audio,
+    question: "Which schedule, how many workers and which wait suit which block length?",
+    origin: "what `hocket tune` recommends rests on it",
+    method: "A session of 16 equal channels of equalisers and compressors, as many as make the serial walk of a block \
+             take half of the period, is played at 48 kHz against the clock in blocks of 32 to 1024 frames (64, 256 and \
+             1024 in a quick run). Every block length is played by one worker (serial) and by one worker a \
+             core with every parallel schedule under `hybrid`; the schedule `critical` also with every other \
+             wait that this CPU has, and, where cores have two seats, with workers on all seats. Sibling policy off, \
+             or all where said. FIFO 60 where granted. Before each turn four blocks are compared with the serial \
+             walk, bit for bit.",
+    limits: "One session of channels that depend on nothing but their sum; a session with long chains leaves less \
+             to share. Nobody else wants the CPUs on purpose: `protection` is about that. A wait that spins \
+             costs its seat for the length of the block, which is not counted here; `idle-cost` and `wake` show it.",
+    metrics: &[
+        Metric {
+            name: "duration",
+            unit: "us",
+            better: Better::Less,
+            definition: "Median over a turn's blocks of the time from the leader's awakening to the complete output.",
+        },
+        Metric {
+            name: "duration-p99",
+            unit: "us",
+            better: Better::Less,
+            definition: "99 of 100 blocks of a turn took at most this; with fewer than 100 blocks, nearly the longest.",
+        },
+    ],
+};
+
+/// Block lengths of a full run.
+pub const FRAMES: [u32; 6] = [32, 64, 128, 256, 512, 1024];
+/// Those of a quick run.
+const IN_QUICK: [u32; 3] = [64, 256, 1024];
+const CHANNELS: usize = 16;
+/// What part of the period the serial walk takes.
+const FILLED: f64 = 0.5;
+/// Schedules for several workers that are tried; `lists` waits for everybody at every level.
+const PARALLEL: [ScheduleKind; 3] =
+    [ScheduleKind::Critical, ScheduleKind::Steal, ScheduleKind::Dataflow];
+
+/// One way of playing a block length; the levels of a variant.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Way {
+    /// Frames a block.
+    pub frames: u32,
+    /// How units are dealt out, who sits on siblings, how workers wait.
+    pub policy: Policy,
+}
+
+impl Way {
+    fn new(frames: u32, schedule: ScheduleKind, sibling: SiblingPolicy, wait: Strategy) -> Way {
+        Way { frames, policy: Policy { schedule, sibling, wait } }
+    }
+
+    /// The variant's name, the same on every machine.
+    pub fn name(self) -> String {
+        let Policy { schedule, sibling, wait } = self.policy;
+        match schedule {
+            ScheduleKind::Serial => format!("{} serial", self.frames),
+            _ => format!("{} {} {} {}", self.frames, schedule.name(), sibling.name(), wait.name()),
+        }
+    }
+
+    fn variant(self) -> Variant {
+        let Policy { schedule, sibling, wait } = self.policy;
+        Variant::new(self.name())
+            .with("frames", self.frames)
+            .with("schedule", schedule.name())
+            .with("policy", sibling.name())
+            .with("wait", wait.name())
+    }
+
+    /// `None` for a variant of another version.
+    pub fn of(variant: &Variant) -> Option<Way> {
+        Some(Way::new(
+            variant.level("frames").parse().ok()?,
+            ScheduleKind::from_name(variant.level("schedule"))?,
+            SiblingPolicy::from_name(variant.level("policy"))?,
+            variant.level("wait").parse().ok()?,
+        ))
+    }
+}
+
+/// Every way that this machine has for a block length, the serial walk first.
+fn ways(host: &Host, frames: u32) -> Vec<Way> {
+    let off = SiblingPolicy::Off;
+    let mut ways = vec![Way::new(frames, ScheduleKind::Serial, off, Strategy::Hybrid)];
+    if host.one_per_core().len() < 2 && host.cpus.len() < 2 {
+        return ways;
+    }
+    ways.extend(PARALLEL.map(|kind| Way::new(frames, kind, off, Strategy::Hybrid)));
+    let others = Strategy::here().filter(|wait| *wait != Strategy::Hybrid);
+    ways.extend(others.map(|wait| Way::new(frames, ScheduleKind::Critical, off, wait)));
+    if no_effect(&host.topology, SiblingPolicy::All).is_none() {
+        let all = |kind| Way::new(frames, kind, SiblingPolicy::All, Strategy::Hybrid);
+        ways.extend(PARALLEL.map(all));
+    }
+    ways
+}
+
+impl Experiment for Schedules {
+    fn about(&self) -> &'static About {
+        &ABOUT
+    }
+
+    fn design(&self, host: &Host, size: Size) -> Result<Design, NotMeasurable> {
+        let rounds =
+            Rounds { processes: size.pick(1, 3), per_process: size.pick(30, 60), warm_up: 0 };
+        let mut design = Design::facts(Vec::new(), rounds);
+        for frames in lengths(size) {
+            let serial = design.variants.len();
+            design.variants.extend(ways(host, frames).into_iter().map(Way::variant));
+            let others = serial + 1..design.variants.len();
+            design.contrasts.extend(others.map(|way| Contrast::new(serial, way, "duration")));
+        }
+        for wait in Strategy::ALL {
+            if let Some(why) = wait.missing() {
+                design.missing.push((wait.name().into(), why.into()));
+            }
+        }
+        if let Some(why) = no_effect(&host.topology, SiblingPolicy::All) {
+            design.missing.push(("workers on all seats".into(), why));
+        }
+        design.twin = Some(0);
+        Ok(design)
+    }
+
+    fn open(
+        &self,
+        host: &Host,
+        size: Size,
+        design: &Design,
+    ) -> Result<Box<dyn Apparatus>, NotMeasurable> {
+        let played_ns = size.pick(40e6, 400e6);
+        let players = players(host, design).map_err(NotMeasurable::new)?;
+        Ok(Box::new(Stage { players, played_ns }))
+    }
+
+    fn verdicts(&self, results: &Results) -> Vec<Sentence> {
+        let mut sentences: Vec<Sentence> =
+            FRAMES.into_iter().filter_map(|frames| shortest_told(results, frames)).collect();
+        sentences.extend(standard_verdicts(results));
+        sentences
+    }
+
+    fn plots(&self, results: &Results) -> Vec<Plot> {
+        let lines = [ScheduleKind::Serial].into_iter().chain(PARALLEL);
+        let series = lines.filter_map(|kind| series(results, kind)).collect();
+        vec![Plot::Lines {
+            title: "time of a block with hybrid waits, in parts of its period".into(),
+            x: Axis::log("block length", "frames"),
+            y: Axis::linear("part of the period", "%"),
+            series,
+            marks: Vec::new(),
+        }]
+    }
+}
+
+fn lengths(size: Size) -> impl Iterator<Item = u32> {
+    FRAMES.into_iter().filter(move |n| size == Size::Full || IN_QUICK.contains(n))
+}
+
+/// An engine for each variant; sessions are filled once a block length.
+fn players(host: &Host, design: &Design) -> Result<Vec<Player>, Fault> {
+    let mut songs = std::collections::BTreeMap::new();
+    let player = |variant: &Variant| {
+        let way = Way::of(variant).ok_or_else(|| Fault::new("a variant of another version"))?;
+        let song = match songs.get(&way.frames) {
+            Some(song) => *song,
+            None => {
+                let target = FILLED * Player::period_ns(way.frames);
+                let effects = effects_for(&host.topology, CHANNELS, way.frames, target)?;
+                *songs.entry(way.frames).or_insert(Song { channels: CHANNELS, effects })
+            }
+        };
+        Player::start(&host.topology, song, way.policy, way.frames)
+    };
+    design.variants.iter().map(player).collect()
+}
+
+struct Stage {
+    players: Vec<Player>,
+    played_ns: f64,
+}
+
+/// Long blocks would have too few in the time of a turn.
+const LEAST_BLOCKS: f64 = 8.0;
+
+impl Apparatus for Stage {
+    fn measure(&mut self, variant: usize) -> Result<Vec<Sample>, Fault> {
+        let player = &mut self.players[variant];
+        let check = player.check();
+        let blocks =
+            (self.played_ns / Player::period_ns(player.frames())).ceil().max(LEAST_BLOCKS) as u64;
+        // The first blocks fetch code and buffers, and wake who slept long.
+        player.play(2)?;
+        let played = player.play(blocks)?;
+        let us: Vec<f64> = played.duration_ns.iter().map(|ns| ns / 1e3).collect();
+        let median = Sample::median_of("duration", &us, check.clone());
+        let median = median.ok_or_else(|| Fault::new("no block was played"))?;
+        let p99 = median.distribution.map_or(median.value, |all| all.p99);
+        Ok(vec![median, Sample::new("duration-p99", p99, blocks, check)])
+    }
+}
+
+/// The shortest way for a block length, against the serial walk.
+fn shortest_told(results: &Results, frames: u32) -> Option<Sentence> {
+    let serial = Way::new(frames, ScheduleKind::Serial, SiblingPolicy::Off, Strategy::Hybrid);
+    let variants = &results.design()?.variants;
+    let of_length = variants.iter().filter(|v| v.level("frames") == frames.to_string());
+    let took = |v: &Variant| Some((v.name.clone(), results.median(&v.name, "duration")?));
+    let shortest = of_length.filter_map(took).min_by(|a, b| a.1.total_cmp(&b.1))?;
+    if shortest.0 == serial.name() {
+        return Some(Sentence::shown(format!("{frames} frames: nothing beats the serial walk")));
+    }
+    let compared = results.compare(&serial.name(), &shortest.0, "duration")?;
+    Some(Sentence::shown(format!(
+        "{frames} frames: shortest is {} with {:.0} us, against the serial walk {}",
+        shortest.0.trim_start_matches(|c: char| c.is_ascii_digit()).trim(),
+        shortest.1,
+        change(&compared),
+    )))
+}
+
+fn series(results: &Results, kind: ScheduleKind) -> Option<Series> {
+    let point = |frames: u32| {
+        let way = Way::new(frames, kind, SiblingPolicy::Off, Strategy::Hybrid);
+        let took = results.estimate(&way.name(), "duration")?;
+        Some((f64::from(frames), took.scaled(1e5 / Player::period_ns(frames))))
+    };
+    let points: Vec<_> = FRAMES.into_iter().filter_map(point).collect();
+    (!points.is_empty()).then(|| Series { name: kind.name().into(), points })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_way_is_found_again_by_its_levels() {
+        let host = Host::described_with_smt();
+        let design = Schedules.design(&host, Size::Full).unwrap();
+        assert_eq!(design.fault(), None);
+        for variant in &design.variants {
+            assert_eq!(Way::of(variant).map(Way::name).as_deref(), Some(variant.name.as_str()));
+        }
+        assert!(design.index("64 critical all hybrid").is_some());
+        assert!(Way::of(&Variant::new("x").with("frames", 64)).is_none());
+    }
+
+    #[test]
+    fn every_way_plays_the_same() {
+        let host = Host::discover().unwrap();
+        let mut design = Schedules.design(&host, Size::Quick).unwrap();
+        design.variants.retain(|variant| variant.level("frames") == "64");
+        let players = players(&host, &design).unwrap();
+        let mut stage = Stage { players, played_ns: 1e6 };
+        for index in 0..design.variants.len() {
+            let samples = stage.measure(index).unwrap();
+            assert_eq!(samples[0].check, crate::harness::Check::Passed);
+        }
+    }
+}

@@ -1,0 +1,241 @@
+//! The profile as a file.
+
+use std::path::{Path, PathBuf};
+
+use hocket_plan::{ScheduleKind, SiblingPolicy};
+use hocket_rt::Strategy;
+use serde::{Deserialize, Serialize};
+
+use super::Conditions;
+use crate::record::write_text_atomic;
+
+/// How to play on this machine, and from what it is known.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Profile {
+    /// Version of the file.
+    pub version: u32,
+    /// When it was derived, ISO 8601, UTC.
+    pub made: String,
+    /// The run of the lab that it rests on.
+    pub from: String,
+    /// It holds while these are as they were.
+    pub holds_while: Conditions,
+    /// Who shares a core.
+    pub pairs: Pairs,
+    /// What working together costs.
+    pub together: Together,
+    /// What to use for which block length, shortest first.
+    #[serde(rename = "blocks")]
+    pub blocks: Vec<Recommended>,
+    /// Every usable seat that was measured.
+    #[serde(rename = "seats", default)]
+    pub seats: Vec<Seat>,
+    /// Every way of waiting that was measured.
+    #[serde(rename = "waits", default)]
+    pub waits: Vec<WaitCost>,
+    /// What could not be measured, and why.
+    #[serde(default)]
+    pub unknown: Vec<String>,
+}
+
+/// Who shares a core, by what the system says and by measurement.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Pairs {
+    /// What was found, in a sentence.
+    pub verdict: String,
+    /// The CPUs of each core of which two or more were measured to be siblings.
+    pub verified: Vec<Vec<u32>>,
+}
+
+/// What working together costs. Absent: not measured, and assumed as the engine does.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Together {
+    /// The part of its own speed that is left to a worker while its sibling works too.
+    pub pair_speed: Option<f64>,
+    /// From the signal until a worker that spins has seen it, in nanoseconds.
+    pub start_ns: Option<f64>,
+    /// From the end of a unit until another worker knows of it, in nanoseconds.
+    pub hand_over_ns: Option<f64>,
+}
+
+/// What to use for a block length, and why.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Recommended {
+    /// Frames a block.
+    pub frames: u32,
+    /// Name of the schedule.
+    #[serde(with = "names::schedule")]
+    pub schedule: ScheduleKind,
+    /// Workers, the leader included.
+    pub workers: usize,
+    /// Name of the wait.
+    #[serde(with = "names::wait")]
+    pub wait: Strategy,
+    /// Name of the sibling policy.
+    #[serde(with = "names::policy")]
+    pub policy: SiblingPolicy,
+    /// The reasons, the most important first.
+    pub reasons: Vec<String>,
+}
+
+/// A seat.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Seat {
+    /// The system's number.
+    pub cpu: u32,
+    /// Speed that planning counts with, 1 for the fastest; seats whose measured speeds lie close together
+    /// count as equal.
+    pub speed: f32,
+    /// Speed as measured alone.
+    pub measured: f64,
+}
+
+/// A way of waiting.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct WaitCost {
+    /// Its name.
+    #[serde(with = "names::wait")]
+    pub wait: Strategy,
+    /// Scheduling class of the waiting thread: `fifo` or `ordinary`.
+    pub class: String,
+    /// Median time from the signal until it runs, in microseconds.
+    pub wake_us: f64,
+    /// 99 of 100 wake-ups took at most this, in microseconds.
+    pub wake_p99_us: Option<f64>,
+    /// By how much it slows a sibling that works, in percent; absent where there are no siblings.
+    pub sibling_cost_percent: Option<f64>,
+}
+
+/// Why a profile cannot be read or written.
+#[derive(Debug, thiserror::Error)]
+pub enum ProfileError {
+    /// The file cannot be read.
+    #[error("machine profile {path}: {source}")]
+    Read {
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// What it says cannot be used.
+    #[error("machine profile {path}: {what}; `hocket tune` writes a new one")]
+    Content {
+        /// Which.
+        path: PathBuf,
+        /// What is wrong, with the place.
+        what: String,
+    },
+}
+
+/// Only as much as tells whether the rest can be understood.
+#[derive(Deserialize)]
+struct Head {
+    version: u32,
+}
+
+const HEADING: &str = "\
+# Machine profile of Hocket, written by `hocket tune`. bench, play and render take their defaults from it
+# for as long as everything below [holds_while] is as it was; flags on the command line win.
+";
+
+impl Profile {
+    /// The version that is written.
+    pub const VERSION: u32 = 1;
+
+    /// The recommendation for the block length nearest to `frames`, by ratio.
+    pub fn for_frames(&self, frames: u32) -> Option<&Recommended> {
+        let far = |block: &&Recommended| {
+            let ratio = f64::from(block.frames.max(1)) / f64::from(frames.max(1));
+            (ratio.ln().abs() * 1e6) as u64
+        };
+        self.blocks.iter().min_by_key(far)
+    }
+
+    /// Reads and checks.
+    ///
+    /// # Errors
+    /// [`ProfileError`] with place and remedy.
+    pub fn read(path: &Path) -> Result<Profile, ProfileError> {
+        let text = std::fs::read_to_string(path)
+            .map_err(|source| ProfileError::Read { path: path.into(), source })?;
+        Profile::parse(&text).map_err(|what| ProfileError::Content { path: path.into(), what })
+    }
+
+    fn parse(text: &str) -> Result<Profile, String> {
+        let plain = |error: toml::de::Error| error.to_string().trim_end().replace('\n', " ");
+        let head: Head = toml::from_str(text).map_err(plain)?;
+        if head.version != Profile::VERSION {
+            return Err(format!(
+                "it is of version {} and this program reads version {}",
+                head.version,
+                Profile::VERSION
+            ));
+        }
+        let profile: Profile = toml::from_str(text).map_err(plain)?;
+        profile.check().map(|()| profile)
+    }
+
+    /// Ranges that types do not tell.
+    fn check(&self) -> Result<(), String> {
+        for block in &self.blocks {
+            if block.workers == 0 {
+                return Err(format!("blocks of {} frames: 0 workers", block.frames));
+            }
+        }
+        for seat in &self.seats {
+            if !(seat.speed > 0.0 && seat.speed <= 1.0) {
+                return Err(format!("CPU {}: a speed of {} is not in 0..1", seat.cpu, seat.speed));
+            }
+        }
+        Ok(())
+    }
+
+    /// The file's text.
+    pub fn text(&self) -> String {
+        // Numbers, strings and lists of these: there is nothing that TOML could not take.
+        format!("{HEADING}{}", toml::to_string(self).unwrap_or_default())
+    }
+
+    /// Writes the whole file or nothing.
+    ///
+    /// # Errors
+    /// The folder or file cannot be written; what was there stays.
+    pub fn write(&self, path: &Path) -> Result<(), crate::record::RecordError> {
+        write_text_atomic(path, &self.text())
+    }
+}
+
+/// By name, as on the command line.
+mod names {
+    macro_rules! by_name {
+        ($module:ident, $type:ty, $of:expr) => {
+            pub mod $module {
+                use serde::{Deserialize, Deserializer, Serializer};
+
+                pub fn serialize<S: Serializer>(it: &$type, to: S) -> Result<S::Ok, S::Error> {
+                    to.serialize_str(it.name())
+                }
+
+                pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<$type, D::Error> {
+                    let name = String::deserialize(from)?;
+                    let unknown = || {
+                        let what = concat!("there is no ", stringify!($module), " named");
+                        serde::de::Error::custom(format!("{what} '{name}'"))
+                    };
+                    let found: Option<$type> = $of(&name);
+                    found.ok_or_else(unknown)
+                }
+            }
+        };
+    }
+
+    by_name!(schedule, hocket_plan::ScheduleKind, hocket_plan::ScheduleKind::from_name);
+    by_name!(policy, hocket_plan::SiblingPolicy, hocket_plan::SiblingPolicy::from_name);
+    by_name!(wait, hocket_rt::Strategy, |name: &str| name.parse().ok());
+}

@@ -1,0 +1,203 @@
+//! Schedule, workers, wait and policy for each block length.
+
+use hocket_machine::Topology;
+use hocket_plan::{ScheduleKind, SiblingPolicy};
+use hocket_rt::Strategy;
+
+use super::Recommended;
+use crate::experiments::schedules::Way;
+use crate::harness::{Results, change};
+use crate::stats::{Comparison, Verdict};
+
+/// Ways whose blocks differ by less are equally good, whatever the interval says: other sessions
+/// differ by more.
+const ALIKE: f64 = 0.03;
+
+/// How many may work.
+pub(super) struct Machine {
+    seats: usize,
+    cores: usize,
+}
+
+impl Machine {
+    pub(super) fn of(topology: &Topology) -> Machine {
+        let (seats, _) = hocket_engine::seats_of(topology);
+        let mut cores: Vec<usize> = seats.seats.iter().map(|seat| seat.core).collect();
+        cores.sort_unstable();
+        cores.dedup();
+        Machine { seats: seats.seats.len(), cores: cores.len() }
+    }
+
+    fn workers(&self, way: Way) -> usize {
+        match (way.policy.schedule, way.policy.sibling) {
+            (ScheduleKind::Serial, _) => 1,
+            (_, SiblingPolicy::All) => self.seats,
+            _ => self.cores,
+        }
+    }
+}
+
+/// For every block length that was measured, shortest first.
+pub(super) fn blocks(
+    measured: &Results,
+    protection: Option<&Results>,
+    machine: &Machine,
+) -> Vec<Recommended> {
+    let variants = measured.design().map_or(&[][..], |design| &design.variants);
+    let ways: Vec<Way> = variants.iter().filter_map(Way::of).collect();
+    let mut lengths: Vec<u32> = ways.iter().map(|way| way.frames).collect();
+    lengths.sort_unstable();
+    lengths.dedup();
+    let of = |frames: u32| {
+        let own: Vec<Way> = ways.iter().copied().filter(|way| way.frames == frames).collect();
+        Choice { measured, ways: own }.recommended(protection, machine)
+    };
+    lengths.into_iter().filter_map(of).collect()
+}
+
+/// The ways of one block length.
+struct Choice<'a> {
+    measured: &'a Results,
+    ways: Vec<Way>,
+}
+
+impl Choice<'_> {
+    fn recommended(&self, protection: Option<&Results>, machine: &Machine) -> Option<Recommended> {
+        let serial = *self.ways.iter().find(|way| way.policy.schedule == ScheduleKind::Serial)?;
+        self.took(serial)?;
+        let (way, mut reasons) = self.best(serial);
+        let (policy, why) = policy(protection, way, machine);
+        reasons.push(why);
+        Some(Recommended {
+            frames: way.frames,
+            schedule: way.policy.schedule,
+            workers: machine.workers(way),
+            wait: way.policy.wait,
+            policy,
+            reasons,
+        })
+    }
+
+    /// The gentlest of those that are as short as the shortest, if they are shorter than the serial walk.
+    fn best(&self, serial: Way) -> (Way, Vec<String>) {
+        let timed = self.ways.iter().filter_map(|way| Some((*way, self.took(*way)?)));
+        let shortest = timed.min_by(|a, b| a.1.total_cmp(&b.1)).map_or(serial, |(way, _)| way);
+        if shortest == serial || !self.is_shorter(serial, shortest) {
+            return (
+                serial,
+                vec![format!(
+                    "no way is shown to be shorter than the serial walk{}",
+                    self.us(serial)
+                )],
+            );
+        }
+        let alike = self.ways.iter().copied().filter(|way| self.as_good(shortest, *way));
+        let best = alike.min_by_key(|way| rank(*way)).unwrap_or(shortest);
+        (best, self.told(serial, shortest, best))
+    }
+
+    fn told(&self, serial: Way, shortest: Way, best: Way) -> Vec<String> {
+        let against = self.compare(serial, best).map_or(String::new(), |c| change(&c));
+        let mut reasons = vec![format!(
+            "{} takes{}, the serial walk{}: {against}",
+            named(best),
+            self.us(best),
+            self.us(serial)
+        )];
+        if best != shortest {
+            reasons.push(format!(
+                "{} is as short within {:.0} % or what can be shown ({}), and less gentle",
+                named(shortest),
+                ALIKE * 100.0,
+                self.us(shortest).trim()
+            ));
+        }
+        reasons
+    }
+
+    fn took(&self, way: Way) -> Option<f64> {
+        self.measured.median(&way.name(), "duration")
+    }
+
+    fn us(&self, way: Way) -> String {
+        self.took(way).map_or(String::new(), |us| format!(" {us:.0} us"))
+    }
+
+    fn compare(&self, reference: Way, candidate: Way) -> Option<Comparison> {
+        self.measured.compare(&reference.name(), &candidate.name(), "duration")
+    }
+
+    /// Shown, and by enough to matter.
+    fn is_shorter(&self, reference: Way, candidate: Way) -> bool {
+        self.compare(reference, candidate)
+            .is_some_and(|c| c.verdict() == Verdict::Faster && c.ratio < 1.0 - ALIKE)
+    }
+
+    fn as_good(&self, shortest: Way, way: Way) -> bool {
+        way == shortest
+            || way.policy.schedule != ScheduleKind::Serial
+                && self.compare(shortest, way).is_some_and(|c| {
+                    c.ratio < 1.0 + ALIKE
+                        || !matches!(c.verdict(), Verdict::Slower) && c.ratio < 1.1
+                })
+    }
+}
+
+/// What is preferred among equals: siblings left empty, waits that give the CPU away soon, schedules
+/// that follow measured costs.
+fn rank(way: Way) -> (bool, usize, usize) {
+    let wait =
+        [Strategy::Hybrid, Strategy::Umwait, Strategy::Mwaitx, Strategy::Wfe, Strategy::Tpause];
+    let wait = wait.iter().position(|known| *known == way.policy.wait).unwrap_or(9);
+    let kinds = [ScheduleKind::Critical, ScheduleKind::Steal, ScheduleKind::Dataflow];
+    let kind = kinds.iter().position(|known| *known == way.policy.schedule).unwrap_or(9);
+    (way.policy.sibling != SiblingPolicy::Off, kind, wait)
+}
+
+fn named(way: Way) -> String {
+    format!("{} with {}", way.policy.schedule.name(), way.policy.wait)
+}
+
+/// The sibling policy: what `protection` shows to help against load, among those that seat workers as the
+/// schedule wants them.
+fn policy(protection: Option<&Results>, way: Way, machine: &Machine) -> (SiblingPolicy, String) {
+    let base = way.policy.sibling;
+    if machine.seats == machine.cores {
+        return (base, "no two usable CPUs share a core, so there is nobody to keep off".into());
+    }
+    let Some(results) = protection else {
+        return (base, "the experiment 'protection' was not measured".into());
+    };
+    let like = |policy: &SiblingPolicy| (base == SiblingPolicy::All) == on_all_seats(*policy);
+    let name = |policy: SiblingPolicy| format!("{} disturbed", policy.name());
+    let p99 = |policy: SiblingPolicy| results.median(&name(policy), "duration-p99");
+    let better = |policy: &SiblingPolicy| {
+        let compared = results.compare(&name(base), &name(*policy), "duration-p99");
+        compared.is_some_and(|c| c.verdict() == Verdict::Faster && c.ratio < 1.0 - ALIKE)
+    };
+    let candidates = SiblingPolicy::ALL.into_iter().filter(like).filter(better);
+    let best = candidates.filter_map(|p| Some((p, p99(p)?))).min_by(|a, b| a.1.total_cmp(&b.1));
+    match (best, p99(base)) {
+        (Some((best, us)), Some(before)) => {
+            let name = best.name();
+            (
+                best,
+                format!(
+                    "under load 99 of 100 blocks take {us:.0} us with {name}, {before:.0} us without"
+                ),
+            )
+        }
+        _ => (base, "no sibling policy is shown to make blocks shorter under load".into()),
+    }
+}
+
+fn on_all_seats(policy: SiblingPolicy) -> bool {
+    use hocket_plan::CookieShape::{Engine, Pair};
+    matches!(
+        policy,
+        SiblingPolicy::All
+            | SiblingPolicy::PairBarrier
+            | SiblingPolicy::Cookie(Engine)
+            | SiblingPolicy::Cookie(Pair)
+    )
+}

@@ -1,0 +1,179 @@
+use hocket_machine::{Topology, facts};
+use hocket_plan::{ScheduleKind, SiblingPolicy};
+use hocket_rt::Strategy;
+
+use super::derive::clustered;
+use super::*;
+use crate::harness::{
+    Check, Design, ExperimentRun, LedgerEntry, Results, Rounds, Row, Sample, Size, Variant,
+};
+use crate::stats::Rng;
+
+/// Rows of 24 rounds in which each variant takes its time, give or take a percent.
+fn measured(id: &str, metric: &str, times: &[(Variant, f64)]) -> Results {
+    let mut rng = Rng::new(7);
+    let mut rows = Vec::new();
+    for round in 0..24 {
+        for (variant, time) in times {
+            let value = time * (1.0 + 0.01 * rng.normal());
+            rows.push(Row {
+                process: 0,
+                round,
+                turn: 0,
+                warm_up: false,
+                variant: variant.name.clone(),
+                cpus: Vec::new(),
+                started_ns: 0,
+                unit: String::new(),
+                sample: Sample::new(metric, value, 1, Check::Passed),
+                ledger: LedgerEntry::default(),
+                flags: Vec::new(),
+            });
+        }
+    }
+    let variants = times.iter().map(|(variant, _)| variant.clone()).collect();
+    let run = ExperimentRun {
+        id: id.into(),
+        definition: String::new(),
+        size: Size::Quick,
+        started_at: String::new(),
+        design: Some(Design::facts(variants, Rounds::usual(Size::Quick))),
+        end: String::new(),
+        not_measurable: None,
+        faults: Vec::new(),
+    };
+    Results { run, rows, seed: 1, historic: Vec::new() }
+}
+
+fn way(frames: u32, schedule: &str, policy: &str, wait: &str) -> Variant {
+    let name = match schedule {
+        "serial" => format!("{frames} serial"),
+        _ => format!("{frames} {schedule} {policy} {wait}"),
+    };
+    Variant::new(name)
+        .with("frames", frames)
+        .with("schedule", schedule)
+        .with("policy", policy)
+        .with("wait", wait)
+}
+
+/// 64 frames: `steal` is as short as the gentler `critical`; 1024 frames: nothing beats one worker.
+fn schedules() -> Results {
+    let times = [
+        (way(64, "serial", "off", "hybrid"), 600.0),
+        (way(64, "critical", "off", "hybrid"), 352.0),
+        (way(64, "steal", "off", "hybrid"), 350.0),
+        (way(64, "critical", "off", "futex"), 420.0),
+        (way(1024, "serial", "off", "hybrid"), 600.0),
+        (way(1024, "critical", "off", "hybrid"), 598.0),
+    ];
+    measured("schedules", "duration", &times)
+}
+
+fn profile_of(results: Vec<Results>) -> Result<Profile, String> {
+    let topology = Topology::discover().unwrap();
+    let evidence = Evidence::new(results);
+    derive(&evidence, &facts::read(), &topology, "run 1".into(), "2026-01-01T00:00:00Z".into())
+}
+
+#[test]
+fn of_ways_that_are_as_short_the_gentlest_is_recommended() {
+    let profile = profile_of(vec![schedules()]).unwrap();
+    let [short, long] = &profile.blocks[..] else { panic!("{:?}", profile.blocks) };
+    assert_eq!((short.frames, short.schedule), (64, ScheduleKind::Critical));
+    assert_eq!((short.wait, short.policy), (Strategy::Hybrid, SiblingPolicy::Off));
+    assert!(short.reasons[0].contains("350") || short.reasons[0].contains("352"), "{short:?}");
+    assert!(short.reasons[1].starts_with("steal with hybrid is as short"), "{short:?}");
+    assert_eq!((long.frames, long.schedule, long.workers), (1024, ScheduleKind::Serial, 1));
+    assert_eq!(profile.for_frames(96).unwrap().frames, 64);
+    assert_eq!(profile.for_frames(512).unwrap().frames, 1024);
+}
+
+#[test]
+fn what_was_not_measured_is_told_and_assumed() {
+    let profile = profile_of(vec![schedules()]).unwrap();
+    assert_eq!(profile.unknown.len(), EXPERIMENTS.len() - 1, "{:?}", profile.unknown);
+    assert!(profile.seats.is_empty() && profile.waits.is_empty());
+    assert!(profile.together.pair_speed.is_none());
+    let nothing = profile_of(Vec::new()).unwrap_err();
+    assert!(nothing.contains("schedules"), "{nothing}");
+}
+
+#[test]
+fn a_busy_sibling_and_the_way_to_another_core_are_counted_with() {
+    let seat = |cpu: u32, beside: &str| {
+        Variant::new(format!("biquads cpu{cpu} {beside}")).on(&[cpu], None)
+    };
+    let speeds = measured(
+        "core-speed",
+        "time",
+        &[
+            (seat(0, "alone"), 1000.0),
+            (seat(1, "alone"), 1030.0),
+            (seat(2, "alone"), 2000.0),
+            (seat(0, "busy-sibling"), 1600.0),
+            (seat(1, "busy-sibling"), 1648.0),
+        ],
+    );
+    let turns = [(Variant::new("signal-pause same-cache"), 5e6)];
+    let wake = [(Variant::new("pause fifo idle"), 800.0), (Variant::new("hybrid fifo idle"), 9e3)];
+    let profile = profile_of(vec![
+        schedules(),
+        speeds,
+        measured("ping-pong", "hand-overs", &turns),
+        measured("wake", "lateness", &wake),
+    ])
+    .unwrap();
+    let near = |value: Option<f64>, expected: f64| {
+        assert!((value.unwrap() / expected - 1.0).abs() < 0.02, "{value:?} {expected}");
+    };
+    near(profile.together.pair_speed, 0.625);
+    near(profile.together.hand_over_ns, 200.0);
+    near(profile.together.start_ns, 800.0);
+    let speeds: Vec<f32> = profile.seats.iter().map(|seat| seat.speed).collect();
+    assert!(speeds[0] == 1.0 && speeds[1] == 1.0 && (speeds[2] - 0.5).abs() < 0.03, "{speeds:?}");
+    assert_eq!(profile.waits.len(), 2);
+    near(Some(profile.waits[1].wake_us), 9.0);
+}
+
+#[test]
+fn seats_that_differ_little_are_of_one_kind() {
+    let speeds = |all: &[f64]| -> Vec<f32> {
+        let seats: Vec<(u32, f64)> = (0..).zip(all.iter().copied()).collect();
+        clustered(&seats).iter().map(|seat| seat.speed).collect()
+    };
+    assert_eq!(speeds(&[1.0, 0.93, 0.97, 0.95]), [1.0; 4]);
+    assert_eq!(speeds(&[0.55, 1.0, 0.53, 0.98]), [0.54, 1.0, 0.54, 1.0]);
+    assert!(speeds(&[]).is_empty());
+}
+
+#[test]
+fn the_file_gives_back_what_was_written() {
+    let profile = profile_of(vec![schedules()]).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("machine.toml");
+    profile.write(&path).unwrap();
+    assert_eq!(Profile::read(&path).unwrap(), profile);
+
+    let refused = |text: String, word: &str| {
+        std::fs::write(&path, text).unwrap();
+        let error = Profile::read(&path).unwrap_err().to_string();
+        assert!(error.contains(word) && error.contains("hocket tune"), "{error}");
+    };
+    refused(profile.text().replace("version = 1", "version = 9"), "version 9");
+    refused(profile.text().replace("\"critical\"", "\"fastest\""), "'fastest'");
+    refused(profile.text().replace("workers = 1", "workers = 0"), "0 workers");
+    refused(profile.text()[..profile.text().len() / 2].to_string(), "machine.toml");
+}
+
+#[test]
+fn it_holds_until_something_changes() {
+    let profile = profile_of(vec![schedules()]).unwrap();
+    let then = &profile.holds_while;
+    let now = Conditions::of(&facts::read(), &Topology::discover().unwrap());
+    assert!(then.changed(&now).is_empty());
+    let other = Conditions { kernel: "9.9".into(), topology: "0+1".into(), ..now };
+    let changed = then.changed(&other);
+    assert_eq!(changed.len(), 2);
+    assert!(changed[0].contains("the kernel was") && changed[0].contains("'9.9'"), "{changed:?}");
+}
