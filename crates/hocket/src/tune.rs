@@ -19,7 +19,7 @@ use crate::profile::usual_place;
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  hocket tune                                measures for two minutes and writes the profile
+  hocket tune                                measures for three minutes and writes the profile
   hocket tune --time 20m                     the same, more exactly
   hocket tune --from-records --output desk.toml
   hocket tune --check                        does the profile still hold?
@@ -39,7 +39,7 @@ pub struct TuneArgs {
     #[arg(long, conflicts_with_all = ["time", "check"])]
     pub from_records: bool,
     /// How long to measure, such as 90s or 20m.
-    #[arg(long, value_name = "TIME", default_value = "2m", value_parser = duration)]
+    #[arg(long, value_name = "TIME", default_value = "3m", value_parser = duration)]
     pub time: Duration,
     /// Says whether the profile holds, and what changed; exit code 1 where it does not.
     #[arg(long)]

@@ -5,8 +5,9 @@ use std::time::Duration;
 use super::beside::{Outcome, Scene};
 use crate::harness::team::Place;
 use crate::harness::{
-    About, Apparatus, Better, Check, Contrast, Design, Experiment, Historic, Host, Metric,
-    NotMeasurable, Results, Rounds, Sample, Section, Sentence, Size, Variant, standard_verdicts,
+    About, Apparatus, Better, Check, Contrast, ContrastResult, Design, Experiment, Historic, Host,
+    Metric, NotMeasurable, Results, Rounds, Sample, Section, Sentence, Size, Standing, Variant,
+    change, standard_verdicts,
 };
 
 /// See [`About`].
@@ -85,7 +86,8 @@ impl Experiment for Affinity {
     }
 
     fn verdicts(&self, results: &Results) -> Vec<Sentence> {
-        let mut sentences = standard_verdicts(results);
+        let mut sentences: Vec<Sentence> = pinning(results).into_iter().collect();
+        sentences.extend(standard_verdicts(results));
         sentences.extend(moved(results));
         sentences
     }
@@ -122,6 +124,28 @@ fn add(design: &mut Design, host: &Host, threads: usize, foreign: &str, ties: &[
 
 fn count(threads: usize) -> String {
     if threads == 1 { "1-thread".into() } else { format!("{threads}-threads") }
+}
+
+/// What tying each thread to a CPU of its own changes, all cases in one sentence.
+fn pinning(results: &Results) -> Option<Sentence> {
+    let contrasts = results.contrasts();
+    let own = |c: &&ContrastResult| c.candidate.contains(" pinned ");
+    let case = |c: &ContrastResult| {
+        let all = c.all.as_ref()?;
+        Some(format!("{} {}", c.candidate.replace(" pinned", ""), change(all)))
+    };
+    let cases: Vec<String> = contrasts.iter().filter(own).filter_map(case).collect();
+    let shown = contrasts.iter().filter(own).any(|c| c.standing == Standing::Shown);
+    let text = match shown {
+        true => "pinning changes the time",
+        false => "pinning: no difference shown to the scheduler's own choice",
+    };
+    let text = format!("{text}: {}", cases.join("; "));
+    match (cases.is_empty(), shown) {
+        (true, _) => None,
+        (_, true) => Some(Sentence::shown(text)),
+        (_, false) => Some(Sentence::not_shown(text)),
+    }
 }
 
 /// The CPUs that the observed threads are tied to, in order; none where the system chooses.

@@ -7,11 +7,13 @@ use hocket_machine::class::Class;
 use hocket_machine::clock::{monotonic_ns, sleep_until_ns};
 use hocket_rt::{Signal, SpinCost, Strategy, Wait};
 
+use super::words::duration;
 use crate::harness::lateness::OpenLoop;
 use crate::harness::team::{Place, Team};
 use crate::harness::{
     About, Apparatus, Better, Check, Contrast, Design, Experiment, Fault, Host, Metric,
-    NotMeasurable, Quantiles, Relation, Rounds, Sample, Section, Size, Variant,
+    NotMeasurable, Quantiles, Relation, Results, Rounds, Sample, Section, Sentence, Size, Variant,
+    standard_verdicts,
 };
 
 /// See [`About`].
@@ -92,6 +94,15 @@ impl Experiment for Wake {
         Ok(design)
     }
 
+    fn verdicts(&self, results: &Results) -> Vec<Sentence> {
+        let cases =
+            [("fifo", "idle"), ("fifo", "busy"), ("ordinary", "idle"), ("ordinary", "busy")];
+        let told = cases.into_iter().filter_map(|(class, load)| times(results, class, load));
+        let mut sentences: Vec<Sentence> = told.collect();
+        sentences.extend(standard_verdicts(results));
+        sentences
+    }
+
     fn open(
         &self,
         host: &Host,
@@ -158,6 +169,22 @@ fn add_contrasts(design: &mut Design) {
         contrasts.extend(reference.map(|reference| Contrast::new(reference, at, "lateness")));
     }
     design.contrasts = contrasts;
+}
+
+/// How fast each way of waiting ends, all ways of a class in one sentence.
+fn times(results: &Results, class: &str, load: &str) -> Option<Sentence> {
+    let ways = Strategy::ALL.into_iter().map(Strategy::name).chain([CLOCK]);
+    let one = |way: &str| {
+        let variant = format!("{way} {class} {load}");
+        let (middle, late) =
+            (results.median(&variant, "lateness")?, results.median(&variant, "lateness-p99")?);
+        Some(format!("{way} {} ({})", duration(middle), duration(late)))
+    };
+    let ways: Vec<String> = ways.filter_map(one).collect();
+    let beside = if load == "idle" { "its CPU to itself" } else { "a load on its CPU" };
+    let text =
+        format!("{class} class, {beside}: runs after (99 of 100 below): {}", ways.join(", "));
+    (!ways.is_empty()).then(|| Sentence::shown(text))
 }
 
 /// One variant, ready to have its turns.

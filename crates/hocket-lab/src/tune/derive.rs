@@ -8,6 +8,7 @@ use super::recommend::{self, Machine};
 use super::{Conditions, Pairs, Profile, Seat, Together, waits};
 use crate::experiments::siblings::found_cores;
 use crate::harness::{Results, Sentence};
+use crate::stats::Verdict;
 
 /// The experiments that a profile rests on, in the order in which they are run.
 pub const EXPERIMENTS: [&str; 7] =
@@ -127,12 +128,19 @@ fn cpus(results: &Results) -> Vec<u32> {
 /// Measured speeds, and those that planning counts with: clusters of seats that are alike.
 fn seats(evidence: &Evidence) -> Vec<Seat> {
     let Some(results) = evidence.of("core-speed") else { return Vec::new() };
-    let time = |cpu: u32| results.median(&format!("biquads cpu{cpu} alone"), "time");
-    let times: Vec<(u32, f64)> =
-        cpus(results).into_iter().filter_map(|cpu| Some((cpu, time(cpu)?))).collect();
-    let fastest = times.iter().map(|(_, ns)| *ns).fold(f64::INFINITY, f64::min);
-    let speeds: Vec<(u32, f64)> = times.into_iter().map(|(cpu, ns)| (cpu, fastest / ns)).collect();
-    clustered(&speeds)
+    let name = |cpu: u32| format!("biquads cpu{cpu} alone");
+    let cpus = cpus(results);
+    let Some(first) = cpus.first() else { return Vec::new() };
+    // Round by round against the first seat: what drifts falls on both. What is not shown to differ is equal.
+    let speed = |cpu: u32| match results.compare(&name(*first), &name(cpu), "time") {
+        Some(c) if matches!(c.verdict(), Verdict::Faster | Verdict::Slower) => Some(1.0 / c.ratio),
+        Some(_) => Some(1.0),
+        None => (cpu == *first).then_some(1.0),
+    };
+    let known: Vec<(u32, f64)> = cpus.iter().filter_map(|cpu| Some((*cpu, speed(*cpu)?))).collect();
+    let fastest = known.iter().map(|(_, speed)| *speed).fold(0.0, f64::max);
+    let parts: Vec<(u32, f64)> = known.iter().map(|(cpu, s)| (*cpu, s / fastest)).collect();
+    clustered(&parts)
 }
 
 /// Groups neighbours in speed; each counts as its group's middle, in parts of the fastest group's.

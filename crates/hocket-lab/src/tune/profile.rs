@@ -91,7 +91,7 @@ pub struct Seat {
     /// Speed that planning counts with, 1 for the fastest; seats whose measured speeds lie close together
     /// count as equal.
     pub speed: f32,
-    /// Speed as measured alone.
+    /// Speed as measured alone; 1 too where no difference to the first seat was shown.
     pub measured: f64,
 }
 

@@ -143,15 +143,15 @@ impl Choice<'_> {
     }
 }
 
-/// What is preferred among equals: siblings left empty, waits that give the CPU away soon, schedules
-/// that follow measured costs.
-fn rank(way: Way) -> (bool, usize, usize) {
+/// What is preferred among equals: siblings left empty, waits that give the CPU or the core's units away
+/// soon, schedules that follow measured costs.
+fn rank(way: Way) -> impl Ord {
     let wait =
         [Strategy::Hybrid, Strategy::Umwait, Strategy::Mwaitx, Strategy::Wfe, Strategy::Tpause];
     let wait = wait.iter().position(|known| *known == way.policy.wait).unwrap_or(9);
     let kinds = [ScheduleKind::Critical, ScheduleKind::Steal, ScheduleKind::Dataflow];
     let kind = kinds.iter().position(|known| *known == way.policy.schedule).unwrap_or(9);
-    (way.policy.sibling != SiblingPolicy::Off, kind, wait)
+    (way.policy.sibling != SiblingPolicy::Off, wait, kind)
 }
 
 fn named(way: Way) -> String {

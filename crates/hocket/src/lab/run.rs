@@ -19,7 +19,7 @@ use crate::output::bar;
 /// Every experiment of a quick run ends in less than 20 s and all of them in less than five minutes;
 /// starting processes and a last round that is longer than expected come on top of these.
 const QUICK_EACH: Duration = Duration::from_secs(12);
-const QUICK_ALL: Duration = Duration::from_secs(240);
+const QUICK_ALL: Duration = Duration::from_secs(270);
 const FULL_EACH: Duration = Duration::from_secs(120);
 /// With at least this much time for each, `--time` measures as a full run does.
 const FULL_FROM: Duration = Duration::from_secs(60);
