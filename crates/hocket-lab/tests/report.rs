@@ -31,6 +31,14 @@ fn a_run_without_late_blocks_holds() {
 }
 
 #[test]
+fn a_short_run_says_how_little_it_promises() {
+    let shape = fixture::Shape { seed: 3, pairs: true, rounds: 2, blocks_per_round: 30, load: 0.1 };
+    let record = shape.record();
+    let verdict = Analysis::of(&record).headline().verdict;
+    assert!(verdict.contains("With 60 blocks each") && verdict.contains("6.0 %"), "{verdict}");
+}
+
+#[test]
 fn late_blocks_are_named_with_the_variant_that_made_them() {
     let mut record = quiet();
     make_late(&mut record, 1, true);

@@ -3,7 +3,11 @@
 use super::analysis::{Analysis, Judgement, Measured, Row};
 use super::numbers::{change, change_range, count, listed, of, percent, percent_range, plain, us};
 use crate::record::ThreadGrant;
-use crate::stats::{Comparison, Verdict};
+use crate::stats::{Comparison, Verdict, wilson};
+
+/// Blocks of a variant below which "none was late" promises next to nothing: of 500 without a late one up
+/// to 0.8 % may be.
+const ENOUGH_BLOCKS: u64 = 500;
 
 /// Whether a session meets its deadlines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -21,7 +25,7 @@ pub enum Holding {
 pub struct Headline {
     /// The best any variant does; `None` where nothing was measured.
     pub holding: Option<Holding>,
-    /// One sentence.
+    /// One sentence, or two where there were few blocks.
     pub verdict: String,
     /// What else one has to know, the most important first; one sentence or two each.
     pub findings: Vec<String>,
@@ -46,7 +50,21 @@ impl Analysis<'_> {
         let best = [Holding::Holds, Holding::AsFarAsTheMachine, Holding::Misses]
             .into_iter()
             .find(|state| states.contains(state));
-        Headline { holding: best, verdict: self.verdict(best, &states), findings: self.findings() }
+        let verdict = self.verdict(best, &states) + &self.too_few();
+        Headline { holding: best, verdict, findings: self.findings() }
+    }
+
+    /// What a short run cannot promise; empty for a run of some length.
+    fn too_few(&self) -> String {
+        let least = self.measured().map(|(_, measured)| measured.late.of).min().unwrap_or(0);
+        match least {
+            0 | ENOUGH_BLOCKS.. => String::new(),
+            few => format!(
+                " With {few} blocks each this says little: up to {:.1} % may be late (95 %); measure longer with \
+                 --blocks.",
+                wilson(0, few).high * 100.0
+            ),
+        }
     }
 
     fn verdict(&self, best: Option<Holding>, states: &[Holding]) -> String {
