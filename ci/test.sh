@@ -6,7 +6,7 @@
 #   tests      unit and integration tests of all crates
 #   doctests   the examples in the documentation
 #   loom       every protocol between two threads, all interleavings
-#   tsan       the same protocols on real threads under ThreadSanitizer
+#   tsan       the same protocols on real threads under ThreadSanitizer; then whole engines (tsan-engine)
 #   sentry     every system call and allocation inside a block, seen and counted
 #   rtsan      the block path under RealtimeSanitizer
 #   (smt-vm)   not here: the sibling policies on a kernel with core scheduling, in an emulated machine;
@@ -26,6 +26,7 @@ main() {
   stage doctests cargo test --locked --workspace --doc -- --show-output
   stage loom optional_script crates/hocket-rt/check-loom.sh
   stage tsan optional_script crates/hocket-rt/check-tsan.sh
+  stage tsan-engine optional_script crates/hocket-engine/check-tsan.sh
   stage sentry cargo test --locked --workspace --features hocket-engine/sentry \
     --test realtime -- --show-output
   stage rtsan ci/rtsan.sh
