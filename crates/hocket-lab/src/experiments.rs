@@ -132,7 +132,11 @@ mod tests {
                 );
             }
             let known = |h: &crate::harness::Historic| about.metric(h.metric).is_some();
-            assert!(experiment.historic().iter().all(known), "{}", about.id);
+            let historic = experiment.historic();
+            assert!(historic.iter().all(known), "{}", about.id);
+            let labels: std::collections::BTreeSet<_> =
+                historic.iter().map(|h| (h.label, h.unit)).collect();
+            assert_eq!(labels.len(), historic.len(), "{}: labels do not tell apart", about.id);
         }
     }
 }

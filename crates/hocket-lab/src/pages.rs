@@ -6,11 +6,12 @@
 //! # The parts
 //! | part | what it does |
 //! |---|---|
-//! | `lab.rs`, `chapter.rs`, `figures.rs` | what the rows show, computed once |
+//! | `lab.rs`, `chapter.rs`, `figures.rs`, `compared.rs` | what the rows show, computed once |
 //! | `number.rs` | figures as text |
 //! | `plots/` | [`crate::harness::Plot`] as SVG and as a table |
 //! | `page.rs`, `summary.rs`, `ground.rs`, `section.rs` | the page |
 //! | `text.rs`, `grid.rs` | the same for a terminal |
+//! | `pictures.rs` | every plot as a file of its own |
 //!
 //! # Limits
 //! The page needs nothing but itself: no network, no fonts, no scripts. Pictures are drawn twice, for
@@ -22,6 +23,7 @@ mod number;
 mod lab;
 mod chapter;
 mod figures;
+mod compared;
 
 mod plots;
 
@@ -33,9 +35,13 @@ mod section;
 mod grid;
 mod text;
 
+mod pictures;
+
 pub use chapter::{Chapter, ThenNow};
 pub use figures::{Over, VariantFigure, VariantTable};
 pub use lab::{Flagged, Lab};
 pub use number::digits;
 pub use page::html;
+pub use pictures::{Picture, pictures};
+pub use plots::PICTURE_MARK;
 pub use text::text;

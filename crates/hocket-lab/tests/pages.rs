@@ -1,85 +1,12 @@
 //! Pages of runs that are ordinary, empty, odd and hostile.
 
-use hocket_lab::harness::{
-    Check, Design, ExperimentRun, Historic, LedgerEntry, Plot, Quantiles, Results, Rounds, Row,
-    Sample, Size, Variant,
-};
-use hocket_lab::pages::{Lab, html, text};
+mod lab_fixture;
+
+use hocket_lab::harness::{Plot, Results};
+use hocket_lab::pages::{Lab, PICTURE_MARK, html, pictures, text};
 use hocket_lab::store::RunRecord;
-use serde_json::{Value, json};
-
-const HOSTILE: &str = "</title><script>alert(1)</script> & \"x\"\u{1b}[31m";
-
-fn record(meta: Value) -> RunRecord {
-    RunRecord {
-        run: 3,
-        uuid: "1a2b3c4d5e6f".into(),
-        started_at: "2026-05-01T10:00:00Z".into(),
-        ended_at: None,
-        host: HOSTILE.into(),
-        seed: u64::MAX,
-        meta,
-        experiments: Vec::new(),
-    }
-}
-
-fn row(variant: &str, round: u32, value: f64) -> Row {
-    Row {
-        process: 0,
-        round,
-        turn: 0,
-        warm_up: false,
-        variant: variant.into(),
-        cpus: vec![0],
-        started_ns: 0,
-        unit: "ns".into(),
-        sample: Sample {
-            metric: "time".into(),
-            value,
-            ops: 1,
-            check: Check::Passed,
-            distribution: Quantiles::of(&[value, value * 2.0]),
-        },
-        ledger: LedgerEntry::default(),
-        flags: if round.is_multiple_of(9) { vec!["steal".into()] } else { Vec::new() },
-    }
-}
-
-/// `rounds` of `a`, of `b` that takes `by` as long, and of `a` again.
-fn results(id: &str, rounds: u32, by: f64) -> Results {
-    let variants = vec![Variant::new("a"), Variant::new(HOSTILE)];
-    let design = Design::against_first(variants, "time", Rounds::usual(Size::Quick));
-    let value = |round: u32| 100.0 + f64::from(round % 7);
-    let turns = |round| {
-        let twin = value(round) * if round % 2 == 0 { 1.004 } else { 0.997 };
-        [
-            row("a", round, value(round)),
-            row(HOSTILE, round, value(round) * by),
-            row("a (again)", round, twin),
-        ]
-    };
-    let run = ExperimentRun {
-        id: id.into(),
-        definition: "another".into(),
-        size: Size::Quick,
-        started_at: "2026-05-01T10:00:00Z".into(),
-        design: Some(design.missing(HOSTILE, "there is none")),
-        end: "all rounds measured".into(),
-        not_measurable: None,
-        faults: vec![HOSTILE.into(); 40],
-    };
-    Results { run, rows: (0..rounds).flat_map(turns).collect(), seed: 1, historic: vec![OLD] }
-}
-
-const OLD: Historic = Historic {
-    label: "a processor of 2002",
-    value: 1.1,
-    unit: "us",
-    metric: "time",
-    variant: Some("a"),
-    definition: "One operation.",
-    source: "a book, page 7",
-};
+use lab_fixture::{record, results};
+use serde_json::json;
 
 fn not_measurable(id: &str) -> Results {
     let mut results = results(id, 0, 1.0);
@@ -168,4 +95,25 @@ fn every_plot_of_a_chapter_is_on_the_page_with_its_table() {
     };
     lab.chapters[0].plots = vec![heat];
     assert!(html(&lab).contains("CPU 0, CPU 1: 42.0 ns") && text(&lab).contains("42.00"));
+}
+
+#[test]
+fn every_plot_is_a_file_that_needs_no_other() {
+    let record = record(json!({"cpus": [0, 1]}));
+    let all = [results("aa", 12, 1.0), results("false-sharing", 12, 1.5), results("../x", 12, 1.5)];
+    let files = pictures(&Lab::of(&record, &all));
+    let names: Vec<&str> = files.iter().map(|file| file.name.as_str()).collect();
+    let wanted = ["aa.svg", "aa-2.svg", "false-sharing.svg", "false-sharing-2.svg"];
+    assert!(wanted.iter().all(|name| names.contains(name)), "{names:?}");
+    assert!(names.iter().all(|name| !name.contains('/') && !name.contains("..")), "{names:?}");
+    assert_eq!(names.iter().collect::<std::collections::BTreeSet<_>>().len(), names.len());
+    for file in &files {
+        let svg = &file.svg;
+        assert!(svg.starts_with("<svg xmlns=") && svg.ends_with("</svg>\n"), "{}", file.name);
+        let needs = ["var(", "url(", "href", "<script", "@import", "\u{1b}"];
+        assert!(needs.iter().all(|needed| !svg.contains(needed)), "{}", file.name);
+        let says = ["run 3 (1a2b3c4d) of 2026-05-01", "2 CPUs", "<desc>", "<title>", PICTURE_MARK];
+        assert!(says.iter().all(|said| svg.contains(said)), "{}: {svg}", file.name);
+        roxmltree::Document::parse(svg).expect("well-formed");
+    }
 }

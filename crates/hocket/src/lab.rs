@@ -6,6 +6,7 @@ mod run;
 mod list;
 mod explain;
 mod report;
+mod pictures;
 mod compare;
 mod condition;
 mod rows;

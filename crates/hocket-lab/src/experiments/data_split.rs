@@ -71,7 +71,8 @@ impl Experiment for DataSplit {
     }
 
     fn plots(&self, results: &Results) -> Vec<Plot> {
-        Filter::ALL.iter().filter_map(|kind| plot(results, *kind)).collect()
+        // The filter of several stages first: there the ways of cutting differ.
+        Filter::ALL.iter().rev().filter_map(|kind| plot(results, *kind)).collect()
     }
 }
 

@@ -104,10 +104,10 @@ impl Experiment for Pi {
             source: "a comparison of quad cores, informaticapremium, 16 March 2008",
         };
         vec![
-            figure("Core 2 Quad 6600, 2.4 GHz", 22.75, "scheduler"),
-            figure("Core 2 Quad 6600, 2.4 GHz", 21.06, "pinned"),
-            figure("Phenom 9600 BE, 2.3 GHz", 35.65, "scheduler"),
-            figure("Phenom 9600 BE, 2.3 GHz", 33.85, "pinned"),
+            figure("Core 2 Quad 6600, 2.4 GHz, not pinned", 22.75, "scheduler"),
+            figure("Core 2 Quad 6600, 2.4 GHz, pinned", 21.06, "pinned"),
+            figure("Phenom 9600 BE, 2.3 GHz, not pinned", 35.65, "scheduler"),
+            figure("Phenom 9600 BE, 2.3 GHz, pinned", 33.85, "pinned"),
         ]
     }
 }

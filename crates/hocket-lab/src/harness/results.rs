@@ -125,8 +125,12 @@ impl Results {
         self.rows_of(variant, metric).map(|row| row.sample.value).collect()
     }
 
-    /// The median over the rounds with its 95 % interval (a block bootstrap, where all figures are
-    /// above zero and there are enough of them).
+    /// The median over the rounds with its 95 % interval: a block bootstrap, where all figures are
+    /// above zero and there are enough of them. It ends where the figures end: from six rounds on the
+    /// smallest and the largest hold the median in 97 of 100 cases whatever the distribution (the
+    /// sign test), so a wider interval would only repeat how few the rounds are. None is given where
+    /// it spans more than [`UNKNOWN`] times: the figures jump between levels, and an interval around
+    /// their median would say nothing about either.
     pub fn estimate(&self, variant: &str, metric: &str) -> Option<Estimate> {
         let values = self.values(variant, metric);
         let median = stats::median(&values)?;
@@ -135,6 +139,7 @@ impl Results {
             true => stats::compare(&ones, &values, self.seed).and_then(|c| c.interval),
             false => None,
         };
+        let interval = interval.and_then(|interval| within(interval, &values));
         Some(Estimate {
             value: median,
             low: interval.map(|i| i.low),
@@ -341,6 +346,17 @@ impl Results {
     }
 }
 
+/// A figure that is not known better than to this factor is told without an interval.
+pub const UNKNOWN: f64 = 10.0;
+
+/// The part of an interval that lies within the range of the figures; `None` where it tells nothing.
+fn within(interval: stats::Interval, values: &[f64]) -> Option<stats::Interval> {
+    let least = values.iter().copied().fold(f64::INFINITY, f64::min);
+    let most = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    let (low, high) = (interval.low.max(least), interval.high.min(most));
+    (low <= high && high <= low * UNKNOWN).then_some(stats::Interval { low, high })
+}
+
 /// Levels of a ratio that differ by less count as one.
 const LEVELS_ALIKE: f64 = 0.02;
 
@@ -421,6 +437,20 @@ mod tests {
         assert_eq!(results.failed_checks().len(), 1);
         let first = &crate::harness::standard_verdicts(&results)[0];
         assert!(first.text.contains("7 is not 8"), "{first:?}");
+    }
+
+    #[test]
+    fn intervals_stay_within_the_figures_and_say_nothing_absurd() {
+        let of = |values: &[f64]| {
+            let mut results = results(1.0);
+            let rows = values.iter().zip(0..).map(|(v, round)| row("a", round, *v, Vec::new()));
+            results.rows = rows.collect();
+            results.estimate("a", "time").unwrap()
+        };
+        let few = of(&[1.0, 1.1, 1.3, 1.0, 2.0, 1.2, 1.1]);
+        assert!(few.low >= Some(1.0) && few.high <= Some(2.0), "{few:?}");
+        let jumps = of(&[1e7, 80.0, 9e6, 70.0, 1.1e7, 75.0, 9e6, 8e6, 60.0]);
+        assert_eq!((jumps.low, jumps.high), (None, None), "{jumps:?}");
     }
 
     #[test]

@@ -137,6 +137,10 @@ fn reservation(contrast: &ContrastResult, all: &Comparison) -> String {
     }
 }
 
+/// From this ratio of the largest to the smallest bar on, the axis is logarithmic: the smallest could
+/// not be seen.
+const WIDE_RANGE: f64 = 20.0;
+
 /// The medians of the first metric as bars.
 pub fn standard_plots(results: &Results) -> Vec<Plot> {
     let Some((metric, unit)) = results.metrics().into_iter().next() else { return Vec::new() };
@@ -144,6 +148,13 @@ pub fn standard_plots(results: &Results) -> Vec<Plot> {
         let estimate = results.estimate(&variant, &metric)?;
         Some(Bar { label: variant, estimate, group: String::new() })
     };
-    let bars = results.variants().into_iter().filter_map(bar).collect();
-    vec![Plot::Bars { title: metric.clone(), axis: Axis::linear(metric.clone(), unit), bars }]
+    let bars: Vec<Bar> = results.variants().into_iter().filter_map(bar).collect();
+    let medians = || bars.iter().map(|bar| bar.estimate.value);
+    let least = medians().fold(f64::INFINITY, f64::min);
+    let most = medians().fold(f64::NEG_INFINITY, f64::max);
+    let axis = Axis {
+        logarithmic: least > 0.0 && most > least * WIDE_RANGE,
+        ..Axis::linear(metric.clone(), unit)
+    };
+    vec![Plot::Bars { title: format!("Median {metric} of each variant"), axis, bars }]
 }

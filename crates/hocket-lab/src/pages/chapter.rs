@@ -56,7 +56,7 @@ impl<'a> Chapter<'a> {
             tables: figures::tables(results, about.filter(|_| known.is_some())),
             plots: match known {
                 _ if !measured => Vec::new(),
-                Some(known) => known.plots(results),
+                Some(known) => telling(known.plots(results)),
                 None => standard_plots(results),
             },
             then_now: results.historic.iter().map(|then| then_now(results, *then)).collect(),
@@ -138,7 +138,7 @@ impl<'a> Chapter<'a> {
             unit: unit.into(),
             rows,
         };
-        by_unit.into_iter().map(plot).collect()
+        telling(by_unit.into_iter().map(plot).collect())
     }
 
     /// Why it ended, in words.
@@ -149,6 +149,16 @@ impl<'a> Chapter<'a> {
             (end, _) => end,
         }
     }
+}
+
+/// Without those that would set old figures beside nothing; the table of then and now has them.
+fn telling(plots: Vec<Plot>) -> Vec<Plot> {
+    let has_both = |row: &Dumbbell| row.then.is_some() && row.now.is_some();
+    let tells = |plot: &Plot| match plot {
+        Plot::Dumbbell { rows, .. } => rows.iter().any(has_both),
+        _ => true,
+    };
+    plots.into_iter().filter(tells).collect()
 }
 
 /// The experiment, where this version has it and means the same by it.

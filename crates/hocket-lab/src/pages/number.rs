@@ -23,7 +23,16 @@ fn significant(value: f64, wanted: i32) -> String {
         return scientific(value, (wanted - 2).max(0) as usize);
     }
     let places = (wanted - 1 - power as i32).max(0) as usize;
-    grouped(&format!("{value:.places$}"))
+    grouped(&format!("{:.places$}", without_noise(value, power, wanted)))
+}
+
+/// Digits of a large figure that do not count as zeros; whole numbers, which somebody counted, stay.
+fn without_noise(value: f64, power: f64, wanted: i32) -> f64 {
+    if power < 5.0 || value.fract() == 0.0 {
+        return value;
+    }
+    let step = 10f64.powi(power as i32 + 1 - wanted);
+    (value / step).round() * step
 }
 
 /// `1.2e12`; what records hold may be anything.
@@ -64,6 +73,9 @@ pub(super) fn round(value: f64) -> String {
 const TIMES: [(&str, &str, f64); 4] =
     [("ns", "ns", 1.0), ("us", "µs", 1e3), ("ms", "ms", 1e6), ("s", "s", 1e9)];
 
+/// Units of rates by size, as they are printed; records write `1/s`.
+const RATES: [(&str, f64); 4] = [("/s", 1.0), ("k/s", 1e3), ("M/s", 1e6), ("G/s", 1e9)];
+
 /// A unit as it is printed.
 pub(super) fn printed(unit: &str) -> &str {
     TIMES.iter().find(|(name, ..)| *name == unit).map_or(unit, |(_, printed, _)| printed)
@@ -74,8 +86,14 @@ pub(super) fn with_unit(name: &str, unit: &str) -> String {
     if unit.is_empty() { name.into() } else { format!("{name} [{}]", printed(unit)) }
 }
 
-/// The unit of time in which `value` is best read, and what to multiply by; `None` for other units.
+/// The unit of time or rate in which `value` is best read, and what to multiply by; `None` for other
+/// units.
 pub(super) fn rescaled(value: f64, unit: &str) -> Option<(&'static str, f64)> {
+    if unit == "1/s" {
+        let fits = |(_, size): &&(&str, f64)| value.abs() >= *size * 0.9995;
+        let (printed, size) = RATES.iter().rev().find(fits).unwrap_or(&RATES[0]);
+        return Some((printed, 1.0 / size));
+    }
     let (_, _, from) = TIMES.iter().find(|(name, ..)| *name == unit)?;
     let ns = value.abs() * from;
     let fits = |(_, _, size): &&(&str, &str, f64)| ns >= *size * 0.9995;
@@ -176,6 +194,7 @@ mod tests {
         let shown = [0.0, 0.012_345, 1.0, 123.456, 12_345.6, 1e12, -3.5e-9].map(digits);
         assert_eq!(shown, ["0", "0.01235", "1.000", "123.5", "12,346", "1.00e12", "-3.50e-9"]);
         assert_eq!(digits(f64::NAN), NONE);
+        assert_eq!([9_173_003.4, 131_072.0].map(digits), ["9,173,000", "131,072"]);
     }
 
     #[test]
@@ -188,7 +207,9 @@ mod tests {
     fn times_are_told_in_the_unit_that_suits_them() {
         assert_eq!(quantity(1250.0, "ns"), "1.25 µs");
         assert_eq!(quantity(0.002, "s"), "2.00 ms");
-        assert_eq!(quantity(3.0, "1/s"), "3.00 1/s");
+        assert_eq!(quantity(3.0, "1/s"), "3.00 /s");
+        assert_eq!(quantity(4_916_383.2, "1/s"), "4.92 M/s");
+        assert_eq!(round_quantity(1e6, "1/s"), "1 M/s");
         assert_eq!(round_quantity(1e9, "ns"), "1 s");
         let known = Estimate { value: 1250.0, low: Some(1200.0), high: Some(1310.0) };
         assert_eq!(estimate(&known, "ns"), "1.25 µs [1.20, 1.31]");

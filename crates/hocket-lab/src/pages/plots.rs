@@ -18,12 +18,16 @@ mod ranks;
 mod timeline;
 mod forest;
 
+mod standalone;
+
 use maud::{Markup, html};
 
 pub(super) use forest::{Ratio, drawn as forest};
 pub(super) use heat::css as heat_css;
+pub use standalone::PICTURE_MARK;
 
-use crate::harness::{Estimate, Plot};
+use super::number;
+use crate::harness::{Bar, Estimate, Plot, Series};
 use ink::{Drawing, KINDS, px, shape};
 
 /// For which width a picture is drawn.
@@ -96,7 +100,13 @@ pub(super) fn drawn(plot: &Plot) -> Option<Drawn> {
         Plot::Heat { title, unit, rows, columns, cells, borders } => {
             heat::drawn(title, unit, (rows, columns), cells, borders)
         }
-        Plot::Lines { title, x, y, series, marks } => lines::drawn(title, x, y, series, marks),
+        Plot::Lines { title, x, y, series, marks } => match only_place(series) {
+            Some(at) => {
+                let title = format!("{title}: {} {}", number::round(at), x.title);
+                bars::drawn(&title, y, &points(series))
+            }
+            None => lines::drawn(title, x, y, series, marks),
+        },
         Plot::Distribution { title, axis, series } => distribution::drawn(title, axis, series),
         Plot::Ranks { title, ranks, critical_difference } => {
             ranks::drawn(title, ranks, *critical_difference)
@@ -105,6 +115,20 @@ pub(super) fn drawn(plot: &Plot) -> Option<Drawn> {
         Plot::Bars { title, axis, bars } => bars::drawn(title, axis, bars),
     };
     (!drawn.table.rows.is_empty()).then_some(drawn)
+}
+
+/// The place on the x axis that all points share, where lines would be dots above each other.
+pub(super) fn only_place(series: &[Series]) -> Option<f64> {
+    let mut places = series.iter().flat_map(|one| one.points.iter().map(|point| point.0));
+    let first = places.next().filter(|place| place.is_finite())?;
+    places.all(|place| place == first).then_some(first)
+}
+
+/// The points of lines as bars.
+fn points(series: &[Series]) -> Vec<Bar> {
+    let bar = |name: &String, estimate| Bar { label: name.clone(), estimate, group: String::new() };
+    let of = |one: &Series| one.points.iter().map(|p| bar(&one.name, p.1)).collect::<Vec<_>>();
+    series.iter().flat_map(of).collect()
 }
 
 /// How many rows of the table are told to those who do not see the picture.

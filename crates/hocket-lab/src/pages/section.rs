@@ -4,9 +4,9 @@ use maud::{Markup, html};
 
 use super::number::{NONE, capital, digits, estimate, quantity, with_unit};
 use super::summary::{anchor, class, words};
-use super::text::{compared, contrast_cells, range, sources};
-use super::{Chapter, Lab, Over, VariantFigure, VariantTable, plots};
-use crate::harness::{Estimate, Plot, Section, Sentence, Standing};
+use super::text::{contrast_cells, range, sources};
+use super::{Chapter, Lab, Over, VariantFigure, VariantTable, compared, plots};
+use crate::harness::{Plot, Section, Sentence, Standing};
 use crate::report::shared::plain;
 
 /// A section with its experiments.
@@ -45,8 +45,10 @@ fn experiment(lab: &Lab<'_>, chapter: &Chapter<'_>) -> Markup {
 
 /// The figure with run, definition and origin below it.
 fn figure(lab: &Lab<'_>, chapter: &Chapter<'_>, plot: &Plot) -> Markup {
-    let source =
-        html! { (source(lab, chapter)) @for said in definitions(chapter, plot) { " " (said) } };
+    let source = html! {
+        (source(lab, chapter))
+        @for (metric, definition) in definitions(chapter, plot) { " " b { (plain(metric)) } ": " (plain(definition)) }
+    };
     html! { @if let Some(drawn) = plots::drawn(plot) { (drawn.figure(&source)) } }
 }
 
@@ -54,17 +56,17 @@ fn source(lab: &Lab<'_>, chapter: &Chapter<'_>) -> Markup {
     html! { "Source: " (plain(&lab.name())) ", " (plain(chapter.id())) "." }
 }
 
-/// Definitions of the metrics that a plot names; of all where it names none and they are few.
-fn definitions(chapter: &Chapter<'_>, plot: &Plot) -> Vec<Markup> {
+/// Metrics that a plot names, with their definitions; all where it names none and they are few.
+pub(super) fn definitions<'a>(chapter: &'a Chapter<'_>, plot: &Plot) -> Vec<(&'a str, &'a str)> {
     let titles = titles(plot).join(" ").to_lowercase();
     let named = |metric: &str| {
         titles.split(|c: char| !c.is_alphanumeric() && c != '-').any(|word| word == metric)
     };
     let defined = || chapter.tables.iter().filter(|table| !table.definition.is_empty());
-    let says = |table: &VariantTable| html! { b { (plain(&table.metric)) } ": " (plain(&table.definition)) };
-    let found: Vec<Markup> = defined().filter(|table| named(&table.metric)).map(says).collect();
+    let both = |table: &'a VariantTable| (table.metric.as_str(), table.definition.as_str());
+    let found: Vec<_> = defined().filter(|table| named(&table.metric)).map(both).collect();
     match (found.is_empty(), defined().count()) {
-        (true, 1..=2) => defined().map(says).collect(),
+        (true, 1..=2) => defined().map(both).collect(),
         _ => found,
     }
 }
@@ -82,27 +84,15 @@ fn titles(plot: &Plot) -> Vec<&str> {
     }
 }
 
+/// Above the ratios of interest.
+pub(super) const COMPARED: &str = "What is compared, paired round by round";
+
 /// Ratios of interest as a picture and, in full, as a table.
 fn contrasts(lab: &Lab<'_>, chapter: &Chapter<'_>) -> Markup {
-    let several = chapter.contrasts.windows(2).any(|pair| pair[0].metric != pair[1].metric);
-    let ratio = |contrast: &crate::harness::ContrastResult| {
-        let all = contrast.all?;
-        let ends = all.interval.map(|interval| (interval.low, interval.high)).unzip();
-        let ratio = Estimate { value: all.ratio, low: ends.0, high: ends.1 };
-        Some(plots::Ratio {
-            label: match several {
-                true => compared(contrast),
-                false => format!("{} against {}", contrast.candidate, contrast.reference),
-            },
-            ratio,
-            floor: contrast.floor,
-            shown: contrast.standing == Standing::Shown,
-        })
-    };
-    let ratios: Vec<plots::Ratio> = chapter.contrasts.iter().filter_map(ratio).collect();
+    let ratios = compared::ratios(&chapter.contrasts);
     html! {
         @if !ratios.is_empty() {
-            (plots::forest("What is compared, paired round by round", &ratios).figure(&source(lab, chapter)))
+            (plots::forest(COMPARED, &ratios).figure(&source(lab, chapter)))
             details {
                 summary { "Ratios with and without the disturbed rounds" }
                 div.scroll tabindex="0" {

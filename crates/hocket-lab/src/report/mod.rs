@@ -29,7 +29,7 @@ pub(crate) mod shared {
     pub(crate) use super::machine::{facts, grants, seats as topology};
     pub(crate) use super::numbers::plain;
     pub(crate) use super::page::choice;
-    pub(crate) use super::palette::css as palette_css;
+    pub(crate) use super::palette::{css as palette_css, light};
 }
 
 pub use verdict::{Headline, Holding};

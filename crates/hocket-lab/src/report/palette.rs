@@ -84,6 +84,11 @@ impl Theme {
     }
 }
 
+/// The light theme as `--name:value` separated by semicolons, for pictures that cannot follow the reader's choice.
+pub(crate) fn light() -> String {
+    format!("{};--on-strip:{ON_STRIP}", LIGHT.properties())
+}
+
 /// Both themes as a style sheet: the system's choice, unless the reader chose one.
 pub(crate) fn css() -> String {
     let (light, dark) = (LIGHT.properties(), DARK.properties());

@@ -135,7 +135,8 @@ pub struct RunArgs {
 Examples:
   hocket lab report                        the last run, on the terminal
   hocket lab report --html                 the last run as a page, out/lab.html
-  hocket lab report 2026-05-01 -o may.html the last run of that day as a page")]
+  hocket lab report 2026-05-01 -o may.html the last run of that day as a page
+  hocket lab report --pictures pictures    each plot of the last run as an SVG file in that folder")]
 pub struct ReportArgs {
     /// Which run: its number, a date, the beginning of its id, `last`, `last~1`.
     #[arg(value_name = "RUN", default_value = "last")]
@@ -152,6 +153,10 @@ pub struct ReportArgs {
     /// Writes the page to out/lab.html.
     #[arg(long, conflicts_with_all = ["json", "output"])]
     pub html: bool,
+    /// Writes each plot to a file of its own in this folder: ID.svg, ID-2.svg. Replaces earlier pictures of
+    /// the lab, and says so, but no other file.
+    #[arg(long, value_name = "FOLDER", conflicts_with = "json")]
+    pub pictures: Option<PathBuf>,
     /// Prints JSON instead of text.
     #[arg(long)]
     pub json: bool,

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::args::ReportArgs;
 use super::condition::Condition;
-use super::{failure, open};
+use super::{failure, open, pictures};
 use crate::failure::{Exit, Failure};
 use crate::output::print;
 
@@ -23,8 +23,12 @@ pub(super) fn run(args: &ReportArgs) -> Result<Exit, Failure> {
     let record = store.choose(&args.run).map_err(failure)?;
     let all = results(&store, &record)?;
     let lab = Lab::of(&record, &all);
+    if let Some(folder) = &args.pictures {
+        print(&pictures::write(&lab, folder)?);
+    }
     match args.output.as_deref().or(args.html.then(|| Path::new(PAGE))) {
         Some(path) => write_page(&lab, path)?,
+        None if args.pictures.is_some() => {}
         None => show_lab(&lab, args.json),
     }
     judge(&all, &args.fail_if)

@@ -62,6 +62,15 @@ fn a_run_is_kept_reported_exported_and_asked() {
     assert_eq!(json["seed"], 7);
     assert_eq!(json["experiments"][0]["run"]["id"], "aa");
     assert!(json["meta"]["clock"]["check"]["monotonic_cost_ns"].as_f64().unwrap() > 0.0);
+    let pictures = folder.path().join("pictures");
+    let asked = ["report", "--pictures", pictures.to_str().unwrap()];
+    let said = ran(&asked);
+    assert!(said.code == Some(0) && said.out.starts_with("wrote "), "{}{}", said.out, said.err);
+    assert!(std::fs::read_to_string(pictures.join("aa.svg")).unwrap().starts_with("<svg"));
+    assert!(ran(&asked).out.starts_with("replaced "));
+    std::fs::write(pictures.join("aa.svg"), "<svg/>").unwrap();
+    refused(&asked, 2, &["aa.svg", "no picture of the lab", "another folder"]);
+    refused(&["report", "--pictures", page.to_str().unwrap()], 3, &["lab.html"]);
     let csv = ran(&["export"]).out;
     let rows: serde_json::Value =
         serde_json::from_str(&ran(&["export", "all", "--format", "json"]).out).unwrap();

@@ -12,8 +12,12 @@ use crate::pages::number::{change, digits, percent};
 
 /// One ratio of interest.
 pub(in crate::pages) struct Ratio {
-    /// What is compared with what.
+    /// What is compared with what, in full.
     pub label: String,
+    /// The same as short as its place in the picture allows.
+    pub name: String,
+    /// What stands once above all rows that share it; empty for nothing.
+    pub group: String,
     /// Candidate divided by reference.
     pub ratio: Estimate,
     /// The smallest difference that the run can show, as a ratio minus one.
@@ -30,15 +34,10 @@ pub(in crate::pages) fn drawn(title: &str, ratios: &[Ratio]) -> Drawn {
     let scale = Scale::log(
         ratios.iter().flat_map(|ratio| values_of(&ratio.ratio)).chain(floors).chain([1.0]),
     );
-    let row = |ratio: &Ratio| {
-        let note =
-            if ratio.shown { change(ratio.ratio.value) } else { "no difference shown".into() };
-        RowOf { faint: !ratio.shown, ..RowOf::new(&ratio.label, note) }
-    };
-    let rows: Vec<RowOf> = ratios.iter().map(row).collect();
+    let (rows, ratio_of) = rows(ratios);
     let picture = |room| {
         draw(room, &scale, ("ratio to the reference", ""), &rows, equality, |row, track| {
-            mark(&ratios[row], track)
+            html! { @if let Some(ratio) = ratio_of[row] { (mark(ratio, track)) } }
         })
     };
     let legend = vec![
@@ -53,6 +52,23 @@ pub(in crate::pages) fn drawn(title: &str, ratios: &[Ratio]) -> Drawn {
         legend,
         table: table(ratios),
     }
+}
+
+/// Rows with a heading where the group changes, and the ratio that each of them shows.
+fn rows(ratios: &[Ratio]) -> (Vec<RowOf>, Vec<Option<&Ratio>>) {
+    let (mut rows, mut ratio_of, mut group) = (Vec::new(), Vec::new(), "");
+    for ratio in ratios {
+        if ratio.group != group {
+            group = &ratio.group;
+            rows.push(RowOf::heading(group));
+            ratio_of.push(None);
+        }
+        let note =
+            if ratio.shown { change(ratio.ratio.value) } else { "no difference shown".into() };
+        rows.push(RowOf { faint: !ratio.shown, ..RowOf::new(&ratio.name, note) });
+        ratio_of.push(Some(ratio));
+    }
+    (rows, ratio_of)
 }
 
 fn equality(track: &Track<'_>) -> Markup {

@@ -26,6 +26,8 @@ const STOPS: [[f64; 3]; 6] = [
 const MOST: usize = 256;
 /// With more columns than this a phone scrolls.
 const SCROLLS: usize = 24;
+/// Colours span at least this share of the middle figure to either side.
+const ALIKE: f64 = 0.15;
 /// From this ratio of the largest to the smallest figure on, colours follow the logarithm.
 const WIDE_RANGE: f64 = 4.0;
 
@@ -61,6 +63,7 @@ pub(super) fn drawn(
     let known = || cells.iter().flatten().flatten().copied().filter(|value| value.is_finite());
     let (low, high) =
         (known().fold(f64::INFINITY, f64::min), known().fold(f64::NEG_INFINITY, f64::max));
+    let (low, high) = at_least(low, high);
     let scale = match low > 0.0 && high / low > WIDE_RANGE {
         true => Scale::log(known()),
         false => Scale::between(low, high),
@@ -75,6 +78,14 @@ pub(super) fn drawn(
         legend: map.legend(),
         table: map.table(),
     }
+}
+
+/// The ends of the colours. Figures that differ by a few per cent are not drawn from one end to the
+/// other, or noise would look like structure.
+fn at_least(low: f64, high: f64) -> (f64, f64) {
+    let middle = (low + high) / 2.0;
+    let half = middle.abs() * ALIKE;
+    if high - low >= 2.0 * half { (low, high) } else { (middle - half, middle + half) }
 }
 
 struct Map<'a> {
@@ -110,7 +121,7 @@ impl Map<'_> {
             .max(5.0);
         let names = longest(&self.columns[..columns]);
         let upright = names + 4.0 > cell;
-        let top = if upright { names.min(110.0) + 10.0 } else { 22.0 };
+        let top = if upright { names.min(150.0) + 10.0 } else { 22.0 };
         let full = left + cell * columns as f64 + 4.0;
         Grid { left, top, cell, width: full.max(room.width().min(360.0)), upright }
     }

@@ -7,7 +7,7 @@ use super::rows::axis_title;
 use super::scale::{Length, Names, Scale, Tick};
 use super::{Drawn, Key, Room, Table, values_of};
 use crate::harness::{Axis, Estimate, Mark, Series};
-use crate::pages::number::{digits, estimate, round, with_unit};
+use crate::pages::number::{digits, estimate, rescaled, round, with_unit};
 
 pub(super) fn drawn(title: &str, x: &Axis, y: &Axis, series: &[Series], marks: &[Mark]) -> Drawn {
     let picture = |room| Picture::of(room, x, y, series, marks).draw();
@@ -52,6 +52,8 @@ impl Flag {
     }
 }
 
+/// Of more lines than this the intervals would cover each other; the table has them.
+const MOST_RIBBONS: usize = 4;
 const FLAG: f64 = 17.0;
 /// Names of marks stand in so many rows at most; more marks than that are told by pointing only.
 const FLAG_ROWS: usize = 4;
@@ -67,7 +69,7 @@ impl<'a> Picture<'a> {
         let points = || series.iter().flat_map(|one| &one.points);
         let at = marks.iter().map(|mark| mark.at);
         let x = x_scale(points().map(|point| point.0).chain(at), x_axis.logarithmic);
-        let y = Scale::of(points().flat_map(|point| values_of(&point.1)), y_axis.logarithmic);
+        let y = Scale::of(heights(series), y_axis.logarithmic);
         let height = if room == Room::Wide { 300.0 } else { 230.0 };
         let names = Names::of(&y, &y_axis.unit);
         let y_ticks =
@@ -102,7 +104,7 @@ impl<'a> Picture<'a> {
             (self.grid())
             @for flag in &self.flags { (self.flag(flag)) }
             @for flag in &self.flags { (centred(flag.x, flag.y(), (0.0, self.width), "t halo", &flag.name)) }
-            @for (at, one) in self.series.iter().enumerate() { (self.ribbon(at, one)) }
+            @if self.series.len() <= MOST_RIBBONS { @for (at, one) in self.series.iter().enumerate() { (self.ribbon(at, one)) } }
             @for (at, one) in self.series.iter().enumerate() { (self.line(at, one)) }
         };
         Drawing { width: self.width, height: self.bottom + 44.0, body }
@@ -131,14 +133,15 @@ impl<'a> Picture<'a> {
         }
     }
 
-    /// The measured places where they are few and have no unit, such as numbers of threads; else round ones.
+    /// The measured places where they are few and no times, such as numbers of threads; else round ones.
     fn x_ticks(&self, names: &Names) -> Vec<Tick> {
         let mut measured: Vec<f64> =
             self.series.iter().flat_map(|one| one.points.iter().map(|p| p.0)).collect();
         measured.sort_by(f64::total_cmp);
         measured.dedup();
         let length = Length::within(self.left, self.right, self.width);
-        let few = (2..=14).contains(&measured.len()) && self.axes.0.unit.is_empty();
+        let counted = rescaled(1.0, &self.axes.0.unit).is_none();
+        let few = (2..=14).contains(&measured.len()) && counted;
         let own = few.then(|| self.x.ticks_at(&measured, &length, width)).flatten();
         own.unwrap_or_else(|| self.x.ticks(names, &length, width))
     }
@@ -169,6 +172,18 @@ impl<'a> Picture<'a> {
         }
     }
 
+    /// The interval of a point that stands alone.
+    fn whisker(&self, (x, e): &(f64, Estimate)) -> Markup {
+        let ends =
+            e.low.zip(e.high).and_then(|(low, high)| self.place(*x, low).zip(self.place(*x, high)));
+        html! {
+            @if let Some((low, high)) = ends {
+                (line("range", low, high))
+                @for (x, y) in [low, high] { (line("range", (x - 4.0, y), (x + 4.0, y))) }
+            }
+        }
+    }
+
     fn line(&self, at: usize, series: &Series) -> Markup {
         let place = |(x, e): &(f64, Estimate)| self.place(*x, e.value);
         let colour = at % KINDS;
@@ -177,6 +192,7 @@ impl<'a> Picture<'a> {
             @for stretch in series.points.split(|point| place(point).is_none()).filter(|points| points.len() > 1) {
                 path class={ "line c" (colour) @if dashed { " dashed" } } d=(path(stretch.iter().filter_map(place))) {}
             }
+            @if let [point] = series.points.as_slice() { (self.whisker(point)) }
             @for point in &series.points {
                 @if let Some((x, y)) = place(point) {
                     path class={ "point c" (colour) } d=(shape(colour, x, y, 4.0)) {
@@ -186,6 +202,19 @@ impl<'a> Picture<'a> {
             }
         }
     }
+}
+
+/// Figures and the ends of those intervals that are drawn.
+fn heights(series: &[Series]) -> impl Iterator<Item = f64> {
+    let all = series.len() <= MOST_RIBBONS;
+    let points = series.iter().flat_map(move |one| {
+        let with_interval = all || one.points.len() == 1;
+        one.points.iter().map(move |point| (with_interval, &point.1))
+    });
+    points.flat_map(|(with_interval, estimate)| match with_interval {
+        true => values_of(estimate).collect(),
+        false => vec![estimate.value],
+    })
 }
 
 /// A linear x axis ends where the figures end and need not hold zero.
