@@ -117,7 +117,7 @@ folders_of() { # PATH
 }
 
 # QEMU's own model is AMD's, and tells siblings of that maker only with an extension it lacks.
-processor=max,vendor=GenuineIntel,family=6,model=94,stepping=3
+processor=max,vendor=GenuineIntel,family=6,model=94,stepping=3,monitor=off
 
 # The time stamp counter is the only clock that costs no way out of the emulated CPU. The kernel
 # numbers cookies by a hash that needs its random numbers to be ready; a real machine has them by then.
