@@ -9,8 +9,8 @@
 #   tsan       the same protocols on real threads under ThreadSanitizer; then whole engines (tsan-engine)
 #   sentry     every system call and allocation inside a block, seen and counted
 #   rtsan      the block path under RealtimeSanitizer
-#   (smt-vm)   not here: the sibling policies on a kernel with core scheduling, in an emulated machine;
-#              make test-smt
+#   smt-vm     the sibling policies on a kernel with core scheduling, in an emulated machine; left out where
+#              its kernel would first take many minutes to build
 #   benches    each benchmark once, for its own checks, not for time
 #
 # One profile serves all of them (dev, which optimises), so each crate is compiled once.
@@ -30,9 +30,7 @@ main() {
   stage sentry cargo test --locked --workspace --features hocket-engine/sentry \
     --test realtime -- --show-output
   stage rtsan ci/rtsan.sh
-  # One boot in several stands still while SMT is off and a busy thread of the own process runs; until
-  # that is understood it is asked for by name.
-  skip smt-vm "an emulated machine takes minutes, and stands still now and then; run make test-smt"
+  stage smt-vm ci/smt-vm/run.sh --if-quick
   stage benches benches
 }
 

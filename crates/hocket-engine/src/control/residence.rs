@@ -30,7 +30,8 @@ impl Residence {
     /// Asks once more, so that pages which a new process has made shared are this one's own again before
     /// they are written in a block.
     ///
-    /// Thread: control. Cost: looks at every page of the process.
+    /// Thread: control. Cost: looks at every page of the process, and copies those that are shared; after each
+    /// copy the kernel calls the CPUs that run other threads of the process, and waits for them.
     pub(crate) fn renew(&self) {
         let again = memory::lock(self.0.report().asked);
         // Its drop would unlock what the first one has locked.

@@ -11,14 +11,16 @@ use crate::kernel::{self, By};
 use crate::strangers::{Strangers, Whose};
 use crate::stretch::{Siblings, Stretch, share_beside};
 use crate::switch::{self, End};
+use crate::watch::Watch;
 use crate::{play, suites};
 
 /// A run that a busy host disturbed may be repeated.
 const TRIES: usize = 3;
 
 /// Counts what was found, and prints it line by line.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Findings {
+    watch: Watch,
     passed: usize,
     failed: usize,
     unsaid: usize,
@@ -26,7 +28,14 @@ struct Findings {
 
 /// Runs everything, or the named policies alone; exit code 1 where something is not as promised.
 pub fn run(names: &[&str]) -> ExitCode {
-    let mut findings = Findings::default();
+    let watch = match Watch::start() {
+        Ok(watch) => watch,
+        Err(error) => {
+            println!("smt-vm: FAILED  nobody watches over the time: {error}");
+            return ExitCode::FAILURE;
+        }
+    };
+    let mut findings = Findings { watch, passed: 0, failed: 0, unsaid: 0 };
     match Topology::discover() {
         Err(error) => findings.failed(&format!("topology: {error}")),
         Ok(topology) => {
@@ -75,20 +84,25 @@ impl Findings {
             (By::Partition, Beside::KeptOff),
         ] {
             self.judge(by.name(), promise, Whose::Stranger, || {
-                beside(topology, Whose::Stranger, || kernel::work(&core, by))
+                beside(topology, Whose::Stranger, |strangers| {
+                    strangers.go()?;
+                    kernel::work(&core, by)
+                })
             });
         }
     }
 
     fn switch(&mut self, topology: &Topology) {
         for end in [End::Normal, End::Killed] {
+            self.watch.begin(end.name().to_owned());
             self.one(end.name(), switch::check(topology, end));
         }
     }
 
     fn suites(&mut self) {
-        for (name, outcome) in suites::run_all() {
-            self.one(&name, outcome);
+        for suite in suites::all() {
+            self.watch.begin(suite.name());
+            self.one(&suite.name(), suite.run());
         }
     }
 
@@ -111,7 +125,7 @@ impl Findings {
     }
 
     fn exit_code(&self) -> ExitCode {
-        let Findings { passed, failed, unsaid } = self;
+        let Findings { passed, failed, unsaid, .. } = self;
         println!("smt-vm: {passed} passed, {failed} failed, {unsaid} without expectation");
         if *failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
     }
@@ -121,8 +135,8 @@ impl Findings {
         let promise = expect::promised(policy, whose);
         let mut refused = Vec::new();
         self.judge(policy.name(), promise, whose, || {
-            beside(topology, whose, || {
-                let played = play::play(topology, policy, workers)?;
+            beside(topology, whose, |strangers| {
+                let played = play::play(topology, policy, workers, strangers)?;
                 refused = played.refused;
                 Ok(played.units)
             })
@@ -142,6 +156,7 @@ impl Findings {
     ) {
         let mut shares = Vec::new();
         for _ in 0..TRIES {
+            self.watch.begin(format!("{what}, {}", whose.name()));
             match measure() {
                 Err(why) => return self.failed(&format!("{what}: {why}")),
                 Ok(share) => {
@@ -175,11 +190,11 @@ fn line(what: &str, promise: Beside, whose: Whose, shares: &[String]) -> String 
 fn beside(
     topology: &Topology,
     whose: Whose,
-    work: impl FnOnce() -> Result<Vec<Stretch>, String>,
+    work: impl FnOnce(&mut Strangers) -> Result<Vec<Stretch>, String>,
 ) -> Result<f64, String> {
     let cpus: Vec<u32> = topology.seats.iter().map(|seat| seat.cpu).collect();
-    let strangers = Strangers::start(whose, &cpus)?;
-    let worked = work();
+    let mut strangers = Strangers::start(whose, &cpus)?;
+    let worked = work(&mut strangers);
     let others = strangers.stop()?;
     share_beside(&worked?, &others, &Siblings::of(topology))
         .ok_or_else(|| "no unit ran on a core with siblings".into())

@@ -18,6 +18,8 @@ mod kernel;
 mod switch;
 mod suites;
 mod stretch;
+mod watch;
+mod threads;
 
 use std::process::ExitCode;
 

@@ -11,6 +11,7 @@ use hocket_machine::pin;
 use hocket_machine::topology::Topology;
 use hocket_plan::{Edge, Fusing, Graph, Node, NodeKind, ScheduleKind, SiblingPolicy};
 
+use crate::strangers::Strangers;
 use crate::stretch::Stretch;
 
 /// Long, because an emulated machine on a busy host wakes and reschedules slowly: a period of 43 ms.
@@ -29,14 +30,15 @@ pub struct Played {
     pub refused: Vec<String>,
 }
 
-/// Plays some blocks with as many workers as named, or as the policy can place.
+/// Plays some blocks with as many workers as named, or as the policy can place, while `strangers` are busy.
 ///
 /// # Errors
-/// Where no engine can be started, in words.
+/// Where no engine can be started, in words; what the busy threads say.
 pub fn play(
     topology: &Topology,
     sibling: SiblingPolicy,
     workers: Option<usize>,
+    strangers: &mut Strangers,
 ) -> Result<Played, String> {
     let notes = Arc::default();
     let policy = Policy { schedule: ScheduleKind::Dataflow, sibling, wait: Strategy::Hybrid };
@@ -45,7 +47,9 @@ pub fn play(
     let mut engine =
         Engine::start(graph(&notes)?, settings, seating).map_err(|error| error.to_string())?;
     let entered = engine.enter();
+    strangers.go()?;
     VirtualDevice::new(FRAMES, RATE_HZ).run(&mut engine, BLOCKS, |_, _| true);
+    strangers.rest()?;
     let mut refused = refusals(&engine, &entered);
     drop(entered);
     let units = notes.lock().unwrap_or_else(PoisonError::into_inner).clone();

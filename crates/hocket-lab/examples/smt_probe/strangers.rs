@@ -3,12 +3,18 @@
 //! A thread runs as long as its own CPU time grows as fast as the clock. That tells the kernel's
 //! decisions from those of a host that takes a virtual CPU away: the latter the guest's kernel
 //! does not see, and both clocks go on.
+//!
+//! They sleep until they are told to be busy, and again before the engine leaves its seats. What a policy
+//! changes for a whole process (memory locked again, CPUs off line) calls every CPU on which a thread of
+//! the process runs, thousands of times; on a host with fewer CPUs than the machine each call waits until
+//! the host runs that virtual CPU, and some 8000 of them took minutes.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::process::{Child, ChildStdin, Command, ExitCode, Stdio};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering::Relaxed};
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 use hocket_machine::clock::monotonic_ns;
 use hocket_machine::pin::{self, CpuSet};
@@ -19,7 +25,10 @@ use crate::stretch::Stretch;
 /// Clock time without CPU time from which on the thread counts as having been away.
 const AWAY_NS: i64 = 50_000;
 /// Bounds the notes of one thread; a run of a second holds some hundred stretches.
-const MAX_STRETCHES: usize = 1 << 16;
+const MAX_STRETCHES: usize = 1 << 14;
+/// How often and for how long busy threads are waited for; under some policies not all of them get to run.
+const LOOKS: u32 = 250;
+const BETWEEN_LOOKS: Duration = Duration::from_millis(1);
 
 /// To whom the busy threads belong.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,14 +51,14 @@ impl Whose {
 
 /// Busy threads at work.
 pub enum Strangers {
-    /// In a process of their own.
+    /// In a process of their own, which is told by lines and answers with one.
     Stranger(Child, ChildStdin),
     /// In this one.
     Own(Threads),
 }
 
 impl Strangers {
-    /// Starts one on each CPU and waits until all of them are there.
+    /// Starts one on each CPU, and waits until all of them are there and sleep.
     ///
     /// # Errors
     /// What the system says.
@@ -57,6 +66,34 @@ impl Strangers {
         match whose {
             Whose::Own => Ok(Strangers::Own(Threads::start(cpus)?)),
             Whose::Stranger => start_process(cpus),
+        }
+    }
+
+    /// Has them busy from now on; waits a moment until they are.
+    ///
+    /// # Errors
+    /// A process that ended early.
+    pub fn go(&mut self) -> Result<(), String> {
+        match self {
+            Strangers::Own(threads) => {
+                threads.go();
+                Ok(())
+            }
+            Strangers::Stranger(child, stdin) => tell(stdin, GO).and_then(|()| answer(child)),
+        }
+    }
+
+    /// Has them sleep again; does not wait until they do.
+    ///
+    /// # Errors
+    /// A process that ended early.
+    pub fn rest(&mut self) -> Result<(), String> {
+        match self {
+            Strangers::Own(threads) => {
+                threads.tell(Phase::Rest);
+                Ok(())
+            }
+            Strangers::Stranger(_, stdin) => tell(stdin, REST),
         }
     }
 
@@ -89,25 +126,50 @@ fn start_process(cpus: &[u32]) -> Result<Strangers, String> {
         .spawn()
         .map_err(said)?;
     let stdin = child.stdin.take().ok_or("the other process has no input")?;
-    let out = child.stdout.as_mut().ok_or("the other process has no output")?;
-    // One byte at a time: what follows belongs to `stop`.
-    let mut ready = String::new();
-    BufReader::with_capacity(1, out).read_line(&mut ready).map_err(said)?;
-    if ready != "ready\n" {
-        return Err("the other process did not get ready".into());
-    }
+    answer(&mut child)?;
     Ok(Strangers::Stranger(child, stdin))
 }
 
-/// The other process: busy until its input ends, then writes down its stretches.
+const GO: &str = "go";
+const REST: &str = "rest";
+const READY: &str = "ready";
+
+fn tell(stdin: &mut ChildStdin, word: &str) -> Result<(), String> {
+    let told = writeln!(stdin, "{word}").and_then(|()| stdin.flush());
+    told.map_err(|error| format!("the other process: {error}"))
+}
+
+/// Waits until it has done what it was told.
+fn answer(child: &mut Child) -> Result<(), String> {
+    let out = child.stdout.as_mut().ok_or("the other process has no output")?;
+    let mut line = String::new();
+    // One byte at a time: what follows belongs to `stop`.
+    let read = BufReader::with_capacity(1, out).read_line(&mut line);
+    match read {
+        Ok(_) if line.trim_end() == READY => Ok(()),
+        Ok(_) => Err("the other process did not get ready".into()),
+        Err(error) => Err(format!("the other process: {error}")),
+    }
+}
+
+/// The other process: busy and asleep as it is told until its input ends, then writes down its stretches.
 pub fn serve(cpus: &[&str]) -> ExitCode {
     let cpus: Result<Vec<u32>, _> = cpus.iter().map(|cpu| cpu.parse()).collect();
     let run = || -> Result<(), String> {
         let threads = Threads::start(&cpus.map_err(|error| format!("{error}"))?)?;
         let mut out = std::io::stdout().lock();
         let said = |error: std::io::Error| error.to_string();
-        writeln!(out, "ready").and_then(|()| out.flush()).map_err(said)?;
-        std::io::stdin().read_to_end(&mut Vec::new()).map_err(said)?;
+        let mut ready = || writeln!(out, "{READY}").and_then(|()| out.flush()).map_err(said);
+        ready()?;
+        for word in std::io::stdin().lines() {
+            match word.map_err(said)?.as_str() {
+                GO => {
+                    threads.go();
+                    ready()?;
+                }
+                _ => threads.tell(Phase::Rest),
+            }
+        }
         for stretch in threads.stop()? {
             writeln!(out, "{stretch}").map_err(said)?;
         }
@@ -124,21 +186,43 @@ pub fn serve(cpus: &[&str]) -> ExitCode {
 
 /// Busy threads of this process.
 pub struct Threads {
-    stop: Arc<AtomicBool>,
+    orders: Arc<Orders>,
     running: Vec<JoinHandle<Vec<Stretch>>>,
+}
+
+/// What threads are to do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Phase {
+    Rest = 0,
+    Busy = 1,
+    End = 2,
+}
+
+/// Hints, all of them relaxed: what threads hand over, they hand over when they are joined.
+#[derive(Debug, Default)]
+struct Orders {
+    phase: AtomicU8,
+    /// How many threads have been busy.
+    begun: AtomicUsize,
+}
+
+impl Orders {
+    fn are(&self, phase: Phase) -> bool {
+        self.phase.load(Relaxed) == phase as u8
+    }
 }
 
 impl Threads {
     fn start(cpus: &[u32]) -> Result<Threads, String> {
-        let mut threads = Threads { stop: Arc::default(), running: Vec::new() };
+        let mut threads = Threads { orders: Arc::default(), running: Vec::new() };
         let (ready, all_ready) = std::sync::mpsc::channel();
         for cpu in cpus.iter().copied() {
-            let (stop, ready) = (Arc::clone(&threads.stop), ready.clone());
+            let (orders, ready) = (Arc::clone(&threads.orders), ready.clone());
             let body = move || {
                 let pinned = pin::pin_current_thread(&CpuSet::single(cpu));
                 // The receiver waits for as many as were started.
                 let _ = ready.send(pinned.map_err(|error| error.to_string()));
-                keep_busy(&stop)
+                live(&orders)
             };
             let thread = std::thread::Builder::new().name(format!("busy {cpu}")).spawn(body);
             threads.running.push(thread.map_err(|error| error.to_string())?);
@@ -149,8 +233,24 @@ impl Threads {
         Ok(threads)
     }
 
+    fn tell(&self, phase: Phase) {
+        self.orders.phase.store(phase as u8, Relaxed);
+        self.running.iter().for_each(|thread| thread.thread().unpark());
+    }
+
+    /// Sleeps between its looks: the caller is a real-time thread on the CPU of one of them.
+    fn go(&self) {
+        self.tell(Phase::Busy);
+        for _ in 0..LOOKS {
+            if self.orders.begun.load(Relaxed) == self.running.len() {
+                return;
+            }
+            std::thread::sleep(BETWEEN_LOOKS);
+        }
+    }
+
     fn stop(self) -> Result<Vec<Stretch>, String> {
-        self.stop.store(true, Relaxed);
+        self.tell(Phase::End);
         let mut stretches = Vec::new();
         for thread in self.running {
             stretches.extend(thread.join().map_err(|_| "a busy thread panicked")?);
@@ -159,11 +259,19 @@ impl Threads {
     }
 }
 
-fn keep_busy(stop: &AtomicBool) -> Vec<Stretch> {
+/// Asleep and busy as it is told, until the end.
+fn live(orders: &Orders) -> Vec<Stretch> {
     let mut log = Log(Vec::with_capacity(MAX_STRETCHES));
-    while !stop.load(Relaxed) {
-        let (Some(now), Some(cpu)) = (Sample::take(), pin::current_cpu()) else { break };
-        log.note(now, cpu);
+    while !orders.are(Phase::End) {
+        if orders.are(Phase::Rest) {
+            std::thread::park();
+            continue;
+        }
+        orders.begun.fetch_add(1, Relaxed);
+        while orders.are(Phase::Busy) {
+            let (Some(now), Some(cpu)) = (Sample::take(), pin::current_cpu()) else { break };
+            log.note(now, cpu);
+        }
     }
     log.0.into_iter().map(|(stretch, _)| stretch).collect()
 }

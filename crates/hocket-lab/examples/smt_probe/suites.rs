@@ -1,24 +1,37 @@
 //! Tests of other crates that came along on the RAM disk, because they need what this machine has.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 const FOLDER: &str = "/suites";
 
-/// Runs every program of the folder, in the order of their names, and says how each ended.
-pub fn run_all() -> Vec<(String, Result<String, String>)> {
+/// A program with tests.
+pub struct Suite(PathBuf);
+
+/// Every program of the folder, in the order of their names.
+pub fn all() -> Vec<Suite> {
     let Ok(entries) = std::fs::read_dir(FOLDER) else { return Vec::new() };
     let mut paths: Vec<_> = entries.flatten().map(|entry| entry.path()).collect();
     paths.sort();
-    paths.iter().map(|path| (name(path), run(path))).collect()
+    paths.into_iter().map(Suite).collect()
 }
 
-fn name(path: &Path) -> String {
-    let stem = path.file_name().unwrap_or_default().to_string_lossy();
-    format!("tests of hocket-machine: {stem}")
+impl Suite {
+    /// For reports.
+    pub fn name(&self) -> String {
+        let stem = self.0.file_name().unwrap_or_default().to_string_lossy();
+        format!("tests of hocket-machine: {stem}")
+    }
+
+    /// A test that skips itself has no place here: this machine has what it needs.
+    ///
+    /// # Errors
+    /// The tests that failed, or were skipped, in words.
+    pub fn run(&self) -> Result<String, String> {
+        run(&self.0)
+    }
 }
 
-/// A test that skips itself has no place here: this machine has what it needs.
 fn run(path: &Path) -> Result<String, String> {
     let output = Command::new(path)
         .args(["--test-threads=1", "--nocapture"])
