@@ -10,6 +10,7 @@ pub mod vcpu;
 
 pub mod smt_kernels;
 pub mod smt_bound;
+pub mod smt_load;
 
 pub mod ping_pong;
 pub mod idle_cost;
@@ -55,6 +56,7 @@ pub static ALL: &[&dyn Experiment] = &[
     &vcpu::Vcpu,
     &smt_kernels::SmtKernels,
     &smt_bound::SmtBound,
+    &smt_load::SmtLoad,
     &ping_pong::PingPong,
     &idle_cost::IdleCost,
     &wake::Wake,

@@ -1,0 +1,558 @@
+//! `smt-load`: how SMT changes server-like loads.
+
+mod chat;
+mod file_server;
+mod loopback;
+mod script;
+mod sieves;
+mod tcp_stream;
+
+use super::jobs::{NO_SMT, shared_cores};
+use super::words::{rate, then_and_now, told};
+use crate::harness::timed::per_op;
+use crate::harness::{
+    About, Apparatus, Axis, Bar, Better, Check, Contrast, ContrastResult, Design, Dumbbell,
+    Estimate, Experiment, Fault, Historic, Host, Metric, NotMeasurable, Plot, Relation, Results,
+    Rounds, Sample, Section, Sentence, Size, Standing, Variant, framed_verdicts,
+};
+use chat::Chat;
+use file_server::FileServer;
+use sieves::Sieves;
+use tcp_stream::TcpStream;
+
+/// See [`About`].
+pub struct SmtLoad;
+
+static ABOUT: About = About {
+    id: "smt-load",
+    section: Section::Smt,
+    question: "How does SMT change server-like loads?",
+    origin: "Vianney, \"Hyper-Threading speeds Linux\", 2003, with the chat benchmark, dbench, tbench and AIM9",
+    method: "The same threads do the same work, allowed on one seat of each core or on both; up to four cores with two \
+             seats (two in a quick run). Everywhere, as a control: one core and two. chat: rooms of 20 users, each \
+             with a TCP connection on loopback and four threads (says, hears; at the server takes in, passes on); \
+             every message of 100 bytes goes to the 19 others; one room (ten in a full run). file-server: clients, two \
+             for each of the CPUs, make, write, read, rename, delete and ask for files by scripts with the mix of the \
+             first dbench, in the folder for temporary files, through the page cache. tcp-stream: as many clients, each with a \
+             server thread, send the requests of such scripts and wait for each reply, with the packet lengths of \
+             tbench. sieve: AIM9's, a thread for each of the CPUs with a table of its own. Connections, folders and threads \
+             are there before the time begins. Every message, byte, length and prime is checked.",
+    limits: "Clients and servers run on the same CPUs, as in 2003, and nothing crosses a network card or waits for a disk. \
+             SMT is not switched off: the second seat stays empty instead. The scheduler places the threads among the \
+             allowed CPUs, and its choices are in the figures. Small packets are sent at once here (TCP_NODELAY); the chat \
+             benchmark let the system gather them. The article's sieve has one thread and gained 60 % all the same; \
+             here it has as many as CPUs. Which file system holds temporary files matters.",
+    metrics: &[
+        Metric {
+            name: "rate",
+            unit: "1/s",
+            better: Better::More,
+            definition: "Operations a second, from the first thread's start to the last one's end. chat: messages, those that \
+                         the users say and those that they hear; file-server: steps of the scripts; tcp-stream: requests \
+                         with their replies; sieve: numbers of the tables, primes or not.",
+        },
+        Metric {
+            name: "bandwidth",
+            unit: "MB/s",
+            better: Better::More,
+            definition: "Contents of writes and reads of file-server and tcp-stream, in 10^6 bytes, divided by the same time; \
+                         without the frames of packets.",
+        },
+        Metric {
+            name: "cpu-time",
+            unit: "ns",
+            better: Better::Less,
+            definition: "CPU time of all threads, clients and servers, user and system, divided by the operations.",
+        },
+        Metric {
+            name: "speed-up",
+            unit: "times",
+            better: Better::More,
+            definition: "Rate with both seats divided by the rate with one, and with two cores by that with one, round by \
+                         round; computed from `rate`.",
+        },
+    ],
+};
+
+/// What came of one turn of a load.
+#[derive(Debug)]
+struct Turn {
+    wall_ns: u64,
+    cpu_ns: Option<u64>,
+    ops: u64,
+    /// Of contents; 0 where the load moves none.
+    bytes: u64,
+    check: Check,
+}
+
+/// Work for several threads that is the same in every turn, wherever they may run.
+trait Load {
+    /// All of it once, with every thread allowed on any of these CPUs; on all if none are named.
+    fn turn(&mut self, cpus: &[u32]) -> Result<Turn, Fault>;
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Chat,
+    FileServer,
+    TcpStream,
+    Sieve,
+}
+
+impl Kind {
+    const ALL: [Kind; 4] = [Kind::Chat, Kind::FileServer, Kind::TcpStream, Kind::Sieve];
+
+    fn name(self) -> &'static str {
+        match self {
+            Kind::Chat => "chat",
+            Kind::FileServer => "file-server",
+            Kind::TcpStream => "tcp-stream",
+            Kind::Sieve => "sieve",
+        }
+    }
+
+    /// What its rate counts.
+    fn operations(self) -> &'static str {
+        match self {
+            Kind::Chat => "messages",
+            Kind::FileServer => "file operations",
+            Kind::TcpStream => "requests",
+            Kind::Sieve => "numbers",
+        }
+    }
+
+    /// For so many CPUs; some tens of milliseconds on one of them in a quick run.
+    fn load(self, cpus: usize, size: Size) -> Box<dyn Load> {
+        match self {
+            Kind::Chat => Box::new(Chat::new(size.pick(1, 10), 25)),
+            Kind::FileServer => Box::new(FileServer::new(2 * cpus, size.pick(25, 200))),
+            Kind::TcpStream => Box::new(TcpStream::new(2 * cpus, size.pick(15, 100))),
+            Kind::Sieve => Box::new(Sieves::new(cpus, size.pick(1, 5))),
+        }
+    }
+
+    /// Why it cannot be had here, if so.
+    fn refusal(self) -> Option<String> {
+        let tried = match self {
+            Kind::Chat | Kind::TcpStream => loopback::lines(1).map(drop),
+            Kind::FileServer => file_server::probe(),
+            Kind::Sieve => Ok(()),
+        };
+        tried.err().map(|fault| fault.0)
+    }
+}
+
+const ONE_SEAT: &str = "one-seat-a-core";
+const BOTH_SEATS: &str = "both-seats";
+const ONE_CORE: &str = "one-core";
+const TWO_CORES: &str = "two-cores";
+const PAIRS: [[&str; 2]; 2] = [[ONE_SEAT, BOTH_SEATS], [ONE_CORE, TWO_CORES]];
+
+impl Experiment for SmtLoad {
+    fn about(&self) -> &'static About {
+        &ABOUT
+    }
+
+    fn design(&self, host: &Host, size: Size) -> Result<Design, NotMeasurable> {
+        let mut design = Design::facts(Vec::new(), Rounds::usual(size));
+        let shared = shared_cores(host, size.pick(2, 4));
+        for kind in Kind::ALL {
+            if let Some(why) = kind.refusal() {
+                design.missing.push((kind.name().into(), why));
+                continue;
+            }
+            if !shared.is_empty() {
+                add_pair(&mut design, kind, &seats_of(&shared));
+            }
+            add_pair(&mut design, kind, &cores_of(host));
+        }
+        if shared.is_empty() {
+            design.missing.push((BOTH_SEATS.into(), NO_SMT.into()));
+        }
+        if host.one_per_core().len() < 2 {
+            design.missing.push((TWO_CORES.into(), "there is one usable core".into()));
+        }
+        design.twin = Some(0);
+        Ok(design)
+    }
+
+    fn open(
+        &self,
+        _: &Host,
+        size: Size,
+        design: &Design,
+    ) -> Result<Box<dyn Apparatus>, NotMeasurable> {
+        let mut loads: Vec<(String, Box<dyn Load>)> = Vec::new();
+        let mut turns = Vec::new();
+        for variant in &design.variants {
+            // Both variants of a pair have the same threads.
+            let load = format!("{} {}", variant.level("load"), variant.level("cpus"));
+            if loads.iter().all(|(known, _)| *known != load) {
+                loads.extend(load_of(variant, size).map(|made| (load.clone(), made)));
+            }
+            turns.push((loads.len().saturating_sub(1), variant.cpus.clone()));
+        }
+        Ok(Box::new(move |variant: usize| {
+            let (load, cpus) = &turns[variant];
+            let (_, load) = loads.get_mut(*load).ok_or_else(|| Fault::new("an unknown load"))?;
+            load.turn(cpus).map(|turn| samples(&turn))
+        }))
+    }
+
+    fn verdicts(&self, results: &Results) -> Vec<Sentence> {
+        let found = Found::of(results);
+        let pairs = PAIRS.iter().filter_map(|seats| found.summary(*seats));
+        let smt = Kind::ALL.iter().filter_map(|kind| smt_sentence(results, &found, *kind));
+        let cores = Kind::ALL.iter().filter_map(|kind| cores_sentence(results, &found, *kind));
+        framed_verdicts(results, pairs.chain(smt).chain(cores))
+    }
+
+    fn plots(&self, results: &Results) -> Vec<Plot> {
+        let found = Found::of(results);
+        let mut plots = vec![speed_ups(&found), seats_then_and_now(&found)];
+        plots.extend(then_and_now(results, "Operations a second, then and now", "1/s"));
+        plots
+    }
+
+    fn historic(&self) -> Vec<Historic> {
+        HISTORIC.to_vec()
+    }
+}
+
+/// Two sets of CPUs that are compared; the load is made for as many as the larger one has.
+struct Pair {
+    sets: Vec<(&'static str, Vec<u32>)>,
+    relation: Option<Relation>,
+}
+
+fn seats_of(shared: &[[u32; 2]]) -> Pair {
+    let first = shared.iter().map(|core| core[0]).collect();
+    let sets = vec![(ONE_SEAT, first), (BOTH_SEATS, shared.concat())];
+    Pair { sets, relation: Some(Relation::Siblings) }
+}
+
+fn cores_of(host: &Host) -> Pair {
+    let cores = host.one_per_core();
+    let mut sets = vec![(ONE_CORE, cores[..1].to_vec())];
+    if let Some(two) = cores.get(..2) {
+        sets.push((TWO_CORES, two.to_vec()));
+    }
+    Pair { sets, relation: None }
+}
+
+fn add_pair(design: &mut Design, kind: Kind, pair: &Pair) {
+    let reference = design.variants.len();
+    let most = pair.sets.iter().map(|(_, cpus)| cpus.len()).max().unwrap_or(1);
+    for (name, cpus) in &pair.sets {
+        let variant = Variant::new(variant(kind, name))
+            .with("load", kind.name())
+            .with("seats", name)
+            .with("cpus", most)
+            .on(cpus, pair.relation)
+            .crowded();
+        design.variants.push(variant);
+    }
+    if pair.sets.len() > 1 {
+        design.contrasts.push(Contrast::new(reference, reference + 1, "rate"));
+    }
+}
+
+fn variant(kind: Kind, seats: &str) -> String {
+    format!("{} {seats}", kind.name())
+}
+
+fn load_of(variant: &Variant, size: Size) -> Option<Box<dyn Load>> {
+    let kind = Kind::ALL.into_iter().find(|kind| kind.name() == variant.level("load"))?;
+    Some(kind.load(variant.level("cpus").parse().ok()?, size))
+}
+
+fn samples(turn: &Turn) -> Vec<Sample> {
+    let seconds = turn.wall_ns.max(1) as f64 / 1e9;
+    let sample = |metric, value| Sample::new(metric, value, turn.ops, turn.check.clone());
+    let mut samples = vec![sample("rate", turn.ops as f64 / seconds)];
+    if turn.bytes > 0 {
+        samples.push(sample("bandwidth", turn.bytes as f64 / 1e6 / seconds));
+    }
+    samples.extend(turn.cpu_ns.map(|ns| sample("cpu-time", per_op(ns, turn.ops))));
+    samples
+}
+
+/// The ratios of rates, computed once.
+struct Found(Vec<ContrastResult>);
+
+impl Found {
+    fn of(results: &Results) -> Found {
+        Found(results.contrasts())
+    }
+
+    fn contrast(&self, kind: Kind, seats: [&str; 2]) -> Option<&ContrastResult> {
+        let [reference, candidate] = seats.map(|seats| variant(kind, seats));
+        self.0.iter().find(|c| c.reference == reference && c.candidate == candidate)
+    }
+
+    /// How many times as much is done on the second set of CPUs.
+    fn speed_up(&self, kind: Kind, seats: [&str; 2]) -> Option<Estimate> {
+        let all = self.contrast(kind, seats)?.all?;
+        Some(Estimate {
+            value: all.ratio,
+            low: all.interval.map(|interval| interval.low),
+            high: all.interval.map(|interval| interval.high),
+        })
+    }
+
+    fn standing(&self, kind: Kind, seats: [&str; 2]) -> Standing {
+        self.contrast(kind, seats).map_or(Standing::NotShown, |contrast| contrast.standing)
+    }
+
+    /// All loads in one sentence.
+    fn summary(&self, seats: [&str; 2]) -> Option<Sentence> {
+        let of = |kind: Kind| {
+            let times = times(self.speed_up(kind, seats)?.value);
+            let shown = self.standing(kind, seats) == Standing::Shown;
+            let reservation = if shown { "" } else { " (no difference shown)" };
+            Some((kind.name(), format!("{times}{reservation}")))
+        };
+        let each: Vec<(&str, String)> = Kind::ALL.into_iter().filter_map(of).collect();
+        let (first, others) = each.split_first()?;
+        let head = format!("{} make {} {} times as fast", instead(seats), first.0, first.1);
+        let text =
+            others.iter().fold(head, |text, (name, times)| format!("{text}, {name} {times}"));
+        let any = |standing| Kind::ALL.iter().any(|kind| self.standing(*kind, seats) == standing);
+        let standing = if any(Standing::Shown) { Standing::Shown } else { Standing::NotShown };
+        Some(Sentence { text, standing })
+    }
+}
+
+/// What is compared, in words.
+fn instead(seats: [&str; 2]) -> &'static str {
+    match seats[1] {
+        BOTH_SEATS => "both seats of each core instead of one",
+        _ => "two cores instead of one",
+    }
+}
+
+fn times(ratio: f64) -> String {
+    format!("{ratio:.2}")
+}
+
+fn smt_sentence(results: &Results, found: &Found, kind: Kind) -> Option<Sentence> {
+    let seats = [ONE_SEAT, BOTH_SEATS];
+    let speed_up = found.speed_up(kind, seats)?;
+    let rate_of = |seats| results.estimate(&variant(kind, seats), "rate");
+    let old = HISTORIC.iter().find(|old| {
+        old.metric == "speed-up" && old.variant == Some(variant(kind, BOTH_SEATS).as_str())
+    });
+    let old = old.map_or(String::new(), |old| format!(" (2003: {})", times(old.value)));
+    let text = format!(
+        "{}: {} {} with one seat of each core, {} times as many with both{old}{}",
+        kind.name(),
+        told(rate_of(ONE_SEAT)?, rate),
+        kind.operations(),
+        told(speed_up, times),
+        cpu_time(results, kind, seats)
+    );
+    Some(standing_as(text, found.standing(kind, seats)))
+}
+
+fn cores_sentence(results: &Results, found: &Found, kind: Kind) -> Option<Sentence> {
+    let seats = [ONE_CORE, TWO_CORES];
+    let one = results.estimate(&variant(kind, ONE_CORE), "rate")?;
+    let head = format!("{}: {} {} on one core", kind.name(), told(one, rate), kind.operations());
+    let Some(speed_up) = found.speed_up(kind, seats) else {
+        return Some(Sentence::shown(head));
+    };
+    let text = format!(
+        "{head}, {} times as many on two{}",
+        told(speed_up, times),
+        cpu_time(results, kind, seats)
+    );
+    Some(standing_as(text, found.standing(kind, seats)))
+}
+
+/// What an operation costs on either set; more CPU time is not more work.
+fn cpu_time(results: &Results, kind: Kind, seats: [&str; 2]) -> String {
+    let of = |seats| results.median(&variant(kind, seats), "cpu-time");
+    match of(seats[0]).zip(of(seats[1])) {
+        Some((one, both)) => {
+            format!("; CPU time of each changes by {:+.0} %", (both / one - 1.0) * 100.0)
+        }
+        None => String::new(),
+    }
+}
+
+fn standing_as(text: String, standing: Standing) -> Sentence {
+    let text =
+        if standing == Standing::NotShown { format!("{text}: no difference shown") } else { text };
+    Sentence { text, standing }
+}
+
+fn speed_ups(found: &Found) -> Plot {
+    let bar = |kind: Kind, seats: [&str; 2]| {
+        let estimate = found.speed_up(kind, seats)?;
+        let group = format!("{} against {}", seats[1], seats[0]);
+        Some(Bar { label: kind.name().into(), estimate, group })
+    };
+    let of =
+        |seats: [&'static str; 2]| Kind::ALL.into_iter().filter_map(move |kind| bar(kind, seats));
+    Plot::Bars {
+        title: "How many times as much is done".into(),
+        axis: Axis::linear("speed-up", "times"),
+        bars: PAIRS.into_iter().flat_map(of).collect(),
+    }
+}
+
+fn seats_then_and_now(found: &Found) -> Plot {
+    let now = |variant: &str| {
+        let kind = Kind::ALL.into_iter().find(|kind| variant.starts_with(kind.name()))?;
+        found.speed_up(kind, [ONE_SEAT, BOTH_SEATS])
+    };
+    let line = |old: &Historic| Dumbbell {
+        label: old.label.into(),
+        then: Some(old.value),
+        source: old.source.into(),
+        now: old.variant.and_then(now),
+    };
+    let rows = HISTORIC.iter().filter(|old| old.metric == "speed-up").map(line).collect();
+    let title = "Speed-up by the second seat, then and now".into();
+    Plot::Dumbbell { title, unit: "times".into(), rows }
+}
+
+const ARTICLE: &str =
+    "Vianney, \"Hyper-Threading speeds Linux\", 2003 (one Xeon MP 1.6 GHz with two seats, Linux)";
+
+const fn seats(
+    label: &'static str,
+    value: f64,
+    variant: Option<&'static str>,
+    definition: &'static str,
+) -> Historic {
+    Historic {
+        label,
+        value,
+        unit: "times",
+        metric: "speed-up",
+        variant,
+        definition,
+        source: ARTICLE,
+    }
+}
+
+const fn a_second(
+    label: &'static str,
+    value: f64,
+    variant: &'static str,
+    definition: &'static str,
+    source: &'static str,
+) -> Historic {
+    let variant = Some(variant);
+    Historic { label, value, unit: "1/s", metric: "rate", variant, definition, source }
+}
+
+static HISTORIC: [Historic; 5] = [
+    seats(
+        "integer sieve, 2003",
+        1.60,
+        Some("sieve both-seats"),
+        "AIM9's integer sieve, one thread, kernel 2.4.19 booted with and without SMT; sieves a second.",
+    ),
+    seats(
+        "multithreaded applications, 2003, kernel 2.4.19",
+        1.30,
+        None,
+        "What the article sums up of chat, dbench and tbench, booted with and without SMT: so much at most.",
+    ),
+    seats(
+        "multithreaded applications, 2003, kernel 2.5.32",
+        1.51,
+        None,
+        "The same with a scheduler that knows of siblings.",
+    ),
+    a_second(
+        "chat, two Celerons, 2002",
+        125_000.0,
+        "chat two-cores",
+        "Messages said and heard a second, 10 rooms, 1000 messages; the highest of 102,000 to 125,000.",
+        "Molnar, Linux kernel mailing list, 9 January 2002 (two Celerons 466 MHz)",
+    ),
+    a_second(
+        "integer sieve, 2003",
+        3_380_000.0,
+        "sieve one-core",
+        "AIM9: 3.38 sieves of a million numbers a second.",
+        "Linux kernel mailing list, 20 March 2003 (Pentium III 868 MHz, kernel 2.5.65)",
+    ),
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn with_siblings_the_same_load_has_one_seat_and_both() {
+        let host = Host::described_with_smt();
+        let design = SmtLoad.design(&host, Size::Quick).unwrap();
+        assert_eq!(design.fault(), None);
+        assert!(design.missing.iter().all(|(what, _)| what != BOTH_SEATS));
+        for kind in Kind::ALL.into_iter().filter(|kind| kind.refusal().is_none()) {
+            let of = |seats| &design.variants[design.index(&variant(kind, seats)).unwrap()];
+            assert_eq!(
+                (&of(ONE_SEAT).cpus[..], &of(BOTH_SEATS).cpus[..]),
+                (&[0, 1][..], &[0, 2, 1, 3][..])
+            );
+            assert_eq!((of(ONE_SEAT).level("cpus"), of(BOTH_SEATS).level("cpus")), ("4", "4"));
+            assert_eq!((of(ONE_CORE).level("cpus"), of(TWO_CORES).level("cpus")), ("2", "2"));
+        }
+        let known = |old: &Historic| old.variant.is_none_or(|name| design.index(name).is_some());
+        assert!(HISTORIC.iter().all(known));
+    }
+
+    #[test]
+    fn without_siblings_that_is_said_and_cores_are_compared() {
+        let mut host = Host::described_with_smt();
+        host.cpus = vec![0, 1];
+        let design = SmtLoad.design(&host, Size::Quick).unwrap();
+        assert!(design.missing.iter().any(|(what, why)| what == BOTH_SEATS && why == NO_SMT));
+        assert!(design.index("sieve two-cores").is_some());
+        host.cpus = vec![0];
+        let design = SmtLoad.design(&host, Size::Quick).unwrap();
+        assert!(design.missing.iter().any(|(what, _)| what == TWO_CORES));
+        assert!(design.contrasts.is_empty());
+    }
+
+    #[test]
+    fn one_turn_of_each_variant_here_passes_its_check() {
+        let Ok(host) = Host::discover() else {
+            println!(
+                "SKIPPED one_turn_of_each_variant_here_passes_its_check: the topology cannot be read"
+            );
+            return;
+        };
+        let design = SmtLoad.design(&host, Size::Quick).unwrap();
+        let mut apparatus = SmtLoad.open(&host, Size::Quick, &design).unwrap();
+        for (index, variant) in design.variants.iter().enumerate() {
+            let samples = apparatus.measure(index).unwrap();
+            assert!(
+                samples.iter().all(|s| s.check == Check::Passed && s.value > 0.0),
+                "{}",
+                variant.name
+            );
+            let moves_contents = ["file-server", "tcp-stream"].contains(&variant.level("load"));
+            assert_eq!(samples.iter().any(|s| s.metric == "bandwidth"), moves_contents);
+        }
+    }
+
+    #[test]
+    fn figures_follow_from_a_turn() {
+        let turn = Turn {
+            wall_ns: 500_000_000,
+            cpu_ns: Some(1_000),
+            ops: 10,
+            bytes: 3_000_000,
+            check: Check::Passed,
+        };
+        let found: Vec<(String, f64)> =
+            samples(&turn).into_iter().map(|sample| (sample.metric, sample.value)).collect();
+        let due = [("rate", 20.0), ("bandwidth", 6.0), ("cpu-time", 100.0)];
+        assert_eq!(found, due.map(|(metric, value)| (metric.to_string(), value)));
+    }
+}
