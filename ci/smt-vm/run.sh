@@ -13,7 +13,7 @@
 
 here=ci/smt-vm
 cache=${HOCKET_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/hocket}/smt-vm
-bound=${HOCKET_SMT_VM_SECONDS:-600}
+bound=${HOCKET_SMT_VM_SECONDS:-900}
 console="$logs/smt-vm-console.log"
 
 # The check needs an emulator, and for the first time what a kernel is built with.
