@@ -69,6 +69,11 @@ impl Source {
                 &format!("name a {name} (.toml) in it"),
             ));
         }
+        // A pipe would be waited for without a word, and without an end.
+        if std::fs::metadata(path).is_ok_and(|is| !is.is_file() && !is.is_dir()) {
+            let remedy = format!("name a {name}");
+            return Err(whole("this is no file (a pipe, a device)".into(), &remedy));
+        }
         let bytes = read_bytes(path).map_err(|error| {
             let remedy = if error.kind() == std::io::ErrorKind::NotFound {
                 "check the spelling and the folder in which you are"

@@ -189,7 +189,7 @@ pub struct PlayArgs {
     /// Schedule.
     #[arg(long, value_enum, default_value_t = ScheduleArg::Auto)]
     pub schedule: ScheduleArg,
-    /// Sibling policy [default: the machine profile's, or off].
+    /// Sibling policy [default: auto with schedule auto, else off].
     #[arg(long, value_enum)]
     pub policy: Option<SiblingArg>,
     /// What the session's parts were measured to cost: read when it begins, where the file exists, and

@@ -5,6 +5,7 @@ mod meter;
 mod outcome;
 mod watcher;
 
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use hocket_engine::control::choose::Need;
@@ -14,7 +15,7 @@ use hocket_engine::{
 };
 use hocket_machine::Topology;
 use hocket_machine::pin::current_thread;
-use hocket_plan::{Fusing, SiblingPolicy};
+use hocket_plan::{CostTable, Fusing, SiblingPolicy};
 
 use crate::cli::{PlayArgs, ScheduleArg, SiblingArg};
 use crate::failure::{Exit, Failure};
@@ -43,13 +44,15 @@ pub fn run(args: &PlayArgs) -> Result<Exit, Failure> {
     let topology = topology()?;
     let known = Known::find(&args.profile, &topology)?;
     known.tell();
+    let known_costs = args.costs.as_deref().map(|path| Ok((path, costs::read(path)?)));
+    let costs = known_costs.transpose()?;
     let loaded = load_session(&args.session, args.rate, &topology)?;
     loaded.print_warnings();
     crate::bench::check_block(args.frames, loaded.rate_hz)?;
     let frames = wanted_frames(args.length, &loaded)?;
     let blocks = frames.map(|frames| frames.div_ceil(u64::from(args.frames)).max(1));
     let stop = crate::interrupt::flag()?;
-    let stage = Stage { args, loaded: &loaded, topology: &topology, known: &known };
+    let stage = Stage { args, loaded: &loaded, topology: &topology, known: &known, costs };
     let mut engine = stage.engine(&stop)?;
     let outcome = play(&mut engine, blocks, &stop, args, &loaded);
     print(&if args.json { outcome.json() } else { outcome.text() });
@@ -84,6 +87,8 @@ struct Stage<'a> {
     loaded: &'a LoadedSession,
     topology: &'a Topology,
     known: &'a Known,
+    /// Where costs are kept, and what is known of them.
+    costs: Option<(&'a Path, Option<CostTable>)>,
 }
 
 impl Stage<'_> {
@@ -91,9 +96,13 @@ impl Stage<'_> {
     /// call for another one than the machine alone.
     fn engine(&self, stop: &AtomicBool) -> Result<Engine, Failure> {
         let (args, frames) = (self.args, self.args.frames);
-        let first = self.known.policy_or(args.policy, SiblingArg::Off, frames, self.topology);
+        // Where the schedule is left to Hocket, so is the policy.
+        let usual =
+            if args.schedule == ScheduleArg::Auto { SiblingArg::Auto } else { SiblingArg::Off };
+        let asked = args.policy.unwrap_or(usual);
+        let first = self.known.policy(asked, frames, self.topology, None);
         let mut engine = self.started(first)?;
-        if args.policy == Some(SiblingArg::Auto) && seats_of(self.topology).0.has_pairs() {
+        if asked == SiblingArg::Auto && seats_of(self.topology).0.has_pairs() {
             let need = self.need(&mut engine, stop);
             let better = self.known.policy(SiblingArg::Auto, frames, self.topology, Some(need));
             if better != first {
@@ -101,8 +110,8 @@ impl Stage<'_> {
                 engine = self.started(better)?;
             }
         }
-        if let Some(path) = &args.costs {
-            eprintln!("hocket: costs: {}", costs::adopt(path, &engine)?);
+        if let Some((path, table)) = &self.costs {
+            eprintln!("hocket: costs: {}", costs::adopt(path, table.as_ref(), &engine)?);
         }
         if args.schedule == ScheduleArg::Auto {
             rehearse(&mut engine, stop);
@@ -111,7 +120,7 @@ impl Stage<'_> {
     }
 
     fn started(&self, sibling: SiblingPolicy) -> Result<Engine, Failure> {
-        let Stage { args, loaded, topology, known } = self;
+        let Stage { args, loaded, topology, known, .. } = self;
         let wait = known.wait_or(args.wait, args.frames);
         let policy = Policy { schedule: args.schedule.kind(), sibling, wait };
         let priority = (args.priority > 0).then_some(args.priority);

@@ -85,9 +85,9 @@ impl Known {
         Some(self.block(frames)?.schedule).filter(|kind| *kind != ScheduleKind::Serial)
     }
 
-    /// How a parallel session is dealt out by `bench` and `render`.
+    /// How units are dealt out by `bench` and `render`.
     pub fn schedule_or(&self, asked: Option<ScheduleArg>, frames: u32) -> ScheduleArg {
-        let known = || self.parallel(frames).map(ScheduleArg::from);
+        let known = || self.block(frames).map(|block| ScheduleArg::from(block.schedule));
         asked.or_else(known).unwrap_or(ScheduleArg::Dataflow)
     }
 
@@ -117,21 +117,6 @@ impl Known {
         };
         told_once(policy, &why);
         policy
-    }
-
-    /// The same where nobody asks: the profile's, or else `usual`.
-    pub fn policy_or(
-        &self,
-        asked: Option<SiblingArg>,
-        usual: SiblingArg,
-        frames: u32,
-        topology: &Topology,
-    ) -> SiblingPolicy {
-        match (asked, self.block(frames)) {
-            (Some(asked), _) => self.policy(asked, frames, topology, None),
-            (None, Some(block)) => block.policy,
-            (None, None) => usual.plain(),
-        }
     }
 
     /// Measured speeds of the seats.

@@ -75,7 +75,8 @@ fn start_steered(
         prepare_session(&session.session, &session.media, session.rate_hz, Fusing::Chains).unwrap();
     let largest = *FRAMES.iter().max().unwrap();
     let settings = Settings { priority: None, ..Settings::new(largest, session.rate_hz, policy) };
-    let settings = Settings { steer: steer.unwrap_or(settings.steer), ..settings };
+    let (steer, seat_wait) = (steer.unwrap_or(settings.steer), policy.wait);
+    let settings = Settings { steer, seat_wait, ..settings };
     Engine::start(prepared, settings, seating).unwrap()
 }
 
@@ -182,6 +183,47 @@ fn counts(policy: Policy) -> std::ops::RangeInclusive<usize> {
     if policy.schedule == ScheduleKind::Serial { 1..=1 } else { WORKERS }
 }
 
+/// Under which one of all circumstances a policy of the wide grid is tried.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Circumstances {
+    /// Which of [`RATES_HZ`].
+    turn: usize,
+    workers: usize,
+    frames: u32,
+}
+
+/// Circumstances for the policies of the wide grid, whose waits change fastest and whose schedules
+/// change slowest: each counts at a pace of its own, so that none is tied to another.
+fn spread(waits: &[Strategy]) -> impl Iterator<Item = Circumstances> {
+    let waits = waits.len();
+    (0..).map(move |i| Circumstances {
+        turn: i % RATES_HZ.len(),
+        workers: 2 + i / RATES_HZ.len() % 3,
+        frames: FRAMES[(i / waits + i % waits) % FRAMES.len()],
+    })
+}
+
+#[test]
+fn the_wide_grid_ties_no_circumstance_to_another() {
+    let waits: Vec<Strategy> = Strategy::here().collect();
+    let wide = policies(&SiblingPolicy::ALL, &waits);
+    let all: Vec<_> = wide.iter().zip(spread(&waits)).collect();
+    for wait in &waits {
+        let mut frames: Vec<u32> =
+            all.iter().filter(|(p, _)| p.wait == *wait).map(|(_, c)| c.frames).collect();
+        frames.sort_unstable();
+        frames.dedup();
+        assert_eq!(frames, FRAMES, "{wait}");
+    }
+    for sibling in SiblingPolicy::ALL {
+        let own = all.iter().filter(|(p, _)| p.sibling == sibling);
+        let mut met: Vec<_> = own.map(|(_, c)| (c.turn, c.workers)).collect();
+        met.sort_unstable();
+        met.dedup();
+        assert_eq!(met.len(), RATES_HZ.len() * 3, "{} meets {met:?}", sibling.name());
+    }
+}
+
 /// Both grids for one session.
 fn check_grids(name: &str) {
     let mut tally = Tally::default();
@@ -196,9 +238,12 @@ fn check_grids(name: &str) {
             }
         }
         tally.check_auto(&session, &expected);
-        for (i, policy) in wide.iter().enumerate().filter(|(i, _)| i % RATES_HZ.len() == turn) {
-            let workers = if policy.schedule == ScheduleKind::Serial { 1 } else { 2 + i % 3 };
-            tally.check(&session, *policy, workers, &[FRAMES[i % FRAMES.len()]], &expected);
+        for (policy, circumstances) in wide.iter().zip(spread(&waits)) {
+            if circumstances.turn == turn {
+                let Circumstances { workers, frames, .. } = circumstances;
+                let workers = if policy.schedule == ScheduleKind::Serial { 1 } else { workers };
+                tally.check(&session, *policy, workers, &[frames], &expected);
+            }
         }
     }
     for missing in Strategy::ALL.into_iter().filter(|wait| !waits.contains(wait)) {

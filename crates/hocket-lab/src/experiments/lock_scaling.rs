@@ -248,7 +248,10 @@ mod tests {
 
     #[test]
     fn the_figures_of_2006_stand_beside_variants() {
-        let design = LockScaling.design(&Host::described_with_smt(), Size::Quick).unwrap();
+        let of = |size| LockScaling.design(&Host::described_with_smt(), size).unwrap();
+        let quick = of(Size::Quick);
+        assert!(HISTORIC.iter().all(|old| quick.index(old.variant.unwrap()).is_some()));
+        let design = of(Size::Full);
         assert_eq!((design.fault(), design.variants.len()), (None, 24));
         assert_eq!(design.contrasts.len(), 3 * 6 + 4 * 3);
         assert!(HISTORIC.iter().all(|old| design.index(old.variant.unwrap()).is_some()));

@@ -61,6 +61,26 @@ pub struct Together {
     pub hand_over_ns: Option<f64>,
 }
 
+impl Together {
+    fn check(&self) -> Result<(), String> {
+        let times = [("start_ns", self.start_ns), ("hand_over_ns", self.hand_over_ns)];
+        for (name, time) in times {
+            if time.is_some_and(|ns| !(0.0..=1e9).contains(&ns)) {
+                return Err(format!("[together] {name} is not between 0 and a second"));
+            }
+        }
+        match self.pair_speed.is_some_and(|speed| !(speed > 0.0 && speed <= 1.0)) {
+            true => Err("[together] pair_speed is not above 0 and at most 1".into()),
+            false => Ok(()),
+        }
+    }
+}
+
+/// No machine has more seats.
+const MOST_WORKERS: usize = 8192;
+/// A profile of the largest machine has some hundred kilobytes.
+const MOST_BYTES: u64 = 4 << 20;
+
 /// What to use for a block length, and why.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -162,8 +182,8 @@ impl Profile {
     /// # Errors
     /// [`ProfileError`] with place and remedy.
     pub fn read(path: &Path) -> Result<Profile, ProfileError> {
-        let text = std::fs::read_to_string(path)
-            .map_err(|source| ProfileError::Read { path: path.into(), source })?;
+        let text =
+            text_of(path).map_err(|source| ProfileError::Read { path: path.into(), source })?;
         Profile::parse(&text).map_err(|what| ProfileError::Content { path: path.into(), what })
     }
 
@@ -183,11 +203,18 @@ impl Profile {
 
     /// Ranges that types do not tell.
     fn check(&self) -> Result<(), String> {
-        for block in &self.blocks {
-            if block.workers == 0 {
-                return Err(format!("blocks of {} frames: 0 workers", block.frames));
+        if self.blocks.is_empty() {
+            return Err("it recommends nothing: there are no [[blocks]]".into());
+        }
+        for Recommended { frames, workers, .. } in &self.blocks {
+            if !hocket_engine::Settings::FRAMES.contains(frames) {
+                return Err(format!("blocks of {frames} frames are not possible"));
+            }
+            if !(1..=MOST_WORKERS).contains(workers) {
+                return Err(format!("blocks of {frames} frames: {workers} workers"));
             }
         }
+        self.together.check()?;
         for seat in &self.seats {
             if !(seat.speed > 0.0 && seat.speed <= 1.0) {
                 return Err(format!("CPU {}: a speed of {} is not in 0..1", seat.cpu, seat.speed));
@@ -209,6 +236,18 @@ impl Profile {
     pub fn write(&self, path: &Path) -> Result<(), crate::record::RecordError> {
         write_text_atomic(path, &self.text())
     }
+}
+
+/// Of a regular file of possible size: a pipe would be waited for, a device read without end.
+fn text_of(path: &Path) -> std::io::Result<String> {
+    let about = std::fs::metadata(path)?;
+    if !about.is_file() {
+        return Err(std::io::Error::other("this is no file (a folder, a pipe, a device)"));
+    }
+    if about.len() > MOST_BYTES {
+        return Err(std::io::Error::other("this file is too large to be a profile"));
+    }
+    std::fs::read_to_string(path)
 }
 
 /// By name, as on the command line.

@@ -163,7 +163,18 @@ fn the_file_gives_back_what_was_written() {
     refused(profile.text().replace("version = 1", "version = 9"), "version 9");
     refused(profile.text().replace("\"critical\"", "\"fastest\""), "'fastest'");
     refused(profile.text().replace("workers = 1", "workers = 0"), "0 workers");
+    refused(profile.text().replace("frames = 64", "frames = 0"), "0 frames");
+    refused(profile.text().replace("[together]", "[together]\nstart_ns = nan"), "start_ns");
+    refused(profile.text().replace("[together]", "[together]\npair_speed = -3.0"), "pair_speed");
     refused(profile.text()[..profile.text().len() / 2].to_string(), "machine.toml");
+}
+
+#[test]
+fn what_is_no_file_is_refused_at_once() {
+    for path in ["/dev/zero", "/"] {
+        let error = Profile::read(std::path::Path::new(path)).unwrap_err().to_string();
+        assert!(error.contains("no file"), "{error}");
+    }
 }
 
 #[test]

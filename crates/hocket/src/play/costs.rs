@@ -5,28 +5,41 @@ use std::path::Path;
 use hocket_engine::{Control, Engine};
 use hocket_lab::record::write_text_atomic;
 use hocket_machine::facts;
+use hocket_plan::CostTable;
 use hocket_session::{costs_text, read_costs};
 
 use crate::failure::Failure;
 
-/// Gives the engine what the file knows, where there is one. Returns what is to be told of it.
+/// What the file knows, where there is one.
 ///
 /// # Errors
-/// A file that is no cost table.
-pub(super) fn adopt(path: &Path, engine: &Engine) -> Result<String, Failure> {
-    let name = path.display();
+/// A file that is no cost table, or one that could not be written at the end.
+pub(super) fn read(path: &Path) -> Result<Option<CostTable>, Failure> {
     if !path.exists() {
         folder_of(path)?;
-        return Ok(format!("{name}: there is no such file yet; it is written at the end"));
+        return Ok(None);
     }
     if !path.is_file() {
         return Err(Failure::bad_input(format!(
-            "--costs {name}: this is no file (a folder, a pipe, a device): name a cost table, or a file \
-             that does not exist yet"
+            "--costs {}: this is no file (a folder, a pipe, a device): name a cost table, or a file \
+             that does not exist yet",
+            path.display()
         )));
     }
-    let table = read_costs(path).map_err(Failure::bad_input)?;
-    let adopted = engine.control().adopt_costs(&table).map_err(Failure::not_possible)?;
+    read_costs(path).map(Some).map_err(Failure::bad_input)
+}
+
+/// Gives the engine what is known. Returns what is to be told of it.
+pub(super) fn adopt(
+    path: &Path,
+    table: Option<&CostTable>,
+    engine: &Engine,
+) -> Result<String, Failure> {
+    let name = path.display();
+    let Some(table) = table else {
+        return Ok(format!("{name}: there is no such file yet; it is written at the end"));
+    };
+    let adopted = engine.control().adopt_costs(table).map_err(Failure::not_possible)?;
     let (known, unknown) = (adopted.known, adopted.unknown);
     let of = known + unknown;
     Ok(match known {
