@@ -309,14 +309,15 @@ impl Found {
         let of = |kind: Kind| {
             let times = times(self.speed_up(kind, seats)?.value);
             let shown = self.standing(kind, seats) == Standing::Shown;
-            let reservation = if shown { "" } else { " (no difference shown)" };
-            Some((kind.name(), format!("{times}{reservation}")))
+            Some((kind.name(), times, if shown { "" } else { " (no difference shown)" }))
         };
-        let each: Vec<(&str, String)> = Kind::ALL.into_iter().filter_map(of).collect();
+        let each: Vec<(&str, String, &str)> = Kind::ALL.into_iter().filter_map(of).collect();
         let (first, others) = each.split_first()?;
-        let head = format!("{} make {} {} times as fast", instead(seats), first.0, first.1);
-        let text =
-            others.iter().fold(head, |text, (name, times)| format!("{text}, {name} {times}"));
+        let (name, times, reservation) = first;
+        let head = format!("{} make {name} {times} times as fast{reservation}", instead(seats));
+        let text = others.iter().fold(head, |text, (name, times, reservation)| {
+            format!("{text}, {name} {times}{reservation}")
+        });
         let any = |standing| Kind::ALL.iter().any(|kind| self.standing(*kind, seats) == standing);
         let standing = if any(Standing::Shown) { Standing::Shown } else { Standing::NotShown };
         Some(Sentence { text, standing })
@@ -344,10 +345,10 @@ fn smt_sentence(results: &Results, found: &Found, kind: Kind) -> Option<Sentence
     });
     let old = old.map_or(String::new(), |old| format!(" (2003: {})", times(old.value)));
     let text = format!(
-        "{}: {} {} with one seat of each core, {} times as many with both{old}{}",
+        "{}: {} with one seat of each core {}, {} times as many with both{old}{}",
         kind.name(),
-        told(rate_of(ONE_SEAT)?, rate),
         kind.operations(),
+        told(rate_of(ONE_SEAT)?, rate),
         told(speed_up, times),
         cpu_time(results, kind, seats)
     );
@@ -357,7 +358,7 @@ fn smt_sentence(results: &Results, found: &Found, kind: Kind) -> Option<Sentence
 fn cores_sentence(results: &Results, found: &Found, kind: Kind) -> Option<Sentence> {
     let seats = [ONE_CORE, TWO_CORES];
     let one = results.estimate(&variant(kind, ONE_CORE), "rate")?;
-    let head = format!("{}: {} {} on one core", kind.name(), told(one, rate), kind.operations());
+    let head = format!("{}: {} on one core {}", kind.name(), kind.operations(), told(one, rate));
     let Some(speed_up) = found.speed_up(kind, seats) else {
         return Some(Sentence::shown(head));
     };
