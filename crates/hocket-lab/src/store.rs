@@ -10,12 +10,16 @@ mod write;
 mod read;
 mod choose;
 mod query;
+mod new_file;
 mod export;
+#[cfg(feature = "parquet")]
+mod parquet;
 mod merge;
 
 pub use error::StoreError;
 pub use export::{csv, json};
 pub use merge::{Definitions, Merged, merge};
+pub use new_file::NewFile;
 pub use query::Table;
 pub use read::RunRecord;
 pub use write::{RunHead, RunWriter};

@@ -2,7 +2,29 @@
 
 use serde_json::{Map, Value, json};
 
-use super::Table;
+use super::{Store, StoreError, Table};
+
+impl Store {
+    /// Every figure of a run, or of all runs, each with the run it belongs to.
+    ///
+    /// Cost: the whole table is in memory.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub fn export(&self, run: Option<i64>) -> Result<Table, StoreError> {
+        self.query(&selection(run))
+    }
+}
+
+/// The rows that are exported: which run it was, all of `rows`, and the name that a job file gave the host.
+pub(super) fn selection(run: Option<i64>) -> String {
+    let which = run.map_or(String::new(), |run| format!("WHERE rows.run = {run}"));
+    format!(
+        "SELECT runs.uuid, runs.started_at, runs.host, rows.*,
+                CAST(meta ->> '$.job.host' AS TEXT) AS job_host
+         FROM rows JOIN runs USING (run) {which} ORDER BY rows.rowid"
+    )
+}
 
 /// Comma-separated values with a line of names (RFC 4180).
 pub fn csv(table: &Table) -> String {

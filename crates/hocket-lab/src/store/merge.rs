@@ -4,13 +4,11 @@
 //! read. Runs are numbered by date, so the same runs give the same file in whatever order they are named.
 
 use std::collections::HashMap;
-use std::fs::Permissions;
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use rusqlite::{Connection, OpenFlags, params};
 
-use super::{RunRecord, Store, StoreError, schema};
+use super::{NewFile, RunRecord, Store, StoreError, schema};
 
 /// Whether one experiment may stand there by different definitions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -49,19 +47,15 @@ pub fn merge(
     inputs: &[PathBuf],
     definitions: Definitions,
 ) -> Result<Merged, StoreError> {
-    if out.symlink_metadata().is_ok() {
-        return Err(StoreError::Exists { path: out.into() });
-    }
-    super::make_folder(out)?;
+    let new = NewFile::beside(out)?;
     let stores = inputs.iter().map(|path| Store::open(path)).collect::<Result<Vec<_>, _>>()?;
     let found = runs_of(&stores)?;
     if definitions == Definitions::One {
         refuse_mixed(&found, inputs)?;
     }
     let (kept, duplicates) = once(found, &stores)?;
-    let temporary = beside(out)?;
-    let rows = fill(temporary.path(), &kept, inputs).map_err(|error| named(error, out))?;
-    finish(temporary, out)?;
+    let rows = fill(new.path(), &kept, inputs).map_err(|error| named(error, out))?;
+    new.finish()?;
     Ok(Merged { runs: kept.len(), duplicates, rows })
 }
 
@@ -130,26 +124,6 @@ fn contents(store: &Store, run: i64) -> Result<(i64, i64, f64, i64), StoreError>
                FROM rows WHERE run = ?1";
     let read = |row: &rusqlite::Row<'_>| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?));
     store.connection.query_row(sql, [run], read).map_err(|error| store.failure(error))
-}
-
-fn beside(out: &Path) -> Result<tempfile::NamedTempFile, StoreError> {
-    let folder = out.parent().filter(|folder| !folder.as_os_str().is_empty());
-    tempfile::Builder::new()
-        .prefix(".merge-")
-        .suffix(".sqlite")
-        .permissions(Permissions::from_mode(0o666))
-        .tempfile_in(folder.unwrap_or(Path::new(".")))
-        .map_err(|cause| StoreError::Write { path: out.into(), cause: cause.to_string() })
-}
-
-fn finish(temporary: tempfile::NamedTempFile, out: &Path) -> Result<(), StoreError> {
-    let failed = |cause: std::io::Error| match cause.kind() {
-        std::io::ErrorKind::AlreadyExists => StoreError::Exists { path: out.into() },
-        std::io::ErrorKind::StorageFull => StoreError::Full { path: out.into() },
-        _ => StoreError::Write { path: out.into(), cause: cause.to_string() },
-    };
-    temporary.as_file().sync_all().map_err(failed)?;
-    temporary.persist_noclobber(out).map(drop).map_err(|error| failed(error.error))
 }
 
 /// The temporary file's name says nothing to a user.

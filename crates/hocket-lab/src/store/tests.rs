@@ -52,7 +52,7 @@ fn row(variant: &str, round: u32, value: f64) -> Row {
     }
 }
 
-fn filled() -> (TempDir, PathBuf) {
+pub(super) fn filled() -> (TempDir, PathBuf) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("new/lab.sqlite");
     let mut store = Store::open_or_create(&path).unwrap();

@@ -194,6 +194,8 @@ pub enum Format {
     Csv,
     /// A list of objects.
     Json,
+    /// An Apache Parquet file, written to -o, where hocket was built with `--features parquet`.
+    Parquet,
 }
 
 /// What `hocket lab export` takes.
@@ -205,7 +207,7 @@ pub struct ExportArgs {
     /// In which format.
     #[arg(long, value_enum, default_value_t = Format::Csv)]
     pub format: Format,
-    /// The file to write [default: standard output].
+    /// The file to write, a new one [default: standard output].
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
     /// Where the run is.

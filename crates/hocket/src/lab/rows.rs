@@ -1,7 +1,9 @@
 //! `hocket lab export` and `hocket lab query`: rows for other programs.
 
+use std::path::Path;
+
 use comfy_table::{ContentArrangement, Table as Drawn};
-use hocket_lab::store::{Table, csv, json};
+use hocket_lab::store::{NewFile, Store, Table, csv, json};
 use serde_json::Value;
 
 use super::args::{ExportArgs, Format, QueryArgs};
@@ -12,26 +14,65 @@ use crate::output::print;
 /// Runs `export`.
 pub(super) fn export(args: &ExportArgs) -> Result<Exit, Failure> {
     let store = open(&args.records.records)?;
-    let which = match args.run.as_str() {
-        "all" => String::new(),
-        asked => format!("WHERE rows.run = {}", store.choose(asked).map_err(failure)?.run),
+    let run = match args.run.as_str() {
+        "all" => None,
+        asked => Some(store.choose(asked).map_err(failure)?.run),
     };
-    let sql = format!(
-        "SELECT runs.uuid, runs.started_at, runs.host, rows.* FROM rows JOIN runs USING (run) {which}
-         ORDER BY rows.rowid"
-    );
-    let table = store.query(&sql).map_err(failure)?;
-    let text = match args.format {
-        Format::Csv => csv(&table),
-        Format::Json => format!("{:#}\n", json(&table)),
-    };
-    match &args.output {
-        Some(path) => {
-            hocket_lab::record::write_text_atomic(path, &text).map_err(Failure::not_possible)?
-        }
-        None => print(&text),
+    let table = || store.export(run).map_err(failure);
+    match args.format {
+        Format::Csv => tell(args.output.as_deref(), &csv(&table()?))?,
+        Format::Json => tell(args.output.as_deref(), &format!("{:#}\n", json(&table()?)))?,
+        Format::Parquet => parquet::write(&store, run, args.output.as_deref())?,
     }
     Ok(Exit::Done)
+}
+
+fn tell(output: Option<&Path>, text: &str) -> Result<(), Failure> {
+    match output {
+        Some(path) => NewFile::beside(path).and_then(|new| new.finish_with(text)).map_err(failure),
+        None => {
+            print(text);
+            Ok(())
+        }
+    }
+}
+
+#[cfg(feature = "parquet")]
+mod parquet {
+    use std::path::Path;
+
+    use hocket_lab::store::Store;
+
+    use super::{Failure, failure};
+
+    pub(super) fn write(
+        store: &Store,
+        run: Option<i64>,
+        output: Option<&Path>,
+    ) -> Result<(), Failure> {
+        let path = output.ok_or_else(|| {
+            Failure::bad_input(
+                "--format parquet: a Parquet file is not written to standard output; name a file with -o",
+            )
+        })?;
+        store.write_parquet(run, path).map(drop).map_err(failure)
+    }
+}
+
+#[cfg(not(feature = "parquet"))]
+mod parquet {
+    use std::path::Path;
+
+    use hocket_lab::store::Store;
+
+    use super::Failure;
+
+    pub(super) fn write(_: &Store, _: Option<i64>, _: Option<&Path>) -> Result<(), Failure> {
+        Err(Failure::bad_input(
+            "--format parquet: this hocket was built without it; build one with `cargo build --release \
+             -p hocket --features parquet`, or take --format csv",
+        ))
+    }
 }
 
 /// Runs `query`.

@@ -1,0 +1,22 @@
+#!/usr/bin/env bash
+# The lab's figures beside those of cyclictest, perf bench and criterion, in turns of one run.
+#
+#   comparison/cross-check.sh [--rounds N] [--only WORD] [--record FILE]
+#
+# Needs the Debian packages rt-tests and linux-perf, taskset, and the right to FIFO; what is missing ends it with exit
+# code 3. Figures mean something on a machine that does nothing else.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")"
+
+for program in cyclictest perf taskset; do
+  command -v "$program" >/dev/null && continue
+  echo "cross-check: $program is missing: as root: apt-get install rt-tests linux-perf util-linux" >&2
+  exit 3
+done
+
+# One build, so that both have the same dependencies.
+built=$(cargo build --locked --release --bin cross-check --bench passes --message-format=json |
+  sed -nE 's/.*"executable":"([^"]+)".*/\1/p')
+program=$(grep -E '/cross-check$' <<<"$built")
+passes=$(grep -E '/passes-[0-9a-f]+$' <<<"$built")
+exec "$program" --criterion "$passes" "$@"

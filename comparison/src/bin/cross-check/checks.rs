@@ -1,0 +1,110 @@
+//! What is held against what.
+
+use std::path::Path;
+
+use hocket_lab::harness::Host;
+use hocket_lab::stats::{Comparison, compare};
+
+use crate::ours::Lab;
+use crate::theirs::{Criterion, Cyclictest, PipeBench};
+
+/// Something that takes the same figure again and again, in nanoseconds.
+pub type Take = Box<dyn FnMut() -> Result<f64, String>>;
+
+/// One of the two who take it.
+pub struct Side {
+    /// Who, and what exactly.
+    pub what: String,
+    /// In nanoseconds, by rounds.
+    pub figures: Vec<f64>,
+    take: Take,
+}
+
+impl Side {
+    fn new(what: String, take: Take) -> Side {
+        Side { what, figures: Vec::new(), take }
+    }
+
+    fn turn(&mut self) -> Result<(), String> {
+        self.figures.push((self.take)()?);
+        Ok(())
+    }
+}
+
+/// A figure that two take.
+pub struct Check {
+    /// Short.
+    pub name: String,
+    /// The lab.
+    pub ours: Side,
+    /// The other tool.
+    pub theirs: Side,
+}
+
+impl Check {
+    /// Both have a turn; who begins changes from round to round.
+    pub fn round(&mut self, round: u32) -> Result<(), String> {
+        let (first, second) = match round % 2 {
+            0 => (&mut self.ours, &mut self.theirs),
+            _ => (&mut self.theirs, &mut self.ours),
+        };
+        first.turn()?;
+        second.turn()
+    }
+
+    /// The lab's figure by the other one.
+    pub fn ratio(&self) -> Option<Comparison> {
+        compare(&self.theirs.figures, &self.ours.figures, 1)
+    }
+}
+
+/// Every check that this machine can do.
+pub fn all(host: &Host, criterion: &Path) -> Result<Vec<Check>, String> {
+    let mut checks = wake_ups(host)?;
+    checks.extend(hand_overs(host)?);
+    checks.extend(passes(host, criterion)?);
+    Ok(checks)
+}
+
+/// A thread that sleeps on the clock, 500 us apart.
+fn wake_ups(host: &Host) -> Result<Vec<Check>, String> {
+    let mut checks = Vec::new();
+    for (class, fifo) in [("fifo", Some(50)), ("ordinary", None)] {
+        let name = format!("clock {class} idle");
+        let lab = Lab::variant(host, "wake", "lateness", &name, 10)?;
+        let other = Cyclictest { cpu: lab.cpus[0], fifo, loops: 1000 };
+        checks.push(check(format!("wake-up, {class}"), lab, other.to_string(), other.taker()));
+    }
+    Ok(checks)
+}
+
+/// Two threads that take turns.
+fn hand_overs(host: &Host) -> Result<Vec<Check>, String> {
+    let mut checks = Vec::new();
+    for (relation, (a, b)) in host.pairs_by_relation() {
+        for (way, threads) in [("pipe", true), ("pipe", false), ("futex", true)] {
+            let lab =
+                Lab::variant(host, "ping-pong", "hand-overs", &format!("{way} {relation}"), 5)?;
+            let other = PipeBench { cpus: [a, b], threads, loops: 15_000 };
+            let who = if threads { "threads" } else { "processes" };
+            let name = format!("{way} {relation}, perf {who}");
+            checks.push(check(name, lab, other.to_string(), other.taker()));
+        }
+    }
+    Ok(checks)
+}
+
+/// One thread and a lock.
+fn passes(host: &Host, program: &Path) -> Result<Vec<Check>, String> {
+    let mut checks = Vec::new();
+    for lock in ["std-mutex", "parking-lot", "atomic"] {
+        let lab = Lab::variant(host, "locks", "passes", &format!("{lock} alone"), 10)?;
+        let other = Criterion { program: program.into(), cpu: lab.cpus[0], id: lock };
+        checks.push(check(format!("pass, {lock}"), lab, other.to_string(), other.taker()));
+    }
+    Ok(checks)
+}
+
+fn check(name: String, lab: Lab, other: String, theirs: Take) -> Check {
+    Check { name, ours: Side::new(lab.to_string(), lab.taker()), theirs: Side::new(other, theirs) }
+}

@@ -1,0 +1,235 @@
+//! The other tools, each a process a figure, on the CPUs of the lab's variant.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use hocket_lab::stats::median;
+use serde_json::Value;
+
+use crate::checks::Take;
+
+/// Lateness of a thread that sleeps on the clock (Debian's package rt-tests).
+pub struct Cyclictest {
+    pub cpu: u32,
+    /// Its priority in FIFO; `None`: the ordinary class.
+    pub fifo: Option<u8>,
+    pub loops: u32,
+}
+
+impl fmt::Display for Cyclictest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "cyclictest {}, median", self.arguments().join(" "))
+    }
+}
+
+impl Cyclictest {
+    fn arguments(&self) -> Vec<String> {
+        let class = match self.fifo {
+            Some(priority) => format!("--policy=fifo -p {priority}"),
+            // With any -p, even 0, it would be FIFO.
+            None => "--policy=other".into(),
+        };
+        // The lab leaves the machine's power management alone; so does this.
+        let text = format!(
+            "--default-system -q -v -N -t 1 -i 500 -l {} -a {} {class}",
+            self.loops, self.cpu
+        );
+        text.split(' ').map(str::to_string).collect()
+    }
+
+    pub fn taker(self) -> Take {
+        Box::new(move || {
+            let text = output(Command::new("cyclictest").args(self.arguments()))?;
+            let late: Vec<f64> = text.lines().filter_map(lateness).collect();
+            match late.len() as u32 >= self.loops / 2 {
+                true => median(&late).ok_or_else(|| "no figures".to_string()),
+                false => Err(format!("cyclictest told {} of {} wake-ups", late.len(), self.loops)),
+            }
+        })
+    }
+}
+
+/// `       0:      17:   18370` is thread, wake-up and nanoseconds.
+fn lateness(line: &str) -> Option<f64> {
+    let (thread, rest) = line.split_once(':')?;
+    let (wake, ns) = rest.split_once(':')?;
+    thread.trim().parse::<u32>().ok()?;
+    wake.trim().parse::<u32>().ok()?;
+    ns.trim().parse().ok()
+}
+
+/// Two tasks and two pipes (Debian's package linux-perf). An operation is there and back: two hand-overs.
+pub struct PipeBench {
+    pub cpus: [u32; 2],
+    pub threads: bool,
+    pub loops: u32,
+}
+
+impl fmt::Display for PipeBench {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let who = if self.threads { "threads" } else { "processes" };
+        let (arguments, [a, b]) = (self.arguments().join(" "), self.cpus);
+        write!(f, "perf {arguments}, half an operation, {who} on CPUs {a} and {b}")
+    }
+}
+
+impl PipeBench {
+    fn arguments(&self) -> Vec<String> {
+        let threads = if self.threads { " -T" } else { "" };
+        let text = format!("bench sched pipe -l {}{threads}", self.loops);
+        text.split(' ').map(str::to_string).collect()
+    }
+
+    pub fn taker(self) -> Take {
+        Box::new(move || {
+            let mut command = Command::new("taskset");
+            command.args(["-c", &self.cpus[0].to_string(), "perf"]).args(self.arguments());
+            let child = command
+                .stdout(Stdio::piped())
+                .spawn()
+                .map_err(|error| format!("{command:?}: {error}"))?;
+            if self.cpus[0] != self.cpus[1] {
+                self.move_second(&child)?;
+            }
+            let done = child.wait_with_output().map_err(|error| error.to_string())?;
+            let text = String::from_utf8_lossy(&done.stdout);
+            let line = text.lines().find(|line| line.contains("usecs/op"));
+            let us = line.and_then(|line| line.split_whitespace().next()?.parse::<f64>().ok());
+            us.map(|us| us * 1e3 / 2.0).ok_or_else(|| format!("perf said: {text}"))
+        })
+    }
+
+    /// perf cannot tie its tasks. Both begin on the first CPU; the second one is moved as soon as it is there.
+    fn move_second(&self, child: &Child) -> Result<(), String> {
+        let second = (0..2000).find_map(|_| {
+            std::thread::sleep(Duration::from_micros(100));
+            self.second(child.id())
+        });
+        let second = second.ok_or("perf did not start its second task")?;
+        let cpu = self.cpus[1].to_string();
+        output(Command::new("taskset").args(["-pc", &cpu, &second.to_string()])).map(drop)
+    }
+
+    /// The last of the threads, of which the first one only waits; or the child.
+    fn second(&self, process: u32) -> Option<u32> {
+        let folder = PathBuf::from(format!("/proc/{process}/task"));
+        if !self.threads {
+            let children = folder.join(format!("{process}/children"));
+            return std::fs::read_to_string(children).ok()?.split_whitespace().last()?.parse().ok();
+        }
+        let name = |entry: std::fs::DirEntry| entry.file_name().to_str()?.parse::<u32>().ok();
+        let mut threads: Vec<u32> =
+            std::fs::read_dir(folder).ok()?.flatten().filter_map(name).collect();
+        threads.sort_unstable();
+        (threads.len() == 3).then(|| threads[2])
+    }
+}
+
+/// A loop that criterion measures: the benchmark `passes`.
+pub struct Criterion {
+    pub program: PathBuf,
+    pub cpu: u32,
+    pub id: &'static str,
+}
+
+impl fmt::Display for Criterion {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "criterion, benches/passes.rs, {}, median, CPU {}", self.id, self.cpu)
+    }
+}
+
+impl Criterion {
+    pub fn taker(self) -> Take {
+        Box::new(move || {
+            let home = tempfile_folder()?;
+            let times =
+                "--warm-up-time 0.1 --measurement-time 0.3 --sample-size 20 --nresamples 1000";
+            let mut command = Command::new("taskset");
+            command.args(["-c", &self.cpu.to_string()]).arg(&self.program);
+            command.args(["--bench", "--noplot", "--exact", self.id]).args(times.split(' '));
+            let done = output(command.env("CRITERION_HOME", &home));
+            let figure = done.and_then(|_| self.figure(&home));
+            let _ = std::fs::remove_dir_all(&home);
+            figure
+        })
+    }
+
+    fn figure(&self, home: &Path) -> Result<f64, String> {
+        let path = home.join(self.id).join("new/estimates.json");
+        let text = std::fs::read_to_string(&path)
+            .map_err(|error| format!("criterion's estimates: {error}"))?;
+        let value: Value = serde_json::from_str(&text).map_err(|error| error.to_string())?;
+        value["median"]["point_estimate"].as_f64().ok_or_else(|| "criterion told no median".into())
+    }
+}
+
+fn tempfile_folder() -> Result<PathBuf, String> {
+    let folder = std::env::temp_dir().join(format!("hocket-cross-check-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+    Ok(folder)
+}
+
+/// What a command that succeeds says.
+pub fn output(command: &mut Command) -> Result<String, String> {
+    let done = command.stderr(Stdio::piped()).output().map_err(|error| {
+        format!(
+            "{}: {error}; cross-check.sh names the packages",
+            command.get_program().to_string_lossy()
+        )
+    })?;
+    match done.status.success() {
+        true => Ok(String::from_utf8_lossy(&done.stdout).into_owned()),
+        false => Err(format!(
+            "{}: {}: {}",
+            command.get_program().to_string_lossy(),
+            done.status,
+            String::from_utf8_lossy(&done.stderr).trim()
+        )),
+    }
+}
+
+/// What was held against the lab, with its version.
+pub fn versions() -> Value {
+    let first = |program: &str, argument: &str| {
+        // cyclictest ends its help with an error code.
+        let said = Command::new(program).arg(argument).output().ok()?;
+        let text = [said.stdout, said.stderr].concat();
+        Some(String::from_utf8_lossy(&text).lines().next()?.trim().to_string())
+    };
+    serde_json::json!({
+        "cyclictest": first("cyclictest", "--help"),
+        "perf": first("perf", "--version"),
+        "criterion": locked("criterion"),
+        "parking_lot": locked("parking_lot"),
+    })
+}
+
+/// The version of a crate in the lock file.
+fn locked(name: &str) -> Option<String> {
+    let lock = include_str!("../../../Cargo.lock");
+    let of = lock.split("[[package]]").find(|p| p.contains(&format!("name = \"{name}\"\n")))?;
+    let line = of.lines().find_map(|line| line.strip_prefix("version = \""))?;
+    Some(line.trim_end_matches('"').into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_of_cyclictest_is_told_from_its_other_lines() {
+        assert_eq!(lateness("       0:      17:   18370"), Some(18370.0));
+        assert_eq!(
+            lateness("T: 0 ( 1902) P:50 I:500 C: 200 Min: 9 Act: 14 Avg: 18 Max: 121"),
+            None
+        );
+        assert_eq!(lateness("Thread 0 Interval: 1000"), None);
+    }
+
+    #[test]
+    fn the_lock_file_names_criterion() {
+        assert!(locked("criterion").is_some_and(|version| version.starts_with("0.")));
+    }
+}
