@@ -74,7 +74,7 @@ impl Experiment for Affinity {
         size: Size,
         design: &Design,
     ) -> Result<Box<dyn Apparatus>, NotMeasurable> {
-        let target = Duration::from_millis(size.pick(10, 60));
+        let target = Duration::from_millis(size.pick(24, 60));
         let passes = Scene::passes_for(target, &Place::anywhere()).map_err(NotMeasurable::new)?;
         let scenes: Vec<Scene> =
             design.variants.iter().map(|variant| scene(host, variant, passes, target)).collect();

@@ -107,7 +107,8 @@ impl Experiment for Priority {
         size: Size,
         design: &Design,
     ) -> Result<Box<dyn Apparatus>, NotMeasurable> {
-        apparatus(design, Duration::from_millis(size.pick(4, 30)))
+        // Many ticks of the scheduler (4 ms where HZ is 250), or nobody would ever be put aside.
+        apparatus(design, Duration::from_millis(size.pick(30, 60)))
     }
 
     fn verdicts(&self, results: &Results) -> Vec<Sentence> {

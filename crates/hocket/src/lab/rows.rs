@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use comfy_table::{ContentArrangement, Table as Drawn};
-use hocket_lab::store::{NewFile, Store, Table, csv, json};
+use hocket_lab::store::{NewFile, Table, csv, json};
 use serde_json::Value;
 
 use super::args::{ExportArgs, Format, QueryArgs};
