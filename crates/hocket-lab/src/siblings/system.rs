@@ -112,6 +112,7 @@ fn sentence(view: &SystemView, inference: &Inference, hypervisor: Option<&str>) 
             )
         }
         (None, 0) => format!("nothing that {system} says could be checked{open}"),
+        (None, 1) => format!("{system} and the measurement agree on the one pair{open}"),
         (None, n) => format!("{system} and the measurement agree on {n} pairs{open}"),
     }
 }
