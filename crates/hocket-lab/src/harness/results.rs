@@ -129,7 +129,7 @@ impl Results {
     /// above zero and there are enough of them. It ends where the figures end: from six rounds on the
     /// smallest and the largest hold the median in 97 of 100 cases whatever the distribution (the
     /// sign test), so a wider interval would only repeat how few the rounds are. None is given where
-    /// it spans more than [`UNKNOWN`] times: the figures jump between levels, and an interval around
+    /// it spans more than a factor of ten: the figures jump between levels, and an interval around
     /// their median would say nothing about either.
     pub fn estimate(&self, variant: &str, metric: &str) -> Option<Estimate> {
         let values = self.values(variant, metric);
