@@ -37,7 +37,7 @@ mod text;
 
 mod pictures;
 
-pub use chapter::{Chapter, ThenNow};
+pub use chapter::{Chapter, ThenNow, beside};
 pub use figures::{Over, VariantFigure, VariantTable};
 pub use lab::{Flagged, Lab};
 pub use number::digits;

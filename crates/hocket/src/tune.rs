@@ -88,7 +88,14 @@ fn prepare(output: &Path) -> Result<(), Failure> {
             ))
         })?;
     }
-    crate::bench::check_writable(output)
+    crate::bench::check_writable(output)?;
+    match Profile::may_replace(output) {
+        true => Ok(()),
+        false => Err(Failure::bad_input(format!(
+            "{}: is there and is no machine profile; it is not touched: name another file with --output",
+            output.display()
+        ))),
+    }
 }
 
 /// One run of the experiments that a profile rests on; `None` where the user stopped it.

@@ -6,7 +6,8 @@ use hocket_plan::{ScheduleKind, SiblingPolicy};
 use super::playing::{Player, Song, policy};
 use crate::harness::{
     About, Apparatus, Axis, Better, Check, Design, Experiment, Fault, Host, Metric, NotMeasurable,
-    Plot, Results, Rounds, Sample, Section, Sentence, Series, Size, Variant, standard_verdicts,
+    Plot, Results, Rounds, Sample, Section, Sentence, Series, Size, Variant, contrast_sentence,
+    framed_verdicts,
 };
 
 /// See [`About`].
@@ -75,9 +76,9 @@ impl Experiment for Capacity {
     }
 
     fn verdicts(&self, results: &Results) -> Vec<Sentence> {
-        let mut sentences: Vec<Sentence> = told(results).into_iter().collect();
-        sentences.extend(standard_verdicts(results));
-        sentences
+        let contrasts = results.contrasts();
+        let contrasts = contrasts.iter().map(contrast_sentence);
+        framed_verdicts(results, told(results).into_iter().chain(contrasts))
     }
 
     fn plots(&self, results: &Results) -> Vec<Plot> {

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use super::jobs::{Bench, Job, Load, NO_SMT};
 use super::words::{duration, told};
+use crate::harness::Standing;
 use crate::harness::timed::{calibrate, per_op};
 use crate::harness::{
     About, Apparatus, Better, Contrast, Design, Experiment, Host, Metric, NotMeasurable, Plot,
@@ -129,8 +130,17 @@ impl Experiment for CoreSpeed {
     }
 
     fn verdicts(&self, results: &Results) -> Vec<Sentence> {
-        let tables = JOBS.iter().filter_map(|job| table_sentence(&table(results, *job)?));
         let sentences = results.contrasts();
+        let tables = JOBS.iter().filter_map(|job| {
+            let told = table_sentence(&table(results, *job)?)?;
+            let differs = sentences
+                .iter()
+                .any(|c| c.standing == Standing::Shown && c.candidate.starts_with(job.name()));
+            Some(match differs {
+                true => told,
+                false => Sentence::not_shown(format!("{}: no difference shown", told.text)),
+            })
+        });
         framed_verdicts(results, tables.chain(sentences.iter().map(contrast_sentence)))
     }
 

@@ -17,6 +17,7 @@ use crate::harness::{
     Size, Standing, Variant, change, framed_verdicts,
 };
 use crate::stats;
+use crate::stats::Verdict;
 
 /// See [`About`].
 pub struct Locks;
@@ -298,9 +299,10 @@ fn fastest(results: &Results, placement: &Measured) -> Sentence {
     let atomic = atomic
         .map_or(String::new(), |(_, e)| format!("; without a lock, atomic, {}", rate(e.value)));
     let head = format!(
-        "{}: the fastest lock is {best} with {} passes, the slowest {worst} with {}{atomic}",
+        "{}: the highest median has {best} with {} passes{}, the lowest {worst} with {}{atomic}",
         placement.in_words,
         told(*most, rate),
+        as_fast(results, placement, &ranked),
         rate(fewest.value)
     );
     let reference = placement.variant(REFERENCE);
@@ -309,6 +311,23 @@ fn fastest(results: &Results, placement: &Measured) -> Sentence {
             Sentence::shown(format!("{head}; {best} against {REFERENCE}: {}", change(&ratio)))
         }
         _ => Sentence::shown(head),
+    }
+}
+
+/// Locks of which no difference to the first of `ranked` is shown.
+fn as_fast(results: &Results, placement: &Measured, ranked: &[(LockKind, Estimate)]) -> String {
+    let own = ranked.iter().filter(|(kind, _)| *kind != LockKind::Atomic);
+    let mut own = own.map(|(kind, _)| *kind);
+    let Some(best) = own.next() else { return String::new() };
+    let alike = |kind: &LockKind| {
+        let compared =
+            results.compare(&placement.variant(best), &placement.variant(*kind), "passes");
+        compared.is_some_and(|c| c.verdict() == Verdict::NoDifferenceShown)
+    };
+    let names: Vec<String> = own.filter(alike).map(|kind| kind.to_string()).collect();
+    match names.is_empty() {
+        true => String::new(),
+        false => format!(" (no difference shown to {})", names.join(", ")),
     }
 }
 

@@ -7,7 +7,8 @@ use crate::bench::seat_cpus;
 use crate::disturb::{DisturbSpec, Disturbers, Load, PreviewSource, SeatCpus, Where};
 use crate::harness::{
     About, Apparatus, Better, Check, Contrast, Design, Experiment, Fault, Historic, Host, Metric,
-    NotMeasurable, Results, Rounds, Sample, Section, Sentence, Size, Variant, standard_verdicts,
+    NotMeasurable, Results, Rounds, Sample, Section, Sentence, Size, Variant, contrast_sentence,
+    framed_verdicts,
 };
 use crate::historic::{SessionKind, for_session_kind};
 
@@ -111,10 +112,10 @@ impl Experiment for Sessions {
     }
 
     fn verdicts(&self, results: &Results) -> Vec<Sentence> {
-        let mut sentences = standard_verdicts(results);
         let variants = results.design().map_or(&[][..], |design| &design.variants);
-        sentences.extend(variants.iter().filter_map(|variant| told(results, &variant.name)));
-        sentences
+        let told = variants.iter().filter_map(|variant| told(results, &variant.name));
+        let contrasts = results.contrasts();
+        framed_verdicts(results, contrasts.iter().map(contrast_sentence).chain(told))
     }
 
     fn historic(&self) -> Vec<Historic> {

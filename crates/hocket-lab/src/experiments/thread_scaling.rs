@@ -13,6 +13,7 @@ use crate::harness::{
     Mark, Metric, NotMeasurable, Plot, Results, Rounds, Sample, Section, Sentence, Size, Variant,
     change, framed_verdicts,
 };
+use crate::stats::Verdict;
 
 /// See [`About`].
 pub struct ThreadScaling;
@@ -263,7 +264,7 @@ fn drawn(results: &Results) -> Option<Sentence> {
         median.map_or("unknown".into(), |n| format!("{n:.0}"))
     };
     Some(Sentence::shown(format!(
-        "without locks {knee:.0} threads are enough on {} CPUs; two are {:.2} times as fast as one (2006, 2 CPUs: 2.0); 512 \
+        "without locks the shortest median is near {knee:.0} threads on {} CPUs; two are {:.2} times as fast as one (2006, 2 CPUs: 2.0); 512 \
          against 2: time {} (2006: no change), CPU time {}, {} context switches instead of {}",
         cpus_of(results),
         1.0 / two.ratio,
@@ -288,7 +289,19 @@ fn rule(results: &Results, share: BlockingShare) -> Option<Sentence> {
         difference if difference < 0.0 => format!("{:.0} fewer than the rule says", -difference),
         _ => "as the rule says".to_string(),
     };
-    Some(Sentence::shown(format!(
+    // Between the knee and the rule's number there may be nothing but noise.
+    let shown = knee == whole || {
+        let (few, many) = (knee.min(whole), knee.max(whole));
+        let near = |threads: f64| points(results, &kind).into_iter().find(|p| p.0 >= threads);
+        near(few).zip(near(many)).is_some_and(|(a, b)| {
+            results
+                .compare(&a.1, &b.1, "piece")
+                .is_some_and(|c| matches!(c.verdict(), Verdict::Faster | Verdict::Slower))
+        })
+    };
+    let judged = if shown { judged } else { format!("{judged}, which is not shown") };
+    let sentence = if shown { Sentence::shown } else { Sentence::not_shown };
+    Some(sentence(format!(
         "blocked for {} % of the time (measured {measured:.0} %): the rule says {cpus} / (1 - {:.2}) = {ruled:.2}, so {:.0} \
          threads; {knee:.0} are enough, {judged}",
         share.as_percent(),

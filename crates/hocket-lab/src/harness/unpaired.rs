@@ -84,10 +84,18 @@ pub fn incomparable(a: &Results, b: &Results) -> Option<String> {
         return Some(format!("not measurable in one of them: {why}"));
     }
     let (first, second) = (&a.run.definition, &b.run.definition);
-    (first != second).then(|| {
-        format!(
+    if first != second {
+        return Some(format!(
             "their figures mean different things (definitions {first} and {second}); repeat the older run with \
              this version"
-        )
+        ));
+    }
+    let variants = |results: &Results| results.design().map_or(Vec::new(), |d| d.variants.clone());
+    let (mine, theirs) = (variants(a), variants(b));
+    let other = mine.iter().find(|own| {
+        theirs.iter().any(|other| other.name == own.name && other.factors != own.factors)
+    });
+    other.map(|variant| {
+        format!("'{}' is not the same in both: another pattern or another setting", variant.name)
     })
 }

@@ -39,6 +39,15 @@ pub struct ThenNow {
     pub then: Historic,
     /// What was measured now, in the unit of then; `None` where no variant stands beside it.
     pub now: Option<Estimate>,
+    /// The figure is computed from others, so no row holds it: it stands in the sentences.
+    pub computed: bool,
+}
+
+impl ThenNow {
+    /// What stands in the place of a figure of now that is not there.
+    pub fn absent(&self) -> &'static str {
+        if self.computed { "see the sentences" } else { "not measured" }
+    }
 }
 
 impl<'a> Chapter<'a> {
@@ -59,7 +68,7 @@ impl<'a> Chapter<'a> {
                 Some(known) => telling(known.plots(results)),
                 None => standard_plots(results),
             },
-            then_now: results.historic.iter().map(|then| then_now(results, *then)).collect(),
+            then_now: results.historic.iter().map(|then| beside(results, *then)).collect(),
         }
     }
 
@@ -187,7 +196,7 @@ fn causes(results: &Results) -> BTreeMap<String, usize> {
 }
 
 /// What was measured now beside an old figure: its variant, or the only one that there is.
-fn then_now(results: &Results, then: Historic) -> ThenNow {
+pub fn beside(results: &Results, then: Historic) -> ThenNow {
     let variants = results.variants();
     let mut originals = variants.iter().filter(|name| !name.ends_with(TWIN));
     let variant = match then.variant {
@@ -199,12 +208,13 @@ fn then_now(results: &Results, then: Historic) -> ThenNow {
         .into_iter()
         .find(|(metric, _)| metric == then.metric)
         .map(|(_, unit)| unit);
-    let factor = unit.and_then(|unit| conversion(&unit, then.unit));
+    let factor = unit.as_ref().and_then(|unit| conversion(unit, then.unit));
     let estimate = variant.and_then(|variant| results.estimate(variant, then.metric));
     let convert = |(e, by): (Estimate, f64)| Estimate {
         value: e.value * by,
         low: e.low.map(|v| v * by),
         high: e.high.map(|v| v * by),
     };
-    ThenNow { then, now: estimate.zip(factor).map(convert) }
+    let computed = unit.is_none() && !results.rows.is_empty();
+    ThenNow { then, now: estimate.zip(factor).map(convert), computed }
 }

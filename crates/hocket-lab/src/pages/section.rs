@@ -162,7 +162,7 @@ fn then_now(chapter: &Chapter<'_>) -> Markup {
                                 th scope="row" { (pair.then.label) }
                                 td { (pair.then.metric) }
                                 td { (quantity(pair.then.value, pair.then.unit)) }
-                                td { (pair.now.map_or("not measured".into(), |now| estimate(&now, pair.then.unit))) }
+                                td { (pair.now.map_or_else(|| pair.absent().into(), |now| estimate(&now, pair.then.unit))) }
                             }
                         }
                     }

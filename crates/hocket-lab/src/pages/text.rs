@@ -219,7 +219,8 @@ fn then_now(chapter: &Chapter<'_>, out: &mut Lines) {
     out.blank();
     let heads = ["then and now", "then", "now"].map(String::from);
     let row = |pair: &super::ThenNow| {
-        let now = pair.now.map_or("not measured".into(), |now| estimate(&now, pair.then.unit));
+        let now =
+            pair.now.map_or_else(|| pair.absent().into(), |now| estimate(&now, pair.then.unit));
         vec![pair.then.label.into(), quantity(pair.then.value, pair.then.unit), now]
     };
     out.table("  ", &heads, &chapter.then_now.iter().map(row).collect::<Vec<_>>());

@@ -3,6 +3,7 @@
 //! The new file is made beside its place and given its name when it is whole; what goes in is only
 //! read. Runs are numbered by date, so the same runs give the same file in whatever order they are named.
 
+use sha2::{Digest, Sha256};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
@@ -118,12 +119,29 @@ fn refuse_different(a: &Found, b: &Found, stores: &[Store]) -> Result<(), StoreE
     }
 }
 
-/// What tells two copies of a run apart: how many rows it has, when the last one was taken, and sums.
-fn contents(store: &Store, run: i64) -> Result<(i64, i64, f64, i64), StoreError> {
-    let sql = "SELECT count(*), ifnull(max(started_ns), 0), total(value), ifnull(sum(wall_ns), 0)
-               FROM rows WHERE run = ?1";
-    let read = |row: &rusqlite::Row<'_>| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?));
-    store.connection.query_row(sql, [run], read).map_err(|error| store.failure(error))
+/// What tells two copies of a run apart: a digest of every column of every row that belongs to it, but for the
+/// number that the run has in its file.
+fn contents(store: &Store, run: i64) -> Result<Vec<u8>, StoreError> {
+    let mut digest = Sha256::new();
+    for table in ["experiments", "variants", "processes", "rows"] {
+        digest_of(store, table, run, &mut digest).map_err(|error| store.failure(error))?;
+    }
+    Ok(digest.finalize().to_vec())
+}
+
+fn digest_of(store: &Store, table: &str, run: i64, digest: &mut Sha256) -> rusqlite::Result<()> {
+    let sql = format!("SELECT * FROM {table} WHERE run = ?1 ORDER BY rowid");
+    let mut statement = store.connection.prepare(&sql)?;
+    let columns = statement.column_count();
+    let mut rows = statement.query([run])?;
+    while let Some(row) = rows.next()? {
+        for column in 1..columns {
+            let value = format!("{:?}", row.get_ref(column)?);
+            digest.update((value.len() as u64).to_le_bytes());
+            digest.update(value.as_bytes());
+        }
+    }
+    Ok(())
 }
 
 /// The temporary file's name says nothing to a user.

@@ -245,6 +245,17 @@ fn what_cannot_be_merged_is_named_and_nothing_is_written() {
     let date = "2026-01-01T00:00:00Z";
     let other = of_one(&folder, "other", "eeee", date, "4567");
     let twin = of_one(&folder, "twin", "aaaa1111", date, "0123");
+    // The same sums, and yet another figure: a variant that bears another name.
+    let renamed = folder.path().join("renamed");
+    std::fs::copy(&good, &renamed).unwrap();
+    let changed = rusqlite::Connection::open(&renamed).unwrap();
+    changed
+        .execute(
+            "UPDATE rows SET variant = 'other' WHERE rowid = (SELECT min(rowid) FROM rows)",
+            [],
+        )
+        .unwrap();
+    drop(changed);
     let damaged = folder.path().join("damaged");
     let bytes = std::fs::read(&good).unwrap();
     std::fs::write(&damaged, &bytes[..bytes.len() / 2]).unwrap();
@@ -256,6 +267,7 @@ fn what_cannot_be_merged_is_named_and_nothing_is_written() {
     for (input, words) in [
         (&other, &["'wake'", "0123", "4567", "--mixed", "other"][..]),
         (&twin, &["aaaa1111", "twin"]),
+        (&renamed, &["aaaa1111", "renamed"]),
         (&damaged, &["damaged: damaged"]),
         (&text, &["text: ", "not SQLite"]),
         (&folder.path().join("nowhere"), &["nowhere: cannot be read"]),

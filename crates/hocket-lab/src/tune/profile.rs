@@ -229,6 +229,14 @@ impl Profile {
         format!("{HEADING}{}", toml::to_string(self).unwrap_or_default())
     }
 
+    /// Whether a new profile may take the place of what is there: nothing, or an older profile.
+    pub fn may_replace(path: &Path) -> bool {
+        !path.exists()
+            || text_of(path).is_ok_and(|text| {
+                text.trim().is_empty() || text.starts_with("# Machine profile of Hocket")
+            })
+    }
+
     /// Writes the whole file or nothing.
     ///
     /// # Errors

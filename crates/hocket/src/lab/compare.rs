@@ -173,7 +173,8 @@ fn table(figures: &[Figure]) -> String {
     for Figure { variant, metric, unit, compared } in figures {
         let ratio = match compared.interval {
             Some(i) => format!("{:.3} [{:.3}, {:.3}]", compared.ratio, i.low, i.high),
-            None => format!("{:.3}", compared.ratio),
+            None if compared.ratio.is_finite() => format!("{:.3}", compared.ratio),
+            None => "–".into(),
         };
         let cells = [digits(compared.before), digits(compared.after), ratio];
         let names = [variant.clone(), format!("{metric} [{unit}]")].map(Cell::new);
@@ -205,7 +206,7 @@ fn json_of(a: &Side, b: &Side, pairs: &[Pair]) -> Value {
             "unit": f.unit,
             "a": f.compared.before,
             "b": f.compared.after,
-            "ratio": f.compared.ratio,
+            "ratio": Some(f.compared.ratio).filter(|ratio| ratio.is_finite()),
             "low": f.compared.interval.map(|i| i.low),
             "high": f.compared.interval.map(|i| i.high),
         })
@@ -232,13 +233,10 @@ fn historic(a: &Side, as_json: bool) -> Result<Exit, Failure> {
     let mut rows = Vec::new();
     for results in a.results()? {
         for old in find(&results.run.id).map(|known| known.historic()).unwrap_or_default() {
-            let variants = results.variants();
-            let beside =
-                variants.iter().filter(|v| old.variant.is_none_or(|wanted| wanted == v.as_str()));
-            for variant in beside {
-                if let Some(now) = results.estimate(variant, old.metric) {
-                    rows.push((results.run.id.clone(), variant.clone(), old, now));
-                }
+            let beside = hocket_lab::pages::beside(&results, old);
+            if let Some(now) = beside.now {
+                let variant = old.variant.unwrap_or("-").to_owned();
+                rows.push((results.run.id.clone(), variant, old, now));
             }
         }
     }
@@ -259,10 +257,7 @@ fn historic(a: &Side, as_json: bool) -> Result<Exit, Failure> {
     let mut table = plain(&["experiment", "variant", "metric", "then", "now", "then on", "source"]);
     for (id, variant, old, now) in rows {
         let then = format!("{} {}", digits(old.value), old.unit);
-        let unit = find(&id)
-            .and_then(|known| known.about().metric(old.metric))
-            .map_or("", |metric| metric.unit);
-        let now = format!("{} {unit}", digits(now.value));
+        let now = format!("{} {}", digits(now.value), old.unit);
         table.add_row([
             id,
             variant,

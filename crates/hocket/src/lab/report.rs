@@ -58,8 +58,29 @@ fn show_lab(lab: &Lab<'_>, as_json: bool) {
     }
 }
 
+/// The beginning of every page of the lab, by which one is known again.
+const PAGE_HEAD: usize = 4096;
+
+/// A page takes the place of an older page, and of nothing else: a name that was typed wrongly must not cost a
+/// record.
+fn check_replaceable(path: &Path) -> Result<(), Failure> {
+    use std::io::Read;
+    let Ok(mut file) = std::fs::File::open(path) else { return Ok(()) };
+    let mut head = vec![0; PAGE_HEAD];
+    let read = file.read(&mut head).unwrap_or(0);
+    let head = String::from_utf8_lossy(&head[..read]);
+    match read == 0 || (head.starts_with("<!DOCTYPE html>") && head.contains("Hocket")) {
+        true => Ok(()),
+        false => Err(Failure::bad_input(format!(
+            "{}: is there and is no page of the lab; it is not touched: name another file",
+            path.display()
+        ))),
+    }
+}
+
 /// Under its final name only when complete.
 fn write_page(lab: &Lab<'_>, path: &Path) -> Result<(), Failure> {
+    check_replaceable(path)?;
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
     folder.map_or(Ok(()), std::fs::create_dir_all).map_err(|error| {
         Failure::not_possible(format!("{}: its folder cannot be made: {error}", path.display()))

@@ -18,7 +18,7 @@ use crate::output::bar;
 
 /// Every experiment of a quick run ends in less than 20 s and all of them in less than five minutes;
 /// starting processes and a last round that is longer than expected come on top of these.
-const QUICK_EACH: Duration = Duration::from_secs(12);
+const QUICK_EACH: Duration = Duration::from_secs(8);
 const QUICK_ALL: Duration = Duration::from_secs(270);
 const FULL_EACH: Duration = Duration::from_secs(120);
 /// With at least this much time for each, `--time` measures as a full run does.
@@ -30,7 +30,24 @@ pub(super) fn run(args: &RunArgs) -> Result<Exit, Failure> {
         return super::job::run(spec, &args.records.records, args.json);
     }
     args.fail_if.iter().try_for_each(|condition| condition.check())?;
-    args.pattern.as_deref().map_or(Ok(()), ask_for)?;
+    if let Some(pattern) = &args.pattern {
+        let runs = args.ids.is_empty() || args.ids.iter().any(|id| id == "load-pattern");
+        if !runs {
+            return Err(Failure::bad_input(
+                "--pattern: load-pattern is not among the experiments named; name it, or leave --pattern out",
+            ));
+        }
+        ask_for(pattern)?;
+    }
+    for condition in &args.fail_if {
+        let measured = |id: &String| id == condition.id();
+        if !args.ids.is_empty() && condition.id() != "aa" && !args.ids.iter().any(measured) {
+            return Err(Failure::bad_input(format!(
+                "--fail-if \"{condition}\": '{}' is not among the experiments named",
+                condition.id()
+            )));
+        }
+    }
     let wanted = LabJob {
         experiments: args.ids.clone(),
         full: args.full,
@@ -63,6 +80,9 @@ pub(crate) fn measure_job(
 /// The pattern of this file is what `load-pattern` runs.
 fn ask_for(file: &Path) -> Result<(), Failure> {
     let name = file.display();
+    if !file.is_file() {
+        return Err(Failure::bad_input(format!("pattern {name}: there is no such file")));
+    }
     let text = std::fs::read_to_string(file)
         .map_err(|error| Failure::bad_input(format!("pattern {name}: {error}")))?;
     load_pattern::ask_for(&text)

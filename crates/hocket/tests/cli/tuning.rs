@@ -80,6 +80,16 @@ fn records_without_anything_to_tune_by_are_told() {
     assert_eq!(lab.code, Some(0), "{}", lab.err);
     check_refused(&tune, 2, &["holds no run of siblings"]);
     assert!(!folder.path().join("m.toml").exists());
+    let notes = folder.path().join("notes.txt");
+    std::fs::write(&notes, "important").unwrap();
+    let onto = notes.display().to_string();
+    check_refused(&["tune", "--output", &onto], 2, &["notes.txt", "no machine profile"]);
+    for onto in [&onto, &records] {
+        let report = ["lab", "report", "--records", &records, "-o", onto];
+        check_refused(&report, 2, &["no page of the lab", "not touched"]);
+    }
+    assert_eq!(std::fs::read_to_string(&notes).unwrap(), "important");
+    assert_eq!(run(&["lab", "report", "--records", &records]).code, Some(0));
     let nowhere = root().join("Cargo.toml/profile.toml").display().to_string();
     check_refused(&["tune", "--output", &nowhere], 3, &["Cargo.toml", "--output"]);
 }
