@@ -58,18 +58,20 @@ fn show_lab(lab: &Lab<'_>, as_json: bool) {
     }
 }
 
-/// The beginning of every page of the lab, by which one is known again.
-const PAGE_HEAD: usize = 4096;
+/// How much of a file is looked at: a page names Hocket behind its style.
+const PAGE_HEAD: u64 = 64 << 10;
 
 /// A page takes the place of an older page, and of nothing else: a name that was typed wrongly must not cost a
 /// record.
 fn check_replaceable(path: &Path) -> Result<(), Failure> {
     use std::io::Read;
-    let Ok(mut file) = std::fs::File::open(path) else { return Ok(()) };
-    let mut head = vec![0; PAGE_HEAD];
-    let read = file.read(&mut head).unwrap_or(0);
-    let head = String::from_utf8_lossy(&head[..read]);
-    match read == 0 || (head.starts_with("<!DOCTYPE html>") && head.contains("Hocket")) {
+    let Ok(file) = std::fs::File::open(path) else { return Ok(()) };
+    let mut head = Vec::new();
+    // What cannot be read is no page.
+    let _ = file.take(PAGE_HEAD).read_to_end(&mut head);
+    let empty = head.is_empty() && path.is_file();
+    let head = String::from_utf8_lossy(&head);
+    match empty || (head.starts_with("<!DOCTYPE html>") && head.contains("Hocket")) {
         true => Ok(()),
         false => Err(Failure::bad_input(format!(
             "{}: is there and is no page of the lab; it is not touched: name another file",
