@@ -19,7 +19,7 @@ main() {
   [ "$(id -u)" -eq 0 ] || { skip fleet "slurmctld and slurmd are started by root only" && return; }
   needed || { skip fleet "slurmctld, slurmd and munge are needed: ${why_not:-not installable here}" && return; }
   build
-  folder=$(mktemp -d /tmp/hocket-fleet.XXXXXX)
+  folder=$(mktemp -d -t hocket-fleet.XXXXXX)
   chmod 755 "$folder"
   stage cluster cluster
   stage lab measure

@@ -102,7 +102,18 @@ fn pairs(a: &Side, b: &Side) -> Result<Vec<Pair>, Failure> {
     {
         return Err(Failure::bad_input(format!("{} cannot be compared: {}", pairs[0].id, why[0])));
     }
+    tell_alone(a, &first, &second);
+    tell_alone(b, &second, &first);
     Ok(pairs)
+}
+
+/// What only one side has is not compared, and not passed over in silence.
+fn tell_alone(side: &Side, own: &[Results], other: &[Results]) {
+    let alone = own.iter().filter(|one| other.iter().all(|two| two.run.id != one.run.id));
+    let alone: Vec<&str> = alone.map(|results| results.run.id.as_str()).collect();
+    if !alone.is_empty() {
+        eprintln!("hocket: not compared, only in {}: {}", side.name(), alone.join(", "));
+    }
 }
 
 fn ids(all: &[Results]) -> String {

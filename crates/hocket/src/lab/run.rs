@@ -18,7 +18,9 @@ use crate::output::bar;
 
 /// Every experiment of a quick run ends in less than 20 s and all of them in less than five minutes;
 /// starting processes and a last round that is longer than expected come on top of these.
-const QUICK_EACH: Duration = Duration::from_secs(8);
+const QUICK_EACH: Duration = Duration::from_millis(9500);
+/// One experiment and the A/A run before it.
+const QUICK_ONE: Duration = Duration::from_secs(8);
 const QUICK_ALL: Duration = Duration::from_secs(270);
 const FULL_EACH: Duration = Duration::from_secs(120);
 /// With at least this much time for each, `--time` measures as a full run does.
@@ -128,6 +130,7 @@ pub(super) fn plan(wanted: &LabJob, seed: u64) -> Result<Plan, Failure> {
         (Some(time), _) if time / count >= FULL_FROM => (Size::Full, Budget::All(time)),
         (Some(time), _) => (Size::Quick, Budget::All(time)),
         (None, true) => (Size::Full, Budget::Each(FULL_EACH)),
+        (None, false) if count <= 2 => (Size::Quick, Budget::Each(QUICK_ONE)),
         (None, false) => (Size::Quick, Budget::Each(QUICK_EACH.min(QUICK_ALL / count))),
     };
     let program = std::env::current_exe().map_err(|error| {
@@ -175,5 +178,28 @@ impl Bar {
 
     fn clear(&self) {
         self.bar.finish_and_clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn quick(experiments: &[&str]) -> (u32, Duration) {
+        let experiments = experiments.iter().map(|id| (*id).to_owned()).collect();
+        let wanted = LabJob { experiments, full: false, time_s: None, width_percent: 1.0 };
+        let Plan { experiments, budget, .. } = plan(&wanted, 1).unwrap();
+        match budget {
+            Budget::Each(each) => (experiments.len() as u32, each),
+            Budget::All(_) => panic!("a quick run has a time for each"),
+        }
+    }
+
+    #[test]
+    fn a_quick_run_keeps_to_its_times() {
+        let (count, each) = quick(&["wake"]);
+        assert!(count == 2 && each * count < Duration::from_secs(20));
+        let (count, each) = quick(&[]);
+        assert!(count > 25 && each * count < Duration::from_secs(300));
     }
 }
