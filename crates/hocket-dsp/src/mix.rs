@@ -3,6 +3,8 @@
 //! All loops are element by element in frame order, so they vectorise and their bits do not
 //! depend on how rows are cut into blocks. Where rows differ in length the shorter one counts.
 
+use crate::narrow;
+
 /// Adds `input` times `gain` into `out`.
 ///
 /// Shape: one row each. Unit: linear. Cost: 2 operations a frame; no allocation.
@@ -29,7 +31,7 @@ pub fn scale(row: &mut [f32], gain: f32) {
 
 /// Writes silence.
 pub fn clear(row: &mut [f32]) {
-    row.fill(0.0);
+    narrow::fill(row, 0.0);
 }
 
 /// Multiplies frame by frame: `row[i] *= gains[i]`. Cost: 1 operation a frame.

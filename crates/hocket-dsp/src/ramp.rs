@@ -1,5 +1,7 @@
 //! Smoothing of parameters, frame by frame.
 
+use crate::narrow;
+
 /// Seconds a parameter takes to reach a new value where a jump would click.
 pub const SMOOTHING_S: f64 = 0.02;
 
@@ -72,7 +74,7 @@ impl Ramp {
     /// The next values, one a frame.
     pub fn fill(&mut self, values: &mut [f32]) {
         if self.is_still() {
-            values.fill(self.current);
+            narrow::fill(values, self.current);
             return;
         }
         for value in values {

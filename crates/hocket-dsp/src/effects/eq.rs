@@ -198,8 +198,11 @@ macro_rules! band_params {
 impl Eq {
     fn run_still<const N: usize>(&mut self, rows: &mut StereoMut<'_>) {
         let active: [usize; N] = std::array::from_fn(|n| self.active[n]);
-        let c = active.map(|n| self.bands[n].morph.current);
-        let mut states = active.map(|n| self.bands[n].state);
+        // One band at a time: as a whole the arrays would be copied by the C library (`narrow`).
+        let (mut c, mut states) = ([[0.0; 5]; N], [[[0.0; 2]; 2]; N]);
+        for (i, n) in active.into_iter().enumerate() {
+            (c[i], states[i]) = (self.bands[n].morph.current, self.bands[n].state);
+        }
         for (left, right) in rows.left.iter_mut().zip(rows.right.iter_mut()) {
             let mut y = [f64::from(*left), f64::from(*right)];
             for (c, state) in c.iter().zip(&mut states) {

@@ -308,8 +308,8 @@ impl Fdn {
         either!(&self.network, network => &network.lengths)
     }
 
-    fn pre_delay(&mut self, rows: &StereoMut<'_>) -> [[f32; 2]; CONTROL_FRAMES] {
-        let mut wet = [[0.0; 2]; CONTROL_FRAMES];
+    /// Into `wet`: returned by value it would be copied by the C library.
+    fn pre_delay(&mut self, rows: &StereoMut<'_>, wet: &mut [[f32; 2]; CONTROL_FRAMES]) {
         let inputs = rows.left.iter().zip(rows.right.iter());
         for (wet, (left, right)) in wet.iter_mut().zip(inputs) {
             for (side, sample) in [left, right].into_iter().enumerate() {
@@ -317,7 +317,6 @@ impl Fdn {
                 wet[side] = self.pre_taps[side].read(&self.pre_lines[side]) * self.spread;
             }
         }
-        wet
     }
 
     fn pre_distance(&self, time_ms: f32) -> Distance {
@@ -414,7 +413,8 @@ impl Effect for Fdn {
     fn run(&mut self, rows: StereoMut<'_>, _key: Option<StereoRef<'_>>) {
         let frames = rows.left.len();
         let mix = row_of(&mut self.mix, frames);
-        let mut wet = self.pre_delay(&rows);
+        let mut wet = [[0.0; 2]; CONTROL_FRAMES];
+        self.pre_delay(&rows, &mut wet);
         either!(&mut self.network, network => network.run(&mut wet[..frames]));
         for i in 0..frames {
             rows.left[i] = rows.left[i] * (1.0 - mix[i]) + wet[i][0] * mix[i];

@@ -264,8 +264,8 @@ impl Units {
     unsafe fn sum_inputs(&self, chain: &mut ChainState, before: &[ChainState], frames: usize) {
         let StereoMut { left, right } = chain.rows.get_mut(frames);
         let Some((first, rest)) = chain.inputs.split_first() else {
-            left.fill(0.0);
-            right.fill(0.0);
+            mix::clear(left);
+            mix::clear(right);
             return;
         };
         // SAFETY: passed on from the caller.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use hocket_dsp::{Block, Processor};
+use hocket_dsp::{Block, Processor, mix};
 use hocket_plan::session::Clip;
 
 use super::media::StereoAudio;
@@ -106,8 +106,8 @@ fn frames(seconds: f64, rate_hz: u32) -> u64 {
 
 impl Processor for ClipPlayer {
     fn process(&mut self, block: &mut Block<'_>) {
-        block.main.left.fill(0.0);
-        block.main.right.fill(0.0);
+        mix::clear(block.main.left);
+        mix::clear(block.main.right);
         for clip in &self.clips {
             clip.add_to(block.main.left, block.main.right, self.position);
         }

@@ -1,6 +1,7 @@
 //! A test binary of its own, because its allocator belongs to the whole process.
 //!
-//! Inside of a block: no allocation, no lock, no system call but the counted ones. With the feature
+//! Inside of a block: no allocation, no lock, no system call but the counted ones, no fill or copy by the
+//! C library. With the feature
 //! `sentry` every call of a block is looked at (see `hocket_engine::sentry`), with the feature
 //! `rtsan` RealtimeSanitizer looks on, and ends the process at the first violation.
 

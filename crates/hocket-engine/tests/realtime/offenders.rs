@@ -8,11 +8,11 @@ use std::sync::{Arc, Mutex};
 use std::thread::sleep;
 use std::time::Duration;
 
-use hocket_dsp::{Block, Processor};
+use hocket_dsp::{Block, Processor, narrow};
 use hocket_plan::{ScheduleKind, SiblingPolicy};
 use hocket_rt::Strategy;
 
-use crate::sentry::take_allocations;
+use crate::sentry::{moves, take_allocations};
 use crate::stage::{self, Does, FRAMES};
 use crate::watching::{Report, announce, take_report};
 
@@ -29,6 +29,7 @@ where
     let mut engine = stage::described_engine(stage::side_by_side(sources), policy, 2);
     take_report();
     take_allocations();
+    moves::take();
     for _ in 0..BLOCKS {
         engine.process(FRAMES as usize);
     }
@@ -54,6 +55,20 @@ fn a_system_call_is_seen_on_leader_and_worker_and_still_made() {
     let report = report_of(|| move |_: &mut Block<'_>| assert_eq!(std::process::id(), own));
     assert_eq!(named(&report, "getpid"), SOURCES * BLOCKS);
     assert!(report.violations.iter().all(|violation| violation.ip != 0));
+}
+
+#[test]
+fn a_fill_and_a_copy_by_the_library_are_seen() {
+    let _alone = stage::alone();
+    if !moves::COUNTED {
+        return println!("SKIPPED a_fill_and_a_copy_by_the_library_are_seen: not counted here");
+    }
+    report_of(|| |block: &mut Block<'_>| block.main.left.fill(0.0));
+    assert_eq!(moves::take().calls, (SOURCES * BLOCKS) as u64);
+    report_of(|| |block: &mut Block<'_>| block.main.left.copy_from_slice(block.main.right));
+    assert_eq!(moves::take().calls, (SOURCES * BLOCKS) as u64);
+    report_of(|| |block: &mut Block<'_>| narrow::copy(block.main.left, block.main.right));
+    assert_eq!(moves::take().calls, 0);
 }
 
 #[test]

@@ -1,5 +1,8 @@
 //! What needs unsafe code: the allocator of this test binary, the system's, which counts what a
-//! watched thread asks of it; and a signal out of the blue.
+//! watched thread asks of it; the C library's fills and copies; and a signal out of the blue.
+
+#[cfg(feature = "sentry")]
+pub mod moves;
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};

@@ -12,7 +12,7 @@ mod sees {
 
     pub use hocket_engine::sentry::{Report, Watch, available, in_block, take_report};
 
-    use crate::sentry::take_allocations;
+    use crate::sentry::{moves, take_allocations};
 
     /// Says what is not watched; `true` where nothing is missing.
     pub fn announce(test: &str) -> bool {
@@ -26,12 +26,15 @@ mod sees {
     pub fn forget() {
         take_report();
         take_allocations();
+        moves::take();
     }
 
     /// Nothing happened in `blocks` blocks that the engine did not count as an edge.
     pub fn check(engine: &Engine, blocks: usize, what: &str) {
         let (allocations, largest) = take_allocations();
         assert_eq!(allocations, 0, "{what}: allocator called, largest size {largest} bytes");
+        let moves = moves::take();
+        assert_eq!(moves.calls, 0, "{what}: {moves}");
         if available().is_err() {
             return;
         }

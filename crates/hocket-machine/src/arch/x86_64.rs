@@ -15,6 +15,8 @@
 
 use std::arch::asm;
 use std::arch::x86_64::{__cpuid, _rdtsc, CpuidResult};
+use std::mem::MaybeUninit;
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 use super::TickFlags;
 
@@ -76,14 +78,32 @@ pub(crate) fn flush_bits() -> u64 {
     u64::from(FLUSH_RESULTS | (TREAT_INPUTS_AS_ZERO & writable_bits()))
 }
 
-/// MXCSR_MASK, which `fxsave` stores at byte 28; 0 means the mask of the first processors.
+/// MXCSR_MASK. Asked once: every block sets the mode and puts it back, and the question takes longer than
+/// both.
 fn writable_bits() -> u32 {
+    static KNOWN: AtomicU32 = AtomicU32::new(0);
+    // Relaxed: a number stands for itself; who does not see it asks again.
+    match KNOWN.load(Relaxed) {
+        0 => {
+            let bits = ask_for_writable_bits();
+            KNOWN.store(bits, Relaxed);
+            bits
+        }
+        bits => bits,
+    }
+}
+
+/// As `fxsave` stores it at byte 28; 0 means the mask of the first processors.
+#[cold]
+fn ask_for_writable_bits() -> u32 {
     #[repr(C, align(16))]
     struct Area([u8; 512]);
-    let mut area = Area([0; 512]);
+    let mut area = MaybeUninit::<Area>::uninit();
+    let mask = area.as_mut_ptr().cast::<u8>().wrapping_add(28).cast::<u32>();
     // SAFETY: base-isa, own-buffer (512 bytes, aligned to 16).
-    unsafe { asm!("fxsave64 [{}]", in(reg) &raw mut area, options(nostack, preserves_flags)) };
-    match u32::from_le_bytes([area.0[28], area.0[29], area.0[30], area.0[31]]) {
+    unsafe { asm!("fxsave64 [{}]", in(reg) area.as_mut_ptr(), options(nostack, preserves_flags)) };
+    // SAFETY: own-buffer: `fxsave` has written these four bytes; 28 is a multiple of 4.
+    match unsafe { mask.read() } {
         0 => 0xffbf,
         mask => mask,
     }
