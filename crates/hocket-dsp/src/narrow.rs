@@ -1,16 +1,18 @@
-//! Filling and copying without the system's widest registers.
+//! Filling and copying in registers of 128 bits.
 //!
 //! A compiler turns `row.fill(0.0)` and `copy_from_slice` into calls of the C library's `memset` and
-//! `memcpy`, and these take 512-bit registers where the CPU has them. On Intel's Skylake and Cascade
-//! Lake servers a core that has not used them for two thirds of a millisecond then works at
-//! a reduced rate while it asks for more voltage, and at a lower clock afterwards (Intel 64 and IA-32
-//! Architectures Optimization Reference Manual, "Intel AVX-512 Frequency"; T. Downs, "Gathering Intel on
-//! Intel AVX-512 Transitions", 2020). An audio thread comes once a period, so it pays each time:
-//! `docs/scheduling.md` has the figures.
+//! `memcpy`, and these take registers of 256 or 512 bits where the CPU has them. Intel's cores power the
+//! upper parts of their vector units down when nobody has used them for two thirds of a millisecond; the
+//! next wide instruction has the whole core work at a reduced rate until they are up again (A. Fog, "The
+//! microarchitecture of Intel, AMD and VIA CPUs", warm-up period of vector instructions; T. Downs,
+//! "Gathering Intel on Intel AVX-512 Transitions", 2020). On a Cascade Lake server that is 1.6 times slower
+//! for 30 to 50 us; 512 bits lower the clock by an eighth for as long as they are in use, too. An audio
+//! thread comes once a period, so it pays each time: `docs/scheduling.md` has the figures.
 //!
-//! The functions here give the same bytes in pieces small enough to stay in the registers that the
-//! rest of the program is compiled for. They are for the block path; elsewhere the library's are
-//! better. A test build sees who forgets (`hocket-engine/tests/realtime`).
+//! The functions here give the same bytes in pieces small enough for the registers that every x86-64
+//! program has. They are for the block path; elsewhere the library's are better. A test build sees who
+//! forgets (`hocket-engine/tests/realtime`). A processor that computes with wide registers on purpose pays
+//! anyway, and may as well fill and copy with them.
 
 use std::sync::atomic::{Ordering, compiler_fence};
 

@@ -1,5 +1,5 @@
 //! The C library's fills and copies, as calls of this test binary: those inside of a block are counted,
-//! because with the widest registers they slow a core down (`hocket_dsp::narrow`).
+//! because their wide registers slow a core down (`hocket_dsp::narrow`).
 //!
 //! A program's own `memset`, `memcpy` and `memmove` take the place of the library's for everything that is
 //! linked into it. These keep the caller's address, for who looks for the place.
@@ -16,7 +16,7 @@ static CALLERS: [AtomicUsize; 8] = [const { AtomicUsize::new(0) }; 8];
 pub const COUNTED: bool =
     cfg!(all(target_os = "linux", target_arch = "x86_64", not(feature = "rtsan")));
 
-/// Wide moves inside of blocks.
+/// Moves inside of blocks.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Moves {
     pub calls: u64,
@@ -54,15 +54,12 @@ mod library {
 
     use super::{CALLERS, CALLS, LARGEST};
 
-    /// From this length on the library takes registers of 64 bytes.
-    const WIDE: usize = 64;
-
     fn note(length: usize, caller: usize) {
         unsafe extern "C" {
             /// Where the program begins in memory; defined by the linker.
             static __executable_start: u8;
         }
-        if length >= WIDE && in_block() {
+        if in_block() {
             let call = CALLS.fetch_add(1, Relaxed) as usize;
             LARGEST.fetch_max(length, Relaxed);
             CALLERS[call % CALLERS.len()]
