@@ -56,6 +56,7 @@ mod deque;
 
 mod ring;
 
+mod fetch;
 mod pad;
 mod park;
 mod sync;
@@ -64,6 +65,7 @@ pub use barrier::{Arrival, Barrier};
 pub use claim::Claim;
 pub use countdown::Countdown;
 pub use deque::{Deque, Steal};
+pub use fetch::fetch_line;
 pub use pad::Padded;
 pub use ready::ReadySet;
 pub use ring::{Ring, RingReader, RingWriter};

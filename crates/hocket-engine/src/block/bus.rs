@@ -20,6 +20,7 @@
 use std::cell::UnsafeCell;
 use std::sync::Arc;
 
+use super::fetch::{Stretch, Touched};
 use hocket_dsp::{Block, Event, Processor, StereoMut, StereoRef, finite, mix};
 use hocket_plan::compile::{Source, UnitInput};
 
@@ -44,6 +45,8 @@ pub(crate) struct NodeCell {
     state: UnsafeCell<NodeState>,
     /// For reports.
     pub name: String,
+    /// Where its processor lies: told apart, because nobody but the node's worker may look inside.
+    processor: Option<Stretch>,
 }
 
 // SAFETY: `NodeState` is `Send` (processors are, by their trait). Sharing is governed by ONE-WRITER,
@@ -53,8 +56,9 @@ unsafe impl Sync for NodeCell {}
 impl NodeCell {
     pub(crate) fn new(name: String, processor: Box<dyn Processor>) -> NodeCell {
         let events = Vec::with_capacity(EVENTS_A_BLOCK);
+        let place = Stretch::of(&*processor);
         let state = NodeState { processor, events, contained: 0 };
-        NodeCell { name, state: UnsafeCell::new(state) }
+        NodeCell { name, processor: place, state: UnsafeCell::new(state) }
     }
 
     /// The node's state.
@@ -142,6 +146,14 @@ impl ChainState {
         self.rows.get(frames)
     }
 
+    /// What a block touches of it.
+    fn touched(&self) -> impl Iterator<Item = Stretch> {
+        let own =
+            [Stretch::of(&*self.inputs), Stretch::of(&*self.nodes), Stretch::of(&*self.rows.lines)];
+        let nodes = self.nodes.iter().flat_map(|node| [Stretch::of(&node.state), node.processor]);
+        own.into_iter().chain(nodes).flatten()
+    }
+
     fn silence(&mut self) {
         self.rows.lines.fill(Line([0.0; LINE]));
     }
@@ -211,6 +223,7 @@ struct UnitCell(UnsafeCell<UnitState>);
 /// All units of a schedule.
 pub(crate) struct Units {
     cells: Box<[UnitCell]>,
+    touched: Touched,
 }
 
 // SAFETY: `UnitState` is `Send`. Sharing is governed by the invariants ONE-WRITER, READ-AFTER-WRITE
@@ -219,7 +232,27 @@ unsafe impl Sync for Units {}
 
 impl Units {
     pub(crate) fn new(units: Vec<UnitState>) -> Units {
-        Units { cells: units.into_iter().map(|unit| UnitCell(UnsafeCell::new(unit))).collect() }
+        // What units own stays where it is when they move into their cells.
+        let chains = |unit: &UnitState| -> Vec<Stretch> {
+            let folded = unit.folded.iter().flat_map(ChainState::touched);
+            Stretch::of(&*unit.folded).into_iter().chain(folded).chain(unit.own.touched()).collect()
+        };
+        let chains: Vec<_> = units.iter().map(chains).collect();
+        let cells: Box<[_]> =
+            units.into_iter().map(|unit| UnitCell(UnsafeCell::new(unit))).collect();
+        let with_cell = |(cell, chains): (&UnitCell, Vec<_>)| {
+            Stretch::of(cell).into_iter().chain(chains).collect()
+        };
+        let touched = Touched::new(cells.iter().zip(chains).map(with_cell));
+        Units { cells, touched }
+    }
+
+    /// Asks for what `unit` touches, for the cache of the calling core.
+    ///
+    /// Thread: worker, inside a block. A hint: no access.
+    #[inline]
+    pub(crate) fn fetch(&self, unit: usize) {
+        self.touched.fetch(unit);
     }
 
     pub(crate) fn len(&self) -> usize {

@@ -33,15 +33,20 @@ pub(crate) fn walk(runner: &Runner, worker: usize) {
 pub(crate) fn serial(runner: &Runner, worker: usize) {
     let frames = runner.params().frames;
     for unit in 0..runner.plan().units.len() {
+        runner.plan().units.fetch(unit + 1);
         run(runner, worker, unit, frames);
     }
 }
 
 fn lists(runner: &Runner, worker: usize) {
     let frames = runner.params().frames;
-    for step in runner.plan().schedule.list(worker) {
+    let steps = runner.plan().schedule.list(worker);
+    for (place, step) in steps.iter().enumerate() {
         match step {
             Step::Run(unit) => {
+                if let Some(Step::Run(next)) = steps.get(place + 1) {
+                    runner.plan().units.fetch(next.index());
+                }
                 run(runner, worker, unit.index(), frames);
                 if *unit == runner.plan().schedule.output() {
                     finish(runner, worker);
@@ -118,6 +123,16 @@ fn next_unit(runner: &Runner, worker: usize) -> Option<u32> {
     }
 }
 
+/// The unit that [`next_unit`] will probably return next, without taking it.
+#[inline]
+fn next_hint(runner: &Runner, worker: usize) -> Option<u32> {
+    match &runner.plan().offered {
+        Offered::Nowhere | Offered::Lists { .. } => None,
+        Offered::Sets { sets, .. } => sets.first_hint(worker),
+        Offered::Deques { deques, .. } => deques[worker].last_hint(),
+    }
+}
+
 /// The oldest unit of another worker, the next neighbour's first.
 fn steal(runner: &Runner, worker: usize, deques: &[hocket_rt::Deque]) -> Option<u32> {
     let workers = runner.plan().workers();
@@ -151,6 +166,9 @@ fn run_onward(runner: &Runner, worker: usize, first: usize, frames: usize) {
     let plan = runner.plan();
     let mut next = Some(first);
     while let Some(unit) = next.take() {
+        if let Some(next) = next_hint(runner, worker) {
+            plan.units.fetch(next as usize);
+        }
         run(runner, worker, unit, frames);
         if unit as u32 == plan.output {
             return finish(runner, worker);
@@ -249,6 +267,9 @@ fn go_on(runner: &Runner, worker: usize, list: usize) -> bool {
     while let Some(unit) = lists[list].get(place) {
         if !plan.countdowns[*unit as usize].is_down() {
             break;
+        }
+        if let Some(next) = lists[list].get(place + 1) {
+            plan.units.fetch(*next as usize);
         }
         run(runner, worker, *unit as usize, frames);
         place += 1;
