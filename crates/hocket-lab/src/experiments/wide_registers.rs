@@ -34,10 +34,10 @@ static ABOUT: About = About {
              are planned 1333 us apart, 64 frames at 48 kHz, before each block; `hot` works block after block. The \
              clock is read after each piece. The filled row must be zero and the filtered one what another way of \
              walking over it computes, bit by bit.",
-    limits: "Which registers the C library takes is its choice and not read back: what the CPU has is told, and where \
-             library and narrow differ back to back as well, a lower frequency is part of it. Another thread on the \
-             same core that uses wide registers keeps the core in the lower frequency for both fills. Blocks of \
-             some 80 us: a longer one loses a smaller part.",
+    limits: "Which registers the C library takes is its choice and not read back; what the CPU has is told. What the \
+             lower frequency costs depends on what the package's other cores do, so `hot` may differ by a tenth \
+             within minutes and not at all in others. Another thread on the same core that uses wide registers \
+             puts both fills into the lower frequency. Blocks of some 60 us: a longer one loses a smaller part.",
     metrics: &[
         Metric {
             name: "time",
@@ -239,12 +239,15 @@ fn beginning(results: &Results, contrasts: &[ContrastResult]) -> Option<Sentence
     let of = |fill, metric| results.median(&name(fill, PACED), metric);
     let (library, narrow) = (of(Fill::Library, "slow")?, of(Fill::Narrow, "slow")?);
     let (first, last) = (of(Fill::Library, EIGHTHS[0])?, of(Fill::Library, EIGHTHS[7])?);
+    let beside = match narrow {
+        0.0 => "none are with narrow ones".into(),
+        until => format!("with narrow ones until {}", duration(until)),
+    };
     (differs(contrasts, PACED) && library > narrow).then(|| {
         Sentence::shown(format!(
-            "once a period, slow pieces last until {} after a block's beginning with fills by the library (narrow: \
-             {}); one takes {} in the first eighth and {} in the last",
+            "once a period, pieces are slow until {} after a block's beginning with fills by the library, {beside}; \
+             one takes {} in the first eighth and {} in the last",
             duration(library),
-            duration(narrow),
             duration(first),
             duration(last)
         ))
