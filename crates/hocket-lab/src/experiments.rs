@@ -38,6 +38,7 @@ pub mod load_pattern;
 pub mod sessions;
 pub mod capacity;
 pub mod schedules;
+pub mod wide_registers;
 
 mod beside;
 mod drawing;
@@ -79,6 +80,7 @@ pub static ALL: &[&dyn Experiment] = &[
     &sessions::Sessions,
     &capacity::Capacity,
     &schedules::Schedules,
+    &wide_registers::WideRegisters,
 ];
 
 /// The experiment of this id.
