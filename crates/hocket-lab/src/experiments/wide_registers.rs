@@ -21,12 +21,12 @@ pub struct WideRegisters;
 static ABOUT: About = About {
     id: "wide-registers",
     section: Section::Audio,
-    question: "What does a fill of one row by the C library, with its widest registers, cost a thread that works once \
-               a period?",
-    origin: "blocks that took longer than the sum of their nodes. Intel 64 and IA-32 Architectures Optimization \
-             Reference Manual, power management of Skylake servers: a core that begins to use 512-bit registers works \
-             at a reduced rate until it has the voltage for them, and at a lower frequency until 0.67 ms after the \
-             last use. T. Downs, Gathering Intel on Intel AVX-512 Transitions, 2020: the same measured",
+    question: "What does a fill of one row by the C library, with its wide registers, cost a thread that works once a \
+               period?",
+    origin: "blocks that took longer than the sum of their nodes. A. Fog, The microarchitecture of Intel, AMD and VIA \
+             CPUs: Intel's cores switch the upper parts of their vector units off 0.67 ms after the last use, and \
+             work at a reduced rate while these warm up. T. Downs, Gathering Intel on Intel AVX-512 Transitions, \
+             2020: the same measured, and the lower frequency with 512 bits",
     method: "A pinned thread, FIFO 20 where granted, works a block of 64 pieces as if it walked over light nodes: each \
              piece fills a row of 64 frames and filters another one by four scalar biquads. `library` fills by \
              `slice::fill`, its length hidden from the compiler, which is a call of the C library's memset; `narrow` by \
@@ -34,10 +34,11 @@ static ABOUT: About = About {
              are planned 1333 us apart, 64 frames at 48 kHz, before each block; `hot` works block after block. The \
              clock is read after each piece. The filled row must be zero and the filtered one what another way of \
              walking over it computes, bit by bit.",
-    limits: "Which registers the C library takes is its choice and not read back; what the CPU has is told. What the \
-             lower frequency costs depends on what the package's other cores do, so `hot` may differ by a tenth \
-             within minutes and not at all in others. Another thread on the same core that uses wide registers \
-             puts both fills into the lower frequency. Blocks of some 60 us: a longer one loses a smaller part.",
+    limits: "Which registers the C library takes is its choice and not read back; what the CPU has is told. Whether it \
+             takes 512 bits, and what the lower frequency then costs, differs from core to core and from minute to \
+             minute, so `hot` may differ by a tenth or not at all. Another thread on the same core that uses \
+             wide registers keeps them switched on for both fills. Blocks of some 60 us: a longer one loses a smaller \
+             part.",
     metrics: &[
         Metric {
             name: "time",
@@ -87,7 +88,7 @@ impl Experiment for WideRegisters {
 
     fn design(&self, host: &Host, size: Size) -> Result<Design, NotMeasurable> {
         let mut design = Design::facts(Vec::new(), Rounds::usual(size));
-        let registers = if has_wide_registers() { WIDE } else { "narrower" };
+        let registers = widest();
         for pace in [PACED, HOT] {
             for fill in Fill::ALL {
                 let variant = Variant::new(name(fill, pace))
@@ -105,9 +106,9 @@ impl Experiment for WideRegisters {
             add_contrast(&mut design, Fill::None, Fill::Narrow, pace);
         }
         design.twin = design.index(&name(Fill::Library, PACED));
-        if registers != WIDE {
+        if registers == NARROW {
             let why = "the CPU has none, so that no fill can take them";
-            design.missing.push(("a fill with 512-bit registers".into(), why.into()));
+            design.missing.push(("a fill with registers of more than 128 bits".into(), why.into()));
         }
         Ok(design)
     }
@@ -136,14 +137,20 @@ impl Experiment for WideRegisters {
     }
 }
 
-const WIDE: &str = "512-bit";
+const NARROW: &str = "128 bits";
 
-/// Whether the CPU has registers of 512 bits. That the library takes them is likely then, not certain.
-fn has_wide_registers() -> bool {
+/// The widest registers that the CPU has. That the library takes them is likely, not certain.
+fn widest() -> &'static str {
     #[cfg(any(target_arch = "x86_64", target_arch = "x86"))]
-    return std::arch::is_x86_feature_detected!("avx512f");
-    #[cfg(not(any(target_arch = "x86_64", target_arch = "x86")))]
-    return false;
+    {
+        if std::arch::is_x86_feature_detected!("avx512f") {
+            return "512 bits";
+        }
+        if std::arch::is_x86_feature_detected!("avx2") {
+            return "256 bits";
+        }
+    }
+    NARROW
 }
 
 fn name(fill: Fill, pace: &str) -> String {
@@ -216,21 +223,14 @@ fn cost(results: &Results, contrasts: &[ContrastResult], pace: &str) -> Option<S
     let (library, narrow, none) = (time(Fill::Library)?, time(Fill::Narrow)?, time(Fill::None)?);
     let text = format!(
         "{head}, 64 pieces with fills by the library take {library}, narrow {narrow}, without fills \
-         {none}; {}",
-        registers(results)?
+         {none}; the CPU's widest registers have {}",
+        results.design()?.variants.first()?.level("registers")
     );
     Some(match differs(contrasts, pace) {
         true => Sentence::shown(text),
         false => {
             Sentence::not_shown(format!("{text}: no difference shown between library and narrow"))
         }
-    })
-}
-
-fn registers(results: &Results) -> Option<&'static str> {
-    Some(match results.design()?.variants.first()?.level("registers") {
-        WIDE => "the CPU has 512-bit registers",
-        _ => "the CPU has no 512-bit registers",
     })
 }
 
