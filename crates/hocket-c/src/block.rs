@@ -1,5 +1,7 @@
 //! The audio thread.
 
+use std::slice::from_raw_parts_mut;
+
 use hocket_engine::BlockTimes as EngineTimes;
 use hocket_machine::clock::monotonic_ns;
 
@@ -90,11 +92,10 @@ pub unsafe extern "C" fn hocket_engine_process_planned(
         let Some(mut leading) = engine.leading() else { return Status::Busy };
         let took = leading.engine.process_planned(frames as usize, signaled_ns);
         let rows = leading.engine.output(frames as usize);
-        // SAFETY: P: both have room for `frames` samples and are the caller's own memory, so they do not
-        // overlap the engine's rows, which have as many (`frames` is at most the settings').
-        unsafe {
-            std::ptr::copy_nonoverlapping(rows.left.as_ptr(), out_left, rows.left.len());
-            std::ptr::copy_nonoverlapping(rows.right.as_ptr(), out_right, rows.right.len());
+        for (out, row) in [(out_left, rows.left), (out_right, rows.right)] {
+            // SAFETY: P: it has room for `frames` samples and is the caller's own memory, so it does not
+            // overlap the engine's rows, which have as many (`frames` is at most the settings').
+            hocket_dsp::rows::copy(unsafe { from_raw_parts_mut(out, row.len()) }, row);
         }
         // SAFETY: P.
         if let Some(times) = unsafe { times.as_mut() } {

@@ -8,7 +8,7 @@
 //! 1. [`block`]: what one block of audio is and what a [`Processor`] promises.
 //! 2. [`mod@kinds`]: the table of built-in effects, their parameters and declared costs.
 //! 3. [`math`], [`level`], [`mix`], [`finite`]: plain functions over numbers and rows;
-//!    [`narrow`]: why none of them fills or copies a row by the C library.
+//!    [`rows`]: filling and copying without the C library, and why.
 //! 4. [`ramp`] and [`fader`]: how a change is smoothed frame by frame.
 //! 5. [`biquad`]: second-order filters, alone and in cascades.
 //! 6. [`delay_line`] and [`oversample`]: the two other building blocks of effects.
@@ -53,7 +53,7 @@ pub mod finite;
 pub mod level;
 pub mod math;
 pub mod mix;
-pub mod narrow;
+pub mod rows;
 
 pub mod fader;
 pub mod ramp;

@@ -8,7 +8,7 @@
 
 use std::f64::consts::{FRAC_2_PI, LN_2, LOG2_E};
 
-use crate::narrow;
+use crate::rows;
 
 /// Adding and taking away this rounds an `f64` of magnitude below 2^51 to a whole number.
 const ROUND_F64: f64 = 6_755_399_441_055_744.0;
@@ -171,7 +171,7 @@ pub fn narrow(y: f64) -> f32 {
 /// For `f64` filters, whose tails would need minutes to reach zero. Called at control points.
 pub fn flush_together(state: &mut [f64]) {
     if state.iter().all(|value| value.abs() < 1e-30) {
-        narrow::fill(state, 0.0);
+        rows::fill(state, 0.0);
     }
 }
 

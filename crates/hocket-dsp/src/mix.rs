@@ -3,7 +3,7 @@
 //! All loops are element by element in frame order, so they vectorise and their bits do not
 //! depend on how rows are cut into blocks. Where rows differ in length the shorter one counts.
 
-use crate::narrow;
+use crate::rows;
 
 /// Adds `input` times `gain` into `out`.
 ///
@@ -31,7 +31,7 @@ pub fn scale(row: &mut [f32], gain: f32) {
 
 /// Writes silence.
 pub fn clear(row: &mut [f32]) {
-    narrow::fill(row, 0.0);
+    rows::fill(row, 0.0);
 }
 
 /// Multiplies frame by frame: `row[i] *= gains[i]`. Cost: 1 operation a frame.

@@ -14,7 +14,7 @@
 
 use std::f64::consts::PI;
 
-use crate::{math, narrow};
+use crate::{math, rows};
 
 /// Longest piece that is processed at once, in frames of the lowest rate.
 pub const MAX_FRAMES: usize = 32;
@@ -78,7 +78,7 @@ impl Fir {
                     *sum += tap * sample;
                 }
             }
-            narrow::copy(tile, &sums);
+            rows::copy(tile, &sums);
             at += TILE;
         }
         for sample in tiles.into_remainder() {
@@ -92,7 +92,7 @@ impl Fir {
 
     fn keep_history(&mut self, frames: usize) {
         let history = self.history();
-        narrow::shift_down(&mut self.buffer[..frames + history], frames);
+        rows::shift_down(&mut self.buffer[..frames + history], frames);
     }
 
     fn reset(&mut self) {
@@ -129,7 +129,7 @@ impl Stage {
     /// Doubles `low` into `high`, which is twice as long.
     fn up(&mut self, low: &[f32], high: &mut [f32]) {
         let frames = low.len();
-        narrow::copy(self.up.input(frames), low);
+        rows::copy(self.up.input(frames), low);
         let even = &mut self.scratch[..frames];
         self.up.run(even);
         let delayed = &self.up.buffer[self.half..self.half + frames];
@@ -154,7 +154,7 @@ impl Stage {
             *sample = 0.5 * (*sample + odd);
         }
         self.down.keep_history(frames);
-        narrow::shift_down(&mut self.odd[..frames + self.half], frames);
+        rows::shift_down(&mut self.odd[..frames + self.half], frames);
         self.delay_by_one(low);
     }
 
@@ -232,7 +232,7 @@ impl Oversampler {
     /// place before [`Oversampler::lower`].
     pub fn raise(&mut self, row: &[f32]) -> &mut [f32] {
         let frames = row.len();
-        narrow::copy(&mut self.rows[0][..frames], row);
+        rows::copy(&mut self.rows[0][..frames], row);
         for (n, stage) in self.stages.iter_mut().enumerate() {
             let (low, high) = self.rows.split_at_mut(n + 1);
             stage.up(&low[n][..frames << n], &mut high[0][..frames << (n + 1)]);
@@ -248,7 +248,7 @@ impl Oversampler {
             let (low, high) = self.rows.split_at_mut(n + 1);
             stage.down(&high[0][..frames << (n + 1)], &mut low[n][..frames << n]);
         }
-        narrow::copy(row, &self.rows[0][..frames]);
+        rows::copy(row, &self.rows[0][..frames]);
     }
 
     /// Forgets the past.

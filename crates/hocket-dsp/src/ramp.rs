@@ -1,6 +1,6 @@
 //! Smoothing of parameters, frame by frame.
 
-use crate::narrow;
+use crate::rows;
 
 /// Seconds a parameter takes to reach a new value where a jump would click.
 pub const SMOOTHING_S: f64 = 0.02;
@@ -74,7 +74,7 @@ impl Ramp {
     /// The next values, one a frame.
     pub fn fill(&mut self, values: &mut [f32]) {
         if self.is_still() {
-            narrow::fill(values, self.current);
+            rows::fill(values, self.current);
             return;
         }
         for value in values {

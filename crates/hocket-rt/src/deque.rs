@@ -141,10 +141,10 @@ impl Deque {
 
     /// The value that [`pop`](Self::pop) would take now, unless a thief does: a hint.
     ///
-    /// Thread: the owner's. Cost: three loads.
+    /// Thread: the owner's. Cost: four loads.
     #[inline]
     pub fn last_hint(&self) -> Option<u32> {
-        // Relaxed: our own, and so is what we pushed.
+        // Relaxed: our own; the value was pushed by us or before the block opened.
         let last = self.bottom.load(Relaxed).wrapping_sub(1);
         (!self.is_empty_hint()).then(|| self.slot(last).load(Relaxed))
     }

@@ -3,7 +3,7 @@
 /// Asks for the cache line at an address, and returns at once.
 ///
 /// A hint: nothing is read, and an address where there is nothing is as good as any other (Intel SDM
-/// vol. 2, PREFETCHh; Arm ARM, PRFM). Thread: any. Cost: an instruction; nothing on processors without one.
+/// vol. 2, PREFETCHh; Arm ARM, PRFM). Thread: any. Cost: an instruction; nothing on CPUs without one.
 #[inline(always)]
 pub fn fetch_line(address: usize) {
     arch::prefetch(address);

@@ -198,7 +198,7 @@ macro_rules! band_params {
 impl Eq {
     fn run_still<const N: usize>(&mut self, rows: &mut StereoMut<'_>) {
         let active: [usize; N] = std::array::from_fn(|n| self.active[n]);
-        // One band at a time: as a whole the arrays would be copied by the C library (`narrow`).
+        // One band at a time: as a whole the arrays would be copied by the C library (`rows`).
         let (mut c, mut states) = ([[0.0; 5]; N], [[[0.0; 2]; 2]; N]);
         for (i, n) in active.into_iter().enumerate() {
             (c[i], states[i]) = (self.bands[n].morph.current, self.bands[n].state);

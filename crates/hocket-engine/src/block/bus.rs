@@ -45,7 +45,8 @@ pub(crate) struct NodeCell {
     state: UnsafeCell<NodeState>,
     /// For reports.
     pub name: String,
-    /// Where its processor lies: told apart, because nobody but the node's worker may look inside.
+    /// Where its processor lies: noted when it is made, because nobody but the node's worker may look
+    /// inside later.
     processor: Option<Stretch>,
 }
 
@@ -148,8 +149,13 @@ impl ChainState {
 
     /// What a block touches of it.
     fn touched(&self) -> impl Iterator<Item = Stretch> {
-        let own =
-            [Stretch::of(&*self.inputs), Stretch::of(&*self.nodes), Stretch::of(&*self.rows.lines)];
+        let (left, right) = self.rows.lines.split_at(self.rows.lines.len() / 2);
+        let own = [
+            Stretch::of(&*self.inputs),
+            Stretch::of(&*self.nodes),
+            Stretch::of(left),
+            Stretch::of(right),
+        ];
         let nodes = self.nodes.iter().flat_map(|node| [Stretch::of(&node.state), node.processor]);
         own.into_iter().chain(nodes).flatten()
     }
@@ -211,8 +217,8 @@ impl UnitState {
 fn contain(node: &mut NodeState, left: &mut [f32], right: &mut [f32]) {
     node.contained += 1;
     node.processor.reset();
-    left.fill(0.0);
-    right.fill(0.0);
+    mix::clear(left);
+    mix::clear(right);
 }
 
 /// A unit that workers share. Padded, so that neighbours do not share a cache line (128 bytes:
@@ -241,7 +247,8 @@ impl Units {
         let cells: Box<[_]> =
             units.into_iter().map(|unit| UnitCell(UnsafeCell::new(unit))).collect();
         let with_cell = |(cell, chains): (&UnitCell, Vec<_>)| {
-            Stretch::of(cell).into_iter().chain(chains).collect()
+            // The state alone: the rest of the cell is room between neighbours.
+            Stretch::of(&cell.0).into_iter().chain(chains).collect()
         };
         let touched = Touched::new(cells.iter().zip(chains).map(with_cell));
         Units { cells, touched }

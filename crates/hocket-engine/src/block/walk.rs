@@ -166,8 +166,8 @@ fn run_onward(runner: &Runner, worker: usize, first: usize, frames: usize) {
     let plan = runner.plan();
     let mut next = Some(first);
     while let Some(unit) = next.take() {
-        if let Some(next) = next_hint(runner, worker) {
-            plan.units.fetch(next as usize);
+        if let Some(likely) = next_hint(runner, worker) {
+            plan.units.fetch(likely as usize);
         }
         run(runner, worker, unit, frames);
         if unit as u32 == plan.output {

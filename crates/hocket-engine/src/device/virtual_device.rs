@@ -3,7 +3,7 @@
 //! It plays one buffer while the engine fills the other. At every period's end, on absolute time,
 //! it swaps them; where the engine is not done by then, the device has nothing new to play: a miss.
 
-use hocket_dsp::narrow;
+use hocket_dsp::rows;
 use hocket_machine::clock::{monotonic_ns, sleep_until_ns};
 
 use crate::block::times::BlockTimes;
@@ -87,8 +87,8 @@ impl VirtualDevice {
     fn take(&mut self, engine: &Engine, times: &BlockTimes) {
         let rows = engine.output(self.frames as usize);
         let [left, right] = &mut self.buffers[self.filling];
-        narrow::copy(left, rows.left);
-        narrow::copy(right, rows.right);
+        rows::copy(left, rows.left);
+        rows::copy(right, rows.right);
         if !times.missed() {
             let peak = |row: &[f32]| row.iter().fold(0.0f32, |peak, sample| peak.max(sample.abs()));
             self.played_peak = self.played_peak.max(peak(left)).max(peak(right));

@@ -1,6 +1,6 @@
 //! One block's notes of all threads, in memory that was there before.
 
-use hocket_dsp::narrow;
+use hocket_dsp::rows;
 use hocket_machine::clock::TickRate;
 use hocket_trace::{BlockTrace, Doing, Lane, Span};
 
@@ -78,7 +78,7 @@ impl Frame {
             if came {
                 let room = &mut self.spans[self.used..];
                 let count = stamps.spans().len().min(room.len());
-                narrow::copy(&mut room[..count], &stamps.spans()[..count]);
+                rows::copy(&mut room[..count], &stamps.spans()[..count]);
                 self.used += count;
             }
         }
@@ -92,9 +92,9 @@ impl Frame {
         self.plan = from.plan;
         self.signaled_ns = from.signaled_ns;
         self.awake_ticks = from.awake_ticks;
-        narrow::copy(&mut self.desks, &from.desks);
+        rows::copy(&mut self.desks, &from.desks);
         self.used = from.used;
-        narrow::copy(&mut self.spans[..self.used], &from.spans[..from.used]);
+        rows::copy(&mut self.spans[..self.used], &from.spans[..from.used]);
     }
 
     /// The block for people and programs.

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 use std::thread::sleep;
 use std::time::Duration;
 
-use hocket_dsp::{Block, Processor, narrow};
+use hocket_dsp::{Block, Processor, rows};
 use hocket_plan::{ScheduleKind, SiblingPolicy};
 use hocket_rt::Strategy;
 
@@ -67,7 +67,7 @@ fn a_fill_and_a_copy_by_the_library_are_seen() {
     assert_eq!(moves::take().calls, (SOURCES * BLOCKS) as u64);
     report_of(|| |block: &mut Block<'_>| block.main.left.copy_from_slice(block.main.right));
     assert_eq!(moves::take().calls, (SOURCES * BLOCKS) as u64);
-    report_of(|| |block: &mut Block<'_>| narrow::copy(block.main.left, block.main.right));
+    report_of(|| |block: &mut Block<'_>| rows::copy(block.main.left, block.main.right));
     assert_eq!(moves::take().calls, 0);
 }
 

@@ -24,21 +24,20 @@ static ABOUT: About = About {
     question: "What does a fill of one row by the C library, with its wide registers, cost a thread that works once a \
                period?",
     origin: "blocks that took longer than the sum of their nodes. A. Fog, The microarchitecture of Intel, AMD and VIA \
-             CPUs: Intel's cores switch the upper parts of their vector units off 0.67 ms after the last use, and \
-             work at a reduced rate while these warm up. T. Downs, Gathering Intel on Intel AVX-512 Transitions, \
+             CPUs, on Skylake: the upper parts of the vector units are switched off 0.67 ms after the last use, and \
+             work is slow while they warm up. T. Downs, Gathering Intel on Intel AVX-512 Transitions, \
              2020: the same measured, and the lower frequency with 512 bits",
     method: "A pinned thread, FIFO 20 where granted, works a block of 64 pieces as if it walked over light nodes: each \
              piece fills a row of 64 frames and filters another one by four scalar biquads. `library` fills by \
              `slice::fill`, its length hidden from the compiler, which is a call of the C library's memset; `narrow` by \
-             hocket_dsp::narrow, 16 bytes at once; `none` not at all. `paced` sleeps on the clock up to instants that \
+             hocket_dsp::rows, 16 bytes at once; `none` not at all. `paced` sleeps on the clock up to instants that \
              are planned 1333 us apart, 64 frames at 48 kHz, before each block; `hot` works block after block. The \
              clock is read after each piece. The filled row must be zero and the filtered one what another way of \
              walking over it computes, bit by bit.",
-    limits: "Which registers the C library takes is its choice and not read back; what the CPU has is told. Whether it \
-             takes 512 bits, and what the lower frequency then costs, differs from core to core and from minute to \
-             minute, so `hot` may differ by a tenth or not at all. Another thread on the same core that uses \
-             wide registers keeps them switched on for both fills. Blocks of some 60 us: a longer one loses a smaller \
-             part.",
+    limits: "Which registers the C library takes is its choice, once a process, and not read back; what the CPU has is \
+             told. Where it takes 512 bits, a lower frequency comes on top, and what that costs depends on the \
+             package's other cores. Another thread on the same core that uses wide registers may keep them switched \
+             on for both fills. Blocks of some 60 us: a longer one loses a smaller part.",
     metrics: &[
         Metric {
             name: "time",

@@ -98,10 +98,12 @@ fn writable_bits() -> u32 {
 fn ask_for_writable_bits() -> u32 {
     #[repr(C, align(16))]
     struct Area([u8; 512]);
+    // Not zeroed first: that would be a call of the C library, in the first block.
     let mut area = MaybeUninit::<Area>::uninit();
-    let mask = area.as_mut_ptr().cast::<u8>().wrapping_add(28).cast::<u32>();
+    let area = area.as_mut_ptr();
+    let mask = area.cast::<u8>().wrapping_add(28).cast::<u32>();
     // SAFETY: base-isa, own-buffer (512 bytes, aligned to 16).
-    unsafe { asm!("fxsave64 [{}]", in(reg) area.as_mut_ptr(), options(nostack, preserves_flags)) };
+    unsafe { asm!("fxsave64 [{}]", in(reg) area, options(nostack, preserves_flags)) };
     // SAFETY: own-buffer: `fxsave` has written these four bytes; 28 is a multiple of 4.
     match unsafe { mask.read() } {
         0 => 0xffbf,

@@ -1,5 +1,5 @@
 //! The C library's fills and copies, as calls of this test binary: those inside of a block are counted,
-//! because their wide registers slow a core down (`hocket_dsp::narrow`).
+//! because the registers that they take slow a core down (`hocket_dsp::rows`).
 //!
 //! A program's own `memset`, `memcpy` and `memmove` take the place of the library's for everything that is
 //! linked into it. These keep the caller's address, for who looks for the place.
@@ -63,25 +63,25 @@ mod library {
             let call = CALLS.fetch_add(1, Relaxed) as usize;
             LARGEST.fetch_max(length, Relaxed);
             CALLERS[call % CALLERS.len()]
-                .store(caller - (&raw const __executable_start).addr(), Relaxed);
+                .store(caller.wrapping_sub((&raw const __executable_start).addr()), Relaxed);
         }
     }
 
-    /// As the C standard has it (7.26.6.1).
+    /// As the C standard has it (C23, 7.26.6.1).
     #[unsafe(naked)]
     #[unsafe(no_mangle)]
     extern "C" fn memset(to: *mut u8, value: c_int, length: usize) -> *mut u8 {
         naked_asm!("mov rcx, [rsp]", "jmp {}", sym set)
     }
 
-    /// As the C standard has it (7.26.2.1).
+    /// As the C standard has it (C23, 7.26.2.1).
     #[unsafe(naked)]
     #[unsafe(no_mangle)]
     extern "C" fn memcpy(to: *mut u8, from: *const u8, length: usize) -> *mut u8 {
         naked_asm!("mov rcx, [rsp]", "jmp {}", sym copy)
     }
 
-    /// As the C standard has it (7.26.2.3).
+    /// As the C standard has it (C23, 7.26.2.3).
     #[unsafe(naked)]
     #[unsafe(no_mangle)]
     extern "C" fn memmove(to: *mut u8, from: *const u8, length: usize) -> *mut u8 {

@@ -2,7 +2,7 @@
 
 use std::hint::black_box;
 
-use hocket_dsp::narrow;
+use hocket_dsp::rows;
 use hocket_machine::clock::monotonic_ns;
 
 use crate::harness::Check;
@@ -22,7 +22,7 @@ const INPUT: f32 = 0.25;
 pub(super) enum Fill {
     /// By `slice::fill`, which is a call of the C library where the length is not known beforehand.
     Library,
-    /// By [`narrow::fill`].
+    /// By [`rows::fill`].
     Narrow,
     /// Not at all.
     None,
@@ -147,7 +147,7 @@ fn fill(how: Fill, row: &mut [f32; FRAMES]) {
     let row = &mut black_box(row)[..black_box(FRAMES)];
     match how {
         Fill::Library => row.fill(0.0),
-        Fill::Narrow => narrow::fill(row, 0.0),
+        Fill::Narrow => rows::fill(row, 0.0),
         Fill::None => {}
     }
     black_box(row);

@@ -1,18 +1,18 @@
-//! Filling and copying in registers of 128 bits.
+//! Filling and copying rows without the C library.
 //!
 //! A compiler turns `row.fill(0.0)` and `copy_from_slice` into calls of the C library's `memset` and
-//! `memcpy`, and these take registers of 256 or 512 bits where the CPU has them. Intel's cores power the
-//! upper parts of their vector units down when nobody has used them for two thirds of a millisecond; the
-//! next wide instruction has the whole core work at a reduced rate until they are up again (A. Fog, "The
-//! microarchitecture of Intel, AMD and VIA CPUs", warm-up period of vector instructions; T. Downs,
-//! "Gathering Intel on Intel AVX-512 Transitions", 2020). On a Cascade Lake server that is 1.6 times slower
-//! for 30 to 50 us; 512 bits lower the clock by an eighth for as long as they are in use, too. An audio
-//! thread comes once a period, so it pays each time: `docs/scheduling.md` has the figures.
+//! `memcpy`. Where the CPU has AVX-512, glibc's take the registers that came with it (numbers 16 to 31,
+//! 256 bits of each). On the Cascade Lake server of our records a thread that comes to them after a pause of
+//! a period works 1.6 times slower for 30 to 50 us, whatever it then does. That Intel's cores switch the upper
+//! parts of their vector units off after two thirds of a millisecond without use, and work at a reduced rate
+//! until they are up again, is described for Skylake by A. Fog ("The microarchitecture of Intel, AMD and VIA
+//! CPUs") and T. Downs ("Gathering Intel on Intel AVX-512 Transitions", 2020). An audio thread comes once a
+//! period, so it pays each time: `docs/scheduling.md` has the figures.
 //!
-//! The functions here give the same bytes in pieces small enough for the registers that every x86-64
-//! program has. They are for the block path; elsewhere the library's are better. A test build sees who
-//! forgets (`hocket-engine/tests/realtime`). A processor that computes with wide registers on purpose pays
-//! anyway, and may as well fill and copy with them.
+//! The functions here give the same bytes 16 at once, in the registers that every x86-64 program has. They
+//! are for the block path; elsewhere the library's are better. A test build sees who forgets
+//! (`hocket-engine/tests/realtime`). A processor that computes with such registers on purpose pays anyway, and
+//! may as well fill and copy with them.
 
 use std::sync::atomic::{Ordering, compiler_fence};
 
@@ -71,7 +71,7 @@ pub fn copy<T: Copy>(to: &mut [T], from: &[T]) {
 
 /// Moves the last `row.len() - by` elements to the front; what they leave at the end stays.
 ///
-/// Cost: as [`copy`].
+/// Cost: as [`copy`] where `by` is large; one copy for each `by` elements.
 ///
 /// # Panics
 /// If `by` is longer than the row.
