@@ -113,7 +113,8 @@ impl Signal {
         // The new value must be out before we look for sleepers: see PROTOCOL.md, lost wake-up.
         fence(SeqCst); // E2 (store)
         // Relaxed: the fence orders it, and nothing is read on the strength of it.
-        let asleep = self.sleepers.load(Relaxed) != 0;
+        // OWED alone is what a wake tree leaves behind when all have left.
+        let asleep = self.sleepers.load(Relaxed) & !OWED != 0;
         if asleep {
             self.wake_first();
         }

@@ -75,6 +75,7 @@ fn a_chain_wakes(sleepers: usize, preemptions: usize) {
         for sleeper in threads {
             assert_eq!(sleeper.join().unwrap(), 1);
         }
+        assert!(!signal.advance(), "a call for nobody");
     });
 }
 

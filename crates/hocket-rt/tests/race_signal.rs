@@ -8,6 +8,7 @@ mod common;
 
 use common::{Plain, together, wait, without_hanging};
 use hocket_rt::{Signal, Strategy, Waited, monotonic_ns};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 
 const ROUNDS: u32 = if cfg!(debug_assertions) { 20_000 } else { 50_000 };
@@ -200,6 +201,35 @@ fn an_advance_ends_a_wait_whose_deadline_is_far() {
         });
         assert_eq!(shared.1.get(), 2 * u64::from(ROUNDS / 10));
     });
+}
+
+/// A wake tree must not leave anything behind that looks like a sleeper.
+#[test]
+fn an_advance_makes_no_call_when_all_sleepers_have_left() {
+    for call in [Signal::new(), Signal::with_fan_out(2)] {
+        without_hanging(move || {
+            let shared = std::sync::Arc::new((call, AtomicBool::new(false)));
+            let sleepers = std::sync::Arc::clone(&shared);
+            let threads: Vec<_> = (0..3)
+                .map(|_| {
+                    let shared = std::sync::Arc::clone(&sleepers);
+                    std::thread::spawn(move || {
+                        let mut seen = shared.0.value();
+                        while !shared.1.load(Relaxed) {
+                            (seen, _) = shared.0.wait_past(seen, &wait(Strategy::Futex));
+                        }
+                    })
+                })
+                .collect();
+            while !shared.0.advance() {
+                std::thread::yield_now();
+            }
+            shared.1.store(true, Relaxed);
+            shared.0.advance();
+            threads.into_iter().for_each(|thread| thread.join().unwrap());
+            assert!(!shared.0.advance(), "a call for nobody");
+        });
+    }
 }
 
 #[test]
