@@ -152,6 +152,12 @@ try "unrestored" deque.rs \
 try "unsigned" deque.rs \
     's/bottom\.wrapping_sub\(top\) as i32/i32::from(bottom.wrapping_sub(top) != 0)/' \
     an_empty_deque_is_empty_for_both
+try "unwoken-leader" turnstile.rs \
+    's/if before == ASLEEP \| 1 \{/if before == u32::MAX {/' \
+    a_sleeping_leader_is_woken_by_the_last_to_leave a_leader_that_waits_for_long_sleeps_and_is_woken
+try "unsaid-sleep" turnstile.rs \
+    's/self\.word\.fetch_or\(ASLEEP, Relaxed\)/self.word.load(Relaxed)/; s/word \| ASLEEP, None/word, None/' \
+    a_sleeping_leader_is_woken_by_the_last_to_leave a_leader_that_waits_for_long_sleeps_and_is_woken
 try "open-for-ever" turnstile.rs \
     's/while word & OPEN != 0 \{/while word != u32::MAX {/' \
     nobody_enters_a_closed_block a_worker_that_may_be_late_over_two_blocks
