@@ -69,6 +69,7 @@ pub use countdown::Countdown;
 pub use deque::{Deque, Steal};
 pub use fetch::fetch_line;
 pub use pad::Padded;
+pub use park::monotonic_ns;
 pub use ready::ReadySet;
 pub use ring::{Ring, RingReader, RingWriter};
 pub use signal::Signal;

@@ -34,10 +34,11 @@
 //!
 //! The limits: 2^32 advances during one wait look like none. A sleeper is woken by every advance.
 
-use crate::park::Lot;
+use crate::park::{Lot, Sleep, monotonic_ns};
 use crate::sync::{AtomicU32, fence};
 use crate::wait::{Wait, Waited};
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
+use std::time::Duration;
 
 /// A number that only grows (wrapping) and can be waited for.
 ///
@@ -112,7 +113,8 @@ impl Signal {
         // The new value must be out before we look for sleepers: see PROTOCOL.md, lost wake-up.
         fence(SeqCst); // E2 (store)
         // Relaxed: the fence orders it, and nothing is read on the strength of it.
-        let asleep = self.sleepers.load(Relaxed) != 0;
+        // OWED alone is what a wake tree leaves behind when all have left.
+        let asleep = self.sleepers.load(Relaxed) & !OWED != 0;
         if asleep {
             self.wake_first();
         }
@@ -136,12 +138,55 @@ impl Signal {
         self.wait_until(seen, wait, || false)
     }
 
+    /// As [`wait_past`](Self::wait_past), but returns also when [`monotonic_ns`] has reached
+    /// `deadline_ns`; the number is then still `seen`.
+    ///
+    /// The thread takes the steps of `wait` and then sleeps in the kernel until an `advance` or the
+    /// deadline ends the sleep. A wait that never blocks takes no steps here: nothing would end them.
+    /// The steps do not look at the clock, so a deadline shorter than a hybrid's spin is late by the
+    /// rest of that spin.
+    ///
+    /// Thread: any. Cost: as `wait` says; a sleep adds two reads of the clock.
+    ///
+    /// ```
+    /// use hocket_rt::{Signal, SpinCost, Strategy, Wait, monotonic_ns};
+    /// use std::time::Duration;
+    ///
+    /// let gate = Signal::new();
+    /// let wait = Wait::new(Strategy::Futex, &SpinCost::measure(), Duration::ZERO);
+    /// let soon = monotonic_ns() + 1_000_000;
+    /// assert_eq!(gate.wait_past_by(0, &wait, soon).0, 0); // nobody advances
+    /// assert!(monotonic_ns() >= soon);
+    ///
+    /// let in_an_hour = monotonic_ns() + 3_600_000_000_000;
+    /// std::thread::scope(|threads| {
+    ///     threads.spawn(|| gate.advance());
+    ///     assert_eq!(gate.wait_past_by(0, &wait, in_an_hour).0, 1);
+    /// });
+    /// ```
+    pub fn wait_past_by(&self, seen: u32, wait: &Wait, deadline_ns: u64) -> (u32, Waited) {
+        let wait = wait.at_gate(Duration::ZERO);
+        self.wait_for(seen, &wait, Some(deadline_ns), || false)
+    }
+
     /// Returns as soon as the number is not `seen` or `stop` says so.
     ///
     /// `stop` is asked once per step of the wait (for a monitored rest that is up to 20 us) and
     /// before each sleep, so it should cost no more than a load. It is not asked during a sleep:
     /// whoever makes it true advances the signal afterwards if sleepers are to hear of it.
+    #[inline]
     pub fn wait_until(&self, seen: u32, wait: &Wait, stop: impl Fn() -> bool) -> (u32, Waited) {
+        self.wait_for(seen, wait, None, stop)
+    }
+
+    #[inline]
+    fn wait_for(
+        &self,
+        seen: u32,
+        wait: &Wait,
+        deadline_ns: Option<u64>,
+        stop: impl Fn() -> bool,
+    ) -> (u32, Waited) {
         let mut waited = Waited::default();
         let poll = || {
             let value = self.value();
@@ -149,14 +194,20 @@ impl Signal {
         };
         let value = match wait.spin_for(&mut waited, &self.value, poll) {
             Some(value) => value,
-            None => self.sleep_until(&mut waited, seen, poll),
+            None => self.sleep_until(&mut waited, seen, deadline_ns, poll),
         };
         (value, waited)
     }
 
-    /// Blocks until `poll` finds something.
+    /// Blocks until `poll` finds something or the deadline has passed.
     #[cold]
-    fn sleep_until(&self, waited: &mut Waited, seen: u32, poll: impl Fn() -> Option<u32>) -> u32 {
+    fn sleep_until(
+        &self,
+        waited: &mut Waited,
+        seen: u32,
+        deadline_ns: Option<u64>,
+        poll: impl Fn() -> Option<u32>,
+    ) -> u32 {
         // Relaxed: the fence orders it; the count itself publishes nothing.
         self.sleepers.fetch_add(1, Relaxed);
         // We must be counted before we look at the value for the last time.
@@ -165,8 +216,16 @@ impl Signal {
             if let Some(value) = poll() {
                 break value;
             }
+            // A sleep whose deadline has passed would be no sleep, but would count as one.
+            if deadline_ns.is_some_and(|deadline| monotonic_ns() >= deadline) {
+                break self.value();
+            }
             self.settle();
-            waited.blocked += u32::from(self.lot.sleep_while(&self.value, seen));
+            let sleep = self.lot.sleep_while(&self.value, seen, deadline_ns);
+            waited.blocked += u32::from(sleep != Sleep::Refused);
+            if sleep == Sleep::TimedOut {
+                break self.value();
+            }
         };
         // Relaxed: a late decrement costs one needless wake-up, an early one cannot happen.
         let before = self.sleepers.fetch_sub(1, Relaxed);
@@ -202,7 +261,6 @@ mod tests {
     use super::*;
     use crate::spin::SpinCost;
     use crate::wait::Strategy;
-    use std::time::Duration;
 
     fn waits() -> [Wait; Strategy::ALL.len()] {
         let cost = SpinCost::assumed(Duration::from_nanos(100));
@@ -225,6 +283,28 @@ mod tests {
         for wait in waits() {
             assert_eq!(signal.wait_until(0, &wait, || true), (0, Waited::default()));
         }
+    }
+
+    #[test]
+    fn a_deadline_that_has_passed_ends_the_wait_without_a_sleep() {
+        let signal = Signal::new();
+        for wait in waits() {
+            let (value, waited) = signal.wait_past_by(0, &wait, 0);
+            assert_eq!((value, waited.blocked), (0, 0));
+            assert_eq!(signal.wait_past_by(7, &wait, u64::MAX), (0, Waited::default()));
+        }
+        assert!(!signal.advance(), "nobody is counted as asleep any more");
+    }
+
+    #[test]
+    fn a_deadline_ends_the_sleep_of_every_wait() {
+        let signal = Signal::new();
+        for wait in waits() {
+            let deadline_ns = monotonic_ns() + 1_000_000;
+            assert_eq!(signal.wait_past_by(0, &wait, deadline_ns).0, 0);
+            assert!(monotonic_ns() >= deadline_ns);
+        }
+        assert!(!signal.advance(), "nobody is counted as asleep any more");
     }
 
     #[test]

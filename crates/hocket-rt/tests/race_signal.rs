@@ -7,7 +7,8 @@
 mod common;
 
 use common::{Plain, together, wait, without_hanging};
-use hocket_rt::{Signal, Strategy, Waited};
+use hocket_rt::{Signal, Strategy, Waited, monotonic_ns};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 
 const ROUNDS: u32 = if cfg!(debug_assertions) { 20_000 } else { 50_000 };
@@ -146,6 +147,87 @@ fn calls_that_overtake_each_other_reach_sixteen_threads() {
                     }
                 }
             });
+        });
+    }
+}
+
+/// Deadlines so short that they often pass while the call is made, beside threads without one. Those
+/// who give up try again, so everybody reaches the last call.
+#[test]
+fn calls_reach_those_who_give_up_and_those_who_do_not() {
+    const CALLS: u32 = ROUNDS / 20;
+    for fan_out in [1, 2, u32::MAX] {
+        without_hanging(move || {
+            let call = Signal::with_fan_out(fan_out);
+            let futex = wait(Strategy::Futex);
+            together(7, move |index| {
+                let mut seen = 0;
+                while seen < CALLS {
+                    if index == 0 {
+                        call.advance();
+                        std::thread::yield_now();
+                        seen = call.value();
+                    } else if index % 2 == 0 {
+                        let deadline_ns = monotonic_ns() + 3_000 * index as u64;
+                        (seen, _) = call.wait_past_by(seen, &futex, deadline_ns);
+                    } else {
+                        (seen, _) = call.wait_past(seen, &futex);
+                    }
+                }
+            });
+        });
+    }
+}
+
+/// The ball changes hands by advances alone: the deadlines are too far ahead to help.
+#[test]
+fn an_advance_ends_a_wait_whose_deadline_is_far() {
+    without_hanging(|| {
+        let shared = std::sync::Arc::new(([Signal::new(), Signal::new()], Plain::new(0)));
+        let players = std::sync::Arc::clone(&shared);
+        together(2, move |player| {
+            let (strokes, ball) = &*players;
+            let in_an_hour = monotonic_ns() + 3_600_000_000_000;
+            let futex = wait(Strategy::Futex);
+            for round in 0..ROUNDS / 10 {
+                // Player 0 strokes first: it waits for the stroke of the round before.
+                let seen = (round + player as u32).wrapping_sub(1);
+                if player == 1 || round > 0 {
+                    strokes[1 - player].wait_past_by(seen, &futex, in_an_hour);
+                }
+                ball.set(ball.get() + 1);
+                strokes[player].advance();
+            }
+        });
+        assert_eq!(shared.1.get(), 2 * u64::from(ROUNDS / 10));
+    });
+}
+
+/// A wake tree must not leave anything behind that looks like a sleeper.
+#[test]
+fn an_advance_makes_no_call_when_all_sleepers_have_left() {
+    for call in [Signal::new(), Signal::with_fan_out(2)] {
+        without_hanging(move || {
+            let shared = std::sync::Arc::new((call, AtomicBool::new(false)));
+            let sleepers = std::sync::Arc::clone(&shared);
+            let threads: Vec<_> = (0..3)
+                .map(|_| {
+                    let shared = std::sync::Arc::clone(&sleepers);
+                    std::thread::spawn(move || {
+                        let mut seen = shared.0.value();
+                        while !shared.1.load(Relaxed) {
+                            (seen, _) = shared.0.wait_past(seen, &wait(Strategy::Futex));
+                        }
+                    })
+                })
+                .collect();
+            while !shared.0.advance() {
+                std::thread::yield_now();
+            }
+            shared.1.store(true, Relaxed);
+            shared.0.advance();
+            threads.into_iter().for_each(|thread| thread.join().unwrap());
+            assert!(!shared.0.advance(), "a call for nobody");
         });
     }
 }
