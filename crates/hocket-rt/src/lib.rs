@@ -29,9 +29,13 @@
 //! # The limits
 //!
 //! Nothing here allocates after its construction, takes a lock or logs. The only system calls are
-//! those of a [`Wait`] that blocks or yields (which passes a wake-up on where a [`Signal`] has a
-//! fan-out), and the wake-up in [`Signal::advance`], which is left out when nobody sleeps. The only
-//! other one is the yield of a [`Turnstile`] that has been closing for long.
+//! these:
+//!
+//! - a [`Wait`] that blocks or yields; where a [`Signal`] has a fan-out, the woken thread passes the
+//!   wake-up on;
+//! - the wake-up in [`Signal::advance`], only when a thread sleeps there;
+//! - the sleep of a leader that has closed a [`Turnstile`] and waits for long, and the wake-up by the
+//!   last worker that leaves.
 //!
 //! `PROTOCOL.md` beside this crate's manifest tells each protocol step by step, the interleaving
 //! that would break it, and why it cannot happen. Every ordering stronger than `Relaxed` in the

@@ -165,7 +165,7 @@ impl Signal {
     /// });
     /// ```
     pub fn wait_past_by(&self, seen: u32, wait: &Wait, deadline_ns: u64) -> (u32, Waited) {
-        let wait = wait.at_gate(Duration::ZERO);
+        let wait = wait.blocking_after(Duration::ZERO);
         self.wait_for(seen, &wait, Some(deadline_ns), || false)
     }
 
@@ -177,6 +177,24 @@ impl Signal {
     #[inline]
     pub fn wait_until(&self, seen: u32, wait: &Wait, stop: impl Fn() -> bool) -> (u32, Waited) {
         self.wait_for(seen, wait, None, stop)
+    }
+
+    /// The steps of `wait` without its sleep: returns as soon as the number is not `seen` or `stop` says
+    /// so, or when `wait` would block. The number tells which, and `stop` can be asked again.
+    ///
+    /// For a thread that keeps a seat busy for a while and must not sleep there, because nobody would wake
+    /// it. A wait that never blocks returns only because of the number or `stop`.
+    ///
+    /// Thread: any. Cost: as `wait` says.
+    #[inline]
+    pub fn spin_until(&self, seen: u32, wait: &Wait, stop: impl Fn() -> bool) -> (u32, Waited) {
+        let mut waited = Waited::default();
+        let poll = || {
+            let value = self.value();
+            (value != seen || stop()).then_some(value)
+        };
+        let value = wait.spin_for(&mut waited, &self.value, poll);
+        (value.unwrap_or(seen), waited)
     }
 
     #[inline]
@@ -282,6 +300,18 @@ mod tests {
         let signal = Signal::new();
         for wait in waits() {
             assert_eq!(signal.wait_until(0, &wait, || true), (0, Waited::default()));
+        }
+    }
+
+    #[test]
+    fn a_spin_ends_where_the_wait_would_block() {
+        let signal = Signal::new();
+        for wait in waits() {
+            let wait = wait.blocking_after(Duration::from_micros(1));
+            let (value, waited) = signal.spin_until(0, &wait, || false);
+            assert_eq!((value, waited.blocked), (0, 0));
+            assert_eq!(signal.spin_until(0, &wait, || true), (0, Waited::default()));
+            assert_eq!(signal.spin_until(7, &wait, || false), (0, Waited::default()));
         }
     }
 

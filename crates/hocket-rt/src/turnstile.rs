@@ -7,37 +7,50 @@
 //! come yet: a late wake-up must not hold up a block whose work is done. The late worker finds the
 //! turnstile closed and goes back to its gate.
 //!
-//! One word holds both facts, whether it is open and how many are inside, so that a worker's
-//! question and its entry are one step. With two words a worker could find it open, be held up,
-//! and count itself in after the leader had seen nobody.
+//! One word holds all facts, so that a worker's question and its entry are one step. With two words a
+//! worker could find it open, be held up, and count itself in after the leader had seen nobody.
 //!
 //! ```text
-//!   31     30 ........ 0
-//!   OPEN   workers inside        leader: sets and clears OPEN    workers: +1, -1
+//!   31     30      29 ........ 0
+//!   OPEN   ASLEEP  workers inside      leader: sets and clears OPEN, ASLEEP    workers: +1, -1
 //! ```
+//!
+//! # Sleeping
+//!
+//! A worker that is inside may need the leader's own CPU. Against a leader of the class `SCHED_FIFO` an
+//! ordinary thread never gets it, and a yield does not help. So a leader that has spun for a while sets
+//! ASLEEP and sleeps in the kernel. The last worker to leave finds the bit and wakes the leader. A worker
+//! looks at the bit in the very step in which it leaves, so this costs nothing while nobody sleeps.
 
+use crate::park::{Lot, Sleep};
 use crate::spin::spin_pass;
-use crate::sync::{AtomicU32, yield_now};
+use crate::sync::AtomicU32;
 use crate::wait::Waited;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 const OPEN: u32 = 1 << 31;
-/// Passes (each about 75 ns) after which the closing leader yields between its looks. A unit that
-/// takes longer is rare; a worker that lost its CPU to us is not.
-const PASSES_BEFORE_YIELD: u32 = 1000;
+/// The leader sleeps until the last worker wakes it.
+const ASLEEP: u32 = 1 << 30;
+/// The bits of the number of workers inside.
+const INSIDE: u32 = ASLEEP - 1;
+/// Passes (each about 75 ns) after which the closing leader sleeps. A unit that takes longer is rare; a
+/// worker that lost its CPU to us is not. A model needs a short spin.
+const PASSES_BEFORE_SLEEP: u32 = if cfg!(loom) { 1 } else { 1000 };
 
 /// Lets workers into a block and lets the leader close it.
 #[derive(Debug)]
 #[repr(align(128))]
 pub struct Turnstile {
     /// Edge E4 from the leader's opening to a worker's entry, E5 from its exit to the closing.
+    /// Also the futex word.
     word: AtomicU32,
+    lot: Lot,
 }
 
 impl Turnstile {
     /// A closed turnstile with nobody inside.
     pub fn new() -> Turnstile {
-        Turnstile { word: AtomicU32::new(0) }
+        Turnstile { word: AtomicU32::new(0), lot: Lot::new() }
     }
 
     /// Opens a block: all that the leader did before is visible to whoever enters.
@@ -79,34 +92,51 @@ impl Turnstile {
 
     /// Closes the block to newcomers and returns when everybody inside has left.
     ///
-    /// All that was done inside is then visible to the leader. Thread: the leader. Cost: spins for
-    /// as long as the longest of them stays, and yields between looks when that takes long.
+    /// All that was done inside is then visible to the leader. [`Waited::blocked`] says whether it slept.
+    ///
+    /// Thread: the leader. Cost: spins until the last of them has left. After about 75 us of that it sleeps
+    /// in the kernel, and the last to leave makes the system call that wakes it (about 2 us).
     pub fn close_and_wait(&self) -> Waited {
         let mut waited = Waited::default();
         let mut word = self.word.fetch_and(!OPEN, Acquire) & !OPEN; // E5 (load)
         let mut passes = 0;
-        while word != 0 {
-            rest(passes, &mut waited);
-            passes = passes.saturating_add(1);
+        while word & INSIDE != 0 {
+            if passes < PASSES_BEFORE_SLEEP {
+                spin_pass();
+                passes += 1;
+            } else {
+                self.sleep(&mut waited);
+            }
             word = self.word.load(Acquire); // E5 (load)
         }
+        if word == ASLEEP {
+            // Relaxed: while it is closed and empty nobody else writes; E4 publishes the next opening.
+            self.word.store(0, Relaxed);
+        }
         waited
+    }
+
+    /// Sleeps while the same number of workers is inside, at most until the last has left.
+    #[cold]
+    fn sleep(&self, waited: &mut Waited) {
+        // Relaxed: only says that somebody sleeps; the look that ends the wait is the caller's.
+        let word = self.word.fetch_or(ASLEEP, Relaxed);
+        if word & INSIDE != 0 {
+            let sleep = self.lot.sleep_while(&self.word, word | ASLEEP, None);
+            waited.blocked += u32::from(sleep != Sleep::Refused);
+        }
+    }
+
+    /// The last worker has left, and the leader sleeps or is about to.
+    #[cold]
+    fn wake_leader(&self) {
+        self.lot.wake(&self.word, 1);
     }
 }
 
 impl Default for Turnstile {
     fn default() -> Self {
         Turnstile::new()
-    }
-}
-
-/// One step of the leader's wait.
-fn rest(passes: u32, waited: &mut Waited) {
-    if passes < PASSES_BEFORE_YIELD {
-        spin_pass();
-    } else {
-        waited.yielded = waited.yielded.saturating_add(1);
-        yield_now();
     }
 }
 
@@ -122,7 +152,10 @@ pub struct Inside<'a> {
 impl Drop for Inside<'_> {
     #[inline]
     fn drop(&mut self) {
-        self.turnstile.word.fetch_sub(1, Release); // E5 (store)
+        let before = self.turnstile.word.fetch_sub(1, Release); // E5 (store)
+        if before == ASLEEP | 1 {
+            self.turnstile.wake_leader();
+        }
     }
 }
 

@@ -8,6 +8,7 @@ use hocket_rt::{Signal, Strategy};
 use loom::sync::Arc;
 use loom::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use loom::thread;
+use std::time::Duration;
 
 /// A deadline that may pass at any moment.
 const SOME_TIME: u64 = 1;
@@ -54,6 +55,21 @@ fn a_sleeper_is_woken() {
 #[test]
 fn a_sleeper_is_woken_after_a_spin() {
     sleepers_are_woken(Strategy::Hybrid, 1, 5);
+}
+
+/// A wait that spins, yields and blocks in the end.
+#[test]
+fn a_sleeper_is_woken_after_a_spin_and_yields() {
+    model(5, || {
+        let signal = Arc::new(Signal::new());
+        let sleeper = {
+            let signal = Arc::clone(&signal);
+            let wait = wait(Strategy::Pause).blocking_after(Duration::from_nanos(100));
+            thread::spawn(move || signal.wait_past(0, &wait).0)
+        };
+        signal.advance();
+        assert_eq!(sleeper.join().unwrap(), 1);
+    });
 }
 
 #[test]

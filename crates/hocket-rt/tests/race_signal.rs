@@ -7,7 +7,7 @@
 mod common;
 
 use common::{Plain, together, wait, without_hanging};
-use hocket_rt::{Signal, Strategy, Waited, monotonic_ns};
+use hocket_rt::{Signal, Strategy, Wait, Waited, monotonic_ns};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 
@@ -25,32 +25,36 @@ impl Rally {
     }
 
     /// Player 0 strokes first. The ball is plain: each stroke hands it over.
-    fn play(&self, player: usize, strategy: Strategy) -> Waited {
+    fn play(&self, player: usize, wait: &Wait) -> Waited {
         let mut waited = Waited::default();
         for round in 0..ROUNDS {
             if player == 1 {
-                waited += self.receive(0, round, strategy);
+                waited += self.receive(0, round, wait);
             }
             self.ball.set(self.ball.get() + 1);
             self.strokes[player].advance();
             if player == 0 {
-                waited += self.receive(1, round, strategy);
+                waited += self.receive(1, round, wait);
             }
         }
         waited
     }
 
-    fn receive(&self, from: usize, round: u32, strategy: Strategy) -> Waited {
-        let (value, waited) = self.strokes[from].wait_past(round, &wait(strategy));
+    fn receive(&self, from: usize, round: u32, wait: &Wait) -> Waited {
+        let (value, waited) = self.strokes[from].wait_past(round, wait);
         assert_eq!(value, round + 1);
         waited
     }
 }
 
 fn rally(strategy: Strategy) -> Waited {
+    rally_by(wait(strategy))
+}
+
+fn rally_by(wait: Wait) -> Waited {
     let rally = std::sync::Arc::new(Rally::new());
     let players = std::sync::Arc::clone(&rally);
-    let waited = together(2, move |player| players.play(player, strategy));
+    let waited = together(2, move |player| players.play(player, &wait));
     assert_eq!(rally.ball.get(), 2 * u64::from(ROUNDS));
     waited.into_iter().fold(Waited::default(), |mut sum, waited| {
         sum += waited;
@@ -76,6 +80,16 @@ fn a_sleeping_rally_loses_no_wake_up() {
 fn a_hybrid_rally_loses_no_wake_up() {
     without_hanging(|| {
         rally(Strategy::Hybrid);
+    });
+}
+
+/// Every way that this CPU has, with a bound after which it blocks.
+#[test]
+fn a_rally_that_blocks_in_the_end_loses_no_wake_up() {
+    without_hanging(|| {
+        for strategy in Strategy::here() {
+            rally_by(wait(strategy).blocking_after(Duration::from_micros(1)));
+        }
     });
 }
 

@@ -39,6 +39,8 @@ pub struct Wait {
     cost: SpinCost,
     step: Step,
     bound: Bound,
+    /// How long it yields after its steps, before it blocks ([`Wait::blocking_after`]).
+    yields: Bound,
     then: Then,
 }
 
@@ -79,24 +81,53 @@ impl Wait {
             Strategy::Yield => (NO_TIME, Then::Yield),
             _ => (NO_TIME, Then::Spin),
         };
-        Wait { strategy, cost: *cost, step, bound, then }
+        Wait { strategy, cost: *cost, step, bound, yields: NO_TIME, then }
     }
 
     /// The same wait for the time between two blocks: one that blocks in the end.
     ///
-    /// A wait that blocks already stays as it is; every other one takes its steps for `gate_spin`,
-    /// then blocks. So every worker truly blocks once a cycle, unless the next block comes sooner
-    /// than that. It has to: under `SCHED_FIFO` the kernel stops a thread that never blocks for some
-    /// 50 ms of every second, and `RLIMIT_RTTIME` kills it, because only blocking starts the clock
-    /// of that limit anew (a yield does not). The limit bounds the processor time from one block to
-    /// the next; a broker of real-time rights demands one (rtkit: at most 200 ms), so `gate_spin`
-    /// and the longest block together have to stay below it.
+    /// A wait of [`Strategy::Hybrid`] or [`Strategy::Futex`] stays as it is. Every other one takes its
+    /// steps for `gate_spin`, then blocks, whatever [`yielding_after`](Self::yielding_after) and
+    /// [`blocking_after`](Self::blocking_after) said. So every worker truly blocks once per block, unless
+    /// the next block comes sooner than that. It has to: under `SCHED_FIFO` the kernel stops a thread
+    /// that never blocks for some 50 ms of every second. `RLIMIT_RTTIME` even kills it, because only
+    /// blocking starts the clock of that limit anew (a yield does not). That limit bounds the processor
+    /// time from one block to the next. A broker of real-time rights demands one (rtkit: at most
+    /// 200 ms), so `gate_spin` and the longest block together have to stay below it.
     pub fn at_gate(self, gate_spin: Duration) -> Wait {
+        if matches!(self.strategy, Strategy::Hybrid | Strategy::Futex) {
+            return self;
+        }
+        Wait { bound: self.bound_for(gate_spin), yields: NO_TIME, then: Then::Block, ..self }
+    }
+
+    /// The same wait for threads that the system may keep from running: one that blocks in the end.
+    ///
+    /// A thread without a real-time class may share its CPU with a thread of the class `SCHED_FIFO`. If
+    /// that thread spins or yields while it waits for the other one, the other one never runs. Only a
+    /// thread that blocks gives its CPU to everybody.
+    ///
+    /// A wait that spins takes its steps for `d`, then blocks. One that yields (also by
+    /// [`yielding_after`](Self::yielding_after), which has to come first) yields for `d`, then blocks. One
+    /// that blocks stays as it is. With a `d` of 0 every wait blocks at once, after the spin of a hybrid.
+    ///
+    /// ```
+    /// use hocket_rt::{SpinCost, Strategy, Wait};
+    /// use std::time::Duration;
+    ///
+    /// let spins = Wait::new(Strategy::Pause, &SpinCost::measure(), Duration::ZERO);
+    /// let (spin, yields) = (Duration::from_micros(20), Duration::from_micros(80));
+    /// // Spins for 20 us, yields for 80 us, then blocks.
+    /// let wait = spins.yielding_after(spin).blocking_after(yields);
+    /// assert!(wait.may_block() && !spins.may_block());
+    /// ```
+    pub fn blocking_after(self, d: Duration) -> Wait {
         match self.then {
-            Then::Block => self,
-            Then::Spin | Then::Yield => {
-                Wait { bound: self.bound_for(gate_spin), then: Then::Block, ..self }
+            Then::Spin => Wait { bound: self.bound_for(d), then: Then::Block, ..self },
+            Then::Yield => {
+                Wait { yields: bound(Step::Yield, &self.cost, d), then: Then::Block, ..self }
             }
+            Then::Block => self,
         }
     }
 
@@ -138,9 +169,12 @@ impl Wait {
         word: &AtomicU32,
         mut poll: impl FnMut() -> Option<T>,
     ) -> Option<T> {
-        let found = self.spin_bounded(waited, word, &mut poll);
-        if found.is_some() {
-            return found;
+        let bounded = [(self.step, self.bound), (Step::Yield, self.yields)];
+        for (step, bound) in bounded {
+            let found = spin_bounded(step, bound, waited, word, &mut poll);
+            if found.is_some() {
+                return found;
+            }
         }
         let step = match self.then {
             Then::Block => return poll(),
@@ -153,27 +187,29 @@ impl Wait {
             }
         }
     }
+}
 
-    #[inline]
-    fn spin_bounded<T>(
-        &self,
-        waited: &mut Waited,
-        word: &AtomicU32,
-        poll: &mut impl FnMut() -> Option<T>,
-    ) -> Option<T> {
-        let mut some_steps =
-            |steps: u32| (0..steps).find_map(|_| self.step.look_and_rest(waited, word, poll));
-        match self.bound {
-            Bound::Passes(passes) => some_steps(passes),
-            Bound::Ticks(length) => {
-                let started_at = cpu::ticks();
-                loop {
-                    let found = some_steps(self.step.between_clocks());
-                    // A clock that jumps back looks like one that jumped far ahead: it ends, too.
-                    let over = cpu::ticks().wrapping_sub(started_at) >= length;
-                    if found.is_some() || over {
-                        return found;
-                    }
+/// Takes steps until `poll` finds something or the bound is over.
+#[inline]
+fn spin_bounded<T>(
+    step: Step,
+    bound: Bound,
+    waited: &mut Waited,
+    word: &AtomicU32,
+    poll: &mut impl FnMut() -> Option<T>,
+) -> Option<T> {
+    let mut some_steps =
+        |steps: u32| (0..steps).find_map(|_| step.look_and_rest(waited, word, poll));
+    match bound {
+        Bound::Passes(passes) => some_steps(passes),
+        Bound::Ticks(length) => {
+            let started_at = cpu::ticks();
+            loop {
+                let found = some_steps(step.between_clocks());
+                // A clock that jumps back looks like one that jumped far ahead: it ends, too.
+                let over = cpu::ticks().wrapping_sub(started_at) >= length;
+                if found.is_some() || over {
+                    return found;
                 }
             }
         }
@@ -228,6 +264,38 @@ mod tests {
 
     fn wait(strategy: Strategy) -> Wait {
         Wait::new(strategy, &SpinCost::assumed(Duration::from_nanos(100)), SPIN)
+    }
+
+    #[test]
+    fn what_spins_or_yields_blocks_in_the_end() {
+        for strategy in Strategy::ALL {
+            let before = wait(strategy);
+            let after = before.blocking_after(LONGER);
+            assert!(after.may_block(), "{strategy}");
+            if before.may_block() {
+                assert_eq!((plan(after), after.yields), (plan(before), before.yields));
+            }
+        }
+        assert_eq!(plan(wait(Strategy::Pause).blocking_after(LONGER)), passes(90, Then::Block));
+        let all = wait(Strategy::Pause).yielding_after(SPIN).blocking_after(LONGER);
+        assert_eq!(plan(all), passes(30, Then::Block));
+        assert!(matches!(all.yields, Bound::Ticks(ticks) if ticks > 0));
+        let yields = wait(Strategy::Yield).blocking_after(LONGER);
+        assert_eq!((yields.bound, yields.yields == NO_TIME), (NO_TIME, false));
+    }
+
+    #[test]
+    fn a_wait_that_blocks_in_the_end_has_spun_and_yielded_before() {
+        let word = AtomicU32::new(0);
+        let (mut waited, mut looks) = (Waited::default(), 0);
+        let all = wait(Strategy::Pause).yielding_after(SPIN).blocking_after(LONGER);
+        let nothing = all.spin_for(&mut waited, &word, || {
+            looks += 1;
+            None::<()>
+        });
+        assert_eq!((nothing, waited.blocked), (None, 0));
+        assert!(waited.yielded > 0);
+        assert_eq!(looks, 30 + waited.yielded + 1, "once more before it blocks");
     }
 
     fn plan(wait: Wait) -> (Bound, Then) {
@@ -287,6 +355,8 @@ mod tests {
             let gate_first = wait(strategy).at_gate(LONGER).yielding_after(SPIN);
             assert_eq!(plan(gate_last), plan(gate_first));
             assert!(gate_last.may_block());
+            let gate = wait(strategy).yielding_after(SPIN).blocking_after(SPIN).at_gate(LONGER);
+            assert_eq!((plan(gate), gate.yields), (plan(gate_last), NO_TIME));
         }
     }
 
