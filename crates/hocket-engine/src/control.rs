@@ -14,5 +14,6 @@ pub mod steering;
 pub mod learning;
 pub mod edit;
 pub mod editor;
+pub mod graph_editor;
 pub(crate) mod auto;
 pub(crate) mod autopilot;

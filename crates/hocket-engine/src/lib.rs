@@ -98,6 +98,7 @@ pub use block::times::{BlockTimes, WorkerTotals};
 pub use catalogue::BuiltinEffects;
 pub use control::edit::{Edit, EditError, EffectAt};
 pub use control::editor::{Applied, Editor, EditorError};
+pub use control::graph_editor::{AppliedAt, GraphEditor, NodeSource};
 pub use control::engine::{Engine, EngineError, Entered};
 pub use control::learning::Adopted;
 pub use control::media::{MediaPool, StereoAudio};

@@ -62,9 +62,13 @@ impl Plan {
         frames: usize,
     ) -> Plan {
         let all = schedule.units().units();
+        let units = schedule.units();
         let chain = |inputs: &[_], ids: &[hocket_plan::NodeId]| {
             let cells = ids.iter().filter_map(|id| nodes[id.index()].clone());
-            ChainState::new(inputs, cells.collect(), frames)
+            let (inputs, side) = inputs.split_at(inputs.len() - units.side_chain(ids[0]));
+            // A node that only sums has nobody who would listen to a side chain.
+            let side = nodes[ids[0].index()].as_ref().map_or(&[][..], |_| side);
+            ChainState::new(inputs, side, cells.collect(), frames)
         };
         let unit = |unit: &hocket_plan::Unit| {
             let folded = unit.folded.iter().map(|folded| chain(&folded.inputs, &folded.nodes));

@@ -412,6 +412,16 @@ pub struct Entered {
     pub others: Protection,
 }
 
+impl Entered {
+    /// Gives back what a policy asked of the rest of the process and of the system, but not the seat
+    /// and class of the leader's thread: for a leader whose thread has ended.
+    ///
+    /// Thread: control. Cost: system calls.
+    pub fn outlive(self) {
+        self._seat.forget();
+    }
+}
+
 fn jobs(settings: &Settings, seating: &Seating, workers: usize) -> Vec<Job> {
     let placement = seating.placement();
     let worker = |index: usize| Job {

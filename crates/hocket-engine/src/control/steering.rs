@@ -119,6 +119,8 @@ pub struct Standing {
     pub workers: usize,
     /// Units of the plan.
     pub units: usize,
+    /// How many frames the output lags behind the inputs, on the longest path.
+    pub latency_frames: u32,
     /// What a block of full length was expected to take; `None` where nothing had been measured.
     pub expected_ns: Option<f64>,
     /// What it takes, as a running estimate; `None` before there is one.
@@ -287,6 +289,16 @@ impl Control {
         self.lock().adopt(table)
     }
 
+    /// Nodes of the newest plan whose output was not finite, with the number of blocks in which that
+    /// happened since they joined or were reset. As [`Engine::contained`](super::engine::Engine::contained),
+    /// for threads other than the leader.
+    pub fn contained(&self) -> Vec<(String, u64)> {
+        let inner = self.lock();
+        // Relaxed: counts that stand for themselves.
+        let nodes = inner.nodes.iter().flatten().map(|node| (node, node.contained.load(Relaxed)));
+        nodes.filter(|(_, blocks)| *blocks > 0).map(|(node, n)| (node.name.clone(), n)).collect()
+    }
+
     /// What the engine does at present.
     pub fn standing(&self) -> Standing {
         self.lock().standing()
@@ -317,6 +329,10 @@ impl Present {
     fn of(plan: &Plan, expected_ns: Option<f64>) -> Present {
         let (schedule, costs) = (plan.schedule.clone(), Arc::clone(&plan.costs));
         Present { number: plan.number, schedule, costs, expected_ns }
+    }
+
+    fn latency_frames(&self) -> u32 {
+        self.schedule.units().units()[self.schedule.output().index()].latency_frames
     }
 }
 
@@ -383,6 +399,7 @@ impl Inner {
             kind: self.present.schedule.kind(),
             workers: self.present.schedule.workers(),
             units: self.present.schedule.units().units().len(),
+            latency_frames: self.present.latency_frames(),
             expected_ns: self.present.expected_ns,
             measured_ns: ns(&self.progress.present),
             serial_ns: ns(&self.progress.serial),
