@@ -6,8 +6,8 @@ use hocket_plan::session::{
 };
 use hocket_plan::{Effect, NodeId};
 
+use super::handle::ControlError;
 use super::prepare::PrepareError;
-use super::steering::ControlError;
 
 /// An effect by its place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

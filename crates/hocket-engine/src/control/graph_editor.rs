@@ -18,7 +18,8 @@ use super::orders::Order;
 use super::prepare::{PrepareError, Prepared};
 use super::seating::Seating;
 use super::settings::Settings;
-use super::steering::{Control, Installation};
+use super::handle::Control;
+use super::planner::Installation;
 use crate::block::bus::NodeCell;
 
 /// What does the work of a node in a graph that takes the place of another.
