@@ -1,12 +1,14 @@
 //! The audio thread.
 
+use std::ffi::c_void;
 use std::slice::from_raw_parts_mut;
 
-use hocket_engine::BlockTimes as EngineTimes;
-use hocket_machine::clock::monotonic_ns;
+use hocket_engine::{
+    BlockTimes as EngineTimes, WorkerTotals as EngineTotals, monotonic_ns, rows,
+};
 
 use crate::border::quiet;
-use crate::engine::Engine;
+use crate::engine::{Engine, Leading};
 use crate::status::Status;
 
 /// Times of one block, against its plan.
@@ -91,15 +93,19 @@ pub unsafe extern "C" fn hocket_engine_process_planned(
     quiet(Status::Fault, || {
         let Some(mut leading) = engine.leading() else { return Status::Busy };
         let took = leading.engine.process_planned(frames as usize, signaled_ns);
-        let rows = leading.engine.output(frames as usize);
-        for (out, row) in [(out_left, rows.left), (out_right, rows.right)] {
+        let output = leading.engine.output(frames as usize);
+        for (out, row) in [(out_left, output.left), (out_right, output.right)] {
             // SAFETY: P: it has room for `frames` samples and is the caller's own memory, so it does not
             // overlap the engine's rows, which have as many (`frames` is at most the settings').
-            hocket_dsp::rows::copy(unsafe { from_raw_parts_mut(out, row.len()) }, row);
+            rows::copy(unsafe { from_raw_parts_mut(out, row.len()) }, row);
         }
         // SAFETY: P.
         if let Some(times) = unsafe { times.as_mut() } {
             *times = BlockTimes::from(&took);
+        }
+        let Leading { engine, recorder, .. } = &mut *leading;
+        if let Some(recorder) = recorder {
+            recorder.note(engine, &took);
         }
         Status::Ok
     })
@@ -130,6 +136,51 @@ pub unsafe extern "C" fn hocket_engine_reset(engine: *const Engine) -> Status {
     unsafe { lead(engine, |leading| leading.reset()) }
 }
 
+/// What a thread of an engine did since it started.
+#[repr(C)]
+#[derive(Debug, Clone, Copy)]
+pub struct WorkerTotals {
+    /// Blocks it took part in.
+    pub blocks: u64,
+    /// Units it ran.
+    pub units: u64,
+    /// Times it truly blocked inside a block.
+    pub blocked: u64,
+    /// Times it yielded inside a block.
+    pub yielded: u64,
+    /// Wake-up system calls it made.
+    pub wakes: u64,
+    /// Time spent in units.
+    pub busy_ns: u64,
+}
+
+/// Called for each thread.
+pub type TotalsFn = Option<unsafe extern "C" fn(user: *mut c_void, totals: *const WorkerTotals)>;
+
+/// Calls `each` for every thread of the engine: the leader, then workers and guards.
+///
+/// Thread: leader, between blocks; `each` is called on the calling thread. Cost: allocates: not for
+/// every block of a live run.
+///
+/// # Safety
+/// P, H, C.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hocket_engine_totals(
+    engine: *const Engine,
+    each: TotalsFn,
+    user: *mut c_void,
+) -> Status {
+    let Some(each) = each else { return Status::BadInput };
+    let mut all = Vec::new();
+    // SAFETY: P, H.
+    let status = unsafe { lead(engine, |leading| all = leading.totals()) };
+    for totals in all {
+        // SAFETY: C.
+        unsafe { each(user, &WorkerTotals::from(&totals)) };
+    }
+    status
+}
+
 /// # Safety
 /// P, H.
 unsafe fn lead(engine: *const Engine, act: impl FnOnce(&mut hocket_engine::Engine)) -> Status {
@@ -155,6 +206,19 @@ impl From<&EngineTimes> for BlockTimes {
             orders_ns: times.orders_ns,
             orders: times.orders,
             workers: times.workers,
+        }
+    }
+}
+
+impl From<&EngineTotals> for WorkerTotals {
+    fn from(totals: &EngineTotals) -> WorkerTotals {
+        WorkerTotals {
+            blocks: totals.blocks,
+            units: totals.units,
+            blocked: totals.blocked,
+            yielded: totals.yielded,
+            wakes: totals.wakes,
+            busy_ns: totals.busy_ns,
         }
     }
 }

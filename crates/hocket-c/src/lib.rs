@@ -5,7 +5,9 @@
 //! engine, with a table of threads.
 //!
 //! Reading order: [`status`] and [`settings`]; [`session`] and [`graph`] are the two things that can be
-//! played; [`engine`] starts and stops, [`block`] is the audio thread, [`control`] every other one.
+//! played, [`effects`] and [`processor`] what stands in them; [`engine`] starts and stops, [`block`] is
+//! the audio thread. Every other thread edits ([`strip_edit`], [`routing_edit`], [`node_edit`], with
+//! [`editing`] behind all three) and looks on ([`control`], [`explain`]).
 //!
 //! # Invariants
 //!
@@ -28,10 +30,17 @@
 pub mod status;
 pub mod settings;
 pub mod session;
+pub mod effects;
+pub mod processor;
 pub mod graph;
 pub mod engine;
 pub mod block;
+pub mod editing;
+pub mod strip_edit;
+pub mod routing_edit;
+pub mod node_edit;
 pub mod control;
+pub mod explain;
 mod border;
 mod failure;
 mod load;
@@ -40,7 +49,7 @@ use std::ffi::c_char;
 
 /// Number of this interface: it grows when a function or a structure changes so that programs have to
 /// be compiled anew. `hocket_abi()` tells that of the library.
-pub const HOCKET_ABI: u32 = 1;
+pub const HOCKET_ABI: u32 = 2;
 
 /// The interface's number in the library that is running; compare it with `HOCKET_ABI`.
 ///

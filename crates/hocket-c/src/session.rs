@@ -20,6 +20,7 @@ pub struct Session {
     strips: Vec<CString>,
     /// By strip.
     effects: Vec<Vec<CString>>,
+    media: Vec<CString>,
     warnings: Vec<CString>,
     frames: u64,
 }
@@ -116,6 +117,23 @@ pub unsafe extern "C" fn hocket_session_effect(
     chain.map_or(std::ptr::null(), |chain| listed(chain, effect))
 }
 
+/// Path of an audio file of the session, by the number that clips name (`hocket_clip`). NULL past the
+/// end. The text lives as long as the session.
+///
+/// Thread: any. Cost: none.
+///
+/// # Safety
+/// P, H.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hocket_session_media(
+    session: *const Session,
+    index: usize,
+) -> *const c_char {
+    // SAFETY: P, H.
+    let session = unsafe { session.as_ref() };
+    session.map_or(std::ptr::null(), |session| listed(&session.media, index))
+}
+
 /// What a user ought to know of the session, one line with its place; NULL past the end. The text
 /// lives as long as the session.
 ///
@@ -146,7 +164,7 @@ impl Session {
     fn of(loaded: LoadedSession) -> Session {
         let session = &loaded.session;
         let strips: Vec<_> = session.strip_ids().iter().map(|id| session.strip(*id)).collect();
-        let chain = |chain: &[hocket_plan::Effect]| -> Vec<CString> {
+        let chain = |chain: &[hocket_engine::Effect]| -> Vec<CString> {
             chain.iter().map(|effect| c_text(&effect.kind)).collect()
         };
         let set = session.length_s.map(|s| (s * f64::from(loaded.rate_hz)).round() as u64);
@@ -154,6 +172,7 @@ impl Session {
         Session {
             strips: strips.iter().map(|strip| c_text(&strip.name)).collect(),
             effects: strips.iter().map(|strip| chain(&strip.chain)).collect(),
+            media: session.media.iter().map(|it| c_text(&it.path.to_string_lossy())).collect(),
             warnings: loaded.warnings.iter().map(|line| c_text(line)).collect(),
             frames: frames.unwrap_or(HOCKET_ENDLESS),
             loaded,
