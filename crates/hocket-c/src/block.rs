@@ -3,9 +3,7 @@
 use std::ffi::c_void;
 use std::slice::from_raw_parts_mut;
 
-use hocket_engine::{
-    BlockTimes as EngineTimes, WorkerTotals as EngineTotals, monotonic_ns, rows,
-};
+use hocket_engine::{BlockTimes as EngineTimes, WorkerTotals as EngineTotals, monotonic_ns, rows};
 
 use crate::border::quiet;
 use crate::engine::{Engine, Leading};
@@ -25,19 +23,19 @@ pub struct BlockTimes {
     pub duration_ns: u64,
     /// From the planned start to the deadline: the length of the block when played.
     pub deadline_ns: u64,
-    /// Time left before the deadline; negative: the block came too late.
+    /// Time left before the deadline; negative: the block was late.
     pub slack_ns: i64,
-    /// From the leader's awakening to the last worker's that came; 0 where none was needed.
+    /// From the leader's awakening to that of the last worker that came; 0 if none was needed.
     pub workers_awake_ns: u64,
-    /// How long edits took that were carried out before the block, as a part of the duration.
+    /// How long the edits before the block took, as a part of the duration.
     pub orders_ns: u64,
-    /// Edits and plans that were carried out before the block.
+    /// Edits and plans that took effect with the block.
     pub orders: u32,
     /// Workers that took part, the leader included.
     pub workers: u32,
 }
 
-/// The monotonic clock in nanoseconds, as planned starts are told (`CLOCK_MONOTONIC` on Linux).
+/// The monotonic clock in nanoseconds, the clock of planned starts (`CLOCK_MONOTONIC` on Linux).
 ///
 /// Thread: any, the leader included. Cost: one reading of the clock.
 #[unsafe(no_mangle)]
@@ -66,8 +64,8 @@ pub unsafe extern "C" fn hocket_engine_process(
 }
 
 /// Processes one block of 1 to `settings.frames` frames that was planned to start at `signaled_ns` (on
-/// the clock of `hocket_now_ns`) and writes the output, 1.0 = full scale. `times` may be NULL. Where it
-/// does not return `HOCKET_STATUS_OK`, nothing is written.
+/// the clock of `hocket_now_ns`) and writes the output, 1.0 = full scale. `times` may be NULL. Unless it
+/// returns `HOCKET_STATUS_OK`, it writes nothing.
 ///
 /// Thread: leader, one at a time: a second caller gets `HOCKET_STATUS_BUSY` at once. Cost: the block. No
 /// allocation; no lock is waited for; at most one system call, to wake workers, and none beyond the
@@ -111,8 +109,8 @@ pub unsafe extern "C" fn hocket_engine_process_planned(
     })
 }
 
-/// Says when the block after the coming one is planned (on the clock of `hocket_now_ns`), so that workers
-/// can be awake by then. Holds for one block; a host that knows its period says it before each.
+/// Says when the block after the next one is planned (on the clock of `hocket_now_ns`), so that workers can
+/// be awake by then. It holds for one block; a host that knows its period calls this before each.
 ///
 /// Thread: leader, between blocks. Cost: none.
 ///

@@ -26,7 +26,7 @@ pub unsafe extern "C" fn hocket_engine_is_settled(engine: *const Engine) -> bool
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub struct Applied {
-    /// Its number, as `hocket_last_edit` told it.
+    /// Its number, as `hocket_last_edit` returned it.
     pub edit: u64,
     /// Frames since the start at which it took effect: the first of a block.
     pub frame: u64,
@@ -36,7 +36,7 @@ pub struct Applied {
 pub type AppliedFn = Option<unsafe extern "C" fn(user: *mut c_void, applied: *const Applied)>;
 
 /// Calls `each` for the edits that took effect since the last call, in order, and forgets them. An engine
-/// remembers `HOCKET_APPLIED_KEPT`; who does not ask loses the oldest and no memory.
+/// remembers the newest `HOCKET_APPLIED_KEPT`, so its memory does not grow if you never call this.
 ///
 /// Thread: any but the leader; `each` is called on the calling thread. Cost: a lock among control
 /// threads.
@@ -63,7 +63,7 @@ pub unsafe extern "C" fn hocket_engine_applied(
     }
 }
 
-/// What an engine does at present, and what was expected of it.
+/// What an engine does at present, and what the planner expected of it.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub struct Standing {
@@ -75,15 +75,15 @@ pub struct Standing {
     pub units: u32,
     /// How many frames the output lags behind the inputs, on the longest path.
     pub latency_frames: u32,
-    /// What a block of full length was expected to take; NaN where nothing had been measured.
+    /// What the planner expected a block of full length to take; NaN if nothing was measured yet.
     pub expected_ns: f64,
     /// What it takes, as a running estimate; NaN before there is one.
     pub measured_ns: f64,
-    /// What the serial walk takes or took; NaN where it never ran.
+    /// What the serial walk takes or took; NaN if it never ran.
     pub serial_ns: f64,
 }
 
-/// Tells what an engine does at present.
+/// Writes what an engine does at present into `standing`.
 ///
 /// Thread: any but the leader. Cost: a lock among control threads.
 ///
@@ -152,7 +152,7 @@ pub unsafe extern "C" fn hocket_engine_costs(
     }
 }
 
-/// What a thread of the engine asked for and what the system says it has. The texts are good until the
+/// What a thread of the engine asked for and what the system reports. The texts are good until the
 /// callback returns.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
@@ -224,8 +224,7 @@ pub struct Contained {
 }
 
 /// Called for each node whose output was not finite.
-pub type ContainedFn =
-    Option<unsafe extern "C" fn(user: *mut c_void, contained: *const Contained)>;
+pub type ContainedFn = Option<unsafe extern "C" fn(user: *mut c_void, contained: *const Contained)>;
 
 /// Calls `each` for every node whose output was not finite since it joined or the engine was reset.
 ///
@@ -269,11 +268,11 @@ pub struct Protection {
     pub moved: u64,
 }
 
-/// Called with what a policy came to.
+/// Called with what became of a policy.
 pub type ProtectionFn =
     Option<unsafe extern "C" fn(user: *mut c_void, protection: *const Protection)>;
 
-/// Calls `tell` once with what the policy of the settings came to, if a leader has entered.
+/// Calls `tell` once with what became of the policy of the settings, if a leader has entered.
 ///
 /// Thread: any but the leader; `tell` is called on the calling thread. Cost: a short lock, allocates.
 ///
@@ -292,8 +291,8 @@ pub unsafe extern "C" fn hocket_engine_protection(
             let tell = tell.ok_or_else(|| Failure::null("tell"))?;
             let Some(protected) = seen(engine, "engine")?.protected() else { return Ok(()) };
             let refused = (!protected.refused.is_empty()).then(|| protected.refused.join("\n"));
-            let [asked, got, refused] = [protected.asked, protected.got, refused]
-                .map(|it| it.as_deref().map(c_text));
+            let [asked, got, refused] =
+                [protected.asked, protected.got, refused].map(|it| it.as_deref().map(c_text));
             let shown = |text: &Option<CString>| text.as_ref().map_or(null(), |it| it.as_ptr());
             let (asked, got, refused) = (shown(&asked), shown(&got), shown(&refused));
             tell(user, &Protection { asked, got, refused, moved: protected.moved as u64 });
@@ -302,7 +301,50 @@ pub unsafe extern "C" fn hocket_engine_protection(
     }
 }
 
-/// Makes a plan from what was measured and hands it over, whatever the settings say of steering.
+/// Whether the memory of the process is kept from being swapped out. The text is good until the callback
+/// returns.
+#[repr(C)]
+#[derive(Debug, Clone, Copy)]
+pub struct Memory {
+    /// Whether the system accepted it.
+    pub granted: bool,
+    /// Why not, with what would help; NULL: it was granted.
+    pub why: *const c_char,
+}
+
+/// Called with what became of the memory.
+pub type MemoryFn = Option<unsafe extern "C" fn(user: *mut c_void, memory: *const Memory)>;
+
+/// Calls `tell` once if the engine asked the system to keep the memory of the process from being swapped
+/// out, as it does with a priority.
+///
+/// Thread: any but the leader; `tell` is called on the calling thread. Cost: a short lock, allocates.
+///
+/// # Safety
+/// P, H, C.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hocket_engine_memory(
+    engine: *const Engine,
+    tell: MemoryFn,
+    user: *mut c_void,
+    error: *mut *mut Error,
+) -> Status {
+    // SAFETY: P, H, C.
+    unsafe {
+        done(error, || {
+            let tell = tell.ok_or_else(|| Failure::null("tell"))?;
+            let Some(report) = seen(engine, "engine")?.memory() else { return Ok(()) };
+            let lines: Vec<&str> =
+                [&report.why, &report.remedy].into_iter().flatten().map(String::as_str).collect();
+            let why = (!lines.is_empty()).then(|| c_text(&lines.join("\n")));
+            let shown = why.as_ref().map_or(null(), |why| why.as_ptr());
+            tell(user, &Memory { granted: report.granted, why: shown });
+            Ok(())
+        })
+    }
+}
+
+/// Makes a plan from measured costs and changes to it, whatever the settings say of steering.
 /// `HOCKET_STATUS_BUSY` as long as no block has been measured.
 ///
 /// Thread: any but the leader. Cost: a lock among control threads, allocates; plans.
@@ -357,7 +399,7 @@ fn replace(path: &Path, text: &str) -> std::io::Result<()> {
     written
 }
 
-/// What a cost table had to say.
+/// How much of a session or graph a cost table knows.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub struct Adopted {
@@ -367,10 +409,10 @@ pub struct Adopted {
     pub unknown: u32,
 }
 
-/// Takes costs over that `hocket_engine_save_costs` wrote, and hands over the plan that follows from them
-/// where the settings let plans follow costs. `adopted` may be NULL.
+/// Reads costs that `hocket_engine_save_costs` wrote. If the settings let plans follow costs, the engine
+/// changes to the plan that follows from them. `adopted` may be NULL.
 ///
-/// Thread: any but the leader; before the first block it is worth most. Cost: reads a file; a lock among
+/// Thread: any but the leader, best before the first block. Cost: reads a file; a lock among
 /// control threads, allocates; plans.
 ///
 /// # Safety
@@ -386,8 +428,7 @@ pub unsafe extern "C" fn hocket_engine_adopt_costs(
     unsafe {
         done(error, || {
             let (engine, path) = (seen(engine, "engine")?, text(path, "path")?);
-            let table =
-                hocket_session::read_costs(Path::new(path)).map_err(Failure::bad_input)?;
+            let table = hocket_session::read_costs(Path::new(path)).map_err(Failure::bad_input)?;
             let found = engine.control.adopt_costs(&table)?;
             if let Some(place) = adopted.as_mut() {
                 *place = Adopted { known: found.known as u32, unknown: found.unknown as u32 };

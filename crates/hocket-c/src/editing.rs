@@ -9,16 +9,16 @@ use hocket_engine::{Change, Editor, GraphEditor, NodeSource};
 use crate::failure::Failure;
 use crate::graph::{Graph, Played, Source};
 
-/// How many edits that took effect an engine remembers until `hocket_engine_applied` asks for them; of
-/// more than these the oldest are forgotten.
+/// How many edits that took effect an engine remembers for `hocket_engine_applied`. When there are more, it
+/// forgets the oldest.
 pub const HOCKET_APPLIED_KEPT: u32 = 4096;
 
 /// What `hocket_last_edit` returns where the calling thread has sent no edit.
 pub const HOCKET_NO_EDIT: u64 = u64::MAX;
 
-/// The number of the last edit that the calling thread has sent, to whichever engine: the edits of an
-/// engine are counted from 0 in the order in which they were accepted. `HOCKET_NO_EDIT` before the
-/// first. `hocket_engine_applied` tells at which frame it took effect.
+/// The number of the last edit that the calling thread sent to any engine; `HOCKET_NO_EDIT` before the first.
+/// Each engine counts its accepted edits from 0. `hocket_engine_applied` reports at which frame an edit
+/// took effect.
 ///
 /// Thread: any but the leader. Cost: none.
 #[unsafe(no_mangle)]
@@ -185,7 +185,7 @@ fn no_param(node: u32, param: u32) -> Failure {
     Failure::bad_input(format!("node {node} has no parameter {param}"))
 }
 
-/// Tells graphs apart, whichever engine plays them.
+/// No two graphs of the process have the same.
 fn next_version() -> u64 {
     static NEXT: AtomicU64 = AtomicU64::new(0);
     // Relaxed: a number stands for itself.

@@ -35,7 +35,7 @@ pub extern "C" fn hocket_effect_kind(index: usize) -> *const c_char {
     quiet(std::ptr::null(), || names().get(index).map_or(std::ptr::null(), |it| it.name.as_ptr()))
 }
 
-/// Tells of an effect's parameter in `param`; false past the last one, or where there is no effect of
+/// Describes an effect's parameter in `param`. False past the last parameter, and if there is no effect of
 /// this name.
 ///
 /// Thread: any but the leader. Cost: the first call allocates.

@@ -8,6 +8,8 @@ use hocket_engine::{
     GraphEditor, Settings as EngineSettings, ThreadReport, flight,
 };
 
+use hocket_machine::memory::LockReport;
+
 use crate::border::{made, quiet, seen};
 use crate::editing::{Editing, GraphInHand, Hand};
 use crate::failure::Failure;
@@ -40,6 +42,7 @@ struct Reports {
     own: Vec<ThreadReport>,
     leader: Option<ThreadReport>,
     protection: Option<Protected>,
+    memory: Option<LockReport>,
 }
 
 /// What a policy asked of the rest of the process and of the system.
@@ -71,8 +74,8 @@ thread_local! {
 // `hocket_engine_stop` refuses as long as there is a seat.
 unsafe impl Send for Seat {}
 
-/// Starts an engine for a session: when this returns, every worker sits on its seat and waits. NULL
-/// where that fails. Rights that the system refuses are no failure: see `hocket_engine_reports`.
+/// Starts an engine for a session; NULL on failure. When this returns, every worker sits on its seat and
+/// waits. Rights that the system refuses are no failure: see `hocket_engine_reports`.
 ///
 /// Thread: control; call it before the leader is a real-time thread. Cost: starts threads, allocates
 /// everything that blocks need; with a priority, asks that the memory of the process stays in memory.
@@ -133,14 +136,16 @@ pub unsafe extern "C" fn hocket_engine_start_graph(
     }
 }
 
-/// Stops an engine, ends its threads and frees it; NULL is left alone.
+/// Stops an engine, ends its threads and frees it. NULL does nothing.
 ///
-/// A leader that has entered leaves first, or calls this itself. Any thread may stop an engine whose
-/// leader's thread has ended without leaving: what the engine asked of the rest of the process and of the
-/// system is given back, and there is no seat and no class to restore. While the leader's thread lives, other
-/// threads get `HOCKET_STATUS_WRONG_THREAD`, and while it is inside a block `HOCKET_STATUS_BUSY`; the
-/// engine then goes on. A thread that ends inside a block (`pthread_exit` in a callback) breaks C, and the
-/// engine stays busy for ever.
+/// - A leader that has entered leaves first, or calls this itself. While its thread lives, other threads get
+///   `HOCKET_STATUS_WRONG_THREAD`, and while it is inside a block `HOCKET_STATUS_BUSY`. The engine then goes
+///   on.
+/// - If the leader's thread has ended without leaving, any thread may stop the engine. It restores what the
+///   policy asked of other threads and of the system; the leader's own CPUs and class are gone with its
+///   thread.
+/// - A thread that ends inside a block (`pthread_exit` in a callback) breaks C: the engine stays busy for
+///   ever.
 ///
 /// Thread: control, or the leader between blocks. Cost: waits for the threads, frees memory.
 ///
@@ -163,9 +168,9 @@ pub unsafe extern "C" fn hocket_engine_stop(engine: *mut Engine) -> Status {
 }
 
 /// Makes the calling thread the leader until it leaves: on its seat, in the scheduling class asked for.
-/// Without it blocks are processed as well, by a thread as the system has it. Entering again on the same
-/// thread does nothing. Where the thread of the leader before has ended without leaving, the next one
-/// takes over.
+/// Blocks can be processed without it, by a thread with the CPUs and the class that it has. Entering again on
+/// the same thread does nothing. If the thread of the last leader has ended without leaving, the calling
+/// thread takes over.
 ///
 /// Thread: the one that will process blocks, before the first. Cost: system calls, allocates.
 ///
@@ -178,10 +183,10 @@ pub unsafe extern "C" fn hocket_engine_enter(engine: *const Engine) -> Status {
     quiet(Status::Fault, || engine.enter())
 }
 
-/// Gives the calling thread back the CPUs and the scheduling class that it had before it entered;
-/// nothing where nobody has entered.
+/// Restores the CPUs and the scheduling class that the calling thread had before it entered. It does
+/// nothing if no leader has entered.
 ///
-/// Thread: the one that entered, between blocks; once its thread has ended, any. Cost: system calls.
+/// Thread: the one that entered, between blocks; any after that one has ended. Cost: system calls.
 ///
 /// # Safety
 /// P, H.
@@ -197,11 +202,11 @@ impl Engine {
         let records = engine.settings().spans;
         let flight = records.then(|| flight::record(&engine, FlightSettings::default()));
         let (recorder, drain) = flight.unzip();
-        let own = engine.reports().to_vec();
+        let (own, memory) = (engine.reports().to_vec(), engine.memory().cloned());
         Engine {
             editing: Mutex::new(Editing::new(hand)),
             control: engine.control(),
-            reports: Mutex::new(Reports { own, leader: None, protection: None }),
+            reports: Mutex::new(Reports { own, leader: None, protection: None, memory }),
             drain: drain.map(Mutex::new),
             frames: engine.settings().frames,
             leading: Mutex::new(Leading { seat: None, engine, recorder }),
@@ -224,8 +229,7 @@ impl Engine {
             Source::Sum | Source::Kept => None,
         };
         let processors = laid_out.nodes.into_iter().map(processor).collect();
-        let (engine, editor) =
-            GraphEditor::start(&laid_out.graph, processors, settings, seating)?;
+        let (engine, editor) = GraphEditor::start(&laid_out.graph, processors, settings, seating)?;
         let in_hand = GraphInHand::new(editor, laid_out.played, rate_hz);
         Ok(Engine::new(engine, Hand::Graph(Box::new(in_hand))))
     }
@@ -264,6 +268,11 @@ impl Engine {
     /// What the policy came to, once the leader has entered.
     pub(crate) fn protected(&self) -> Option<Protected> {
         locked(&self.reports).protection.clone()
+    }
+
+    /// Whether the memory of the process stays in memory; `None`: nobody asked for it.
+    pub(crate) fn memory(&self) -> Option<LockReport> {
+        locked(&self.reports).memory.clone()
     }
 
     fn enter(&self) -> Status {

@@ -15,13 +15,13 @@ use crate::status::{Error, Status};
 pub struct Explanation {
     /// Number of the block since the engine started.
     pub block: u64,
-    /// Time left before the deadline; negative: the block came too late.
+    /// Time left before the deadline; negative: the block was late.
     pub slack_ns: i64,
-    /// The cause that explains most, such as "seat-taken", "worker-woke-late" or "unit-slow"; "unknown"
-    /// where nothing explains half. NULL: the block was in time and took no longer than usual, or
-    /// it is not known what is usual.
+    /// The cause that explains most, such as "seat-taken", "worker-woke-late" or "unit-slow"; "unknown" if
+    /// nothing explains half. NULL: the block was in time, and took no longer than usual or nothing says
+    /// what is usual.
     pub cause: *const c_char,
-    /// The whole in one sentence; NULL where `cause` is.
+    /// The explanation in one sentence; NULL if `cause` is.
     pub text: *const c_char,
 }
 

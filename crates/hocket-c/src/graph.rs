@@ -63,7 +63,7 @@ pub extern "C" fn hocket_graph_new() -> *mut Graph {
     quiet(std::ptr::null_mut(), || Box::into_raw(Box::new(Graph::new())))
 }
 
-/// Frees a graph that no engine was started from, and its new processors; NULL is left alone.
+/// Frees a graph that no engine was started from, and its new processors. NULL does nothing.
 ///
 /// Thread: control. Cost: frees memory.
 ///
@@ -79,8 +79,8 @@ pub unsafe extern "C" fn hocket_graph_free(graph: *mut Graph) {
 }
 
 /// Adds a node and returns its number, counted from 0: the host's processor, which is copied, or for
-/// NULL one that only sums. From now on `user` belongs to the graph and the engine made of it; where
-/// the call fails (`HOCKET_NO_NODE`) it stays the host's. `name` is for reports and measured costs.
+/// NULL one that only sums. From now on `user` belongs to the graph and to the engine made of it. If the call
+/// fails (`HOCKET_NO_NODE`), `user` stays the host's. `name` is for reports and measured costs.
 ///
 /// Thread: control. Cost: allocates.
 ///
@@ -434,7 +434,11 @@ impl Graph {
             kept[*number as usize] = Some(facts);
         }
         let output = order.last().copied().unwrap_or(0);
-        Ok(LaidOut { graph, nodes, played: Played { nodes: kept, output, rising: self.rising, ids } })
+        Ok(LaidOut {
+            graph,
+            nodes,
+            played: Played { nodes: kept, output, rising: self.rising, ids },
+        })
     }
 
     /// Numbers of the nodes, each after all that it reads, older ones first, the output last.

@@ -1,11 +1,11 @@
 //! The engine for programs in C and whatever can call C.
 //!
-//! The header `include/hocket.h` is generated from these sources (`cargo run -p xtask -- header`), so
-//! what is written here is what a C programmer reads there. `docs/embedding.md` tells the life of an
-//! engine, with a table of threads.
+//! cbindgen generates the header `include/hocket.h` from these sources (`cargo run -p xtask -- header`), so
+//! a C programmer reads there what is written here. `docs/embedding.md` describes the life of an engine and
+//! the threads.
 //!
 //! Reading order: [`status`] and [`settings`]; [`session`] and [`graph`] are the two things that can be
-//! played, [`effects`] and [`processor`] what stands in them; [`engine`] starts and stops, [`block`] is
+//! played, made of [`effects`] and [`processor`]s; [`engine`] starts and stops, [`block`] is
 //! the audio thread. Every other thread edits ([`strip_edit`], [`routing_edit`], [`node_edit`], with
 //! [`editing`] behind all three) and looks on ([`control`], [`explain`]).
 //!
@@ -24,8 +24,11 @@
 //!   called on any thread, never twice at once for one node, and what `user` points to is good for that
 //!   until `free`.
 //!
-//! What it promises in return: no panic leaves a function (`HOCKET_STATUS_FAULT` instead); null for a
-//! handle is an error and not a crash; of two leaders at a time one is told `HOCKET_STATUS_BUSY`.
+//! In return it promises:
+//!
+//! - No panic leaves a function: it becomes `HOCKET_STATUS_FAULT`.
+//! - A null handle is an error and not a crash.
+//! - Of two leaders at a time one gets `HOCKET_STATUS_BUSY`.
 
 pub mod status;
 pub mod settings;
@@ -47,8 +50,8 @@ mod load;
 
 use std::ffi::c_char;
 
-/// Number of this interface: it grows when a function or a structure changes so that programs have to
-/// be compiled anew. `hocket_abi()` tells that of the library.
+/// Number of this interface. It grows when a function or a structure changes so that programs have to be
+/// recompiled. `hocket_abi()` returns the number of the library.
 pub const HOCKET_ABI: u32 = 2;
 
 /// The interface's number in the library that is running; compare it with `HOCKET_ABI`.

@@ -32,7 +32,7 @@ pub unsafe extern "C" fn hocket_engine_set_node(
 }
 
 /// A copy of the graph that an engine plays, to be changed and handed back to
-/// `hocket_engine_exchange_graph`. Nodes keep their numbers. NULL where that fails.
+/// `hocket_engine_exchange_graph`. Nodes keep their numbers. NULL on failure.
 ///
 /// Thread: any but the leader. Cost: a lock among control threads, allocates.
 ///

@@ -297,9 +297,7 @@ unsafe fn destination(session: &Session, to: *const c_char) -> Result<Destinatio
     let name = unsafe { text(to, "the destination") }?;
     match strip_named(session, name)? {
         StripId::Master => Ok(Destination::Master),
-        StripId::Group(index) => {
-            Ok(Destination::Group(hocket_engine::session::GroupId(index)))
-        }
+        StripId::Group(index) => Ok(Destination::Group(hocket_engine::session::GroupId(index))),
         StripId::Track(_) | StripId::Return(_) => {
             Err(Failure::bad_input(format!("'{name}' is no group: route to a group or the master")))
         }

@@ -26,9 +26,9 @@ pub struct Session {
 }
 
 /// Reads a session file (docs/session-format.md) and decodes the audio that it names, at `rate_hz`, or
-/// at the session's own rate for 0. NULL where that fails.
+/// at the session's own rate for 0. NULL on failure.
 ///
-/// Thread: control. Cost: reads files; memory for all audio, 8 bytes a frame.
+/// Thread: control. Cost: reads files; memory for all audio, 8 bytes per frame.
 ///
 /// # Safety
 /// P.
@@ -42,7 +42,7 @@ pub unsafe extern "C" fn hocket_session_load(
     unsafe { made(error, || Session::load(Path::new(text(path, "path")?), rate_hz)) }
 }
 
-/// Frees a session; NULL is left alone. Engines that were started from it go on.
+/// Frees a session. NULL does nothing. Engines that were started from it go on.
 ///
 /// Thread: control. Cost: frees memory.
 ///
@@ -134,7 +134,7 @@ pub unsafe extern "C" fn hocket_session_media(
     session.map_or(std::ptr::null(), |session| listed(&session.media, index))
 }
 
-/// What a user ought to know of the session, one line with its place; NULL past the end. The text
+/// A warning about the session, one line with its place; NULL past the end. The text
 /// lives as long as the session.
 ///
 /// Thread: any. Cost: none.

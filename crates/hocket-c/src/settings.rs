@@ -18,13 +18,13 @@ use crate::failure::Failure;
 pub struct Settings {
     /// The largest block, 1 to 8192 frames.
     pub frames: u32,
-    /// Sample rate, 8000 to 384000 Hz; 0 stands for that of the session.
+    /// Sample rate, 8000 to 384000 Hz; 0: that of the session.
     pub rate_hz: u32,
     /// Workers, the leader included; 0: as many as the policy has seats for.
     pub workers: u32,
     /// SCHED_FIFO priority of leader, workers and guards, 1 to 99; 0: ordinary threads.
     pub priority: u32,
-    /// How units are dealt out: "serial", "lists", "dataflow", "steal", "critical".
+    /// How units go to workers: "serial", "lists", "dataflow", "steal", "critical".
     pub schedule: *const c_char,
     /// What may run beside a worker on its core: "off", "all", "process-affinity", "idle-thread",
     /// "reserve-core", "pair-barrier", "cookie", "cookie-worker", "cookie-pair", "partition", "offline".
@@ -35,8 +35,8 @@ pub struct Settings {
     /// What happens to the schedule while costs are measured: "fixed", "costs", "auto"; NULL: "costs"
     /// for the schedule "critical", otherwise "fixed".
     pub steer: *const c_char,
-    /// How a seat is kept on which nobody works (policies "idle-thread" and "pair-barrier"): one of the
-    /// names of `wait`. A wait that blocks gives the seat up. NULL: "pause".
+    /// How an idle thread holds its seat (policies "idle-thread" and "pair-barrier"): one of the names of
+    /// `wait`. A wait that blocks gives the seat up; use it only for comparison. NULL: "pause".
     pub seat_wait: *const c_char,
     /// How long "hybrid" spins before it blocks, inside a block and between two.
     pub hybrid_spin_ns: u64,

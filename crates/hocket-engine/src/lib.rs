@@ -136,8 +136,8 @@ pub use hocket_plan::{
 // Costs that are kept from one run to the next.
 pub use hocket_plan::{ChainCost, CostTable};
 // Waiting, the machine, and the clock of planned starts.
-pub use hocket_machine::{Topology, TopologyError};
 pub use hocket_machine::clock::monotonic_ns;
+pub use hocket_machine::{Topology, TopologyError};
 pub use hocket_rt::Strategy;
 // Why a block was late.
 pub use hocket_trace::BlockTrace;

@@ -148,8 +148,7 @@ fn nodes_that_stay_keep_their_state_when_the_graph_is_replaced() {
     assert_eq!(editor.replace(&larger, twice), Err(EditError::NoNode(NodeId(0))));
     let few = editor.replace(&larger, vec![NodeSource::Sum]);
     assert!(matches!(few, Err(EditError::Prepare(_))), "{few:?}");
-    let sources =
-        vec![NodeSource::New(level(0.5)), NodeSource::Kept(NodeId(0)), NodeSource::Sum];
+    let sources = vec![NodeSource::New(level(0.5)), NodeSource::Kept(NodeId(0)), NodeSource::Sum];
     assert_eq!(editor.replace(&larger, sources), Ok(0));
     assert_eq!(block(&mut engine), (1.5 + 5000.0, 1.5), "five blocks are behind the old node");
     let frame = 5 * FRAMES as u64;

@@ -168,14 +168,7 @@ pub const CRATES: &[CrateRule] = &[
     },
     CrateRule {
         name: "hocket-c",
-        workspace: &[
-            "hocket-plan",
-            "hocket-dsp",
-            "hocket-machine",
-            "hocket-session",
-            "hocket-media",
-            "hocket-engine",
-        ],
+        workspace: &["hocket-machine", "hocket-session", "hocket-media", "hocket-engine"],
         workspace_dev: &[],
         external: External::Only(&[]),
         serde: false,

@@ -14,12 +14,12 @@ use hocket_plan::{Fusing, Graph, NodeId};
 use super::edit::EditError;
 use super::editor::EditorError;
 use super::engine::Engine;
+use super::handle::Control;
 use super::orders::Order;
+use super::planner::Installation;
 use super::prepare::{PrepareError, Prepared};
 use super::seating::Seating;
 use super::settings::Settings;
-use super::handle::Control;
-use super::planner::Installation;
 use crate::block::bus::NodeCell;
 
 /// What does the work of a node in a graph that takes the place of another.
