@@ -2,14 +2,15 @@
 //!
 //! # The shape
 //! [`Settings`] and [`Seating`] say what is wanted and who sits where. [`Editor::start`] takes a
-//! session and its audio, [`Engine::start`] takes [`Prepared`] nodes (a session's, or a graph's with
-//! processors of your own: [`Prepared::from_graph`]); both verify the schedule and start the workers.
+//! session and its audio, [`GraphEditor::start`] a graph with processors of your own; both can be edited
+//! while they play. [`Engine::start`] takes [`Prepared`] nodes of either kind. All three verify the
+//! schedule and start the workers.
 //! [`VirtualDevice`], [`offline`] or your own audio callback then asks for block after block.
 //!
 //! # Threads
 //! | thread | calls | may |
 //! |---|---|---|
-//! | control, any number | [`Editor`], [`Control`] | allocate, wait, fail |
+//! | control, any number | [`Editor`], [`GraphEditor`], [`Control`] | allocate, wait, fail |
 //! | leader, one at a time | [`Engine::enter`], [`Engine::process`], [`Engine::output`] | nothing that takes long |
 //! | workers and guards, the engine's own | processors inside a block | nothing that takes long |
 //!
