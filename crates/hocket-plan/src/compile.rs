@@ -10,6 +10,8 @@ mod price;
 
 pub use price::Prices;
 
+use std::collections::BTreeMap;
+
 use crate::graph::{Edge, Graph, GraphError, NodeId};
 
 /// Index of a unit in its [`UnitGraph`].
@@ -110,6 +112,9 @@ impl Unit {
 pub struct UnitGraph {
     units: Vec<Unit>,
     node_count: usize,
+    /// By the node that has it, always the first of its chain: how many of the chain's last inputs are
+    /// the side chain.
+    side_chains: BTreeMap<NodeId, usize>,
 }
 
 /// The least cost a unit can have, so that ranks fall strictly along every edge.
@@ -128,12 +133,24 @@ impl UnitGraph {
         }
         let chains = chains(graph, fusing);
         let units = link(graph, &chains);
-        Ok(UnitGraph { units: ranked(units), node_count: graph.nodes().len() })
+        let ids = (0..graph.nodes().len()).map(|i| NodeId(i as u32));
+        let side_chains = ids.map(|id| (id, graph.side_chain(id))).filter(|(_, count)| *count > 0);
+        Ok(UnitGraph {
+            units: ranked(units),
+            node_count: graph.nodes().len(),
+            side_chains: side_chains.collect(),
+        })
     }
 
     /// Takes units as they are, checked by nobody: [`crate::VerifiedSchedule::verify`] does that.
     pub fn from_units(units: Vec<Unit>, node_count: usize) -> UnitGraph {
-        UnitGraph { units, node_count }
+        UnitGraph { units, node_count, side_chains: BTreeMap::new() }
+    }
+
+    /// How many of the last inputs of the chain that begins with `head` are its side chain: they are
+    /// summed apart, and only `head` sees them.
+    pub fn side_chain(&self, head: NodeId) -> usize {
+        self.side_chains.get(&head).copied().unwrap_or(0)
     }
 
     /// Most urgent first; an index is a [`UnitId`].
@@ -200,7 +217,10 @@ fn chains(graph: &Graph, fusing: Fusing) -> Vec<Vec<NodeId>> {
     for (i, node) in graph.nodes().iter().enumerate() {
         let unit = match node.inputs.as_slice() {
             [Edge { from, gain_lin }]
-                if fusing == Fusing::Chains && *gain_lin == 1.0 && readers[from.index()] == 1 =>
+                if fusing == Fusing::Chains
+                    && *gain_lin == 1.0
+                    && readers[from.index()] == 1
+                    && graph.side_chain(NodeId(i as u32)) == 0 =>
             {
                 unit_of[from.index()]
             }

@@ -8,6 +8,8 @@ mod routing;
 
 pub use from_session::{EffectFacts, audible, session_graph};
 
+use std::collections::BTreeMap;
+
 use crate::session::StripId;
 
 /// Index of a node in its [`Graph`].
@@ -71,6 +73,8 @@ pub struct Node {
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Graph {
     nodes: Vec<Node>,
+    /// How many of a node's inputs, the last ones, are its side chain; nodes without one are missing.
+    side_chains: BTreeMap<NodeId, usize>,
 }
 
 /// Why a graph cannot be built.
@@ -127,6 +131,30 @@ impl Graph {
         }
         self.nodes.push(node);
         Ok(NodeId(id as u32))
+    }
+
+    /// Appends a node with a second input that only steers, such as a compressor's key. The edges of
+    /// `side_chain` are summed apart from the node's inputs, and become the last of these.
+    ///
+    /// # Errors
+    /// As [`Graph::add`].
+    pub fn add_with_side_chain(
+        &mut self,
+        mut node: Node,
+        side_chain: Vec<Edge>,
+    ) -> Result<NodeId, GraphError> {
+        let count = side_chain.len();
+        node.inputs.extend(side_chain);
+        let id = self.add(node)?;
+        if count > 0 {
+            self.side_chains.insert(id, count);
+        }
+        Ok(id)
+    }
+
+    /// How many of the node's inputs, counted from the last, are its side chain.
+    pub fn side_chain(&self, id: NodeId) -> usize {
+        self.side_chains.get(&id).copied().unwrap_or(0)
     }
 
     /// All nodes; an index is a [`NodeId`].

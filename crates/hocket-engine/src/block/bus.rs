@@ -22,6 +22,7 @@ use std::any::Any;
 use std::cell::UnsafeCell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use super::contained::Contained;
 use super::fetch::{Stretch, Touched};
@@ -107,6 +108,9 @@ pub(crate) struct NodeCell {
     state: UnsafeCell<NodeState>,
     /// For reports.
     pub name: String,
+    /// [`NodeState::contained`] for control threads; written by the node's worker and, at a reset, by
+    /// the leader.
+    pub contained: AtomicU64,
     /// Where its processor lies: noted when it is made, because nobody but the node's worker may look
     /// inside later.
     processor: Option<Stretch>,
@@ -121,7 +125,8 @@ impl NodeCell {
         let events = Vec::with_capacity(EVENTS_A_BLOCK);
         let place = Stretch::of(&*processor);
         let state = NodeState { processor, events, not_finite: 0, panicked: None };
-        NodeCell { name, processor: place, state: UnsafeCell::new(state) }
+        let contained = AtomicU64::new(0);
+        NodeCell { name, contained, processor: place, state: UnsafeCell::new(state) }
     }
 
     /// The node's state, to look at.
@@ -166,6 +171,12 @@ impl Rows {
         Rows { lines: lines.into_boxed_slice() }
     }
 
+    /// Where both rows lie.
+    fn stretches(&self) -> [Option<Stretch>; 2] {
+        let (left, right) = self.lines.split_at(self.lines.len() / 2);
+        [Stretch::of(left), Stretch::of(right)]
+    }
+
     /// Samples that a row has room for.
     fn room(&self) -> usize {
         self.lines.len() / 2 * LINE
@@ -199,18 +210,31 @@ pub(crate) struct ChainState {
     inputs: Box<[UnitInput]>,
     nodes: Box<[Arc<NodeCell>]>,
     rows: Rows,
+    /// For the first node; `None` for nearly all chains.
+    side: Option<Box<SideChain>>,
+}
+
+/// What a chain's first node hears beside its input.
+struct SideChain {
+    inputs: Box<[UnitInput]>,
+    rows: Rows,
 }
 
 impl ChainState {
+    /// `side`: the side chain of the first of `nodes`.
     pub(crate) fn new(
         inputs: &[UnitInput],
+        side: &[UnitInput],
         nodes: Vec<Arc<NodeCell>>,
         frames: usize,
     ) -> ChainState {
+        let side = (!side.is_empty())
+            .then(|| Box::new(SideChain { inputs: side.into(), rows: Rows::new(frames) }));
         ChainState {
             inputs: inputs.into(),
             nodes: nodes.into_boxed_slice(),
             rows: Rows::new(frames),
+            side,
         }
     }
 
@@ -220,19 +244,19 @@ impl ChainState {
 
     /// What a block touches of it.
     fn touched(&self) -> impl Iterator<Item = Stretch> {
-        let (left, right) = self.rows.lines.split_at(self.rows.lines.len() / 2);
-        let own = [
-            Stretch::of(&*self.inputs),
-            Stretch::of(&*self.nodes),
-            Stretch::of(left),
-            Stretch::of(right),
-        ];
+        let [left, right] = self.rows.stretches();
+        let own = [Stretch::of(&*self.inputs), Stretch::of(&*self.nodes), left, right];
+        let side = self.side.iter().flat_map(|side| {
+            let [left, right] = side.rows.stretches();
+            [Stretch::of(&**side), Stretch::of(&*side.inputs), left, right]
+        });
         let nodes = self.nodes.iter().flat_map(|node| [Stretch::of(&node.state), node.processor]);
-        own.into_iter().chain(nodes).flatten()
+        own.into_iter().chain(side).chain(nodes).flatten()
     }
 
     fn silence(&mut self) {
-        self.rows.lines.fill(Line([0.0; LINE]));
+        let side = self.side.iter_mut().map(|side| &mut side.rows);
+        side.chain([&mut self.rows]).for_each(|rows| rows.lines.fill(Line([0.0; LINE])));
     }
 
     /// Runs the nodes on the bus. A processor that panics is silent from then on; the nodes behind it
@@ -242,14 +266,17 @@ impl ChainState {
     /// ONE-WRITER and ONE-PLAN hold for the chain's unit.
     unsafe fn process(&mut self, frames: usize) {
         let StereoMut { left, right } = self.rows.get_mut(frames);
+        let side = self.side.as_ref().map(|side| &side.rows);
         let mut place = 0;
         while place < self.nodes.len() {
             // One frame to catch in for the whole chain: without a panic it costs about a call.
             // Unwind safety: the rows are cleared below, the processor is never called again.
             let ran = catch_unwind(AssertUnwindSafe(|| {
                 while let Some(node) = self.nodes.get(place) {
+                    // The side chain is the first node's.
+                    let side = side.filter(|_| place == 0).map(|rows| rows.get(frames));
                     // SAFETY: passed on from the caller; the node stands once in the plan (R3).
-                    unsafe { process_node(node, left, right) };
+                    unsafe { process_node(node, left, right, side) };
                     place += 1;
                 }
             }));
@@ -267,17 +294,24 @@ impl ChainState {
 /// # Safety
 /// ONE-WRITER and ONE-PLAN hold for the node.
 #[inline]
-unsafe fn process_node(node: &NodeCell, left: &mut [f32], right: &mut [f32]) {
+unsafe fn process_node(
+    cell: &NodeCell,
+    left: &mut [f32],
+    right: &mut [f32],
+    side_chain: Option<StereoRef<'_>>,
+) {
     // SAFETY: passed on from the caller.
-    let node = unsafe { node.get_mut() };
+    let node = unsafe { cell.get_mut() };
     let main = StereoMut { left: &mut *left, right: &mut *right };
-    node.processor.process(&mut Block { main, side_chain: None, events: &node.events });
+    node.processor.process(&mut Block { main, side_chain, events: &node.events });
     // Asked first: a write would take the line away from whoever looks at it next.
     if !node.events.is_empty() {
         node.events.clear();
     }
     if !(finite::all_finite(left) && finite::all_finite(right)) {
         contain(node, left, right);
+        // Relaxed: a count that stands for itself.
+        cell.contained.store(node.not_finite, Relaxed);
     }
 }
 
@@ -391,16 +425,27 @@ impl Units {
     #[inline]
     unsafe fn run_chain(&self, chain: &mut ChainState, before: &[ChainState], frames: usize) {
         // SAFETY: passed on from the caller.
-        unsafe { self.sum_inputs(chain, before, frames) };
+        unsafe { self.sum(&chain.inputs, &mut chain.rows, before, frames) };
+        if let Some(side) = &mut chain.side {
+            // SAFETY: passed on from the caller.
+            unsafe { self.sum(&side.inputs, &mut side.rows, before, frames) };
+        }
         // SAFETY: passed on from the caller.
         unsafe { chain.process(frames) };
     }
 
     /// # Safety
-    /// READ-AFTER-WRITE holds for every input of the chain.
-    unsafe fn sum_inputs(&self, chain: &mut ChainState, before: &[ChainState], frames: usize) {
-        let StereoMut { left, right } = chain.rows.get_mut(frames);
-        let Some((first, rest)) = chain.inputs.split_first() else {
+    /// READ-AFTER-WRITE holds for every input.
+    #[inline]
+    unsafe fn sum(
+        &self,
+        inputs: &[UnitInput],
+        rows: &mut Rows,
+        before: &[ChainState],
+        frames: usize,
+    ) {
+        let StereoMut { left, right } = rows.get_mut(frames);
+        let Some((first, rest)) = inputs.split_first() else {
             mix::clear(left);
             mix::clear(right);
             return;

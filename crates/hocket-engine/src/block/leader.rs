@@ -2,6 +2,7 @@
 //! inside while none is open.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
 
 use super::bus::{NodeCell, NodeState, UnitState};
 use super::contained::Contained;
@@ -73,9 +74,11 @@ impl Leader {
             // SAFETY: CLOSED, by the type's invariant; borrowed exclusively.
             let unit = unsafe { self.runner.plan().units.get_mut(unit) };
             unit.silence();
-            for node in unit.nodes() {
+            for cell in unit.nodes() {
+                // Relaxed: a count that stands for itself.
+                cell.contained.store(0, Relaxed);
                 // SAFETY: as above, and ONE-PLAN.
-                let node = unsafe { node.get_mut() };
+                let node = unsafe { cell.get_mut() };
                 node.call(|processor| processor.reset());
                 node.events.clear();
                 node.not_finite = 0;

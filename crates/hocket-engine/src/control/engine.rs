@@ -185,3 +185,13 @@ pub struct Entered {
     /// What became of the other threads of the process (policy `process-affinity`).
     pub others: Protection,
 }
+
+impl Entered {
+    /// Gives back what a policy asked of the rest of the process and of the system, but not the seat
+    /// and class of the leader's thread: for a leader whose thread has ended.
+    ///
+    /// Thread: control. Cost: system calls.
+    pub fn outlive(self) {
+        self._seat.forget();
+    }
+}

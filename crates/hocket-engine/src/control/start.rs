@@ -221,3 +221,34 @@ fn waits(settings: &Settings, pinned: bool) -> Waits {
         at_gate: in_block.at_gate(settings.gate_spin),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::control::settings::Policy;
+    use hocket_plan::SiblingPolicy;
+
+    /// How a worker waits between two blocks, as text: waits cannot be compared.
+    fn at_gate(wait: Strategy, change: impl Fn(&mut Settings)) -> String {
+        let (schedule, sibling) = (ScheduleKind::Dataflow, SiblingPolicy::Off);
+        let mut settings = Settings::new(64, 48_000, Policy { schedule, sibling, wait });
+        change(&mut settings);
+        format!("{:?}", waits(&settings, true).at_gate)
+    }
+
+    #[test]
+    fn the_gates_spin_is_hybrid_spin_for_hybrid_and_gate_spin_for_waits_that_never_block() {
+        let longer = Duration::from_micros(700);
+        for wait in Strategy::ALL {
+            let usual = at_gate(wait, |_| {});
+            let by_gate = at_gate(wait, |settings| settings.gate_spin = longer) != usual;
+            let by_hybrid = at_gate(wait, |settings| settings.hybrid_spin = longer) != usual;
+            let expected = match wait {
+                Strategy::Hybrid => (false, true),
+                Strategy::Futex => (false, false),
+                _ => (true, false),
+            };
+            assert_eq!((by_gate, by_hybrid), expected, "{wait}: (gate_spin, hybrid_spin)");
+        }
+    }
+}

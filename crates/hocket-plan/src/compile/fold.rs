@@ -17,14 +17,14 @@ impl UnitGraph {
     ///
     /// Cost: O(n log n) in units plus edges.
     pub fn fold(self, limit: f64) -> UnitGraph {
-        let node_count = self.node_count;
+        let (node_count, side_chains) = (self.node_count, self.side_chains);
         let mut folder = Folder { gone: vec![false; self.units.len()], units: self.units, limit };
         // Predecessors come first, so a unit has all its own chains before it is folded itself.
         for to in 0..folder.units.len() {
             // Again where a chain that fed several of the folded ones now has one reader.
             while folder.fold_into(to) {}
         }
-        UnitGraph { units: ranked(folder.remaining()), node_count }
+        UnitGraph { units: ranked(folder.remaining()), node_count, side_chains }
     }
 }
 

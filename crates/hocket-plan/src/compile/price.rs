@@ -68,6 +68,6 @@ impl UnitGraph {
         for unit in &mut self.units {
             unit.cost = price(unit).unwrap_or(unit.cost * scale).max(MIN_COST);
         }
-        UnitGraph { units: ranked(self.units), node_count: self.node_count }
+        UnitGraph { units: ranked(self.units), ..self }
     }
 }
