@@ -7,8 +7,8 @@ use hocket_kernels::barriers::{BarrierKind, Meeting};
 use hocket_rt::{Padded, SpinCost, Strategy, Wait};
 
 use super::beside::undisturbed;
-use crate::harness::team::{Place, Team};
 use crate::harness::timed::{calibrate, per_op};
+use crate::harness::turn_threads::{Place, TurnThreads};
 use crate::harness::{
     About, Apparatus, Axis, Better, Check, Contrast, Design, Experiment, Fault, Host, Mark, Metric,
     NotMeasurable, Plot, Results, Rounds, Sample, Section, Series, Size, Variant,
@@ -77,13 +77,10 @@ impl Experiment for Barrier {
         design: &Design,
     ) -> Result<Box<dyn Apparatus>, NotMeasurable> {
         let target = Duration::from_millis(size.pick(2, 20));
-        let mut meetings = Vec::new();
-        for variant in &design.variants {
-            let mut meeting = Meetings::of(variant, host)
-                .ok_or_else(|| NotMeasurable::new("a variant of another version"))?;
+        let mut meetings = design.each(|variant| Meetings::of(variant, host))?;
+        for meeting in &mut meetings {
             let measured = calibrate(target, |ops| meeting.time(ops));
             meeting.ops = measured.map_err(NotMeasurable::new)?;
-            meetings.push(meeting);
         }
         Ok(Box::new(move |variant: usize| meetings[variant].measure()))
     }
@@ -181,7 +178,7 @@ impl Meetings {
         &self,
         work: &(impl Fn(usize) -> R + Sync),
     ) -> Result<(u64, Vec<R>), Fault> {
-        let mut team = Team::new();
+        let mut team = TurnThreads::new();
         for (number, place) in self.places.iter().enumerate() {
             team = team.with(place.clone(), move || work(number));
         }

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use hocket_rt::Padded;
 
-use crate::harness::team::{Place, Team};
 use crate::harness::timed::{calibrate, per_op};
+use crate::harness::turn_threads::{Place, TurnThreads};
 use crate::harness::{
     About, Apparatus, Better, Check, Contrast, Design, Experiment, Fault, Host, Metric,
     NotMeasurable, Relation, Rounds, Sample, Section, Size, Variant,
@@ -72,13 +72,10 @@ impl Experiment for FalseSharing {
         design: &Design,
     ) -> Result<Box<dyn Apparatus>, NotMeasurable> {
         let target = Duration::from_millis(size.pick(5, 20));
-        let mut pairs = Vec::new();
-        for variant in &design.variants {
-            let mut pair = Pair::of(variant)
-                .ok_or_else(|| NotMeasurable::new("a variant of another version"))?;
+        let mut pairs = design.each(Pair::of)?;
+        for pair in &mut pairs {
             pair.ops = calibrate(target, |ops| pair.turn(ops).map(|(ns, _)| ns))
                 .map_err(NotMeasurable::new)?;
-            pairs.push(pair);
         }
         Ok(Box::new(move |variant: usize| {
             let pair = &pairs[variant];
@@ -126,7 +123,7 @@ impl Pair {
             &counters[at / 16][at % 16]
         };
         let work = |thread| move || count(counter(thread), ops, self.atomic);
-        let team = Team::new()
+        let team = TurnThreads::new()
             .with(Place::on(self.cpus[0]), work(0))
             .with(Place::on(self.cpus[1]), work(1));
         let wall_ns = team.run()?.wall_ns();

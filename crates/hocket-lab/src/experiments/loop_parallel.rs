@@ -4,7 +4,7 @@ mod workers;
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 
-use hocket_kernels::Crew;
+use hocket_kernels::ThreadGroup;
 use hocket_kernels::mandelbrot::View;
 use rayon::prelude::*;
 
@@ -79,8 +79,7 @@ impl Experiment for LoopParallel {
         design: &Design,
     ) -> Result<Box<dyn Apparatus>, NotMeasurable> {
         let stage = Stage::set(host.cpus.len()).map_err(NotMeasurable::new)?;
-        let asked: Option<Vec<(usize, usize)>> = design.variants.iter().map(indices).collect();
-        let asked = asked.ok_or_else(|| NotMeasurable::new("a variant of another version"))?;
+        let asked = design.each(indices)?;
         Ok(Box::new(move |variant: usize| stage.measure(asked[variant])))
     }
 
@@ -143,7 +142,7 @@ impl Stage {
 
     fn with_new_threads(&self, view: &View) -> Result<u64, Fault> {
         let next = AtomicUsize::new(0);
-        let run = Crew::anywhere(self.threads).run(|_| rows(view, &next));
+        let run = ThreadGroup::anywhere(self.threads).run(|_| rows(view, &next));
         Ok(run.map_err(Fault::new)?.results.into_iter().sum())
     }
 }
