@@ -175,6 +175,6 @@ mod tests {
         assert!(may_be_unsafe(Path::new("crates/hocket-engine/tests/sentry.rs")));
         assert!(may_be_unsafe(Path::new("crates/hocket-lab/tests/sentry/mod.rs")));
         assert!(!may_be_unsafe(Path::new("crates/hocket-lab/src/sentry.rs")));
-        assert!(!may_be_unsafe(Path::new("crates/hocket-engine/src/worker.rs")));
+        assert!(!may_be_unsafe(Path::new("crates/hocket-engine/src/worker/life.rs")));
     }
 }

@@ -24,7 +24,8 @@ const fn fits<T>() -> bool {
     PIECE * size_of::<T>() <= 128
 }
 
-/// A loop with this inside is not taken for a fill or a copy as a whole. Emits no instruction.
+/// A loop with this inside is not taken for a fill or a copy as a whole. Emits no instruction, and orders
+/// nothing between threads.
 #[inline(always)]
 fn keep_apart() {
     compiler_fence(Ordering::SeqCst);

@@ -1,6 +1,7 @@
 //! Inside a block: the leader and the workers, and nothing that could make them wait for the system.
 
 pub(crate) mod bus;
+pub mod clip_player;
 pub(crate) mod fetch;
 pub(crate) mod costs;
 pub(crate) mod plan;

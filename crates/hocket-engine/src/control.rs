@@ -1,18 +1,19 @@
-//! Before and after playing: may allocate, may fail, never inside a block.
+//! Control threads, before, beside and after playing: may allocate, wait and fail.
 
 pub mod settings;
 pub mod seating;
-pub mod choose;
+pub mod choose_sibling_policy;
 pub mod media;
-pub mod clip_player;
 pub mod prepare;
+pub mod start;
 pub mod engine;
 pub mod protect;
+pub(crate) mod memory_lock;
 pub(crate) mod orders;
-pub(crate) mod residence;
-pub mod steering;
-pub mod learning;
+pub mod handle;
+pub(crate) mod planner;
+pub(crate) mod planner_thread;
+pub mod measured_costs;
+pub(crate) mod choose_schedule;
 pub mod edit;
 pub mod editor;
-pub(crate) mod auto;
-pub(crate) mod autopilot;

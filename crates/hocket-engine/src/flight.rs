@@ -13,20 +13,20 @@
 //! The leader allocates nothing, locks nothing and calls nothing. Where events come faster than they
 //! are collected they are counted and lost; the blocks before them go on.
 
-mod crew;
+mod threads;
 mod drain;
-mod frame;
+mod block_notes;
 mod log;
 mod recorder;
 mod scene;
 
 use crate::control::engine::Engine;
 
-pub(crate) use crew::Crew;
+pub(crate) use block_notes::BlockNotes;
 pub use drain::{Flight, FlightDrain};
-pub(crate) use frame::Frame;
 pub use log::FlightLog;
 pub use recorder::FlightRecorder;
+pub(crate) use threads::EngineThreads;
 
 /// How much a recorder keeps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -75,14 +75,21 @@
 //! an engine, for C as well.
 //!
 //! # Reading order of the sources
-//! The tree tells which thread runs when. `control/` runs before and after playing and may
-//! allocate and fail; `block/` runs inside a block, on the leader and the workers, and does
-//! neither: no allocation, no lock, no system call but a wake or a true wait at the edges of the
-//! block, which are counted. `device/` calls the leader.
+//! The folder says which thread runs the code, and when:
+//!
+//! | folder | thread | may |
+//! |---|---|---|
+//! | `control/` | control threads, before, beside and after playing | allocate, wait, fail |
+//! | `leader/` | the leader, between blocks | neither allocate nor lock |
+//! | `block/` | the leader and the workers, inside a block | neither allocate, lock nor call the system, but for the waits and wake-ups that `watch.rs` marks |
+//! | `worker/` | workers and guards, between blocks | wait |
+//! | `device/` | the thread that calls the leader | wait for the clock |
+//! | `flight/` | the leader notes, another thread explains | see `flight.rs` |
 #![deny(unsafe_code)]
 
 pub mod catalogue;
 pub mod control;
+mod leader;
 #[allow(unsafe_code)]
 mod block;
 mod worker;
@@ -93,19 +100,21 @@ pub mod flight;
 #[allow(unsafe_code)]
 pub mod sentry;
 
+pub use block::clip_player::ClipPlayer;
 pub use block::times::{BlockTimes, WorkerTotals};
 pub use catalogue::BuiltinEffects;
 pub use control::edit::{Edit, EditError, EffectAt};
 pub use control::editor::{Applied, Editor};
-pub use control::engine::{Engine, EngineError, Entered};
-pub use control::learning::Adopted;
+pub use control::engine::{Engine, Entered};
+pub use control::handle::{Control, ControlError, Standing};
+pub use control::measured_costs::{Adopted, UnitCost};
 pub use control::media::{MediaPool, StereoAudio};
 pub use control::prepare::{Prepared, prepare_session, session_end_frames};
 pub use control::seating::{SeatSpeeds, Seating, seats_of};
 pub use control::settings::{Policy, Settings, SettingsError, Steer};
-pub use control::steering::{Control, ControlError, Standing, UnitCost};
+pub use control::start::EngineError;
 pub use device::offline;
 pub use device::virtual_device::VirtualDevice;
 pub use flight::{Flight, FlightDrain, FlightLog, FlightRecorder, FlightSettings};
 pub use hocket_rt::Strategy;
-pub use worker::{LeaderSeat, ThreadReport, settle_leader};
+pub use worker::seat::{LeaderSeat, ThreadReport, settle_leader};

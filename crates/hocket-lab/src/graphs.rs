@@ -4,7 +4,7 @@
 //! included, runs the same number of biquad sections one after the other on one row of the block;
 //! they differ in how much work a node has and in how much can run side by side.
 
-use hocket_dsp::{Block, Processor};
+use hocket_dsp::{Block, Processor, rows};
 use hocket_engine::Prepared;
 use hocket_engine::control::prepare::PrepareError;
 use hocket_plan::{Edge, Fusing, Graph, GraphError, Node, NodeId, NodeKind};
@@ -86,7 +86,7 @@ impl GraphSpec {
 
     /// The work of one node.
     pub fn load(&self) -> BiquadLoad {
-        BiquadLoad { sections: vec![Section::default(); self.biquads] }
+        BiquadLoad::new(self.biquads)
     }
 
     /// Biquad sections in the whole graph.
@@ -126,6 +126,11 @@ pub struct BiquadLoad {
 }
 
 impl BiquadLoad {
+    /// Filters without a past.
+    pub fn new(sections: usize) -> BiquadLoad {
+        BiquadLoad { sections: vec![Section::default(); sections] }
+    }
+
     /// Runs the sections over one row.
     pub fn run(&mut self, row: &mut [f32]) {
         self.sections.iter_mut().for_each(|section| section.run(row));
@@ -138,7 +143,7 @@ impl Processor for BiquadLoad {
     }
 
     fn reset(&mut self) {
-        self.sections.fill(Section::default());
+        rows::fill(&mut self.sections, Section::default());
     }
 }
 

@@ -24,6 +24,8 @@
 //! | [`Deque`] | the owner of units, those who steal from it |
 //! | [`Ring`] | one writer, one reader: spans, edits |
 //!
+//! Beside them stands [`fetch_line`], which asks for memory ahead of its use.
+//!
 //! # The limits
 //!
 //! Nothing here allocates after its construction, takes a lock or logs. The only system calls are

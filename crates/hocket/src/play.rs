@@ -8,7 +8,7 @@ mod watcher;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-use hocket_engine::control::choose::Need;
+use hocket_engine::control::choose_sibling_policy::Need;
 use hocket_engine::{
     Engine, Entered, FlightRecorder, FlightSettings, Policy, Seating, Settings, ThreadReport,
     VirtualDevice, flight, prepare_session, seats_of,

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use hocket_engine::control::choose::{Need, sibling_policy};
+use hocket_engine::control::choose_sibling_policy::{Need, sibling_policy};
 use hocket_engine::{SeatSpeeds, Settings, Strategy};
 use hocket_lab::tune::{Conditions, Profile, ProfileError, Recommended};
 use hocket_machine::{Topology, facts};

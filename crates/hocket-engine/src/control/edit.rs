@@ -6,8 +6,8 @@ use hocket_plan::session::{
     Destination, Group, GroupId, MediaId, Return, ReturnId, Send, Session, Strip, StripId, Track,
 };
 
+use super::handle::ControlError;
 use super::prepare::PrepareError;
-use super::steering::ControlError;
 
 /// An effect by its place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -16,13 +16,15 @@ use hocket_plan::session::{Session, StripId};
 use hocket_plan::{Fusing, Graph, NodeId, NodeKind};
 
 use super::edit::{Edit, EditError, EffectAt, Needs, check_destinations};
-use super::engine::{Engine, EngineError};
+use super::engine::Engine;
+use super::handle::Control;
 use super::media::MediaPool;
 use super::orders::Order;
+use super::planner::Installation;
 use super::prepare::{PrepareError, Workshop, prepared};
 use super::seating::Seating;
 use super::settings::Settings;
-use super::steering::{Control, Installation};
+use super::start::EngineError;
 use crate::block::bus::NodeCell;
 use crate::catalogue::BuiltinEffects;
 

@@ -7,8 +7,8 @@ use hocket_plan::graph::{GraphError, audible, session_graph};
 use hocket_plan::session::{Session, StripId};
 use hocket_plan::{Effect, Fusing, Graph, NodeKind, UnitGraph};
 
-use super::clip_player::ClipPlayer;
 use super::media::MediaPool;
+use crate::block::clip_player::ClipPlayer;
 use crate::catalogue::BuiltinEffects;
 
 /// What an engine needs: the units, and for every node the processor that does its work.

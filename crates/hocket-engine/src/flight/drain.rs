@@ -9,10 +9,11 @@ use hocket_trace::cause::{self, Evidence, Verdict};
 
 use super::recorder::{Ends, Event};
 use super::scene::Scene;
-use super::{Crew, Frame};
+use super::{BlockNotes, EngineThreads};
 use crate::block::times::BlockTimes;
 use crate::control::engine::Engine;
-use crate::control::steering::{Control, Expectations};
+use crate::control::handle::Control;
+use crate::control::measured_costs::Expectations;
 
 /// A block that was late, or the worst until then, with all that is known of it.
 #[derive(Debug, Clone, PartialEq)]
@@ -35,7 +36,7 @@ pub struct Flight {
 /// Thread: any but the leader's and the workers' while blocks are played; the leader's between turns.
 pub struct FlightDrain {
     ends: Ends,
-    crew: Crew,
+    crew: EngineThreads,
     control: Control,
     rate: TickRate,
     scene: Option<Scene>,
@@ -43,7 +44,7 @@ pub struct FlightDrain {
 
 impl FlightDrain {
     pub(super) fn new(engine: &Engine, ends: Ends) -> FlightDrain {
-        let (crew, control) = (Crew::of(engine), engine.control());
+        let (crew, control) = (EngineThreads::of(engine), engine.control());
         FlightDrain { ends, crew, control, rate: TickRate::get(), scene: None }
     }
 
@@ -86,7 +87,7 @@ impl FlightDrain {
     }
 
     fn flight(&self, event: &Event) -> Flight {
-        let neighbour = |frame: &Frame, there: bool| there.then(|| self.trace(frame));
+        let neighbour = |frame: &BlockNotes, there: bool| there.then(|| self.trace(frame));
         let evidence = self.evidence(&event.block);
         let verdict = match event.block.times.missed() {
             true => cause::explain(&evidence),
@@ -101,12 +102,12 @@ impl FlightDrain {
         }
     }
 
-    fn trace(&self, frame: &Frame) -> BlockTrace {
+    fn trace(&self, frame: &BlockNotes) -> BlockTrace {
         let expected = self.control.expectations(frame.plan);
         frame.trace(&self.crew, expected.map_or_else(Vec::new, |e| e.names), &self.rate)
     }
 
-    fn evidence(&self, frame: &Frame) -> Evidence {
+    fn evidence(&self, frame: &BlockNotes) -> Evidence {
         let expected = self.control.expectations(frame.plan);
         let estimates = expected.as_ref().map(|expected| self.estimates_ns(frame, expected));
         let block_ns = expected.as_ref().and_then(|expected| expected.block_ns);
@@ -125,7 +126,7 @@ impl FlightDrain {
     }
 
     /// By unit, under the circumstances in which it ran.
-    fn estimates_ns(&self, frame: &Frame, expected: &Expectations) -> Vec<f64> {
+    fn estimates_ns(&self, frame: &BlockNotes, expected: &Expectations) -> Vec<f64> {
         let mut estimates = vec![f64::NAN; expected.names.len()];
         for (desk, unit, sibling_busy) in frame.runs(&self.crew) {
             let kind = self.crew.members[desk].kind;

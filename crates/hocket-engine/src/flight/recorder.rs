@@ -4,15 +4,15 @@ use hocket_machine::clock::{TickRate, monotonic_ns};
 use hocket_rt::{Ring, RingReader, RingWriter};
 use hocket_trace::BlockTrace;
 
-use super::{Crew, FlightSettings, Frame};
+use super::{BlockNotes, EngineThreads, FlightSettings};
 use crate::block::times::BlockTimes;
 use crate::control::engine::Engine;
 
 /// A block to be explained, between its neighbours.
 pub(super) struct Event {
-    pub before: Frame,
-    pub block: Frame,
-    pub after: Frame,
+    pub before: BlockNotes,
+    pub block: BlockNotes,
+    pub after: BlockNotes,
     /// Whether the neighbours are there.
     pub has: [bool; 2],
 }
@@ -27,7 +27,7 @@ pub(super) struct Ends {
 ///
 /// Thread: the leader's, between blocks.
 pub struct FlightRecorder {
-    frames: Box<[Frame]>,
+    frames: Box<[BlockNotes]>,
     /// Blocks noted since the start of the run.
     noted: u64,
     /// When the last block was noted, on the monotonic clock.
@@ -46,7 +46,7 @@ pub struct FlightRecorder {
 /// See [`super::record`].
 pub(super) fn new(engine: &Engine, settings: FlightSettings) -> (FlightRecorder, Ends) {
     let (events, blocks) = (settings.events.max(1), settings.blocks.max(2));
-    let frame = Frame::for_engine(engine);
+    let frame = BlockNotes::for_engine(engine);
     let event = || {
         let [before, block, after] = [frame.clone(), frame.clone(), frame.clone()];
         Box::new(Event { before, block, after, has: [false; 2] })
@@ -124,7 +124,7 @@ impl FlightRecorder {
         let frame = &self.frames[self.slot(self.noted - kept + index)];
         let expected = engine.control().expectations(frame.plan);
         let names = expected.map_or_else(Vec::new, |expected| expected.names);
-        Some(frame.trace(&Crew::of(engine), names, &TickRate::get()))
+        Some(frame.trace(&EngineThreads::of(engine), names, &TickRate::get()))
     }
 
     fn slot(&self, block: u64) -> usize {

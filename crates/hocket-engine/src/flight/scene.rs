@@ -8,8 +8,8 @@ use hocket_machine::switches::{Gap, Switch, SwitchWatch};
 use hocket_trace::cause::Seat;
 use hocket_trace::switches::{SwitchAt, Switches};
 
-use super::Crew;
-use super::crew::Member;
+use super::EngineThreads;
+use super::threads::Member;
 
 /// Switches of one CPU that are kept.
 const KEPT: usize = 1 << 14;
@@ -33,7 +33,7 @@ struct Reading {
 
 impl Scene {
     /// `ring_bytes` for the switches of each CPU between two looks.
-    pub(super) fn watch(crew: &Crew, ring_bytes: usize) -> Scene {
+    pub(super) fn watch(crew: &EngineThreads, ring_bytes: usize) -> Scene {
         let mut limits = Vec::new();
         let watch = start_watch(crew, ring_bytes, &mut limits);
         let readings = [Reading::take(crew), Reading::take(crew)];
@@ -48,7 +48,7 @@ impl Scene {
     }
 
     /// Takes in what happened since the last look.
-    pub(super) fn look(&mut self, crew: &Crew) {
+    pub(super) fn look(&mut self, crew: &EngineThreads) {
         self.readings.swap(0, 1);
         self.readings[1] = Reading::take(crew);
         let Some(watch) = &mut self.watch else { return };
@@ -101,7 +101,11 @@ impl Scene {
     }
 }
 
-fn start_watch(crew: &Crew, ring_bytes: usize, limits: &mut Vec<String>) -> Option<SwitchWatch> {
+fn start_watch(
+    crew: &EngineThreads,
+    ring_bytes: usize,
+    limits: &mut Vec<String>,
+) -> Option<SwitchWatch> {
     let seats = crew.workers().iter();
     let cpus: Vec<u32> = seats.flat_map(|w| w.cpu.into_iter().chain(w.beside.clone())).collect();
     if cpus.is_empty() {
@@ -122,7 +126,7 @@ fn start_watch(crew: &Crew, ring_bytes: usize, limits: &mut Vec<String>) -> Opti
 }
 
 impl Reading {
-    fn take(crew: &Crew) -> Reading {
+    fn take(crew: &EngineThreads) -> Reading {
         let counters = |worker: &Member| match worker.tid {
             Some(tid) => ThreadSnapshot::of(tid),
             None => ThreadSnapshot(hocket_machine::Fact::Unknown("nobody leads yet".into())),

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use hocket_dsp::{Block, Processor, StereoMut};
-use hocket_engine::control::clip_player::ClipPlayer;
+use hocket_engine::ClipPlayer;
 use hocket_engine::{MediaPool, StereoAudio, session_end_frames};
 use hocket_plan::session::Clip;
 use proptest::prelude::*;

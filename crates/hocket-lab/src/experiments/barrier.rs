@@ -77,13 +77,10 @@ impl Experiment for Barrier {
         design: &Design,
     ) -> Result<Box<dyn Apparatus>, NotMeasurable> {
         let target = Duration::from_millis(size.pick(2, 20));
-        let mut meetings = Vec::new();
-        for variant in &design.variants {
-            let mut meeting = Meetings::of(variant, host)
-                .ok_or_else(|| NotMeasurable::new("a variant of another version"))?;
+        let mut meetings = design.each(|variant| Meetings::of(variant, host))?;
+        for meeting in &mut meetings {
             let measured = calibrate(target, |ops| meeting.time(ops));
             meeting.ops = measured.map_err(NotMeasurable::new)?;
-            meetings.push(meeting);
         }
         Ok(Box::new(move |variant: usize| meetings[variant].measure()))
     }

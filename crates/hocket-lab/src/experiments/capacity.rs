@@ -65,9 +65,7 @@ impl Experiment for Capacity {
         size: Size,
         design: &Design,
     ) -> Result<Box<dyn Apparatus>, NotMeasurable> {
-        let frames: Option<Vec<u32>> =
-            design.variants.iter().map(|variant| variant.level("frames").parse().ok()).collect();
-        let frames = frames.ok_or_else(|| NotMeasurable::new("a variant of another version"))?;
+        let frames: Vec<u32> = design.each(|variant| variant.level("frames").parse().ok())?;
         let topology = host.topology.clone();
         let played_ns = size.pick(50e6, 1e9);
         Ok(Box::new(move |variant: usize| {

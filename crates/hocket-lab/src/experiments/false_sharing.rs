@@ -72,13 +72,10 @@ impl Experiment for FalseSharing {
         design: &Design,
     ) -> Result<Box<dyn Apparatus>, NotMeasurable> {
         let target = Duration::from_millis(size.pick(5, 20));
-        let mut pairs = Vec::new();
-        for variant in &design.variants {
-            let mut pair = Pair::of(variant)
-                .ok_or_else(|| NotMeasurable::new("a variant of another version"))?;
+        let mut pairs = design.each(Pair::of)?;
+        for pair in &mut pairs {
             pair.ops = calibrate(target, |ops| pair.turn(ops).map(|(ns, _)| ns))
                 .map_err(NotMeasurable::new)?;
-            pairs.push(pair);
         }
         Ok(Box::new(move |variant: usize| {
             let pair = &pairs[variant];

@@ -82,8 +82,7 @@ impl Experiment for LockScaling {
         let of = |variant: &Variant| {
             Some((variant.level("threads").parse().ok()?, variant.level("writing").parse().ok()?))
         };
-        let turns: Option<Vec<(usize, Writing)>> = design.variants.iter().map(of).collect();
-        let turns = turns.ok_or_else(|| NotMeasurable::new("a variant of another version"))?;
+        let turns: Vec<(usize, Writing)> = design.each(of)?;
         Ok(Box::new(move |variant: usize| {
             let (threads, writing) = turns[variant];
             drawing.turn(threads, writing)

@@ -80,9 +80,7 @@ impl Experiment for Locks {
         size: Size,
         design: &Design,
     ) -> Result<Box<dyn Apparatus>, NotMeasurable> {
-        let games: Option<Vec<Game>> =
-            design.variants.iter().map(|variant| Game::of(variant, size)).collect();
-        let games = games.ok_or_else(|| NotMeasurable::new("a variant of another version"))?;
+        let games = design.each(|variant| Game::of(variant, size))?;
         Ok(Box::new(move |variant: usize| games[variant].turn()))
     }
 

@@ -79,8 +79,7 @@ impl Experiment for LoopParallel {
         design: &Design,
     ) -> Result<Box<dyn Apparatus>, NotMeasurable> {
         let stage = Stage::set(host.cpus.len()).map_err(NotMeasurable::new)?;
-        let asked: Option<Vec<(usize, usize)>> = design.variants.iter().map(indices).collect();
-        let asked = asked.ok_or_else(|| NotMeasurable::new("a variant of another version"))?;
+        let asked = design.each(indices)?;
         Ok(Box::new(move |variant: usize| stage.measure(asked[variant])))
     }
 

@@ -171,8 +171,7 @@ pub(super) fn apparatus(
         let observed = vec![on(&variant.cpus).class(classes.0)];
         Some(Scene { observed, load: vec![beside; loads], passes, most: target * 10 })
     };
-    let scenes: Option<Vec<Scene>> = design.variants.iter().map(scene).collect();
-    let scenes = scenes.ok_or_else(|| NotMeasurable::new("a variant of another version"))?;
+    let scenes = design.each(scene)?;
     Ok(Box::new(move |variant: usize| Ok(samples(&scenes[variant].run()?, passes))))
 }
 

@@ -107,9 +107,7 @@ impl Experiment for ThreadLimit {
         _: Size,
         design: &Design,
     ) -> Result<Box<dyn Apparatus>, NotMeasurable> {
-        let counts: Option<Vec<usize>> =
-            design.variants.iter().map(|variant| variant.level("threads").parse().ok()).collect();
-        let counts = counts.ok_or_else(|| NotMeasurable::new("a variant of another version"))?;
+        let counts = design.each(|variant| variant.level("threads").parse::<usize>().ok())?;
         Ok(Box::new(move |variant: usize| measure(counts[variant])))
     }
 

@@ -105,8 +105,7 @@ impl Experiment for ThreadScaling {
     ) -> Result<Box<dyn Apparatus>, NotMeasurable> {
         let drawing = Drawing::new().map_err(NotMeasurable::new)?;
         let passes = passes_for(PIECE);
-        let turns: Option<Vec<Turn>> = design.variants.iter().map(Turn::of).collect();
-        let turns = turns.ok_or_else(|| NotMeasurable::new("a variant of another version"))?;
+        let turns = design.each(Turn::of)?;
         Ok(Box::new(move |variant: usize| match turns[variant] {
             Turn { threads, share: None } => drawing.turn(threads, Writing::Unlocked),
             Turn { threads, share: Some(share) } => pieces(threads, passes, share),

@@ -118,9 +118,7 @@ impl Experiment for WideRegisters {
         size: Size,
         design: &Design,
     ) -> Result<Box<dyn Apparatus>, NotMeasurable> {
-        let turns: Option<Vec<Turn>> =
-            design.variants.iter().map(|variant| Turn::of(variant, host, size)).collect();
-        let turns = turns.ok_or_else(|| NotMeasurable::new("a variant of another version"))?;
+        let turns = design.each(|variant| Turn::of(variant, host, size))?;
         Ok(Box::new(move |variant: usize| turns[variant].measure()))
     }
 

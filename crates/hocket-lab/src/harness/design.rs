@@ -191,6 +191,15 @@ impl Design {
         self
     }
 
+    /// What `of` makes of each variant, in order.
+    ///
+    /// # Errors
+    /// It makes nothing of one: another version of the program has designed this.
+    pub fn each<T>(&self, of: impl FnMut(&Variant) -> Option<T>) -> Result<Vec<T>, NotMeasurable> {
+        let all: Option<Vec<T>> = self.variants.iter().map(of).collect();
+        all.ok_or_else(|| NotMeasurable::new("a variant of another version"))
+    }
+
     /// The index of the variant of this name.
     pub fn index(&self, name: &str) -> Option<usize> {
         self.variants.iter().position(|variant| variant.name == name)

@@ -2,9 +2,10 @@
 
 use std::hint::black_box;
 
-use hocket_dsp::rows;
+use hocket_dsp::{Processor, rows};
 use hocket_machine::clock::monotonic_ns;
 
+use crate::graphs::BiquadLoad;
 use crate::harness::Check;
 use crate::stats::median;
 
@@ -51,13 +52,13 @@ pub(super) struct Walk {
     fill: Fill,
     filled: [f32; FRAMES],
     filtered: [f32; FRAMES],
-    state: [(f32, f32); SECTIONS],
+    filters: BiquadLoad,
 }
 
 impl Walk {
     pub(super) fn new(fill: Fill) -> Walk {
         let (filled, filtered) = ([0.0; FRAMES], [0.0; FRAMES]);
-        Walk { fill, filled, filtered, state: [(0.0, 0.0); SECTIONS] }
+        Walk { fill, filled, filtered, filters: BiquadLoad::new(SECTIONS) }
     }
 
     /// One block from silence; `stamps` gets its beginning and the end of each piece.
@@ -65,33 +66,16 @@ impl Walk {
     /// Nothing in here may copy or clear a row or a filter as a whole: that would be a call of the
     /// library in every variant.
     fn block(&mut self, stamps: &mut [u64]) {
-        for state in &mut self.state {
-            *state = black_box((0.0, 0.0));
-        }
+        self.filters.reset();
         let Some((begin, ends)) = stamps.split_first_mut() else { return };
         *begin = monotonic_ns();
         for (piece, end) in ends.iter_mut().enumerate() {
             self.filled[piece] = 1.0;
             fill(self.fill, &mut self.filled);
-            for section in 0..SECTIONS {
-                self.filter(section);
-            }
+            rows::fill(&mut self.filtered, INPUT);
+            self.filters.run(&mut self.filtered);
             *end = monotonic_ns();
         }
-    }
-
-    /// A gentle low-pass in transposed direct form II, each frame after the one before.
-    #[inline(never)]
-    fn filter(&mut self, section: usize) {
-        let (mut first, mut second) = self.state[section];
-        for sample in &mut self.filtered {
-            let x = if section == 0 { INPUT } else { *sample };
-            let y = 0.2 * x + first;
-            first = (0.3 * x + second) + 0.5 * y;
-            second = 0.2 * x - 0.25 * y;
-            *sample = y;
-        }
-        self.state[section] = (first, second);
     }
 
     /// Blocks, each after `wait` for it. `wait` gets the number of the block.

@@ -6,7 +6,7 @@ use crate::control::engine::Engine;
 
 /// An engine's threads, workers first, then guards.
 #[derive(Debug, Clone)]
-pub(crate) struct Crew {
+pub(crate) struct EngineThreads {
     pub members: Vec<Member>,
     /// How many of them are workers.
     pub workers: usize,
@@ -29,11 +29,14 @@ pub(crate) struct Member {
     pub kind: usize,
 }
 
-impl Crew {
-    pub(crate) fn of(engine: &Engine) -> Crew {
+impl EngineThreads {
+    pub(crate) fn of(engine: &Engine) -> EngineThreads {
         let workers = engine.worker_count();
         let members = 0..engine.reports().len() + 1;
-        Crew { members: members.map(|desk| member(engine, desk, workers)).collect(), workers }
+        EngineThreads {
+            members: members.map(|desk| member(engine, desk, workers)).collect(),
+            workers,
+        }
     }
 
     pub(crate) fn workers(&self) -> &[Member] {

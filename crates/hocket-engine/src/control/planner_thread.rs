@@ -4,32 +4,32 @@ use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use super::steering::Control;
+use super::handle::Control;
 
 /// How often it looks. Estimates settle within some 50 blocks, 70 ms at 64 frames and 48 kHz.
 const LOOK_EVERY: Duration = Duration::from_millis(40);
 
 /// Steers an engine until it is dropped.
-pub(crate) struct Autopilot {
+pub(crate) struct PlannerThread {
     /// Dropped to end the thread.
     stop: Option<Sender<()>>,
     thread: Option<JoinHandle<()>>,
 }
 
-impl Autopilot {
+impl PlannerThread {
     /// Starts the thread, in the class and on the CPUs of the calling one.
-    pub(crate) fn start(control: Control) -> std::io::Result<Autopilot> {
+    pub(crate) fn start(control: Control) -> std::io::Result<PlannerThread> {
         let (stop, stopped) = channel::<()>();
         let thread = std::thread::Builder::new().name("planner".into()).spawn(move || {
             while stopped.recv_timeout(LOOK_EVERY) == Err(RecvTimeoutError::Timeout) {
                 control.lock().steer();
             }
         })?;
-        Ok(Autopilot { stop: Some(stop), thread: Some(thread) })
+        Ok(PlannerThread { stop: Some(stop), thread: Some(thread) })
     }
 }
 
-impl Drop for Autopilot {
+impl Drop for PlannerThread {
     fn drop(&mut self) {
         self.stop = None;
         if let Some(thread) = self.thread.take() {

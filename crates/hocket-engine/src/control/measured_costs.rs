@@ -1,13 +1,15 @@
 //! From measured times to what plans need: costs of chains on the fastest seat, speeds of the others.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use hocket_plan::schedule::Team;
 use hocket_plan::{ChainCost, CostTable, Unit};
 
+use super::handle::ControlError;
+use super::planner::Planner;
 use super::settings::Steer;
-use super::steering::{ControlError, Inner};
-use crate::block::costs::KINDS;
+use crate::block::costs::{Circumstance, Costs, KINDS};
 
 /// What a cost table had to say to a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -18,13 +20,45 @@ pub struct Adopted {
     pub unknown: usize,
 }
 
+/// What a unit was measured to cost.
+#[derive(Debug, Clone, PartialEq)]
+pub struct UnitCost {
+    /// The unit, as in traces.
+    pub unit: String,
+    /// Kind of the seat it ran on, 0 for the fastest.
+    pub kind: usize,
+    /// Whether another worker of the engine was at work on the same core.
+    pub sibling_busy: bool,
+    /// Running estimate for a block of the engine's length.
+    pub ns: f64,
+}
+
+/// What was known of a plan while its blocks ran.
+pub(crate) struct Expectations {
+    /// Names of the units.
+    pub names: Vec<String>,
+    costs: Arc<Costs>,
+    ns_per_tick: f64,
+    /// What a block of full length takes, or else was expected to take.
+    pub block_ns: Option<f64>,
+}
+
+impl Expectations {
+    /// What a unit costs on a seat of this kind, beside a busy sibling or not; where it never ran so,
+    /// what it costs the other way. `None`: it never ran.
+    pub(crate) fn unit_ns(&self, unit: usize, kind: usize, sibling_busy: bool) -> Option<f64> {
+        let of = |sibling_busy| self.costs.get(unit, Circumstance { kind, sibling_busy });
+        Some(of(sibling_busy).or_else(|| of(!sibling_busy))? * self.ns_per_tick)
+    }
+}
+
 /// How fast kinds of seats are beside the fastest one, and a pair's seats beside each other.
-pub(super) struct SeatSpeeds {
+pub(super) struct MeasuredSpeeds {
     kinds: [f64; KINDS],
     pair: f64,
 }
 
-impl SeatSpeeds {
+impl MeasuredSpeeds {
     /// From `count` things whose time is known on more than one kind of seat, or alone and beside a
     /// busy sibling; as the team has it where nothing is known.
     pub(super) fn of(
@@ -32,7 +66,7 @@ impl SeatSpeeds {
         ns: impl Fn(usize, usize, bool) -> Option<f64>,
         team: &Team,
         kinds: &[usize],
-    ) -> SeatSpeeds {
+    ) -> MeasuredSpeeds {
         let ratio = |a: (usize, bool), b: (usize, bool)| {
             let of = |i| Some(ns(i, a.0, a.1)? / ns(i, b.0, b.1)?);
             median((0..count).filter_map(of))
@@ -46,7 +80,10 @@ impl SeatSpeeds {
             _ => ratio((0, false), (kind, false)).unwrap_or_else(|| assumed(kind)),
         };
         let pair = ratio((0, false), (0, true)).map(|pair| pair.clamp(0.2, 1.0));
-        SeatSpeeds { kinds: std::array::from_fn(of_kind), pair: pair.unwrap_or(team.pair_speed) }
+        MeasuredSpeeds {
+            kinds: std::array::from_fn(of_kind),
+            pair: pair.unwrap_or(team.pair_speed),
+        }
     }
 
     /// Puts the speeds in their places.
@@ -77,8 +114,63 @@ fn median(values: impl Iterator<Item = f64>) -> Option<f64> {
     values.get(values.len() / 2).copied()
 }
 
+/// Costs.
+impl Planner {
+    pub(super) fn get_ns(&self, unit: usize, kind: usize, sibling_busy: bool) -> Option<f64> {
+        let ticks = self.present.costs.get(unit, Circumstance { kind, sibling_busy })?;
+        Some(ticks * self.ns_per_tick())
+    }
+
+    pub(super) fn ns_per_tick(&self) -> f64 {
+        self.rate.ticks_to_ns(1 << 30) as f64 / (1u64 << 30) as f64
+    }
+
+    pub(super) fn unit_costs(&self) -> Vec<UnitCost> {
+        let units = self.present.schedule.units().units();
+        let mut found = Vec::new();
+        for (i, unit) in units.iter().enumerate() {
+            for (kind, sibling_busy) in circumstances() {
+                if let Some(ns) = self.get_ns(i, kind, sibling_busy) {
+                    found.push(UnitCost { unit: unit.name.clone(), kind, sibling_busy, ns });
+                }
+            }
+        }
+        found
+    }
+
+    pub(super) fn expectations(&self, number: u64) -> Option<Expectations> {
+        let current = self.present.number == number;
+        let mut all = std::iter::once(&self.present).chain(&self.past);
+        let plan = all.find(|plan| plan.number == number)?;
+        let measured = self.progress.present_ticks().filter(|_| current);
+        Some(Expectations {
+            names: plan.schedule.units().units().iter().map(|unit| unit.name.clone()).collect(),
+            costs: Arc::clone(&plan.costs),
+            ns_per_tick: self.ns_per_tick(),
+            block_ns: measured.map(|ticks| ticks * self.ns_per_tick()).or(plan.expected_ns),
+        })
+    }
+
+    /// Takes over what was measured since: prices, speeds of seats, what siblings cost each other.
+    /// Returns by which part the costs have moved, or `None` as long as a unit has not run.
+    pub(super) fn learn(&mut self) -> Option<f64> {
+        let units = self.present.schedule.units().units();
+        let known = |unit: usize, kind, shared| self.get_ns(unit, kind, shared);
+        let seats = MeasuredSpeeds::of(units.len(), known, &self.team, &self.kinds);
+        let plain = |unit| seats.plain_ns(|kind, shared| known(unit, kind, shared));
+        let plain: Option<Vec<f64>> = (0..units.len()).map(plain).collect();
+        seats.apply(&mut self.team, &self.kinds);
+        let plain = plain?;
+        let moved = units.iter().zip(&plain).map(|(unit, ns)| (unit.cost - ns).abs()).sum::<f64>();
+        for (unit, ns) in units.iter().zip(&plain) {
+            self.prices.set_unit(unit, *ns);
+        }
+        Some(moved / plain.iter().sum::<f64>().max(1.0))
+    }
+}
+
 /// Cost tables.
-impl Inner {
+impl Planner {
     /// What every chain was measured to cost, by name.
     pub(super) fn chain_costs(&self) -> Vec<ChainCost> {
         let units = self.present.schedule.units().units();
@@ -112,7 +204,7 @@ impl Inner {
             let row = by_name.get(&(units[unit].name.as_str(), kind))?;
             Some(row.ns(shared)? * scale)
         };
-        let seats = SeatSpeeds::of(units.len(), ns, &self.team, &self.kinds);
+        let seats = MeasuredSpeeds::of(units.len(), ns, &self.team, &self.kinds);
         let mut adopted = Adopted { known: 0, unknown: 0 };
         for (i, unit) in units.iter().enumerate() {
             match seats.plain_ns(|kind, shared| ns(i, kind, shared)) {

@@ -4,14 +4,14 @@ use hocket_dsp::rows;
 use hocket_machine::clock::TickRate;
 use hocket_trace::{BlockTrace, Doing, Lane, Span};
 
-use super::Crew;
+use super::EngineThreads;
 use crate::block::stamps::{SpanTicks, What};
 use crate::block::times::BlockTimes;
 use crate::control::engine::Engine;
 
 /// A copy of what the threads of an engine wrote down in one block.
 #[derive(Clone)]
-pub(crate) struct Frame {
+pub(crate) struct BlockNotes {
     pub times: BlockTimes,
     /// Number of the plan that was run.
     pub plan: u64,
@@ -33,11 +33,11 @@ struct DeskNotes {
     first: usize,
 }
 
-impl Frame {
+impl BlockNotes {
     /// Room for a block of `engine`.
     ///
     /// Thread: control; allocates.
-    pub(crate) fn for_engine(engine: &Engine) -> Frame {
+    pub(crate) fn for_engine(engine: &Engine) -> BlockNotes {
         let desks = engine.reports().len() + 1;
         // A unit runs once a block, so all threads together have hardly more spans than one has room
         // for, and each some waits.
@@ -45,7 +45,7 @@ impl Frame {
             0 => 0,
             spans => spans + desks * 32,
         };
-        Frame {
+        BlockNotes {
             times: BlockTimes::default(),
             plan: 0,
             signaled_ns: 0,
@@ -87,7 +87,7 @@ impl Frame {
     /// Copies another frame of the same engine.
     ///
     /// Thread: leader, between blocks. No allocation.
-    pub(crate) fn copy(&mut self, from: &Frame) {
+    pub(crate) fn copy(&mut self, from: &BlockNotes) {
         self.times = from.times;
         self.plan = from.plan;
         self.signaled_ns = from.signaled_ns;
@@ -102,13 +102,13 @@ impl Frame {
     /// Thread: control; allocates.
     pub(crate) fn trace(
         &self,
-        crew: &Crew,
+        crew: &EngineThreads,
         unit_names: Vec<String>,
         rate: &TickRate,
     ) -> BlockTrace {
         let lateness = self.times.lateness_ns as i64;
         let lanes = crew.members.iter().enumerate().filter(|(desk, _)| self.desks[*desk].came);
-        let lane = |(desk, member): (usize, &super::crew::Member)| Lane {
+        let lane = |(desk, member): (usize, &super::threads::Member)| Lane {
             name: member.name.clone(),
             cpu: member.cpu,
             awake_ns: self.since_signal(self.desks[desk].awake, rate),
@@ -134,7 +134,7 @@ impl Frame {
     /// core when the unit ended.
     pub(crate) fn runs<'a>(
         &'a self,
-        crew: &'a Crew,
+        crew: &'a EngineThreads,
     ) -> impl Iterator<Item = (usize, u32, bool)> + 'a {
         let workers = crew.workers().iter().enumerate();
         workers.filter(|(desk, _)| self.desks[*desk].came).flat_map(move |(desk, member)| {

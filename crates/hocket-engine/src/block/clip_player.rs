@@ -5,7 +5,7 @@ use std::sync::Arc;
 use hocket_dsp::{Block, Processor, mix};
 use hocket_plan::session::Clip;
 
-use super::media::StereoAudio;
+use crate::control::media::StereoAudio;
 
 /// One clip in frames.
 struct Playing {

@@ -11,20 +11,20 @@ static SHARED: Mutex<Weak<MemoryLock>> = Mutex::new(Weak::new());
 
 /// Memory is locked, as far as it was granted, for as long as any engine has one of these.
 #[derive(Debug, Clone)]
-pub(crate) struct Residence(Arc<MemoryLock>);
+pub(crate) struct SharedMemoryLock(Arc<MemoryLock>);
 
-impl Residence {
+impl SharedMemoryLock {
     /// Asks, unless another engine has.
     ///
     /// Thread: control. Cost: touches every page of the process, the first time.
-    pub(crate) fn claim() -> Residence {
+    pub(crate) fn claim() -> SharedMemoryLock {
         let mut shared = SHARED.lock().unwrap_or_else(PoisonError::into_inner);
         let lock = shared.upgrade().unwrap_or_else(|| {
             let lock = Arc::new(lock());
             *shared = Arc::downgrade(&lock);
             lock
         });
-        Residence(lock)
+        SharedMemoryLock(lock)
     }
 
     /// Asks once more, so that pages which a new process has made shared are this one's own again before

@@ -10,7 +10,7 @@ use hocket_plan::ScheduleKind;
 use hocket_plan::compile::UnitGraph;
 use hocket_plan::schedule::{Schedule, best};
 
-use super::steering::{Inner, MOVED};
+use super::planner::{MOVED, Planner};
 
 /// Kinds that take turns, in this order and then in the opposite one: what drifts in one direction
 /// falls on all of them alike. `lists` is left out: it waits for every worker at every level.
@@ -82,7 +82,7 @@ impl Trial {
 }
 
 /// Choosing.
-impl Inner {
+impl Planner {
     /// Looks at what a block takes, and makes another plan where that is worth it.
     pub(super) fn choose(&mut self, moved: f64) {
         let standing = self.standing();

@@ -1,0 +1,128 @@
+//! The handle that control threads hold on a running engine.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use hocket_plan::schedule::Team;
+use hocket_plan::{CostTable, ScheduleKind, VerifiedSchedule, Violation};
+
+use super::measured_costs::{Adopted, Expectations, UnitCost};
+use super::orders::Outbox;
+use super::planner::Planner;
+use super::prepare::Prepared;
+use super::settings::Settings;
+use crate::block::plan::Plan;
+use crate::leader::block_estimates::BlockEstimates;
+
+/// What an engine does at present, and what was expected of it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Standing {
+    /// The schedule's kind.
+    pub kind: ScheduleKind,
+    /// Workers that the plan needs.
+    pub workers: usize,
+    /// Units of the plan.
+    pub units: usize,
+    /// What a block of full length was expected to take; `None` where nothing had been measured.
+    pub expected_ns: Option<f64>,
+    /// What it takes, as a running estimate; `None` before there is one.
+    pub measured_ns: Option<f64>,
+    /// What the serial walk takes or took; `None` where it never ran.
+    pub serial_ns: Option<f64>,
+}
+
+/// Why a plan cannot be handed over.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ControlError {
+    /// Nobody runs blocks, so nobody takes orders.
+    #[error("256 orders are on their way already: the engine runs no blocks; try again later")]
+    Full,
+    /// The routing cannot be scheduled.
+    #[error("the new routing breaks rule {0}")]
+    Rule(#[from] Violation),
+    /// Costs have not been measured yet.
+    #[error("no costs have been measured yet: let the engine run some blocks first")]
+    NothingMeasured,
+}
+
+/// A handle on a running engine for control threads. Clones steer the same engine.
+///
+/// Thread: any but the leader's and the workers': methods take a lock and allocate.
+#[derive(Clone)]
+pub struct Control {
+    inner: Arc<Mutex<Planner>>,
+}
+
+impl std::fmt::Debug for Control {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Control").finish_non_exhaustive()
+    }
+}
+
+impl Control {
+    /// The first plan, and the handle.
+    pub(crate) fn new(
+        prepared: Prepared,
+        schedule: VerifiedSchedule,
+        settings: &Settings,
+        seats: (Team, Vec<usize>),
+        outbox: Outbox,
+        progress: &Arc<BlockEstimates>,
+    ) -> (Plan, Control) {
+        let (plan, inner) = Planner::new(prepared, schedule, settings, seats, outbox, progress);
+        (plan, Control { inner: Arc::new(Mutex::new(inner)) })
+    }
+
+    pub(crate) fn lock(&self) -> MutexGuard<'_, Planner> {
+        // Whoever panicked left plain data, and at worst an order that was never sent.
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What every unit of the present plan was measured to cost, by seat kind and sibling state.
+    pub fn costs(&self) -> Vec<UnitCost> {
+        self.lock().unit_costs()
+    }
+
+    /// The same by chain, to be kept: see [`Control::adopt_costs`]. `machine`: the processor's model.
+    pub fn cost_table(&self, machine: &str) -> CostTable {
+        let inner = self.lock();
+        let (frames, rate_hz) = (inner.frames as u32, inner.rate_hz);
+        CostTable { frames, rate_hz, machine: machine.into(), rows: inner.chain_costs() }
+    }
+
+    /// Takes costs over that were measured before, and hands over the plan that follows from them
+    /// where the settings let plans follow costs.
+    ///
+    /// Times for another block length are scaled. Chains that the table does not know keep their
+    /// estimates; what it knows of others is ignored.
+    ///
+    /// # Errors
+    /// [`ControlError::Full`], [`ControlError::Rule`]: the costs are known all the same.
+    pub fn adopt_costs(&self, table: &CostTable) -> Result<Adopted, ControlError> {
+        self.lock().adopt(table)
+    }
+
+    /// What the engine does at present.
+    pub fn standing(&self) -> Standing {
+        self.lock().standing()
+    }
+
+    /// What was expected of a plan by its number; `None`: gone too long ago.
+    pub(crate) fn expectations(&self, plan: u64) -> Option<Expectations> {
+        self.lock().expectations(plan)
+    }
+
+    /// Makes a plan from what was measured and hands it over, whatever the settings say of steering.
+    ///
+    /// # Errors
+    /// [`ControlError`].
+    pub fn replan(&self) -> Result<(), ControlError> {
+        self.lock().replan()
+    }
+
+    /// Whether everything that was sent has been carried out.
+    pub fn is_settled(&self) -> bool {
+        let mut inner = self.lock();
+        inner.collect();
+        inner.outbox.is_settled()
+    }
+}

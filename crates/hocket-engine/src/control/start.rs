@@ -1,0 +1,213 @@
+//! Starts an engine: plans, verifies, and starts its threads.
+
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use hocket_machine::clock::TickRate;
+use hocket_plan::schedule::Team;
+use hocket_plan::{ScheduleKind, VerifiedSchedule, Violation};
+use hocket_rt::{SpinCost, Strategy, Wait};
+
+use super::engine::{Engine, Last};
+use super::handle::Control;
+use super::memory_lock::SharedMemoryLock;
+use super::orders::rings;
+use super::planner_thread::PlannerThread;
+use super::prepare::Prepared;
+use super::seating::Seating;
+use super::settings::{Settings, SettingsError, Steer};
+use crate::block::leader::Leader;
+use crate::block::runner::{Place, Runner, Waits};
+use crate::leader::block_estimates::BlockEstimates;
+use crate::worker::start::{self as threads, Job, Role};
+
+/// Why an engine cannot start.
+#[derive(Debug, thiserror::Error)]
+pub enum EngineError {
+    /// The settings.
+    #[error(transparent)]
+    Settings(#[from] SettingsError),
+    /// The schedule breaks a rule.
+    #[error("the schedule breaks rule {0}")]
+    Schedule(#[from] Violation),
+    /// The seating has fewer seats than the schedule has workers.
+    #[error("the schedule is for {workers} workers, the seating for {seats}")]
+    Seating {
+        /// Workers of the schedule.
+        workers: usize,
+        /// Workers seated.
+        seats: usize,
+    },
+    /// Not one processor a node.
+    #[error("{processors} processors for {nodes} nodes")]
+    Processors {
+        /// Given.
+        processors: usize,
+        /// Needed.
+        nodes: usize,
+    },
+    /// The system gives no more threads.
+    #[error(
+        "a worker thread cannot be started: {0}; close other programs or ask for fewer workers"
+    )]
+    Thread(#[from] std::io::Error),
+}
+
+impl Engine {
+    /// Plans, verifies and starts: when this returns, every worker sits on its seat and waits.
+    ///
+    /// Thread: control; call it before the leader becomes a real-time thread.
+    ///
+    /// # Errors
+    /// [`EngineError`]. Rights that are refused are no error: see [`Engine::reports`].
+    pub fn start(
+        prepared: Prepared,
+        settings: Settings,
+        seating: Seating,
+    ) -> Result<Engine, EngineError> {
+        settings.check()?;
+        // Nothing is known of costs yet: the walk that cannot be wrong comes first.
+        let kind = match settings.steer {
+            Steer::Auto => ScheduleKind::Serial,
+            Steer::Fixed | Steer::Costs => settings.policy.schedule,
+        };
+        let team = seating.team();
+        let verified = VerifiedSchedule::plan_for(kind, prepared.units.clone(), &team)?;
+        Self::start_verified(prepared, verified, settings, seating)
+    }
+
+    /// Starts with a schedule of the caller's own.
+    ///
+    /// # Errors
+    /// As [`Engine::start`].
+    pub fn start_verified(
+        prepared: Prepared,
+        schedule: VerifiedSchedule,
+        settings: Settings,
+        seating: Seating,
+    ) -> Result<Engine, EngineError> {
+        settings.check()?;
+        let (workers, seats) = (schedule.workers(), seating.placement().workers.len());
+        if workers > seats {
+            return Err(EngineError::Seating { workers, seats });
+        }
+        let nodes = schedule.units().node_count();
+        if prepared.processors.len() != nodes {
+            return Err(EngineError::Processors { processors: prepared.processors.len(), nodes });
+        }
+        // Steered engines may need everybody later.
+        let workers = if settings.steer == Steer::Fixed { workers } else { seats };
+        let jobs = jobs(&settings, &seating, workers);
+        let guards = jobs.iter().filter(|job| job.role == Role::Guard).count();
+        let spans = if settings.spans { spans_a_block(&schedule) } else { 0 };
+        let (outbox, inbox) = rings();
+        let progress = Arc::new(BlockEstimates::default());
+        let (plan, control) =
+            Control::new(prepared, schedule, &settings, team(&seating, workers), outbox, &progress);
+        let places = (0..workers).map(|worker| place(&seating, worker, workers)).collect();
+        let waits = waits(&settings, seating.is_pinned());
+        let (alone_is_serial, frames) = (settings.alone_is_serial, settings.frames as usize);
+        let runner = Runner::new(plan, places, guards, waits, spans, alone_is_serial, frames);
+        let runner = Arc::new(runner);
+        let threads = threads::start_all(&runner, &jobs)?;
+        // After the workers are there: their stacks are locked too.
+        let live = settings.priority.is_some() && seating.is_pinned();
+        let memory_lock = live.then(SharedMemoryLock::claim);
+        let reports = threads.iter().map(|thread| thread.report.clone()).collect();
+        let steered = settings.steer != Steer::Fixed;
+        let mut engine = Engine {
+            leader: Leader::new(runner),
+            threads,
+            reports,
+            settings,
+            seating,
+            rate: TickRate::get(),
+            block: 0,
+            position: 0,
+            next_ns: 0,
+            last: Last::default(),
+            inbox,
+            control,
+            progress,
+            planner_thread: None,
+            memory_lock,
+        };
+        // Last: where it cannot be had, the engine ends its threads as it always does.
+        if steered {
+            engine.planner_thread = Some(PlannerThread::start(engine.control())?);
+        }
+        Ok(engine)
+    }
+}
+
+fn jobs(settings: &Settings, seating: &Seating, workers: usize) -> Vec<Job> {
+    let placement = seating.placement();
+    let worker = |index: usize| Job {
+        name: format!("worker {index}"),
+        role: Role::Worker,
+        desk: index,
+        cpu: seating.worker_cpu(index),
+        priority: settings.priority,
+    };
+    let guarded = placement.guards.iter().filter(|guard| guard.worker < workers);
+    let guard = |(place, guard): (usize, &hocket_plan::place::Guard)| Job {
+        name: format!("guard of worker {}", guard.worker),
+        role: Role::Guard,
+        desk: workers + place,
+        cpu: seating.cpu(guard.seat),
+        priority: settings.priority,
+    };
+    (1..workers).map(worker).chain(guarded.enumerate().map(guard)).collect()
+}
+
+/// The seats of the first workers, and the kind of each.
+fn team(seating: &Seating, workers: usize) -> (Team, Vec<usize>) {
+    let kinds = (0..workers).map(|worker| seating.kind_of(worker)).collect();
+    (seating.team().first(workers), kinds)
+}
+
+/// Room for the spans of a block, and for those of a session that grows while it plays.
+fn spans_a_block(schedule: &VerifiedSchedule) -> usize {
+    schedule.units().units().len() * 2 + schedule.barriers() * 2 + 256
+}
+
+/// Where a worker sits among the first `workers`.
+fn place(seating: &Seating, worker: usize, workers: usize) -> Place {
+    let partners = seating.placement().partners[worker].iter().copied();
+    Place {
+        partners: partners.filter(|other| *other < workers).collect(),
+        mates: (0..workers).filter(|other| seating.are_mates(worker, *other)).collect(),
+        kind: seating.kind_of(worker),
+    }
+}
+
+/// Only a thread on its own seat in a real-time class wakes when it asked to, and `futex` says
+/// that nobody is to spin.
+fn early(settings: &Settings, pinned: bool, cost: &SpinCost) -> Option<(u64, Wait)> {
+    let sensible = pinned && settings.priority.is_some() && settings.policy.wait != Strategy::Futex;
+    let spin = settings.early_wake + settings.leader_lateness;
+    let early_ns = settings.early_wake.as_nanos() as u64;
+    (sensible && early_ns > 0).then(|| (early_ns, Wait::new(Strategy::Hybrid, cost, spin)))
+}
+
+/// Waits for the settings. Threads without a seat of their own may sit on the CPU of the one they
+/// wait for, and threads without a real-time class may be kept from running by anybody; so
+/// whoever spins for them yields after a while.
+fn waits(settings: &Settings, pinned: bool) -> Waits {
+    static COST: OnceLock<SpinCost> = OnceLock::new();
+    let cost = COST.get_or_init(SpinCost::measure);
+    let mut in_block = Wait::new(settings.policy.wait, cost, settings.hybrid_spin);
+    let mut on_seat = Wait::new(settings.seat_wait, cost, settings.hybrid_spin);
+    if !pinned || settings.priority.is_none() {
+        in_block = in_block.yielding_after(Duration::from_micros(20));
+    }
+    if !pinned {
+        on_seat = on_seat.yielding_after(Duration::from_micros(20));
+    }
+    Waits {
+        in_block,
+        on_seat,
+        early: early(settings, pinned, cost),
+        at_gate: in_block.at_gate(settings.gate_spin),
+    }
+}

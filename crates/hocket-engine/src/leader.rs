@@ -1,0 +1,5 @@
+//! The leader between blocks: no allocation, no lock, nothing freed.
+
+pub(crate) mod process;
+pub(crate) mod inbox;
+pub(crate) mod block_estimates;
