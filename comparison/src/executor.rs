@@ -5,7 +5,7 @@ use hocket_lab::graphs::GraphSpec;
 use hocket_plan::ScheduleKind;
 
 use crate::countdown::Countdowns;
-use crate::native::{self, Native, Rival, Team};
+use crate::native::{self, Native, Rival, RivalThreads};
 use crate::network::{FRAMES, Network};
 use crate::pool::Pool;
 use crate::rivals::Rivals;
@@ -153,7 +153,7 @@ pub fn seat<'a>(
 }
 
 /// The executors in C++ whose threads were started.
-fn native_rivals(rivals: &Rivals) -> impl Iterator<Item = (Who, &Team, &'static Rival)> {
+fn native_rivals(rivals: &Rivals) -> impl Iterator<Item = (Who, &RivalThreads, &'static Rival)> {
     let all = [
         (Who::TbbFlow, &rivals.tbb, native::tbb_flow()),
         (Who::OmpTasks, &rivals.openmp, native::omp_tasks()),

@@ -91,7 +91,7 @@ impl Rival {
 }
 
 /// The threads of a library.
-pub struct Team {
+pub struct RivalThreads {
     rival: &'static Rival,
     handle: NonNull<c_void>,
     roll: Arc<Roll>,
@@ -104,7 +104,7 @@ struct Roll {
     reports: Mutex<Vec<ThreadReport>>,
 }
 
-impl Team {
+impl RivalThreads {
     /// Starts the threads of `rival`'s library and waits until each sits on its seat. Executors of
     /// the same library can share a team.
     ///
@@ -117,7 +117,7 @@ impl Team {
         library: &'static str,
         rival: &'static Rival,
         seats: &Seats,
-    ) -> Result<Team, String> {
+    ) -> Result<RivalThreads, String> {
         let roll =
             Arc::new(Roll { library, seats: seats.clone(), reports: Mutex::new(Vec::new()) });
         // oneTBB gives its threads the float mode in which their arena was made.
@@ -133,7 +133,7 @@ impl Team {
                 seats.count()
             ));
         };
-        Ok(Team { rival, handle, roll })
+        Ok(RivalThreads { rival, handle, roll })
     }
 
     /// What its threads asked for and got; a leader's own report is not among them.
@@ -145,7 +145,7 @@ impl Team {
     }
 }
 
-impl Drop for Team {
+impl Drop for RivalThreads {
     fn drop(&mut self) {
         // SAFETY: once, for a team of this rival; executors borrow the team, so none is left.
         unsafe { (self.rival.stop)(self.handle.as_ptr()) };
@@ -154,7 +154,7 @@ impl Drop for Team {
 
 /// Called by the threads of a library, each on itself.
 extern "C" fn settle(context: *const c_void, index: usize) {
-    // SAFETY: `context` is the roll that `Team::start` gave, alive as long as the team.
+    // SAFETY: `context` is the roll that `RivalThreads::start` gave, alive as long as the team.
     let roll = unsafe { &*context.cast::<Roll>() };
     let report = roll.seats.settle(&format!("{} {index}", roll.library), index);
     if let Ok(mut reports) = roll.reports.lock() {
@@ -167,7 +167,7 @@ pub struct Native<'a> {
     rival: &'static Rival,
     handle: NonNull<c_void>,
     graph: Arc<Graph>,
-    _team: &'a Team,
+    _team: &'a RivalThreads,
 }
 
 /// What the C++ side reads while it runs. In an `Arc`, so that no owner claims it for itself alone.
@@ -188,7 +188,7 @@ impl<'a> Native<'a> {
     /// Out of memory.
     pub fn new(
         rival: &'static Rival,
-        team: &'a Team,
+        team: &'a RivalThreads,
         network: Network,
     ) -> Result<Native<'a>, String> {
         let graph = Arc::new(Graph::new(network));

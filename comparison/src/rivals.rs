@@ -2,7 +2,7 @@
 
 use hocket_engine::ThreadReport;
 
-use crate::native::{self, Rival, Team};
+use crate::native::{self, Rival, RivalThreads};
 use crate::pool::{Leader, Pool};
 use crate::record::rayon_versions;
 use crate::seats::Seats;
@@ -23,9 +23,9 @@ pub struct Rivals {
     /// Rayon's.
     pub rayon: Option<Pool>,
     /// oneTBB's.
-    pub tbb: Option<Team>,
+    pub tbb: Option<RivalThreads>,
     /// OpenMP's.
-    pub openmp: Option<Team>,
+    pub openmp: Option<RivalThreads>,
     /// Asked for and not there, in words.
     pub missing: Vec<&'static str>,
 }
@@ -36,7 +36,7 @@ impl Rivals {
     /// Thread: the leader-to-be, still in its ordinary class.
     ///
     /// # Errors
-    /// As [`Pool::start`] and [`Team::start`].
+    /// As [`Pool::start`] and [`RivalThreads::start`].
     pub fn start(wanted: &[Library], seats: &Seats, leader: Leader) -> Result<Rivals, String> {
         let mut missing = Vec::new();
         let mut team = |library: Library, name: &'static str, rival: Option<&'static Rival>| {
@@ -46,7 +46,7 @@ impl Rivals {
             if rival.is_none() {
                 missing.push(name);
             }
-            rival.map(|rival| Team::start(name, rival, seats)).transpose()
+            rival.map(|rival| RivalThreads::start(name, rival, seats)).transpose()
         };
         // The pool last: it makes the calling thread a member.
         Ok(Rivals {
@@ -72,7 +72,7 @@ impl Rivals {
     /// Of the libraries that take part.
     pub fn versions(&self) -> Vec<String> {
         let rayon = self.rayon.is_some().then(rayon_versions);
-        let of = |team: &Option<Team>, rival: Option<&'static Rival>| {
+        let of = |team: &Option<RivalThreads>, rival: Option<&'static Rival>| {
             team.is_some().then_some(rival).flatten().map(Rival::version)
         };
         let tbb = of(&self.tbb, native::tbb_flow());

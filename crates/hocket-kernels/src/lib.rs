@@ -22,7 +22,7 @@
 //!
 //! # The limits
 //!
-//! No statistics, no records, no pinning: whoever starts threads here ([`Crew`]) lets the caller
+//! No statistics, no records, no pinning: whoever starts threads here ([`ThreadGroup`]) lets the caller
 //! settle each of them first. Nothing runs for longer than it was asked to.
 //!
 //! Own protocols between threads (locks, turns) are told in `PROTOCOL.md` beside this crate's manifest,
@@ -37,7 +37,7 @@ pub mod contention;
 
 mod biquads;
 
-mod crew;
+mod thread_group;
 
 pub mod locks;
 
@@ -64,5 +64,5 @@ mod sync;
 mod sys;
 
 pub use biquads::{Biquads, FILTERS, FRAMES};
-pub use crew::{Crew, Finished};
 pub use kernel::{Kernel, Ops, Wrong};
+pub use thread_group::{Finished, ThreadGroup};

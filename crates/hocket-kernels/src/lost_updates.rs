@@ -10,8 +10,8 @@ use std::time::Duration;
 
 use hocket_rt::Padded;
 
-use crate::crew::Crew;
 use crate::kernel::Wrong;
+use crate::thread_group::ThreadGroup;
 
 /// What both kinds of counters came to.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -55,16 +55,16 @@ impl LostUpdates {
     }
 }
 
-/// Every thread of `crew` increments a shared counter and one of its own, `times` times.
+/// Every thread of `group` increments a shared counter and one of its own, `times` times.
 ///
 /// An increment is a load, an addition and a store, as compilers make of `i++`; the counters are `Relaxed`
 /// atomics, so that the race loses updates, but is none in the sense of the language.
 ///
 /// # Errors
 /// What the system says when it has no more threads to give.
-pub fn lost_updates(crew: &Crew<'_>, times: u64) -> io::Result<LostUpdates> {
+pub fn lost_updates(group: &ThreadGroup<'_>, times: u64) -> io::Result<LostUpdates> {
     let shared = Padded(AtomicU64::new(0));
-    let finished = crew.run(|_| {
+    let finished = group.run(|_| {
         let private = Padded(AtomicU64::new(0));
         for _ in 0..times {
             increment(&shared);
@@ -93,14 +93,14 @@ mod tests {
 
     #[test]
     fn alone_nothing_is_lost() {
-        let counted = lost_updates(&Crew::anywhere(1), 10_000).unwrap();
+        let counted = lost_updates(&ThreadGroup::anywhere(1), 10_000).unwrap();
         assert_eq!(counted.check(10_000), Ok(()));
         assert_eq!((counted.shared, counted.lost()), (10_000, 0));
     }
 
     #[test]
     fn together_nothing_is_counted_twice() {
-        let counted = lost_updates(&Crew::anywhere(3), 100_000).unwrap();
+        let counted = lost_updates(&ThreadGroup::anywhere(3), 100_000).unwrap();
         assert_eq!(counted.check(100_000), Ok(()));
         assert_eq!(counted.made(), 300_000);
         assert!((0.0..1.0).contains(&counted.lost_share()));

@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use hocket_rt::Padded;
 
-use crate::crew::Crew;
 use crate::kernel::Wrong;
+use crate::thread_group::ThreadGroup;
 
 /// Bytes of a cache line where they are smallest.
 const LINE: usize = 64;
@@ -92,7 +92,7 @@ impl Counted {
     }
 }
 
-/// Every thread of `crew` increments a counter of its own `times` times; the counters lie `distance` apart, the
+/// Every thread of `group` increments a counter of its own `times` times; the counters lie `distance` apart, the
 /// first at the beginning of a pair of lines.
 ///
 /// An increment is a load, an addition and a store, without a lock prefix: only the lines' way between cores is
@@ -100,11 +100,11 @@ impl Counted {
 ///
 /// # Errors
 /// What the system says when it has no more threads to give.
-pub fn count(crew: &Crew<'_>, distance: Distance, times: u64) -> io::Result<Counted> {
+pub fn count(group: &ThreadGroup<'_>, distance: Distance, times: u64) -> io::Result<Counted> {
     let step = distance.bytes() / size_of::<u64>();
-    let lines = (crew.threads() * step).div_ceil(WORDS);
+    let lines = (group.threads() * step).div_ceil(WORDS);
     let memory: Vec<Padded<[AtomicU64; WORDS]>> = (0..lines).map(|_| Padded::default()).collect();
-    let finished = crew.run(|thread| {
+    let finished = group.run(|thread| {
         let at = thread * step;
         let counter = &memory[at / WORDS][at % WORDS];
         for _ in 0..times {
@@ -128,7 +128,7 @@ mod tests {
     fn at_every_distance_everybody_counts_alone() {
         for distance in Distance::ALL {
             for threads in [1, 2, 5, 17] {
-                let counted = count(&Crew::anywhere(threads), distance, 1_000).unwrap();
+                let counted = count(&ThreadGroup::anywhere(threads), distance, 1_000).unwrap();
                 assert_eq!(counted.counters.len(), threads);
                 assert_eq!(counted.check(1_000), Ok(()), "{distance}");
             }

@@ -7,7 +7,7 @@
 //! all variants alike, and ratios are taken within rounds.
 
 mod flight;
-mod ledger;
+mod turn_noise;
 mod seat;
 mod turn;
 mod wake;

@@ -29,7 +29,7 @@ mod experiment;
 mod design;
 
 mod host;
-pub mod team;
+pub mod turn_threads;
 pub mod settle;
 pub mod timed;
 pub mod lateness;

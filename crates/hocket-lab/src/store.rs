@@ -8,7 +8,7 @@ mod error;
 mod schema;
 mod write;
 mod read;
-mod choose;
+mod find_run;
 mod query;
 mod new_file;
 mod export;

@@ -34,7 +34,7 @@
 //! A verdict is no proof. It says what the records show, and it can only know what was watched.
 
 mod evidence;
-mod ledger;
+mod losses;
 mod path;
 mod tally;
 
@@ -43,8 +43,8 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 pub use evidence::{Evidence, Seat};
-use ledger::{Entry, us};
-pub use ledger::{MIGRATION_NS, MINOR_FAULT_NS};
+use losses::{Entry, us};
+pub use losses::{MIGRATION_NS, MINOR_FAULT_NS};
 pub use tally::Tally;
 
 /// Why a block was late. The names are stable: records and tallies use them.
@@ -186,7 +186,7 @@ fn judge(
     }
     let trace = &evidence.trace;
     let way = path::way(trace, evidence.signaled_ns);
-    let mut entries = ledger::entries(evidence, &way);
+    let mut entries = losses::entries(evidence, &way);
     entries.retain(|entry| counts(entry.cause));
     let mut shares = shares(entries, late_ns);
     let half = late_ns - late_ns / 2;

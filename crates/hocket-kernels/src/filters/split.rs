@@ -9,8 +9,8 @@ use hocket_rt::{Barrier, Wait};
 
 use super::stage::Rows;
 use super::{Filter, Image};
-use crate::crew::Crew;
 use crate::kernel::Wrong;
+use crate::thread_group::ThreadGroup;
 
 /// What parts do about each other between two stages.
 #[derive(Clone, Copy, Debug)]
@@ -42,7 +42,7 @@ impl Filtered {
     }
 }
 
-/// Filters `image` in as many bands of rows as `crew` has threads, but no more than there are rows: threads beyond
+/// Filters `image` in as many bands of rows as `group` has threads, but no more than there are rows: threads beyond
 /// that find their bands empty.
 ///
 /// # Errors
@@ -50,13 +50,13 @@ impl Filtered {
 pub fn filter(
     image: &Image,
     filter: Filter,
-    crew: &Crew<'_>,
+    group: &ThreadGroup<'_>,
     split: Split,
 ) -> io::Result<Filtered> {
-    let bands = bands(image.height, crew.threads());
+    let bands = bands(image.height, group.threads());
     match split {
-        Split::Margins => with_margins(image, filter, crew, &bands),
-        Split::Barrier(wait) => with_barrier(image, filter, crew, &bands, &wait),
+        Split::Margins => with_margins(image, filter, group, &bands),
+        Split::Barrier(wait) => with_barrier(image, filter, group, &bands, &wait),
     }
 }
 
@@ -82,10 +82,10 @@ impl Window {
 fn with_margins(
     image: &Image,
     filter: Filter,
-    crew: &Crew<'_>,
+    group: &ThreadGroup<'_>,
     bands: &[Range<usize>],
 ) -> io::Result<Filtered> {
-    let finished = crew.run(|part| {
+    let finished = group.run(|part| {
         let band = &bands[part];
         let mut computed = 0;
         let mut from = widened(band, filter.stages() * filter.reach(), image);
@@ -153,7 +153,7 @@ impl Buffer {
 fn with_barrier(
     image: &Image,
     filter: Filter,
-    crew: &Crew<'_>,
+    group: &ThreadGroup<'_>,
     bands: &[Range<usize>],
     wait: &Wait,
 ) -> io::Result<Filtered> {
@@ -161,8 +161,8 @@ fn with_barrier(
     let full =
         || Buffer(bands.iter().map(|band| RwLock::new(image.pixels[of(band)].to_vec())).collect());
     let buffers = [full(), full()];
-    let barrier = Barrier::new(crew.threads() as u32);
-    let finished = crew.run(|part| {
+    let barrier = Barrier::new(group.threads() as u32);
+    let finished = group.run(|part| {
         for stage in 0..filter.stages() {
             let [from, to] = [&buffers[stage % 2], &buffers[(stage + 1) % 2]];
             stage_of_band(image, filter, bands, part, from, to);
@@ -250,7 +250,8 @@ mod tests {
                     .into_iter()
                     .flat_map(|parts| [(parts, barrier()), (parts, Split::Margins)])
                 {
-                    let filtered = filter(&image, kind, &Crew::anywhere(parts), split).unwrap();
+                    let filtered =
+                        filter(&image, kind, &ThreadGroup::anywhere(parts), split).unwrap();
                     assert_eq!(filtered.image, should, "{kind} in {parts} parts, {split:?}");
                     assert_eq!(filtered.check(should.checksum()), Ok(()));
                 }
@@ -262,7 +263,7 @@ mod tests {
     fn margins_are_computed_twice_and_bands_once() {
         let image = Image::noise(4, 100, 1);
         let rows = |parts: usize, split: Split| {
-            filter(&image, Filter::Blur, &Crew::anywhere(parts), split).unwrap().rows
+            filter(&image, Filter::Blur, &ThreadGroup::anywhere(parts), split).unwrap().rows
         };
         assert_eq!((rows(1, Split::Margins), rows(2, barrier())), (300, 300));
         // Two rows of the first stage and one of the second, on either side of the cut.

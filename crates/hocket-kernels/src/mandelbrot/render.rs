@@ -9,9 +9,9 @@ use std::time::Duration;
 use hocket_rt::Padded;
 
 use super::{Picture, View};
-use crate::crew::Crew;
 use crate::kernel::Wrong;
 use crate::locks::{Lock, StdMutex};
+use crate::thread_group::ThreadGroup;
 
 /// How the writing of a pixel is protected. (It needs no protection: no two threads write the same one.)
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -97,13 +97,13 @@ impl Rendered {
     }
 }
 
-/// Draws `view` with the threads of `crew`; whoever has nothing to do takes the next row. Locks are [`StdMutex`].
+/// Draws `view` with the threads of `group`; whoever has nothing to do takes the next row. Locks are [`StdMutex`].
 ///
 /// Memory: 4 bytes a pixel, and 8 more with a lock for each.
 ///
 /// # Errors
 /// What the system says when it has no more threads to give.
-pub fn render(view: &View, crew: &Crew<'_>, writing: Writing) -> io::Result<Rendered> {
+pub fn render(view: &View, group: &ThreadGroup<'_>, writing: Writing) -> io::Result<Rendered> {
     let locks = match writing {
         Writing::Unlocked | Writing::OneLock => 0,
         Writing::PixelLocks | Writing::PixelLocksAtomicCounter => view.width * view.height,
@@ -113,18 +113,18 @@ pub fn render(view: &View, crew: &Crew<'_>, writing: Writing) -> io::Result<Rend
     // Relaxed, and not one step: the lock around it keeps it whole.
     let under_lock = || count.store(count.load(Relaxed) + 1, Relaxed);
     match writing {
-        Writing::Unlocked => draw(view, crew, None, |_, write| write.now()),
-        Writing::OneLock => draw(view, crew, Some(&count), |_, write| {
+        Writing::Unlocked => draw(view, group, None, |_, write| write.now()),
+        Writing::OneLock => draw(view, group, Some(&count), |_, write| {
             lock.with(|| {
                 under_lock();
                 write.now();
             });
         }),
-        Writing::PixelLocks => draw(view, crew, Some(&count), |pixel, write| {
+        Writing::PixelLocks => draw(view, group, Some(&count), |pixel, write| {
             lock.with(under_lock);
             locks[pixel].with(|| write.now());
         }),
-        Writing::PixelLocksAtomicCounter => draw(view, crew, Some(&count), |pixel, write| {
+        Writing::PixelLocksAtomicCounter => draw(view, group, Some(&count), |pixel, write| {
             // Relaxed: one step by itself; publishes nothing else.
             count.fetch_add(1, Relaxed);
             locks[pixel].with(|| write.now());
@@ -149,13 +149,13 @@ impl Write<'_> {
 /// Draws with `protect` around the writing of each pixel.
 fn draw(
     view: &View,
-    crew: &Crew<'_>,
+    group: &ThreadGroup<'_>,
     count: Option<&AtomicU64>,
     protect: impl Fn(usize, Write<'_>) + Sync,
 ) -> io::Result<Rendered> {
     let pixels: Vec<AtomicU32> = (0..view.width * view.height).map(|_| AtomicU32::new(0)).collect();
     let next_row = Padded(AtomicUsize::new(0));
-    let finished = crew.run(|_| {
+    let finished = group.run(|_| {
         let mut rows = 0;
         loop {
             // Relaxed: one step by itself; whoever gets a row has nothing to see of others.
@@ -188,14 +188,14 @@ mod tests {
     #[test]
     fn the_picture_is_the_same_under_every_lock_and_for_every_number_of_threads() {
         let view = View::whole(64).scaled_to_width(127);
-        let alone = render(&view, &Crew::anywhere(1), Writing::Unlocked).unwrap();
+        let alone = render(&view, &ThreadGroup::anywhere(1), Writing::Unlocked).unwrap();
         let checksum = alone.picture.checksum();
         for (pixel, iterations) in alone.picture.pixels.iter().enumerate() {
             assert_eq!(*iterations, view.iterations(pixel % view.width, pixel / view.width));
         }
         for writing in Writing::ALL {
             for threads in [1, 2, 7, 32] {
-                let drawn = render(&view, &Crew::anywhere(threads), writing).unwrap();
+                let drawn = render(&view, &ThreadGroup::anywhere(threads), writing).unwrap();
                 assert_eq!(drawn.check(checksum), Ok(()), "{writing}, {threads} threads");
                 assert_eq!(drawn.counted.is_none(), writing == Writing::Unlocked);
             }
@@ -211,7 +211,7 @@ mod tests {
     #[test]
     fn greys_cover_the_scale() {
         let view = View::whole(100).scaled_to_width(80);
-        let drawn = render(&view, &Crew::anywhere(1), Writing::Unlocked).unwrap();
+        let drawn = render(&view, &ThreadGroup::anywhere(1), Writing::Unlocked).unwrap();
         let grey = drawn.picture.grey(view.limit);
         assert_eq!(grey.len(), drawn.picture.pixels.len());
         assert!(grey.contains(&0) && grey.iter().any(|shade| *shade > 100));

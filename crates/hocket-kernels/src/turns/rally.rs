@@ -12,8 +12,8 @@ use super::sleeping::{Conditional, FutexTable};
 use super::spinning::SpinTable;
 use super::table::{Side, Table};
 use super::way::Way;
-use crate::crew::Crew;
 use crate::kernel::Wrong;
+use crate::thread_group::ThreadGroup;
 
 /// When a game ends: whichever comes first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -114,7 +114,7 @@ fn play<T: Table>(
         turns
     };
     let finished =
-        Crew::new(2, settle).run_beside(turns, || keep_time(table, &ends, limit.time))?;
+        ThreadGroup::new(2, settle).run_beside(turns, || keep_time(table, &ends, limit.time))?;
     Ok(HandOvers {
         from_a: finished.results[0],
         from_b: finished.results[1],

@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use hocket_engine::control::protect::Protection;
 use hocket_engine::{BlockTimes, Engine, Entered, ThreadReport, VirtualDevice};
 
-use super::ledger::Ledger;
 use super::seat::{Counts, Map};
+use super::turn_noise::TurnNoise;
 use super::{BenchPlan, Running};
 use crate::disturb::{Disturbers, Progress, SeatCpus};
 use crate::record::{Disturber, Round, ThreadGrant, Variant};
@@ -39,7 +39,7 @@ pub(super) fn measure(
     let mut round = empty_round(at, plan);
     let before = disturbers.progress();
     let wakes = total_wakes(&variant.engine);
-    let ledger = Ledger::begin(&variant.engine);
+    let ledger = TurnNoise::begin(&variant.engine);
     let watched = &mut variant.watched;
     let mut index = 0;
     device.run(&mut variant.engine, plan.blocks_per_round, |times, engine| {

@@ -8,8 +8,8 @@ use hocket_engine::Engine;
 use hocket_machine::clock::{monotonic_ns, sleep_until_ns};
 
 use super::BenchPlan;
-use super::ledger::Ledger;
 use super::turn::{At, grant};
+use super::turn_noise::TurnNoise;
 use crate::record::{WakeLoop, WakeRound};
 
 /// As the virtual device: the first wake-up is planned a little ahead.
@@ -33,7 +33,7 @@ impl WakeTurns {
         if self.record.thread.is_none() {
             self.record.thread = Some(grant(&report));
         }
-        let ledger = Ledger::begin_alone();
+        let ledger = TurnNoise::begin_alone();
         let lateness_ns = wake_ups(plan, stop);
         let noise = ledger.end();
         drop(saved);

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::beside::{Outcome, Scene};
-use crate::harness::team::Place;
+use crate::harness::turn_threads::Place;
 use crate::harness::{
     About, Apparatus, Better, Check, Contrast, ContrastResult, Design, Experiment, Historic, Host,
     Metric, NotMeasurable, Results, Rounds, Sample, Section, Sentence, Size, Standing, Variant,

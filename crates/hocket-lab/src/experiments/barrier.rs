@@ -7,8 +7,8 @@ use hocket_kernels::barriers::{BarrierKind, Meeting};
 use hocket_rt::{Padded, SpinCost, Strategy, Wait};
 
 use super::beside::undisturbed;
-use crate::harness::team::{Place, Team};
 use crate::harness::timed::{calibrate, per_op};
+use crate::harness::turn_threads::{Place, TurnThreads};
 use crate::harness::{
     About, Apparatus, Axis, Better, Check, Contrast, Design, Experiment, Fault, Host, Mark, Metric,
     NotMeasurable, Plot, Results, Rounds, Sample, Section, Series, Size, Variant,
@@ -178,7 +178,7 @@ impl Meetings {
         &self,
         work: &(impl Fn(usize) -> R + Sync),
     ) -> Result<(u64, Vec<R>), Fault> {
-        let mut team = Team::new();
+        let mut team = TurnThreads::new();
         for (number, place) in self.places.iter().enumerate() {
             team = team.with(place.clone(), move || work(number));
         }

@@ -8,8 +8,8 @@ use hocket_machine::class::{self, Class};
 use hocket_machine::clock::monotonic_ns;
 use hocket_machine::pin;
 
-use crate::harness::team::{MemberRun, Place, Team};
 use crate::harness::timed::calibrate;
+use crate::harness::turn_threads::{MemberRun, Place, TurnThreads};
 use crate::harness::{Check, Fault, Host};
 
 /// Passes (blocks of 64 frames through 32 filters) between two looks at the CPU and the clock.
@@ -63,7 +63,7 @@ impl Scene {
     /// One turn.
     pub(super) fn run(&self) -> Result<Outcome, Fault> {
         let left = AtomicUsize::new(self.observed.len());
-        let mut team = Team::new();
+        let mut team = TurnThreads::new();
         for (number, place) in self.observed.iter().enumerate() {
             let (kernel, left) = (Biquads::new(number as u64), &left);
             team = team.with(place.clone(), move || observed(kernel, self.passes, left));

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use hocket_kernels::Crew;
+use hocket_kernels::ThreadGroup;
 use hocket_kernels::filters::{Filter, Image, Split, filter};
 use hocket_machine::class::{self, Class};
 use hocket_machine::pin::{self, CpuSet};
@@ -126,7 +126,7 @@ impl Turn {
     fn of(variant: &Variant, host: &Host, images: u64) -> Result<Turn, Fault> {
         let image = Image::noise(SIZE.0, SIZE.1, 1);
         let kind: Filter = variant.level("filter").parse().map_err(Fault::new)?;
-        let whole = filter(&image, kind, &Crew::anywhere(1), Split::Margins);
+        let whole = filter(&image, kind, &ThreadGroup::anywhere(1), Split::Margins);
         let checksum = whole.map_err(Fault::new)?.image.checksum();
         let wait = |way| Wait::new(way, &SpinCost::measure(), Duration::ZERO);
         let split = match variant.level("way") {
@@ -146,10 +146,11 @@ impl Turn {
             let _ = pin::pin_current_thread(&CpuSet::single(self.cpus[part]));
             self.class.map(class::request);
         };
-        let crew = Crew::new(self.cpus.len(), &settle);
+        let group = ThreadGroup::new(self.cpus.len(), &settle);
         let (mut took, mut check) = (Duration::ZERO, Check::Passed);
         for _ in 0..self.images {
-            let filtered = filter(&self.image, self.kind, &crew, self.split).map_err(Fault::new)?;
+            let filtered =
+                filter(&self.image, self.kind, &group, self.split).map_err(Fault::new)?;
             took += filtered.elapsed;
             let wrong = filtered.check(self.checksum).err();
             check =

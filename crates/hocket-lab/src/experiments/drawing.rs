@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use hocket_kernels::Crew;
+use hocket_kernels::ThreadGroup;
 use hocket_kernels::mandelbrot::{Picture, View, Writing, render};
 use hocket_machine::process;
 
@@ -48,7 +48,8 @@ pub(super) struct Drawing {
 impl Drawing {
     /// Drawn by one thread without locks; written as a file where the environment names a folder for it.
     pub(super) fn new() -> Result<Drawing, Fault> {
-        let drawn = render(&VIEW, &Crew::anywhere(1), Writing::Unlocked).map_err(Fault::new)?;
+        let drawn =
+            render(&VIEW, &ThreadGroup::anywhere(1), Writing::Unlocked).map_err(Fault::new)?;
         if let Some(folder) = std::env::var_os(FOLDER) {
             write_picture(&drawn.picture, &PathBuf::from(folder).join("mandelbrot.pgm"))?;
         }
@@ -58,7 +59,7 @@ impl Drawing {
     /// One picture by so many threads, wherever the scheduler puts them.
     pub(super) fn turn(&self, threads: usize, writing: Writing) -> Result<Vec<Sample>, Fault> {
         let before = process::counters();
-        let drawn = render(&VIEW, &Crew::anywhere(threads), writing).map_err(Fault::new)?;
+        let drawn = render(&VIEW, &ThreadGroup::anywhere(threads), writing).map_err(Fault::new)?;
         let after = process::counters();
         let check = match drawn.check(self.checksum) {
             Ok(()) => Check::Passed,

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use hocket_rt::Padded;
 
-use crate::harness::team::{Place, Team};
 use crate::harness::timed::{calibrate, per_op};
+use crate::harness::turn_threads::{Place, TurnThreads};
 use crate::harness::{
     About, Apparatus, Better, Check, Contrast, Design, Experiment, Fault, Host, Metric,
     NotMeasurable, Relation, Rounds, Sample, Section, Size, Variant,
@@ -123,7 +123,7 @@ impl Pair {
             &counters[at / 16][at % 16]
         };
         let work = |thread| move || count(counter(thread), ops, self.atomic);
-        let team = Team::new()
+        let team = TurnThreads::new()
             .with(Place::on(self.cpus[0]), work(0))
             .with(Place::on(self.cpus[1]), work(1));
         let wall_ns = team.run()?.wall_ns();

@@ -7,8 +7,8 @@ use hocket_kernels::{Biquads, Kernel};
 use hocket_rt::Strategy;
 
 use super::beside::{checked, undisturbed};
-use crate::harness::team::{Place, Team};
 use crate::harness::timed::per_op;
+use crate::harness::turn_threads::{Place, TurnThreads};
 use crate::harness::{
     About, Apparatus, Axis, Better, Check, Contrast, Design, Estimate, Experiment, Fault, Historic,
     Host, Metric, NotMeasurable, Plot, Relation, Results, Rounds, Sample, Section, Sentence,
@@ -164,7 +164,7 @@ impl Turn {
     fn measure(&self) -> Result<Vec<Sample>, Fault> {
         let bell = Bell::default();
         let kernel = Biquads::new(1);
-        let mut team = Team::new().with(self.own.clone(), || self.work(kernel, &bell));
+        let mut team = TurnThreads::new().with(self.own.clone(), || self.work(kernel, &bell));
         if self.beside.is_somebody() {
             let wait = || Done::Heard(self.beside.listen(&bell, self.pieces));
             team = team.with(self.other.clone(), wait);

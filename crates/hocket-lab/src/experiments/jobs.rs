@@ -7,7 +7,7 @@ use hocket_kernels::smt::{DblMem, IntDbl, IntMem};
 use hocket_kernels::{Biquads, Kernel, Wrong};
 use hocket_machine::counters::{Work, WorkCounters};
 
-use crate::harness::team::{Place, Team};
+use crate::harness::turn_threads::{Place, TurnThreads};
 use crate::harness::{Check, Fault, Host};
 
 /// A kernel with its load.
@@ -110,9 +110,10 @@ impl Bench {
 
     /// The same without the check, which reads a kernel's whole buffer: for calibration.
     pub(super) fn run_unchecked(&mut self, loads: &[Load]) -> Result<Done, Fault> {
-        let team = self.kernels.iter_mut().zip(loads).fold(Team::new(), |team, (kernel, load)| {
-            team.with(Place::on(load.cpu), move || counted(&mut **kernel, load.passes))
-        });
+        let team =
+            self.kernels.iter_mut().zip(loads).fold(TurnThreads::new(), |team, (kernel, load)| {
+                team.with(Place::on(load.cpu), move || counted(&mut **kernel, load.passes))
+            });
         let run = team.run()?;
         let wall_ns = run.wall_ns();
         let each_ns = run.members.iter().map(|member| member.wall_ns()).collect();
@@ -132,7 +133,7 @@ impl Bench {
         let [first, second] = self.kernels.as_mut_slice() else {
             return Err(Fault::new("two kernels are needed"));
         };
-        let mut team = Team::new().with(Place::on(load.cpu), || {
+        let mut team = TurnThreads::new().with(Place::on(load.cpu), || {
             first.run(load.passes);
             // Relaxed: a request that publishes nothing.
             done.store(true, Relaxed);

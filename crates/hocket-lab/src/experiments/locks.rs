@@ -8,9 +8,9 @@ use hocket_kernels::locks::{Counter, LockKind};
 use hocket_machine::clock::monotonic_ns;
 use hocket_rt::Padded;
 
-use super::places::{Placement, placements};
+use super::places::{ThreadSpread, thread_spreads};
 use super::words::{rate, series, then_and_now, told, where_two_are};
-use crate::harness::team::{Place, Team};
+use crate::harness::turn_threads::{Place, TurnThreads};
 use crate::harness::{
     About, Apparatus, Axis, Better, Check, Contrast, Design, Estimate, Experiment, Fault, Historic,
     Host, Mark, Metric, NotMeasurable, Plot, Rank, Results, Rounds, Sample, Section, Sentence,
@@ -63,8 +63,8 @@ impl Experiment for Locks {
         let rounds = Rounds { per_process: size.pick(40, 200), ..Rounds::usual(size) };
         let mut design = Design::facts(Vec::new(), rounds);
         let (kinds, absent) = kinds();
-        for placement in placements(host, size) {
-            add_placement(&mut design, &placement, &kinds);
+        for placement in thread_spreads(host, size) {
+            add_spread(&mut design, &placement, &kinds);
         }
         design.missing.extend(absent);
         for (relation, why) in host.absent_relations() {
@@ -120,7 +120,7 @@ fn kinds() -> (Vec<LockKind>, Vec<(String, String)>) {
     (here, absent)
 }
 
-fn add_placement(design: &mut Design, placement: &Placement, kinds: &[LockKind]) {
+fn add_spread(design: &mut Design, placement: &ThreadSpread, kinds: &[LockKind]) {
     let first = design.variants.len();
     let variant = |kind: &LockKind| placement.variant(&kind.to_string()).with("lock", kind);
     design.variants.extend(kinds.iter().map(variant));
@@ -158,7 +158,7 @@ impl Game {
         let counted = std::thread::scope(|scope| {
             let (begun, begins) = channel();
             let keeper = scope.spawn(|| self.keep_time(begins, &own, &stop));
-            let team = self.cpus.iter().zip(&own).fold(Team::new(), |team, (cpu, own)| {
+            let team = self.cpus.iter().zip(&own).fold(TurnThreads::new(), |team, (cpu, own)| {
                 let (counter, stop, begun) = (&*counter, &stop, begun.clone());
                 team.with(Place::on(*cpu), move || enter(counter, stop, own, &begun))
             });
@@ -370,7 +370,7 @@ fn spin_counts(results: &Results) -> Option<Sentence> {
     Some(Sentence { text, standing: if counts { Standing::Shown } else { Standing::NotShown } })
 }
 
-/// The locks ranked over all placements.
+/// The locks ranked over all thread_spreads.
 struct Ranked {
     kinds: Vec<LockKind>,
     ranks: stats::Ranks,
@@ -378,15 +378,15 @@ struct Ranked {
 
 /// Each placement is a case; within it the kind with most passes has rank 1. `None` with fewer than two of either.
 fn ranking(results: &Results) -> Option<Ranked> {
-    let placements = placements_of(results);
+    let thread_spreads = placements_of(results);
     let has_all = |kind: &LockKind| {
-        placements.iter().all(|p| results.median(&p.variant(*kind), "passes").is_some())
+        thread_spreads.iter().all(|p| results.median(&p.variant(*kind), "passes").is_some())
     };
     let kinds: Vec<LockKind> = LockKind::ALL.into_iter().filter(has_all).collect();
     let case = |p: &Measured| -> Option<Vec<f64>> {
         kinds.iter().map(|kind| results.median(&p.variant(*kind), "passes").map(|m| -m)).collect()
     };
-    let cases: Vec<Vec<f64>> = placements.iter().filter_map(case).collect();
+    let cases: Vec<Vec<f64>> = thread_spreads.iter().filter_map(case).collect();
     Some(Ranked { ranks: stats::ranks(&cases)?, kinds })
 }
 
@@ -397,7 +397,7 @@ impl Ranked {
         order.sort_by(|a, b| ranks.mean[*a].total_cmp(&ranks.mean[*b]));
         let named = |at: &usize| format!("{} {:.1}", self.kinds[*at], ranks.mean[*at]);
         let list: Vec<_> = order.iter().map(named).collect();
-        let head = format!("mean rank over {} placements: {}", ranks.cases, list.join(", "));
+        let head = format!("mean rank over {} thread_spreads: {}", ranks.cases, list.join(", "));
         match ranks.p <= 0.05 {
             true => Sentence::shown(format!(
                 "{head}; ranks closer than {:.1} are not told apart",
@@ -414,7 +414,7 @@ impl Ranked {
         let rank =
             |(kind, mean): (&LockKind, &f64)| Rank { name: kind.to_string(), mean_rank: *mean };
         Plot::Ranks {
-            title: format!("Mean rank over {} placements", self.ranks.cases),
+            title: format!("Mean rank over {} thread_spreads", self.ranks.cases),
             ranks: self.kinds.iter().zip(&self.ranks.mean).map(rank).collect(),
             critical_difference: self.ranks.critical_difference,
         }
@@ -423,15 +423,16 @@ impl Ranked {
 
 /// Passes by the number of threads, each on a CPU of its own while there are enough.
 fn scaling(results: &Results) -> Plot {
-    let placements = placements_of(results);
+    let thread_spreads = placements_of(results);
     // Of pairs the last: the farthest apart.
-    let far = placements.iter().rfind(|p| p.threads == 2.0).map(|p| p.name.clone());
+    let far = thread_spreads.iter().rfind(|p| p.threads == 2.0).map(|p| p.name.clone());
     let on_the_line = |p: &&Measured| p.threads != 2.0 || Some(&p.name) == far.as_ref();
     let line = |kind: LockKind| {
-        let points = placements.iter().filter(on_the_line).map(|p| (p.threads, p.variant(kind)));
+        let points =
+            thread_spreads.iter().filter(on_the_line).map(|p| (p.threads, p.variant(kind)));
         series(results, kind.to_string(), "passes", points)
     };
-    let seats = placements.iter().filter(|p| p.name != "crowded" && p.name != "same-cpu");
+    let seats = thread_spreads.iter().filter(|p| p.name != "crowded" && p.name != "same-cpu");
     let seats = seats.map(|p| p.threads).fold(1.0, f64::max);
     Plot::Lines {
         title: "Passes of all threads by their number".into(),

@@ -4,7 +4,7 @@ mod workers;
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 
-use hocket_kernels::Crew;
+use hocket_kernels::ThreadGroup;
 use hocket_kernels::mandelbrot::View;
 use rayon::prelude::*;
 
@@ -142,7 +142,7 @@ impl Stage {
 
     fn with_new_threads(&self, view: &View) -> Result<u64, Fault> {
         let next = AtomicUsize::new(0);
-        let run = Crew::anywhere(self.threads).run(|_| rows(view, &next));
+        let run = ThreadGroup::anywhere(self.threads).run(|_| rows(view, &next));
         Ok(run.map_err(Fault::new)?.results.into_iter().sum())
     }
 }

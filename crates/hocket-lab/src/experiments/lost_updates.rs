@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use hocket_kernels::Crew;
+use hocket_kernels::ThreadGroup;
 use hocket_kernels::lost_updates::{LostUpdates, lost_updates};
 
 use super::words::{rate, then_and_now, told, where_two_are};
@@ -119,7 +119,7 @@ impl Experiment for LostIncrements {
 fn count(cpus: &[u32], times: u64) -> Result<LostUpdates, Fault> {
     let settle = Settle::on(cpus);
     let place = |number| settle.thread(number);
-    let counted = lost_updates(&Crew::new(cpus.len(), &place), times);
+    let counted = lost_updates(&ThreadGroup::new(cpus.len(), &place), times);
     settle.end()?;
     counted.map_err(Fault::new)
 }

@@ -3,8 +3,8 @@
 use hocket_kernels::pi::{Digits, ONE_M, pi};
 use hocket_machine::noise::ThreadSnapshot;
 
-use crate::harness::team::{Place, Team};
 use crate::harness::timed::time;
+use crate::harness::turn_threads::{Place, TurnThreads};
 use crate::harness::{
     About, Apparatus, Better, Check, Design, Experiment, Fault, Historic, Host, Metric,
     NotMeasurable, Results, Rounds, Sample, Section, Sentence, Size, Variant, standard_verdicts,
@@ -148,7 +148,7 @@ fn compute(
         let moves = after.0.value().and_then(|used| used.migrations.value().copied());
         (ns, found, moves)
     };
-    let run = Team::new().with(place.clone(), work).run()?;
+    let run = TurnThreads::new().with(place.clone(), work).run()?;
     let (ns, found, moves) =
         run.into_results().pop().ok_or_else(|| Fault::new("nobody computed"))?;
     let checked = found.map_or_else(|wrong| Check::Failed(wrong.to_string()), |d| check(&d));

@@ -5,7 +5,7 @@ use std::time::Duration;
 use hocket_machine::class::Class;
 
 use super::beside::{Outcome, Scene, granted};
-use crate::harness::team::Place;
+use crate::harness::turn_threads::Place;
 use crate::harness::{
     About, Apparatus, Better, Check, Contrast, Design, Experiment, Historic, Host, Metric,
     NotMeasurable, Relation, Results, Rounds, Sample, Section, Sentence, Size, Variant,

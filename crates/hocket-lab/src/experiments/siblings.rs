@@ -1,6 +1,6 @@
 //! `siblings`: who shares a core, by measurement.
 
-mod choose;
+mod measured_cpus;
 mod contend;
 mod evidence;
 mod hand_over;
@@ -8,8 +8,8 @@ mod pairs;
 mod told;
 mod verify;
 
-pub(crate) use choose::cpus;
 pub(crate) use evidence::Evidence;
+pub(crate) use measured_cpus::cpus;
 pub(crate) use pairs::{BARE, Pairs, UNDER, hypervisor, pairs_of, variants};
 pub use verify::{Verification, verify};
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use hocket_kernels::Crew;
+use hocket_kernels::ThreadGroup;
 use hocket_kernels::mandelbrot::Writing;
 use hocket_kernels::pauses::{BlockingShare, Paused, PausedRun, passes_for};
 
@@ -207,7 +207,7 @@ impl Turn {
 fn pieces(threads: usize, passes: u64, share: BlockingShare) -> Result<Vec<Sample>, Fault> {
     let paused = Paused::new(passes, PIECE, share);
     let each = (PIECES / threads as u64).max(1);
-    let run = Crew::anywhere(threads).run(|_| paused.run(each)).map_err(Fault::new)?;
+    let run = ThreadGroup::anywhere(threads).run(|_| paused.run(each)).map_err(Fault::new)?;
     let outcome: Result<Vec<PausedRun>, _> = run.results.into_iter().collect();
     let (check, runs) = match outcome {
         Ok(runs) => (Check::Passed, runs),

@@ -9,7 +9,7 @@ use hocket_rt::{Signal, SpinCost, Strategy, Wait};
 
 use super::words::duration;
 use crate::harness::lateness::OpenLoop;
-use crate::harness::team::{Place, Team};
+use crate::harness::turn_threads::{Place, TurnThreads};
 use crate::harness::{
     About, Apparatus, Better, Check, Contrast, Design, Experiment, Fault, Host, Metric,
     NotMeasurable, Quantiles, Relation, Results, Rounds, Sample, Section, Sentence, Size, Variant,
@@ -248,7 +248,7 @@ impl Setup {
             over.store(true, Relaxed);
             late
         };
-        let team = Team::new().with(self.place(self.cpus[0]), sleeper);
+        let team = TurnThreads::new().with(self.place(self.cpus[0]), sleeper);
         let mut results = self.beside(team, &over).run()?.into_results();
         Ok(results.swap_remove(0))
     }
@@ -265,15 +265,20 @@ impl Setup {
             answers
         };
         let calls = || call(&signal, OpenLoop { period_ns: PERIOD_NS, wakes: self.wakes });
-        let team =
-            Team::new().with(self.place(sleeper_cpu), answers).with(self.place(waker_cpu), calls);
+        let team = TurnThreads::new()
+            .with(self.place(sleeper_cpu), answers)
+            .with(self.place(waker_cpu), calls);
         let results = self.beside(team, &over).run()?.into_results();
         let late = |(awake, signalled): (&f64, &f64)| (awake - signalled).max(0.0);
         Ok(results[0].iter().zip(&results[1]).map(late).collect())
     }
 
     /// With a thread that computes on the sleeper's CPU until `over`, where the variant has one.
-    fn beside<'a>(&self, team: Team<'a, Vec<f64>>, over: &'a AtomicBool) -> Team<'a, Vec<f64>> {
+    fn beside<'a>(
+        &self,
+        team: TurnThreads<'a, Vec<f64>>,
+        over: &'a AtomicBool,
+    ) -> TurnThreads<'a, Vec<f64>> {
         if !self.busy {
             return team;
         }

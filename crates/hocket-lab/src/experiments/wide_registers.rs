@@ -7,7 +7,7 @@ use hocket_machine::clock::sleep_until_ns;
 use super::beside::undisturbed;
 use super::words::{duration, told};
 use crate::harness::lateness::OpenLoop;
-use crate::harness::team::{Place, Team};
+use crate::harness::turn_threads::{Place, TurnThreads};
 use crate::harness::{
     About, Apparatus, Axis, Better, Contrast, ContrastResult, Design, Estimate, Experiment, Fault,
     Host, Metric, NotMeasurable, Plot, Results, Rounds, Sample, Section, Sentence, Series, Size,
@@ -178,7 +178,7 @@ impl Turn {
     }
 
     fn measure(&self) -> Result<Vec<Sample>, Fault> {
-        let team = Team::new().with(self.place.clone(), || self.work());
+        let team = TurnThreads::new().with(self.place.clone(), || self.work());
         let times = team.run()?.into_results().pop();
         times.and_then(|times| samples(&times)).ok_or_else(|| Fault::new("no block was worked"))
     }

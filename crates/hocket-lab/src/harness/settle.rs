@@ -2,7 +2,7 @@
 //!
 //! Some kernels start their own threads and let each settle before the work begins. [`Settle`] pins them,
 //! keeps what went wrong, and adds what they used to the ledger of the turn, as a
-//! [`Team`](super::team::Team) does for its members.
+//! [`TurnThreads`](super::turn_threads::TurnThreads) does for its members.
 
 use std::cell::RefCell;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -70,14 +70,14 @@ impl Drop for Watch {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use hocket_kernels::Crew;
+    use hocket_kernels::ThreadGroup;
 
     #[test]
     fn threads_run_where_they_are_put() {
         let cpus: Vec<u32> = pin::current_affinity().unwrap().iter().collect();
         let settle = Settle::on(&cpus);
         let place = |number| settle.thread(number);
-        let ran = Crew::new(3, &place).run(|_| pin::current_cpu()).unwrap();
+        let ran = ThreadGroup::new(3, &place).run(|_| pin::current_cpu()).unwrap();
         for (number, cpu) in ran.results.iter().enumerate() {
             assert!(cpu.is_none_or(|cpu| cpu == cpus[number % cpus.len()]));
         }
@@ -88,7 +88,7 @@ mod tests {
     fn a_cpu_that_is_not_there_is_a_fault() {
         let settle = Settle::on(&[16_000]);
         let place = |number| settle.thread(number);
-        Crew::new(1, &place).run(|_| ()).unwrap();
+        ThreadGroup::new(1, &place).run(|_| ()).unwrap();
         assert!(settle.end().unwrap_err().0.contains("16000"));
     }
 }

@@ -8,7 +8,7 @@ use hocket_machine::class::Class;
 use hocket_machine::clock::{monotonic_ns, sleep_until_ns};
 use hocket_rt::{Barrier, SpinCost, Strategy, Wait};
 
-use crate::harness::team::{Place, Team};
+use crate::harness::turn_threads::{Place, TurnThreads};
 use crate::harness::{Check, Fault};
 use crate::patterns::{Step, StepPattern, StepThread};
 
@@ -84,7 +84,7 @@ impl Playing {
     /// So many blocks.
     pub(super) fn play(&self, blocks: usize) -> Result<Played, Fault> {
         let barrier = Barrier::new(self.pattern.threads.len() as u32);
-        let mut team = Team::new();
+        let mut team = TurnThreads::new();
         for (number, thread) in self.pattern.threads.iter().enumerate() {
             let place = self.places[number % self.places.len()].clone();
             let barrier = &barrier;

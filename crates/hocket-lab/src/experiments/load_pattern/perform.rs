@@ -5,7 +5,7 @@ use hocket_machine::class::Class;
 use hocket_machine::clock::{monotonic_ns, sleep_until_ns};
 
 use crate::experiments::beside::{checked, granted};
-use crate::harness::team::{Place, Team};
+use crate::harness::turn_threads::{Place, TurnThreads};
 use crate::harness::{Check, Fault, Host, Relation};
 use crate::patterns::{LoadPattern, LoadThread, Seat, Work};
 
@@ -41,7 +41,7 @@ impl Performance {
 
     /// Once, all together.
     pub(super) fn perform(&self) -> Result<Vec<Performed>, Fault> {
-        let mut team = Team::new();
+        let mut team = TurnThreads::new();
         for (thread, place) in &self.threads {
             let kernel =
                 thread.kernel().ok_or_else(|| Fault::new("a kernel of another version"))?;

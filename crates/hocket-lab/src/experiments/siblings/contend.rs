@@ -5,8 +5,8 @@ use std::time::Duration;
 use hocket_kernels::contention::{AluIndependent, Fp, L1, LoadStore};
 use hocket_machine::clock::monotonic_ns;
 
-use crate::harness::team::{Place, Team};
 use crate::harness::timed::{calibrate, time};
+use crate::harness::turn_threads::{Place, TurnThreads};
 use crate::harness::{Check, Fault, Sample, Size};
 use crate::siblings::{Kernel, Trial};
 use crate::stats::median;
@@ -86,7 +86,8 @@ impl Contention {
     /// All these CPUs busy for the window: the median time of a piece on each.
     fn busy(&self, kernel: usize, cpus: &[u32]) -> Result<(Vec<f64>, Check), Fault> {
         let work = || self.pieces(kernel);
-        let team = cpus.iter().fold(Team::new(), |team, cpu| team.with(Place::on(*cpu), work));
+        let team =
+            cpus.iter().fold(TurnThreads::new(), |team, cpu| team.with(Place::on(*cpu), work));
         let mut times = Vec::with_capacity(cpus.len());
         let mut all = Check::Passed;
         for (piece_ns, check) in team.run()?.into_results() {

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use hocket_machine::clock::monotonic_ns;
 use hocket_rt::Padded;
 
-use crate::harness::team::{Place, Team};
+use crate::harness::turn_threads::{Place, TurnThreads};
 use crate::harness::{Check, Fault, Sample, Size};
 
 /// Round trips between two readings of the clock: long against a reading, short against a time slice.
@@ -25,7 +25,7 @@ pub(crate) fn hand_over(metric: &str, pair: [u32; 2], size: Size) -> Result<Samp
     let stretches = size.pick(24, 60);
     let ball = Padded::<AtomicU64>::default();
     let passes = stretches as u64 * TRIPS;
-    let team = Team::new().with(Place::on(pair[0]), || timed(&ball, stretches)).with(
+    let team = TurnThreads::new().with(Place::on(pair[0]), || timed(&ball, stretches)).with(
         Place::on(pair[1]),
         || {
             (0..passes).for_each(|pass| pass_on(&ball, 2 * pass + 1));

@@ -3,9 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
-use super::choose::says_siblings;
 use super::contend::Contention;
 use super::evidence::{figure, slowdown};
+use super::measured_cpus::says_siblings;
 use super::{HAND_OVER, hand_over::hand_over};
 use crate::harness::{Design, Fault, Host, Sample, Size, Variant};
 use crate::siblings::{CpuPair, Measurements, Plan, Step, Trial, cpu_pair};

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{Pairs, choose, hypervisor, pairs::pairs_of, variants};
+use super::{Pairs, hypervisor, measured_cpus, pairs::pairs_of, variants};
 use crate::harness::{Design, Host, NotMeasurable, Rounds, Sentence, Size};
 use crate::siblings::{Inference, SystemView, compare_with_system, infer};
 
@@ -26,7 +26,7 @@ pub struct Verification {
 /// # Errors
 /// Where there are no two usable CPUs or a thread cannot be pinned to one.
 pub fn verify(host: &Host, limit: Duration) -> Result<Verification, NotMeasurable> {
-    let cpus = choose::cpus(host, 32);
+    let cpus = measured_cpus::cpus(host, 32);
     if cpus.len() < 2 {
         return Err(NotMeasurable::new("a pair needs two CPUs, and this process may use one"));
     }

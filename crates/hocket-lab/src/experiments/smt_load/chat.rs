@@ -7,7 +7,7 @@ use std::sync::{Mutex, PoisonError};
 
 use super::loopback::{Exchange, Line, lines};
 use super::{Load, Turn};
-use crate::harness::team::{Place, Team};
+use crate::harness::turn_threads::{Place, TurnThreads};
 use crate::harness::{Check, Fault};
 
 /// Users of a room, as in the chat benchmark of 2000.
@@ -36,7 +36,7 @@ impl Chat {
     fn talk(&self, cpus: &[u32]) -> Result<Turn, Fault> {
         let exchange = Exchange::on(&self.lines);
         let desks: Vec<Mutex<()>> = self.lines.iter().map(|_| Mutex::default()).collect();
-        let mut team = Team::new();
+        let mut team = TurnThreads::new();
         for index in 0..self.lines.len() {
             let exchange = &exchange;
             let seat = Seat { exchange, desks: &desks, index, messages: self.messages };

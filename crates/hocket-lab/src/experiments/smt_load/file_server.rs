@@ -9,7 +9,7 @@ use tempfile::TempDir;
 
 use super::script::{LONGEST, Name, Piece, Step, pool, script};
 use super::{Load, Turn};
-use crate::harness::team::{Place, Team};
+use crate::harness::turn_threads::{Place, TurnThreads};
 use crate::harness::{Check, Fault};
 
 /// What the names of the folders begin with.
@@ -42,7 +42,7 @@ impl Load for FileServer {
     /// Making the folders and removing them is not in the time.
     fn turn(&mut self, cpus: &[u32]) -> Result<Turn, Fault> {
         let folder = folder(&self.below)?;
-        let mut team = Team::new();
+        let mut team = TurnThreads::new();
         for (at, script) in self.scripts.iter().enumerate() {
             let own = folder.path().join(format!("client-{at}"));
             fs::create_dir(&own).map_err(|error| refused(&own, &error))?;

@@ -6,7 +6,7 @@ use hocket_kernels::Kernel;
 use hocket_kernels::sieve::{AIM9_LEFT, AIM9_NUMBERS, AIM9_SIEVES, Sieve};
 
 use super::{Load, Turn};
-use crate::harness::team::{Place, Team};
+use crate::harness::turn_threads::{Place, TurnThreads};
 use crate::harness::{Check, Fault};
 
 /// Threads with a table each.
@@ -28,7 +28,7 @@ impl Load for Sieves {
     fn turn(&mut self, cpus: &[u32]) -> Result<Turn, Fault> {
         let taken = AtomicU64::new(0);
         let passes = self.passes;
-        let team = self.tables.iter_mut().fold(Team::new(), |team, table| {
+        let team = self.tables.iter_mut().fold(TurnThreads::new(), |team, table| {
             let taken = &taken;
             team.with(Place::among(cpus), move || {
                 let mut left = 0;

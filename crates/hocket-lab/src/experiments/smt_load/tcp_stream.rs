@@ -5,7 +5,7 @@ use std::io::{self, Read, Write};
 use super::loopback::{Exchange, Line, lines};
 use super::script::{LONGEST, Piece, Step, pool, script};
 use super::{Load, Turn};
-use crate::harness::team::{Place, Team};
+use crate::harness::turn_threads::{Place, TurnThreads};
 use crate::harness::{Check, Fault};
 
 /// A client and a server thread for each line; the lines stay open from turn to turn.
@@ -25,7 +25,7 @@ impl TcpStream {
 
     fn stream(&self, cpus: &[u32]) -> Result<Turn, Fault> {
         let exchange = Exchange::on(&self.lines);
-        let mut team = Team::new();
+        let mut team = TurnThreads::new();
         for (line, packets) in self.lines.iter().zip(&self.packets) {
             let (exchange, pool) = (&exchange, &self.pool);
             team = team

@@ -5,7 +5,7 @@ use std::time::Duration;
 use hocket_machine::clock::monotonic_ns;
 
 use super::{GAP, LOST};
-use crate::harness::team::{Place, Team};
+use crate::harness::turn_threads::{Place, TurnThreads};
 use crate::harness::{Check, Fault, Sample};
 
 /// Shorter gaps are interrupts of the guest and its timer.
@@ -23,7 +23,7 @@ struct Seen {
 /// One thread on `cpu` for `length`.
 pub(super) fn turn(cpu: u32, length: Duration) -> Result<Vec<Sample>, Fault> {
     let length_ns = length.as_nanos() as u64;
-    let run = Team::new().with(Place::on(cpu), || watch(length_ns)).run()?;
+    let run = TurnThreads::new().with(Place::on(cpu), || watch(length_ns)).run()?;
     let wall_ns = run.wall_ns().max(1);
     let seen = run.members[0].result;
     let check = Check::equal("the number of backward steps of the clock", seen.backwards, 0);

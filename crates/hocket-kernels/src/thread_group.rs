@@ -10,12 +10,12 @@ use std::time::{Duration, Instant};
 /// The caller's `settle` runs first in every thread, with the thread's number from 0; it is the place
 /// to pin the thread or to ask for a scheduling class. Work begins when all have settled.
 #[derive(Clone, Copy)]
-pub struct Crew<'a> {
+pub struct ThreadGroup<'a> {
     threads: usize,
     settle: &'a (dyn Fn(usize) + Sync),
 }
 
-/// What a crew's threads returned, in the order of their numbers, and how long it took.
+/// What a group's threads returned, in the order of their numbers, and how long it took.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finished<R> {
     /// One for each thread.
@@ -24,15 +24,15 @@ pub struct Finished<R> {
     pub elapsed: Duration,
 }
 
-impl<'a> Crew<'a> {
+impl<'a> ThreadGroup<'a> {
     /// So many threads (at least one), each settled by `settle`.
-    pub fn new(threads: usize, settle: &'a (dyn Fn(usize) + Sync)) -> Crew<'a> {
-        Crew { threads: threads.max(1), settle }
+    pub fn new(threads: usize, settle: &'a (dyn Fn(usize) + Sync)) -> ThreadGroup<'a> {
+        ThreadGroup { threads: threads.max(1), settle }
     }
 
     /// Threads that the system may put anywhere.
-    pub fn anywhere(threads: usize) -> Crew<'static> {
-        Crew::new(threads, &|_| {})
+    pub fn anywhere(threads: usize) -> ThreadGroup<'static> {
+        ThreadGroup::new(threads, &|_| {})
     }
 
     /// How many threads.
@@ -51,7 +51,7 @@ impl<'a> Crew<'a> {
         self.run_beside(work, || {})
     }
 
-    /// As [`run`](Crew::run), with `beside` run by the caller's thread once the others have begun.
+    /// As [`run`](ThreadGroup::run), with `beside` run by the caller's thread once the others have begun.
     pub(crate) fn run_beside<R: Send>(
         &self,
         work: impl Fn(usize) -> R + Sync,
@@ -83,7 +83,7 @@ fn start<'scope, R: Send + 'scope>(
     number: usize,
     work: &'scope (impl Fn(usize) -> R + Sync),
 ) -> io::Result<ScopedJoinHandle<'scope, R>> {
-    Builder::new().name(format!("crew-{number}")).spawn_scoped(scope, move || work(number))
+    Builder::new().name(format!("group-{number}")).spawn_scoped(scope, move || work(number))
 }
 
 fn joined<R>(thread: ScopedJoinHandle<'_, R>) -> R {
@@ -148,12 +148,13 @@ mod tests {
         let settle = |_: usize| {
             settled.fetch_add(1, SeqCst);
         };
-        let finished = Crew::new(5, &settle).run(|number| (number, settled.load(SeqCst))).unwrap();
+        let finished =
+            ThreadGroup::new(5, &settle).run(|number| (number, settled.load(SeqCst))).unwrap();
         assert_eq!(finished.results, [0, 1, 2, 3, 4].map(|number| (number, 5)));
     }
 
     #[test]
     fn no_thread_is_taken_for_one() {
-        assert_eq!(Crew::anywhere(0).run(|number| number).unwrap().results, [0]);
+        assert_eq!(ThreadGroup::anywhere(0).run(|number| number).unwrap().results, [0]);
     }
 }

@@ -9,27 +9,27 @@ use hocket_machine::process::{self, ProcessCounters};
 use crate::record::Noise;
 
 /// Readings at the start of a turn.
-pub(super) struct Ledger {
+pub(super) struct TurnNoise {
     system: SystemSnapshot,
     process: ProcessCounters,
     threads: Vec<(ThreadId, u64)>,
 }
 
-impl Ledger {
+impl TurnNoise {
     /// For a turn of an engine, on its leader.
-    pub(super) fn begin(engine: &Engine) -> Ledger {
+    pub(super) fn begin(engine: &Engine) -> TurnNoise {
         let workers = engine.reports().iter().map(|report| report.tid);
         Self::begin_for(workers.chain([current_thread()]))
     }
 
     /// For a turn of the calling thread alone.
-    pub(super) fn begin_alone() -> Ledger {
+    pub(super) fn begin_alone() -> TurnNoise {
         Self::begin_for([current_thread()])
     }
 
-    fn begin_for(threads: impl IntoIterator<Item = ThreadId>) -> Ledger {
+    fn begin_for(threads: impl IntoIterator<Item = ThreadId>) -> TurnNoise {
         let threads = threads.into_iter().map(|id| (id, switches(id))).collect();
-        Ledger { system: SystemSnapshot::take(), process: process::counters(), threads }
+        TurnNoise { system: SystemSnapshot::take(), process: process::counters(), threads }
     }
 
     /// What happened since.

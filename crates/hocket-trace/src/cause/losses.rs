@@ -32,27 +32,27 @@ struct Loss<'a> {
 
 /// Entries of everything that delayed the output.
 pub(super) fn entries(evidence: &Evidence, way: &[Leg]) -> Vec<Entry> {
-    let mut ledger = Ledger { evidence, way, entries: Vec::new() };
-    let mut losses: Vec<Loss> = way.iter().map(|leg| ledger.loss(leg)).collect();
+    let mut account = Losses { evidence, way, entries: Vec::new() };
+    let mut losses: Vec<Loss> = way.iter().map(|leg| account.loss(leg)).collect();
     // What was seen at its time comes first, then what was only counted, then what is left.
-    losses.iter_mut().for_each(|loss| ledger.seat_taken(loss));
-    losses.iter_mut().for_each(|loss| ledger.sibling_busy(loss));
-    for (lane, seat) in ledger.seats_of_lanes() {
-        ledger.counted(&mut losses, lane, seat);
+    losses.iter_mut().for_each(|loss| account.seat_taken(loss));
+    losses.iter_mut().for_each(|loss| account.sibling_busy(loss));
+    for (lane, seat) in account.seats_of_lanes() {
+        account.counted(&mut losses, lane, seat);
     }
-    losses.iter().for_each(|loss| ledger.left(loss));
-    let shifted = ledger.shifted();
-    ledger.overload(shifted);
-    ledger.entries
+    losses.iter().for_each(|loss| account.left(loss));
+    let shifted = account.shifted();
+    account.overload(shifted);
+    account.entries
 }
 
-struct Ledger<'a> {
+struct Losses<'a> {
     evidence: &'a Evidence,
     way: &'a [Leg],
     entries: Vec<Entry>,
 }
 
-impl<'a> Ledger<'a> {
+impl<'a> Losses<'a> {
     fn enter(&mut self, cause: Cause, ns: i64, subject: String, detail: String) {
         let same = |e: &&mut Entry| e.cause == cause && e.subject == subject;
         match self.entries.iter_mut().find(same) {

@@ -1,6 +1,6 @@
 //! Threads that begin a piece of work together.
 //!
-//! A turn that needs several threads makes a [`Team`], whose members are pinned, get their scheduling
+//! A turn that needs several threads makes a [`TurnThreads`], whose members are pinned, get their scheduling
 //! class and are read back before anything is timed; then all begin at one planned instant. Threads are
 //! made for a turn and end with it, so that nothing of one variant is left when the next has its turn.
 
@@ -48,23 +48,23 @@ impl Place {
 type Work<'a, R> = Box<dyn FnOnce() -> R + Send + 'a>;
 
 /// Threads to be.
-pub struct Team<'a, R> {
+pub struct TurnThreads<'a, R> {
     members: Vec<(Place, Work<'a, R>)>,
 }
 
-impl<R> Default for Team<'_, R> {
+impl<R> Default for TurnThreads<'_, R> {
     fn default() -> Self {
-        Team { members: Vec::new() }
+        TurnThreads { members: Vec::new() }
     }
 }
 
-impl<'a, R: Send> Team<'a, R> {
+impl<'a, R: Send> TurnThreads<'a, R> {
     /// Nobody yet.
     pub fn new() -> Self {
-        Team::default()
+        TurnThreads::default()
     }
 
-    /// With one more thread. Its work may borrow what outlives [`Team::run`].
+    /// With one more thread. Its work may borrow what outlives [`TurnThreads::run`].
     pub fn with(mut self, place: Place, work: impl FnOnce() -> R + Send + 'a) -> Self {
         self.members.push((place, Box::new(work)));
         self
@@ -80,7 +80,7 @@ impl<'a, R: Send> Team<'a, R> {
     /// A member that cannot be pinned or is refused its class, a thread that cannot be started, work
     /// that panics. Members that wait for one that panicked wait for ever; the run then ends the
     /// process start.
-    pub fn run(self) -> Result<TeamRun<R>, Fault> {
+    pub fn run(self) -> Result<TurnThreadsRun<R>, Fault> {
         let n = self.members.len();
         let spin = have_cpus_of_their_own(&self.members);
         let gate = Gate::default();
@@ -111,7 +111,7 @@ impl<'a, R: Send> Team<'a, R> {
         }
         let members = joined.into_iter().collect::<Result<Vec<_>, _>>()?;
         members.iter().filter_map(|member| member.counters.as_ref()).for_each(ledger::note_thread);
-        Ok(TeamRun { members })
+        Ok(TurnThreadsRun { members })
     }
 }
 
@@ -128,7 +128,7 @@ fn single(place: &Place) -> Option<u32> {
 
 /// What came of it.
 #[derive(Debug)]
-pub struct TeamRun<R> {
+pub struct TurnThreadsRun<R> {
     /// In the order in which they joined.
     pub members: Vec<MemberRun<R>>,
 }
@@ -153,7 +153,7 @@ impl<R> MemberRun<R> {
     }
 }
 
-impl<R> TeamRun<R> {
+impl<R> TurnThreadsRun<R> {
     /// From the first that began to the last that ended.
     pub fn wall_ns(&self) -> u64 {
         let first = self.members.iter().map(|m| m.started_ns).min().unwrap_or(0);
@@ -332,7 +332,7 @@ mod tests {
     fn members_work_and_are_counted() {
         let cpu = pin::current_affinity().unwrap().first().unwrap();
         let base = [1, 2, 3];
-        let team = (0..3).fold(Team::new(), |team, i| {
+        let team = (0..3).fold(TurnThreads::new(), |team, i| {
             let base = &base;
             team.with(Place::on(cpu), move || (base[i] * 10, pin::current_cpu()))
         });
@@ -346,9 +346,10 @@ mod tests {
 
     #[test]
     fn what_goes_wrong_is_a_fault() {
-        let nowhere = Team::new().with(Place::on(16_000), || ()).with(Place::anywhere(), || ());
+        let nowhere =
+            TurnThreads::new().with(Place::on(16_000), || ()).with(Place::anywhere(), || ());
         assert!(nowhere.run().unwrap_err().0.contains("16000"));
-        let panics = Team::new().with(Place::anywhere(), || assert_eq!(1, 2, "the sum"));
+        let panics = TurnThreads::new().with(Place::anywhere(), || assert_eq!(1, 2, "the sum"));
         assert!(panics.run().unwrap_err().0.contains("the sum"));
     }
 }
