@@ -2,8 +2,9 @@
 //!
 //! Invariants, named for the SAFETY comments that rely on them:
 //!
+//! - **ONCE**: a worker walks a block at most once, however often it comes in (`Runner::begins`).
 //! - **ONE-WRITER**: a unit's cell, and the cells of its nodes, are written only by the worker that runs
-//!   the unit, and the unit is run once a block. Rules R2 and R3 of
+//!   the unit, and the unit is run once per block: by ONCE and by rules R2 and R3 of
 //!   [`hocket_plan::VerifiedSchedule`], whose constructor is the only one;
 //!   `hocket-plan/tests/rules` breaks each and sees it refused.
 //! - **READ-AFTER-WRITE**: a unit reads only cells of its predecessors (R4), and they have finished
@@ -17,24 +18,85 @@
 //! - **IN-RANGE**: unit indices in schedules, inputs and lists are below the number of units (R1),
 //!   and `frames` is at most the length of the rows (checked before the block opens).
 
+use std::any::Any;
 use std::cell::UnsafeCell;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
+use super::contained::Contained;
 use super::fetch::{Stretch, Touched};
 use hocket_dsp::{Block, Event, Processor, StereoMut, StereoRef, finite, mix};
 use hocket_plan::compile::{Source, UnitInput};
 
-/// How many changes of parameters a node takes in one block.
-pub(crate) const EVENTS_A_BLOCK: usize = 16;
+/// How many changes of parameters a node takes in one block: as many as the leader carries out orders,
+/// so that orders of one change each never find a node full.
+pub(crate) const EVENTS_A_BLOCK: usize = 32;
 
 /// A node: what processes its bus, and what it was told and did since.
 pub(crate) struct NodeState {
-    /// What processes the bus in place.
-    pub processor: Box<dyn Processor>,
+    /// What processes the bus in place; [`Silent`] in the place of one that panicked.
+    processor: Box<dyn Processor>,
     /// For the next block; never grows past [`EVENTS_A_BLOCK`], which it has room for.
     pub events: Vec<Event>,
     /// How many blocks came out with samples that are not finite.
-    pub contained: u64,
+    pub not_finite: u64,
+    /// Kept until the node is freed on a control thread: a block frees nothing.
+    panicked: Option<Panicked>,
+}
+
+/// A processor that panicked, which is never called again, and what it panicked with.
+struct Panicked {
+    _processor: Box<dyn Processor>,
+    payload: Box<dyn Any + Send>,
+}
+
+/// Takes the place of a processor that panicked: every other node goes on, and this one costs no
+/// question in a block without a panic.
+struct Silent;
+
+impl Processor for Silent {
+    fn process(&mut self, block: &mut Block<'_>) {
+        mix::clear(block.main.left);
+        mix::clear(block.main.right);
+    }
+
+    fn reset(&mut self) {}
+}
+
+impl NodeState {
+    /// Calls the processor outside a block. A panic ends here, and the node is silent from then on.
+    ///
+    /// Thread: leader.
+    pub(crate) fn call(&mut self, call: impl FnOnce(&mut dyn Processor)) {
+        // Unwind safety: what a panic leaves behind is never called again, only freed.
+        let called = catch_unwind(AssertUnwindSafe(|| call(&mut *self.processor)));
+        if let Err(payload) = called {
+            self.silence(payload);
+        }
+    }
+
+    /// Thread: leader or worker, inside a block too: nothing is allocated (a box of nothing needs no
+    /// memory) and nothing is freed.
+    #[cold]
+    fn silence(&mut self, payload: Box<dyn Any + Send>) {
+        let processor = std::mem::replace(&mut self.processor, Box::new(Silent));
+        self.panicked = Some(Panicked { _processor: processor, payload });
+        self.events.clear();
+    }
+
+    /// What became of it; `None`: nothing happened.
+    pub(crate) fn contained(&self, name: &str) -> Option<Contained> {
+        let panic = self.panicked.as_ref().map(|panicked| message(&*panicked.payload));
+        let happened = self.not_finite > 0 || panic.is_some();
+        happened.then(|| Contained { node: name.to_owned(), not_finite: self.not_finite, panic })
+    }
+}
+
+/// The text of a panic: `panic!` makes a `&str` or a `String`.
+fn message(payload: &(dyn Any + Send)) -> String {
+    let text = payload.downcast_ref::<&str>().copied();
+    let text = text.or_else(|| payload.downcast_ref::<String>().map(String::as_str));
+    text.unwrap_or("a panic without a message").to_owned()
 }
 
 /// A node that several plans may share; it outlives all of them but the last.
@@ -58,8 +120,17 @@ impl NodeCell {
     pub(crate) fn new(name: String, processor: Box<dyn Processor>) -> NodeCell {
         let events = Vec::with_capacity(EVENTS_A_BLOCK);
         let place = Stretch::of(&*processor);
-        let state = NodeState { processor, events, contained: 0 };
+        let state = NodeState { processor, events, not_finite: 0, panicked: None };
         NodeCell { name, processor: place, state: UnsafeCell::new(state) }
+    }
+
+    /// The node's state, to look at.
+    ///
+    /// # Safety
+    /// The caller is the leader while CLOSED and ONE-PLAN hold, and changes none meanwhile.
+    pub(crate) unsafe fn get(&self) -> &NodeState {
+        // SAFETY: passed on to the caller.
+        unsafe { &*self.state.get() }
     }
 
     /// The node's state.
@@ -164,23 +235,49 @@ impl ChainState {
         self.rows.lines.fill(Line([0.0; LINE]));
     }
 
+    /// Runs the nodes on the bus. A processor that panics is silent from then on; the nodes behind it
+    /// go on.
+    ///
     /// # Safety
     /// ONE-WRITER and ONE-PLAN hold for the chain's unit.
     unsafe fn process(&mut self, frames: usize) {
         let StereoMut { left, right } = self.rows.get_mut(frames);
-        for node in &self.nodes {
-            // SAFETY: passed on from the caller; the node stands once in the plan (R3).
-            let node = unsafe { node.get_mut() };
-            let main = StereoMut { left: &mut *left, right: &mut *right };
-            node.processor.process(&mut Block { main, side_chain: None, events: &node.events });
-            // Asked first: a write would take the line away from whoever looks at it next.
-            if !node.events.is_empty() {
-                node.events.clear();
-            }
-            if !(finite::all_finite(left) && finite::all_finite(right)) {
-                contain(node, left, right);
+        let mut place = 0;
+        while place < self.nodes.len() {
+            // One frame to catch in for the whole chain: without a panic it costs about a call.
+            // Unwind safety: the rows are cleared below, the processor is never called again.
+            let ran = catch_unwind(AssertUnwindSafe(|| {
+                while let Some(node) = self.nodes.get(place) {
+                    // SAFETY: passed on from the caller; the node stands once in the plan (R3).
+                    unsafe { process_node(node, left, right) };
+                    place += 1;
+                }
+            }));
+            if let Err(payload) = ran {
+                // SAFETY: as above; the panic ended the other use.
+                unsafe { self.nodes[place].get_mut() }.silence(payload);
+                mix::clear(left);
+                mix::clear(right);
+                place += 1;
             }
         }
+    }
+}
+
+/// # Safety
+/// ONE-WRITER and ONE-PLAN hold for the node.
+#[inline]
+unsafe fn process_node(node: &NodeCell, left: &mut [f32], right: &mut [f32]) {
+    // SAFETY: passed on from the caller.
+    let node = unsafe { node.get_mut() };
+    let main = StereoMut { left: &mut *left, right: &mut *right };
+    node.processor.process(&mut Block { main, side_chain: None, events: &node.events });
+    // Asked first: a write would take the line away from whoever looks at it next.
+    if !node.events.is_empty() {
+        node.events.clear();
+    }
+    if !(finite::all_finite(left) && finite::all_finite(right)) {
+        contain(node, left, right);
     }
 }
 
@@ -215,7 +312,7 @@ impl UnitState {
 /// one bad block on one strip, instead of a mix that stays broken.
 #[cold]
 fn contain(node: &mut NodeState, left: &mut [f32], right: &mut [f32]) {
-    node.contained += 1;
+    node.not_finite += 1;
     node.processor.reset();
     mix::clear(left);
     mix::clear(right);
@@ -336,6 +433,15 @@ impl Units {
             Source::Unit(from) => unsafe { &*self.cells[from.index()].0.get() }.rows(frames),
             Source::Folded(chain) => before[chain as usize].rows(frames),
         }
+    }
+
+    /// A unit, outside a block, to look at.
+    ///
+    /// # Safety
+    /// CLOSED holds for as long as the reference lives, and the leader changes no unit meanwhile.
+    pub(crate) unsafe fn get(&self, unit: usize) -> &UnitState {
+        // SAFETY: CLOSED: the leader is the only one who touches units.
+        unsafe { &*self.cells[unit].0.get() }
     }
 
     /// A unit, outside a block.
