@@ -82,6 +82,15 @@ impl Turnstile {
         None
     }
 
+    /// Closes the block to newcomers, and waits for nobody. The leader still has to close and wait.
+    ///
+    /// Thread: any that is inside, or the leader. Cost: an atomic operation.
+    #[inline]
+    pub fn close(&self) {
+        // Relaxed: it tells newcomers nothing but that they are late.
+        self.word.fetch_and(!OPEN, Relaxed);
+    }
+
     /// Closes the block to newcomers and returns when everybody inside has left.
     ///
     /// All that was done inside is then visible to the leader. [`Waited::blocked`] says whether it slept.
@@ -167,6 +176,19 @@ mod tests {
             assert_eq!(turnstile.close_and_wait(), Waited::default());
             assert!(turnstile.enter().is_none());
         }
+    }
+
+    #[test]
+    fn one_inside_closes_it_and_those_inside_stay() {
+        let turnstile = Turnstile::new();
+        turnstile.open();
+        let both = (turnstile.enter(), turnstile.enter());
+        turnstile.close();
+        assert!(turnstile.enter().is_none());
+        drop(both);
+        turnstile.close_and_wait();
+        turnstile.open();
+        assert!(turnstile.enter().is_some(), "the next block is open again");
     }
 
     #[test]
