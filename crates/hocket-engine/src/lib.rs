@@ -98,11 +98,16 @@ mod worker;
 mod watch;
 pub mod device;
 pub mod flight;
+#[cfg(feature = "hostile")]
+pub mod hostile;
 #[cfg(feature = "sentry")]
 #[allow(unsafe_code)]
 pub mod sentry;
+#[cfg(test)]
+mod stage;
 
 pub use block::clip_player::ClipPlayer;
+pub use block::contained::Contained;
 pub use block::times::{BlockTimes, WorkerTotals};
 pub use catalogue::BuiltinEffects;
 pub use control::edit::{Edit, EditError, EffectAt};

@@ -1,9 +1,9 @@
 //! Graph -> units: what a worker runs without interruption, in the order of urgency.
 //!
 //! A *unit* (the process unit of the 2009 thesis) is a chain of nodes that would gain nothing from
-//! being dealt to different workers: each reads only the one before it. The chain shares one bus
-//! and is processed in place. Once costs are known, cheap chains are *folded* into the one unit that
-//! reads them ([`UnitGraph::fold`]): handing them to another worker would cost more than running them.
+//! being split between workers: each reads only the one before it. The chain shares one bus and is
+//! processed in place. Once costs are known, [`UnitGraph::fold`] joins cheap chains with the one unit
+//! that reads them: handing them to another worker would cost more than running them.
 
 mod fold;
 mod price;
@@ -28,7 +28,7 @@ impl UnitId {
 /// Whether chains become one unit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Fusing {
-    /// A node joins its predecessor's unit where it is the only reader and reads nothing else.
+    /// A node joins its predecessor's unit if it is the only reader and reads nothing else.
     Chains,
     /// Every node is a unit.
     None,
@@ -39,7 +39,7 @@ pub enum Fusing {
 pub enum Source {
     /// Another unit's.
     Unit(UnitId),
-    /// That of the chain with this index into the own unit's [`Unit::folded`].
+    /// The bus of the chain with this index in the same unit's [`Unit::folded`].
     Folded(u32),
 }
 
@@ -142,7 +142,7 @@ impl UnitGraph {
         })
     }
 
-    /// Takes units as they are, checked by nobody: [`crate::VerifiedSchedule::verify`] does that.
+    /// Takes units without checks; [`crate::VerifiedSchedule::verify`] checks them.
     pub fn from_units(units: Vec<Unit>, node_count: usize) -> UnitGraph {
         UnitGraph { units, node_count, side_chains: BTreeMap::new() }
     }
@@ -288,7 +288,7 @@ fn unit_name<'a>(names: impl Iterator<Item = &'a str>) -> String {
     let mut out = String::new();
     let mut strip = "";
     for name in names {
-        // From the right: the name of a strip may hold a colon, what happens there does not.
+        // From the right: the name of a strip may contain a colon, the name of a step does not.
         match name.rsplit_once(": ") {
             Some((prefix, rest)) if prefix == strip && !out.is_empty() => {
                 out.push_str(", ");

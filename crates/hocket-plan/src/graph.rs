@@ -1,7 +1,7 @@
-//! Nodes and edges: what has to be computed in one block, and what it needs.
+//! Nodes and edges: what one block computes, and what each step needs.
 //!
-//! A node owns one stereo bus. It first sums the buses of its inputs into its own, in the order
-//! of its edges (so the sum is the same bits whoever computes it), then processes in place.
+//! A node owns one stereo bus. It first sums the buses of its inputs into its own, then processes
+//! in place. It sums in the order of its edges, so the bits are the same on every worker.
 
 mod from_session;
 mod routing;
@@ -39,7 +39,7 @@ pub enum NodeKind {
     },
     /// Gain, pan and mute of the strip.
     Fader(StripId),
-    /// Something that no session file describes, such as a benchmark's load.
+    /// Something that no session file describes, such as the load of a benchmark.
     Custom(u32),
 }
 
@@ -48,7 +48,7 @@ pub enum NodeKind {
 pub struct Edge {
     /// The node whose bus is read.
     pub from: NodeId,
-    /// Linear; 1.0 passes the bus on as it is.
+    /// Linear; 1.0 passes the bus on unchanged.
     pub gain_lin: f32,
 }
 
@@ -61,7 +61,7 @@ pub struct Node {
     pub kind: NodeKind,
     /// In summing order.
     pub inputs: Vec<Edge>,
-    /// Expected cost in floating-point operations a frame; only ratios matter.
+    /// Expected cost in floating-point operations per frame; only ratios matter.
     pub cost: f64,
     /// How many frames its output lags behind its input.
     pub latency_frames: u32,
@@ -81,7 +81,7 @@ pub struct Graph {
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum GraphError {
     /// The strips feed each other in a circle.
-    #[error("the routing goes in a circle: {}", .names.join(" -> "))]
+    #[error("the routing goes in a circle: {}; remove one output or send of it", .names.join(" -> "))]
     Cycle {
         /// The strips on the circle, the first one repeated at the end.
         strips: Vec<StripId>,
@@ -89,7 +89,7 @@ pub enum GraphError {
         names: Vec<String>,
     },
     /// An output or a send names a strip that the session does not have.
-    #[error("strip '{strip}' feeds {feeds:?}, which does not exist")]
+    #[error("strip '{strip}' feeds {feeds:?}, which the session does not have")]
     UnknownStrip {
         /// The name of the strip whose output or send it is.
         strip: String,
@@ -97,7 +97,9 @@ pub enum GraphError {
         feeds: StripId,
     },
     /// A node names an input that does not exist (yet).
-    #[error("node '{node}' reads node {input}, which does not exist before it")]
+    #[error(
+        "node '{node}' reads node {input}, which does not exist yet: add inputs before their readers"
+    )]
     UnknownInput {
         /// The node's name.
         node: String,
@@ -105,10 +107,10 @@ pub enum GraphError {
         input: u32,
     },
     /// A session without any strip that plays.
-    #[error("the graph is empty")]
+    #[error("the graph is empty: add at least one track or node")]
     Empty,
     /// More nodes than an index can count.
-    #[error("{0} nodes are more than {max}", max = Graph::MAX_NODES)]
+    #[error("the graph has {0} nodes; at most {max} are possible", max = Graph::MAX_NODES)]
     TooLarge(usize),
 }
 
@@ -119,7 +121,7 @@ impl Graph {
     /// Appends a node and returns its id.
     ///
     /// # Errors
-    /// [`GraphError::UnknownInput`] where an input is not in the graph yet,
+    /// [`GraphError::UnknownInput`] if an input is not in the graph yet,
     /// [`GraphError::TooLarge`] past [`Graph::MAX_NODES`].
     pub fn add(&mut self, node: Node) -> Result<NodeId, GraphError> {
         let id = self.nodes.len();

@@ -28,6 +28,8 @@ pub(crate) struct Plan {
     pub output: u32,
     pub offered: Offered,
     pub barrier: Barrier,
+    /// How many barriers each worker of this plan has reached; hints for partners, publish nothing.
+    pub phases: Box<[Padded<AtomicU32>]>,
     pub costs: Arc<Costs>,
     /// Nodes that were in no plan before; the leader tells them where the session is.
     pub fresh: Box<[Arc<NodeCell>]>,
@@ -88,6 +90,7 @@ impl Plan {
             output: schedule.output().0,
             offered: Offered::new(&schedule),
             barrier: Barrier::new(schedule.workers() as u32),
+            phases: (0..schedule.workers()).map(|_| Padded(AtomicU32::new(0))).collect(),
             costs: Arc::new(Costs::new(all.len())),
             fresh: fresh.into_boxed_slice(),
             schedule,

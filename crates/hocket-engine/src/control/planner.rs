@@ -41,7 +41,7 @@ const PAST_PLANS: usize = 8;
 pub(crate) struct Planner {
     pub(super) outbox: Outbox,
     /// Units with nothing folded, in the measure of whoever prepared them until they are priced.
-    pub(super) base: UnitGraph,
+    pub(crate) base: UnitGraph,
     pub(super) nodes: Vec<Option<Arc<NodeCell>>>,
     pub(super) prices: Prices,
     pub(super) team: Team,
