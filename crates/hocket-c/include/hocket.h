@@ -345,15 +345,17 @@ typedef struct hocket_thread_report {
 // Called for each thread.
 typedef void (*hocket_report_fn)(void *user, const struct hocket_thread_report *report);
 
-// A node whose output was not finite.
+// A node whose output was not finite, or whose processor failed.
 typedef struct hocket_contained {
     // The node; good until the callback returns.
     const char *node;
     // In how many blocks: its processor was then reset, and the node was silent for the block.
     uint64_t blocks;
+    // Whether its processor failed (a panic of an effect): the node is silent from then on.
+    bool failed;
 } hocket_contained;
 
-// Called for each node whose output was not finite.
+// Called for each node that was silenced.
 typedef void (*hocket_contained_fn)(void *user, const struct hocket_contained *contained);
 
 // What a policy asked of the rest of the process and of the system. The texts are good until the
@@ -740,8 +742,8 @@ hocket_status hocket_engine_process(const struct hocket_engine *engine,
 // returns `HOCKET_STATUS_OK`, it writes nothing.
 //
 // Thread: leader, one at a time: a second caller gets `HOCKET_STATUS_BUSY` at once. Cost: the block. No
-// allocation; no lock is waited for; at most one system call, to wake workers, and none beyond the
-// engine's own.
+// allocation, and no lock is waited for. Of system calls it makes the engine's own, which the
+// documentation of hocket-engine names, and no other.
 //
 // # Safety
 // P (`out_left` and `out_right` have room for `frames` samples), H.
@@ -1056,7 +1058,8 @@ hocket_status hocket_engine_reports(const struct hocket_engine *engine,
                                     void *user,
                                     struct hocket_error **error);
 
-// Calls `each` for every node whose output was not finite since it joined or the engine was reset.
+// Calls `each` for every node whose output was not finite since it joined or the engine was reset, and for
+// every node whose processor failed.
 //
 // Thread: any but the leader; `each` is called on the calling thread. Cost: a lock among control
 // threads, allocates.
