@@ -68,8 +68,8 @@ pub unsafe extern "C" fn hocket_engine_process(
 /// returns `HOCKET_STATUS_OK`, it writes nothing.
 ///
 /// Thread: leader, one at a time: a second caller gets `HOCKET_STATUS_BUSY` at once. Cost: the block. No
-/// allocation; no lock is waited for; at most one system call, to wake workers, and none beyond the
-/// engine's own.
+/// allocation, and no lock is waited for. Of system calls it makes the engine's own, which the
+/// documentation of hocket-engine names, and no other.
 ///
 /// # Safety
 /// P (`out_left` and `out_right` have room for `frames` samples), H.

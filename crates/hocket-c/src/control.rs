@@ -213,7 +213,7 @@ fn with_texts(report: &hocket_engine::ThreadReport, use_it: impl FnOnce(&ThreadR
     });
 }
 
-/// A node whose output was not finite.
+/// A node whose output was not finite, or whose processor failed.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub struct Contained {
@@ -221,12 +221,15 @@ pub struct Contained {
     pub node: *const c_char,
     /// In how many blocks: its processor was then reset, and the node was silent for the block.
     pub blocks: u64,
+    /// Whether its processor failed (a panic of an effect): the node is silent from then on.
+    pub failed: bool,
 }
 
-/// Called for each node whose output was not finite.
+/// Called for each node that was silenced.
 pub type ContainedFn = Option<unsafe extern "C" fn(user: *mut c_void, contained: *const Contained)>;
 
-/// Calls `each` for every node whose output was not finite since it joined or the engine was reset.
+/// Calls `each` for every node whose output was not finite since it joined or the engine was reset, and for
+/// every node whose processor failed.
 ///
 /// Thread: any but the leader; `each` is called on the calling thread. Cost: a lock among control
 /// threads, allocates.
@@ -244,9 +247,9 @@ pub unsafe extern "C" fn hocket_engine_contained(
     unsafe {
         done(error, || {
             let each = each.ok_or_else(|| Failure::null("each"))?;
-            for (name, blocks) in seen(engine, "engine")?.control.contained() {
-                let node = c_text(&name);
-                each(user, &Contained { node: node.as_ptr(), blocks });
+            for found in seen(engine, "engine")?.control.contained() {
+                let (node, blocks) = (c_text(&found.node), found.not_finite);
+                each(user, &Contained { node: node.as_ptr(), blocks, failed: found.panicked });
             }
             Ok(())
         })

@@ -470,6 +470,8 @@ fn costs_are_kept_and_taken_over() {
         assert_eq!(hocket_engine_replan(first, none), Status::Busy, "nothing is measured");
         (0..50).for_each(|_| assert_eq!(process_any(first), Status::Ok));
         assert_eq!(hocket_engine_replan(first, none), Status::Ok);
+        // A plan that has not run yet has measured nothing.
+        (0..50).for_each(|_| assert_eq!(process_any(first), Status::Ok));
         let (status, text) = told(|e| hocket_engine_save_costs(first, path.as_ptr(), e));
         assert_eq!(status, Status::Ok, "{text}");
         let mut totals = 0_u64;

@@ -1,9 +1,9 @@
 //! Graphs of a host's own: side chains, changes of nodes and of the graph while it plays.
 
 use hocket_engine::{
-    AppliedAt, Block, Change, Edge, EditError, Engine, Graph, GraphEditor, Node, NodeId, NodeKind,
-    NodeSource, Policy, Processor, ScheduleKind, Seat, Seating, Seats, Settings, SiblingPolicy,
-    Strategy,
+    AppliedAt, Block, Change, ContainedNode, Edge, EditError, Engine, Graph, GraphEditor, Node,
+    NodeId, NodeKind, NodeSource, Policy, Processor, ScheduleKind, Seat, Seating, Seats, Settings,
+    SiblingPolicy, Strategy,
 };
 
 const FRAMES: usize = 16;
@@ -153,4 +153,40 @@ fn nodes_that_stay_keep_their_state_when_the_graph_is_replaced() {
     assert_eq!(block(&mut engine), (1.5 + 5000.0, 1.5), "five blocks are behind the old node");
     let frame = 5 * FRAMES as u64;
     assert_eq!(editor.take_applied(), [AppliedAt { number: 0, frame }]);
+}
+
+/// Spoils a block with parameter 0, panics with parameter 1.
+struct Faulty;
+
+impl Processor for Faulty {
+    fn process(&mut self, block: &mut Block<'_>) {
+        for event in block.events {
+            match event.change {
+                Change::Param { index: 0, .. } => block.main.left.fill(f32::NAN),
+                Change::Param { .. } => panic!("as the test asked"),
+            }
+        }
+    }
+    fn reset(&mut self) {}
+}
+
+#[test]
+fn control_threads_see_which_nodes_were_silenced() {
+    let mut graph = Graph::default();
+    graph.add(node("good", &[])).unwrap();
+    graph.add(node("faulty", &[(0, 1.0)])).unwrap();
+    let processors = vec![Some(level(1.0)), Some(Box::new(Faulty) as _)];
+    let (mut engine, mut editor) = start(&graph, processors, (ScheduleKind::Dataflow, 2));
+    block(&mut engine);
+    assert_eq!(editor.control().contained(), []);
+    let mut fail = |index, not_finite, panicked| {
+        editor.change(NodeId(1), Change::Param { index, value: 1.0 }).unwrap();
+        assert_eq!(block(&mut engine), (0.0, 0.0));
+        let expected = ContainedNode { node: "faulty".into(), not_finite, panicked };
+        assert_eq!(editor.control().contained(), [expected]);
+    };
+    fail(0, 1, false);
+    fail(0, 2, false);
+    fail(1, 2, true);
+    assert_eq!(block(&mut engine), (0.0, 0.0), "silent from then on");
 }

@@ -9,7 +9,7 @@
 
 #include "hocket.h"
 
-enum { FRAMES = 16, WARM_UP = 2000, EDITS = 100000, MOST_GROWTH = 64 * 1024 };
+enum { FRAMES = 16, WARM_UP = 5000, EDITS = 100000, MOST_GROWTH = 64 * 1024 };
 
 #define CHECK(what) \
     do { \

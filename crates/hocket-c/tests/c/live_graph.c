@@ -104,7 +104,7 @@ static void keep_applied(void *user, const hocket_applied *applied)
 
 static void keep_contained(void *user, const hocket_contained *contained)
 {
-    CHECK(strcmp(contained->node, "ten") == 0);
+    CHECK(strcmp(contained->node, "ten") == 0 && !contained->failed);
     *(uint64_t *)user += contained->blocks;
 }
 

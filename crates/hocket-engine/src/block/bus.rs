@@ -110,9 +110,8 @@ pub(crate) struct NodeCell {
     state: UnsafeCell<NodeState>,
     /// For reports.
     pub name: String,
-    /// [`NodeState::contained`] for control threads; written by the node's worker and, at a reset, by
-    /// the leader.
-    pub contained: AtomicU64,
+    /// What control threads may know of the state: see [`NodeCell::show`].
+    shown: AtomicU64,
     /// Where its processor lies: noted when it is made, because nobody but the node's worker may look
     /// inside later.
     processor: Option<Stretch>,
@@ -127,8 +126,26 @@ impl NodeCell {
         let events = Vec::with_capacity(EVENTS_A_BLOCK);
         let place = Stretch::of(&*processor);
         let state = NodeState { processor, events, not_finite: 0, panicked: None };
-        let contained = AtomicU64::new(0);
-        NodeCell { name, contained, processor: place, state: UnsafeCell::new(state) }
+        let shown = AtomicU64::new(0);
+        NodeCell { name, shown, processor: place, state: UnsafeCell::new(state) }
+    }
+
+    /// Lets control threads see what became of the node.
+    ///
+    /// Thread: the one that has `state`: the node's worker or the leader.
+    pub(crate) fn show(&self, state: &NodeState) {
+        let panicked = if state.panicked.is_some() { PANICKED } else { 0 };
+        // Relaxed: a number that stands for itself.
+        self.shown.store(state.not_finite | panicked, Relaxed);
+    }
+
+    /// In how many blocks its output was not finite, and whether it panicked.
+    ///
+    /// Thread: any.
+    pub(crate) fn shown(&self) -> (u64, bool) {
+        // Relaxed: as above.
+        let shown = self.shown.load(Relaxed);
+        (shown & !PANICKED, shown & PANICKED != 0)
     }
 
     /// The node's state, to look at.
@@ -151,6 +168,9 @@ impl NodeCell {
         unsafe { &mut *self.state.get() }
     }
 }
+
+/// Beside the count in [`NodeCell::show`]: the processor panicked.
+const PANICKED: u64 = 1 << 63;
 
 /// A cache line of samples.
 #[derive(Clone, Copy)]
@@ -315,7 +335,9 @@ impl ChainState {
             }));
             if let Err(payload) = ran {
                 // SAFETY: as above; the panic ended the other use.
-                unsafe { nodes[place].get_mut() }.silence(payload);
+                let state = unsafe { nodes[place].get_mut() };
+                state.silence(payload);
+                nodes[place].show(state);
                 rows.clear(frames);
                 place += 1;
             }
@@ -342,8 +364,7 @@ unsafe fn process_node(
     }
     if !rows.are_finite(frames) {
         contain(node, rows, frames);
-        // Relaxed: a count that stands for itself.
-        cell.contained.store(node.not_finite, Relaxed);
+        cell.show(node);
     }
 }
 

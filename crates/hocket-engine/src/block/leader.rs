@@ -2,7 +2,6 @@
 //! inside while none is open.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering::Relaxed;
 
 use super::bus::{NodeCell, NodeState, UnitState};
 use super::contained::Contained;
@@ -75,13 +74,12 @@ impl Leader {
             let unit = unsafe { self.runner.plan().units.get_mut(unit) };
             unit.silence();
             for cell in unit.nodes() {
-                // Relaxed: a count that stands for itself.
-                cell.contained.store(0, Relaxed);
                 // SAFETY: as above, and ONE-PLAN.
                 let node = unsafe { cell.get_mut() };
                 node.call(|processor| processor.reset());
                 node.events.clear();
                 node.not_finite = 0;
+                cell.show(node);
             }
         }
     }
@@ -89,7 +87,9 @@ impl Leader {
     /// Goes on with another plan from `frame` on; returns the old one, to be freed elsewhere.
     pub(crate) fn exchange(&mut self, plan: Box<Plan>, frame: u64) -> Box<Plan> {
         for node in &plan.fresh {
-            self.node_mut(node).call(|processor| processor.locate(frame));
+            let state = self.node_mut(node);
+            state.call(|processor| processor.locate(frame));
+            node.show(state);
         }
         // SAFETY: CLOSED, by the type's invariant; borrowed exclusively, so nobody looks inside.
         unsafe { self.runner.exchange(plan) }

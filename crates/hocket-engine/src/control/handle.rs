@@ -32,6 +32,17 @@ pub struct Standing {
     pub serial_ns: Option<f64>,
 }
 
+/// A node whose output the engine silenced, as a control thread sees it while blocks run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ContainedNode {
+    /// The node's name.
+    pub node: String,
+    /// Blocks that came out with NaN or infinity: the node was reset and silent for each of them.
+    pub not_finite: u64,
+    /// Whether its processor panicked: the node is silent from then on.
+    pub panicked: bool,
+}
+
 /// Why a plan cannot be handed over.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ControlError {
@@ -103,10 +114,10 @@ impl Control {
         self.lock().adopt(table)
     }
 
-    /// Nodes of the newest plan whose output was not finite, with the number of blocks in which that
-    /// happened since they joined or were reset. As [`Engine::contained`](super::engine::Engine::contained),
-    /// for threads other than the leader.
-    pub fn contained(&self) -> Vec<(String, u64)> {
+    /// Nodes of the newest plan whose output the engine silenced, since they joined or were reset. As
+    /// [`Engine::contained`](super::engine::Engine::contained), for threads other than the leader, and without
+    /// the message of a panic.
+    pub fn contained(&self) -> Vec<ContainedNode> {
         self.lock().contained()
     }
 

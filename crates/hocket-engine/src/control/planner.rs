@@ -7,7 +7,6 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc;
-use std::sync::atomic::Ordering::Relaxed;
 
 use hocket_dsp::Change;
 use hocket_machine::clock::TickRate;
@@ -16,7 +15,7 @@ use hocket_plan::schedule::{Overheads, Schedule, Team, best};
 use hocket_plan::{NodeId, ScheduleKind, VerifiedSchedule};
 
 use super::choose_schedule::Auto;
-use super::handle::{ControlError, Standing};
+use super::handle::{ContainedNode, ControlError, Standing};
 use super::orders::{Order, Outbox};
 use super::prepare::Prepared;
 use super::settings::{Settings, Steer};
@@ -146,10 +145,15 @@ impl Planner {
         }
     }
 
-    pub(super) fn contained(&self) -> Vec<(String, u64)> {
-        // Relaxed: counts that stand for themselves.
-        let nodes = self.nodes.iter().flatten().map(|node| (node, node.contained.load(Relaxed)));
-        nodes.filter(|(_, blocks)| *blocks > 0).map(|(node, n)| (node.name.clone(), n)).collect()
+    pub(super) fn contained(&self) -> Vec<ContainedNode> {
+        let nodes = self.nodes.iter().flatten().map(|node| (node, node.shown()));
+        let happened = nodes.filter(|(_, (blocks, panicked))| *blocks > 0 || *panicked);
+        let named = happened.map(|(node, (not_finite, panicked))| ContainedNode {
+            node: node.name.clone(),
+            not_finite,
+            panicked,
+        });
+        named.collect()
     }
 
     pub(super) fn collect(&mut self) {
