@@ -1,7 +1,7 @@
-//! Workers, the block runner, deadline accounting and devices: the engine as a library.
+//! The engine as a library: workers, the block runner, deadline accounting and devices.
 //!
 //! # The shape
-//! [`Settings`] and [`Seating`] say what is wanted and who sits where. [`Editor::start`] takes a
+//! [`Settings`] say how to play, [`Seating`] says who sits where. [`Editor::start`] takes a
 //! session and its audio, [`GraphEditor::start`] a graph with processors of your own; both can be edited
 //! while they play. [`Engine::start`] takes [`Prepared`] nodes of either kind. All three verify the
 //! schedule and start the workers.
@@ -14,9 +14,9 @@
 //! | leader, one at a time | [`Engine::enter`], [`Engine::process`], [`Engine::output`] | nothing that takes long |
 //! | workers and guards, the engine's own | processors inside a block | nothing that takes long |
 //!
-//! The leader is your thread; [`Engine::enter`] seats it and asks for its scheduling class until the
-//! returned [`Entered`] is dropped. Control threads never hold up a block: what they change is handed
-//! over and carried out before the next one ([`BlockTimes::orders`]).
+//! The leader is your thread. [`Engine::enter`] pins it and requests its scheduling class, until you
+//! drop the returned [`Entered`]. Control threads never delay a block: the leader carries out their
+//! changes before the next one ([`BlockTimes::orders`]).
 //!
 //! # Costs
 //! Starting allocates everything that blocks need and takes as long as threads take to start. A block
@@ -24,8 +24,8 @@
 //! workers that sleep; what it cost is in its [`BlockTimes`]. Between blocks workers sleep.
 //!
 //! # Errors
-//! One enum an operation, on control threads only. Rights that the system refuses are no errors: each
-//! thread's [`ThreadReport`] tells what it asked for, what it got and why. A block has no errors: a
+//! One enum per operation, on control threads only. Rights that the system refuses are no errors: each
+//! thread's [`ThreadReport`] says what it requested, what it obtained and why. A block has no errors: a
 //! processor whose output is not finite is reset and silent for that block, and [`Engine::contained`]
 //! counts it. A processor that panics ends the process.
 //!
@@ -73,8 +73,8 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! `examples/embed.rs` plays a session and changes it on the way; `docs/embedding.md` tells the life of
-//! an engine, for C as well.
+//! `examples/embed.rs` plays a session and changes it on the way. `docs/embedding.md` describes the life
+//! of an engine, for C as well.
 //!
 //! # Reading order of the sources
 //! The folder says which thread runs the code, and when:

@@ -38,7 +38,7 @@ pub enum EngineError {
         /// Workers seated.
         seats: usize,
     },
-    /// Not one processor a node.
+    /// The number of processors differs from the number of nodes.
     #[error("{processors} processors for {nodes} nodes")]
     Processors {
         /// Given.
@@ -54,12 +54,12 @@ pub enum EngineError {
 }
 
 impl Engine {
-    /// Plans, verifies and starts: when this returns, every worker sits on its seat and waits.
+    /// Plans, verifies and starts. When this returns, every worker is on its seat and waits.
     ///
     /// Thread: control; call it before the leader becomes a real-time thread.
     ///
     /// # Errors
-    /// [`EngineError`]. Rights that are refused are no error: see [`Engine::reports`].
+    /// [`EngineError`]. A refused right is no error: see [`Engine::reports`].
     pub fn start(
         prepared: Prepared,
         settings: Settings,
@@ -76,10 +76,10 @@ impl Engine {
         Self::start_verified(prepared, verified, settings, seating)
     }
 
-    /// Starts with a schedule of the caller's own.
+    /// Starts with the caller's schedule.
     ///
     /// # Errors
-    /// As [`Engine::start`].
+    /// Like [`Engine::start`].
     pub fn start_verified(
         prepared: Prepared,
         schedule: VerifiedSchedule,
@@ -181,8 +181,7 @@ fn place(seating: &Seating, worker: usize, workers: usize) -> Place {
     }
 }
 
-/// Only a thread on its own seat in a real-time class wakes when it asked to, and `futex` says
-/// that nobody is to spin.
+/// Only a real-time thread with a seat wakes on time, and `futex` means that nobody spins.
 fn early(settings: &Settings, pinned: bool, cost: &SpinCost) -> Option<Early> {
     let sensible = pinned && settings.priority.is_some() && settings.policy.wait != Strategy::Futex;
     let spin = settings.early_wake + settings.leader_lateness;
@@ -194,14 +193,14 @@ fn early(settings: &Settings, pinned: bool, cost: &SpinCost) -> Option<Early> {
     })
 }
 
-/// A short wait that nobody ends but the clock.
+/// A short wait that only the clock ends.
 fn never_blocking(cost: &SpinCost) -> Wait {
     Wait::new(Strategy::Pause, cost, Duration::ZERO).yielding_after(Duration::from_micros(20))
 }
 
 /// Waits for the settings. Threads without a seat of their own may sit on the CPU of the one they
 /// wait for, and threads without a real-time class may be kept from running by anybody; so
-/// whoever spins for them yields after a while.
+/// a thread that spins for them yields after a while.
 fn waits(settings: &Settings, pinned: bool) -> Waits {
     static COST: OnceLock<SpinCost> = OnceLock::new();
     let cost = COST.get_or_init(SpinCost::measure);
