@@ -69,6 +69,13 @@ want_component() { # COMPONENT COMMAND WITHOUT
   skip "setup $1" "not part of this toolchain; without it, $3"
 }
 
+# ThreadSanitizer needs a standard library that is built with it.
+want_std_source() {
+  have rustup && rustc +nightly --version >/dev/null 2>&1 || return 0
+  rustup -q component add rust-src --toolchain nightly >/dev/null 2>&1 && return
+  skip "setup rust-src" "the source of nightly's std is not to be had; without it, nothing runs under ThreadSanitizer"
+}
+
 wanted=()
 need_rust
 need_linker
@@ -82,6 +89,7 @@ case "$level" in
     want rtkit has_rtkit "rights are not asked of the real RealtimeKit"
     want_component rustfmt fmt "the formatting is not checked"
     want_component clippy clippy "the lints are not checked"
+    want_std_source
     ;;
   *)
     echo "usage: ci/setup.sh demo|test" >&2

@@ -2,10 +2,10 @@
 //!
 //! # The idea
 //!
-//! A leader opens a block, workers come in as they wake up, and when the work is done the leader
-//! closes the block and waits for those that are inside. It does not wait for those that have not
-//! come yet: a late wake-up must not hold up a block whose work is done. The late worker finds the
-//! turnstile closed and goes back to its gate.
+//! A leader opens a block, and workers enter as they wake up. When the work is done, the leader closes
+//! the block and waits for the workers inside. It does not wait for workers that have not entered yet: a
+//! late wake-up must not delay a block whose work is done. The late worker finds the turnstile closed
+//! and goes back to its gate.
 //!
 //! One word holds all facts, so that a worker's question and its entry are one step. With two words a
 //! worker could find it open, be held up, and count itself in after the leader had seen nobody.
@@ -53,7 +53,7 @@ impl Turnstile {
         Turnstile { word: AtomicU32::new(0), lot: Lot::new() }
     }
 
-    /// Opens a block: all that the leader did before is visible to whoever enters.
+    /// Opens a block: each worker that enters sees all that the leader did before.
     ///
     /// Thread: the leader, while closed (new, or after [`close_and_wait`](Self::close_and_wait)).
     /// Cost: a store.
@@ -63,9 +63,10 @@ impl Turnstile {
         self.word.store(OPEN, Release); // E4 (store)
     }
 
-    /// Enters the block; `None` if it is closed. Leaves when the guard is dropped.
+    /// Enters the block; `None` if it is closed. Dropping the guard leaves the block.
     ///
-    /// Thread: worker. Cost: a load and, where open, an atomic exchange.
+    /// Thread: worker. Cost: a load and, if it is open, an atomic exchange. Leaving costs an atomic
+    /// subtraction, and for the last worker a system call if the leader sleeps.
     #[inline]
     pub fn enter(&self) -> Option<Inside<'_>> {
         // Relaxed: a guess that the exchange below confirms; if it is closed nothing is read.
@@ -140,9 +141,9 @@ impl Default for Turnstile {
     }
 }
 
-/// Being inside a block; leaves it when dropped.
+/// Proof of being inside a block. Dropping it leaves the block.
 ///
-/// A guard that is forgotten keeps its block from ever closing.
+/// If a guard is forgotten, its block never closes.
 #[derive(Debug)]
 #[must_use = "dropping it leaves the block"]
 pub struct Inside<'a> {

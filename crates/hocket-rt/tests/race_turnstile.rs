@@ -133,3 +133,65 @@ fn sleeps(thread: &std::path::Path) -> bool {
     // The state is the word behind the name in brackets.
     stat.rsplit(')').next().unwrap().trim_start().starts_with('S')
 }
+
+/// The worker inside needs the CPU of a leader that no ordinary thread can drive away from it.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_real_time_leader_gives_its_cpu_to_the_worker_it_waits_for() {
+    without_hanging(|| {
+        let (turnstile, closing) = (Arc::new(Turnstile::new()), Arc::new(AtomicBool::new(false)));
+        let inside = Arc::new(AtomicBool::new(false));
+        turnstile.open();
+        pin_to_one_cpu();
+        // A new thread inherits the CPU.
+        let worker = {
+            let (turnstile, closing) = (Arc::clone(&turnstile), Arc::clone(&closing));
+            let inside = Arc::clone(&inside);
+            std::thread::spawn(move || {
+                let guard = turnstile.enter();
+                inside.store(true, Relaxed);
+                while !closing.load(Relaxed) {
+                    std::thread::yield_now();
+                }
+                drop(guard);
+            })
+        };
+        while !inside.load(Relaxed) {
+            std::thread::yield_now();
+        }
+        let real_time = become_real_time();
+        closing.store(true, Relaxed);
+        let waited = turnstile.close_and_wait();
+        match real_time {
+            Ok(()) => assert!(waited.blocked > 0, "the worker cannot have run"),
+            Err(why) => {
+                let name = "a_real_time_leader_gives_its_cpu_to_the_worker_it_waits_for";
+                println!("SKIPPED {name}: no SCHED_FIFO here: {why}");
+            }
+        }
+        worker.join().unwrap();
+    });
+}
+
+/// Pins the calling thread to the CPU it runs on.
+#[cfg(target_os = "linux")]
+fn pin_to_one_cpu() {
+    // SAFETY: all-zero is an empty set; the calls read our own variable of the given size.
+    let status = unsafe {
+        let mut set: libc::cpu_set_t = std::mem::zeroed();
+        libc::CPU_SET(libc::sched_getcpu() as usize, &mut set);
+        libc::sched_setaffinity(0, size_of_val(&set), &set)
+    };
+    assert_eq!(status, 0, "a thread may stay where it is");
+}
+
+/// Puts the calling thread into SCHED_FIFO with the lowest priority.
+#[cfg(target_os = "linux")]
+fn become_real_time() -> std::io::Result<()> {
+    let lowest = libc::sched_param { sched_priority: 1 };
+    // SAFETY: the call reads our own variable.
+    match unsafe { libc::sched_setscheduler(0, libc::SCHED_FIFO, &lowest) } {
+        0 => Ok(()),
+        _ => Err(std::io::Error::last_os_error()),
+    }
+}

@@ -178,7 +178,14 @@ fn play_and_edit(
     (bits, applied, late)
 }
 
+/// The most edits of one test, where each costs more than usual (`check-tsan.sh`).
+fn most_edits() -> usize {
+    let most = std::env::var("HOCKET_TEST_EDITS").ok();
+    most.map_or(usize::MAX, |most| most.parse().expect("HOCKET_TEST_EDITS: a number"))
+}
+
 fn check_against_replay(schedule: ScheduleKind, steer: Steer, workers: usize, edits: usize) {
+    let edits = edits.min(most_edits());
     let (bits, applied, late) = play_and_edit(schedule, steer, workers, edits);
     assert_eq!(applied.len(), edits);
     let blocks = bits.len() / (2 * FRAMES);

@@ -2,20 +2,22 @@
 //!
 //! # The idea
 //!
-//! Whoever waits pays one of three prices. A spin answers within a cache miss, but holds the CPU
-//! and shares its core with the sibling that does the work; how much of the core it takes depends
-//! on what it tells the core meanwhile. Blocking frees the CPU, but the waker pays about 2 us for the
-//! system call and the sleeper wakes 7 us later or more. A hybrid spins for about as long as
-//! blocking would cost, so it never pays more than twice the best.
+//! A waiting thread pays one of three prices:
 //!
-//! The meeting places of this crate know none of that: they take a [`Wait`], and hand it the word
-//! that they wait for, which a monitored rest needs.
+//! - A spin answers within a cache miss. But it holds the CPU, and it shares its core with the sibling
+//!   that does the work. How much of the core it takes depends on the instruction it spins with.
+//! - Blocking frees the CPU. But the waker pays about 2 us for the system call, and the sleeper wakes 7 us
+//!   later or more.
+//! - A hybrid spins for about as long as blocking would cost. So it never pays more than twice the best.
+//!
+//! The meeting places of this crate know none of that. They take a [`Wait`] and give it the word that they
+//! wait for, which a monitored rest needs.
 //!
 //! # The parts
 //!
 //! | part | what it says |
 //! |---|---|
-//! | `strategy.rs` | the ways by name, and why one is missing here |
+//! | `strategy.rs` | the strategies by name, and why one is missing here |
 //! | `step.rs` | what a thread does between two looks |
 //! | `cpu/` | the clock and the instructions, one file per kind of CPU |
 
@@ -69,10 +71,10 @@ pub(crate) enum Then {
 impl Wait {
     /// `hybrid_spin` is used by [`Strategy::Hybrid`] alone.
     ///
-    /// Where the CPU lacks the instruction of a strategy it is made with [`Strategy::Pause`]
-    /// instead, and [`Wait::strategy`] says so; who would rather not go on asks
-    /// [`Strategy::missing`] first. Thread: any, before the real-time part starts. Cost: up to a
-    /// millisecond for the first of a process, which measures the clock; nothing to speak of after.
+    /// If the CPU lacks the instruction of a strategy, the wait uses [`Strategy::Pause`] instead, and
+    /// [`Wait::strategy`] says so. To refuse instead, ask [`Strategy::missing`] first. Thread: any, before
+    /// the real-time part starts. Cost: up to a millisecond for the first wait of a process, which measures
+    /// the clock; very little after that.
     pub fn new(strategy: Strategy, cost: &SpinCost, hybrid_spin: Duration) -> Wait {
         let (strategy, step) = possible(strategy);
         let (bound, then) = match strategy {
@@ -131,11 +133,11 @@ impl Wait {
         }
     }
 
-    /// The same wait for more threads than CPUs: one that spins on spins for `d`, then yields its
-    /// CPU again and again, because the thread it waits for may need that very CPU.
+    /// The same wait for more threads than CPUs. A wait that only spins takes its steps for `d`, then
+    /// yields its CPU again and again, because the thread it waits for may need that very CPU.
     ///
-    /// A wait that blocks or yields stays as it is. Under `SCHED_FIFO` a yield lets only threads of
-    /// the same priority run.
+    /// A wait that blocks or yields stays as it is. Under `SCHED_FIFO` a yield lets only threads of the
+    /// same priority run: see [`blocking_after`](Self::blocking_after).
     pub fn yielding_after(self, d: Duration) -> Wait {
         match self.then {
             Then::Spin => Wait { bound: self.bound_for(d), then: Then::Yield, ..self },
@@ -143,8 +145,7 @@ impl Wait {
         }
     }
 
-    /// The strategy that is really used: the one it was made from, or [`Strategy::Pause`] where that
-    /// one is missing.
+    /// The strategy in use: the one it was made from, or [`Strategy::Pause`] if that one is missing.
     pub fn strategy(&self) -> Strategy {
         self.strategy
     }
@@ -153,7 +154,7 @@ impl Wait {
         bound(self.step, &self.cost, d)
     }
 
-    /// Whether it may give its CPU away for good, so that somebody has to wake it.
+    /// Whether it may sleep in the kernel, so that another thread has to wake it.
     pub fn may_block(&self) -> bool {
         self.then == Then::Block
     }
@@ -239,10 +240,10 @@ fn bound(step: Step, cost: &SpinCost, d: Duration) -> Bound {
     }
 }
 
-/// What a wait did, to be counted by the caller.
+/// What a wait did, for the caller to count.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Waited {
-    /// How often the thread was really taken off its CPU to sleep.
+    /// How often the thread slept in the kernel.
     pub blocked: u32,
     /// How often it offered its CPU to others.
     pub yielded: u32,

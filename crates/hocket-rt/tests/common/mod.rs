@@ -75,8 +75,7 @@ pub fn model(preemptions: usize, body: impl Fn() + Sync + Send + 'static) {
 
 /// Runs `body(0)`, `body(1)`, ... on threads of their own, joins them all and returns what they did.
 ///
-/// Plain spawn and join: ThreadSanitizer knows these, but not the parking inside scoped threads nor
-/// that inside a `Mutex` that two threads want at once.
+/// Plain spawn and join, so that the start and the end of a thread are all that orders the bodies.
 #[cfg(not(loom))]
 pub fn together<R: Send + 'static>(
     threads: usize,
