@@ -96,6 +96,8 @@ mod worker;
 mod watch;
 pub mod device;
 pub mod flight;
+#[cfg(feature = "hostile")]
+pub mod hostile;
 #[cfg(feature = "sentry")]
 #[allow(unsafe_code)]
 pub mod sentry;

@@ -34,7 +34,11 @@ pub(super) fn live(runner: &Runner, job: &Job, ready: &Sender<ThreadReport>) {
             return;
         }
         next_ns = match job.role {
-            Role::Worker => runner.help(job.desk),
+            Role::Worker => {
+                #[cfg(feature = "hostile")]
+                crate::hostile::hold_up(job.desk);
+                runner.help(job.desk)
+            }
             Role::Guard => {
                 runner.guard(job.desk);
                 0
