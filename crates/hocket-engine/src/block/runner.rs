@@ -3,15 +3,15 @@
 //! ```text
 //! leader                                     worker
 //! write params, load ready sets
-//! turnstile.open, gate.advance  ---------->  gate.wait_past, turnstile.enter
+//! turnstile.open, gate.advance  ---------->  gate.wait_past, turnstile.enter, at most one walk
 //! walk its share                             walk its share
-//! output unit done (anybody): finished.advance, progress.advance
+//! output unit claimed (anybody): turnstile.close; done: finished.advance, progress.advance
 //! turnstile.close_and_wait      <----------  leave
 //! ```
 //!
-//! A worker that wakes up late finds the turnstile closed (or does what is left to do): in
-//! `dataflow` a block that is complete never waits for it. `lists` has barriers, so there every
-//! worker must come.
+//! A worker that wakes up late finds the turnstile closed, or does what is left to do: `dataflow`, `steal`
+//! and `critical` never wait for a worker that has not come. `lists` has barriers, so every worker of its
+//! plan must come. PROTOCOL.md argues each step.
 
 use std::cell::UnsafeCell;
 use std::sync::Arc;
@@ -236,7 +236,7 @@ impl Runner {
 
     /// Runs one block on the leader and whoever comes to help.
     ///
-    /// Thread: leader. No allocation, no lock; one system call at most, to wake sleeping workers.
+    /// Thread: leader. No allocation, no lock. System calls: PROTOCOL.md, section of that name.
     pub(crate) fn lead(&self, frames: usize, block: u64, next_ns: u64) {
         // SAFETY: CLOSED: the last block was closed by this thread.
         unsafe { *self.params.get() = self.params_of(frames, block, next_ns) };
