@@ -32,7 +32,7 @@ export RUST_BACKTRACE=0
 # Under ThreadSanitizer each edit costs some twenty times as much.
 export HOCKET_TEST_EDITS="${HOCKET_TEST_EDITS:-300}"
 
-cargo +nightly test -Zbuild-std -p hocket-engine --target "$host" --test engine --no-run
-timeout 600 cargo +nightly test -Zbuild-std -p hocket-engine --target "$host" --test engine -- \
-    --test-threads 1 blocks:: steering:: editing:: life::an_engine
+cargo +nightly test -Zbuild-std -p hocket-engine --target "$host" --lib --test engine --no-run
+timeout 600 cargo +nightly test -Zbuild-std -p hocket-engine --target "$host" --lib --test engine -- \
+    --test-threads 1 block:: inbox:: blocks:: early:: leaders:: panics:: steering:: editing:: life::an_engine
 echo "check-tsan of hocket-engine: passed"

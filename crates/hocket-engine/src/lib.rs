@@ -20,14 +20,26 @@
 //!
 //! # Costs
 //! Starting allocates everything that blocks need and takes as long as threads take to start. A block
-//! allocates nothing, waits for no lock and makes at most one system call on the leader, to wake
-//! workers that sleep; what it cost is in its [`BlockTimes`]. Between blocks workers sleep.
+//! allocates nothing and waits for no lock; what it cost is in its [`BlockTimes`]. Between blocks workers sleep.
+//!
+//! System calls of the leader per block:
+//! - One at most, to wake workers that sleep, where a wait never blocks (`spin`, `pause`, `tpause`, `umwait`,
+//!   `mwaitx`, `wfe`), all threads have seats and a real-time class, and the leader has entered.
+//! - One more in a block that takes over a plan for more workers than the last.
+//! - With `hybrid` and `futex`: also one for each time the leader sleeps, and one wake-up per unit that it runs
+//!   and per barrier, where others sleep. With `yield`: also its yields.
+//! - Without seats, a real-time class or [`Engine::enter`]: a wait spins, yields, and blocks after 120 us, so that
+//!   a leader and a worker on one CPU both make progress.
+//! - One more where the system takes the CPU away from a worker in the midst of the block.
 //!
 //! # Errors
 //! One enum per operation, on control threads only. Rights that the system refuses are no errors: each
-//! thread's [`ThreadReport`] says what it requested, what it obtained and why. A block has no errors: a
-//! processor whose output is not finite is reset and silent for that block, and [`Engine::contained`]
-//! counts it. A processor that panics ends the process.
+//! thread's [`ThreadReport`] says what it requested, what it obtained and why.
+//!
+//! A block has no errors. A processor whose output is not finite is reset and silent for that block. A
+//! processor that panics is silent from then on, under every plan; all other processors go on.
+//! [`Engine::contained`] names both. In the block of a panic, the panic's message is allocated and the panic
+//! hook prints it. A program built with `panic = "abort"` ends at the first panic.
 //!
 //! # Example
 //! ```

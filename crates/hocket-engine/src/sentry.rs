@@ -39,12 +39,22 @@ struct Post {
     watches: Cell<u32>,
     /// Edges that it is inside of.
     edges: Cell<u32>,
+    /// Calls at edges that it has made, and the wake-ups among them.
+    calls: Cell<u64>,
+    wakes: Cell<u64>,
 }
 
 thread_local! {
     // Constant and without a destructor: the first access neither allocates nor registers, so the
     // allocator and the signal handler may make it.
-    static POST: Post = const { Post { watches: Cell::new(0), edges: Cell::new(0) } };
+    static POST: Post = const {
+        Post {
+            watches: Cell::new(0),
+            edges: Cell::new(0),
+            calls: Cell::new(0),
+            wakes: Cell::new(0),
+        }
+    };
 }
 
 /// Watches the calling thread while it lives; may be nested.
@@ -97,6 +107,20 @@ impl Drop for Edge {
 /// Whether the calling thread is inside a block. Cost: a load; no allocation, no system call.
 pub fn in_block() -> bool {
     POST.with(|post| post.watches.get() > 0)
+}
+
+/// System calls that the calling thread has made at edges, since it began.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct OwnCalls {
+    /// All of them: wake-ups, sleeps, sleeps that ended at once, yields.
+    pub all: u64,
+    /// The wake-ups.
+    pub wakes: u64,
+}
+
+/// What the calling thread itself did: unlike a [`Report`], which is about all threads.
+pub fn own_calls() -> OwnCalls {
+    POST.with(|post| OwnCalls { all: post.calls.get(), wakes: post.wakes.get() })
 }
 
 /// Whether system calls can be seen here.

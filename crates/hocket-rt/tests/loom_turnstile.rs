@@ -14,12 +14,17 @@ struct Shared {
     input: Plain,
     /// One per worker: written inside, read by the leader after the closing.
     outputs: Vec<Plain>,
+    /// Whether a worker that is inside closes the block to newcomers.
+    closes: bool,
 }
 
 /// One attempt to enter: whichever block it gets into, input and output belong together.
 fn try_block(shared: &Shared, worker: usize) {
     if let Some(_inside) = shared.turnstile.enter() {
         shared.outputs[worker].set(10 * shared.input.get());
+        if shared.closes {
+            shared.turnstile.close();
+        }
     }
 }
 
@@ -35,11 +40,16 @@ fn lead(shared: &Shared, block: u64) {
 }
 
 fn check(workers: usize, attempts: usize, blocks: u64, preemptions: usize) {
+    check_with(workers, attempts, blocks, preemptions, false);
+}
+
+fn check_with(workers: usize, attempts: usize, blocks: u64, preemptions: usize, closes: bool) {
     model(preemptions, move || {
         let shared = Arc::new(Shared {
             turnstile: Turnstile::new(),
             input: Plain::new(0),
             outputs: (0..workers).map(|_| Plain::new(0)).collect(),
+            closes,
         });
         let others: Vec<_> = (0..workers)
             .map(|worker| {
@@ -60,6 +70,12 @@ fn a_worker_that_may_be_late_over_two_blocks() {
 #[test]
 fn two_workers_over_two_blocks() {
     check(2, 1, 2, 3);
+}
+
+/// A worker that comes after the other has closed the block leaves no trace in it, and finds the next open.
+#[test]
+fn a_worker_inside_closes_the_block_to_newcomers() {
+    check_with(2, 1, 2, 3, true);
 }
 
 /// The leader sleeps in the kernel after one look. Loom reports a lost wake-up as a deadlock.

@@ -3,17 +3,18 @@
 //! ```text
 //! leader                                     worker
 //! write params, load ready sets
-//! turnstile.open, gate.advance  ---------->  gate.wait_past, turnstile.enter
+//! turnstile.open, gate.advance  ---------->  gate.wait_past, turnstile.enter, at most one walk
 //! walk its share                             walk its share
-//! output unit done (anybody): finished.advance, progress.advance
+//! output unit claimed (anybody): turnstile.close; done: finished.advance, progress.advance
 //! turnstile.close_and_wait      <----------  leave
 //! ```
 //!
-//! A worker that wakes up late finds the turnstile closed (or does what is left to do): in
-//! `dataflow` a block that is complete never waits for it. `lists` has barriers, so there every
-//! worker must come.
+//! A worker that wakes up late finds the turnstile closed, or does what is left to do: `dataflow`, `steal`
+//! and `critical` never wait for a worker that has not come. `lists` has barriers, so every worker of its
+//! plan must come. PROTOCOL.md argues each step.
 
 use std::cell::UnsafeCell;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
 
 use hocket_machine::clock::{TickRate, ticks};
@@ -27,6 +28,11 @@ use crate::watch::{Watch, edge};
 /// A worker that is woken comes after 6 to 9 us (docs/results, executors); one that has not come after
 /// twice that has something in its way.
 const PATIENCE_NS: u64 = 15_000;
+
+/// How long a thread that the system may keep from running spins and yields for another before it
+/// blocks. The other one may need its CPU, and under a `SCHED_FIFO` leader only blocking gives that away.
+/// Long against a wait in a block, short against what the kernel grants real-time threads (950 of 1000 ms).
+pub(crate) const ORDINARY_NS: u64 = 100_000;
 
 /// What the leader tells the workers about the block.
 #[derive(Debug, Clone, Copy, Default)]
@@ -50,7 +56,10 @@ fn gate(workers: usize) -> Signal {
 /// How the threads of one engine wait.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Waits {
-    pub in_block: Wait,
+    /// Inside a block, where all threads are real-time ones.
+    pub real_time: Wait,
+    /// Inside a block, elsewhere: blocks in the end.
+    pub ordinary: Wait,
     /// Keeps a seat busy (where it does not block).
     pub on_seat: Wait,
     /// Until it is time to stand in for a worker that has not come; never blocks, since nobody would
@@ -118,7 +127,12 @@ pub(crate) struct Runner {
     pub frames: usize,
     /// How long a worker is waited for before another stands in, in ticks.
     patience: u64,
+    /// [`ORDINARY_NS`] in ticks.
+    ordinary: u64,
     pub waits: Waits,
+    /// Whether every thread holds a real-time class, the leader included; a hint, publishes nothing.
+    /// Written by a leader that enters or goes, outside of blocks.
+    pub real_time: Arc<AtomicBool>,
     #[cfg(test)]
     pub hold: std::sync::OnceLock<Hold>,
 }
@@ -180,7 +194,9 @@ impl Runner {
             alone_is_serial,
             frames,
             patience: TickRate::get().ns_to_ticks(PATIENCE_NS),
+            ordinary: TickRate::get().ns_to_ticks(ORDINARY_NS),
             waits,
+            real_time: Arc::default(),
             #[cfg(test)]
             hold: std::sync::OnceLock::new(),
         }
@@ -212,14 +228,15 @@ impl Runner {
         // Relaxed: a hint; whoever misses it is sent to `reserve` or back by the next block.
         self.needed.store(now, Relaxed);
         if now > before {
-            edge(|| self.reserve.advance());
+            let woke = edge(|| self.reserve.advance());
+            self.note(0, |stamps| stamps.totals.wakes += u64::from(woke));
         }
         old
     }
 
     /// Runs one block on the leader and whoever comes to help.
     ///
-    /// Thread: leader. No allocation, no lock; one system call at most, to wake sleeping workers.
+    /// Thread: leader. No allocation, no lock. System calls: PROTOCOL.md, section of that name.
     pub(crate) fn lead(&self, frames: usize, block: u64, next_ns: u64) {
         // SAFETY: CLOSED: the last block was closed by this thread.
         unsafe { *self.params.get() = self.params_of(frames, block, next_ns) };
@@ -239,7 +256,7 @@ impl Runner {
         self.note(0, Stamps::finish);
         self.pass(Moment::Finished);
         let waited = edge(|| self.turnstile.close_and_wait());
-        self.note(0, |stamps| stamps.totals.yielded += u64::from(waited.yielded));
+        self.note(0, |stamps| stamps.totals.blocked += u64::from(waited.blocked));
     }
 
     /// Lets a desk's worker write into its notes; nobody holds them from one call to the next.
@@ -263,6 +280,26 @@ impl Runner {
     fn params_of(&self, frames: usize, block: u64, next_ns: u64) -> Params {
         let finished_value = self.finished.value().wrapping_add(1);
         Params { frames, block, finished_value, next_ns, overdue: ticks() + self.patience }
+    }
+
+    /// How to wait inside a block.
+    #[inline]
+    pub(crate) fn in_block(&self) -> &Wait {
+        match self.is_real_time() {
+            true => &self.waits.real_time,
+            false => &self.waits.ordinary,
+        }
+    }
+
+    #[inline]
+    pub(crate) fn is_real_time(&self) -> bool {
+        // Relaxed: either wait is right at any time.
+        self.real_time.load(Relaxed)
+    }
+
+    /// When an ordinary thread stops keeping its seat and waits as others do, in ticks; `None`: never.
+    pub(crate) fn seat_is_kept_until(&self) -> Option<u64> {
+        (!self.is_real_time()).then(|| ticks() + self.ordinary)
     }
 
     /// Whether who has not come by now is late.

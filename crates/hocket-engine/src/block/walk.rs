@@ -2,6 +2,7 @@
 
 use std::sync::atomic::Ordering::Relaxed;
 
+use hocket_machine::clock::ticks;
 use hocket_plan::{ScheduleKind, Step, VerifiedSchedule};
 use hocket_rt::{Steal, Waited};
 
@@ -80,7 +81,7 @@ fn at_barrier(runner: &Runner, worker: usize) {
         let seen = runner.progress.value();
         waited += keep_seat(runner, seen, || partners(runner, worker).any(behind));
     }
-    waited += edge(|| runner.plan().barrier.wait(&runner.waits.in_block)).1;
+    waited += edge(|| runner.plan().barrier.wait(runner.in_block())).1;
     note(runner, worker, What::Barrier, waited);
     desk.busy.store(true, Relaxed);
 }
@@ -97,9 +98,12 @@ fn partners(runner: &Runner, worker: usize) -> impl Iterator<Item = usize> {
 /// Keeps the calling worker's seat busy while `needed` says so and `progress` is `seen`, without
 /// blocking.
 ///
-/// `progress` stands still in `lists`, so the wait ends by `needed` alone.
+/// `progress` stands still in `lists`, so the wait ends by `needed` alone, or when it has lasted too long for
+/// an ordinary thread: the partner may need this very CPU.
 fn keep_seat(runner: &Runner, seen: u32, needed: impl Fn() -> bool) -> Waited {
-    edge(|| runner.progress.wait_until(seen, &runner.waits.on_seat, || !needed())).1
+    let until = runner.seat_is_kept_until();
+    let over = || !needed() || until.is_some_and(|until| ticks() >= until);
+    edge(|| runner.progress.wait_until(seen, &runner.waits.on_seat, over)).1
 }
 
 /// Runs units until the output has run.
@@ -171,7 +175,7 @@ fn idle(runner: &Runner, worker: usize, seen: u32) {
     desk.busy.store(false, Relaxed);
     let busy = |other: usize| runner.desks[other].busy.load(Relaxed);
     let mut waited = keep_seat(runner, seen, || partners(runner, worker).any(busy));
-    waited += edge(|| runner.progress.wait_past(seen, &runner.waits.in_block)).1;
+    waited += edge(|| runner.progress.wait_past(seen, runner.in_block())).1;
     note(runner, worker, What::Wait, waited);
     desk.busy.store(true, Relaxed);
 }
@@ -362,7 +366,7 @@ pub(crate) fn await_finish(runner: &Runner, worker: usize) {
         return;
     }
     while seen != done {
-        let (value, waited) = edge(|| runner.finished.wait_past(seen, &runner.waits.in_block));
+        let (value, waited) = edge(|| runner.finished.wait_past(seen, runner.in_block()));
         note(runner, worker, What::Wait, waited);
         seen = value;
     }

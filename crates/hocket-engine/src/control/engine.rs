@@ -3,6 +3,7 @@
 //! It is started in `start.rs`; the leader's part is `leader/process.rs`.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use hocket_machine::clock::TickRate;
 use hocket_plan::VerifiedSchedule;
@@ -70,7 +71,9 @@ impl Engine {
         }
         let cpu = self.seating.worker_cpu(0);
         let (own_seat, report) = seat::settle_leader("leader", cpu, self.settings.priority);
-        Entered { report, _seat: own_seat, others }
+        let real_time = report.real_time && self.reports.iter().all(|report| report.real_time);
+        let flag = RealTime::set(&self.leader.runner().real_time, real_time);
+        Entered { report, _seat: own_seat, others, _real_time: flag }
     }
 
     /// What a policy did to the process may have moved workers off their seats or left pages to be copied
@@ -184,6 +187,24 @@ pub struct Entered {
     _seat: LeaderSeat,
     /// What became of the other threads of the process (policy `process-affinity`).
     pub others: Protection,
+    _real_time: RealTime,
+}
+
+/// Tells an engine's threads how they may wait for each other, while its leader has entered.
+struct RealTime(Arc<AtomicBool>);
+
+impl RealTime {
+    fn set(flag: &Arc<AtomicBool>, real_time: bool) -> RealTime {
+        // Relaxed, as below: a hint.
+        flag.store(real_time, Relaxed);
+        RealTime(Arc::clone(flag))
+    }
+}
+
+impl Drop for RealTime {
+    fn drop(&mut self) {
+        self.0.store(false, Relaxed);
+    }
 }
 
 impl Entered {

@@ -17,7 +17,7 @@ use super::prepare::Prepared;
 use super::seating::Seating;
 use super::settings::{Settings, SettingsError, Steer};
 use crate::block::leader::Leader;
-use crate::block::runner::{Early, Place, Runner, Waits};
+use crate::block::runner::{Early, ORDINARY_NS, Place, Runner, Waits};
 use crate::leader::block_estimates::BlockEstimates;
 use crate::worker::start::{self as threads, Job, Role};
 
@@ -199,25 +199,28 @@ fn never_blocking(cost: &SpinCost) -> Wait {
 }
 
 /// Waits for the settings. Threads without a seat of their own may sit on the CPU of the one they
-/// wait for, and threads without a real-time class may be kept from running by anybody; so
-/// a thread that spins for them yields after a while.
+/// wait for, and threads without a real-time class may be kept from running by anybody; so a thread
+/// that spins for them yields after a while, and blocks in the end.
 fn waits(settings: &Settings, pinned: bool) -> Waits {
     static COST: OnceLock<SpinCost> = OnceLock::new();
     let cost = COST.get_or_init(SpinCost::measure);
-    let mut in_block = Wait::new(settings.policy.wait, cost, settings.hybrid_spin);
+    let real_time = Wait::new(settings.policy.wait, cost, settings.hybrid_spin);
+    let mut ordinary = real_time;
     let mut on_seat = Wait::new(settings.seat_wait, cost, settings.hybrid_spin);
     if !pinned || settings.priority.is_none() {
-        in_block = in_block.yielding_after(Duration::from_micros(20));
+        ordinary = ordinary.yielding_after(Duration::from_micros(20));
     }
     if !pinned {
         on_seat = on_seat.yielding_after(Duration::from_micros(20));
     }
     Waits {
-        in_block,
+        // Without seats of their own even real-time threads may share a CPU.
+        real_time: if pinned { real_time } else { ordinary },
+        ordinary: ordinary.blocking_after(Duration::from_nanos(ORDINARY_NS)),
         on_seat,
         stand_in: if on_seat.may_block() { never_blocking(cost) } else { on_seat },
         early: early(settings, pinned, cost),
-        at_gate: in_block.at_gate(settings.gate_spin),
+        at_gate: real_time.at_gate(settings.gate_spin),
     }
 }
 

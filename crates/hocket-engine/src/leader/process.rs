@@ -22,7 +22,7 @@ enum Walk {
 }
 
 impl Engine {
-    /// Processes one block that was planned for now.
+    /// Processes one block that was planned for now; see [`Engine::process_planned`].
     pub fn process(&mut self, frames: usize) -> BlockTimes {
         self.process_planned(frames, monotonic_ns())
     }

@@ -237,6 +237,11 @@ impl Call {
             _ => return self.violates(),
         };
         count.fetch_add(1, Relaxed);
+        POST.with(|post| {
+            post.calls.set(post.calls.get() + 1);
+            let woke = u64::from(std::ptr::eq(count, &COUNTS.wakes));
+            post.wakes.set(post.wakes.get() + woke);
+        });
     }
 
     fn violates(&self) {

@@ -22,6 +22,8 @@ pub struct ThreadReport {
     pub class_asked: String,
     /// The class that the system reports.
     pub class_got: String,
+    /// Whether that is a real-time class.
+    pub real_time: bool,
     /// Why something was refused, with what would help; `None`: nothing was.
     pub why: Option<String>,
     /// Whether tiny numbers are flushed to zero, found out by computing one.
@@ -50,13 +52,15 @@ pub(crate) fn settle(name: &str, cpu: Option<u32>, priority: Option<u8>) -> Thre
     if let Some(priority) = priority {
         why.extend(obtain(priority));
     }
+    let class = class::now();
     ThreadReport {
         name: name.to_owned(),
         tid: pin::current_thread(),
         cpu_asked: cpu,
         cpus_got: pin::current_affinity().map_or_else(|e| e.to_string(), |set| set.to_string()),
         class_asked: priority.map_or("unchanged".into(), |p| format!("SCHED_FIFO {p}")),
-        class_got: class::now().to_string(),
+        class_got: class.to_string(),
+        real_time: class.value().is_some_and(|now| now.priority > 0),
         why: (!why.is_empty()).then(|| why.join("; ")),
         denormals_flushed: denormals_flushed(),
     }

@@ -12,6 +12,7 @@ mod editing;
 mod flight;
 mod leaders;
 mod life;
+mod one_cpu;
 mod panics;
 mod refusals;
 mod steering;

@@ -41,6 +41,11 @@ pub fn seating(policy: SiblingPolicy, workers: usize) -> Seating {
     Seating::described(&seats, policy, Some(workers)).unwrap()
 }
 
+/// Cores with two seats each.
+pub fn paired(cores: usize) -> Seats {
+    Seats { seats: (0..cores * 2).map(|seat| Seat { core: seat / 2, speed: 1.0 }).collect() }
+}
+
 pub fn engine(prepared: Prepared, policy: Policy, workers: usize) -> Engine {
     Engine::start(prepared, settings(policy), seating(policy.sibling, workers)).unwrap()
 }

@@ -10,8 +10,11 @@ mod stage;
 mod watching;
 
 mod clean;
+mod edits;
 mod numbers;
 #[cfg(feature = "sentry")]
 mod offenders;
+#[cfg(feature = "sentry")]
+mod promise;
 #[cfg(feature = "rtsan")]
 mod sanitizer;

@@ -52,6 +52,12 @@ pub fn described_engine(prepared: Prepared, policy: Policy, workers: usize) -> E
 /// A session with every kind of effect, two groups, two returns and clips that start, end, fade
 /// and loop inside the first blocks.
 pub fn session_of_everything() -> Prepared {
+    let (session, pool) = everything();
+    prepare_session(&session, &pool, RATE_HZ, Fusing::Chains).unwrap()
+}
+
+/// The session and its audio.
+pub fn everything() -> (Session, MediaPool) {
     let media = vec![Media { path: PathBuf::from("noise"), resample: false }];
     let kinds = hocket_dsp::kinds();
     let mut tracks: Vec<Track> = kinds
@@ -76,7 +82,7 @@ pub fn session_of_everything() -> Prepared {
         preview: None,
     };
     let pool = MediaPool::new(vec![Arc::new(noise(2_048))]);
-    prepare_session(&session, &pool, RATE_HZ, Fusing::Chains).unwrap()
+    (session, pool)
 }
 
 /// Noise with a tail of numbers too small to be normal, from a linear congruence (Knuth's MMIX).
@@ -99,12 +105,12 @@ pub fn default_effect(kind: &str) -> Effect {
     Effect { kind: kind.into(), values: known.defaults(), bypass: false }
 }
 
-fn strip(name: &str, chain: Vec<Effect>) -> Strip {
+pub fn strip(name: &str, chain: Vec<Effect>) -> Strip {
     let sends = Vec::new();
     Strip { name: name.into(), chain, gain_db: -6.0, pan: 0.0, mute: false, solo: false, sends }
 }
 
-fn track(index: usize, chain: Vec<Effect>) -> Track {
+pub fn track(index: usize, chain: Vec<Effect>) -> Track {
     let mut strip = strip(&format!("track {index}"), chain);
     let tap = [Tap::PreFader, Tap::PostFader][index % 2];
     strip.sends.push(Send { to: ReturnId(index % 2), gain_db: -12.0, tap });

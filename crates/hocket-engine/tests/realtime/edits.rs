@@ -1,0 +1,81 @@
+//! Edits, plans that are exchanged and blocks that are announced leave no trace of the system either.
+
+use hocket_engine::{Edit, Editor, Engine, Seating, Settings, Steer};
+use hocket_machine::Topology;
+use hocket_machine::clock::monotonic_ns;
+use hocket_plan::session::StripId;
+use hocket_plan::{ScheduleKind, SiblingPolicy};
+use hocket_rt::Strategy;
+
+use crate::stage::{self, FRAMES, RATE_HZ};
+use crate::watching::{self, Watch};
+
+const BLOCKS: usize = 200;
+
+#[test]
+fn edits_exchanges_and_announcements_leave_no_trace_of_the_system() {
+    let _alone = stage::alone();
+    watching::announce("edits_exchanges_and_announcements_leave_no_trace_of_the_system");
+    for schedule in ScheduleKind::ALL {
+        for steer in [Steer::Fixed, Steer::Costs, Steer::Auto] {
+            let policy = stage::policy(schedule, SiblingPolicy::All, Strategy::Hybrid);
+            let settings = Settings { steer, ..stage::ordinary(policy) };
+            let seats = stage::paired_cores(3);
+            let seating = Seating::described(&seats, policy.sibling, Some(3)).unwrap();
+            check(settings, seating, &format!("{policy}, {steer:?}, described"));
+        }
+        let policy = stage::policy(schedule, SiblingPolicy::All, Strategy::Hybrid);
+        let topology = Topology::discover().ok();
+        let seating = topology.and_then(|it| Seating::here(&it, policy.sibling, None).ok());
+        match seating {
+            Some(seating) => {
+                let settings = Settings::new(FRAMES, RATE_HZ, policy);
+                check(settings, seating, &format!("{policy}, pinned"));
+            }
+            None => println!("SKIPPED edits on pinned seats: none here"),
+        }
+    }
+}
+
+fn check(settings: Settings, seating: Seating, what: &str) {
+    let (session, pool) = stage::everything();
+    let (mut engine, mut editor) = Editor::start(session, pool, settings, seating).unwrap();
+    let entered = engine.seating().is_pinned().then(|| engine.enter());
+    watching::forget();
+    let (mut orders, mut peak) = (0, 0.0f32);
+    for block in 0..BLOCKS {
+        change(&mut editor, &engine, block);
+        let _watch = Watch::begin();
+        // On time, and every so often far too late for the block that follows.
+        let ahead_ns = if block % 16 == 7 { 20_000_000 } else { 200_000 };
+        engine.expect_next(monotonic_ns() + ahead_ns);
+        orders += engine.process(FRAMES as usize).orders;
+        let rows = engine.output(FRAMES as usize);
+        peak = rows.left.iter().fold(peak, |peak, sample| peak.max(sample.abs()));
+    }
+    assert!(peak > 1.0e-3, "{what}: nothing was played");
+    assert!(orders as usize > BLOCKS / 4, "{what}: {orders} orders");
+    assert_eq!(engine.contained(), [], "{what}");
+    watching::check_clean(what);
+    drop(entered);
+}
+
+/// An edit, or a new plan from measured costs, before two blocks of three.
+fn change(editor: &mut Editor, engine: &Engine, block: usize) {
+    let tracks = editor.session().tracks.len();
+    let edit = match block % 12 {
+        0 | 4 => Edit::Gain(StripId::Track(block % tracks), -3.0 - block as f32 / 10.0),
+        1 => Edit::Pan(StripId::Master, 0.25),
+        3 => Edit::Mute(StripId::Track(block % tracks), block % 24 == 3),
+        6 => Edit::AddTrack(Box::new(stage::track(tracks, vec![stage::default_effect("eq")]))),
+        7 => Edit::Solo(StripId::Track(0), block % 24 == 7),
+        9 => Edit::RemoveTrack(tracks - 1),
+        2 | 10 => {
+            // Refused as long as nothing has been measured.
+            let _ = engine.control().replan();
+            return;
+        }
+        _ => return,
+    };
+    editor.apply(edit).unwrap();
+}
