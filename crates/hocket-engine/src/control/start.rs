@@ -195,7 +195,7 @@ fn early(settings: &Settings, pinned: bool, cost: &SpinCost) -> Option<Early> {
 
 /// A short wait that only the clock ends.
 fn never_blocking(cost: &SpinCost) -> Wait {
-    Wait::new(Strategy::Pause, cost, Duration::ZERO).yielding_after(Duration::from_micros(20))
+    Wait::new(Strategy::Pause, cost, Duration::ZERO).yielding_after(Strategy::USUAL_SPIN)
 }
 
 /// Waits for the settings. Threads without a seat of their own may sit on the CPU of the one they
@@ -207,10 +207,10 @@ fn waits(settings: &Settings, pinned: bool) -> Waits {
     let mut in_block = Wait::new(settings.policy.wait, cost, settings.hybrid_spin);
     let mut on_seat = Wait::new(settings.seat_wait, cost, settings.hybrid_spin);
     if !pinned || settings.priority.is_none() {
-        in_block = in_block.yielding_after(Duration::from_micros(20));
+        in_block = in_block.yielding_after(Strategy::USUAL_SPIN);
     }
     if !pinned {
-        on_seat = on_seat.yielding_after(Duration::from_micros(20));
+        on_seat = on_seat.yielding_after(Strategy::USUAL_SPIN);
     }
     Waits {
         in_block,
