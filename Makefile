@@ -1,6 +1,6 @@
 # The ways into this repository; each is one script or one cargo command.
 .DEFAULT_GOAL := help
-.PHONY: help demo test bench lint fmt docs loom weakened tsan rtsan test-smt test-fleet comparison comparison-check clean
+.PHONY: help demo test test-busy bench lint fmt docs loom weakened tsan rtsan test-smt test-fleet comparison comparison-check clean
 
 CARGO_HOME ?= $(HOME)/.cargo
 export PATH := $(PATH):$(CARGO_HOME)/bin
@@ -14,6 +14,9 @@ demo: ## Shows everything once and writes out/report.html
 
 test: ## Runs every test and lists what was skipped and why
 	@ci/test.sh
+
+test-busy: ## Runs every test five times beside busy loops, and once on one CPU
+	@ci/test-busy.sh
 
 bench: ## Times the building blocks
 	cargo bench --locked --workspace --bench '*'

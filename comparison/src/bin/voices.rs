@@ -119,7 +119,7 @@ fn held(times: &[BlockTimes], class: &str) -> Value {
     let period_ns = times.first().map_or(1, |block| block.deadline_ns) as f64;
     let summary = Summary::of(times.iter().map(|block| block.duration_ns as i64));
     let share = |ns: fn(&Summary) -> f64| summary.as_ref().map(|s| ns(s) / period_ns);
-    let late = |block: &&BlockTimes| block.missed() || block.skipped > 0;
+    let late = |block: &&BlockTimes| block.misses().total() > 0;
     json!({
         "class": class,
         "blocks": times.len(),

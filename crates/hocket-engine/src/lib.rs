@@ -158,8 +158,8 @@ pub use hocket_machine::clock::monotonic_ns;
 pub use hocket_machine::{Topology, TopologyError};
 pub use hocket_rt::Strategy;
 // Why a block was late.
-pub use hocket_trace::BlockTrace;
 pub use hocket_trace::cause::{Cause, Verdict};
+pub use hocket_trace::{BlockTrace, Misses};
 
 /// The session model: tracks, groups, returns, sends and clips.
 pub mod session {

@@ -44,7 +44,7 @@ fn records_from_before_explanations_are_read() {
     let page = hocket_lab::report::html(&old) + &hocket_lab::report::text_table(&old);
     assert!(!page.contains("Why blocks were late"));
     let new = fixture::example(1);
-    let late: Vec<u64> = new.variants.iter().map(|variant| variant.missed()).collect();
+    let late: Vec<u64> = new.variants.iter().map(|variant| variant.misses().late).collect();
     let told = new.variants.iter().filter_map(|variant| variant.explained.as_ref());
     let told: u64 = told.map(|explained| explained.causes.total() + explained.unexplained).sum();
     assert_eq!(told, late.iter().sum::<u64>());

@@ -30,6 +30,23 @@ fn a_run_without_late_blocks_holds() {
     assert_eq!(headline.verdict, "Holds at 64 frames: none of 4000 blocks was late.");
 }
 
+/// A block that ends in time and lets the next period pass leaves the device as silent as a late one.
+#[test]
+fn skipped_periods_are_misses_without_a_late_block() {
+    let mut record = quiet();
+    for variant in &mut record.variants {
+        variant.rounds[1].skipped_periods[7] = 3;
+    }
+    let headline = Analysis::of(&record).headline();
+    assert_eq!(headline.holding, Some(Holding::Misses));
+    assert!(headline.verdict.contains(", 3 periods were skipped"), "{}", headline.verdict);
+    assert!(text_table(&record).contains("3 = 0 + 3"), "{}", text_table(&record));
+    assert!(html(&record).contains("3 = 0 + 3"));
+    // A record from before they were counted does not promise what nobody knows.
+    record.variants[0].rounds[0].skipped_periods.clear();
+    assert!(text_table(&record).contains("at least 3"), "{}", text_table(&record));
+}
+
 #[test]
 fn a_short_run_says_how_little_it_promises() {
     let shape = fixture::Shape { seed: 3, pairs: true, rounds: 2, blocks_per_round: 30, load: 0.1 };

@@ -58,6 +58,29 @@ fn format_1_with_cpus_that_are_off_line() {
     assert!(t.notes.is_empty(), "{:?}", t.notes);
 }
 
+/// A small virtual machine as hwloc 1.11 wrote it: the only memory node took the machine's place.
+#[test]
+fn format_1_with_a_memory_node_around_everything() {
+    let t = read("v1-numa-root.xml");
+    assert_eq!((t.packages.len(), t.cores.len(), t.seats.len(), t.pairs.len()), (2, 2, 3, 1));
+    assert_eq!((t.numa_nodes.len(), t.numa_nodes[0].memory_bytes), (1, Some(3 << 29)));
+    assert_eq!(t.numa_nodes[0].seats, [0, 1, 2]);
+    assert_eq!(cpus(&t, &t.allowed_seats()), "0,2");
+    assert_eq!(t.offline_or_hidden_cpus, [3]);
+    assert_eq!(t.packages[1].model.as_deref(), Some("Some Virtual CPU"));
+    assert!(t.notes.is_empty(), "{:?}", t.notes);
+}
+
+#[test]
+fn format_1_with_a_system_around_the_machine() {
+    let t = read("v1-system-root.xml");
+    assert_eq!((t.packages.len(), t.cores.len(), t.seats.len(), t.pairs.len()), (1, 2, 4, 2));
+    assert_eq!(t.numa_nodes.iter().map(|n| n.memory_bytes).collect::<Vec<_>>(), [Some(1 << 30); 2]);
+    assert_eq!(cpus(&t, &t.allowed_seats()), "0-2", "the machine says which, not the system");
+    assert_eq!(t.packages[0].model.as_deref(), Some("Some CPU"));
+    assert!(t.notes.is_empty(), "{:?}", t.notes);
+}
+
 /// A kernel's files, written by hand: two cores of two threads, one CPU off line.
 #[test]
 fn kernel_files_of_a_small_machine() {

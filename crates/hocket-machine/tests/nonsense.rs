@@ -50,7 +50,32 @@ fn other_xml_is_refused() {
     refused(from_text("<topology version=\"-1\"/>"), &["`-1`"]);
     refused(from_text("<topology version=\"banana\"/>"), &["banana"]);
     refused(read(""), &["no object of type Machine"]);
-    refused(read("<object type=\"Package\"/>"), &["no object of type Machine"]);
+    refused(read("<object type=\"Package\"/>"), &["FILE:2:1", "`Package`", "no Machine"]);
+    refused(read("<object/>"), &["FILE:2:1", "no Machine"]);
+    let two = format!("{}\n{}", machine(&pu("0")), machine(&pu("1")));
+    refused(read(&two), &["FILE:3:1", "second outermost object"]);
+}
+
+/// Format 1 has other outermost objects than a Machine; what cannot enclose CPUs is refused there too.
+#[test]
+fn outermost_objects_of_format_1_are_checked() {
+    let v1 = |body: &str| from_text(&format!("<topology>\n{body}\n</topology>"));
+    let within = |kind: &str| format!("<object type=\"{kind}\">{}{}</object>", pu("0"), pu("1"));
+    for kind in ["System", "Machine", "Group", "NUMANode", "Socket", "Core"] {
+        assert_eq!(v1(&within(kind)).map(|t| t.seats.len()), Ok(2), "{kind}");
+        if kind != "Machine" {
+            refused(read(&within(kind)), &["FILE:2:1", kind, "no Machine"]);
+        }
+    }
+    assert_eq!(v1(&pu("0")).map(|t| t.seats.len()), Ok(1), "a machine of one CPU");
+    for kind in ["Bridge", "PCIDev", "Misc", "banana", ""] {
+        refused(v1(&within(kind)), &["FILE:2:1", kind, "no Machine", "lstopo"]);
+    }
+    refused(v1("<object type=\"NUMANode\" os_index=\"0\"/>"), &["FILE:2:1", "no PU"]);
+    refused(v1("<object type=\"NUMANode\" local_memory=\"x\"/>"), &["FILE:2:1", "local_memory"]);
+    refused(v1(&(within("NUMANode") + &within("NUMANode"))), &["second outermost object"]);
+    let cluster = format!("<object type=\"System\">{0}{0}</object>", machine(&pu("0")));
+    refused(v1(&cluster), &["FILE:2:", "0 is described twice"]);
 }
 
 #[test]

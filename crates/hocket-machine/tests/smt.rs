@@ -221,7 +221,8 @@ fn children_of(process: u32) -> Vec<u32> {
 }
 
 fn wait_until(condition: impl Fn() -> bool) {
-    for _ in 0..3_000 {
+    // Two minutes are only there to end a hang.
+    for _ in 0..12_000 {
         if condition() {
             return;
         }

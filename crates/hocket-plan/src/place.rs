@@ -116,6 +116,37 @@ impl SiblingPolicy {
         }
     }
 
+    /// What it does, in a line of help.
+    pub fn summary(self) -> &'static str {
+        match self {
+            SiblingPolicy::Off => "Workers on one seat per core; anybody may use the siblings",
+            SiblingPolicy::All => "Workers on every seat",
+            SiblingPolicy::ProcessAffinity => {
+                "Like off, and the whole process stays on one seat per core"
+            }
+            SiblingPolicy::ReserveCore => {
+                "Like off, on all cores but one; all other threads of the process stay on that one"
+            }
+            SiblingPolicy::IdleThread => {
+                "Like off, and waiting threads occupy the siblings during the block"
+            }
+            SiblingPolicy::PairBarrier => {
+                "Like all; of two workers on a core, the first that is done waits on its seat"
+            }
+            SiblingPolicy::Cookie(CookieShape::Engine) => {
+                "Workers on every seat; the kernel keeps strangers off their cores (core scheduling)"
+            }
+            SiblingPolicy::Cookie(CookieShape::Worker) => {
+                "Workers on one seat per core; the kernel keeps everybody off the siblings"
+            }
+            SiblingPolicy::Cookie(CookieShape::Pair) => "Like cookie, with one cookie per core",
+            SiblingPolicy::Partition => {
+                "Like off, on cores that a cgroup partition reserves; one core remains for others"
+            }
+            SiblingPolicy::Offline => "Switches SMT off while the session plays",
+        }
+    }
+
     /// The policy of this name.
     pub fn from_name(name: &str) -> Option<SiblingPolicy> {
         Self::ALL.into_iter().find(|policy| policy.name() == name)

@@ -4,10 +4,11 @@
 //! block's planned start, so a block can be read without knowing any clock.
 #![forbid(unsafe_code)]
 
+pub mod cause;
+pub mod misses;
 pub mod switches;
 
-pub mod cause;
-
+pub use misses::Misses;
 use serde::{Deserialize, Serialize};
 
 /// What a worker did during a span of time.
@@ -68,7 +69,7 @@ pub struct BlockTrace {
 }
 
 impl BlockTrace {
-    /// Time left before the deadline; negative: missed.
+    /// Time left before the deadline; negative: late.
     pub fn slack_ns(&self) -> i64 {
         self.deadline_ns - self.finished_ns
     }

@@ -57,7 +57,7 @@ fn exit(record: &BenchRecord, args: &BenchArgs) -> Exit {
     if record.partial.as_deref().is_some_and(|why| why.starts_with("interrupted")) {
         return Exit::Interrupted;
     }
-    let worst = record.variants.iter().map(|variant| variant.missed()).max().unwrap_or(0);
+    let worst = record.variants.iter().map(|variant| variant.misses().total()).max().unwrap_or(0);
     if args.max_misses.is_some_and(|most| worst > most) { Exit::Missed } else { Exit::Done }
 }
 

@@ -2,7 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::cli::{BenchArgs, DemoArgs, ScheduleArg, SiblingArg, WaitArg};
+use hocket_engine::Settings;
+use hocket_plan::SiblingPolicy;
+
+use crate::cli::{BenchArgs, DemoArgs, ScheduleArg, WaitArg};
 use crate::failure::{Exit, Failure};
 use crate::load::{load_session, topology};
 use crate::output::print;
@@ -79,17 +82,19 @@ fn bench_args(args: &DemoArgs, session: PathBuf, seats: usize) -> BenchArgs {
         frames: 64,
         rate: None,
         workers: None,
-        policy: vec![
-            SiblingArg::Off,
-            SiblingArg::All,
-            SiblingArg::ProcessAffinity,
-            SiblingArg::IdleThread,
-            SiblingArg::PairBarrier,
-        ],
+        policy: [
+            SiblingPolicy::Off,
+            SiblingPolicy::All,
+            SiblingPolicy::ProcessAffinity,
+            SiblingPolicy::IdleThread,
+            SiblingPolicy::PairBarrier,
+        ]
+        .map(Into::into)
+        .to_vec(),
         schedule: vec![ScheduleArg::Dataflow],
         wait: vec![WaitArg::Hybrid],
         disturb: Some(format!("preview,compute:{}", seats.clamp(1, 64))),
-        priority: 60,
+        priority: Settings::PRIORITY,
         seed: None,
         json: false,
         record: None,

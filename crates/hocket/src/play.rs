@@ -17,7 +17,7 @@ use hocket_machine::Topology;
 use hocket_machine::pin::current_thread;
 use hocket_plan::{CostTable, Fusing, SiblingPolicy};
 
-use crate::cli::{PlayArgs, ScheduleArg, SiblingArg};
+use crate::cli::{PlayArgs, ScheduleArg, SiblingChoice};
 use crate::failure::{Exit, Failure};
 use crate::load::{LoadedSession, load_session, topology};
 use crate::output::print;
@@ -73,7 +73,7 @@ fn check_device(device: &str) -> Result<(), Failure> {
 }
 
 fn exit(outcome: &Outcome, args: &PlayArgs) -> Exit {
-    let missed = args.max_misses.is_some_and(|most| outcome.misses() > most);
+    let missed = args.max_misses.is_some_and(|most| outcome.meter.misses.total() > most);
     match (outcome.interrupted, missed) {
         (true, _) => Exit::Interrupted,
         (false, true) => Exit::Missed,
@@ -97,14 +97,16 @@ impl Stage<'_> {
     fn engine(&self, stop: &AtomicBool) -> Result<Engine, Failure> {
         let (args, frames) = (self.args, self.args.frames);
         // Where the schedule is left to Hocket, so is the policy.
-        let usual =
-            if args.schedule == ScheduleArg::Auto { SiblingArg::Auto } else { SiblingArg::Off };
+        let usual = match args.schedule {
+            ScheduleArg::Auto => SiblingChoice::Auto,
+            _ => SiblingPolicy::Off.into(),
+        };
         let asked = args.policy.unwrap_or(usual);
         let first = self.known.policy(asked, frames, self.topology, None);
         let mut engine = self.started(first)?;
-        if asked == SiblingArg::Auto && seats_of(self.topology).0.has_pairs() {
+        if asked == SiblingChoice::Auto && seats_of(self.topology).0.has_pairs() {
             let need = self.need(&mut engine, stop);
-            let better = self.known.policy(SiblingArg::Auto, frames, self.topology, Some(need));
+            let better = self.known.policy(SiblingChoice::Auto, frames, self.topology, Some(need));
             if better != first {
                 drop(engine);
                 engine = self.started(better)?;

@@ -10,7 +10,7 @@ use hocket_machine::{Topology, facts};
 use hocket_plan::schedule::Overheads;
 use hocket_plan::{ScheduleKind, SiblingPolicy};
 
-use crate::cli::{ScheduleArg, SiblingArg, WaitArg};
+use crate::cli::{ScheduleArg, SiblingChoice, WaitArg};
 use crate::failure::Failure;
 
 /// Names a profile, or `none`.
@@ -100,13 +100,13 @@ impl Known {
     /// Who may sit beside a worker. `auto` is found out and told.
     pub fn policy(
         &self,
-        asked: SiblingArg,
+        asked: SiblingChoice,
         frames: u32,
         topology: &Topology,
         need: Option<Need>,
     ) -> SiblingPolicy {
-        if asked != SiblingArg::Auto {
-            return asked.plain();
+        if let SiblingChoice::Policy(policy) = asked {
+            return policy;
         }
         let (policy, why) = match (self.block(frames), need) {
             (Some(block), None) => {

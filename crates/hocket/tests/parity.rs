@@ -8,13 +8,18 @@
 //! Seats are described (cores of two seats), so that every policy has pairs to work with and four
 //! workers run on any machine. Nothing here looks at time.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+use std::time::{Duration, Instant};
 
 use hocket::load::{LoadedSession, load_session_for_seats};
+use hocket_dsp::{Block, Processor};
 use hocket_engine::{
-    ControlError, Engine, Policy, Seating, Settings, Steer, Strategy, prepare_session,
+    ControlError, Engine, Policy, Prepared, Seating, Settings, Steer, Strategy, prepare_session,
 };
-use hocket_plan::{Fusing, ScheduleKind, Seat, Seats, SiblingPolicy};
+use hocket_plan::{Edge, Fusing, Graph, Node, NodeKind, ScheduleKind, Seat, Seats, SiblingPolicy};
 
 const RATES_HZ: [u32; 3] = [44_100, 48_000, 96_000];
 const FRAMES: [u32; 5] = [16, 64, 127, 441, 1024];
@@ -112,6 +117,8 @@ struct Tally {
     parallel: usize,
     /// Parallel cells in which other workers than the leader ran units.
     shared: usize,
+    /// Units that each worker ran, by kind of schedule and number of workers.
+    ran: BTreeMap<(&'static str, usize), Vec<u64>>,
 }
 
 impl Tally {
@@ -146,6 +153,38 @@ impl Tally {
             self.parallel += usize::from(parallel);
             self.shared += usize::from(parallel && shared);
         }
+        self.note_workers(policy, workers, &engine);
+    }
+
+    fn note_workers(&mut self, policy: Policy, workers: usize, engine: &Engine) {
+        let ran = self.ran.entry((policy.schedule.name(), workers)).or_default();
+        ran.resize(workers, 0);
+        ran.iter_mut().zip(engine.totals()).for_each(|(ran, worker)| *ran += worker.units);
+    }
+
+    /// Plays on until every worker of each parallel kind has run units. A worker may come too late for any
+    /// number of blocks; that it never comes is a fault. Two minutes for each kind are only there to end a hang.
+    fn see_every_worker(&mut self, session: &LoadedSession, expected: &[u32]) {
+        for schedule in ScheduleKind::ALL.into_iter().filter(|kind| *kind != ScheduleKind::Serial) {
+            for workers in 2..=*WORKERS.end() {
+                let policy = Policy { schedule, sibling: SiblingPolicy::All, wait: WAITS[2] };
+                let begun = Instant::now();
+                while let Some(absent) = self.absent(schedule, workers) {
+                    let place = format!("{}, {policy}", session.session.name);
+                    assert!(
+                        begun.elapsed() < Duration::from_secs(120),
+                        "{place}: worker {absent} of {workers} ran nothing"
+                    );
+                    self.check(session, policy, workers, &FRAMES, expected);
+                }
+            }
+        }
+    }
+
+    /// The first worker that has run nothing yet.
+    fn absent(&self, schedule: ScheduleKind, workers: usize) -> Option<usize> {
+        let Some(ran) = self.ran.get(&(schedule.name(), workers)) else { return Some(0) };
+        ran.iter().position(|units| *units == 0)
     }
 
     /// `auto` chooses by measured times, so nobody knows which plan it has when; whichever it is, the
@@ -168,13 +207,14 @@ impl Tally {
     }
 
     fn tell(&self, name: &str) {
-        let Tally { cells, parallel, shared } = self;
+        let Tally { cells, parallel, shared, ran } = self;
         println!(
             "{name}: {cells} cells are bit-identical; in {shared} of the {parallel} parallel ones \
              other workers than the leader ran units"
         );
-        // A worker may come too late for a whole short run; that many do is a fault.
-        assert!(shared * 4 > parallel * 3, "{name}: shared in {shared} of {parallel}");
+        for ((kind, workers), units) in ran.iter().filter(|((_, workers), _)| *workers > 1) {
+            println!("{name}: {kind} on {workers} workers: units by worker {units:?}");
+        }
     }
 }
 
@@ -237,6 +277,7 @@ fn check_grids(name: &str) {
                 tally.check(&session, policy, workers, &FRAMES, &expected);
             }
         }
+        tally.see_every_worker(&session, &expected);
         tally.check_auto(&session, &expected);
         for (policy, circumstances) in wide.iter().zip(spread(&waits)) {
             if circumstances.turn == turn {
@@ -257,6 +298,78 @@ fn first_difference(a: &[u32], b: &[u32]) -> Option<usize> {
         return Some(a.len().min(b.len()));
     }
     a.iter().zip(b).position(|(a, b)| a != b)
+}
+
+/// Unit `index` of a block: it waits inside until as many units as there are workers are inside too, so a
+/// block comes to its end only where every worker runs one of them.
+struct Meets {
+    value: f32,
+    workers: usize,
+    inside: Arc<AtomicUsize>,
+    blocks: usize,
+}
+
+impl Processor for Meets {
+    fn process(&mut self, block: &mut Block<'_>) {
+        self.inside.fetch_add(1, SeqCst);
+        self.blocks += 1;
+        let begun = Instant::now();
+        while self.inside.load(SeqCst) < self.workers * self.blocks {
+            assert!(begun.elapsed() < Duration::from_secs(120), "not every worker came");
+            std::thread::yield_now();
+        }
+        block.main.left.fill(self.value);
+        block.main.right.fill(-self.value);
+    }
+
+    fn reset(&mut self) {}
+}
+
+/// As many sources as workers, and their sum.
+fn meeting(workers: usize) -> Prepared {
+    let mut graph = Graph::default();
+    let mut node = |name: String, inputs: Vec<Edge>| {
+        let kind = NodeKind::Custom(graph.nodes().len() as u32);
+        graph.add(Node { name, kind, inputs, cost: 1e6, latency_frames: 0 }).unwrap()
+    };
+    let sources: Vec<_> = (0..workers).map(|i| node(format!("source {i}"), vec![])).collect();
+    let edges = sources.into_iter().map(|from| Edge { from, gain_lin: 1.0 }).collect();
+    node("sum".into(), edges);
+    let inside = Arc::new(AtomicUsize::new(0));
+    let source = |i: usize| -> Option<Box<dyn Processor>> {
+        let (value, inside) = (0.1 + i as f32 / 3.0, Arc::clone(&inside));
+        Some(Box::new(Meets { value, workers, inside, blocks: 0 }))
+    };
+    let processors = (0..workers).map(source).chain([None]).collect();
+    Prepared::from_graph(&graph, processors, Fusing::None).unwrap()
+}
+
+/// Not by luck: no block of these can end without each of two, three and four workers.
+#[test]
+fn every_worker_takes_part_under_every_schedule_policy_and_wait() {
+    const BLOCKS: u64 = 3;
+    for policy in policies(&SEATED, &WAITS) {
+        if policy.schedule == ScheduleKind::Serial {
+            continue;
+        }
+        for workers in 2..=*WORKERS.end() {
+            let seating =
+                Seating::described(&seats(policy.sibling), policy.sibling, Some(workers)).unwrap();
+            let settings = Settings { priority: None, ..Settings::new(64, 48_000, policy) };
+            let settings = Settings { steer: Steer::Fixed, ..settings };
+            let mut engine = Engine::start(meeting(workers), settings, seating).unwrap();
+            let expected = (0..workers).fold(0.0, |sum: f32, i| sum + (0.1 + i as f32 / 3.0));
+            for block in 0..BLOCKS {
+                engine.process(64);
+                let rows = engine.output(64);
+                assert!(rows.left.iter().all(|sample| sample.to_bits() == expected.to_bits()));
+                assert!(rows.right.iter().all(|sample| *sample == -expected), "block {block}");
+            }
+            for worker in engine.totals().iter().take(workers) {
+                assert!(worker.units >= BLOCKS, "{policy}, {workers} workers: {worker:?}");
+            }
+        }
+    }
 }
 
 #[test]

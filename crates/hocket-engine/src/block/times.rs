@@ -1,5 +1,7 @@
 //! What a block cost, as numbers.
 
+use hocket_trace::Misses;
+
 /// Times of one block, against its plan.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct BlockTimes {
@@ -23,8 +25,8 @@ pub struct BlockTimes {
     pub orders: u32,
     /// How long that took, as a part of the duration.
     pub orders_ns: u64,
-    /// Further periods that passed before the leader was ready again: the device had nothing to
-    /// play in them either.
+    /// Periods that passed without a block, after this one and before the leader was ready again.
+    /// The device counts them; 0 where nobody has.
     pub skipped: u64,
 }
 
@@ -34,9 +36,15 @@ impl BlockTimes {
         self.deadline_ns as i64 - (self.lateness_ns + self.duration_ns) as i64
     }
 
-    /// Whether the device had nothing to play.
-    pub fn missed(&self) -> bool {
-        self.slack_ns() < 0
+    /// Whether it was finished after its deadline.
+    pub fn is_late(&self) -> bool {
+        self.misses().late > 0
+    }
+
+    /// Periods for which the device had nothing new to play because of this block: its own where it
+    /// is late, and those that it let pass.
+    pub fn misses(&self) -> Misses {
+        Misses::of_block(self.slack_ns(), self.skipped)
     }
 }
 

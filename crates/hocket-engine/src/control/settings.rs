@@ -105,6 +105,11 @@ impl Settings {
     /// Sample rates that are accepted.
     pub const RATES_HZ: std::ops::RangeInclusive<u32> = 8_000..=384_000;
 
+    /// The `SCHED_FIFO` priority that threads ask for, unless told otherwise: above ordinary work, below
+    /// the kernel's own threads (migration and watchdog at 99) and where JACK's driver usually stands
+    /// (70 on Debian).
+    pub const PRIORITY: u8 = 60;
+
     /// Settings for a block length, a rate and a policy; the rest as `hocket bench` uses it.
     pub fn new(frames: u32, rate_hz: u32, policy: Policy) -> Settings {
         Settings {
@@ -112,11 +117,8 @@ impl Settings {
             rate_hz,
             policy,
             seat_wait: Strategy::Pause,
-            // Above ordinary work, below the kernel's own threads (migration and watchdog at 99)
-            // and where JACK's driver usually stands (70 on Debian).
-            priority: Some(60),
-            // Twice the usual wake-up of 6 to 9 us: shorter waits are cheaper to spin through.
-            hybrid_spin: Duration::from_micros(20),
+            priority: Some(Settings::PRIORITY),
+            hybrid_spin: Strategy::USUAL_SPIN,
             gate_spin: Duration::from_micros(50),
             // A timer under SCHED_FIFO is 7 to 10 us late here, 25 us at the 99th percentile; the
             // leader's own timer has the same lateness.

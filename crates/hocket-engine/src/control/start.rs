@@ -195,7 +195,7 @@ fn early(settings: &Settings, pinned: bool, cost: &SpinCost) -> Option<Early> {
 
 /// A short wait that only the clock ends.
 fn never_blocking(cost: &SpinCost) -> Wait {
-    Wait::new(Strategy::Pause, cost, Duration::ZERO).yielding_after(Duration::from_micros(20))
+    Wait::new(Strategy::Pause, cost, Duration::ZERO).yielding_after(Strategy::USUAL_SPIN)
 }
 
 /// Waits for the settings. Threads without a seat of their own may sit on the CPU of the one they
@@ -208,10 +208,10 @@ fn waits(settings: &Settings, pinned: bool) -> Waits {
     let mut ordinary = real_time;
     let mut on_seat = Wait::new(settings.seat_wait, cost, settings.hybrid_spin);
     if !pinned || settings.priority.is_none() {
-        ordinary = ordinary.yielding_after(Duration::from_micros(20));
+        ordinary = ordinary.yielding_after(Strategy::USUAL_SPIN);
     }
     if !pinned {
-        on_seat = on_seat.yielding_after(Duration::from_micros(20));
+        on_seat = on_seat.yielding_after(Strategy::USUAL_SPIN);
     }
     Waits {
         // Without seats of their own even real-time threads may share a CPU.

@@ -1,16 +1,15 @@
 //! The built-in device: no sound card, but a real clock and a real deadline.
 //!
 //! It plays one buffer while the engine fills the other. At every period's end, on absolute time,
-//! it swaps them; where the engine is not done by then, the device has nothing new to play: a miss.
+//! it swaps them; where the engine is not done by then, the device has nothing new to play: a miss
+//! ([`Misses`]).
 
 use hocket_dsp::rows;
 use hocket_machine::clock::{monotonic_ns, sleep_until_ns};
+use hocket_trace::Misses;
 
 use crate::block::times::BlockTimes;
 use crate::control::engine::Engine;
-
-/// How long after its start the first block is planned, so that the leader sleeps before it.
-const LEAD_IN_NS: u64 = 2_000_000;
 
 /// Calls the leader once a period.
 #[derive(Debug)]
@@ -21,10 +20,13 @@ pub struct VirtualDevice {
     buffers: [[Vec<f32>; 2]; 2],
     filling: usize,
     played_peak: f32,
-    silent_periods: u64,
+    misses: Misses,
 }
 
 impl VirtualDevice {
+    /// How long after its start the first block is planned, so that the leader sleeps before it.
+    pub const LEAD_IN_NS: u64 = 2_000_000;
+
     /// For blocks of `frames` frames at `rate_hz`.
     pub fn new(frames: u32, rate_hz: u32) -> VirtualDevice {
         let row = || vec![0.0; frames as usize];
@@ -34,7 +36,7 @@ impl VirtualDevice {
             buffers: [[row(), row()], [row(), row()]],
             filling: 0,
             played_peak: 0.0,
-            silent_periods: 0,
+            misses: Misses::default(),
         }
     }
 
@@ -57,7 +59,7 @@ impl VirtualDevice {
         blocks: u64,
         mut each: impl FnMut(&BlockTimes, &Engine) -> bool,
     ) {
-        let start = monotonic_ns() + LEAD_IN_NS;
+        let start = monotonic_ns() + VirtualDevice::LEAD_IN_NS;
         let mut tick = 0;
         for _ in 0..blocks {
             let planned = start + self.tick_ns(tick);
@@ -67,7 +69,7 @@ impl VirtualDevice {
             self.take(engine, &times);
             let next = self.next_tick(tick, monotonic_ns().saturating_sub(start));
             times.skipped = next - tick - 1;
-            self.silent_periods += times.skipped + u64::from(times.missed());
+            self.misses += times.misses();
             tick = next;
             if !each(&times, engine) {
                 break;
@@ -89,7 +91,7 @@ impl VirtualDevice {
         let [left, right] = &mut self.buffers[self.filling];
         rows::copy(left, rows.left);
         rows::copy(right, rows.right);
-        if !times.missed() {
+        if !times.is_late() {
             let peak = |row: &[f32]| row.iter().fold(0.0f32, |peak, sample| peak.max(sample.abs()));
             self.played_peak = self.played_peak.max(peak(left)).max(peak(right));
             self.filling = 1 - self.filling;
@@ -101,9 +103,9 @@ impl VirtualDevice {
         self.played_peak
     }
 
-    /// Periods in which there was nothing new to play.
-    pub fn silent_periods(&self) -> u64 {
-        self.silent_periods
+    /// Periods for which there was nothing new to play, since it was made.
+    pub fn misses(&self) -> Misses {
+        self.misses
     }
 }
 

@@ -18,7 +18,7 @@ use crate::control::measured_costs::Expectations;
 /// A block that was late, or the worst until then, with all that is known of it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Flight {
-    /// Its times; [`BlockTimes::missed`] says whether it was late.
+    /// Its times; [`BlockTimes::is_late`] says whether it was late.
     pub times: BlockTimes,
     /// What is known of it.
     pub evidence: Evidence,
@@ -89,7 +89,7 @@ impl FlightDrain {
     fn flight(&self, event: &Event) -> Flight {
         let neighbour = |frame: &BlockNotes, there: bool| there.then(|| self.trace(frame));
         let evidence = self.evidence(&event.block);
-        let verdict = match event.block.times.missed() {
+        let verdict = match event.block.times.is_late() {
             true => cause::explain(&evidence),
             false => cause::explain_unusual(&evidence),
         };

@@ -24,7 +24,7 @@ impl FlightLog {
     /// Takes over what a drain has collected.
     pub fn add(&mut self, flights: Vec<Flight>) {
         for flight in flights {
-            let late = flight.verdict.as_ref().filter(|_| flight.times.missed());
+            let late = flight.verdict.as_ref().filter(|_| flight.times.is_late());
             if let Some(verdict) = late {
                 self.tally.count(verdict.cause);
                 self.last.push_back(verdict.clone());

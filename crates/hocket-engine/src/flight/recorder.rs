@@ -84,7 +84,7 @@ impl FlightRecorder {
         frame.fill(engine, times);
         frame.signaled_ns = self.left_ns.saturating_sub(times.signaled_ns);
         self.complete_pending(slot);
-        if times.missed() || times.slack_ns() < self.worst_slack_ns {
+        if times.is_late() || times.slack_ns() < self.worst_slack_ns {
             self.begin_event(slot, times.slack_ns());
         }
         self.noted += 1;
@@ -160,7 +160,7 @@ impl FlightRecorder {
             self.dropped += u64::from(slack_ns < 0);
             return;
         };
-        self.dropped += u64::from(self.reserve_used && event.block.times.missed());
+        self.dropped += u64::from(self.reserve_used && event.block.times.is_late());
         self.worst_slack_ns = slack_ns;
         self.fill(&mut event, slot);
         (self.reserve, self.reserve_used) = (Some(event), true);

@@ -141,7 +141,7 @@ fn a_block_of_no_frames_moves_nothing() {
         for block in 0..10 {
             let nothing = engine.process(0);
             assert_eq!((nothing.frames, nothing.block, nothing.workers), (0, block, 0));
-            assert!(!nothing.missed(), "there was nothing to be late for");
+            assert!(!nothing.is_late(), "there was nothing to be late for");
             assert_eq!(engine.process_serial(0).frames, 0);
             assert_eq!(engine.process(FRAMES).block, block);
             other.process(FRAMES);

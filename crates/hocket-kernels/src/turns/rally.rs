@@ -151,7 +151,7 @@ fn keep_time(table: &impl Table, ends: &Receiver<()>, time: Duration) {
 mod tests {
     use super::*;
 
-    const LONG: Duration = Duration::from_secs(20);
+    const LONG: Duration = Duration::from_secs(120);
 
     fn play_for(way: Way, hand_overs: u64, time: Duration) -> HandOvers {
         let played = super::hand_overs(way, Limit { hand_overs, time }, &|_| {}).unwrap();

@@ -1,13 +1,8 @@
 //! Hocket's own way: a signal whose value says whose turn it is.
 
-use std::time::Duration;
-
 use hocket_rt::{Padded, Signal, SpinCost, Strategy, Wait};
 
 use super::table::{Over, Side, Table};
-
-/// How long `hybrid` spins before it sleeps; a turn on another core comes much earlier.
-const HYBRID_SPIN: Duration = Duration::from_micros(20);
 
 /// One signal for both; an even value is A's turn.
 pub(super) struct Signalled {
@@ -18,7 +13,7 @@ pub(super) struct Signalled {
 
 impl Signalled {
     pub(super) fn new(strategy: Strategy) -> Signalled {
-        let wait = Wait::new(strategy, &SpinCost::measure(), HYBRID_SPIN);
+        let wait = Wait::new(strategy, &SpinCost::measure(), Strategy::USUAL_SPIN);
         Signalled { turns: Signal::new(), over: Padded(Over::default()), wait }
     }
 }

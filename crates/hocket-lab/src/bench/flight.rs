@@ -83,7 +83,7 @@ impl Watched {
         record.worst = worst.map(|flight| flight.evidence.trace.clone());
         record.explained = Some(Explained {
             causes: self.log.tally().clone(),
-            unexplained: record.missed().saturating_sub(self.log.tally().total()),
+            unexplained: record.misses().late.saturating_sub(self.log.tally().total()),
             last: self.log.last().cloned().collect(),
             worst: worst.and_then(|flight| flight.verdict.clone()),
             limits: self.limits,

@@ -87,6 +87,7 @@ fn empty_round(at: At, plan: &BenchPlan) -> Round {
         duration_ns: column(),
         slack_ns: column(),
         worker_awake_max_ns: column(),
+        skipped_periods: Vec::with_capacity(plan.blocks_per_round as usize),
     }
 }
 
@@ -99,6 +100,7 @@ fn note(round: &mut Round, times: &BlockTimes) {
     round.duration_ns.push(times.duration_ns as i64);
     round.slack_ns.push(times.slack_ns());
     round.worker_awake_max_ns.push((times.lateness_ns + times.workers_awake_ns) as i64);
+    round.skipped_periods.push(times.skipped);
 }
 
 /// What every thread of the variant asked for and got.

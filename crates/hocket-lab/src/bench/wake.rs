@@ -4,16 +4,13 @@
 
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-use hocket_engine::Engine;
+use hocket_engine::{Engine, VirtualDevice};
 use hocket_machine::clock::{monotonic_ns, sleep_until_ns};
 
 use super::BenchPlan;
 use super::turn::{At, grant};
 use super::turn_noise::TurnNoise;
 use crate::record::{WakeLoop, WakeRound};
-
-/// As the virtual device: the first wake-up is planned a little ahead.
-const LEAD_IN_NS: u64 = 2_000_000;
 
 pub(super) struct WakeTurns {
     record: WakeLoop,
@@ -53,7 +50,7 @@ impl WakeTurns {
 fn wake_ups(plan: &BenchPlan, stop: &AtomicBool) -> Vec<i64> {
     let mut lateness = Vec::with_capacity(plan.blocks_per_round as usize);
     let period_ns = u64::from(plan.frames) * 1_000_000_000 / u64::from(plan.rate_hz);
-    let mut planned = monotonic_ns() + LEAD_IN_NS;
+    let mut planned = monotonic_ns() + VirtualDevice::LEAD_IN_NS;
     for _ in 0..plan.blocks_per_round {
         sleep_until_ns(planned);
         let now = monotonic_ns();

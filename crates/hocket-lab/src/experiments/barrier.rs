@@ -39,7 +39,6 @@ static ABOUT: About = About {
 };
 
 const WAITS: [Strategy; 3] = [Strategy::Pause, Strategy::Hybrid, Strategy::Futex];
-const SPIN: Duration = Duration::from_micros(20);
 /// Meetings after each turn in which arrivals are looked at.
 const CHECKED: u64 = 16;
 /// With more threads a barrier of blocking threads only shows the scheduler.
@@ -136,11 +135,15 @@ struct Meetings {
 
 impl Meetings {
     fn of(variant: &Variant, host: &Host) -> Option<Meetings> {
-        let wait = Wait::new(variant.level("wait").parse().ok()?, &SpinCost::measure(), SPIN);
+        let wait = Wait::new(
+            variant.level("wait").parse().ok()?,
+            &SpinCost::measure(),
+            Strategy::USUAL_SPIN,
+        );
         let crowded = variant.cpus.len() > host.cpus.len();
         Some(Meetings {
             kind: variant.level("barrier").parse().ok()?,
-            wait: if crowded { wait.yielding_after(SPIN) } else { wait },
+            wait: if crowded { wait.yielding_after(Strategy::USUAL_SPIN) } else { wait },
             places: variant.cpus.iter().map(|cpu| undisturbed(host, *cpu)).collect(),
             ops: 1,
         })

@@ -10,6 +10,7 @@ use crate::harness::{
     NotMeasurable, Rounds, Sample, Section, Size, Variant,
 };
 use crate::patterns::StepPattern;
+use hocket_engine::Settings;
 use hocket_machine::class::Class;
 use play::Playing;
 
@@ -60,7 +61,7 @@ static ABOUT: About = About {
 
 /// Threads beside the pattern's, and the pattern's own.
 const LOADS: [&str; 2] = ["quiet", "reader"];
-const PRIORITY: u8 = 60;
+const PRIORITY: u8 = Settings::PRIORITY;
 
 impl Experiment for BlockPattern {
     fn about(&self) -> &'static About {
@@ -85,7 +86,8 @@ impl Experiment for BlockPattern {
         }
         add(&mut design, host, "thesis", threads);
         if let Err(why) = granted(Class::Fifo { priority: PRIORITY }) {
-            design.missing.push(("FIFO 60".into(), format!("{why}; threads are ordinary ones")));
+            let wanted = format!("FIFO {PRIORITY}");
+            design.missing.push((wanted, format!("{why}; threads are ordinary ones")));
         }
         design.twin = Some(0);
         Ok(design)

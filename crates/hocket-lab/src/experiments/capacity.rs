@@ -133,7 +133,7 @@ impl Search<'_> {
         let played = player.play(blocks)?;
         let late = |ns: &&f64| **ns > 0.9 * period_ns;
         let slow = played.duration_ns.iter().filter(late).count() as u64;
-        Ok(played.missed == 0 && slow * 100 <= blocks)
+        Ok(played.misses.total() == 0 && slow * 100 <= blocks)
     }
 }
 

@@ -218,7 +218,9 @@ mod tests {
         assert_eq!(samples.len(), 5);
         assert!(samples.iter().all(|sample| sample.check == Check::Passed));
         let of = |metric: &str| samples.iter().find(|s| s.metric == metric).unwrap().value;
-        assert!(of("time-1") >= 1.0 && of("begin-1") >= 0.5);
+        // Which of them the machine lets begin first is its own business; how long B works at least is not.
+        assert_eq!(of("begin-0").min(of("begin-1")), 0.0);
+        assert!(of("time-1") >= 1.0);
     }
 
     #[test]

@@ -272,7 +272,7 @@ mod tests {
         };
         for way in Way::here().filter(|way| sleeps(*way)) {
             for cpus in [vec![host.cpus[0]; 2], host.spread(2)] {
-                let limit = Limit { hand_overs: 51, time: Duration::from_secs(20) };
+                let limit = Limit { hand_overs: 51, time: Duration::from_secs(120) };
                 let samples = Game { way, cpus, limit }.turn().unwrap();
                 assert_eq!((samples[0].ops, &samples[0].check), (51, &Check::Passed), "{way}");
             }

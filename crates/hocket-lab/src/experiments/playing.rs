@@ -7,6 +7,7 @@ use hocket_engine::{Engine, Policy, Seating, Settings, VirtualDevice, prepare_se
 use hocket_machine::Topology;
 use hocket_plan::{Fusing, ScheduleKind, SiblingPolicy};
 use hocket_rt::Strategy;
+use hocket_trace::Misses;
 
 use crate::harness::{Check, Fault};
 use crate::stats;
@@ -30,8 +31,8 @@ pub(super) struct Played {
     pub lateness_ns: Vec<f64>,
     /// From there to the complete output.
     pub duration_ns: Vec<f64>,
-    /// Blocks that were not complete at their deadline.
-    pub missed: u64,
+    /// Periods for which the device had nothing new to play.
+    pub misses: Misses,
 }
 
 /// Every session of the experiments is played so, but for the sibling policy.
@@ -105,7 +106,7 @@ impl Player {
         VirtualDevice::new(self.frames, RATE_HZ).run(&mut self.engine, blocks, |times, _| {
             played.lateness_ns.push(times.lateness_ns as f64);
             played.duration_ns.push(times.duration_ns as f64);
-            played.missed += u64::from(times.missed());
+            played.misses += times.misses();
             true
         });
         drop(entered);

@@ -45,10 +45,11 @@ static ABOUT: About = About {
             definition: "99 of 100 blocks of a turn began at most this late.",
         },
         Metric {
-            name: "missed",
+            name: "misses",
             unit: "%",
             better: Better::Less,
-            definition: "Blocks that were not complete one period after they were planned, in percent.",
+            definition: "Periods for which the device had nothing new to play, in percent of all: those of late blocks, and \
+                         those that passed without a block.",
         },
         Metric {
             name: "disturbers",
@@ -183,12 +184,13 @@ impl Apparatus for Stage {
 fn samples(played: &Played, blocks: u64, check: Check) -> Result<Vec<Sample>, Fault> {
     let us = |ns: &[f64]| ns.iter().map(|ns| ns / 1e3).collect::<Vec<f64>>();
     let (duration, lateness) = (us(&played.duration_ns), us(&played.lateness_ns));
-    let missed = played.missed as f64 * 100.0 / blocks.max(1) as f64;
+    let periods = (blocks + played.misses.skipped).max(1);
+    let misses = played.misses.total() as f64 * 100.0 / periods as f64;
     Ok(vec![
         median("duration", &duration, &check)?,
         p99("duration-p99", &duration, &check)?,
         p99("lateness-p99", &lateness, &check)?,
-        Sample::new("missed", missed, blocks, check),
+        Sample::new("misses", misses, periods, check),
     ])
 }
 
@@ -205,15 +207,15 @@ fn p99(metric: &str, values: &[f64], check: &Check) -> Result<Sample, Fault> {
 
 /// What a variant's blocks came to, all turns together.
 fn on_time(results: &Results, name: &str) -> Option<Sentence> {
-    let missed = results.values(name, "missed");
-    let share = missed.iter().sum::<f64>() / missed.len().max(1) as f64;
+    let misses = results.values(name, "misses");
+    let share = misses.iter().sum::<f64>() / misses.len().max(1) as f64;
     let p99 = results.median(name, "duration-p99")?;
     let late = results.median(name, "lateness-p99")?;
     let pieces = results.median(name, "disturbers").map_or(String::new(), |pieces| {
         format!("; the disturbers did {pieces:.0} pieces a second meanwhile")
     });
     Some(Sentence::shown(format!(
-        "{name}: {share:.2} % of the blocks missed, 99 of 100 took at most {p99:.0} us and began at most {late:.0} us \
+        "{name}: {share:.2} % of the periods missed, 99 of 100 took at most {p99:.0} us and began at most {late:.0} us \
          late{pieces}"
     )))
 }

@@ -291,7 +291,7 @@ mod tests {
 
     #[test]
     fn a_round_holds_every_variant_and_the_twin_in_random_order() {
-        let told = told(Duration::from_secs(60));
+        let told = told(Duration::from_secs(3600));
         let rows: Vec<&Row> = told
             .iter()
             .filter_map(|m| if let Message::Turn(rows) = m { rows.first() } else { None })
@@ -313,7 +313,7 @@ mod tests {
 
     #[test]
     fn what_fails_again_and_again_is_left_out() {
-        let told = told(Duration::from_secs(60));
+        let told = told(Duration::from_secs(3600));
         let faults = |name: &str| {
             let is = |m: &&Message| matches!(m, Message::Fault { variant, .. } if variant == name);
             told.iter().filter(is).count()

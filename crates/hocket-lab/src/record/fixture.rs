@@ -179,6 +179,7 @@ impl Shape {
             duration_ns: Vec::new(),
             slack_ns: Vec::new(),
             worker_awake_max_ns: Vec::new(),
+            skipped_periods: Vec::new(),
         };
         for _ in 0..self.blocks_per_round {
             let lateness = wake(jitter, rng);
@@ -189,6 +190,7 @@ impl Shape {
             out.duration_ns.push(took as i64);
             out.slack_ns.push(period as i64 - lateness as i64 - took as i64);
             out.worker_awake_max_ns.push((lateness + 2_000.0 * jitter * (1.0 + rng.unit())) as i64);
+            out.skipped_periods.push(((lateness + took) / period) as u64);
         }
         out
     }
@@ -260,7 +262,7 @@ impl Shape {
 
 /// As a run on a machine with SMT might find out; one late block came too fast.
 fn explained(variant: &Variant, worst: u64) -> Explained {
-    let late = variant.missed();
+    let late = variant.misses().late;
     let seen = late - late.min(1);
     let cause = |n: u64| if n.is_multiple_of(3) { Cause::SeatTaken } else { Cause::SiblingBusy };
     let verdict = |block: u64| Verdict {

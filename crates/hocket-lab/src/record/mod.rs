@@ -13,8 +13,8 @@ pub mod fixture;
 mod json;
 mod store;
 
-use hocket_trace::BlockTrace;
 use hocket_trace::cause::{Tally, Verdict};
+use hocket_trace::{BlockTrace, Misses};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -235,9 +235,14 @@ impl Variant {
         self.rounds.iter().map(|round| round.duration_ns.len() as u64).sum()
     }
 
-    /// Number of late blocks.
-    pub fn missed(&self) -> u64 {
-        self.rounds.iter().map(Round::missed).sum()
+    /// Periods for which the device had nothing new to play.
+    pub fn misses(&self) -> Misses {
+        self.rounds.iter().map(Round::misses).sum()
+    }
+
+    /// Whether the periods that passed without a block were counted; older records lack them.
+    pub fn counts_skipped(&self) -> bool {
+        self.rounds.iter().all(|round| !round.skipped_periods.is_empty())
     }
 }
 
@@ -286,6 +291,9 @@ pub struct Round {
     /// From the planned start until the last worker was awake. Empty where it was not taken.
     #[serde(default)]
     pub worker_awake_max_ns: Vec<i64>,
+    /// Periods that passed without a block, after this one. Empty in older records.
+    #[serde(default)]
+    pub skipped_periods: Vec<u64>,
 }
 
 impl Round {
@@ -297,9 +305,10 @@ impl Round {
             .map(|(late, took)| late.saturating_add(*took))
     }
 
-    /// Number of blocks whose output came after the deadline.
-    pub fn missed(&self) -> u64 {
-        self.slack_ns.iter().filter(|slack| **slack < 0).count() as u64
+    /// Periods for which the device had nothing new to play.
+    pub fn misses(&self) -> Misses {
+        let skipped = self.skipped_periods.iter().copied().chain(std::iter::repeat(0));
+        self.slack_ns.iter().zip(skipped).map(|(slack, n)| Misses::of_block(*slack, n)).sum()
     }
 }
 

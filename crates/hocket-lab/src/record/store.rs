@@ -255,6 +255,7 @@ fn check_round(round: &Round) -> Result<(), String> {
         ("lateness_ns", round.lateness_ns.len(), false),
         ("slack_ns", round.slack_ns.len(), false),
         ("worker_awake_max_ns", round.worker_awake_max_ns.len(), true),
+        ("skipped_periods", round.skipped_periods.len(), true),
     ];
     for (name, len, optional) in columns {
         if len != blocks && !(optional && len == 0) {

@@ -1,6 +1,8 @@
 //! All figures of a report, computed once.
 
-use super::numbers::plain;
+use hocket_trace::Misses;
+
+use super::numbers::{count, plain};
 use crate::record::{BenchRecord, Noise, Round, Variant};
 use crate::stats::{
     Comparison, MIN_ROUNDS, Proportion, Summary, Verdict, compare, quantile_sorted,
@@ -47,6 +49,10 @@ pub struct Measured {
     pub took_sorted: Vec<f64>,
     /// Late blocks.
     pub late: Proportion,
+    /// Late blocks and skipped periods.
+    pub misses: Misses,
+    /// Whether skipped periods were counted; older records lack them.
+    pub counts_skipped: bool,
     /// Medians of the block time against the reference's; `None` for the reference itself.
     pub typical: Option<Comparison>,
     /// 99 % quantiles of the block time likewise.
@@ -54,6 +60,24 @@ pub struct Measured {
     /// As `typical`, without the rounds in which either was disturbed; `None` where that leaves
     /// all of them or too few.
     pub undisturbed: Option<Comparison>,
+}
+
+impl Measured {
+    /// `14 = 12 + 2`: misses, late blocks and skipped periods.
+    pub fn misses_words(&self) -> String {
+        let Misses { late, skipped } = self.misses;
+        match (self.misses.total(), self.counts_skipped) {
+            (0, true) => "0".into(),
+            (all, true) => format!("{} = {} + {}", count(all), count(late), count(skipped)),
+            (all, false) => format!("at least {}", count(all)),
+        }
+    }
+
+    /// Share of all periods for which the device had nothing new to play.
+    pub fn missed_share(&self) -> f64 {
+        let periods = self.late.of.saturating_add(self.misses.skipped).max(1);
+        self.misses.total() as f64 / periods as f64
+    }
 }
 
 /// What a comparison comes to.
@@ -237,7 +261,9 @@ fn measure(variant: &Variant, reference: Option<&Variant>, seed: u64) -> Option<
     Some(Measured {
         ready: Summary::of_sorted(&ready_sorted)?,
         took: Summary::of_sorted(&took_sorted)?,
-        late: Proportion { count: variant.missed(), of: variant.blocks() },
+        late: Proportion { count: variant.misses().late, of: variant.blocks() },
+        misses: variant.misses(),
+        counts_skipped: variant.counts_skipped(),
         typical: against(0.5),
         tail: against(0.99),
         undisturbed: reference.and_then(|reference| undisturbed(reference, variant, seed)),

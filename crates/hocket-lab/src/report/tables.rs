@@ -37,17 +37,18 @@ pub(super) fn ready(analysis: &Analysis) -> Markup {
         table.wide {
             thead { tr {
                 th scope="col" { "Variant" }
-                @for head in ["mean", "p50", "p99", "p99.9", "max", "late", "95 % interval of late"] { th scope="col" { (head) } }
+                @for head in ["mean", "p50", "p99", "p99.9", "max", "late", "95 % interval of late", "misses = late + skipped"] { th scope="col" { (head) } }
             } }
             tbody {
                 @for row in &analysis.rows {
                     @match &row.measured {
-                        None => (absent(row, 7)),
+                        None => (absent(row, 8)),
                         Some(m) => tr class=(place(row, analysis)) {
                             th scope="row" { (row.label) }
                             (times(&m.ready, digits, analysis.period_ns))
                             td.is-late[m.late.count > 0] { (of(m.late)) }
                             td { (percent_range(m.late.interval())) }
+                            td.is-late[m.misses.total() > 0] { (m.misses_words()) }
                         },
                     }
                 }
@@ -65,6 +66,7 @@ fn wake_row(wake: &Wake, digits: usize, period_ns: f64) -> Markup {
             (times(&wake.lateness, digits, period_ns))
             td { (of(wake.late)) }
             td { (percent_range(wake.late.interval())) }
+            td { "" }
         }
     }
 }

@@ -84,6 +84,11 @@ fn ready_table(analysis: &Analysis, out: &mut Page) {
     if let Some((_, measured)) = analysis.measured().next() {
         out.wrapped("", &format!("({})", measured.ready.p999_meaning()));
     }
+    let misses = |(row, m): (&Row, &Measured)| format!("{}: {}", row.label, m.misses_words());
+    let misses: Vec<String> = analysis.measured().map(misses).collect();
+    if !misses.is_empty() {
+        out.wrapped("", &format!("misses = late blocks + skipped periods; {}", misses.join("; ")));
+    }
 }
 
 fn cells<const N: usize>(texts: [&str; N]) -> Vec<(String, usize)> {

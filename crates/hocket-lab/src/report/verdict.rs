@@ -1,5 +1,7 @@
 //! What a record says, in sentences.
 
+use hocket_trace::Misses;
+
 use super::analysis::{Analysis, Judgement, Measured, Row};
 use super::numbers::{change, change_range, count, listed, of, percent, percent_range, plain, us};
 use crate::record::ThreadGrant;
@@ -12,11 +14,11 @@ const ENOUGH_BLOCKS: u64 = 500;
 /// Whether a session meets its deadlines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Holding {
-    /// No block was late.
+    /// There was no miss.
     Holds,
-    /// Some were, but the bare wake-up loop is late as often.
+    /// There were some, but the bare wake-up loop is late as often.
     AsFarAsTheMachine,
-    /// More were late than the wake-up loop explains.
+    /// There were more than the wake-up loop explains.
     Misses,
 }
 
@@ -31,13 +33,22 @@ pub struct Headline {
     pub findings: Vec<String>,
 }
 
+/// What is added to the late blocks; nothing where no period was skipped.
+fn skipped_words(misses: Misses) -> String {
+    match misses.skipped {
+        0 => String::new(),
+        1 => ", 1 period was skipped".into(),
+        n => format!(", {} periods were skipped", count(n)),
+    }
+}
+
 impl Analysis<'_> {
     /// Whether a variant meets its deadlines.
     pub fn holding(&self, measured: &Measured) -> Holding {
         let as_the_machine = self.wake.as_ref().is_some_and(|wake| {
             wake.late.count > 0 && wake.late.interval().overlaps(&measured.late.interval())
         });
-        match measured.late.count {
+        match measured.misses.total() {
             0 => Holding::Holds,
             _ if as_the_machine => Holding::AsFarAsTheMachine,
             _ => Holding::Misses,
@@ -95,7 +106,8 @@ impl Analysis<'_> {
     fn machine_is_to_blame(&self, at: &str) -> String {
         let late = of(self.late());
         format!(
-            "Holds {at} as far as this machine allows: {late} blocks were late{}.",
+            "Holds {at} as far as this machine allows: {late} blocks were late{}{}.",
+            skipped_words(self.measured().map(|(_, m)| m.misses).sum()),
             self.wake_words()
         )
     }
@@ -105,19 +117,22 @@ impl Analysis<'_> {
             self.measured().filter(move |(_, m)| (self.holding(m) == Holding::Misses) == misses)
         };
         let names: Vec<&str> = those(false).map(|(row, _)| row.label.as_str()).collect();
-        let missing: Vec<String> =
-            those(true).map(|(row, m)| format!("{} ({})", row.label, of(m.late))).collect();
+        let missing: Vec<String> = those(true)
+            .map(|(row, m)| format!("{} ({}{})", row.label, of(m.late), skipped_words(m.misses)))
+            .collect();
         let missing: Vec<&str> = missing.iter().map(String::as_str).collect();
         format!("Holds {at} with {}; late blocks with {}.", listed(&names), listed(&missing))
     }
 
     fn all_miss(&self, at: &str) -> String {
-        let best = self.measured().min_by(|a, b| a.1.late.share().total_cmp(&b.1.late.share()));
+        let best = self.measured().min_by(|a, b| a.1.missed_share().total_cmp(&b.1.missed_share()));
         let Some((row, measured)) = best else { return String::new() };
-        let late = of(measured.late);
+        let (late, skipped) = (of(measured.late), skipped_words(measured.misses));
         let subject = match self.measured().count() {
-            1 => format!("{late} blocks were late"),
-            _ => format!("even the best variant, {}, was late in {late} blocks", row.label),
+            1 => format!("{late} blocks were late{skipped}"),
+            _ => {
+                format!("even the best variant, {}, was late in {late} blocks{skipped}", row.label)
+            }
         };
         format!("Misses {at}: {subject}{}.", self.wake_words())
     }

@@ -77,13 +77,16 @@ pub(crate) fn read(text: &str, name: &str) -> Result<Reading, TopologyError> {
     let doc = Document::parse_with_options(text, options).map_err(|e| not_xml(&e, name))?;
     let file = XmlFile { doc: &doc, name };
     let format = file.format()?;
-    let machine = file.machine()?;
-    let mut gathered = Gathered { v1: format.0 == 1, ..Gathered::default() };
-    file.gather(machine, &mut gathered)?;
+    let v1 = format.0 == 1;
+    let outermost = file.outermost(v1)?;
+    let machine = machine_within(outermost);
+    let mut gathered = Gathered { v1, ..Gathered::default() };
+    file.gather(&mut gathered)?;
     file.settle_machine(machine, &mut gathered)?;
     file.kind_rows(&mut gathered)?;
-    let hwloc_version =
-        info(machine, "hwlocVersion").or_else(|| info(doc.root_element(), "hwlocVersion"));
+    let hwloc_version = [machine, outermost, doc.root_element()]
+        .into_iter()
+        .find_map(|node| info(node, "hwlocVersion"));
     Ok(Reading {
         draft: gathered.draft,
         format_version: format.1,
@@ -192,32 +195,66 @@ impl<'a> XmlFile<'a> {
         }
     }
 
-    fn machine(&self) -> Result<Node<'a, 'a>, TopologyError> {
+    /// The object that encloses all others. From format 2 on it is a Machine. hwloc 1.x also wrote a
+    /// System above its machines, and left the Machine out where it held nothing but one NUMANode (a small
+    /// virtual machine) and the user asked for no more objects than the structure needs.
+    fn outermost(&self, v1: bool) -> Result<Node<'a, 'a>, TopologyError> {
         let root = self.doc.root_element();
-        let is_machine = |n: &Node| {
-            n.has_tag_name("object") && matches!(n.attribute("type"), Some("Machine" | "System"))
+        let mut objects = root.children().filter(is_object);
+        let Some(object) = objects.next() else {
+            let cause = "there is no object of type Machine in the topology";
+            return Err(self.error(root, cause, REMEDY_EXPORT));
         };
-        root.children().find(is_machine).ok_or_else(|| {
-            self.error(root, "there is no object of type Machine in the topology", REMEDY_EXPORT)
-        })
+        if let Some(second) = objects.next() {
+            let cause = "there is a second outermost object, but one object encloses a machine";
+            return Err(self.error(second, cause, REMEDY_EXPORT));
+        }
+        let kind = object.attribute("type").unwrap_or_default();
+        if kind == "Machine" || (v1 && encloses_cpus(kind)) {
+            return Ok(object);
+        }
+        let shown: String = kind.chars().take(40).collect();
+        let cause = format!("the outermost object is of type `{shown}`, and there is no Machine");
+        Err(self.error(object, &cause, REMEDY_EXPORT))
+    }
+}
+
+fn is_object(node: &Node) -> bool {
+    node.has_tag_name("object")
+}
+
+/// Objects of format 1 that may stand for a whole machine. A machine of one CPU may be no more than a PU.
+fn encloses_cpus(kind: &str) -> bool {
+    const KINDS: [&str; 8] =
+        ["System", "Group", "NUMANode", "Socket", "Package", "Cache", "Core", "PU"];
+    KINDS.contains(&kind)
+}
+
+/// The object that says what holds for all CPUs: the only Machine of a System, or the outermost object.
+fn machine_within<'a>(outermost: Node<'a, 'a>) -> Node<'a, 'a> {
+    let is_machine = |node: &Node| is_object(node) && node.attribute("type") == Some("Machine");
+    let mut machines = outermost.children().filter(is_machine);
+    match (machines.next(), machines.next()) {
+        (Some(only), None) => only,
+        _ => outermost,
     }
 }
 
 /// # The walk over the objects
 impl<'a> XmlFile<'a> {
-    fn gather(&self, machine: Node<'a, 'a>, out: &mut Gathered) -> Result<(), TopologyError> {
-        let mut stack = vec![Open::new(Group::None, machine, 0)];
+    fn gather(&self, out: &mut Gathered) -> Result<(), TopologyError> {
+        let mut stack = vec![Open::new(Group::None, self.doc.root_element(), 0)];
         while let Some(top) = stack.last_mut() {
             let Some(child) = top.children.next() else {
                 top.close(out);
                 stack.pop();
                 continue;
             };
-            if child.has_tag_name("object") {
+            if is_object(&child) {
                 let first_pu = out.pus.len();
                 let group = self.object(child, top, out)?;
-                stack.push(Open::new(group, child, first_pu));
                 self.check_depth(child, stack.len())?;
+                stack.push(Open::new(group, child, first_pu));
             }
         }
         Ok(())

@@ -118,9 +118,9 @@ pub fn open_folder() -> tempfile::TempDir {
     folder
 }
 
-/// Waits for something, up to 10 s.
+/// Waits for something; two minutes are only there to end a hang.
 fn appears(there: impl Fn() -> bool) -> bool {
-    (0..500).any(|_| {
+    (0..6000).any(|_| {
         std::thread::sleep(Duration::from_millis(20));
         there()
     })

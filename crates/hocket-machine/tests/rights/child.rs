@@ -82,7 +82,8 @@ impl Case {
 /// Runs it to its end. A child that another test has just forked may still hold the copy open for
 /// writing until it becomes another program; then the copy cannot be started yet (ETXTBSY).
 fn start(child: &mut Command) -> std::process::Output {
-    for _ in 0..200 {
+    // A minute is only there to end a hang.
+    for _ in 0..6_000 {
         match child.output() {
             Err(busy) if busy.kind() == std::io::ErrorKind::ExecutableFileBusy => {
                 std::thread::sleep(std::time::Duration::from_millis(10));
@@ -120,7 +121,7 @@ pub fn run_if_asked() {
 
 /// Threads more than before. One that was joined may stand in /proc for a moment longer.
 fn threads_left(before: usize) -> usize {
-    for _ in 0..200 {
+    for _ in 0..6_000 {
         if entries("task", "") <= before {
             return 0;
         }

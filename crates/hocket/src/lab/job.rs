@@ -15,10 +15,11 @@ use hocket_lab::fleet::{Job, LabJob, RenderJob, Work};
 use hocket_lab::harness::{self, Host, Plan};
 use hocket_lab::store::{Store, StoreError};
 use hocket_machine::pin;
+use hocket_plan::SiblingPolicy;
 use serde_json::{Value, json};
 
 use super::{failure, open, report, run as lab_run};
-use crate::cli::{FormatArg, RenderArgs, ScheduleArg, SiblingArg, WaitArg};
+use crate::cli::{FormatArg, RenderArgs, ScheduleArg, WaitArg};
 use crate::failure::{Exit, Failure};
 use crate::output::print;
 use crate::profile::ProfileArgs;
@@ -195,7 +196,7 @@ fn arguments(render: &RenderJob, session: &Path, audio: &Path) -> RenderArgs {
         length: None,
         workers: None,
         schedule: Some(ScheduleArg::Dataflow),
-        policy: if render.siblings { SiblingArg::All } else { SiblingArg::Off },
+        policy: if render.siblings { SiblingPolicy::All } else { SiblingPolicy::Off }.into(),
         wait: Some(WaitArg::Hybrid),
         // A job depends on its specification and the machine, not on who ran what there before.
         profile: ProfileArgs { profile: None, no_profile: true },

@@ -1,6 +1,6 @@
 //! Times of blocks, counted in memory that does not grow with the length of the run.
 
-use hocket_engine::BlockTimes;
+use hocket_engine::{BlockTimes, Misses};
 
 /// What a run of blocks took.
 ///
@@ -12,24 +12,21 @@ pub(super) struct Meter {
     pub duration: Histogram,
     /// The leader awake, after the planned start.
     pub lateness: Histogram,
-    /// Blocks that came too late.
-    pub late: u64,
-    /// Periods that passed meanwhile.
-    pub skipped: u64,
+    /// Periods for which the device had nothing new to play.
+    pub misses: Misses,
 }
 
 impl Meter {
     pub(super) fn new() -> Meter {
         let [ready, duration, lateness] = std::array::from_fn(|_| Histogram::new());
-        Meter { ready, duration, lateness, late: 0, skipped: 0 }
+        Meter { ready, duration, lateness, misses: Misses::default() }
     }
 
     pub(super) fn note(&mut self, times: &BlockTimes) {
         self.ready.note(times.lateness_ns + times.duration_ns);
         self.duration.note(times.duration_ns);
         self.lateness.note(times.lateness_ns);
-        self.late += u64::from(times.missed());
-        self.skipped += times.skipped;
+        self.misses += times.misses();
     }
 }
 

@@ -32,11 +32,6 @@ pub(super) struct Outcome {
 }
 
 impl Outcome {
-    /// Periods in which there was nothing new to play.
-    pub(super) fn misses(&self) -> u64 {
-        self.meter.late + self.meter.skipped
-    }
-
     fn rows(&self) -> [(&'static str, &'static str, &Histogram); 3] {
         let Meter { ready, duration, lateness, .. } = &self.meter;
         [
@@ -49,7 +44,7 @@ impl Outcome {
     /// Late blocks that nobody has explained.
     fn unexplained(&self) -> u64 {
         let explained = self.log.as_ref().map_or(0, |log| log.tally().total());
-        self.meter.late.saturating_sub(explained)
+        self.meter.misses.late.saturating_sub(explained)
     }
 
     /// For people.
@@ -108,12 +103,7 @@ impl Outcome {
     }
 
     fn misses_text(&self) -> String {
-        let mut text = format!("misses: {}", self.misses());
-        if self.misses() > 0 {
-            let Meter { late, skipped, .. } = self.meter;
-            text += &format!(" ({late} late blocks, {skipped} periods skipped meanwhile)");
-        }
-        text += "\n";
+        let mut text = format!("misses: {}\n", self.meter.misses);
         let Some(log) = &self.log else { return text };
         if log.tally().total() > 0 {
             text += &format!("\n{}\n\n", log.tally());
@@ -152,9 +142,9 @@ impl Outcome {
             "workers": self.workers,
             "threads": self.threads.iter().map(thread).collect::<Vec<_>>(),
             "blocks": self.meter.ready.count(),
-            "misses": self.misses(),
-            "late": self.meter.late,
-            "skipped": self.meter.skipped,
+            "misses": self.meter.misses.total(),
+            "late": self.meter.misses.late,
+            "skipped": self.meter.misses.skipped,
             "causes": log.map(FlightLog::tally),
             "unexplained": self.unexplained(),
             "explanations": log.map(|log| log.last().collect::<Vec<_>>()),

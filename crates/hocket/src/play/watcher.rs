@@ -37,7 +37,7 @@ impl Live {
     pub(super) fn note(&self, times: &BlockTimes) {
         let add = |to: &AtomicU64, more| to.store(to.load(Relaxed).saturating_add(more), Relaxed);
         add(&self.blocks, 1);
-        add(&self.misses, u64::from(times.missed()) + times.skipped);
+        add(&self.misses, times.misses().total());
         add(&self.took_ns, times.duration_ns);
         self.longest_ns.store(self.longest_ns.load(Relaxed).max(times.duration_ns), Relaxed);
     }

@@ -1,5 +1,6 @@
 //! What works.
 
+use hocket_engine::Misses;
 use hocket_lab::record::BenchRecord;
 
 use crate::support::{check_refused, example, one_track, root, run};
@@ -157,6 +158,25 @@ fn misses_give_exit_code_1_only_where_asked_for() {
     let mut strict = hopeless.to_vec();
     strict.extend(["--max-misses", "0"]);
     assert_eq!(run(&strict).code, Some(1));
+}
+
+/// A period without a block is as silent as one with a late block: both count against the limit.
+#[test]
+fn a_skipped_period_is_a_miss_in_bench_as_in_play() {
+    let session = example("worst-case-4.toml");
+    // One frame at 192 kHz is 5 us. Every block that is late costs its own period and a skipped one.
+    let bench = ["bench", session.to_str().unwrap(), "--frames", "1", "--rate", "192000"];
+    let mut args = bench.to_vec();
+    args.extend(["--policy", "off", "--schedule", "serial", "--disturb", "none", "--json"]);
+    args.extend(["--blocks", "50", "--blocks-per-round", "50", "--max-misses", "50"]);
+    let ran = run(&args);
+    let record: BenchRecord = serde_json::from_str(&ran.out).unwrap();
+    let round = &record.variants[0].rounds[0];
+    let late = round.slack_ns.iter().filter(|slack| **slack < 0).count() as u64;
+    let skipped: u64 = round.skipped_periods.iter().sum();
+    assert!(late <= 50 && late + skipped > 50, "{late} late, {skipped} skipped");
+    assert_eq!(record.variants[0].misses(), Misses { late, skipped });
+    assert_eq!(ran.code, Some(1), "{late} late and {skipped} skipped are more than 50 misses");
 }
 
 #[test]

@@ -15,7 +15,7 @@ fn start(args: &[&str]) -> Child {
 fn await_handler(child: &Child) {
     const SIGINT_BIT: u64 = 1 << 1;
     let status = format!("/proc/{}/status", child.id());
-    for _ in 0..3000 {
+    for _ in 0..6000 {
         let text = std::fs::read_to_string(&status).unwrap_or_default();
         let caught = text.lines().find_map(|line| line.strip_prefix("SigCgt:"));
         let caught = caught.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
@@ -24,10 +24,10 @@ fn await_handler(child: &Child) {
         }
         std::thread::sleep(Duration::from_millis(20));
     }
-    panic!("Ctrl-C is not caught after a minute");
+    panic!("Ctrl-C is not caught after two minutes");
 }
 
-/// Interrupts and returns the exit code; a minute is only there to end a hang.
+/// Interrupts and returns the exit code; three minutes are only there to end a hang.
 fn interrupt(mut child: Child) -> Option<i32> {
     let pid = child.id().to_string();
     assert!(std::process::Command::new("kill").args(["-INT", &pid]).status().unwrap().success());
@@ -35,7 +35,7 @@ fn interrupt(mut child: Child) -> Option<i32> {
     loop {
         match child.try_wait().unwrap() {
             Some(status) => return status.code(),
-            None if start.elapsed() > Duration::from_secs(60) => {
+            None if start.elapsed() > Duration::from_secs(180) => {
                 child.kill().unwrap();
                 panic!("the program did not end");
             }
@@ -47,7 +47,22 @@ fn interrupt(mut child: Child) -> Option<i32> {
 #[test]
 fn a_bench_keeps_a_valid_partial_record() {
     let folder = tempfile::tempdir().unwrap();
-    let record = folder.path().join("r.json");
+    let file = folder.path().join("r.json");
+    // How long one whole turn takes is the machine's business: a busy one is given more time.
+    for seconds in [1, 4, 16, 64] {
+        let record = interrupted_bench(&file, Duration::from_secs(seconds));
+        assert!(record.partial.as_ref().unwrap().contains("interrupted"));
+        let rounds: Vec<_> = record.variants.iter().flat_map(|variant| &variant.rounds).collect();
+        assert!(rounds.iter().all(|round| round.duration_ns.len() == 20), "whole turns only");
+        if !rounds.is_empty() {
+            return;
+        }
+    }
+    panic!("not one turn of 20 blocks was whole after a minute");
+}
+
+/// What a bench that would last for hours has kept when it is interrupted after this time.
+fn interrupted_bench(record: &std::path::Path, after: Duration) -> BenchRecord {
     let session = example("worst-case-4.toml");
     let child = start(&[
         "bench",
@@ -62,13 +77,9 @@ fn a_bench_keeps_a_valid_partial_record() {
         record.to_str().unwrap(),
     ]);
     await_handler(&child);
-    std::thread::sleep(Duration::from_secs(6));
+    std::thread::sleep(after);
     assert_eq!(interrupt(child), Some(130));
-    let record = BenchRecord::read(&record).unwrap();
-    assert!(record.partial.unwrap().contains("interrupted"));
-    let variants = &record.variants;
-    assert!(variants.iter().flat_map(|v| &v.rounds).all(|round| round.duration_ns.len() == 20));
-    assert!(variants.iter().map(|variant| variant.rounds.len()).sum::<usize>() > 0);
+    BenchRecord::read(record).unwrap()
 }
 
 #[test]

@@ -200,7 +200,7 @@ fn an_interrupted_run_keeps_its_turns() {
         store.query("SELECT count(*) FROM rows").ok()?.rows[0][0].as_i64()
     };
     let start = std::time::Instant::now();
-    while rows().unwrap_or(0) == 0 && start.elapsed() < Duration::from_secs(60) {
+    while rows().unwrap_or(0) == 0 && start.elapsed() < Duration::from_secs(300) {
         std::thread::sleep(Duration::from_millis(100));
     }
     let pid = child.id().to_string();

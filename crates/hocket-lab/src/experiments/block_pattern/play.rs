@@ -16,8 +16,6 @@ use crate::patterns::{Step, StepPattern, StepThread};
 const PERIOD_NS: u64 = 1_000_000;
 /// From the start to the first trigger, so that nobody misses it.
 const LEAD_NS: u64 = 1_000_000;
-/// Where threads share CPUs a spin yields after this.
-const SPIN: Duration = Duration::from_micros(20);
 /// Dependent steps of a pass.
 const STEPS: u32 = 64;
 
@@ -76,7 +74,7 @@ impl Playing {
             pattern,
             places: cpus.iter().map(place).collect(),
             sleeping: Wait::new(Strategy::Futex, &cost, Duration::ZERO),
-            spinning: if shared { spinning.yielding_after(SPIN) } else { spinning },
+            spinning: if shared { spinning.yielding_after(Strategy::USUAL_SPIN) } else { spinning },
             expected,
         }
     }

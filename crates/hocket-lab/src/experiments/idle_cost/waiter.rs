@@ -1,14 +1,11 @@
 //! Who is beside the observed thread, and the signal between them.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
-use std::time::Duration;
 
 use hocket_kernels::{Biquads, Kernel};
 use hocket_machine::clock::monotonic_ns;
 use hocket_rt::{Padded, Signal, SpinCost, Strategy, Wait};
 
-/// As an engine's settings have it.
-const HYBRID_SPIN: Duration = Duration::from_micros(20);
 /// PAUSE instructions in a pass of the thesis' idle thread.
 const PAUSES: u32 = 13;
 
@@ -71,7 +68,7 @@ impl Beside {
             "busy" => Beside::Busy,
             way => {
                 let way: Strategy = way.parse().ok()?;
-                Beside::Waiting(Wait::new(way, &SpinCost::measure(), HYBRID_SPIN))
+                Beside::Waiting(Wait::new(way, &SpinCost::measure(), Strategy::USUAL_SPIN))
             }
         })
     }

@@ -95,3 +95,25 @@ fn place(seat: Seat, host: &Host) -> Result<Place, String> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A machine may be as slow as it likes: nobody begins early or ends early.
+    #[test]
+    fn a_thread_begins_after_its_time_and_does_all_its_work() {
+        let run = |line: &str| {
+            let pattern = LoadPattern::parse(line).unwrap();
+            let thread = &pattern.threads[0];
+            let released_ns = monotonic_ns();
+            (released_ns, one(thread, thread.kernel().unwrap()))
+        };
+        let (released_ns, timed) = run("B: biquads for 1 ms from 2 ms");
+        assert!(timed.begin_ns >= released_ns + 2_000_000);
+        assert!(timed.end_ns >= timed.begin_ns + 1_000_000 && timed.passes > 0);
+        let (_, counted) = run("A: fp for 50 passes");
+        assert_eq!((counted.passes, &counted.check), (50, &Check::Passed));
+        assert!(counted.end_ns >= counted.begin_ns);
+    }
+}

@@ -4,15 +4,11 @@ use std::io;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
-use std::time::Duration;
 
 use hocket_kernels::mandelbrot::View;
 use hocket_rt::{Barrier, Padded, SpinCost, Strategy, Wait};
 
 use super::{Sum, rows};
-
-/// As an engine's workers wait.
-const SPIN: Duration = Duration::from_micros(20);
 
 /// Threads that compute rows together with the caller and wait between two loops.
 pub(super) struct Workers {
@@ -39,7 +35,7 @@ impl Workers {
             sum: Padded::default(),
             view: Mutex::new(None),
         });
-        let wait = Wait::new(Strategy::Hybrid, &SpinCost::measure(), SPIN);
+        let wait = Wait::new(Strategy::Hybrid, &SpinCost::measure(), Strategy::USUAL_SPIN);
         let mut started = Vec::new();
         for number in 1..threads {
             let shared = Arc::clone(&shared);

@@ -1,0 +1,104 @@
+#!/usr/bin/env bash
+# Runs the tests on a machine that is busy, and on one CPU: no test may depend on how fast or how free a
+# machine is.
+#
+#   ci/test-busy.sh [TIMES] [PACKAGE...]   TIMES runs (default 5) beside two busy loops on each CPU, then one run on
+#                                          one CPU alone; of these packages, or of all of them
+#
+# The test programs are built once and then run without cargo. At the end each test that failed is named with how
+# often it did. HOCKET_TEST_SECONDS bounds the time of one test program in one run (default: 3600).
+# Exit code 0: every test passed in every run; 1: one did not.
+. "$(dirname "$0")/lib.sh"
+
+times=${1:-5}
+packages=("${@:2}")
+bound=${HOCKET_TEST_SECONDS:-3600}
+busy=()
+failed="$logs/busy.failed"
+
+main() {
+  built "${packages[@]}"
+  : >"$failed"
+  keep_busy
+  local run
+  for run in $(seq "$times"); do
+    stage "busy-$run" all_programs
+  done
+  leave_alone
+  stage one-cpu on_one_cpu
+  tell
+}
+
+# --- what is run --------------------------------------------------------------
+
+# Every test program with the folder cargo would run it in, one a line.
+built() { # PACKAGE...
+  local which=(--workspace) package
+  if [ $# -gt 0 ]; then which=(); fi
+  for package in "$@"; do which+=(-p "$package"); done
+  cargo test --locked "${which[@]}" --tests --no-run --message-format=json-render-diagnostics >"$logs/busy.built"
+  sed -nE 's,.*"manifest_path":"([^"]+)/Cargo.toml".*"overflow_checks":[a-z]+,"test":true.*"executable":"([^"]+)".*,\1 \2,p' "$logs/busy.built" \
+    >"$logs/busy.programs"
+  [ -s "$logs/busy.programs" ] || { echo "test-busy: FAILED: there is no test program" && return 1; }
+}
+
+all_programs() {
+  local folder program
+  while read -r folder program; do
+    one_program "$folder" "$program"
+  done <"$logs/busy.programs"
+}
+
+# A failure is noted and the others still run.
+one_program() { # FOLDER PROGRAM
+  local log="$logs/busy.log" rc=0
+  (cd "$1" && CARGO_MANIFEST_DIR=$1 timeout "$bound" ${only:-} "$2") >"$log" 2>&1 || rc=$?
+  printf '%s: exit code %s\n' "$(basename "$2")" "$rc"
+  if [ "$rc" -eq 0 ]; then return; fi
+  tail -n 60 "$log"
+  if ! sed -nE "s,^test (.+) \.\.\. FAILED\$,$(basename "$2" | sed 's/-[0-9a-f]*$//') \1,p" "$log" | tee -a "$failed" |
+    grep -q .; then
+    echo "$(basename "$2") as a whole (exit code $rc)" >>"$failed"
+  fi
+}
+
+on_one_cpu() {
+  only="taskset -c $(first_cpu)"
+  all_programs
+}
+
+first_cpu() {
+  taskset -cp $$ | sed -E 's/.*: ([0-9]+).*/\1/'
+}
+
+tell() {
+  local runs=$((times + 1))
+  if [ ! -s "$failed" ]; then
+    echo "test-busy: every test passed in each of $times runs beside load and in one on one CPU"
+    return
+  fi
+  sort "$failed" | uniq -c | sort -rn | while read -r count name; do
+    echo "test-busy: FAILED $count of $runs times: $name"
+  done
+  return 1
+}
+
+# --- the load -----------------------------------------------------------------
+
+keep_busy() {
+  local i
+  trap leave_alone EXIT INT TERM HUP
+  for i in $(seq $((2 * $(nproc)))); do
+    # It ends by itself if this script is killed too hard for its trap.
+    (while kill -0 $$ 2>/dev/null; do for ((i = 0; i < 2000000; i++)); do :; done; done) &
+    busy+=($!)
+  done
+  echo "test-busy: ${#busy[@]} busy loops on $(nproc) CPUs"
+}
+
+leave_alone() {
+  if [ ${#busy[@]} -gt 0 ]; then kill "${busy[@]}" 2>/dev/null || true; fi
+  busy=()
+}
+
+run_logged test-busy

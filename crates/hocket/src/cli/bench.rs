@@ -1,0 +1,82 @@
+//! Arguments of `hocket bench`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use hocket_engine::Settings;
+
+use super::choices::{ScheduleArg, SiblingChoice, WaitArg, at_least_one};
+use crate::profile::ProfileArgs;
+
+/// Arguments of `hocket bench`.
+#[derive(Debug, Clone, Args)]
+#[command(after_help = "\
+Examples:
+  hocket bench sessions/band.toml
+  hocket bench sessions/worst-case-4.toml --disturb preview,compute:2 --record out/wc4.json
+  hocket bench sessions/band.toml --schedule serial,lists,dataflow --policy off --frames 128
+  hocket bench sessions/band.toml --policy off,idle-thread --disturb compute:4@siblings")]
+pub struct BenchArgs {
+    /// The session file.
+    #[arg(value_name = "SESSION")]
+    pub session: PathBuf,
+    /// Measured blocks per variant.
+    #[arg(long, value_name = "N", default_value_t = 3000, value_parser = clap::value_parser!(u64).range(1..=10_000_000))]
+    pub blocks: u64,
+    /// Measured blocks per turn; then the next variant has its turn.
+    #[arg(long, value_name = "N", default_value_t = 150, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
+    pub blocks_per_round: u64,
+    /// Block length in frames.
+    #[arg(long, value_name = "N", default_value_t = 64)]
+    pub frames: u32,
+    /// Sample rate in Hz [default: the session's].
+    #[arg(long, value_name = "HZ")]
+    pub rate: Option<u32>,
+    /// Number of workers, including the leader [default: one per seat that the policy uses].
+    #[arg(long, value_name = "N", value_parser = at_least_one)]
+    pub workers: Option<usize>,
+    /// Sibling policies to compare; the first is the reference.
+    #[arg(
+        long,
+        value_name = "LIST",
+        value_delimiter = ',',
+        default_value = "off,all,process-affinity,idle-thread,pair-barrier"
+    )]
+    pub policy: Vec<SiblingChoice>,
+    /// Schedules to compare [default: the machine profile's, or dataflow].
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    pub schedule: Vec<ScheduleArg>,
+    /// Waits to compare: how workers wait inside a block [default: the machine profile's, or hybrid].
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    pub wait: Vec<WaitArg>,
+    /// How an idle thread holds its seat (policies idle-thread and pair-barrier). A blocking wait
+    /// gives the seat up; use it only for comparison.
+    #[arg(long, value_enum, default_value_t = WaitArg::Pause)]
+    pub seat_wait: WaitArg,
+    /// Load beside the engine, such as `preview,compute:2@siblings`: preview or compute, how many, and
+    /// where (siblings, first-seats or cpu3); or `none` [default: preview if the session names a
+    /// file for it].
+    #[arg(long, value_name = "LIST")]
+    pub disturb: Option<String>,
+    /// Real-time priority to request, 1 to 99; 0 requests ordinary threads.
+    #[arg(long, value_name = "N", default_value_t = Settings::PRIORITY, value_parser = clap::value_parser!(u8).range(0..=99))]
+    pub priority: u8,
+    /// Seed for the order of turns and for the intervals [default: from the clock].
+    #[arg(long, value_name = "N")]
+    pub seed: Option<u64>,
+    /// Prints the whole record as JSON instead of the table.
+    #[arg(long)]
+    pub json: bool,
+    /// Writes the record to this file.
+    #[arg(long, value_name = "FILE")]
+    pub record: Option<PathBuf>,
+    /// Writes the report to this file, as one HTML page.
+    #[arg(long, value_name = "FILE")]
+    pub report: Option<PathBuf>,
+    /// Ends with exit code 1 if any variant has more misses than this: late blocks and skipped periods.
+    #[arg(long, value_name = "N")]
+    pub max_misses: Option<u64>,
+    /// Where defaults come from.
+    #[command(flatten)]
+    pub profile: ProfileArgs,
+}

@@ -1,0 +1,177 @@
+//! What several commands let the user choose: policy, schedule, wait, workers, format.
+
+use clap::ValueEnum;
+use clap::builder::PossibleValue;
+use hocket_plan::SiblingPolicy;
+
+/// A sibling policy on the command line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SiblingChoice {
+    /// This one.
+    Policy(SiblingPolicy),
+    /// The gentlest one that keeps strangers off the siblings here.
+    Auto,
+}
+
+impl ValueEnum for SiblingChoice {
+    fn value_variants<'a>() -> &'a [SiblingChoice] {
+        const POLICIES: usize = SiblingPolicy::ALL.len();
+        const ALL: [SiblingChoice; POLICIES + 1] = {
+            let mut all = [SiblingChoice::Auto; POLICIES + 1];
+            let mut at = 0;
+            while at < POLICIES {
+                all[at] = SiblingChoice::Policy(SiblingPolicy::ALL[at]);
+                at += 1;
+            }
+            all
+        };
+        &ALL
+    }
+
+    fn to_possible_value(&self) -> Option<PossibleValue> {
+        Some(match self {
+            SiblingChoice::Policy(policy) => {
+                PossibleValue::new(policy.name()).help(policy.summary())
+            }
+            SiblingChoice::Auto => PossibleValue::new("auto").help(
+                "The gentlest policy that keeps strangers off the siblings here; prints which and why",
+            ),
+        })
+    }
+}
+
+impl From<SiblingPolicy> for SiblingChoice {
+    fn from(policy: SiblingPolicy) -> Self {
+        SiblingChoice::Policy(policy)
+    }
+}
+
+/// Schedules on the command line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum ScheduleArg {
+    /// One worker runs all units in order.
+    Serial,
+    /// Fixed lists, with a barrier at each level.
+    Lists,
+    /// The worker that makes a unit ready runs or offers it, the most urgent first.
+    Dataflow,
+    /// A deque per worker: the owner takes the newest unit, thieves take the oldest.
+    Steal,
+    /// Fixed lists by measured cost and seat speed, the longest path first; planned anew when costs move.
+    Critical,
+    /// As many workers as pay by measured costs, with the schedule whose blocks are shortest in a trial.
+    Auto,
+}
+
+impl ScheduleArg {
+    /// As on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            ScheduleArg::Auto => "auto",
+            other => other.kind().name(),
+        }
+    }
+
+    /// The kind to begin with; `auto` ignores it.
+    pub fn kind(self) -> hocket_plan::ScheduleKind {
+        match self {
+            ScheduleArg::Serial => hocket_plan::ScheduleKind::Serial,
+            ScheduleArg::Lists => hocket_plan::ScheduleKind::Lists,
+            ScheduleArg::Dataflow | ScheduleArg::Auto => hocket_plan::ScheduleKind::Dataflow,
+            ScheduleArg::Steal => hocket_plan::ScheduleKind::Steal,
+            ScheduleArg::Critical => hocket_plan::ScheduleKind::Critical,
+        }
+    }
+
+    /// The settings, with the steering that this schedule needs.
+    pub fn steer(self, settings: hocket_engine::Settings) -> hocket_engine::Settings {
+        match self {
+            ScheduleArg::Auto => {
+                hocket_engine::Settings { steer: hocket_engine::Steer::Auto, ..settings }
+            }
+            _ => settings,
+        }
+    }
+}
+
+/// Waits on the command line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum WaitArg {
+    /// Spins, without a hint to the core.
+    Spin,
+    /// Spins, with a hint to the core.
+    Pause,
+    /// Offers the CPU to others again and again.
+    Yield,
+    /// Rests for a microsecond between two looks (Intel WAITPKG).
+    Tpause,
+    /// Rests until the awaited value changes (Intel WAITPKG).
+    Umwait,
+    /// Rests until the awaited value changes (AMD MONITORX).
+    Mwaitx,
+    /// Rests until the awaited value changes (arm64).
+    Wfe,
+    /// Spins for a while, then blocks.
+    Hybrid,
+    /// Blocks at once.
+    Futex,
+}
+
+/// Sample formats on the command line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum FormatArg {
+    /// 16-bit integers.
+    #[value(name = "16")]
+    Pcm16,
+    /// 24-bit integers.
+    #[value(name = "24")]
+    Pcm24,
+    /// 32-bit floating point.
+    #[value(name = "32f")]
+    Float32,
+}
+
+impl From<hocket_plan::ScheduleKind> for ScheduleArg {
+    fn from(kind: hocket_plan::ScheduleKind) -> Self {
+        use hocket_plan::ScheduleKind as Kind;
+        match kind {
+            Kind::Serial => Self::Serial,
+            Kind::Lists => Self::Lists,
+            Kind::Dataflow => Self::Dataflow,
+            Kind::Steal => Self::Steal,
+            Kind::Critical => Self::Critical,
+        }
+    }
+}
+
+impl From<WaitArg> for hocket_engine::Strategy {
+    fn from(arg: WaitArg) -> Self {
+        match arg {
+            WaitArg::Spin => Self::Spin,
+            WaitArg::Pause => Self::Pause,
+            WaitArg::Yield => Self::Yield,
+            WaitArg::Tpause => Self::Tpause,
+            WaitArg::Umwait => Self::Umwait,
+            WaitArg::Mwaitx => Self::Mwaitx,
+            WaitArg::Wfe => Self::Wfe,
+            WaitArg::Hybrid => Self::Hybrid,
+            WaitArg::Futex => Self::Futex,
+        }
+    }
+}
+
+impl From<FormatArg> for hocket_media::WavFormat {
+    fn from(arg: FormatArg) -> Self {
+        match arg {
+            FormatArg::Pcm16 => Self::Pcm16,
+            FormatArg::Pcm24 => Self::Pcm24,
+            FormatArg::Float32 => Self::Float32,
+        }
+    }
+}
+
+/// A number of workers.
+pub(super) fn at_least_one(text: &str) -> Result<usize, String> {
+    let count = text.parse().map_err(|_| "not a whole number".to_owned())?;
+    if count == 0 { Err("at least 1 worker is needed, the leader".into()) } else { Ok(count) }
+}

@@ -1,0 +1,66 @@
+//! Arguments of `hocket play`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use hocket_engine::Settings;
+
+use super::choices::{ScheduleArg, SiblingChoice, WaitArg, at_least_one};
+use crate::profile::ProfileArgs;
+
+/// Arguments of `hocket play`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  hocket play sessions/band.toml --length 10
+  hocket play sessions/band.toml --schedule auto --frames 128 --max-misses 0
+  hocket play sessions/worst-case-8.toml --length 60 --json > run.json")]
+pub struct PlayArgs {
+    /// The session file.
+    #[arg(value_name = "SESSION")]
+    pub session: PathBuf,
+    /// Device to play on; `virtual` has a real clock and a real deadline, but no sound.
+    #[arg(long, value_name = "NAME", default_value = "virtual")]
+    pub device: String,
+    /// Block length in frames.
+    #[arg(long, value_name = "N", default_value_t = 64)]
+    pub frames: u32,
+    /// Sample rate in Hz [default: the session's].
+    #[arg(long, value_name = "HZ")]
+    pub rate: Option<u32>,
+    /// Length in seconds [default: the session's, or to the end of the last clip, or until Ctrl-C].
+    #[arg(long, value_name = "SECONDS", allow_negative_numbers = true)]
+    pub length: Option<f64>,
+    /// Number of workers, including the leader [default: one per seat that the policy uses].
+    #[arg(long, value_name = "N", value_parser = at_least_one)]
+    pub workers: Option<usize>,
+    /// Which worker runs which unit when.
+    #[arg(long, value_enum, default_value_t = ScheduleArg::Auto)]
+    pub schedule: ScheduleArg,
+    /// Who may run beside a worker on its core [default: auto with schedule auto, else off].
+    #[arg(long, value_enum)]
+    pub policy: Option<SiblingChoice>,
+    /// Cost table: measured costs of the session's units. Read at the start if the file exists,
+    /// written at the end.
+    #[arg(long, value_name = "FILE")]
+    pub costs: Option<PathBuf>,
+    /// How workers wait inside a block [default: the machine profile's, or hybrid].
+    #[arg(long, value_enum)]
+    pub wait: Option<WaitArg>,
+    /// How an idle thread holds its seat (policies idle-thread and pair-barrier). A blocking wait
+    /// gives the seat up; use it only for comparison.
+    #[arg(long, value_enum, default_value_t = WaitArg::Pause)]
+    pub seat_wait: WaitArg,
+    /// Real-time priority to request, 1 to 99; 0 requests ordinary threads.
+    #[arg(long, value_name = "N", default_value_t = Settings::PRIORITY, value_parser = clap::value_parser!(u8).range(0..=99))]
+    pub priority: u8,
+    /// Prints the result as JSON instead of the table.
+    #[arg(long)]
+    pub json: bool,
+    /// Ends with exit code 1 if there are more misses than this: late blocks and skipped periods.
+    #[arg(long, value_name = "N")]
+    pub max_misses: Option<u64>,
+    /// Where defaults come from.
+    #[command(flatten)]
+    pub profile: ProfileArgs,
+}

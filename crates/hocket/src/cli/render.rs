@@ -1,0 +1,51 @@
+//! Arguments of `hocket render`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use hocket_plan::SiblingPolicy;
+
+use super::choices::{FormatArg, ScheduleArg, SiblingChoice, WaitArg, at_least_one};
+use crate::profile::ProfileArgs;
+
+/// Arguments of `hocket render`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  hocket render sessions/band.toml -o band.wav
+  hocket render sessions/band.toml -o band.wav --format 32f --rate 96000 --length 10")]
+pub struct RenderArgs {
+    /// The session file.
+    #[arg(value_name = "SESSION")]
+    pub session: PathBuf,
+    /// The WAV file to write.
+    #[arg(short, long, value_name = "FILE")]
+    pub output: PathBuf,
+    /// Sample format.
+    #[arg(long, value_enum, default_value_t = FormatArg::Pcm24)]
+    pub format: FormatArg,
+    /// Block length in frames.
+    #[arg(long, value_name = "N", default_value_t = 1024)]
+    pub frames: u32,
+    /// Sample rate in Hz [default: the session's].
+    #[arg(long, value_name = "HZ")]
+    pub rate: Option<u32>,
+    /// Length in seconds [default: the session's, or to the end of the last clip].
+    #[arg(long, value_name = "SECONDS", allow_negative_numbers = true)]
+    pub length: Option<f64>,
+    /// Number of workers, including the leader [default: one per seat that the policy uses].
+    #[arg(long, value_name = "N", value_parser = at_least_one)]
+    pub workers: Option<usize>,
+    /// Which worker runs which unit when [default: the machine profile's, or dataflow].
+    #[arg(long, value_enum)]
+    pub schedule: Option<ScheduleArg>,
+    /// Who may run beside a worker on its core.
+    #[arg(long, value_enum, default_value_t = SiblingChoice::Policy(SiblingPolicy::All))]
+    pub policy: SiblingChoice,
+    /// How workers wait inside a block [default: the machine profile's, or hybrid].
+    #[arg(long, value_enum)]
+    pub wait: Option<WaitArg>,
+    /// Where defaults come from.
+    #[command(flatten)]
+    pub profile: ProfileArgs,
+}
