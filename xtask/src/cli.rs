@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::finding::Finding;
-use crate::{deps, safety, words};
+use crate::{block_path, deps, safety, words};
 
 /// Printed for `--help` and after a usage error.
 pub const HELP: &str = "\
@@ -13,6 +13,7 @@ usage: cargo run -q -p xtask -- <check>... [--root DIR]
 checks:
   check-deps     every crate depends only on what its row in xtask/src/deps/rules.rs allows
   check-safety   unsafe code stands only where it may, and every other crate forbids it
+  check-block    the block path names nothing that allocates, locks, prints or calls the system
   check-words    no build machine's paths, registry addresses or foreign words in tracked files;
                  no hard phrases in the texts that are in plain English
   check          all of them
@@ -44,19 +45,22 @@ pub enum Check {
     Deps,
     /// Where `unsafe` stands.
     Safety,
+    /// What code in and around a block names.
+    Block,
     /// Words and paths.
     Words,
 }
 
 impl Check {
     /// All, fastest to explain first.
-    const ALL: [Check; 3] = [Check::Deps, Check::Safety, Check::Words];
+    const ALL: [Check; 4] = [Check::Deps, Check::Safety, Check::Block, Check::Words];
 
     /// The name on the command line.
     pub fn name(self) -> &'static str {
         match self {
             Check::Deps => "check-deps",
             Check::Safety => "check-safety",
+            Check::Block => "check-block",
             Check::Words => "check-words",
         }
     }
@@ -66,6 +70,7 @@ impl Check {
         match self {
             Check::Deps => deps::check(root),
             Check::Safety => safety::check(root),
+            Check::Block => block_path::check(root),
             Check::Words => words::check(root),
         }
     }

@@ -10,6 +10,7 @@ mod cli;
 mod finding;
 mod deps;
 mod safety;
+mod block_path;
 mod words;
 mod header;
 mod repo;

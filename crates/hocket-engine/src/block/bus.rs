@@ -82,12 +82,15 @@ impl NodeState {
     /// memory) and nothing is freed.
     #[cold]
     fn silence(&mut self, payload: Box<dyn Any + Send>) {
+        // block-path: a box of nothing allocates nothing.
         let processor = std::mem::replace(&mut self.processor, Box::new(Silent));
         self.panicked = Some(Panicked { _processor: processor, payload });
         self.events.clear();
     }
 
     /// What became of it; `None`: nothing happened.
+    ///
+    /// Thread: control, or the leader where it has time; allocates.
     pub(crate) fn contained(&self, name: &str) -> Option<Contained> {
         let panic = self.panicked.as_ref().map(|panicked| message(&*panicked.payload));
         let happened = self.not_finite > 0 || panic.is_some();
@@ -96,6 +99,8 @@ impl NodeState {
 }
 
 /// The text of a panic: `panic!` makes a `&str` or a `String`.
+///
+/// Thread: control; allocates.
 fn message(payload: &(dyn Any + Send)) -> String {
     let text = payload.downcast_ref::<&str>().copied();
     let text = text.or_else(|| payload.downcast_ref::<String>().map(String::as_str));
@@ -122,6 +127,9 @@ pub(crate) struct NodeCell {
 unsafe impl Sync for NodeCell {}
 
 impl NodeCell {
+    /// A node that has not run.
+    ///
+    /// Thread: control; allocates.
     pub(crate) fn new(name: String, processor: Box<dyn Processor>) -> NodeCell {
         let events = Vec::with_capacity(EVENTS_A_BLOCK);
         let place = Stretch::of(&*processor);
@@ -188,6 +196,9 @@ struct Rows {
 }
 
 impl Rows {
+    /// Silent rows.
+    ///
+    /// Thread: control; allocates.
     fn new(frames: usize) -> Rows {
         let lines = vec![Line([0.0; LINE]); 2 * frames.div_ceil(LINE)];
         Rows { lines: lines.into_boxed_slice() }
@@ -278,6 +289,8 @@ struct SideChain {
 
 impl ChainState {
     /// `side`: the side chain of the first of `nodes`.
+    ///
+    /// Thread: control; allocates.
     pub(crate) fn new(
         inputs: &[UnitInput],
         side: &[UnitInput],
@@ -375,6 +388,9 @@ pub(crate) struct UnitState {
 }
 
 impl UnitState {
+    /// A unit of these chains.
+    ///
+    /// Thread: control; allocates.
     pub(crate) fn new(folded: Vec<ChainState>, own: ChainState) -> UnitState {
         UnitState { folded: folded.into_boxed_slice(), own }
     }
@@ -420,6 +436,9 @@ pub(crate) struct Units {
 unsafe impl Sync for Units {}
 
 impl Units {
+    /// The units in their cells.
+    ///
+    /// Thread: control; allocates.
     pub(crate) fn new(units: Vec<UnitState>) -> Units {
         // What units own stays where it is when they move into their cells.
         let chains = |unit: &UnitState| -> Vec<Stretch> {

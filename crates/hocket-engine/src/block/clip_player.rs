@@ -29,6 +29,8 @@ pub struct ClipPlayer {
 
 impl ClipPlayer {
     /// For clips and their audio, in the same order.
+    ///
+    /// Thread: control; allocates.
     pub fn new(clips: &[(Clip, Arc<StereoAudio>)], rate_hz: u32) -> ClipPlayer {
         let clips = clips.iter().map(|(clip, audio)| Playing::new(clip, audio, rate_hz)).collect();
         ClipPlayer { clips, position: 0 }

@@ -41,6 +41,9 @@ pub(crate) struct Costs {
 }
 
 impl Costs {
+    /// Nothing measured yet.
+    ///
+    /// Thread: control; allocates.
     pub(crate) fn new(units: usize) -> Costs {
         let cell = |_| Cell(std::array::from_fn(|_| [AtomicU32::new(0), AtomicU32::new(0)]));
         Costs { cells: (0..units).map(cell).collect() }

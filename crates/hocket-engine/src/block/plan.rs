@@ -142,6 +142,8 @@ pub(crate) struct Successors {
 
 impl Successors {
     /// In `critical` without those in the unit's own list, which come after it anyway.
+    ///
+    /// Thread: control; allocates.
     fn of(schedule: &VerifiedSchedule) -> Successors {
         let units = schedule.units().units();
         let list_of = match schedule.kind() {
@@ -158,6 +160,8 @@ impl Successors {
     }
 
     /// How many arrive at each unit's countdown.
+    ///
+    /// Thread: control; allocates.
     fn arrivals(&self) -> Vec<u32> {
         let mut counts = vec![0; self.starts.len() - 1];
         self.ids.iter().for_each(|unit| counts[*unit as usize] += 1);
@@ -178,6 +182,9 @@ fn next_number() -> u64 {
 }
 
 impl Offered {
+    /// What a block begins with.
+    ///
+    /// Thread: control; allocates.
     fn new(schedule: &VerifiedSchedule) -> Offered {
         let lists = || (0..schedule.workers()).map(|worker| runs(schedule, worker));
         let count = schedule.units().units().len();
@@ -204,6 +211,9 @@ impl Offered {
     }
 }
 
+/// The list of each unit.
+///
+/// Thread: control; allocates.
 fn list_of_each(schedule: &VerifiedSchedule) -> Vec<u32> {
     let mut list_of = vec![0; schedule.units().units().len()];
     for worker in 0..schedule.workers() {
@@ -213,6 +223,8 @@ fn list_of_each(schedule: &VerifiedSchedule) -> Vec<u32> {
 }
 
 /// The units of a worker's list.
+///
+/// Thread: control; allocates.
 fn runs(schedule: &VerifiedSchedule, worker: usize) -> Box<[u32]> {
     let unit = |step: &Step| match step {
         Step::Run(UnitId(unit)) => Some(*unit),
@@ -222,6 +234,8 @@ fn runs(schedule: &VerifiedSchedule, worker: usize) -> Box<[u32]> {
 }
 
 /// One bit a unit.
+///
+/// Thread: control; allocates.
 fn bits(units: &[u32], words: usize) -> Box<[u64]> {
     let mut bits = vec![0u64; words];
     units.iter().for_each(|unit| bits[*unit as usize / 64] |= 1 << (unit % 64));

@@ -164,6 +164,8 @@ unsafe impl Send for Runner {}
 
 impl Runner {
     /// `places`: one a worker; `spans`: how many spans of a block each thread keeps.
+    ///
+    /// Thread: control; allocates.
     pub(crate) fn new(
         plan: Plan,
         places: Vec<Place>,

@@ -51,6 +51,8 @@ pub(crate) struct Totals {
 
 impl Stamps {
     /// `capacity` spans a block; 0 keeps no spans.
+    ///
+    /// Thread: control; allocates.
     pub(crate) fn new(capacity: usize) -> Stamps {
         Stamps {
             spans: vec![SpanTicks::EMPTY; capacity].into_boxed_slice(),

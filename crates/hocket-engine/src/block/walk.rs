@@ -420,6 +420,7 @@ impl EndOnPanic {
 
 impl Drop for EndOnPanic {
     fn drop(&mut self) {
+        // block-path: the process ends here.
         eprintln!(
             "hocket: the engine panicked inside a block and cannot go on; please report this"
         );

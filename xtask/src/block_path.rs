@@ -1,0 +1,207 @@
+//! Code that runs inside or around a block names nothing that allocates, locks, prints or calls the system.
+//!
+//! The check covers the folders whose name promises that (ARCHITECTURE.md, hocket-engine). Three things are
+//! exempt, each visible in the source:
+//!
+//! - a function whose documentation says `Thread: control`: it prepares or disposes of what blocks use
+//! - a `#[cfg(test)]` module, and a file `tests.rs`
+//! - a line whose own or preceding comment gives a reason behind `block-path:`
+//!
+//! It reads names, not types, so it finds what is written there and not what a callee does. The callees are
+//! what the sentry and RealtimeSanitizer see at run time (`tests/realtime`).
+
+use std::ops::Range;
+use std::path::Path;
+
+use crate::finding::{Finding, relative};
+use crate::repo;
+use crate::tokens::{Token, tokens};
+
+/// Folders whose code runs inside a block, or on the leader between two blocks.
+const FOLDERS: [&str; 2] = ["crates/hocket-engine/src/block", "crates/hocket-engine/src/leader"];
+
+/// Macros that allocate or print.
+const MACROS: [&str; 7] = ["vec", "format", "println", "eprintln", "print", "eprint", "dbg"];
+/// Types whose constructors allocate, lock, read a slow clock or call the system.
+const TYPES: [&str; 14] = [
+    "Vec",
+    "VecDeque",
+    "HashMap",
+    "BTreeMap",
+    "String",
+    "Box",
+    "Arc",
+    "Rc",
+    "Mutex",
+    "RwLock",
+    "Condvar",
+    "Instant",
+    "SystemTime",
+    "File",
+];
+/// Methods that allocate or lock.
+const METHODS: [&str; 10] = [
+    "collect",
+    "to_vec",
+    "to_owned",
+    "to_string",
+    "into_boxed_slice",
+    "into_bytes",
+    "reserve_exact",
+    "sort",
+    "lock",
+    "join",
+];
+
+/// Checks the folders of the checkout at `root`.
+pub fn check(root: &Path) -> Result<Vec<Finding>, String> {
+    let mut findings = Vec::new();
+    for folder in FOLDERS {
+        let mut files = repo::rust_files(&root.join(folder))?;
+        // `#[cfg(test)] mod tests;`
+        files.retain(|file| file.file_name().is_some_and(|name| name != "tests.rs"));
+        for file in files {
+            let source = std::fs::read_to_string(&file)
+                .map_err(|error| format!("{}: {error}", file.display()))?;
+            findings.extend(offences(&source).into_iter().map(|(line, name)| Finding {
+                file: relative(root, &file),
+                line: Some(line),
+                rule: "block-path",
+                what: format!("`{name}` in code that runs in or around a block"),
+                remedy: "move it to control/, say `Thread: control` in the function's documentation, \
+                         or give the reason behind `block-path:` in a comment"
+                    .into(),
+            }));
+        }
+    }
+    Ok(findings)
+}
+
+/// Line and name of every offence.
+fn offences(source: &str) -> Vec<(usize, String)> {
+    let tokens = tokens(source);
+    let lines: Vec<&str> = source.lines().collect();
+    let exempt = exempt_lines(&tokens, &lines);
+    let mut found = Vec::new();
+    for at in 0..tokens.len() {
+        let line = tokens[at].line;
+        let excused = exempt.iter().any(|lines| lines.contains(&line)) || has_reason(&lines, line);
+        if !excused && is_offence(&tokens, at) {
+            found.push((line, tokens[at].text.clone()));
+        }
+    }
+    found
+}
+
+fn is_offence(tokens: &[Token], at: usize) -> bool {
+    let text = |at: usize| tokens.get(at).map_or("", |token| token.text.as_str());
+    let name = text(at);
+    let before = if at == 0 { "" } else { text(at - 1) };
+    let is_macro = MACROS.contains(&name) && text(at + 1) == "!";
+    let is_constructor = TYPES.contains(&name) && text(at + 1) == ":" && text(at + 2) == ":";
+    let is_method = METHODS.contains(&name) && before == "." && ["(", ":"].contains(&text(at + 1));
+    let sleeps = name == "sleep" && before == ":";
+    (is_macro || is_constructor || is_method || sleeps) && !shares_a_handle(tokens, at)
+}
+
+/// `Arc::clone` counts a reference and allocates nothing.
+fn shares_a_handle(tokens: &[Token], at: usize) -> bool {
+    tokens[at].text == "Arc" && tokens.get(at + 3).is_some_and(|token| token.text == "clone")
+}
+
+/// Lines of functions for control threads and of test modules.
+fn exempt_lines(tokens: &[Token], lines: &[&str]) -> Vec<Range<usize>> {
+    let mut exempt = Vec::new();
+    for at in 0..tokens.len() {
+        let function = tokens[at].text == "fn" && documentation(lines, tokens[at].line);
+        let tests = tokens[at].text == "mod" && is_test_module(lines, tokens[at].line);
+        if function || tests {
+            exempt.push(tokens[at].line..body_end(tokens, at) + 1);
+        }
+    }
+    exempt
+}
+
+/// Whether the documentation right above `line` says that control threads call the function.
+fn documentation(lines: &[&str], line: usize) -> bool {
+    above(lines, line).any(|text| text.starts_with("///") && text.contains("Thread: control"))
+}
+
+fn is_test_module(lines: &[&str], line: usize) -> bool {
+    above(lines, line).any(|text| text.contains("cfg(test)") || text.contains("cfg(all(test"))
+}
+
+/// Attributes and documentation above `line`, from the bottom up.
+fn above<'a>(lines: &'a [&str], line: usize) -> impl Iterator<Item = &'a str> {
+    let before = lines[..line - 1].iter().rev().map(|text| text.trim());
+    before.take_while(|text| text.starts_with("///") || text.starts_with('#'))
+}
+
+/// The line of the brace that closes the body that begins behind `at`; a declaration ends at its `;`.
+fn body_end(tokens: &[Token], at: usize) -> usize {
+    let mut depth = 0;
+    for token in &tokens[at..] {
+        match token.text.as_str() {
+            "{" => depth += 1,
+            "}" => depth -= 1,
+            ";" if depth == 0 => return token.line,
+            _ => continue,
+        }
+        if depth == 0 {
+            return token.line;
+        }
+    }
+    tokens.last().map_or(0, |token| token.line)
+}
+
+/// Whether the line, or the comment above it, gives a reason.
+fn has_reason(lines: &[&str], line: usize) -> bool {
+    let own = lines.get(line - 1).is_some_and(|text| text.contains("// block-path:"));
+    let before = lines[..line - 1].iter().rev().take_while(|text| text.trim().starts_with("//"));
+    own || before.into_iter().any(|text| text.contains("// block-path:"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(source: &str, expected: &[(usize, &str)]) {
+        let found = offences(source);
+        let found: Vec<_> = found.iter().map(|(line, name)| (*line, name.as_str())).collect();
+        assert_eq!(found, expected, "{source}");
+    }
+
+    #[test]
+    fn what_allocates_locks_or_prints_is_found() {
+        check("fn f() {\n let a = vec![1];\n}", &[(2, "vec")]);
+        check("fn f() { Box::new(1); Vec::<u8>::new(); }", &[(1, "Box"), (1, "Vec")]);
+        check("fn f() { m.lock(); a.iter().collect::<Vec<_>>(); }", &[(1, "lock"), (1, "collect")]);
+        check("fn f() { println!(); std::thread::sleep(d); }", &[(1, "println"), (1, "sleep")]);
+    }
+
+    #[test]
+    fn types_and_shared_handles_are_no_offence() {
+        check("struct S { a: Box<[u8]>, b: Vec<u8> }\nfn f(a: &Arc<u8>) { Arc::clone(a); }", &[]);
+    }
+
+    #[test]
+    fn functions_for_control_threads_are_exempt_and_the_next_one_is_not() {
+        let source = "/// Makes it.\n///\n/// Thread: control; allocates.\n#[must_use]\npub fn new() -> S {\n \
+                      let f = || { vec![0] };\n S(Box::new(1))\n}\nfn f() { vec![1]; }";
+        check(source, &[(9, "vec")]);
+    }
+
+    #[test]
+    fn tests_and_given_reasons_are_exempt() {
+        check("#[cfg(test)]\nmod tests {\n fn f() { vec![1]; }\n}", &[]);
+        check(
+            "fn f() {\n // block-path: the process ends here.\n eprintln!();\n vec![2];\n}",
+            &[(4, "vec")],
+        );
+    }
+
+    #[test]
+    fn comments_and_strings_do_not_count() {
+        check("fn f() { // vec![1]\n g(\"Box::new\"); }", &[]);
+    }
+}
