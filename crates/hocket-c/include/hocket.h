@@ -20,15 +20,22 @@
 #include <stddef.h>
 #include <stdint.h>
 
-// Number of this interface: it grows when a function or a structure changes so that programs have to
-// be compiled anew. `hocket_abi()` tells that of the library.
-#define HOCKET_ABI 1
+// Number of this interface. It grows when a function or a structure changes so that programs have to be
+// recompiled. `hocket_abi()` returns the number of the library.
+#define HOCKET_ABI 2
 
 // `hocket_session_frames` of a session that has no end.
 #define HOCKET_ENDLESS UINT64_MAX
 
-// What `hocket_graph_add_node` and `hocket_graph_add_effect` return instead of an index when they fail.
+// What `hocket_graph_add_node` and `hocket_graph_add_effect` return instead of a number when they fail.
 #define HOCKET_NO_NODE UINT32_MAX
+
+// How many edits that took effect an engine remembers for `hocket_engine_applied`. When there are more, it
+// forgets the oldest.
+#define HOCKET_APPLIED_KEPT 4096
+
+// What `hocket_last_edit` returns where the calling thread has sent no edit.
+#define HOCKET_NO_EDIT UINT64_MAX
 
 // How a call ended.
 enum hocket_status
@@ -40,12 +47,12 @@ enum hocket_status
     HOCKET_STATUS_OK = 0,
     // An argument, a file or a setting is wrong; the same call fails again.
     HOCKET_STATUS_BAD_INPUT = 2,
-    // Not possible here: threads, rights or what the system tells of the machine.
+    // Not possible here: threads, rights, or what the system reports about the machine.
     HOCKET_STATUS_NOT_POSSIBLE = 3,
-    // Somebody else leads this engine at this moment, or the engine has more orders than it has
-    // carried out: try again after a block.
+    // Another thread leads this engine now, or too many edits wait for the next block: try again after a
+    // block.
     HOCKET_STATUS_BUSY = 4,
-    // The call belongs to the thread that entered.
+    // The call belongs to the thread that entered, which still lives.
     HOCKET_STATUS_WRONG_THREAD = 5,
     // An error in Hocket itself; the handle may still be stopped or freed.
     HOCKET_STATUS_FAULT = 6,
@@ -61,13 +68,13 @@ typedef int32_t hocket_status;
 // An engine that runs.
 typedef struct hocket_engine hocket_engine;
 
-// An error with its message. Functions that take `hocket_error **error` set it to NULL when they
-// succeed and to a new error when they fail, which is to be freed; it may be NULL where the message
-// is not wanted.
+// An error with its message. Functions that take `hocket_error **error` set it to NULL when they succeed, and
+// to a new error when they fail: free it with `hocket_error_free`. Pass NULL if you do not want the message.
 typedef struct hocket_error hocket_error;
 
-// A graph in the making. Nodes are added in the order of computation, and the last one is the output.
-// One thread at a time.
+// A graph in the making. Each node keeps its number as long as it lives, and the number of a node that
+// was removed is not used again. The output is the node that was added last, unless
+// `hocket_graph_set_output` says otherwise. One thread at a time.
 typedef struct hocket_graph hocket_graph;
 
 // A session with its audio in memory. It never changes: several engines may be started from it, on
@@ -79,13 +86,13 @@ typedef struct hocket_session hocket_session;
 typedef struct hocket_settings {
     // The largest block, 1 to 8192 frames.
     uint32_t frames;
-    // Sample rate, 8000 to 384000 Hz; 0 stands for that of the session.
+    // Sample rate, 8000 to 384000 Hz; 0: that of the session.
     uint32_t rate_hz;
     // Workers, the leader included; 0: as many as the policy has seats for.
     uint32_t workers;
     // SCHED_FIFO priority of leader, workers and guards, 1 to 99; 0: ordinary threads.
     uint32_t priority;
-    // How units are dealt out: "serial", "lists", "dataflow", "steal", "critical".
+    // How units go to workers: "serial", "lists", "dataflow", "steal", "critical".
     const char *schedule;
     // What may run beside a worker on its core: "off", "all", "process-affinity", "idle-thread",
     // "reserve-core", "pair-barrier", "cookie", "cookie-worker", "cookie-pair", "partition", "offline".
@@ -96,26 +103,83 @@ typedef struct hocket_settings {
     // What happens to the schedule while costs are measured: "fixed", "costs", "auto"; NULL: "costs"
     // for the schedule "critical", otherwise "fixed".
     const char *steer;
-    // How long "hybrid" spins inside a block before it blocks.
+    // How an idle thread holds its seat (policies "idle-thread" and "pair-barrier"): one of the names of
+    // `wait`. A wait that blocks gives the seat up; use it only for comparison. NULL: "pause".
+    const char *seat_wait;
+    // How long "hybrid" spins before it blocks, inside a block and between two.
     uint64_t hybrid_spin_ns;
-    // How long a worker that waits with "pause" or "hybrid" spins between blocks before it blocks.
+    // How long a worker spins between two blocks before it blocks, where its wait never blocks inside a
+    // block: "spin", "pause", "yield", "tpause", "umwait", "mwaitx" and "wfe". It does not concern the other
+    // two: between blocks "hybrid" spins for `hybrid_spin_ns` as well, and "futex" blocks at once.
     uint64_t gate_spin_ns;
     // How long before a planned block (`hocket_engine_expect_next`) a worker wakes itself; 0: it sleeps
     // until it is woken.
     uint64_t early_wake_ns;
     // How long a worker that woke itself spins past the planned time before it blocks after all.
     uint64_t leader_lateness_ns;
+    // Notes what each thread does in a block, so that late blocks can be explained
+    // (`hocket_engine_explain`). It costs the leader a copy of these notes after each
+    // block, some 25 bytes for each unit, and memory for 256 blocks.
+    bool explain_late;
 } hocket_settings;
 
-// Processes one block in place: `frames` samples a row, 1.0 is full scale. What a node reads from others
-// is already summed up in the rows; what it leaves there is its output.
+// A parameter of an effect. The texts are the library's own, never to be freed.
+typedef struct hocket_param {
+    // Name with unit, as in session files.
+    const char *name;
+    // One sentence.
+    const char *summary;
+    // Smallest value.
+    float min;
+    // Largest value.
+    float max;
+    // Value where none is given.
+    float usual;
+    // Whether it is set when the effect is built and cannot change while it plays.
+    bool fixed;
+} hocket_param;
+
+// A parameter that changes inside a block.
+typedef struct hocket_event {
+    // Frame at which it changes, counted from the start of the block.
+    uint32_t frame;
+    // The parameter, as in `hocket_engine_set_node`.
+    uint32_t param;
+    // Its new value.
+    float value;
+} hocket_event;
+
+// One block of audio, as a processor of the host's sees it. All pointers are good until the callback
+// returns.
+typedef struct hocket_block {
+    // Left row, `frames` samples, 1.0 is full scale. It holds the sum of the node's inputs; what the
+    // callback leaves there is the node's output.
+    float *left;
+    // Right row.
+    float *right;
+    // Left row of the side chain, only to be read; NULL where the node has none.
+    const float *side_left;
+    // Right row of the side chain; NULL where the node has none.
+    const float *side_right;
+    // Changes of parameters, sorted by frame.
+    const struct hocket_event *events;
+    // Number of `events`.
+    size_t event_count;
+    // Samples of each row, at least 1.
+    uint32_t frames;
+} hocket_block;
+
+// Processes one block in place.
 //
 // Thread: any worker, inside a block, one at a time for a node. It must not allocate, lock or call the
 // system, and must give the same samples however the input is cut into blocks.
-typedef void (*hocket_process_fn)(void *user, float *left, float *right, uint32_t frames);
+typedef void (*hocket_process_fn)(void *user, const struct hocket_block *block);
 
 // Called with a processor's `user`.
 typedef void (*hocket_user_fn)(void *user);
+
+// Called with a processor's `user` and a position in frames since the start.
+typedef void (*hocket_locate_fn)(void *user, uint64_t frame);
 
 // A processor of the host's.
 typedef struct hocket_processor {
@@ -123,13 +187,16 @@ typedef struct hocket_processor {
     void *user;
     // Processes a block; not NULL.
     hocket_process_fn process;
-    // Forgets all history (delay lines, envelopes), keeps the parameters. Thread: the leader, between
-    // blocks. NULL: there is none.
+    // Forgets all history (delay lines, envelopes), keeps the parameters. Thread: the leader between
+    // blocks, or a worker inside a block after an output that was not finite. NULL: there is none.
     hocket_user_fn reset;
-    // The node is gone and `user` is no longer used. Thread: the one that stops the engine or frees the
-    // graph. NULL: nothing to free.
+    // The node joins a graph that already plays, at this frame. Thread: the leader, between blocks.
+    // NULL: the processor does not need to know.
+    hocket_locate_fn locate;
+    // The node is gone and `user` is no longer used. Thread: the one that stops the engine, frees or
+    // exchanges the graph, or sends an edit later. NULL: nothing to free.
     hocket_user_fn free;
-    // Expected work in floating-point operations a frame; only ratios matter. More than 0.
+    // Expected work in floating-point operations per frame; only ratios matter. More than 0.
     double cost;
     // How many frames the output lags behind the input.
     uint32_t latency_frames;
@@ -147,19 +214,85 @@ typedef struct hocket_block_times {
     uint64_t duration_ns;
     // From the planned start to the deadline: the length of the block when played.
     uint64_t deadline_ns;
-    // Time left before the deadline; negative: the block came too late.
+    // Time left before the deadline; negative: the block was late.
     int64_t slack_ns;
-    // From the leader's awakening to the last worker's that came; 0 where none was needed.
+    // From the leader's awakening to that of the last worker that came; 0 if none was needed.
     uint64_t workers_awake_ns;
-    // How long edits took that were carried out before the block, as a part of the duration.
+    // How long the edits before the block took, as a part of the duration.
     uint64_t orders_ns;
-    // Edits and plans that were carried out before the block.
+    // Edits and plans that took effect with the block.
     uint32_t orders;
     // Workers that took part, the leader included.
     uint32_t workers;
 } hocket_block_times;
 
-// What an engine does at present, and what was expected of it.
+// What a thread of an engine did since it started.
+typedef struct hocket_worker_totals {
+    // Blocks it took part in.
+    uint64_t blocks;
+    // Units it ran.
+    uint64_t units;
+    // Times it truly blocked inside a block.
+    uint64_t blocked;
+    // Times it yielded inside a block.
+    uint64_t yielded;
+    // Wake-up system calls it made.
+    uint64_t wakes;
+    // Time spent in units.
+    uint64_t busy_ns;
+} hocket_worker_totals;
+
+// Called for each thread.
+typedef void (*hocket_totals_fn)(void *user, const struct hocket_worker_totals *totals);
+
+// A strip that joins a session. Effects and sends are added afterwards.
+typedef struct hocket_new_strip {
+    // Its name; no other strip of the session has it.
+    const char *name;
+    // Where its output goes: a group's name; NULL: the master.
+    const char *output;
+    // Fader, in decibels; `-INFINITY` is silence.
+    float gain_db;
+    // From -1 (left) to +1 (right).
+    float pan;
+    // Silent, but still processed.
+    bool mute;
+    // Heard alone, together with everything else that is soloed.
+    bool solo;
+} hocket_new_strip;
+
+// A piece of an audio file on the time line. Times are in seconds.
+typedef struct hocket_clip {
+    // Number of the file, as `hocket_session_media` counts.
+    uint32_t media;
+    // When it starts on the session's time line.
+    double start_s;
+    // Where in the file it starts.
+    double offset_s;
+    // How long it plays; NaN: to the end of the file, or for ever where it loops.
+    double length_s;
+    // Starts again at `offset_s` when the file ends.
+    bool looped;
+    // Level in decibels.
+    float gain_db;
+    // Length of the linear fade at the start.
+    double fade_in_s;
+    // Length of the linear fade at the end.
+    double fade_out_s;
+} hocket_clip;
+
+// An edit that took effect.
+typedef struct hocket_applied {
+    // Its number, as `hocket_last_edit` returned it.
+    uint64_t edit;
+    // Frames since the start at which it took effect: the first of a block.
+    uint64_t frame;
+} hocket_applied;
+
+// Called for each edit that took effect.
+typedef void (*hocket_applied_fn)(void *user, const struct hocket_applied *applied);
+
+// What an engine does at present, and what the planner expected of it.
 typedef struct hocket_standing {
     // The schedule, ends in a zero byte.
     char schedule[16];
@@ -167,11 +300,13 @@ typedef struct hocket_standing {
     uint32_t workers;
     // Units of the plan.
     uint32_t units;
-    // What a block of full length was expected to take; NaN where nothing had been measured.
+    // How many frames the output lags behind the inputs, on the longest path.
+    uint32_t latency_frames;
+    // What the planner expected a block of full length to take; NaN if nothing was measured yet.
     double expected_ns;
     // What it takes, as a running estimate; NaN before there is one.
     double measured_ns;
-    // What the serial walk takes or took; NaN where it never ran.
+    // What the serial walk takes or took; NaN if it never ran.
     double serial_ns;
 } hocket_standing;
 
@@ -190,7 +325,7 @@ typedef struct hocket_unit_cost {
 // Called for each measured cost.
 typedef void (*hocket_cost_fn)(void *user, const struct hocket_unit_cost *cost);
 
-// What a thread of the engine asked for and what the system says it has. The texts are good until the
+// What a thread of the engine asked for and what the system reports. The texts are good until the
 // callback returns.
 typedef struct hocket_thread_report {
     // "leader", "worker 1", "guard of worker 0".
@@ -209,6 +344,75 @@ typedef struct hocket_thread_report {
 
 // Called for each thread.
 typedef void (*hocket_report_fn)(void *user, const struct hocket_thread_report *report);
+
+// A node whose output was not finite, or whose processor failed.
+typedef struct hocket_contained {
+    // The node; good until the callback returns.
+    const char *node;
+    // In how many blocks: its processor was then reset, and the node was silent for the block.
+    uint64_t blocks;
+    // Whether its processor failed (a panic of an effect): the node is silent from then on.
+    bool failed;
+} hocket_contained;
+
+// Called for each node that was silenced.
+typedef void (*hocket_contained_fn)(void *user, const struct hocket_contained *contained);
+
+// What a policy asked of the rest of the process and of the system. The texts are good until the
+// callback returns.
+typedef struct hocket_protection {
+    // What was asked, in words; NULL: nothing.
+    const char *asked;
+    // What the system says it has granted; NULL: nothing.
+    const char *got;
+    // What was refused and why, one line each; NULL: nothing.
+    const char *refused;
+    // How many threads of others the system now reports where they were asked to be.
+    uint64_t moved;
+} hocket_protection;
+
+// Called with what became of a policy.
+typedef void (*hocket_protection_fn)(void *user, const struct hocket_protection *protection);
+
+// Whether the memory of the process is kept from being swapped out. The text is good until the callback
+// returns.
+typedef struct hocket_memory {
+    // Whether the system accepted it.
+    bool granted;
+    // Why not, with what would help; NULL: it was granted.
+    const char *why;
+} hocket_memory;
+
+// Called with what became of the memory.
+typedef void (*hocket_memory_fn)(void *user, const struct hocket_memory *memory);
+
+// How much of a session or graph a cost table knows.
+typedef struct hocket_adopted {
+    // Chains whose cost the table knows.
+    uint32_t known;
+    // Chains that it does not know.
+    uint32_t unknown;
+} hocket_adopted;
+
+// A block that was late, or the worst until then. The texts are good until the callback returns.
+typedef struct hocket_explanation {
+    // Number of the block since the engine started.
+    uint64_t block;
+    // Time left before the deadline; negative: the block was late.
+    int64_t slack_ns;
+    // The cause that explains most, such as "seat-taken", "worker-woke-late" or "unit-slow"; "unknown" if
+    // nothing explains half. NULL: the block was in time, and took no longer than usual or nothing says
+    // what is usual.
+    const char *cause;
+    // The explanation in one sentence; NULL if `cause` is.
+    const char *text;
+} hocket_explanation;
+
+// Called for each block that is explained.
+typedef void (*hocket_explanation_fn)(void *user, const struct hocket_explanation *explanation);
+
+// Called with a line of text, which is good until the callback returns.
+typedef void (*hocket_text_fn)(void *user, const char *text);
 
 #ifdef __cplusplus
 extern "C" {
@@ -241,7 +445,7 @@ const char *hocket_error_text(const struct hocket_error *error);
 // P, H.
 hocket_status hocket_error_status(const struct hocket_error *error);
 
-// Frees an error; NULL is left alone.
+// Frees an error. NULL does nothing.
 //
 // Thread: any but the leader. Cost: frees memory.
 //
@@ -262,9 +466,9 @@ const char *hocket_status_text(int32_t status);
 struct hocket_settings hocket_settings_for(uint32_t frames, uint32_t rate_hz);
 
 // Reads a session file (docs/session-format.md) and decodes the audio that it names, at `rate_hz`, or
-// at the session's own rate for 0. NULL where that fails.
+// at the session's own rate for 0. NULL on failure.
 //
-// Thread: control. Cost: reads files; memory for all audio, 8 bytes a frame.
+// Thread: control. Cost: reads files; memory for all audio, 8 bytes per frame.
 //
 // # Safety
 // P.
@@ -272,7 +476,7 @@ struct hocket_session *hocket_session_load(const char *path,
                                            uint32_t rate_hz,
                                            struct hocket_error **error);
 
-// Frees a session; NULL is left alone. Engines that were started from it go on.
+// Frees a session. NULL does nothing. Engines that were started from it go on.
 //
 // Thread: control. Cost: frees memory.
 //
@@ -318,7 +522,17 @@ const char *hocket_session_effect(const struct hocket_session *session,
                                   size_t strip,
                                   size_t effect);
 
-// What a user ought to know of the session, one line with its place; NULL past the end. The text
+// Path of an audio file of the session, by the number that clips name (`hocket_clip`). NULL past the
+// end. The text lives as long as the session.
+//
+// Thread: any. Cost: none.
+//
+// # Safety
+// P, H.
+const char *hocket_session_media(const struct hocket_session *session,
+                                 size_t index);
+
+// A warning about the session, one line with its place; NULL past the end. The text
 // lives as long as the session.
 //
 // Thread: any. Cost: none.
@@ -327,12 +541,29 @@ const char *hocket_session_effect(const struct hocket_session *session,
 // P, H.
 const char *hocket_session_warning(const struct hocket_session *session, size_t index);
 
+// Name of a built-in effect (docs/effects.md), in the order of the documentation; NULL past the end.
+// The library's own text, never to be freed.
+//
+// Thread: any but the leader. Cost: the first call allocates.
+const char *hocket_effect_kind(size_t index);
+
+// Describes an effect's parameter in `param`. False past the last parameter, and if there is no effect of
+// this name.
+//
+// Thread: any but the leader. Cost: the first call allocates.
+//
+// # Safety
+// P.
+bool hocket_effect_param(const char *kind,
+                         size_t index,
+                         struct hocket_param *param);
+
 // A new graph without nodes. NULL only after an error in Hocket itself.
 //
 // Thread: control. Cost: allocates.
 struct hocket_graph *hocket_graph_new(void);
 
-// Frees a graph that no engine was started from, and its processors; NULL is left alone.
+// Frees a graph that no engine was started from, and its new processors. NULL does nothing.
 //
 // Thread: control. Cost: frees memory.
 //
@@ -340,9 +571,9 @@ struct hocket_graph *hocket_graph_new(void);
 // P, H, X.
 void hocket_graph_free(struct hocket_graph *graph);
 
-// Appends a node and returns its index, counted from 0: the host's processor, which is copied, or for
-// NULL one that only sums. From now on `user` belongs to the graph and the engine made of it; where
-// the call fails (`HOCKET_NO_NODE`) it stays the host's. `name` is for reports and measured costs.
+// Adds a node and returns its number, counted from 0: the host's processor, which is copied, or for
+// NULL one that only sums. From now on `user` belongs to the graph and to the engine made of it. If the call
+// fails (`HOCKET_NO_NODE`), `user` stays the host's. `name` is for reports and measured costs.
 //
 // Thread: control. Cost: allocates.
 //
@@ -353,7 +584,7 @@ uint32_t hocket_graph_add_node(struct hocket_graph *graph,
                                const struct hocket_processor *processor,
                                struct hocket_error **error);
 
-// Appends one of Hocket's effects (docs/effects.md) and returns its index. `values` has one value for
+// Adds one of Hocket's effects (docs/effects.md) and returns its number. `values` has one value for
 // each parameter in the order of the documentation, or is NULL for the defaults; values out of range
 // are held within it.
 //
@@ -368,10 +599,11 @@ uint32_t hocket_graph_add_effect(struct hocket_graph *graph,
                                  size_t count,
                                  struct hocket_error **error);
 
-// Lets node `to` read node `from`, which is older, with a linear gain (1.0: as it is). A node sums its
-// inputs in the order in which its edges were added, so the sum is the same bits whoever computes it.
+// Lets node `to` read node `from`, with a linear gain (1.0: as it is). A node sums its inputs in the
+// order in which its edges were added, so the sum is the same bits whoever computes it. Circles are
+// refused.
 //
-// Thread: control. Cost: allocates.
+// Thread: control. Cost: allocates; looks for a circle where `from` is newer than `to`.
 //
 // # Safety
 // P, H, G.
@@ -381,8 +613,54 @@ hocket_status hocket_graph_add_edge(struct hocket_graph *graph,
                                     float gain_lin,
                                     struct hocket_error **error);
 
-// Starts an engine for a session: when this returns, every worker sits on its seat and waits. NULL
-// where that fails. Rights that the system refuses are no failure: see `hocket_engine_reports`.
+// Lets node `to` hear node `from` on its side chain: a second input that only steers, such as a
+// compressor's key. Edges of the side chain are summed apart from the others. As
+// `hocket_graph_add_edge` otherwise.
+//
+// Thread: control. Cost: as `hocket_graph_add_edge`.
+//
+// # Safety
+// P, H, G.
+hocket_status hocket_graph_add_side_chain(struct hocket_graph *graph,
+                                          uint32_t from,
+                                          uint32_t to,
+                                          float gain_lin,
+                                          struct hocket_error **error);
+
+// Removes every edge from node `from` to node `to`, those of the side chain too.
+//
+// Thread: control. Cost: O(inputs of the node).
+//
+// # Safety
+// P, H, G.
+hocket_status hocket_graph_remove_edge(struct hocket_graph *graph,
+                                       uint32_t from,
+                                       uint32_t to,
+                                       struct hocket_error **error);
+
+// Removes a node and all its edges. A new processor is freed at once; one that an engine plays is freed
+// after the graph has been exchanged.
+//
+// Thread: control. Cost: O(edges).
+//
+// # Safety
+// P, H, G.
+hocket_status hocket_graph_remove_node(struct hocket_graph *graph,
+                                       uint32_t node,
+                                       struct hocket_error **error);
+
+// Says which node is the output. Every node has to lead to it.
+//
+// Thread: control. Cost: none.
+//
+// # Safety
+// P, H, G.
+hocket_status hocket_graph_set_output(struct hocket_graph *graph,
+                                      uint32_t node,
+                                      struct hocket_error **error);
+
+// Starts an engine for a session; NULL on failure. When this returns, every worker sits on its seat and
+// waits. Rights that the system refuses are no failure: see `hocket_engine_reports`.
 //
 // Thread: control; call it before the leader is a real-time thread. Cost: starts threads, allocates
 // everything that blocks need; with a priority, asks that the memory of the process stays in memory.
@@ -394,7 +672,7 @@ struct hocket_engine *hocket_engine_start(const struct hocket_session *session,
                                           struct hocket_error **error);
 
 // Starts an engine for a graph, which is used up, whether this succeeds or not. As
-// `hocket_engine_start`, but there are no strips to be set.
+// `hocket_engine_start`, but there are nodes to be set and no strips.
 //
 // Thread: control; call it before the leader is a real-time thread. Cost: starts threads, allocates
 // everything that blocks need.
@@ -405,9 +683,16 @@ struct hocket_engine *hocket_engine_start_graph(struct hocket_graph *graph,
                                                 const struct hocket_settings *settings,
                                                 struct hocket_error **error);
 
-// Stops an engine, ends its threads and frees it; NULL is left alone. Where a leader has entered, that
-// thread has to leave first, or be the one that calls this; otherwise `HOCKET_STATUS_WRONG_THREAD`, and
-// the engine goes on.
+// Stops an engine, ends its threads and frees it. NULL does nothing.
+//
+// - A leader that has entered leaves first, or calls this itself. While its thread lives, other threads get
+//   `HOCKET_STATUS_WRONG_THREAD`, and while it is inside a block `HOCKET_STATUS_BUSY`. The engine then goes
+//   on.
+// - If the leader's thread has ended without leaving, any thread may stop the engine. It restores what the
+//   policy asked of other threads and of the system; the leader's own CPUs and class are gone with its
+//   thread.
+// - A thread that ends inside a block (`pthread_exit` in a callback) breaks C: the engine stays busy for
+//   ever.
 //
 // Thread: control, or the leader between blocks. Cost: waits for the threads, frees memory.
 //
@@ -416,8 +701,9 @@ struct hocket_engine *hocket_engine_start_graph(struct hocket_graph *graph,
 hocket_status hocket_engine_stop(struct hocket_engine *engine);
 
 // Makes the calling thread the leader until it leaves: on its seat, in the scheduling class asked for.
-// Without it blocks are processed as well, by a thread as the system has it. Entering again on the same
-// thread does nothing.
+// Blocks can be processed without it, by a thread with the CPUs and the class that it has. Entering again on
+// the same thread does nothing. If the thread of the last leader has ended without leaving, the calling
+// thread takes over.
 //
 // Thread: the one that will process blocks, before the first. Cost: system calls, allocates.
 //
@@ -425,16 +711,16 @@ hocket_status hocket_engine_stop(struct hocket_engine *engine);
 // P, H.
 hocket_status hocket_engine_enter(const struct hocket_engine *engine);
 
-// Gives the calling thread back the CPUs and the scheduling class that it had before it entered;
-// nothing where nobody has entered.
+// Restores the CPUs and the scheduling class that the calling thread had before it entered. It does
+// nothing if no leader has entered.
 //
-// Thread: the one that entered, between blocks. Cost: system calls.
+// Thread: the one that entered, between blocks; any after that one has ended. Cost: system calls.
 //
 // # Safety
 // P, H.
 hocket_status hocket_engine_leave(const struct hocket_engine *engine);
 
-// The monotonic clock in nanoseconds, as planned starts are told (`CLOCK_MONOTONIC` on Linux).
+// The monotonic clock in nanoseconds, the clock of planned starts (`CLOCK_MONOTONIC` on Linux).
 //
 // Thread: any, the leader included. Cost: one reading of the clock.
 uint64_t hocket_now_ns(void);
@@ -452,12 +738,12 @@ hocket_status hocket_engine_process(const struct hocket_engine *engine,
                                     struct hocket_block_times *times);
 
 // Processes one block of 1 to `settings.frames` frames that was planned to start at `signaled_ns` (on
-// the clock of `hocket_now_ns`) and writes the output, 1.0 = full scale. `times` may be NULL. Where it
-// does not return `HOCKET_STATUS_OK`, nothing is written.
+// the clock of `hocket_now_ns`) and writes the output, 1.0 = full scale. `times` may be NULL. Unless it
+// returns `HOCKET_STATUS_OK`, it writes nothing.
 //
 // Thread: leader, one at a time: a second caller gets `HOCKET_STATUS_BUSY` at once. Cost: the block. No
-// allocation; no lock is waited for; at most one system call, to wake workers, and none beyond the
-// engine's own.
+// allocation, and no lock is waited for. Of system calls it makes the engine's own, which the
+// documentation of hocket-engine names, and no other.
 //
 // # Safety
 // P (`out_left` and `out_right` have room for `frames` samples), H.
@@ -468,8 +754,8 @@ hocket_status hocket_engine_process_planned(const struct hocket_engine *engine,
                                             float *out_right,
                                             struct hocket_block_times *times);
 
-// Says when the block after the coming one is planned (on the clock of `hocket_now_ns`), so that workers
-// can be awake by then. Holds for one block; a host that knows its period says it before each.
+// Says when the block after the next one is planned (on the clock of `hocket_now_ns`), so that workers can
+// be awake by then. It holds for one block; a host that knows its period calls this before each.
 //
 // Thread: leader, between blocks. Cost: none.
 //
@@ -485,6 +771,24 @@ hocket_status hocket_engine_expect_next(const struct hocket_engine *engine,
 // # Safety
 // P, H.
 hocket_status hocket_engine_reset(const struct hocket_engine *engine);
+
+// Calls `each` for every thread of the engine: the leader, then workers and guards.
+//
+// Thread: leader, between blocks; `each` is called on the calling thread. Cost: allocates: not for
+// every block of a live run.
+//
+// # Safety
+// P, H, C.
+hocket_status hocket_engine_totals(const struct hocket_engine *engine,
+                                   hocket_totals_fn each,
+                                   void *user);
+
+// The number of the last edit that the calling thread sent to any engine; `HOCKET_NO_EDIT` before the first.
+// Each engine counts its accepted edits from 0. `hocket_engine_applied` reports at which frame an edit
+// took effect.
+//
+// Thread: any but the leader. Cost: none.
+uint64_t hocket_last_edit(void);
 
 // Sets a strip's fader, in decibels; `-INFINITY` is silence. Smoothed; it holds from the next block on.
 //
@@ -556,7 +860,150 @@ hocket_status hocket_engine_set_bypass(const struct hocket_engine *engine,
                                        bool bypass,
                                        struct hocket_error **error);
 
-// Whether everything that was set has been carried out; true for NULL.
+// Adds a track at the end of the list; its clips sound from where the session is.
+//
+// Thread: any but the leader. Cost: a lock among control threads, allocates; makes a plan.
+//
+// # Safety
+// P (`clips` has `count` clips), H.
+hocket_status hocket_engine_add_track(const struct hocket_engine *engine,
+                                      const struct hocket_new_strip *strip,
+                                      const struct hocket_clip *clips,
+                                      size_t count,
+                                      struct hocket_error **error);
+
+// Adds a group at the end of the list.
+//
+// Thread: any but the leader. Cost: a lock among control threads, allocates; makes a plan.
+//
+// # Safety
+// P, H.
+hocket_status hocket_engine_add_group(const struct hocket_engine *engine,
+                                      const struct hocket_new_strip *strip,
+                                      struct hocket_error **error);
+
+// Adds a return at the end of the list.
+//
+// Thread: any but the leader. Cost: a lock among control threads, allocates; makes a plan.
+//
+// # Safety
+// P, H.
+hocket_status hocket_engine_add_return(const struct hocket_engine *engine,
+                                       const struct hocket_new_strip *strip,
+                                       struct hocket_error **error);
+
+// Removes a track, group or return, from one block to the next: mute it before for a soft end. Refused
+// as long as other strips play through it or send to it.
+//
+// Thread: any but the leader. Cost: a lock among control threads, allocates; makes a plan.
+//
+// # Safety
+// P, H.
+hocket_status hocket_engine_remove_strip(const struct hocket_engine *engine,
+                                         const char *strip,
+                                         struct hocket_error **error);
+
+// Leads a strip's output to a group, or to the master for NULL, from one block to the next.
+//
+// Thread: any but the leader. Cost: a lock among control threads, allocates; makes a plan.
+//
+// # Safety
+// P, H.
+hocket_status hocket_engine_route(const struct hocket_engine *engine,
+                                  const char *strip,
+                                  const char *to,
+                                  struct hocket_error **error);
+
+// Sends a strip to a return, before or after its fader: a new send, or another level and tap for the
+// one that is there.
+//
+// Thread: any but the leader. Cost: a lock among control threads, allocates; makes a plan.
+//
+// # Safety
+// P, H.
+hocket_status hocket_engine_send(const struct hocket_engine *engine,
+                                 const char *strip,
+                                 const char *to,
+                                 float gain_db,
+                                 bool before_fader,
+                                 struct hocket_error **error);
+
+// Removes a strip's send to a return.
+//
+// Thread: any but the leader. Cost: a lock among control threads, allocates; makes a plan.
+//
+// # Safety
+// P, H.
+hocket_status hocket_engine_remove_send(const struct hocket_engine *engine,
+                                        const char *strip,
+                                        const char *to,
+                                        struct hocket_error **error);
+
+// Inserts an effect into a strip's chain, in front of the one that is at `at` now (at the end for the
+// chain's length), cross-faded. `values` as in `hocket_graph_add_effect`.
+//
+// Thread: any but the leader. Cost: a lock among control threads, allocates; builds the effect and a
+// plan.
+//
+// # Safety
+// P (`values` has `count` values), H.
+hocket_status hocket_engine_insert_effect(const struct hocket_engine *engine,
+                                          const char *strip,
+                                          uint32_t at,
+                                          const char *kind,
+                                          const float *values,
+                                          size_t count,
+                                          struct hocket_error **error);
+
+// Removes the effect at `effect` from a strip's chain, from one block to the next: bypass it before for
+// a soft end.
+//
+// Thread: any but the leader. Cost: a lock among control threads, allocates; makes a plan.
+//
+// # Safety
+// P, H.
+hocket_status hocket_engine_remove_effect(const struct hocket_engine *engine,
+                                          const char *strip,
+                                          uint32_t effect,
+                                          struct hocket_error **error);
+
+// Sets a parameter of a node: by its place in the documentation for one of Hocket's effects
+// (`hocket_effect_param` counts the same way), by whatever number the host likes for its own
+// processors, which get it as an event. It holds from the start of the next block.
+//
+// Thread: any but the leader. Cost: a lock among control threads, allocates.
+//
+// # Safety
+// P, H.
+hocket_status hocket_engine_set_node(const struct hocket_engine *engine,
+                                     uint32_t node,
+                                     uint32_t param,
+                                     float value,
+                                     struct hocket_error **error);
+
+// A copy of the graph that an engine plays, to be changed and handed back to
+// `hocket_engine_exchange_graph`. Nodes keep their numbers. NULL on failure.
+//
+// Thread: any but the leader. Cost: a lock among control threads, allocates.
+//
+// # Safety
+// P, H.
+struct hocket_graph *hocket_engine_graph(const struct hocket_engine *engine,
+                                         struct hocket_error **error);
+
+// Goes on with a changed copy of the graph, which is used up, whether this succeeds or not. Nodes that
+// stay keep their processors with the state that they have; all changes happen from one block to the
+// next, without a fade. Refused where another graph was exchanged since the copy was made.
+//
+// Thread: any but the leader. Cost: a lock among control threads; builds effects and a plan.
+//
+// # Safety
+// P, H, X (for the graph), C.
+hocket_status hocket_engine_exchange_graph(const struct hocket_engine *engine,
+                                           struct hocket_graph *graph,
+                                           struct hocket_error **error);
+
+// Whether every edit has been carried out; true for NULL.
 //
 // Thread: any but the leader. Cost: a lock among control threads; frees what plans no longer need.
 //
@@ -564,7 +1011,20 @@ hocket_status hocket_engine_set_bypass(const struct hocket_engine *engine,
 // P, H.
 bool hocket_engine_is_settled(const struct hocket_engine *engine);
 
-// Tells what an engine does at present.
+// Calls `each` for the edits that took effect since the last call, in order, and forgets them. An engine
+// remembers the newest `HOCKET_APPLIED_KEPT`, so its memory does not grow if you never call this.
+//
+// Thread: any but the leader; `each` is called on the calling thread. Cost: a lock among control
+// threads.
+//
+// # Safety
+// P, H, C.
+hocket_status hocket_engine_applied(const struct hocket_engine *engine,
+                                    hocket_applied_fn each,
+                                    void *user,
+                                    struct hocket_error **error);
+
+// Writes what an engine does at present into `standing`.
 //
 // Thread: any but the leader. Cost: a lock among control threads.
 //
@@ -597,6 +1057,103 @@ hocket_status hocket_engine_reports(const struct hocket_engine *engine,
                                     hocket_report_fn each,
                                     void *user,
                                     struct hocket_error **error);
+
+// Calls `each` for every node whose output was not finite since it joined or the engine was reset, and for
+// every node whose processor failed.
+//
+// Thread: any but the leader; `each` is called on the calling thread. Cost: a lock among control
+// threads, allocates.
+//
+// # Safety
+// P, H, C.
+hocket_status hocket_engine_contained(const struct hocket_engine *engine,
+                                      hocket_contained_fn each,
+                                      void *user,
+                                      struct hocket_error **error);
+
+// Calls `tell` once with what became of the policy of the settings, if a leader has entered.
+//
+// Thread: any but the leader; `tell` is called on the calling thread. Cost: a short lock, allocates.
+//
+// # Safety
+// P, H, C.
+hocket_status hocket_engine_protection(const struct hocket_engine *engine,
+                                       hocket_protection_fn tell,
+                                       void *user,
+                                       struct hocket_error **error);
+
+// Calls `tell` once if the engine asked the system to keep the memory of the process from being swapped
+// out, as it does with a priority.
+//
+// Thread: any but the leader; `tell` is called on the calling thread. Cost: a short lock, allocates.
+//
+// # Safety
+// P, H, C.
+hocket_status hocket_engine_memory(const struct hocket_engine *engine,
+                                   hocket_memory_fn tell,
+                                   void *user,
+                                   struct hocket_error **error);
+
+// Makes a plan from measured costs and changes to it, whatever the settings say of steering.
+// `HOCKET_STATUS_BUSY` as long as no block has been measured.
+//
+// Thread: any but the leader. Cost: a lock among control threads, allocates; plans.
+//
+// # Safety
+// P, H.
+hocket_status hocket_engine_replan(const struct hocket_engine *engine, struct hocket_error **error);
+
+// Writes what the chains of the session or graph were measured to cost, for the next engine that plays
+// it (docs/embedding.md). The file that was there is replaced.
+//
+// Thread: any but the leader. Cost: a lock among control threads, allocates; writes a file.
+//
+// # Safety
+// P, H.
+hocket_status hocket_engine_save_costs(const struct hocket_engine *engine,
+                                       const char *path,
+                                       struct hocket_error **error);
+
+// Reads costs that `hocket_engine_save_costs` wrote. If the settings let plans follow costs, the engine
+// changes to the plan that follows from them. `adopted` may be NULL.
+//
+// Thread: any but the leader, best before the first block. Cost: reads a file; a lock among
+// control threads, allocates; plans.
+//
+// # Safety
+// P, H.
+hocket_status hocket_engine_adopt_costs(const struct hocket_engine *engine,
+                                        const char *path,
+                                        struct hocket_adopted *adopted,
+                                        struct hocket_error **error);
+
+// Calls `each` for the late blocks since the last call, and for blocks that were the worst until then.
+// Call it some ten times a second; an engine keeps 64 blocks between two calls. The last block of a
+// run waits for the one after it, or for `hocket_engine_leave`. Needs `settings.explain_late`.
+//
+// Thread: any but the leader; `each` is called on the calling thread. Cost: a lock among control
+// threads, allocates; milliseconds for each block that is explained.
+//
+// # Safety
+// P, H, C.
+hocket_status hocket_engine_explain(const struct hocket_engine *engine,
+                                    hocket_explanation_fn each,
+                                    void *user,
+                                    struct hocket_error **error);
+
+// Begins to watch the CPUs of the workers for other threads, so that explanations can name them. `each`
+// is called with what cannot be seen here, one line each. Needs `settings.explain_late` and a leader
+// that has entered.
+//
+// Thread: any but the leader; `each` is called on the calling thread. Cost: two system calls and locked
+// memory for each CPU.
+//
+// # Safety
+// P, H, C.
+hocket_status hocket_engine_watch(const struct hocket_engine *engine,
+                                  hocket_text_fn each,
+                                  void *user,
+                                  struct hocket_error **error);
 
 #ifdef __cplusplus
 }  // extern "C"

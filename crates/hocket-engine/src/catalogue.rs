@@ -7,7 +7,7 @@ use hocket_plan::{Effect, EffectCatalogue, ParamSpec};
 /// The effects that this engine can run without plug-ins, at one sample rate.
 #[derive(Debug, Clone, Copy)]
 pub struct BuiltinEffects {
-    /// The rate for which costs and latencies are told.
+    /// The rate to which costs and latencies refer.
     pub rate_hz: u32,
 }
 

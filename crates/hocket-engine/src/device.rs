@@ -1,4 +1,4 @@
-//! Who asks for blocks: the built-in virtual device, or nobody but the disk.
+//! What requests blocks: the built-in virtual device, or offline rendering.
 
 pub mod virtual_device;
 pub mod offline;

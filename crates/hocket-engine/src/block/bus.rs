@@ -20,12 +20,15 @@
 
 use std::any::Any;
 use std::cell::UnsafeCell;
+use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use super::contained::Contained;
 use super::fetch::{Stretch, Touched};
-use hocket_dsp::{Block, Event, Processor, StereoMut, StereoRef, finite, mix};
+use hocket_dsp::mix::{self, Begin, Scaled};
+use hocket_dsp::{Block, Event, Processor, StereoMut, StereoRef, finite};
 use hocket_plan::compile::{Source, UnitInput};
 
 /// How many changes of parameters a node takes in one block: as many as the leader carries out orders,
@@ -107,6 +110,8 @@ pub(crate) struct NodeCell {
     state: UnsafeCell<NodeState>,
     /// For reports.
     pub name: String,
+    /// What control threads may know of the state: see [`NodeCell::show`].
+    shown: AtomicU64,
     /// Where its processor lies: noted when it is made, because nobody but the node's worker may look
     /// inside later.
     processor: Option<Stretch>,
@@ -121,7 +126,26 @@ impl NodeCell {
         let events = Vec::with_capacity(EVENTS_A_BLOCK);
         let place = Stretch::of(&*processor);
         let state = NodeState { processor, events, not_finite: 0, panicked: None };
-        NodeCell { name, processor: place, state: UnsafeCell::new(state) }
+        let shown = AtomicU64::new(0);
+        NodeCell { name, shown, processor: place, state: UnsafeCell::new(state) }
+    }
+
+    /// Lets control threads see what became of the node.
+    ///
+    /// Thread: the one that has `state`: the node's worker or the leader.
+    pub(crate) fn show(&self, state: &NodeState) {
+        let panicked = if state.panicked.is_some() { PANICKED } else { 0 };
+        // Relaxed: a number that stands for itself.
+        self.shown.store(state.not_finite | panicked, Relaxed);
+    }
+
+    /// In how many blocks its output was not finite, and whether it panicked.
+    ///
+    /// Thread: any.
+    pub(crate) fn shown(&self) -> (u64, bool) {
+        // Relaxed: as above.
+        let shown = self.shown.load(Relaxed);
+        (shown & !PANICKED, shown & PANICKED != 0)
     }
 
     /// The node's state, to look at.
@@ -145,6 +169,9 @@ impl NodeCell {
     }
 }
 
+/// Beside the count in [`NodeCell::show`]: the processor panicked.
+const PANICKED: u64 = 1 << 63;
+
 /// A cache line of samples.
 #[derive(Clone, Copy)]
 #[repr(C, align(64))]
@@ -166,19 +193,38 @@ impl Rows {
         Rows { lines: lines.into_boxed_slice() }
     }
 
+    /// Where both rows lie.
+    fn stretches(&self) -> [Option<Stretch>; 2] {
+        let (left, right) = self.lines.split_at(self.lines.len() / 2);
+        [Stretch::of(left), Stretch::of(right)]
+    }
+
     /// Samples that a row has room for.
     fn room(&self) -> usize {
         self.lines.len() / 2 * LINE
     }
 
-    /// The first `frames` of both rows.
+    /// Both rows as they lie, one behind the other.
     #[inline]
-    fn get(&self, frames: usize) -> StereoRef<'_> {
+    fn samples(&self) -> &[f32] {
         let samples = self.lines.as_ptr().cast::<f32>();
         // SAFETY: HALVES: a `Line` is `LINE` samples without padding, so the lines are twice `room`
         // samples one after the other.
-        let samples = unsafe { std::slice::from_raw_parts(samples, 2 * self.room()) };
-        let (left, right) = samples.split_at(self.room());
+        unsafe { std::slice::from_raw_parts(samples, 2 * self.room()) }
+    }
+
+    /// As [`Rows::samples`], to be written.
+    #[inline]
+    fn samples_mut(&mut self) -> &mut [f32] {
+        let (samples, room) = (self.lines.as_mut_ptr().cast::<f32>(), self.room());
+        // SAFETY: HALVES, as above; borrowed exclusively.
+        unsafe { std::slice::from_raw_parts_mut(samples, 2 * room) }
+    }
+
+    /// The first `frames` of both rows.
+    #[inline]
+    fn get(&self, frames: usize) -> StereoRef<'_> {
+        let (left, right) = self.samples().split_at(self.room());
         StereoRef { left: &left[..frames], right: &right[..frames] }
     }
 
@@ -186,11 +232,32 @@ impl Rows {
     #[inline]
     fn get_mut(&mut self, frames: usize) -> StereoMut<'_> {
         let room = self.room();
-        let samples = self.lines.as_mut_ptr().cast::<f32>();
-        // SAFETY: HALVES, as above; borrowed exclusively.
-        let samples = unsafe { std::slice::from_raw_parts_mut(samples, 2 * room) };
-        let (left, right) = samples.split_at_mut(room);
+        let (left, right) = self.samples_mut().split_at_mut(room);
         StereoMut { left: &mut left[..frames], right: &mut right[..frames] }
+    }
+
+    /// Where the first `frames` of both rows lie in [`Rows::samples`], for loops that treat them alike: in one piece where
+    /// they fill their lines, as blocks usually do (the other one is empty), else left and right.
+    #[inline]
+    fn cuts(&self, frames: usize) -> [Range<usize>; 2] {
+        let room = self.room();
+        if frames == room { [0..2 * room, 0..0] } else { [0..frames, room..room + frames] }
+    }
+
+    /// Whether the first `frames` hold numbers only.
+    #[inline]
+    fn are_finite(&self, frames: usize) -> bool {
+        self.cuts(frames)
+            .into_iter()
+            .all(|cut| cut.is_empty() || finite::all_finite(&self.samples()[cut]))
+    }
+
+    /// Silences the first `frames`.
+    #[inline]
+    fn clear(&mut self, frames: usize) {
+        for cut in self.cuts(frames).into_iter().filter(|cut| !cut.is_empty()) {
+            mix::clear(&mut self.samples_mut()[cut]);
+        }
     }
 }
 
@@ -199,40 +266,49 @@ pub(crate) struct ChainState {
     inputs: Box<[UnitInput]>,
     nodes: Box<[Arc<NodeCell>]>,
     rows: Rows,
+    /// For the first node; `None` for nearly all chains.
+    side: Option<Box<SideChain>>,
+}
+
+/// What a chain's first node hears beside its input.
+struct SideChain {
+    inputs: Box<[UnitInput]>,
+    rows: Rows,
 }
 
 impl ChainState {
+    /// `side`: the side chain of the first of `nodes`.
     pub(crate) fn new(
         inputs: &[UnitInput],
+        side: &[UnitInput],
         nodes: Vec<Arc<NodeCell>>,
         frames: usize,
     ) -> ChainState {
+        let side = (!side.is_empty())
+            .then(|| Box::new(SideChain { inputs: side.into(), rows: Rows::new(frames) }));
         ChainState {
             inputs: inputs.into(),
             nodes: nodes.into_boxed_slice(),
             rows: Rows::new(frames),
+            side,
         }
-    }
-
-    fn rows(&self, frames: usize) -> StereoRef<'_> {
-        self.rows.get(frames)
     }
 
     /// What a block touches of it.
     fn touched(&self) -> impl Iterator<Item = Stretch> {
-        let (left, right) = self.rows.lines.split_at(self.rows.lines.len() / 2);
-        let own = [
-            Stretch::of(&*self.inputs),
-            Stretch::of(&*self.nodes),
-            Stretch::of(left),
-            Stretch::of(right),
-        ];
+        let [left, right] = self.rows.stretches();
+        let own = [Stretch::of(&*self.inputs), Stretch::of(&*self.nodes), left, right];
+        let side = self.side.iter().flat_map(|side| {
+            let [left, right] = side.rows.stretches();
+            [Stretch::of(&**side), Stretch::of(&*side.inputs), left, right]
+        });
         let nodes = self.nodes.iter().flat_map(|node| [Stretch::of(&node.state), node.processor]);
-        own.into_iter().chain(nodes).flatten()
+        own.into_iter().chain(side).chain(nodes).flatten()
     }
 
     fn silence(&mut self) {
-        self.rows.lines.fill(Line([0.0; LINE]));
+        let side = self.side.iter_mut().map(|side| &mut side.rows);
+        side.chain([&mut self.rows]).for_each(|rows| rows.lines.fill(Line([0.0; LINE])));
     }
 
     /// Runs the nodes on the bus. A processor that panics is silent from then on; the nodes behind it
@@ -240,24 +316,29 @@ impl ChainState {
     ///
     /// # Safety
     /// ONE-WRITER and ONE-PLAN hold for the chain's unit.
+    #[inline]
     unsafe fn process(&mut self, frames: usize) {
-        let StereoMut { left, right } = self.rows.get_mut(frames);
+        let ChainState { nodes, rows, side, .. } = self;
+        let side = side.as_ref().map(|side| &side.rows);
         let mut place = 0;
-        while place < self.nodes.len() {
+        while place < nodes.len() {
             // One frame to catch in for the whole chain: without a panic it costs about a call.
             // Unwind safety: the rows are cleared below, the processor is never called again.
             let ran = catch_unwind(AssertUnwindSafe(|| {
-                while let Some(node) = self.nodes.get(place) {
+                while let Some(node) = nodes.get(place) {
+                    // The side chain is the first node's.
+                    let side = side.filter(|_| place == 0).map(|rows| rows.get(frames));
                     // SAFETY: passed on from the caller; the node stands once in the plan (R3).
-                    unsafe { process_node(node, left, right) };
+                    unsafe { process_node(node, rows, frames, side) };
                     place += 1;
                 }
             }));
             if let Err(payload) = ran {
                 // SAFETY: as above; the panic ended the other use.
-                unsafe { self.nodes[place].get_mut() }.silence(payload);
-                mix::clear(left);
-                mix::clear(right);
+                let state = unsafe { nodes[place].get_mut() };
+                state.silence(payload);
+                nodes[place].show(state);
+                rows.clear(frames);
                 place += 1;
             }
         }
@@ -267,17 +348,23 @@ impl ChainState {
 /// # Safety
 /// ONE-WRITER and ONE-PLAN hold for the node.
 #[inline]
-unsafe fn process_node(node: &NodeCell, left: &mut [f32], right: &mut [f32]) {
+unsafe fn process_node(
+    cell: &NodeCell,
+    rows: &mut Rows,
+    frames: usize,
+    side_chain: Option<StereoRef<'_>>,
+) {
     // SAFETY: passed on from the caller.
-    let node = unsafe { node.get_mut() };
-    let main = StereoMut { left: &mut *left, right: &mut *right };
-    node.processor.process(&mut Block { main, side_chain: None, events: &node.events });
+    let node = unsafe { cell.get_mut() };
+    let main = rows.get_mut(frames);
+    node.processor.process(&mut Block { main, side_chain, events: &node.events });
     // Asked first: a write would take the line away from whoever looks at it next.
     if !node.events.is_empty() {
         node.events.clear();
     }
-    if !(finite::all_finite(left) && finite::all_finite(right)) {
-        contain(node, left, right);
+    if !rows.are_finite(frames) {
+        contain(node, rows, frames);
+        cell.show(node);
     }
 }
 
@@ -299,7 +386,7 @@ impl UnitState {
 
     /// The bus that others read.
     pub(crate) fn rows(&self, frames: usize) -> StereoRef<'_> {
-        self.own.rows(frames)
+        self.own.rows.get(frames)
     }
 
     /// Silences every bus, as if the session began anew.
@@ -311,11 +398,10 @@ impl UnitState {
 /// A processor that produced NaN or infinity starts afresh, and the block is silent from there on:
 /// one bad block on one strip, instead of a mix that stays broken.
 #[cold]
-fn contain(node: &mut NodeState, left: &mut [f32], right: &mut [f32]) {
+fn contain(node: &mut NodeState, rows: &mut Rows, frames: usize) {
     node.not_finite += 1;
     node.processor.reset();
-    mix::clear(left);
-    mix::clear(right);
+    rows.clear(frames);
 }
 
 /// A unit that workers share. Padded, so that neighbours do not share a cache line (128 bytes:
@@ -371,6 +457,7 @@ impl Units {
     /// # Safety
     /// The caller follows a `VerifiedSchedule` for these units, so that ONE-WRITER,
     /// READ-AFTER-WRITE, ONE-PLAN and IN-RANGE hold for `unit`.
+    #[inline]
     pub(crate) unsafe fn run(&self, unit: usize, frames: usize) {
         // SAFETY:
         // - IN-RANGE: `unit` comes from a verified schedule.
@@ -391,29 +478,59 @@ impl Units {
     #[inline]
     unsafe fn run_chain(&self, chain: &mut ChainState, before: &[ChainState], frames: usize) {
         // SAFETY: passed on from the caller.
-        unsafe { self.sum_inputs(chain, before, frames) };
+        unsafe { self.sum(&chain.inputs, &mut chain.rows, before, frames) };
+        if let Some(side) = &mut chain.side {
+            // SAFETY: passed on from the caller.
+            unsafe { self.sum(&side.inputs, &mut side.rows, before, frames) };
+        }
         // SAFETY: passed on from the caller.
         unsafe { chain.process(frames) };
     }
 
+    /// The sum of the inputs in their order, whoever computes it.
+    ///
     /// # Safety
-    /// READ-AFTER-WRITE holds for every input of the chain.
-    unsafe fn sum_inputs(&self, chain: &mut ChainState, before: &[ChainState], frames: usize) {
-        let StereoMut { left, right } = chain.rows.get_mut(frames);
-        let Some((first, rest)) = chain.inputs.split_first() else {
-            mix::clear(left);
-            mix::clear(right);
-            return;
-        };
-        // SAFETY: passed on from the caller.
-        let input = unsafe { self.read(first, before, frames) };
-        mix::copy_scaled(left, input.left, first.gain_lin);
-        mix::copy_scaled(right, input.right, first.gain_lin);
-        for edge in rest {
-            // SAFETY: as above.
-            let input = unsafe { self.read(edge, before, frames) };
-            mix::add_scaled(left, input.left, edge.gain_lin);
-            mix::add_scaled(right, input.right, edge.gain_lin);
+    /// READ-AFTER-WRITE holds for every input.
+    #[inline]
+    unsafe fn sum(
+        &self,
+        inputs: &[UnitInput],
+        rows: &mut Rows,
+        before: &[ChainState],
+        frames: usize,
+    ) {
+        if inputs.is_empty() {
+            return rows.clear(frames);
+        }
+        for cut in rows.cuts(frames).into_iter().filter(|cut| !cut.is_empty()) {
+            let out = &mut rows.samples_mut()[cut.clone()];
+            // SAFETY: passed on from the caller.
+            unsafe { self.sum_piece(inputs, out, before, cut) };
+        }
+    }
+
+    /// One piece of the sum: of each input the samples at `cut`.
+    ///
+    /// # Safety
+    /// READ-AFTER-WRITE holds for every input.
+    #[inline]
+    unsafe fn sum_piece(
+        &self,
+        inputs: &[UnitInput],
+        out: &mut [f32],
+        before: &[ChainState],
+        cut: Range<usize>,
+    ) {
+        let mut begin = Begin::Anew;
+        for group in inputs.chunks(mix::AT_ONCE) {
+            let mut scaled: [Scaled<'_>; mix::AT_ONCE] = [(&[], 0.0); _];
+            for (scaled, input) in scaled.iter_mut().zip(group) {
+                // SAFETY: passed on from the caller.
+                let rows = unsafe { self.read(input, before) };
+                *scaled = (&rows.samples()[cut.clone()], input.gain_lin);
+            }
+            mix::accumulate(out, &scaled[..group.len()], begin);
+            begin = Begin::Onward;
         }
     }
 
@@ -421,17 +538,13 @@ impl Units {
     ///
     /// # Safety
     /// READ-AFTER-WRITE holds for the input.
-    unsafe fn read<'a>(
-        &'a self,
-        input: &UnitInput,
-        before: &'a [ChainState],
-        frames: usize,
-    ) -> StereoRef<'a> {
+    #[inline]
+    unsafe fn read<'a>(&'a self, input: &UnitInput, before: &'a [ChainState]) -> &'a Rows {
         match input.from {
             // SAFETY: READ-AFTER-WRITE: the writer has finished, and nobody writes again in this
             // block (ONE-WRITER). Other readers share.
-            Source::Unit(from) => unsafe { &*self.cells[from.index()].0.get() }.rows(frames),
-            Source::Folded(chain) => before[chain as usize].rows(frames),
+            Source::Unit(from) => &unsafe { &*self.cells[from.index()].0.get() }.own.rows,
+            Source::Folded(chain) => &before[chain as usize].rows,
         }
     }
 

@@ -73,12 +73,13 @@ impl Leader {
             // SAFETY: CLOSED, by the type's invariant; borrowed exclusively.
             let unit = unsafe { self.runner.plan().units.get_mut(unit) };
             unit.silence();
-            for node in unit.nodes() {
+            for cell in unit.nodes() {
                 // SAFETY: as above, and ONE-PLAN.
-                let node = unsafe { node.get_mut() };
+                let node = unsafe { cell.get_mut() };
                 node.call(|processor| processor.reset());
                 node.events.clear();
                 node.not_finite = 0;
+                cell.show(node);
             }
         }
     }
@@ -86,7 +87,9 @@ impl Leader {
     /// Goes on with another plan from `frame` on; returns the old one, to be freed elsewhere.
     pub(crate) fn exchange(&mut self, plan: Box<Plan>, frame: u64) -> Box<Plan> {
         for node in &plan.fresh {
-            self.node_mut(node).call(|processor| processor.locate(frame));
+            let state = self.node_mut(node);
+            state.call(|processor| processor.locate(frame));
+            node.show(state);
         }
         // SAFETY: CLOSED, by the type's invariant; borrowed exclusively, so nobody looks inside.
         unsafe { self.runner.exchange(plan) }

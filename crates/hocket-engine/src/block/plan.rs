@@ -64,9 +64,15 @@ impl Plan {
         frames: usize,
     ) -> Plan {
         let all = schedule.units().units();
+        let units = schedule.units();
         let chain = |inputs: &[_], ids: &[hocket_plan::NodeId]| {
             let cells = ids.iter().filter_map(|id| nodes[id.index()].clone());
-            ChainState::new(inputs, cells.collect(), frames)
+            let count = ids.first().map_or(0, |head| units.side_chain(*head));
+            let (inputs, side) = inputs.split_at(inputs.len() - count);
+            // A node that only sums has nobody who would listen to a side chain.
+            let listens = ids.first().is_some_and(|head| nodes[head.index()].is_some());
+            let side = if listens { side } else { &[] };
+            ChainState::new(inputs, side, cells.collect(), frames)
         };
         let unit = |unit: &hocket_plan::Unit| {
             let folded = unit.folded.iter().map(|folded| chain(&folded.inputs, &folded.nodes));

@@ -387,7 +387,11 @@ fn run(runner: &Runner, worker: usize, unit: usize, frames: usize) {
     let sibling_busy = place.mates.iter().any(busy);
     // Costs are for whole blocks; much shorter ones say more about overheads than about units.
     if frames * 4 >= runner.frames {
-        let whole = ticks * runner.frames as u64 / frames as u64;
+        // Most blocks are whole ones, and a division takes as long as the rest of this function.
+        let whole = match frames == runner.frames {
+            true => ticks,
+            false => ticks * runner.frames as u64 / frames as u64,
+        };
         plan.costs.note(unit, Circumstance { kind: place.kind, sibling_busy }, whole);
     }
 }

@@ -1,10 +1,10 @@
-//! Changes to a session that is being played.
+//! Changes to a session while it plays.
 
-use hocket_plan::Effect;
 use hocket_plan::graph::GraphError;
 use hocket_plan::session::{
     Destination, Group, GroupId, MediaId, Return, ReturnId, Send, Session, Strip, StripId, Track,
 };
+use hocket_plan::{Effect, NodeId};
 
 use super::handle::ControlError;
 use super::prepare::PrepareError;
@@ -18,7 +18,7 @@ pub struct EffectAt {
     pub index: usize,
 }
 
-/// One change. Indices are those of the session as it is when the edit is applied.
+/// One change. Indices are those of the session at the time of the edit.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Edit {
     /// A strip's fader, in decibels; smoothed.
@@ -27,37 +27,37 @@ pub enum Edit {
     Pan(StripId, f32),
     /// A strip's mute; smoothed.
     Mute(StripId, bool),
-    /// A strip's solo; every strip that is heard or not because of it is faded.
+    /// A strip's solo; every strip that it makes audible or silent is faded.
     Solo(StripId, bool),
-    /// One of an effect's parameters, in its unit; smoothed where the effect smooths it.
+    /// One of an effect's parameters, in its unit; smoothed if the effect smooths it.
     Param(EffectAt, usize, f32),
     /// An effect's bypass; cross-faded.
     Bypass(EffectAt, bool),
-    /// A new effect, in front of the one that is at this place now; cross-faded.
+    /// Adds an effect before the one at this place; cross-faded.
     InsertEffect(EffectAt, Effect),
-    /// An effect goes, from one block to the next: bypass it before for a soft end.
+    /// Removes an effect, from one block to the next. Bypass it first for a soft end.
     RemoveEffect(EffectAt),
-    /// A new track at the end of the list; its clips sound from where the session is.
+    /// Adds a track at the end of the list. Its clips play from the session's position.
     AddTrack(Box<Track>),
-    /// A track goes, from one block to the next: mute it before for a soft end.
+    /// Removes a track, from one block to the next. Mute it first for a soft end.
     RemoveTrack(usize),
-    /// A new group at the end of the list.
+    /// Adds a group at the end of the list.
     AddGroup(Box<Group>),
-    /// A group goes through which nobody plays any more; those after it move up.
+    /// Removes a group that no strip uses; those after it move up.
     RemoveGroup(usize),
-    /// A new return at the end of the list.
+    /// Adds a return at the end of the list.
     AddReturn(Box<Return>),
-    /// A return goes to which nobody sends any more; those after it move up.
+    /// Removes a return that no strip sends to; those after it move up.
     RemoveReturn(usize),
-    /// A strip's output leads elsewhere, from one block to the next.
+    /// Routes a strip's output elsewhere, from one block to the next.
     Route(StripId, Destination),
-    /// A strip's send to a return: a new one, or another level or tap for the one that is there.
+    /// Sets a strip's send to a return: adds it, or changes its level or tap.
     Send(StripId, Send),
-    /// A strip's send goes.
+    /// Removes a strip's send.
     RemoveSend(StripId, ReturnId),
 }
 
-/// Why an edit is refused; the session goes on as it was.
+/// Why an edit is refused; the session goes on unchanged.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum EditError {
     /// There is no such strip.
@@ -66,24 +66,27 @@ pub enum EditError {
     /// The master cannot do that.
     #[error("the master has no output to route and no sends")]
     Master,
+    /// There is no such node, or it has nothing that could change.
+    #[error("the graph has no node {} that could be kept or changed", .0.0)]
+    NoNode(NodeId),
     /// There is no such effect.
     #[error("strip '{strip}' has no effect at place {index}: its chain has {length}")]
     NoEffect {
         /// The strip's name.
         strip: String,
-        /// Asked for.
+        /// Requested.
         index: usize,
         /// Effects that it has.
         length: usize,
     },
-    /// There is no such parameter, it cannot change while it plays, or the value is no number.
+    /// There is no such parameter, it cannot change while it plays, or the value is not a number.
     #[error("effect '{kind}' has no parameter {index} that could be set to {value} while it plays")]
     NoParam {
         /// The effect's kind.
         kind: String,
-        /// Asked for.
+        /// Requested.
         index: usize,
-        /// Asked for.
+        /// Requested.
         value: f32,
     },
     /// The strip does not send there.
@@ -95,18 +98,18 @@ pub enum EditError {
     /// A number that is not finite.
     #[error("{0} is not a level or position")]
     NotANumber(f32),
-    /// Others still play through it or send to it.
+    /// Other strips still use it.
     #[error("'{strip}' is still used by '{by}': route or send that one elsewhere first")]
     InUse {
-        /// The strip that was to go.
+        /// The strip to remove.
         strip: String,
         /// One that uses it.
         by: String,
     },
-    /// The last track cannot go.
+    /// The last track cannot be removed.
     #[error("a session needs at least one track")]
     LastTrack,
-    /// The routing would not hold.
+    /// The routing would be invalid.
     #[error(transparent)]
     Graph(#[from] GraphError),
     /// A processor cannot be made.
@@ -117,7 +120,7 @@ pub enum EditError {
     Control(#[from] ControlError),
 }
 
-/// What an edit needs of the engine.
+/// What an edit changes in the engine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Needs {
     /// Parameters change, the nodes stay.
@@ -142,7 +145,7 @@ impl Edit {
     /// Makes the change in the model.
     ///
     /// # Errors
-    /// [`EditError`]; the session may then be half changed, so hand in a copy.
+    /// [`EditError`]; the session may then be half changed, so pass a copy.
     pub(super) fn apply(&self, session: &mut Session) -> Result<(), EditError> {
         match self {
             Edit::Gain(id, gain_db) => strip(session, *id)?.gain_db = level(*gain_db)?,
@@ -256,7 +259,7 @@ fn values(effect: &Effect) -> Result<(), EditError> {
     effect.values.iter().try_for_each(|value| finite(*value).map(drop))
 }
 
-/// A group goes when nobody plays through it any more; those after it move up.
+/// Removes a group that no strip uses; those after it move up.
 fn remove_group(session: &mut Session, index: usize) -> Result<(), EditError> {
     if index >= session.groups.len() {
         return Err(EditError::NoStrip(StripId::Group(index)));
@@ -272,7 +275,7 @@ fn remove_group(session: &mut Session, index: usize) -> Result<(), EditError> {
     Ok(())
 }
 
-/// A return goes when nobody sends to it any more; those after it move up.
+/// Removes a return that no strip sends to; those after it move up.
 fn remove_return(session: &mut Session, index: usize) -> Result<(), EditError> {
     if index >= session.returns.len() {
         return Err(EditError::NoStrip(StripId::Return(index)));

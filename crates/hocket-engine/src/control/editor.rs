@@ -1,10 +1,9 @@
 //! Plays a session and edits it at the same time.
 //!
-//! The editor keeps the session as a model. An edit changes the model, and from the difference comes an
-//! order to the engine: changes of parameters for nodes that stay, or a new plan in which nodes that stay
-//! are the very same processors. The leader carries it out between two blocks; nothing is locked,
-//! allocated or freed there. When it has been carried out, the editor learns at which frame, so that
-//! the same edits at the same frames give the same sound again, to the bit.
+//! The editor keeps the session as a model. An edit changes the model, and the difference becomes an order
+//! to the engine: changes of parameters for nodes that stay, or a new plan that shares the nodes that stay.
+//! The leader carries it out between two blocks, without locks, allocations or frees. Then the editor
+//! learns the frame. The same edits at the same frames give the same bits again.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -57,14 +56,14 @@ pub struct Editor {
     media: MediaPool,
     rate_hz: u32,
     names: Names,
-    /// What is in the engine's newest plan, by what it is for.
+    /// The nodes of the engine's newest plan, by their purpose.
     nodes: HashMap<Key, (NodeId, Option<Arc<NodeCell>>)>,
     /// Edits that were sent, by the number of their order.
     sent: Vec<(u64, Edit)>,
     applied: Vec<Applied>,
 }
 
-/// What a node is for, whatever index it has at present.
+/// The purpose of a node, which stays when its index changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum Key {
     Head(u64),
@@ -127,10 +126,10 @@ impl Editor {
         &self.control
     }
 
-    /// Accepts an edit and sends it to the engine, which carries it out before its next block.
+    /// Sends an edit to the engine, which carries it out before its next block.
     ///
     /// # Errors
-    /// [`EditError`]; nothing has changed then. After [`ControlError::Full`] it helps to try again.
+    /// [`EditError`]; nothing has changed then. After [`ControlError::Full`] a retry helps.
     ///
     /// [`ControlError::Full`]: super::steering::ControlError::Full
     pub fn apply(&mut self, edit: Edit) -> Result<(), EditError> {
@@ -157,7 +156,7 @@ impl Editor {
         &self.applied
     }
 
-    /// The same, and forgets them: for sessions that are edited for days.
+    /// The same, and forgets them. For sessions that are edited for days.
     pub fn take_applied(&mut self) -> Vec<Applied> {
         self.match_done();
         std::mem::take(&mut self.applied)
@@ -240,7 +239,7 @@ impl Editor {
         Ok(number)
     }
 
-    /// Faders of strips that are heard from now on, or no longer; `names` are those of `session`.
+    /// Faders of strips that become audible or silent; `names` are those of `session`.
     fn mutes(&self, session: &Session, names: &Names) -> Vec<(Arc<NodeCell>, Change)> {
         let before = audible(&self.session);
         let old = self.session.strip_ids().into_iter().zip(before);
@@ -328,7 +327,7 @@ impl Names {
         }
     }
 
-    /// Follows an edit that was accepted.
+    /// Updates the names after an accepted edit.
     fn edit(&mut self, edit: &Edit) {
         match edit {
             Edit::InsertEffect(at, _) => {

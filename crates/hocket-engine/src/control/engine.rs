@@ -56,7 +56,7 @@ pub(crate) struct Last {
 }
 
 impl Engine {
-    /// A handle for control threads: changes what is played, and reads what it costs.
+    /// A handle for control threads: changes the plan, and reads costs.
     pub fn control(&self) -> Control {
         self.control.clone()
     }
@@ -89,13 +89,13 @@ impl Engine {
         }
     }
 
-    /// What the threads asked for and got; the leader's own report is in [`Entered`].
+    /// What the threads requested and obtained; the leader's own report is in [`Entered`].
     pub fn reports(&self) -> &[ThreadReport] {
         &self.reports
     }
 
-    /// Whether the memory of the process stays in memory while this engine lives; `None`: it was not asked
-    /// for, because nobody plays live (described seats, or no priority).
+    /// Whether the memory of the process is locked while this engine lives; `None`: not requested, because
+    /// nobody plays live (described seats, or no priority).
     pub fn memory(&self) -> Option<&hocket_machine::memory::LockReport> {
         self.memory_lock.as_ref().map(SharedMemoryLock::report)
     }
@@ -105,7 +105,7 @@ impl Engine {
         &self.settings
     }
 
-    /// Who sits where.
+    /// Which thread sits where.
     pub fn seating(&self) -> &Seating {
         &self.seating
     }
@@ -155,12 +155,12 @@ impl Engine {
         )
     }
 
-    /// What the threads left behind.
+    /// What the threads noted.
     pub(crate) fn leader(&self) -> &Leader {
         &self.leader
     }
 
-    /// When the leader was awake for the last block.
+    /// When the leader woke for the last block.
     pub(crate) fn awake_ticks(&self) -> u64 {
         self.last.awake_ticks
     }
@@ -204,5 +204,15 @@ impl RealTime {
 impl Drop for RealTime {
     fn drop(&mut self) {
         self.0.store(false, Relaxed);
+    }
+}
+
+impl Entered {
+    /// Gives back what a policy asked of the rest of the process and of the system, but not the seat
+    /// and class of the leader's thread: for a leader whose thread has ended.
+    ///
+    /// Thread: control. Cost: system calls.
+    pub fn outlive(self) {
+        self._seat.forget();
     }
 }

@@ -22,12 +22,25 @@ pub struct Standing {
     pub workers: usize,
     /// Units of the plan.
     pub units: usize,
+    /// How many frames the output lags behind the inputs, on the longest path.
+    pub latency_frames: u32,
     /// What a block of full length was expected to take; `None` where nothing had been measured.
     pub expected_ns: Option<f64>,
     /// What it takes, as a running estimate; `None` before there is one.
     pub measured_ns: Option<f64>,
     /// What the serial walk takes or took; `None` where it never ran.
     pub serial_ns: Option<f64>,
+}
+
+/// A node whose output the engine silenced, as a control thread sees it while blocks run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ContainedNode {
+    /// The node's name.
+    pub node: String,
+    /// Blocks that came out with NaN or infinity: the node was reset and silent for each of them.
+    pub not_finite: u64,
+    /// Whether its processor panicked: the node is silent from then on.
+    pub panicked: bool,
 }
 
 /// Why a plan cannot be handed over.
@@ -99,6 +112,13 @@ impl Control {
     /// [`ControlError::Full`], [`ControlError::Rule`]: the costs are known all the same.
     pub fn adopt_costs(&self, table: &CostTable) -> Result<Adopted, ControlError> {
         self.lock().adopt(table)
+    }
+
+    /// Nodes of the newest plan whose output the engine silenced, since they joined or were reset. As
+    /// [`Engine::contained`](super::engine::Engine::contained), for threads other than the leader, and without
+    /// the message of a panic.
+    pub fn contained(&self) -> Vec<ContainedNode> {
+        self.lock().contained()
     }
 
     /// What the engine does at present.

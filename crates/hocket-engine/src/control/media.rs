@@ -1,4 +1,4 @@
-//! Audio in memory, ready to be played.
+//! Audio in memory, ready to play.
 
 use std::sync::Arc;
 
@@ -11,10 +11,10 @@ pub struct StereoAudio {
 }
 
 impl StereoAudio {
-    /// From planar channels: one is played on both sides, of more than two the first two are used.
+    /// From planar channels: one plays on both sides; of more than two, the first two play.
     ///
-    /// Samples that are not finite become silence, so that no file can poison a mix;
-    /// [`StereoAudio::contained`] says how many there were.
+    /// Samples that are not finite become silence, so that no file can spoil a mix.
+    /// [`StereoAudio::contained`] counts them.
     pub fn from_planar(channels: &[Vec<f32>]) -> StereoAudio {
         let left = channels.first().cloned().unwrap_or_default();
         let right = channels.get(1).cloned().unwrap_or_else(|| left.clone());

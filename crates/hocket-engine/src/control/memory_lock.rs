@@ -1,7 +1,7 @@
-//! Memory that stays in memory while an engine plays.
+//! Locks the memory of the process while an engine plays.
 //!
-//! A page that was put aside costs a block some microseconds (it is still in memory) or milliseconds (it
-//! is not). Locking is for the whole process and so is unlocking; all engines therefore share one lock.
+//! A page that the system put aside costs a block some microseconds (if it is still in memory) or
+//! milliseconds (if not). Locking and unlocking concern the whole process, so all engines share one lock.
 
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
@@ -9,12 +9,12 @@ use hocket_machine::memory::{self, LockReport, LockScope, MemoryLock};
 
 static SHARED: Mutex<Weak<MemoryLock>> = Mutex::new(Weak::new());
 
-/// Memory is locked, as far as it was granted, for as long as any engine has one of these.
+/// Memory is locked, as far as the system grants it, while any engine has one of these.
 #[derive(Debug, Clone)]
 pub(crate) struct SharedMemoryLock(Arc<MemoryLock>);
 
 impl SharedMemoryLock {
-    /// Asks, unless another engine has.
+    /// Requests the lock, unless another engine has.
     ///
     /// Thread: control. Cost: touches every page of the process, the first time.
     pub(crate) fn claim() -> SharedMemoryLock {
@@ -27,8 +27,8 @@ impl SharedMemoryLock {
         SharedMemoryLock(lock)
     }
 
-    /// Asks once more, so that pages which a new process has made shared are this one's own again before
-    /// they are written in a block.
+    /// Requests it again. A new process makes pages shared; this gives them back to this process before a
+    /// block writes to them.
     ///
     /// Thread: control. Cost: looks at every page of the process, and copies those that are shared; after each
     /// copy the kernel calls the CPUs that run other threads of the process, and waits for them.
@@ -38,14 +38,14 @@ impl SharedMemoryLock {
         std::mem::forget(again);
     }
 
-    /// What was asked and granted.
+    /// What was requested and granted.
     pub(crate) fn report(&self) -> &LockReport {
         self.0.report()
     }
 }
 
-/// What there is now; and what will come, such as the buses of later plans, where no limit stands
-/// against it: beyond a limit every further allocation would fail.
+/// All pages now. Also later ones, such as the buses of later plans, unless there is a limit: beyond it
+/// every further allocation would fail.
 fn lock() -> MemoryLock {
     let present = memory::lock(LockScope::Present);
     let report = present.report();

@@ -13,10 +13,10 @@ use crate::block::bus::NodeCell;
 use crate::block::plan::Plan;
 use crate::leader::inbox::Inbox;
 
-/// How many orders may be on their way.
+/// How many orders may be under way.
 const RING: usize = 256;
 
-/// What the leader is to do before one block, all of it or nothing.
+/// What the leader does before one block, all of it or nothing.
 #[derive(Default)]
 pub(crate) struct Order {
     /// Go on with another plan.
@@ -25,18 +25,18 @@ pub(crate) struct Order {
     pub changes: Vec<(Arc<NodeCell>, Change)>,
 }
 
-/// An order on its way.
+/// An order under way.
 pub(crate) struct Sent {
     pub number: u64,
     pub order: Order,
 }
 
-/// An order carried out.
+/// A completed order.
 pub(crate) struct Done {
     pub number: u64,
     /// Frames since the start at which it took effect.
     pub frame: u64,
-    /// What is not needed any more; freed by whoever takes this out of the ring.
+    /// What it replaced. The control thread that takes this out of the ring frees it.
     pub _retired: Order,
 }
 
@@ -57,7 +57,7 @@ pub(crate) struct Outbox {
 }
 
 impl Outbox {
-    /// Sends an order; gives it back where too many are on their way.
+    /// Sends an order; gives it back if too many are under way.
     pub(crate) fn send(&mut self, order: Order) -> Result<u64, Order> {
         if self.sent - self.back >= RING as u64 {
             return Err(order);
@@ -72,14 +72,14 @@ impl Outbox {
         }
     }
 
-    /// The next order that was carried out; frees what it replaced.
+    /// The next completed order; frees what it replaced.
     pub(crate) fn next_done(&mut self) -> Option<(u64, u64)> {
         let done = self.carried_out.pop()?;
         self.back += 1;
         Some((done.number, done.frame))
     }
 
-    /// Whether every order was carried out and looked at.
+    /// Whether every order is completed and collected.
     pub(crate) fn is_settled(&self) -> bool {
         self.sent == self.back
     }

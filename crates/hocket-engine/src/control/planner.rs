@@ -15,7 +15,7 @@ use hocket_plan::schedule::{Overheads, Schedule, Team, best};
 use hocket_plan::{NodeId, ScheduleKind, VerifiedSchedule};
 
 use super::choose_schedule::Auto;
-use super::handle::{ControlError, Standing};
+use super::handle::{ContainedNode, ControlError, Standing};
 use super::orders::{Order, Outbox};
 use super::prepare::Prepared;
 use super::settings::{Settings, Steer};
@@ -87,6 +87,10 @@ impl Present {
         let (schedule, costs) = (plan.schedule.clone(), Arc::clone(&plan.costs));
         Present { number: plan.number, schedule, costs, expected_ns }
     }
+
+    fn latency_frames(&self) -> u32 {
+        self.schedule.units().units()[self.schedule.output().index()].latency_frames
+    }
 }
 
 impl Planner {
@@ -134,10 +138,22 @@ impl Planner {
             kind: self.present.schedule.kind(),
             workers: self.present.schedule.workers(),
             units: self.present.schedule.units().units().len(),
+            latency_frames: self.present.latency_frames(),
             expected_ns: self.present.expected_ns,
             measured_ns: ns(self.progress.present_ticks()),
             serial_ns: ns(self.progress.serial_ticks()),
         }
+    }
+
+    pub(super) fn contained(&self) -> Vec<ContainedNode> {
+        let nodes = self.nodes.iter().flatten().map(|node| (node, node.shown()));
+        let happened = nodes.filter(|(_, (blocks, panicked))| *blocks > 0 || *panicked);
+        let named = happened.map(|(node, (not_finite, panicked))| ContainedNode {
+            node: node.name.clone(),
+            not_finite,
+            panicked,
+        });
+        named.collect()
     }
 
     pub(super) fn collect(&mut self) {

@@ -1,4 +1,4 @@
-//! The thread that looks at what blocks cost and makes new plans.
+//! The thread that watches costs and makes new plans.
 
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;

@@ -1,4 +1,4 @@
-//! Session -> units and one processor a node.
+//! Session -> units and one processor per node.
 
 use std::sync::Arc;
 
@@ -15,9 +15,9 @@ use crate::catalogue::BuiltinEffects;
 pub struct Prepared {
     /// The units.
     pub units: UnitGraph,
-    /// By node; `None` for a node that only sums.
+    /// One per node; `None` for a node that only sums.
     pub processors: Vec<Option<Box<dyn Processor>>>,
-    /// By node, for reports of contained samples.
+    /// One per node, for reports of contained samples.
     pub node_names: Vec<String>,
 }
 
@@ -42,6 +42,14 @@ pub enum PrepareError {
         strip: String,
         /// The effect's kind.
         kind: String,
+    },
+    /// The number of processors differs from the number of nodes.
+    #[error("{processors} processors for {nodes} nodes")]
+    Processors {
+        /// Given.
+        processors: usize,
+        /// Needed.
+        nodes: usize,
     },
     /// A clip whose audio was not loaded.
     #[error("track '{track}' plays media {media}, which was not loaded")]
@@ -87,7 +95,7 @@ impl<'a> Workshop<'a> {
         Workshop { session, media, rate_hz, strips, heard }
     }
 
-    /// What does the work of a node; `None` for one that only sums.
+    /// The processor of a node; `None` for one that only sums.
     pub(super) fn processor(
         &self,
         kind: NodeKind,
@@ -108,8 +116,8 @@ impl<'a> Workshop<'a> {
         })
     }
 
-    /// As [`Workshop::processor`], ready to be edited: every effect can be bypassed, and one that joins
-    /// on the way (`fades_in`) begins bypassed, to be faded in.
+    /// Like [`Workshop::processor`], ready for edits: every effect can be bypassed. An effect that joins
+    /// later (`fades_in`) begins bypassed, so that it fades in.
     pub(super) fn editable(
         &self,
         kind: NodeKind,
@@ -181,7 +189,7 @@ fn fader(session: &Session, strip: StripId, heard: bool, rate_hz: u32) -> Box<dy
     Box::new(Fader::new(db_to_lin(strip.gain_db), strip.pan, !heard, rate_hz))
 }
 
-/// When the last clip ends, in frames at `rate_hz`; `None` where one loops for ever or is missing.
+/// When the last clip ends, in frames at `rate_hz`; `None` if one loops for ever or is missing.
 pub fn session_end_frames(session: &Session, media: &MediaPool, rate_hz: u32) -> Option<u64> {
     let mut end = 0;
     for track in &session.tracks {

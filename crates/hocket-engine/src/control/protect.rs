@@ -1,7 +1,7 @@
-//! What a sibling policy asks of the system and of threads that are not the engine's.
+//! What a sibling policy requests of the system, and of threads outside the engine.
 //!
-//! Everything here is asked for when the leader takes its seat and given back when it leaves it. What is
-//! refused is told with the reason and what would help; the engine then plays without it.
+//! It requests when the leader takes its seat, and gives everything back when the leader leaves. A refusal
+//! is reported with the reason and what would help; the engine then plays without it.
 
 use hocket_machine::cookie::{self, Cookie, CookieError, CookieGuard};
 use hocket_machine::partition::{Holds, Partition, PartitionError, PartitionKind};
@@ -11,14 +11,14 @@ use hocket_plan::{SeatId, SiblingPolicy};
 
 use super::seating::Seating;
 
-/// What became of a policy's wishes; all of it is given back when this is dropped.
+/// The results of a policy's requests. Dropping this gives everything back.
 #[derive(Debug, Default)]
 pub struct Protection {
-    /// What the policy asks of the system, in words; `None`: nothing.
+    /// What the policy requests of the system, in words; `None`: nothing.
     pub asked: Option<String>,
-    /// What the system says it has granted; `None`: nothing was asked, or nothing granted.
+    /// What the system reports as granted; `None`: nothing requested, or nothing granted.
     pub got: Option<String>,
-    /// How many threads of others the system now reports where they were asked to be.
+    /// How many other threads are now on the requested CPUs, as the system reports.
     pub moved: usize,
     /// What could not be done, and why.
     pub refused: Vec<String>,
@@ -36,12 +36,12 @@ enum Held {
 }
 
 impl Protection {
-    /// Whether the policy could be had as it was asked for.
+    /// Whether the system granted the policy as requested.
     pub fn is_complete(&self) -> bool {
         self.refused.is_empty()
     }
 
-    /// For everybody but `own`, as the seating's policy says; called by the leader.
+    /// Applies the seating's policy to all threads but `own`. Thread: leader.
     pub(crate) fn apply(seating: &Seating, own: &[ThreadId]) -> Protection {
         if !seating.is_pinned() {
             return Protection::default();
@@ -125,7 +125,7 @@ fn with_cookies(seating: &Seating, own: &[ThreadId]) -> Protection {
     }
 }
 
-/// Makes a cookie and gives it to all of `threads`, by way of the calling one.
+/// Makes a cookie and gives it to all of `threads`, through the calling one.
 fn one_cookie(threads: &[ThreadId]) -> Result<Cookie, CookieError> {
     let made = cookie::create(cookie::Scope::Thread)?;
     for thread in threads.iter().filter(|thread| **thread != current_thread()) {
@@ -134,7 +134,7 @@ fn one_cookie(threads: &[ThreadId]) -> Result<Cookie, CookieError> {
     Ok(made)
 }
 
-/// `partition`: the workers' cores for the workers alone; where single threads cannot be had, for the
+/// `partition`: the workers' cores for the workers alone; if single threads are not possible, for the
 /// whole process.
 fn partitioned(seating: &Seating, own: &[ThreadId]) -> Protection {
     let Some(cpus) = cpus_of(seating, seating.placement().partition.as_ref()) else {

@@ -1,6 +1,6 @@
 //! Machine topology -> the plan's seats, and back from seats to CPUs.
 //!
-//! The plan never learns a CPU number; the map from seats to CPUs stays here.
+//! The plan does not know CPU numbers; the map from seats to CPUs stays here.
 
 use std::collections::BTreeMap;
 
@@ -11,28 +11,27 @@ use hocket_plan::{Placement, Seat, SeatId, Seats, SiblingPolicy};
 
 use crate::block::costs::KINDS;
 
-/// Who sits where, with CPU numbers.
+/// Which worker sits where, with CPU numbers.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Seating {
     seats: Seats,
     placement: Placement,
-    /// By seat; `None`: a described machine, nobody is pinned.
+    /// One per seat; `None`: a described machine, nobody is pinned.
     cpus: Option<Vec<u32>>,
     pair_speed: f64,
 }
 
-/// How fast seats were measured to be.
+/// Measured speeds of seats.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct SeatSpeeds {
-    /// By CPU, 1 for the fastest seat alone; CPUs that are not here count as their kind.
+    /// By CPU, 1 for the fastest seat alone. A CPU without an entry has the speed of its kind.
     pub by_cpu: BTreeMap<u32, f32>,
-    /// The part of its own speed that is left to a worker while its sibling works too, where that was
-    /// measured.
+    /// A worker's speed while its sibling works too, relative to working alone, if measured.
     pub pair: Option<f64>,
 }
 
 impl SeatSpeeds {
-    /// What is counted with: nonsense from a damaged file must not reach the planner.
+    /// The usable speeds: nonsense from a damaged file must not reach the planner.
     fn of(&self, cpu: u32) -> Option<f32> {
         self.by_cpu.get(&cpu).copied().filter(|speed| speed.is_finite()).map(|s| s.clamp(0.05, 1.0))
     }
@@ -44,11 +43,11 @@ impl SeatSpeeds {
 }
 
 impl Seating {
-    /// On the machine at hand: every thread is pinned to its seat's CPU. On another machine's topology
-    /// nobody is, as [`Seating::described`].
+    /// On this machine: every thread is pinned to its seat's CPU. On another machine's topology nobody is
+    /// pinned, as in [`Seating::described`].
     ///
     /// # Errors
-    /// [`PlaceError`] as [`place`].
+    /// [`PlaceError`], like [`place`].
     pub fn here(
         topology: &Topology,
         policy: SiblingPolicy,
@@ -57,11 +56,11 @@ impl Seating {
         Seating::here_with(topology, policy, workers, &SeatSpeeds::default())
     }
 
-    /// The same, with measured speeds: seats are taken in the order of these, the siblings of taken
-    /// ones after all free cores.
+    /// The same, with measured speeds. Workers take the fastest seats first, and siblings of taken seats
+    /// after all free cores.
     ///
     /// # Errors
-    /// [`PlaceError`] as [`place`].
+    /// [`PlaceError`], like [`place`].
     pub fn here_with(
         topology: &Topology,
         policy: SiblingPolicy,
@@ -77,11 +76,11 @@ impl Seating {
         Ok(Seating { placement, seats, cpus, pair_speed: speeds.pair() })
     }
 
-    /// On seats that exist on paper only: nobody is pinned, and waits yield, because more workers
-    /// may run than there are CPUs. The output is the same; the timing means nothing.
+    /// On described seats: nobody is pinned, and waits yield, because more workers may run than there
+    /// are CPUs. The output is the same; the timing means nothing.
     ///
     /// # Errors
-    /// [`PlaceError`] as [`place`].
+    /// [`PlaceError`], like [`place`].
     pub fn described(
         seats: &Seats,
         policy: SiblingPolicy,
@@ -107,7 +106,7 @@ impl Seating {
         self.cpu(self.placement.workers[worker])
     }
 
-    /// The other CPUs of a worker's core; empty where nobody is pinned.
+    /// The other CPUs of a worker's core; empty if nobody is pinned.
     pub fn cpus_beside(&self, worker: usize) -> Vec<u32> {
         let siblings = self.seats.siblings(self.placement.workers[worker]);
         siblings.into_iter().filter_map(|seat| self.cpu(seat)).collect()
@@ -125,8 +124,8 @@ impl Seating {
         a != b && core(a) == core(b)
     }
 
-    /// Index of the kind of a worker's seat, fastest first; kinds past the last that costs are kept for
-    /// count as that one.
+    /// Index of the kind of a worker's seat, fastest first. Costs distinguish a few kinds; slower ones
+    /// count as the last of them.
     pub(crate) fn kind_of(&self, worker: usize) -> usize {
         let own = self.seats.seats[self.placement.workers[worker].0].speed;
         let mut faster: Vec<f32> =
@@ -158,7 +157,7 @@ pub fn seats_of(topology: &Topology) -> (Seats, Vec<u32>) {
     let mut cpus = Vec::new();
     for seat in usable {
         let below = fastest.saturating_sub(seat.kind);
-        // A machine without core objects has one core a seat, past the numbers of real ones.
+        // A machine without core objects has one core per seat, numbered after the real ones.
         let core = seat.core.unwrap_or(topology.cores.len() + seat.index);
         seats.push(Seat { core, speed: 0.8f32.powi(below as i32) });
         cpus.push(seat.cpu);

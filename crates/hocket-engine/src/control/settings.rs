@@ -1,4 +1,4 @@
-//! What is asked of an engine.
+//! How an engine plays: its settings.
 
 use std::time::Duration;
 
@@ -6,10 +6,10 @@ use hocket_plan::schedule::Overheads;
 use hocket_plan::{ScheduleKind, SiblingPolicy};
 use hocket_rt::Strategy;
 
-/// How blocks are dealt out, who may sit beside a worker, and how workers wait.
+/// How units are assigned, who may sit beside a worker, and how workers wait.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Policy {
-    /// How units are dealt to workers.
+    /// How units are assigned to workers.
     pub schedule: ScheduleKind,
     /// What may run on the other seat of a pair.
     pub sibling: SiblingPolicy,
@@ -23,19 +23,19 @@ impl std::fmt::Display for Policy {
     }
 }
 
-/// What happens to the schedule while costs are being measured.
+/// What happens to the schedule while the engine measures costs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Steer {
-    /// It stays as it was planned.
+    /// It stays.
     Fixed,
-    /// It is planned anew, of the same kind, when measured costs have moved.
+    /// The planner makes a new one of the same kind when measured costs move.
     Costs,
     /// Kind and number of workers are chosen by what a block is expected to take, beginning with the
     /// serial walk; the settings' own schedule is not looked at.
     Auto,
 }
 
-/// Everything that is asked of an engine beside the session.
+/// How an engine plays a session.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Settings {
     /// The largest block, in frames.
@@ -44,31 +44,33 @@ pub struct Settings {
     pub rate_hz: u32,
     /// Schedule, sibling policy and wait.
     pub policy: Policy,
-    /// How a seat is kept on which nobody works (policies `idle-thread` and `pair-barrier`). A wait that
-    /// blocks gives the seat away; it is there to be measured.
+    /// How an idle thread holds its seat (policies `idle-thread` and `pair-barrier`). A blocking wait gives
+    /// the seat up; use it only for comparison.
     pub seat_wait: Strategy,
     /// SCHED_FIFO priority of leader, workers and guards; `None`: stay in the ordinary class.
     pub priority: Option<u8>,
-    /// How long `hybrid` spins inside a block before it blocks.
+    /// How long `hybrid` spins before it blocks, inside a block and between two.
     pub hybrid_spin: Duration,
-    /// How long a worker that waits with `pause` or `hybrid` spins between blocks before it blocks.
+    /// How long a worker spins between two blocks before it blocks, where its wait never blocks inside a
+    /// block: `spin`, `pause`, `yield`, `tpause`, `umwait`, `mwaitx` and `wfe`. It does not concern the
+    /// other two: between blocks `hybrid` spins for `hybrid_spin` as well, and `futex` blocks at once.
     pub gate_spin: Duration,
     /// How long before a planned block a worker wakes itself, to be spinning when the signal comes;
     /// zero: it sleeps until it is woken. Not with `futex`, nor without seat and real-time class.
     pub early_wake: Duration,
-    /// How long a worker that woke itself spins past the planned time before it blocks after all.
+    /// How long a worker that woke itself spins past the planned time before it blocks.
     pub leader_lateness: Duration,
     /// Keeps every worker's spans of the last block, for traces.
     pub spans: bool,
-    /// What happens to the schedule while costs are being measured.
+    /// What happens to the schedule while the engine measures costs.
     pub steer: Steer,
-    /// Whether a worker that is alone walks the units in order, whatever the schedule says: the same
-    /// sound for less. Benchmarks of a schedule's own cost turn it off.
+    /// Whether a single worker runs the units in order, with any schedule: the same output for less.
+    /// Benchmarks of a schedule's own cost turn it off.
     pub alone_is_serial: bool,
-    /// What working together costs on this machine, in nanoseconds; plans by cost count with it.
+    /// Overheads of working together on this machine, in nanoseconds, for plans by cost.
     pub overheads: Overheads,
-    /// The kind of schedule that was found to be the shortest on this machine: [`Steer::Auto`] goes
-    /// over to it without a trial. `None`: it tries.
+    /// The kind of schedule with the shortest blocks on this machine, if known. [`Steer::Auto`] uses it
+    /// without a trial. `None`: it holds a trial.
     pub found_before: Option<ScheduleKind>,
 }
 

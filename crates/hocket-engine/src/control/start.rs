@@ -38,7 +38,7 @@ pub enum EngineError {
         /// Workers seated.
         seats: usize,
     },
-    /// Not one processor a node.
+    /// The number of processors differs from the number of nodes.
     #[error("{processors} processors for {nodes} nodes")]
     Processors {
         /// Given.
@@ -54,12 +54,12 @@ pub enum EngineError {
 }
 
 impl Engine {
-    /// Plans, verifies and starts: when this returns, every worker sits on its seat and waits.
+    /// Plans, verifies and starts. When this returns, every worker is on its seat and waits.
     ///
     /// Thread: control; call it before the leader becomes a real-time thread.
     ///
     /// # Errors
-    /// [`EngineError`]. Rights that are refused are no error: see [`Engine::reports`].
+    /// [`EngineError`]. A refused right is no error: see [`Engine::reports`].
     pub fn start(
         prepared: Prepared,
         settings: Settings,
@@ -76,10 +76,10 @@ impl Engine {
         Self::start_verified(prepared, verified, settings, seating)
     }
 
-    /// Starts with a schedule of the caller's own.
+    /// Starts with the caller's schedule.
     ///
     /// # Errors
-    /// As [`Engine::start`].
+    /// Like [`Engine::start`].
     pub fn start_verified(
         prepared: Prepared,
         schedule: VerifiedSchedule,
@@ -181,8 +181,7 @@ fn place(seating: &Seating, worker: usize, workers: usize) -> Place {
     }
 }
 
-/// Only a thread on its own seat in a real-time class wakes when it asked to, and `futex` says
-/// that nobody is to spin.
+/// Only a real-time thread with a seat wakes on time, and `futex` means that nobody spins.
 fn early(settings: &Settings, pinned: bool, cost: &SpinCost) -> Option<Early> {
     let sensible = pinned && settings.priority.is_some() && settings.policy.wait != Strategy::Futex;
     let spin = settings.early_wake + settings.leader_lateness;
@@ -194,7 +193,7 @@ fn early(settings: &Settings, pinned: bool, cost: &SpinCost) -> Option<Early> {
     })
 }
 
-/// A short wait that nobody ends but the clock.
+/// A short wait that only the clock ends.
 fn never_blocking(cost: &SpinCost) -> Wait {
     Wait::new(Strategy::Pause, cost, Duration::ZERO).yielding_after(Duration::from_micros(20))
 }
@@ -222,5 +221,36 @@ fn waits(settings: &Settings, pinned: bool) -> Waits {
         stand_in: if on_seat.may_block() { never_blocking(cost) } else { on_seat },
         early: early(settings, pinned, cost),
         at_gate: real_time.at_gate(settings.gate_spin),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::control::settings::Policy;
+    use hocket_plan::SiblingPolicy;
+
+    /// How a worker waits between two blocks, as text: waits cannot be compared.
+    fn at_gate(wait: Strategy, change: impl Fn(&mut Settings)) -> String {
+        let (schedule, sibling) = (ScheduleKind::Dataflow, SiblingPolicy::Off);
+        let mut settings = Settings::new(64, 48_000, Policy { schedule, sibling, wait });
+        change(&mut settings);
+        format!("{:?}", waits(&settings, true).at_gate)
+    }
+
+    #[test]
+    fn the_gates_spin_is_hybrid_spin_for_hybrid_and_gate_spin_for_waits_that_never_block() {
+        let longer = Duration::from_micros(700);
+        for wait in Strategy::ALL {
+            let usual = at_gate(wait, |_| {});
+            let by_gate = at_gate(wait, |settings| settings.gate_spin = longer) != usual;
+            let by_hybrid = at_gate(wait, |settings| settings.hybrid_spin = longer) != usual;
+            let expected = match wait {
+                Strategy::Hybrid => (false, true),
+                Strategy::Futex => (false, false),
+                _ => (true, false),
+            };
+            assert_eq!((by_gate, by_hybrid), expected, "{wait}: (gate_spin, hybrid_spin)");
+        }
     }
 }
