@@ -178,16 +178,16 @@ fn by_successor(units: &UnitGraph, ids: Vec<UnitId>, shares: &[f64]) -> Vec<Vec<
     ids.iter().for_each(|id| groups.entry(part_of(id)).or_default().push(*id));
     let cost = |ids: &[UnitId]| ids.iter().map(|id| units.units()[id.index()].cost).sum::<f64>();
     let mut dealt = vec![Vec::new(); shares.len()];
-    let mut so_far = 0.0;
+    let (mut loads, mut so_far) = (vec![0.0; shares.len()], 0.0);
     for group in groups.into_values() {
         so_far += cost(&group);
         // What each lacks of its share of all that is dealt by now.
         let part = so_far / shares.iter().sum::<f64>();
-        let lacks =
-            dealt.iter().zip(shares).map(|(own, share)| (share * part - cost(own)).max(0.0));
+        let lacks = loads.iter().zip(shares).map(|(own, share)| (share * part - own).max(0.0));
         let lacks: Vec<f64> = lacks.collect();
-        for (own, more) in dealt.iter_mut().zip(stretches(units, group, &lacks)) {
-            own.extend(more);
+        for (worker, more) in stretches(units, group, &lacks).into_iter().enumerate() {
+            loads[worker] += cost(&more);
+            dealt[worker].extend(more);
         }
     }
     dealt

@@ -60,7 +60,11 @@ impl UnitGraph {
     /// Whether this unit sums in parts: it is one, or goes on with one.
     pub fn sums_in_parts(&self, id: UnitId) -> bool {
         let unit = &self.units[id.index()];
-        unit.is_part() || unit.predecessors.iter().any(|from| self.units[from.index()].is_part())
+        let onward = |input: &UnitInput| match input.from {
+            Source::Unit(from) => self.units[from.index()].is_part(),
+            Source::Folded(_) => false,
+        };
+        unit.is_part() || unit.inputs.first().is_some_and(onward)
     }
 }
 

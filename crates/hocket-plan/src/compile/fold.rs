@@ -38,6 +38,9 @@ impl Folder {
     /// Whether anything was folded.
     fn fold_into(&mut self, to: usize) -> bool {
         let id = UnitId(to as u32);
+        if self.units[to].is_part() {
+            return false;
+        }
         // Parts of sums stay where they are; they are made of what is folded already.
         let part = |from: &UnitId| self.units[from.index()].is_part();
         let whole =
