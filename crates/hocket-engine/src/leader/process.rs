@@ -15,8 +15,8 @@ const FURTHEST_NS: u64 = 1_000_000_000;
 /// How a block is computed.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Walk {
-    /// As the plan says; the block after it is planned for `next_ns` (0: not known).
-    Plan { next_ns: u64 },
+    /// As the plan says.
+    Plan,
     /// By the leader, unit after unit.
     Serial,
 }
@@ -27,19 +27,22 @@ impl Engine {
         self.process_planned(frames, monotonic_ns())
     }
 
-    /// Processes one block of `frames` frames (at most the settings') planned for `signaled_ns`.
+    /// Processes one block of `frames` frames planned for `signaled_ns`.
     ///
-    /// Thread: leader. No allocation, no lock; at most one system call, to wake workers.
+    /// A block has [`Settings::frames`](crate::Settings) frames at most. Of a longer one the first so many
+    /// are processed, and [`BlockTimes::frames`] says how many: read [`Engine::output`], then ask for the
+    /// rest. A block of no frames processes nothing and moves nothing.
+    ///
+    /// Thread: leader. No allocation, no lock. System calls: see the crate's documentation, section Costs.
     pub fn process_planned(&mut self, frames: usize, signaled_ns: u64) -> BlockTimes {
-        let next_ns = std::mem::take(&mut self.next_ns);
-        self.run(frames, signaled_ns, Walk::Plan { next_ns })
+        self.run(frames, signaled_ns, Walk::Plan)
     }
 
     /// Says when the block after the coming one is planned, on the monotonic clock, so that workers
     /// can be awake by then. Holds for one block; a device that knows its period says it each time.
     ///
     /// A time more than a second ahead is not believed (another clock?): the workers then sleep until they
-    /// are woken. A block that comes sooner than announced finds them asleep and begins without them.
+    /// are woken. A block that comes sooner than announced wakes them, as one that was not announced does.
     pub fn expect_next(&mut self, next_ns: u64) {
         let soon = next_ns.saturating_sub(monotonic_ns()) < FURTHEST_NS;
         self.next_ns = if soon { next_ns } else { 0 };
@@ -51,7 +54,10 @@ impl Engine {
     }
 
     fn run(&mut self, frames: usize, signaled_ns: u64, walk: Walk) -> BlockTimes {
-        let frames = frames.clamp(1, self.settings.frames as usize);
+        let frames = frames.min(self.settings.frames as usize);
+        if frames == 0 {
+            return BlockTimes { block: self.block, signaled_ns, ..BlockTimes::default() };
+        }
         let awake_ns = monotonic_ns();
         let awake_ticks = ticks();
         let orders;
@@ -61,7 +67,10 @@ impl Engine {
             orders = self.inbox.carry_out(&mut self.leader, self.position);
             self.last.begun_ticks = ticks();
             match walk {
-                Walk::Plan { next_ns } => self.leader.lead(frames, self.block, next_ns),
+                Walk::Plan => {
+                    let next_ns = std::mem::take(&mut self.next_ns);
+                    self.leader.lead(frames, self.block, next_ns);
+                }
                 Walk::Serial => self.leader.lead_serial(frames, self.block),
             }
         }
@@ -69,6 +78,7 @@ impl Engine {
         self.last.awake_ticks = awake_ticks;
         self.last.times = BlockTimes {
             block: self.block,
+            frames,
             signaled_ns,
             lateness_ns: awake_ns.saturating_sub(signaled_ns),
             duration_ns: self.rate.ticks_to_ns(finished_ticks.wrapping_sub(awake_ticks)),

@@ -39,22 +39,24 @@ impl Unit {
 impl UnitGraph {
     /// Cuts wide sums into parts. For units that are priced and folded already, if they are to be.
     ///
-    /// What sounds is the same to the bit. `prices`: what is known of what inputs cost.
+    /// What sounds is the same to the bit. A unit with a side chain stays whole: its last inputs are not part of the
+    /// sum. `prices`: what is known of what inputs cost.
     ///
     /// Cost: O(n log n) in units plus edges.
     pub fn cut_sums(self, prices: &Prices, size: PartSize) -> UnitGraph {
-        let node_count = self.node_count;
+        let (node_count, side_chains) = (self.node_count, self.side_chains);
+        let listens = |unit: &Unit| unit.nodes.iter().any(|node| side_chains.contains_key(node));
         let mut units = self.units;
         for to in 0..units.len() {
             let (per_input, inputs) = (cost_per_input(&units[to], prices), units[to].inputs.len());
             let least = (size.cost / per_input).ceil() as usize;
             let at_once = size.inputs.max(1).max(least);
             let parts = inputs / at_once;
-            if parts > 1 && may_be_cut(&units[to]) {
+            if parts > 1 && may_be_cut(&units[to]) && !listens(&units[to]) {
                 cut(&mut units, to, inputs.div_ceil(parts), per_input);
             }
         }
-        UnitGraph { units: ranked(units), node_count }
+        UnitGraph { units: ranked(units), node_count, side_chains }
     }
 
     /// Whether this unit sums in parts: it is one, or goes on with one.
