@@ -44,6 +44,10 @@ impl UnitGraph {
     ///
     /// Cost: O(n log n) in units plus edges.
     pub fn cut_sums(self, prices: &Prices, size: PartSize) -> UnitGraph {
+        if !self.links_exist() {
+            // For the rules to refuse.
+            return self;
+        }
         let (node_count, side_chains) = (self.node_count, self.side_chains);
         let listens = |unit: &Unit| unit.nodes.iter().any(|node| side_chains.contains_key(node));
         let mut units = self.units;
@@ -57,6 +61,17 @@ impl UnitGraph {
             }
         }
         UnitGraph { units: ranked(units), node_count, side_chains }
+    }
+
+    fn links_exist(&self) -> bool {
+        let exists = |id: &UnitId| id.index() < self.units.len();
+        self.units.iter().all(|unit| {
+            let inputs = unit.all_inputs().all(|input| match input.from {
+                Source::Unit(from) => exists(&from),
+                Source::Folded(_) => true,
+            });
+            inputs && unit.predecessors.iter().chain(&unit.successors).all(exists)
+        })
     }
 
     /// Whether this unit sums in parts: it is one, or goes on with one.
