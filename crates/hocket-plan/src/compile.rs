@@ -3,11 +3,14 @@
 //! A *unit* (the process unit of the 2009 thesis) is a chain of nodes that would gain nothing from
 //! being split between workers: each reads only the one before it. The chain shares one bus and is
 //! processed in place. Once costs are known, [`UnitGraph::fold`] joins cheap chains with the one unit
-//! that reads them: handing them to another worker would cost more than running them.
+//! that reads them: handing them to another worker would cost more than running them. Wide sums are
+//! *cut* into parts ([`UnitGraph::cut_sums`]), so that they run beside what they sum.
 
 mod fold;
 mod price;
+mod cut;
 
+pub use cut::PartSize;
 pub use price::Prices;
 
 use std::collections::BTreeMap;
@@ -72,7 +75,7 @@ pub struct Unit {
     pub name: String,
     /// Chains that run before the unit's own, in this order.
     pub folded: Vec<Chain>,
-    /// The nodes of the unit's own chain, first to last.
+    /// The nodes of the unit's own chain, first to last; none where the unit is a part of a sum.
     pub nodes: Vec<NodeId>,
     /// What the first of them sums, in order.
     pub inputs: Vec<UnitInput>,
@@ -97,6 +100,21 @@ impl Unit {
     /// All inputs, those of folded chains first.
     pub fn all_inputs(&self) -> impl Iterator<Item = &UnitInput> + '_ {
         self.folded.iter().flat_map(|chain| &chain.inputs).chain(&self.inputs)
+    }
+
+    /// What stands where a unit was or will be.
+    fn nobody() -> Unit {
+        Unit {
+            name: String::new(),
+            folded: Vec::new(),
+            nodes: Vec::new(),
+            inputs: Vec::new(),
+            predecessors: Vec::new(),
+            successors: Vec::new(),
+            cost: 0.0,
+            rank: 0.0,
+            latency_frames: 0,
+        }
     }
 
     fn all_inputs_mut(&mut self) -> impl Iterator<Item = &mut UnitInput> + '_ {

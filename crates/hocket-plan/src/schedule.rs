@@ -8,6 +8,8 @@ mod predict;
 mod team;
 mod verify;
 
+use std::collections::BTreeMap;
+
 pub use best::{Choice, best};
 pub use predict::Overheads;
 pub use team::Team;
@@ -163,9 +165,37 @@ fn dearest_first(units: &UnitGraph, mut ids: Vec<UnitId>, workers: usize) -> Vec
     dealt
 }
 
-/// Cuts the units, in the order of what they feed, into one stretch per worker, in the ratio of
-/// `shares`. A unit goes where its middle falls.
-fn by_successor(units: &UnitGraph, mut ids: Vec<UnitId>, shares: &[f64]) -> Vec<Vec<UnitId>> {
+/// Deals the units so that those which feed the same unit sit together, in the ratio of `shares`.
+///
+/// What feeds one part of a sum is dealt to all workers: with one part's inputs here and the next one's there, the parts
+/// would wait for the worker with the first ones, and the sum would be left to the end again.
+fn by_successor(units: &UnitGraph, ids: Vec<UnitId>, shares: &[f64]) -> Vec<Vec<UnitId>> {
+    let part_of = |id: &UnitId| {
+        let first = units.units()[id.index()].successors.first().copied();
+        first.filter(|to| units.sums_in_parts(*to))
+    };
+    let mut groups: BTreeMap<Option<UnitId>, Vec<UnitId>> = BTreeMap::new();
+    ids.iter().for_each(|id| groups.entry(part_of(id)).or_default().push(*id));
+    let cost = |ids: &[UnitId]| ids.iter().map(|id| units.units()[id.index()].cost).sum::<f64>();
+    let mut dealt = vec![Vec::new(); shares.len()];
+    let (mut loads, mut so_far) = (vec![0.0; shares.len()], 0.0);
+    for group in groups.into_values() {
+        so_far += cost(&group);
+        // What each lacks of its share of all that is dealt by now.
+        let part = so_far / shares.iter().sum::<f64>();
+        let lacks = loads.iter().zip(shares).map(|(own, share)| (share * part - own).max(0.0));
+        let lacks: Vec<f64> = lacks.collect();
+        for (worker, more) in stretches(units, group, &lacks).into_iter().enumerate() {
+            loads[worker] += cost(&more);
+            dealt[worker].extend(more);
+        }
+    }
+    dealt
+}
+
+/// Cuts the units, in the order of what they feed, into one stretch per worker, in the ratio of `shares`;
+/// a unit goes where its middle falls.
+fn stretches(units: &UnitGraph, mut ids: Vec<UnitId>, shares: &[f64]) -> Vec<Vec<UnitId>> {
     let unit = |id: &UnitId| &units.units()[id.index()];
     ids.sort_by_key(|id| (unit(id).successors.first().copied(), *id));
     let scale = ids.iter().map(|id| unit(id).cost).sum::<f64>() / shares.iter().sum::<f64>();

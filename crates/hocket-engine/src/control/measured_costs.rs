@@ -154,7 +154,8 @@ impl Planner {
     /// Takes over what was measured since: prices, speeds of seats, what siblings cost each other.
     /// Returns by which part the costs have moved, or `None` as long as a unit has not run.
     pub(super) fn learn(&mut self) -> Option<f64> {
-        let units = self.present.schedule.units().units();
+        let graph = self.present.schedule.units();
+        let units = graph.units();
         let known = |unit: usize, kind, shared| self.get_ns(unit, kind, shared);
         let seats = MeasuredSpeeds::of(units.len(), known, &self.team, &self.kinds);
         let plain = |unit| seats.plain_ns(|kind, shared| known(unit, kind, shared));
@@ -162,9 +163,7 @@ impl Planner {
         seats.apply(&mut self.team, &self.kinds);
         let plain = plain?;
         let moved = units.iter().zip(&plain).map(|(unit, ns)| (unit.cost - ns).abs()).sum::<f64>();
-        for (unit, ns) in units.iter().zip(&plain) {
-            self.prices.set_unit(unit, *ns);
-        }
+        self.prices.set_all(graph, &plain);
         Some(moved / plain.iter().sum::<f64>().max(1.0))
     }
 }
@@ -175,9 +174,9 @@ impl Planner {
     pub(super) fn chain_costs(&self) -> Vec<ChainCost> {
         let units = self.present.schedule.units().units();
         let mut rows = Vec::new();
-        for (i, unit) in units.iter().enumerate() {
+        for (i, unit) in units.iter().enumerate().filter(|(_, unit)| !unit.is_part()) {
             for kind in 0..KINDS {
-                let ns = |shared| self.get_ns(i, kind, shared);
+                let ns = |shared| self.whole_ns(i, kind, shared);
                 let (alone, shared) = (ns(false), ns(true));
                 if alone.is_none() && shared.is_none() {
                     continue;
@@ -193,6 +192,22 @@ impl Planner {
         }
         rows.sort_by(|a, b| (&a.chain, a.kind).cmp(&(&b.chain, b.kind)));
         rows
+    }
+
+    /// What a unit costs with the parts of its sum. Parts that never ran so are taken to cost as expected.
+    fn whole_ns(&self, unit: usize, kind: usize, shared: bool) -> Option<f64> {
+        let units = self.present.schedule.units().units();
+        let part = |i: &usize| {
+            units[*i].predecessors.iter().map(|id| id.index()).find(|id| units[*id].is_part())
+        };
+        let (mut ns, mut known, mut all) = (0.0, 0.0, 0.0);
+        for i in std::iter::successors(Some(unit), part) {
+            all += units[i].cost;
+            if let Some(own) = self.get_ns(i, kind, shared) {
+                (ns, known) = (ns + own, known + units[i].cost);
+            }
+        }
+        (known > 0.0).then(|| ns * all / known)
     }
 
     pub(super) fn adopt(&mut self, table: &CostTable) -> Result<Adopted, ControlError> {

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use hocket_dsp::Change;
 use hocket_machine::clock::TickRate;
-use hocket_plan::compile::{Prices, UnitGraph};
+use hocket_plan::compile::{PartSize, Prices, UnitGraph};
 use hocket_plan::schedule::{Overheads, Schedule, Team, best};
 use hocket_plan::{NodeId, ScheduleKind, VerifiedSchedule};
 
@@ -167,7 +167,15 @@ impl Planner {
     }
 
     pub(super) fn priced_units(&self) -> UnitGraph {
-        self.base.clone().priced(&self.prices).fold(FOLD_BELOW_NS)
+        self.folded_and_cut(&self.base, &self.prices)
+    }
+
+    /// `units` with these prices, cheap ones folded and, where several workers share them, wide sums in parts.
+    fn folded_and_cut(&self, units: &UnitGraph, prices: &Prices) -> UnitGraph {
+        let folded = units.clone().priced(prices).fold(FOLD_BELOW_NS);
+        let kind = if self.steer == Steer::Auto { ScheduleKind::Critical } else { self.kind };
+        let size = PartSize { cost: FOLD_BELOW_NS, ..PartSize::UNPRICED };
+        cut_for(kind, self.team.workers(), folded, prices, size)
     }
 
     pub(super) fn replan(&mut self) -> Result<(), ControlError> {
@@ -227,7 +235,7 @@ impl Planner {
         }
         let units = match prices.is_empty() {
             true => new.base.clone(),
-            false => new.base.clone().priced(&prices).fold(FOLD_BELOW_NS),
+            false => self.folded_and_cut(&new.base, &prices),
         };
         let schedule = match (self.steer, prices.is_empty()) {
             (Steer::Auto, true) => Schedule::plan(ScheduleKind::Serial, &units, 1),
@@ -285,4 +293,16 @@ impl Planner {
             Steer::Auto => self.choose(moved),
         }
     }
+}
+
+/// Wide sums in parts where that helps: one worker has nothing to overlap with, and in `lists` each part would be a
+/// level with a barrier.
+pub(super) fn cut_for(
+    kind: ScheduleKind,
+    workers: usize,
+    units: UnitGraph,
+    prices: &Prices,
+    size: PartSize,
+) -> UnitGraph {
+    if workers > 1 && kind.counts_down() { units.cut_sums(prices, size) } else { units }
 }

@@ -4,6 +4,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use hocket_machine::clock::TickRate;
+use hocket_plan::compile::{PartSize, Prices};
 use hocket_plan::schedule::Team;
 use hocket_plan::{ScheduleKind, VerifiedSchedule, Violation};
 use hocket_rt::{SpinCost, Strategy, Wait};
@@ -12,6 +13,7 @@ use super::engine::{Engine, Last};
 use super::handle::Control;
 use super::memory_lock::SharedMemoryLock;
 use super::orders::rings;
+use super::planner::cut_for;
 use super::planner_thread::PlannerThread;
 use super::prepare::Prepared;
 use super::seating::Seating;
@@ -72,7 +74,9 @@ impl Engine {
             Steer::Fixed | Steer::Costs => settings.policy.schedule,
         };
         let team = seating.team();
-        let verified = VerifiedSchedule::plan_for(kind, prepared.units.clone(), &team)?;
+        let units = prepared.units.clone();
+        let units = cut_for(kind, team.workers(), units, &Prices::new(), PartSize::UNPRICED);
+        let verified = VerifiedSchedule::plan_for(kind, units, &team)?;
         Self::start_verified(prepared, verified, settings, seating)
     }
 

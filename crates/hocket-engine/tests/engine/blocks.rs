@@ -190,3 +190,29 @@ fn guards_work_beside_every_schedule() {
         }
     }
 }
+
+/// The bits of a sum in parts are those of the sum at once, whoever adds which part, and so is what was measured.
+#[test]
+fn a_wide_sum_in_parts_gives_the_same_bits() {
+    let _alone = stage::alone();
+    const VOICES: usize = 150;
+    let serial = stage::policy(ScheduleKind::Serial);
+    let mut whole = stage::engine(stage::voices(VOICES), serial, 1);
+    let expected = stage::play(&mut whole, 30);
+    for (kind, workers) in [2, 3].into_iter().flat_map(|n| ScheduleKind::ALL.map(|kind| (kind, n)))
+    {
+        if kind == ScheduleKind::Serial {
+            continue;
+        }
+        let mut engine = stage::engine(stage::voices(VOICES), stage::policy(kind), workers);
+        let parts = |engine: &hocket_engine::Engine| {
+            engine.schedule().units().units().iter().filter(|unit| unit.is_part()).count()
+        };
+        assert_eq!(parts(&engine), if kind.counts_down() { 3 } else { 0 }, "{kind:?}");
+        assert_eq!(stage::play(&mut engine, 30), expected, "{kind:?}, {workers} workers");
+        // The sum is one chain in what is kept of costs, and its parts are in it.
+        let table = engine.control().cost_table("here");
+        let sums = table.rows.iter().filter(|row| row.chain.contains("sum")).count();
+        assert_eq!(sums, 1, "{table:?}");
+    }
+}

@@ -174,3 +174,26 @@ pub fn lattice(layers: usize, width: usize) -> (Prepared, f32) {
     let prepared = Prepared::from_graph(&graph, processors, Fusing::None).unwrap();
     (prepared, (layers + 1) as f32)
 }
+
+/// Voices that differ from each other and from sample to sample, summed at different gains.
+pub fn voices(count: usize) -> Prepared {
+    let mut graph = Graph::default();
+    let mut add = |name: String, inputs: Vec<Edge>| {
+        let kind = NodeKind::Custom(0);
+        graph.add(Node { name, kind, inputs, cost: 30.0, latency_frames: 0 }).unwrap()
+    };
+    let voices: Vec<_> = (0..count).map(|i| add(format!("voice {i}: noise"), vec![])).collect();
+    let edge = |(i, from)| Edge { from, gain_lin: 0.3 + (i % 7) as f32 * 0.11 };
+    add("master: sum".into(), voices.into_iter().enumerate().map(edge).collect());
+    let noise = |seed: usize| {
+        let mut state = seed as u32 + 1;
+        Does(move |block: &mut Block<'_>| {
+            for sample in block.main.left.iter_mut().chain(&mut *block.main.right) {
+                state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+                *sample = state as i32 as f32 * 2f32.powi(-31);
+            }
+        })
+    };
+    let voice = |i| -> Option<Box<dyn Processor>> { (i < count).then(|| Box::new(noise(i)) as _) };
+    Prepared::from_graph(&graph, (0..=count).map(voice).collect(), Fusing::Chains).unwrap()
+}

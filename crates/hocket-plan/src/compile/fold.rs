@@ -38,7 +38,15 @@ impl Folder {
     /// Whether anything was folded.
     fn fold_into(&mut self, to: usize) -> bool {
         let id = UnitId(to as u32);
-        let only_reader = |from: &UnitId| self.units[from.index()].successors == [id];
+        if self.units[to].is_part() {
+            return false;
+        }
+        // Parts of sums stay where they are; they are made of what is folded already.
+        let part = |from: &UnitId| self.units[from.index()].is_part();
+        let whole =
+            |from: &UnitId| !part(from) && !self.units[from.index()].predecessors.iter().any(part);
+        let only_reader =
+            |from: &UnitId| self.units[from.index()].successors == [id] && whole(from);
         let mut candidates: Vec<UnitId> =
             self.units[to].predecessors.iter().copied().filter(only_reader).collect();
         let cost = |from: &UnitId| self.units[from.index()].cost;
@@ -57,13 +65,13 @@ impl Folder {
 
     /// Moves the chains of the units `froms` into `to` and mends the links around all of them.
     fn join(&mut self, froms: &[UnitId], to: UnitId) {
-        let mut unit = std::mem::replace(&mut self.units[to.index()], nobody());
+        let mut unit = std::mem::replace(&mut self.units[to.index()], Unit::nobody());
         let mut places = HashMap::with_capacity(froms.len());
         // What is folded now may feed what was folded before, so it comes first.
         let mut folded = Vec::new();
         for from in froms {
             self.gone[from.index()] = true;
-            let joined = std::mem::replace(&mut self.units[from.index()], nobody());
+            let joined = std::mem::replace(&mut self.units[from.index()], Unit::nobody());
             for before in &joined.predecessors {
                 let successors = &mut self.units[before.index()].successors;
                 successors.retain(|id| id != from);
@@ -135,20 +143,5 @@ fn renumbered(mut unit: Unit, place: &[UnitId]) -> Unit {
 fn insert(ids: &mut Vec<UnitId>, id: UnitId) {
     if let Err(at) = ids.binary_search(&id) {
         ids.insert(at, id);
-    }
-}
-
-/// What replaces a folded unit.
-fn nobody() -> Unit {
-    Unit {
-        name: String::new(),
-        folded: Vec::new(),
-        nodes: Vec::new(),
-        inputs: Vec::new(),
-        predecessors: Vec::new(),
-        successors: Vec::new(),
-        cost: 0.0,
-        rank: 0.0,
-        latency_frames: 0,
     }
 }

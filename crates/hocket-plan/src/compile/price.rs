@@ -9,6 +9,8 @@ use crate::graph::NodeId;
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Prices {
     by_head: HashMap<NodeId, f64>,
+    /// What an input costs of a sum that ran in parts.
+    inputs: HashMap<NodeId, f64>,
 }
 
 impl Prices {
@@ -39,6 +41,37 @@ impl Prices {
         unit.nodes.first().into_iter().for_each(|head| self.set(*head, own * scale));
     }
 
+    /// Notes what each unit of a plan cost: `costs` by unit. A sum costs what its parts cost together.
+    pub fn set_all(&mut self, units: &UnitGraph, costs: &[f64]) {
+        // What the parts of a unit's sum cost, and how many inputs they have.
+        let mut parts = vec![(0.0, 0); units.units().len()];
+        // A part stands before the unit that goes on with it.
+        for (i, (unit, cost)) in units.units().iter().zip(costs).enumerate() {
+            let (before, inputs) = parts[i];
+            match unit.successors[..] {
+                [next] if unit.is_part() => {
+                    let own = unit.inputs.len() - usize::from(inputs > 0);
+                    parts[next.index()] = (before + cost, inputs + own);
+                }
+                _ => {
+                    self.set_unit(unit, before + cost);
+                    self.set_input(unit, before / inputs as f64);
+                }
+            }
+        }
+    }
+
+    fn set_input(&mut self, unit: &Unit, cost: f64) {
+        if let Some(head) = unit.nodes.first().filter(|_| cost > 0.0 && cost.is_finite()) {
+            self.inputs.insert(*head, cost);
+        }
+    }
+
+    /// What one input costs of the sum that begins with `head`, if it ran in parts.
+    pub fn input(&self, head: NodeId) -> Option<f64> {
+        self.inputs.get(&head).copied()
+    }
+
     /// Sum of all known costs.
     pub fn total(&self) -> f64 {
         // In the order of the nodes: a map's own order would give other last digits each time.
@@ -54,7 +87,7 @@ impl Prices {
 }
 
 impl UnitGraph {
-    /// The same units with measured costs, ordered anew. For units that are not folded yet.
+    /// The same units with measured costs, ordered anew. For units that are not folded or cut yet.
     ///
     /// A unit without a price keeps its estimate, scaled by the ratio of prices to estimates of the
     /// others. So a new node gets a sensible place.

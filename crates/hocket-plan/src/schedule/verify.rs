@@ -13,7 +13,8 @@ pub enum Rule {
     /// R2: every unit runs exactly once per block.
     R2Once,
     /// R3: every node belongs to exactly one chain of one unit and every chain has a node, so every
-    /// chain has a bus and a bus has exactly one writer.
+    /// chain has a bus and a bus has exactly one writer. A unit without a node is a part of a sum: it has
+    /// inputs and one successor, which goes on with its bus, first and at a gain of 1.
     R3OneWriter,
     /// R4: a chain reads only the buses of its unit's predecessors, and of chains folded into its unit
     /// before it; never its own.
@@ -226,13 +227,27 @@ fn check_writers(units: &UnitGraph) -> Result<(), Violation> {
     if let Some(node) = writers.iter().position(|count| *count != 1) {
         return broken(Rule::R3OneWriter, format!("node {node} in {} units", writers[node]));
     }
-    let empty = |unit: &Unit| {
-        unit.nodes.is_empty() || unit.folded.iter().any(|chain| chain.nodes.is_empty())
+    let empty = |(i, unit): (usize, &Unit)| {
+        let part = !unit.is_part() || is_sound_part(units, UnitId(i as u32));
+        !part || unit.folded.iter().any(|chain| chain.nodes.is_empty())
     };
-    match units.units().iter().position(empty) {
+    match units.units().iter().enumerate().position(empty) {
         Some(i) => broken(Rule::R3OneWriter, format!("unit {i} has a chain without a node")),
         None => Ok(()),
     }
+}
+
+/// Whether a unit without nodes is a part of the sum that its only successor goes on with.
+fn is_sound_part(units: &UnitGraph, id: UnitId) -> bool {
+    let part = &units.units()[id.index()];
+    let [next] = part.successors[..] else { return false };
+    let next = &units.units()[next.index()];
+    let onward = UnitInput { from: Source::Unit(id), gain_lin: 1.0 };
+    let reads = next.all_inputs().filter(|input| input.from == onward.from).count();
+    part.folded.is_empty()
+        && !part.inputs.is_empty()
+        && next.inputs.first() == Some(&onward)
+        && reads == 1
 }
 
 fn check_reads(units: &UnitGraph) -> Result<(), Violation> {

@@ -7,7 +7,7 @@
 use std::cell::Cell;
 use std::collections::BTreeSet;
 
-use hocket_plan::compile::{Source, UnitInput};
+use hocket_plan::compile::{PartSize, Prices, Source, UnitInput};
 use hocket_plan::{
     NodeId, Rule, Schedule, ScheduleKind, Step, Unit, UnitGraph, UnitId, VerifiedSchedule,
 };
@@ -113,7 +113,11 @@ fn breakings(rule: Rule) -> &'static [(&'static str, Breaking)] {
             ("a node in no unit", r3_no_unit),
             ("a node twice in its unit", r3_twice),
             ("a node that does not exist", r3_unknown),
-            ("a unit without nodes", r3_empty),
+            ("a unit with neither nodes nor inputs", r3_empty),
+            ("a part of a sum that is read at another gain", r3_part_gain),
+            ("a part of a sum that is not read first", r3_part_second),
+            ("a part of a sum that is read twice", r3_part_twice),
+            ("a part of a sum with two readers", r3_part_shared),
         ],
         Rule::R4ReadsPredecessors => &[
             ("an edge is cut, its input stays", r4_cut),
@@ -237,7 +241,47 @@ fn r3_unknown(mut parts: Parts, random: &mut Random) -> Option<Parts> {
 fn r3_empty(mut parts: Parts, random: &mut Random) -> Option<Parts> {
     let (from, to) = random.pick(&parts.edges())?;
     let nodes = std::mem::take(&mut parts.unit(from).nodes);
+    parts.unit(from).inputs.clear();
     parts.unit(to).nodes.extend(nodes);
+    Some(parts)
+}
+
+/// Every sum in parts of one input, planned anew; and one of the parts with the unit that goes on with it.
+fn with_parts(mut parts: Parts, random: &mut Random) -> Option<(Parts, UnitId, UnitId)> {
+    let size = PartSize { inputs: 1, cost: 0.0 };
+    parts.units = parts.graph().cut_sums(&Prices::new(), size).units().to_vec();
+    parts.replan();
+    assert!(parts.verify().is_ok(), "nothing is broken yet");
+    let own: Vec<UnitId> =
+        parts.ids().into_iter().filter(|id| parts.units[id.index()].is_part()).collect();
+    let part = random.pick(&own)?;
+    let next = parts.units[part.index()].successors[0];
+    Some((parts, part, next))
+}
+
+fn r3_part_gain(parts: Parts, random: &mut Random) -> Option<Parts> {
+    let (mut parts, _, next) = with_parts(parts, random)?;
+    parts.unit(next).inputs[0].gain_lin = 0.5;
+    Some(parts)
+}
+
+fn r3_part_second(parts: Parts, random: &mut Random) -> Option<Parts> {
+    let (mut parts, _, next) = with_parts(parts, random)?;
+    parts.unit(next).inputs.swap(0, 1);
+    Some(parts)
+}
+
+fn r3_part_twice(parts: Parts, random: &mut Random) -> Option<Parts> {
+    let (mut parts, part, next) = with_parts(parts, random)?;
+    parts.unit(next).inputs.push(reads(part));
+    Some(parts)
+}
+
+fn r3_part_shared(parts: Parts, random: &mut Random) -> Option<Parts> {
+    let (mut parts, part, next) = with_parts(parts, random)?;
+    let behind = parts.unit(next).successors.first().copied()?;
+    parts.unit(part).successors.push(behind);
+    parts.unit(part).successors.sort_unstable();
     Some(parts)
 }
 

@@ -2,14 +2,15 @@
 
 use std::collections::HashMap;
 
-use hocket_plan::compile::{Prices, Source, UnitInput};
+use hocket_plan::compile::{PartSize, Prices, Source, UnitInput};
 use hocket_plan::schedule::{Overheads, Team, best};
 use hocket_plan::{
-    NodeId, Schedule, ScheduleKind, Seat, Step, UnitGraph, UnitId, VerifiedSchedule,
+    Edge, Fusing, Graph, Node, NodeId, NodeKind, Schedule, ScheduleKind, Seat, Step, Unit,
+    UnitGraph, UnitId, VerifiedSchedule,
 };
 use proptest::prelude::*;
 
-use crate::random::{cases, fusings, recipes};
+use crate::random::{cases, fusings, recipes, wide_recipes};
 
 /// A walk through all chains with a number for a bus: the last bus, to the bit.
 fn walk(units: &UnitGraph) -> u32 {
@@ -28,6 +29,11 @@ fn walk(units: &UnitGraph) -> u32 {
         buses[i] = own.pop().expect("the unit's own chain");
     }
     buses[units.output().index()].to_bits()
+}
+
+/// Whether a unit goes on with a part of its sum.
+fn cut_before(units: &UnitGraph, unit: &Unit) -> bool {
+    unit.predecessors.iter().any(|from| units.units()[from.index()].is_part())
 }
 
 fn makespan(units: &UnitGraph, workers: usize) -> f64 {
@@ -55,6 +61,28 @@ proptest! {
                 prop_assert!(unit.cost + folded.units()[only.index()].cost > limit);
             }
         }
+    }
+
+    #[test]
+    fn sums_in_parts_keep_nodes_order_and_sound(
+        recipe in wide_recipes(60), fusing in fusings(), inputs in 1..6usize, fold in any::<bool>(),
+    ) {
+        let plain = UnitGraph::compile(&recipe.graph(), fusing).unwrap();
+        let whole = if fold { plain.clone().fold(300.0) } else { plain.clone() };
+        let cut = whole.clone().cut_sums(&Prices::new(), PartSize { inputs, cost: 0.0 });
+        prop_assert_eq!(walk(&cut), walk(&plain));
+        for unit in cut.units().iter().filter(|unit| unit.folded.is_empty()) {
+            let own = unit.inputs.len() - usize::from(cut_before(&cut, unit));
+            prop_assert!(own < 2 * inputs, "{own}");
+        }
+        for (kind, workers) in [2, 3].into_iter().flat_map(|n| ScheduleKind::ALL.map(|kind| (kind, n))) {
+            let verified = VerifiedSchedule::plan(kind, cut.clone(), workers);
+            prop_assert!(verified.is_ok(), "{:?}", verified.err());
+        }
+        // What is folded later leaves the parts alone.
+        let later = cut.clone().fold(1000.0);
+        prop_assert_eq!(walk(&later), walk(&plain));
+        prop_assert!(VerifiedSchedule::plan(ScheduleKind::Dataflow, later, 2).is_ok());
     }
 
     #[test]
@@ -160,4 +188,72 @@ fn a_folded_unit_is_priced_chain_by_chain() {
     let mut prices = Prices::new();
     prices.set_unit(all, 4010.0);
     assert_eq!([0, 1, 2].map(|node| prices.get(NodeId(node))), [1000.0, 3000.0, 10.0].map(Some));
+}
+
+/// Equal voices into one sum that takes a tenth of the block.
+fn voices(count: usize) -> UnitGraph {
+    let mut graph = Graph::default();
+    let mut add = |from: &[NodeId], cost: f64| {
+        let inputs = from.iter().map(|from| Edge { from: *from, gain_lin: 0.7 }).collect();
+        let index = graph.nodes().len() as u32;
+        let kind = NodeKind::Custom(index);
+        graph
+            .add(Node { name: format!("v{index}: work"), kind, inputs, cost, latency_frames: 3 })
+            .unwrap()
+    };
+    let all: Vec<NodeId> = (0..count).map(|_| add(&[], 36.0)).collect();
+    add(&all, 4.0 * count as f64);
+    UnitGraph::compile(&graph, Fusing::Chains).unwrap()
+}
+
+#[test]
+fn a_wide_sum_in_parts_runs_beside_what_it_sums() {
+    let whole = voices(600);
+    let cut = whole.clone().cut_sums(&Prices::new(), PartSize::UNPRICED);
+    assert_eq!(
+        cut.units().len(),
+        601 + 17,
+        "600 inputs in 18 parts of 34, the unit's own among them"
+    );
+    assert!((cut.total_cost() - whole.total_cost()).abs() < 1e-6);
+    assert!(
+        cut.units().iter().all(|unit| unit.latency_frames
+            == if unit.inputs.is_empty() || unit.is_part() { 3 } else { 6 })
+    );
+    for workers in [2, 4] {
+        let efficiency =
+            |units: &UnitGraph| units.total_cost() / workers as f64 / makespan(units, workers);
+        assert!(efficiency(&whole) < 0.92, "{}", efficiency(&whole));
+        assert!(efficiency(&cut) > 0.97, "{workers} workers: {}", efficiency(&cut));
+        // What each is dealt at first, where units follow readiness: the inputs of every part in equal shares.
+        let schedule = Schedule::plan(ScheduleKind::Dataflow, &cut, workers);
+        let counts: Vec<usize> = (0..workers).map(|worker| run_count(&schedule, worker)).collect();
+        assert_eq!(counts, vec![600 / workers; workers]);
+    }
+}
+
+#[test]
+fn a_sum_costs_what_its_parts_were_measured_to_cost() {
+    let whole = voices(100);
+    let cut = whole.clone().cut_sums(&Prices::new(), PartSize::UNPRICED);
+    let measured: Vec<f64> =
+        cut.units().iter().map(|unit| 10.0 * unit.inputs.len() as f64 + 5.0).collect();
+    let mut prices = Prices::new();
+    prices.set_all(&cut, &measured);
+    let head = NodeId(100);
+    // Parts of 34, 34 and 32 inputs, in all but the first one more: the part before.
+    assert_eq!(prices.get(head), Some(345.0 + 355.0 + 335.0));
+    assert_eq!(prices.input(head), Some(700.0 / 68.0));
+    assert_eq!(prices.get(NodeId(0)), Some(5.0));
+    assert!((prices.total() - measured.iter().sum::<f64>()).abs() < 1e-6);
+    // Parts that would cost less than is asked for are not made.
+    let size = PartSize { cost: 400.0, ..PartSize::UNPRICED };
+    let again = whole.clone().priced(&prices).cut_sums(&prices, size);
+    assert_eq!(
+        again.units().iter().filter(|unit| unit.is_part()).count(),
+        1,
+        "39 inputs at least, so 50 each"
+    );
+    let size = PartSize { cost: 600.0, ..PartSize::UNPRICED };
+    assert_eq!(whole.clone().priced(&prices).cut_sums(&prices, size), whole.priced(&prices));
 }

@@ -87,6 +87,11 @@ pub fn recipes(max: usize) -> impl Strategy<Value = Recipe> {
     .prop_map(Recipe)
 }
 
+/// Graphs of 1 to `max` nodes with sums of up to 30 inputs.
+pub fn wide_recipes(max: usize) -> impl Strategy<Value = Recipe> {
+    prop::collection::vec(node(0..=30, 0..60), 1..=max).prop_map(Recipe)
+}
+
 fn node(
     fan_in: std::ops::RangeInclusive<usize>,
     back: std::ops::Range<usize>,
