@@ -117,4 +117,5 @@ pub use device::offline;
 pub use device::virtual_device::VirtualDevice;
 pub use flight::{Flight, FlightDrain, FlightLog, FlightRecorder, FlightSettings};
 pub use hocket_rt::Strategy;
+pub use leader::choose_walk::Reason;
 pub use worker::seat::{LeaderSeat, ThreadReport, settle_leader};

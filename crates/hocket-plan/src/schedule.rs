@@ -8,7 +8,7 @@ mod predict;
 mod team;
 mod verify;
 
-pub use best::{Choice, best};
+pub use best::{Choice, best, best_with_workers};
 pub use predict::Overheads;
 pub use team::Team;
 pub use verify::{Rule, VerifiedSchedule, Violation};

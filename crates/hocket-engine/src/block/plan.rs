@@ -31,6 +31,8 @@ pub(crate) struct Plan {
     pub costs: Arc<Costs>,
     /// Nodes that were in no plan before; the leader tells them where the session is.
     pub fresh: Box<[Arc<NodeCell>]>,
+    /// Whether `auto` tries its workers at once (`leader/choose_walk.rs`).
+    pub trial: bool,
 }
 
 /// Where units wait for a worker, one form a kind of schedule.
@@ -84,6 +86,7 @@ impl Plan {
             barrier: Barrier::new(schedule.workers() as u32),
             costs: Arc::new(Costs::new(all.len())),
             fresh: fresh.into_boxed_slice(),
+            trial: false,
             schedule,
         }
     }

@@ -19,6 +19,7 @@ use super::settings::{Settings, SettingsError, Steer};
 use crate::block::leader::Leader;
 use crate::block::runner::{Place, Runner, Waits};
 use crate::leader::block_estimates::BlockEstimates;
+use crate::leader::process::Chooser;
 use crate::worker::start::{self as threads, Job, Role};
 
 /// Why an engine cannot start.
@@ -115,6 +116,10 @@ impl Engine {
         let memory_lock = live.then(SharedMemoryLock::claim);
         let reports = threads.iter().map(|thread| thread.report.clone()).collect();
         let steered = settings.steer != Steer::Fixed;
+        let chooser = (settings.steer == Steer::Auto).then(|| {
+            let period_ns = settings.period().as_nanos() as u64;
+            Chooser::new(TickRate::get().ns_to_ticks(period_ns))
+        });
         let mut engine = Engine {
             leader: Leader::new(runner),
             threads,
@@ -127,6 +132,7 @@ impl Engine {
             next_ns: 0,
             last: Last::default(),
             inbox,
+            chooser,
             control,
             progress,
             planner_thread: None,
