@@ -24,6 +24,10 @@ use crate::leader::choose_walk::{ENOUGH_WINDOWS, Finding, Reason};
 /// Kinds that are tried. `lists` is left out: it waits for every worker at every level.
 const KINDS: [ScheduleKind; 3] =
     [ScheduleKind::Critical, ScheduleKind::Steal, ScheduleKind::Dataflow];
+/// Windows of a turn in the first trial, which should be over within a second.
+const FIRST_TURN: u32 = 4;
+/// Windows of a turn in a challenge.
+const LONG_TURN: u32 = 5;
 /// A challenger has to take less than this part of the time of the kind in use.
 const BETTER: f64 = 0.98;
 /// Blocks until the first challenge, and between later ones: 2 seconds to 3 minutes at 64 frames and 48 kHz.
@@ -105,7 +109,7 @@ impl ChooseSchedule {
             return if stays { Next::Keep } else { Next::OneWorker };
         }
         if let Some(trial) = &mut self.trial {
-            return match turn_result(&look.finding, look.blocks) {
+            return match trial.turn_result(&look.finding, look.blocks) {
                 Some(ratio) => {
                     trial.ratios.push(ratio);
                     self.next_turn(kind)
@@ -130,7 +134,7 @@ impl ChooseSchedule {
             return Next::Try(found);
         }
         let there_and_back = KINDS.into_iter().chain(KINDS.into_iter().rev());
-        self.begin_trial(there_and_back.collect())
+        self.begin_trial(there_and_back.collect(), FIRST_TURN)
     }
 
     /// Where workers lose, the kind in use has nothing to show: a challenger has to win against the serial
@@ -141,14 +145,14 @@ impl ChooseSchedule {
         self.challenges += 1;
         self.wait = (2 * self.wait).min(CHALLENGES.1);
         match finding.reason {
-            Reason::SerialIsShorter => self.begin_trial(vec![other]),
-            _ => self.begin_trial(vec![other, found, found, other]),
+            Reason::SerialIsShorter => self.begin_trial(vec![other], ENOUGH_WINDOWS),
+            _ => self.begin_trial(vec![other, found, found, other], LONG_TURN),
         }
     }
 
-    fn begin_trial(&mut self, turns: Vec<ScheduleKind>) -> Next {
+    fn begin_trial(&mut self, turns: Vec<ScheduleKind>, windows: u32) -> Next {
         let first = turns[0];
-        self.trial = Some(Trial { turns, ratios: Vec::new() });
+        self.trial = Some(Trial { turns, ratios: Vec::new(), windows });
         Next::Try(first)
     }
 
@@ -173,19 +177,6 @@ impl ChooseSchedule {
     }
 }
 
-/// The part of serial blocks that a plan's blocks take, once enough of them have been compared.
-fn turn_result(finding: &Finding, blocks: u32) -> Option<f64> {
-    let compared = finding.windows >= ENOUGH_WINDOWS;
-    let left = finding.reason == Reason::SerialIsShorter;
-    match finding.ratio {
-        Some(ratio) if compared || left => Some(ratio),
-        // Where no serial block may be tried, nothing can be compared: all kinds are alike.
-        None if finding.reason == Reason::SerialIsTooLong || left => Some(1.0),
-        _ if blocks > REPLAN => Some(1.0),
-        _ => None,
-    }
-}
-
 /// Kinds of schedule that take turns.
 #[derive(Debug)]
 struct Trial {
@@ -193,9 +184,23 @@ struct Trial {
     turns: Vec<ScheduleKind>,
     /// What a block took as a part of a serial one, in each turn that is over.
     ratios: Vec<f64>,
+    /// Windows that make a turn.
+    windows: u32,
 }
 
 impl Trial {
+    /// The part of serial blocks that the plan's blocks take, once enough of them have been compared.
+    fn turn_result(&self, finding: &Finding, blocks: u32) -> Option<f64> {
+        let left = finding.reason == Reason::SerialIsShorter;
+        match finding.ratio {
+            Some(ratio) if left || finding.windows >= self.windows => Some(ratio),
+            // Where no serial block may be tried, nothing can be compared: all kinds are alike.
+            None if left || finding.reason == Reason::SerialIsTooLong => Some(1.0),
+            _ if blocks > REPLAN => Some(1.0),
+            _ => None,
+        }
+    }
+
     /// A kind's mean over its turns; 1 for a kind that had none.
     fn ratio(&self, kind: ScheduleKind) -> f64 {
         let own = self.turns.iter().zip(&self.ratios).filter(|(turn, _)| **turn == kind);
