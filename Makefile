@@ -1,6 +1,6 @@
 # The ways into this repository; each is one script or one cargo command.
 .DEFAULT_GOAL := help
-.PHONY: help demo test bench lint fmt docs loom tsan rtsan test-smt test-fleet comparison clean
+.PHONY: help demo test bench lint fmt docs loom weakened tsan rtsan test-smt test-fleet comparison comparison-check clean
 
 CARGO_HOME ?= $(HOME)/.cargo
 export PATH := $(PATH):$(CARGO_HOME)/bin
@@ -31,6 +31,10 @@ docs: ## Builds the documentation; a warning is an error
 loom: ## Explores every interleaving of the protocols between threads
 	crates/hocket-rt/check-loom.sh
 
+weakened: ## Breaks each ordering of the protocols in turn and expects its tests to fail
+	crates/hocket-rt/check-weakened.sh loom
+	crates/hocket-rt/check-weakened.sh tsan
+
 tsan: ## Runs the same protocols under ThreadSanitizer (nightly Rust)
 	crates/hocket-rt/check-tsan.sh
 
@@ -45,6 +49,9 @@ test-fleet: ## Runs a plan of the lab on a real Slurm on this machine
 
 comparison: ## Runs Hocket beside other engines (a package of its own)
 	cargo run --locked --release --manifest-path comparison/Cargo.toml
+
+comparison-check: ## Builds and tests that package, without timing anything
+	@ci/comparison.sh
 
 clean: ## Removes everything that was built or written
 	cargo clean

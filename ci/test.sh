@@ -6,6 +6,8 @@
 #   tests      unit and integration tests of all crates
 #   doctests   the examples in the documentation
 #   loom       every protocol between two threads, all interleavings
+#   weakened   one ordering or step of a protocol broken at a time: do the loom models fail? (a part of the
+#              cases, as many as fit into five minutes; `make weakened` tries all of them)
 #   tsan       the same protocols on real threads under ThreadSanitizer; then whole engines (tsan-engine)
 #   sentry     every system call and allocation inside a block, seen and counted
 #   rtsan      the block path under RealtimeSanitizer
@@ -25,9 +27,11 @@ main() {
     --skip is_bit_identical_over_the_grid
   stage doctests cargo test --locked --workspace --doc -- --show-output
   stage loom optional_script crates/hocket-rt/check-loom.sh
+  WEAKENED_SECONDS=${WEAKENED_SECONDS:-300} stage weakened optional_script crates/hocket-rt/check-weakened.sh
   stage tsan optional_script crates/hocket-rt/check-tsan.sh
   stage tsan-engine optional_script crates/hocket-engine/check-tsan.sh
-  stage sentry cargo test --locked --workspace --features hocket-engine/sentry \
+  # With `hostile`, so that what holds workers up is compiled somewhere; nobody is held up here.
+  stage sentry cargo test --locked --workspace --features hocket-engine/sentry,hocket-engine/hostile \
     --test realtime -- --show-output
   stage rtsan ci/rtsan.sh
   # On a free host it takes two to four minutes.

@@ -1,6 +1,6 @@
 //! All executors behind one call.
 
-use hocket_engine::{Engine, Settings};
+use hocket_engine::{Engine, Settings, Steer};
 use hocket_lab::graphs::GraphSpec;
 use hocket_plan::ScheduleKind;
 
@@ -23,6 +23,11 @@ pub trait Executor {
 
     /// What the last block left at the graph's output, [`FRAMES`] frames.
     fn output(&self) -> &[f32];
+
+    /// Blocks in which each worker took part so far, the leader first; empty where nobody counts.
+    fn blocks_by_worker(&self) -> Vec<u64> {
+        Vec::new()
+    }
 }
 
 /// Who takes part.
@@ -44,13 +49,15 @@ pub enum Who {
     Hocket,
     /// Hocket's engine, told nothing.
     HocketUntold,
+    /// Hocket's engine as it plays by itself: it chooses schedule and workers; told as [`Who::Hocket`] is.
+    HocketAuto,
     /// Hocket's engine on the leader alone: what it does in a block beside the nodes' work.
     HocketSerial,
 }
 
 impl Who {
     /// Everybody, in the order of tables.
-    pub const ALL: [Who; 9] = [
+    pub const ALL: [Who; 10] = [
         Who::Serial,
         Who::RayonLevels,
         Who::RayonScope,
@@ -59,6 +66,7 @@ impl Who {
         Who::OmpLevels,
         Who::Hocket,
         Who::HocketUntold,
+        Who::HocketAuto,
         Who::HocketSerial,
     ];
 
@@ -73,13 +81,19 @@ impl Who {
             Who::OmpLevels => "OpenMP static, levels",
             Who::Hocket => "hocket",
             Who::HocketUntold => "hocket, next block untold",
+            Who::HocketAuto => "hocket, auto",
             Who::HocketSerial => "hocket, one worker",
         }
     }
 
     /// Whether it is one of Hocket's rivals.
     pub fn is_rival(self) -> bool {
-        !matches!(self, Who::Serial | Who::Hocket | Who::HocketUntold | Who::HocketSerial)
+        !self.is_hocket() && self != Who::Serial
+    }
+
+    /// Whether it is Hocket's engine.
+    pub fn is_hocket(self) -> bool {
+        matches!(self, Who::Hocket | Who::HocketUntold | Who::HocketAuto | Who::HocketSerial)
     }
 }
 
@@ -92,6 +106,8 @@ pub struct Engines {
     pub told: Engine,
     /// [`Who::HocketUntold`].
     pub untold: Engine,
+    /// [`Who::HocketAuto`].
+    pub auto: Engine,
     /// [`Who::HocketSerial`].
     pub serial: Engine,
 }
@@ -115,6 +131,7 @@ impl Engines {
         Ok(Engines {
             told: engine(setup.settings())?,
             untold: engine(setup.settings())?,
+            auto: engine(Settings { steer: Steer::Auto, ..setup.settings() })?,
             serial: engine(serial)?,
         })
     }
@@ -145,9 +162,10 @@ pub fn seat<'a>(
     for (who, team, rival) in native_rivals(rivals) {
         all.push((who, Box::new(Native::new(rival, team, network()?)?)));
     }
-    let Engines { told, untold, serial } = engines;
+    let Engines { told, untold, auto, serial } = engines;
     all.push((Who::Hocket, Box::new(Hocket { engine: told, told: true })));
     all.push((Who::HocketUntold, Box::new(Hocket { engine: untold, told: false })));
+    all.push((Who::HocketAuto, Box::new(Hocket { engine: auto, told: true })));
     all.push((Who::HocketSerial, Box::new(Hocket { engine: serial, told: false })));
     Ok(all)
 }
@@ -228,5 +246,9 @@ impl Executor for Hocket<'_> {
 
     fn output(&self) -> &[f32] {
         self.engine.output(FRAMES).left
+    }
+
+    fn blocks_by_worker(&self) -> Vec<u64> {
+        self.engine.totals().iter().map(|totals| totals.blocks).collect()
     }
 }

@@ -21,6 +21,8 @@ pub struct Figures {
     pub efficiency: Option<Comparison>,
     /// Hocket's time / this one's; `None` where it is no rival.
     pub hocket_ratio: Option<Comparison>,
+    /// The same of `auto`; for everybody else, the serial walks among them.
+    pub auto_ratio: Option<Comparison>,
 }
 
 impl Cell {
@@ -36,12 +38,14 @@ impl Cell {
         let serial = || Some(self.stretches(Who::Serial)?.into_iter().map(share).collect());
         let serial: Option<Vec<f64>> = (who != Who::Serial).then(serial).flatten();
         let hocket = who.is_rival().then(|| self.stretches(Who::Hocket)).flatten();
+        let auto = (who != Who::HocketAuto).then(|| self.stretches(Who::HocketAuto)).flatten();
         let of_own = |other: Vec<f64>| compare(&own, &other, SEED);
         Figures {
             who,
             times_ns: Summary::of(run.block_ns.iter().map(|ns| *ns as i64)),
             efficiency: serial.and_then(of_own),
             hocket_ratio: hocket.and_then(of_own),
+            auto_ratio: auto.and_then(of_own),
         }
     }
 
@@ -62,11 +66,12 @@ mod tests {
     use crate::measure::Mode;
 
     /// 400 blocks of these times, with a slow drift that all share.
-    fn cell(times_ns: [(Who, f64); 3]) -> Cell {
+    fn cell(times_ns: [(Who, f64); 4]) -> Cell {
         let drift = |block: usize| 1.0 + block as f64 / 400.0;
         let samples = |(who, ns): (Who, f64)| Samples {
             who,
             block_ns: (0..400).map(|block| ns * drift(block)).collect(),
+            came: Vec::new(),
             between: Looks::default(),
         };
         Cell {
@@ -80,9 +85,13 @@ mod tests {
 
     #[test]
     fn ratios_are_taken_where_the_drift_cancels() {
-        let times_ns =
-            [(Who::Serial, 400_000.0), (Who::TbbFlow, 250_000.0), (Who::Hocket, 200_000.0)];
-        let [serial, tbb, hocket] = cell(times_ns).figures().try_into().unwrap();
+        let times_ns = [
+            (Who::Serial, 400_000.0),
+            (Who::TbbFlow, 250_000.0),
+            (Who::Hocket, 200_000.0),
+            (Who::HocketAuto, 300_000.0),
+        ];
+        let [serial, tbb, hocket, auto] = cell(times_ns).figures().try_into().unwrap();
         let near = |c: Option<Comparison>, expected: f64| {
             let c = c.unwrap();
             let interval = c.interval.unwrap();
@@ -92,6 +101,9 @@ mod tests {
         near(tbb.efficiency, 0.8);
         near(tbb.hocket_ratio, 0.8);
         near(hocket.efficiency, 1.0);
+        near(serial.auto_ratio, 0.75);
+        near(tbb.auto_ratio, 1.2);
         assert!(hocket.hocket_ratio.is_none() && serial.efficiency.is_none());
+        assert!(auto.hocket_ratio.is_none() && auto.auto_ratio.is_none());
     }
 }

@@ -64,6 +64,9 @@ pub struct Samples {
     pub who: Who,
     /// Block times, in order.
     pub block_ns: Vec<f64>,
+    /// Share of the executor's blocks to which each worker came, the leader first; empty for rivals. A hot turn's
+    /// blocks that do not count are among them.
+    pub came: Vec<f64>,
     /// Whether threads were awake between blocks, looked at before anything counted; paced only.
     pub between: Looks,
 }
@@ -79,6 +82,9 @@ pub enum Failure {
 
 /// Blocks from fresh memory on whose bits all must agree: the filters' whole transient.
 const CHECKED: usize = 32;
+/// How long the executor that finds out what pays runs alone before that, block after block or paced as it will
+/// be measured.
+const SETTLE_NS: u64 = 3_000_000_000;
 /// Groups that are run and thrown away.
 const WARM_UP: usize = 20;
 /// Blocks at the start of a hot turn that are run and thrown away: the first one finds all threads
@@ -125,7 +131,9 @@ pub fn measure(
         all.iter_mut().for_each(|(_, executor)| in_float_mode(executor.as_mut()));
         agree(spec, &all)?;
     }
-    let runs = Run::new(mode, seed, all.len()).groups(&mut all, blocks);
+    let mut run = Run::new(mode, seed, all.len());
+    run.settle(&mut all);
+    let runs = run.groups(&mut all, blocks);
     agree(spec, &all)?;
     Ok(Cell { graph: spec.name, mode, workers, runs, threads })
 }
@@ -177,6 +185,7 @@ impl Run {
         let samples = |who| Samples {
             who,
             block_ns: Vec::with_capacity(blocks.max(WARM_UP)),
+            came: Vec::new(),
             between: Looks::default(),
         };
         let mut runs: Vec<Samples> = all.iter().map(|(who, _)| samples(*who)).collect();
@@ -184,13 +193,30 @@ impl Run {
             self.group(all, self.mode.turn(), &mut runs, true);
         }
         runs.iter_mut().for_each(|run| run.block_ns.clear());
+        let before: Vec<_> = all.iter().map(|(_, executor)| executor.blocks_by_worker()).collect();
         let mut left = blocks;
         while left > 0 {
             let turn = self.mode.turn().min(left);
             self.group(all, turn, &mut runs, false);
             left -= turn;
         }
+        for ((run, before), (_, executor)) in runs.iter_mut().zip(before).zip(all) {
+            run.came = shares(&before, &executor.blocks_by_worker());
+        }
         runs
+    }
+
+    /// Lets `auto` find its form, alone as in real use.
+    fn settle(&mut self, all: &mut [Seated<'_>]) {
+        let Some((_, auto)) = all.iter_mut().find(|(who, _)| *who == Who::HocketAuto) else {
+            return;
+        };
+        let until = monotonic_ns() + SETTLE_NS;
+        while monotonic_ns() < until {
+            // The next turn is the next period's: nobody else plays yet.
+            self.begin_turn(auto.as_mut(), 1);
+            (0..self.mode.turn()).for_each(|_| in_float_mode(auto.as_mut()));
+        }
     }
 
     /// One turn each, in random order.
@@ -244,8 +270,26 @@ impl Run {
     }
 }
 
+/// Share of the blocks between two counts to which each worker came; the leader, who is the first, came to all.
+fn shares(before: &[u64], after: &[u64]) -> Vec<f64> {
+    let blocks: Vec<u64> = after.iter().zip(before).map(|(after, before)| after - before).collect();
+    let all = blocks.first().copied().unwrap_or(0).max(1);
+    blocks.into_iter().map(|came| came as f64 / all as f64).collect()
+}
+
 fn order(count: usize, rng: &mut Rng) -> Vec<usize> {
     let mut order: Vec<usize> = (0..count).collect();
     rng.shuffle(&mut order);
     order
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_came_is_told_by_the_leaders_blocks() {
+        assert_eq!(shares(&[10, 4], &[110, 54]), [1.0, 0.5]);
+        assert_eq!(shares(&[], &[]), [0.0; 0]);
+    }
 }

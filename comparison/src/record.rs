@@ -19,7 +19,7 @@ use crate::setup::{RATE_HZ, Setup};
 use crate::spinning;
 
 /// What a record calls itself.
-pub const FORMAT: &str = "hocket-comparison/2";
+pub const FORMAT: &str = "hocket-comparison/3";
 
 /// Whether a record can be written to `path`, found out before a minute is spent on samples.
 /// What stands there already stays as it is.
@@ -102,6 +102,8 @@ fn executor_json((figures, run): (&Figures, &Samples)) -> Value {
         "name": figures.who.name(),
         "efficiency": figures.efficiency.map(comparison_json),
         "hocket_ratio": figures.hocket_ratio.map(comparison_json),
+        "auto_ratio": figures.auto_ratio.map(comparison_json),
+        "came": run.came,
         "awake_between_blocks": { "looks": run.between.taken, "found": run.between.awake },
         "block_ns": samples,
     })

@@ -38,7 +38,7 @@ pub fn threads<'a>(reports: impl Iterator<Item = &'a ThreadReport>) {
 /// Above the rows.
 pub fn columns() {
     println!(
-        "{:<7} {:<6} {:<26} {:>8} {:>8} {:>9} {:>9}  {:>6} {:<16}  {:>9} {:<16}",
+        "{:<7} {:<6} {:<26} {:>8} {:>8} {:>9} {:>9}  {:>6} {:<16}  {:>9} {:<16}  {:>7} {:<16}  came",
         "graph",
         "mode",
         "executor",
@@ -49,19 +49,22 @@ pub fn columns() {
         "eff.",
         "95 %",
         "Hocket/it",
+        "95 %",
+        "auto/it",
         "95 %"
     );
 }
 
 /// One line an executor.
 pub fn rows(cell: &Cell) {
-    for figures in cell.figures() {
+    for (figures, run) in cell.figures().iter().zip(&cell.runs) {
         let us = |ns: Option<f64>| ns.map_or("-".into(), |ns| format!("{:.1}", ns / 1000.0));
         let times = figures.times_ns;
         let (efficiency, efficiency_range) = ratio(figures.efficiency);
         let (hocket, hocket_range) = ratio(figures.hocket_ratio);
+        let (auto, auto_range) = ratio(figures.auto_ratio);
         let line = format!(
-            "{:<7} {:<6} {:<26} {:>8} {:>8} {:>9} {:>9}  {efficiency:>6} {efficiency_range:<16}  {hocket:>9} {hocket_range:<16}",
+            "{:<7} {:<6} {:<26} {:>8} {:>8} {:>9} {:>9}  {efficiency:>6} {efficiency_range:<16}  {hocket:>9} {hocket_range:<16}  {auto:>7} {auto_range:<16}  {}",
             cell.graph,
             cell.mode.name(),
             figures.who.name(),
@@ -69,6 +72,7 @@ pub fn rows(cell: &Cell) {
             us(times.map(|t| t.p99)),
             us(times.map(|t| t.p999)),
             us(times.map(|t| t.max)),
+            comes(&run.came),
         );
         println!("{}", line.trim_end());
     }
@@ -80,6 +84,12 @@ pub fn rows(cell: &Cell) {
             run.between.taken
         );
     }
+}
+
+/// The share of blocks to which each worker beside the leader came.
+fn comes(came: &[f64]) -> String {
+    let others: Vec<String> = came.iter().skip(1).map(|share| format!("{share:.2}")).collect();
+    others.join(" ")
 }
 
 /// The ratio and its interval, in columns; empty where there is none to speak of.

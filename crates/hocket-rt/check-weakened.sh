@@ -6,18 +6,26 @@
 #   ./check-weakened.sh tsan       by the race tests under ThreadSanitizer (nightly)
 #   ./check-weakened.sh loom E3    only that edge (or the swap of that name)
 #
+#   WEAKENED_SECONDS=300 ./check-weakened.sh   begins no further case after 300 s
+#
 # Works on a copy. Every access in src/ that ends in a comment like `// E1 (store)` is weakened by
 # itself: Release and Acquire become Relaxed, AcqRel loses one half at a time, a fence disappears.
 #
-# Time budget: 10 minutes with loom, 10 with ThreadSanitizer, most of it compiling; not for every push.
+# With a limit of time the first case depends on the commit, so what one commit leaves out the next ones
+# try. The summary counts the cases that were tried.
+#
+# Time budget: 5 minutes for either checker on two quiet CPUs, most of it compiling. `ci/test.sh` runs it
+# with a limit of that time; `make weakened` runs all cases of both checkers.
 set -euo pipefail
 cd "$(dirname "$0")"
 
 checker="${1:-loom}"
 only="${2:-}"
 root=$(cargo locate-project --workspace --message-format plain | xargs dirname)
-target="${CARGO_TARGET_DIR:-$root/target}/weakened-$checker"
-copy="$target/source"
+# The folder of the other checks with the same flags, whose dependencies are built already.
+target="${CARGO_TARGET_DIR:-$root/target}/$checker"
+copy="$target/weakened-source"
+limit_s="${WEAKENED_SECONDS:-}"
 export CARGO_TARGET_DIR="$target" RUST_BACKTRACE=0
 
 case "$checker" in
@@ -56,13 +64,12 @@ named_for() {
     sed -n "s/^| $1 |.*|\(.*\)|\$/\1/p" PROTOCOL.md | grep -o '`[a-z_0-9]*`' | tr -d '`'
 }
 
-missed=()
-# try NAME FILE PERL TEST...: changes FILE by PERL, expects each TEST of this checker to fail.
+names=() files=() changes=() tests_of=() missed=()
+# try NAME FILE PERL TEST...: a case. It changes FILE by PERL and expects each TEST of this checker to fail.
 try() {
-    local name="$1" file="$2" change="$3" test
+    local name="$1" file="$2" change="$3" test named=()
     shift 3
     if [[ -n "$only" && "$name" != *"$only"* ]]; then return; fi
-    local named=()
     for test in "$@"; do
         if grep -qE "^(async )?fn $test\(\)" tests/${tests}_*.rs; then named+=("$test"); fi
     done
@@ -70,26 +77,39 @@ try() {
         echo "not for $checker: $name"
         return
     fi
+    names+=("$name") files+=("$file") changes+=("$change") tests_of+=("${named[*]}")
+}
+
+# carry_out NUMBER: changes the copy and runs the tests of a case.
+carry_out() {
+    local name="${names[$1]}" file="${files[$1]}" change="${changes[$1]}" test
+    local binaries=()
+    for test in ${tests_of[$1]}; do binaries+=(--test "$(file_of "$test")"); done
     fresh_copy
     perl -0pi -e "$change" "$copy/crates/hocket-rt/src/$file"
     if cmp -s "src/$file" "$copy/crates/hocket-rt/src/$file"; then
         echo "FAILED: $name changes nothing: the pattern no longer fits src/$file"
         exit 1
     fi
-    if ! (cd "$copy" && "${cargo_test[@]}" --no-run --test "${tests}_*") >"$target/build.log" 2>&1; then
-        cat "$target/build.log"
+    if ! (cd "$copy" && "${cargo_test[@]}" --no-run "${binaries[@]}") >"$target/weakened-build.log" 2>&1; then
+        cat "$target/weakened-build.log"
         echo "FAILED: $name does not compile"
         exit 1
     fi
-    for test in "${named[@]}"; do expect_failure "$name" "$test"; done
+    for test in ${tests_of[$1]}; do expect_failure "$name" "$test"; done
+}
+
+# The test file, without its ending, that has a test.
+file_of() {
+    basename "$(grep -lE "^fn $1\(\)" tests/${tests}_*.rs)" .rs
 }
 
 # A race needs luck, so a test gets three chances to fail. A hang is a failure, too.
 expect_failure() {
-    local file attempt
-    file=$(basename "$(grep -lE "^fn $2\(\)" tests/${tests}_*.rs)" .rs)
+    local attempt
     for attempt in 1 2 3; do
-        if ! (cd "$copy" && timeout 60 "${cargo_test[@]}" --test "$file" -- --exact "$2") >"$target/$1.log" 2>&1; then
+        if ! (cd "$copy" && timeout 60 "${cargo_test[@]}" --test "$(file_of "$2")" -- --exact "$2") \
+            >"$target/weakened-run.log" 2>&1; then
             echo "caught   $1 by $2"
             return
         fi
@@ -152,10 +172,32 @@ try "unrestored" deque.rs \
 try "unsigned" deque.rs \
     's/bottom\.wrapping_sub\(top\) as i32/i32::from(bottom.wrapping_sub(top) != 0)/' \
     an_empty_deque_is_empty_for_both
+try "unwoken-leader" turnstile.rs \
+    's/if before == ASLEEP \| 1 \{/if before == u32::MAX {/' \
+    a_sleeping_leader_is_woken_by_the_last_to_leave a_leader_that_waits_for_long_sleeps_and_is_woken
+try "unsaid-sleep" turnstile.rs \
+    's/self\.word\.fetch_or\(ASLEEP, Relaxed\)/self.word.load(Relaxed)/; s/word \| ASLEEP, None/word, None/' \
+    a_sleeping_leader_is_woken_by_the_last_to_leave a_leader_that_waits_for_long_sleeps_and_is_woken
 try "open-for-ever" turnstile.rs \
     's/while word & OPEN != 0 \{/while word != u32::MAX {/' \
     nobody_enters_a_closed_block a_worker_that_may_be_late_over_two_blocks
 
+count=${#names[@]}
+if ((count == 0)); then
+    echo "check-weakened: no such case: $only" >&2
+    exit 2
+fi
+first=0
+if [[ -n "$limit_s" ]]; then
+    first=$((16#$(git rev-parse --short=7 HEAD 2>/dev/null || echo 0) % count))
+fi
+tried=0
+SECONDS=0
+while ((tried < count)) && [[ -z "$limit_s" || $SECONDS -lt $limit_s ]]; do
+    carry_out $(((first + tried) % count))
+    tried=$((tried + 1))
+done
+echo "check-weakened: tried $tried of $count cases ($checker) in $SECONDS s"
 if ((${#missed[@]})); then
     echo "check-weakened: FAILED: ${#missed[@]} times a test that should fail passed"
     exit 1

@@ -13,12 +13,16 @@ struct ramp {
     int *alive;
 };
 
-static void ramp_process(void *user, float *left, float *right, uint32_t frames)
+/* Parameter 0 is the step. */
+static void ramp_process(void *user, const hocket_block *block)
 {
     struct ramp *ramp = user;
-    for (uint32_t i = 0; i < frames; i++) {
-        left[i] = ramp->next;
-        right[i] = -ramp->next;
+    for (size_t i = 0; i < block->event_count; i++)
+        if (block->events[i].param == 0)
+            ramp->step = block->events[i].value;
+    for (uint32_t i = 0; i < block->frames; i++) {
+        block->left[i] = ramp->next;
+        block->right[i] = -ramp->next;
         ramp->next += ramp->step;
     }
 }
@@ -41,7 +45,8 @@ static uint32_t add_ramp(hocket_graph *graph, const char *name, float step, int 
     if (!ramp)
         return HOCKET_NO_NODE;
     *ramp = (struct ramp){0, step, alive};
-    hocket_processor processor = {ramp, ramp_process, ramp_reset, ramp_free, 2.0, 0};
+    hocket_processor processor = {
+        .user = ramp, .process = ramp_process, .reset = ramp_reset, .free = ramp_free, .cost = 2.0};
     uint32_t node = hocket_graph_add_node(graph, name, &processor, NULL);
     if (node == HOCKET_NO_NODE)
         free(ramp);
@@ -50,8 +55,8 @@ static uint32_t add_ramp(hocket_graph *graph, const char *name, float step, int 
     return node;
 }
 
-/* Ramps of 1/8192 and 1/16384 a frame, halves of them summed up: every sample is exact. */
-static int play(hocket_engine *engine)
+/* Two ramps, halves of them summed up: every sample is exact. `step`: of both halves together. */
+static int play(hocket_engine *engine, float step)
 {
     float left[FRAMES], right[FRAMES];
     long frame = 0;
@@ -60,7 +65,7 @@ static int play(hocket_engine *engine)
         if (hocket_engine_process(engine, frames, left, right, NULL) != HOCKET_STATUS_OK)
             return 0;
         for (uint32_t i = 0; i < frames; i++, frame++) {
-            float expected = (float)frame * (0.5f / 8192 + 0.5f / 16384);
+            float expected = (float)frame * step;
             if (left[i] != expected || right[i] != -expected)
                 return 0;
         }
@@ -93,9 +98,12 @@ int main(void)
         fprintf(stderr, "engine: %s\n", hocket_error_text(error));
         return 1;
     }
-    int first = play(engine);
+    int first = play(engine, 0.5f / 8192 + 0.5f / 16384);
     hocket_engine_reset(engine);
-    int again = play(engine);
+    /* The slow ramp becomes as fast as the other one from the next block on. */
+    if (hocket_engine_set_node(engine, slow, 0, 1.0f / 8192, NULL) != HOCKET_STATUS_OK)
+        return 1;
+    int again = play(engine, 1.0f / 8192);
     hocket_engine_stop(engine);
     printf("first %s, after reset %s, %d processors left\n", first ? "right" : "wrong",
            again ? "right" : "wrong", alive);

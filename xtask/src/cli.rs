@@ -13,7 +13,8 @@ usage: cargo run -q -p xtask -- <check>... [--root DIR]
 checks:
   check-deps     every crate depends only on what its row in xtask/src/deps/rules.rs allows
   check-safety   unsafe code stands only where it may, and every other crate forbids it
-  check-words    no build machine's paths, registry addresses or foreign words in tracked files
+  check-words    no build machine's paths, registry addresses or foreign words in tracked files;
+                 no hard phrases in the texts that are in plain English
   check          all of them
 
 header           writes crates/hocket-c/include/hocket.h anew

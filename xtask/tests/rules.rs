@@ -148,6 +148,13 @@ fn a_machines_path_in_any_text_file_is_seen() {
 }
 
 #[test]
+fn a_hard_phrase_in_a_plain_text_is_seen() {
+    let copy = Copy::new();
+    copy.write("docs/play.md", &format!("# Playing\nwhat {} here\n", ["is", "told"].join(" ")));
+    copy.check_refuses("check-words", &["docs/play.md:2", "plain-english"]);
+}
+
+#[test]
 fn pictures_and_sound_are_not_read_as_text() {
     let copy = Copy::new();
     copy.write("docs/run.bin", &format!("\0{}hocket", home()));

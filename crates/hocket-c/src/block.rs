@@ -1,12 +1,12 @@
 //! The audio thread.
 
+use std::ffi::c_void;
 use std::slice::from_raw_parts_mut;
 
-use hocket_engine::BlockTimes as EngineTimes;
-use hocket_machine::clock::monotonic_ns;
+use hocket_engine::{BlockTimes as EngineTimes, WorkerTotals as EngineTotals, monotonic_ns, rows};
 
 use crate::border::quiet;
-use crate::engine::Engine;
+use crate::engine::{Engine, Leading};
 use crate::status::Status;
 
 /// Times of one block, against its plan.
@@ -23,19 +23,19 @@ pub struct BlockTimes {
     pub duration_ns: u64,
     /// From the planned start to the deadline: the length of the block when played.
     pub deadline_ns: u64,
-    /// Time left before the deadline; negative: the block came too late.
+    /// Time left before the deadline; negative: the block was late.
     pub slack_ns: i64,
-    /// From the leader's awakening to the last worker's that came; 0 where none was needed.
+    /// From the leader's awakening to that of the last worker that came; 0 if none was needed.
     pub workers_awake_ns: u64,
-    /// How long edits took that were carried out before the block, as a part of the duration.
+    /// How long the edits before the block took, as a part of the duration.
     pub orders_ns: u64,
-    /// Edits and plans that were carried out before the block.
+    /// Edits and plans that took effect with the block.
     pub orders: u32,
     /// Workers that took part, the leader included.
     pub workers: u32,
 }
 
-/// The monotonic clock in nanoseconds, as planned starts are told (`CLOCK_MONOTONIC` on Linux).
+/// The monotonic clock in nanoseconds, the clock of planned starts (`CLOCK_MONOTONIC` on Linux).
 ///
 /// Thread: any, the leader included. Cost: one reading of the clock.
 #[unsafe(no_mangle)]
@@ -64,8 +64,8 @@ pub unsafe extern "C" fn hocket_engine_process(
 }
 
 /// Processes one block of 1 to `settings.frames` frames that was planned to start at `signaled_ns` (on
-/// the clock of `hocket_now_ns`) and writes the output, 1.0 = full scale. `times` may be NULL. Where it
-/// does not return `HOCKET_STATUS_OK`, nothing is written.
+/// the clock of `hocket_now_ns`) and writes the output, 1.0 = full scale. `times` may be NULL. Unless it
+/// returns `HOCKET_STATUS_OK`, it writes nothing.
 ///
 /// Thread: leader, one at a time: a second caller gets `HOCKET_STATUS_BUSY` at once. Cost: the block. No
 /// allocation; no lock is waited for; at most one system call, to wake workers, and none beyond the
@@ -91,22 +91,26 @@ pub unsafe extern "C" fn hocket_engine_process_planned(
     quiet(Status::Fault, || {
         let Some(mut leading) = engine.leading() else { return Status::Busy };
         let took = leading.engine.process_planned(frames as usize, signaled_ns);
-        let rows = leading.engine.output(frames as usize);
-        for (out, row) in [(out_left, rows.left), (out_right, rows.right)] {
+        let output = leading.engine.output(frames as usize);
+        for (out, row) in [(out_left, output.left), (out_right, output.right)] {
             // SAFETY: P: it has room for `frames` samples and is the caller's own memory, so it does not
             // overlap the engine's rows, which have as many (`frames` is at most the settings').
-            hocket_dsp::rows::copy(unsafe { from_raw_parts_mut(out, row.len()) }, row);
+            rows::copy(unsafe { from_raw_parts_mut(out, row.len()) }, row);
         }
         // SAFETY: P.
         if let Some(times) = unsafe { times.as_mut() } {
             *times = BlockTimes::from(&took);
         }
+        let Leading { engine, recorder, .. } = &mut *leading;
+        if let Some(recorder) = recorder {
+            recorder.note(engine, &took);
+        }
         Status::Ok
     })
 }
 
-/// Says when the block after the coming one is planned (on the clock of `hocket_now_ns`), so that workers
-/// can be awake by then. Holds for one block; a host that knows its period says it before each.
+/// Says when the block after the next one is planned (on the clock of `hocket_now_ns`), so that workers can
+/// be awake by then. It holds for one block; a host that knows its period calls this before each.
 ///
 /// Thread: leader, between blocks. Cost: none.
 ///
@@ -128,6 +132,51 @@ pub unsafe extern "C" fn hocket_engine_expect_next(engine: *const Engine, next_n
 pub unsafe extern "C" fn hocket_engine_reset(engine: *const Engine) -> Status {
     // SAFETY: P, H.
     unsafe { lead(engine, |leading| leading.reset()) }
+}
+
+/// What a thread of an engine did since it started.
+#[repr(C)]
+#[derive(Debug, Clone, Copy)]
+pub struct WorkerTotals {
+    /// Blocks it took part in.
+    pub blocks: u64,
+    /// Units it ran.
+    pub units: u64,
+    /// Times it truly blocked inside a block.
+    pub blocked: u64,
+    /// Times it yielded inside a block.
+    pub yielded: u64,
+    /// Wake-up system calls it made.
+    pub wakes: u64,
+    /// Time spent in units.
+    pub busy_ns: u64,
+}
+
+/// Called for each thread.
+pub type TotalsFn = Option<unsafe extern "C" fn(user: *mut c_void, totals: *const WorkerTotals)>;
+
+/// Calls `each` for every thread of the engine: the leader, then workers and guards.
+///
+/// Thread: leader, between blocks; `each` is called on the calling thread. Cost: allocates: not for
+/// every block of a live run.
+///
+/// # Safety
+/// P, H, C.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hocket_engine_totals(
+    engine: *const Engine,
+    each: TotalsFn,
+    user: *mut c_void,
+) -> Status {
+    let Some(each) = each else { return Status::BadInput };
+    let mut all = Vec::new();
+    // SAFETY: P, H.
+    let status = unsafe { lead(engine, |leading| all = leading.totals()) };
+    for totals in all {
+        // SAFETY: C.
+        unsafe { each(user, &WorkerTotals::from(&totals)) };
+    }
+    status
 }
 
 /// # Safety
@@ -155,6 +204,19 @@ impl From<&EngineTimes> for BlockTimes {
             orders_ns: times.orders_ns,
             orders: times.orders,
             workers: times.workers,
+        }
+    }
+}
+
+impl From<&EngineTotals> for WorkerTotals {
+    fn from(totals: &EngineTotals) -> WorkerTotals {
+        WorkerTotals {
+            blocks: totals.blocks,
+            units: totals.units,
+            blocked: totals.blocked,
+            yielded: totals.yielded,
+            wakes: totals.wakes,
+            busy_ns: totals.busy_ns,
         }
     }
 }

@@ -1,133 +1,15 @@
-//! What other threads change and read while the engine plays.
+//! What control threads read while the engine plays.
 
-use std::ffi::{c_char, c_void};
-
-use hocket_engine::{Edit, EffectAt};
-use hocket_plan::Session;
-use hocket_plan::session::StripId;
+use std::ffi::{CString, c_char, c_void};
+use std::path::Path;
+use std::ptr::null;
 
 use crate::border::{c_text, done, quiet, seen, text};
 use crate::engine::Engine;
 use crate::failure::Failure;
 use crate::status::{Error, Status};
 
-/// Sets a strip's fader, in decibels; `-INFINITY` is silence. Smoothed; it holds from the next block on.
-///
-/// Thread: any but the leader. Cost: a lock among control threads, allocates.
-///
-/// # Safety
-/// P, H.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn hocket_engine_set_gain(
-    engine: *const Engine,
-    strip: *const c_char,
-    gain_db: f32,
-    error: *mut *mut Error,
-) -> Status {
-    // SAFETY: P, H.
-    unsafe { edit(engine, strip, error, |_, strip| Ok(Edit::Gain(strip, gain_db))) }
-}
-
-/// Sets a strip's pan, from -1 (left) to +1 (right). Smoothed.
-///
-/// Thread: any but the leader. Cost: a lock among control threads, allocates.
-///
-/// # Safety
-/// P, H.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn hocket_engine_set_pan(
-    engine: *const Engine,
-    strip: *const c_char,
-    pan: f32,
-    error: *mut *mut Error,
-) -> Status {
-    // SAFETY: P, H.
-    unsafe { edit(engine, strip, error, |_, strip| Ok(Edit::Pan(strip, pan))) }
-}
-
-/// Mutes a strip or lets it be heard again. Smoothed.
-///
-/// Thread: any but the leader. Cost: a lock among control threads, allocates.
-///
-/// # Safety
-/// P, H.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn hocket_engine_set_mute(
-    engine: *const Engine,
-    strip: *const c_char,
-    mute: bool,
-    error: *mut *mut Error,
-) -> Status {
-    // SAFETY: P, H.
-    unsafe { edit(engine, strip, error, |_, strip| Ok(Edit::Mute(strip, mute))) }
-}
-
-/// Solos a strip or no longer: every strip that is heard or not because of it is faded.
-///
-/// Thread: any but the leader. Cost: a lock among control threads, allocates.
-///
-/// # Safety
-/// P, H.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn hocket_engine_set_solo(
-    engine: *const Engine,
-    strip: *const c_char,
-    solo: bool,
-    error: *mut *mut Error,
-) -> Status {
-    // SAFETY: P, H.
-    unsafe { edit(engine, strip, error, |_, strip| Ok(Edit::Solo(strip, solo))) }
-}
-
-/// Sets a parameter of the effect at `effect` in a strip's chain, by its name and in its unit
-/// (docs/effects.md); held within its range. Parameters that decide memory or latency are refused.
-///
-/// Thread: any but the leader. Cost: a lock among control threads, allocates.
-///
-/// # Safety
-/// P, H.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn hocket_engine_set_param(
-    engine: *const Engine,
-    strip: *const c_char,
-    effect: u32,
-    param: *const c_char,
-    value: f32,
-    error: *mut *mut Error,
-) -> Status {
-    // SAFETY: P, H.
-    unsafe {
-        edit(engine, strip, error, |session, strip| {
-            let at = EffectAt { strip, index: effect as usize };
-            let index = param_index(session, at, text(param, "param")?)?;
-            Ok(Edit::Param(at, index, value))
-        })
-    }
-}
-
-/// Bypasses the effect at `effect` in a strip's chain, or lets it work again. Cross-faded.
-///
-/// Thread: any but the leader. Cost: a lock among control threads, allocates.
-///
-/// # Safety
-/// P, H.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn hocket_engine_set_bypass(
-    engine: *const Engine,
-    strip: *const c_char,
-    effect: u32,
-    bypass: bool,
-    error: *mut *mut Error,
-) -> Status {
-    // SAFETY: P, H.
-    unsafe {
-        edit(engine, strip, error, |_, strip| {
-            Ok(Edit::Bypass(EffectAt { strip, index: effect as usize }, bypass))
-        })
-    }
-}
-
-/// Whether everything that was set has been carried out; true for NULL.
+/// Whether every edit has been carried out; true for NULL.
 ///
 /// Thread: any but the leader. Cost: a lock among control threads; frees what plans no longer need.
 ///
@@ -137,13 +19,51 @@ pub unsafe extern "C" fn hocket_engine_set_bypass(
 pub unsafe extern "C" fn hocket_engine_is_settled(engine: *const Engine) -> bool {
     // SAFETY: P, H.
     let Some(engine) = (unsafe { engine.as_ref() }) else { return true };
-    quiet(false, || match engine.editor() {
-        Some(mut editor) => editor.is_settled(),
-        None => engine.control.is_settled(),
-    })
+    quiet(false, || engine.editing().is_settled())
 }
 
-/// What an engine does at present, and what was expected of it.
+/// An edit that took effect.
+#[repr(C)]
+#[derive(Debug, Clone, Copy)]
+pub struct Applied {
+    /// Its number, as `hocket_last_edit` returned it.
+    pub edit: u64,
+    /// Frames since the start at which it took effect: the first of a block.
+    pub frame: u64,
+}
+
+/// Called for each edit that took effect.
+pub type AppliedFn = Option<unsafe extern "C" fn(user: *mut c_void, applied: *const Applied)>;
+
+/// Calls `each` for the edits that took effect since the last call, in order, and forgets them. An engine
+/// remembers the newest `HOCKET_APPLIED_KEPT`, so its memory does not grow if you never call this.
+///
+/// Thread: any but the leader; `each` is called on the calling thread. Cost: a lock among control
+/// threads.
+///
+/// # Safety
+/// P, H, C.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hocket_engine_applied(
+    engine: *const Engine,
+    each: AppliedFn,
+    user: *mut c_void,
+    error: *mut *mut Error,
+) -> Status {
+    // SAFETY: P, H, C.
+    unsafe {
+        done(error, || {
+            let each = each.ok_or_else(|| Failure::null("each"))?;
+            let applied = seen(engine, "engine")?.editing().take_applied();
+            for (edit, frame) in applied {
+                each(user, &Applied { edit, frame });
+            }
+            Ok(())
+        })
+    }
+}
+
+/// What an engine does at present, and what the planner expected of it.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub struct Standing {
@@ -153,15 +73,17 @@ pub struct Standing {
     pub workers: u32,
     /// Units of the plan.
     pub units: u32,
-    /// What a block of full length was expected to take; NaN where nothing had been measured.
+    /// How many frames the output lags behind the inputs, on the longest path.
+    pub latency_frames: u32,
+    /// What the planner expected a block of full length to take; NaN if nothing was measured yet.
     pub expected_ns: f64,
     /// What it takes, as a running estimate; NaN before there is one.
     pub measured_ns: f64,
-    /// What the serial walk takes or took; NaN where it never ran.
+    /// What the serial walk takes or took; NaN if it never ran.
     pub serial_ns: f64,
 }
 
-/// Tells what an engine does at present.
+/// Writes what an engine does at present into `standing`.
 ///
 /// Thread: any but the leader. Cost: a lock among control threads.
 ///
@@ -230,7 +152,7 @@ pub unsafe extern "C" fn hocket_engine_costs(
     }
 }
 
-/// What a thread of the engine asked for and what the system says it has. The texts are good until the
+/// What a thread of the engine asked for and what the system reports. The texts are good until the
 /// callback returns.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
@@ -291,55 +213,228 @@ fn with_texts(report: &hocket_engine::ThreadReport, use_it: impl FnOnce(&ThreadR
     });
 }
 
-/// Makes an edit for the strip of this name and sends it.
+/// A node whose output was not finite.
+#[repr(C)]
+#[derive(Debug, Clone, Copy)]
+pub struct Contained {
+    /// The node; good until the callback returns.
+    pub node: *const c_char,
+    /// In how many blocks: its processor was then reset, and the node was silent for the block.
+    pub blocks: u64,
+}
+
+/// Called for each node whose output was not finite.
+pub type ContainedFn = Option<unsafe extern "C" fn(user: *mut c_void, contained: *const Contained)>;
+
+/// Calls `each` for every node whose output was not finite since it joined or the engine was reset.
+///
+/// Thread: any but the leader; `each` is called on the calling thread. Cost: a lock among control
+/// threads, allocates.
 ///
 /// # Safety
-/// P, H.
-unsafe fn edit(
+/// P, H, C.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hocket_engine_contained(
     engine: *const Engine,
-    strip: *const c_char,
+    each: ContainedFn,
+    user: *mut c_void,
     error: *mut *mut Error,
-    make: impl FnOnce(&Session, StripId) -> Result<Edit, Failure>,
 ) -> Status {
-    // SAFETY: the caller's.
+    // SAFETY: P, H, C.
     unsafe {
         done(error, || {
-            let no_strips = || Failure::bad_input("an engine that plays a graph has no strips");
-            let mut editor = seen(engine, "engine")?.editor().ok_or_else(no_strips)?;
-            let strip = strip_named(editor.session(), text(strip, "strip")?)?;
-            let edit = make(editor.session(), strip)?;
-            Ok(editor.apply(edit)?)
+            let each = each.ok_or_else(|| Failure::null("each"))?;
+            for (name, blocks) in seen(engine, "engine")?.control.contained() {
+                let node = c_text(&name);
+                each(user, &Contained { node: node.as_ptr(), blocks });
+            }
+            Ok(())
         })
     }
 }
 
-fn strip_named(session: &Session, name: &str) -> Result<StripId, Failure> {
-    let found = session.strip_ids().into_iter().find(|id| session.strip(*id).name == name);
-    found.ok_or_else(|| Failure::bad_input(format!("the session has no strip '{name}'")))
+/// What a policy asked of the rest of the process and of the system. The texts are good until the
+/// callback returns.
+#[repr(C)]
+#[derive(Debug, Clone, Copy)]
+pub struct Protection {
+    /// What was asked, in words; NULL: nothing.
+    pub asked: *const c_char,
+    /// What the system says it has granted; NULL: nothing.
+    pub got: *const c_char,
+    /// What was refused and why, one line each; NULL: nothing.
+    pub refused: *const c_char,
+    /// How many threads of others the system now reports where they were asked to be.
+    pub moved: u64,
 }
 
-fn param_index(session: &Session, at: EffectAt, name: &str) -> Result<usize, Failure> {
-    let strip = session.strip(at.strip);
-    let effect = strip.chain.get(at.index).ok_or_else(|| {
-        let (strip, index, length) = (&strip.name, at.index, strip.chain.len());
-        Failure::bad_input(format!(
-            "strip '{strip}' has no effect at place {index}: its chain has {length}, counted from 0"
-        ))
-    })?;
-    let params = hocket_dsp::kind(&effect.kind).map_or(&[][..], |kind| kind.params);
-    match params.iter().position(|param| param.name == name) {
-        Some(index) if !params[index].fixed => Ok(index),
-        Some(_) => Err(Failure::bad_input(format!(
-            "effect '{}': {name} decides memory or latency and cannot change while it plays: set it in \
-             the session file",
-            effect.kind
-        ))),
-        None => {
-            let names: Vec<&str> = params.iter().map(|param| param.name).collect();
-            let (kind, names) = (&effect.kind, names.join(", "));
-            let text = format!("effect '{kind}' has no parameter '{name}': choose {names}");
-            Err(Failure::bad_input(text))
-        }
+/// Called with what became of a policy.
+pub type ProtectionFn =
+    Option<unsafe extern "C" fn(user: *mut c_void, protection: *const Protection)>;
+
+/// Calls `tell` once with what became of the policy of the settings, if a leader has entered.
+///
+/// Thread: any but the leader; `tell` is called on the calling thread. Cost: a short lock, allocates.
+///
+/// # Safety
+/// P, H, C.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hocket_engine_protection(
+    engine: *const Engine,
+    tell: ProtectionFn,
+    user: *mut c_void,
+    error: *mut *mut Error,
+) -> Status {
+    // SAFETY: P, H, C.
+    unsafe {
+        done(error, || {
+            let tell = tell.ok_or_else(|| Failure::null("tell"))?;
+            let Some(protected) = seen(engine, "engine")?.protected() else { return Ok(()) };
+            let refused = (!protected.refused.is_empty()).then(|| protected.refused.join("\n"));
+            let [asked, got, refused] =
+                [protected.asked, protected.got, refused].map(|it| it.as_deref().map(c_text));
+            let shown = |text: &Option<CString>| text.as_ref().map_or(null(), |it| it.as_ptr());
+            let (asked, got, refused) = (shown(&asked), shown(&got), shown(&refused));
+            tell(user, &Protection { asked, got, refused, moved: protected.moved as u64 });
+            Ok(())
+        })
+    }
+}
+
+/// Whether the memory of the process is kept from being swapped out. The text is good until the callback
+/// returns.
+#[repr(C)]
+#[derive(Debug, Clone, Copy)]
+pub struct Memory {
+    /// Whether the system accepted it.
+    pub granted: bool,
+    /// Why not, with what would help; NULL: it was granted.
+    pub why: *const c_char,
+}
+
+/// Called with what became of the memory.
+pub type MemoryFn = Option<unsafe extern "C" fn(user: *mut c_void, memory: *const Memory)>;
+
+/// Calls `tell` once if the engine asked the system to keep the memory of the process from being swapped
+/// out, as it does with a priority.
+///
+/// Thread: any but the leader; `tell` is called on the calling thread. Cost: a short lock, allocates.
+///
+/// # Safety
+/// P, H, C.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hocket_engine_memory(
+    engine: *const Engine,
+    tell: MemoryFn,
+    user: *mut c_void,
+    error: *mut *mut Error,
+) -> Status {
+    // SAFETY: P, H, C.
+    unsafe {
+        done(error, || {
+            let tell = tell.ok_or_else(|| Failure::null("tell"))?;
+            let Some(report) = seen(engine, "engine")?.memory() else { return Ok(()) };
+            let lines: Vec<&str> =
+                [&report.why, &report.remedy].into_iter().flatten().map(String::as_str).collect();
+            let why = (!lines.is_empty()).then(|| c_text(&lines.join("\n")));
+            let shown = why.as_ref().map_or(null(), |why| why.as_ptr());
+            tell(user, &Memory { granted: report.granted, why: shown });
+            Ok(())
+        })
+    }
+}
+
+/// Makes a plan from measured costs and changes to it, whatever the settings say of steering.
+/// `HOCKET_STATUS_BUSY` as long as no block has been measured.
+///
+/// Thread: any but the leader. Cost: a lock among control threads, allocates; plans.
+///
+/// # Safety
+/// P, H.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hocket_engine_replan(
+    engine: *const Engine,
+    error: *mut *mut Error,
+) -> Status {
+    // SAFETY: P, H.
+    unsafe { done(error, || Ok(seen(engine, "engine")?.control.replan()?)) }
+}
+
+/// Writes what the chains of the session or graph were measured to cost, for the next engine that plays
+/// it (docs/embedding.md). The file that was there is replaced.
+///
+/// Thread: any but the leader. Cost: a lock among control threads, allocates; writes a file.
+///
+/// # Safety
+/// P, H.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hocket_engine_save_costs(
+    engine: *const Engine,
+    path: *const c_char,
+    error: *mut *mut Error,
+) -> Status {
+    // SAFETY: P, H.
+    unsafe {
+        done(error, || {
+            let (engine, path) = (seen(engine, "engine")?, text(path, "path")?);
+            let model = hocket_machine::facts::read().cpu_model;
+            let model = model.value().map_or("a processor without a name", |model| model);
+            let table = engine.control.cost_table(model);
+            let unwritten = |error| Failure::not_possible(format!("{path}: {error}"));
+            replace(Path::new(path), &hocket_session::costs_text(&table)).map_err(unwritten)
+        })
+    }
+}
+
+/// Writes beside the file and renames, so that half a table is never read.
+fn replace(path: &Path, text: &str) -> std::io::Result<()> {
+    let mut beside = path.as_os_str().to_owned();
+    beside.push(format!(".{}.part", std::process::id()));
+    let beside = Path::new(&beside);
+    let written = std::fs::write(beside, text).and_then(|()| std::fs::rename(beside, path));
+    if written.is_err() {
+        // What is left of a failed attempt, if anything.
+        let _ = std::fs::remove_file(beside);
+    }
+    written
+}
+
+/// How much of a session or graph a cost table knows.
+#[repr(C)]
+#[derive(Debug, Clone, Copy)]
+pub struct Adopted {
+    /// Chains whose cost the table knows.
+    pub known: u32,
+    /// Chains that it does not know.
+    pub unknown: u32,
+}
+
+/// Reads costs that `hocket_engine_save_costs` wrote. If the settings let plans follow costs, the engine
+/// changes to the plan that follows from them. `adopted` may be NULL.
+///
+/// Thread: any but the leader, best before the first block. Cost: reads a file; a lock among
+/// control threads, allocates; plans.
+///
+/// # Safety
+/// P, H.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hocket_engine_adopt_costs(
+    engine: *const Engine,
+    path: *const c_char,
+    adopted: *mut Adopted,
+    error: *mut *mut Error,
+) -> Status {
+    // SAFETY: P, H.
+    unsafe {
+        done(error, || {
+            let (engine, path) = (seen(engine, "engine")?, text(path, "path")?);
+            let table = hocket_session::read_costs(Path::new(path)).map_err(Failure::bad_input)?;
+            let found = engine.control.adopt_costs(&table)?;
+            if let Some(place) = adopted.as_mut() {
+                *place = Adopted { known: found.known as u32, unknown: found.unknown as u32 };
+            }
+            Ok(())
+        })
     }
 }
 
@@ -353,6 +448,7 @@ impl From<&hocket_engine::Standing> for Standing {
             schedule,
             workers: standing.workers as u32,
             units: standing.units as u32,
+            latency_frames: standing.latency_frames,
             expected_ns: standing.expected_ns.unwrap_or(f64::NAN),
             measured_ns: standing.measured_ns.unwrap_or(f64::NAN),
             serial_ns: standing.serial_ns.unwrap_or(f64::NAN),

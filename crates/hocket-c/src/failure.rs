@@ -1,7 +1,6 @@
 //! Why a call on a control thread did not do its work.
 
-use hocket_engine::control::editor::EditorError;
-use hocket_engine::{ControlError, EditError, EngineError, SettingsError};
+use hocket_engine::{ControlError, EditError, EditorError, EngineError, SettingsError};
 
 use crate::status::Status;
 
@@ -67,8 +66,20 @@ impl From<EditError> for Failure {
     fn from(error: EditError) -> Failure {
         let text = error.to_string();
         match error {
-            EditError::Control(ControlError::Full) => Failure { status: Status::Busy, text },
+            EditError::Control(error) => error.into(),
             _ => Failure::bad_input(text),
+        }
+    }
+}
+
+impl From<ControlError> for Failure {
+    fn from(error: ControlError) -> Failure {
+        let text = error.to_string();
+        match error {
+            ControlError::Full | ControlError::NothingMeasured => {
+                Failure { status: Status::Busy, text }
+            }
+            ControlError::Rule(_) => Failure::bad_input(text),
         }
     }
 }

@@ -1,66 +1,58 @@
 //! Graphs whose nodes are the host's own processors, Hocket's effects, or plain sums.
 
-use std::ffi::{c_char, c_void};
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::ffi::c_char;
 
-use hocket_dsp::{Block, Kind, Processor as EngineProcessor};
-use hocket_engine::Prepared;
-use hocket_plan::{Edge, Fusing, Graph as PlanGraph, Node, NodeId, NodeKind};
+use hocket_engine::{Edge, Graph as PlanGraph, Kind, Node, NodeId, NodeKind};
 
 use crate::border::{done, quiet, text, told};
+use crate::effects::{kind_named, values_of};
 use crate::failure::Failure;
+use crate::processor::{HostProcessor, Processor};
 use crate::status::{Error, Status};
 
-/// What `hocket_graph_add_node` and `hocket_graph_add_effect` return instead of an index when they fail.
+/// What `hocket_graph_add_node` and `hocket_graph_add_effect` return instead of a number when they fail.
 pub const HOCKET_NO_NODE: u32 = u32::MAX;
 
-/// Processes one block in place: `frames` samples a row, 1.0 is full scale. What a node reads from others
-/// is already summed up in the rows; what it leaves there is its output.
-///
-/// Thread: any worker, inside a block, one at a time for a node. It must not allocate, lock or call the
-/// system, and must give the same samples however the input is cut into blocks.
-pub type ProcessFn =
-    Option<unsafe extern "C" fn(user: *mut c_void, left: *mut f32, right: *mut f32, frames: u32)>;
-
-/// Called with a processor's `user`.
-pub type UserFn = Option<unsafe extern "C" fn(user: *mut c_void)>;
-
-/// A processor of the host's.
-#[repr(C)]
-#[derive(Debug, Clone, Copy)]
-pub struct Processor {
-    /// Handed to every call.
-    pub user: *mut c_void,
-    /// Processes a block; not NULL.
-    pub process: ProcessFn,
-    /// Forgets all history (delay lines, envelopes), keeps the parameters. Thread: the leader, between
-    /// blocks. NULL: there is none.
-    pub reset: UserFn,
-    /// The node is gone and `user` is no longer used. Thread: the one that stops the engine or frees the
-    /// graph. NULL: nothing to free.
-    pub free: UserFn,
-    /// Expected work in floating-point operations a frame; only ratios matter. More than 0.
-    pub cost: f64,
-    /// How many frames the output lags behind the input.
-    pub latency_frames: u32,
-}
-
-/// A graph in the making. Nodes are added in the order of computation, and the last one is the output.
-/// One thread at a time.
+/// A graph in the making. Each node keeps its number as long as it lives, and the number of a node that
+/// was removed is not used again. The output is the node that was added last, unless
+/// `hocket_graph_set_output` says otherwise. One thread at a time.
 pub struct Graph {
-    nodes: Vec<Draft>,
+    nodes: Vec<Option<Draft>>,
+    /// `None`: the last node.
+    output: Option<u32>,
+    /// Whether every edge leads from an older node to a newer one, so that there is no circle.
+    rising: bool,
+    /// For a copy of a graph that an engine plays: the version that was copied.
+    copy_of: Option<u64>,
 }
 
 /// A node in the making.
 struct Draft {
+    facts: Facts,
+    work: Work,
+}
+
+/// What an engine keeps of a node.
+#[derive(Clone)]
+struct Facts {
     name: String,
     inputs: Vec<Edge>,
-    work: Work,
+    side_chain: Vec<Edge>,
+    cost: f64,
+    latency_frames: u32,
+    /// Of a built-in effect.
+    kind: Option<&'static Kind>,
+    sums: bool,
 }
 
 enum Work {
     Sum,
     Host(HostProcessor),
-    Effect(&'static Kind, Vec<f32>),
+    Effect(Vec<f32>),
+    /// What the engine already plays.
+    Kept,
 }
 
 /// A new graph without nodes. NULL only after an error in Hocket itself.
@@ -68,10 +60,10 @@ enum Work {
 /// Thread: control. Cost: allocates.
 #[unsafe(no_mangle)]
 pub extern "C" fn hocket_graph_new() -> *mut Graph {
-    quiet(std::ptr::null_mut(), || Box::into_raw(Box::new(Graph { nodes: Vec::new() })))
+    quiet(std::ptr::null_mut(), || Box::into_raw(Box::new(Graph::new())))
 }
 
-/// Frees a graph that no engine was started from, and its processors; NULL is left alone.
+/// Frees a graph that no engine was started from, and its new processors. NULL does nothing.
 ///
 /// Thread: control. Cost: frees memory.
 ///
@@ -80,15 +72,15 @@ pub extern "C" fn hocket_graph_new() -> *mut Graph {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hocket_graph_free(graph: *mut Graph) {
     if !graph.is_null() {
-        // SAFETY: H (made by `hocket_graph_new`), X.
+        // SAFETY: H (made by `hocket_graph_new` or `border::made`), X.
         let graph = unsafe { Box::from_raw(graph) };
         quiet((), || drop(graph));
     }
 }
 
-/// Appends a node and returns its index, counted from 0: the host's processor, which is copied, or for
-/// NULL one that only sums. From now on `user` belongs to the graph and the engine made of it; where
-/// the call fails (`HOCKET_NO_NODE`) it stays the host's. `name` is for reports and measured costs.
+/// Adds a node and returns its number, counted from 0: the host's processor, which is copied, or for
+/// NULL one that only sums. From now on `user` belongs to the graph and to the engine made of it. If the call
+/// fails (`HOCKET_NO_NODE`), `user` stays the host's. `name` is for reports and measured costs.
 ///
 /// Thread: control. Cost: allocates.
 ///
@@ -110,13 +102,13 @@ pub unsafe extern "C" fn hocket_graph_add_node(
                 None => Work::Sum,
                 Some(processor) => Work::Host(HostProcessor::new(processor)?),
             };
-            Ok(graph.add(name, work))
+            Ok(graph.add(name, None, work))
         })
     };
     added.unwrap_or(HOCKET_NO_NODE)
 }
 
-/// Appends one of Hocket's effects (docs/effects.md) and returns its index. `values` has one value for
+/// Adds one of Hocket's effects (docs/effects.md) and returns its number. `values` has one value for
 /// each parameter in the order of the documentation, or is NULL for the defaults; values out of range
 /// are held within it.
 ///
@@ -138,20 +130,18 @@ pub unsafe extern "C" fn hocket_graph_add_effect(
         told(error, || {
             let (graph, name) = (building(graph)?.with_room()?, text(name, "name")?);
             let kind = kind_named(text(kind, "kind")?)?;
-            let values = match values.is_null() {
-                true => kind.defaults(),
-                false => values_of(kind, std::slice::from_raw_parts(values, count))?,
-            };
-            Ok(graph.add(name, Work::Effect(kind, values)))
+            let values = values_of(kind, values, count)?;
+            Ok(graph.add(name, Some(kind), Work::Effect(values)))
         })
     };
     added.unwrap_or(HOCKET_NO_NODE)
 }
 
-/// Lets node `to` read node `from`, which is older, with a linear gain (1.0: as it is). A node sums its
-/// inputs in the order in which its edges were added, so the sum is the same bits whoever computes it.
+/// Lets node `to` read node `from`, with a linear gain (1.0: as it is). A node sums its inputs in the
+/// order in which its edges were added, so the sum is the same bits whoever computes it. Circles are
+/// refused.
 ///
-/// Thread: control. Cost: allocates.
+/// Thread: control. Cost: allocates; looks for a circle where `from` is newer than `to`.
 ///
 /// # Safety
 /// P, H, G.
@@ -164,7 +154,84 @@ pub unsafe extern "C" fn hocket_graph_add_edge(
     error: *mut *mut Error,
 ) -> Status {
     // SAFETY: P, H, G.
-    unsafe { done(error, || building(graph)?.connect(from, to, gain_lin)) }
+    unsafe { done(error, || building(graph)?.connect(from, to, gain_lin, Input::Main)) }
+}
+
+/// Lets node `to` hear node `from` on its side chain: a second input that only steers, such as a
+/// compressor's key. Edges of the side chain are summed apart from the others. As
+/// `hocket_graph_add_edge` otherwise.
+///
+/// Thread: control. Cost: as `hocket_graph_add_edge`.
+///
+/// # Safety
+/// P, H, G.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hocket_graph_add_side_chain(
+    graph: *mut Graph,
+    from: u32,
+    to: u32,
+    gain_lin: f32,
+    error: *mut *mut Error,
+) -> Status {
+    // SAFETY: P, H, G.
+    unsafe { done(error, || building(graph)?.connect(from, to, gain_lin, Input::SideChain)) }
+}
+
+/// Removes every edge from node `from` to node `to`, those of the side chain too.
+///
+/// Thread: control. Cost: O(inputs of the node).
+///
+/// # Safety
+/// P, H, G.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hocket_graph_remove_edge(
+    graph: *mut Graph,
+    from: u32,
+    to: u32,
+    error: *mut *mut Error,
+) -> Status {
+    // SAFETY: P, H, G.
+    unsafe { done(error, || building(graph)?.disconnect(from, to)) }
+}
+
+/// Removes a node and all its edges. A new processor is freed at once; one that an engine plays is freed
+/// after the graph has been exchanged.
+///
+/// Thread: control. Cost: O(edges).
+///
+/// # Safety
+/// P, H, G.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hocket_graph_remove_node(
+    graph: *mut Graph,
+    node: u32,
+    error: *mut *mut Error,
+) -> Status {
+    // SAFETY: P, H, G.
+    unsafe { done(error, || building(graph)?.remove(node)) }
+}
+
+/// Says which node is the output. Every node has to lead to it.
+///
+/// Thread: control. Cost: none.
+///
+/// # Safety
+/// P, H, G.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hocket_graph_set_output(
+    graph: *mut Graph,
+    node: u32,
+    error: *mut *mut Error,
+) -> Status {
+    // SAFETY: P, H, G.
+    unsafe {
+        done(error, || {
+            let graph = building(graph)?;
+            graph.draft(node)?;
+            graph.output = Some(node);
+            Ok(())
+        })
+    }
 }
 
 /// # Safety
@@ -174,131 +241,273 @@ unsafe fn building<'a>(graph: *mut Graph) -> Result<&'a mut Graph, Failure> {
     unsafe { graph.as_mut() }.ok_or_else(|| Failure::null("graph"))
 }
 
-fn kind_named(name: &str) -> Result<&'static Kind, Failure> {
-    hocket_dsp::kind(name).ok_or_else(|| {
-        let names: Vec<&str> = hocket_dsp::kinds().iter().map(|kind| kind.name).collect();
-        Failure::bad_input(format!("there is no effect '{name}': choose {}", names.join(", ")))
-    })
+/// Which input of a node an edge feeds.
+#[derive(Clone, Copy)]
+enum Input {
+    Main,
+    SideChain,
 }
 
-fn values_of(kind: &Kind, values: &[f32]) -> Result<Vec<f32>, Failure> {
-    let (name, needed, given) = (kind.name, kind.params.len(), values.len());
-    if needed != given {
-        let text = format!("effect '{name}' has {needed} parameters, {given} values were given");
-        return Err(Failure::bad_input(text));
+/// A graph in the order of computation, ready for an engine.
+pub(crate) struct LaidOut {
+    pub(crate) graph: PlanGraph,
+    /// By node of `graph`: its number for the host, and what does its work.
+    pub(crate) nodes: Vec<(u32, Source)>,
+    pub(crate) played: Played,
+}
+
+/// What does a node's work.
+pub(crate) enum Source {
+    Sum,
+    New(Box<dyn hocket_engine::Processor>),
+    Kept,
+}
+
+/// A graph that an engine plays, to be copied for the next edit.
+#[derive(Clone)]
+pub(crate) struct Played {
+    nodes: Vec<Option<Facts>>,
+    output: u32,
+    rising: bool,
+    /// By the host's number: the node's id in the engine's graph.
+    ids: Vec<Option<NodeId>>,
+}
+
+impl Played {
+    /// The node of this number.
+    pub(crate) fn id(&self, node: u32) -> Option<NodeId> {
+        self.ids.get(node as usize).copied().flatten()
     }
-    if let Some(at) = values.iter().position(|value| value.is_nan()) {
-        let param = kind.params[at].name;
-        return Err(Failure::bad_input(format!("effect '{name}': {param} is not a number")));
+
+    /// What built-in effect a node is.
+    pub(crate) fn kind(&self, node: u32) -> Option<&'static Kind> {
+        self.nodes.get(node as usize)?.as_ref()?.kind
     }
-    Ok(kind.params.iter().zip(values).map(|(param, value)| param.clamp(*value)).collect())
+
+    /// A copy that can be changed.
+    pub(crate) fn copy(&self, version: u64) -> Graph {
+        let draft = |facts: &Facts| Draft {
+            facts: facts.clone(),
+            work: if facts.sums { Work::Sum } else { Work::Kept },
+        };
+        Graph {
+            nodes: self.nodes.iter().map(|facts| facts.as_ref().map(draft)).collect(),
+            output: Some(self.output),
+            rising: self.rising,
+            copy_of: Some(version),
+        }
+    }
 }
 
 impl Graph {
+    fn new() -> Graph {
+        Graph { nodes: Vec::new(), output: None, rising: true, copy_of: None }
+    }
+
+    /// The version of an engine's graph that this is a copy of; `None`: it is no copy.
+    pub(crate) fn copy_of(&self) -> Option<u64> {
+        self.copy_of
+    }
+
     fn with_room(&mut self) -> Result<&mut Graph, Failure> {
         let full = || Failure::bad_input("the graph has as many nodes as a graph can have");
         (self.nodes.len() < PlanGraph::MAX_NODES).then_some(self).ok_or_else(full)
     }
 
-    fn add(&mut self, name: &str, work: Work) -> u32 {
-        self.nodes.push(Draft { name: name.to_owned(), inputs: Vec::new(), work });
+    fn add(&mut self, name: &str, kind: Option<&'static Kind>, work: Work) -> u32 {
+        let facts = Facts {
+            name: name.to_owned(),
+            inputs: Vec::new(),
+            side_chain: Vec::new(),
+            cost: 2.0,
+            latency_frames: 0,
+            kind,
+            sums: matches!(work, Work::Sum),
+        };
+        self.nodes.push(Some(Draft { facts, work }));
         self.nodes.len() as u32 - 1
     }
 
-    fn connect(&mut self, from: u32, to: u32, gain_lin: f32) -> Result<(), Failure> {
+    fn draft(&mut self, node: u32) -> Result<&mut Draft, Failure> {
         let count = self.nodes.len();
-        if to as usize >= count || from >= to {
-            let text = format!(
-                "node {to} cannot read node {from}: a node reads older ones (there are {count}, \
-                 counted from 0)"
-            );
-            return Err(Failure::bad_input(text));
-        }
+        let missing = || {
+            Failure::bad_input(format!(
+                "there is no node {node}: the graph has counted {count}, from 0, and some may have \
+                 been removed"
+            ))
+        };
+        self.nodes.get_mut(node as usize).and_then(Option::as_mut).ok_or_else(missing)
+    }
+
+    fn connect(&mut self, from: u32, to: u32, gain_lin: f32, input: Input) -> Result<(), Failure> {
+        self.draft(from)?;
+        self.draft(to)?;
         if !gain_lin.is_finite() {
             return Err(Failure::bad_input(format!("a gain of {gain_lin} is not possible")));
         }
-        self.nodes[to as usize].inputs.push(Edge { from: NodeId(from), gain_lin });
+        let rising = self.rising && from < to;
+        if from == to || (!rising && self.leads_to(to, from)) {
+            let (from, to) = (self.name(from), self.name(to));
+            let text = format!("node '{to}' cannot read node '{from}': it would be a circle");
+            return Err(Failure::bad_input(text));
+        }
+        self.rising = rising;
+        let edge = Edge { from: NodeId(from), gain_lin };
+        let facts = &mut self.draft(to)?.facts;
+        match input {
+            Input::Main => facts.inputs.push(edge),
+            Input::SideChain if facts.sums => {
+                let text = format!("node '{}' only sums: it has no side chain", facts.name);
+                return Err(Failure::bad_input(text));
+            }
+            Input::SideChain => facts.side_chain.push(edge),
+        }
         Ok(())
     }
 
-    /// Builds the effects for a rate; processors of the host's move into the engine.
-    pub(crate) fn prepared(self, rate_hz: u32) -> Result<Prepared, Failure> {
-        let (mut graph, mut processors) = (PlanGraph::default(), Vec::new());
-        for (index, draft) in self.nodes.into_iter().enumerate() {
-            let Draft { name, inputs, work } = draft;
-            let (cost, latency_frames, processor) = work.built(rate_hz);
-            let kind = NodeKind::Custom(index as u32);
-            let node = Node { name, kind, inputs, cost, latency_frames };
-            graph.add(node).map_err(Failure::bad_input)?;
-            processors.push(processor);
-        }
-        Prepared::from_graph(&graph, processors, Fusing::Chains).map_err(Failure::bad_input)
+    fn name(&self, node: u32) -> &str {
+        self.nodes[node as usize].as_ref().map_or("", |draft| &draft.facts.name)
     }
-}
 
-impl Work {
-    /// Cost, latency, and what does it.
-    fn built(self, rate_hz: u32) -> (f64, u32, Option<Box<dyn EngineProcessor>>) {
-        match self {
-            Work::Sum => (2.0, 0, None),
-            Work::Host(host) => (host.0.cost, host.0.latency_frames, Some(Box::new(host))),
-            Work::Effect(kind, values) => {
-                let processor = (kind.build)(&values, rate_hz);
-                let cost = (kind.flops_per_frame)(&values, rate_hz);
-                (cost, processor.latency_frames(), Some(processor))
+    /// Whether `to` reads `from`, directly or through others.
+    fn leads_to(&self, from: u32, to: u32) -> bool {
+        let (mut seen, mut open) = (vec![false; self.nodes.len()], vec![to]);
+        while let Some(node) = open.pop() {
+            if node == from {
+                return true;
+            }
+            if !std::mem::replace(&mut seen[node as usize], true) {
+                let draft = self.nodes[node as usize].iter();
+                open.extend(draft.flat_map(|draft| draft.facts.edges()).map(|edge| edge.from.0));
             }
         }
+        false
+    }
+
+    fn disconnect(&mut self, from: u32, to: u32) -> Result<(), Failure> {
+        let (before, after) = {
+            let facts = &mut self.draft(to)?.facts;
+            let before = facts.edges().count();
+            facts.forget(from);
+            (before, facts.edges().count())
+        };
+        match before == after {
+            false => Ok(()),
+            true => Err(Failure::bad_input(format!("node {to} does not read node {from}"))),
+        }
+    }
+
+    fn remove(&mut self, node: u32) -> Result<(), Failure> {
+        self.draft(node)?;
+        self.nodes[node as usize] = None;
+        self.nodes.iter_mut().flatten().for_each(|draft| draft.facts.forget(node));
+        if self.output == Some(node) {
+            self.output = None;
+        }
+        Ok(())
+    }
+
+    /// Puts the nodes into the order of computation and builds the effects for a rate; new processors
+    /// move into the result.
+    pub(crate) fn laid_out(mut self, rate_hz: u32) -> Result<LaidOut, Failure> {
+        let order = self.order()?;
+        let mut ids = vec![None; self.nodes.len()];
+        let (mut graph, mut nodes, mut kept) = (PlanGraph::default(), Vec::new(), Vec::new());
+        kept.resize_with(self.nodes.len(), || None);
+        for number in &order {
+            let Some(draft) = self.nodes[*number as usize].take() else { continue };
+            let (facts, source) = draft.built(rate_hz);
+            let edges = |edges: &[Edge]| -> Vec<Edge> {
+                let id = |edge: &Edge| ids[edge.from.index()].unwrap_or(edge.from);
+                edges.iter().map(|edge| Edge { from: id(edge), ..*edge }).collect()
+            };
+            let node = Node {
+                name: facts.name.clone(),
+                kind: NodeKind::Custom(*number),
+                inputs: edges(&facts.inputs),
+                cost: facts.cost,
+                latency_frames: facts.latency_frames,
+            };
+            let id = graph.add_with_side_chain(node, edges(&facts.side_chain));
+            ids[*number as usize] = Some(id.map_err(Failure::bad_input)?);
+            nodes.push((*number, source));
+            kept[*number as usize] = Some(facts);
+        }
+        let output = order.last().copied().unwrap_or(0);
+        Ok(LaidOut {
+            graph,
+            nodes,
+            played: Played { nodes: kept, output, rising: self.rising, ids },
+        })
+    }
+
+    /// Numbers of the nodes, each after all that it reads, older ones first, the output last.
+    fn order(&self) -> Result<Vec<u32>, Failure> {
+        let newest = self.nodes.iter().rposition(Option::is_some).map(|node| node as u32);
+        let output = self.output.or(newest);
+        let output = output.ok_or_else(|| Failure::bad_input("the graph is empty"))?;
+        let mut readers = vec![Vec::new(); self.nodes.len()];
+        let mut waiting = vec![0usize; self.nodes.len()];
+        let mut ready = BinaryHeap::new();
+        for (node, draft) in self.nodes.iter().enumerate() {
+            let Some(draft) = draft else { continue };
+            draft.facts.edges().for_each(|edge| readers[edge.from.index()].push(node));
+            waiting[node] = draft.facts.edges().count();
+            if waiting[node] == 0 {
+                ready.push(Reverse(node));
+            }
+        }
+        let mut order = Vec::new();
+        while let Some(Reverse(node)) = ready.pop() {
+            order.push(node as u32);
+            for reader in &readers[node] {
+                waiting[*reader] -= 1;
+                if waiting[*reader] == 0 {
+                    ready.push(Reverse(*reader));
+                }
+            }
+        }
+        match order.last() {
+            Some(last) if *last != output => {
+                let (stray, output) = (self.name(*last), self.name(output));
+                let text = format!("node '{stray}' does not lead to the output '{output}'");
+                Err(Failure::bad_input(text))
+            }
+            _ => Ok(order),
+        }
     }
 }
 
-/// A processor of the host's; `free` is called when it is dropped.
-struct HostProcessor(Processor);
-
-// SAFETY: C: `process` may be called on any thread, and so may `reset` and `free`, on the threads that
-// they name; an engine runs a processor on one thread at a time (rule R3 of verified schedules).
-unsafe impl Send for HostProcessor {}
-
-impl HostProcessor {
-    fn new(processor: &Processor) -> Result<HostProcessor, Failure> {
-        if processor.process.is_none() {
-            return Err(Failure::null("processor.process"));
-        }
-        if !(processor.cost.is_finite() && processor.cost > 0.0) {
-            let cost = processor.cost;
-            return Err(Failure::bad_input(format!("processor.cost of {cost} is not more than 0")));
-        }
-        Ok(HostProcessor(*processor))
+impl Facts {
+    fn edges(&self) -> impl Iterator<Item = &Edge> {
+        self.inputs.iter().chain(&self.side_chain)
     }
 
-    fn call(&self, function: UserFn) {
-        if let Some(function) = function {
-            // SAFETY: C.
-            unsafe { function(self.0.user) }
-        }
+    fn forget(&mut self, from: u32) {
+        self.inputs.retain(|edge| edge.from.0 != from);
+        self.side_chain.retain(|edge| edge.from.0 != from);
     }
 }
 
-impl EngineProcessor for HostProcessor {
-    fn process(&mut self, block: &mut Block<'_>) {
-        let frames = block.frames() as u32;
-        if let Some(process) = self.0.process {
-            let (left, right) = (block.main.left.as_mut_ptr(), block.main.right.as_mut_ptr());
-            // SAFETY: C; both rows have `frames` samples, `Block`'s contract.
-            unsafe { process(self.0.user, left, right, frames) }
+impl Draft {
+    /// With cost and latency, and what does the work.
+    fn built(self, rate_hz: u32) -> (Facts, Source) {
+        let Draft { mut facts, work } = self;
+        let source = match (work, facts.kind) {
+            (Work::Kept, _) => Source::Kept,
+            (Work::Host(host), _) => {
+                facts.cost = host.cost();
+                Source::New(Box::new(host))
+            }
+            (Work::Effect(values), Some(kind)) => {
+                facts.cost = (kind.flops_per_frame)(&values, rate_hz);
+                Source::New((kind.build)(&values, rate_hz))
+            }
+            (Work::Sum | Work::Effect(_), _) => Source::Sum,
+        };
+        if let Source::New(processor) = &source {
+            facts.latency_frames = processor.latency_frames();
         }
-    }
-
-    fn reset(&mut self) {
-        self.call(self.0.reset);
-    }
-
-    fn latency_frames(&self) -> u32 {
-        self.0.latency_frames
-    }
-}
-
-impl Drop for HostProcessor {
-    fn drop(&mut self) {
-        self.call(self.0.free);
+        (facts, source)
     }
 }

@@ -1,11 +1,13 @@
 //! The engine for programs in C and whatever can call C.
 //!
-//! The header `include/hocket.h` is generated from these sources (`cargo run -p xtask -- header`), so
-//! what is written here is what a C programmer reads there. `docs/embedding.md` tells the life of an
-//! engine, with a table of threads.
+//! cbindgen generates the header `include/hocket.h` from these sources (`cargo run -p xtask -- header`), so
+//! a C programmer reads there what is written here. `docs/embedding.md` describes the life of an engine and
+//! the threads.
 //!
 //! Reading order: [`status`] and [`settings`]; [`session`] and [`graph`] are the two things that can be
-//! played; [`engine`] starts and stops, [`block`] is the audio thread, [`control`] every other one.
+//! played, made of [`effects`] and [`processor`]s; [`engine`] starts and stops, [`block`] is
+//! the audio thread. Every other thread edits ([`strip_edit`], [`routing_edit`], [`node_edit`], with
+//! [`editing`] behind all three) and looks on ([`control`], [`explain`]).
 //!
 //! # Invariants
 //!
@@ -22,25 +24,35 @@
 //!   called on any thread, never twice at once for one node, and what `user` points to is good for that
 //!   until `free`.
 //!
-//! What it promises in return: no panic leaves a function (`HOCKET_STATUS_FAULT` instead); null for a
-//! handle is an error and not a crash; of two leaders at a time one is told `HOCKET_STATUS_BUSY`.
+//! In return it promises:
+//!
+//! - No panic leaves a function: it becomes `HOCKET_STATUS_FAULT`.
+//! - A null handle is an error and not a crash.
+//! - Of two leaders at a time one gets `HOCKET_STATUS_BUSY`.
 
 pub mod status;
 pub mod settings;
 pub mod session;
+pub mod effects;
+pub mod processor;
 pub mod graph;
 pub mod engine;
 pub mod block;
+pub mod editing;
+pub mod strip_edit;
+pub mod routing_edit;
+pub mod node_edit;
 pub mod control;
+pub mod explain;
 mod border;
 mod failure;
 mod load;
 
 use std::ffi::c_char;
 
-/// Number of this interface: it grows when a function or a structure changes so that programs have to
-/// be compiled anew. `hocket_abi()` tells that of the library.
-pub const HOCKET_ABI: u32 = 1;
+/// Number of this interface. It grows when a function or a structure changes so that programs have to be
+/// recompiled. `hocket_abi()` returns the number of the library.
+pub const HOCKET_ABI: u32 = 2;
 
 /// The interface's number in the library that is running; compare it with `HOCKET_ABI`.
 ///

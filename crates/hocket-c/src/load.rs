@@ -3,10 +3,9 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use hocket_engine::session::{MediaId, Session};
 use hocket_engine::{BuiltinEffects, MediaPool, StereoAudio, seats_of};
 use hocket_media::Audio;
-use hocket_plan::Session;
-use hocket_plan::session::MediaId;
 use hocket_session::{LoadOptions, Loaded};
 
 use crate::failure::Failure;

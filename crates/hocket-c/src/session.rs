@@ -20,14 +20,15 @@ pub struct Session {
     strips: Vec<CString>,
     /// By strip.
     effects: Vec<Vec<CString>>,
+    media: Vec<CString>,
     warnings: Vec<CString>,
     frames: u64,
 }
 
 /// Reads a session file (docs/session-format.md) and decodes the audio that it names, at `rate_hz`, or
-/// at the session's own rate for 0. NULL where that fails.
+/// at the session's own rate for 0. NULL on failure.
 ///
-/// Thread: control. Cost: reads files; memory for all audio, 8 bytes a frame.
+/// Thread: control. Cost: reads files; memory for all audio, 8 bytes per frame.
 ///
 /// # Safety
 /// P.
@@ -41,7 +42,7 @@ pub unsafe extern "C" fn hocket_session_load(
     unsafe { made(error, || Session::load(Path::new(text(path, "path")?), rate_hz)) }
 }
 
-/// Frees a session; NULL is left alone. Engines that were started from it go on.
+/// Frees a session. NULL does nothing. Engines that were started from it go on.
 ///
 /// Thread: control. Cost: frees memory.
 ///
@@ -116,7 +117,24 @@ pub unsafe extern "C" fn hocket_session_effect(
     chain.map_or(std::ptr::null(), |chain| listed(chain, effect))
 }
 
-/// What a user ought to know of the session, one line with its place; NULL past the end. The text
+/// Path of an audio file of the session, by the number that clips name (`hocket_clip`). NULL past the
+/// end. The text lives as long as the session.
+///
+/// Thread: any. Cost: none.
+///
+/// # Safety
+/// P, H.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hocket_session_media(
+    session: *const Session,
+    index: usize,
+) -> *const c_char {
+    // SAFETY: P, H.
+    let session = unsafe { session.as_ref() };
+    session.map_or(std::ptr::null(), |session| listed(&session.media, index))
+}
+
+/// A warning about the session, one line with its place; NULL past the end. The text
 /// lives as long as the session.
 ///
 /// Thread: any. Cost: none.
@@ -146,7 +164,7 @@ impl Session {
     fn of(loaded: LoadedSession) -> Session {
         let session = &loaded.session;
         let strips: Vec<_> = session.strip_ids().iter().map(|id| session.strip(*id)).collect();
-        let chain = |chain: &[hocket_plan::Effect]| -> Vec<CString> {
+        let chain = |chain: &[hocket_engine::Effect]| -> Vec<CString> {
             chain.iter().map(|effect| c_text(&effect.kind)).collect()
         };
         let set = session.length_s.map(|s| (s * f64::from(loaded.rate_hz)).round() as u64);
@@ -154,6 +172,7 @@ impl Session {
         Session {
             strips: strips.iter().map(|strip| c_text(&strip.name)).collect(),
             effects: strips.iter().map(|strip| chain(&strip.chain)).collect(),
+            media: session.media.iter().map(|it| c_text(&it.path.to_string_lossy())).collect(),
             warnings: loaded.warnings.iter().map(|line| c_text(line)).collect(),
             frames: frames.unwrap_or(HOCKET_ENDLESS),
             loaded,

@@ -3,9 +3,10 @@
 use std::ffi::c_char;
 use std::time::Duration;
 
-use hocket_engine::{Policy, Seating, Settings as EngineSettings, Steer, Strategy};
-use hocket_machine::Topology;
-use hocket_plan::{ScheduleKind, SiblingPolicy};
+use hocket_engine::{
+    Policy, ScheduleKind, Seating, Settings as EngineSettings, SiblingPolicy, Steer, Strategy,
+    Topology,
+};
 
 use crate::border::text;
 use crate::failure::Failure;
@@ -17,13 +18,13 @@ use crate::failure::Failure;
 pub struct Settings {
     /// The largest block, 1 to 8192 frames.
     pub frames: u32,
-    /// Sample rate, 8000 to 384000 Hz; 0 stands for that of the session.
+    /// Sample rate, 8000 to 384000 Hz; 0: that of the session.
     pub rate_hz: u32,
     /// Workers, the leader included; 0: as many as the policy has seats for.
     pub workers: u32,
     /// SCHED_FIFO priority of leader, workers and guards, 1 to 99; 0: ordinary threads.
     pub priority: u32,
-    /// How units are dealt out: "serial", "lists", "dataflow", "steal", "critical".
+    /// How units go to workers: "serial", "lists", "dataflow", "steal", "critical".
     pub schedule: *const c_char,
     /// What may run beside a worker on its core: "off", "all", "process-affinity", "idle-thread",
     /// "reserve-core", "pair-barrier", "cookie", "cookie-worker", "cookie-pair", "partition", "offline".
@@ -34,15 +35,24 @@ pub struct Settings {
     /// What happens to the schedule while costs are measured: "fixed", "costs", "auto"; NULL: "costs"
     /// for the schedule "critical", otherwise "fixed".
     pub steer: *const c_char,
-    /// How long "hybrid" spins inside a block before it blocks.
+    /// How an idle thread holds its seat (policies "idle-thread" and "pair-barrier"): one of the names of
+    /// `wait`. A wait that blocks gives the seat up; use it only for comparison. NULL: "pause".
+    pub seat_wait: *const c_char,
+    /// How long "hybrid" spins before it blocks, inside a block and between two.
     pub hybrid_spin_ns: u64,
-    /// How long a worker that waits with "pause" or "hybrid" spins between blocks before it blocks.
+    /// How long a worker spins between two blocks before it blocks, where its wait never blocks inside a
+    /// block: "spin", "pause", "yield", "tpause", "umwait", "mwaitx" and "wfe". It does not concern the other
+    /// two: between blocks "hybrid" spins for `hybrid_spin_ns` as well, and "futex" blocks at once.
     pub gate_spin_ns: u64,
     /// How long before a planned block (`hocket_engine_expect_next`) a worker wakes itself; 0: it sleeps
     /// until it is woken.
     pub early_wake_ns: u64,
     /// How long a worker that woke itself spins past the planned time before it blocks after all.
     pub leader_lateness_ns: u64,
+    /// Notes what each thread does in a block, so that late blocks can be explained
+    /// (`hocket_engine_explain`). It costs the leader a copy of these notes after each
+    /// block, some 25 bytes for each unit, and memory for 256 blocks.
+    pub explain_late: bool,
 }
 
 /// Settings for a block length and a rate, the rest as `hocket bench` begins: "dataflow", "off",
@@ -71,6 +81,8 @@ pub extern "C" fn hocket_settings_for(frames: u32, rate_hz: u32) -> Settings {
         gate_spin_ns: ns(usual.gate_spin),
         early_wake_ns: ns(usual.early_wake),
         leader_lateness_ns: ns(usual.leader_lateness),
+        seat_wait: std::ptr::null(),
+        explain_late: false,
     }
 }
 
@@ -78,7 +90,7 @@ impl Settings {
     /// As the engine takes them; `session_hz` stands for a rate of 0.
     ///
     /// # Safety
-    /// P for the four names.
+    /// P for the names.
     pub(crate) unsafe fn read(&self, session_hz: u32) -> Result<EngineSettings, Failure> {
         let rate_hz = if self.rate_hz == 0 { session_hz } else { self.rate_hz };
         // SAFETY: the caller's.
@@ -92,8 +104,9 @@ impl Settings {
             gate_spin: short("gate_spin_ns", self.gate_spin_ns)?,
             early_wake: short("early_wake_ns", self.early_wake_ns)?,
             leader_lateness: short("leader_lateness_ns", self.leader_lateness_ns)?,
-            // Traces are not handed out here.
-            spans: false,
+            // SAFETY: the caller's.
+            seat_wait: unsafe { self.seat_wait(usual.seat_wait) }?,
+            spans: self.explain_late,
             steer,
             ..usual
         };
@@ -132,6 +145,17 @@ impl Settings {
         let name = unsafe { text(self.steer, "settings.steer") }?;
         let known = [("fixed", Steer::Fixed), ("costs", Steer::Costs), ("auto", Steer::Auto)];
         named("steer", name, &known)
+    }
+
+    /// # Safety
+    /// P for the name.
+    unsafe fn seat_wait(&self, usual: Strategy) -> Result<Strategy, Failure> {
+        if self.seat_wait.is_null() {
+            return Ok(usual);
+        }
+        // SAFETY: the caller's.
+        let name = unsafe { text(self.seat_wait, "settings.seat_wait") }?;
+        named("seat_wait", name, &Strategy::ALL.map(|wait| (wait.name(), wait)))
     }
 
     /// Who sits where on the machine at hand.

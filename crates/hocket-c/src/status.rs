@@ -13,20 +13,19 @@ pub enum Status {
     Ok = 0,
     /// An argument, a file or a setting is wrong; the same call fails again.
     BadInput = 2,
-    /// Not possible here: threads, rights or what the system tells of the machine.
+    /// Not possible here: threads, rights, or what the system reports about the machine.
     NotPossible = 3,
-    /// Somebody else leads this engine at this moment, or the engine has more orders than it has
-    /// carried out: try again after a block.
+    /// Another thread leads this engine now, or too many edits wait for the next block: try again after a
+    /// block.
     Busy = 4,
-    /// The call belongs to the thread that entered.
+    /// The call belongs to the thread that entered, which still lives.
     WrongThread = 5,
     /// An error in Hocket itself; the handle may still be stopped or freed.
     Fault = 6,
 }
 
-/// An error with its message. Functions that take `hocket_error **error` set it to NULL when they
-/// succeed and to a new error when they fail, which is to be freed; it may be NULL where the message
-/// is not wanted.
+/// An error with its message. Functions that take `hocket_error **error` set it to NULL when they succeed, and
+/// to a new error when they fail: free it with `hocket_error_free`. Pass NULL if you do not want the message.
 pub struct Error {
     status: Status,
     text: CString,
@@ -63,7 +62,7 @@ pub unsafe extern "C" fn hocket_error_status(error: *const Error) -> Status {
     unsafe { error.as_ref() }.map_or(Status::Ok, |error| error.status)
 }
 
-/// Frees an error; NULL is left alone.
+/// Frees an error. NULL does nothing.
 ///
 /// Thread: any but the leader. Cost: frees memory.
 ///
@@ -87,7 +86,10 @@ pub extern "C" fn hocket_status_text(status: i32) -> *const c_char {
         (Status::Ok, c"done"),
         (Status::BadInput, c"an argument, a file or a setting is wrong"),
         (Status::NotPossible, c"not possible here"),
-        (Status::Busy, c"somebody else leads the engine now, or it has orders waiting: try again"),
+        (
+            Status::Busy,
+            c"another thread leads the engine now, or too many edits wait: try again after a block",
+        ),
         (Status::WrongThread, c"the call belongs to the thread that entered"),
         (Status::Fault, c"an error in Hocket itself"),
     ];

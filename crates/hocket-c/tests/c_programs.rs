@@ -5,12 +5,11 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
 
+use hocket_engine::session::{Session, StripId};
 use hocket_engine::{
-    BuiltinEffects, Edit, Editor, MediaPool, Policy, Seating, Settings, StereoAudio, Strategy,
+    BuiltinEffects, Edit, Editor, MediaPool, Policy, ScheduleKind, Seat, Seating, Seats, Settings,
+    SiblingPolicy, StereoAudio, Strategy, Topology,
 };
-use hocket_machine::Topology;
-use hocket_plan::session::{Session, StripId};
-use hocket_plan::{ScheduleKind, Seat, Seats, SiblingPolicy};
 use tempfile::TempDir;
 
 const FRAMES: usize = 64;
@@ -64,9 +63,13 @@ fn static_library() -> PathBuf {
     library
 }
 
+/// One of the examples.
 fn compiled(program: &str, folder: &Path) -> PathBuf {
-    let binary = folder.join(program);
-    let source = root().join("examples/c").join(program).with_extension("c");
+    compiled_from(&root().join("examples/c").join(program).with_extension("c"), folder)
+}
+
+fn compiled_from(source: &Path, folder: &Path) -> PathBuf {
+    let binary = folder.join("program");
     let mut cc = Command::new("cc");
     cc.args(["-std=c11", "-O1"]).args(WARNINGS).arg("-I").arg(include());
     cc.arg("-o").arg(&binary).arg(source).arg(static_library()).args(SYSTEM_LIBRARIES);
@@ -102,6 +105,42 @@ fn a_graph_of_callbacks_plays_from_c() {
     let folder = TempDir::new().unwrap();
     let told = run(&mut Command::new(compiled("graph", folder.path())));
     assert_eq!(told, "first right, after reset right, 0 processors left\n");
+}
+
+/// Compiles and runs one of the programs in `tests/c`; returns what it said, `None` where it cannot run
+/// here.
+fn program(test: &str, name: &str, argument: Option<&Path>) -> Option<String> {
+    if !has("cc", test) || !has_topology(test) {
+        return None;
+    }
+    let folder = TempDir::new().unwrap();
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/c").join(name);
+    let binary = compiled_from(&source, folder.path());
+    Some(run(Command::new(binary).args(argument)))
+}
+
+#[test]
+fn a_hundred_thousand_edits_take_no_memory() {
+    if !cfg!(target_env = "gnu") {
+        return println!("SKIPPED a_hundred_thousand_edits_take_no_memory: no mallinfo2 here");
+    }
+    let session = root().join("sessions/best-case.toml");
+    let told = program("a_hundred_thousand_edits_take_no_memory", "edits.c", Some(&session));
+    assert!(told.is_none_or(|told| told == "memory stays\n"));
+}
+
+#[test]
+fn an_engine_outlives_leaders_whose_threads_end_without_leaving() {
+    let test = "an_engine_outlives_leaders_whose_threads_end_without_leaving";
+    let told = program(test, "leader.c", None);
+    assert!(told.is_none_or(|told| told == "stopped\n"));
+}
+
+#[test]
+fn a_graph_of_callbacks_is_changed_while_it_plays() {
+    let test = "a_graph_of_callbacks_is_changed_while_it_plays";
+    let told = program(test, "live_graph.c", None);
+    assert!(told.is_none_or(|told| told == "as expected\n"));
 }
 
 #[test]

@@ -7,11 +7,18 @@ use std::time::Duration;
 
 use hocket_c::block::*;
 use hocket_c::control::*;
+use hocket_c::editing::*;
+use hocket_c::effects::*;
 use hocket_c::engine::*;
+use hocket_c::explain::*;
 use hocket_c::graph::*;
+use hocket_c::node_edit::*;
+use hocket_c::processor::{Block, ProcessFn, Processor};
+use hocket_c::routing_edit::*;
 use hocket_c::session::*;
 use hocket_c::settings::*;
 use hocket_c::status::*;
+use hocket_c::strip_edit::*;
 
 /// Calls, and returns the message with which the call failed, empty where it did not.
 ///
@@ -37,6 +44,7 @@ fn engine(process: ProcessFn, user: *mut c_void) -> *mut Engine {
         user,
         process,
         reset: None,
+        locate: None,
         free: Some(count_free),
         cost: 1.0,
         latency_frames: 0,
@@ -60,10 +68,12 @@ unsafe extern "C" fn count_free(user: *mut c_void) {
     }
 }
 
-unsafe extern "C" fn ones(_: *mut c_void, left: *mut f32, right: *mut f32, frames: u32) {
-    // SAFETY: the rows have `frames` samples.
-    let rows =
-        unsafe { [left, right].map(|row| std::slice::from_raw_parts_mut(row, frames as usize)) };
+unsafe extern "C" fn ones(_: *mut c_void, block: *const Block) {
+    // SAFETY: told; the rows have `frames` samples.
+    let rows = unsafe {
+        let Block { left, right, frames, .. } = *block;
+        [left, right].map(|row| std::slice::from_raw_parts_mut(row, frames as usize))
+    };
     rows.into_iter().for_each(|row| row.fill(1.0));
 }
 
@@ -150,7 +160,7 @@ fn a_graph_refuses_what_cannot_be_computed() {
         assert!(add(c"gain", &[f32::NAN]).1.contains("not a number"));
         let edge =
             |from, to, gain| told(|error| hocket_graph_add_edge(graph, from, to, gain, error)).0;
-        assert_eq!(add(c"eq", &hocket_dsp::kind("eq").unwrap().defaults()).0, 1);
+        assert_eq!(add(c"eq", &hocket_engine::kind("eq").unwrap().defaults()).0, 1);
         assert_eq!(edge(0, 1, 1.0), Status::Ok);
         for (from, to, gain) in [(1, 0, 1.0), (1, 1, 1.0), (0, 2, 1.0), (0, 1, f32::INFINITY)] {
             assert_eq!(edge(from, to, gain), Status::BadInput, "{from} {to} {gain}");
@@ -167,6 +177,7 @@ fn a_processor_is_freed_once_and_only_when_it_was_taken() {
         user,
         process: Some(ones),
         reset: None,
+        locate: None,
         free: Some(count_free),
         cost: 1.0,
         latency_frames: 0,
@@ -213,7 +224,7 @@ fn a_block_is_refused_where_it_does_not_fit() {
     }
 }
 
-unsafe extern "C" fn wait_for_release(user: *mut c_void, _: *mut f32, _: *mut f32, _: u32) {
+unsafe extern "C" fn wait_for_release(user: *mut c_void, _: *const Block) {
     // SAFETY: told.
     let stage = unsafe { &*user.cast::<AtomicI32>() };
     stage.store(1, Relaxed);
@@ -350,6 +361,177 @@ fn last_strip(session: *const Session) -> *const c_char {
     // SAFETY: told.
     let strips = (0..).map(|index| unsafe { hocket_session_strip(session, index) });
     strips.take_while(|name| !name.is_null()).last().unwrap()
+}
+
+/// The number of the thread's last edit and the frame at which it took effect.
+fn last_applied(engine: *const Engine) -> (u64, u64) {
+    unsafe extern "C" fn keep(user: *mut c_void, applied: *const Applied) {
+        // SAFETY: told.
+        unsafe { *user.cast() = ((*applied).edit, (*applied).frame) }
+    }
+    let mut last = (HOCKET_NO_EDIT, 0);
+    // SAFETY: told.
+    let status =
+        unsafe { hocket_engine_applied(engine, Some(keep), (&raw mut last).cast(), null_mut()) };
+    assert_eq!(status, Status::Ok);
+    assert_eq!(last.0, hocket_last_edit());
+    last
+}
+
+#[test]
+fn the_routing_of_a_session_changes_while_it_plays() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../sessions/best-case.toml");
+    let path = CString::new(path).unwrap();
+    let none: *mut *mut Error = null_mut();
+    // SAFETY: told, for this test.
+    unsafe {
+        let (session, text) = told(|error| hocket_session_load(path.as_ptr(), 0, error));
+        assert!(!session.is_null(), "{text}");
+        assert!(!hocket_session_media(session, 0).is_null());
+        assert!(hocket_session_media(session, 1000).is_null());
+        let (engine, text) = told(|error| hocket_engine_start(session, &settings(), error));
+        assert!(!engine.is_null(), "{text}");
+        let track = hocket_session_strip(session, 0);
+
+        let room = NewStrip {
+            name: c"new room".as_ptr(),
+            output: null(),
+            gain_db: -6.0,
+            pan: 0.0,
+            mute: false,
+            solo: false,
+        };
+        let done = |what: (Status, String)| {
+            assert_eq!(what.0, Status::Ok, "{}", what.1);
+            assert_eq!(process_any(engine), Status::Ok);
+            last_applied(engine)
+        };
+        assert_eq!(done(told(|e| hocket_engine_add_return(engine, &room, e))).1, 0);
+        let again = told(|e| hocket_engine_add_return(engine, &room, e));
+        assert!(again.1.contains("already"), "{}", again.1);
+        let reverb = c"freeverb".as_ptr();
+        let (second, frame) =
+            done(told(|e| hocket_engine_insert_effect(engine, room.name, 0, reverb, null(), 0, e)));
+        assert_eq!((second, frame), (1, 64));
+        done(told(|e| hocket_engine_send(engine, track, room.name, -12.0, true, e)));
+        let wrong = told(|e| hocket_engine_send(engine, track, track, 0.0, true, e));
+        assert!(wrong.1.contains("no return"), "{}", wrong.1);
+        let used = told(|e| hocket_engine_remove_strip(engine, room.name, e));
+        assert!(used.1.contains("still used"), "{}", used.1);
+        done(told(|e| hocket_engine_remove_send(engine, track, room.name, e)));
+        done(told(|e| hocket_engine_remove_effect(engine, room.name, 0, e)));
+        done(told(|e| hocket_engine_remove_strip(engine, room.name, e)));
+
+        let group = NewStrip { name: c"new group".as_ptr(), ..room };
+        done(told(|e| hocket_engine_add_group(engine, &group, e)));
+        done(told(|e| hocket_engine_route(engine, track, group.name, e)));
+        let wrong = told(|e| hocket_engine_route(engine, group.name, track, e));
+        assert!(wrong.1.contains("no group"), "{}", wrong.1);
+        done(told(|e| hocket_engine_route(engine, track, null(), e)));
+
+        let clip = NewClip {
+            media: 0,
+            start_s: 0.0,
+            offset_s: 0.0,
+            length_s: f64::NAN,
+            looped: true,
+            gain_db: 0.0,
+            fade_in_s: 0.0,
+            fade_out_s: 0.0,
+        };
+        let track = NewStrip { name: c"new track".as_ptr(), output: group.name, ..room };
+        for wrong in [
+            NewClip { start_s: -1.0, ..clip },
+            NewClip { media: 1000, ..clip },
+            NewClip { gain_db: f32::NAN, ..clip },
+        ] {
+            let told = told(|e| hocket_engine_add_track(engine, &track, &wrong, 1, e));
+            assert_eq!(told.0, Status::BadInput);
+        }
+        let (number, frame) = done(told(|e| hocket_engine_add_track(engine, &track, &clip, 1, e)));
+        assert_eq!(frame, number * 64, "an edit and a block at a time");
+        assert_eq!(hocket_engine_set_mute(engine, track.name, true, none), Status::Ok);
+        assert_eq!(hocket_engine_set_node(engine, 0, 0, 0.0, none), Status::BadInput);
+        assert!(hocket_engine_graph(engine, none).is_null());
+        assert_eq!(hocket_engine_stop(engine), Status::Ok);
+        hocket_session_free(session);
+    }
+}
+
+#[test]
+fn costs_are_kept_and_taken_over() {
+    let folder = tempfile::TempDir::new().unwrap();
+    let file = folder.path().join("costs.toml");
+    let path = CString::new(file.to_str().unwrap()).unwrap();
+    let none: *mut *mut Error = null_mut();
+    // SAFETY: told, for this test.
+    unsafe {
+        let first = engine(Some(ones), null_mut());
+        assert_eq!(hocket_engine_replan(first, none), Status::Busy, "nothing is measured");
+        (0..50).for_each(|_| assert_eq!(process_any(first), Status::Ok));
+        assert_eq!(hocket_engine_replan(first, none), Status::Ok);
+        let (status, text) = told(|e| hocket_engine_save_costs(first, path.as_ptr(), e));
+        assert_eq!(status, Status::Ok, "{text}");
+        let mut totals = 0_u64;
+        let user = (&raw mut totals).cast();
+        assert_eq!(hocket_engine_totals(first, Some(add_blocks), user), Status::Ok);
+        assert!(totals >= 50);
+        assert_eq!(hocket_engine_stop(first), Status::Ok);
+
+        let second = engine(Some(ones), null_mut());
+        let mut adopted = Adopted { known: 0, unknown: 0 };
+        let (status, text) =
+            told(|e| hocket_engine_adopt_costs(second, path.as_ptr(), &mut adopted, e));
+        assert_eq!(status, Status::Ok, "{text}");
+        assert_eq!((adopted.known, adopted.unknown), (1, 0));
+        let missing =
+            told(|e| hocket_engine_adopt_costs(second, c"/no such/file".as_ptr(), null_mut(), e));
+        assert!(missing.0 == Status::BadInput && missing.1.contains("no such"), "{}", missing.1);
+        assert_eq!(hocket_engine_stop(second), Status::Ok);
+    }
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1, "nothing is left beside it");
+}
+
+unsafe extern "C" fn add_blocks(user: *mut c_void, totals: *const WorkerTotals) {
+    // SAFETY: told.
+    unsafe { *user.cast::<u64>() += (*totals).blocks }
+}
+
+#[test]
+fn effects_and_their_parameters_are_listed() {
+    // SAFETY: told, for this test.
+    unsafe {
+        let names = (0..).map(|index| hocket_effect_kind(index)).take_while(|it| !it.is_null());
+        let names: Vec<&CStr> = names.map(|name| CStr::from_ptr(name)).collect();
+        assert_eq!(names.len(), hocket_engine::kinds().len());
+        let mut param = std::mem::zeroed::<Param>();
+        for (name, kind) in names.iter().zip(hocket_engine::kinds()) {
+            assert_eq!(name.to_str(), Ok(kind.name));
+            for (index, expected) in kind.params.iter().enumerate() {
+                assert!(hocket_effect_param(name.as_ptr(), index, &mut param));
+                assert_eq!(CStr::from_ptr(param.name).to_str(), Ok(expected.name));
+                assert_eq!((param.min, param.max), (expected.min, expected.max));
+                assert_eq!((param.usual, param.fixed), (expected.default, expected.fixed));
+            }
+            assert!(!hocket_effect_param(name.as_ptr(), kind.params.len(), &mut param));
+        }
+        assert!(!hocket_effect_param(c"gian".as_ptr(), 0, &mut param));
+        assert!(!hocket_effect_param(null(), 0, &mut param));
+    }
+}
+
+#[test]
+fn late_blocks_are_explained_only_where_that_was_asked_for() {
+    let engine = engine(Some(ones), null_mut());
+    // SAFETY: told, for this test.
+    unsafe {
+        unsafe extern "C" fn nobody(_: *mut c_void, _: *const Explanation) {}
+        let (status, text) = told(|e| hocket_engine_explain(engine, Some(nobody), null_mut(), e));
+        assert!(status == Status::BadInput && text.contains("explain_late"), "{text}");
+        let (status, text) = told(|e| hocket_engine_watch(engine, None, null_mut(), e));
+        assert!(status == Status::BadInput && text.contains("no leader"), "{text}");
+        assert_eq!(hocket_engine_stop(engine), Status::Ok);
+    }
 }
 
 #[test]

@@ -107,7 +107,7 @@ static KINDS: &[Kind] = &[
     ),
     Kind::of::<effects::freeverb::Freeverb>(
         "freeverb",
-        "Room of eight parallel combs and four serial all-passes a side.",
+        "Room of eight parallel combs and four serial all-passes per side.",
         effects::freeverb::flops,
     ),
     Kind::of::<effects::fdn::Fdn>(

@@ -28,7 +28,7 @@ fn table(kind: &Kind) -> String {
     let latency = processor.latency_frames();
     let _ = write!(
         text,
-        "\nAt the defaults and 48 kHz: {flops} operations a stereo frame, latency {latency} frames.\n"
+        "\nAt the defaults and 48 kHz: {flops} operations per stereo frame, latency {latency} frames.\n"
     );
     text
 }

@@ -6,12 +6,11 @@
 use std::error::Error;
 use std::sync::Arc;
 
+use hocket_engine::session::{Clip, Destination, Media, MediaId, Session, Strip, StripId, Track};
 use hocket_engine::{
-    BlockTimes, Edit, Editor, MediaPool, Policy, Seating, Settings, StereoAudio, Strategy,
+    BlockTimes, Edit, Editor, Effect, MediaPool, Policy, ScheduleKind, Seating, Settings,
+    SiblingPolicy, StereoAudio, Strategy, Topology,
 };
-use hocket_machine::Topology;
-use hocket_plan::session::{Clip, Destination, Media, MediaId, Session, Strip, StripId, Track};
-use hocket_plan::{Effect, ScheduleKind, SiblingPolicy};
 
 const RATE_HZ: u32 = 48_000;
 const FRAMES: usize = 64;
@@ -46,7 +45,7 @@ pub fn play(mut each: impl FnMut(&[f32], &[f32], BlockTimes)) -> Result<(), Box<
 
 /// Two tracks through a compressor each.
 fn session() -> Session {
-    let compressor = hocket_dsp::kind("compressor").map(|kind| Effect {
+    let compressor = hocket_engine::kind("compressor").map(|kind| Effect {
         kind: kind.name.into(),
         values: kind.defaults(),
         bypass: false,

@@ -1,8 +1,9 @@
 //! The smallest host: one processor of its own, played block by block in real time. `cargo run --example small`
-use hocket_dsp::{Block, Processor};
-use hocket_engine::{Engine, Policy, Prepared, Seating, Settings, Steer, Strategy, VirtualDevice};
-use hocket_machine::Topology;
-use hocket_plan::{Fusing, Graph, Node, NodeKind, ScheduleKind, SiblingPolicy};
+#![forbid(unsafe_code)]
+use hocket_engine::{
+    Block, Engine, Fusing, Graph, Node, NodeKind, Policy, Prepared, Processor, ScheduleKind,
+    Seating, Settings, SiblingPolicy, Steer, Strategy, Topology, VirtualDevice,
+};
 
 struct Saw(f32);
 

@@ -10,3 +10,6 @@ pub(crate) mod runner;
 pub(crate) mod walk;
 pub(crate) mod leader;
 pub mod times;
+pub mod contained;
+#[cfg(test)]
+mod tests;

@@ -17,3 +17,4 @@ pub mod measured_costs;
 pub(crate) mod choose_schedule;
 pub mod edit;
 pub mod editor;
+pub mod graph_editor;

@@ -2,14 +2,15 @@
 //!
 //! # The shape
 //! [`Settings`] and [`Seating`] say what is wanted and who sits where. [`Editor::start`] takes a
-//! session and its audio, [`Engine::start`] takes [`Prepared`] nodes (a session's, or a graph's with
-//! processors of your own: [`Prepared::from_graph`]); both verify the schedule and start the workers.
+//! session and its audio, [`GraphEditor::start`] a graph with processors of your own; both can be edited
+//! while they play. [`Engine::start`] takes [`Prepared`] nodes of either kind. All three verify the
+//! schedule and start the workers.
 //! [`VirtualDevice`], [`offline`] or your own audio callback then asks for block after block.
 //!
 //! # Threads
 //! | thread | calls | may |
 //! |---|---|---|
-//! | control, any number | [`Editor`], [`Control`] | allocate, wait, fail |
+//! | control, any number | [`Editor`], [`GraphEditor`], [`Control`] | allocate, wait, fail |
 //! | leader, one at a time | [`Engine::enter`], [`Engine::process`], [`Engine::output`] | nothing that takes long |
 //! | workers and guards, the engine's own | processors inside a block | nothing that takes long |
 //!
@@ -30,9 +31,10 @@
 //!
 //! # Example
 //! ```
-//! use hocket_dsp::{Block, Processor};
-//! use hocket_engine::{Engine, Policy, Prepared, Seating, Settings, Strategy};
-//! use hocket_plan::{Fusing, Graph, Node, NodeKind, ScheduleKind, Seat, Seats, SiblingPolicy};
+//! use hocket_engine::{
+//!     Block, Engine, Fusing, Graph, Node, NodeKind, Policy, Prepared, Processor, ScheduleKind, Seat,
+//!     Seating, Seats, Settings, SiblingPolicy, Strategy,
+//! };
 //!
 //! struct Constant(f32);
 //!
@@ -96,26 +98,63 @@ mod worker;
 mod watch;
 pub mod device;
 pub mod flight;
+#[cfg(feature = "hostile")]
+pub mod hostile;
 #[cfg(feature = "sentry")]
 #[allow(unsafe_code)]
 pub mod sentry;
+#[cfg(test)]
+mod stage;
 
 pub use block::clip_player::ClipPlayer;
+pub use block::contained::Contained;
 pub use block::times::{BlockTimes, WorkerTotals};
 pub use catalogue::BuiltinEffects;
 pub use control::edit::{Edit, EditError, EffectAt};
-pub use control::editor::{Applied, Editor};
+pub use control::editor::{Applied, Editor, EditorError};
 pub use control::engine::{Engine, Entered};
+pub use control::graph_editor::{AppliedAt, GraphEditor, NodeSource};
 pub use control::handle::{Control, ControlError, Standing};
 pub use control::measured_costs::{Adopted, UnitCost};
 pub use control::media::{MediaPool, StereoAudio};
-pub use control::prepare::{Prepared, prepare_session, session_end_frames};
+pub use control::prepare::{PrepareError, Prepared, prepare_session, session_end_frames};
+pub use control::protect::Protection;
 pub use control::seating::{SeatSpeeds, Seating, seats_of};
 pub use control::settings::{Policy, Settings, SettingsError, Steer};
 pub use control::start::EngineError;
 pub use device::offline;
 pub use device::virtual_device::VirtualDevice;
 pub use flight::{Flight, FlightDrain, FlightLog, FlightRecorder, FlightSettings};
-pub use hocket_rt::Strategy;
 pub use leader::choose_walk::Reason;
 pub use worker::seat::{LeaderSeat, ThreadReport, settle_leader};
+
+// What hosts need of the crates below, so that they depend on this one alone.
+
+// Processors: what a host writes, and the built-in effects.
+pub use hocket_dsp::{
+    Block, Bypass, Change, Event, Kind, Param, Processor, StereoMut, StereoRef, kind, kinds, rows,
+};
+// Graphs and schedules: what is played, and by whom.
+pub use hocket_plan::{
+    CookieShape, Edge, Effect, EffectCatalogue, Fusing, Graph, GraphError, Node, NodeId, NodeKind,
+    ParamSpec, Placement, Schedule, ScheduleKind, Seat, SeatId, Seats, SiblingPolicy,
+    VerifiedSchedule, Violation,
+};
+// Costs that are kept from one run to the next.
+pub use hocket_plan::{ChainCost, CostTable};
+// Waiting, the machine, and the clock of planned starts.
+pub use hocket_machine::clock::monotonic_ns;
+pub use hocket_machine::{Topology, TopologyError};
+pub use hocket_rt::Strategy;
+// Why a block was late.
+pub use hocket_trace::BlockTrace;
+pub use hocket_trace::cause::{Cause, Verdict};
+
+/// The session model: tracks, groups, returns, sends and clips.
+pub mod session {
+    pub use hocket_plan::session::{
+        Clip, Destination, Group, GroupId, Media, MediaId, Return, ReturnId, Send, Session, Strip,
+        StripId, Tap, Track,
+    };
+}
+pub use session::Session;

@@ -324,10 +324,17 @@ fn session_facts(plan: &BenchPlan, input: &BenchInput<'_>, engine: &Engine) -> S
 
 fn contained(variants: &[Running]) -> Vec<Contained> {
     let mut all: Vec<Contained> = Vec::new();
-    for (unit, blocks) in variants.iter().flat_map(|variant| variant.engine.contained()) {
-        match all.iter_mut().find(|entry| entry.unit == unit) {
-            Some(entry) => entry.blocks += blocks,
-            None => all.push(Contained { unit, blocks }),
+    for found in variants.iter().flat_map(|variant| variant.engine.contained()) {
+        match all.iter_mut().find(|entry| entry.unit == found.node) {
+            Some(entry) => {
+                entry.blocks += found.not_finite;
+                entry.panic = entry.panic.take().or(found.panic);
+            }
+            None => all.push(Contained {
+                unit: found.node,
+                blocks: found.not_finite,
+                panic: found.panic,
+            }),
         }
     }
     all

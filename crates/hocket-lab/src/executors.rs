@@ -1,9 +1,17 @@
-//! The `executors` bench: how close the engine comes to dividing the time by the workers.
+//! The `executors` bench: how close the engine comes to dividing the time by the workers, and whether `auto`
+//! keeps up with the serial walk and with every fixed schedule.
+//!
+//! [`measure`] takes one cell after the other: a graph, a schedule, serial and parallel blocks in turns.
+//! [`contest`] lets the serial walk, all fixed schedules and `auto` take turns in one run, on the named
+//! graphs or on random ones, on a host as it is or on one that [`hostile`] makes worse.
 
-mod measure;
 mod options;
+mod measure;
+mod contest;
+mod hostile;
 mod output;
 
+pub use hostile::Hostility;
 pub use measure::{Cell, Mode};
 pub use options::{Options, Variant};
 
@@ -19,29 +27,28 @@ pub fn run(options: &Options) -> ExitCode {
         eprintln!("executors: {why}");
         return ExitCode::from(3);
     }
-    let mut cells = Vec::new();
-    output::head(options);
-    for mode in &options.modes {
-        for graph in GRAPHS.iter().filter(|graph| options.wants(graph.name)) {
-            for variant in options.variants() {
-                match measure::measure(graph, *mode, variant, options) {
-                    Ok(cell) => {
-                        output::row(&cell);
-                        cells.push(cell);
-                    }
-                    Err(message) => {
-                        eprintln!("executors: {message}");
-                        return ExitCode::from(3);
-                    }
-                }
-            }
-        }
-    }
-    match output::save(options, &cells) {
+    let done = if options.is_contest() { contest::run(options) } else { cells(options) };
+    match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(message) => {
             eprintln!("executors: {message}");
             ExitCode::from(3)
         }
     }
+}
+
+/// Every graph with every schedule, a cell after the other.
+fn cells(options: &Options) -> Result<(), String> {
+    let mut cells = Vec::new();
+    output::head(options);
+    for mode in &options.modes {
+        for graph in GRAPHS.iter().filter(|graph| options.wants(graph.name)) {
+            for variant in options.variants() {
+                let cell = measure::measure(graph, *mode, variant, options)?;
+                output::row(&cell);
+                cells.push(cell);
+            }
+        }
+    }
+    output::save(options, &cells)
 }

@@ -4,6 +4,8 @@
 //! included, runs the same number of biquad sections one after the other on one row of the block;
 //! they differ in how much work a node has and in how much can run side by side.
 
+pub mod random;
+
 use hocket_dsp::{Block, Processor, rows};
 use hocket_engine::Prepared;
 use hocket_engine::control::prepare::PrepareError;
@@ -72,8 +74,12 @@ impl GraphSpec {
     /// None for the graphs of [`GRAPHS`].
     pub fn prepare(&self, fusing: Fusing) -> Result<Prepared, PrepareError> {
         let graph = self.graph()?;
-        let processors = graph.nodes().iter().map(|node| self.processor(node)).collect();
-        Prepared::from_graph(&graph, processors, fusing)
+        Prepared::from_graph(&graph, self.processors(&graph), fusing)
+    }
+
+    /// One processor a node of [`GraphSpec::graph`], without history.
+    pub fn processors(&self, graph: &Graph) -> Vec<Option<Box<dyn Processor>>> {
+        graph.nodes().iter().map(|node| self.processor(node)).collect()
     }
 
     fn processor(&self, node: &Node) -> Option<Box<dyn Processor>> {

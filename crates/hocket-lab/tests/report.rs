@@ -116,7 +116,7 @@ fn a_difference_as_small_as_the_noise_is_not_called_one() {
 fn what_went_wrong_is_said() {
     let mut record = quiet();
     record.partial = Some("interrupted by the user".into());
-    record.contained = vec![Contained { unit: "hall: reverb".into(), blocks: 4 }];
+    record.contained = vec![Contained { unit: "hall: reverb".into(), blocks: 4, panic: None }];
     let findings = Analysis::of(&record).headline().findings.join("\n");
     for part in [
         "The run is incomplete: interrupted",
@@ -287,7 +287,7 @@ fn hostile() -> BenchRecord {
     record.settings.disturb = vec![evil.into()];
     record.machine["facts"]["kernel_release"] = serde_json::json!({ "value": evil });
     record.grants[0]["detail"] = evil.into();
-    record.contained = vec![Contained { unit: evil.into(), blocks: 1 }];
+    record.contained = vec![Contained { unit: evil.into(), blocks: 1, panic: Some(evil.into()) }];
     for variant in &mut record.variants {
         variant.name = evil.into();
         variant.effect_here = Some(evil.into());

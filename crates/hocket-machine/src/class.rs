@@ -1,8 +1,8 @@
-//! Scheduling class and priority of the calling thread: asked for, then read back.
+//! Scheduling class and priority of the calling thread: requested, then read back.
 //!
-//! A refusal is an answer, not an error: [`request`] always returns what the thread has now, and, where that is not what
-//! was asked, why and what would help. Threads that a real-time thread starts begin as ordinary ones
-//! (`SCHED_RESET_ON_FORK`): a plug-in that starts a helper from the audio thread must not get a real-time helper.
+//! A refusal is an answer, not an error. [`request`] always returns what the thread has now. If that is not what was
+//! requested, it adds why, and what would help. A real-time thread starts ordinary threads (`SCHED_RESET_ON_FORK`): a
+//! plug-in that starts a helper from the audio thread must not get a real-time helper.
 
 use std::fmt;
 use std::io;
@@ -15,7 +15,7 @@ use crate::kernel_files::{KernelFiles, field};
 use crate::pin::ThreadId;
 use crate::sys::{self, Limit, Resource, SchedAttr};
 
-/// A scheduling class to ask for.
+/// A scheduling class to request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case", tag = "class")]
 pub enum Class {
@@ -24,7 +24,7 @@ pub enum Class {
         /// 1 (lowest) to 99.
         priority: u8,
     },
-    /// SCHED_RR: as FIFO, but threads of one priority take turns.
+    /// SCHED_RR: like FIFO, but threads of one priority take turns.
     RoundRobin {
         /// 1 (lowest) to 99.
         priority: u8,
@@ -34,12 +34,12 @@ pub enum Class {
         /// -20 (most CPU time) to 19.
         nice: i8,
     },
-    /// SCHED_BATCH: ordinary, but never in a hurry to run.
+    /// SCHED_BATCH: ordinary, but never urgent.
     Batch {
         /// -20 (most CPU time) to 19.
         nice: i8,
     },
-    /// SCHED_IDLE: only where nobody else wants to run.
+    /// SCHED_IDLE: runs only if nobody else wants to.
     Idle,
 }
 
@@ -59,11 +59,11 @@ pub enum Policy {
     Idle,
     /// SCHED_DEADLINE.
     Deadline,
-    /// One that is not known here, by number.
+    /// An unknown one, by number.
     Unknown(u32),
 }
 
-/// What the system reports of the calling thread.
+/// What the system reports about the calling thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct ClassNow {
     /// Its policy.
@@ -74,37 +74,37 @@ pub struct ClassNow {
     pub nice: i8,
     /// Whether threads it starts begin as ordinary ones.
     pub reset_on_fork: bool,
-    /// The slice it asked the ordinary class for, if it did.
+    /// The slice that it requested of the ordinary class, if any.
     pub slice_ns: Option<u64>,
 }
 
 /// The budget of CPU time that a real-time thread may use without blocking, in microseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct RealTimeBudget {
-    /// At this the thread gets SIGXCPU, every second again; none is unlimited.
+    /// At this limit the thread gets SIGXCPU, every second again; none is unlimited.
     pub soft_us: Option<u64>,
-    /// At this the process is killed; none is unlimited.
+    /// At this limit the kernel kills the process; none is unlimited.
     pub hard_us: Option<u64>,
 }
 
-/// What was asked and what came of it.
+/// A request and its result.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ClassReport {
     /// The request.
     pub asked: Class,
     /// What the system reports now, read back after the request.
     pub got: Fact<ClassNow>,
-    /// Whether `got` is what was asked.
+    /// Whether `got` is what was requested.
     pub granted: bool,
-    /// Why not, where it is not.
+    /// If not: why.
     pub why: Option<String>,
-    /// What would help, where something would.
+    /// What would help, if anything would.
     pub remedy: Option<String>,
     /// The budget of CPU time for real-time threads of this process.
     pub budget: Fact<RealTimeBudget>,
 }
 
-/// Asks for `class` for the calling thread.
+/// Requests `class` for the calling thread.
 ///
 /// Thread: any, for itself. Cost: two or three system calls; reasons are looked up only after a refusal. Not for the block.
 pub fn request(class: Class) -> ClassReport {
@@ -122,12 +122,12 @@ pub fn request(class: Class) -> ClassReport {
     ClassReport { asked: class, got, granted, why, remedy, budget: budget() }
 }
 
-/// What the system reports of the calling thread. Cost: one system call.
+/// What the system reports about the calling thread. Cost: one system call.
 pub fn now() -> Fact<ClassNow> {
     now_of(ThreadId(0))
 }
 
-/// What the system reports of a thread. Cost: one system call.
+/// What the system reports about a thread. Cost: one system call.
 pub fn now_of(thread: ThreadId) -> Fact<ClassNow> {
     match sys::sched_attr_of(thread.0) {
         Ok(attr) => Fact::Value(ClassNow::of(&attr)),
@@ -142,7 +142,7 @@ pub fn budget() -> Fact<RealTimeBudget> {
     Fact::from(limit).map(|Limit { soft, hard }| RealTimeBudget { soft_us: soft, hard_us: hard })
 }
 
-/// Asks the ordinary class for a slice of this length: shorter slices run sooner after waking up.
+/// Requests a slice of this length of the ordinary class: shorter slices run sooner after waking up.
 ///
 /// Needs no rights. Returns what the system then reports: kernels before 6.12 ignore it, later ones keep it between
 /// 0.1 and 100 ms.
@@ -162,7 +162,7 @@ pub fn request_slice(slice: Duration) -> Fact<u64> {
     }
 }
 
-/// Gives the calling thread its class back when dropped.
+/// Restores the calling thread's class when dropped.
 ///
 /// For short stays in another class. It must be dropped by the thread that made it, so it cannot be sent away.
 #[derive(Debug)]
@@ -263,7 +263,7 @@ pub(crate) fn refusal(class: Class, error: &io::Error) -> Reason {
         }
         (Some(libc::EPERM), Class::Other { nice } | Class::Batch { nice }) => no_nice(nice),
         (Some(libc::EINVAL), Class::Fifo { priority } | Class::RoundRobin { priority }) => {
-            let remedy = "ask for a priority from 1 to 99".to_string();
+            let remedy = "request a priority from 1 to 99".to_string();
             (Some(format!("{priority} is not a real-time priority")), Some(remedy))
         }
         (Some(libc::ENOSYS), _) => {
@@ -324,7 +324,7 @@ fn no_nice(nice: i8) -> Reason {
         Some(None) => "the least is -20".into(),
         None => "the least is unknown".into(),
     };
-    let why = format!("nice {nice} was asked; without CAP_SYS_NICE {least} (RLIMIT_NICE)");
+    let why = format!("nice {nice} was requested; without CAP_SYS_NICE {least} (RLIMIT_NICE)");
     let remedy = "put the line `@audio - nice -15` in /etc/security/limits.d/audio.conf and log in again; a service needs LimitNICE=-15";
     (Some(why), Some(remedy.into()))
 }
@@ -396,7 +396,7 @@ impl fmt::Display for Policy {
 }
 
 impl fmt::Display for ClassReport {
-    /// One line: what was asked, what the thread has, and the reason where they differ.
+    /// One line: the request, what the thread has, and the reason if they differ.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.granted {
             return write!(f, "{} (asked and got)", self.got);

@@ -1,8 +1,8 @@
-//! Time: ticks for stamps, their rate, monotonic nanoseconds, absolute sleep, and what all of that costs.
+//! Time: ticks for stamps, their rate, monotonic nanoseconds, absolute sleep, and their costs.
 //!
-//! Ticks are the processor's cycle counter where it runs at one rate on all cores and through sleep, else the system's
-//! monotonic clock. Which of the two is decided once, at the first use, from the processor's word *and* the kernel's:
-//! a kernel that found the counters of the cores out of step does not offer them as a clock source.
+//! Ticks are the processor's cycle counter if it runs at one rate on all cores and through sleep. Else they are the
+//! system's monotonic clock. The first use decides, by what the processor *and* the kernel report: a kernel that found
+//! the counters of the cores out of step does not offer them as a clock source.
 //!
 //! Ticks are integers without a unit until a [`TickRate`] gives them one; stamps from different cores may be compared.
 
@@ -31,7 +31,7 @@ const UNDECIDED: u8 = 0;
 const COUNTER: u8 = 1;
 const MONOTONIC: u8 = 2;
 
-/// Written once by whoever asks first (everybody comes to the same answer), read by all; it publishes nothing but itself,
+/// The first caller writes it once (all callers find the same answer), and all read it. It publishes nothing but itself,
 /// so all accesses are relaxed.
 static SOURCE: AtomicU8 = AtomicU8::new(UNDECIDED);
 
@@ -121,7 +121,8 @@ pub fn monotonic_ns() -> u64 {
     sys::monotonic_ns()
 }
 
-/// Sleeps until [`monotonic_ns`] reads at least `deadline_ns`; a signal does not end the sleep, the past does at once.
+/// Sleeps until [`monotonic_ns`] reads at least `deadline_ns`. A signal does not end the sleep; a past deadline does, at
+/// once.
 ///
 /// Thread: any; this blocks. How late it wakes up depends on class, timer slack and load: read the clock afterwards.
 pub fn sleep_until_ns(deadline_ns: u64) {
@@ -138,11 +139,11 @@ pub struct TickRate {
     pub source: TickSource,
     /// Ticks in a second.
     pub ticks_per_second: f64,
-    /// By how much the rate may be wrong, in parts per million, from how closely the two clocks could be read together.
+    /// Possible error of the rate, in parts per million, by how closely the two clocks could be read together.
     pub uncertainty_ppm: f64,
-    /// How long was measured, in nanoseconds; 0 where nothing needed measuring.
+    /// Length of the measurement, in nanoseconds; 0 if none was needed.
     pub window_ns: u64,
-    /// Nanoseconds a tick in units of 2^-[`SHIFT`].
+    /// Nanoseconds per tick in units of 2^-[`SHIFT`].
     #[serde(skip)]
     scale: u64,
 }
@@ -227,7 +228,7 @@ struct Meeting {
 }
 
 impl Meeting {
-    /// The closest of a number of tries: an interrupt between the readings makes a bad one.
+    /// The closest of several tries: an interrupt between the readings spoils one.
     fn closest() -> Self {
         let tries = (0..64).map(|_| Self::read());
         tries.min_by_key(|m| m.spread_ns).expect("a fixed number of tries")
@@ -242,7 +243,7 @@ impl Meeting {
     }
 }
 
-/// What the clocks of this machine are worth; for records.
+/// Quality of this machine's clocks, for records.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ClockCheck {
     /// The kernel's clock source.
@@ -251,7 +252,7 @@ pub struct ClockCheck {
     pub available: Fact<String>,
     /// Where ticks come from.
     pub tick_source: TickSource,
-    /// Why from there.
+    /// Why they come from there.
     pub tick_source_why: String,
     /// The counter runs at one rate (the kernel's flag `constant_tsc`).
     pub tsc_constant: Fact<bool>,
@@ -265,7 +266,8 @@ pub struct ClockCheck {
     pub resolution_ns: Fact<u64>,
     /// The step that the kernel claims.
     pub claimed_resolution_ns: Fact<u64>,
-    /// Readings of CLOCK_MONOTONIC or of the ticks that were smaller than the one before; anything but 0 makes the clocks unfit.
+    /// Readings of CLOCK_MONOTONIC or of the ticks that were smaller than the one before. Anything but 0 makes the clocks
+    /// unfit.
     pub backward_steps: u64,
     /// The rate of the ticks.
     pub rate: TickRate,

@@ -1,9 +1,12 @@
 //! Core-scheduling cookies: the kernel keeps threads with different cookies from running on one core at the same time.
 //!
 //! A thread without a cookie (number 0) may share a core with every other thread without one. A thread with a cookie
-//! shares it only with threads of the same cookie; where none of them wants to run, the sibling stays idle although
-//! others wait for it (*forced idle*). So one cookie for all workers keeps strangers off their siblings; a cookie for
-//! each worker gives each a core of its own while it runs; a cookie for the workers of one core makes them partners.
+//! shares it only with threads of the same cookie. If none of them wants to run, the sibling stays idle although others
+//! wait for it (*forced idle*). So there are three uses:
+//!
+//! - one cookie for all workers keeps strangers off their siblings,
+//! - one cookie per worker gives each a whole core while it runs,
+//! - one cookie for the workers of a core makes them partners.
 //!
 //! - A leader makes a cookie ([`create`]) and hands it to the workers by their numbers ([`share_to`]), or starts them
 //!   afterwards: threads and processes inherit the cookie of the thread that starts them.
@@ -11,8 +14,8 @@
 //! - Of the workers of one core, the first makes a cookie and the others fetch it ([`share_from`]).
 //! - [`CookieGuard`] gives earlier cookies back.
 //!
-//! Limits: interrupts and the kernel's own threads still run on the sibling. Every switch of a thread on a core with
-//! cookies is agreed upon between its CPUs, so lightly loaded machines can lose by it: measure.
+//! Limits: interrupts and the kernel's own threads still run on the sibling. The CPUs of a
+//! core with cookies agree on every thread switch, so lightly loaded machines can lose by it: measure.
 //!
 //! Rights: none for threads of this process; for others, the right to read them with ptrace. Needs Linux 5.14 with
 //! CONFIG_SCHED_CORE and cores with two hardware threads on line.
@@ -58,7 +61,7 @@ impl fmt::Display for Cookie {
     }
 }
 
-/// For whom a new cookie is.
+/// Which threads get a new cookie.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Scope {
@@ -68,24 +71,24 @@ pub enum Scope {
     Process,
 }
 
-/// Why a thread does not have the cookie it was to have.
+/// Why a thread does not have the requested cookie.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CookieError {
-    /// The kernel does not know cookies. Asking again does not help.
+    /// The kernel does not know cookies. A retry does not help.
     NotBuilt,
-    /// No core has two hardware threads on line. Asking again helps after SMT has been switched on.
+    /// No core has two hardware threads on line. A retry helps after SMT is switched on.
     NoSmt,
-    /// The thread belongs to somebody whom this process may not look into.
+    /// This process may not inspect the thread's owner.
     NotAllowed(ThreadId),
     /// There is no such thread (any more).
     Gone(ThreadId),
     /// The kernel has no memory for another cookie.
     NoMemory,
-    /// The kernel said yes, and the thread has another cookie than the one asked for.
+    /// The kernel agreed, but the thread has another cookie than the requested one.
     NotKept {
         /// Which thread.
         thread: ThreadId,
-        /// What it was to have; none where any new cookie would do.
+        /// What it should have; none if any new cookie would do.
         asked: Option<Cookie>,
         /// What it has.
         got: Cookie,
@@ -97,7 +100,7 @@ pub enum CookieError {
 }
 
 impl CookieError {
-    /// What would help, where something would.
+    /// What would help, if anything would.
     pub fn remedy(&self) -> Option<&'static str> {
         match self {
             Self::NotBuilt => {
@@ -178,15 +181,15 @@ pub fn of(thread: ThreadId) -> Result<Cookie, CookieError> {
 /// The cookie of the calling thread. Cost: one system call.
 ///
 /// # Errors
-/// [`CookieError::NotBuilt`] and [`CookieError::NoSmt`]; the way to ask whether cookies are there at all.
+/// [`CookieError::NotBuilt`] and [`CookieError::NoSmt`]; use it to see whether cookies exist here.
 pub fn current() -> Result<Cookie, CookieError> {
     of(current_thread())
 }
 
-/// Makes a cookie that nobody else has, gives it to the calling thread or to every thread of this process, and returns
-/// it after every one of them was read back.
+/// Makes a new cookie and gives it to the calling thread or to every thread of this process. Returns it after reading
+/// every one of them back.
 ///
-/// Thread: the one that is to have it, outside blocks. Cost: some system calls (with [`Scope::Process`] one a thread);
+/// Thread: the one that gets it, outside blocks. Cost: some system calls (with [`Scope::Process`] one per thread);
 /// the first cookie on a machine turns core scheduling on for all of its CPUs, which stops them for a moment.
 ///
 /// # Errors
@@ -203,9 +206,9 @@ pub fn create(scope: Scope) -> Result<Cookie, CookieError> {
     Ok(cookie)
 }
 
-/// Makes a cookie that nobody else has, gives it to `thread` and returns it, read back.
+/// Makes a new cookie, gives it to `thread` and returns it, read back.
 ///
-/// Thread: any. Cost: as [`create`].
+/// Thread: any. Cost: like [`create`].
 ///
 /// # Errors
 /// See [`CookieError`].
@@ -226,10 +229,10 @@ pub fn share_to(thread: ThreadId) -> Result<Cookie, CookieError> {
     kept(thread, Some(current()?))
 }
 
-/// Takes the cookie of `thread` for the calling thread and returns what that then has. Where `thread` has none, the
+/// Takes the cookie of `thread` for the calling thread and returns what that then has. If `thread` has none, the
 /// caller has none afterwards.
 ///
-/// Thread: the one that is to have it, outside blocks. Cost: three system calls.
+/// Thread: the one that gets it, outside blocks. Cost: three system calls.
 ///
 /// # Errors
 /// See [`CookieError`].
@@ -242,7 +245,7 @@ fn request(what: CookieRequest, thread: ThreadId, process: bool) -> Result<(), C
     sys::change_core_cookie(what, thread.0, process).map_err(|e| CookieError::of(&e, thread))
 }
 
-/// Reads back: `asked`, or where that is none any cookie.
+/// Reads back: `asked`, or any cookie if that is none.
 fn kept(thread: ThreadId, asked: Option<Cookie>) -> Result<Cookie, CookieError> {
     let got = of(thread)?;
     let well = asked.map_or(got.is_some(), |asked| asked == got);
@@ -261,7 +264,7 @@ fn own_threads() -> Result<Vec<ThreadId>, CookieError> {
     Ok(threads.into_iter().map(ThreadId).collect())
 }
 
-/// Gives threads the cookie back that the calling thread had when the guard was made.
+/// Restores the cookie that the calling thread had when the guard was made.
 ///
 /// The kernel knows no call that sets a cookie by its number: a cookie can only be taken from a thread that has it. So
 /// the guard starts a thread, which inherits the cookie of its maker and sleeps until it has to hand it out: first to
@@ -282,7 +285,7 @@ impl CookieGuard {
     /// Remembers the cookie of the calling thread. Cost: a thread that sleeps as long as the guard lives.
     ///
     /// # Errors
-    /// See [`CookieError`]; [`CookieError::NotBuilt`] and [`CookieError::NoSmt`] where there is nothing to remember.
+    /// See [`CookieError`]; [`CookieError::NotBuilt`] and [`CookieError::NoSmt`] if there is nothing to remember.
     pub fn remember() -> Result<Self, CookieError> {
         let before = current()?;
         let keeper = Keeper::start()?;
@@ -297,7 +300,7 @@ impl CookieGuard {
 
     /// Has the cookie also given to `thread`, for example to one with which a new cookie was shared.
     ///
-    /// A thread that has ended by then is passed over. The system may use its number again: then the new thread of this
+    /// A thread that has ended by then is skipped. The system may use its number again: then the new thread of this
     /// process gets the cookie.
     pub fn also(&mut self, thread: ThreadId) {
         if !self.threads.contains(&thread) {
@@ -308,7 +311,7 @@ impl CookieGuard {
     /// Gives the cookie back and returns it, read back from every thread that is still alive.
     ///
     /// # Errors
-    /// The first error; the other threads have been tried all the same.
+    /// The first error; it still tries the other threads.
     pub fn restore(mut self) -> Result<Cookie, CookieError> {
         self.give_back()
     }

@@ -13,7 +13,7 @@ const BITS: u32 = u64::BITS;
 
 /// A growable set of logical CPUs, by the number the operating system gives them.
 ///
-/// Cost: one bit a CPU up to the largest member; every operation is linear in that.
+/// Cost: one bit per CPU up to the largest member; every operation is linear in that.
 #[derive(Clone, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct CpuSet {
     // Invariant: the last word is not zero.
@@ -46,7 +46,7 @@ impl CpuSet {
         true
     }
 
-    /// Takes `cpu` out. Returns whether it was in.
+    /// Removes `cpu`. Returns whether it was in the set.
     pub fn remove(&mut self, cpu: u32) -> bool {
         let had = self.contains(cpu);
         if had {
@@ -134,7 +134,7 @@ impl CpuSet {
         Ok(parsed.set)
     }
 
-    /// The little-endian bytes of the mask, as the system calls want them, padded to at least `len` bytes.
+    /// The little-endian bytes of the mask, as system calls expect them, padded to at least `len` bytes.
     pub(crate) fn to_mask_bytes(&self, len: usize) -> Vec<u8> {
         let words = self.words.len().max(len.div_ceil(8)).max(1);
         let word = |i: usize| self.words.get(i).copied().unwrap_or(0);

@@ -1,18 +1,18 @@
-//! A value that was read from the system, or the reason why it could not be.
+//! A value read from the system, or the reason why it could not be read.
 //!
 //! A missing value is never a zero: records and reports must be able to say "unknown, because".
 
 use serde::Serialize;
 
-/// Something asked of the system: its value, or why there is none.
+/// A value of the system, or why there is none.
 ///
 /// In JSON: `{"value": ...}` or `{"unknown": "why"}`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Fact<T> {
-    /// What the system said.
+    /// The value.
     Value(T),
-    /// Why it said nothing, in words.
+    /// Why there is none, in words.
     Unknown(String),
 }
 
@@ -41,7 +41,7 @@ impl<T> Fact<T> {
         }
     }
 
-    /// Applies `f`, which may find that the value is none after all.
+    /// Applies `f`, which may reject the value with a reason.
     pub fn and_then<U>(self, f: impl FnOnce(T) -> Fact<U>) -> Fact<U> {
         match self {
             Self::Value(value) => f(value),

@@ -1,7 +1,7 @@
-//! What a record must say of the machine to be believed: kernel, processor, clocks' governors, load, isolation.
+//! Facts on the machine that make a record credible: kernel, processor, governors of the clocks, load, isolation.
 //!
-//! Everything is read from the system's own files; nothing is measured and nothing is changed. What cannot be read says
-//! why. Facts that change while a measurement runs (load, clocks) belong into the record twice, before and after.
+//! This module reads the system's own files. It measures nothing and changes nothing. A fact that cannot be read says
+//! why. Facts that change during a measurement (load, clocks) belong in the record twice, before and after.
 
 use std::collections::BTreeMap;
 
@@ -23,7 +23,7 @@ pub struct MachineFacts {
     pub kernel_version: Fact<String>,
     /// The architecture, such as `x86_64`.
     pub architecture: Fact<String>,
-    /// How readily the kernel interrupts itself: `none`, `voluntary`, `full`, `lazy`, `rt`.
+    /// The kernel's preemption: `none`, `voluntary`, `full`, `lazy`, `rt`.
     pub preemption: Fact<String>,
     /// The distribution.
     pub distribution: Fact<String>,
@@ -33,13 +33,13 @@ pub struct MachineFacts {
     pub cpu_vendor: Fact<String>,
     /// Its microcode.
     pub microcode: Fact<String>,
-    /// The hypervisor, or `none` where the processor says that there is none.
+    /// The hypervisor, or `none` if the processor reports none.
     pub hypervisor: Fact<String>,
     /// The state of SMT: `on`, `off`, `forceoff`, `notsupported`, `notimplemented`.
     pub smt: Fact<String>,
     /// The governor and clock limits of each CPU.
     pub clocks: BTreeMap<u32, CpuClock>,
-    /// Whether clocks above the guaranteed one are allowed.
+    /// Whether boost clocks are allowed.
     pub boost: Fact<bool>,
     /// The kernel's clock source.
     pub clocksource: Fact<String>,
@@ -78,7 +78,7 @@ pub struct CpuClock {
     pub now_khz: Fact<u64>,
 }
 
-/// Reads the facts. Thread: control. Cost: a few files and four a CPU; milliseconds on a large machine.
+/// Reads the facts. Thread: control. Cost: a few files, and four per CPU; milliseconds on a large machine.
 pub fn read() -> MachineFacts {
     Facts { files: KernelFiles::live() }.read()
 }
@@ -225,7 +225,7 @@ impl Facts {
         self.files.fact(&format!("{}/cpuset.cpus.effective", folder.trim_end_matches('/')))
     }
 
-    /// The file says ` (null)` where the kernel was built for it and nothing was asked.
+    /// The file says ` (null)` if the kernel supports it and nothing was requested.
     fn tickless(&self) -> Fact<CpuSet> {
         let text = self.files.text(&format!("{CPU}/nohz_full"));
         let parse =

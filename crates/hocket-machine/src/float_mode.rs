@@ -8,10 +8,9 @@ use std::marker::PhantomData;
 
 use crate::arch;
 
-/// While this lives, the thread that made it computes with denormals as zero; the old mode returns on drop.
+/// While this lives, its thread computes with denormals as zero. Dropping it restores the old mode.
 ///
-/// It belongs to that thread and cannot be sent away. Guards of one thread must be dropped in the reverse order, as
-/// scopes do. Thread: worker or control, outside the block. Cost: some tens of cycles, no system call.
+/// It belongs to that thread and cannot be sent to another. Drop guards of one thread in reverse order, as scopes do. Thread: worker or control, outside the block. Cost: some tens of cycles, no system call.
 ///
 /// ```
 /// use hocket_machine::float_mode::{FlushDenormals, denormals_flushed};
@@ -29,7 +28,7 @@ pub struct FlushDenormals {
 }
 
 impl FlushDenormals {
-    /// Switches the mode on, where the processor has one.
+    /// Switches the mode on, if the processor has one.
     pub fn enter() -> Self {
         let before = arch::float_control();
         arch::set_float_control(before | arch::flush_bits());

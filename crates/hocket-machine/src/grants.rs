@@ -1,7 +1,7 @@
 //! What this process may do on this machine: a table of grants, each probed, each with reason and remedy.
 //!
-//! Probing leaves no trace: what must be tried is tried on a short-lived thread or process or on one page and undone; what changes
-//! the system (SMT switch, governors, partitions) is only asked for the right to write, never written.
+//! Probing leaves no trace. A probe that must try something uses a short-lived thread or process, or one page, and
+//! undoes it. For what changes the system (SMT switch, governors, partitions) it only checks the right to write.
 
 use std::io;
 use std::thread::JoinHandle;
@@ -37,7 +37,7 @@ pub enum GrantName {
     ShortSlices,
     /// More CPU time in the ordinary class (negative nice).
     NegativeNice,
-    /// Memory that stays in memory.
+    /// Locked memory.
     MemoryLock,
     /// Exact timers.
     TimerSlack,
@@ -51,7 +51,7 @@ pub enum GrantName {
     FrequencyGovernor,
     /// Keeping the processor out of deep sleep.
     SleepLimit,
-    /// Hardware counters for own threads.
+    /// Hardware counters for the process's own threads.
     HardwareCounters,
     /// Watching every thread switch on a CPU.
     SchedulerTracing,
@@ -83,13 +83,13 @@ impl GrantName {
 /// One grant: yes or no, why, and what would help.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Grant {
-    /// Which.
+    /// Which one.
     pub name: GrantName,
     /// Whether this process has it now.
     pub granted: bool,
     /// What was found, or why not.
     pub detail: String,
-    /// What would give it, where something would.
+    /// What would grant it, if anything would.
     pub remedy: Option<String>,
 }
 
@@ -103,7 +103,7 @@ impl Grant {
     }
 }
 
-/// Probes every grant. Thread: control; helper threads come and go. Cost: milliseconds, up to 1.5 s where a bus does not
+/// Probes every grant. Thread: control; helper threads come and go. Cost: milliseconds, up to 1.5 s if a bus does not
 /// answer.
 pub fn probe() -> Vec<Grant> {
     // Both buses at once and beside the rest: a silent one may use up the patience for it.
@@ -441,7 +441,7 @@ fn hardware_counters() -> Grant {
     }
 }
 
-/// Every thread on a CPU, or at least own ones.
+/// Every thread on a CPU, or at least the process's own.
 fn scheduler_tracing() -> Grant {
     let name = GrantName::SchedulerTracing;
     let cpu = sys::affinity(0).ok().and_then(|set| set.first()).unwrap_or(0);

@@ -1,24 +1,25 @@
-//! The machine: what it is made of, where threads may run, how they are scheduled, what time it is, what is granted.
+//! The machine: its parts, where threads may run, their scheduling, the time, and what the system grants.
 //!
-//! The crate asks, obeys and reads back; it never chooses. Every request returns what the system reports *after* it,
-//! with a reason and a remedy where that is not what was asked. What cannot be known is a [`Fact::Unknown`] with its
-//! reason, never a zero.
+//! This crate requests and reads back; it never chooses. Every request returns what the system reports *afterwards*. If
+//! that is not what was requested, it comes with a reason and a remedy. A value that cannot be known is a
+//! [`Fact::Unknown`] with its reason, never a zero.
 //!
 //! - [`topology`]: packages, cores, seats (logical CPUs), pairs (seats of one core), kinds of core, caches, memory nodes;
 //!   of this machine or of one described in a file.
 //! - [`pin`]: which CPUs a thread, or all threads of the process, may use.
-//! - [`class`]: scheduling class and priority; [`rights`]: the best class that is granted, directly or by a service;
-//!   [`memory`]: locked memory.
-//! - [`cookie`], [`partition`], [`smt`]: who may run beside a thread: the kernel's core scheduling, CPUs set apart in a
-//!   control group, SMT switched off.
+//! - [`class`]: scheduling class and priority.
+//! - [`rights`]: the best class that the system grants, directly or through a service.
+//! - [`memory`]: locked memory.
+//! - [`cookie`], [`partition`], [`smt`]: which threads may run beside a thread. They use the kernel's core scheduling,
+//!   CPUs reserved in a control group, and SMT switched off.
 //! - [`clock`]: ticks, their rate, monotonic time, absolute sleep.
 //! - [`float_mode`]: tiny numbers as zero.
 //! - [`grants`]: what this process may do here, probed without leaving a trace.
-//! - [`facts`] and [`noise`]: what a record must hold to be believed, and what disturbed a measurement.
+//! - [`facts`] and [`noise`]: what a record must contain to be credible, and what disturbed a measurement.
 //! - [`switches`]: which thread ran where and when, as the kernel records it.
 //!
 //! The system calls are in `sys` (one file per operating system), the instructions in `arch` (one file per processor);
-//! nothing above them asks which one it is.
+//! nothing above them depends on which one it is.
 
 pub mod topology;
 

@@ -1,4 +1,4 @@
-//! Memory that is never paged out: asked for, read back, undone.
+//! Memory that is never paged out: requested, read back, undone.
 
 use serde::Serialize;
 
@@ -13,11 +13,11 @@ use crate::sys::{self, Resource};
 pub enum LockScope {
     /// The pages the process has now.
     Present,
-    /// Those and all that it will get; allocations beyond the limit will then fail.
+    /// Those and all later ones; allocations beyond the limit then fail.
     PresentAndFuture,
 }
 
-/// What was asked and what came of it.
+/// A request and its result.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct LockReport {
     /// The request.
@@ -28,7 +28,7 @@ pub struct LockReport {
     pub locked_bytes: Fact<u64>,
     /// The limit (RLIMIT_MEMLOCK) in bytes; none is unlimited.
     pub limit_bytes: Fact<Option<u64>>,
-    /// Why not, where it was not granted.
+    /// Why not, if it was not granted.
     pub why: Option<String>,
     /// What would help.
     pub remedy: Option<String>,
@@ -44,7 +44,7 @@ pub struct MemoryLock {
 }
 
 impl MemoryLock {
-    /// What came of the request.
+    /// The result of the request.
     pub fn report(&self) -> &LockReport {
         &self.report
     }
@@ -64,7 +64,7 @@ impl Drop for MemoryLock {
     }
 }
 
-/// Asks that the memory of the process stay in memory. A refusal is in the report; then there is nothing to undo.
+/// Locks the memory of the process. A refusal is in the report; then there is nothing to undo.
 ///
 /// Thread: control. Cost: touches every page of the process, so milliseconds to seconds.
 pub fn lock(scope: LockScope) -> MemoryLock {

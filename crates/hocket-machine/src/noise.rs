@@ -1,7 +1,7 @@
-//! What disturbed a measurement: the system's counters and the thread's, read before and after, and subtracted.
+//! What disturbed a measurement: counters of the system and of the thread, read before and after, and subtracted.
 //!
-//! Take a [`SystemSnapshot`] and a [`ThreadSnapshot`] before, the same after, and keep the differences in the record. A
-//! counter that ran backwards (a CPU was taken off line in between) is unknown in the difference, not zero.
+//! Take a [`SystemSnapshot`] and a [`ThreadSnapshot`] before and after, and keep the differences in the record. If a
+//! counter ran backwards (a CPU went off line in between), it is unknown in the difference, not zero.
 
 mod of_thread;
 
@@ -18,13 +18,13 @@ use crate::sys;
 pub struct CpuTimes {
     /// Ordinary programs.
     pub user_ns: u64,
-    /// Programs that were made nice.
+    /// Programs with a positive nice value.
     pub nice_ns: u64,
     /// The kernel.
     pub system_ns: u64,
-    /// Nothing.
+    /// Idle.
     pub idle_ns: u64,
-    /// Nothing, while something waited for a disk.
+    /// Idle, while something waited for a disk.
     pub iowait_ns: u64,
     /// Interrupts.
     pub irq_ns: u64,
@@ -182,9 +182,9 @@ pub struct ThreadCounters {
     pub minor_faults: u64,
     /// Page faults that needed the disk.
     pub major_faults: u64,
-    /// Time the thread wanted a CPU and had none, where the kernel counts that.
+    /// Time in which the thread wanted a CPU and had none, if the kernel counts that.
     pub waited_ns: Fact<u64>,
-    /// Times the thread changed its CPU, where the kernel counts that.
+    /// Times the thread changed its CPU, if the kernel counts that.
     pub migrations: Fact<u64>,
 }
 

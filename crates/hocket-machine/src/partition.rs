@@ -1,4 +1,4 @@
-//! CPUs set apart for this process: a control group whose cpuset is a partition of its own.
+//! CPUs reserved for this process: a control group whose cpuset is a partition.
 //!
 //! The CPUs of a partition belong to its threads alone: no thread of another group runs there, and the scheduler
 //! balances load inside it only ([`PartitionKind::Root`]) or not at all ([`PartitionKind::Isolated`]). With both seats of
@@ -150,7 +150,7 @@ impl Cgroups {
         Ok(format!("/{place}"))
     }
 
-    /// Groups that killed processes of Hocket have left; to be asked at every start. Cost: two folders.
+    /// Groups that killed processes of Hocket have left; call it at every start. Cost: two folders.
     ///
     /// A group is left behind when the process whose number is in its name is gone.
     pub fn left_behind(&self) -> Vec<LeftGroup> {
@@ -180,7 +180,7 @@ impl Cgroups {
         Err(PartitionError::NoController { place: format!("/{place}"), version_1 })
     }
 
-    /// Has the kernel hand the cpuset controller on to the groups below `place`.
+    /// Makes the kernel pass the cpuset controller on to the groups below `place`.
     fn enable_controller(&self, place: &str) -> Result<(), PartitionError> {
         let file = format!("{place}/cgroup.subtree_control");
         if !has_word(&self.files.text(&file).unwrap_or_default(), "cpuset") {
@@ -198,7 +198,7 @@ fn is_cpuset(controllers: &str) -> bool {
     controllers.split(',').any(|controller| controller == "cpuset")
 }
 
-/// CPUs set apart, until this is dropped or [`Partition::restore`]d.
+/// CPUs reserved until this is dropped or [`Partition::restore`]d.
 #[derive(Debug)]
 #[must_use = "dropping it gives the CPUs back at once"]
 pub struct Partition {
@@ -208,7 +208,7 @@ pub struct Partition {
 }
 
 impl Partition {
-    /// Sets `cpus` apart on the running machine. See [`Partition::create_in`].
+    /// Reserves `cpus` on the running machine. See [`Partition::create_in`].
     ///
     /// # Errors
     /// See [`PartitionError`]; after each of them nothing stays changed.
@@ -221,8 +221,8 @@ impl Partition {
         Self::create_in(&Cgroups::live(), name, cpus, kind, holds)
     }
 
-    /// Sets `cpus` apart: makes the group `hocket-NAME-PROCESS` and has it be a partition; nobody is in it yet, but from
-    /// here on no other thread may use the CPUs.
+    /// Reserves `cpus`: makes the group `hocket-NAME-PROCESS` and turns it into a partition. Nobody is in it yet, but from
+    /// now on no other thread may use the CPUs.
     ///
     /// `name` is of letters, digits and dashes. Thread: control, before playing. Cost: milliseconds: the scheduler
     /// builds its domains anew, for the whole machine; and a small process that waits, as in [`crate::smt`].
@@ -270,7 +270,7 @@ impl Partition {
     /// Moves this whole process, with all its threads, into the partition, and returns the CPUs that the calling thread
     /// may use afterwards.
     ///
-    /// Threads and processes that are started later are born there. Thread: control. Cost: milliseconds.
+    /// Later threads and processes start there. Thread: control. Cost: milliseconds.
     ///
     /// # Errors
     /// [`PartitionError::NotMoved`]; in a partition for single threads it moves all of them.
@@ -280,10 +280,10 @@ impl Partition {
 
     /// Moves one thread of this process into the partition and returns the CPUs that it may use afterwards.
     ///
-    /// Threads that it starts later are born there. Thread: control. Cost: milliseconds.
+    /// Threads that it starts later start there. Thread: control. Cost: milliseconds.
     ///
     /// # Errors
-    /// [`PartitionError::WholeProcessOnly`] where it was made for the process; [`PartitionError::NotMoved`].
+    /// [`PartitionError::WholeProcessOnly`] if it was made for the process; [`PartitionError::NotMoved`].
     pub fn take_thread(&self, thread: ThreadId) -> Result<CpuSet, PartitionError> {
         self.group.take_thread(thread)
     }

@@ -1,7 +1,7 @@
-//! Which CPUs threads may run on: asked for, then read back.
+//! Which CPUs threads may run on: requested, then read back.
 //!
-//! Linux drops CPUs outside the caller's cpuset from a request without a word, so no request here is believed before
-//! the system was asked again.
+//! Linux silently drops CPUs outside the caller's cpuset from a request. So every request here reads the result back
+//! before it trusts it.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -9,11 +9,11 @@ use std::fmt;
 pub use crate::cpuset::CpuSet;
 use crate::sys::{self, ThreadNumber};
 
-/// Why a thread is not where it was asked to be.
+/// Why a thread is not on the requested CPUs.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PinError {
     /// The request named no CPU. Nothing was changed.
-    #[error("no CPU was named to run on; name at least one")]
+    #[error("the request names no CPU; name at least one")]
     Empty,
     /// The system refused. Nothing was changed.
     #[error(
@@ -27,7 +27,7 @@ pub enum PinError {
         /// What the thread may use.
         allowed: CpuSet,
     },
-    /// The system said yes and did something else. The thread now has `got`.
+    /// The system agreed and did something else. The thread now has `got`.
     #[error(
         "asked for CPUs {asked}, got only CPUs {got}: the others are off line or outside this process's cpuset"
     )]
@@ -37,8 +37,8 @@ pub enum PinError {
         /// What the system now reports.
         got: CpuSet,
     },
-    /// The system could not be asked.
-    #[error("the CPUs of the thread could not be read: {why}")]
+    /// The CPUs cannot be read.
+    #[error("the CPUs of the thread cannot be read: {why}")]
     Unreadable {
         /// The system's reason, in words.
         why: String,
@@ -83,7 +83,7 @@ pub fn current_affinity() -> Result<CpuSet, PinError> {
     affinity_of(0)
 }
 
-/// Asks that the calling thread run on `cpus` only, and returns what the system then reports: always `cpus`.
+/// Restricts the calling thread to `cpus` and returns what the system then reports: always `cpus`.
 ///
 /// Any thread may narrow or widen its own set within its cpuset without special rights. When this returns `Ok`, the
 /// thread is already on one of `cpus`. Cost: two system calls, and a move.
@@ -94,7 +94,7 @@ pub fn pin_current_thread(cpus: &CpuSet) -> Result<CpuSet, PinError> {
     pin(0, cpus)
 }
 
-/// As [`pin_current_thread`], for another thread.
+/// Like [`pin_current_thread`], for another thread.
 ///
 /// # Errors
 /// See [`PinError`]; a thread that has ended is refused too.
@@ -105,7 +105,7 @@ pub fn pin_thread(thread: ThreadId, cpus: &CpuSet) -> Result<CpuSet, PinError> {
 /// The CPUs another thread may use.
 ///
 /// # Errors
-/// [`PinError::Unreadable`]: among others where it has ended.
+/// [`PinError::Unreadable`], for example if it has ended.
 pub fn affinity_of_thread(thread: ThreadId) -> Result<CpuSet, PinError> {
     affinity_of(thread.0)
 }
@@ -143,22 +143,22 @@ pub struct ConfinedProcess {
     released: bool,
 }
 
-/// What giving the threads their CPUs back has come to.
+/// Which threads have their CPUs back.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Released {
     /// Threads that have what they had before.
     pub restored: usize,
-    /// Threads that were born while the process was confined and now have what the caller had before.
+    /// Threads that started while the process was confined. They now have the caller's earlier CPUs.
     pub born_since: usize,
-    /// Threads that could not be given their CPUs back, and why. Threads that have ended are not counted.
+    /// Threads whose CPUs could not be restored, and why. Threads that have ended are not counted.
     pub failed: Vec<(ThreadId, PinError)>,
 }
 
-/// Asks that every thread of this process, except some, run on `cpus` only.
+/// Restricts every thread of this process, except some, to `cpus`.
 ///
 /// For the policies that keep the whole process on one seat per core, or everything but the audio threads on one
-/// reserved core. Threads that are started later inherit the CPUs of the thread that starts them; new ones are looked
-/// for until a whole pass finds none. Every thread is read back. Thread: control. Cost: some system calls a thread.
+/// reserved core. Later threads inherit the CPUs of the thread that starts them. This function looks for new threads
+/// until a whole pass finds none, and reads every thread back. Thread: control. Cost: some system calls per thread.
 ///
 /// # Errors
 /// [`PinError::Empty`], or the calling thread's own error if it is not in `except`, or [`PinError::Unreadable`] if the
@@ -183,22 +183,22 @@ pub fn confine_process(cpus: &CpuSet, except: &[ThreadId]) -> Result<ConfinedPro
 }
 
 impl ConfinedProcess {
-    /// The CPUs the threads are kept on.
+    /// The CPUs of the confined threads.
     pub fn cpus(&self) -> &CpuSet {
         &self.cpus
     }
 
-    /// How many threads were moved.
+    /// Number of moved threads.
     pub fn threads(&self) -> usize {
         self.before.len()
     }
 
-    /// Threads that are not on the CPUs they were asked to be on, and why.
+    /// Threads that are not on the requested CPUs, and why.
     pub fn refused(&self) -> &[(ThreadId, PinError)] {
         &self.refused
     }
 
-    /// Gives every thread its CPUs back and says what came of it.
+    /// Restores every thread's CPUs and returns the result.
     pub fn release(mut self) -> Released {
         self.restore()
     }

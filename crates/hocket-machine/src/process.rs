@@ -1,4 +1,4 @@
-//! Counters of this process and its threads, for the ledger of what else happened meanwhile.
+//! Counters of this process and its threads, for the ledger.
 
 use serde::Serialize;
 
@@ -32,7 +32,7 @@ pub fn thread_cpu_ns() -> Fact<u64> {
     sys::thread_cpu_ns().map_err(|e| format!("clock_gettime: {}", plain(&e))).into()
 }
 
-/// How often the CPU was taken from a thread of this process although it wanted to go on.
+/// How often a thread of this process lost the CPU although it wanted to go on.
 pub fn involuntary_switches(thread: ThreadId) -> Fact<u64> {
     let path = format!("proc/self/task/{thread}/status");
     KernelFiles::live().fact(&path).and_then(|text| {
@@ -42,7 +42,7 @@ pub fn involuntary_switches(thread: ThreadId) -> Fact<u64> {
 }
 
 /// Minor and major faults: fields 10 and 12 of proc(5)'s `stat`, counted after the name, which may
-/// hold blanks and brackets itself.
+/// contain blanks and brackets.
 fn faults() -> Fact<u64> {
     KernelFiles::live().fact("proc/self/stat").and_then(|text| {
         let after_name = text.rsplit_once(')').map_or("", |(_, rest)| rest);

@@ -1,31 +1,32 @@
-//! The best class that the system grants a thread, directly or through a service of the desktop: asked for, then read
+//! The best class that the system grants a thread, directly or through a service of the desktop: requested, then read
 //! back.
 //!
-//! An ordinary user of a desktop may rarely set SCHED_FIFO himself, but his desktop has services that do it for him.
-//! [`obtain`] goes through the ways in this order and stops at the first that the kernel confirms:
+//! An ordinary desktop user may rarely set SCHED_FIFO, but the desktop has services that can. [`obtain`] tries these
+//! ways in order and stops at the first that the kernel confirms:
 //!
-//! 1. **direct**: SCHED_FIFO by `sched_setattr`, with the priority asked for, else the one that RLIMIT_RTPRIO allows
-//!    (sched(7)). Nothing is limited by it, so it comes first; RealtimeKit's README advises the same.
+//! 1. **direct**: SCHED_FIFO by `sched_setattr`, with the requested priority, else the one that RLIMIT_RTPRIO allows
+//!    (sched(7)). It limits nothing, so it comes first; RealtimeKit's README advises the same.
 //! 2. **portal**: `org.freedesktop.portal.Realtime` on the session bus. It passes the request on to RealtimeKit and
 //!    translates thread numbers, so it also works from inside a sandbox (portal documentation, "Realtime").
 //! 3. **RealtimeKit**: `org.freedesktop.RealtimeKit1` on the system bus. It sets SCHED_RR, unless its administrator
-//!    chose SCHED_FIFO, with SCHED_RESET_ON_FORK (RealtimeKit's README, sections NOTES and CLIENTS). Services from before
-//!    `MakeThreadRealtimeWithPID` are asked by `MakeThreadRealtime`.
+//!    chose SCHED_FIFO, with SCHED_RESET_ON_FORK (RealtimeKit's README, sections NOTES and CLIENTS). For services
+//!    without `MakeThreadRealtimeWithPID`, `obtain` calls `MakeThreadRealtime`.
 //! 4. **slice**: a short slice in the ordinary class, which needs no rights ([`class::request_slice`]).
 //!
 //! # The price of a service
 //!
 //! Both services refuse a process that could hold a CPU for ever: its *hard* RLIMIT_RTTIME must be no more than their
-//! `RTTimeUSecMax` (200 ms as shipped). It is lowered, for the whole process, as soon as a service says that it has a
-//! priority to give, and an ordinary process cannot raise it again ([`RightsGuard`] tries). A real-time thread that
-//! computes that long without blocking gets SIGXCPU, which ends the process unless it is handled, and at the hard limit
-//! SIGKILL (setrlimit(2)). A process that is refused after all has no real-time thread to which the limit could apply.
-//! The limit in force is in [`Obtained::rttime_us`].
+//! `RTTimeUSecMax` (200 ms as shipped). As soon as a service offers a priority, `obtain` lowers the limit for the whole
+//! process. An ordinary process cannot raise it again ([`RightsGuard`] tries).
+//!
+//! A real-time thread that computes that long without blocking gets SIGXCPU, which ends the process unless it is
+//! handled. At the hard limit it gets SIGKILL (setrlimit(2)). If the services refuse in the end, there is no real-time
+//! thread to which the limit could apply. The limit in force is in [`Obtained::rttime_us`].
 //!
 //! # What it does not do
 //!
-//! It never waits longer than [`PATIENCE`] for a bus, keeps no connection and leaves no thread behind: a connection is
-//! opened, used for all the threads of one request, and closed, all on the calling thread.
+//! It never waits longer than [`PATIENCE`] for a bus, keeps no connection and leaves no thread behind. The calling thread
+//! opens a connection, uses it for all the threads of one request, and closes it.
 
 use std::fmt;
 use std::time::Duration;
@@ -53,10 +54,10 @@ mod bus;
 pub use guard::RightsGuard;
 pub use probe::{Offer, probe};
 
-/// How long one service may take to answer everything that one request asks of it.
+/// How long one service may take for all answers to one request.
 pub const PATIENCE: Duration = Duration::from_secs(2);
 
-/// The slice that is asked for where no real-time class is granted: the shortest that kernels take.
+/// The slice to request if no real-time class is granted: the shortest that kernels accept.
 pub const SLICE: Duration = Duration::from_micros(100);
 
 /// A way to a better class.
@@ -91,23 +92,23 @@ impl Way {
     }
 }
 
-/// One way that was tried: what was asked and what the system answered.
+/// One way that was tried: the request and the system's answer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Tried {
     /// Which.
     pub way: Way,
-    /// The answer in words, with what was asked.
+    /// The answer in words, with the request.
     pub outcome: String,
 }
 
-/// What a thread got, and what was tried for it.
+/// What a thread obtained, and which ways were tried.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Obtained {
     /// The thread.
     pub thread: ThreadId,
     /// The way that was granted and confirmed by the kernel.
     pub way: Way,
-    /// What the system reports of the thread, read back after the last request.
+    /// What the system reports about the thread, read back after the last request.
     pub class: Fact<ClassNow>,
     /// CPU time in microseconds that a real-time thread of this process may use without blocking (soft RLIMIT_RTTIME),
     /// read back; none is unlimited.
@@ -118,19 +119,19 @@ pub struct Obtained {
 
 /// Obtains the best class for the calling thread: `priority` (1 to 99), or the highest below it that is granted.
 ///
-/// Thread: any, for itself; not for the block. Cost: a system call where the kernel grants it; else up to [`PATIENCE`] for
+/// Thread: any, for itself; not for the block. Cost: a system call if the kernel grants it; else up to [`PATIENCE`] for
 /// each service that does not answer. A refusal is in the answer, never an error.
 pub fn obtain(priority: u8) -> Obtained {
     let mut one = obtain_for(&[pin::current_thread()], priority);
     one.remove(0)
 }
 
-/// As [`obtain`], for several threads of this process: one answer each, in their order. A service is connected once.
+/// Like [`obtain`], for several threads of this process: one answer each, in their order. It connects to a service once.
 pub fn obtain_for(threads: &[ThreadId], priority: u8) -> Vec<Obtained> {
     obtain_by(&Way::ALL, threads, priority)
 }
 
-/// As [`obtain_for`], by `ways` alone, in their order; an answer of [`Way::None`] is one where all were refused.
+/// Like [`obtain_for`], by `ways` alone, in their order. The answer is [`Way::None`] if all of them refused.
 pub fn obtain_by(ways: &[Way], threads: &[ThreadId], priority: u8) -> Vec<Obtained> {
     let mut all: Vec<Obtained> = threads.iter().copied().map(Obtained::nothing_yet).collect();
     for &way in ways {

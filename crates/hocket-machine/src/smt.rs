@@ -41,11 +41,11 @@ const CPU: &str = "sys/devices/system/cpu";
 pub enum SmtControl {
     /// All hardware threads of every core may be on line.
     On,
-    /// One hardware thread a core.
+    /// One hardware thread per core.
     Off,
-    /// At most this many hardware threads a core (processors with more than two).
+    /// At most this many hardware threads per core (processors with more than two).
     AtMost(u32),
-    /// Off since the start of the machine, and not to be switched.
+    /// Off since the start of the machine; it cannot be switched.
     ForcedOff,
     /// The processor has no SMT, or the firmware or the hypervisor hides it.
     NotSupported,
@@ -105,7 +105,7 @@ pub struct SmtState {
     pub on_line: Fact<CpuSet>,
 }
 
-/// Why SMT is not as it was to be.
+/// Why SMT is not in the requested state.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SmtError {
     /// The kernel offers no switch.
@@ -118,15 +118,15 @@ pub enum SmtError {
     Busy(i32),
     /// An earlier process of Hocket switched SMT off and was killed before it could switch it back.
     LeftBehind(i32),
-    /// What makes restoring certain could not be prepared, so nothing was switched.
+    /// The means to restore SMT could not be prepared, so nothing was switched.
     NoWayBack(String),
     /// The kernel refused.
     Refused(String),
-    /// The kernel said yes and something else is so.
+    /// The kernel agreed, but the state is another one.
     NotKept {
-        /// What was asked for.
+        /// The request.
         asked: SmtControl,
-        /// What the switch says.
+        /// The switch's state.
         got: SmtControl,
     },
 }
@@ -162,7 +162,7 @@ impl SmtError {
         }
     }
 
-    /// What would help, where something would.
+    /// What would help, if anything would.
     pub fn remedy(&self) -> Option<&'static str> {
         match self {
             Self::NoSwitch(_) => Some("use a kernel of version 4.19 or later with CONFIG_SMP"),
@@ -194,7 +194,7 @@ impl fmt::Display for SmtError {
 
 impl std::error::Error for SmtError {}
 
-/// Where the switch and the note are: below a root, so that a test can have its own.
+/// Where the switch and the note are: below a root, so that tests can use another one.
 #[derive(Debug, Clone)]
 pub struct Root {
     files: KernelFiles,
@@ -202,8 +202,8 @@ pub struct Root {
 }
 
 impl Root {
-    /// The running system. The note goes to `/run/hocket`, or where that cannot be written to
-    /// `$XDG_RUNTIME_DIR/hocket`.
+    /// The running system. The note goes to `/run/hocket`, or to `$XDG_RUNTIME_DIR/hocket` if
+    /// that cannot be written.
     pub fn live() -> Self {
         let own =
             std::env::var_os("XDG_RUNTIME_DIR").map(|folder| Path::new(&folder).join("hocket"));
@@ -211,7 +211,7 @@ impl Root {
         Self { files: KernelFiles::live(), notes }
     }
 
-    /// The switch alone, for those who only look.
+    /// The switch alone, to read it.
     pub(crate) fn of(files: &KernelFiles) -> Self {
         Self { files: files.clone(), notes: Vec::new() }
     }
@@ -283,7 +283,7 @@ impl Root {
         notes().next().map_or(Ok(()), |note| Err(SmtError::LeftBehind(note.process)))
     }
 
-    /// Everything that undoes the switch, before it is made: the note for the next start, then the process that waits.
+    /// Prepares the way back before switching: the note for the next start, then the process that waits.
     fn prepare(&self, before: SmtState) -> Result<SmtOff, SmtError> {
         let off_line = before.on_line.value().map(|on| self.off_line(on)).unwrap_or_default();
         let note = Note::new(&before, off_line);
@@ -296,8 +296,8 @@ impl Root {
         Ok(SmtOff { root: self.clone(), now: before.clone(), before, caretaker: Some(caretaker) })
     }
 
-    /// What puts back what `note` tells of, in order: the switch; the CPUs that were off line before, which switching
-    /// on brings on line as well; then the note goes.
+    /// The steps back for `note`, in order: the switch; the CPUs that were off line before, which switching on also
+    /// brings on line; then the note is removed.
     fn deeds(&self, note: &Note, path: &Path) -> std::io::Result<Vec<Deed>> {
         let mut deeds = vec![Deed::write(&self.files.path(CONTROL), &note.control.to_string())?];
         for cpu in note.off_line.iter() {
@@ -342,7 +342,7 @@ pub fn state() -> Result<SmtState, SmtError> {
 
 /// Switches SMT off on the running machine until the answer is dropped, and returns what the system then reports.
 ///
-/// Where SMT is off already nothing is changed, and nothing will be put back. Thread: control, before playing. Cost:
+/// If SMT is off already, this changes nothing, and nothing is undone later. Thread: control, before playing. Cost:
 /// milliseconds to seconds, for the whole machine; a process that waits.
 ///
 /// # Errors
@@ -351,7 +351,7 @@ pub fn switch_off() -> Result<SmtOff, SmtError> {
     Root::live().switch_off()
 }
 
-/// What a process of Hocket, now dead, has left switched off; to be asked at every start. Cost: one small file.
+/// What a killed process of Hocket left switched off; call it at every start. Cost: one small file.
 pub fn left_behind() -> Option<LeftBehind> {
     Root::live().left_behind()
 }
@@ -377,7 +377,7 @@ impl SmtOff {
         &self.now
     }
 
-    /// Puts the switch back and returns what the system then reports. Cost: as switching off.
+    /// Puts the switch back and returns what the system then reports. Cost: like switching off.
     ///
     /// # Errors
     /// [`SmtError::Refused`] and [`SmtError::NotKept`]; then the note stays, and [`left_behind`] finds it when this

@@ -1,15 +1,15 @@
-//! Who ran on a CPU and when: the kernel's own record of thread switches, for the question why a block was late.
+//! Which thread ran on a CPU and when: the kernel's record of thread switches. It helps to explain late blocks.
 //!
 //! A [`SwitchWatch`] has one ring for each watched CPU (or thread). The kernel writes a record at every switch, and
-//! [`SwitchWatch::drain`] collects them from an ordinary thread now and then: the watched threads call nothing, wait for
-//! nothing and allocate nothing. What they pay is the kernel's work of writing two records (80 bytes) a switch. Times
+//! [`SwitchWatch::drain`] collects them from an ordinary thread now and then. The watched threads call nothing, wait for
+//! nothing and allocate nothing. They pay only for the two records (80 bytes) that the kernel writes per switch. Times
 //! are CLOCK_MONOTONIC, the clock of [`crate::clock`].
 //!
-//! Watching every thread on a CPU takes CAP_PERFMON or `kernel.perf_event_paranoid` below 1. Own threads may be watched
-//! by anybody up to level 2, which most distributions have: then the record says *when* a thread was put aside, not for
-//! whom. [`SwitchWatch::limits`] says in words what a watch cannot see.
+//! Watching every thread on a CPU takes CAP_PERFMON or `kernel.perf_event_paranoid` below 1. Up to level 2, which most
+//! distributions have, a process may watch its own threads. Then the record says *when* a thread was put aside, not for
+//! which other one. [`SwitchWatch::limits`] says in words what a watch cannot see.
 //!
-//! A full ring loses records; each [`Gap`] says where and how many, so that nobody takes silence for peace.
+//! A full ring loses records; each [`Gap`] says where and how many, so that missing records do not look like an idle CPU.
 
 mod error;
 mod names;
@@ -34,9 +34,9 @@ pub struct Switch {
     pub cpu: u32,
     /// CLOCK_MONOTONIC.
     pub at_ns: u64,
-    /// The thread that runs from now on; 0: none, the CPU is idle; `None`: not told.
+    /// The thread that runs from now on; 0: none, the CPU is idle; `None`: not reported.
     pub in_tid: Option<i32>,
-    /// The thread that ran until now; 0: none; `None`: not told, or it has ended.
+    /// The thread that ran until now; 0: none; `None`: not reported, or it has ended.
     pub out_tid: Option<i32>,
     /// Whether the thread that ran until now wanted to go on.
     pub preempted: bool,
@@ -74,7 +74,7 @@ pub enum Scope {
     Threads {
         /// Their numbers.
         tids: Vec<i32>,
-        /// Why not the CPUs, where those were asked for.
+        /// Why not the CPUs, if those were requested.
         why: Option<String>,
     },
 }
@@ -115,10 +115,10 @@ impl SwitchWatch {
         Self::threads(threads, ring_bytes, None)
     }
 
-    /// Watches `cpus`; where that is not allowed, `threads`. [`Self::scope`] says which it is, and why.
+    /// Watches `cpus`, or `threads` if that is not allowed. [`Self::scope`] says which it is, and why.
     ///
     /// # Errors
-    /// See [`SwitchError`]; the one about `cpus` where neither is allowed.
+    /// See [`SwitchError`]; the one about `cpus` if neither is allowed.
     pub fn start_best(
         cpus: &[u32],
         threads: &[ThreadId],
@@ -175,7 +175,7 @@ impl SwitchWatch {
         found
     }
 
-    /// The name of a thread that has appeared in a drain; `None` where it ended before anybody asked.
+    /// The name of a thread that has appeared in a drain; `None` if it ended before the drain could read it.
     pub fn name_of(&self, tid: i32) -> Option<&str> {
         self.names.get(tid)
     }
@@ -190,7 +190,7 @@ impl SwitchWatch {
         self.lost
     }
 
-    /// What this watch cannot see, a sentence each; empty where it sees everything.
+    /// What this watch cannot see, one sentence each; empty if it sees everything.
     pub fn limits(&self) -> Vec<String> {
         let mut limits = Vec::new();
         if let Scope::Threads { why, .. } = &self.scope {
@@ -270,8 +270,8 @@ impl History {
         self.last_ns = record.at_ns;
     }
 
-    /// On a CPU every switch is told twice, by the one who goes and by the one who comes. The second is of use only
-    /// where the first is lost, and for a single thread, which tells no more than its own half.
+    /// On a CPU the kernel reports every switch twice: for the thread that goes and for the one that comes. The second
+    /// is needed only if the first is lost, and for a single watched thread, which reports only its own half.
     fn came_in(&mut self, record: &Record, before: Option<i32>, found: &mut Drained) {
         let told = self.announced.take();
         if told.is_none() || told != record.tid {

@@ -1,14 +1,16 @@
 //! Graph -> units: what a worker runs without interruption, in the order of urgency.
 //!
 //! A *unit* (the process unit of the 2009 thesis) is a chain of nodes that would gain nothing from
-//! being dealt to different workers: each reads only the one before it. The chain shares one bus
-//! and is processed in place. Once costs are known, cheap chains are *folded* into the one unit that
-//! reads them ([`UnitGraph::fold`]): handing them to another worker would cost more than running them.
+//! being split between workers: each reads only the one before it. The chain shares one bus and is
+//! processed in place. Once costs are known, [`UnitGraph::fold`] joins cheap chains with the one unit
+//! that reads them: handing them to another worker would cost more than running them.
 
 mod fold;
 mod price;
 
 pub use price::Prices;
+
+use std::collections::BTreeMap;
 
 use crate::graph::{Edge, Graph, GraphError, NodeId};
 
@@ -26,7 +28,7 @@ impl UnitId {
 /// Whether chains become one unit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Fusing {
-    /// A node joins its predecessor's unit where it is the only reader and reads nothing else.
+    /// A node joins its predecessor's unit if it is the only reader and reads nothing else.
     Chains,
     /// Every node is a unit.
     None,
@@ -37,7 +39,7 @@ pub enum Fusing {
 pub enum Source {
     /// Another unit's.
     Unit(UnitId),
-    /// That of the chain with this index into the own unit's [`Unit::folded`].
+    /// The bus of the chain with this index in the same unit's [`Unit::folded`].
     Folded(u32),
 }
 
@@ -110,6 +112,9 @@ impl Unit {
 pub struct UnitGraph {
     units: Vec<Unit>,
     node_count: usize,
+    /// By the node that has it, always the first of its chain: how many of the chain's last inputs are
+    /// the side chain.
+    side_chains: BTreeMap<NodeId, usize>,
 }
 
 /// The least cost a unit can have, so that ranks fall strictly along every edge.
@@ -128,12 +133,24 @@ impl UnitGraph {
         }
         let chains = chains(graph, fusing);
         let units = link(graph, &chains);
-        Ok(UnitGraph { units: ranked(units), node_count: graph.nodes().len() })
+        let ids = (0..graph.nodes().len()).map(|i| NodeId(i as u32));
+        let side_chains = ids.map(|id| (id, graph.side_chain(id))).filter(|(_, count)| *count > 0);
+        Ok(UnitGraph {
+            units: ranked(units),
+            node_count: graph.nodes().len(),
+            side_chains: side_chains.collect(),
+        })
     }
 
-    /// Takes units as they are, checked by nobody: [`crate::VerifiedSchedule::verify`] does that.
+    /// Takes units without checks; [`crate::VerifiedSchedule::verify`] checks them.
     pub fn from_units(units: Vec<Unit>, node_count: usize) -> UnitGraph {
-        UnitGraph { units, node_count }
+        UnitGraph { units, node_count, side_chains: BTreeMap::new() }
+    }
+
+    /// How many of the last inputs of the chain that begins with `head` are its side chain: they are
+    /// summed apart, and only `head` sees them.
+    pub fn side_chain(&self, head: NodeId) -> usize {
+        self.side_chains.get(&head).copied().unwrap_or(0)
     }
 
     /// Most urgent first; an index is a [`UnitId`].
@@ -200,7 +217,10 @@ fn chains(graph: &Graph, fusing: Fusing) -> Vec<Vec<NodeId>> {
     for (i, node) in graph.nodes().iter().enumerate() {
         let unit = match node.inputs.as_slice() {
             [Edge { from, gain_lin }]
-                if fusing == Fusing::Chains && *gain_lin == 1.0 && readers[from.index()] == 1 =>
+                if fusing == Fusing::Chains
+                    && *gain_lin == 1.0
+                    && readers[from.index()] == 1
+                    && graph.side_chain(NodeId(i as u32)) == 0 =>
             {
                 unit_of[from.index()]
             }
@@ -268,7 +288,7 @@ fn unit_name<'a>(names: impl Iterator<Item = &'a str>) -> String {
     let mut out = String::new();
     let mut strip = "";
     for name in names {
-        // From the right: the name of a strip may hold a colon, what happens there does not.
+        // From the right: the name of a strip may contain a colon, the name of a step does not.
         match name.rsplit_once(": ") {
             Some((prefix, rest)) if prefix == strip && !out.is_empty() => {
                 out.push_str(", ");

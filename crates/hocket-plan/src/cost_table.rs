@@ -1,18 +1,17 @@
-//! What the chains of a session were measured to cost, to be kept and used again.
+//! Measured costs of a session's chains, to keep and use again.
 
 /// Costs of chains, measured on one machine.
 ///
-/// A chain is what a unit is before cheap units are folded together, and keeps its name whichever plan
-/// it was measured in.
+/// A chain is a unit before cheap units are folded together. It has the same name in every plan.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CostTable {
     /// Block length for which the times hold.
     pub frames: u32,
     /// Sample rate in Hz at which they were measured.
     pub rate_hz: u32,
-    /// Where, for people: the processor's model.
+    /// The processor's model, for people.
     pub machine: String,
-    /// One row a chain and kind of seat.
+    /// One row per chain and kind of seat.
     pub rows: Vec<ChainCost>,
 }
 
@@ -23,10 +22,10 @@ pub struct ChainCost {
     pub chain: String,
     /// Kind of the seat, 0 for the fastest.
     pub kind: usize,
-    /// Nanoseconds a block where no other worker of the engine was at work on the same core; `None`:
-    /// it never ran so.
+    /// Nanoseconds per block while no other worker of the engine works on the same core; `None`: it
+    /// never ran so.
     pub alone_ns: Option<f64>,
-    /// The same where one was.
+    /// The same beside another worker on the core.
     pub shared_ns: Option<f64>,
 }
 

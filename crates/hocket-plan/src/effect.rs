@@ -1,8 +1,8 @@
 //! What the plan knows of an effect: its kind by name and its parameter values, no sound.
 //!
-//! Which kinds exist is the knowledge of whoever makes the sound (the built-in processors, later
-//! plug-in hosts). They tell it through an [`EffectCatalogue`], so a reader of session files can
-//! check names and ranges without knowing any processor.
+//! The makers of sound know which kinds exist: the built-in processors, later plug-in hosts. They
+//! offer an [`EffectCatalogue`], so a reader of session files can check names and ranges without
+//! knowing any processor.
 
 /// One effect in a chain.
 #[derive(Debug, Clone, PartialEq)]
@@ -26,7 +26,7 @@ pub struct ParamSpec {
     pub min: f32,
     /// The largest value allowed.
     pub max: f32,
-    /// The value of a parameter that the file does not mention.
+    /// The value if the file does not set the parameter.
     pub default: f32,
 }
 
@@ -34,6 +34,6 @@ pub struct ParamSpec {
 pub trait EffectCatalogue {
     /// The names of all kinds, in the order in which they are documented.
     fn kinds(&self) -> Vec<&'static str>;
-    /// The parameters of `kind`, or `None` where no such kind exists.
+    /// The parameters of `kind`, or `None` if no such kind exists.
     fn params(&self, kind: &str) -> Option<Vec<ParamSpec>>;
 }

@@ -1,12 +1,14 @@
-//! Nodes and edges: what has to be computed in one block, and what it needs.
+//! Nodes and edges: what one block computes, and what each step needs.
 //!
-//! A node owns one stereo bus. It first sums the buses of its inputs into its own, in the order
-//! of its edges (so the sum is the same bits whoever computes it), then processes in place.
+//! A node owns one stereo bus. It first sums the buses of its inputs into its own, then processes
+//! in place. It sums in the order of its edges, so the bits are the same on every worker.
 
 mod from_session;
 mod routing;
 
 pub use from_session::{EffectFacts, audible, session_graph};
+
+use std::collections::BTreeMap;
 
 use crate::session::StripId;
 
@@ -37,7 +39,7 @@ pub enum NodeKind {
     },
     /// Gain, pan and mute of the strip.
     Fader(StripId),
-    /// Something that no session file describes, such as a benchmark's load.
+    /// Something that no session file describes, such as the load of a benchmark.
     Custom(u32),
 }
 
@@ -46,7 +48,7 @@ pub enum NodeKind {
 pub struct Edge {
     /// The node whose bus is read.
     pub from: NodeId,
-    /// Linear; 1.0 passes the bus on as it is.
+    /// Linear; 1.0 passes the bus on unchanged.
     pub gain_lin: f32,
 }
 
@@ -59,7 +61,7 @@ pub struct Node {
     pub kind: NodeKind,
     /// In summing order.
     pub inputs: Vec<Edge>,
-    /// Expected cost in floating-point operations a frame; only ratios matter.
+    /// Expected cost in floating-point operations per frame; only ratios matter.
     pub cost: f64,
     /// How many frames its output lags behind its input.
     pub latency_frames: u32,
@@ -71,13 +73,15 @@ pub struct Node {
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Graph {
     nodes: Vec<Node>,
+    /// How many of a node's inputs, the last ones, are its side chain; nodes without one are missing.
+    side_chains: BTreeMap<NodeId, usize>,
 }
 
 /// Why a graph cannot be built.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum GraphError {
     /// The strips feed each other in a circle.
-    #[error("the routing goes in a circle: {}", .names.join(" -> "))]
+    #[error("the routing goes in a circle: {}; remove one output or send of it", .names.join(" -> "))]
     Cycle {
         /// The strips on the circle, the first one repeated at the end.
         strips: Vec<StripId>,
@@ -85,7 +89,7 @@ pub enum GraphError {
         names: Vec<String>,
     },
     /// An output or a send names a strip that the session does not have.
-    #[error("strip '{strip}' feeds {feeds:?}, which does not exist")]
+    #[error("strip '{strip}' feeds {feeds:?}, which the session does not have")]
     UnknownStrip {
         /// The name of the strip whose output or send it is.
         strip: String,
@@ -93,7 +97,9 @@ pub enum GraphError {
         feeds: StripId,
     },
     /// A node names an input that does not exist (yet).
-    #[error("node '{node}' reads node {input}, which does not exist before it")]
+    #[error(
+        "node '{node}' reads node {input}, which does not exist yet: add inputs before their readers"
+    )]
     UnknownInput {
         /// The node's name.
         node: String,
@@ -101,10 +107,10 @@ pub enum GraphError {
         input: u32,
     },
     /// A session without any strip that plays.
-    #[error("the graph is empty")]
+    #[error("the graph is empty: add at least one track or node")]
     Empty,
     /// More nodes than an index can count.
-    #[error("{0} nodes are more than {max}", max = Graph::MAX_NODES)]
+    #[error("the graph has {0} nodes; at most {max} are possible", max = Graph::MAX_NODES)]
     TooLarge(usize),
 }
 
@@ -115,7 +121,7 @@ impl Graph {
     /// Appends a node and returns its id.
     ///
     /// # Errors
-    /// [`GraphError::UnknownInput`] where an input is not in the graph yet,
+    /// [`GraphError::UnknownInput`] if an input is not in the graph yet,
     /// [`GraphError::TooLarge`] past [`Graph::MAX_NODES`].
     pub fn add(&mut self, node: Node) -> Result<NodeId, GraphError> {
         let id = self.nodes.len();
@@ -127,6 +133,30 @@ impl Graph {
         }
         self.nodes.push(node);
         Ok(NodeId(id as u32))
+    }
+
+    /// Appends a node with a second input that only steers, such as a compressor's key. The edges of
+    /// `side_chain` are summed apart from the node's inputs, and become the last of these.
+    ///
+    /// # Errors
+    /// As [`Graph::add`].
+    pub fn add_with_side_chain(
+        &mut self,
+        mut node: Node,
+        side_chain: Vec<Edge>,
+    ) -> Result<NodeId, GraphError> {
+        let count = side_chain.len();
+        node.inputs.extend(side_chain);
+        let id = self.add(node)?;
+        if count > 0 {
+            self.side_chains.insert(id, count);
+        }
+        Ok(id)
+    }
+
+    /// How many of the node's inputs, counted from the last, are its side chain.
+    pub fn side_chain(&self, id: NodeId) -> usize {
+        self.side_chains.get(&id).copied().unwrap_or(0)
     }
 
     /// All nodes; an index is a [`NodeId`].

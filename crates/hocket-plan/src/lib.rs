@@ -1,13 +1,18 @@
-//! What is to be played and in which order: session -> graph -> [`VerifiedSchedule`].
+//! Plans what to play and in which order: session -> graph -> [`VerifiedSchedule`].
 //!
 //! This crate plans and never runs. It has no threads, no clocks, no CPU numbers, no I/O and no
-//! unsafe code: it speaks of abstract *seats* and *pairs*, so a policy can be planned and tested
-//! for a machine that nobody in the room has.
+//! unsafe code. It knows abstract *seats* and *pairs*, so you can plan and test a policy for a
+//! machine that you do not have.
 //!
-//! Reading order: a [`Session`] says what is played; [`graph`] turns it into nodes and edges;
-//! [`compile`] fuses chains of nodes into units and orders them; [`schedule`] deals the units out
-//! to workers; [`VerifiedSchedule`] checks the result against the rules R1 to R9 and is the only
-//! thing an engine accepts; [`place`] says which seats the workers take.
+//! Reading order:
+//!
+//! 1. [`Session`] says what plays.
+//! 2. [`graph`] turns it into nodes and edges.
+//! 3. [`compile`] fuses chains of nodes into units and orders them.
+//! 4. [`schedule`] assigns the units to workers.
+//! 5. [`VerifiedSchedule`] checks the result against the rules R1 to R9. An engine accepts nothing
+//!    else.
+//! 6. [`place`] says which seats the workers take.
 #![forbid(unsafe_code)]
 
 pub mod compile;

@@ -1,4 +1,4 @@
-//! Which seats the workers take, and what a sibling policy asks of the other seats.
+//! Which seats the workers take, and what a sibling policy requires of the other seats.
 
 use crate::place::order::by_preference;
 
@@ -8,7 +8,7 @@ mod order;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct SeatId(pub usize);
 
-/// A place where a worker can sit: one hardware thread, without its name in any system.
+/// A place for a worker: one hardware thread, without a CPU number.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Seat {
     /// Seats with the same core number share a core.
@@ -17,7 +17,7 @@ pub struct Seat {
     pub speed: f32,
 }
 
-/// The seats that may be used.
+/// The seats that workers may use.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Seats {
     /// In any order.
@@ -46,37 +46,38 @@ impl Seats {
     }
 }
 
-/// What may run on the other seat of a core while a block is processed.
+/// What may run on the other seats of a core during a block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum SiblingPolicy {
-    /// Workers on one seat a core; the siblings are left to anybody.
+    /// Workers on one seat per core; anybody may use the siblings.
     Off,
     /// Workers on every seat.
     All,
-    /// As `off`, and the whole process is kept on one seat a core (thesis 8.1.1).
+    /// Like `off`, and the whole process stays on one seat per core (thesis 8.1.1).
     ProcessAffinity,
-    /// As `off`, and a waiting thread of high priority occupies the siblings during the block (8.1.3).
+    /// Like `off`, and waiting threads of high priority occupy the siblings during the block (8.1.3).
     IdleThread,
-    /// As `off`, on all cores but one; every other thread of the process is kept there (8.1.2).
+    /// Like `off`, on all cores but one; every other thread of the process stays on that one (8.1.2).
     ReserveCore,
-    /// As `all`, and of two workers on a core the one that is done first keeps its seat busy until
-    /// the other is done too (8.3.2, the thesis' htBarriers).
+    /// Like `all`. Of two workers on a core, the one that is done first keeps its seat busy until the
+    /// other is done too (8.3.2, the thesis' htBarriers).
     PairBarrier,
     /// The kernel keeps strangers off the siblings: Linux core scheduling (PR_SCHED_CORE).
     Cookie(CookieShape),
-    /// As `off`, on cores that a cgroup v2 cpuset partition keeps for the process alone; one core is
-    /// left to the rest of the system.
+    /// Like `off`, on cores that a cgroup v2 cpuset partition reserves for the process. One core
+    /// remains for the rest of the system.
     Partition,
-    /// The system's SMT is switched off while the session plays (smt/control).
+    /// The system's SMT is off while the session plays (smt/control).
     Offline,
 }
 
-/// Who shares a core-scheduling cookie: only threads with the same one run on a core together.
+/// Which workers share a core-scheduling cookie. Only threads with the same cookie run on a core
+/// together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum CookieShape {
     /// All workers share one; they sit on every seat.
     Engine,
-    /// Each worker has its own; they sit on one seat a core, and the siblings idle.
+    /// Each worker has one; they sit on one seat per core, and the siblings idle.
     Worker,
     /// The workers of a core share one; they sit on every seat.
     Pair,
@@ -129,34 +130,34 @@ impl SiblingPolicy {
         )
     }
 
-    /// Whether one core is left to everybody else, where there are two or more.
+    /// Whether one core remains for everybody else, if there are two or more.
     pub fn spares_a_core(self) -> bool {
         matches!(self, SiblingPolicy::ReserveCore | SiblingPolicy::Partition)
     }
 }
 
-/// Who sits where.
+/// Which worker sits where.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Placement {
-    /// The policy that this serves.
+    /// The policy that this placement serves.
     pub policy: SiblingPolicy,
     /// The seat of each worker, the leader's first.
     pub workers: Vec<SeatId>,
-    /// Seats that are kept busy during a block, each with the worker it protects.
+    /// Seats that a guard occupies during a block, each with the worker it protects.
     pub guards: Vec<Guard>,
-    /// For each worker the workers on the same core that it waits for at the end of its work.
+    /// For each worker: the workers on the same core for which it waits at the end of its work.
     pub partners: Vec<Vec<usize>>,
-    /// Where every other thread of the process is kept; `None`: anywhere.
+    /// The seats for every other thread of the process; `None`: anywhere.
     pub others: Option<Vec<SeatId>>,
-    /// Workers that share a core-scheduling cookie, one group a cookie.
+    /// Workers that share a core-scheduling cookie, one group per cookie.
     pub cookies: Vec<Vec<usize>>,
-    /// The seats of the workers' cores, where a partition keeps them for the process alone.
+    /// The seats of the workers' cores, if a partition reserves them for the process.
     pub partition: Option<Vec<SeatId>>,
     /// Why the policy changes nothing here; `None`: it does.
     pub no_effect: Option<String>,
 }
 
-/// A seat that is kept busy during a block.
+/// A seat that a guard occupies during a block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Guard {
     /// The seat.
@@ -165,28 +166,29 @@ pub struct Guard {
     pub worker: usize,
 }
 
-/// Why nobody can be placed.
+/// Why a placement is impossible.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum PlaceError {
     /// More workers than the policy has seats for.
     #[error(
-        "{workers} workers are more than the {seats} seats that sibling policy '{}' can use here",
+        "{workers} workers do not fit: sibling policy '{}' can use {seats} seats here; choose at most \
+         {seats}",
         .policy.name()
     )]
     TooManyWorkers {
-        /// Asked for.
+        /// Requested.
         workers: usize,
-        /// To be had.
+        /// Available.
         seats: usize,
         /// The policy.
         policy: SiblingPolicy,
     },
-    /// Zero workers asked for, or no seat to be had.
-    #[error("no worker can be placed: {workers} asked for, {seats} seats")]
+    /// Zero workers requested, or no seat available.
+    #[error("no worker can be placed: {workers} requested, {seats} seats available")]
     Nobody {
-        /// Asked for.
+        /// Requested.
         workers: usize,
-        /// To be had.
+        /// Available.
         seats: usize,
     },
 }
@@ -199,7 +201,7 @@ pub fn capacity(seats: &Seats, policy: SiblingPolicy) -> usize {
 
 /// Places `workers` workers (`None`: as many as the policy can).
 ///
-/// Order: fastest cores first, one seat a core; siblings only after every core has a worker.
+/// Order: fastest cores first, one seat per core; siblings only after every core has a worker.
 ///
 /// # Errors
 /// [`PlaceError`].
@@ -252,8 +254,8 @@ fn partners(seats: &Seats, policy: SiblingPolicy, taken: &[SeatId]) -> Vec<Vec<u
     }
 }
 
-/// Process affinity: one seat a core, workers' cores and others alike. Reserved core: the core that
-/// is the last to be preferred, which no worker has.
+/// Process affinity: one seat per core, on workers' cores and others alike. Reserved core: the least
+/// preferred core, which no worker has.
 fn others(seats: &Seats, policy: SiblingPolicy, taken: &[SeatId]) -> Option<Vec<SeatId>> {
     let mut one_each = by_preference(seats).into_iter().take(seats.cores());
     match policy {

@@ -1,4 +1,4 @@
-//! Who runs which unit when.
+//! Which worker runs which unit when.
 
 mod best;
 mod critical;
@@ -15,20 +15,20 @@ pub use verify::{Rule, VerifiedSchedule, Violation};
 
 use crate::compile::{UnitGraph, UnitId};
 
-/// The way units are dealt out.
+/// How units are assigned to workers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum ScheduleKind {
     /// One worker walks all units in order: the reference.
     Serial,
-    /// Static lists a worker, level by level with barriers between, as in the 2009 thesis.
+    /// A fixed list per worker, level by level with barriers between, as in the 2009 thesis.
     Lists,
-    /// A countdown a unit; whoever takes it to zero runs the unit or offers it to all, the most
-    /// urgent first.
+    /// A countdown per unit. The worker that takes it to zero runs the unit or offers it to all, the
+    /// most urgent first.
     Dataflow,
-    /// A countdown a unit, and a deque a worker: newest first for its owner, oldest first for whoever
-    /// has nothing to do.
+    /// A countdown per unit and a deque per worker. The owner takes the newest unit, an idle worker
+    /// the oldest of another.
     Steal,
-    /// Static lists a worker by expected cost and seat speed, the longest path first; a unit starts
+    /// A fixed list per worker by expected cost and seat speed, the longest path first. A unit starts
     /// when its countdown is at zero, without barriers.
     Critical,
 }
@@ -54,13 +54,13 @@ impl ScheduleKind {
         }
     }
 
-    /// Whether a unit with predecessors goes to whoever finishes the last of them, so that only
-    /// units without any stand in the lists.
+    /// Whether a unit with predecessors goes to the worker that finishes the last of them. Then only
+    /// units without predecessors are in the lists.
     pub fn follows_readiness(self) -> bool {
         matches!(self, ScheduleKind::Dataflow | ScheduleKind::Steal)
     }
 
-    /// Whether countdowns tell when a unit may start.
+    /// Whether countdowns say when a unit may start.
     pub fn counts_down(self) -> bool {
         self.follows_readiness() || self == ScheduleKind::Critical
     }
@@ -80,33 +80,33 @@ pub enum Step {
     Barrier,
 }
 
-/// A schedule that nobody has checked yet; [`VerifiedSchedule::verify`] does.
+/// A schedule that is not checked yet; [`VerifiedSchedule::verify`] does that.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Schedule {
-    /// How it was made and is to be run.
+    /// How it was made and how it runs.
     pub kind: ScheduleKind,
-    /// One list a worker. `serial`, `lists` and `critical`: all that the worker does. `dataflow` and
-    /// `steal`: the units that are ready when the block begins, at their home worker, the most
-    /// urgent first.
+    /// One list per worker. For `serial`, `lists` and `critical`: all that the worker does. For
+    /// `dataflow` and `steal`: the units that are ready when the block begins, at their home worker,
+    /// the most urgent first.
     pub lists: Vec<Vec<Step>>,
 }
 
 impl Schedule {
-    /// Plans `units` for `workers` workers (at least 1) that are alike, each on a core of its own.
+    /// Plans `units` for `workers` equal workers (at least 1), each alone on its core.
     ///
     /// Cost: O(n log n) in units.
     pub fn plan(kind: ScheduleKind, units: &UnitGraph, workers: usize) -> Schedule {
         Self::plan_for(kind, units, &Team::alike(workers.max(1)))
     }
 
-    /// Plans `units` for these workers. Only `critical` looks at who they are.
+    /// Plans `units` for these workers. Only `critical` uses their speeds and cores.
     ///
-    /// Cost: O(n log n) in units; `critical` O(n * workers), several times where workers share cores.
+    /// Cost: O(n log n) in units; `critical` O(n * workers), several times if workers share cores.
     pub fn plan_for(kind: ScheduleKind, units: &UnitGraph, team: &Team) -> Schedule {
         Self::plan_with(kind, units, team, Overheads::NONE)
     }
 
-    /// As [`Schedule::plan_for`], where working together has a price in the measure of the costs.
+    /// Like [`Schedule::plan_for`], with overheads of working together, in the measure of the costs.
     pub fn plan_with(
         kind: ScheduleKind,
         units: &UnitGraph,
@@ -127,11 +127,11 @@ fn serial(units: &UnitGraph) -> Vec<Step> {
     (0..units.units().len()).map(|i| Step::Run(UnitId(i as u32))).collect()
 }
 
-/// Deals units to workers so that the expected loads stay level.
+/// Assigns units to workers so that the expected loads stay level.
 ///
-/// Units that feed the same successor go to the same worker where that costs nothing: the successor
-/// then reads what its own core wrote. Otherwise the dearest go first, each to the worker with the
-/// least so far.
+/// Units that feed the same successor go to the same worker if that costs nothing: the successor
+/// then reads what its own core wrote. Otherwise the most expensive go first, each to the worker
+/// with the least so far.
 fn deal(units: &UnitGraph, ids: Vec<UnitId>, workers: usize) -> Vec<Vec<UnitId>> {
     let level = dearest_first(units, ids.clone(), workers);
     let together = by_successor(units, ids, &vec![1.0; workers]);
@@ -163,8 +163,8 @@ fn dearest_first(units: &UnitGraph, mut ids: Vec<UnitId>, workers: usize) -> Vec
     dealt
 }
 
-/// Cuts the units, in the order of what they feed, into one stretch a worker, in the ratio of `shares`;
-/// a unit goes where its middle falls.
+/// Cuts the units, in the order of what they feed, into one stretch per worker, in the ratio of
+/// `shares`. A unit goes where its middle falls.
 fn by_successor(units: &UnitGraph, mut ids: Vec<UnitId>, shares: &[f64]) -> Vec<Vec<UnitId>> {
     let unit = |id: &UnitId| &units.units()[id.index()];
     ids.sort_by_key(|id| (unit(id).successors.first().copied(), *id));
@@ -173,7 +173,7 @@ fn by_successor(units: &UnitGraph, mut ids: Vec<UnitId>, shares: &[f64]) -> Vec<
     let (mut before, mut worker, mut end) = (0.0, 0, shares[0] * scale);
     for id in ids {
         let middle = before + unit(&id).cost / 2.0;
-        // Never where costs or shares are infinite or nothing: then all are the first worker's.
+        // Never if costs or shares are infinite or zero: then the first worker gets all.
         while middle > end && worker + 1 < shares.len() {
             worker += 1;
             end += shares[worker] * scale;

@@ -17,16 +17,16 @@ pub struct GroupId(pub usize);
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ReturnId(pub usize);
 
-/// Everything that is played together.
+/// Everything that plays together.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Session {
     /// For people and records.
     pub name: String,
-    /// The rate at which the session was made; the engine may run at another one.
+    /// The sample rate of the session's making; the engine may run at another one.
     pub sample_rate_hz: u32,
     /// How much of the session an offline render writes; `None`: up to the end of the last clip.
     pub length_s: Option<f64>,
-    /// The audio files, each once, however many clips play it.
+    /// The audio files, each once, even if many clips play it.
     pub media: Vec<Media>,
     /// The tracks, in file order.
     pub tracks: Vec<Track>,
@@ -36,16 +36,16 @@ pub struct Session {
     pub returns: Vec<Return>,
     /// The last strip before the device.
     pub master: Strip,
-    /// A large file whose waveform preview is computed beside the playing (the `preview` disturber).
+    /// A large file; the disturber `preview` computes its waveform while the session plays.
     pub preview: Option<MediaId>,
 }
 
 /// An audio file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Media {
-    /// Where it is, already resolved against the session file's folder.
+    /// Its path, already resolved against the session file's folder.
     pub path: PathBuf,
-    /// Whether a file of another sample rate is converted on loading instead of refused.
+    /// Whether loading converts a file of another sample rate, instead of refusing it.
     pub resample: bool,
 }
 
@@ -69,7 +69,7 @@ pub struct Clip {
     pub start_s: f64,
     /// Where in the file it starts.
     pub offset_s: f64,
-    /// How long it plays; `None`: to the end of the file, or for ever where it loops.
+    /// How long it plays; `None`: to the end of the file, or for ever if it loops.
     pub length_s: Option<f64>,
     /// Starts again at `offset_s` when the file ends.
     pub looped: bool,
@@ -77,11 +77,11 @@ pub struct Clip {
     pub gain_db: f32,
     /// Length of the linear fade at the start.
     pub fade_in_s: f64,
-    /// Length of the linear fade at the end of `length_s`; ignored where the clip has no end.
+    /// Length of the linear fade at the end of `length_s`; ignored if the clip has no end.
     pub fade_out_s: f64,
 }
 
-/// A strip that sums what is routed to it.
+/// A strip that sums the strips routed to it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Group {
     /// Chain, fader and sends.
@@ -112,7 +112,7 @@ pub struct Strip {
     pub pan: f32,
     /// Silent, but still processed.
     pub mute: bool,
-    /// Heard alone, together with everything else that is soloed.
+    /// Heard alone, with everything else that is soloed.
     pub solo: bool,
     /// Taps that feed returns.
     pub sends: Vec<Send>,
@@ -179,7 +179,7 @@ impl Session {
         }
     }
 
-    /// Where the strip's output goes; the master's goes to the device, so it has none here.
+    /// Where the strip's output goes; `None` for the master, which goes to the device.
     pub fn output(&self, id: StripId) -> Option<Destination> {
         match id {
             StripId::Track(i) => Some(self.tracks[i].output),

@@ -1,15 +1,14 @@
-//! Where all wait for all.
+//! A point where all threads wait for all.
 //!
 //! # The idea
 //!
-//! A countdown of arrivals and a signal. The last to arrive winds the countdown up again and
-//! advances the signal; the others wait until the signal is past the value they read *before* they
-//! arrived. That number takes the place of the classic barrier's sense flag: a thread that is late
-//! to leave one round cannot mistake the next round's release for its own, since the next round
-//! cannot end without it.
+//! A countdown of arrivals and a signal. The last to arrive resets the countdown and advances the
+//! signal. The others wait until the signal is past the value they read *before* they arrived. That
+//! number takes the place of the classic barrier's sense flag. A thread that is late to leave one round
+//! cannot mistake the next round's release for its own, because the next round cannot end without it.
 //!
-//! For the at most 32 workers of a machine that share a last-level cache a tree would save nothing:
-//! the cost is that of a few line transfers.
+//! At most 32 workers share a last-level cache. For so few a tree would save nothing: the cost is that
+//! of a few line transfers.
 
 use crate::countdown::Countdown;
 use crate::pad::Padded;
@@ -36,7 +35,7 @@ pub enum Arrival {
 }
 
 impl Barrier {
-    /// A barrier for `n` threads; none waits at a barrier for one.
+    /// A barrier for `n` threads. At a barrier for one thread nobody waits.
     ///
     /// # Panics
     /// If `n` is 0: nobody could ever arrive.

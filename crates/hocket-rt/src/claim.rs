@@ -1,30 +1,30 @@
-//! Whose something is, for one block.
+//! Ownership for one block.
 
 use crate::sync::AtomicU32;
 use std::sync::atomic::Ordering::Relaxed;
 
 /// Something that exactly one of several threads gets.
 ///
-/// All accesses are relaxed: a claim says whose a thing is and publishes nothing. What was there before
-/// the block is published by the turnstile (edge E4), and what the units of a claimed list read by
-/// their countdowns (edge E11). `PROTOCOL.md`, section Claim.
+/// All accesses are relaxed: a claim decides who owns a thing and publishes nothing. The turnstile
+/// publishes what was there before the block (edge E4). Countdowns publish what the units of a claimed
+/// list read (edge E11). `PROTOCOL.md`, section Claim.
 #[derive(Debug, Default)]
 pub struct Claim(AtomicU32);
 
 impl Claim {
-    /// Nobody's.
+    /// A claim that nobody has taken.
     pub fn new() -> Claim {
         Claim(AtomicU32::new(0))
     }
 
-    /// Whether it is still to be had; may be old news when `true`, never when `false`.
+    /// Whether nobody has taken it. `true` may be out of date, `false` never is.
     #[inline]
     pub fn is_free(&self) -> bool {
         // Relaxed: only `take` decides.
         self.0.load(Relaxed) == 0
     }
 
-    /// Takes it; `false` where somebody else has.
+    /// Takes it. Returns `false` if another thread has taken it.
     ///
     /// Thread: any. Cost: one atomic exchange.
     #[inline]
@@ -33,10 +33,10 @@ impl Claim {
         self.0.compare_exchange(0, 1, Relaxed, Relaxed).is_ok()
     }
 
-    /// Makes it nobody's again, while nobody else looks.
+    /// Makes it free again. No other thread may look at the same time.
     #[inline]
     pub fn release(&self) {
-        // Relaxed: E4 carries it to whoever enters.
+        // Relaxed: E4 carries it to each thread that enters.
         self.0.store(0, Relaxed);
     }
 }

@@ -3,24 +3,24 @@
 use crate::sync::AtomicU32;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
 
-/// Number of predecessors still to finish; the one that takes it to zero learns so.
+/// The number of predecessors that have not finished. The one that takes it to zero is notified.
 ///
 /// Eight bytes, not padded: there is one per unit, and ten thousand padded ones would not fit any
 /// cache near the core. Wrap it in [`Padded`](crate::Padded) where one is shared by all.
 #[derive(Debug)]
 pub struct Countdown {
-    /// Written by every predecessor, read by the last: edge E3; or by whoever looks: edge E11.
+    /// Written by every predecessor. Read by the last one (edge E3) and by threads that look (edge E11).
     remaining: AtomicU32,
     initial: u32,
 }
 
 impl Countdown {
-    /// A countdown of `initial` arrivals. One of zero is never completed by an arrival.
+    /// A countdown of `initial` arrivals. No arrival completes a countdown of zero.
     pub fn new(initial: u32) -> Countdown {
         Countdown { remaining: AtomicU32::new(initial), initial }
     }
 
-    /// One predecessor is done; `true` for the one that takes the number to zero.
+    /// Counts one predecessor as done. Returns `true` to the one that takes the number to zero.
     ///
     /// That one sees all that every other did before it arrived. Thread: any. Cost: one atomic
     /// subtraction.
@@ -47,8 +47,8 @@ impl Countdown {
     /// inside. Nobody may arrive at the same time.
     #[inline]
     pub fn reset(&self) {
-        // Relaxed: whoever arrives next was let in by the caller through another edge (E1 at a
-        // barrier, E4 at a turnstile, E6 by a ready unit), which carries this store along.
+        // Relaxed: the next arrival comes through another edge (E1 at a barrier, E4 at a turnstile,
+        // E6 by a ready unit), which carries this store along.
         self.remaining.store(self.initial, Relaxed);
     }
 

@@ -3,9 +3,9 @@
 //! # The idea
 //!
 //! The owner pushes and pops at one end, like a stack: what it pushed last, it runs next, while the
-//! inputs are in its cache. Thieves take from the other end, the oldest first. The ends meet only
-//! at the last value, so an owner that is not robbed shares no line that anybody writes, and its
-//! push is two plain stores.
+//! inputs are in its cache. Thieves take from the other end, the oldest first. The ends meet only at
+//! the last value. So an owner that nobody steals from shares no line that another thread writes, and
+//! its push is two plain stores.
 //!
 //! This is the deque of Chase and Lev ("Dynamic circular work-stealing deque", SPAA 2005) with the
 //! orderings of Lê, Pop, Cohen and Zappa Nardelli ("Correct and efficient work-stealing for weak
@@ -13,7 +13,7 @@
 //! beforehand. `PROTOCOL.md` says where the orderings differ from the paper's, and why.
 //!
 //! The limits: no more than [`capacity`](Deque::capacity) pushes between two
-//! [`load`](Deque::load)s. Order is by arrival; who needs it by urgency takes a
+//! [`load`](Deque::load)s. The order is by arrival; for an order by urgency use a
 //! [`ReadySet`](crate::ReadySet).
 //!
 //! ```
@@ -34,16 +34,16 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
 
 /// A work-stealing deque of fixed capacity: one owner, any number of thieves.
 ///
-/// Which thread is the owner is the caller's affair; it may be another one in each block. Used
-/// otherwise than each function says, the deque may give a value twice or not at all. It is never
-/// a data race, since all it consists of are atomics.
+/// The caller decides which thread is the owner; it may be another one in each block. A caller that
+/// breaks the rules of a function may get a value twice or not at all. It is never a data race, because
+/// the deque consists of atomics only.
 ///
-/// Invariant DEQUE-ROUND: a position counts pushes less pops since the last load and stays below
-/// the capacity, so a slot belongs to one position and is never taken by the next round.
+/// Invariant DEQUE-ROUND: a position counts pushes minus pops since the last load and stays below the
+/// capacity. So a slot belongs to one position, and no next round uses it.
 #[derive(Debug)]
 pub struct Deque {
-    /// Position of the oldest value. Only grows, by one, by whoever takes that value: a thief, or
-    /// the owner if it is the last. Publishes nothing.
+    /// Position of the oldest value. It only grows. The thread that takes that value adds one: a thief, or
+    /// the owner if the value is the last. Publishes nothing.
     top: Padded<AtomicU32>,
     /// Position behind the newest value. Written by the owner, read by thieves: edge E9. What the
     /// owner writes here while it pops, it orders before its look at `top`: edge E10.
@@ -54,7 +54,7 @@ pub struct Deque {
     mask: u32,
 }
 
-/// What came of an attempt to steal.
+/// The result of an attempt to steal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use = "a stolen value is the thief's to run"]
 pub enum Steal {
@@ -62,7 +62,7 @@ pub enum Steal {
     Stolen(u32),
     /// There was nothing to take, or the owner was about to take the last value.
     Empty,
-    /// Somebody else was faster. There may be more; it helps to try again.
+    /// Another thread was faster. There may be more; it helps to try again.
     Retry,
 }
 
@@ -93,12 +93,12 @@ impl Deque {
 
     /// Puts `value` at the owner's end.
     ///
-    /// Publishes all that the caller did before to whoever takes it. Thread: the owner's, inside
+    /// Publishes all that the caller did before to the thread that takes it. Thread: the owner's, inside
     /// the block. Cost: two stores; no fence, no exchange. Wakes nobody.
     ///
-    /// There is room by the invariant that a unit is pushed at most once a block and that the
-    /// capacity is at least the number of units. Broken, a debug build panics; otherwise a value
-    /// that is still there may be overwritten.
+    /// There is always room: a unit is pushed at most once per block, and the capacity is at least the
+    /// number of units. If the caller breaks that, a debug build panics; another build may overwrite a
+    /// value that is still there.
     #[inline]
     pub fn push(&self, value: u32) {
         // Relaxed: the owner alone writes `bottom`, and the slot is published by it.
@@ -127,7 +127,7 @@ impl Deque {
         let last = self.bottom.load(Relaxed).wrapping_sub(1);
         self.set_bottom(last);
         fence(SeqCst); // E10 (store)
-        // Relaxed: the fence orders it, and nothing is read on the strength of it.
+        // Relaxed: the fence orders it, and no data depends on it.
         let top = self.top.load(Relaxed);
         match values_between(top, last) {
             1.. => Some(self.slot(last).load(Relaxed)),
@@ -155,7 +155,7 @@ impl Deque {
     /// Cost: two loads when empty; otherwise a fence and an atomic exchange. Never waits.
     #[inline]
     pub fn steal(&self) -> Steal {
-        // The fence is dear and an empty victim is the rule.
+        // The fence is expensive, and most victims are empty.
         if self.is_empty_hint() {
             return Steal::Empty;
         }
@@ -195,8 +195,8 @@ impl Deque {
     /// Whether it looked empty: exact for the owner when `true`, otherwise a hint.
     #[inline]
     pub fn is_empty_hint(&self) -> bool {
-        // Relaxed: nothing is read on the strength of it. Never empty to somebody who knows of a
-        // push whose value nobody has taken or is taking: see PROTOCOL.md.
+        // Relaxed: no data depends on it. Never empty to a thread that knows of a push whose value
+        // nobody has taken or is taking: see PROTOCOL.md.
         values_between(self.top.load(Relaxed), self.bottom.load(Relaxed)) <= 0
     }
 
@@ -218,14 +218,14 @@ impl Deque {
         taken.then(|| self.slot(last).load(Relaxed))
     }
 
-    /// Of all who ask for a position, lets one have it.
+    /// Gives a position to exactly one of the threads that ask for it.
     ///
-    /// Not the weak exchange: where it fails without cause the owner would leave a value behind.
+    /// Not the weak exchange: if that failed without cause, the owner would leave a value behind.
     #[inline]
     fn take_at(&self, position: u32) -> bool {
         let next = position.wrapping_add(1);
-        // Relaxed: nothing is published; who takes the value has it and its rows by E9, and by
-        // DEQUE-ROUND nobody writes the slot again on the strength of this. E10 orders the looks.
+        // Relaxed: nothing is published. The taker has the value and its rows by E9. By DEQUE-ROUND this
+        // exchange lets nobody write the slot again. E10 orders the looks.
         self.top.compare_exchange(position, next, Relaxed, Relaxed).is_ok()
     }
 

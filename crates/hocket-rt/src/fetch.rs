@@ -2,7 +2,7 @@
 
 /// Asks for the cache line at an address, and returns at once.
 ///
-/// A hint: nothing is read, and an address where there is nothing is as good as any other (Intel SDM
+/// A hint: it reads nothing, so any address is allowed, even one without memory (Intel SDM
 /// vol. 2, PREFETCHh; Arm ARM, PRFM). Thread: any. Cost: an instruction; nothing on CPUs without one.
 #[inline(always)]
 pub fn fetch_line(address: usize) {

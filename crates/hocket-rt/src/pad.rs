@@ -1,4 +1,4 @@
-//! Room between neighbours.
+//! Padding between values.
 
 use std::ops::{Deref, DerefMut};
 

@@ -2,21 +2,21 @@
 //!
 //! # The idea
 //!
-//! A unit becomes ready when its last predecessor has finished. Whoever finished it puts the unit
-//! into the home of the worker that should run it: where its inputs are in the cache. Workers take
-//! from their own home the most urgent unit (units are numbered by priority, lowest first) and,
-//! when that is empty, steal from others the *least* urgent one, which is the one its owner would
-//! have come to last.
+//! A unit becomes ready when its last predecessor has finished. The thread that finished it puts the
+//! unit into the home of the worker that should run it, because the inputs are in that worker's cache.
+//! A worker takes the most urgent unit from its own home (units are numbered by priority, lowest first).
+//! When its home is empty, it steals the *least* urgent unit of another home, which the owner would
+//! have reached last.
 //!
-//! A home is a set of bits, one per unit. A unit is in at most one home at a time, and only once,
-//! so a bit says it all; nothing can overflow, nothing is allocated, order is by priority and not
-//! by arrival, and two thieves never fight over the same end of a queue.
+//! A home is a set of bits, one per unit. A unit is in at most one home at a time, and only once, so a
+//! bit is enough. Nothing can overflow, and nothing is allocated. The order is by priority and not by
+//! arrival, and two thieves never compete for the same end of a queue.
 //!
-//! Beside the bits a home keeps two things that spare searches:
+//! Beside the bits a home keeps two things that avoid searches:
 //! - `count`, never less than the units in it: zero means empty, without a look at any word;
-//! - `marks`, a bit per group of words in which there may be something: hints. A mark may be set
-//!   over nothing, which costs one look and is then cleared; it may, rarely, be missing, and then a
-//!   search that finds nothing under the marks looks through all words.
+//! - `marks`, a bit per group of words that may hold something. They are hints. A mark over nothing costs
+//!   one look and is then cleared. Rarely a mark is missing: a search that finds nothing under the marks
+//!   looks through all words.
 
 use crate::pad::Padded;
 use crate::sync::{AtomicU32, AtomicU64};
@@ -38,7 +38,7 @@ impl ReadySet {
 
     /// Makes `unit` ready in `home`. It must not be in any home yet.
     ///
-    /// Publishes all that the caller did before to whoever takes it. Thread: any worker inside the
+    /// Publishes all that the caller did before to the thread that takes it. Thread: any worker inside the
     /// block. Cost: two atomic operations, a third if its group was empty. Wakes nobody.
     ///
     /// # Panics
@@ -50,8 +50,8 @@ impl ReadySet {
 
     /// Takes the most urgent unit of `home`: the one with the lowest number.
     ///
-    /// Thread: any, usually the worker whose home it is. Cost: one load when empty; when not, two
-    /// atomic operations, and one for each group of 64 units that has run empty since.
+    /// Thread: any, usually the worker whose home it is. Cost: one load when empty. Otherwise two
+    /// atomic operations, and one for each group of 64 units that has become empty since.
     ///
     /// # Panics
     /// If there is no such home.
@@ -60,7 +60,7 @@ impl ReadySet {
         self.homes[home].take_first(End::Lowest)
     }
 
-    /// The unit that [`pop`](Self::pop) would take now, unless somebody else does: a hint.
+    /// The unit that [`pop`](Self::pop) would take now, unless another thread takes it first: a hint.
     ///
     /// Thread: any. Cost: some loads; looks into the first group that is marked only.
     ///
@@ -71,7 +71,7 @@ impl ReadySet {
         self.homes[home].first_hint()
     }
 
-    /// Takes the least urgent unit of another home, asking round from the thief's neighbour.
+    /// Takes the least urgent unit of another home. It tries the homes in turn, the thief's neighbour first.
     ///
     /// Thread: any worker inside the block. Cost: one load per empty home.
     pub fn steal(&self, thief: usize) -> Option<u32> {
@@ -191,8 +191,8 @@ impl Home {
 
     #[inline]
     fn is_empty(&self) -> bool {
-        // Relaxed: nothing is read on the strength of it. Never 0 to somebody who knows of a push
-        // that nobody took: see PROTOCOL.md.
+        // Relaxed: no data depends on it. Never 0 to a thread that knows of a push that nobody took: see
+        // PROTOCOL.md.
         self.count.load(Relaxed) == 0
     }
 

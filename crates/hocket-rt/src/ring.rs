@@ -1,12 +1,12 @@
-//! From one thread to one other.
+//! A queue from one thread to one other thread.
 //!
 //! # The idea
 //!
-//! A fixed row of slots used in a circle. The writer owns the slots from `tail` up to one round
-//! past `head`, the reader those from `head` to `tail`. Each side moves its own mark when it is
-//! done with a slot, which hands the slot over; neither ever waits for the other. Each side keeps
-//! its last look at the other's mark, and looks again only when that makes the ring seem full or
-//! empty: in a steady flow the two lines move once per round and not once per value.
+//! A fixed row of slots used in a circle. The writer owns the slots from `tail` up to one round past
+//! `head`, the reader those from `head` to `tail`. Each side moves its own mark when it is done with a
+//! slot, which hands the slot over. Neither ever waits for the other. Each side remembers the other's
+//! mark, and looks again only when the ring seems full or empty. So in a steady flow the two lines move
+//! once per round and not once per value.
 //!
 //! The limits: will not wait, will not overwrite. A full ring gives the value back.
 //!
@@ -58,8 +58,8 @@ unsafe impl<T: Send> Send for Ring<T> {}
 impl<T> Ring<T> {
     /// Both ends of a ring that holds at least `capacity` values: the next power of two, at least 1.
     ///
-    /// Thread: control; allocates. Whichever end is dropped last frees the ring and the values left
-    /// in it, so keep the other end of a real-time thread's ring until that thread is gone.
+    /// Thread: control; allocates. Dropping the second end frees the ring and the values left in it. So
+    /// keep the other end of a real-time thread's ring until that thread has ended.
     ///
     /// # Panics
     /// If `capacity` is more than half of what can be counted.
@@ -138,7 +138,7 @@ impl<T> RingWriter<T> {
         self.ring.slots.len()
     }
 
-    /// Room as far as the last look tells; there may be more by now, never less.
+    /// The room at the last look. There may be more by now, never less.
     #[inline]
     fn free_seen(&self) -> usize {
         self.capacity() - self.tail.wrapping_sub(self.head_seen)

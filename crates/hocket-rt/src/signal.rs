@@ -2,10 +2,10 @@
 //!
 //! # The idea
 //!
-//! An event count: whoever changes something advances the number afterwards; whoever waits for a
-//! change reads the number *first*, then looks whether what it wants is there, and only then waits
-//! until the number is past what it read. A change between the look and the wait has moved the
-//! number, so the wait returns at once: no event is lost, and no lock is needed between the two.
+//! An event count. A thread that changes something advances the number afterwards. A thread that waits
+//! for a change reads the number *first*, then looks for the change, and only then waits until the
+//! number is past what it read. A change between the look and the wait has moved the number, so the
+//! wait returns at once. No event is lost, and the two threads need no lock.
 //!
 //! ```
 //! use hocket_rt::{ReadySet, Signal, SpinCost, Strategy, Wait};
@@ -29,35 +29,36 @@
 //! });
 //! ```
 //!
-//! Whoever advances wakes the sleepers, at some 2 us each: 15 of them hold a leader up for 30 us. A
-//! signal [with a fan-out](Signal::with_fan_out) has it wake a few, each of which wakes a few more.
+//! The thread that advances wakes the sleepers, about 2 us for each: 15 of them delay a leader by
+//! 30 us. With [a fan-out](Signal::with_fan_out) it wakes a few, and each of them wakes a few more.
 //!
-//! The limits: 2^32 advances during one wait look like none. A sleeper is woken by every advance.
+//! The limits: 2^32 advances during one wait look like none. Every advance wakes every sleeper.
 
-use crate::park::Lot;
+use crate::park::{Lot, Sleep, monotonic_ns};
 use crate::sync::{AtomicU32, fence};
 use crate::wait::{Wait, Waited};
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
+use std::time::Duration;
 
 /// A number that only grows (wrapping) and can be waited for.
 ///
-/// Value and sleepers share a line: the one who advances then has both with one transfer.
+/// Value and sleepers share a line, so a thread that advances gets both with one transfer.
 #[derive(Debug)]
 #[repr(align(128))]
 pub struct Signal {
-    /// Written by those who advance, read by those who wait: edge E1. Also the futex word.
+    /// Written by threads that advance, read by threads that wait: edge E1. Also the futex word.
     value: AtomicU32,
-    /// Threads that sleep or are about to. Written by waiters, read by those who advance: edge E2.
+    /// Threads that sleep or are about to. Written by waiters, read by threads that advance: edge E2.
     /// With a fan-out also the bit [`OWED`].
     sleepers: AtomicU32,
-    /// How many one thread wakes at most; [`EVERYBODY`]: no limit, and nobody passes anything on.
+    /// How many threads one thread wakes at most. [`EVERYBODY`]: no limit, and woken threads wake nobody.
     fan_out: u32,
     lot: Lot,
 }
 
 const EVERYBODY: u32 = u32::MAX;
-/// Since the last advance that found sleepers nobody has woken all of them: whoever wakes up
-/// passes it on. Set by those who advance, cleared by those about to sleep.
+/// Since the last advance that found sleepers, no thread has woken all of them. Each woken thread wakes
+/// more. Set by threads that advance, cleared by threads about to sleep.
 const OWED: u32 = 1 << 31;
 
 impl Signal {
@@ -66,12 +67,12 @@ impl Signal {
         Signal::with_fan_out(EVERYBODY)
     }
 
-    /// A signal at 0 whose `advance` wakes at most `n` sleepers (at least 1); each thread that leaves
+    /// A signal at 0 whose `advance` wakes at most `n` sleepers (at least 1). Each thread that leaves
     /// the kernel wakes up to `n` more while there are any.
     ///
-    /// For many sleepers and one who must not be held up: with `n` = 2, 15 sleepers cost the one who
-    /// advances a call for two of them, and the last is woken by the fourth in the chain, three
-    /// wake-ups later than the first. For a few sleepers [`Signal::new`] is quicker.
+    /// Use it for many sleepers and a thread that must not be delayed. With `n` = 2 and 15 sleepers, that
+    /// thread makes one call that wakes two of them. The last sleeper wakes three wake-ups later than the
+    /// first. For a few sleepers [`Signal::new`] is quicker.
     ///
     /// ```
     /// use hocket_rt::{Signal, SpinCost, Strategy, Wait};
@@ -95,7 +96,7 @@ impl Signal {
         }
     }
 
-    /// The number now. All that was done before it was reached is visible to the caller.
+    /// The number now. The caller sees all that was done before the number was reached.
     ///
     /// Thread: any. Cost: a load.
     #[inline]
@@ -103,16 +104,18 @@ impl Signal {
         self.value.load(Acquire) // E1 (load)
     }
 
-    /// Adds one and wakes those who sleep, or the first of them; `true` if that took a system call.
+    /// Adds one and wakes the sleepers, or the first few of them. Returns whether that took a system call;
+    /// it takes none when nobody sleeps.
     ///
     /// Publishes all that the caller did before. Thread: any. Cost: an atomic addition and a full
-    /// fence; when somebody sleeps about 2 us more for each thread that it wakes.
+    /// fence; about 2 us more for each thread that it wakes.
     pub fn advance(&self) -> bool {
         self.value.fetch_add(1, Release); // E1 (store)
         // The new value must be out before we look for sleepers: see PROTOCOL.md, lost wake-up.
         fence(SeqCst); // E2 (store)
-        // Relaxed: the fence orders it, and nothing is read on the strength of it.
-        let asleep = self.sleepers.load(Relaxed) != 0;
+        // Relaxed: the fence orders it, and no data depends on it.
+        // OWED alone is what a wake tree leaves behind when all have left.
+        let asleep = self.sleepers.load(Relaxed) & !OWED != 0;
         if asleep {
             self.wake_first();
         }
@@ -128,7 +131,7 @@ impl Signal {
         self.lot.wake(&self.value, self.fan_out);
     }
 
-    /// Returns as soon as the number is not `seen`, with the number and what the wait did.
+    /// Waits until the number is not `seen`. Returns the number and what the wait did.
     ///
     /// Thread: any. Cost: as `wait` says.
     #[inline]
@@ -136,12 +139,73 @@ impl Signal {
         self.wait_until(seen, wait, || false)
     }
 
-    /// Returns as soon as the number is not `seen` or `stop` says so.
+    /// As [`wait_past`](Self::wait_past), but returns also when [`monotonic_ns`] has reached
+    /// `deadline_ns`; the number is then still `seen`.
     ///
-    /// `stop` is asked once per step of the wait (for a monitored rest that is up to 20 us) and
-    /// before each sleep, so it should cost no more than a load. It is not asked during a sleep:
-    /// whoever makes it true advances the signal afterwards if sleepers are to hear of it.
+    /// The thread takes the steps of `wait` and then sleeps in the kernel until an `advance` or the
+    /// deadline ends the sleep. A wait that never blocks takes no steps here: nothing would end them.
+    /// The steps do not look at the clock, so a deadline shorter than a hybrid's spin is late by the
+    /// rest of that spin.
+    ///
+    /// Thread: any. Cost: as `wait` says; a sleep adds two reads of the clock.
+    ///
+    /// ```
+    /// use hocket_rt::{Signal, SpinCost, Strategy, Wait, monotonic_ns};
+    /// use std::time::Duration;
+    ///
+    /// let gate = Signal::new();
+    /// let wait = Wait::new(Strategy::Futex, &SpinCost::measure(), Duration::ZERO);
+    /// let soon = monotonic_ns() + 1_000_000;
+    /// assert_eq!(gate.wait_past_by(0, &wait, soon).0, 0); // nobody advances
+    /// assert!(monotonic_ns() >= soon);
+    ///
+    /// let in_an_hour = monotonic_ns() + 3_600_000_000_000;
+    /// std::thread::scope(|threads| {
+    ///     threads.spawn(|| gate.advance());
+    ///     assert_eq!(gate.wait_past_by(0, &wait, in_an_hour).0, 1);
+    /// });
+    /// ```
+    pub fn wait_past_by(&self, seen: u32, wait: &Wait, deadline_ns: u64) -> (u32, Waited) {
+        let wait = wait.blocking_after(Duration::ZERO);
+        self.wait_for(seen, &wait, Some(deadline_ns), || false)
+    }
+
+    /// Waits until the number is not `seen` or `stop` returns `true`.
+    ///
+    /// The wait calls `stop` once per step (a monitored rest is a step of up to 20 us) and before each
+    /// sleep, so it should cost no more than a load. It does not call it during a sleep: the thread that
+    /// makes it true has to advance the signal afterwards to wake the sleepers.
+    #[inline]
     pub fn wait_until(&self, seen: u32, wait: &Wait, stop: impl Fn() -> bool) -> (u32, Waited) {
+        self.wait_for(seen, wait, None, stop)
+    }
+
+    /// The steps of `wait` without its sleep: returns as soon as the number is not `seen` or `stop` says
+    /// so, or when `wait` would block. The number tells which, and `stop` can be asked again.
+    ///
+    /// For a thread that keeps a seat busy for a while and must not sleep there, because nobody would wake
+    /// it. A wait that never blocks returns only because of the number or `stop`.
+    ///
+    /// Thread: any. Cost: as `wait` says.
+    #[inline]
+    pub fn spin_until(&self, seen: u32, wait: &Wait, stop: impl Fn() -> bool) -> (u32, Waited) {
+        let mut waited = Waited::default();
+        let poll = || {
+            let value = self.value();
+            (value != seen || stop()).then_some(value)
+        };
+        let value = wait.spin_for(&mut waited, &self.value, poll);
+        (value.unwrap_or(seen), waited)
+    }
+
+    #[inline]
+    fn wait_for(
+        &self,
+        seen: u32,
+        wait: &Wait,
+        deadline_ns: Option<u64>,
+        stop: impl Fn() -> bool,
+    ) -> (u32, Waited) {
         let mut waited = Waited::default();
         let poll = || {
             let value = self.value();
@@ -149,14 +213,20 @@ impl Signal {
         };
         let value = match wait.spin_for(&mut waited, &self.value, poll) {
             Some(value) => value,
-            None => self.sleep_until(&mut waited, seen, poll),
+            None => self.sleep_until(&mut waited, seen, deadline_ns, poll),
         };
         (value, waited)
     }
 
-    /// Blocks until `poll` finds something.
+    /// Blocks until `poll` finds something or the deadline has passed.
     #[cold]
-    fn sleep_until(&self, waited: &mut Waited, seen: u32, poll: impl Fn() -> Option<u32>) -> u32 {
+    fn sleep_until(
+        &self,
+        waited: &mut Waited,
+        seen: u32,
+        deadline_ns: Option<u64>,
+        poll: impl Fn() -> Option<u32>,
+    ) -> u32 {
         // Relaxed: the fence orders it; the count itself publishes nothing.
         self.sleepers.fetch_add(1, Relaxed);
         // We must be counted before we look at the value for the last time.
@@ -165,8 +235,16 @@ impl Signal {
             if let Some(value) = poll() {
                 break value;
             }
+            // A sleep whose deadline has passed would be no sleep, but would count as one.
+            if deadline_ns.is_some_and(|deadline| monotonic_ns() >= deadline) {
+                break self.value();
+            }
             self.settle();
-            waited.blocked += u32::from(self.lot.sleep_while(&self.value, seen));
+            let sleep = self.lot.sleep_while(&self.value, seen, deadline_ns);
+            waited.blocked += u32::from(sleep != Sleep::Refused);
+            if sleep == Sleep::TimedOut {
+                break self.value();
+            }
         };
         // Relaxed: a late decrement costs one needless wake-up, an early one cannot happen.
         let before = self.sleepers.fetch_sub(1, Relaxed);
@@ -176,8 +254,8 @@ impl Signal {
         value
     }
 
-    /// Before a thread sleeps on the number as it is now, those who slept on an older one are woken:
-    /// otherwise it might be woken in place of one of them, and sleep on.
+    /// Before a thread sleeps on the present number, it wakes those that slept on an older one.
+    /// Otherwise a wake-up might reach it in place of one of them, and it would sleep on.
     fn settle(&self) {
         // Relaxed: as in `wake_first`. Without a fan-out the bit is never set.
         if self.fan_out != EVERYBODY && others_are_owed(self.sleepers.fetch_and(!OWED, Relaxed)) {
@@ -186,7 +264,7 @@ impl Signal {
     }
 }
 
-/// Whether somebody beside the caller, who is counted, may still have to be woken.
+/// Whether a thread other than the caller, which is counted, may still need a wake-up.
 fn others_are_owed(sleepers: u32) -> bool {
     sleepers & OWED != 0 && sleepers & !OWED > 1
 }
@@ -202,7 +280,6 @@ mod tests {
     use super::*;
     use crate::spin::SpinCost;
     use crate::wait::Strategy;
-    use std::time::Duration;
 
     fn waits() -> [Wait; Strategy::ALL.len()] {
         let cost = SpinCost::assumed(Duration::from_nanos(100));
@@ -225,6 +302,40 @@ mod tests {
         for wait in waits() {
             assert_eq!(signal.wait_until(0, &wait, || true), (0, Waited::default()));
         }
+    }
+
+    #[test]
+    fn a_spin_ends_where_the_wait_would_block() {
+        let signal = Signal::new();
+        for wait in waits() {
+            let wait = wait.blocking_after(Duration::from_micros(1));
+            let (value, waited) = signal.spin_until(0, &wait, || false);
+            assert_eq!((value, waited.blocked), (0, 0));
+            assert_eq!(signal.spin_until(0, &wait, || true), (0, Waited::default()));
+            assert_eq!(signal.spin_until(7, &wait, || false), (0, Waited::default()));
+        }
+    }
+
+    #[test]
+    fn a_deadline_that_has_passed_ends_the_wait_without_a_sleep() {
+        let signal = Signal::new();
+        for wait in waits() {
+            let (value, waited) = signal.wait_past_by(0, &wait, 0);
+            assert_eq!((value, waited.blocked), (0, 0));
+            assert_eq!(signal.wait_past_by(7, &wait, u64::MAX), (0, Waited::default()));
+        }
+        assert!(!signal.advance(), "nobody is counted as asleep any more");
+    }
+
+    #[test]
+    fn a_deadline_ends_the_sleep_of_every_wait() {
+        let signal = Signal::new();
+        for wait in waits() {
+            let deadline_ns = monotonic_ns() + 1_000_000;
+            assert_eq!(signal.wait_past_by(0, &wait, deadline_ns).0, 0);
+            assert!(monotonic_ns() >= deadline_ns);
+        }
+        assert!(!signal.advance(), "nobody is counted as asleep any more");
     }
 
     #[test]

@@ -2,16 +2,16 @@
 //!
 //! # The idea
 //!
-//! A spinning thread tells its core that it spins (PAUSE on x86, ISB on arm64), so that a sibling
-//! gets the execution units meanwhile. How long that instruction takes differs by a factor of a
-//! hundred between CPUs: 10 cycles before Skylake, 140 on Skylake clients, under a nanosecond for
-//! some arm64 hints. A spin counted in instructions is therefore a different spin on every machine.
+//! A spinning thread tells its core that it spins (PAUSE on x86, ISB on arm64), so that a sibling gets
+//! the execution units meanwhile. The time of that instruction differs by a factor of a hundred between
+//! CPUs: 10 cycles before Skylake, 140 on Skylake clients, under a nanosecond for some arm64 hints. So
+//! a spin counted in instructions is a different spin on every machine.
 //!
 //! So the unit here is the *pass*: as many such instructions as last [`TARGET_PASS_NS`], chosen once
-//! per process by the first [`SpinCost::measure`]. A waiter looks at its word once per pass: often
-//! enough that it loses no more than a cache miss, seldom enough to leave the core to its sibling.
-//! With a PAUSE of 10 cycles at 2.5 GHz a pass comes out at 19 of them, the order of the 13 that
-//! spinning workers of that time used.
+//! per process by the first [`SpinCost::measure`]. A waiter looks at its word once per pass. That is often
+//! enough to lose no more than a cache miss, and rare enough to leave the core to its sibling. With a
+//! PAUSE of 10 cycles at 2.5 GHz a pass has 19 of them, about as many as the 13 that spinning workers of
+//! that time used.
 
 use std::hint::spin_loop;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
@@ -46,7 +46,7 @@ pub struct SpinCost {
 }
 
 impl SpinCost {
-    /// Chooses the size of a pass, if nobody has yet, and measures how long it lasts here.
+    /// Chooses the size of a pass, unless another call has, and measures how long it lasts here.
     ///
     /// Interruptions only ever make a round longer, so each group keeps its shortest round; the
     /// median over the groups drops a group that ran while the clock frequency was still low.
@@ -56,9 +56,9 @@ impl SpinCost {
         SpinCost { pass_ns: if pass_ns > 0.0 { pass_ns } else { TARGET_PASS_NS } }
     }
 
-    /// A cost that is taken as given: for simulations and tests that must not depend on a clock.
+    /// A given cost, for simulations and tests that must not depend on a clock.
     ///
-    /// A pass of no length is taken as one of a nanosecond.
+    /// A pass of no length counts as one nanosecond.
     pub fn assumed(pass: Duration) -> SpinCost {
         SpinCost { pass_ns: (pass.as_nanos() as f64).max(1.0) }
     }

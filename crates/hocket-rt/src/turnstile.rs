@@ -2,45 +2,58 @@
 //!
 //! # The idea
 //!
-//! A leader opens a block, workers come in as they wake up, and when the work is done the leader
-//! closes the block and waits for those that are inside. It does not wait for those that have not
-//! come yet: a late wake-up must not hold up a block whose work is done. The late worker finds the
-//! turnstile closed and goes back to its gate.
+//! A leader opens a block, and workers enter as they wake up. When the work is done, the leader closes
+//! the block and waits for the workers inside. It does not wait for workers that have not entered yet: a
+//! late wake-up must not delay a block whose work is done. The late worker finds the turnstile closed
+//! and goes back to its gate.
 //!
-//! One word holds both facts, whether it is open and how many are inside, so that a worker's
-//! question and its entry are one step. With two words a worker could find it open, be held up,
-//! and count itself in after the leader had seen nobody.
+//! One word holds all facts, so that a worker's question and its entry are one step. With two words a
+//! worker could find it open, be held up, and count itself in after the leader had seen nobody.
 //!
 //! ```text
-//!   31     30 ........ 0
-//!   OPEN   workers inside        leader: sets and clears OPEN    workers: +1, -1
+//!   31     30      29 ........ 0
+//!   OPEN   ASLEEP  workers inside      leader: sets and clears OPEN, ASLEEP    workers: +1, -1
 //! ```
+//!
+//! # Sleeping
+//!
+//! A worker that is inside may need the leader's own CPU. Against a leader of the class `SCHED_FIFO` an
+//! ordinary thread never gets it, and a yield does not help. So a leader that has spun for a while sets
+//! ASLEEP and sleeps in the kernel. The last worker to leave finds the bit and wakes the leader. A worker
+//! looks at the bit in the very step in which it leaves, so this costs nothing while nobody sleeps.
 
+use crate::park::{Lot, Sleep};
 use crate::spin::spin_pass;
-use crate::sync::{AtomicU32, yield_now};
+use crate::sync::AtomicU32;
 use crate::wait::Waited;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 const OPEN: u32 = 1 << 31;
-/// Passes (each about 75 ns) after which the closing leader yields between its looks. A unit that
-/// takes longer is rare; a worker that lost its CPU to us is not.
-const PASSES_BEFORE_YIELD: u32 = 1000;
+/// The leader sleeps until the last worker wakes it.
+const ASLEEP: u32 = 1 << 30;
+/// The bits of the number of workers inside.
+const INSIDE: u32 = ASLEEP - 1;
+/// Passes (each about 75 ns) after which the closing leader sleeps. A unit that takes longer is rare; a
+/// worker that lost its CPU to us is not. A model needs a short spin.
+const PASSES_BEFORE_SLEEP: u32 = if cfg!(loom) { 1 } else { 1000 };
 
 /// Lets workers into a block and lets the leader close it.
 #[derive(Debug)]
 #[repr(align(128))]
 pub struct Turnstile {
     /// Edge E4 from the leader's opening to a worker's entry, E5 from its exit to the closing.
+    /// Also the futex word.
     word: AtomicU32,
+    lot: Lot,
 }
 
 impl Turnstile {
     /// A closed turnstile with nobody inside.
     pub fn new() -> Turnstile {
-        Turnstile { word: AtomicU32::new(0) }
+        Turnstile { word: AtomicU32::new(0), lot: Lot::new() }
     }
 
-    /// Opens a block: all that the leader did before is visible to whoever enters.
+    /// Opens a block: each worker that enters sees all that the leader did before.
     ///
     /// Thread: the leader, while closed (new, or after [`close_and_wait`](Self::close_and_wait)).
     /// Cost: a store.
@@ -50,9 +63,10 @@ impl Turnstile {
         self.word.store(OPEN, Release); // E4 (store)
     }
 
-    /// Enters the block; `None` if it is closed. Leaves when the guard is dropped.
+    /// Enters the block; `None` if it is closed. Dropping the guard leaves the block.
     ///
-    /// Thread: worker. Cost: a load and, where open, an atomic exchange.
+    /// Thread: worker. Cost: a load and, if it is open, an atomic exchange. Leaving costs an atomic
+    /// subtraction, and for the last worker a system call if the leader sleeps.
     #[inline]
     pub fn enter(&self) -> Option<Inside<'_>> {
         // Relaxed: a guess that the exchange below confirms; if it is closed nothing is read.
@@ -68,20 +82,56 @@ impl Turnstile {
         None
     }
 
+    /// Closes the block to newcomers, and waits for nobody. The leader still has to close and wait.
+    ///
+    /// Thread: any that is inside, or the leader. Cost: an atomic operation.
+    #[inline]
+    pub fn close(&self) {
+        // Relaxed: it tells newcomers nothing but that they are late.
+        self.word.fetch_and(!OPEN, Relaxed);
+    }
+
     /// Closes the block to newcomers and returns when everybody inside has left.
     ///
-    /// All that was done inside is then visible to the leader. Thread: the leader. Cost: spins for
-    /// as long as the longest of them stays, and yields between looks when that takes long.
+    /// All that was done inside is then visible to the leader. [`Waited::blocked`] says whether it slept.
+    ///
+    /// Thread: the leader. Cost: spins until the last of them has left. After about 75 us of that it sleeps
+    /// in the kernel, and the last to leave makes the system call that wakes it (about 2 us).
     pub fn close_and_wait(&self) -> Waited {
         let mut waited = Waited::default();
         let mut word = self.word.fetch_and(!OPEN, Acquire) & !OPEN; // E5 (load)
         let mut passes = 0;
-        while word != 0 {
-            rest(passes, &mut waited);
-            passes = passes.saturating_add(1);
+        while word & INSIDE != 0 {
+            if passes < PASSES_BEFORE_SLEEP {
+                spin_pass();
+                passes += 1;
+            } else {
+                self.sleep(&mut waited);
+            }
             word = self.word.load(Acquire); // E5 (load)
         }
+        if word == ASLEEP {
+            // Relaxed: while it is closed and empty nobody else writes; E4 publishes the next opening.
+            self.word.store(0, Relaxed);
+        }
         waited
+    }
+
+    /// Sleeps while the same number of workers is inside, at most until the last has left.
+    #[cold]
+    fn sleep(&self, waited: &mut Waited) {
+        // Relaxed: only says that somebody sleeps; the look that ends the wait is the caller's.
+        let word = self.word.fetch_or(ASLEEP, Relaxed);
+        if word & INSIDE != 0 {
+            let sleep = self.lot.sleep_while(&self.word, word | ASLEEP, None);
+            waited.blocked += u32::from(sleep != Sleep::Refused);
+        }
+    }
+
+    /// The last worker has left, and the leader sleeps or is about to.
+    #[cold]
+    fn wake_leader(&self) {
+        self.lot.wake(&self.word, 1);
     }
 }
 
@@ -91,19 +141,9 @@ impl Default for Turnstile {
     }
 }
 
-/// One step of the leader's wait.
-fn rest(passes: u32, waited: &mut Waited) {
-    if passes < PASSES_BEFORE_YIELD {
-        spin_pass();
-    } else {
-        waited.yielded = waited.yielded.saturating_add(1);
-        yield_now();
-    }
-}
-
-/// Being inside a block; leaves it when dropped.
+/// Proof of being inside a block. Dropping it leaves the block.
 ///
-/// A guard that is forgotten keeps its block from ever closing.
+/// If a guard is forgotten, its block never closes.
 #[derive(Debug)]
 #[must_use = "dropping it leaves the block"]
 pub struct Inside<'a> {
@@ -113,7 +153,10 @@ pub struct Inside<'a> {
 impl Drop for Inside<'_> {
     #[inline]
     fn drop(&mut self) {
-        self.turnstile.word.fetch_sub(1, Release); // E5 (store)
+        let before = self.turnstile.word.fetch_sub(1, Release); // E5 (store)
+        if before == ASLEEP | 1 {
+            self.turnstile.wake_leader();
+        }
     }
 }
 
@@ -133,6 +176,19 @@ mod tests {
             assert_eq!(turnstile.close_and_wait(), Waited::default());
             assert!(turnstile.enter().is_none());
         }
+    }
+
+    #[test]
+    fn one_inside_closes_it_and_those_inside_stay() {
+        let turnstile = Turnstile::new();
+        turnstile.open();
+        let both = (turnstile.enter(), turnstile.enter());
+        turnstile.close();
+        assert!(turnstile.enter().is_none());
+        drop(both);
+        turnstile.close_and_wait();
+        turnstile.open();
+        assert!(turnstile.enter().is_some(), "the next block is open again");
     }
 
     #[test]

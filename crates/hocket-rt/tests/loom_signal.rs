@@ -8,6 +8,10 @@ use hocket_rt::{Signal, Strategy};
 use loom::sync::Arc;
 use loom::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use loom::thread;
+use std::time::Duration;
+
+/// A deadline that may pass at any moment.
+const SOME_TIME: u64 = 1;
 
 #[test]
 fn what_was_done_before_an_advance_is_seen_after_the_wait() {
@@ -53,6 +57,21 @@ fn a_sleeper_is_woken_after_a_spin() {
     sleepers_are_woken(Strategy::Hybrid, 1, 5);
 }
 
+/// A wait that spins, yields and blocks in the end.
+#[test]
+fn a_sleeper_is_woken_after_a_spin_and_yields() {
+    model(5, || {
+        let signal = Arc::new(Signal::new());
+        let sleeper = {
+            let signal = Arc::clone(&signal);
+            let wait = wait(Strategy::Pause).blocking_after(Duration::from_nanos(100));
+            thread::spawn(move || signal.wait_past(0, &wait).0)
+        };
+        signal.advance();
+        assert_eq!(sleeper.join().unwrap(), 1);
+    });
+}
+
 #[test]
 fn all_sleepers_are_woken() {
     sleepers_are_woken(Strategy::Futex, 2, 4);
@@ -72,6 +91,7 @@ fn a_chain_wakes(sleepers: usize, preemptions: usize) {
         for sleeper in threads {
             assert_eq!(sleeper.join().unwrap(), 1);
         }
+        assert!(!signal.advance(), "a call for nobody");
     });
 }
 
@@ -107,6 +127,63 @@ fn a_newcomer_does_not_take_an_old_sleepers_wake_up() {
         for sleeper in old {
             sleeper.join().unwrap();
         }
+    });
+}
+
+/// A deadline that never passes: only the advance can end the sleep.
+#[test]
+fn a_sleeper_with_a_deadline_is_woken() {
+    model(5, || {
+        let signal = Arc::new(Signal::new());
+        let sleeper = {
+            let signal = Arc::clone(&signal);
+            thread::spawn(move || signal.wait_past_by(0, &wait(Strategy::Futex), u64::MAX).0)
+        };
+        signal.advance();
+        assert_eq!(sleeper.join().unwrap(), 1);
+    });
+}
+
+/// The deadline may pass at any moment. What was done before the advance is seen where the value is
+/// the new one.
+#[test]
+fn a_deadline_may_pass_while_somebody_advances() {
+    model(5, || {
+        let shared = Arc::new((Signal::new(), Plain::new(0)));
+        let sleeper = {
+            let shared = Arc::clone(&shared);
+            thread::spawn(move || {
+                match shared.0.wait_past_by(0, &wait(Strategy::Futex), SOME_TIME).0 {
+                    0 => {}
+                    value => assert_eq!((value, shared.1.get()), (1, 7)),
+                }
+            })
+        };
+        shared.1.set(7);
+        shared.0.advance();
+        sleeper.join().unwrap();
+    });
+}
+
+/// The wake-up may go to the thread that gives up in the same moment; the other one must not be
+/// forgotten.
+#[test]
+fn who_gives_up_takes_nobodys_wake_up_along() {
+    model(3, || {
+        let signal = Arc::new(Signal::with_fan_out(1));
+        let sleeper = {
+            let signal = Arc::clone(&signal);
+            thread::spawn(move || signal.wait_past(0, &wait(Strategy::Futex)).0)
+        };
+        let hasty = {
+            let signal = Arc::clone(&signal);
+            thread::spawn(move || {
+                signal.wait_past_by(0, &wait(Strategy::Futex), SOME_TIME);
+            })
+        };
+        signal.advance();
+        hasty.join().unwrap();
+        assert_eq!(sleeper.join().unwrap(), 1);
     });
 }
 

@@ -1,4 +1,4 @@
-//! Cost tables as files (TOML): what a session was measured to cost, for the next time it is played.
+//! Cost tables as files (TOML): measured costs of a session, for the next time it plays.
 //!
 //! ```toml
 //! format = "hocket-costs/1"
@@ -27,7 +27,7 @@ use crate::source::{Source, What};
 /// Name and version of the format, the first key of the file.
 pub const COST_FORMAT: &str = "hocket-costs/1";
 
-/// The longest time that is believed: ten seconds a block.
+/// The longest credible time: ten seconds per block.
 const MAX_NS: f64 = 10e9;
 const FILE_KEYS: [&str; 5] = ["format", "frames", "rate_hz", "machine", "chain"];
 const CHAIN_KEYS: [&str; 4] = ["name", "kind", "alone_ns", "shared_ns"];
@@ -39,7 +39,7 @@ type Read<T> = Result<T, SessionError>;
 /// Thread: control; does file I/O. Cost: O(length of the file).
 ///
 /// # Errors
-/// [`SessionError`] for whatever is wrong, with its place.
+/// [`SessionError`] for the first mistake, with its place.
 pub fn read_costs(path: &Path) -> Read<CostTable> {
     let source = Source::read(path, What::Costs)?;
     let document = DeTable::parse(source.text()).map_err(|error| syntax(&source, &error))?;
@@ -48,7 +48,7 @@ pub fn read_costs(path: &Path) -> Read<CostTable> {
     let (format, span) = file.text("format")?;
     if format != COST_FORMAT {
         let cause = format!("this is a table of the format '{format}', not '{COST_FORMAT}'");
-        return Err(source.error(span, cause, "delete the file: it is written anew"));
+        return Err(source.error(span, cause, "delete the file: Hocket writes a new one"));
     }
     let rows = file.tables("chain")?.iter().map(row).collect::<Read<Vec<_>>>()?;
     refuse_twice(&file, &rows)?;
@@ -64,7 +64,7 @@ pub fn read_costs(path: &Path) -> Read<CostTable> {
 pub fn costs_text(table: &CostTable) -> String {
     let quoted = |text: &str| toml::Value::String(text.to_owned()).to_string();
     let mut out = String::from(
-        "# What a block of this session was measured to cost, chain by chain (hocket play --costs).\n",
+        "# Measured costs of a block of this session, chain by chain (hocket play --costs).\n",
     );
     let (machine, frames, rate) = (quoted(&table.machine), table.frames, table.rate_hz);
     let _ = writeln!(out, "format = \"{COST_FORMAT}\"\nframes = {frames}\nrate_hz = {rate}");
@@ -103,10 +103,10 @@ fn refuse_twice(file: &Table, rows: &[ChainCost]) -> Read<()> {
 
 fn syntax(source: &Source, error: &toml::de::Error) -> SessionError {
     let cause = format!("this is not TOML: {}", error.message().replace('\n', ", "));
-    source.error(error.span().unwrap_or(0..0), cause, "delete the file: it is written anew")
+    source.error(error.span().unwrap_or(0..0), cause, "delete the file: Hocket writes a new one")
 }
 
-/// A table of the file and where it stands.
+/// A table of the file, and its place.
 struct Table<'a> {
     source: &'a Source,
     table: &'a DeTable<'a>,
@@ -130,7 +130,7 @@ impl<'a> Table<'a> {
 
     fn require(&self, key: &str) -> Read<&'a Spanned<DeValue<'a>>> {
         self.get(key).ok_or_else(|| {
-            let remedy = "delete the file: it is written anew";
+            let remedy = "delete the file: Hocket writes a new one";
             self.source.error(self.span.clone(), format!("'{key}' is missing"), remedy)
         })
     }

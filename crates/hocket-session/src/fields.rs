@@ -10,7 +10,7 @@ use crate::schema::{Key, TABLES, Table, Value};
 use crate::source::Source;
 use crate::suggest::{list, nearest};
 
-/// A value and where it stands.
+/// A value, and its place.
 #[derive(Debug, Clone)]
 pub(crate) struct At<T> {
     pub(crate) value: T,
@@ -81,7 +81,7 @@ impl<'a> Fields<'a> {
         self.list(key, schema)?.map(|value| self.open(value, schema)).collect()
     }
 
-    /// As [`Fields::tables`], with keys that the schema does not know.
+    /// Like [`Fields::tables`], with keys that the schema does not know.
     pub(crate) fn open_tables(&self, key: &Key, schema: &'static Table) -> Read<Vec<Fields<'a>>> {
         self.list(key, schema)?.map(|value| self.open_any(value, schema)).collect()
     }
@@ -102,7 +102,7 @@ impl<'a> Fields<'a> {
         Ok(list.iter())
     }
 
-    /// How many tables stand under `key`.
+    /// Number of tables under `key`.
     pub(crate) fn length(&self, key: &Key) -> usize {
         self.get(key).and_then(|list| list.get_ref().as_array()).map_or(0, |list| list.len())
     }
@@ -147,7 +147,7 @@ impl<'a> Fields<'a> {
         })
     }
 
-    /// `false` where the key is missing.
+    /// `false` if the key is missing.
     pub(crate) fn flag(&self, key: &Key) -> Read<bool> {
         let Some(found) = self.get(key) else { return Ok(false) };
         found.get_ref().as_bool().ok_or_else(|| self.wrong_type(key, found))
@@ -170,7 +170,7 @@ impl<'a> Fields<'a> {
         Ok(Some(At { value, span: found.span() }))
     }
 
-    /// A number in the key's range; 0 where the key is missing.
+    /// A number in the key's range; 0 if the key is missing.
     pub(crate) fn number_or_zero(&self, key: &Key) -> Read<f64> {
         Ok(self.number(key)?.map_or(0.0, |found| found.value))
     }
@@ -234,7 +234,7 @@ impl<'a> Fields<'a> {
         let remedy = if let Some(near) = nearest(name, known.iter().copied()) {
             format!("did you mean '{near}'?")
         } else if let Some(owner) = owner(name, header) {
-            format!("'{name}' belongs to {owner}: a key counts for the last header above it")
+            format!("'{name}' belongs to {owner}: a key belongs to the last header above it")
         } else {
             format!("the keys here are {}", list(known))
         };

@@ -2,17 +2,23 @@
 //!
 //! [`load`] reads a file, checks it against the [`schema`] and against an
 //! [`EffectCatalogue`], resolves names and media paths, and returns a session that can be planned.
-//! Whatever is wrong comes back as one [`SessionError`] with file, line, column, the offending
-//! line, the cause and a remedy. The format is described in `docs/session-format.md`, whose
-//! tables are those of [`schema::TABLES`].
+//! A mistake comes back as one [`SessionError`] with file, line, column, the offending line, the
+//! cause and a remedy. `docs/session-format.md` describes the format; its tables are those of
+//! [`schema::TABLES`].
 //!
-//! Parts, in reading order: `schema` says which keys exist; `source` reads the file and knows its
-//! lines; `error` is the message; `fields` reads one table by its schema; `strips` and `effects`
-//! build the model; `media` collects audio files; `routing` looks for circles; `costs` reads and
-//! writes cost tables.
+//! Parts, in reading order:
 //!
-//! Limits: this crate does not open audio beyond seeing that it can be read. Whoever decodes it
-//! reports trouble at the clip's line through [`Loaded::media_error`].
+//! - `schema`: which keys exist
+//! - `source`: reads the file and knows its lines
+//! - `error`: the message
+//! - `fields`: reads one table by its schema
+//! - `strips` and `effects`: build the model
+//! - `media`: collects audio files
+//! - `routing`: looks for circles
+//! - `costs`: reads and writes cost tables
+//!
+//! Limits: this crate only checks that it can read the audio files. Their decoder reports trouble
+//! at the clip's line through [`Loaded::media_error`].
 #![forbid(unsafe_code)]
 
 use std::ops::Range;
@@ -46,12 +52,12 @@ pub struct LoadOptions {
     pub seats: usize,
 }
 
-/// A session and where its parts stand in the file.
+/// A session, and the places of its parts in the file.
 #[derive(Debug, Clone)]
 pub struct Loaded {
     /// The session, ready to be planned: names resolved, ranges checked, routing free of circles.
     pub session: Session,
-    /// What is probably not meant but can be played; one line each, place included.
+    /// Warnings: probably not intended, but playable. One line each, with its place.
     pub warnings: Vec<String>,
     source: Source,
     media_spans: Vec<Span>,
@@ -63,7 +69,7 @@ impl Loaded {
         self.source.place(self.media_span(id))
     }
 
-    /// An error at the line that first names this audio file: for whoever decodes it.
+    /// An error at the line that first names this audio file, for its decoder.
     pub fn media_error(&self, id: MediaId, cause: &str, remedy: &str) -> SessionError {
         let cause = match self.session.media.get(id.0) {
             Some(media) => format!("'{}': {cause}", media.path.display()),
@@ -82,7 +88,7 @@ impl Loaded {
 /// Thread: control; does file I/O. Cost: O(length of the file + parts after `count` is expanded).
 ///
 /// # Errors
-/// [`SessionError`] for whatever is wrong, the first thing found; see `docs/session-format.md`.
+/// [`SessionError`] for the first mistake found; see `docs/session-format.md`.
 pub fn load(
     path: &Path,
     catalogue: &dyn EffectCatalogue,

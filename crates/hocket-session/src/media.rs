@@ -52,20 +52,20 @@ impl<'a> MediaList<'a> {
             }
             Err(error) => fail(
                 &format!("cannot be read: {}", io_cause(&error)),
-                "correct the path, or see that you may read its folder".into(),
+                "correct the path, or make sure that you may read its folder".into(),
             ),
             Ok(facts) if facts.is_dir() => {
                 fail("is a directory", "name an audio file in it".into())
             }
             // Opening a pipe or a device could wait for ever.
             Ok(facts) if !facts.is_file() => {
-                fail("is no regular file", "copy the audio into a file and name that".into())
+                fail("is not a regular file", "copy the audio into a file and name that".into())
             }
             Ok(_) => match File::open(path) {
                 Ok(_) => Ok(()),
                 Err(error) => fail(
                     &format!("cannot be read: {}", io_cause(&error)),
-                    "see that you may read it".into(),
+                    "make sure that you may read it".into(),
                 ),
             },
         }
@@ -85,7 +85,7 @@ fn missing_remedy(path: &Path) -> String {
     let wanted = path.file_name().unwrap_or_default().to_string_lossy();
     let Ok(entries) = fs::read_dir(folder) else {
         return format!(
-            "its folder '{}' cannot be read either; paths count from the session \
+            "its folder '{}' cannot be read either; paths are relative to the session \
                         file's folder",
             folder.display()
         );
@@ -97,7 +97,9 @@ fn missing_remedy(path: &Path) -> String {
     names.sort();
     match nearest(&wanted, names.iter().map(String::as_str)) {
         Some(near) => format!("did you mean '{near}', which is in that folder?"),
-        None => "put it there, or correct the path; paths count from the session file's folder"
-            .to_owned(),
+        None => {
+            "put it there, or correct the path; paths are relative to the session file's folder"
+                .to_owned()
+        }
     }
 }

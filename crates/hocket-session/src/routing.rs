@@ -15,7 +15,7 @@ use crate::suggest::{list, nearest};
 /// The name that every output may use and no strip may have.
 pub(crate) const MASTER: &str = "master";
 
-/// All strips by name, and what was said about where they lead.
+/// All strips by name, and where they lead.
 pub(crate) struct Names<'a> {
     source: &'a Source,
     strips: HashMap<String, (StripId, Span)>,
@@ -31,7 +31,7 @@ impl<'a> Names<'a> {
         Names { source, strips, groups: Vec::new(), returns: Vec::new(), links }
     }
 
-    /// Makes a name known; refuses one that is taken.
+    /// Adds a name; refuses one that is taken.
     pub(crate) fn add(&mut self, name: &str, id: StripId, span: Span) -> Result<(), SessionError> {
         let taken = match self.strips.get(name) {
             Some((other, at)) => {

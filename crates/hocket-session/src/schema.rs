@@ -114,7 +114,7 @@ pub(crate) const SAMPLE_RATE: Key = key(
     "sample_rate_hz",
     Value::Whole { min: 8_000, max: 384_000 },
     "48000",
-    "The rate at which the session was made and at which it runs unless told otherwise.",
+    "The rate of the session's making; it runs at this rate unless another one is requested.",
 );
 pub(crate) const SESSION_LENGTH: Key = length(
     "length_s",
@@ -125,7 +125,7 @@ pub(crate) const RESAMPLE: Key = key(
     "resample",
     Value::Flag,
     "false",
-    "Audio files of another sample rate are converted on loading; `false`: refused.",
+    "`true`: audio files of another sample rate are converted on loading; `false`: they are refused.",
 );
 pub(crate) const COUNT: Key = key(
     "count",
@@ -148,27 +148,28 @@ pub(crate) const PAN: Key = key(
 );
 pub(crate) const MUTE: Key = key("mute", Value::Flag, "false", "Silent, but still processed.");
 pub(crate) const SOLO: Key =
-    key("solo", Value::Flag, "false", "Heard alone, together with everything else that is soloed.");
+    key("solo", Value::Flag, "false", "Heard alone, with everything else that is soloed.");
 pub(crate) const CLIPS: Key = key("clip", Value::Tables, "none", "What the track plays.");
 pub(crate) const EFFECTS: Key =
     key("effect", Value::Tables, "none", "The chain before the fader, first to last.");
 pub(crate) const SENDS: Key = key("send", Value::Tables, "none", "Taps that feed returns.");
 
-pub(crate) const FILE: Key =
-    key("file", Value::Text, REQUIRED, "The audio file, seen from the folder of the session file.");
+pub(crate) const FILE: Key = key(
+    "file",
+    Value::Text,
+    REQUIRED,
+    "The audio file, relative to the folder of the session file.",
+);
 pub(crate) const START: Key = time("start_s", "0", "When it starts on the session's time line.");
 pub(crate) const OFFSET: Key = time("offset_s", "0", "Where in the file it starts.");
 pub(crate) const CLIP_LENGTH: Key =
-    length("length_s", "to the end of the file; without end where it loops", "How long it plays.");
+    length("length_s", "to the end of the file; without end if it loops", "How long it plays.");
 pub(crate) const LOOP: Key =
     key("loop", Value::Flag, "false", "Starts again at `offset_s` when the file ends.");
 pub(crate) const CLIP_GAIN: Key = level("Level of the clip.");
 pub(crate) const FADE_IN: Key = time("fade_in_s", "0", "Linear fade at the start.");
-pub(crate) const FADE_OUT: Key = time(
-    "fade_out_s",
-    "0",
-    "Linear fade at the end; none where the clip loops without `length_s`.",
-);
+pub(crate) const FADE_OUT: Key =
+    time("fade_out_s", "0", "Linear fade at the end; none if the clip loops without `length_s`.");
 
 pub(crate) const KIND: Key =
     key("kind", Value::Text, REQUIRED, "The effect, by its name in docs/effects.md.");
@@ -176,7 +177,7 @@ pub(crate) const BYPASS: Key = key(
     "bypass",
     Value::Flag,
     "false",
-    "The effect passes its input on, as late as when it works.",
+    "The effect passes its input on; its latency stays the same.",
 );
 
 pub(crate) const TO: Key =
@@ -236,7 +237,7 @@ pub(crate) static MASTER_TABLE: Table = Table {
 };
 pub(crate) static PREVIEW_TABLE: Table = Table {
     header: "[preview]",
-    summary: "A large file whose waveform preview is computed beside the playing.",
+    summary: "A large file; its waveform preview is computed while the session plays.",
     keys: &[FILE],
 };
 

@@ -72,13 +72,13 @@ impl Source {
         // A pipe would be waited for without a word, and without an end.
         if std::fs::metadata(path).is_ok_and(|is| !is.is_file() && !is.is_dir()) {
             let remedy = format!("name a {name}");
-            return Err(whole("this is no file (a pipe, a device)".into(), &remedy));
+            return Err(whole("this is not a regular file (a pipe or a device)".into(), &remedy));
         }
         let bytes = read_bytes(path).map_err(|error| {
             let remedy = if error.kind() == std::io::ErrorKind::NotFound {
-                "check the spelling and the folder in which you are"
+                "check the spelling and the current folder"
             } else {
-                "check that it is a file that you may read"
+                "make sure that it is a file and that you may read it"
             };
             whole(format!("this {name} cannot be read: {}", io_cause(&error)), remedy)
         })?;
@@ -172,7 +172,7 @@ impl Source {
     }
 }
 
-/// Some editors begin a file with it; it is no character of the first line.
+/// Some editors begin a file with it; it is not a character of the first line.
 const BYTE_ORDER_MARK: char = '\u{feff}';
 
 fn read_bytes(path: &Path) -> std::io::Result<Vec<u8>> {

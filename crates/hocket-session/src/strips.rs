@@ -99,7 +99,7 @@ fn facts(source: &Source, root: &Fields<'_>) -> Read<Facts> {
 /// A table with its name and its place among the strips of its sort.
 struct Named<'a> {
     fields: Fields<'a>,
-    /// One a copy.
+    /// One per copy.
     names: Vec<String>,
     /// Index of the first copy.
     first: usize,
@@ -191,11 +191,11 @@ impl<'a> Builder<'a> {
         }
         let cause =
             format!("up to here the session has {} strips, clips, effects and sends", self.parts);
-        let remedy = format!("keep them to {MAX_PARTS} together, copies counted");
+        let remedy = format!("use at most {MAX_PARTS} together, copies counted");
         Err(self.source.error(fields.span.clone(), cause, remedy))
     }
 
-    /// How many copies of a track; `None` where the file does not say and the name stays as it is.
+    /// How many copies of a track; `None` if the file does not say, and the name stays unchanged.
     fn copies(&self, fields: &Fields<'_>, options: &LoadOptions) -> Read<Option<usize>> {
         let key = &schema::COUNT;
         if !fields.is_text(key) {
@@ -347,7 +347,10 @@ impl Builder<'_> {
         };
         self.warn_of_fades(fields, &clip);
         if self.end_s.is_some_and(|end| clip.start_s >= end) {
-            self.warn(fields, "the clip starts after the session's length_s: no render has it");
+            self.warn(
+                fields,
+                "the clip starts after the session's length_s: no render includes it",
+            );
         }
         Ok(clip)
     }

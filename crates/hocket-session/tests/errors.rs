@@ -416,14 +416,14 @@ fn media_files() {
         check_at(&clip(file), &format!("\"{file}\""), cause, remedy);
     };
     check("audio/c.wav", "audio/c.wav' does not exist", "did you mean 'a.wav', which is in");
-    check("audio/other.flac", "does not exist", "paths count from the session file's folder");
+    check("audio/other.flac", "does not exist", "paths are relative to the session file's folder");
     check("sound/a.wav", "does not exist", "cannot be read either");
     check("audio", "audio' is a directory", "name an audio file in it");
     check("audio/a.wav/b", "cannot be read: not a directory", "correct the path");
     let preview = with("[preview]\nfile = \"audio/x.wav\"");
     check_at(&preview, "\"audio/x.wav\"", "does not exist", "did you mean");
     let device = clip("/dev/null");
-    check_at(&device, "\"/dev/null\"", "is no regular file", "copy the audio into a file");
+    check_at(&device, "\"/dev/null\"", "is not a regular file", "copy the audio into a file");
 }
 
 #[cfg(unix)]

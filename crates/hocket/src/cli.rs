@@ -7,7 +7,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use crate::failure::{Exit, Failure};
 use crate::profile::ProfileArgs;
 
-/// A parallel real-time audio engine that knows which hardware threads share a core.
+/// Plays audio sessions on every core, in time, and knows which hardware threads share a core.
 #[derive(Debug, Parser)]
 #[command(name = "hocket", version, max_term_width = 100, after_help = EXIT_CODES)]
 pub struct Cli {
@@ -17,27 +17,31 @@ pub struct Cli {
 }
 
 const EXIT_CODES: &str = "\
-Exit codes: 0 done, 1 a deadline or threshold was missed (where asked for), 2 bad usage or bad
-input, 3 not possible here, 130 interrupted (what was done until then is kept).";
+Exit codes:
+    0 done
+    1 a deadline or threshold was missed (only with an option that checks it)
+    2 bad usage or bad input
+    3 not possible here
+  130 interrupted with Ctrl-C; what was done until then is kept";
 
 /// The commands.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Everything once: the worst-case session under each sibling policy, a report to look at.
+    /// Plays the worst-case session under five sibling policies and writes a report.
     Demo(DemoArgs),
-    /// What this machine is made of, and what the system grants here.
+    /// Shows cores, seats and caches of this machine, and what the system grants.
     Machine(crate::machine::MachineArgs),
-    /// The same session under each policy, interleaved, against the deadline.
+    /// Compares policies on one session: turns interleaved, block times against the deadline.
     Bench(BenchArgs),
-    /// A session in real time, and why blocks were late.
+    /// Plays a session in real time and says why blocks were late.
     Play(PlayArgs),
-    /// A session to an audio file, as fast as the machine goes.
+    /// Writes a session to an audio file, as fast as the machine can.
     Render(RenderArgs),
-    /// A record of `bench` as a page.
+    /// Turns a record of `bench` into a table or a page.
     Report(ReportArgs),
-    /// Measures how to play on this machine; bench, play and render then use it by default.
+    /// Measures how to play on this machine; bench, play and render then use the result by default.
     Tune(crate::tune::TuneArgs),
-    /// Experiments about siblings, waiting, sharing and priorities, with records and reports.
+    /// Runs experiments on siblings, waiting, sharing and priorities.
     Lab(crate::lab::LabArgs),
 }
 
@@ -67,22 +71,22 @@ pub fn run(cli: Cli) -> Result<Exit, Failure> {
     exit.map(crate::output::checked)
 }
 
-/// What `hocket demo` takes.
+/// Arguments of `hocket demo`.
 #[derive(Debug, Args)]
 #[command(after_help = "Example: hocket demo --out out")]
 pub struct DemoArgs {
     /// Folder for record and report.
     #[arg(long, value_name = "FOLDER", default_value = "out")]
     pub out: PathBuf,
-    /// The session; default: worst-case-4.toml in the folder `sessions` here or beside the program.
+    /// The session file [default: sessions/worst-case-4.toml, here or in a folder above the program].
     #[arg(long, value_name = "FILE")]
     pub session: Option<PathBuf>,
-    /// Measured blocks of each policy.
+    /// Measured blocks per policy.
     #[arg(long, value_name = "N", default_value_t = 3000, value_parser = clap::value_parser!(u64).range(1..=10_000_000))]
     pub blocks: u64,
 }
 
-/// What `hocket bench` takes.
+/// Arguments of `hocket bench`.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = "\
 Examples:
@@ -94,10 +98,10 @@ pub struct BenchArgs {
     /// The session file.
     #[arg(value_name = "SESSION")]
     pub session: PathBuf,
-    /// Measured blocks of each variant.
+    /// Measured blocks per variant.
     #[arg(long, value_name = "N", default_value_t = 3000, value_parser = clap::value_parser!(u64).range(1..=10_000_000))]
     pub blocks: u64,
-    /// Measured blocks before the next variant's turn.
+    /// Measured blocks per turn; then the next variant has its turn.
     #[arg(long, value_name = "N", default_value_t = 150, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
     pub blocks_per_round: u64,
     /// Block length in frames.
@@ -106,10 +110,10 @@ pub struct BenchArgs {
     /// Sample rate in Hz [default: the session's].
     #[arg(long, value_name = "HZ")]
     pub rate: Option<u32>,
-    /// Workers, the leader included [default: as many as the policy has seats for].
+    /// Number of workers, including the leader [default: one per seat that the policy uses].
     #[arg(long, value_name = "N", value_parser = at_least_one)]
     pub workers: Option<usize>,
-    /// Sibling policies, the first is the reference.
+    /// Sibling policies to compare; the first is the reference.
     #[arg(
         long,
         value_name = "LIST",
@@ -117,37 +121,37 @@ pub struct BenchArgs {
         default_value = "off,all,process-affinity,idle-thread,pair-barrier"
     )]
     pub policy: Vec<SiblingArg>,
-    /// Schedules [default: the machine profile's, or dataflow].
+    /// Schedules to compare [default: the machine profile's, or dataflow].
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub schedule: Vec<ScheduleArg>,
-    /// Ways of waiting inside a block [default: the machine profile's, or hybrid].
+    /// Waits to compare: how workers wait inside a block [default: the machine profile's, or hybrid].
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub wait: Vec<WaitArg>,
-    /// How a seat is kept on which nobody works (policies idle-thread and pair-barrier); a wait that
-    /// blocks gives it away.
+    /// How an idle thread holds its seat (policies idle-thread and pair-barrier). A blocking wait
+    /// gives the seat up; use it only for comparison.
     #[arg(long, value_enum, default_value_t = WaitArg::Pause)]
     pub seat_wait: WaitArg,
-    /// Foreign load, such as `preview,compute:2@siblings`: preview or compute, how many, and where
-    /// (siblings, first-seats or cpu3); `none` for none. Default: preview where the session names
-    /// a file for it.
+    /// Load beside the engine, such as `preview,compute:2@siblings`: preview or compute, how many, and
+    /// where (siblings, first-seats or cpu3); or `none` [default: preview if the session names a
+    /// file for it].
     #[arg(long, value_name = "LIST")]
     pub disturb: Option<String>,
-    /// Real-time priority asked for, 1 to 99; 0: ordinary threads.
+    /// Real-time priority to request, 1 to 99; 0 requests ordinary threads.
     #[arg(long, value_name = "N", default_value_t = 60, value_parser = clap::value_parser!(u8).range(0..=99))]
     pub priority: u8,
-    /// Seed of the order of turns and of the intervals [default: from the clock].
+    /// Seed for the order of turns and for the intervals [default: from the clock].
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
     /// Prints the whole record as JSON instead of the table.
     #[arg(long)]
     pub json: bool,
-    /// Writes the record here.
+    /// Writes the record to this file.
     #[arg(long, value_name = "FILE")]
     pub record: Option<PathBuf>,
-    /// Writes the report, one HTML page, here.
+    /// Writes the report to this file, as one HTML page.
     #[arg(long, value_name = "FILE")]
     pub report: Option<PathBuf>,
-    /// Exit code 1 where any variant misses more blocks than this.
+    /// Ends with exit code 1 if any variant misses more blocks than this.
     #[arg(long, value_name = "N")]
     pub max_misses: Option<u64>,
     /// Where defaults come from.
@@ -160,7 +164,7 @@ fn at_least_one(text: &str) -> Result<usize, String> {
     if count == 0 { Err("at least 1 worker is needed, the leader".into()) } else { Ok(count) }
 }
 
-/// What `hocket play` takes.
+/// Arguments of `hocket play`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -171,7 +175,7 @@ pub struct PlayArgs {
     /// The session file.
     #[arg(value_name = "SESSION")]
     pub session: PathBuf,
-    /// What to play on. `virtual` has a real clock and a real deadline, and no sound.
+    /// Device to play on; `virtual` has a real clock and a real deadline, but no sound.
     #[arg(long, value_name = "NAME", default_value = "virtual")]
     pub device: String,
     /// Block length in frames.
@@ -183,33 +187,33 @@ pub struct PlayArgs {
     /// Length in seconds [default: the session's, or to the end of the last clip, or until Ctrl-C].
     #[arg(long, value_name = "SECONDS", allow_negative_numbers = true)]
     pub length: Option<f64>,
-    /// Workers, the leader included [default: as many as the policy has seats for].
+    /// Number of workers, including the leader [default: one per seat that the policy uses].
     #[arg(long, value_name = "N", value_parser = at_least_one)]
     pub workers: Option<usize>,
-    /// Schedule.
+    /// Which worker runs which unit when.
     #[arg(long, value_enum, default_value_t = ScheduleArg::Auto)]
     pub schedule: ScheduleArg,
-    /// Sibling policy [default: auto with schedule auto, else off].
+    /// Who may run beside a worker on its core [default: auto with schedule auto, else off].
     #[arg(long, value_enum)]
     pub policy: Option<SiblingArg>,
-    /// What the session's parts were measured to cost: read when it begins, where the file exists, and
-    /// written when it ends.
+    /// Cost table: measured costs of the session's units. Read at the start if the file exists,
+    /// written at the end.
     #[arg(long, value_name = "FILE")]
     pub costs: Option<PathBuf>,
-    /// Way of waiting inside a block [default: the machine profile's, or hybrid].
+    /// How workers wait inside a block [default: the machine profile's, or hybrid].
     #[arg(long, value_enum)]
     pub wait: Option<WaitArg>,
-    /// How a seat is kept on which nobody works (policies idle-thread and pair-barrier); a wait that
-    /// blocks gives it away.
+    /// How an idle thread holds its seat (policies idle-thread and pair-barrier). A blocking wait
+    /// gives the seat up; use it only for comparison.
     #[arg(long, value_enum, default_value_t = WaitArg::Pause)]
     pub seat_wait: WaitArg,
-    /// Real-time priority asked for, 1 to 99; 0: ordinary threads.
+    /// Real-time priority to request, 1 to 99; 0 requests ordinary threads.
     #[arg(long, value_name = "N", default_value_t = 60, value_parser = clap::value_parser!(u8).range(0..=99))]
     pub priority: u8,
-    /// Prints what came out as JSON instead of the table.
+    /// Prints the result as JSON instead of the table.
     #[arg(long)]
     pub json: bool,
-    /// Exit code 1 where more periods than this had nothing new to play.
+    /// Ends with exit code 1 if more periods than this had nothing new to play.
     #[arg(long, value_name = "N")]
     pub max_misses: Option<u64>,
     /// Where defaults come from.
@@ -217,7 +221,7 @@ pub struct PlayArgs {
     pub profile: ProfileArgs,
 }
 
-/// What `hocket render` takes.
+/// Arguments of `hocket render`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -242,16 +246,16 @@ pub struct RenderArgs {
     /// Length in seconds [default: the session's, or to the end of the last clip].
     #[arg(long, value_name = "SECONDS", allow_negative_numbers = true)]
     pub length: Option<f64>,
-    /// Workers [default: as many as the policy has seats for].
+    /// Number of workers, including the leader [default: one per seat that the policy uses].
     #[arg(long, value_name = "N", value_parser = at_least_one)]
     pub workers: Option<usize>,
-    /// Schedule [default: the machine profile's, or dataflow].
+    /// Which worker runs which unit when [default: the machine profile's, or dataflow].
     #[arg(long, value_enum)]
     pub schedule: Option<ScheduleArg>,
-    /// Sibling policy.
+    /// Who may run beside a worker on its core.
     #[arg(long, value_enum, default_value_t = SiblingArg::All)]
     pub policy: SiblingArg,
-    /// Way of waiting inside a block [default: the machine profile's, or hybrid].
+    /// How workers wait inside a block [default: the machine profile's, or hybrid].
     #[arg(long, value_enum)]
     pub wait: Option<WaitArg>,
     /// Where defaults come from.
@@ -259,67 +263,67 @@ pub struct RenderArgs {
     pub profile: ProfileArgs,
 }
 
-/// What `hocket report` takes.
+/// Arguments of `hocket report`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  hocket report out/record.json                     the table on the terminal
-  hocket report out/record.json -o out/report.html  the page")]
+  hocket report out/record.json                     prints the table
+  hocket report out/record.json -o out/report.html  writes the page")]
 pub struct ReportArgs {
-    /// A record that `hocket bench --record` wrote.
+    /// The record, as `hocket bench --record` writes it.
     #[arg(value_name = "RECORD")]
     pub record: PathBuf,
-    /// The page to write [default: the table on standard output].
+    /// Writes the page to this file [default: prints the table].
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
-    /// The comparison alone as a picture.
+    /// Writes the comparison alone to this file, as a picture.
     #[arg(long, value_name = "FILE")]
     pub svg: Option<PathBuf>,
 }
 
-/// Sibling policies on the command line.
+/// Names of sibling policies on the command line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum SiblingArg {
-    /// Workers on one seat a core; siblings are left to anybody.
+    /// Workers on one seat per core; anybody may use the siblings.
     Off,
     /// Workers on every seat.
     All,
-    /// As off, and the whole process is kept on one seat a core.
+    /// Like off, and the whole process stays on one seat per core.
     ProcessAffinity,
-    /// As off, and a waiting thread occupies the siblings during the block.
+    /// Like off, and waiting threads occupy the siblings during the block.
     IdleThread,
-    /// As off, on all cores but one, where every other thread of the process is kept.
+    /// Like off, on all cores but one; all other threads of the process stay on that one.
     ReserveCore,
-    /// As all, and of two workers on a core the first that is done waits on its seat.
+    /// Like all; of two workers on a core, the first that is done waits on its seat.
     PairBarrier,
     /// Workers on every seat; the kernel keeps strangers off their cores (core scheduling).
     Cookie,
-    /// Workers on one seat a core; the kernel keeps everybody off the siblings.
+    /// Workers on one seat per core; the kernel keeps everybody off the siblings.
     CookieWorker,
-    /// As cookie, each core's workers for themselves.
+    /// Like cookie, with one cookie per core.
     CookiePair,
-    /// As off, on cores that a cgroup partition keeps for the process; one core is left to others.
+    /// Like off, on cores that a cgroup partition reserves; one core remains for others.
     Partition,
-    /// SMT is switched off while the session plays.
+    /// Switches SMT off while the session plays.
     Offline,
-    /// The gentlest one that keeps strangers off the siblings here; says which and why.
+    /// The gentlest policy that keeps strangers off the siblings here; prints which and why.
     Auto,
 }
 
 /// Schedules on the command line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum ScheduleArg {
-    /// One worker walks all units.
+    /// One worker runs all units in order.
     Serial,
-    /// Static lists with barriers.
+    /// Fixed lists, with a barrier at each level.
     Lists,
-    /// Countdowns; whoever makes a unit ready runs or offers it, the most urgent first.
+    /// The worker that makes a unit ready runs or offers it, the most urgent first.
     Dataflow,
-    /// Countdowns, and a deque a worker: newest first for its owner, oldest first for thieves.
+    /// A deque per worker: the owner takes the newest unit, thieves take the oldest.
     Steal,
-    /// Static lists by measured cost and seat speed, the longest path first; planned anew as costs move.
+    /// Fixed lists by measured cost and seat speed, the longest path first; planned anew when costs move.
     Critical,
-    /// As many workers as pay by measured costs, and the schedule whose blocks are shortest in a trial.
+    /// As many workers as pay by measured costs, with the schedule whose blocks are shortest in a trial.
     Auto,
 }
 
@@ -332,7 +336,7 @@ impl ScheduleArg {
         }
     }
 
-    /// The kind to begin with; `auto` does not look at it.
+    /// The kind to begin with; `auto` ignores it.
     pub fn kind(self) -> hocket_plan::ScheduleKind {
         match self {
             ScheduleArg::Serial => hocket_plan::ScheduleKind::Serial,
@@ -343,7 +347,7 @@ impl ScheduleArg {
         }
     }
 
-    /// The settings, steered as this schedule wants it.
+    /// The settings, with the steering that this schedule needs.
     pub fn steer(self, settings: hocket_engine::Settings) -> hocket_engine::Settings {
         match self {
             ScheduleArg::Auto => {
@@ -357,19 +361,19 @@ impl ScheduleArg {
 /// Waits on the command line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum WaitArg {
-    /// Spins and tells the core nothing.
+    /// Spins, without a hint to the core.
     Spin,
-    /// Spins and tells the core so.
+    /// Spins, with a hint to the core.
     Pause,
-    /// Offers its CPU to others again and again.
+    /// Offers the CPU to others again and again.
     Yield,
-    /// Rests for a microsecond between looks (Intel WAITPKG).
+    /// Rests for a microsecond between two looks (Intel WAITPKG).
     Tpause,
-    /// Rests until what it waits for is written (Intel WAITPKG).
+    /// Rests until the awaited value changes (Intel WAITPKG).
     Umwait,
-    /// Rests until what it waits for is written (AMD MONITORX).
+    /// Rests until the awaited value changes (AMD MONITORX).
     Mwaitx,
-    /// Rests until what it waits for is written (arm64).
+    /// Rests until the awaited value changes (arm64).
     Wfe,
     /// Spins for a while, then blocks.
     Hybrid,
@@ -392,7 +396,7 @@ pub enum FormatArg {
 }
 
 impl SiblingArg {
-    /// The policy; [`crate::profile::Known::policy`] finds out what `auto` is, which is `off` here.
+    /// The policy. `auto` is `off` here; [`crate::profile::Known::policy`] finds out what it is.
     pub(crate) fn plain(self) -> hocket_plan::SiblingPolicy {
         use hocket_plan::SiblingPolicy as Policy;
         match self {

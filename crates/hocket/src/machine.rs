@@ -23,7 +23,7 @@ use serde::Serialize;
 use crate::failure::{Exit, Failure};
 use crate::output;
 
-/// What `hocket machine` takes.
+/// Arguments of `hocket machine`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -35,14 +35,14 @@ pub struct MachineArgs {
     /// Prints JSON instead of text.
     #[arg(long)]
     pub json: bool,
-    /// Describes the machine of this hwloc XML file (formats 1, 2 and 3) instead of this one.
+    /// Describes the machine in this hwloc XML file (formats 1, 2 and 3) instead of this one.
     #[arg(long, value_name = "FILE")]
     pub topology: Option<PathBuf>,
-    /// Measures who shares a core and sets it beside what the system says; takes some seconds of both
-    /// CPUs of many pairs, and says `unknown` where other programs disturb it.
+    /// Measures which seats share a core, and compares it with what the system says. It uses both CPUs
+    /// of many pairs for some seconds, and says `unknown` if other programs disturb it.
     #[arg(long, conflicts_with_all = ["json", "topology"])]
     pub verify: bool,
-    /// Puts back what a run that was killed left changed: SMT switched off, CPUs set apart.
+    /// Undoes what a killed run left behind: SMT switched off, CPUs reserved.
     #[arg(long, conflicts_with_all = ["json", "topology", "verify"])]
     pub restore: bool,
 }

@@ -19,10 +19,10 @@ pub const VARIABLE: &str = "HOCKET_PROFILE";
 /// Where defaults come from.
 #[derive(Debug, Clone, Default, Args)]
 pub struct ProfileArgs {
-    /// Takes defaults from this machine profile [default: the one that `hocket tune` wrote, while it holds].
+    /// Takes defaults from this machine profile [default: the one of `hocket tune`, while it holds].
     #[arg(long, value_name = "FILE", conflicts_with = "no_profile")]
     pub profile: Option<PathBuf>,
-    /// Takes no defaults from a machine profile.
+    /// Ignores the machine profile.
     #[arg(long)]
     pub no_profile: bool,
 }

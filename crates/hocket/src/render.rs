@@ -72,10 +72,8 @@ fn summary(
             written.clipped
         );
     }
-    for (node, blocks) in engine.contained() {
-        text += &format!(
-            "{node}: {blocks} blocks were not finite and are silent; look at its parameters\n"
-        );
+    for contained in engine.contained() {
+        text += &format!("{contained}\n");
     }
     text
 }

@@ -15,7 +15,7 @@ use crate::lab::{self, duration};
 use crate::output::print;
 use crate::profile::usual_place;
 
-/// What `hocket tune` takes.
+/// Arguments of `hocket tune`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -29,19 +29,19 @@ microcode, hypervisor, governor and usable CPUs are as they were. It is kept in
 $XDG_CONFIG_HOME/hocket/machine.toml (usually ~/.config/hocket/machine.toml); the variable
 HOCKET_PROFILE names another file, or none.")]
 pub struct TuneArgs {
-    /// The profile to write [default: the usual place].
+    /// Writes the profile to this file [default: ~/.config/hocket/machine.toml].
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
-    /// Where the measurements are kept.
+    /// File for the measurements.
     #[arg(long, value_name = "FILE", default_value = "out/lab.sqlite")]
     pub records: PathBuf,
-    /// Measures nothing: takes the newest runs of this machine from the record file.
+    /// Measures nothing; takes the newest runs of this machine from the record file.
     #[arg(long, conflicts_with_all = ["time", "check"])]
     pub from_records: bool,
     /// How long to measure, such as 90s or 20m.
     #[arg(long, value_name = "TIME", default_value = "3m", value_parser = duration)]
     pub time: Duration,
-    /// Says whether the profile holds, and what changed; exit code 1 where it does not.
+    /// Says whether the profile holds and what changed; if it does not hold, exit code 1.
     #[arg(long)]
     pub check: bool,
 }

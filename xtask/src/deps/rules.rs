@@ -168,14 +168,7 @@ pub const CRATES: &[CrateRule] = &[
     },
     CrateRule {
         name: "hocket-c",
-        workspace: &[
-            "hocket-plan",
-            "hocket-dsp",
-            "hocket-machine",
-            "hocket-session",
-            "hocket-media",
-            "hocket-engine",
-        ],
+        workspace: &["hocket-machine", "hocket-session", "hocket-media", "hocket-engine"],
         workspace_dev: &[],
         external: External::Only(&[]),
         serde: false,
@@ -200,6 +193,15 @@ pub const CRATES: &[CrateRule] = &[
         serde: true,
         std_banned: &[],
         because: "it wires the parts together",
+    },
+    CrateRule {
+        name: "hocket-embedder",
+        workspace: &["hocket-engine"],
+        workspace_dev: &[],
+        external: External::Only(&[]),
+        serde: false,
+        std_banned: &[],
+        because: "a host needs the engine and no second crate",
     },
     CrateRule {
         name: "xtask",

@@ -1,6 +1,7 @@
 //! The repository speaks of Hocket alone: no build machine's paths, no registry hosts, no words
-//! of another trade. The terms are in [`list`].
+//! of another trade. The terms are in [`list`]. Texts that are in plain English stay so: [`english`].
 
+mod english;
 mod list;
 
 use std::path::Path;
@@ -22,6 +23,7 @@ pub fn check(root: &Path) -> Result<Vec<Finding>, String> {
     for file in repo::tracked_files(root)? {
         if let Some(text) = repo::text(root, &file) {
             findings.extend(check_text(&terms, &file, &text));
+            findings.extend(english::check_text(&file, &text));
         }
     }
     Ok(findings)

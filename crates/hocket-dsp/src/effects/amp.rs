@@ -339,13 +339,13 @@ impl Effect for Amp {
     const PARAMS: &'static [Param] = &[
         Param::new(
             "oversampling",
-            "Times the sample rate at which it distorts: 1, 2, 4 or 8.",
+            "It distorts at this many times the sample rate: 1, 2, 4 or 8.",
             1.0,
             8.0,
             4.0,
         )
         .fixed(),
-        Param::new("high_pass_hz", "Corner in front of the drive.", 20.0, 1000.0, 90.0),
+        Param::new("high_pass_hz", "Corner before the drive.", 20.0, 1000.0, 90.0),
         Param::new("drive_db", "Level into the first stage.", 0.0, 60.0, 30.0),
         Param::new(
             "bias",
@@ -358,7 +358,7 @@ impl Effect for Amp {
         Param::new("middle", "Tone control.", 0.0, 1.0, 0.5),
         Param::new("treble", "Tone control.", 0.0, 1.0, 0.5),
         Param::new("cabinet", "Part of the cabinet: 0 none, 1 all.", 0.0, 1.0, 1.0),
-        Param::new("level_db", "Level behind it.", -48.0, 24.0, -12.0),
+        Param::new("level_db", "Level after it.", -48.0, 24.0, -12.0),
     ];
 
     fn new(values: &[f32], sample_rate_hz: u32) -> Amp {

@@ -106,12 +106,12 @@ impl Compressor {
 
 impl Effect for Compressor {
     const PARAMS: &'static [Param] = &[
-        Param::new("threshold_db", "Level above which it reduces.", -60.0, 0.0, -18.0),
+        Param::new("threshold_db", "It reduces levels above this one.", -60.0, 0.0, -18.0),
         Param::new("ratio", "Input decibels for one more output decibel.", 1.0, 100.0, 4.0),
         Param::new("knee_db", "Width of the bend around the threshold.", 0.0, 24.0, 6.0),
         Param::new("attack_ms", "Time to follow a rise by 63 %.", 0.05, 500.0, 10.0),
         Param::new("release_ms", "Time to recover by 63 %.", 1.0, 5000.0, 120.0),
-        Param::new("makeup_db", "Level change behind it.", -24.0, 24.0, 0.0),
+        Param::new("makeup_db", "Level change after it.", -24.0, 24.0, 0.0),
     ];
 
     fn new(values: &[f32], sample_rate_hz: u32) -> Compressor {

@@ -58,7 +58,7 @@ impl Effect for Delay {
     const PARAMS: &'static [Param] = &[
         Param::new("time_left_ms", "Time of the left echo.", 1.0, MAX_TIME_MS, 375.0),
         Param::new("time_right_ms", "Time of the right echo.", 1.0, MAX_TIME_MS, 500.0),
-        Param::new("feedback", "Part of an echo that comes again.", 0.0, 0.98, 0.4),
+        Param::new("feedback", "Part of each echo that is repeated.", 0.0, 0.98, 0.4),
         Param::new(
             "damping",
             "Loss of treble at each repeat: coefficient of a one-pole low pass.",

@@ -336,10 +336,10 @@ impl Effect for Fdn {
         Param::new("size_ms", "Middle length of the lines.", 10.0, 100.0, 45.0).fixed(),
         Param::new("t60_low_s", "Time to decay by 60 dB at low frequencies.", 0.1, 30.0, 2.5),
         Param::new("t60_high_s", "The same at high frequencies.", 0.1, 30.0, 1.2),
-        Param::new("crossover_hz", "Between low and high.", 100.0, 10_000.0, 3000.0),
+        Param::new("crossover_hz", "Frequency between low and high.", 100.0, 10_000.0, 3000.0),
         Param::new(
             "pre_delay_ms",
-            "Before the hall answers; at least one frame.",
+            "Time before the hall answers; at least one frame.",
             0.0,
             MAX_PRE_DELAY_MS,
             20.0,

@@ -171,7 +171,7 @@ impl Limiter {
 
 impl Effect for Limiter {
     const PARAMS: &'static [Param] = &[
-        Param::new("input_db", "Level change in front of it.", -24.0, 24.0, 0.0),
+        Param::new("input_db", "Level change before it.", -24.0, 24.0, 0.0),
         Param::new("ceiling_db", "No sample passes this level.", -24.0, 0.0, -1.0),
         Param::new("release_ms", "Time to recover by 63 %.", 1.0, 2000.0, 80.0),
         Param::new("lookahead_ms", "Time to fade into a reduction; the latency.", 0.1, 10.0, 2.0)

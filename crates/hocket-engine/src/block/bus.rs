@@ -2,8 +2,9 @@
 //!
 //! Invariants, named for the SAFETY comments that rely on them:
 //!
+//! - **ONCE**: a worker walks a block at most once, however often it comes in (`Runner::begins`).
 //! - **ONE-WRITER**: a unit's cell, and the cells of its nodes, are written only by the worker that runs
-//!   the unit, and the unit is run once a block. Rules R2 and R3 of
+//!   the unit, and the unit is run once per block: by ONCE and by rules R2 and R3 of
 //!   [`hocket_plan::VerifiedSchedule`], whose constructor is the only one;
 //!   `hocket-plan/tests/rules` breaks each and sees it refused.
 //! - **READ-AFTER-WRITE**: a unit reads only cells of its predecessors (R4), and they have finished
@@ -17,24 +18,88 @@
 //! - **IN-RANGE**: unit indices in schedules, inputs and lists are below the number of units (R1),
 //!   and `frames` is at most the length of the rows (checked before the block opens).
 
+use std::any::Any;
 use std::cell::UnsafeCell;
+use std::ops::Range;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
+use super::contained::Contained;
 use super::fetch::{Stretch, Touched};
-use hocket_dsp::{Block, Event, Processor, StereoMut, StereoRef, finite, mix};
+use hocket_dsp::mix::{self, Begin, Scaled};
+use hocket_dsp::{Block, Event, Processor, StereoMut, StereoRef, finite};
 use hocket_plan::compile::{Source, UnitInput};
 
-/// How many changes of parameters a node takes in one block.
-pub(crate) const EVENTS_A_BLOCK: usize = 16;
+/// How many changes of parameters a node takes in one block: as many as the leader carries out orders,
+/// so that orders of one change each never find a node full.
+pub(crate) const EVENTS_A_BLOCK: usize = 32;
 
 /// A node: what processes its bus, and what it was told and did since.
 pub(crate) struct NodeState {
-    /// What processes the bus in place.
-    pub processor: Box<dyn Processor>,
+    /// What processes the bus in place; [`Silent`] in the place of one that panicked.
+    processor: Box<dyn Processor>,
     /// For the next block; never grows past [`EVENTS_A_BLOCK`], which it has room for.
     pub events: Vec<Event>,
     /// How many blocks came out with samples that are not finite.
-    pub contained: u64,
+    pub not_finite: u64,
+    /// Kept until the node is freed on a control thread: a block frees nothing.
+    panicked: Option<Panicked>,
+}
+
+/// A processor that panicked, which is never called again, and what it panicked with.
+struct Panicked {
+    _processor: Box<dyn Processor>,
+    payload: Box<dyn Any + Send>,
+}
+
+/// Takes the place of a processor that panicked: every other node goes on, and this one costs no
+/// question in a block without a panic.
+struct Silent;
+
+impl Processor for Silent {
+    fn process(&mut self, block: &mut Block<'_>) {
+        mix::clear(block.main.left);
+        mix::clear(block.main.right);
+    }
+
+    fn reset(&mut self) {}
+}
+
+impl NodeState {
+    /// Calls the processor outside a block. A panic ends here, and the node is silent from then on.
+    ///
+    /// Thread: leader.
+    pub(crate) fn call(&mut self, call: impl FnOnce(&mut dyn Processor)) {
+        // Unwind safety: what a panic leaves behind is never called again, only freed.
+        let called = catch_unwind(AssertUnwindSafe(|| call(&mut *self.processor)));
+        if let Err(payload) = called {
+            self.silence(payload);
+        }
+    }
+
+    /// Thread: leader or worker, inside a block too: nothing is allocated (a box of nothing needs no
+    /// memory) and nothing is freed.
+    #[cold]
+    fn silence(&mut self, payload: Box<dyn Any + Send>) {
+        let processor = std::mem::replace(&mut self.processor, Box::new(Silent));
+        self.panicked = Some(Panicked { _processor: processor, payload });
+        self.events.clear();
+    }
+
+    /// What became of it; `None`: nothing happened.
+    pub(crate) fn contained(&self, name: &str) -> Option<Contained> {
+        let panic = self.panicked.as_ref().map(|panicked| message(&*panicked.payload));
+        let happened = self.not_finite > 0 || panic.is_some();
+        happened.then(|| Contained { node: name.to_owned(), not_finite: self.not_finite, panic })
+    }
+}
+
+/// The text of a panic: `panic!` makes a `&str` or a `String`.
+fn message(payload: &(dyn Any + Send)) -> String {
+    let text = payload.downcast_ref::<&str>().copied();
+    let text = text.or_else(|| payload.downcast_ref::<String>().map(String::as_str));
+    text.unwrap_or("a panic without a message").to_owned()
 }
 
 /// A node that several plans may share; it outlives all of them but the last.
@@ -45,6 +110,9 @@ pub(crate) struct NodeCell {
     state: UnsafeCell<NodeState>,
     /// For reports.
     pub name: String,
+    /// [`NodeState::contained`] for control threads; written by the node's worker and, at a reset, by
+    /// the leader.
+    pub contained: AtomicU64,
     /// Where its processor lies: noted when it is made, because nobody but the node's worker may look
     /// inside later.
     processor: Option<Stretch>,
@@ -58,8 +126,18 @@ impl NodeCell {
     pub(crate) fn new(name: String, processor: Box<dyn Processor>) -> NodeCell {
         let events = Vec::with_capacity(EVENTS_A_BLOCK);
         let place = Stretch::of(&*processor);
-        let state = NodeState { processor, events, contained: 0 };
-        NodeCell { name, processor: place, state: UnsafeCell::new(state) }
+        let state = NodeState { processor, events, not_finite: 0, panicked: None };
+        let contained = AtomicU64::new(0);
+        NodeCell { name, contained, processor: place, state: UnsafeCell::new(state) }
+    }
+
+    /// The node's state, to look at.
+    ///
+    /// # Safety
+    /// The caller is the leader while CLOSED and ONE-PLAN hold, and changes none meanwhile.
+    pub(crate) unsafe fn get(&self) -> &NodeState {
+        // SAFETY: passed on to the caller.
+        unsafe { &*self.state.get() }
     }
 
     /// The node's state.
@@ -95,19 +173,38 @@ impl Rows {
         Rows { lines: lines.into_boxed_slice() }
     }
 
+    /// Where both rows lie.
+    fn stretches(&self) -> [Option<Stretch>; 2] {
+        let (left, right) = self.lines.split_at(self.lines.len() / 2);
+        [Stretch::of(left), Stretch::of(right)]
+    }
+
     /// Samples that a row has room for.
     fn room(&self) -> usize {
         self.lines.len() / 2 * LINE
     }
 
-    /// The first `frames` of both rows.
+    /// Both rows as they lie, one behind the other.
     #[inline]
-    fn get(&self, frames: usize) -> StereoRef<'_> {
+    fn samples(&self) -> &[f32] {
         let samples = self.lines.as_ptr().cast::<f32>();
         // SAFETY: HALVES: a `Line` is `LINE` samples without padding, so the lines are twice `room`
         // samples one after the other.
-        let samples = unsafe { std::slice::from_raw_parts(samples, 2 * self.room()) };
-        let (left, right) = samples.split_at(self.room());
+        unsafe { std::slice::from_raw_parts(samples, 2 * self.room()) }
+    }
+
+    /// As [`Rows::samples`], to be written.
+    #[inline]
+    fn samples_mut(&mut self) -> &mut [f32] {
+        let (samples, room) = (self.lines.as_mut_ptr().cast::<f32>(), self.room());
+        // SAFETY: HALVES, as above; borrowed exclusively.
+        unsafe { std::slice::from_raw_parts_mut(samples, 2 * room) }
+    }
+
+    /// The first `frames` of both rows.
+    #[inline]
+    fn get(&self, frames: usize) -> StereoRef<'_> {
+        let (left, right) = self.samples().split_at(self.room());
         StereoRef { left: &left[..frames], right: &right[..frames] }
     }
 
@@ -115,11 +212,32 @@ impl Rows {
     #[inline]
     fn get_mut(&mut self, frames: usize) -> StereoMut<'_> {
         let room = self.room();
-        let samples = self.lines.as_mut_ptr().cast::<f32>();
-        // SAFETY: HALVES, as above; borrowed exclusively.
-        let samples = unsafe { std::slice::from_raw_parts_mut(samples, 2 * room) };
-        let (left, right) = samples.split_at_mut(room);
+        let (left, right) = self.samples_mut().split_at_mut(room);
         StereoMut { left: &mut left[..frames], right: &mut right[..frames] }
+    }
+
+    /// Where the first `frames` of both rows lie in [`Rows::samples`], for loops that treat them alike: in one piece where
+    /// they fill their lines, as blocks usually do (the other one is empty), else left and right.
+    #[inline]
+    fn cuts(&self, frames: usize) -> [Range<usize>; 2] {
+        let room = self.room();
+        if frames == room { [0..2 * room, 0..0] } else { [0..frames, room..room + frames] }
+    }
+
+    /// Whether the first `frames` hold numbers only.
+    #[inline]
+    fn are_finite(&self, frames: usize) -> bool {
+        self.cuts(frames)
+            .into_iter()
+            .all(|cut| cut.is_empty() || finite::all_finite(&self.samples()[cut]))
+    }
+
+    /// Silences the first `frames`.
+    #[inline]
+    fn clear(&mut self, frames: usize) {
+        for cut in self.cuts(frames).into_iter().filter(|cut| !cut.is_empty()) {
+            mix::clear(&mut self.samples_mut()[cut]);
+        }
     }
 }
 
@@ -128,59 +246,104 @@ pub(crate) struct ChainState {
     inputs: Box<[UnitInput]>,
     nodes: Box<[Arc<NodeCell>]>,
     rows: Rows,
+    /// For the first node; `None` for nearly all chains.
+    side: Option<Box<SideChain>>,
+}
+
+/// What a chain's first node hears beside its input.
+struct SideChain {
+    inputs: Box<[UnitInput]>,
+    rows: Rows,
 }
 
 impl ChainState {
+    /// `side`: the side chain of the first of `nodes`.
     pub(crate) fn new(
         inputs: &[UnitInput],
+        side: &[UnitInput],
         nodes: Vec<Arc<NodeCell>>,
         frames: usize,
     ) -> ChainState {
+        let side = (!side.is_empty())
+            .then(|| Box::new(SideChain { inputs: side.into(), rows: Rows::new(frames) }));
         ChainState {
             inputs: inputs.into(),
             nodes: nodes.into_boxed_slice(),
             rows: Rows::new(frames),
+            side,
         }
-    }
-
-    fn rows(&self, frames: usize) -> StereoRef<'_> {
-        self.rows.get(frames)
     }
 
     /// What a block touches of it.
     fn touched(&self) -> impl Iterator<Item = Stretch> {
-        let (left, right) = self.rows.lines.split_at(self.rows.lines.len() / 2);
-        let own = [
-            Stretch::of(&*self.inputs),
-            Stretch::of(&*self.nodes),
-            Stretch::of(left),
-            Stretch::of(right),
-        ];
+        let [left, right] = self.rows.stretches();
+        let own = [Stretch::of(&*self.inputs), Stretch::of(&*self.nodes), left, right];
+        let side = self.side.iter().flat_map(|side| {
+            let [left, right] = side.rows.stretches();
+            [Stretch::of(&**side), Stretch::of(&*side.inputs), left, right]
+        });
         let nodes = self.nodes.iter().flat_map(|node| [Stretch::of(&node.state), node.processor]);
-        own.into_iter().chain(nodes).flatten()
+        own.into_iter().chain(side).chain(nodes).flatten()
     }
 
     fn silence(&mut self) {
-        self.rows.lines.fill(Line([0.0; LINE]));
+        let side = self.side.iter_mut().map(|side| &mut side.rows);
+        side.chain([&mut self.rows]).for_each(|rows| rows.lines.fill(Line([0.0; LINE])));
     }
 
+    /// Runs the nodes on the bus. A processor that panics is silent from then on; the nodes behind it
+    /// go on.
+    ///
     /// # Safety
     /// ONE-WRITER and ONE-PLAN hold for the chain's unit.
+    #[inline]
     unsafe fn process(&mut self, frames: usize) {
-        let StereoMut { left, right } = self.rows.get_mut(frames);
-        for node in &self.nodes {
-            // SAFETY: passed on from the caller; the node stands once in the plan (R3).
-            let node = unsafe { node.get_mut() };
-            let main = StereoMut { left: &mut *left, right: &mut *right };
-            node.processor.process(&mut Block { main, side_chain: None, events: &node.events });
-            // Asked first: a write would take the line away from whoever looks at it next.
-            if !node.events.is_empty() {
-                node.events.clear();
-            }
-            if !(finite::all_finite(left) && finite::all_finite(right)) {
-                contain(node, left, right);
+        let ChainState { nodes, rows, side, .. } = self;
+        let side = side.as_ref().map(|side| &side.rows);
+        let mut place = 0;
+        while place < nodes.len() {
+            // One frame to catch in for the whole chain: without a panic it costs about a call.
+            // Unwind safety: the rows are cleared below, the processor is never called again.
+            let ran = catch_unwind(AssertUnwindSafe(|| {
+                while let Some(node) = nodes.get(place) {
+                    // The side chain is the first node's.
+                    let side = side.filter(|_| place == 0).map(|rows| rows.get(frames));
+                    // SAFETY: passed on from the caller; the node stands once in the plan (R3).
+                    unsafe { process_node(node, rows, frames, side) };
+                    place += 1;
+                }
+            }));
+            if let Err(payload) = ran {
+                // SAFETY: as above; the panic ended the other use.
+                unsafe { nodes[place].get_mut() }.silence(payload);
+                rows.clear(frames);
+                place += 1;
             }
         }
+    }
+}
+
+/// # Safety
+/// ONE-WRITER and ONE-PLAN hold for the node.
+#[inline]
+unsafe fn process_node(
+    cell: &NodeCell,
+    rows: &mut Rows,
+    frames: usize,
+    side_chain: Option<StereoRef<'_>>,
+) {
+    // SAFETY: passed on from the caller.
+    let node = unsafe { cell.get_mut() };
+    let main = rows.get_mut(frames);
+    node.processor.process(&mut Block { main, side_chain, events: &node.events });
+    // Asked first: a write would take the line away from whoever looks at it next.
+    if !node.events.is_empty() {
+        node.events.clear();
+    }
+    if !rows.are_finite(frames) {
+        contain(node, rows, frames);
+        // Relaxed: a count that stands for itself.
+        cell.contained.store(node.not_finite, Relaxed);
     }
 }
 
@@ -202,7 +365,7 @@ impl UnitState {
 
     /// The bus that others read.
     pub(crate) fn rows(&self, frames: usize) -> StereoRef<'_> {
-        self.own.rows(frames)
+        self.own.rows.get(frames)
     }
 
     /// Silences every bus, as if the session began anew.
@@ -214,11 +377,10 @@ impl UnitState {
 /// A processor that produced NaN or infinity starts afresh, and the block is silent from there on:
 /// one bad block on one strip, instead of a mix that stays broken.
 #[cold]
-fn contain(node: &mut NodeState, left: &mut [f32], right: &mut [f32]) {
-    node.contained += 1;
+fn contain(node: &mut NodeState, rows: &mut Rows, frames: usize) {
+    node.not_finite += 1;
     node.processor.reset();
-    mix::clear(left);
-    mix::clear(right);
+    rows.clear(frames);
 }
 
 /// A unit that workers share. Padded, so that neighbours do not share a cache line (128 bytes:
@@ -274,6 +436,7 @@ impl Units {
     /// # Safety
     /// The caller follows a `VerifiedSchedule` for these units, so that ONE-WRITER,
     /// READ-AFTER-WRITE, ONE-PLAN and IN-RANGE hold for `unit`.
+    #[inline]
     pub(crate) unsafe fn run(&self, unit: usize, frames: usize) {
         // SAFETY:
         // - IN-RANGE: `unit` comes from a verified schedule.
@@ -294,29 +457,59 @@ impl Units {
     #[inline]
     unsafe fn run_chain(&self, chain: &mut ChainState, before: &[ChainState], frames: usize) {
         // SAFETY: passed on from the caller.
-        unsafe { self.sum_inputs(chain, before, frames) };
+        unsafe { self.sum(&chain.inputs, &mut chain.rows, before, frames) };
+        if let Some(side) = &mut chain.side {
+            // SAFETY: passed on from the caller.
+            unsafe { self.sum(&side.inputs, &mut side.rows, before, frames) };
+        }
         // SAFETY: passed on from the caller.
         unsafe { chain.process(frames) };
     }
 
+    /// The sum of the inputs in their order, whoever computes it.
+    ///
     /// # Safety
-    /// READ-AFTER-WRITE holds for every input of the chain.
-    unsafe fn sum_inputs(&self, chain: &mut ChainState, before: &[ChainState], frames: usize) {
-        let StereoMut { left, right } = chain.rows.get_mut(frames);
-        let Some((first, rest)) = chain.inputs.split_first() else {
-            mix::clear(left);
-            mix::clear(right);
-            return;
-        };
-        // SAFETY: passed on from the caller.
-        let input = unsafe { self.read(first, before, frames) };
-        mix::copy_scaled(left, input.left, first.gain_lin);
-        mix::copy_scaled(right, input.right, first.gain_lin);
-        for edge in rest {
-            // SAFETY: as above.
-            let input = unsafe { self.read(edge, before, frames) };
-            mix::add_scaled(left, input.left, edge.gain_lin);
-            mix::add_scaled(right, input.right, edge.gain_lin);
+    /// READ-AFTER-WRITE holds for every input.
+    #[inline]
+    unsafe fn sum(
+        &self,
+        inputs: &[UnitInput],
+        rows: &mut Rows,
+        before: &[ChainState],
+        frames: usize,
+    ) {
+        if inputs.is_empty() {
+            return rows.clear(frames);
+        }
+        for cut in rows.cuts(frames).into_iter().filter(|cut| !cut.is_empty()) {
+            let out = &mut rows.samples_mut()[cut.clone()];
+            // SAFETY: passed on from the caller.
+            unsafe { self.sum_piece(inputs, out, before, cut) };
+        }
+    }
+
+    /// One piece of the sum: of each input the samples at `cut`.
+    ///
+    /// # Safety
+    /// READ-AFTER-WRITE holds for every input.
+    #[inline]
+    unsafe fn sum_piece(
+        &self,
+        inputs: &[UnitInput],
+        out: &mut [f32],
+        before: &[ChainState],
+        cut: Range<usize>,
+    ) {
+        let mut begin = Begin::Anew;
+        for group in inputs.chunks(mix::AT_ONCE) {
+            let mut scaled: [Scaled<'_>; mix::AT_ONCE] = [(&[], 0.0); _];
+            for (scaled, input) in scaled.iter_mut().zip(group) {
+                // SAFETY: passed on from the caller.
+                let rows = unsafe { self.read(input, before) };
+                *scaled = (&rows.samples()[cut.clone()], input.gain_lin);
+            }
+            mix::accumulate(out, &scaled[..group.len()], begin);
+            begin = Begin::Onward;
         }
     }
 
@@ -324,18 +517,23 @@ impl Units {
     ///
     /// # Safety
     /// READ-AFTER-WRITE holds for the input.
-    unsafe fn read<'a>(
-        &'a self,
-        input: &UnitInput,
-        before: &'a [ChainState],
-        frames: usize,
-    ) -> StereoRef<'a> {
+    #[inline]
+    unsafe fn read<'a>(&'a self, input: &UnitInput, before: &'a [ChainState]) -> &'a Rows {
         match input.from {
             // SAFETY: READ-AFTER-WRITE: the writer has finished, and nobody writes again in this
             // block (ONE-WRITER). Other readers share.
-            Source::Unit(from) => unsafe { &*self.cells[from.index()].0.get() }.rows(frames),
-            Source::Folded(chain) => before[chain as usize].rows(frames),
+            Source::Unit(from) => &unsafe { &*self.cells[from.index()].0.get() }.own.rows,
+            Source::Folded(chain) => &before[chain as usize].rows,
         }
+    }
+
+    /// A unit, outside a block, to look at.
+    ///
+    /// # Safety
+    /// CLOSED holds for as long as the reference lives, and the leader changes no unit meanwhile.
+    pub(crate) unsafe fn get(&self, unit: usize) -> &UnitState {
+        // SAFETY: CLOSED: the leader is the only one who touches units.
+        unsafe { &*self.cells[unit].0.get() }
     }
 
     /// A unit, outside a block.

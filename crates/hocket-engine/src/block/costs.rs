@@ -77,7 +77,8 @@ pub(crate) fn towards(old: f32, sample: f32) -> f32 {
         return (old + sample) / 2.0;
     }
     let reach = old * REACH;
-    old + RATE * (sample - old).clamp(-reach, reach)
+    // Not `clamp`, which asks whether its bounds are in order.
+    old + RATE * (sample - old).max(-reach).min(reach)
 }
 
 #[cfg(test)]

@@ -32,7 +32,7 @@ impl Stretch {
 
     fn lines(self) -> impl Iterator<Item = usize> {
         let first = self.0 & !(LINE_BYTES - 1);
-        (0..=self.0 & (LINE_BYTES - 1)).map(move |line| first + line * LINE_BYTES)
+        (0..(self.0 & (LINE_BYTES - 1)) + 1).map(move |line| first + line * LINE_BYTES)
     }
 }
 
@@ -40,20 +40,21 @@ impl Stretch {
 ///
 /// Addresses only, never looked behind: they hold as long as the plan does, and a stale one would do no harm.
 pub(crate) struct Touched {
-    /// Where each unit's stretches begin; one more at the end.
+    /// Where each unit's lines begin; one more at the end.
     starts: Box<[u32]>,
-    stretches: Box<[Stretch]>,
+    /// Addresses of lines, one by one: to work them out in the block takes longer than to read them.
+    lines: Box<[usize]>,
 }
 
 impl Touched {
     /// Thread: control; allocates.
     pub(crate) fn new(units: impl Iterator<Item = Vec<Stretch>>) -> Touched {
-        let (mut starts, mut stretches) = (vec![0], Vec::new());
+        let (mut starts, mut lines) = (vec![0], Vec::new());
         for unit in units {
-            stretches.extend(unit.into_iter().take(MOST_STRETCHES));
-            starts.push(stretches.len() as u32);
+            lines.extend(unit.into_iter().take(MOST_STRETCHES).flat_map(Stretch::lines));
+            starts.push(lines.len() as u32);
         }
-        Touched { starts: starts.into_boxed_slice(), stretches: stretches.into_boxed_slice() }
+        Touched { starts: starts.into_boxed_slice(), lines: lines.into_boxed_slice() }
     }
 
     /// Asks for what `unit` touches; for nothing where there is no such unit.
@@ -61,12 +62,10 @@ impl Touched {
     /// Thread: worker, inside a block. Cost: an instruction a line, some ten to twenty lines for a unit of one node.
     #[inline]
     pub(crate) fn fetch(&self, unit: usize) {
-        let Some(&[from, to]) = self.starts.get(unit..).and_then(|starts| starts.first_chunk())
-        else {
-            return;
-        };
-        let own = &self.stretches[from as usize..to as usize];
-        own.iter().flat_map(|stretch| stretch.lines()).for_each(fetch_line);
+        let next = unit.saturating_add(1);
+        let (Some(from), Some(to)) = (self.starts.get(unit), self.starts.get(next)) else { return };
+        let Some(own) = self.lines.get(*from as usize..*to as usize) else { return };
+        own.iter().copied().for_each(fetch_line);
     }
 }
 

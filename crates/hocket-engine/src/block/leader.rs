@@ -2,8 +2,10 @@
 //! inside while none is open.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
 
 use super::bus::{NodeCell, NodeState, UnitState};
+use super::contained::Contained;
 use super::plan::Plan;
 use super::runner::Runner;
 use super::stamps::Stamps;
@@ -37,23 +39,31 @@ impl Leader {
         self.runner.lead_serial(frames, block);
     }
 
+    /// Runs one block without the plan's workers; see [`Runner::lead_without_workers`].
+    pub(crate) fn lead_without_workers(&mut self, frames: usize, block: u64) {
+        self.runner.lead_without_workers(frames, block);
+    }
+
     /// The notes of a worker or guard.
     pub(crate) fn stamps(&self, desk: usize) -> &Stamps {
         // SAFETY: CLOSED, by the type's invariant; shared with other readers only.
-        unsafe { self.runner.stamps_mut(desk) }
+        unsafe { self.runner.stamps(desk) }
     }
 
     /// A unit and its bus.
     pub(crate) fn unit(&self, unit: usize) -> &UnitState {
         // SAFETY: CLOSED, by the type's invariant; shared with other readers only.
-        unsafe { self.runner.plan().units.get_mut(unit) }
+        unsafe { self.runner.plan().units.get(unit) }
     }
 
-    /// How many blocks of each node came out with samples that are not finite.
-    pub(crate) fn contained(&self) -> impl Iterator<Item = (&str, u64)> {
+    /// Nodes whose output was silenced, and why. Allocates.
+    pub(crate) fn contained(&self) -> impl Iterator<Item = Contained> {
         let nodes = (0..self.runner.plan().units.len()).flat_map(|unit| self.unit(unit).nodes());
-        // SAFETY: CLOSED and ONE-PLAN, by the type's invariant; shared with other readers only.
-        nodes.map(|node| (node.name.as_str(), unsafe { node.get_mut() }.contained))
+        nodes.filter_map(|node| {
+            // SAFETY: CLOSED and ONE-PLAN, by the type's invariant; shared with other readers only.
+            let state = unsafe { node.get() };
+            state.contained(&node.name)
+        })
     }
 
     /// A node, to change it.
@@ -69,12 +79,14 @@ impl Leader {
             // SAFETY: CLOSED, by the type's invariant; borrowed exclusively.
             let unit = unsafe { self.runner.plan().units.get_mut(unit) };
             unit.silence();
-            for node in unit.nodes() {
+            for cell in unit.nodes() {
+                // Relaxed: a count that stands for itself.
+                cell.contained.store(0, Relaxed);
                 // SAFETY: as above, and ONE-PLAN.
-                let node = unsafe { node.get_mut() };
-                node.processor.reset();
+                let node = unsafe { cell.get_mut() };
+                node.call(|processor| processor.reset());
                 node.events.clear();
-                node.contained = 0;
+                node.not_finite = 0;
             }
         }
     }
@@ -82,7 +94,7 @@ impl Leader {
     /// Goes on with another plan from `frame` on; returns the old one, to be freed elsewhere.
     pub(crate) fn exchange(&mut self, plan: Box<Plan>, frame: u64) -> Box<Plan> {
         for node in &plan.fresh {
-            self.node_mut(node).processor.locate(frame);
+            self.node_mut(node).call(|processor| processor.locate(frame));
         }
         // SAFETY: CLOSED, by the type's invariant; borrowed exclusively, so nobody looks inside.
         unsafe { self.runner.exchange(plan) }

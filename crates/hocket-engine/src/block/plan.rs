@@ -28,6 +28,8 @@ pub(crate) struct Plan {
     pub output: u32,
     pub offered: Offered,
     pub barrier: Barrier,
+    /// How many barriers each worker of this plan has reached; hints for partners, publish nothing.
+    pub phases: Box<[Padded<AtomicU32>]>,
     pub costs: Arc<Costs>,
     /// Nodes that were in no plan before; the leader tells them where the session is.
     pub fresh: Box<[Arc<NodeCell>]>,
@@ -64,9 +66,15 @@ impl Plan {
         frames: usize,
     ) -> Plan {
         let all = schedule.units().units();
+        let units = schedule.units();
         let chain = |inputs: &[_], ids: &[hocket_plan::NodeId]| {
             let cells = ids.iter().filter_map(|id| nodes[id.index()].clone());
-            ChainState::new(inputs, cells.collect(), frames)
+            let count = ids.first().map_or(0, |head| units.side_chain(*head));
+            let (inputs, side) = inputs.split_at(inputs.len() - count);
+            // A node that only sums has nobody who would listen to a side chain.
+            let listens = ids.first().is_some_and(|head| nodes[head.index()].is_some());
+            let side = if listens { side } else { &[] };
+            ChainState::new(inputs, side, cells.collect(), frames)
         };
         let unit = |unit: &hocket_plan::Unit| {
             let folded = unit.folded.iter().map(|folded| chain(&folded.inputs, &folded.nodes));
@@ -84,6 +92,7 @@ impl Plan {
             output: schedule.output().0,
             offered: Offered::new(&schedule),
             barrier: Barrier::new(schedule.workers() as u32),
+            phases: (0..schedule.workers()).map(|_| Padded(AtomicU32::new(0))).collect(),
             costs: Arc::new(Costs::new(all.len())),
             fresh: fresh.into_boxed_slice(),
             trial: false,

@@ -39,6 +39,8 @@ pub(crate) struct Params {
     pub next_ns: u64,
     /// When workers who have not come are not waited for any longer, in ticks.
     pub overdue: u64,
+    /// Whether the leader walks without the plan's workers.
+    pub alone: bool,
 }
 
 /// Many sleepers wake each other, a few at a time: the leader's own wake-up call then stays as short as for
@@ -53,9 +55,23 @@ pub(crate) struct Waits {
     pub in_block: Wait,
     /// Keeps a seat busy (where it does not block).
     pub on_seat: Wait,
-    /// How long before a planned block a worker wakes itself, and how it then waits at the gate.
-    pub early: Option<(u64, Wait)>,
+    /// Until it is time to stand in for a worker that has not come; never blocks, since nobody would
+    /// end that sleep.
+    pub stand_in: Wait,
+    /// Where blocks are announced, if workers wake themselves for them.
+    pub early: Option<Early>,
     pub at_gate: Wait,
+}
+
+/// How a worker waits for a block that was announced.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Early {
+    /// How long before the planned time it wakes itself.
+    pub ns: u64,
+    /// Until then: asleep, unless the gate moves sooner.
+    pub asleep: Wait,
+    /// From then on.
+    pub awake: Wait,
 }
 
 /// A worker's own line: notes, and hints for others.
@@ -64,15 +80,14 @@ pub(crate) struct Desk {
     stamps: UnsafeCell<Stamps>,
     /// Whether the worker is at work; a hint for others on the core, publishes nothing.
     pub busy: AtomicBool,
-    /// How many barriers the worker has reached; a hint for partners, publishes nothing.
-    pub phases: AtomicU32,
     pub place: Place,
 }
 
 /// Where a thread sits among the others.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Place {
-    /// Workers on the same core that it keeps its seat for (policy `pair-barrier`).
+    /// Workers on the same core that it keeps its seat for (policy `pair-barrier`), whether the plan
+    /// needs them or not.
     pub partners: Box<[usize]>,
     /// All workers on the same core.
     pub mates: Box<[usize]>,
@@ -106,6 +121,26 @@ pub(crate) struct Runner {
     /// How long a worker is waited for before another stands in, in ticks.
     patience: u64,
     pub waits: Waits,
+    #[cfg(test)]
+    pub hold: std::sync::OnceLock<Hold>,
+}
+
+/// What a test does at a [`Moment`], on the thread that has come to it.
+#[cfg(test)]
+pub(crate) type Hold = Box<dyn Fn(&Runner, Moment) + Send + Sync>;
+
+/// Where a thread stands in a block.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[cfg_attr(not(test), allow(dead_code))]
+pub(crate) enum Moment {
+    /// The leader has opened the turnstile and not advanced the gate yet.
+    Opened,
+    /// The leader has walked its share, the output has run, the turnstile is not closed yet.
+    Finished,
+    /// A worker is about to enter.
+    Awake(usize),
+    /// It has asked to, and was let in or not.
+    Entered(usize, bool),
 }
 
 // SAFETY: `params` and `plan` are written by the leader while the turnstile is closed and read by those
@@ -129,7 +164,6 @@ impl Runner {
         let desk = |place: Place| Desk {
             stamps: UnsafeCell::new(Stamps::new(spans)),
             busy: AtomicBool::new(false),
-            phases: AtomicU32::new(0),
             place,
         };
         let guard_places = (0..guards).map(|_| Place::default());
@@ -149,6 +183,8 @@ impl Runner {
             frames,
             patience: TickRate::get().ns_to_ticks(PATIENCE_NS),
             waits,
+            #[cfg(test)]
+            hold: std::sync::OnceLock::new(),
         }
     }
 
@@ -194,6 +230,7 @@ impl Runner {
         }
         self.plan().wind_up();
         self.turnstile.open();
+        self.pass(Moment::Opened);
         let woke = edge(|| self.gate.advance());
         self.note(0, |stamps| {
             stamps.begin(block);
@@ -202,6 +239,7 @@ impl Runner {
         walk::walk(self, 0);
         walk::await_finish(self, 0);
         self.note(0, Stamps::finish);
+        self.pass(Moment::Finished);
         let waited = edge(|| self.turnstile.close_and_wait());
         self.note(0, |stamps| stamps.totals.yielded += u64::from(waited.yielded));
     }
@@ -215,9 +253,25 @@ impl Runner {
         write(unsafe { self.stamps_mut(desk) })
     }
 
+    /// The output is claimed, so no other unit is left: a worker that comes now would find nothing to
+    /// do, and could only hold the leader up by being slow to leave.
+    ///
+    /// Thread: whoever has claimed the output, in `dataflow`, `steal` and `critical`.
+    #[inline]
+    pub(crate) fn admit_nobody(&self) {
+        self.turnstile.close();
+    }
+
     fn params_of(&self, frames: usize, block: u64, next_ns: u64) -> Params {
         let finished_value = self.finished.value().wrapping_add(1);
-        Params { frames, block, finished_value, next_ns, overdue: ticks() + self.patience }
+        Params {
+            frames,
+            block,
+            finished_value,
+            next_ns,
+            overdue: ticks() + self.patience,
+            alone: false,
+        }
     }
 
     /// Whether who has not come by now is late.
@@ -228,7 +282,7 @@ impl Runner {
     /// Nobody to wake, nobody to wait for.
     fn lead_alone(&self, block: u64) {
         self.note(0, |stamps| stamps.begin(block));
-        walk::serial(self, 0);
+        walk::walk_alone(self);
         self.finished.advance();
         self.note(0, Stamps::finish);
     }
@@ -241,27 +295,57 @@ impl Runner {
         self.lead_alone(block);
     }
 
+    /// Runs one block in serial order on the calling thread, as [`Runner::lead_serial`]; guards keep their
+    /// seats busy meanwhile, as in every block that the engine chooses to run so.
+    ///
+    /// Thread: leader. Cost: as [`Runner::lead`] where there are guards, otherwise nobody is woken.
+    pub(crate) fn lead_without_workers(&self, frames: usize, block: u64) {
+        if self.guards == 0 {
+            return self.lead_serial(frames, block);
+        }
+        // SAFETY: CLOSED: the last block was closed by this thread.
+        unsafe { *self.params.get() = Params { alone: true, ..self.params_of(frames, block, 0) } };
+        self.turnstile.open();
+        let woke = edge(|| self.gate.advance());
+        self.note(0, |stamps| stamps.totals.wakes += u64::from(woke));
+        self.lead_alone(block);
+        let waited = edge(|| self.turnstile.close_and_wait());
+        self.note(0, |stamps| stamps.totals.yielded += u64::from(waited.yielded));
+    }
+
     /// One worker's share of one block, after it woke up; returns when the next is planned, 0
     /// where nobody knows.
     ///
     /// Thread: worker. No allocation, no lock; system calls only where it truly blocks.
     pub(crate) fn help(&self, worker: usize) -> u64 {
-        let Some(_inside) = self.turnstile.enter() else { return 0 };
-        if worker >= self.plan().workers() {
+        self.pass(Moment::Awake(worker));
+        let entered = self.turnstile.enter();
+        self.pass(Moment::Entered(worker, entered.is_some()));
+        let Some(_inside) = entered else { return 0 };
+        if worker >= self.plan().workers() || self.params().alone {
             return 0;
         }
         let _watch = Watch::begin();
         let params = self.params();
-        // Whoever was late for the last block may come in before its signal for this one, and once
-        // more after it: the notes then go on.
-        self.note(worker, |stamps| {
-            if stamps.block != params.block {
-                stamps.begin(params.block);
-            }
-        });
-        walk::walk(self, worker);
-        self.note(worker, Stamps::finish);
+        if self.begins(worker, params.block) {
+            walk::walk(self, worker);
+            self.note(worker, Stamps::finish);
+        }
         params.next_ns
+    }
+
+    /// Begins a desk's notes on a block; `false`: it has walked this block already (ONCE).
+    ///
+    /// A thread that comes in after the turnstile opened and before the gate moved finds the gate past
+    /// what it saw when it is done, and comes in a second time.
+    fn begins(&self, desk: usize, block: u64) -> bool {
+        self.note(desk, |stamps| {
+            let first = stamps.block != block;
+            if first {
+                stamps.begin(block);
+            }
+            first
+        })
     }
 
     /// Keeps a seat busy until the block is finished.
@@ -271,7 +355,9 @@ impl Runner {
         let Some(_inside) = self.turnstile.enter() else { return };
         let _watch = Watch::begin();
         let params = self.params();
-        self.note(desk, |stamps| stamps.begin(params.block));
+        if !self.begins(desk, params.block) {
+            return;
+        }
         let running = params.finished_value.wrapping_sub(1);
         let (_, waited) = edge(|| self.finished.wait_past(running, &self.waits.on_seat));
         self.note(desk, |stamps| {
@@ -290,6 +376,16 @@ impl Runner {
         unsafe { *self.params.get() }
     }
 
+    /// A desk's notes, to look at.
+    ///
+    /// # Safety
+    /// CLOSED holds for as long as the reference lives, and the leader writes none meanwhile.
+    #[inline]
+    pub(crate) unsafe fn stamps(&self, desk: usize) -> &Stamps {
+        // SAFETY: passed on to the caller.
+        unsafe { &*self.desks[desk].stamps.get() }
+    }
+
     /// A desk's notes.
     ///
     /// # Safety
@@ -300,6 +396,15 @@ impl Runner {
     pub(crate) unsafe fn stamps_mut(&self, desk: usize) -> &mut Stamps {
         // SAFETY: passed on to the caller.
         unsafe { &mut *self.desks[desk].stamps.get() }
+    }
+
+    /// A moment at which a test may hold the calling thread up; nothing elsewhere.
+    #[inline(always)]
+    fn pass(&self, _moment: Moment) {
+        #[cfg(test)]
+        if let Some(hold) = self.hold.get() {
+            hold(self, _moment);
+        }
     }
 
     /// Asks workers and guards to end.

@@ -5,6 +5,8 @@
 pub struct BlockTimes {
     /// Number of the block since the engine started.
     pub block: u64,
+    /// Frames that were processed: as many as were asked for, at most [`Settings::frames`](crate::Settings).
+    pub frames: usize,
     /// `signaled`: the planned start, on the system's monotonic clock.
     pub signaled_ns: u64,
     /// From the planned start to the leader's awakening.

@@ -13,7 +13,7 @@ use crate::watch::edge;
 
 /// A worker's share of the block.
 pub(crate) fn walk(runner: &Runner, worker: usize) {
-    let _end_on_panic = EndOnPanic;
+    let armed = EndOnPanic;
     // Relaxed: `busy` is a hint, here and below.
     runner.desks[worker].busy.store(true, Relaxed);
     match runner.plan().schedule.kind() {
@@ -27,10 +27,18 @@ pub(crate) fn walk(runner: &Runner, worker: usize) {
         ScheduleKind::Critical => critical(runner, worker),
     }
     runner.desks[worker].busy.store(false, Relaxed);
+    armed.disarm();
+}
+
+/// The whole block on the leader, which meets nobody.
+pub(crate) fn walk_alone(runner: &Runner) {
+    let armed = EndOnPanic;
+    serial(runner, 0);
+    armed.disarm();
 }
 
 /// All units in order of urgency, which is a topological order.
-pub(crate) fn serial(runner: &Runner, worker: usize) {
+fn serial(runner: &Runner, worker: usize) {
     let frames = runner.params().frames;
     for unit in 0..runner.plan().units.len() {
         runner.plan().units.fetch(unit + 1);
@@ -58,24 +66,32 @@ fn lists(runner: &Runner, worker: usize) {
 }
 
 fn at_barrier(runner: &Runner, worker: usize) {
-    let desk = &runner.desks[worker];
+    let (desk, phases) = (&runner.desks[worker], &runner.plan().phases);
     // Relaxed: a hint for partners; what they need to see is published by the barrier itself.
-    let mine = desk.phases.load(Relaxed).wrapping_add(1);
-    desk.phases.store(mine, Relaxed);
+    let mine = phases[worker].0.load(Relaxed).wrapping_add(1);
+    phases[worker].0.store(mine, Relaxed);
     desk.busy.store(false, Relaxed);
     let mut waited = Waited::default();
-    // `progress` stands still in `lists`: a seat wait that blocks would never hear of the partner.
-    if !desk.place.partners.is_empty() && !runner.waits.on_seat.may_block() {
+    // No unit advances `progress` in `lists`, so nobody would wake a seat wait that blocks.
+    if !runner.waits.on_seat.may_block() {
         // Behind, as a wrapping difference: the partner has not reached this barrier yet.
-        let behind = |partner: &usize| {
-            (runner.desks[*partner].phases.load(Relaxed).wrapping_sub(mine) as i32) < 0
-        };
+        let behind =
+            |partner: usize| (phases[partner].0.load(Relaxed).wrapping_sub(mine) as i32) < 0;
         let seen = runner.progress.value();
-        waited += keep_seat(runner, seen, || desk.place.partners.iter().any(behind));
+        waited += keep_seat(runner, seen, || partners(runner, worker).any(behind));
     }
     waited += edge(|| runner.plan().barrier.wait(&runner.waits.in_block)).1;
     note(runner, worker, What::Barrier, waited);
     desk.busy.store(true, Relaxed);
+}
+
+/// Workers of this plan on the same core that `worker` keeps its seat for (policy `pair-barrier`).
+///
+/// A worker that the plan does without sleeps at `reserve` and reaches no barrier.
+fn partners(runner: &Runner, worker: usize) -> impl Iterator<Item = usize> {
+    let workers = runner.plan().workers();
+    let partners = runner.desks[worker].place.partners.iter().copied();
+    partners.filter(move |partner| *partner < workers)
 }
 
 /// Keeps the calling worker's seat busy while `needed` says so and `progress` is `seen`, without
@@ -153,8 +169,8 @@ fn steal(runner: &Runner, worker: usize, deques: &[hocket_rt::Deque]) -> Option<
 fn idle(runner: &Runner, worker: usize, seen: u32) {
     let desk = &runner.desks[worker];
     desk.busy.store(false, Relaxed);
-    let busy = |other: &usize| runner.desks[*other].busy.load(Relaxed);
-    let mut waited = keep_seat(runner, seen, || desk.place.partners.iter().any(busy));
+    let busy = |other: usize| runner.desks[other].busy.load(Relaxed);
+    let mut waited = keep_seat(runner, seen, || partners(runner, worker).any(busy));
     waited += edge(|| runner.progress.wait_past(seen, &runner.waits.in_block)).1;
     note(runner, worker, What::Wait, waited);
     desk.busy.store(true, Relaxed);
@@ -169,8 +185,12 @@ fn run_onward(runner: &Runner, worker: usize, first: usize, frames: usize) {
         if let Some(likely) = next_hint(runner, worker) {
             plan.units.fetch(likely as usize);
         }
+        let last = unit as u32 == plan.output;
+        if last {
+            runner.admit_nobody();
+        }
         run(runner, worker, unit, frames);
-        if unit as u32 == plan.output {
+        if last {
             return finish(runner, worker);
         }
         let mut offered = false;
@@ -271,6 +291,9 @@ fn go_on(runner: &Runner, worker: usize, list: usize) -> bool {
         if let Some(next) = lists[list].get(place + 1) {
             plan.units.fetch(*next as usize);
         }
+        if *unit == plan.output {
+            runner.admit_nobody();
+        }
         run(runner, worker, *unit as usize, frames);
         place += 1;
         tell(runner, worker, *unit);
@@ -311,7 +334,7 @@ fn await_progress(runner: &Runner, worker: usize, seen: u32) {
         return idle(runner, worker, seen);
     }
     let until = || free_list(runner).is_none() || runner.is_overdue();
-    let (_, waited) = edge(|| runner.progress.wait_until(seen, &runner.waits.on_seat, until));
+    let (_, waited) = edge(|| runner.progress.wait_until(seen, &runner.waits.stand_in, until));
     note(runner, worker, What::Wait, waited);
 }
 
@@ -347,8 +370,8 @@ pub(crate) fn await_finish(runner: &Runner, worker: usize) {
 
 fn run(runner: &Runner, worker: usize, unit: usize, frames: usize) {
     let plan = runner.plan();
-    // SAFETY: every walk follows the verified schedule: `serial` and `lists` run what stands there
-    // once and in order (R2, R5), `dataflow` and `steal` run a unit when it was offered or when this
+    // SAFETY: every walk follows the verified schedule, and a worker walks a block once (ONCE):
+    // `serial` and `lists` run what stands there once and in order (R2, R5), `dataflow` and `steal` run a unit when it was offered or when this
     // worker took its countdown to zero, both of which happen once (R2, R7), and `critical` runs what
     // it has claimed from a list, once (R2), after the countdown was at zero (R5, R7). The plan is
     // the leader's (ONE-PLAN), as `runner.plan()` returns no other.
@@ -360,7 +383,11 @@ fn run(runner: &Runner, worker: usize, unit: usize, frames: usize) {
     let sibling_busy = place.mates.iter().any(busy);
     // Costs are for whole blocks; much shorter ones say more about overheads than about units.
     if frames * 4 >= runner.frames {
-        let whole = ticks * runner.frames as u64 / frames as u64;
+        // Most blocks are whole ones, and a division takes as long as the rest of this function.
+        let whole = match frames == runner.frames {
+            true => ticks,
+            false => ticks * runner.frames as u64 / frames as u64,
+        };
         plan.costs.note(unit, Circumstance { kind: place.kind, sibling_busy }, whole);
     }
 }
@@ -373,17 +400,25 @@ fn note(runner: &Runner, worker: usize, what: What, waited: Waited) {
     stamps.end_span(what);
 }
 
-/// Ends the process where a processor panics inside a block.
+/// Ends the process where the engine itself panics inside a block: a processor's panic ends in
+/// `bus.rs`.
 ///
-/// The units it would have run never finish, so everybody else would wait for ever; with a
+/// The units that the thread would have run never finish, so everybody else would wait for ever; with a
 /// real-time class that would take the machine with it.
 struct EndOnPanic;
 
+impl EndOnPanic {
+    /// The walk is over.
+    fn disarm(self) {
+        std::mem::forget(self);
+    }
+}
+
 impl Drop for EndOnPanic {
     fn drop(&mut self) {
-        if std::thread::panicking() {
-            eprintln!("hocket: a processor panicked inside a block; the engine cannot go on");
-            std::process::abort();
-        }
+        eprintln!(
+            "hocket: the engine panicked inside a block and cannot go on; please report this"
+        );
+        std::process::abort();
     }
 }

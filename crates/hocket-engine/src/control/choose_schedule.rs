@@ -249,8 +249,8 @@ impl Planner {
     fn workers_worth_trying(&self, units: &UnitGraph) -> Option<Choice> {
         let at_best = best_with_workers(units, &self.team, Overheads::NONE)?;
         let choice = best_with_workers(units, &self.team, self.overheads)?;
-        let worth = at_best.expected < PARALLEL * at_best.serial
-            && choice.expected < DOUBT * choice.serial;
+        let worth =
+            at_best.expected < PARALLEL * at_best.serial && choice.expected < DOUBT * choice.serial;
         worth.then_some(choice)
     }
 

@@ -1,10 +1,10 @@
 //! Changes to a session that is being played.
 
-use hocket_plan::Effect;
 use hocket_plan::graph::GraphError;
 use hocket_plan::session::{
     Destination, Group, GroupId, MediaId, Return, ReturnId, Send, Session, Strip, StripId, Track,
 };
+use hocket_plan::{Effect, NodeId};
 
 use super::handle::ControlError;
 use super::prepare::PrepareError;
@@ -66,6 +66,9 @@ pub enum EditError {
     /// The master cannot do that.
     #[error("the master has no output to route and no sends")]
     Master,
+    /// There is no such node, or it has nothing that could change.
+    #[error("the graph has no node {} that could be kept or changed", .0.0)]
+    NoNode(NodeId),
     /// There is no such effect.
     #[error("strip '{strip}' has no effect at place {index}: its chain has {length}")]
     NoEffect {

@@ -14,6 +14,7 @@ use super::planner_thread::PlannerThread;
 use super::protect::Protection;
 use super::seating::Seating;
 use super::settings::Settings;
+use crate::block::contained::Contained;
 use crate::block::leader::Leader;
 use crate::block::times::{BlockTimes, WorkerTotals};
 use crate::flight::{BlockNotes, EngineThreads};
@@ -132,10 +133,11 @@ impl Engine {
         }
     }
 
-    /// Nodes whose output was not finite, with the number of blocks in which that happened.
-    pub fn contained(&self) -> Vec<(String, u64)> {
-        let contained = self.leader.contained().filter(|(_, blocks)| *blocks > 0);
-        contained.map(|(name, blocks)| (name.to_owned(), blocks)).collect()
+    /// Nodes whose output the engine silenced: because it was not finite, or because the node panicked.
+    ///
+    /// Thread: leader, between blocks. Allocates.
+    pub fn contained(&self) -> Vec<Contained> {
+        self.leader.contained().collect()
     }
 
     /// What every thread did in the last block.
@@ -185,4 +187,14 @@ pub struct Entered {
     _seat: LeaderSeat,
     /// What became of the other threads of the process (policy `process-affinity`).
     pub others: Protection,
+}
+
+impl Entered {
+    /// Gives back what a policy asked of the rest of the process and of the system, but not the seat
+    /// and class of the leader's thread: for a leader whose thread has ended.
+    ///
+    /// Thread: control. Cost: system calls.
+    pub fn outlive(self) {
+        self._seat.forget();
+    }
 }

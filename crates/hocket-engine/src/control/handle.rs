@@ -23,6 +23,8 @@ pub struct Standing {
     pub workers: usize,
     /// Units of the plan.
     pub units: usize,
+    /// How many frames the output lags behind the inputs, on the longest path.
+    pub latency_frames: u32,
     /// What a block of full length was expected to take; `None` where nothing had been measured.
     pub expected_ns: Option<f64>,
     /// What it takes; `None` before that is known.
@@ -109,6 +111,13 @@ impl Control {
     /// [`ControlError::Full`], [`ControlError::Rule`]: the costs are known all the same.
     pub fn adopt_costs(&self, table: &CostTable) -> Result<Adopted, ControlError> {
         self.lock().adopt(table)
+    }
+
+    /// Nodes of the newest plan whose output was not finite, with the number of blocks in which that
+    /// happened since they joined or were reset. As [`Engine::contained`](super::engine::Engine::contained),
+    /// for threads other than the leader.
+    pub fn contained(&self) -> Vec<(String, u64)> {
+        self.lock().contained()
     }
 
     /// What the engine does at present.

@@ -7,6 +7,7 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
 
 use hocket_dsp::Change;
 use hocket_machine::clock::TickRate;
@@ -41,7 +42,7 @@ const PAST_PLANS: usize = 8;
 pub(crate) struct Planner {
     pub(super) outbox: Outbox,
     /// Units with nothing folded, in the measure of whoever prepared them until they are priced.
-    pub(super) base: UnitGraph,
+    pub(crate) base: UnitGraph,
     pub(super) nodes: Vec<Option<Arc<NodeCell>>>,
     pub(super) prices: Prices,
     pub(super) team: Team,
@@ -87,6 +88,10 @@ impl Present {
     fn of(plan: &Plan, expected_ns: Option<f64>) -> Present {
         let (schedule, costs) = (plan.schedule.clone(), Arc::clone(&plan.costs));
         Present { number: plan.number, schedule, costs, expected_ns }
+    }
+
+    fn latency_frames(&self) -> u32 {
+        self.schedule.units().units()[self.schedule.output().index()].latency_frames
     }
 }
 
@@ -143,6 +148,7 @@ impl Planner {
             kind: self.present.schedule.kind(),
             workers: self.present.schedule.workers(),
             units: self.present.schedule.units().units().len(),
+            latency_frames: self.present.latency_frames(),
             expected_ns: self.present.expected_ns,
             measured_ns: if walks_alone { serial_ns } else { workers_ns },
             serial_ns,
@@ -163,6 +169,12 @@ impl Planner {
             (Steer::Auto, None) => Finding::default(),
             _ => Finding { reason: Reason::AsSettingsSay, ..Finding::default() },
         }
+    }
+
+    pub(super) fn contained(&self) -> Vec<(String, u64)> {
+        // Relaxed: counts that stand for themselves.
+        let nodes = self.nodes.iter().flatten().map(|node| (node, node.contained.load(Relaxed)));
+        nodes.filter(|(_, blocks)| *blocks > 0).map(|(node, n)| (node.name.clone(), n)).collect()
     }
 
     pub(super) fn collect(&mut self) {

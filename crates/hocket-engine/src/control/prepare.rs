@@ -43,6 +43,14 @@ pub enum PrepareError {
         /// The effect's kind.
         kind: String,
     },
+    /// Not one processor for each node.
+    #[error("{processors} processors for {nodes} nodes")]
+    Processors {
+        /// Given.
+        processors: usize,
+        /// Needed.
+        nodes: usize,
+    },
     /// A clip whose audio was not loaded.
     #[error("track '{track}' plays media {media}, which was not loaded")]
     MissingMedia {

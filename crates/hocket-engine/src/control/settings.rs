@@ -49,9 +49,11 @@ pub struct Settings {
     pub seat_wait: Strategy,
     /// SCHED_FIFO priority of leader, workers and guards; `None`: stay in the ordinary class.
     pub priority: Option<u8>,
-    /// How long `hybrid` spins inside a block before it blocks.
+    /// How long `hybrid` spins before it blocks, inside a block and between two.
     pub hybrid_spin: Duration,
-    /// How long a worker that waits with `pause` or `hybrid` spins between blocks before it blocks.
+    /// How long a worker spins between two blocks before it blocks, where its wait never blocks inside a
+    /// block: `spin`, `pause`, `yield`, `tpause`, `umwait`, `mwaitx` and `wfe`. It does not concern the
+    /// other two: between blocks `hybrid` spins for `hybrid_spin` as well, and `futex` blocks at once.
     pub gate_spin: Duration,
     /// How long before a planned block a worker wakes itself, to be spinning when the signal comes;
     /// zero: it sleeps until it is woken. Not with `futex`, nor without seat and real-time class.

@@ -17,7 +17,7 @@ use super::prepare::Prepared;
 use super::seating::Seating;
 use super::settings::{Settings, SettingsError, Steer};
 use crate::block::leader::Leader;
-use crate::block::runner::{Place, Runner, Waits};
+use crate::block::runner::{Early, Place, Runner, Waits};
 use crate::leader::block_estimates::BlockEstimates;
 use crate::leader::process::Chooser;
 use crate::worker::start::{self as threads, Job, Role};
@@ -189,11 +189,20 @@ fn place(seating: &Seating, worker: usize, workers: usize) -> Place {
 
 /// Only a thread on its own seat in a real-time class wakes when it asked to, and `futex` says
 /// that nobody is to spin.
-fn early(settings: &Settings, pinned: bool, cost: &SpinCost) -> Option<(u64, Wait)> {
+fn early(settings: &Settings, pinned: bool, cost: &SpinCost) -> Option<Early> {
     let sensible = pinned && settings.priority.is_some() && settings.policy.wait != Strategy::Futex;
     let spin = settings.early_wake + settings.leader_lateness;
-    let early_ns = settings.early_wake.as_nanos() as u64;
-    (sensible && early_ns > 0).then(|| (early_ns, Wait::new(Strategy::Hybrid, cost, spin)))
+    let ns = settings.early_wake.as_nanos() as u64;
+    (sensible && ns > 0).then(|| Early {
+        ns,
+        asleep: Wait::new(Strategy::Futex, cost, Duration::ZERO),
+        awake: Wait::new(Strategy::Hybrid, cost, spin),
+    })
+}
+
+/// A short wait that nobody ends but the clock.
+fn never_blocking(cost: &SpinCost) -> Wait {
+    Wait::new(Strategy::Pause, cost, Duration::ZERO).yielding_after(Duration::from_micros(20))
 }
 
 /// Waits for the settings. Threads without a seat of their own may sit on the CPU of the one they
@@ -213,7 +222,39 @@ fn waits(settings: &Settings, pinned: bool) -> Waits {
     Waits {
         in_block,
         on_seat,
+        stand_in: if on_seat.may_block() { never_blocking(cost) } else { on_seat },
         early: early(settings, pinned, cost),
         at_gate: in_block.at_gate(settings.gate_spin),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::control::settings::Policy;
+    use hocket_plan::SiblingPolicy;
+
+    /// How a worker waits between two blocks, as text: waits cannot be compared.
+    fn at_gate(wait: Strategy, change: impl Fn(&mut Settings)) -> String {
+        let (schedule, sibling) = (ScheduleKind::Dataflow, SiblingPolicy::Off);
+        let mut settings = Settings::new(64, 48_000, Policy { schedule, sibling, wait });
+        change(&mut settings);
+        format!("{:?}", waits(&settings, true).at_gate)
+    }
+
+    #[test]
+    fn the_gates_spin_is_hybrid_spin_for_hybrid_and_gate_spin_for_waits_that_never_block() {
+        let longer = Duration::from_micros(700);
+        for wait in Strategy::ALL {
+            let usual = at_gate(wait, |_| {});
+            let by_gate = at_gate(wait, |settings| settings.gate_spin = longer) != usual;
+            let by_hybrid = at_gate(wait, |settings| settings.hybrid_spin = longer) != usual;
+            let expected = match wait {
+                Strategy::Hybrid => (false, true),
+                Strategy::Futex => (false, false),
+                _ => (true, false),
+            };
+            assert_eq!((by_gate, by_hybrid), expected, "{wait}: (gate_spin, hybrid_spin)");
+        }
     }
 }

@@ -39,7 +39,9 @@ impl BlockEstimates {
         self.blocks.store(self.blocks.load(Relaxed) + 1, Relaxed);
         let since = match (orders, of) {
             (0, Of::SerialWalk) => self.since_order.load(Relaxed),
-            (0, Of::Plan { .. } | Of::ChosenSerialWalk) => self.since_order.load(Relaxed).saturating_add(1),
+            (0, Of::Plan { .. } | Of::ChosenSerialWalk) => {
+                self.since_order.load(Relaxed).saturating_add(1)
+            }
             _ => 0,
         };
         self.since_order.store(since, Relaxed);

@@ -16,8 +16,8 @@ const FURTHEST_NS: u64 = 1_000_000_000;
 /// What the caller asks for.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Asked {
-    /// A block as the settings have it; the block after it is planned for `next_ns` (0: not known).
-    Block { next_ns: u64 },
+    /// A block as the settings have it.
+    Block,
     /// A block by the leader, unit after unit.
     Serial,
 }
@@ -46,19 +46,22 @@ impl Engine {
         self.process_planned(frames, monotonic_ns())
     }
 
-    /// Processes one block of `frames` frames (at most the settings') planned for `signaled_ns`.
+    /// Processes one block of `frames` frames planned for `signaled_ns`.
     ///
-    /// Thread: leader. No allocation, no lock; at most one system call, to wake workers.
+    /// A block has [`Settings::frames`](crate::Settings) frames at most. Of a longer one the first so many
+    /// are processed, and [`BlockTimes::frames`] says how many: read [`Engine::output`], then ask for the
+    /// rest. A block of no frames processes nothing and moves nothing.
+    ///
+    /// Thread: leader. No allocation, no lock. System calls: see the crate's documentation, section Costs.
     pub fn process_planned(&mut self, frames: usize, signaled_ns: u64) -> BlockTimes {
-        let next_ns = std::mem::take(&mut self.next_ns);
-        self.run(frames, signaled_ns, Asked::Block { next_ns }, |_, took| took)
+        self.run(frames, signaled_ns, Asked::Block, |_, took| took)
     }
 
     /// Says when the block after the coming one is planned, on the monotonic clock, so that workers
     /// can be awake by then. Holds for one block; a device that knows its period says it each time.
     ///
     /// A time more than a second ahead is not believed (another clock?): the workers then sleep until they
-    /// are woken. A block that comes sooner than announced finds them asleep and begins without them.
+    /// are woken. A block that comes sooner than announced wakes them, as one that was not announced does.
     pub fn expect_next(&mut self, next_ns: u64) {
         let soon = next_ns.saturating_sub(monotonic_ns()) < FURTHEST_NS;
         self.next_ns = if soon { next_ns } else { 0 };
@@ -72,8 +75,7 @@ impl Engine {
     /// As [`Engine::process`], on a machine where blocks take what `took` says, in ticks.
     #[cfg(test)]
     pub(crate) fn process_as_if(&mut self, frames: usize, took: impl Fn(Of) -> u64) -> BlockTimes {
-        let asked = Asked::Block { next_ns: 0 };
-        self.run(frames, monotonic_ns(), asked, |of, _| took(of))
+        self.run(frames, monotonic_ns(), Asked::Block, |of, _| took(of))
     }
 
     /// `measure`: what a block took, from what the clock says.
@@ -84,7 +86,10 @@ impl Engine {
         asked: Asked,
         measure: impl FnOnce(Of, u64) -> u64,
     ) -> BlockTimes {
-        let frames = frames.clamp(1, self.settings.frames as usize);
+        let frames = frames.min(self.settings.frames as usize);
+        if frames == 0 {
+            return BlockTimes { block: self.block, signaled_ns, ..BlockTimes::default() };
+        }
         let whole = frames == self.settings.frames as usize;
         let awake_ns = monotonic_ns();
         let awake_ticks = ticks();
@@ -95,18 +100,23 @@ impl Engine {
             orders = self.inbox.carry_out(&mut self.leader, self.position);
             self.last.begun_ticks = ticks();
             of = self.choose_walk(asked, whole);
-            match (of, asked) {
-                (Of::Plan { .. }, Asked::Block { next_ns }) => {
-                    let next_ns = self.next_parallel_ns(next_ns);
+            match of {
+                Of::Plan { .. } => {
+                    let next_ns = self.next_parallel_ns();
                     self.leader.lead(frames, self.block, next_ns);
                 }
-                _ => self.leader.lead_serial(frames, self.block),
+                Of::ChosenSerialWalk => {
+                    self.next_ns = 0;
+                    self.leader.lead_without_workers(frames, self.block);
+                }
+                Of::SerialWalk => self.leader.lead_serial(frames, self.block),
             }
         }
         let finished_ticks = ticks();
         self.last.awake_ticks = awake_ticks;
         self.last.times = BlockTimes {
             block: self.block,
+            frames,
             signaled_ns,
             lateness_ns: awake_ns.saturating_sub(signaled_ns),
             duration_ns: self.rate.ticks_to_ns(finished_ticks.wrapping_sub(awake_ticks)),
@@ -145,7 +155,8 @@ impl Engine {
 
     /// When the workers are needed next, from when the next block is planned: serial blocks in between
     /// need nobody.
-    fn next_parallel_ns(&self, next_ns: u64) -> u64 {
+    fn next_parallel_ns(&mut self) -> u64 {
+        let next_ns = std::mem::take(&mut self.next_ns);
         let pause = self.chooser.as_ref().map_or(0, |chooser| chooser.choice.pause_after_next());
         let period_ns = self.deadline_ns(self.settings.frames as usize);
         if next_ns > 0 { next_ns + u64::from(pause) * period_ns } else { 0 }
@@ -155,8 +166,9 @@ impl Engine {
     fn note_walk(&mut self, of: Of, took: Option<u64>) {
         let Some(chooser) = self.chooser.as_mut() else { return };
         let desks = 0..self.leader.runner().workers();
-        let busy_ticks = desks.map(|desk| self.leader.stamps(desk).totals.busy_ticks).sum();
-        let work = busy_ticks - std::mem::replace(&mut chooser.busy_ticks, busy_ticks);
+        let busy_ticks: u64 = desks.map(|desk| self.leader.stamps(desk).totals.busy_ticks).sum();
+        let work =
+            busy_ticks.saturating_sub(std::mem::replace(&mut chooser.busy_ticks, busy_ticks));
         let walk = match of {
             // What the caller wants to see says nothing about what it lives with.
             Of::SerialWalk => return,
@@ -202,3 +214,6 @@ impl Engine {
         self.position = 0;
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -5,7 +5,7 @@ use std::sync::mpsc::Sender;
 
 use hocket_machine::clock::{monotonic_ns, sleep_until_ns};
 use hocket_machine::float_mode::FlushDenormals;
-use hocket_rt::Wait;
+use hocket_rt::Waited;
 
 use super::seat::{ThreadReport, settle};
 use super::start::{Job, Role};
@@ -27,15 +27,18 @@ pub(super) fn live(runner: &Runner, job: &Job, ready: &Sender<ThreadReport>) {
             await_need(runner, job.desk);
         }
         let waited;
-        let asleep = sleep_before(runner, next_ns);
-        (seen, waited) = runner.gate.wait_past(seen, &gate_wait(runner, next_ns));
-        budget.keep(asleep || waited.blocked > 0);
+        (seen, waited) = await_gate(runner, seen, next_ns);
+        budget.keep(waited.blocked > 0);
         // Relaxed: the gate's value orders it (see `Runner::stop`).
         if runner.stopping.load(Relaxed) {
             return;
         }
         next_ns = match job.role {
-            Role::Worker => runner.help(job.desk),
+            Role::Worker => {
+                #[cfg(feature = "hostile")]
+                crate::hostile::hold_up(job.desk);
+                runner.help(job.desk)
+            }
             Role::Guard => {
                 runner.guard(job.desk);
                 0
@@ -58,25 +61,24 @@ fn await_need(runner: &Runner, desk: usize) {
     }
 }
 
+/// Waits until the gate has left `seen`.
+///
 /// Where the next block's time is known, the thread first sleeps until shortly before: then it is awake
 /// when the signal comes, instead of some 10 to 20 us later, and the leader needs no system call to wake
-/// it. Returns whether it slept.
-fn sleep_before(runner: &Runner, next_ns: u64) -> bool {
-    let Some((early_ns, _)) = runner.waits.early.filter(|_| next_ns > 0) else { return false };
-    let until = next_ns.saturating_sub(early_ns);
-    let ahead = until > monotonic_ns();
-    if ahead {
-        sleep_until_ns(until);
+/// it. A block that comes sooner, or the engine's end, moves the gate and so ends that sleep.
+fn await_gate(runner: &Runner, seen: u32, next_ns: u64) -> (u32, Waited) {
+    let Some(early) = runner.waits.early.filter(|_| next_ns > 0) else {
+        return runner.gate.wait_past(seen, &runner.waits.at_gate);
+    };
+    let wake_ns = next_ns.saturating_sub(early.ns);
+    let (value, asleep) = runner.gate.wait_past_by(seen, &early.asleep, wake_ns);
+    if value != seen {
+        return (value, asleep);
     }
-    ahead
-}
-
-/// How to wait at the gate: having slept until shortly before, for as long as a leader may be late.
-fn gate_wait(runner: &Runner, next_ns: u64) -> Wait {
-    match runner.waits.early {
-        Some((_, wait)) if next_ns > 0 => wait,
-        _ => runner.waits.at_gate,
-    }
+    // For as long as a leader may be late.
+    let (value, mut waited) = runner.gate.wait_past(seen, &early.awake);
+    waited += asleep;
+    (value, waited)
 }
 
 /// The time since a thread has truly blocked.

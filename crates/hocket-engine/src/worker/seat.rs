@@ -89,7 +89,16 @@ fn obtain(priority: u8) -> Vec<String> {
 #[must_use = "dropping it gives the old seat and class back at once"]
 pub struct LeaderSeat {
     cpus: Option<CpuSet>,
-    _class: ClassGuard,
+    class: Option<ClassGuard>,
+}
+
+impl LeaderSeat {
+    /// Gives nothing back: the thread whose seat it was has ended.
+    pub(crate) fn forget(mut self) {
+        self.cpus = None;
+        // It holds no memory; its drop would change the calling thread.
+        std::mem::forget(self.class.take());
+    }
 }
 
 impl Drop for LeaderSeat {
@@ -107,7 +116,8 @@ pub fn settle_leader(
     cpu: Option<u32>,
     priority: Option<u8>,
 ) -> (LeaderSeat, ThreadReport) {
-    let seat = LeaderSeat { cpus: pin::current_affinity().ok(), _class: ClassGuard::remember() };
+    let class = Some(ClassGuard::remember());
+    let seat = LeaderSeat { cpus: pin::current_affinity().ok(), class };
     // As each of its blocks does, and no longer: the thread is somebody else's.
     let _float = FlushDenormals::enter();
     (seat, settle(name, cpu, priority))

@@ -105,14 +105,49 @@ fn the_length_of_blocks_may_change_and_changes_no_bit() {
 }
 
 #[test]
-fn a_length_out_of_range_is_held_within() {
+fn a_block_that_is_too_long_is_cut_and_says_so() {
     let _alone = stage::alone();
     let mut engine = stage::engine(stage::prepared(), stage::policy(ScheduleKind::Dataflow), 2);
-    let deadline_of = |times: hocket_engine::BlockTimes| times.deadline_ns;
-    assert_eq!(deadline_of(engine.process(FRAMES)), 64 * 1_000_000_000 / 48_000);
-    assert_eq!(deadline_of(engine.process(100_000)), 64 * 1_000_000_000 / 48_000);
-    assert_eq!(deadline_of(engine.process(0)), 1_000_000_000 / 48_000);
-    assert_eq!(engine.output(100_000).left.len(), FRAMES);
+    let mut whole = stage::engine(stage::prepared(), stage::policy(ScheduleKind::Dataflow), 2);
+    for asked in [100_000, 150, FRAMES + 1, FRAMES] {
+        // As a host does whose system may ask for more than the engine was made for.
+        let (mut got, mut left) = (Vec::new(), asked.min(1_000));
+        let mut parts = 0;
+        while left > 0 {
+            let times = engine.process(left);
+            assert_eq!(times.frames, left.min(FRAMES));
+            assert_eq!(times.deadline_ns, times.frames as u64 * 1_000_000_000 / 48_000);
+            assert_eq!(engine.output(left).left.len(), times.frames);
+            got.extend_from_slice(engine.output(times.frames).left);
+            (left, parts) = (left - times.frames, parts + 1);
+        }
+        assert_eq!(parts, asked.min(1_000).div_ceil(FRAMES));
+        let mut expected = Vec::new();
+        while expected.len() < got.len() {
+            let frames = (got.len() - expected.len()).min(FRAMES);
+            whole.process(frames);
+            expected.extend_from_slice(whole.output(frames).left);
+        }
+        assert_eq!(got, expected);
+    }
+}
+
+#[test]
+fn a_block_of_no_frames_moves_nothing() {
+    let _alone = stage::alone();
+    for kind in ScheduleKind::ALL {
+        let mut engine = stage::engine(stage::prepared(), stage::policy(kind), 2);
+        let mut other = stage::engine(stage::prepared(), stage::policy(kind), 2);
+        for block in 0..10 {
+            let nothing = engine.process(0);
+            assert_eq!((nothing.frames, nothing.block, nothing.workers), (0, block, 0));
+            assert!(!nothing.missed(), "there was nothing to be late for");
+            assert_eq!(engine.process_serial(0).frames, 0);
+            assert_eq!(engine.process(FRAMES).block, block);
+            other.process(FRAMES);
+            assert_eq!(stage::bits(engine.output(FRAMES)), stage::bits(other.output(FRAMES)));
+        }
+    }
 }
 
 #[test]

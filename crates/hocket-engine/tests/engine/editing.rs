@@ -241,8 +241,9 @@ fn impossible_edits_are_refused_and_change_nothing() {
     assert_eq!(editor.applied(), []);
 }
 
+/// Where it is freed: `block/tests.rs`.
 #[test]
-fn what_is_removed_is_freed_on_the_control_side() {
+fn what_is_removed_leaves_session_and_plan() {
     let _alone = stage::alone();
     let (mut engine, mut editor) = start(ScheduleKind::Dataflow, Steer::Fixed, 2);
     editor.apply(Edit::RemoveTrack(0)).unwrap();

@@ -1,7 +1,10 @@
 //! Plans are exchanged while the session plays, and nothing is heard of it.
 
-use hocket_engine::{ControlError, Engine, Settings, Steer};
-use hocket_plan::{ChainCost, CostTable, ScheduleKind};
+use hocket_engine::{ControlError, Engine, Policy, Reason, Seating, Settings, Steer};
+use hocket_plan::{
+    ChainCost, CostTable, ScheduleKind, Seat, Seats, SiblingPolicy, VerifiedSchedule,
+};
+use hocket_rt::Strategy;
 
 use crate::stage::{self, FRAMES};
 
@@ -67,7 +70,41 @@ fn auto_begins_serial_and_changes_no_bit_on_its_way() {
         assert!((0..2000).any(|_| measured()), "{:?}", control.standing());
         let standing = control.standing();
         assert!(standing.serial_ns.is_some(), "{standing:?}");
-        assert!(workers > 1 || standing.workers == 1);
+        assert_ne!(standing.reason, Reason::AsSettingsSay);
+        if workers == 1 {
+            assert_eq!((standing.workers, standing.reason), (1, Reason::OneWorker));
+        }
+    }
+}
+
+/// Costs by which several workers pay.
+fn dear(engine: &Engine) -> CostTable {
+    let row = |unit: &hocket_plan::Unit| ChainCost {
+        chain: unit.name.clone(),
+        kind: 0,
+        alone_ns: Some(100_000.0),
+        shared_ns: None,
+    };
+    let rows = engine.schedule().units().units().iter().map(row).collect();
+    CostTable { frames: FRAMES as u32, rate_hz: 48_000, machine: String::new(), rows }
+}
+
+#[test]
+fn auto_with_known_costs_begins_with_several_workers() {
+    let _alone = stage::alone();
+    let expected = serial(20);
+    for workers in [2, 3] {
+        let mut engine = steered(ScheduleKind::Serial, Steer::Auto, workers);
+        let control = engine.control();
+        control.adopt_costs(&dear(&engine)).unwrap();
+        // No probe comes before the first window is over, whatever the blocks take.
+        for (block, expected) in expected.iter().enumerate() {
+            engine.process(FRAMES);
+            assert_eq!(&stage::bits(engine.output(FRAMES)), expected, "block {block}");
+            assert!(engine.schedule().workers() > 1);
+            let standing = control.standing();
+            assert_eq!((standing.reason, standing.walks_alone), (Reason::Comparing, false));
+        }
     }
 }
 
@@ -92,23 +129,28 @@ fn costs_are_measured_for_every_unit_and_change_the_plan() {
     assert!(standing.units <= units, "folded, not split");
 }
 
+/// Seats for four in pairs that keep each other's seats, a plan for fewer: nobody waits for a worker that
+/// the plan does without. (Plans exchanged on the way: `block/tests.rs`.)
 #[test]
-fn workers_that_a_plan_does_without_come_back() {
+fn a_schedule_for_fewer_workers_than_seats_runs() {
     let _alone = stage::alone();
-    let expected = serial(400);
-    let mut engine = steered(ScheduleKind::Dataflow, Steer::Fixed, 3);
-    // Serial blocks in between leave the workers asleep; the next parallel block has them again.
-    let mut helped = 0;
-    for (block, expected) in expected.iter().enumerate() {
-        let times =
-            if block % 40 < 20 { engine.process(FRAMES) } else { engine.process_serial(FRAMES) };
-        helped += u64::from(times.workers > 1);
-        assert_eq!(&stage::bits(engine.output(FRAMES)), expected, "block {block}");
-    }
-    if helped == 0 {
-        println!(
-            "SKIPPED the help in workers_that_a_plan_does_without_come_back: nobody came in time"
-        );
+    let seats = Seats { seats: (0..4).map(|seat| Seat { core: seat / 2, speed: 1.0 }).collect() };
+    for wait in Strategy::here() {
+        for workers in 1..=4 {
+            let policy =
+                Policy { schedule: ScheduleKind::Lists, sibling: SiblingPolicy::PairBarrier, wait };
+            let settings = Settings { steer: Steer::Costs, ..stage::settings(policy) };
+            let seating = Seating::described(&seats, policy.sibling, Some(4)).unwrap();
+            let (prepared, expected) = stage::lattice(3, 4);
+            let units = prepared.units.clone();
+            let schedule = VerifiedSchedule::plan(ScheduleKind::Lists, units, workers).unwrap();
+            let mut engine = Engine::start_verified(prepared, schedule, settings, seating).unwrap();
+            for _ in 0..10 {
+                let times = engine.process(FRAMES);
+                assert_eq!(times.workers as usize, engine.schedule().workers(), "{wait}");
+                assert!((engine.output(1).left[0] - expected).abs() < 1.0e-5, "{wait}");
+            }
+        }
     }
 }
 

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 use hocket_dsp::{Block, Processor};
+use hocket_engine::Contained;
 use hocket_machine::float_mode::denormals_flushed;
 use hocket_plan::{ScheduleKind, SiblingPolicy};
 use hocket_rt::Strategy;
@@ -85,7 +86,9 @@ fn a_processor_that_slips_silences_its_strip_for_one_block() {
                 let all = rows.left.iter().chain(rows.right);
                 assert!(all.clone().all(|sample| *sample == expected), "{policy}, block {block}");
             }
-            assert_eq!(engine.contained(), [("node 1".to_string(), 1)], "{policy}");
+            let node = "node 1".to_string();
+            let expected = [Contained { node, not_finite: 1, panic: None }];
+            assert_eq!(engine.contained(), expected, "{policy}");
             assert_eq!(resets.load(Relaxed), 1, "{policy}: it starts afresh");
         }
     }

@@ -64,8 +64,10 @@ pub struct Cell {
     pub parallel_ns: Vec<f64>,
     /// (serial / workers) / parallel, over the stretches of the run.
     pub efficiency: Option<Comparison>,
-    /// Share of the parallel blocks in which every worker took part.
+    /// Share of the parallel blocks in which every worker of the plan took part.
     pub all_came: f64,
+    /// Share of the parallel blocks to which each worker came, the leader first.
+    pub came: Vec<f64>,
     /// What the threads asked for and got.
     pub threads: Vec<hocket_engine::ThreadReport>,
     /// The least possible time by the critical path, as a share of serial / workers.
@@ -121,6 +123,7 @@ pub fn measure(
         workers,
         efficiency: stats::compare(&parallel, &serial, 1),
         all_came: samples.all_came as f64 / samples.parallel_ns.len() as f64,
+        came: samples.came,
         serial_ns: samples.serial_ns,
         parallel_ns: samples.parallel_ns,
         threads,
@@ -138,6 +141,7 @@ struct Samples {
     serial_ns: Vec<f64>,
     parallel_ns: Vec<f64>,
     all_came: usize,
+    came: Vec<f64>,
     serial_end: Vec<f32>,
     parallel_end: Vec<f32>,
 }
@@ -179,9 +183,11 @@ fn alternate(engine: &mut Engine, mode: Mode, options: &Options) -> Samples {
         serial_ns: Vec::with_capacity(options.blocks),
         parallel_ns: Vec::with_capacity(options.blocks),
         all_came: 0,
+        came: Vec::new(),
         serial_end: Vec::new(),
         parallel_end: Vec::new(),
     };
+    let before = blocks_by_worker(engine);
     while samples.parallel_ns.len() < options.blocks {
         for _ in 0..mode.turn() {
             pace.wait();
@@ -197,6 +203,7 @@ fn alternate(engine: &mut Engine, mode: Mode, options: &Options) -> Samples {
             samples.all_came += usize::from(times.workers as usize == engine.schedule().workers());
         }
     }
+    samples.came = shares(&before, &blocks_by_worker(engine), samples.parallel_ns.len());
     engine.process_serial(frames);
     samples.serial_end = engine.output(frames).left.to_vec();
     engine.process(frames);
@@ -204,20 +211,40 @@ fn alternate(engine: &mut Engine, mode: Mode, options: &Options) -> Samples {
     samples
 }
 
+/// Share of `blocks` to which each worker came between two counts. The leader's count holds the serial
+/// blocks too; it came to all.
+fn shares(before: &[u64], after: &[u64], blocks: usize) -> Vec<f64> {
+    let share = |(before, after): (&u64, &u64)| (after - before) as f64 / blocks.max(1) as f64;
+    before.iter().zip(after).map(share).map(|share| share.min(1.0)).collect()
+}
+
+/// Blocks in which each worker took part since the engine started, the leader first.
+pub(super) fn blocks_by_worker(engine: &Engine) -> Vec<u64> {
+    engine.totals().iter().map(|totals| totals.blocks).collect()
+}
+
 /// Waits for the next period, on absolute time.
-struct Pace {
+pub(super) struct Pace {
     period_ns: Option<u64>,
     next_ns: u64,
 }
 
 impl Pace {
     fn new(mode: Mode, options: &Options) -> Pace {
-        let period = u64::from(options.frames) * 1_000_000_000 / u64::from(options.rate_hz);
-        Pace { period_ns: (mode == Mode::Paced).then_some(period), next_ns: 0 }
+        match mode {
+            Mode::Paced => Pace::paced(options.frames, options.rate_hz),
+            Mode::Hot => Pace { period_ns: None, next_ns: 0 },
+        }
+    }
+
+    /// A block of so many frames each time that it would be played.
+    pub(super) fn paced(frames: u32, rate_hz: u32) -> Pace {
+        let period_ns = u64::from(frames) * 1_000_000_000 / u64::from(rate_hz);
+        Pace { period_ns: Some(period_ns), next_ns: 0 }
     }
 
     /// When the next block is due.
-    fn next_ns(&self) -> Option<u64> {
+    pub(super) fn next_ns(&self) -> Option<u64> {
         self.period_ns.map(|period| self.next_ns + period)
     }
 
@@ -226,11 +253,22 @@ impl Pace {
         self.period_ns.map(|period| self.next_ns + 2 * period)
     }
 
-    fn wait(&mut self) {
+    pub(super) fn wait(&mut self) {
         let Some(period) = self.period_ns else { return };
         let now = monotonic_ns();
         // After a stall the next tick lies ahead, so that blocks never come in a burst.
         self.next_ns = (self.next_ns + period).max(now + period / 2);
         sleep_until_ns(self.next_ns);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_worker_that_came_to_half_the_blocks_has_half_the_share() {
+        assert_eq!(shares(&[10, 5], &[210, 55], 100), [1.0, 0.5]);
+        assert_eq!(shares(&[0, 0, 0], &[20, 0, 10], 10), [1.0, 0.0, 1.0]);
     }
 }

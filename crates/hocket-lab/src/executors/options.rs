@@ -5,7 +5,9 @@ use std::path::PathBuf;
 use hocket_engine::{Policy, Steer};
 use hocket_plan::{ScheduleKind, SiblingPolicy};
 
+use super::hostile::Hostility;
 use super::measure::Mode;
+use crate::stats::MIN_ROUNDS;
 
 const USAGE: &str = "\
 cargo bench --bench executors -- [OPTIONS]
@@ -18,6 +20,15 @@ cargo bench --bench executors -- [OPTIONS]
   --sibling NAME     of off,all (default: off)
   --keep-awake WHAT  yes: a spinning SCHED_IDLE thread a CPU, so that no CPU sleeps (default no)
   --record FILE      writes all samples as JSON
+auto against the serial walk and every fixed schedule, in turns of one run, instead:
+  --together yes     on these graphs
+  --random N         on N random graphs: 2 to 2000 nodes, 0.1 to 50 us each, narrow to wide; 3 s a graph
+  --seed N           where the graphs and the order of turns come from (default 1)
+  --rounds N         turns of each executor, 5 blocks each (default 24, at least 6)
+  --settle MS        how long auto runs alone before anything counts (default 1500)
+  --hostile WHAT     late: workers come late at random (needs --features hocket-lab/hostile)
+                     jumps: what another worker left costs 1 us more or not, several times a second
+                     load: a foreign thread computes on the last worker's CPU
 Exit code: 0 done, 2 bad usage, 3 not possible here.";
 
 /// What to measure.
@@ -45,6 +56,18 @@ pub struct Options {
     pub keep_awake: bool,
     /// How long a schedule that follows costs runs before anything counts.
     pub settle_ns: u64,
+    /// All executors in turns of one run, on the named graphs.
+    pub together: bool,
+    /// The same on so many random graphs.
+    pub random: Option<usize>,
+    /// Where random graphs and the order of turns come from.
+    pub seed: u64,
+    /// Turns of each executor.
+    pub rounds: usize,
+    /// How long `auto` runs alone before its turns.
+    pub contest_settle_ns: u64,
+    /// What makes the host worse.
+    pub hostile: Option<Hostility>,
     /// Where the samples go.
     pub record: Option<PathBuf>,
 }
@@ -63,6 +86,12 @@ impl Default for Options {
             sibling: SiblingPolicy::Off,
             keep_awake: false,
             settle_ns: 3_000_000_000,
+            together: false,
+            random: None,
+            seed: 1,
+            rounds: 24,
+            contest_settle_ns: 1_500_000_000,
+            hostile: None,
             record: None,
         }
     }
@@ -88,6 +117,9 @@ impl Options {
             let value = args.next().ok_or_else(|| format!("{arg} needs a value\n{USAGE}"))?;
             options.set(arg, value).map_err(|why| format!("{arg} {value}: {why}\n{USAGE}"))?;
         }
+        if options.hostile.is_some() && !options.is_contest() {
+            return Err(format!("--hostile needs --together yes or --random N\n{USAGE}"));
+        }
         Ok(options)
     }
 
@@ -102,17 +134,27 @@ impl Options {
             "--sibling" => {
                 self.sibling = SiblingPolicy::from_name(value).ok_or("no such policy")?;
             }
-            "--keep-awake" => {
-                self.keep_awake = match value {
-                    "yes" => true,
-                    "no" => false,
-                    _ => return Err("say yes or no".into()),
+            "--keep-awake" => self.keep_awake = yes_or_no(value)?,
+            "--together" => self.together = yes_or_no(value)?,
+            "--random" => self.random = Some(positive(value)?),
+            "--seed" => self.seed = value.parse().map_err(|_| "not a number")?,
+            "--rounds" => {
+                self.rounds = positive(value)?;
+                if self.rounds < MIN_ROUNDS {
+                    return Err(format!("an interval needs {MIN_ROUNDS} rounds"));
                 }
             }
+            "--settle" => self.contest_settle_ns = positive(value)? as u64 * 1_000_000,
+            "--hostile" => self.hostile = Some(Hostility::from_name(value).ok_or("no such host")?),
             "--record" => self.record = Some(value.into()),
             _ => return Err("no such option".into()),
         }
         Ok(())
+    }
+
+    /// Whether all executors take turns in one run.
+    pub fn is_contest(&self) -> bool {
+        self.together || self.random.is_some()
     }
 
     /// Why a wait that is asked for is not possible here: measured all the same, it would stand under
@@ -179,6 +221,14 @@ fn schedule(name: &str) -> Option<Option<ScheduleKind>> {
     if name == "auto" { Some(None) } else { ScheduleKind::from_name(name).map(Some) }
 }
 
+fn yes_or_no(value: &str) -> Result<bool, String> {
+    match value {
+        "yes" => Ok(true),
+        "no" => Ok(false),
+        _ => Err("say yes or no".into()),
+    }
+}
+
 fn positive(value: &str) -> Result<usize, String> {
     value.parse().ok().filter(|n| *n > 0).ok_or_else(|| "not a positive number".into())
 }
@@ -186,4 +236,33 @@ fn positive(value: &str) -> Result<usize, String> {
 fn list<T>(value: &str, each: impl Fn(&str) -> Option<T>) -> Result<Vec<T>, String> {
     let one = |name: &str| each(name.trim()).ok_or_else(|| format!("'{name}' is unknown"));
     value.split(',').map(one).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(line: &str) -> Result<Options, String> {
+        let args: Vec<String> = line.split_whitespace().map(String::from).collect();
+        Options::parse(&args)
+    }
+
+    #[test]
+    fn a_contest_is_asked_for_by_graphs() {
+        let options = parse("--bench --random 200 --seed 7 --hostile jumps --settle 2000").unwrap();
+        assert_eq!((options.random, options.seed), (Some(200), 7));
+        assert_eq!(options.hostile, Some(Hostility::Jumps));
+        assert_eq!(options.contest_settle_ns, 2_000_000_000);
+        assert!(options.is_contest() && parse("--together yes").unwrap().is_contest());
+        assert!(!parse("").unwrap().is_contest());
+    }
+
+    #[test]
+    fn nonsense_is_refused_with_the_usage() {
+        for bad in
+            ["--random 0", "--together maybe", "--rounds 5 --random 3", "--hostile late", "--seed"]
+        {
+            assert!(parse(bad).unwrap_err().contains("--hostile WHAT"), "{bad}");
+        }
+    }
 }

@@ -1,5 +1,6 @@
 //! Table and record of the bench.
 
+use hocket_engine::ThreadReport;
 use serde_json::json;
 
 use super::measure::Cell;
@@ -15,7 +16,7 @@ pub(super) fn head(options: &Options) {
         if options.keep_awake { "; CPUs kept awake" } else { "" }
     );
     println!(
-        "{:<7} {:<6} {:<26} {:>2}  {:>9} {:>9} {:>9} {:>9}  {:>5} {:<16} {:>5} {:>5}",
+        "{:<7} {:<6} {:<26} {:>2}  {:>9} {:>9} {:>9} {:>9}  {:>5} {:<16} {:>5} {:>5}  each",
         "graph",
         "mode",
         "policy",
@@ -37,7 +38,7 @@ pub(super) fn row(cell: &Cell) {
     let efficiency = cell.efficiency.map_or(f64::NAN, |e| e.ratio);
     let parallel = Sorted::new(&cell.parallel_ns);
     println!(
-        "{:<7} {:<6} {:<26} {:>2}  {:>9.1} {:>9.1} {:>9.1} {:>9.1}  {:>5.3} {:<16} {:>5.2} {:>5.2}",
+        "{:<7} {:<6} {:<26} {:>2}  {:>9.1} {:>9.1} {:>9.1} {:>9.1}  {:>5.3} {:<16} {:>5.2} {:>5.2}  {}",
         cell.graph,
         cell.mode.name(),
         cell.variant.to_string(),
@@ -50,6 +51,7 @@ pub(super) fn row(cell: &Cell) {
         interval,
         cell.cap,
         cell.all_came,
+        comes(&cell.came),
     );
     if cell.used != cell.workers {
         println!("{:<15}(the plan uses {} of {} workers)", "", cell.used, cell.workers);
@@ -75,7 +77,7 @@ pub(super) fn save(options: &Options, cells: &[Cell]) -> Result<(), String> {
     let topology = hocket_machine::Topology::discover().map_err(|error| error.to_string())?;
     let cells: Vec<_> = cells.iter().map(cell_json).collect();
     let record = json!({
-        "format": "hocket-executors/1",
+        "format": "hocket-executors/2",
         "hocket": crate::about::build(),
         "command": command(),
         "machine": crate::about::machine(&topology),
@@ -85,25 +87,45 @@ pub(super) fn save(options: &Options, cells: &[Cell]) -> Result<(), String> {
         "keep_awake": options.keep_awake,
         "cells": cells,
     });
-    let text = record.to_string();
-    std::fs::write(path, text).map_err(|error| {
+    write(path, &record)
+}
+
+/// Writes a record.
+pub(super) fn write(path: &std::path::Path, record: &serde_json::Value) -> Result<(), String> {
+    std::fs::write(path, record.to_string()).map_err(|error| {
         format!("{}: {error}; choose a folder that exists and can be written to", path.display())
     })
 }
 
 /// As it can be typed again, wherever the program was built.
-fn command() -> Vec<String> {
+pub(super) fn command() -> Vec<String> {
     let how = ["cargo", "bench", "--bench", "executors", "--"].map(String::from);
     how.into_iter().chain(std::env::args().skip(1).filter(|arg| arg != "--bench")).collect()
 }
 
+/// What threads asked for and got.
+pub(super) fn threads_json(threads: &[ThreadReport]) -> serde_json::Value {
+    let thread = |t: &ThreadReport| {
+        json!({
+            "name": t.name,
+            "cpu_asked": t.cpu_asked,
+            "cpus_got": t.cpus_got,
+            "class_asked": t.class_asked,
+            "class_got": t.class_got,
+            "why": t.why,
+        })
+    };
+    threads.iter().map(thread).collect()
+}
+
+/// `0.97 0.95`: the share of blocks to which each worker beside the leader came.
+pub(super) fn comes(came: &[f64]) -> String {
+    let others: Vec<String> = came.iter().skip(1).map(|share| format!("{share:.2}")).collect();
+    if others.is_empty() { "-".into() } else { others.join(" ") }
+}
+
 fn cell_json(cell: &Cell) -> serde_json::Value {
     let ints = |samples: &[f64]| samples.iter().map(|ns| *ns as u64).collect::<Vec<_>>();
-    let threads: Vec<_> = cell
-        .threads
-        .iter()
-        .map(|t| json!({"name": t.name, "cpu_asked": t.cpu_asked, "cpus_got": t.cpus_got, "class_asked": t.class_asked, "class_got": t.class_got, "why": t.why}))
-        .collect();
     let interval = cell.efficiency.and_then(|e| e.interval).map(|i| [i.low, i.high]);
     json!({
         "graph": cell.graph,
@@ -116,7 +138,8 @@ fn cell_json(cell: &Cell) -> serde_json::Value {
         "interval_95": interval,
         "cap": cell.cap,
         "all_came": cell.all_came,
-        "threads": threads,
+        "came": cell.came,
+        "threads": threads_json(&cell.threads),
         "serial_ns": ints(&cell.serial_ns),
         "parallel_ns": ints(&cell.parallel_ns),
     })

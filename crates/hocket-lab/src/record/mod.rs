@@ -58,7 +58,7 @@ pub struct BenchRecord {
     pub variants: Vec<Variant>,
     /// The same wake-ups without any audio: what the system alone does to a block.
     pub wake_loop: WakeLoop,
-    /// Units whose output was not finite and was silenced, with how often. Empty: none.
+    /// Units that were silenced, with how often and why. Empty: none.
     #[serde(default)]
     pub contained: Vec<Contained>,
 }
@@ -405,11 +405,14 @@ pub struct WakeRound {
     pub lateness_ns: Vec<i64>,
 }
 
-/// A unit that made values that are not finite.
+/// A unit that made values that are not finite, or panicked.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Contained {
     /// The unit's name.
     pub unit: String,
     /// Blocks in which its output was silenced, over all variants.
     pub blocks: u64,
+    /// The message of its panic; it was silent from then on.
+    #[serde(default)]
+    pub panic: Option<String>,
 }

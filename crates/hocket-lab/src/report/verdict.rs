@@ -138,6 +138,7 @@ impl Analysis<'_> {
         out.extend(self.wake_ups());
         out.extend(self.refusals());
         out.extend(self.silenced());
+        out.extend(self.panicked());
         out
     }
 
@@ -275,8 +276,16 @@ impl Analysis<'_> {
         })
     }
 
+    fn panicked(&self) -> impl Iterator<Item = String> {
+        self.record.contained.iter().filter_map(|contained| {
+            let message = contained.panic.as_ref()?;
+            Some(format!("{} panicked and was silent: {}.", plain(&contained.unit), plain(message)))
+        })
+    }
+
     fn silenced(&self) -> Option<String> {
-        let units: Vec<&str> = self.record.contained.iter().map(|c| c.unit.as_str()).collect();
+        let not_finite = self.record.contained.iter().filter(|c| c.blocks > 0);
+        let units: Vec<&str> = not_finite.map(|c| c.unit.as_str()).collect();
         let blocks: u64 = self.record.contained.iter().map(|c| c.blocks).sum();
         (blocks > 0).then(|| {
             format!(

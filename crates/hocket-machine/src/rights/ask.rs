@@ -106,7 +106,9 @@ fn confirm(thread: ThreadId, asked: &str, is_it: impl Fn(&ClassNow) -> bool) -> 
     let slice = slice.map_or(String::new(), |ns| format!(" with a slice of {} us", ns / 1000));
     let outcome = match granted {
         true => format!("asked for {asked}, got {now}{slice}"),
-        false => format!("asked for {asked} and was told yes, but the kernel reports {now}{slice}"),
+        false => {
+            format!("requested {asked}; the service agreed, but the kernel reports {now}{slice}")
+        }
     };
     Answer { granted, outcome }
 }

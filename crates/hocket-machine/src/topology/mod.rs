@@ -141,7 +141,7 @@ pub struct Pair {
     pub seats: Vec<usize>,
 }
 
-/// Whether a kind was told by the system or concluded here.
+/// Whether the system reported a kind, or Hocket concluded it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum KindOrigin {

@@ -1,30 +1,30 @@
 //! Cheap units join the one unit that reads them.
 //!
-//! To hand a unit to another worker costs a few hundred nanoseconds (a line of the cache that moves,
-//! a look at a countdown). A unit that costs about as much is better run by whoever needs its bus. The
-//! unit then keeps a bus of its own, because the order in which buses are summed decides the bits
-//! of the sum; but that bus never leaves the worker's cache.
+//! Handing a unit to another worker costs a few hundred nanoseconds: a cache line moves, and the
+//! worker looks at a countdown. If a unit costs about as much, its reader should run it. The unit
+//! keeps its bus, because the order of a sum decides its bits. But that bus never leaves the
+//! worker's cache.
 
 use std::collections::HashMap;
 
 use super::{Chain, Source, Unit, UnitGraph, UnitId, ranked};
 
 impl UnitGraph {
-    /// Folds units into their only successor as long as that one's cost stays within `limit` (in the
-    /// measure of the costs), cheapest first.
+    /// Folds units into their only successor, cheapest first, as long as the successor's cost stays
+    /// within `limit` (in the measure of the costs).
     ///
-    /// What sounds is the same to the bit: each chain keeps its bus, and sums keep their order.
+    /// The output stays the same, bit for bit: each chain keeps its bus, and sums keep their order.
     ///
     /// Cost: O(n log n) in units plus edges.
     pub fn fold(self, limit: f64) -> UnitGraph {
-        let node_count = self.node_count;
+        let (node_count, side_chains) = (self.node_count, self.side_chains);
         let mut folder = Folder { gone: vec![false; self.units.len()], units: self.units, limit };
         // Predecessors come first, so a unit has all its own chains before it is folded itself.
         for to in 0..folder.units.len() {
             // Again where a chain that fed several of the folded ones now has one reader.
             while folder.fold_into(to) {}
         }
-        UnitGraph { units: ranked(folder.remaining()), node_count }
+        UnitGraph { units: ranked(folder.remaining()), node_count, side_chains }
     }
 }
 
@@ -138,7 +138,7 @@ fn insert(ids: &mut Vec<UnitId>, id: UnitId) {
     }
 }
 
-/// What stands where a unit was.
+/// What replaces a folded unit.
 fn nobody() -> Unit {
     Unit {
         name: String::new(),

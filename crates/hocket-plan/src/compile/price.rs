@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use super::{MIN_COST, Unit, UnitGraph, ranked};
 use crate::graph::NodeId;
 
-/// What chains were measured to cost, by their first node.
+/// Measured costs of chains, by their first node.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Prices {
     by_head: HashMap<NodeId, f64>,
@@ -17,7 +17,7 @@ impl Prices {
         Prices::default()
     }
 
-    /// The chain that begins with `head` costs `cost`; not a number and negative ones are ignored.
+    /// The chain that begins with `head` costs `cost`. NaN and negative costs are ignored.
     pub fn set(&mut self, head: NodeId, cost: f64) {
         if cost >= 0.0 && cost.is_finite() {
             self.by_head.insert(head, cost);
@@ -29,7 +29,7 @@ impl Prices {
         self.by_head.get(&head).copied()
     }
 
-    /// Notes what a unit cost as a whole: its chains share it in the ratio of their expected costs.
+    /// Notes the cost of a whole unit: its chains share it in the ratio of their expected costs.
     pub fn set_unit(&mut self, unit: &Unit, cost: f64) {
         let own = unit.cost - unit.folded.iter().map(|chain| chain.cost).sum::<f64>();
         let scale = cost / unit.cost;
@@ -39,7 +39,7 @@ impl Prices {
         unit.nodes.first().into_iter().for_each(|head| self.set(*head, own * scale));
     }
 
-    /// What all chains cost whose cost is known.
+    /// Sum of all known costs.
     pub fn total(&self) -> f64 {
         // In the order of the nodes: a map's own order would give other last digits each time.
         let mut priced: Vec<_> = self.by_head.iter().collect();
@@ -54,10 +54,10 @@ impl Prices {
 }
 
 impl UnitGraph {
-    /// The same units with measured costs, ordered anew. For units that nobody has folded yet.
+    /// The same units with measured costs, ordered anew. For units that are not folded yet.
     ///
-    /// A unit without a price keeps its estimate, scaled by what the priced ones cost beside theirs;
-    /// so a node that was just added stands in a sensible place.
+    /// A unit without a price keeps its estimate, scaled by the ratio of prices to estimates of the
+    /// others. So a new node gets a sensible place.
     ///
     /// Cost: O(n log n).
     pub fn priced(mut self, prices: &Prices) -> UnitGraph {
@@ -68,6 +68,6 @@ impl UnitGraph {
         for unit in &mut self.units {
             unit.cost = price(unit).unwrap_or(unit.cost * scale).max(MIN_COST);
         }
-        UnitGraph { units: ranked(self.units), node_count: self.node_count }
+        UnitGraph { units: ranked(self.units), ..self }
     }
 }

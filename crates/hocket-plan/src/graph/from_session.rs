@@ -7,29 +7,30 @@ use super::{Edge, Graph, GraphError, Node, NodeId, NodeKind};
 use crate::effect::Effect;
 use crate::session::{Session, StripId, Tap};
 
-/// What the graph needs to know of an effect, told by whoever will run it.
+/// What the graph needs to know of an effect; its runner provides it.
 pub trait EffectFacts {
-    /// Expected cost in floating-point operations a frame.
+    /// Expected cost in floating-point operations per frame.
     fn cost(&self, effect: &Effect) -> f64;
     /// Latency in frames.
     fn latency_frames(&self, effect: &Effect) -> u32;
 }
 
-/// The cost of playing a clip, in floating-point operations a frame (read, gain, fade, two rows).
+/// The cost of playing a clip, in floating-point operations per frame (read, gain, fade, two rows).
 const PLAY_COST: f64 = 8.0;
-/// The cost of a fader (smoothing, two multiplications a row).
+/// The cost of a fader (smoothing, two multiplications per row).
 const FADER_COST: f64 = 6.0;
 /// The cost of one more input (multiply and add, two rows).
 const INPUT_COST: f64 = 4.0;
 
-/// Builds the graph of a session: a chain a strip, sums where strips meet, the master's fader last.
+/// Builds the graph of a session: one chain per strip, sums where strips meet, the master's fader last.
 ///
 /// Cost: O(n log n) in strips plus effects plus sends.
 ///
 /// # Errors
-/// [`GraphError::Cycle`] where strips feed each other in a circle, [`GraphError::UnknownStrip`]
-/// where an output or a send leads nowhere, [`GraphError::Empty`] for a session without tracks,
-/// [`GraphError::TooLarge`] past [`Graph::MAX_NODES`].
+/// - [`GraphError::Cycle`]: strips feed each other in a circle.
+/// - [`GraphError::UnknownStrip`]: an output or a send leads nowhere.
+/// - [`GraphError::Empty`]: the session has no tracks.
+/// - [`GraphError::TooLarge`]: more nodes than [`Graph::MAX_NODES`].
 pub fn session_graph(session: &Session, facts: &dyn EffectFacts) -> Result<Graph, GraphError> {
     if session.tracks.is_empty() {
         return Err(GraphError::Empty);
@@ -44,7 +45,7 @@ pub fn session_graph(session: &Session, facts: &dyn EffectFacts) -> Result<Graph
     Ok(builder.graph)
 }
 
-/// Where a finished strip can be read.
+/// The node from which others read a finished strip.
 #[derive(Clone, Copy)]
 struct Taps {
     before_fader: NodeId,
@@ -128,9 +129,9 @@ impl Builder<'_> {
 
 /// Which strips are heard, in the order of [`Session::strip_ids`].
 ///
-/// Mute silences a strip. Where any track or group is soloed, a track or group is heard only if it
-/// is soloed itself, flows into a soloed group, or (a group) carries a soloed strip. Returns and
-/// the master are solo-safe: always heard, and a solo on them silences nobody.
+/// Mute silences a strip. Once any track or group is soloed, a track or group is heard only if it
+/// is soloed, flows into a soloed group, or (a group) carries a soloed strip. Returns and the
+/// master are solo-safe: always heard, and a solo on them silences nobody.
 ///
 /// Cost: O(strips * nesting of groups).
 pub fn audible(session: &Session) -> Vec<bool> {

@@ -29,7 +29,7 @@ impl Routing {
     /// Collects all outputs and sends. Cost: O(strips + sends).
     ///
     /// # Errors
-    /// [`GraphError::UnknownStrip`] where an output or a send names a strip that does not exist.
+    /// [`GraphError::UnknownStrip`] if an output or a send names a strip that does not exist.
     pub(super) fn new(session: &Session) -> Result<Routing, GraphError> {
         let ids = session.strip_ids();
         let mut feeds: Vec<Vec<Feed>> = vec![Vec::new(); ids.len()];
@@ -83,7 +83,7 @@ impl Routing {
 
     /// A circle among the strips that never became ready, in the direction of the signal.
     fn cycle(&self, session: &Session, waiting: &[usize]) -> GraphError {
-        // A strip that waits may only stand behind the circle; walking upstream among those that
+        // A strip that waits may only be behind the circle. Walking upstream among those that
         // wait never ends, so it meets itself.
         let upstream =
             |i: usize| self.feeds[i].iter().map(|feed| feed.from).find(|from| waiting[*from] > 0);
@@ -105,7 +105,7 @@ impl Routing {
     }
 }
 
-/// Place of a strip in [`Session::strip_ids`], or `None` where the session has no such strip.
+/// Place of a strip in [`Session::strip_ids`], or `None` if the session has no such strip.
 pub(super) fn place(session: &Session, id: StripId) -> Option<usize> {
     let (tracks, groups, returns) =
         (session.tracks.len(), session.groups.len(), session.returns.len());

@@ -1,8 +1,8 @@
-//! The order in which seats are taken.
+//! The order in which workers take seats.
 
 use super::{SeatId, Seats};
 
-/// Fastest cores first, one seat a core; then the second seats in the same order, and so on.
+/// Fastest cores first, one seat per core; then the second seats in the same order, and so on.
 pub(super) fn by_preference(seats: &Seats) -> Vec<SeatId> {
     let mut order: Vec<(usize, SeatId)> = Vec::with_capacity(seats.seats.len());
     for i in 0..seats.seats.len() {

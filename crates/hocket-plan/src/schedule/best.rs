@@ -1,10 +1,10 @@
-//! `auto`: which schedule, and how many workers.
+//! `auto`: how many workers pay.
 
 use super::predict::Overheads;
 use super::{Schedule, ScheduleKind, Step, Team, critical, serial};
 use crate::compile::UnitGraph;
 
-/// What was chosen, and what it is expected to take, in the measure of the costs.
+/// The choice, and its expected time, in the measure of the costs.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Choice {
     /// The schedule.
@@ -15,14 +15,14 @@ pub struct Choice {
     pub serial: f64,
 }
 
-/// A plan for several workers must be shorter than the serial walk by this part: below it the
-/// difference is within what the estimates are wrong by, and the serial walk wakes nobody.
+/// A plan for several workers must be shorter than the serial walk by this part. A smaller
+/// difference is within the error of the estimates, and the serial walk wakes nobody.
 const WORTHWHILE: f64 = 0.03;
 
-/// Chooses among the serial walk and static lists for 2, 3, ... workers of the team.
+/// Chooses among the serial walk and fixed lists for 2, 3, ... workers of the team.
 ///
-/// Nothing is chosen that is expected to be slower than the serial walk, and of two plans that are
-/// expected to be equally long, the one with fewer workers.
+/// It never chooses a plan that is expected to be slower than the serial walk. Of two plans that are
+/// expected to be equally long, it chooses the one with fewer workers.
 ///
 /// Cost: O(units * workers) for each number of workers tried; at most 8 are.
 pub fn best(units: &UnitGraph, team: &Team, overheads: Overheads) -> Choice {
@@ -62,8 +62,7 @@ fn one(units: &UnitGraph) -> Schedule {
     Schedule { kind: ScheduleKind::Serial, lists: vec![serial(units)] }
 }
 
-/// Numbers of workers worth a look, rising: all small ones, then as many as have a core of their own,
-/// then all.
+/// Numbers of workers to try, rising: all small ones, then one per core, then all.
 fn candidates(team: &Team) -> Vec<usize> {
     let (all, alone) = (team.workers(), team.without_sharing());
     let mut counts = vec![2, 3, 4, 6, 8, alone / 2, alone, all];

@@ -1,22 +1,23 @@
-//! `critical`: static lists by cost, the longest path first.
+//! `critical`: fixed lists by cost, the longest path first.
 //!
-//! Units come in the order of their rank, the cost of the longest path behind them, and each goes to
-//! the worker that will have finished it first (Topcuoglu, Hariri and Wu's HEFT, IEEE TPDS 2002,
-//! without its insertion step: a list that is walked in order of urgency never waits for something
-//! less urgent). Seats differ in speed, and two busy seats of a pair run at a measured fraction each; so
-//! where workers share cores the lists are played through for several numbers of workers, and the
-//! siblings are used only where that shortens the block.
+//! Units come in the order of their rank, the cost of the longest path behind them. Each goes to the
+//! worker that finishes it first. This is HEFT (Topcuoglu, Hariri and Wu, IEEE TPDS 2002) without its
+//! insertion step: a list that is walked in order of urgency never waits for something less urgent.
+//!
+//! Seats differ in speed, and two busy seats of a pair run at a measured fraction each. So if workers
+//! share cores, the lists are simulated for several numbers of workers. The siblings work only if that
+//! shortens the block.
 
 use super::predict::{Overheads, makespan};
 use super::{Step, Team};
 use crate::compile::{UnitGraph, UnitId};
 
-/// Lists for the first workers of the team; the others are better left out, and not even woken.
+/// Lists for the first workers of the team. The others are better left out, and are not even woken.
 pub(super) struct Plan {
     pub lists: Vec<Vec<Step>>,
 }
 
-/// The shortest plan for the team, as far as paper can tell.
+/// The shortest plan for the team, by prediction.
 pub(super) fn plan(units: &UnitGraph, team: &Team, overheads: Overheads) -> Plan {
     let (lists, _) = shortest(units, team, overheads);
     let steps = |list: Vec<UnitId>| list.into_iter().map(Step::Run).collect();
@@ -25,7 +26,7 @@ pub(super) fn plan(units: &UnitGraph, team: &Team, overheads: Overheads) -> Plan
 
 /// The numbers of workers worth a try, and the shortest of their plans with its predicted time.
 ///
-/// A plan with siblings counts only where it is shorter than all plans without.
+/// A plan with siblings counts only if it is shorter than all plans without.
 pub(super) fn shortest(
     units: &UnitGraph,
     team: &Team,
@@ -41,9 +42,9 @@ pub(super) fn shortest(
     planned.min_by(|a, b| a.1.total_cmp(&b.1)).unwrap_or_default()
 }
 
-/// By how much longer a plan may be on paper that keeps what belongs together on one worker: paper does
-/// not know caches. A sum of eight buses of which four lie in another core's cache takes some 2 us longer
-/// than one whose buses lie in its own, which is 3 % of a block of 70 us.
+/// How much longer the prediction may be for a plan that keeps related units on one worker. The
+/// prediction does not know caches: a sum of eight buses takes some 2 µs longer if four of them are in
+/// another core's cache. That is 3 % of a block of 70 µs.
 const TOGETHER: f64 = 1.03;
 
 /// The better of two assignments for exactly this team.
@@ -55,7 +56,7 @@ pub(super) fn for_workers(
     let plans = [Assign::together(units, team, overheads), Assign::new(units, team, overheads)];
     let timed = plans.map(|assign| {
         let (lists, time) = assign.earliest_finish();
-        // With a core each, the times at which units were dealt are those at which they end.
+        // With a core each, the times of the assignment are the times at which units end.
         let shared = team.without_sharing() < team.workers();
         let time = if shared { makespan(units, &lists, team, overheads) } else { time };
         (lists, time)
@@ -75,7 +76,7 @@ struct Assign<'a> {
 }
 
 impl<'a> Assign<'a> {
-    /// Every unit goes where it is finished first.
+    /// Every unit goes to the worker that finishes it first.
     fn new(units: &'a UnitGraph, team: &'a Team, overheads: Overheads) -> Assign<'a> {
         let start = |worker| if worker == 0 { 0.0 } else { overheads.start };
         Assign {
@@ -88,8 +89,8 @@ impl<'a> Assign<'a> {
         }
     }
 
-    /// Units without predecessors are dealt so that those which feed the same unit sit together: what
-    /// they write then lies in the cache of the core that reads it.
+    /// Units without predecessors that feed the same unit go to one worker: what they write is then in
+    /// the cache of the core that reads it.
     fn together(units: &'a UnitGraph, team: &'a Team, overheads: Overheads) -> Assign<'a> {
         let ids = (0..units.units().len()).map(|i| UnitId(i as u32));
         let first = ids.filter(|id| units.units()[id.index()].predecessors.is_empty()).collect();
@@ -121,8 +122,8 @@ impl<'a> Assign<'a> {
         (lists, self.free_at.into_iter().fold(0.0, f64::max))
     }
 
-    /// When unit `i` would end on a worker. Siblings are taken to be as busy as the whole team is: at
-    /// pair speed where any of them works for longer than this unit's start.
+    /// When unit `i` would end on a worker. Siblings count as busy, at pair speed, if any of them works
+    /// beyond this unit's start.
     fn finish_on(&self, i: usize, worker: usize) -> f64 {
         let overheads = self.overheads;
         let unit = &self.units.units()[i];
@@ -137,8 +138,8 @@ impl<'a> Assign<'a> {
     }
 }
 
-/// What each worker can do in a block of the mean length, seat speeds and the later start of all but the
-/// leader taken into account.
+/// What each worker can do in a block of the mean length, with its seat's speed and the later start of
+/// all but the leader.
 fn shares(units: &UnitGraph, team: &Team, overheads: Overheads) -> Vec<f64> {
     let speeds = || (0..team.workers()).map(|worker| team.speed(worker));
     let late = |worker: usize| if worker == 0 { 0.0 } else { overheads.start };

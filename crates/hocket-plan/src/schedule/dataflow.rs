@@ -1,4 +1,4 @@
-//! `dataflow`: only the units without predecessors are dealt; the rest follow their predecessors.
+//! `dataflow`: assigns only the units without predecessors; the rest follow their predecessors.
 
 use super::{Step, deal};
 use crate::compile::{UnitGraph, UnitId};

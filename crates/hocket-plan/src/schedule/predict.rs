@@ -1,4 +1,4 @@
-//! How long a static list will take: the lists played through on paper.
+//! Predicts how long fixed lists take, by simulating them.
 
 use super::Team;
 use crate::compile::{UnitGraph, UnitId};
@@ -8,26 +8,26 @@ use crate::compile::{UnitGraph, UnitId};
 pub struct Overheads {
     /// To open and close a block for more than one worker.
     pub open: f64,
-    /// How much later than the leader the others begin.
+    /// How much later than the leader the others start.
     pub start: f64,
     /// From the end of a unit until another worker knows of it.
     pub hand_over: f64,
-    /// A unit more: its stamps, its countdown.
+    /// Per unit: its stamps, its countdown.
     pub unit: f64,
 }
 
 impl Overheads {
-    /// Nothing costs anything: for costs that are estimates in some other unit than time.
+    /// No overheads: for costs that are estimates in another unit than time.
     pub const NONE: Overheads = Overheads { open: 0.0, start: 0.0, hand_over: 0.0, unit: 0.0 };
 
     /// In nanoseconds, as measured on two CPUs of a virtual machine (the `executors` record in
-    /// docs/results: a worker that spins at the gate begins 1 to 2 us after the leader).
+    /// docs/results: a worker that spins at the gate starts 1 to 2 µs after the leader).
     pub const MEASURED_NS: Overheads =
         Overheads { open: 1000.0, start: 1500.0, hand_over: 250.0, unit: 25.0 };
 }
 
-/// Plays static lists through: each worker runs its units in order, each as soon as its predecessors
-/// have finished; siblings that are busy at the same time run at the team's pair speed.
+/// Simulates fixed lists. Each worker runs its units in order, each as soon as its predecessors have
+/// finished. Siblings that are busy at the same time run at the team's pair speed.
 ///
 /// Returns when the last unit ends. Cost: O(units * workers + edges).
 pub(super) fn makespan(
@@ -45,7 +45,7 @@ struct Play<'a> {
     team: &'a Team,
     overheads: Overheads,
     workers: Vec<At>,
-    /// Who ran each unit, and when it ended.
+    /// Which worker ran each unit, and when it ended.
     ended: Vec<Option<(usize, f64)>>,
     now: f64,
 }
@@ -67,7 +67,7 @@ impl<'a> Play<'a> {
     ) -> Play<'a> {
         let ended = vec![None; units.units().len()];
         let workers = vec![At::default(); lists.len()];
-        // Who begins when is in `ready_at`.
+        // `ready_at` says which worker starts when.
         Play { units, lists, team, overheads, workers, ended, now: 0.0 }
     }
 
@@ -87,7 +87,8 @@ impl<'a> Play<'a> {
         }
     }
 
-    /// Starts what can start now; returns when the next one can that has to wait for a hand-over.
+    /// Starts the units that can start now. Returns when the next one can, of those that wait for a
+    /// hand-over.
     fn start_all(&mut self) -> Option<f64> {
         let mut soonest: Option<f64> = None;
         for worker in 0..self.workers.len() {

@@ -5,22 +5,22 @@ use crate::place::Seat;
 /// Who works: the seat of each worker, the leader's first, and what siblings cost each other.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Team {
-    /// One a worker; workers with the same core number share a core.
+    /// One per worker; workers with the same core number share a core.
     pub seats: Vec<Seat>,
-    /// The part of its own speed that is left to a worker while its sibling works too.
+    /// A worker's speed while its sibling works too, relative to working alone.
     pub pair_speed: f64,
 }
 
 impl Team {
-    /// What is left to each of two busy siblings where nobody has measured it.
+    /// The pair speed that planning assumes before it is measured.
     ///
     /// Two threads on one core do 1.2 to 1.36 times the work of one on current CPUs with SMT (Zen 1
     /// 1.36, Zen 3 1.27 to 1.33 in published runs, soft real-time schedulability 1.3 in Osborne,
-    /// Bakita and Anderson, ECRTS 2019); filters of audio use the units of a core well, so the lower
-    /// end is assumed.
+    /// Bakita and Anderson, ECRTS 2019); audio filters use the units of a core well, so
+    /// Hocket assumes the lower end.
     pub const PAIR_SPEED_UNMEASURED: f64 = 0.6;
 
-    /// Workers that are alike, each on a core of its own.
+    /// Equal workers, each alone on its core.
     pub fn alike(workers: usize) -> Team {
         let seat = |core| Seat { core, speed: 1.0 };
         Team::new((0..workers).map(seat).collect())
@@ -31,7 +31,7 @@ impl Team {
         Team { seats, pair_speed: Team::PAIR_SPEED_UNMEASURED }
     }
 
-    /// How many they are.
+    /// Number of workers.
     pub fn workers(&self) -> usize {
         self.seats.len()
     }
@@ -41,7 +41,7 @@ impl Team {
         Team { seats: self.seats[..workers.min(self.seats.len())].to_vec(), ..self.clone() }
     }
 
-    /// How many of the first workers have a core to themselves among the first.
+    /// How many of the first workers share their core with no other of them.
     pub(super) fn without_sharing(&self) -> usize {
         let shares =
             |i: &usize| self.seats[..*i].iter().any(|seat| seat.core == self.seats[*i].core);

@@ -5,18 +5,18 @@ use std::fmt;
 use super::{Schedule, ScheduleKind, Step, Team};
 use crate::compile::{Source, Unit, UnitGraph, UnitId, UnitInput};
 
-/// What must hold for a schedule to be run without further checks in the block.
+/// What must hold so that a block can run a schedule without further checks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Rule {
     /// R1: every index is in range: steps, inputs, predecessors and successors name existing units.
     R1InRange,
-    /// R2: every unit is run exactly once a block.
+    /// R2: every unit runs exactly once per block.
     R2Once,
     /// R3: every node belongs to exactly one chain of one unit and every chain has a node, so every
     /// chain has a bus and a bus has exactly one writer.
     R3OneWriter,
-    /// R4: a chain reads only the buses of its unit's predecessors and of chains that were folded into
-    /// its unit before it, never its own.
+    /// R4: a chain reads only the buses of its unit's predecessors, and of chains folded into its unit
+    /// before it; never its own.
     R4ReadsPredecessors,
     /// R5: a unit starts after all its predecessors have finished, whatever the timing.
     R5Order,
@@ -26,7 +26,7 @@ pub enum Rule {
     R7Mirror,
     /// R8: every unit is the output or leads to it, so when the output has run, all have.
     R8Output,
-    /// R9: there is at least one worker and one unit, `serial` has one worker, and nobody more than
+    /// R9: there is at least one worker and one unit. `serial` has one worker, the others at most
     /// [`VerifiedSchedule::MAX_WORKERS`].
     R9Shape,
 }
@@ -99,7 +99,7 @@ impl VerifiedSchedule {
         Ok(VerifiedSchedule { units, schedule, output, barriers })
     }
 
-    /// Plans and checks in one go.
+    /// Plans, then checks.
     ///
     /// # Errors
     /// As [`VerifiedSchedule::verify`]; a planner's own output never fails (tested on random
@@ -112,7 +112,7 @@ impl VerifiedSchedule {
         Self::plan_for(kind, units, &Team::alike(workers.max(1)))
     }
 
-    /// Plans for these workers and checks in one go.
+    /// Plans for these workers, then checks.
     ///
     /// # Errors
     /// As [`VerifiedSchedule::plan`].
@@ -133,7 +133,7 @@ impl VerifiedSchedule {
         &self.units
     }
 
-    /// How it is run.
+    /// How it runs.
     pub fn kind(&self) -> ScheduleKind {
         self.schedule.kind
     }
@@ -163,10 +163,9 @@ impl VerifiedSchedule {
 fn check_planned_order(kind: ScheduleKind, units: &UnitGraph) -> Result<(), Violation> {
     let early = |(i, unit): &(usize, &Unit)| unit.predecessors.iter().any(|p| p.index() >= *i);
     match units.units().iter().enumerate().find(early) {
-        Some((i, unit)) if kind == ScheduleKind::Critical => broken(
-            Rule::R5Order,
-            format!("unit {i} '{}' stands before its predecessors", unit.name),
-        ),
+        Some((i, unit)) if kind == ScheduleKind::Critical => {
+            broken(Rule::R5Order, format!("unit {i} '{}' comes before its predecessors", unit.name))
+        }
         _ => Ok(()),
     }
 }
@@ -274,7 +273,10 @@ fn check_mirror(units: &UnitGraph) -> Result<(), Violation> {
                 .iter()
                 .all(|s| all[s.index()].predecessors.binary_search(&id).is_ok());
         if !mirrored {
-            return broken(Rule::R7Mirror, format!("around unit {i} '{}'", unit.name));
+            return broken(
+                Rule::R7Mirror,
+                format!("the links of unit {i} '{}' do not match its neighbours'", unit.name),
+            );
         }
     }
     Ok(())
@@ -304,12 +306,12 @@ fn check_once(units: &UnitGraph, schedule: &Schedule) -> Result<(), Violation> {
         }
     }
     for (i, unit) in units.units().iter().enumerate() {
-        // Else the unit is run by whoever finishes the last of its predecessors.
+        // Else the worker that finishes the last of its predecessors runs the unit.
         let stands = !schedule.kind.follows_readiness() || unit.predecessors.is_empty();
         let expected = u32::from(stands);
         if runs[i] != expected {
             let detail =
-                format!("unit {i} '{}' stands {} times, not {expected}", unit.name, runs[i]);
+                format!("unit {i} '{}' is listed {} times, not {expected}", unit.name, runs[i]);
             return broken(Rule::R2Once, detail);
         }
     }
@@ -356,7 +358,7 @@ fn check_acyclic(units: &UnitGraph, lists: &[Vec<Step>]) -> Result<(), Violation
     broken(Rule::R5Order, format!("{} units wait for each other", waiting.len() - reached))
 }
 
-/// The unit that stands behind each in its list.
+/// The unit that follows each in its list.
 fn next_in_list(count: usize, lists: &[Vec<Step>]) -> Vec<Option<UnitId>> {
     let mut next = vec![None; count];
     for pair in lists.iter().flat_map(|list| list.windows(2)) {

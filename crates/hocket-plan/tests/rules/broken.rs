@@ -595,5 +595,5 @@ fn violation_names_rule_and_place() {
         schedule: Schedule { kind: ScheduleKind::Serial, lists: vec![Vec::new()] },
     };
     let violation = VerifiedSchedule::verify(parts.graph(), parts.schedule).unwrap_err();
-    assert_eq!(violation.to_string(), "R2Once: unit 0 'alone: work' stands 0 times, not 1");
+    assert_eq!(violation.to_string(), "R2Once: unit 0 'alone: work' is listed 0 times, not 1");
 }

@@ -1,37 +1,62 @@
 //! Linux: the futex of this process.
 
+use super::Sleep;
 use crate::sync::AtomicU32;
 
 /// The kernel keeps the queue; the word's address is its name, so there is nothing to hold.
 #[derive(Debug)]
 pub(crate) struct Lot;
 
+/// The clock of deadlines, in nanoseconds: `CLOCK_MONOTONIC`.
+///
+/// Thread: any. Cost: a read of the clock, usually 20 to 50 ns.
+pub fn monotonic_ns() -> u64 {
+    let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: the kernel writes into our own variable; every Linux has this clock.
+    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &mut now) };
+    now.tv_sec as u64 * NS_PER_S + now.tv_nsec as u64
+}
+
+const NS_PER_S: u64 = 1_000_000_000;
+
 impl Lot {
     pub(crate) fn new() -> Self {
         Lot
     }
 
-    /// Blocks while `word` holds `expected`; `true` if the thread was really queued. May return
-    /// early (a signal handler ran), so the caller looks at the word again.
-    pub(crate) fn sleep_while(&self, word: &AtomicU32, expected: u32) -> bool {
-        let no_timeout = std::ptr::null::<libc::timespec>();
+    /// Blocks while `word` holds `expected`, at most until [`monotonic_ns`] reads `deadline_ns`. A
+    /// signal handler may end the sleep early, so the caller looks at the word again.
+    pub(crate) fn sleep_while(
+        &self,
+        word: &AtomicU32,
+        expected: u32,
+        deadline_ns: Option<u64>,
+    ) -> Sleep {
+        let until = deadline_ns.map(timespec);
+        let until = until.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);
+        // Only this operation takes an absolute time, on CLOCK_MONOTONIC unless told otherwise.
+        let operation = if until.is_null() { libc::FUTEX_WAIT } else { libc::FUTEX_WAIT_BITSET };
         // SAFETY:
         // - The address is that of a live, aligned u32: it comes from a reference that outlives
         //   the call.
-        // - The kernel only reads the word, atomically; a null timeout means none.
+        // - The kernel only reads the word, atomically.
+        // - The timeout is null, which means none, or points at a local variable that outlives the
+        //   call. The last two arguments are read by FUTEX_WAIT_BITSET alone, the pointer not at all.
         let status = unsafe {
             libc::syscall(
                 libc::SYS_futex,
                 word.as_ptr(),
-                libc::FUTEX_WAIT | libc::FUTEX_PRIVATE_FLAG,
+                operation | libc::FUTEX_PRIVATE_FLAG,
                 expected,
-                no_timeout,
+                until,
+                std::ptr::null::<u32>(),
+                libc::FUTEX_BITSET_MATCH_ANY,
             )
         };
-        status == 0 || interrupted()
+        if status == 0 { Sleep::Ended } else { why_not() }
     }
 
-    /// Wakes `at_most` so many of those that sleep on `word`: by priority, then first come.
+    /// Wakes at most `at_most` of the threads that sleep on `word`: by priority, then first come.
     pub(crate) fn wake(&self, word: &AtomicU32, at_most: u32) {
         let at_most = i32::try_from(at_most).unwrap_or(i32::MAX);
         // SAFETY: the address is only the name of the queue; the kernel does not access the word.
@@ -46,7 +71,16 @@ impl Lot {
     }
 }
 
-/// A signal ended the sleep; the other failure (`EAGAIN`) means that the word had changed.
-fn interrupted() -> bool {
-    std::io::Error::last_os_error().raw_os_error() == Some(libc::EINTR)
+fn timespec(ns: u64) -> libc::timespec {
+    // Both parts fit: 2^64 ns are 585 years.
+    libc::timespec { tv_sec: (ns / NS_PER_S) as _, tv_nsec: (ns % NS_PER_S) as _ }
+}
+
+/// The remaining failure is `EAGAIN`: the word had changed.
+fn why_not() -> Sleep {
+    match std::io::Error::last_os_error().raw_os_error() {
+        Some(libc::EINTR) => Sleep::Ended,
+        Some(libc::ETIMEDOUT) => Sleep::TimedOut,
+        _ => Sleep::Refused,
+    }
 }

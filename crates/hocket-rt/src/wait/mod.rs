@@ -2,20 +2,22 @@
 //!
 //! # The idea
 //!
-//! Whoever waits pays one of three prices. A spin answers within a cache miss, but holds the CPU
-//! and shares its core with the sibling that does the work; how much of the core it takes depends
-//! on what it tells the core meanwhile. Blocking frees the CPU, but the waker pays about 2 us for the
-//! system call and the sleeper wakes 7 us later or more. A hybrid spins for about as long as
-//! blocking would cost, so it never pays more than twice the best.
+//! A waiting thread pays one of three prices:
 //!
-//! The meeting places of this crate know none of that: they take a [`Wait`], and hand it the word
-//! that they wait for, which a monitored rest needs.
+//! - A spin answers within a cache miss. But it holds the CPU, and it shares its core with the sibling
+//!   that does the work. How much of the core it takes depends on the instruction it spins with.
+//! - Blocking frees the CPU. But the waker pays about 2 us for the system call, and the sleeper wakes 7 us
+//!   later or more.
+//! - A hybrid spins for about as long as blocking would cost. So it never pays more than twice the best.
+//!
+//! The meeting places of this crate know none of that. They take a [`Wait`] and give it the word that they
+//! wait for, which a monitored rest needs.
 //!
 //! # The parts
 //!
 //! | part | what it says |
 //! |---|---|
-//! | `strategy.rs` | the ways by name, and why one is missing here |
+//! | `strategy.rs` | the strategies by name, and why one is missing here |
 //! | `step.rs` | what a thread does between two looks |
 //! | `cpu/` | the clock and the instructions, one file per kind of CPU |
 
@@ -39,6 +41,8 @@ pub struct Wait {
     cost: SpinCost,
     step: Step,
     bound: Bound,
+    /// How long it yields after its steps, before it blocks ([`Wait::blocking_after`]).
+    yields: Bound,
     then: Then,
 }
 
@@ -67,10 +71,10 @@ pub(crate) enum Then {
 impl Wait {
     /// `hybrid_spin` is used by [`Strategy::Hybrid`] alone.
     ///
-    /// Where the CPU lacks the instruction of a strategy it is made with [`Strategy::Pause`]
-    /// instead, and [`Wait::strategy`] says so; who would rather not go on asks
-    /// [`Strategy::missing`] first. Thread: any, before the real-time part starts. Cost: up to a
-    /// millisecond for the first of a process, which measures the clock; nothing to speak of after.
+    /// If the CPU lacks the instruction of a strategy, the wait uses [`Strategy::Pause`] instead, and
+    /// [`Wait::strategy`] says so. To refuse instead, ask [`Strategy::missing`] first. Thread: any, before
+    /// the real-time part starts. Cost: up to a millisecond for the first wait of a process, which measures
+    /// the clock; very little after that.
     pub fn new(strategy: Strategy, cost: &SpinCost, hybrid_spin: Duration) -> Wait {
         let (strategy, step) = possible(strategy);
         let (bound, then) = match strategy {
@@ -79,32 +83,61 @@ impl Wait {
             Strategy::Yield => (NO_TIME, Then::Yield),
             _ => (NO_TIME, Then::Spin),
         };
-        Wait { strategy, cost: *cost, step, bound, then }
+        Wait { strategy, cost: *cost, step, bound, yields: NO_TIME, then }
     }
 
     /// The same wait for the time between two blocks: one that blocks in the end.
     ///
-    /// A wait that blocks already stays as it is; every other one takes its steps for `gate_spin`,
-    /// then blocks. So every worker truly blocks once a cycle, unless the next block comes sooner
-    /// than that. It has to: under `SCHED_FIFO` the kernel stops a thread that never blocks for some
-    /// 50 ms of every second, and `RLIMIT_RTTIME` kills it, because only blocking starts the clock
-    /// of that limit anew (a yield does not). The limit bounds the processor time from one block to
-    /// the next; a broker of real-time rights demands one (rtkit: at most 200 ms), so `gate_spin`
-    /// and the longest block together have to stay below it.
+    /// A wait of [`Strategy::Hybrid`] or [`Strategy::Futex`] stays as it is. Every other one takes its
+    /// steps for `gate_spin`, then blocks, whatever [`yielding_after`](Self::yielding_after) and
+    /// [`blocking_after`](Self::blocking_after) said. So every worker truly blocks once per block, unless
+    /// the next block comes sooner than that. It has to: under `SCHED_FIFO` the kernel stops a thread
+    /// that never blocks for some 50 ms of every second. `RLIMIT_RTTIME` even kills it, because only
+    /// blocking starts the clock of that limit anew (a yield does not). That limit bounds the processor
+    /// time from one block to the next. A broker of real-time rights demands one (rtkit: at most
+    /// 200 ms), so `gate_spin` and the longest block together have to stay below it.
     pub fn at_gate(self, gate_spin: Duration) -> Wait {
+        if matches!(self.strategy, Strategy::Hybrid | Strategy::Futex) {
+            return self;
+        }
+        Wait { bound: self.bound_for(gate_spin), yields: NO_TIME, then: Then::Block, ..self }
+    }
+
+    /// The same wait for threads that the system may keep from running: one that blocks in the end.
+    ///
+    /// A thread without a real-time class may share its CPU with a thread of the class `SCHED_FIFO`. If
+    /// that thread spins or yields while it waits for the other one, the other one never runs. Only a
+    /// thread that blocks gives its CPU to everybody.
+    ///
+    /// A wait that spins takes its steps for `d`, then blocks. One that yields (also by
+    /// [`yielding_after`](Self::yielding_after), which has to come first) yields for `d`, then blocks. One
+    /// that blocks stays as it is. With a `d` of 0 every wait blocks at once, after the spin of a hybrid.
+    ///
+    /// ```
+    /// use hocket_rt::{SpinCost, Strategy, Wait};
+    /// use std::time::Duration;
+    ///
+    /// let spins = Wait::new(Strategy::Pause, &SpinCost::measure(), Duration::ZERO);
+    /// let (spin, yields) = (Duration::from_micros(20), Duration::from_micros(80));
+    /// // Spins for 20 us, yields for 80 us, then blocks.
+    /// let wait = spins.yielding_after(spin).blocking_after(yields);
+    /// assert!(wait.may_block() && !spins.may_block());
+    /// ```
+    pub fn blocking_after(self, d: Duration) -> Wait {
         match self.then {
-            Then::Block => self,
-            Then::Spin | Then::Yield => {
-                Wait { bound: self.bound_for(gate_spin), then: Then::Block, ..self }
+            Then::Spin => Wait { bound: self.bound_for(d), then: Then::Block, ..self },
+            Then::Yield => {
+                Wait { yields: bound(Step::Yield, &self.cost, d), then: Then::Block, ..self }
             }
+            Then::Block => self,
         }
     }
 
-    /// The same wait for more threads than CPUs: one that spins on spins for `d`, then yields its
-    /// CPU again and again, because the thread it waits for may need that very CPU.
+    /// The same wait for more threads than CPUs. A wait that only spins takes its steps for `d`, then
+    /// yields its CPU again and again, because the thread it waits for may need that very CPU.
     ///
-    /// A wait that blocks or yields stays as it is. Under `SCHED_FIFO` a yield lets only threads of
-    /// the same priority run.
+    /// A wait that blocks or yields stays as it is. Under `SCHED_FIFO` a yield lets only threads of the
+    /// same priority run: see [`blocking_after`](Self::blocking_after).
     pub fn yielding_after(self, d: Duration) -> Wait {
         match self.then {
             Then::Spin => Wait { bound: self.bound_for(d), then: Then::Yield, ..self },
@@ -112,8 +145,7 @@ impl Wait {
         }
     }
 
-    /// The strategy that is really used: the one it was made from, or [`Strategy::Pause`] where that
-    /// one is missing.
+    /// The strategy in use: the one it was made from, or [`Strategy::Pause`] if that one is missing.
     pub fn strategy(&self) -> Strategy {
         self.strategy
     }
@@ -122,7 +154,7 @@ impl Wait {
         bound(self.step, &self.cost, d)
     }
 
-    /// Whether it may give its CPU away for good, so that somebody has to wake it.
+    /// Whether it may sleep in the kernel, so that another thread has to wake it.
     pub fn may_block(&self) -> bool {
         self.then == Then::Block
     }
@@ -138,9 +170,12 @@ impl Wait {
         word: &AtomicU32,
         mut poll: impl FnMut() -> Option<T>,
     ) -> Option<T> {
-        let found = self.spin_bounded(waited, word, &mut poll);
-        if found.is_some() {
-            return found;
+        let bounded = [(self.step, self.bound), (Step::Yield, self.yields)];
+        for (step, bound) in bounded {
+            let found = spin_bounded(step, bound, waited, word, &mut poll);
+            if found.is_some() {
+                return found;
+            }
         }
         let step = match self.then {
             Then::Block => return poll(),
@@ -153,27 +188,29 @@ impl Wait {
             }
         }
     }
+}
 
-    #[inline]
-    fn spin_bounded<T>(
-        &self,
-        waited: &mut Waited,
-        word: &AtomicU32,
-        poll: &mut impl FnMut() -> Option<T>,
-    ) -> Option<T> {
-        let mut some_steps =
-            |steps: u32| (0..steps).find_map(|_| self.step.look_and_rest(waited, word, poll));
-        match self.bound {
-            Bound::Passes(passes) => some_steps(passes),
-            Bound::Ticks(length) => {
-                let started_at = cpu::ticks();
-                loop {
-                    let found = some_steps(self.step.between_clocks());
-                    // A clock that jumps back looks like one that jumped far ahead: it ends, too.
-                    let over = cpu::ticks().wrapping_sub(started_at) >= length;
-                    if found.is_some() || over {
-                        return found;
-                    }
+/// Takes steps until `poll` finds something or the bound is over.
+#[inline]
+fn spin_bounded<T>(
+    step: Step,
+    bound: Bound,
+    waited: &mut Waited,
+    word: &AtomicU32,
+    poll: &mut impl FnMut() -> Option<T>,
+) -> Option<T> {
+    let mut some_steps =
+        |steps: u32| (0..steps).find_map(|_| step.look_and_rest(waited, word, poll));
+    match bound {
+        Bound::Passes(passes) => some_steps(passes),
+        Bound::Ticks(length) => {
+            let started_at = cpu::ticks();
+            loop {
+                let found = some_steps(step.between_clocks());
+                // A clock that jumps back looks like one that jumped far ahead: it ends, too.
+                let over = cpu::ticks().wrapping_sub(started_at) >= length;
+                if found.is_some() || over {
+                    return found;
                 }
             }
         }
@@ -203,10 +240,10 @@ fn bound(step: Step, cost: &SpinCost, d: Duration) -> Bound {
     }
 }
 
-/// What a wait did, to be counted by the caller.
+/// What a wait did, for the caller to count.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Waited {
-    /// How often the thread was really taken off its CPU to sleep.
+    /// How often the thread slept in the kernel.
     pub blocked: u32,
     /// How often it offered its CPU to others.
     pub yielded: u32,
@@ -228,6 +265,38 @@ mod tests {
 
     fn wait(strategy: Strategy) -> Wait {
         Wait::new(strategy, &SpinCost::assumed(Duration::from_nanos(100)), SPIN)
+    }
+
+    #[test]
+    fn what_spins_or_yields_blocks_in_the_end() {
+        for strategy in Strategy::ALL {
+            let before = wait(strategy);
+            let after = before.blocking_after(LONGER);
+            assert!(after.may_block(), "{strategy}");
+            if before.may_block() {
+                assert_eq!((plan(after), after.yields), (plan(before), before.yields));
+            }
+        }
+        assert_eq!(plan(wait(Strategy::Pause).blocking_after(LONGER)), passes(90, Then::Block));
+        let all = wait(Strategy::Pause).yielding_after(SPIN).blocking_after(LONGER);
+        assert_eq!(plan(all), passes(30, Then::Block));
+        assert!(matches!(all.yields, Bound::Ticks(ticks) if ticks > 0));
+        let yields = wait(Strategy::Yield).blocking_after(LONGER);
+        assert_eq!((yields.bound, yields.yields == NO_TIME), (NO_TIME, false));
+    }
+
+    #[test]
+    fn a_wait_that_blocks_in_the_end_has_spun_and_yielded_before() {
+        let word = AtomicU32::new(0);
+        let (mut waited, mut looks) = (Waited::default(), 0);
+        let all = wait(Strategy::Pause).yielding_after(SPIN).blocking_after(LONGER);
+        let nothing = all.spin_for(&mut waited, &word, || {
+            looks += 1;
+            None::<()>
+        });
+        assert_eq!((nothing, waited.blocked), (None, 0));
+        assert!(waited.yielded > 0);
+        assert_eq!(looks, 30 + waited.yielded + 1, "once more before it blocks");
     }
 
     fn plan(wait: Wait) -> (Bound, Then) {
@@ -287,6 +356,8 @@ mod tests {
             let gate_first = wait(strategy).at_gate(LONGER).yielding_after(SPIN);
             assert_eq!(plan(gate_last), plan(gate_first));
             assert!(gate_last.may_block());
+            let gate = wait(strategy).yielding_after(SPIN).blocking_after(SPIN).at_gate(LONGER);
+            assert_eq!((plan(gate), gate.yields), (plan(gate_last), NO_TIME));
         }
     }
 

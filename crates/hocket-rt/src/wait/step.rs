@@ -43,8 +43,8 @@ impl Step {
         None
     }
 
-    /// How many of these fit between two looks at the clock, which costs some 20 ns: a bare look
-    /// takes about one.
+    /// How many of these to take between two looks at the clock. Such a look costs about 20 ns, a bare
+    /// step about 1 ns.
     pub(crate) fn between_clocks(self) -> u32 {
         if self == Step::Bare { 64 } else { 1 }
     }

@@ -1,4 +1,4 @@
-//! The ways of waiting by name, and which of them this CPU has.
+//! The strategies by name, and which of them this CPU has.
 
 use crate::wait::cpu::Quiet;
 use std::fmt;
@@ -6,25 +6,25 @@ use std::str::FromStr;
 
 /// How a thread waits.
 ///
-/// What an instruction that the CPU lacks is replaced by is told at [`Wait::new`](crate::Wait::new);
-/// [`Strategy::missing`] says beforehand.
+/// For the fallback when the CPU lacks an instruction, see [`Wait::new`](crate::Wait::new).
+/// [`Strategy::missing`] tells beforehand whether it does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Strategy {
-    /// Looks again and again and tells the core nothing: the answer comes soonest, and the sibling
-    /// has half a core left. Never blocks.
+    /// Looks again and again without any hint to the core. It answers soonest and leaves the sibling half
+    /// a core. Never blocks.
     Spin,
-    /// Spins, and tells the core so (PAUSE on x86-64, ISB on arm64). Never blocks.
+    /// Spins with the instruction that tells the core so (PAUSE on x86-64, ISB on arm64). Never blocks.
     Pause,
     /// Offers its CPU to others again and again (`sched_yield`). Never blocks.
     ///
-    /// For ordinary threads, and for more of them than CPUs. Under `SCHED_FIFO` only threads of the
-    /// same priority take the offer: an ordinary thread that it waits for, on the same CPU, would
-    /// never run. And every offer is a system call that takes the lock of the CPU's run queue.
+    /// For ordinary threads, and for more of them than CPUs. Under `SCHED_FIFO` only threads of the same
+    /// priority take the offer: if it waits for an ordinary thread on the same CPU, that thread never
+    /// runs. Every offer is a system call that takes the lock of the CPU's run queue.
     Yield,
     /// Rests for a microsecond between two looks, in a light sleep of the core that leaves the
     /// execution units to the sibling (TPAUSE, state C0.2). Never blocks.
     Tpause,
-    /// Rests in that same light sleep until somebody writes to what it waits for (UMONITOR and
+    /// Rests in that same light sleep until another thread writes to the word it waits for (UMONITOR and
     /// UMWAIT). Never blocks.
     Umwait,
     /// AMD's way of the same: MONITORX and MWAITX. Never blocks.
@@ -42,7 +42,7 @@ pub enum Strategy {
 }
 
 impl Strategy {
-    /// All of them, in the order of what they cost the other threads of the machine, most first.
+    /// All of them, ordered by what they cost the other threads of the machine, most expensive first.
     pub const ALL: [Strategy; 9] = [
         Strategy::Spin,
         Strategy::Pause,
@@ -70,7 +70,7 @@ impl Strategy {
         }
     }
 
-    /// Why it cannot be had here; `None` where it can.
+    /// Why this CPU cannot use it; `None` if it can.
     ///
     /// A hypervisor may hide an instruction that the CPU has; then it is missing. Thread: any. Cost:
     /// the first question asks the CPU, which takes microseconds in a virtual machine; after that a
@@ -89,7 +89,7 @@ impl Strategy {
         self.quiet()?.err()
     }
 
-    /// Those that can be had here, in the order of [`Strategy::ALL`].
+    /// Those that this CPU can use, in the order of [`Strategy::ALL`].
     ///
     /// ```
     /// use hocket_rt::Strategy;

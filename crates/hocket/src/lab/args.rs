@@ -7,16 +7,16 @@ use clap::{Args, Subcommand, ValueEnum};
 
 use super::condition::Condition;
 
-/// What `hocket lab` takes.
+/// Arguments of `hocket lab`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  hocket lab list                               what can be measured here
-  hocket lab explain false-sharing              question, method, figures, limits
-  hocket lab run --quick                        everything, in less than five minutes
-  hocket lab run wake false-sharing --time 10m  two experiments, as exactly as ten minutes allow
-  hocket lab report                             what the last run shows
-  hocket lab report --html                      the same as a page")]
+  hocket lab list                               lists what can be measured here
+  hocket lab explain false-sharing              prints question, method, figures, limits
+  hocket lab run --quick                        measures everything in less than five minutes
+  hocket lab run wake false-sharing --time 10m  runs two experiments for ten minutes
+  hocket lab report                             prints what the last run shows
+  hocket lab report --html                      writes the same as a page")]
 pub struct LabArgs {
     /// What to do.
     #[command(subcommand)]
@@ -24,7 +24,7 @@ pub struct LabArgs {
 }
 
 impl LabArgs {
-    /// Whether this is a process start of a run, which tells nothing of its own.
+    /// Whether this is a process start of a run, which prints only its turns.
     pub fn is_child(&self) -> bool {
         matches!(self.command, LabCommand::Child)
     }
@@ -33,30 +33,30 @@ impl LabArgs {
 /// The commands of the lab.
 #[derive(Debug, Subcommand)]
 pub enum LabCommand {
-    /// The experiments, and which of them this machine can run.
+    /// Lists the experiments, and which of them this machine can run.
     List(ListArgs),
-    /// What an experiment asks, how it measures, and what its figures are.
+    /// Explains an experiment: its question, method and figures.
     Explain(ExplainArgs),
-    /// Measures, keeps every turn, and prints what it shows.
+    /// Measures, keeps every turn, and prints the results.
     Run(RunArgs),
-    /// What a run shows.
+    /// Prints the results of a run, or writes them as a page.
     Report(ReportArgs),
-    /// Two runs beside each other, or a run beside the historic figures.
+    /// Compares two runs, or a run with the historic figures.
     Compare(CompareArgs),
-    /// The rows of a run for other programs.
+    /// Writes the rows of a run for other programs.
     Export(ExportArgs),
-    /// A question in SQL to the record file.
+    /// Queries the record file in SQL.
     Query(QueryArgs),
-    /// Job files with which a scheduler runs the lab, or renders, on many machines.
+    /// Writes job files with which a scheduler runs the lab, or renders, on many machines.
     Plan(PlanArgs),
-    /// The record files of many machines as one.
+    /// Merges the record files of many machines into one.
     Merge(MergeArgs),
-    /// One process start of an experiment; `run` starts it.
+    /// Runs one process start of an experiment; `run` starts it.
     #[command(hide = true)]
     Child,
 }
 
-/// Where the records are.
+/// Record file.
 #[derive(Debug, Clone, Args)]
 pub struct RecordsArg {
     /// The record file.
@@ -64,7 +64,7 @@ pub struct RecordsArg {
     pub records: PathBuf,
 }
 
-/// What `hocket lab list` takes.
+/// Arguments of `hocket lab list`.
 #[derive(Debug, Args)]
 pub struct ListArgs {
     /// Prints JSON instead of text.
@@ -72,7 +72,7 @@ pub struct ListArgs {
     pub json: bool,
 }
 
-/// What `hocket lab explain` takes.
+/// Arguments of `hocket lab explain`.
 #[derive(Debug, Args)]
 pub struct ExplainArgs {
     /// The experiment.
@@ -83,7 +83,7 @@ pub struct ExplainArgs {
     pub json: bool,
 }
 
-/// What `hocket lab run` takes.
+/// Arguments of `hocket lab run`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -97,31 +97,31 @@ pub struct RunArgs {
     /// The experiments [default: all].
     #[arg(value_name = "ID")]
     pub ids: Vec<String>,
-    /// Does what a job file of `hocket lab plan` says, and writes one new record file.
+    /// Runs a job file of `hocket lab plan` and writes one new record file.
     #[arg(long, value_name = "FILE", requires = "records", conflicts_with_all = ["ids", "quick", "full", "time", "seed", "width", "fail_if"])]
     pub spec: Option<PathBuf>,
-    /// Some seconds an experiment, all in less than five minutes (this is what is done if nothing is said).
+    /// Some seconds per experiment, all in less than five minutes (the default).
     #[arg(long, conflicts_with_all = ["full", "time"])]
     pub quick: bool,
-    /// Two minutes an experiment.
+    /// Two minutes per experiment.
     #[arg(long, conflicts_with = "time")]
     pub full: bool,
-    /// So much time for everything, such as 90s, 10m or 2h.
+    /// Time for everything, such as 90s, 10m or 2h.
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub time: Option<Duration>,
-    /// Where to keep it.
+    /// Where to keep the turns.
     #[command(flatten)]
     pub records: RecordsArg,
     /// Seed of every random choice [default: from the clock].
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
-    /// Ends an experiment early when all its ratios are known within so many percent.
+    /// Ends an experiment early when all its ratios are known within this many percent.
     #[arg(long, value_name = "PERCENT", default_value_t = 1.0, value_parser = percent)]
     pub width: f64,
-    /// The pattern that `load-pattern` runs instead of those that are built in; docs/lab.md teaches the language.
+    /// Pattern file for `load-pattern`, instead of the built-in patterns; docs/lab.md explains the language.
     #[arg(long, value_name = "FILE")]
     pub pattern: Option<PathBuf>,
-    /// Exit code 1 where this holds: ID.METRIC > X, or ID.METRIC[VARIANT] > X. May be given again.
+    /// Ends with exit code 1 if this holds: ID.METRIC > X, or ID.METRIC[VARIANT] > X. May be repeated.
     #[arg(long, value_name = "CONDITION", value_parser = Condition::parse)]
     pub fail_if: Vec<Condition>,
     /// Prints JSON instead of text.
@@ -129,32 +129,32 @@ pub struct RunArgs {
     pub json: bool,
 }
 
-/// What `hocket lab report` takes.
+/// Arguments of `hocket lab report`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  hocket lab report                        the last run, on the terminal
-  hocket lab report --html                 the last run as a page, out/lab.html
-  hocket lab report 2026-05-01 -o may.html the last run of that day as a page
-  hocket lab report --pictures pictures    each plot of the last run as an SVG file in that folder")]
+  hocket lab report                        prints the last run
+  hocket lab report --html                 writes the last run as a page, out/lab.html
+  hocket lab report 2026-05-01 -o may.html writes the last run of that day as a page
+  hocket lab report --pictures pictures    writes each plot of the last run as an SVG file")]
 pub struct ReportArgs {
     /// Which run: its number, a date, the beginning of its id, `last`, `last~1`.
     #[arg(value_name = "RUN", default_value = "last")]
     pub run: String,
-    /// Where it is.
+    /// Where the run is.
     #[command(flatten)]
     pub records: RecordsArg,
-    /// Exit code 1 where this holds: ID.METRIC > X, or ID.METRIC[VARIANT] > X. May be given again.
+    /// Ends with exit code 1 if this holds: ID.METRIC > X, or ID.METRIC[VARIANT] > X. May be repeated.
     #[arg(long, value_name = "CONDITION", value_parser = Condition::parse)]
     pub fail_if: Vec<Condition>,
-    /// Writes the report, one HTML page, here instead of printing it.
+    /// Writes the report to this file, as one HTML page, instead of printing it.
     #[arg(short, long, value_name = "FILE", conflicts_with = "json")]
     pub output: Option<PathBuf>,
     /// Writes the page to out/lab.html.
     #[arg(long, conflicts_with_all = ["json", "output"])]
     pub html: bool,
-    /// Writes each plot to a file of its own in this folder: ID.svg, ID-2.svg. Replaces earlier pictures of
-    /// the lab, and says so, but no other file.
+    /// Writes each plot to a file in this folder: ID.svg, ID-2.svg. Replaces earlier pictures of the lab,
+    /// and says so, but no other file.
     #[arg(long, value_name = "FOLDER", conflicts_with = "json")]
     pub pictures: Option<PathBuf>,
     /// Prints JSON instead of text.
@@ -162,24 +162,24 @@ pub struct ReportArgs {
     pub json: bool,
 }
 
-/// What `hocket lab compare` takes.
+/// Arguments of `hocket lab compare`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  hocket lab compare last~1 last            yesterday's run and today's
-  hocket lab compare desk.sqlite last       the last run of another file and the last one here
-  hocket lab compare desk.sqlite:3 last     run 3 of that file
-  hocket lab compare last historic          beside what was printed long ago
+  hocket lab compare last~1 last            compares yesterday's run with today's
+  hocket lab compare desk.sqlite last       compares the last run of another file with the last one here
+  hocket lab compare desk.sqlite:3 last     compares run 3 of that file
+  hocket lab compare last historic          compares with figures printed in 2002 to 2009
 
 Rounds of different runs are not paired, so whatever changed between them is in the ratios.")]
 pub struct CompareArgs {
     /// Which run: its number, a date, the beginning of its id, `last`, `last~1`, FILE or FILE:RUN.
     #[arg(value_name = "A")]
     pub a: String,
-    /// The run it is compared with, named in the same way, or `historic`.
+    /// The run to compare with, named in the same way, or `historic`.
     #[arg(value_name = "B")]
     pub b: String,
-    /// Where runs without a file are.
+    /// Where runs are that name no file.
     #[command(flatten)]
     pub records: RecordsArg,
     /// Prints JSON instead of text.
@@ -190,24 +190,24 @@ pub struct CompareArgs {
 /// Formats of rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Format {
-    /// Comma-separated values with a line of names.
+    /// Comma-separated values, with a line of names.
     Csv,
     /// A list of objects.
     Json,
-    /// An Apache Parquet file, written to -o, where hocket was built with `--features parquet`.
+    /// An Apache Parquet file, written to -o; needs a hocket built with `--features parquet`.
     Parquet,
 }
 
-/// What `hocket lab export` takes.
+/// Arguments of `hocket lab export`.
 #[derive(Debug, Args)]
 pub struct ExportArgs {
     /// Which run: its number, a date, the beginning of its id, `last`, `last~1`; `all` for every run.
     #[arg(value_name = "RUN", default_value = "last")]
     pub run: String,
-    /// In which format.
+    /// The format.
     #[arg(long, value_enum, default_value_t = Format::Csv)]
     pub format: Format,
-    /// The file to write, a new one [default: standard output].
+    /// A new file to write [default: standard output].
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
     /// Where the run is.
@@ -215,15 +215,15 @@ pub struct ExportArgs {
     pub records: RecordsArg,
 }
 
-/// What `hocket lab query` takes.
+/// Arguments of `hocket lab query`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Example: hocket lab query \"SELECT variant, metric, avg(value) FROM rows WHERE run = 1 GROUP BY 1, 2\"")]
 pub struct QueryArgs {
-    /// The question; the file cannot be changed by it.
+    /// The query; it cannot change the file.
     #[arg(value_name = "SQL")]
     pub sql: String,
-    /// Where to ask.
+    /// Where the records are.
     #[command(flatten)]
     pub records: RecordsArg,
     /// Comma-separated values instead of a table.
@@ -234,7 +234,7 @@ pub struct QueryArgs {
     pub json: bool,
 }
 
-/// Schedulers that job files can be written for.
+/// Schedulers for which Hocket writes job files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Scheduler {
     /// Job arrays for Slurm.
@@ -244,7 +244,7 @@ pub enum Scheduler {
     HyperQueue,
 }
 
-/// What `hocket lab plan` takes.
+/// Arguments of `hocket lab plan`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -260,39 +260,39 @@ pub struct PlanArgs {
     /// The machines.
     #[arg(long, value_name = "FILE")]
     pub hosts: PathBuf,
-    /// Which scheduler is to run it.
+    /// The scheduler that runs the plan.
     #[arg(long = "for", value_name = "NAME", value_enum)]
     pub scheduler: Scheduler,
-    /// The folder to write, a new one.
+    /// A new folder to write.
     #[arg(short, long, value_name = "FOLDER", default_value = "out/plan")]
     pub output: PathBuf,
-    /// Renders the session files of this folder, dealt to the hosts in turn, instead of measuring.
+    /// Renders the session files in this folder, distributed over the hosts, instead of measuring.
     #[arg(long, value_name = "FOLDER", conflicts_with_all = ["quick", "full", "time", "width"])]
     pub renders: Option<PathBuf>,
     /// Keeps the rendered audio in the plan's folder `audio`.
     #[arg(long, requires = "renders")]
     pub keep: bool,
-    /// Some seconds an experiment (this is what is done if nothing is said).
+    /// Some seconds per experiment (the default).
     #[arg(long, conflicts_with_all = ["full", "time"])]
     pub quick: bool,
-    /// Two minutes an experiment.
+    /// Two minutes per experiment.
     #[arg(long, conflicts_with = "time")]
     pub full: bool,
-    /// So much time for everything on each host, such as 90s, 10m or 2h.
+    /// Time for everything on each host, such as 90s, 10m or 2h.
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub time: Option<Duration>,
-    /// Ends an experiment early when all its ratios are known within so many percent.
+    /// Ends an experiment early when all its ratios are known within this many percent.
     #[arg(long, value_name = "PERCENT", default_value_t = 1.0, value_parser = percent)]
     pub width: f64,
     /// Seed of every random choice; the same seed makes the same plan.
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub seed: u64,
-    /// Where the program is on the hosts [default: where it is here].
+    /// Path of the program on the hosts [default: the same as here].
     #[arg(long, value_name = "FILE")]
     pub program: Option<PathBuf>,
 }
 
-/// What `hocket lab merge` takes.
+/// Arguments of `hocket lab merge`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Example:
@@ -301,13 +301,13 @@ Example:
 
 A run that is in several files is taken once. Nothing is written unless everything can be.")]
 pub struct MergeArgs {
-    /// The file to write, a new one.
+    /// A new file to write.
     #[arg(value_name = "OUT")]
     pub out: PathBuf,
     /// Record files.
     #[arg(value_name = "IN", required = true)]
     pub inputs: Vec<PathBuf>,
-    /// Takes experiments that were measured by different definitions, too.
+    /// Also takes experiments that were measured by different definitions.
     #[arg(long)]
     pub mixed: bool,
 }

@@ -1,7 +1,7 @@
 //! What a run came to, for people and for programs.
 
 use comfy_table::{Cell, CellAlignment, Table, presets};
-use hocket_engine::{FlightLog, ThreadReport};
+use hocket_engine::{Contained, FlightLog, ThreadReport};
 use hocket_machine::memory::LockReport;
 use serde_json::{Value, json};
 
@@ -26,7 +26,7 @@ pub(super) struct Outcome {
     /// `None`: whoever explains has failed.
     pub log: Option<FlightLog>,
     pub limits: Vec<String>,
-    pub contained: Vec<(String, u64)>,
+    pub contained: Vec<Contained>,
     /// Whether the user ended it.
     pub interrupted: bool,
 }
@@ -60,10 +60,8 @@ impl Outcome {
         let (mean, most) = (self.meter.duration.mean(), self.meter.duration.max() as f64);
         text += &format!("load: mean {:.1} %, at most {:.1} %\n", load(mean), load(most));
         text += &self.misses_text();
-        for (node, blocks) in &self.contained {
-            text += &format!(
-                "{node}: {blocks} blocks were not finite and are silent; look at its parameters\n"
-            );
+        for contained in &self.contained {
+            text += &format!("{contained}\n");
         }
         let refused = self.threads.iter().filter_map(|t| Some((&t.name, t.why.as_ref()?)));
         refused.for_each(|(name, why)| text += &format!("{name}: {why}\n"));
@@ -166,7 +164,7 @@ impl Outcome {
                 "trace": flight.evidence.trace,
             })),
             "limits": self.limits,
-            "contained": self.contained,
+            "contained": self.contained.iter().map(contained).collect::<Vec<_>>(),
             "interrupted": self.interrupted,
         });
         for (key, _, times) in self.rows() {
@@ -174,6 +172,10 @@ impl Outcome {
         }
         format!("{all:#}\n")
     }
+}
+
+fn contained(node: &Contained) -> Value {
+    json!({ "node": node.node, "not_finite": node.not_finite, "panic": node.panic })
 }
 
 fn thread(report: &ThreadReport) -> Value {

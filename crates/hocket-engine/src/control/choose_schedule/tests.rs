@@ -142,6 +142,7 @@ fn a_kind_that_won_before_saves_the_trial_and_is_challenged_later() {
 
 #[test]
 fn a_hundred_random_hosts_with_four_schedules() {
+    let mut above = 0;
     for seed in 0..100 {
         let mut random = Random::new(2000 + seed);
         let mut phases = Phases::new();
@@ -150,20 +151,29 @@ fn a_hundred_random_hosts_with_four_schedules() {
         parts[1..].iter_mut().for_each(|part| *part *= random.between(0.9, 1.4));
         let (far, load) = (random.between(0.8, 1.5), random.between(0.0, 0.1));
         let name = format!("random host {seed}: {serial:.1} us, {parts:.2?}, {far:.2}, {load:.2}");
-        holds(&name, move |_| {
+        let played = play(None, move |_| {
             let other = if phases.step(&mut random, (75.0, 400.0)) { far } else { 1.0 };
             let hit = if random.happens(load) { random.between(1.0, 3.0) } else { 1.0 };
             let kinds = parts.map(|part| serial * part * other);
             Times { serial, kinds }.slower(hit * random.between(0.97, 1.04))
         });
+        let (alone, best) = (played.auto / played.serial, played.over_best());
+        assert!(alone <= 1.03, "{name}: {alone:.3} of the serial walk");
+        assert!(best <= 1.1, "{name}: {best:.3} of the best of all");
+        above += usize::from(best > 1.05);
     }
+    // Where a host's moods outlast a turn, the second best kind may win the first trial.
+    assert!(above <= 2, "{above} of 100 are more than 5 % above the best of all");
 }
 
 #[test]
 fn a_session_not_worth_it_gets_one_worker() {
     let mut planner = ChooseSchedule::knowing(None);
-    let look = |blocks, worth_trying| {
-        Look { finding: Finding::default(), blocks, moved: 0.0, worth_trying }
+    let look = |blocks, worth_trying| Look {
+        finding: Finding::default(),
+        blocks,
+        moved: 0.0,
+        worth_trying,
     };
     assert_eq!(planner.look(ScheduleKind::Serial, &look(100, false)), Next::Keep);
     assert_eq!(planner.look(ScheduleKind::Critical, &look(100, false)), Next::Keep);

@@ -107,7 +107,11 @@ impl Played {
 
 /// Lets `auto` play this many blocks. The first block after a change of walk is longer: the data are in the
 /// other core's cache, and workers who were not told when to come have to be woken.
-pub(crate) fn play(choice: &mut ChooseWalk, blocks: usize, mut host: impl FnMut(usize) -> Block) -> Played {
+pub(crate) fn play(
+    choice: &mut ChooseWalk,
+    blocks: usize,
+    mut host: impl FnMut(usize) -> Block,
+) -> Played {
     let mut played = Played::default();
     let (mut before, mut told) = (Walk::Serial, false);
     for number in 0..blocks {

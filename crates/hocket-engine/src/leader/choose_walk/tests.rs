@@ -169,13 +169,19 @@ fn a_hundred_random_hosts() {
         let (lateness, load) = (random.between(0.0, 0.5), random.between(0.0, 0.3));
         let length = (random.between(5.0, 100.0), random.between(100.0, 700.0));
         let far = random.between(0.5, 2.5);
-        check(&format!("random host {seed}: {serial:.1} us, gain {gain:.2}, other {far:.2} in {length:?}, late {lateness:.2} by {late_by:.1}, load {load:.2}"), move |_| {
-            let other = if phases.step(&mut random, length) { far } else { 1.0 };
-            let late = if random.happens(lateness) { random.between(0.0, late_by) } else { 0.0 };
-            let hit = if random.happens(load) { random.between(1.0, 3.0) } else { 1.0 };
-            let parallel = serial / gain * other + late;
-            Block::new(serial, parallel).slower(hit * random.between(0.95, 1.1))
-        });
+        check(
+            &format!(
+                "random host {seed}: {serial:.1} us, gain {gain:.2}, other {far:.2} in {length:?}, late {lateness:.2} by {late_by:.1}, load {load:.2}"
+            ),
+            move |_| {
+                let other = if phases.step(&mut random, length) { far } else { 1.0 };
+                let late =
+                    if random.happens(lateness) { random.between(0.0, late_by) } else { 0.0 };
+                let hit = if random.happens(load) { random.between(1.0, 3.0) } else { 1.0 };
+                let parallel = serial / gain * other + late;
+                Block::new(serial, parallel).slower(hit * random.between(0.95, 1.1))
+            },
+        );
     }
 }
 
@@ -212,9 +218,8 @@ fn workers_that_pay_again_are_called_again() {
 fn a_serial_walk_that_grew_calls_the_workers_sooner() {
     // Blocks of 10 us lose with workers, blocks of 300 us win.
     let serial = |block| if block < 10 * SECOND { 10.0 } else { 300.0 };
-    let played = play(&mut choice(), LONG, |block| {
-        Block::new(serial(block), serial(block) / 1.9 + 12.0)
-    });
+    let played =
+        play(&mut choice(), LONG, |block| Block::new(serial(block), serial(block) / 1.9 + 12.0));
     let back = settles(&played.walks[10 * SECOND..], Walk::Parallel);
     assert!(back < SECOND, "after {back} blocks");
 }
@@ -227,7 +232,8 @@ fn no_probe_makes_a_block_miss() {
             let turns = block as f64 / LONG as f64;
             PERIOD * (0.2 + (peak - 0.2) * (turns * std::f64::consts::PI).sin())
         };
-        let played = play(&mut choice(), LONG, |block| Block::new(serial(block), serial(block) / 1.9));
+        let played =
+            play(&mut choice(), LONG, |block| Block::new(serial(block), serial(block) / 1.9));
         for (block, walk) in played.walks.iter().enumerate() {
             let probed = *walk == Walk::Serial;
             assert!(!probed || serial(block) < 0.75 * PERIOD, "block {block} of peak {peak}");

@@ -1,8 +1,8 @@
-//! What a CPU offers to those who wait: a clock, and instructions to rest with.
+//! What a CPU offers to waiting threads: a clock, and instructions to rest with.
 //!
-//! One file per kind of CPU, the same names in each: `ticks` reads the clock, [`Quiet`] lists the
-//! instructions with which a thread rests until a time, or until a word is written. Whoever has a
-//! `Quiet` may use it: it is made only where the CPU has the instruction.
+//! One file per kind of CPU, with the same names in each. `ticks` reads the clock. [`Quiet`] lists the
+//! instructions with which a thread rests until a time, or until a word is written. A `Quiet` exists only
+//! if the CPU has the instruction, so it is always safe to use.
 //!
 //! A monitored rest is *arm, look, wait*: the monitor is armed before the last look, so that a
 //! write after the look ends the wait (PROTOCOL.md, Monitored rests). Nothing depends on it: each
@@ -27,8 +27,8 @@ pub(crate) use other::{Quiet, ticks};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
-/// How long a rest lasts that nothing but time ends. Without a monitor this is what an answer may
-/// come too late; onnxruntime found 2000 cycles best for its pool (its pull request 16935).
+/// How long a rest lasts that only time ends. Without a monitor an answer may come late by this much;
+/// onnxruntime found 2000 cycles best for its pool (its pull request 16935).
 #[cfg(all(not(loom), target_arch = "x86_64"))]
 const BLIND: Duration = Duration::from_micros(1);
 /// How long a rest lasts that a write ends. Only a missed write makes it last so long; Linux ends
@@ -36,7 +36,7 @@ const BLIND: Duration = Duration::from_micros(1);
 #[cfg(all(not(loom), any(target_arch = "x86_64", target_arch = "aarch64")))]
 const MONITORED: Duration = Duration::from_micros(20);
 
-/// Ticks in a nanosecond, as the bits of a float. Written by whoever measures; a plain number that
+/// Ticks per nanosecond, as the bits of a float. Written by each thread that measures. A plain number that
 /// publishes nothing, so all accesses are `Relaxed`. 0: not measured yet.
 static TICKS_PER_NS: AtomicU64 = AtomicU64::new(0);
 

@@ -1,5 +1,4 @@
-//! A CPU of which nothing is known but that it computes: the system's clock, and no instruction to
-//! rest with.
+//! An unknown kind of CPU: the system's clock, and no instruction to rest with.
 
 use crate::sync::AtomicU32;
 use std::sync::OnceLock;
@@ -13,7 +12,7 @@ pub(crate) fn ticks() -> u64 {
     START.get_or_init(Instant::now).elapsed().as_nanos() as u64
 }
 
-/// An instruction to rest with: there is none, so nobody has one.
+/// An instruction to rest with. There is none, so no value of this type exists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Quiet {}
 

@@ -1,0 +1,193 @@
+//! What control threads have in hand to edit: a session or a graph, and which edits took effect when.
+
+use std::cell::Cell;
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+use hocket_engine::{Change, Editor, GraphEditor, NodeSource};
+
+use crate::failure::Failure;
+use crate::graph::{Graph, Played, Source};
+
+/// How many edits that took effect an engine remembers for `hocket_engine_applied`. When there are more, it
+/// forgets the oldest.
+pub const HOCKET_APPLIED_KEPT: u32 = 4096;
+
+/// What `hocket_last_edit` returns where the calling thread has sent no edit.
+pub const HOCKET_NO_EDIT: u64 = u64::MAX;
+
+/// The number of the last edit that the calling thread sent to any engine; `HOCKET_NO_EDIT` before the first.
+/// Each engine counts its accepted edits from 0. `hocket_engine_applied` reports at which frame an edit
+/// took effect.
+///
+/// Thread: any but the leader. Cost: none.
+#[unsafe(no_mangle)]
+pub extern "C" fn hocket_last_edit() -> u64 {
+    LAST.try_with(Cell::get).unwrap_or(HOCKET_NO_EDIT)
+}
+
+thread_local! {
+    static LAST: Cell<u64> = const { Cell::new(HOCKET_NO_EDIT) };
+}
+
+/// What an engine plays, as control threads edit it.
+pub(crate) struct Editing {
+    hand: Hand,
+    accepted: u64,
+    /// Of a session: edits that took effect, in the order of their numbers.
+    finished: u64,
+    /// Number and frame of each.
+    applied: VecDeque<(u64, u64)>,
+}
+
+pub(crate) enum Hand {
+    Session(Box<Editor>),
+    Graph(Box<GraphInHand>),
+}
+
+/// A graph with the numbers that the host knows its nodes by.
+pub(crate) struct GraphInHand {
+    editor: GraphEditor,
+    played: Played,
+    rate_hz: u32,
+    version: u64,
+}
+
+impl Editing {
+    pub(crate) fn new(hand: Hand) -> Editing {
+        Editing { hand, accepted: 0, finished: 0, applied: VecDeque::new() }
+    }
+
+    /// Sends an edit of the session.
+    pub(crate) fn strips(
+        &mut self,
+        act: impl FnOnce(&mut Editor) -> Result<(), Failure>,
+    ) -> Result<(), Failure> {
+        let Hand::Session(editor) = &mut self.hand else {
+            return Err(Failure::bad_input("an engine that plays a graph has no strips"));
+        };
+        act(editor)?;
+        self.accept();
+        Ok(())
+    }
+
+    /// Sends an edit of the graph.
+    pub(crate) fn nodes(
+        &mut self,
+        act: impl FnOnce(&mut GraphInHand) -> Result<(), Failure>,
+    ) -> Result<(), Failure> {
+        act(self.graph()?)?;
+        self.accept();
+        Ok(())
+    }
+
+    /// The graph, to be looked at.
+    pub(crate) fn graph(&mut self) -> Result<&mut GraphInHand, Failure> {
+        match &mut self.hand {
+            Hand::Graph(graph) => Ok(graph),
+            Hand::Session(_) => {
+                Err(Failure::bad_input("an engine that plays a session has no nodes to be set"))
+            }
+        }
+    }
+
+    pub(crate) fn is_settled(&mut self) -> bool {
+        self.collect();
+        match &mut self.hand {
+            Hand::Session(editor) => editor.is_settled() && editor.control().is_settled(),
+            Hand::Graph(graph) => graph.editor.is_settled() && graph.editor.control().is_settled(),
+        }
+    }
+
+    /// Number and frame of the edits that took effect since the last call.
+    pub(crate) fn take_applied(&mut self) -> VecDeque<(u64, u64)> {
+        self.collect();
+        std::mem::take(&mut self.applied)
+    }
+
+    fn accept(&mut self) {
+        let number = self.accepted;
+        self.accepted += 1;
+        // A thread that already ends has nobody to ask for it.
+        let _ = LAST.try_with(|last| last.set(number));
+        // At each edit, so that nothing piles up where nobody asks.
+        self.collect();
+    }
+
+    fn collect(&mut self) {
+        match &mut self.hand {
+            Hand::Session(editor) => {
+                // Edits are carried out in the order in which they were accepted.
+                for applied in editor.take_applied() {
+                    self.applied.push_back((self.finished, applied.frame));
+                    self.finished += 1;
+                }
+            }
+            Hand::Graph(graph) => {
+                let applied = graph.editor.take_applied();
+                self.applied.extend(applied.into_iter().map(|edit| (edit.number, edit.frame)));
+            }
+        }
+        let over = self.applied.len().saturating_sub(HOCKET_APPLIED_KEPT as usize);
+        self.applied.drain(..over);
+    }
+}
+
+impl GraphInHand {
+    pub(crate) fn new(editor: GraphEditor, played: Played, rate_hz: u32) -> GraphInHand {
+        GraphInHand { editor, played, rate_hz, version: next_version() }
+    }
+
+    /// A copy that the host can change.
+    pub(crate) fn copy(&self) -> Graph {
+        self.played.copy(self.version)
+    }
+
+    pub(crate) fn change(&mut self, node: u32, param: u32, value: f32) -> Result<(), Failure> {
+        let missing = || Failure::bad_input(format!("the graph has no node {node}"));
+        let id = self.played.id(node).ok_or_else(missing)?;
+        let index = u16::try_from(param).map_err(|_| no_param(node, param))?;
+        if let Some(kind) = self.played.kind(node) {
+            let param = kind.params.get(param as usize).ok_or_else(|| no_param(node, param))?;
+            if param.fixed {
+                return Err(Failure::bad_input(format!(
+                    "effect '{}': {} decides memory or latency and cannot change while it plays",
+                    kind.name, param.name
+                )));
+            }
+        }
+        self.editor.change(id, Change::Param { index, value })?;
+        Ok(())
+    }
+
+    pub(crate) fn exchange(&mut self, graph: Graph) -> Result<(), Failure> {
+        if graph.copy_of() != Some(self.version) {
+            return Err(Failure::bad_input(
+                "the graph is no copy of what the engine plays now (hocket_engine_graph): another \
+                 edit came first, or it was made anew",
+            ));
+        }
+        let laid_out = graph.laid_out(self.rate_hz)?;
+        let source = |(node, source)| match source {
+            Source::Sum => NodeSource::Sum,
+            Source::New(processor) => NodeSource::New(processor),
+            // It was there when the copy was made, and nothing was exchanged since.
+            Source::Kept => self.played.id(node).map_or(NodeSource::Sum, NodeSource::Kept),
+        };
+        let sources = laid_out.nodes.into_iter().map(source).collect();
+        self.editor.replace(&laid_out.graph, sources)?;
+        (self.played, self.version) = (laid_out.played, next_version());
+        Ok(())
+    }
+}
+
+fn no_param(node: u32, param: u32) -> Failure {
+    Failure::bad_input(format!("node {node} has no parameter {param}"))
+}
+
+/// No two graphs of the process have the same.
+fn next_version() -> u64 {
+    static NEXT: AtomicU64 = AtomicU64::new(0);
+    // Relaxed: a number stands for itself.
+    NEXT.fetch_add(1, Relaxed)
+}

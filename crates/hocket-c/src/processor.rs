@@ -1,0 +1,166 @@
+//! Processors of the host's: what a callback gets, and the engine's side of it.
+
+use std::ffi::c_void;
+
+use hocket_engine::{Block as EngineBlock, Change, Event as EngineEvent};
+use hocket_engine::{Processor as EngineProcessor, StereoRef};
+
+use crate::failure::Failure;
+
+/// A parameter that changes inside a block.
+#[repr(C)]
+#[derive(Debug, Clone, Copy)]
+pub struct Event {
+    /// Frame at which it changes, counted from the start of the block.
+    pub frame: u32,
+    /// The parameter, as in `hocket_engine_set_node`.
+    pub param: u32,
+    /// Its new value.
+    pub value: f32,
+}
+
+/// One block of audio, as a processor of the host's sees it. All pointers are good until the callback
+/// returns.
+#[repr(C)]
+#[derive(Debug, Clone, Copy)]
+pub struct Block {
+    /// Left row, `frames` samples, 1.0 is full scale. It holds the sum of the node's inputs; what the
+    /// callback leaves there is the node's output.
+    pub left: *mut f32,
+    /// Right row.
+    pub right: *mut f32,
+    /// Left row of the side chain, only to be read; NULL where the node has none.
+    pub side_left: *const f32,
+    /// Right row of the side chain; NULL where the node has none.
+    pub side_right: *const f32,
+    /// Changes of parameters, sorted by frame.
+    pub events: *const Event,
+    /// Number of `events`.
+    pub event_count: usize,
+    /// Samples of each row, at least 1.
+    pub frames: u32,
+}
+
+/// Processes one block in place.
+///
+/// Thread: any worker, inside a block, one at a time for a node. It must not allocate, lock or call the
+/// system, and must give the same samples however the input is cut into blocks.
+pub type ProcessFn = Option<unsafe extern "C" fn(user: *mut c_void, block: *const Block)>;
+
+/// Called with a processor's `user`.
+pub type UserFn = Option<unsafe extern "C" fn(user: *mut c_void)>;
+
+/// Called with a processor's `user` and a position in frames since the start.
+pub type LocateFn = Option<unsafe extern "C" fn(user: *mut c_void, frame: u64)>;
+
+/// A processor of the host's.
+#[repr(C)]
+#[derive(Debug, Clone, Copy)]
+pub struct Processor {
+    /// Handed to every call.
+    pub user: *mut c_void,
+    /// Processes a block; not NULL.
+    pub process: ProcessFn,
+    /// Forgets all history (delay lines, envelopes), keeps the parameters. Thread: the leader between
+    /// blocks, or a worker inside a block after an output that was not finite. NULL: there is none.
+    pub reset: UserFn,
+    /// The node joins a graph that already plays, at this frame. Thread: the leader, between blocks.
+    /// NULL: the processor does not need to know.
+    pub locate: LocateFn,
+    /// The node is gone and `user` is no longer used. Thread: the one that stops the engine, frees or
+    /// exchanges the graph, or sends an edit later. NULL: nothing to free.
+    pub free: UserFn,
+    /// Expected work in floating-point operations per frame; only ratios matter. More than 0.
+    pub cost: f64,
+    /// How many frames the output lags behind the input.
+    pub latency_frames: u32,
+}
+
+/// Events for which there is room from the start; the engine hands over fewer in one block.
+const EVENTS: usize = 256;
+
+/// A processor of the host's; `free` is called when it is dropped.
+pub(crate) struct HostProcessor {
+    host: Processor,
+    events: Vec<Event>,
+}
+
+// SAFETY: C: `process` may be called on any thread, and so may `reset`, `locate` and `free`, on the
+// threads that they name; an engine runs a processor on one thread at a time (rule R3 of verified
+// schedules).
+unsafe impl Send for HostProcessor {}
+
+impl HostProcessor {
+    pub(crate) fn new(processor: &Processor) -> Result<HostProcessor, Failure> {
+        if processor.process.is_none() {
+            return Err(Failure::null("processor.process"));
+        }
+        if !(processor.cost.is_finite() && processor.cost > 0.0) {
+            let cost = processor.cost;
+            return Err(Failure::bad_input(format!("processor.cost of {cost} is not more than 0")));
+        }
+        Ok(HostProcessor { host: *processor, events: Vec::with_capacity(EVENTS) })
+    }
+
+    pub(crate) fn cost(&self) -> f64 {
+        self.host.cost
+    }
+
+    fn call(&self, function: UserFn) {
+        if let Some(function) = function {
+            // SAFETY: C.
+            unsafe { function(self.host.user) }
+        }
+    }
+}
+
+impl EngineProcessor for HostProcessor {
+    fn process(&mut self, block: &mut EngineBlock<'_>) {
+        self.events.clear();
+        self.events.extend(block.events.iter().map(Event::from));
+        let row = |side: Option<StereoRef<'_>>, of: fn(StereoRef<'_>) -> *const f32| {
+            side.map_or(std::ptr::null(), of)
+        };
+        let seen = Block {
+            frames: block.frames() as u32,
+            left: block.main.left.as_mut_ptr(),
+            right: block.main.right.as_mut_ptr(),
+            side_left: row(block.side_chain, |side| side.left.as_ptr()),
+            side_right: row(block.side_chain, |side| side.right.as_ptr()),
+            events: self.events.as_ptr(),
+            event_count: self.events.len(),
+        };
+        if let Some(process) = self.host.process {
+            // SAFETY: C; all rows have `frames` samples, the contract of the engine's `Block`.
+            unsafe { process(self.host.user, &seen) }
+        }
+    }
+
+    fn reset(&mut self) {
+        self.call(self.host.reset);
+    }
+
+    fn locate(&mut self, frame: u64) {
+        if let Some(locate) = self.host.locate {
+            // SAFETY: C.
+            unsafe { locate(self.host.user, frame) }
+        }
+    }
+
+    fn latency_frames(&self) -> u32 {
+        self.host.latency_frames
+    }
+}
+
+impl Drop for HostProcessor {
+    fn drop(&mut self) {
+        self.call(self.host.free);
+    }
+}
+
+impl From<&EngineEvent> for Event {
+    fn from(event: &EngineEvent) -> Event {
+        let Change::Param { index, value } = event.change;
+        Event { frame: event.frame, param: index.into(), value }
+    }
+}

@@ -1,0 +1,355 @@
+//! Edits of a session's routing: strips, effects and sends that come and go.
+
+use std::ffi::c_char;
+
+use hocket_engine::session::{
+    Clip, Destination, Group, MediaId, Return, ReturnId, Send, Session, Strip, StripId, Tap, Track,
+};
+use hocket_engine::{Edit, Editor, Effect, EffectAt};
+
+use crate::border::{done, seen, text};
+use crate::effects::{kind_named, values_of};
+use crate::engine::Engine;
+use crate::failure::Failure;
+use crate::status::{Error, Status};
+use crate::strip_edit::{edit, strip_named};
+
+/// A strip that joins a session. Effects and sends are added afterwards.
+#[repr(C)]
+#[derive(Debug, Clone, Copy)]
+pub struct NewStrip {
+    /// Its name; no other strip of the session has it.
+    pub name: *const c_char,
+    /// Where its output goes: a group's name; NULL: the master.
+    pub output: *const c_char,
+    /// Fader, in decibels; `-INFINITY` is silence.
+    pub gain_db: f32,
+    /// From -1 (left) to +1 (right).
+    pub pan: f32,
+    /// Silent, but still processed.
+    pub mute: bool,
+    /// Heard alone, together with everything else that is soloed.
+    pub solo: bool,
+}
+
+/// A piece of an audio file on the time line. Times are in seconds.
+#[repr(C)]
+#[derive(Debug, Clone, Copy)]
+pub struct NewClip {
+    /// Number of the file, as `hocket_session_media` counts.
+    pub media: u32,
+    /// When it starts on the session's time line.
+    pub start_s: f64,
+    /// Where in the file it starts.
+    pub offset_s: f64,
+    /// How long it plays; NaN: to the end of the file, or for ever where it loops.
+    pub length_s: f64,
+    /// Starts again at `offset_s` when the file ends.
+    pub looped: bool,
+    /// Level in decibels.
+    pub gain_db: f32,
+    /// Length of the linear fade at the start.
+    pub fade_in_s: f64,
+    /// Length of the linear fade at the end.
+    pub fade_out_s: f64,
+}
+
+/// Adds a track at the end of the list; its clips sound from where the session is.
+///
+/// Thread: any but the leader. Cost: a lock among control threads, allocates; makes a plan.
+///
+/// # Safety
+/// P (`clips` has `count` clips), H.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hocket_engine_add_track(
+    engine: *const Engine,
+    strip: *const NewStrip,
+    clips: *const NewClip,
+    count: usize,
+    error: *mut *mut Error,
+) -> Status {
+    // SAFETY: P, H.
+    unsafe {
+        add(engine, strip, error, |strip, output| {
+            let clips = match count {
+                0 => &[][..],
+                _ if clips.is_null() => return Err(Failure::null("clips")),
+                _ => std::slice::from_raw_parts(clips, count),
+            };
+            let clips = clips.iter().map(NewClip::clip).collect::<Result<_, _>>()?;
+            Ok(Edit::AddTrack(Box::new(Track { strip, output, clips })))
+        })
+    }
+}
+
+/// Adds a group at the end of the list.
+///
+/// Thread: any but the leader. Cost: a lock among control threads, allocates; makes a plan.
+///
+/// # Safety
+/// P, H.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hocket_engine_add_group(
+    engine: *const Engine,
+    strip: *const NewStrip,
+    error: *mut *mut Error,
+) -> Status {
+    let group = |strip, output| Ok(Edit::AddGroup(Box::new(Group { strip, output })));
+    // SAFETY: P, H.
+    unsafe { add(engine, strip, error, group) }
+}
+
+/// Adds a return at the end of the list.
+///
+/// Thread: any but the leader. Cost: a lock among control threads, allocates; makes a plan.
+///
+/// # Safety
+/// P, H.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hocket_engine_add_return(
+    engine: *const Engine,
+    strip: *const NewStrip,
+    error: *mut *mut Error,
+) -> Status {
+    let back = |strip, output| Ok(Edit::AddReturn(Box::new(Return { strip, output })));
+    // SAFETY: P, H.
+    unsafe { add(engine, strip, error, back) }
+}
+
+/// Removes a track, group or return, from one block to the next: mute it before for a soft end. Refused
+/// as long as other strips play through it or send to it.
+///
+/// Thread: any but the leader. Cost: a lock among control threads, allocates; makes a plan.
+///
+/// # Safety
+/// P, H.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hocket_engine_remove_strip(
+    engine: *const Engine,
+    strip: *const c_char,
+    error: *mut *mut Error,
+) -> Status {
+    // SAFETY: P, H.
+    unsafe {
+        edit(engine, strip, error, |_, strip| match strip {
+            StripId::Track(index) => Ok(Edit::RemoveTrack(index)),
+            StripId::Group(index) => Ok(Edit::RemoveGroup(index)),
+            StripId::Return(index) => Ok(Edit::RemoveReturn(index)),
+            StripId::Master => Err(Failure::bad_input("the master cannot be removed")),
+        })
+    }
+}
+
+/// Leads a strip's output to a group, or to the master for NULL, from one block to the next.
+///
+/// Thread: any but the leader. Cost: a lock among control threads, allocates; makes a plan.
+///
+/// # Safety
+/// P, H.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hocket_engine_route(
+    engine: *const Engine,
+    strip: *const c_char,
+    to: *const c_char,
+    error: *mut *mut Error,
+) -> Status {
+    // SAFETY: P, H.
+    unsafe {
+        edit(engine, strip, error, |session, strip| {
+            Ok(Edit::Route(strip, destination(session, to)?))
+        })
+    }
+}
+
+/// Sends a strip to a return, before or after its fader: a new send, or another level and tap for the
+/// one that is there.
+///
+/// Thread: any but the leader. Cost: a lock among control threads, allocates; makes a plan.
+///
+/// # Safety
+/// P, H.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hocket_engine_send(
+    engine: *const Engine,
+    strip: *const c_char,
+    to: *const c_char,
+    gain_db: f32,
+    before_fader: bool,
+    error: *mut *mut Error,
+) -> Status {
+    // SAFETY: P, H.
+    unsafe {
+        edit(engine, strip, error, |session, strip| {
+            let tap = if before_fader { Tap::PreFader } else { Tap::PostFader };
+            Ok(Edit::Send(strip, Send { to: return_named(session, to)?, gain_db, tap }))
+        })
+    }
+}
+
+/// Removes a strip's send to a return.
+///
+/// Thread: any but the leader. Cost: a lock among control threads, allocates; makes a plan.
+///
+/// # Safety
+/// P, H.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hocket_engine_remove_send(
+    engine: *const Engine,
+    strip: *const c_char,
+    to: *const c_char,
+    error: *mut *mut Error,
+) -> Status {
+    // SAFETY: P, H.
+    unsafe {
+        edit(engine, strip, error, |session, strip| {
+            Ok(Edit::RemoveSend(strip, return_named(session, to)?))
+        })
+    }
+}
+
+/// Inserts an effect into a strip's chain, in front of the one that is at `at` now (at the end for the
+/// chain's length), cross-faded. `values` as in `hocket_graph_add_effect`.
+///
+/// Thread: any but the leader. Cost: a lock among control threads, allocates; builds the effect and a
+/// plan.
+///
+/// # Safety
+/// P (`values` has `count` values), H.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hocket_engine_insert_effect(
+    engine: *const Engine,
+    strip: *const c_char,
+    at: u32,
+    kind: *const c_char,
+    values: *const f32,
+    count: usize,
+    error: *mut *mut Error,
+) -> Status {
+    // SAFETY: P, H.
+    unsafe {
+        edit(engine, strip, error, |_, strip| {
+            let kind = kind_named(text(kind, "kind")?)?;
+            let values = values_of(kind, values, count)?;
+            let effect = Effect { kind: kind.name.to_owned(), values, bypass: false };
+            Ok(Edit::InsertEffect(EffectAt { strip, index: at as usize }, effect))
+        })
+    }
+}
+
+/// Removes the effect at `effect` from a strip's chain, from one block to the next: bypass it before for
+/// a soft end.
+///
+/// Thread: any but the leader. Cost: a lock among control threads, allocates; makes a plan.
+///
+/// # Safety
+/// P, H.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hocket_engine_remove_effect(
+    engine: *const Engine,
+    strip: *const c_char,
+    effect: u32,
+    error: *mut *mut Error,
+) -> Status {
+    // SAFETY: P, H.
+    unsafe {
+        edit(engine, strip, error, |_, strip| {
+            Ok(Edit::RemoveEffect(EffectAt { strip, index: effect as usize }))
+        })
+    }
+}
+
+/// Makes an edit that adds a strip, and sends it.
+///
+/// # Safety
+/// P, H.
+unsafe fn add(
+    engine: *const Engine,
+    new: *const NewStrip,
+    error: *mut *mut Error,
+    make: impl FnOnce(Strip, Destination) -> Result<Edit, Failure>,
+) -> Status {
+    // SAFETY: the caller's.
+    unsafe {
+        done(error, || {
+            let new = seen(new, "strip")?;
+            seen(engine, "engine")?.editing().strips(|editor: &mut Editor| {
+                let session = editor.session();
+                let name = text(new.name, "strip.name")?;
+                if strip_named(session, name).is_ok() {
+                    let text = format!("the session has a strip '{name}' already");
+                    return Err(Failure::bad_input(text));
+                }
+                let output = destination(session, new.output)?;
+                let edit = make(new.strip(name), output)?;
+                Ok(editor.apply(edit)?)
+            })
+        })
+    }
+}
+
+/// # Safety
+/// P.
+unsafe fn destination(session: &Session, to: *const c_char) -> Result<Destination, Failure> {
+    if to.is_null() {
+        return Ok(Destination::Master);
+    }
+    // SAFETY: the caller's.
+    let name = unsafe { text(to, "the destination") }?;
+    match strip_named(session, name)? {
+        StripId::Master => Ok(Destination::Master),
+        StripId::Group(index) => Ok(Destination::Group(hocket_engine::session::GroupId(index))),
+        StripId::Track(_) | StripId::Return(_) => {
+            Err(Failure::bad_input(format!("'{name}' is no group: route to a group or the master")))
+        }
+    }
+}
+
+/// # Safety
+/// P.
+unsafe fn return_named(session: &Session, to: *const c_char) -> Result<ReturnId, Failure> {
+    // SAFETY: the caller's.
+    let name = unsafe { text(to, "the return") }?;
+    match strip_named(session, name)? {
+        StripId::Return(index) => Ok(ReturnId(index)),
+        _ => Err(Failure::bad_input(format!("'{name}' is no return: sends lead to returns"))),
+    }
+}
+
+impl NewStrip {
+    fn strip(&self, name: &str) -> Strip {
+        Strip {
+            name: name.to_owned(),
+            chain: Vec::new(),
+            gain_db: self.gain_db,
+            pan: self.pan.clamp(-1.0, 1.0),
+            mute: self.mute,
+            solo: self.solo,
+            sends: Vec::new(),
+        }
+    }
+}
+
+impl NewClip {
+    fn clip(&self) -> Result<Clip, Failure> {
+        let times = [self.start_s, self.offset_s, self.fade_in_s, self.fade_out_s];
+        let length_s = (!self.length_s.is_nan()).then_some(self.length_s);
+        let bad = times.into_iter().chain(length_s).find(|s| !(s.is_finite() && *s >= 0.0));
+        if let Some(seconds) = bad {
+            let text = format!("{seconds} s is no time of a clip: choose 0 or more");
+            return Err(Failure::bad_input(text));
+        }
+        if !(self.gain_db.is_finite() || self.gain_db == f32::NEG_INFINITY) {
+            return Err(Failure::bad_input(format!("{} dB is no level", self.gain_db)));
+        }
+        Ok(Clip {
+            media: MediaId(self.media as usize),
+            start_s: self.start_s,
+            offset_s: self.offset_s,
+            length_s,
+            looped: self.looped,
+            gain_db: self.gain_db,
+            fade_in_s: self.fade_in_s,
+            fade_out_s: self.fade_out_s,
+        })
+    }
+}

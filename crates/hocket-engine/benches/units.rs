@@ -1,0 +1,179 @@
+//! What a unit costs in the block path: `cargo bench -p hocket-engine --bench units -- [BLOCKS]`.
+//!
+//! Tracks that write a constant, groups of eight, one master: 73 nodes that do nothing else. The serial walk of an engine
+//! and the bare loops over the same rows take turns, block by block, on one thread. The loops have no clock, no check for
+//! samples that are not finite and no costs; the ratio is what all of that takes, and it holds on a busy machine, where
+//! times do not. Its interval is that of a median by order statistics (95 %), over the ratios of neighbouring blocks.
+//!
+//! `valgrind --tool=callgrind` counts the instructions of the same program: `-- 2000 engine` runs the serial walk alone,
+//! `-- 2000 loops` the bare loops, `-- 2000 startup` neither.
+
+use std::hint::black_box;
+use std::time::Instant;
+
+use hocket_dsp::{Block, Processor, mix, rows};
+use hocket_engine::{Engine, Policy, Prepared, Seating, Settings, Steer, Strategy};
+use hocket_plan::{Edge, Fusing, Graph, Node, NodeId, NodeKind};
+use hocket_plan::{ScheduleKind, Seat, Seats, SiblingPolicy};
+
+const FRAMES: usize = 64;
+const TRACKS: usize = 64;
+const GROUP: usize = 8;
+const UNITS: usize = TRACKS + TRACKS / GROUP + 1;
+const LEVEL: f32 = 0.25;
+
+fn main() {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let real = args.iter().any(|arg| arg == "--bench");
+    let blocks = args.iter().find_map(|arg| arg.parse().ok()).unwrap_or(20_000);
+    let blocks = if real { blocks } else { 10 };
+    let mut engine = engine();
+    let mut loops = Loops::new();
+    check(&mut engine, &mut loops);
+    let only = |what: &str| args.iter().any(|arg| arg == what);
+    if only("startup") {
+    } else if only("engine") {
+        (0..blocks).for_each(|_| {
+            black_box(engine.process_serial(FRAMES));
+        });
+    } else if only("loops") {
+        (0..blocks).for_each(|_| loops.run());
+    } else {
+        compare(&mut engine, &mut loops, blocks);
+    }
+}
+
+/// Both compute the same.
+fn check(engine: &mut Engine, loops: &mut Loops) {
+    engine.process_serial(FRAMES);
+    loops.run();
+    let output = engine.output(FRAMES);
+    assert_eq!(output.left, loops.buses[UNITS - 1].0, "left");
+    assert_eq!(output.right, loops.buses[UNITS - 1].1, "right");
+}
+
+fn compare(engine: &mut Engine, loops: &mut Loops, blocks: usize) {
+    let mut samples = Vec::with_capacity(blocks);
+    for round in 0..blocks + 200 {
+        let (whole, bare) = match round % 2 {
+            0 => (walk_ns(engine), loops_ns(loops)),
+            _ => {
+                let bare = loops_ns(loops);
+                (walk_ns(engine), bare)
+            }
+        };
+        if round >= 200 {
+            samples.push((whole, bare));
+        }
+    }
+    let mut ratios: Vec<f64> = samples.iter().map(|(whole, bare)| whole / bare).collect();
+    let (low, ratio, high) = median(&mut ratios);
+    let (mut whole, mut bare): (Vec<f64>, Vec<f64>) = samples.into_iter().unzip();
+    let per_unit = |samples: &mut Vec<f64>| median(samples).1 / UNITS as f64;
+    println!(
+        "{UNITS} units, {blocks} blocks: serial walk {:.1} ns per unit, bare loops {:.1}, ratio {ratio:.3} [{low:.3}, {high:.3}]",
+        per_unit(&mut whole),
+        per_unit(&mut bare),
+    );
+}
+
+fn walk_ns(engine: &mut Engine) -> f64 {
+    engine.process_serial(FRAMES).duration_ns as f64
+}
+
+fn loops_ns(loops: &mut Loops) -> f64 {
+    let start = Instant::now();
+    loops.run();
+    start.elapsed().as_nanos() as f64
+}
+
+/// The median between the bounds of its 95 % interval (order statistics, normal approximation).
+fn median(samples: &mut [f64]) -> (f64, f64, f64) {
+    samples.sort_by(f64::total_cmp);
+    let (last, middle) = (samples.len() - 1, samples.len() / 2);
+    let reach = (0.98 * (samples.len() as f64).sqrt()).ceil() as usize;
+    (samples[middle.saturating_sub(reach)], samples[middle], samples[(middle + reach).min(last)])
+}
+
+/// The same rows and sums in plain loops.
+struct Loops {
+    buses: Vec<(Vec<f32>, Vec<f32>)>,
+}
+
+impl Loops {
+    fn new() -> Loops {
+        Loops { buses: vec![(vec![0.0; FRAMES], vec![0.0; FRAMES]); UNITS] }
+    }
+
+    #[inline(never)]
+    fn run(&mut self) {
+        let (tracks, rest) = self.buses.split_at_mut(TRACKS);
+        let (groups, master) = rest.split_at_mut(TRACKS / GROUP);
+        for (left, right) in &mut *tracks {
+            mix::clear(right);
+            rows::fill(left, LEVEL);
+        }
+        for (group, members) in groups.iter_mut().zip(tracks.chunks(GROUP)) {
+            sum(group, members);
+        }
+        sum(&mut master[0], groups);
+        black_box(&mut self.buses);
+    }
+}
+
+fn sum((left, right): &mut (Vec<f32>, Vec<f32>), from: &[(Vec<f32>, Vec<f32>)]) {
+    mix::copy_scaled(left, &from[0].0, 1.0);
+    mix::copy_scaled(right, &from[0].1, 1.0);
+    for (from_left, from_right) in &from[1..] {
+        mix::add_scaled(left, from_left, 1.0);
+        mix::add_scaled(right, from_right, 1.0);
+    }
+}
+
+struct Constant;
+
+impl Processor for Constant {
+    fn process(&mut self, block: &mut Block<'_>) {
+        rows::fill(block.main.left, LEVEL);
+    }
+
+    fn reset(&mut self) {}
+}
+
+fn engine() -> Engine {
+    let graph = graph();
+    let processor = |node: &Node| -> Option<Box<dyn Processor>> {
+        node.inputs.is_empty().then(|| Box::new(Constant) as Box<dyn Processor>)
+    };
+    let processors = graph.nodes().iter().map(processor).collect();
+    let prepared = Prepared::from_graph(&graph, processors, Fusing::Chains).expect("a graph");
+    let seats = Seats { seats: vec![Seat { core: 0, speed: 1.0 }] };
+    let seating = Seating::described(&seats, SiblingPolicy::Off, None).expect("one seat");
+    let policy = Policy {
+        schedule: ScheduleKind::Serial,
+        sibling: SiblingPolicy::Off,
+        wait: Strategy::Hybrid,
+    };
+    let settings = Settings {
+        steer: Steer::Fixed,
+        priority: None,
+        ..Settings::new(FRAMES as u32, 48_000, policy)
+    };
+    Engine::start(prepared, settings, seating).expect("an engine")
+}
+
+fn graph() -> Graph {
+    let mut graph = Graph::default();
+    let tracks: Vec<NodeId> = (0..TRACKS).map(|_| add(&mut graph, &[])).collect();
+    let groups: Vec<NodeId> = tracks.chunks(GROUP).map(|from| add(&mut graph, from)).collect();
+    add(&mut graph, &groups);
+    graph
+}
+
+fn add(graph: &mut Graph, from: &[NodeId]) -> NodeId {
+    let inputs = from.iter().map(|from| Edge { from: *from, gain_lin: 1.0 }).collect();
+    let index = graph.nodes().len() as u32;
+    let (name, kind) = (format!("n{index}: constant"), NodeKind::Custom(index));
+    let node = Node { name, kind, inputs, cost: 1.0, latency_frames: 0 };
+    graph.add(node).expect("inputs come before")
+}

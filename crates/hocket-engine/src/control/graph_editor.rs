@@ -1,0 +1,170 @@
+//! Plays a graph of the host's and edits it at the same time.
+//!
+//! What [`Editor`](super::editor::Editor) is for sessions, without a model of its own: the host says
+//! which nodes of the new graph are nodes of the old one. Those keep their processors, with the very
+//! state that they had.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use hocket_dsp::{Change, Processor};
+use hocket_plan::compile::UnitGraph;
+use hocket_plan::{Fusing, Graph, NodeId};
+
+use super::edit::EditError;
+use super::editor::EditorError;
+use super::engine::Engine;
+use super::handle::Control;
+use super::orders::Order;
+use super::planner::Installation;
+use super::prepare::{PrepareError, Prepared};
+use super::seating::Seating;
+use super::settings::Settings;
+use crate::block::bus::NodeCell;
+
+/// What does the work of a node in a graph that takes the place of another.
+pub enum NodeSource {
+    /// The node that had this id in the graph before, as it is.
+    Kept(NodeId),
+    /// A processor that is new.
+    New(Box<dyn Processor>),
+    /// Nothing: the node only sums.
+    Sum,
+}
+
+/// When an edit of a graph took effect.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct AppliedAt {
+    /// Number of the edit: 0 for the first that was accepted.
+    pub number: u64,
+    /// Frames since the start.
+    pub frame: u64,
+}
+
+/// A graph in the hands of a control thread, while an engine plays it.
+///
+/// Thread: control.
+pub struct GraphEditor {
+    control: Control,
+    /// By node of the newest graph.
+    cells: Vec<Option<Arc<NodeCell>>>,
+    accepted: u64,
+    /// Edits on their way, by the number of their order.
+    sent: Vec<(u64, u64)>,
+    applied: Vec<AppliedAt>,
+}
+
+impl GraphEditor {
+    /// Starts an engine for the graph. `processors`: one for each node, `None` for one that only sums.
+    ///
+    /// # Errors
+    /// [`EditorError`].
+    pub fn start(
+        graph: &Graph,
+        processors: Vec<Option<Box<dyn Processor>>>,
+        settings: Settings,
+        seating: Seating,
+    ) -> Result<(Engine, GraphEditor), EditorError> {
+        let prepared = Prepared::from_graph(graph, processors, Fusing::Chains)?;
+        let engine = Engine::start(prepared, settings, seating)?;
+        let control = engine.control();
+        let cells = control.lock().nodes().to_vec();
+        let (sent, applied) = (Vec::new(), Vec::new());
+        Ok((engine, GraphEditor { control, cells, accepted: 0, sent, applied }))
+    }
+
+    /// The engine's handle.
+    pub fn control(&self) -> &Control {
+        &self.control
+    }
+
+    /// Sends a node's processor a change; it comes as an event at the start of the next block. Returns
+    /// the number of the edit.
+    ///
+    /// # Errors
+    /// [`EditError::NoNode`], [`EditError::NotANumber`], [`EditError::Control`]: nothing has changed
+    /// then.
+    pub fn change(&mut self, node: NodeId, change: Change) -> Result<u64, EditError> {
+        let Change::Param { value, .. } = change;
+        if !value.is_finite() {
+            return Err(EditError::NotANumber(value));
+        }
+        self.match_done();
+        let cell = self.cells.get(node.index()).cloned().flatten();
+        let changes = vec![(cell.ok_or(EditError::NoNode(node))?, change)];
+        let order = self.control.lock().send(Order { plan: None, changes })?;
+        Ok(self.accept(order))
+    }
+
+    /// Goes on with another graph, from one block to the next. `sources`: one for each of its nodes.
+    /// Returns the number of the edit.
+    ///
+    /// Cost: builds and verifies a plan, frees what is no longer needed later, on this thread.
+    ///
+    /// # Errors
+    /// [`EditError::NoNode`] where a node is kept that is not there or is kept twice,
+    /// [`EditError::Prepare`], [`EditError::Graph`], [`EditError::Control`]. The old graph plays on, and
+    /// new processors are freed.
+    pub fn replace(&mut self, graph: &Graph, sources: Vec<NodeSource>) -> Result<u64, EditError> {
+        let (processors, nodes) = (sources.len(), graph.nodes().len());
+        if processors != nodes {
+            return Err(PrepareError::Processors { processors, nodes }.into());
+        }
+        self.match_done();
+        let (mut cells, mut fresh, mut before) = (Vec::new(), Vec::new(), Vec::new());
+        let mut kept = HashSet::new();
+        for (node, source) in graph.nodes().iter().zip(sources) {
+            let (cell, old) = match source {
+                NodeSource::Sum => (None, None),
+                NodeSource::Kept(old) if !kept.insert(old) => {
+                    return Err(EditError::NoNode(old));
+                }
+                NodeSource::Kept(old) => {
+                    let cell = self.cells.get(old.index()).ok_or(EditError::NoNode(old))?;
+                    (cell.clone(), Some(old))
+                }
+                NodeSource::New(processor) => {
+                    let cell = Arc::new(NodeCell::new(node.name.clone(), processor));
+                    fresh.push(Arc::clone(&cell));
+                    (Some(cell), None)
+                }
+            };
+            cells.push(cell);
+            before.push(old);
+        }
+        let base = UnitGraph::compile(graph, Fusing::Chains)?;
+        let new = Installation { base, nodes: cells.clone(), fresh, changes: Vec::new() };
+        let order = self.control.lock().install(new, |id| before[id.index()])?;
+        self.cells = cells;
+        Ok(self.accept(order))
+    }
+
+    /// Edits that were carried out since the last call, in order, with their frames.
+    pub fn take_applied(&mut self) -> Vec<AppliedAt> {
+        self.match_done();
+        std::mem::take(&mut self.applied)
+    }
+
+    /// Whether every accepted edit has been carried out.
+    pub fn is_settled(&mut self) -> bool {
+        self.match_done();
+        self.sent.is_empty()
+    }
+
+    fn accept(&mut self, order: u64) -> u64 {
+        let number = self.accepted;
+        self.accepted += 1;
+        self.sent.push((order, number));
+        number
+    }
+
+    fn match_done(&mut self) {
+        let done = self.control.lock().take_done();
+        for (order, frame) in done {
+            if let Some(at) = self.sent.iter().position(|(sent, _)| *sent == order) {
+                let (_, number) = self.sent.remove(at);
+                self.applied.push(AppliedAt { number, frame });
+            }
+        }
+    }
+}

@@ -1,0 +1,149 @@
+//! Phrases that plain English avoids, in the texts that are free of them.
+
+use std::path::Path;
+
+use crate::finding::Finding;
+
+/// A phrase, and the plain words for it.
+struct Phrase {
+    hard: &'static str,
+    plain: &'static str,
+}
+
+const fn phrase(hard: &'static str, plain: &'static str) -> Phrase {
+    Phrase { hard, plain }
+}
+
+/// What no plain text says. In lower case.
+const PHRASES: [Phrase; 12] = [
+    phrase("is told", "name who reports it: `Hocket prints`, `see`"),
+    phrase("are told", "name who reports it: `Hocket prints`, `see`"),
+    phrase("was told", "name who reports it: `Hocket prints`, `see`"),
+    phrase("hears of", "`learns of`, `is notified of`"),
+    phrase("hear of", "`learn of`, `be notified of`"),
+    phrase("whoever", "name the thread or the person: `the worker that`"),
+    phrase("gone by", "`passed`"),
+    phrase("for want of", "`without`, `because there is no`"),
+    phrase("was got", "`obtained`"),
+    phrase("be had", "`be obtained`, `available`"),
+    phrase("stands beside", "`is next to`"),
+    phrase("whence", "`from where`"),
+];
+
+/// Files and folders that are free of these phrases. One is added once it passes.
+const PLAIN: [&str; 14] = [
+    "README.md",
+    "ARCHITECTURE.md",
+    "GLOSSARY.md",
+    "CONTRIBUTING.md",
+    "docs/scheduling.md",
+    "docs/play.md",
+    "docs/tune.md",
+    "docs/session-format.md",
+    "docs/effects.md",
+    "crates/hocket/src/cli.rs",
+    "crates/hocket/src/lab/args.rs",
+    "crates/hocket-plan/src/",
+    "crates/hocket-session/src/",
+    "crates/hocket-machine/src/",
+];
+
+/// Checks one text file of the checkout.
+pub fn check_text(file: &Path, text: &str) -> Vec<Finding> {
+    if !is_plain(file) {
+        return Vec::new();
+    }
+    let lines: Vec<String> = text.lines().map(str::to_lowercase).collect();
+    let mut findings = Vec::new();
+    for (index, line) in lines.iter().enumerate() {
+        let next = lines.get(index + 1).map_or("", |next| without_marks(next));
+        let finding = |what: String, remedy: &str| Finding {
+            file: file.to_path_buf(),
+            line: Some(index + 1),
+            rule: "plain-english",
+            what,
+            remedy: remedy.into(),
+        };
+        let said = PHRASES.iter().filter(|phrase| says(line, next, phrase.hard));
+        findings.extend(said.map(|it| finding(format!("says `{}`", it.hard), it.plain)));
+        if is_page(file) && has_us(line) {
+            findings.push(finding("writes `us` for microseconds".into(), "write `µs`"));
+        }
+    }
+    findings
+}
+
+fn is_plain(file: &Path) -> bool {
+    PLAIN.iter().any(|plain| file.starts_with(plain))
+}
+
+fn is_page(file: &Path) -> bool {
+    file.extension().is_some_and(|extension| extension == "md")
+}
+
+/// Whether `phrase` begins in `line`; its end may be in the next one.
+fn says(line: &str, next: &str, phrase: &str) -> bool {
+    let text = format!("{line} {next}");
+    text.match_indices(phrase).any(|(start, found)| {
+        let before = text[..start].chars().next_back();
+        let after = text[start + found.len()..].chars().next();
+        let alone = ![before, after].into_iter().flatten().any(char::is_alphanumeric);
+        start < line.len() && alone
+    })
+}
+
+/// A line without the marks of a comment or a list at its beginning.
+fn without_marks(line: &str) -> &str {
+    line.trim_start_matches(|sign: char| sign.is_whitespace() || "/!-*|>#".contains(sign))
+}
+
+/// Whether a figure stands before the letters `us`.
+fn has_us(line: &str) -> bool {
+    line.match_indices(" us").any(|(start, found)| {
+        let figure = line[..start].ends_with(|sign: char| sign.is_ascii_digit());
+        let after = line[start + found.len()..].chars().next();
+        figure && !after.is_some_and(char::is_alphanumeric)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn found(file: &str, text: &str) -> usize {
+        check_text(Path::new(file), text).len()
+    }
+
+    #[test]
+    fn every_phrase_is_found_in_plain_files_only() {
+        for Phrase { hard, .. } in PHRASES {
+            assert_eq!(found("README.md", &format!("A text, {hard}.")), 1, "{hard}");
+            assert_eq!(found("crates/hocket-plan/src/a.rs", &format!("/// {hard} x")), 1, "{hard}");
+            assert_eq!(
+                found("crates/hocket-media/src/a.rs", &format!("/// {hard} x")),
+                0,
+                "{hard}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_phrase_over_two_lines_is_found_once() {
+        let (first, second) = ("is", "told");
+        assert_eq!(found("docs/play.md", &format!("what {first}\n{second} here")), 1);
+        let comment = format!("    /// what {first}\n    /// {second} here");
+        assert_eq!(found("crates/hocket-plan/src/a.rs", &comment), 1);
+    }
+
+    #[test]
+    fn parts_of_words_are_no_phrases() {
+        assert_eq!(found("README.md", "this told, maybe hadn't, beware hours"), 0);
+    }
+
+    #[test]
+    fn microseconds_have_their_letter_on_pages() {
+        assert_eq!(found("README.md", "within 40 us of it"), 1);
+        assert_eq!(found("README.md", "within 40 µs of it, 2 users, for us"), 0);
+        assert_eq!(found("crates/hocket-plan/src/a.rs", "// 40 us"), 0);
+    }
+}
