@@ -3,3 +3,4 @@
 pub(crate) mod process;
 pub(crate) mod inbox;
 pub(crate) mod block_estimates;
+pub(crate) mod choose_walk;

@@ -137,6 +137,7 @@ pub use control::start::EngineError;
 pub use device::offline;
 pub use device::virtual_device::VirtualDevice;
 pub use flight::{Flight, FlightDrain, FlightLog, FlightRecorder, FlightSettings};
+pub use leader::choose_walk::Reason;
 pub use worker::seat::{LeaderSeat, ThreadReport, settle_leader};
 
 // What hosts need of the crates below, so that they depend on this one alone.

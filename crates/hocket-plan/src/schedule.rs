@@ -10,7 +10,7 @@ mod verify;
 
 use std::collections::BTreeMap;
 
-pub use best::{Choice, best};
+pub use best::{Choice, best, best_with_workers};
 pub use predict::Overheads;
 pub use team::Team;
 pub use verify::{Rule, VerifiedSchedule, Violation};

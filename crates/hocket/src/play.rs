@@ -169,6 +169,14 @@ fn rehearse(engine: &mut Engine, stop: &AtomicBool) {
     let _ = engine.control().replan();
 }
 
+/// Workers that compute blocks at present: under `auto` the leader may walk a plan for several alone.
+fn workers_at_work(engine: &Engine) -> usize {
+    match engine.control().standing().walks_alone {
+        true => 1,
+        false => engine.schedule().workers(),
+    }
+}
+
 /// Plays on the calling thread while another one explains what was late. `blocks`: `None` for ever.
 fn play(
     engine: &mut Engine,
@@ -199,7 +207,7 @@ fn play(
         policy: names(args, engine.settings().policy),
         no_effect: engine.seating().placement().no_effect.clone(),
         protection: led.protection,
-        workers: engine.schedule().workers(),
+        workers: workers_at_work(engine),
         threads,
         meter,
         log,

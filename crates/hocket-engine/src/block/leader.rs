@@ -38,6 +38,11 @@ impl Leader {
         self.runner.lead_serial(frames, block);
     }
 
+    /// Runs one block without the plan's workers; see [`Runner::lead_without_workers`].
+    pub(crate) fn lead_without_workers(&mut self, frames: usize, block: u64) {
+        self.runner.lead_without_workers(frames, block);
+    }
+
     /// The notes of a worker or guard.
     pub(crate) fn stamps(&self, desk: usize) -> &Stamps {
         // SAFETY: CLOSED, by the type's invariant; shared with other readers only.

@@ -33,6 +33,8 @@ pub(crate) struct Plan {
     pub costs: Arc<Costs>,
     /// Nodes that were in no plan before; the leader tells them where the session is.
     pub fresh: Box<[Arc<NodeCell>]>,
+    /// Whether `auto` tries its workers at once (`leader/choose_walk.rs`).
+    pub trial: bool,
 }
 
 /// Where units wait for a worker, one form a kind of schedule.
@@ -93,6 +95,7 @@ impl Plan {
             phases: (0..schedule.workers()).map(|_| Padded(AtomicU32::new(0))).collect(),
             costs: Arc::new(Costs::new(all.len())),
             fresh: fresh.into_boxed_slice(),
+            trial: false,
             schedule,
         }
     }

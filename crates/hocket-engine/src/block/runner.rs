@@ -45,6 +45,8 @@ pub(crate) struct Params {
     pub next_ns: u64,
     /// When workers who have not come are not waited for any longer, in ticks.
     pub overdue: u64,
+    /// Whether the leader walks without the plan's workers.
+    pub alone: bool,
 }
 
 /// Many sleepers wake each other, a few at a time: the leader's own wake-up call then stays as short as for
@@ -281,7 +283,14 @@ impl Runner {
 
     fn params_of(&self, frames: usize, block: u64, next_ns: u64) -> Params {
         let finished_value = self.finished.value().wrapping_add(1);
-        Params { frames, block, finished_value, next_ns, overdue: ticks() + self.patience }
+        Params {
+            frames,
+            block,
+            finished_value,
+            next_ns,
+            overdue: ticks() + self.patience,
+            alone: false,
+        }
     }
 
     /// How to wait inside a block.
@@ -325,6 +334,24 @@ impl Runner {
         self.lead_alone(block);
     }
 
+    /// Runs one block in serial order on the calling thread, as [`Runner::lead_serial`]; guards keep their
+    /// seats busy meanwhile, as in every block that the engine chooses to run so.
+    ///
+    /// Thread: leader. Cost: as [`Runner::lead`] where there are guards, otherwise nobody is woken.
+    pub(crate) fn lead_without_workers(&self, frames: usize, block: u64) {
+        if self.guards == 0 {
+            return self.lead_serial(frames, block);
+        }
+        // SAFETY: CLOSED: the last block was closed by this thread.
+        unsafe { *self.params.get() = Params { alone: true, ..self.params_of(frames, block, 0) } };
+        self.turnstile.open();
+        let woke = edge(|| self.gate.advance());
+        self.note(0, |stamps| stamps.totals.wakes += u64::from(woke));
+        self.lead_alone(block);
+        let waited = edge(|| self.turnstile.close_and_wait());
+        self.note(0, |stamps| stamps.totals.yielded += u64::from(waited.yielded));
+    }
+
     /// One worker's share of one block, after it woke up; returns when the next is planned, 0
     /// where nobody knows.
     ///
@@ -334,7 +361,7 @@ impl Runner {
         let entered = self.turnstile.enter();
         self.pass(Moment::Entered(worker, entered.is_some()));
         let Some(_inside) = entered else { return 0 };
-        if worker >= self.plan().workers() {
+        if worker >= self.plan().workers() || self.params().alone {
             return 0;
         }
         let _watch = Watch::begin();

@@ -1,189 +1,269 @@
-//! `auto`: from the serial walk to several workers, and back where that was wrong.
+//! Decides which plan `auto` gives the leader: the kind of schedule, and the number of workers.
 //!
-//! How many workers a session is worth follows from its costs (`hocket_plan::schedule::best`). Whether
-//! they had better keep to lists or share a pool does not: it depends on how late this system lets
-//! threads run, which no cost tells. So the kinds of schedule take turns while the session plays, each for
-//! as long as its estimate needs to settle, and the one with the shortest blocks stays. The output is the
-//! same whoever computes it, so nothing is heard of a trial.
+//! The leader itself decides from block to block whether a plan's workers pay at all
+//! (`leader/choose_walk.rs`), and measures the plan against the serial walk for that. So the planner only has
+//! to find the best plan for several workers:
+//!
+//! 1. **How many workers** follows from the units' costs. Where the costs leave a doubt the workers are tried,
+//!    because the leader finds out.
+//! 2. **Which kind of schedule** depends on how late this system lets threads run, and no cost tells that. So
+//!    the kinds take turns while the session plays. Each turn lasts until the leader has compared the plan
+//!    with the serial walk. The kind whose blocks are the smallest part of serial blocks stays: turns that lie
+//!    seconds apart compare, because each has its own serial blocks beside it.
+//! 3. **Later** one of the other kinds challenges the one in use, ever more rarely while that one wins.
+//!
+//! The output is the same whoever computes it, so a trial is inaudible.
 
 use hocket_plan::ScheduleKind;
 use hocket_plan::compile::UnitGraph;
-use hocket_plan::schedule::{Schedule, best};
+use hocket_plan::schedule::{Choice, Overheads, Schedule, best, best_with_workers};
 
 use super::planner::{MOVED, Planner};
+use crate::leader::choose_walk::{ENOUGH_WINDOWS, Finding, Reason};
 
-/// Kinds that take turns, in this order and then in the opposite one: what drifts in one direction
-/// falls on all of them alike. `lists` is left out: it waits for every worker at every level.
-const TURNS: [ScheduleKind; 6] = [
-    ScheduleKind::Critical,
-    ScheduleKind::Steal,
-    ScheduleKind::Dataflow,
-    ScheduleKind::Dataflow,
-    ScheduleKind::Steal,
-    ScheduleKind::Critical,
-];
+/// Kinds that are tried. `lists` is left out: it waits for every worker at every level.
+const KINDS: [ScheduleKind; 3] =
+    [ScheduleKind::Critical, ScheduleKind::Steal, ScheduleKind::Dataflow];
+/// Windows of a turn in the first trial, which should be over within a second.
+const FIRST_TURN: u32 = 4;
+/// Windows of a turn in a challenge.
+const LONG_TURN: u32 = 5;
+/// A challenger has to take less than this part of the time of the kind in use.
+const BETTER: f64 = 0.98;
+/// Blocks until the first challenge, and between later ones: 2 seconds to 3 minutes at 64 frames and 48 kHz.
+const CHALLENGES: (u32, u32) = (1500, 128 * 1024);
+/// Blocks of a plan before costs that have moved make another one, and before it gives way to one worker.
+const REPLAN: u32 = 750;
+const GIVE_UP: u32 = 3000;
+/// Workers are tried where a block is expected to take less than this part of the serial walk: what working
+/// together costs differs from host to host.
+const DOUBT: f64 = 1.25;
+/// A session is worth several workers at all if, without any costs of working together, a block would take
+/// less than this part of the serial walk.
+const PARALLEL: f64 = 0.97;
 
-/// Looks in a row, 40 ms apart, before several workers are given up: a system that was busy elsewhere for
-/// a moment says nothing about them.
-const PATIENCE: u32 = 5;
+/// What the planner sees when it looks.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Look {
+    /// What the leader found out about the plan in use.
+    pub finding: Finding,
+    /// Blocks of that plan.
+    pub blocks: u32,
+    /// By which part costs have moved since it was made.
+    pub moved: f64,
+    /// Whether several workers are worth a try, by these costs.
+    pub worth_trying: bool,
+}
+
+/// What the planner is to do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Next {
+    /// Nothing.
+    Keep,
+    /// A plan of this kind whose workers are tried at once.
+    Try(ScheduleKind),
+    /// A plan of this kind; the leader walks it as it did the one before.
+    Use(ScheduleKind),
+    /// A plan for one worker.
+    OneWorker,
+}
 
 /// What has been found out so far.
-#[derive(Debug, Default)]
-pub(crate) struct Auto {
-    /// Time of the serial walk when several workers were found to be slower.
-    gave_up_at: Option<f64>,
+#[derive(Debug)]
+pub(crate) struct ChooseSchedule {
     /// The trial that is under way.
     trial: Option<Trial>,
     /// The kind that won the last one.
     found: Option<ScheduleKind>,
     /// The kind that won before this engine was there, until it has been taken over.
     found_before: Option<ScheduleKind>,
-    /// Looks in a row at which several workers were slower than one would be.
-    slower: u32,
-    /// What all chains together cost when the serial walk ran last.
-    serial_cost: Option<f64>,
+    /// Blocks of the plan in use before it is challenged.
+    wait: u32,
+    /// Challenges so far: the kinds take turns.
+    challenges: usize,
 }
 
-impl Auto {
-    /// Where a kind for several workers is known to be the shortest here.
-    pub(super) fn knowing(found_before: Option<ScheduleKind>) -> Auto {
-        let parallel = |kind: &ScheduleKind| *kind != ScheduleKind::Serial;
-        Auto { found_before: found_before.filter(parallel), ..Auto::default() }
+impl ChooseSchedule {
+    /// `found_before`: the kind that is known to be the shortest here.
+    pub(crate) fn knowing(found_before: Option<ScheduleKind>) -> ChooseSchedule {
+        let found_before = found_before.filter(|kind| *kind != ScheduleKind::Serial);
+        let (trial, found, wait) = (None, None, CHALLENGES.0);
+        ChooseSchedule { trial, found, found_before, wait, challenges: 0 }
     }
 
-    /// Other units are to be played: what a trial has found so far was about the old ones.
-    pub(super) fn end_trial(&mut self) {
+    /// The kind to plan with, as far as one is known.
+    pub(crate) fn found(&self) -> Option<ScheduleKind> {
+        self.found.or(self.found_before)
+    }
+
+    /// Other units are to be played, or the plan was made by hand: the turn that is under way says nothing.
+    pub(crate) fn end_trial(&mut self) {
         self.trial = None;
+    }
+
+    /// Decides from what has been measured. `kind`: of the plan in use.
+    pub(crate) fn look(&mut self, kind: ScheduleKind, look: &Look) -> Next {
+        if !look.worth_trying {
+            self.trial = None;
+            let stays = kind == ScheduleKind::Serial || look.blocks < GIVE_UP;
+            return if stays { Next::Keep } else { Next::OneWorker };
+        }
+        if let Some(trial) = &mut self.trial {
+            return match trial.turn_result(&look.finding, look.blocks) {
+                Some(ratio) => {
+                    trial.ratios.push(ratio);
+                    self.next_turn(kind)
+                }
+                None => Next::Keep,
+            };
+        }
+        match self.found {
+            None => self.begin(),
+            // The plan was made while no kind was known, or for one worker.
+            Some(found) if found != kind => Next::Try(found),
+            Some(found) if look.moved > MOVED && look.blocks > REPLAN => Next::Use(found),
+            Some(found) if look.blocks > self.wait => self.challenge(found, &look.finding),
+            Some(_) => Next::Keep,
+        }
+    }
+
+    /// What is known of this machine saves the first trial.
+    fn begin(&mut self) -> Next {
+        if let Some(found) = self.found_before.take() {
+            self.found = Some(found);
+            return Next::Try(found);
+        }
+        let there_and_back = KINDS.into_iter().chain(KINDS.into_iter().rev());
+        self.begin_trial(there_and_back.collect(), FIRST_TURN)
+    }
+
+    /// Where workers lose, the kind in use has nothing to show: a challenger has to win against the serial
+    /// walk.
+    fn challenge(&mut self, found: ScheduleKind, finding: &Finding) -> Next {
+        let others: Vec<_> = KINDS.into_iter().filter(|kind| *kind != found).collect();
+        let other = others[self.challenges % others.len()];
+        self.challenges += 1;
+        self.wait = (2 * self.wait).min(CHALLENGES.1);
+        match finding.reason {
+            Reason::SerialIsShorter => self.begin_trial(vec![other], ENOUGH_WINDOWS),
+            _ => self.begin_trial(vec![other, found, found, other], LONG_TURN),
+        }
+    }
+
+    fn begin_trial(&mut self, turns: Vec<ScheduleKind>, windows: u32) -> Next {
+        let first = turns[0];
+        self.trial = Some(Trial { turns, ratios: Vec::new(), windows });
+        Next::Try(first)
+    }
+
+    /// A turn is over.
+    fn next_turn(&mut self, kind: ScheduleKind) -> Next {
+        let Some(trial) = &self.trial else { return Next::Keep };
+        if let Some(turn) = trial.turns.get(trial.ratios.len()) {
+            return Next::Try(*turn);
+        }
+        let winner = trial.winner(self.found);
+        if self.found != Some(winner) {
+            self.wait = CHALLENGES.0;
+        }
+        let pays = trial.ratio(winner) < 1.0;
+        self.found = Some(winner);
+        self.trial = None;
+        match pays {
+            _ if winner == kind => Next::Keep,
+            true => Next::Try(winner),
+            false => Next::Use(winner),
+        }
     }
 }
 
 /// Kinds of schedule that take turns.
 #[derive(Debug)]
 struct Trial {
-    workers: usize,
-    /// What a block took in each turn that is over.
-    took_ns: Vec<f64>,
+    /// There and back: what drifts in one direction falls on all of them alike.
+    turns: Vec<ScheduleKind>,
+    /// What a block took as a part of a serial one, in each turn that is over.
+    ratios: Vec<f64>,
+    /// Windows that make a turn.
+    windows: u32,
 }
 
 impl Trial {
-    /// The kind whose turn it is; `None`: all had theirs.
-    fn turn(&self) -> Option<ScheduleKind> {
-        TURNS.get(self.took_ns.len()).copied()
+    /// The part of serial blocks that the plan's blocks take, once enough of them have been compared.
+    fn turn_result(&self, finding: &Finding, blocks: u32) -> Option<f64> {
+        let left = finding.reason == Reason::SerialIsShorter;
+        match finding.ratio {
+            Some(ratio) if left || finding.windows >= self.windows => Some(ratio),
+            // Where no serial block may be tried, nothing can be compared: all kinds are alike.
+            None if left || finding.reason == Reason::SerialIsTooLong => Some(1.0),
+            _ if blocks > REPLAN => Some(1.0),
+            _ => None,
+        }
     }
 
-    /// The kind with the shortest blocks, over its turns together.
-    fn winner(&self) -> Option<ScheduleKind> {
-        let sum = |kind: ScheduleKind| -> f64 {
-            let own = TURNS.iter().zip(&self.took_ns).filter(|(turn, _)| **turn == kind);
-            own.map(|(_, took)| took).sum()
+    /// A kind's mean over its turns; 1 for a kind that had none.
+    fn ratio(&self, kind: ScheduleKind) -> f64 {
+        let own = self.turns.iter().zip(&self.ratios).filter(|(turn, _)| **turn == kind);
+        let (count, sum) = own.fold((0, 0.0), |(n, sum), (_, ratio)| (n + 1, sum + ratio));
+        if count > 0 { sum / f64::from(count) } else { 1.0 }
+    }
+
+    /// The kind with the smallest part; `holder` stays unless another one is clearly better.
+    fn winner(&self, holder: Option<ScheduleKind>) -> ScheduleKind {
+        let rank = |kind: ScheduleKind| {
+            let handicap = if Some(kind) == holder { BETTER } else { 1.0 };
+            self.ratio(kind) * handicap
         };
-        TURNS.into_iter().min_by(|a, b| sum(*a).total_cmp(&sum(*b)))
+        // The holder first: of equal ones the first is taken.
+        let kinds = holder.into_iter().chain(KINDS);
+        kinds.min_by(|a, b| rank(*a).total_cmp(&rank(*b))).unwrap_or(KINDS[0])
     }
 }
 
 /// Choosing.
 impl Planner {
-    /// Looks at what a block takes, and makes another plan where that is worth it.
+    /// Looks at what was measured, and makes another plan where that is worth it.
     pub(super) fn choose(&mut self, moved: f64) {
-        let standing = self.standing();
-        let Some(measured) = standing.measured_ns else { return };
-        let serial = self.serial_now(standing.serial_ns);
-        if self.auto.trial.is_some() {
-            return self.next_turn(measured);
-        }
-        if self.present.schedule.workers() > 1 {
-            return self.choose_again(serial, measured, moved);
-        }
-        // What did not pay before is tried again when the session has changed.
-        let changed = |then: f64| (serial - then).abs() > MOVED * then;
-        if self.auto.gave_up_at.is_none_or(changed) {
-            self.begin_trial();
-        }
-    }
-
-    /// What the serial walk would take now. It was measured when it ran; since then clips may have begun
-    /// or clocks slowed down, so the figure is taken in proportion to what the chains cost then and now.
-    fn serial_now(&mut self, measured: Option<f64>) -> f64 {
-        let cost = self.prices.total();
-        if self.present.schedule.workers() == 1 {
-            self.auto.serial_cost = Some(cost);
-        }
-        match (measured, self.auto.serial_cost) {
-            (Some(ns), Some(then)) if then > 0.0 => ns * cost / then,
-            // With costs that were known before, it may never have run.
-            _ => cost,
-        }
-    }
-
-    /// Several workers are at work: back to one where they are slower, another trial where costs have
-    /// moved.
-    fn choose_again(&mut self, serial: f64, measured: f64, moved: f64) {
-        self.auto.slower = if measured > serial { self.auto.slower + 1 } else { 0 };
-        if self.auto.found.is_none() {
-            self.begin_trial();
-        } else if self.auto.slower >= PATIENCE {
-            self.auto.gave_up_at = Some(serial);
-            let units = self.priced_units();
-            let schedule = Schedule::plan(ScheduleKind::Serial, &units, 1);
-            let _ = self.send_plan(units, schedule, Some(serial));
-        } else if moved > MOVED {
-            self.begin_trial();
-        }
-    }
-
-    /// Lets the kinds take turns if several workers are expected to pay; else it stays or becomes
-    /// serial.
-    fn begin_trial(&mut self) {
-        let choice = best(&self.priced_units(), &self.team, self.overheads);
-        let workers = choice.schedule.lists.len();
-        if workers > 1 {
-            self.begin_with(workers);
-        } else if self.present.schedule.workers() > 1 {
-            let _ = self.send_plan(self.priced_units(), choice.schedule, Some(choice.expected));
-        }
-    }
-
-    /// What is known of this machine saves the first trial; costs that move later begin another.
-    fn begin_with(&mut self, workers: usize) {
-        if let Some(kind) = self.auto.found_before.take() {
-            self.auto.found = Some(kind);
-            return self.go_on_with_kind(kind, workers);
-        }
-        self.auto.trial = Some(Trial { workers, took_ns: Vec::new() });
-        self.take_turn(TURNS[0]);
-    }
-
-    /// A turn is over.
-    fn next_turn(&mut self, measured: f64) {
-        let Some(trial) = &mut self.auto.trial else { return };
-        trial.took_ns.push(measured);
-        if let Some(kind) = trial.turn() {
-            return self.take_turn(kind);
-        }
-        self.auto.found = trial.winner();
-        let stays = Some(self.present.schedule.kind());
-        if let Some(kind) = self.auto.found.filter(|kind| Some(*kind) != stays) {
-            self.take_turn(kind);
-        }
-        self.auto.trial = None;
-    }
-
-    /// Goes on with a plan of this kind for the workers of the trial.
-    fn take_turn(&mut self, kind: ScheduleKind) {
-        if let Some(trial) = &self.auto.trial {
-            self.go_on_with_kind(kind, trial.workers);
-        }
-    }
-
-    fn go_on_with_kind(&mut self, kind: ScheduleKind, workers: usize) {
+        let Some(finding) = self.progress.finding(self.present.number) else { return };
         let units = self.priced_units();
-        let team = self.team.first(workers);
-        let schedule = Schedule::plan_with(kind, &units, &team, self.overheads);
-        let expected = best(&units, &team, self.overheads).expected;
-        // A plan that cannot be handed over ends the trial; costs that move begin another.
-        if self.send_plan(units, schedule, Some(expected)).is_err() {
-            self.auto.trial = None;
+        let workers = self.workers_worth_trying(&units);
+        let blocks = self.progress.blocks_since_order();
+        let look = Look { finding, blocks, moved, worth_trying: workers.is_some() };
+        let next = self.auto.look(self.present.schedule.kind(), &look);
+        let sent = match (next, workers) {
+            (Next::Try(kind), Some(choice)) => self.send_kind(units, kind, &choice, true),
+            (Next::Use(kind), Some(choice)) => self.send_kind(units, kind, &choice, false),
+            (Next::OneWorker, _) => {
+                let choice = best(&units, &self.team.first(1), self.overheads);
+                self.send_plan(units, choice.schedule, Some(choice.expected), false)
+            }
+            _ => Ok(()),
+        };
+        // A plan that cannot be handed over ends the trial; another one begins later.
+        if sent.is_err() {
+            self.auto.end_trial();
         }
+    }
+
+    /// The number of workers with the shortest blocks, by costs; `None`: not worth a try.
+    fn workers_worth_trying(&self, units: &UnitGraph) -> Option<Choice> {
+        let at_best = best_with_workers(units, &self.team, Overheads::NONE)?;
+        let choice = best_with_workers(units, &self.team, self.overheads)?;
+        let worth =
+            at_best.expected < PARALLEL * at_best.serial && choice.expected < DOUBT * choice.serial;
+        worth.then_some(choice)
+    }
+
+    fn send_kind(
+        &mut self,
+        units: UnitGraph,
+        kind: ScheduleKind,
+        choice: &Choice,
+        trial: bool,
+    ) -> Result<(), super::handle::ControlError> {
+        let team = self.team.first(choice.schedule.lists.len());
+        let schedule = Schedule::plan_with(kind, &units, &team, self.overheads);
+        self.send_plan(units, schedule, Some(choice.expected), trial)
     }
 
     /// The schedule for these units from what is known, with what it is expected to take: as many
@@ -191,7 +271,7 @@ impl Planner {
     pub(super) fn best_known(&self, units: &UnitGraph) -> (Schedule, f64) {
         let choice = best(units, &self.team, self.overheads);
         let workers = choice.schedule.lists.len();
-        let found = self.auto.found.or(self.auto.found_before).filter(|_| workers > 1);
+        let found = self.auto.found().filter(|_| workers > 1);
         let again = |kind| {
             let team = self.team.first(workers);
             Schedule::plan_with(kind, units, &team, self.overheads)
@@ -201,32 +281,4 @@ impl Planner {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn winner_of(took_ns: [f64; 6]) -> Option<ScheduleKind> {
-        let trial = Trial { workers: 2, took_ns: took_ns.to_vec() };
-        assert_eq!(trial.turn(), None);
-        trial.winner()
-    }
-
-    #[test]
-    fn the_kind_with_the_shortest_blocks_wins() {
-        assert_eq!(winner_of([3., 1., 2., 2., 1., 3.]), Some(ScheduleKind::Steal));
-        assert_eq!(winner_of([1., 3., 2., 2., 3., 1.]), Some(ScheduleKind::Critical));
-        assert_eq!(winner_of([2., 3., 1., 1., 3., 2.]), Some(ScheduleKind::Dataflow));
-    }
-
-    #[test]
-    fn a_drift_in_one_direction_favours_nobody() {
-        // Each turn 10 % slower than the one before: the sums differ by the curvature only, and a
-        // kind that is 5 % shorter wins.
-        let drift: Vec<f64> = (0..6).map(|turn| 100.0 + 10.0 * f64::from(turn)).collect();
-        for (i, kind) in TURNS.into_iter().enumerate().take(3) {
-            let mut took = drift.clone();
-            took[i] *= 0.95;
-            took[5 - i] *= 0.95;
-            assert_eq!(Trial { workers: 2, took_ns: took }.winner(), Some(kind));
-        }
-    }
-}
+mod tests;

@@ -21,6 +21,7 @@ use crate::block::times::{BlockTimes, WorkerTotals};
 use crate::flight::{BlockNotes, EngineThreads};
 use crate::leader::block_estimates::BlockEstimates;
 use crate::leader::inbox::Inbox;
+use crate::leader::process::Chooser;
 use crate::worker::seat::{self, LeaderSeat, ThreadReport};
 use crate::worker::start::{self, Started};
 
@@ -40,6 +41,8 @@ pub struct Engine {
     pub(crate) next_ns: u64,
     pub(crate) last: Last,
     pub(crate) inbox: Inbox,
+    /// `Some` under `auto`.
+    pub(crate) chooser: Option<Chooser>,
     pub(crate) control: Control,
     pub(crate) progress: Arc<BlockEstimates>,
     pub(crate) planner_thread: Option<PlannerThread>,

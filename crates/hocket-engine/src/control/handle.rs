@@ -12,6 +12,7 @@ use super::prepare::Prepared;
 use super::settings::Settings;
 use crate::block::plan::Plan;
 use crate::leader::block_estimates::BlockEstimates;
+use crate::leader::choose_walk::Reason;
 
 /// What an engine does at present, and what was expected of it.
 #[derive(Debug, Clone, PartialEq)]
@@ -26,10 +27,19 @@ pub struct Standing {
     pub latency_frames: u32,
     /// What a block of full length was expected to take; `None` where nothing had been measured.
     pub expected_ns: Option<f64>,
-    /// What it takes, as a running estimate; `None` before there is one.
+    /// What it takes; `None` before that is known.
     pub measured_ns: Option<f64>,
     /// What the serial walk takes or took; `None` where it never ran.
     pub serial_ns: Option<f64>,
+    /// Whether the leader walks this plan alone, without its workers ([`crate::Steer::Auto`]).
+    pub walks_alone: bool,
+    /// What a block with the plan's workers takes or took; `None` before that is known.
+    pub workers_ns: Option<f64>,
+    /// How many times blocks with workers were compared with the serial blocks between them, at most 255.
+    /// `serial_ns` and `workers_ns` come from these comparisons; without any, they are running estimates.
+    pub compared: u32,
+    /// Why the plan is walked in this way.
+    pub reason: Reason,
 }
 
 /// A node whose output the engine silenced, as a control thread sees it while blocks run.

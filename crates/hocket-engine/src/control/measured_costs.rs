@@ -142,12 +142,12 @@ impl Planner {
         let current = self.present.number == number;
         let mut all = std::iter::once(&self.present).chain(&self.past);
         let plan = all.find(|plan| plan.number == number)?;
-        let measured = self.progress.present_ticks().filter(|_| current);
+        let measured_ns = self.standing().measured_ns.filter(|_| current);
         Some(Expectations {
             names: plan.schedule.units().units().iter().map(|unit| unit.name.clone()).collect(),
             costs: Arc::clone(&plan.costs),
             ns_per_tick: self.ns_per_tick(),
-            block_ns: measured.map(|ticks| ticks * self.ns_per_tick()).or(plan.expected_ns),
+            block_ns: measured_ns.or(plan.expected_ns),
         })
     }
 
@@ -234,7 +234,8 @@ impl Planner {
         if adopted.known > 0 && self.steer != Steer::Fixed {
             let units = self.priced_units();
             let (schedule, expected) = self.schedule_for(&units);
-            self.send_plan(units, schedule, Some(expected))?;
+            self.auto.end_trial();
+            self.send_plan(units, schedule, Some(expected), true)?;
         }
         Ok(adopted)
     }

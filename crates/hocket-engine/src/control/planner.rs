@@ -14,7 +14,7 @@ use hocket_plan::compile::{PartSize, Prices, UnitGraph};
 use hocket_plan::schedule::{Overheads, Schedule, Team, best};
 use hocket_plan::{NodeId, ScheduleKind, VerifiedSchedule};
 
-use super::choose_schedule::Auto;
+use super::choose_schedule::ChooseSchedule;
 use super::handle::{ContainedNode, ControlError, Standing};
 use super::orders::{Order, Outbox};
 use super::prepare::Prepared;
@@ -23,6 +23,7 @@ use crate::block::bus::NodeCell;
 use crate::block::costs::Costs;
 use crate::block::plan::Plan;
 use crate::leader::block_estimates::BlockEstimates;
+use crate::leader::choose_walk::{Finding, Reason};
 
 /// Units that cost less than this together with their reader become one with it. Four times what a
 /// hand-over costs, so that what is lost by not sharing out is less than what a hand-over would take.
@@ -58,7 +59,7 @@ pub(crate) struct Planner {
     /// What working together costs.
     pub(super) overheads: Overheads,
     /// What `auto` has found out.
-    pub(super) auto: Auto,
+    pub(super) auto: ChooseSchedule,
     pub(super) done: VecDeque<(u64, u64)>,
 }
 
@@ -126,7 +127,7 @@ impl Planner {
             progress: Arc::clone(progress),
             rate: TickRate::get(),
             overheads: settings.overheads,
-            auto: Auto::knowing(settings.found_before),
+            auto: ChooseSchedule::knowing(settings.found_before),
             done: VecDeque::new(),
         };
         (plan, inner)
@@ -134,14 +135,38 @@ impl Planner {
 
     pub(super) fn standing(&self) -> Standing {
         let ns = |ticks: Option<f64>| ticks.map(|ticks| ticks * self.ns_per_tick());
+        let finding = self.finding();
+        let compared = finding.serial.zip(finding.ratio);
+        let workers_ns = match compared {
+            Some((serial, ratio)) => ns(Some(serial * ratio)),
+            None => ns(self.progress.present_ticks()),
+        };
+        let serial_ns = ns(compared.map(|(serial, _)| serial).or(self.progress.serial_ticks()));
+        let walks_alone = finding.reason == Reason::SerialIsShorter;
         Standing {
             kind: self.present.schedule.kind(),
             workers: self.present.schedule.workers(),
             units: self.present.schedule.units().units().len(),
             latency_frames: self.present.latency_frames(),
             expected_ns: self.present.expected_ns,
-            measured_ns: ns(self.progress.present_ticks()),
-            serial_ns: ns(self.progress.serial_ticks()),
+            measured_ns: if walks_alone { serial_ns } else { workers_ns },
+            serial_ns,
+            walks_alone,
+            workers_ns,
+            compared: finding.windows,
+            reason: finding.reason,
+        }
+    }
+
+    /// What the leader found out about the present plan.
+    fn finding(&self) -> Finding {
+        match (self.steer, self.progress.finding(self.present.number)) {
+            (Steer::Auto, Some(finding)) => finding,
+            (Steer::Auto, None) if self.present.schedule.workers() > 1 => {
+                Finding { reason: Reason::Comparing, ..Finding::default() }
+            }
+            (Steer::Auto, None) => Finding::default(),
+            _ => Finding { reason: Reason::AsSettingsSay, ..Finding::default() },
         }
     }
 
@@ -185,7 +210,8 @@ impl Planner {
         }
         let units = self.priced_units();
         let (schedule, expected) = self.schedule_for(&units);
-        self.send_plan(units, schedule, Some(expected))
+        self.auto.end_trial();
+        self.send_plan(units, schedule, Some(expected), true)
     }
 
     /// As the settings steer, with what it is expected to take.
@@ -204,14 +230,17 @@ impl Planner {
         }
     }
 
+    /// `trial`: `auto` tries its workers at once, whatever it knows of earlier plans.
     pub(super) fn send_plan(
         &mut self,
         units: UnitGraph,
         schedule: Schedule,
         expected_ns: Option<f64>,
+        trial: bool,
     ) -> Result<(), ControlError> {
         let verified = VerifiedSchedule::verify(units, schedule)?;
-        let plan = Plan::new(verified, &self.nodes, Vec::new(), self.frames);
+        let mut plan = Plan::new(verified, &self.nodes, Vec::new(), self.frames);
+        plan.trial = trial;
         let present = Present::of(&plan, expected_ns);
         self.send(Order { plan: Some(Box::new(plan)), changes: Vec::new() })?;
         self.go_on_with(present);

@@ -21,6 +21,7 @@ use super::settings::{Settings, SettingsError, Steer};
 use crate::block::leader::Leader;
 use crate::block::runner::{Early, ORDINARY_NS, Place, Runner, Waits};
 use crate::leader::block_estimates::BlockEstimates;
+use crate::leader::process::Chooser;
 use crate::worker::start::{self as threads, Job, Role};
 
 /// Why an engine cannot start.
@@ -119,6 +120,10 @@ impl Engine {
         let memory_lock = live.then(SharedMemoryLock::claim);
         let reports = threads.iter().map(|thread| thread.report.clone()).collect();
         let steered = settings.steer != Steer::Fixed;
+        let chooser = (settings.steer == Steer::Auto).then(|| {
+            let period_ns = settings.period().as_nanos() as u64;
+            Chooser::new(TickRate::get().ns_to_ticks(period_ns))
+        });
         let mut engine = Engine {
             leader: Leader::new(runner),
             threads,
@@ -131,6 +136,7 @@ impl Engine {
             next_ns: 0,
             last: Last::default(),
             inbox,
+            chooser,
             control,
             progress,
             planner_thread: None,

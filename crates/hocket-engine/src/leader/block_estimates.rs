@@ -2,6 +2,7 @@
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 
+use super::choose_walk::{Finding, Reason};
 use crate::block::costs::towards;
 
 /// What a block was computed by.
@@ -9,7 +10,9 @@ use crate::block::costs::towards;
 pub(crate) enum Of {
     /// The plan; `alone`: one for the leader alone, which is the serial walk too.
     Plan { alone: bool },
-    /// The serial walk instead of the plan.
+    /// The serial walk instead of the plan, as `auto` chose.
+    ChosenSerialWalk,
+    /// The serial walk instead of the plan, as the caller asked.
     SerialWalk,
 }
 
@@ -22,6 +25,10 @@ pub(crate) struct BlockEstimates {
     /// Running estimates in ticks, as the bits of `f32`: of the serial walk, and of the present plan.
     serial: AtomicU32,
     present: AtomicU32,
+    /// What `auto` found out about the plan in use, packed: see [`BlockEstimates::publish`].
+    finding: AtomicU64,
+    /// Time of a serial block that this finding rests on, in ticks, as the bits of `f32`; 0: there is none.
+    compared_serial: AtomicU32,
 }
 
 impl BlockEstimates {
@@ -32,7 +39,9 @@ impl BlockEstimates {
         self.blocks.store(self.blocks.load(Relaxed) + 1, Relaxed);
         let since = match (orders, of) {
             (0, Of::SerialWalk) => self.since_order.load(Relaxed),
-            (0, Of::Plan { .. }) => self.since_order.load(Relaxed).saturating_add(1),
+            (0, Of::Plan { .. } | Of::ChosenSerialWalk) => {
+                self.since_order.load(Relaxed).saturating_add(1)
+            }
             _ => 0,
         };
         self.since_order.store(since, Relaxed);
@@ -41,12 +50,38 @@ impl BlockEstimates {
         }
         // The first blocks of a plan find cold caches and workers that are still on their way.
         let Some(ticks) = ticks.filter(|_| since >= SETTLING) else { return };
-        if of != Of::SerialWalk {
+        if matches!(of, Of::Plan { .. }) {
             follow(&self.present, ticks);
         }
         if of != (Of::Plan { alone: false }) {
             follow(&self.serial, ticks);
         }
+    }
+
+    /// Tells control threads what `auto` found out about the plan of this number.
+    ///
+    /// Thread: leader, after the deadline-critical part. Bits: 32 for the ratio (`f32`, 0: none), 16 for
+    /// the plan's number, 8 for the windows, 8 for the reason; one store, so that they belong together.
+    pub(crate) fn publish(&self, plan: u64, finding: Finding) {
+        let ratio = u64::from((finding.ratio.unwrap_or(0.0) as f32).to_bits());
+        let windows = u64::from(finding.windows.min(0xff));
+        let packed = ratio << 32 | (plan & 0xffff) << 16 | windows << 8 | finding.reason as u64;
+        self.finding.store(packed, Relaxed);
+        let serial = finding.serial.unwrap_or(0.0) as f32;
+        self.compared_serial.store(serial.to_bits(), Relaxed);
+    }
+
+    /// What `auto` found out about the plan of this number; `None`: no block of it has run.
+    pub(crate) fn finding(&self, plan: u64) -> Option<Finding> {
+        let packed = self.finding.load(Relaxed);
+        let ratio = f64::from(f32::from_bits((packed >> 32) as u32));
+        Some(Finding {
+            reason: Reason::ALL.into_iter().find(|reason| *reason as u64 == packed & 0xff)?,
+            windows: (packed >> 8 & 0xff) as u32,
+            ratio: (ratio > 0.0).then_some(ratio),
+            serial: ticks(&self.compared_serial),
+        })
+        .filter(|_| packed >> 16 & 0xffff == plan & 0xffff)
     }
 
     /// Blocks of the present plan since the last order.

@@ -5,6 +5,7 @@ use hocket_machine::clock::{monotonic_ns, ticks};
 use hocket_machine::float_mode::FlushDenormals;
 
 use super::block_estimates::Of;
+use super::choose_walk::{self, ChooseWalk, Sample};
 use crate::block::times::BlockTimes;
 use crate::control::engine::Engine;
 use crate::watch::Watch;
@@ -12,13 +13,31 @@ use crate::watch::Watch;
 /// How far ahead a block may be announced.
 const FURTHEST_NS: u64 = 1_000_000_000;
 
-/// How a block is computed.
+/// What the caller asks for.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Walk {
-    /// As the plan says.
-    Plan,
-    /// By the leader, unit after unit.
+enum Asked {
+    /// A block as the settings have it.
+    Block,
+    /// A block by the leader, unit after unit.
     Serial,
+}
+
+/// What `auto` knows between two blocks.
+pub(crate) struct Chooser {
+    choice: ChooseWalk,
+    /// Number of the plan that it knows.
+    plan: u64,
+    /// Ticks that all workers have spent in units since the start.
+    busy_ticks: u64,
+}
+
+impl Chooser {
+    /// `period_ticks`: from one block of full length to the next.
+    pub(crate) fn new(period_ticks: u64) -> Chooser {
+        // No plan has this number, so the first block looks at its plan.
+        let plan = u64::MAX;
+        Chooser { choice: ChooseWalk::new(period_ticks as f64), plan, busy_ticks: 0 }
+    }
 }
 
 impl Engine {
@@ -35,7 +54,7 @@ impl Engine {
     ///
     /// Thread: leader. No allocation, no lock. System calls: see the crate's documentation, section Costs.
     pub fn process_planned(&mut self, frames: usize, signaled_ns: u64) -> BlockTimes {
-        self.run(frames, signaled_ns, Walk::Plan)
+        self.run(frames, signaled_ns, Asked::Block, |_, took| took)
     }
 
     /// Says when the block after the coming one is planned, on the monotonic clock, so that workers
@@ -50,28 +69,47 @@ impl Engine {
 
     /// Processes one block in serial order on the calling thread, on the same memory.
     pub fn process_serial(&mut self, frames: usize) -> BlockTimes {
-        self.run(frames, monotonic_ns(), Walk::Serial)
+        self.run(frames, monotonic_ns(), Asked::Serial, |_, took| took)
     }
 
-    fn run(&mut self, frames: usize, signaled_ns: u64, walk: Walk) -> BlockTimes {
+    /// As [`Engine::process`], on a machine where blocks take what `took` says, in ticks.
+    #[cfg(test)]
+    pub(crate) fn process_as_if(&mut self, frames: usize, took: impl Fn(Of) -> u64) -> BlockTimes {
+        self.run(frames, monotonic_ns(), Asked::Block, |of, _| took(of))
+    }
+
+    /// `measure`: what a block took, from what the clock says.
+    fn run(
+        &mut self,
+        frames: usize,
+        signaled_ns: u64,
+        asked: Asked,
+        measure: impl FnOnce(Of, u64) -> u64,
+    ) -> BlockTimes {
         let frames = frames.min(self.settings.frames as usize);
         if frames == 0 {
             return BlockTimes { block: self.block, signaled_ns, ..BlockTimes::default() };
         }
+        let whole = frames == self.settings.frames as usize;
         let awake_ns = monotonic_ns();
         let awake_ticks = ticks();
-        let orders;
+        let (orders, of);
         {
             let _float = FlushDenormals::enter();
             let _watch = Watch::begin();
             orders = self.inbox.carry_out(&mut self.leader, self.position);
             self.last.begun_ticks = ticks();
-            match walk {
-                Walk::Plan => {
-                    let next_ns = std::mem::take(&mut self.next_ns);
+            of = self.choose_walk(asked, whole);
+            match of {
+                Of::Plan { .. } => {
+                    let next_ns = self.next_parallel_ns();
                     self.leader.lead(frames, self.block, next_ns);
                 }
-                Walk::Serial => self.leader.lead_serial(frames, self.block),
+                Of::ChosenSerialWalk => {
+                    self.next_ns = 0;
+                    self.leader.lead_without_workers(frames, self.block);
+                }
+                Of::SerialWalk => self.leader.lead_serial(frames, self.block),
             }
         }
         let finished_ticks = ticks();
@@ -88,14 +126,59 @@ impl Engine {
             ..BlockTimes::default()
         };
         self.account_workers();
-        let took = finished_ticks.wrapping_sub(self.last.begun_ticks);
-        let whole = frames == self.settings.frames as usize;
-        let alone = self.leader.runner().plan().workers() == 1;
-        let of = if walk == Walk::Serial { Of::SerialWalk } else { Of::Plan { alone } };
+        let took = measure(of, finished_ticks.wrapping_sub(self.last.begun_ticks));
         self.progress.note(of, orders, whole.then_some(took));
+        self.note_walk(of, whole.then_some(took));
         self.block += 1;
         self.position += frames as u64;
         self.last.times
+    }
+
+    /// How this block is walked. Under `auto` the leader chooses.
+    fn choose_walk(&mut self, asked: Asked, whole: bool) -> Of {
+        let plan = self.leader.runner().plan();
+        let as_planned = Of::Plan { alone: plan.workers() == 1 };
+        let Some(chooser) = self.chooser.as_mut() else {
+            return if asked == Asked::Serial { Of::SerialWalk } else { as_planned };
+        };
+        if chooser.plan != plan.number {
+            chooser.plan = plan.number;
+            chooser.choice.exchanged(plan.workers(), plan.trial);
+        }
+        let choice = &chooser.choice;
+        match if whole { choice.next() } else { choice.favourite() } {
+            _ if asked == Asked::Serial => Of::SerialWalk,
+            choose_walk::Walk::Serial if plan.workers() > 1 => Of::ChosenSerialWalk,
+            _ => as_planned,
+        }
+    }
+
+    /// When the workers are needed next, from when the next block is planned: serial blocks in between
+    /// need nobody.
+    fn next_parallel_ns(&mut self) -> u64 {
+        let next_ns = std::mem::take(&mut self.next_ns);
+        let pause = self.chooser.as_ref().map_or(0, |chooser| chooser.choice.pause_after_next());
+        let period_ns = self.deadline_ns(self.settings.frames as usize);
+        if next_ns > 0 { next_ns + u64::from(pause) * period_ns } else { 0 }
+    }
+
+    /// Tells `auto` what a block took that the caller left to it; `took`: for one of full length.
+    fn note_walk(&mut self, of: Of, took: Option<u64>) {
+        let Some(chooser) = self.chooser.as_mut() else { return };
+        let desks = 0..self.leader.runner().workers();
+        let busy_ticks: u64 = desks.map(|desk| self.leader.stamps(desk).totals.busy_ticks).sum();
+        let work =
+            busy_ticks.saturating_sub(std::mem::replace(&mut chooser.busy_ticks, busy_ticks));
+        let walk = match of {
+            // What the caller wants to see says nothing about what it lives with.
+            Of::SerialWalk => return,
+            Of::Plan { alone: false } => choose_walk::Walk::Parallel,
+            Of::Plan { alone: true } | Of::ChosenSerialWalk => choose_walk::Walk::Serial,
+        };
+        if let Some(took) = took {
+            chooser.choice.note(Sample { walk, took: took as f64, work: work as f64 });
+        }
+        self.progress.publish(chooser.plan, chooser.choice.finding());
     }
 
     fn deadline_ns(&self, frames: usize) -> u64 {
@@ -131,3 +214,6 @@ impl Engine {
         self.position = 0;
     }
 }
+
+#[cfg(test)]
+mod tests;

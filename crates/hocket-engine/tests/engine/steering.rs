@@ -1,6 +1,6 @@
 //! Plans are exchanged while the session plays, and nothing is heard of it.
 
-use hocket_engine::{ControlError, Engine, Policy, Seating, Settings, Steer};
+use hocket_engine::{ControlError, Engine, Policy, Reason, Seating, Settings, Steer};
 use hocket_plan::{
     ChainCost, CostTable, ScheduleKind, Seat, Seats, SiblingPolicy, VerifiedSchedule,
 };
@@ -74,7 +74,41 @@ fn auto_begins_serial_and_changes_no_bit_on_its_way() {
         }
         let standing = control.standing();
         assert!(standing.serial_ns.is_some(), "{standing:?}");
-        assert!(workers > 1 || standing.workers == 1);
+        assert_ne!(standing.reason, Reason::AsSettingsSay);
+        if workers == 1 {
+            assert_eq!((standing.workers, standing.reason), (1, Reason::OneWorker));
+        }
+    }
+}
+
+/// Costs by which several workers pay.
+fn dear(engine: &Engine) -> CostTable {
+    let row = |unit: &hocket_plan::Unit| ChainCost {
+        chain: unit.name.clone(),
+        kind: 0,
+        alone_ns: Some(100_000.0),
+        shared_ns: None,
+    };
+    let rows = engine.schedule().units().units().iter().map(row).collect();
+    CostTable { frames: FRAMES as u32, rate_hz: 48_000, machine: String::new(), rows }
+}
+
+#[test]
+fn auto_with_known_costs_begins_with_several_workers() {
+    let _alone = stage::alone();
+    let expected = serial(20);
+    for workers in [2, 3] {
+        let mut engine = steered(ScheduleKind::Serial, Steer::Auto, workers);
+        let control = engine.control();
+        control.adopt_costs(&dear(&engine)).unwrap();
+        // No probe comes before the first window is over, whatever the blocks take.
+        for (block, expected) in expected.iter().enumerate() {
+            engine.process(FRAMES);
+            assert_eq!(&stage::bits(engine.output(FRAMES)), expected, "block {block}");
+            assert!(engine.schedule().workers() > 1);
+            let standing = control.standing();
+            assert_eq!((standing.reason, standing.walks_alone), (Reason::Comparing, false));
+        }
     }
 }
 

@@ -26,22 +26,36 @@ const WORTHWHILE: f64 = 0.03;
 ///
 /// Cost: O(units * workers) for each number of workers tried; at most 8 are.
 pub fn best(units: &UnitGraph, team: &Team, overheads: Overheads) -> Choice {
-    let alone = units.total_cost() + overheads.unit * units.units().len() as f64;
-    let alone = alone / team.speed(0);
-    let mut choice = Choice { schedule: one(units), expected: alone, serial: alone };
-    let mut limit = alone * (1.0 - WORTHWHILE);
+    let serial = serial_walk(units, team, overheads);
+    let alone = Choice { schedule: one(units), expected: serial, serial };
+    match best_with_workers(units, team, overheads) {
+        Some(choice) if choice.expected < serial * (1.0 - WORTHWHILE) => choice,
+        _ => alone,
+    }
+}
+
+/// As [`best`], without the serial walk: the shortest static lists for 2, 3, ... workers, even if they are
+/// expected to take longer. `None`: the team has one worker.
+pub fn best_with_workers(units: &UnitGraph, team: &Team, overheads: Overheads) -> Option<Choice> {
+    let serial = serial_walk(units, team, overheads);
+    let mut choice: Option<Choice> = None;
     for workers in candidates(team) {
         let (lists, time) = critical::for_workers(units, &team.first(workers), overheads);
         let time = time + overheads.open;
+        let limit = choice.as_ref().map_or(f64::INFINITY, |c| c.expected * (1.0 - WORTHWHILE));
         if time < limit {
-            limit = time * (1.0 - WORTHWHILE);
             let steps = |list: Vec<_>| list.into_iter().map(Step::Run).collect();
             let lists = lists.into_iter().map(steps).collect();
             let schedule = Schedule { kind: ScheduleKind::Critical, lists };
-            choice = Choice { schedule, expected: time, serial: alone };
+            choice = Some(Choice { schedule, expected: time, serial });
         }
     }
     choice
+}
+
+fn serial_walk(units: &UnitGraph, team: &Team, overheads: Overheads) -> f64 {
+    let alone = units.total_cost() + overheads.unit * units.units().len() as f64;
+    alone / team.speed(0)
 }
 
 fn one(units: &UnitGraph) -> Schedule {

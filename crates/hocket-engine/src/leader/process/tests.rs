@@ -1,0 +1,193 @@
+//! `auto` in a whole engine whose blocks take what the test says: it goes parallel, comes back, and the output is
+//! that of the serial walk, bit for bit.
+
+use std::time::{Duration, Instant};
+
+use hocket_dsp::{Block, Processor};
+use hocket_machine::clock::TickRate;
+use hocket_plan::{
+    ChainCost, CostTable, Edge, Fusing, Graph, Node, NodeKind, ScheduleKind, Seat, Seats,
+    SiblingPolicy,
+};
+use hocket_rt::Strategy;
+
+use super::*;
+use crate::leader::choose_walk::Reason;
+use crate::{Policy, Prepared, Seating, Settings, Steer};
+
+const FRAMES: usize = 64;
+/// Blocks in a second.
+const SECOND: usize = 750;
+const ROWS: usize = 8;
+
+/// A random walk of its own per node: what a block gives depends on all blocks before.
+struct Walker {
+    state: u32,
+    busy: Duration,
+}
+
+impl Processor for Walker {
+    fn process(&mut self, block: &mut Block<'_>) {
+        let begun = Instant::now();
+        for sample in block.main.left.iter_mut().chain(&mut *block.main.right) {
+            self.state = self.state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            *sample = *sample * 0.5 + (self.state >> 9) as f32 / (1 << 23) as f32;
+        }
+        while begun.elapsed() < self.busy {
+            std::hint::spin_loop();
+        }
+    }
+
+    fn reset(&mut self) {}
+}
+
+/// Nodes side by side, each of which keeps a CPU busy for so long, and a sum.
+fn prepared(busy: Duration) -> Prepared {
+    let mut graph = Graph::default();
+    let mut add = |name: String, inputs| {
+        let kind = NodeKind::Custom(0);
+        graph.add(Node { name, kind, inputs, cost: 10.0, latency_frames: 0 }).unwrap()
+    };
+    let rows: Vec<_> = (0..ROWS).map(|row| add(format!("row {row}"), vec![])).collect();
+    add("sum".into(), rows.into_iter().map(|from| Edge { from, gain_lin: 0.1 }).collect());
+    let walker = |place: usize| -> Option<Box<dyn Processor>> {
+        let busy = if place < ROWS { busy } else { Duration::ZERO };
+        Some(Box::new(Walker { state: place as u32, busy }))
+    };
+    Prepared::from_graph(&graph, (0..=ROWS).map(walker).collect(), Fusing::None).unwrap()
+}
+
+/// An engine on described seats that nobody steers but the test.
+fn engine(busy: Duration, steer: Steer) -> Engine {
+    let (schedule, sibling) = (ScheduleKind::Serial, SiblingPolicy::All);
+    let policy = Policy { schedule, sibling, wait: Strategy::Hybrid };
+    let seats = Seats { seats: (0..2).map(|core| Seat { core, speed: 1.0 }).collect() };
+    let seating = Seating::described(&seats, sibling, Some(2)).unwrap();
+    let settings = Settings::new(FRAMES as u32, 48_000, policy);
+    let settings = Settings { priority: None, steer, ..settings };
+    let mut engine = Engine::start(prepared(busy), settings, seating).unwrap();
+    engine.planner_thread = None;
+    engine
+}
+
+fn us(us: u64) -> u64 {
+    TickRate::get().ns_to_ticks(us * 1000)
+}
+
+fn bits(engine: &Engine) -> Vec<u32> {
+    let rows = engine.output(FRAMES);
+    rows.left.iter().chain(rows.right).map(|sample| sample.to_bits()).collect()
+}
+
+/// Plays `blocks` blocks on both engines, with serial blocks of 100 us, and compares each. Returns how many
+/// of them the leader walked alone.
+fn play(auto: &mut Engine, serial: &mut Engine, blocks: usize, parallel_us: u64) -> usize {
+    let mut alone = 0;
+    for block in 0..blocks {
+        let walked = std::cell::Cell::new(Of::SerialWalk);
+        auto.process_as_if(FRAMES, |of| {
+            walked.set(of);
+            us(if of == (Of::Plan { alone: false }) { parallel_us } else { 100 })
+        });
+        alone += usize::from(walked.get() != (Of::Plan { alone: false }));
+        serial.process(FRAMES);
+        assert_eq!(bits(auto), bits(serial), "block {block}");
+    }
+    alone
+}
+
+/// Costs by which two workers pay.
+fn dear(engine: &Engine) -> CostTable {
+    let row = |unit: &hocket_plan::Unit| ChainCost {
+        chain: unit.name.clone(),
+        kind: 0,
+        alone_ns: Some(50_000.0),
+        shared_ns: None,
+    };
+    let rows = engine.schedule().units().units().iter().map(row).collect();
+    CostTable { frames: FRAMES as u32, rate_hz: 48_000, machine: String::new(), rows }
+}
+
+#[test]
+fn the_leader_calls_the_workers_while_they_pay_and_leaves_them_when_they_do_not() {
+    let mut auto = engine(Duration::ZERO, Steer::Auto);
+    let mut serial = engine(Duration::ZERO, Steer::Fixed);
+    let control = auto.control();
+    assert_eq!(play(&mut auto, &mut serial, 100, 55), 100, "it begins alone");
+    assert_eq!(control.standing().reason, Reason::OneWorker);
+    control.adopt_costs(&dear(&auto)).unwrap();
+    play(&mut auto, &mut serial, SECOND, 55);
+    assert_eq!(auto.schedule().workers(), 2);
+    let standing = control.standing();
+    assert_eq!((standing.reason, standing.walks_alone), (Reason::WorkersPay, false));
+    let near =
+        |ns: Option<f64>, us: f64| ns.is_some_and(|ns| (ns / us / 1000.0 - 1.0).abs() < 0.02);
+    assert!(near(standing.serial_ns, 100.0) && near(standing.workers_ns, 55.0), "{standing:?}");
+    assert!(near(standing.measured_ns, 55.0) && standing.compared > 3, "{standing:?}");
+    // Probes only: less than one block in a hundred.
+    assert!(play(&mut auto, &mut serial, 2 * SECOND, 55) < 2 * SECOND / 100);
+
+    // The host changes: hand-overs take so long that blocks with workers lose.
+    play(&mut auto, &mut serial, SECOND, 130);
+    let standing = control.standing();
+    assert_eq!((standing.reason, standing.walks_alone), (Reason::SerialIsShorter, true));
+    assert!(near(standing.measured_ns, 100.0), "{standing:?}");
+    assert!(play(&mut auto, &mut serial, 4 * SECOND, 130) > 4 * SECOND * 95 / 100);
+
+    // And back: within the longest wait that so few failures lead to.
+    play(&mut auto, &mut serial, 6 * SECOND, 55);
+    assert_eq!(control.standing().reason, Reason::WorkersPay);
+    assert!(play(&mut auto, &mut serial, SECOND, 55) < SECOND / 20);
+}
+
+#[test]
+fn the_planner_finds_the_kind_whose_blocks_are_shortest() {
+    let mut auto = engine(Duration::from_micros(20), Steer::Auto);
+    let mut serial = engine(Duration::ZERO, Steer::Fixed);
+    let control = auto.control();
+    // Two seconds: the first trial is over, the first challenge has not begun.
+    for _ in 0..50 {
+        let parallel_us = match control.standing().kind {
+            ScheduleKind::Critical => 80,
+            ScheduleKind::Dataflow => 60,
+            _ => 120,
+        };
+        play(&mut auto, &mut serial, 30, parallel_us);
+        control.lock().steer();
+    }
+    play(&mut auto, &mut serial, 1, 60);
+    let standing = control.standing();
+    assert_eq!((standing.kind, standing.workers), (ScheduleKind::Dataflow, 2), "{standing:?}");
+    assert!(!standing.walks_alone, "{standing:?}");
+}
+
+#[test]
+fn guards_keep_their_seats_while_the_leader_walks_alone() {
+    let (schedule, sibling) = (ScheduleKind::Critical, SiblingPolicy::IdleThread);
+    let policy = Policy { schedule, sibling, wait: Strategy::Futex };
+    let seats = Seats { seats: (0..4).map(|seat| Seat { core: seat / 2, speed: 1.0 }).collect() };
+    let seating = Seating::described(&seats, sibling, Some(2)).unwrap();
+    let settings = Settings::new(FRAMES as u32, 48_000, policy);
+    let settings = Settings { priority: None, steer: Steer::Auto, ..settings };
+    let settings = Settings { seat_wait: Strategy::Futex, ..settings };
+    let mut auto = Engine::start(prepared(Duration::ZERO), settings, seating).unwrap();
+    auto.planner_thread = None;
+    let mut serial = engine(Duration::ZERO, Steer::Fixed);
+    play(&mut auto, &mut serial, 20, 300);
+    auto.control().adopt_costs(&dear(&auto)).unwrap();
+    play(&mut auto, &mut serial, SECOND, 300);
+    assert!(auto.control().standing().walks_alone);
+    let blocks = |engine: &Engine, desk: usize| engine.totals()[desk].blocks;
+    let guard = (0..auto.totals().len()).find(|desk| *desk >= auto.worker_count()).unwrap();
+    let (worker, before) = (blocks(&auto, 1), blocks(&auto, guard));
+    // Whenever it gets to run; it has a thousand blocks to come.
+    let came = (0..1000).any(|_| {
+        auto.leader.lead_without_workers(FRAMES, auto.block);
+        serial.process(FRAMES);
+        auto.block += 1;
+        std::thread::yield_now();
+        blocks(&auto, guard) > before
+    });
+    assert!(came);
+    assert_eq!(blocks(&auto, 1), worker, "the plan's worker stays away");
+}
