@@ -783,6 +783,17 @@ hocket_status hocket_engine_totals(const struct hocket_engine *engine,
                                    hocket_totals_fn each,
                                    void *user);
 
+// How many periods the device had nothing new to play because of this block: its own where it was late, and
+// `skipped_periods`, those that passed after it without a block, which the host counts by its own clock. So
+// count `hocket play` and `hocket bench`. A NULL for `times` is a block in time.
+//
+// Thread: any. Cost: a comparison.
+//
+// # Safety
+// P.
+uint64_t hocket_block_misses(const struct hocket_block_times *times,
+                             uint64_t skipped_periods);
+
 // The number of the last edit that the calling thread sent to any engine; `HOCKET_NO_EDIT` before the first.
 // Each engine counts its accepted edits from 0. `hocket_engine_applied` reports at which frame an edit
 // took effect.

@@ -38,6 +38,7 @@ pub mod processor;
 pub mod graph;
 pub mod engine;
 pub mod block;
+pub mod misses;
 pub mod editing;
 pub mod strip_edit;
 pub mod routing_edit;

@@ -143,20 +143,21 @@ impl Crossing {
     /// are the nodes that each reads.
     pub(super) fn watch(
         self: &Arc<Self>,
-        processors: Vec<Option<Box<dyn Processor>>>,
+        processors: Vec<Inner>,
         inputs: impl Iterator<Item = Vec<usize>>,
-    ) -> Vec<Option<Box<dyn Processor>>> {
+    ) -> Vec<Inner> {
         let ran_by: Arc<[Mark]> = processors.iter().map(|_| Mark::default()).collect();
-        let watched =
-            |(place, (inner, inputs)): (usize, (Option<Box<dyn Processor>>, Vec<usize>))| {
-                let (crossing, ran_by) = (Arc::clone(self), Arc::clone(&ran_by));
-                let reads = inputs.into_iter().chain([place]).collect();
-                let watched = Watched { inner: inner?, reads, place, ran_by, crossing };
-                Some(Box::new(watched) as Box<dyn Processor>)
-            };
+        let watched = |(place, (inner, inputs)): (usize, (Inner, Vec<usize>))| -> Inner {
+            let (crossing, ran_by) = (Arc::clone(self), Arc::clone(&ran_by));
+            let reads = inputs.into_iter().chain([place]).collect();
+            Some(Box::new(Watched { inner: inner?, reads, place, ran_by, crossing }))
+        };
         processors.into_iter().zip(inputs).enumerate().map(watched).collect()
     }
 }
+
+/// A node's processor; `None` for a node that only sums.
+type Inner = Option<Box<dyn Processor>>;
 
 /// The thread that ran a node last; 0: none. A line of its own, as a node's memory is.
 #[derive(Debug, Default)]
