@@ -127,6 +127,14 @@ fn unsafe_code_has_its_place() {
 }
 
 #[test]
+fn what_allocates_in_the_block_path_is_seen() {
+    let copy = Copy::new();
+    copy.check_passes("check-block");
+    copy.write("crates/hocket-engine/src/block/one.rs", "fn f() {\n    vec![0.0; 64];\n}\n");
+    copy.check_refuses("check-block", &["block/one.rs:2", "block-path"]);
+}
+
+#[test]
 fn a_crate_that_stops_forbidding_unsafe_code_is_seen() {
     let copy = Copy::new();
     copy.write("crates/hocket-plan/src/lib.rs", "//! Open.\n");

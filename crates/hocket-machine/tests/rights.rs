@@ -77,7 +77,7 @@ fn a_service_that_only_says_yes_is_not_believed() {
     let Some(bus) = PrivateBus::start(name) else { return };
     let _liar = services::liar(&bus);
     let said = Case::new("services").system_bus(&bus.address).run();
-    said.nobody_is_real_time("told yes, but the kernel reports SCHED_OTHER");
+    said.nobody_is_real_time("the service agreed, but the kernel reports SCHED_OTHER");
     assert!(said.probe.contains("says yes, but the kernel"), "{said:?}");
 }
 

@@ -21,6 +21,16 @@ impl Copy {
             copy.take(root, &format!("{folder}/Cargo.toml"));
             copy.write_root(root, &folder);
         }
+        // Examples that a manifest names, and the folders of the block path.
+        for example in ["embed", "small"] {
+            let file = format!("crates/hocket-engine/examples/{example}.rs");
+            if root.join(&file).exists() {
+                copy.write(&file, "#![forbid(unsafe_code)]\n");
+            }
+        }
+        for folder in ["block", "leader"] {
+            copy.write(&format!("crates/hocket-engine/src/{folder}/one.rs"), "fn f() {}\n");
+        }
         copy
     }
 
@@ -123,6 +133,6 @@ fn crate_folders(root: &Path) -> Vec<String> {
     let names = crates.flatten().map(|entry| entry.file_name().to_string_lossy().into_owned());
     let mut folders: Vec<String> = names.map(|name| format!("crates/{name}")).collect();
     folders.retain(|folder| root.join(folder).join("Cargo.toml").exists());
-    folders.push("xtask".into());
+    folders.extend(["xtask".into(), "examples/rust".into()]);
     folders
 }
