@@ -10,6 +10,6 @@ pub(crate) mod runner;
 pub(crate) mod walk;
 pub(crate) mod leader;
 pub mod times;
-pub mod contained;
+pub mod node;
 #[cfg(test)]
 mod tests;

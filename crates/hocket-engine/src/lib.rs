@@ -119,7 +119,7 @@ pub mod sentry;
 mod stage;
 
 pub use block::clip_player::ClipPlayer;
-pub use block::contained::Contained;
+pub use block::node::Contained;
 pub use block::times::{BlockTimes, WorkerTotals};
 pub use catalogue::BuiltinEffects;
 pub use control::edit::{Edit, EditError, EffectAt};

@@ -3,8 +3,8 @@
 
 use std::sync::Arc;
 
-use super::bus::{NodeCell, NodeState, UnitState};
-use super::contained::Contained;
+use super::bus::UnitState;
+use super::node::{Contained, NodeCell, NodeState};
 use super::plan::Plan;
 use super::runner::Runner;
 use super::stamps::Stamps;

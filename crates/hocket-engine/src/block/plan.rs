@@ -11,8 +11,9 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 use hocket_plan::{ScheduleKind, Step, UnitId, VerifiedSchedule};
 use hocket_rt::{Barrier, Claim, Countdown, Deque, Padded, ReadySet};
 
-use super::bus::{ChainState, NodeCell, UnitState, Units};
+use super::bus::{ChainState, UnitState, Units};
 use super::costs::Costs;
+use super::node::NodeCell;
 
 /// A schedule, ready to be run.
 pub(crate) struct Plan {

@@ -194,7 +194,7 @@ impl Drop for Freed {
 /// Nodes of every kind are replaced: one that plays, one that panicked with a value of its own.
 #[test]
 fn what_is_removed_is_freed_on_the_control_side() {
-    use crate::block::bus::NodeCell;
+    use crate::block::node::NodeCell;
     use crate::control::planner::Installation;
 
     let (freed, ids) = std::sync::mpsc::channel();

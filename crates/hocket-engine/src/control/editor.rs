@@ -24,7 +24,7 @@ use super::prepare::{PrepareError, Workshop, prepared};
 use super::seating::Seating;
 use super::settings::Settings;
 use super::start::EngineError;
-use crate::block::bus::NodeCell;
+use crate::block::node::NodeCell;
 use crate::catalogue::BuiltinEffects;
 
 /// An edit that the engine has carried out.

@@ -20,7 +20,7 @@ use super::planner::Installation;
 use super::prepare::{PrepareError, Prepared};
 use super::seating::Seating;
 use super::settings::Settings;
-use crate::block::bus::NodeCell;
+use crate::block::node::NodeCell;
 
 /// What does the work of a node in a graph that takes the place of another.
 pub enum NodeSource {

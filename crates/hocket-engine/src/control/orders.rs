@@ -9,7 +9,7 @@ use std::sync::Arc;
 use hocket_dsp::Change;
 use hocket_rt::{Ring, RingReader, RingWriter};
 
-use crate::block::bus::NodeCell;
+use crate::block::node::NodeCell;
 use crate::block::plan::Plan;
 use crate::leader::inbox::Inbox;
 

@@ -8,8 +8,8 @@
 use hocket_dsp::Event;
 use hocket_rt::{RingReader, RingWriter};
 
-use crate::block::bus::EVENTS_A_BLOCK;
 use crate::block::leader::Leader;
+use crate::block::node::EVENTS_A_BLOCK;
 use crate::control::orders::{Done, Order, Sent};
 
 /// How many orders the leader carries out before one block.
