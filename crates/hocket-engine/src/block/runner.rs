@@ -15,7 +15,7 @@
 
 use std::cell::UnsafeCell;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
 
 use hocket_machine::clock::{TickRate, ticks};
 use hocket_rt::{Signal, Turnstile, Wait};
@@ -33,6 +33,11 @@ const PATIENCE_NS: u64 = 15_000;
 /// blocks. The other one may need its CPU, and under a `SCHED_FIFO` leader only blocking gives that away.
 /// Long against a wait in a block, short against what the kernel grants real-time threads (950 of 1000 ms).
 pub(crate) const ORDINARY_NS: u64 = 100_000;
+
+/// The same for threads that all hold a real-time class and a seat. It is only there for what a seat cannot
+/// rule out: the system moved a thread, its class was taken away, two engines wait for each other's CPUs.
+/// Longer than blocks usually are, so that no wait in a sound block ever ends in a sleep.
+pub(crate) const LONGEST_NS: u64 = 10_000_000;
 
 /// What the leader tells the workers about the block.
 #[derive(Debug, Clone, Copy, Default)]
@@ -120,6 +125,9 @@ pub(crate) struct Runner {
     /// Advances when the output unit has run.
     pub finished: Signal,
     pub stopping: AtomicBool,
+    /// When the block after the one that was opened last is planned; a hint for workers who came too late
+    /// to read `params`, publishes nothing.
+    announced: AtomicU64,
     params: UnsafeCell<Params>,
     /// Workers first, then guards.
     pub desks: Box<[Desk]>,
@@ -131,6 +139,8 @@ pub(crate) struct Runner {
     patience: u64,
     /// [`ORDINARY_NS`] in ticks.
     ordinary: u64,
+    /// The same for real-time threads: [`LONGEST_NS`].
+    longest: u64,
     pub waits: Waits,
     /// Whether every thread holds a real-time class, the leader included; a hint, publishes nothing.
     /// Written by a leader that enters or goes, outside of blocks.
@@ -187,11 +197,12 @@ impl Runner {
             needed: AtomicU32::new(plan.workers() as u32),
             plan: UnsafeCell::new(Box::new(plan)),
             gate: gate(places.len()),
-            reserve: Signal::new(),
+            reserve: gate(places.len()),
             turnstile: Turnstile::new(),
             progress: Signal::new(),
             finished: Signal::new(),
             stopping: AtomicBool::new(false),
+            announced: AtomicU64::new(0),
             params: UnsafeCell::new(Params::default()),
             desks: places.into_iter().chain(guard_places).map(desk).collect(),
             guards,
@@ -199,6 +210,7 @@ impl Runner {
             frames,
             patience: TickRate::get().ns_to_ticks(PATIENCE_NS),
             ordinary: TickRate::get().ns_to_ticks(ORDINARY_NS),
+            longest: TickRate::get().ns_to_ticks(LONGEST_NS),
             waits,
             real_time: Arc::default(),
             #[cfg(test)]
@@ -247,6 +259,9 @@ impl Runner {
         if self.alone_is_serial && self.plan().workers() == 1 && self.guards == 0 {
             return self.lead_alone(block);
         }
+        let armed = walk::EndOnPanic;
+        // Relaxed: a hint.
+        self.announced.store(next_ns, Relaxed);
         self.plan().wind_up();
         self.turnstile.open();
         self.pass(Moment::Opened);
@@ -261,6 +276,7 @@ impl Runner {
         self.pass(Moment::Finished);
         let waited = edge(|| self.turnstile.close_and_wait());
         self.note(0, |stamps| stamps.totals.blocked += u64::from(waited.blocked));
+        armed.disarm();
     }
 
     /// Lets a desk's worker write into its notes; nobody holds them from one call to the next.
@@ -308,9 +324,10 @@ impl Runner {
         self.real_time.load(Relaxed)
     }
 
-    /// When an ordinary thread stops keeping its seat and waits as others do, in ticks; `None`: never.
-    pub(crate) fn seat_is_kept_until(&self) -> Option<u64> {
-        (!self.is_real_time()).then(|| ticks() + self.ordinary)
+    /// When a thread stops keeping its seat and waits as others do, in ticks: the thread that it waits for may
+    /// need this very CPU.
+    pub(crate) fn seat_is_kept_until(&self) -> u64 {
+        ticks() + if self.is_real_time() { self.longest } else { self.ordinary }
     }
 
     /// Whether who has not come by now is late.
@@ -344,12 +361,14 @@ impl Runner {
         }
         // SAFETY: CLOSED: the last block was closed by this thread.
         unsafe { *self.params.get() = Params { alone: true, ..self.params_of(frames, block, 0) } };
+        let armed = walk::EndOnPanic;
         self.turnstile.open();
         let woke = edge(|| self.gate.advance());
         self.note(0, |stamps| stamps.totals.wakes += u64::from(woke));
         self.lead_alone(block);
         let waited = edge(|| self.turnstile.close_and_wait());
-        self.note(0, |stamps| stamps.totals.yielded += u64::from(waited.yielded));
+        self.note(0, |stamps| stamps.totals.blocked += u64::from(waited.blocked));
+        armed.disarm();
     }
 
     /// One worker's share of one block, after it woke up; returns when the next is planned, 0
@@ -360,7 +379,9 @@ impl Runner {
         self.pass(Moment::Awake(worker));
         let entered = self.turnstile.enter();
         self.pass(Moment::Entered(worker, entered.is_some()));
-        let Some(_inside) = entered else { return 0 };
+        // Too late for this block; in time for the next where its time is known.
+        // Relaxed: a hint; an old time ends the sleep at once.
+        let Some(_inside) = entered else { return self.announced.load(Relaxed) };
         if worker >= self.plan().workers() || self.params().alone {
             return 0;
         }
@@ -398,7 +419,10 @@ impl Runner {
             return;
         }
         let running = params.finished_value.wrapping_sub(1);
-        let (_, waited) = edge(|| self.finished.wait_past(running, &self.waits.on_seat));
+        let (on_seat, until) = (&self.waits.on_seat, self.seat_is_kept_until());
+        // A wait that blocks gives the seat up by itself, and the last unit wakes it.
+        let over = || !on_seat.may_block() && ticks() >= until;
+        let (_, waited) = edge(|| self.finished.wait_until(running, on_seat, over));
         self.note(desk, |stamps| {
             stamps.totals.yielded += u64::from(waited.yielded);
             stamps.totals.blocked += u64::from(waited.blocked);

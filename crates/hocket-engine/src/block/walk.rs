@@ -98,11 +98,11 @@ fn partners(runner: &Runner, worker: usize) -> impl Iterator<Item = usize> {
 /// Keeps the calling worker's seat busy while `needed` says so and `progress` is `seen`, without
 /// blocking.
 ///
-/// `progress` stands still in `lists`, so the wait ends by `needed` alone, or when it has lasted too long for
-/// an ordinary thread: the partner may need this very CPU.
+/// `progress` stands still in `lists`, so the wait ends by `needed` alone, or when it has lasted too long: the
+/// partner may need this very CPU.
 fn keep_seat(runner: &Runner, seen: u32, needed: impl Fn() -> bool) -> Waited {
     let until = runner.seat_is_kept_until();
-    let over = || !needed() || until.is_some_and(|until| ticks() >= until);
+    let over = || !needed() || ticks() >= until;
     edge(|| runner.progress.wait_until(seen, &runner.waits.on_seat, over)).1
 }
 
@@ -409,11 +409,11 @@ fn note(runner: &Runner, worker: usize, what: What, waited: Waited) {
 ///
 /// The units that the thread would have run never finish, so everybody else would wait for ever; with a
 /// real-time class that would take the machine with it.
-struct EndOnPanic;
+pub(super) struct EndOnPanic;
 
 impl EndOnPanic {
-    /// The walk is over.
-    fn disarm(self) {
+    /// What it watched is over.
+    pub(super) fn disarm(self) {
         std::mem::forget(self);
     }
 }

@@ -19,7 +19,7 @@ use super::prepare::Prepared;
 use super::seating::Seating;
 use super::settings::{Settings, SettingsError, Steer};
 use crate::block::leader::Leader;
-use crate::block::runner::{Early, ORDINARY_NS, Place, Runner, Waits};
+use crate::block::runner::{Early, LONGEST_NS, ORDINARY_NS, Place, Runner, Waits};
 use crate::leader::block_estimates::BlockEstimates;
 use crate::leader::process::Chooser;
 use crate::worker::start::{self as threads, Job, Role};
@@ -225,7 +225,8 @@ fn waits(settings: &Settings, pinned: bool) -> Waits {
     }
     Waits {
         // Without seats of their own even real-time threads may share a CPU.
-        real_time: if pinned { real_time } else { ordinary },
+        real_time: if pinned { real_time } else { ordinary }
+            .blocking_after(Duration::from_nanos(LONGEST_NS)),
         ordinary: ordinary.blocking_after(Duration::from_nanos(ORDINARY_NS)),
         on_seat,
         stand_in: if on_seat.may_block() { never_blocking(cost) } else { on_seat },
