@@ -1,9 +1,9 @@
 //! The `executors` bench: how close the engine comes to dividing the time by the workers, and whether `auto`
 //! keeps up with the serial walk and with every fixed schedule.
 //!
-//! [`measure`] takes one cell after the other: a graph, a schedule, serial and parallel blocks in turns.
-//! [`contest`] lets the serial walk, all fixed schedules and `auto` take turns in one run, on the named
-//! graphs or on random ones, on a host as it is or on one that [`hostile`] makes worse.
+//! `measure` takes one cell after the other: a graph, a schedule, serial and parallel blocks in turns.
+//! `contest` lets the serial walk, all fixed schedules and `auto` take turns in one run, on the named
+//! graphs or on random ones, on a host as it is or on one that `hostile` makes worse.
 
 mod options;
 mod measure;

@@ -131,7 +131,7 @@ impl Editor {
     /// # Errors
     /// [`EditError`]; nothing has changed then. After [`ControlError::Full`] a retry helps.
     ///
-    /// [`ControlError::Full`]: super::steering::ControlError::Full
+    /// [`ControlError::Full`]: super::handle::ControlError::Full
     pub fn apply(&mut self, edit: Edit) -> Result<(), EditError> {
         self.match_done();
         let mut session = self.session.clone();
