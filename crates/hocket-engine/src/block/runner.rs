@@ -34,9 +34,7 @@ const PATIENCE_NS: u64 = 15_000;
 /// Long against a wait in a block, short against what the kernel grants real-time threads (950 of 1000 ms).
 pub(crate) const ORDINARY_NS: u64 = 100_000;
 
-/// The same for threads that all hold a real-time class and a seat. It is only there for what a seat cannot
-/// rule out: the system moved a thread, its class was taken away, two engines wait for each other's CPUs.
-/// Longer than blocks usually are, so that no wait in a sound block ever ends in a sleep.
+/// The least that threads wait for which all hold a real-time class and a seat; see [`Waits::longest_ns`].
 pub(crate) const LONGEST_NS: u64 = 10_000_000;
 
 /// What the leader tells the workers about the block.
@@ -69,6 +67,10 @@ pub(crate) struct Waits {
     pub ordinary: Wait,
     /// Keeps a seat busy (where it does not block).
     pub on_seat: Wait,
+    /// When threads block that all hold a real-time class and a seat. It is only there for what a seat cannot
+    /// rule out: the system moved a thread, its class was taken away, two engines wait for each other's
+    /// CPUs. Four periods, and 10 ms at least, so that no wait in a sound block ends in a sleep.
+    pub longest_ns: u64,
     /// Until it is time to stand in for a worker that has not come; never blocks, since nobody would
     /// end that sleep.
     pub stand_in: Wait,
@@ -139,7 +141,7 @@ pub(crate) struct Runner {
     patience: u64,
     /// [`ORDINARY_NS`] in ticks.
     ordinary: u64,
-    /// The same for real-time threads: [`LONGEST_NS`].
+    /// The same for real-time threads: [`Waits::longest_ns`].
     longest: u64,
     pub waits: Waits,
     /// Whether every thread holds a real-time class, the leader included; a hint, publishes nothing.
@@ -210,7 +212,7 @@ impl Runner {
             frames,
             patience: TickRate::get().ns_to_ticks(PATIENCE_NS),
             ordinary: TickRate::get().ns_to_ticks(ORDINARY_NS),
-            longest: TickRate::get().ns_to_ticks(LONGEST_NS),
+            longest: TickRate::get().ns_to_ticks(waits.longest_ns),
             waits,
             real_time: Arc::default(),
             #[cfg(test)]

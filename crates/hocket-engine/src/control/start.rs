@@ -214,6 +214,8 @@ fn never_blocking(cost: &SpinCost) -> Wait {
 fn waits(settings: &Settings, pinned: bool) -> Waits {
     static COST: OnceLock<SpinCost> = OnceLock::new();
     let cost = COST.get_or_init(SpinCost::measure);
+    let period_ns = u64::from(settings.frames) * 1_000_000_000 / u64::from(settings.rate_hz);
+    let longest_ns = LONGEST_NS.max(4 * period_ns);
     let real_time = Wait::new(settings.policy.wait, cost, settings.hybrid_spin);
     let mut ordinary = real_time;
     let mut on_seat = Wait::new(settings.seat_wait, cost, settings.hybrid_spin);
@@ -226,7 +228,8 @@ fn waits(settings: &Settings, pinned: bool) -> Waits {
     Waits {
         // Without seats of their own even real-time threads may share a CPU.
         real_time: if pinned { real_time } else { ordinary }
-            .blocking_after(Duration::from_nanos(LONGEST_NS)),
+            .blocking_after(Duration::from_nanos(longest_ns)),
+        longest_ns,
         ordinary: ordinary.blocking_after(Duration::from_nanos(ORDINARY_NS)),
         on_seat,
         stand_in: if on_seat.may_block() { never_blocking(cost) } else { on_seat },
