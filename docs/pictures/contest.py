@@ -88,7 +88,7 @@ def panel(left, graphs, figure, title, bound, span):
     yield line(left, at_y(bound), left + WIDTH, at_y(bound), COLOURS["broken"], 0.8)
     for us in (1, 10, 100, 1000):
         if span[0] <= math.log10(us) <= span[1]:
-            yield text(at_x(us), TOP + HEIGHT + 18, f"{us} us", "middle")
+            yield text(at_x(us), TOP + HEIGHT + 18, f"{us} µs", "middle")
     yield text(left + WIDTH / 2, TOP + HEIGHT + 38, "the serial walk's block", "middle")
     for graph in graphs:
         ratio, (low, high) = graph[figure]["ratio"], graph[figure]["interval_95"]
