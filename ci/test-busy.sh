@@ -37,7 +37,7 @@ built() { # PACKAGE...
   if [ $# -gt 0 ]; then which=(); fi
   for package in "$@"; do which+=(-p "$package"); done
   cargo test --locked "${which[@]}" --tests --no-run --message-format=json-render-diagnostics >"$logs/busy.built"
-  sed -nE 's,.*"manifest_path":"([^"]+)/Cargo.toml".*"overflow_checks":[a-z]+,"test":true.*"executable":"([^"]+)".*,\1 \2,p' "$logs/busy.built" \
+  sed -nE 's#.*"manifest_path":"([^"]+)/Cargo.toml".*"overflow_checks":[a-z]+,"test":true.*"executable":"([^"]+)".*#\1 \2#p' "$logs/busy.built" \
     >"$logs/busy.programs"
   [ -s "$logs/busy.programs" ] || { echo "test-busy: FAILED: there is no test program" && return 1; }
 }
