@@ -1,17 +1,17 @@
 // Hocket: a parallel real-time audio engine, for C and C++. MIT OR Apache-2.0.
 //
-// Made of the sources of hocket-c (cargo run -p xtask -- header); do not edit.
-// docs/embedding.md tells the life of an engine, examples/c shows it.
+// Generated from the sources of hocket-c (cargo run -p xtask -- header). Do not edit.
+// docs/embedding.md describes the life of an engine, examples/c shows it.
 //
-// What every function asks of its caller, by the letters under "Safety":
+// Every function requires these of its caller. It cites their letters under "Safety":
 //
-// P  pointers: NULL where the function says that it may be, and otherwise to what the type says, for
-//    as long as the call lasts. Text is UTF-8 and ends in a zero byte. Rows do not overlap.
-// H  handles: from the function that makes them, and not yet given to the one that takes them back.
-// X  exclusive end: while a handle is given back, no other call with it is running.
-// G  one builder: a graph is used by one thread at a time.
-// C  callbacks: they come back the ordinary way (no exception, no longjmp); process may be called on
-//    any thread, never twice at once for one node.
+// P  pointers: a pointer is NULL only if the function allows it. Otherwise it points to a value of its
+//    type during the call. Text is UTF-8 and ends in a zero byte. Rows do not overlap.
+// H  handles: a handle comes from the function that makes it, and no call has taken it back yet.
+// X  exclusive end: while a call takes a handle back, no other call with that handle runs.
+// G  one builder: only one thread at a time uses a graph.
+// C  callbacks: they return normally (no exception, no longjmp). Any thread may call process, but never
+//    two threads at once for one node.
 
 #ifndef HOCKET_H
 #define HOCKET_H
@@ -20,8 +20,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-// Number of this interface. It grows when a function or a structure changes so that programs have to be
-// recompiled. `hocket_abi()` returns the number of the library.
+// The number of this interface. It grows when a function or structure changes so that programs have to be
+// recompiled. `hocket_abi()` returns the library's number.
 #define HOCKET_ABI 2
 
 // `hocket_session_frames` of a session that has no end.
@@ -65,16 +65,16 @@ typedef int32_t hocket_status;
 #endif // __STDC_VERSION__ >= 202311L
 #endif // __cplusplus
 
-// An engine that runs.
+// A running engine.
 typedef struct hocket_engine hocket_engine;
 
 // An error with its message. Functions that take `hocket_error **error` set it to NULL when they succeed, and
 // to a new error when they fail: free it with `hocket_error_free`. Pass NULL if you do not want the message.
 typedef struct hocket_error hocket_error;
 
-// A graph in the making. Each node keeps its number as long as it lives, and the number of a node that
-// was removed is not used again. The output is the node that was added last, unless
-// `hocket_graph_set_output` says otherwise. One thread at a time.
+// A graph under construction. Each node keeps its number, and the number of a removed node is not used again.
+// The output is the last added node, unless `hocket_graph_set_output` sets another one. Only one thread at a
+// time may use a graph.
 typedef struct hocket_graph hocket_graph;
 
 // A session with its audio in memory. It never changes: several engines may be started from it, on
@@ -418,12 +418,12 @@ typedef void (*hocket_text_fn)(void *user, const char *text);
 extern "C" {
 #endif // __cplusplus
 
-// The interface's number in the library that is running; compare it with `HOCKET_ABI`.
+// The interface number of the running library. Compare it with `HOCKET_ABI`.
 //
 // Thread: any. Cost: none.
 uint32_t hocket_abi(void);
 
-// Hocket's version, such as "0.1.0"; the library's own text, never to be freed.
+// Hocket's version, such as "0.1.0". The text belongs to the library: do not free it.
 //
 // Thread: any. Cost: none.
 const char *hocket_version(void);
@@ -558,12 +558,12 @@ bool hocket_effect_param(const char *kind,
                          size_t index,
                          struct hocket_param *param);
 
-// A new graph without nodes. NULL only after an error in Hocket itself.
+// Makes a graph without nodes. Returns NULL only after an error in Hocket itself.
 //
 // Thread: control. Cost: allocates.
 struct hocket_graph *hocket_graph_new(void);
 
-// Frees a graph that no engine was started from, and its new processors. NULL does nothing.
+// Frees a graph that was not used to start an engine, and its new processors. NULL does nothing.
 //
 // Thread: control. Cost: frees memory.
 //
@@ -571,9 +571,10 @@ struct hocket_graph *hocket_graph_new(void);
 // P, H, X.
 void hocket_graph_free(struct hocket_graph *graph);
 
-// Adds a node and returns its number, counted from 0: the host's processor, which is copied, or for
-// NULL one that only sums. From now on `user` belongs to the graph and to the engine made of it. If the call
-// fails (`HOCKET_NO_NODE`), `user` stays the host's. `name` is for reports and measured costs.
+// Adds a node and returns its number, counted from 0. The node runs the host's processor, which this call
+// copies. If `processor` is NULL, the node only sums. From now on `user` belongs to the graph, and later to
+// the engine that starts from it. If the call fails (`HOCKET_NO_NODE`), `user` still belongs to the host.
+// Reports and measured costs use `name`.
 //
 // Thread: control. Cost: allocates.
 //
@@ -584,11 +585,11 @@ uint32_t hocket_graph_add_node(struct hocket_graph *graph,
                                const struct hocket_processor *processor,
                                struct hocket_error **error);
 
-// Adds one of Hocket's effects (docs/effects.md) and returns its number. `values` has one value for
-// each parameter in the order of the documentation, or is NULL for the defaults; values out of range
-// are held within it.
+// Adds one of Hocket's effects (docs/effects.md) and returns its number. `values` has one value per parameter
+// in the order of the documentation. NULL means the defaults. A value out of range becomes the nearest value
+// in range.
 //
-// Thread: control. Cost: allocates; the effect itself is built when the engine starts.
+// Thread: control. Cost: allocates. The start of the engine builds the effect.
 //
 // # Safety
 // P (`values` has `count` values), H, G.
@@ -599,11 +600,11 @@ uint32_t hocket_graph_add_effect(struct hocket_graph *graph,
                                  size_t count,
                                  struct hocket_error **error);
 
-// Lets node `to` read node `from`, with a linear gain (1.0: as it is). A node sums its inputs in the
-// order in which its edges were added, so the sum is the same bits whoever computes it. Circles are
-// refused.
+// Makes node `to` read node `from` with a linear gain (1.0: unchanged). A node sums its inputs in the order in
+// which their edges were added, so every worker computes the same bits. The call refuses an edge that would
+// close a circle.
 //
-// Thread: control. Cost: allocates; looks for a circle where `from` is newer than `to`.
+// Thread: control. Cost: allocates. If `from` is newer than `to`, it searches for a circle.
 //
 // # Safety
 // P, H, G.
@@ -613,9 +614,9 @@ hocket_status hocket_graph_add_edge(struct hocket_graph *graph,
                                     float gain_lin,
                                     struct hocket_error **error);
 
-// Lets node `to` hear node `from` on its side chain: a second input that only steers, such as a
-// compressor's key. Edges of the side chain are summed apart from the others. As
-// `hocket_graph_add_edge` otherwise.
+// Makes node `to` read node `from` on its side chain: a second input that only controls, such as a
+// compressor's key. A node sums the edges of its side chain separately. Otherwise like
+// `hocket_graph_add_edge`.
 //
 // Thread: control. Cost: as `hocket_graph_add_edge`.
 //
@@ -627,7 +628,7 @@ hocket_status hocket_graph_add_side_chain(struct hocket_graph *graph,
                                           float gain_lin,
                                           struct hocket_error **error);
 
-// Removes every edge from node `from` to node `to`, those of the side chain too.
+// Removes every edge from node `from` to node `to`, including those of the side chain.
 //
 // Thread: control. Cost: O(inputs of the node).
 //
@@ -638,8 +639,8 @@ hocket_status hocket_graph_remove_edge(struct hocket_graph *graph,
                                        uint32_t to,
                                        struct hocket_error **error);
 
-// Removes a node and all its edges. A new processor is freed at once; one that an engine plays is freed
-// after the graph has been exchanged.
+// Removes a node and all its edges. A new processor is freed at once. If an engine plays the processor, it is
+// freed after the graph has been exchanged.
 //
 // Thread: control. Cost: O(edges).
 //
@@ -649,7 +650,7 @@ hocket_status hocket_graph_remove_node(struct hocket_graph *graph,
                                        uint32_t node,
                                        struct hocket_error **error);
 
-// Says which node is the output. Every node has to lead to it.
+// Sets the output node. Every node has to lead to it.
 //
 // Thread: control. Cost: none.
 //
@@ -659,11 +660,11 @@ hocket_status hocket_graph_set_output(struct hocket_graph *graph,
                                       uint32_t node,
                                       struct hocket_error **error);
 
-// Starts an engine for a session; NULL on failure. When this returns, every worker sits on its seat and
-// waits. Rights that the system refuses are no failure: see `hocket_engine_reports`.
+// Starts an engine for a session, and returns NULL on failure. When it returns, every worker waits on its
+// seat. A right that the system refuses is not a failure: see `hocket_engine_reports`.
 //
-// Thread: control; call it before the leader is a real-time thread. Cost: starts threads, allocates
-// everything that blocks need; with a priority, asks that the memory of the process stays in memory.
+// Thread: control; call it before the leader is a real-time thread. Cost: starts threads and allocates all
+// memory that blocks need. With a priority, it also locks the memory of the process.
 //
 // # Safety
 // P, H.
@@ -671,11 +672,11 @@ struct hocket_engine *hocket_engine_start(const struct hocket_session *session,
                                           const struct hocket_settings *settings,
                                           struct hocket_error **error);
 
-// Starts an engine for a graph, which is used up, whether this succeeds or not. As
-// `hocket_engine_start`, but there are nodes to be set and no strips.
+// Starts an engine for a graph. Like `hocket_engine_start`, but the engine has nodes instead of strips. The
+// call consumes the graph, even if it fails.
 //
-// Thread: control; call it before the leader is a real-time thread. Cost: starts threads, allocates
-// everything that blocks need.
+// Thread: control; call it before the leader is a real-time thread. Cost: starts threads and allocates all
+// memory that blocks need.
 //
 // # Safety
 // P, H, X (for the graph), C.
@@ -685,13 +686,13 @@ struct hocket_engine *hocket_engine_start_graph(struct hocket_graph *graph,
 
 // Stops an engine, ends its threads and frees it. NULL does nothing.
 //
-// - A leader that has entered leaves first, or calls this itself. While its thread lives, other threads get
-//   `HOCKET_STATUS_WRONG_THREAD`, and while it is inside a block `HOCKET_STATUS_BUSY`. The engine then goes
-//   on.
-// - If the leader's thread has ended without leaving, any thread may stop the engine. It restores what the
-//   policy asked of other threads and of the system; the leader's own CPUs and class are gone with its
-//   thread.
-// - A thread that ends inside a block (`pthread_exit` in a callback) breaks C: the engine stays busy for
+// - A leader that has entered must leave first, or call this itself. As long as its thread lives, other
+//   threads get `HOCKET_STATUS_WRONG_THREAD`. While it is inside a block, they get `HOCKET_STATUS_BUSY`. In
+//   both cases the engine goes on.
+// - If the leader's thread has ended without leaving, any thread may stop the engine. The engine then undoes
+//   what the policy changed for other threads and for the system. The leader's own CPUs and class ended with
+//   its thread.
+// - A thread that ends inside a block (`pthread_exit` in a callback) violates C. The engine stays busy for
 //   ever.
 //
 // Thread: control, or the leader between blocks. Cost: waits for the threads, frees memory.
@@ -700,12 +701,12 @@ struct hocket_engine *hocket_engine_start_graph(struct hocket_graph *graph,
 // P, H, X.
 hocket_status hocket_engine_stop(struct hocket_engine *engine);
 
-// Makes the calling thread the leader until it leaves: on its seat, in the scheduling class asked for.
-// Blocks can be processed without it, by a thread with the CPUs and the class that it has. Entering again on
-// the same thread does nothing. If the thread of the last leader has ended without leaving, the calling
-// thread takes over.
+// Makes the calling thread the leader until it leaves: moves it to its seat and requests its scheduling
+// class. This call is optional: without it, the thread that processes blocks keeps its CPUs and class. A
+// second call on the same thread does nothing. If the thread of the last leader has ended without leaving,
+// the calling thread takes over.
 //
-// Thread: the one that will process blocks, before the first. Cost: system calls, allocates.
+// Thread: the one that will process blocks, before the first block. Cost: system calls, allocates.
 //
 // # Safety
 // P, H.
@@ -714,7 +715,7 @@ hocket_status hocket_engine_enter(const struct hocket_engine *engine);
 // Restores the CPUs and the scheduling class that the calling thread had before it entered. It does
 // nothing if no leader has entered.
 //
-// Thread: the one that entered, between blocks; any after that one has ended. Cost: system calls.
+// Thread: the one that entered, between blocks; or any thread, if that one has ended. Cost: system calls.
 //
 // # Safety
 // P, H.
