@@ -31,7 +31,7 @@ const PHRASES: [Phrase; 12] = [
 ];
 
 /// Files and folders that are free of these phrases. One is added once it passes.
-const PLAIN: [&str; 33] = [
+const PLAIN: [&str; 34] = [
     "README.md",
     "ARCHITECTURE.md",
     "GLOSSARY.md",
@@ -65,6 +65,7 @@ const PLAIN: [&str; 33] = [
     "crates/hocket-c/src/",
     "crates/hocket-c/include/hocket.h",
     "crates/hocket-trace/src/",
+    "docs/lab.md",
 ];
 
 /// Checks one text file of the checkout.
