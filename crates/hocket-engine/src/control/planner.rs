@@ -193,14 +193,23 @@ impl Planner {
         }
     }
 
-    pub(super) fn priced_units(&self) -> UnitGraph {
-        self.folded_and_cut(&self.base, &self.prices)
+    /// The units with their measured costs, folded and cut for this kind of schedule.
+    pub(super) fn priced_units(&self, kind: ScheduleKind) -> UnitGraph {
+        self.folded_and_cut(&self.base, &self.prices, kind)
     }
 
-    /// Prices `units` and folds the cheap ones. If several workers share them, cuts wide sums into parts.
-    fn folded_and_cut(&self, units: &UnitGraph, prices: &Prices) -> UnitGraph {
+    /// The kind of the next plan, as far as it is known.
+    pub(super) fn next_kind(&self) -> ScheduleKind {
+        match self.steer {
+            Steer::Auto => self.auto.found().unwrap_or(ScheduleKind::Critical),
+            Steer::Fixed | Steer::Costs => self.kind,
+        }
+    }
+
+    /// Prices `units` and folds the cheap ones. Cuts wide sums into parts if that can help in this kind of
+    /// schedule.
+    fn folded_and_cut(&self, units: &UnitGraph, prices: &Prices, kind: ScheduleKind) -> UnitGraph {
         let folded = units.clone().priced(prices).fold(FOLD_BELOW_NS);
-        let kind = if self.steer == Steer::Auto { ScheduleKind::Critical } else { self.kind };
         let size = PartSize { cost: FOLD_BELOW_NS, ..PartSize::UNPRICED };
         cut_for(kind, self.team.workers(), folded, prices, size)
     }
@@ -210,7 +219,7 @@ impl Planner {
         if self.learn().is_none() && self.prices.is_empty() {
             return Err(ControlError::NothingMeasured);
         }
-        let units = self.priced_units();
+        let units = self.priced_units(self.next_kind());
         let (schedule, expected) = self.schedule_for(&units);
         self.auto.end_trial();
         self.send_plan(units, schedule, Some(expected), true)
@@ -267,7 +276,7 @@ impl Planner {
         }
         let units = match prices.is_empty() {
             true => new.base.clone(),
-            false => self.folded_and_cut(&new.base, &prices),
+            false => self.folded_and_cut(&new.base, &prices, self.next_kind()),
         };
         let schedule = match (self.steer, prices.is_empty()) {
             (Steer::Auto, true) => Schedule::plan(ScheduleKind::Serial, &units, 1),
