@@ -116,7 +116,7 @@ pub mod hostile;
 #[allow(unsafe_code)]
 pub mod sentry;
 #[cfg(test)]
-mod stage;
+mod test_engines;
 
 pub use block::clip_player::ClipPlayer;
 pub use block::node::Contained;
@@ -126,7 +126,7 @@ pub use control::edit::{Edit, EditError, EffectAt};
 pub use control::editor::{Applied, Editor, EditorError};
 pub use control::engine::{Engine, Entered};
 pub use control::graph_editor::{AppliedAt, GraphEditor, NodeSource};
-pub use control::handle::{ContainedNode, Control, ControlError, Standing};
+pub use control::handle::{Control, ControlError, Standing};
 pub use control::measured_costs::{Adopted, UnitCost};
 pub use control::media::{MediaPool, StereoAudio};
 pub use control::prepare::{PrepareError, Prepared, prepare_session, session_end_frames};

@@ -8,7 +8,7 @@ use hocket_plan::{ScheduleKind, SiblingPolicy};
 use hocket_rt::Strategy;
 
 use crate::block::runner::{Moment, Runner};
-use crate::stage::{self, FRAMES, does, ends};
+use crate::test_engines::{self, FRAMES, does, ends};
 use crate::{Engine, Settings};
 
 /// Lets `hold` delay threads of this engine. Call it before the first block.
@@ -32,10 +32,10 @@ fn a_worker_that_comes_in_twice_walks_a_block_once() {
                 let ran = Arc::clone(ran);
                 does(move |_| _ = ran.fetch_add(1, SeqCst))
             };
-            let prepared = stage::side_by_side(ran.iter().map(count).collect(), None);
-            let settings = stage::settings(kind, SiblingPolicy::All);
+            let prepared = test_engines::side_by_side(ran.iter().map(count).collect(), None);
+            let settings = test_engines::settings(kind, SiblingPolicy::All);
             let settings = Settings { alone_is_serial: false, ..settings };
-            let mut engine = stage::engine(prepared, settings, 2);
+            let mut engine = test_engines::engine(prepared, settings, 2);
             if engine.schedule().workers() < 2 {
                 return vec![1];
             }
@@ -67,14 +67,14 @@ fn partners_that_a_plan_does_without_are_not_waited_for() {
     for seat_wait in [Strategy::Pause, Strategy::Futex] {
         ends(move || {
             let ones = || does(|block| block.main.left.fill(1.0));
-            let prepared = stage::side_by_side((0..8).map(|_| ones()).collect(), None);
-            let settings = stage::settings(ScheduleKind::Lists, SiblingPolicy::PairBarrier);
-            let mut engine = stage::engine(prepared, Settings { seat_wait, ..settings }, 4);
+            let prepared = test_engines::side_by_side((0..8).map(|_| ones()).collect(), None);
+            let settings = test_engines::settings(ScheduleKind::Lists, SiblingPolicy::PairBarrier);
+            let mut engine = test_engines::engine(prepared, Settings { seat_wait, ..settings }, 4);
             let paired =
                 (0..4).any(|worker| !engine.seating().placement().partners[worker].is_empty());
             assert!(paired, "{:?}", engine.seating().placement());
             for workers in [3, 4, 2, 4, 1, 3, 4, 3, 2, 1, 4] {
-                stage::go_on_with(&engine, ScheduleKind::Lists, workers);
+                test_engines::go_on_with(&engine, ScheduleKind::Lists, workers);
                 for _ in 0..5 {
                     let times = engine.process(FRAMES);
                     assert_eq!(times.workers as usize, workers, "{seat_wait}");
@@ -89,11 +89,11 @@ fn partners_that_a_plan_does_without_are_not_waited_for() {
 fn workers_that_a_plan_does_without_sleep_at_reserve_and_come_back() {
     ends(|| {
         let ones = || does(|block| block.main.left.fill(1.0));
-        let prepared = stage::side_by_side((0..6).map(|_| ones()).collect(), None);
-        let settings = stage::settings(ScheduleKind::Lists, SiblingPolicy::All);
+        let prepared = test_engines::side_by_side((0..6).map(|_| ones()).collect(), None);
+        let settings = test_engines::settings(ScheduleKind::Lists, SiblingPolicy::All);
         // The gate also moves for blocks of one worker.
         let settings = Settings { alone_is_serial: false, ..settings };
-        let mut engine = stage::engine(prepared, settings, 3);
+        let mut engine = test_engines::engine(prepared, settings, 3);
         let awake = Arc::new(AtomicU32::new(0));
         let counted = Arc::clone(&awake);
         hold(&engine, move |_, moment| {
@@ -102,7 +102,7 @@ fn workers_that_a_plan_does_without_sleep_at_reserve_and_come_back() {
             }
         });
         for round in 0..20 {
-            stage::go_on_with(&engine, ScheduleKind::Lists, 3);
+            test_engines::go_on_with(&engine, ScheduleKind::Lists, 3);
             let reserve = engine.leader.runner().reserve.value();
             for block in 0..5 {
                 let workers = engine.process(FRAMES).workers;
@@ -111,7 +111,7 @@ fn workers_that_a_plan_does_without_sleep_at_reserve_and_come_back() {
             }
             let woken = engine.leader.runner().reserve.value().wrapping_sub(reserve);
             assert_eq!(woken, u32::from(round > 0), "the first plan has them already");
-            stage::go_on_with(&engine, ScheduleKind::Lists, 1);
+            test_engines::go_on_with(&engine, ScheduleKind::Lists, 1);
             let before = awake.load(SeqCst);
             for _ in 0..50 {
                 assert_eq!(engine.process(FRAMES).workers, 1);
@@ -129,9 +129,9 @@ fn a_seat_wait_that_blocks_does_not_keep_the_leader_from_standing_in() {
     for seat_wait in [Strategy::Pause, Strategy::Futex] {
         let workers = ends(move || {
             let ones = || does(|block| block.main.left.fill(1.0));
-            let prepared = stage::side_by_side((0..6).map(|_| ones()).collect(), None);
-            let settings = stage::settings(ScheduleKind::Critical, SiblingPolicy::All);
-            let mut engine = stage::engine(prepared, Settings { seat_wait, ..settings }, 2);
+            let prepared = test_engines::side_by_side((0..6).map(|_| ones()).collect(), None);
+            let settings = test_engines::settings(ScheduleKind::Critical, SiblingPolicy::All);
+            let mut engine = test_engines::engine(prepared, Settings { seat_wait, ..settings }, 2);
             assert_eq!(engine.schedule().workers(), 2);
             let over = AtomicBool::new(false);
             hold(&engine, move |_, moment| match moment {
@@ -161,9 +161,10 @@ fn a_worker_that_comes_when_the_last_unit_is_claimed_is_not_let_in() {
                 })
             };
             let nothing = || does(|_| ());
-            let prepared = stage::side_by_side((0..6).map(|_| nothing()).collect(), Some(output));
-            let settings = stage::settings(kind, SiblingPolicy::All);
-            let mut engine = stage::engine(prepared, settings, 2);
+            let prepared =
+                test_engines::side_by_side((0..6).map(|_| nothing()).collect(), Some(output));
+            let settings = test_engines::settings(kind, SiblingPolicy::All);
+            let mut engine = test_engines::engine(prepared, settings, 2);
             assert_eq!(engine.schedule().workers(), 2, "{kind:?}");
             let let_in = Arc::clone(&inside);
             hold(&engine, move |_, moment| match moment {
@@ -203,9 +204,9 @@ fn what_is_removed_is_freed_on_the_control_side() {
         let _ = &inside;
         std::panic::panic_any(Freed(payload.clone()));
     });
-    let prepared = stage::side_by_side(vec![plays, panics], None);
-    let settings = stage::settings(ScheduleKind::Dataflow, SiblingPolicy::All);
-    let mut engine = stage::engine(prepared, settings, 2);
+    let prepared = test_engines::side_by_side(vec![plays, panics], None);
+    let settings = test_engines::settings(ScheduleKind::Dataflow, SiblingPolicy::All);
+    let mut engine = test_engines::engine(prepared, settings, 2);
     let control = engine.control();
     let on_the_leader = |engine: &mut Engine| {
         std::thread::scope(|scope| _ = scope.spawn(|| engine.process(FRAMES)).join().unwrap());

@@ -28,7 +28,7 @@ mod strategy;
 
 pub use strategy::{ParseStrategyError, Strategy};
 
-use crate::spin::SpinCost;
+use crate::spin_cost::SpinCost;
 use crate::sync::AtomicU32;
 use std::time::Duration;
 use step::Step;
