@@ -9,7 +9,7 @@ use hocket_rt::Strategy;
 /// How long `hybrid` usually spins inside a block. A thread that has blocked comes some 25 µs after its
 /// signal on a virtual machine (docs/results, lab: `wake`), and the whole block waits for it. So it spins
 /// through all but long waits.
-const IN_BLOCK_SPIN: Duration = Duration::from_micros(100);
+const HYBRID_SPIN: Duration = Duration::from_micros(100);
 
 /// How units are assigned, who may sit beside a worker, and how workers wait.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -57,7 +57,8 @@ pub struct Settings {
     /// How long `hybrid` spins inside a block before it blocks. Threads that are not pinned may sit on the
     /// CPU of the one they wait for: they spin for [`Strategy::USUAL_SPIN`] at most.
     pub hybrid_spin: Duration,
-    /// How long a worker spins between two blocks before it blocks. With `futex` it blocks at once.
+    /// How long a worker spins between two blocks before it blocks, unless it wakes itself early
+    /// (`early_wake`). With `futex` it blocks at once.
     pub gate_spin: Duration,
     /// How long before a planned block a worker wakes itself, to be spinning when the signal comes;
     /// zero: it sleeps until it is woken. Not with `futex`, nor without seat and real-time class.
@@ -122,7 +123,7 @@ impl Settings {
             policy,
             seat_wait: Strategy::Pause,
             priority: Some(Settings::PRIORITY),
-            hybrid_spin: IN_BLOCK_SPIN,
+            hybrid_spin: HYBRID_SPIN,
             gate_spin: Duration::from_micros(50),
             // A timer under SCHED_FIFO is 7 to 10 µs late here, 25 µs at the 99th percentile; the
             // leader's own timer has the same lateness.

@@ -262,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn gate_spin_governs_every_wait_between_blocks_that_spins() {
+    fn gate_spin_governs_every_wait_at_the_gate_that_spins() {
         let longer = Duration::from_micros(700);
         for wait in Strategy::ALL {
             let usual = at_gate(wait, |_| {});
