@@ -1,7 +1,7 @@
 //! Audio files: decode, resample, encode, draw.
 //!
 //! [`decode`] turns any audio file into planar `f32` rows, [`resample`] converts them to the
-//! engine's rate, [`WavWriter`] writes what was rendered, and [`Preview`] computes the waveform
+//! engine's rate, [`AudioWriter`] writes what was rendered, and [`Preview`] computes the waveform
 //! overview of a file piece by piece.
 //!
 //! Everything here runs on control threads: it allocates, reads and writes files. Nothing here
@@ -13,13 +13,19 @@ mod audio;
 mod error;
 mod decode;
 mod resample;
-mod atomic;
+mod sample;
 mod wav;
+mod flac;
+mod writer;
 mod overview;
 
 pub use audio::Audio;
 pub use decode::{MAX_CHANNELS, MAX_SAMPLE_RATE_HZ, MAX_SAMPLES, MIN_SAMPLE_RATE_HZ, decode};
 pub use error::{MediaError, WriteError};
 pub use overview::{Overview, Point, Preview, Progress, THESIS_PIECE_BYTES};
-pub use resample::resample;
+pub use resample::{resample, resample_beginning};
 pub use wav::{WavFormat, WavWriter, Written};
+pub use writer::{AudioWriter, FileFormat};
+
+/// How a file that is written here names its software.
+pub const SOFTWARE: &str = "Hocket";

@@ -14,8 +14,9 @@ use std::fs::File;
 use std::io::{self, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
-use crate::atomic::AtomicFile;
 use crate::decode::{FrameDecoder, PcmLayout, Source, read_full};
+use hocket_files::OutputFile;
+
 use crate::{MediaError, WriteError};
 
 /// The size of the pieces in which the thesis of 2009 read the file whose overview was drawn.
@@ -190,9 +191,9 @@ impl Preview {
 }
 
 fn store(path: &Path, bytes: &[u8]) -> Result<(), WriteError> {
-    let mut file = AtomicFile::create(path)?;
-    let written = file.file().and_then(|file| file.write_all(bytes));
-    written.and_then(|()| file.commit()).map_err(|error| WriteError::io(path, error))
+    let failed = |error| WriteError::io(path, error);
+    let mut file = OutputFile::create(path).map_err(failed)?;
+    file.file().write_all(bytes).and_then(|()| file.commit()).map_err(failed)
 }
 
 /// An overview file in memory.

@@ -39,12 +39,19 @@ const CHUNK_FRAMES: usize = 4096;
 /// `to_hz` must not be zero; audio without frames, and audio at `to_hz` already, is returned
 /// unchanged.
 pub fn resample(audio: &Audio, to_hz: u32) -> Audio {
+    resample_beginning(audio, to_hz, usize::MAX)
+}
+
+/// As [`resample`], but of the result only the first `frames` frames, bit for bit; it takes the time and memory of
+/// these alone.
+pub fn resample_beginning(audio: &Audio, to_hz: u32, frames: usize) -> Audio {
     let from_hz = audio.sample_rate_hz;
     if from_hz == to_hz || audio.frames() == 0 || to_hz == 0 || from_hz == 0 {
         return Audio { sample_rate_hz: to_hz, ..audio.clone() };
     }
     let plan = Plan::new(from_hz, to_hz);
-    let channels = audio.channels.iter().map(|row| plan.convert(row)).collect();
+    let wanted = plan.output_frames(audio.frames()).min(frames);
+    let channels = audio.channels.iter().map(|row| plan.convert(row, wanted)).collect();
     Audio { sample_rate_hz: to_hz, channels, warnings: audio.warnings.clone() }
 }
 
@@ -97,11 +104,12 @@ impl Plan {
             .expect("the ratio is finite and positive and the chunk is not empty")
     }
 
-    /// One channel. `f64` inside, so that the sums round once, at the end.
-    fn convert(&self, input: &[f32]) -> Vec<f32> {
-        let wanted = self.output_frames(input.len());
+    /// The first `wanted` frames of one channel. `f64` inside, so that the sums round once, at the end.
+    fn convert(&self, input: &[f32], wanted: usize) -> Vec<f32> {
         let Alignment { zeros_before, frames_dropped } = self.alignment;
         let needed_input = (wanted + frames_dropped) * self.from / self.to + 1;
+        // The filter reaches that far beyond the last frame that is wanted.
+        let input = &input[..input.len().min(needed_input + self.params.sinc_len)];
         let frames = needed_input.max(zeros_before + input.len());
         let mut padded = vec![0.0; zeros_before];
         padded.extend(input.iter().map(|&x| f64::from(x)));

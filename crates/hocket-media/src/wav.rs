@@ -3,8 +3,10 @@
 use std::io::{Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
+use hocket_files::OutputFile;
+
 use crate::WriteError;
-use crate::atomic::AtomicFile;
+use crate::sample::{finite, integer};
 
 /// How samples are stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -18,7 +20,7 @@ pub enum WavFormat {
 }
 
 /// What was written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Written {
     /// Length in frames.
     pub frames: u64,
@@ -39,13 +41,16 @@ pub struct Written {
 /// sample of exactly +1.0 counts as clipped, since the largest integer lies one step below.
 ///
 /// A file over 4 GiB is written as RF64 (EBU Tech 3306): the header reserves the room, and only
-/// a file that needs it becomes RF64.
+/// a file that needs it becomes RF64. A `LIST` chunk names the software.
+///
+/// Into a pipe or a device the samples go directly. Its header states the length that [`WavWriter::expecting`] was
+/// given, or zero, which readers take for a header that was never completed.
 ///
 /// Thread: control. Cost: one buffered write a block.
 #[derive(Debug)]
 pub struct WavWriter {
     path: PathBuf,
-    file: AtomicFile,
+    file: OutputFile,
     format: WavFormat,
     /// Encoded frames that are not yet given to the system.
     buffer: Vec<u8>,
@@ -93,7 +98,7 @@ impl WavFormat {
         body
     }
 
-    fn full_scale(self) -> f32 {
+    pub(crate) fn full_scale(self) -> f32 {
         match self {
             Self::Pcm16 => 32_768.0,
             Self::Pcm24 => 8_388_608.0,
@@ -110,14 +115,26 @@ impl WavWriter {
     /// Begins a file.
     ///
     /// # Errors
-    /// Where the folder is missing or not writable, or `path` is a folder or a device.
+    /// Where the folder is missing or not writable, or `path` is a folder.
     pub fn create(path: &Path, sample_rate_hz: u32, format: WavFormat) -> Result<Self, WriteError> {
-        let file = AtomicFile::create(path)?;
+        let file = OutputFile::create(path).map_err(|error| WriteError::io(path, error))?;
         let mut buffer = Vec::with_capacity(BUFFER_BYTES + 64);
         buffer.extend(header(format, sample_rate_hz));
-        let written = Written { frames: 0, clipped: 0, not_finite: 0 };
         let riff_limit = u64::from(u32::MAX) - 1;
+        let written = Written::default();
         Ok(Self { path: path.into(), file, format, buffer, written, riff_limit })
+    }
+
+    /// The header of a stream states this length, since nothing can be corrected later; a file's states what was
+    /// written. Call it before the first block. Over 4 GiB: RF64.
+    pub fn expecting(mut self, frames: u64) -> Self {
+        if self.file.is_stream() {
+            for (at, bytes) in self.patches(frames) {
+                let at = at as usize;
+                self.buffer[at..at + bytes.len()].copy_from_slice(&bytes);
+            }
+        }
+        self
     }
 
     /// Appends frames. Shape: `left` and `right` are equally long; of unequal rows the shorter
@@ -142,14 +159,14 @@ impl WavWriter {
     /// # Errors
     /// As for [`WavWriter::write`]; nothing is left behind.
     pub fn finish(mut self) -> Result<Written, WriteError> {
-        let data_bytes = self.data_bytes();
-        if data_bytes % 2 == 1 {
+        if self.data_bytes(self.written.frames) % 2 == 1 {
             self.buffer.push(0);
         }
         self.flush()?;
         let path = std::mem::take(&mut self.path);
-        let patches = self.patches(data_bytes);
-        let file = self.file.file().map_err(|error| WriteError::io(&path, error))?;
+        let patches = self.patches(self.written.frames);
+        let patches = if self.file.is_stream() { Vec::new() } else { patches };
+        let file = self.file.file();
         for (at, bytes) in patches {
             let patched = file.seek(SeekFrom::Start(at)).and_then(|_| file.write_all(&bytes));
             patched.map_err(|error| WriteError::io(&path, error))?;
@@ -158,54 +175,49 @@ impl WavWriter {
         Ok(self.written)
     }
 
-    fn data_bytes(&self) -> u64 {
-        self.written.frames * CHANNELS * self.format.bytes() as u64
+    fn data_bytes(&self, frames: u64) -> u64 {
+        frames * CHANNELS * self.format.bytes() as u64
     }
 
     fn encode(&mut self, sample: f32) {
-        let sample = if sample.is_finite() {
-            sample
-        } else {
-            self.written.not_finite += 1;
-            0.0
-        };
+        let sample = finite(sample, &mut self.written);
         if self.format == WavFormat::Float32 {
             return self.buffer.extend(sample.to_le_bytes());
         }
-        let scale = self.format.full_scale();
-        let rounded = (sample * scale).round_ties_even();
-        let clamped = rounded.clamp(-scale, scale - 1.0);
-        self.written.clipped += u64::from(rounded != clamped);
-        let bytes = (clamped as i32).to_le_bytes();
+        let bytes = integer(sample, self.format.full_scale(), &mut self.written).to_le_bytes();
         self.buffer.extend_from_slice(&bytes[..self.format.bytes()]);
     }
 
     fn flush(&mut self) -> Result<(), WriteError> {
-        let written = self.file.file().and_then(|file| file.write_all(&self.buffer));
+        let written = self.file.file().write_all(&self.buffer);
         written.map_err(|error| WriteError::io(&self.path, error))?;
         self.buffer.clear();
         Ok(())
     }
 
-    /// What the header can state only now, by offset.
-    fn patches(&self, data_bytes: u64) -> Vec<(u64, Vec<u8>)> {
+    /// What the header states of a length, by offset.
+    fn patches(&self, frames: u64) -> Vec<(u64, Vec<u8>)> {
+        let data_bytes = self.data_bytes(frames);
         let data_at = header(self.format, 0).len() as u64;
         let riff = data_at + data_bytes + data_bytes % 2 - 8;
         let fact = (self.format == WavFormat::Float32).then(|| data_at - 12);
-        let frames = u32::try_from(self.written.frames).unwrap_or(u32::MAX);
+        let few = u32::try_from(frames).unwrap_or(u32::MAX);
         let mut patches: Vec<_> =
-            fact.map(|at| (at, frames.to_le_bytes().to_vec())).into_iter().collect();
+            fact.map(|at| (at, few.to_le_bytes().to_vec())).into_iter().collect();
         if riff <= self.riff_limit {
             patches.push((4, (riff as u32).to_le_bytes().to_vec()));
             patches.push((data_at - 4, (data_bytes as u32).to_le_bytes().to_vec()));
         } else {
             patches.push((0, b"RF64\xff\xff\xff\xff".to_vec()));
-            patches.push((12, ds64(riff, data_bytes, self.written.frames)));
+            patches.push((12, ds64(riff, data_bytes, frames)));
             patches.push((data_at - 4, vec![0xff; 4]));
         }
         patches
     }
 }
+
+/// Names the software; `SOFTWARE` with zeros to an even length.
+const SOFTWARE_CHUNK: &[u8; 28] = b"LIST\x14\0\0\0INFOISFT\x08\0\0\0Hocket\0\0";
 
 /// Everything before the samples, with room for a `ds64` chunk and all sizes zero.
 fn header(format: WavFormat, sample_rate_hz: u32) -> Vec<u8> {
@@ -215,6 +227,7 @@ fn header(format: WavFormat, sample_rate_hz: u32) -> Vec<u8> {
     bytes.extend(b"fmt ");
     bytes.extend((fmt.len() as u32).to_le_bytes());
     bytes.extend(fmt);
+    bytes.extend(SOFTWARE_CHUNK);
     if format == WavFormat::Float32 {
         bytes.extend(b"fact\x04\0\0\0\0\0\0\0");
     }

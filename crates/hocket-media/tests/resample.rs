@@ -162,3 +162,20 @@ proptest! {
         prop_assert!(output.channels[0].iter().all(|x| x.is_finite()));
     }
 }
+
+#[test]
+fn the_beginning_is_that_of_the_whole_to_the_bit() {
+    let noise: Vec<f32> = (0..20_000u32)
+        .map(|i| (i.wrapping_mul(2_654_435_761) >> 8) as f32 / (1 << 24) as f32 - 0.5)
+        .collect();
+    for (from, to) in [(44_100, 48_000), (48_000, 44_100), (1_000, 48_000), (44_101, 48_000)] {
+        let audio =
+            Audio { sample_rate_hz: from, channels: vec![noise.clone()], warnings: Vec::new() };
+        let whole = hocket_media::resample(&audio, to);
+        for frames in [0, 1, 777, 9_000, whole.frames() - 1, whole.frames(), usize::MAX] {
+            let part = hocket_media::resample_beginning(&audio, to, frames);
+            let wanted = frames.min(whole.frames());
+            assert_eq!(part.channels[0], whole.channels[0][..wanted], "{from} to {to}, {frames}");
+        }
+    }
+}

@@ -124,13 +124,36 @@ fn bad_targets_are_refused_with_cause_and_remedy() {
     assert!(message.contains("a folder has this name; choose another"), "{message}");
     let message = text(&folder.path().join("none/x.wav"));
     assert!(message.contains("the folder does not exist; create the folder"), "{message}");
-    let message = text(Path::new("/dev/null"));
-    assert!(message.contains("device"), "{message}");
     std::fs::write(folder.path().join("file"), b"").unwrap();
     let message = text(&folder.path().join("file/x.wav"));
     assert!(message.contains("a part of the path is a file"), "{message}");
     let message = text(&folder.path().join("x".repeat(300)));
     assert!(message.contains("name"), "{message}");
+}
+
+#[cfg(unix)]
+#[test]
+fn a_pipe_gets_a_header_that_states_the_length() {
+    use std::io::Read;
+    let folder = tempfile::tempdir().unwrap();
+    let pipe = folder.path().join("pipe");
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let reader = std::thread::spawn({
+        let pipe = pipe.clone();
+        move || {
+            let mut bytes = Vec::new();
+            std::fs::File::open(pipe).unwrap().read_to_end(&mut bytes).map(|_| bytes)
+        }
+    });
+    let writer = WavWriter::create(&pipe, 48_000, WavFormat::Pcm24).unwrap();
+    let mut writer = writer.expecting(3);
+    writer.write(&[0.5; 3], &[-0.5; 3]).unwrap();
+    writer.finish().unwrap();
+    let file = folder.path().join("read.wav");
+    std::fs::write(&file, reader.join().unwrap().unwrap()).unwrap();
+    let audio = decode(&file).unwrap();
+    assert_eq!((audio.frames(), audio.warnings.as_slice()), (3, &[][..]));
+    assert_eq!(audio.channels, [vec![0.5; 3], vec![-0.5; 3]]);
 }
 
 #[cfg(unix)]

@@ -61,6 +61,7 @@ pub struct Loaded {
     pub warnings: Vec<String>,
     source: Source,
     media_spans: Vec<Span>,
+    open_fades: Vec<strips::OpenFade>,
 }
 
 impl Loaded {
@@ -78,12 +79,23 @@ impl Loaded {
         self.source.error(self.media_span(id), cause, remedy)
     }
 
+    /// Warnings on clips whose fades are longer than what their files hold; `length_s` says how long a file is, in
+    /// seconds.
+    pub fn fade_warnings(&self, length_s: impl Fn(MediaId) -> f64) -> Vec<String> {
+        let too_long = |fade: &&strips::OpenFade| {
+            fade.fades_s > (length_s(fade.media) - fade.offset_s).max(0.0)
+        };
+        let fades = self.open_fades.iter().filter(too_long);
+        let text = "the fades are longer than the clip, which ends with its file: they overlap";
+        fades.map(|fade| self.source.warning(fade.span.clone(), text)).collect()
+    }
+
     fn media_span(&self, id: MediaId) -> Span {
         self.media_spans.get(id.0).cloned().unwrap_or(0..0)
     }
 }
 
-/// Reads a session file.
+/// Reads a session file; `-` is standard input. Paths in a session from a pipe are relative to the current folder.
 ///
 /// Thread: control; does file I/O. Cost: O(length of the file + parts after `count` is expanded).
 ///
@@ -101,5 +113,6 @@ pub fn load(
         warnings: built.warnings,
         source,
         media_spans: built.media_spans,
+        open_fades: built.open_fades,
     })
 }

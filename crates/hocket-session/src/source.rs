@@ -1,8 +1,8 @@
 //! The text of a session file and its lines.
 
-use std::fs::File;
-use std::io::Read;
 use std::path::{Path, PathBuf};
+
+use hocket_files::{ReadError, is_standard_input, read_text};
 
 use crate::Span;
 use crate::error::{Place, SessionError};
@@ -69,24 +69,24 @@ impl Source {
                 &format!("name a {name} (.toml) in it"),
             ));
         }
-        // A pipe would be waited for without a word, and without an end.
-        if std::fs::metadata(path).is_ok_and(|is| !is.is_file() && !is.is_dir()) {
-            let remedy = format!("name a {name}");
-            return Err(whole("this is not a regular file (a pipe or a device)".into(), &remedy));
-        }
-        let bytes = read_bytes(path).map_err(|error| {
-            let remedy = if error.kind() == std::io::ErrorKind::NotFound {
-                "check the spelling and the current folder"
-            } else {
-                "make sure that it is a file and that you may read it"
-            };
-            whole(format!("this {name} cannot be read: {}", io_cause(&error)), remedy)
+        let bytes = read_text(path, MAX_BYTES).map_err(|error| match error {
+            ReadError::Io(error) => {
+                let remedy = if error.kind() == std::io::ErrorKind::NotFound {
+                    "check the spelling and the current folder"
+                } else {
+                    "make sure that it is a file and that you may read it"
+                };
+                whole(format!("this {name} cannot be read: {}", io_cause(&error)), remedy)
+            }
+            ReadError::TooLarge(limit) => {
+                whole(format!("this file is larger than {} MiB", limit >> 20), what.too_large())
+            }
+            ReadError::Binary => {
+                let (cause, remedy) = what.binary();
+                whole(cause.into(), remedy)
+            }
         })?;
-        if bytes.len() as u64 > MAX_BYTES {
-            let cause = format!("this file is larger than {} MiB", MAX_BYTES >> 20);
-            return Err(whole(cause, what.too_large()));
-        }
-        Source::from_bytes(path, bytes, what)
+        Source::from_bytes(path, bytes)
     }
 
     fn new(path: &Path, text: String) -> Source {
@@ -95,11 +95,7 @@ impl Source {
         Source { path: path.to_path_buf(), text, lines }
     }
 
-    fn from_bytes(path: &Path, bytes: Vec<u8>, what: What) -> Result<Source, SessionError> {
-        if bytes.contains(&0) {
-            let (cause, remedy) = what.binary();
-            return Err(SessionError::whole(path.to_path_buf(), cause.into(), remedy.into()));
-        }
+    fn from_bytes(path: &Path, bytes: Vec<u8>) -> Result<Source, SessionError> {
         String::from_utf8(bytes)
             .map(|text| Source::new(path, text))
             .map_err(|error| not_utf8(path, &error))
@@ -109,14 +105,18 @@ impl Source {
         &self.text
     }
 
-    /// The folder against which paths in the file are resolved.
+    /// The folder against which paths in the file are resolved: of standard input and pipes the current one.
     pub(crate) fn folder(&self) -> &Path {
-        self.path.parent().unwrap_or(Path::new(""))
+        match is_stream(&self.path) {
+            true => Path::new(""),
+            false => self.path.parent().unwrap_or(Path::new("")),
+        }
     }
 
     /// The session's name where it does not say one.
     pub(crate) fn stem(&self) -> String {
-        self.path.file_stem().map_or("session".into(), |stem| stem.to_string_lossy().into_owned())
+        let stem = self.path.file_stem().filter(|_| !is_stream(&self.path));
+        stem.map_or("session".into(), |stem| stem.to_string_lossy().into_owned())
     }
 
     /// The place of the first character of `span`.
@@ -175,10 +175,9 @@ impl Source {
 /// Some editors begin a file with it; it is not a character of the first line.
 const BYTE_ORDER_MARK: char = '\u{feff}';
 
-fn read_bytes(path: &Path) -> std::io::Result<Vec<u8>> {
-    let mut bytes = Vec::new();
-    File::open(path)?.take(MAX_BYTES + 1).read_to_end(&mut bytes)?;
-    Ok(bytes)
+/// Whether the text came from no file with a place of its own.
+fn is_stream(path: &Path) -> bool {
+    is_standard_input(path) || std::fs::metadata(path).is_ok_and(|there| !there.is_file())
 }
 
 /// What the system says, without its number: `no such file or directory`.

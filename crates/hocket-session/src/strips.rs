@@ -1,6 +1,8 @@
 //! Tables of the file to the session model.
 
-use hocket_plan::session::{Clip, Group, Return, Send, Session, Strip, StripId, Tap, Track};
+use hocket_plan::session::{
+    Clip, Group, MediaId, Return, Send, Session, Strip, StripId, Tap, Track,
+};
 use hocket_plan::{Effect, EffectCatalogue};
 use toml::de::DeTable;
 
@@ -20,6 +22,17 @@ pub(crate) struct Built {
     pub(crate) warnings: Vec<String>,
     /// By [`hocket_plan::session::MediaId`].
     pub(crate) media_spans: Vec<Span>,
+    pub(crate) open_fades: Vec<OpenFade>,
+}
+
+/// Fades of a clip that ends with its file, whose length the session file does not say.
+#[derive(Debug, Clone)]
+pub(crate) struct OpenFade {
+    pub(crate) span: Span,
+    pub(crate) media: MediaId,
+    pub(crate) offset_s: f64,
+    /// Both fades together.
+    pub(crate) fades_s: f64,
 }
 
 /// The session that the text describes.
@@ -36,7 +49,9 @@ pub(crate) fn build(
     let facts = facts(source, &root)?;
     let media = MediaList::new(source, facts.resample);
     let (names, warnings, end_s) = (Names::new(source), Vec::new(), facts.length_s);
-    let mut builder = Builder { source, catalogue, names, media, warnings, parts: 0, end_s };
+    let open_fades = Vec::new();
+    let mut builder =
+        Builder { source, catalogue, names, media, warnings, open_fades, parts: 0, end_s };
     // All names first: an output or a send may name a strip further down.
     let tracks = builder.named_tracks(tracks, options)?;
     let groups = builder.named(groups, StripId::Group)?;
@@ -58,9 +73,9 @@ pub(crate) fn build(
     };
     builder.names.refuse_circle(&session)?;
     let media_spans;
-    let warnings = builder.warnings;
+    let (warnings, open_fades) = (builder.warnings, builder.open_fades);
     (session.media, media_spans) = builder.media.finish();
-    Ok(Built { session, warnings, media_spans })
+    Ok(Built { session, warnings, media_spans, open_fades })
 }
 
 fn syntax(source: &Source, error: &toml::de::Error) -> SessionError {
@@ -117,6 +132,7 @@ struct Builder<'a> {
     names: Names<'a>,
     media: MediaList<'a>,
     warnings: Vec<String>,
+    open_fades: Vec<OpenFade>,
     /// Strips, clips, effects and sends so far.
     parts: usize,
     /// Where the session ends, if it says so.
@@ -217,7 +233,7 @@ impl<'a> Builder<'a> {
     }
 }
 
-/// The `N` of `seats x N`; 1 of `seats`.
+/// The `N` of `seats x N` or `seats * N`; 1 of `seats`.
 fn seat_factor(text: &str) -> Option<usize> {
     let rest = text.trim().strip_prefix("seats")?.trim_start();
     if rest.is_empty() {
@@ -363,9 +379,18 @@ impl Builder<'_> {
             Some(length) if clip.fade_in_s + clip.fade_out_s > length => {
                 format!("the fades are longer than the clip's length_s = {length}: they overlap")
             }
-            _ => return,
+            _ => return self.keep_fades(fields, clip),
         };
         self.warn(fields, &text);
+    }
+
+    /// The file may be shorter than the clip's `length_s`, or than its fades.
+    fn keep_fades(&mut self, fields: &Fields<'_>, clip: &Clip) {
+        let fades_s = clip.fade_in_s + clip.fade_out_s;
+        if fades_s > 0.0 && !clip.looped && self.open_fades.len() < MAX_WARNINGS {
+            let (span, media, offset_s) = (fields.span.clone(), clip.media, clip.offset_s);
+            self.open_fades.push(OpenFade { span, media, offset_s, fades_s });
+        }
     }
 
     fn warn(&mut self, fields: &Fields<'_>, text: &str) {

@@ -1,8 +1,6 @@
 //! `hocket bench`.
 
-use std::path::Path;
-
-use hocket_engine::Policy;
+use hocket_engine::{Policy, Seating};
 use hocket_lab::bench::{BenchError, BenchInput, BenchPlan, Progress, VariantPlan};
 use hocket_lab::disturb::{DisturbSpec, PreviewSource, Where};
 use hocket_lab::record::BenchRecord;
@@ -10,7 +8,8 @@ use hocket_machine::Topology;
 
 use crate::cli::{BenchArgs, ScheduleArg, WaitArg};
 use crate::failure::{Exit, Failure};
-use crate::load::{LoadedSession, load_session};
+use crate::files::{Files, Kind};
+use crate::load::{LoadedSession, OpenedSession};
 use crate::output::{bar, print};
 use crate::profile::Known;
 
@@ -26,31 +25,62 @@ pub fn run(args: &BenchArgs) -> Result<Exit, Failure> {
     check_waits("--wait", &args.wait)?;
     check_waits("--seat-wait", &[args.seat_wait])?;
     let topology = crate::load::topology()?;
-    let loaded = load_session(&args.session, args.rate, &topology)?;
-    loaded.print_warnings();
+    let opened = OpenedSession::open(&args.session, args.rate, &topology)?;
+    check_files(args, &opened)?;
     let known = Known::find(&args.profile, &topology)?;
     known.tell();
-    let plan = plan(args, &loaded, &known, &topology)?;
+    let plan = plan(args, &opened, &known, &topology)?;
     check_places(&plan.disturb, &topology)?;
-    for path in [&args.record, &args.report].into_iter().flatten() {
-        check_writable(path)?;
-    }
+    check_seats(&plan, &topology)?;
+    crate::notes::whole_turns(&plan);
+    crate::notes::serial_workers(args.workers, &args.schedule);
+    let loaded = opened.load()?;
+    loaded.print_warnings();
     let stop = crate::interrupt::flag()?;
     let record = measure(&plan, &loaded, &topology, &stop)?;
+    tell(&record, args.json)?;
     if let Some(path) = &args.record {
-        record.write_atomic(path).map_err(Failure::not_possible)?;
+        crate::keep::record(&record, path)?;
     }
     if let Some(path) = &args.report {
         crate::report::write_page(&record, path)?;
     }
-    if args.json {
+    Ok(exit(&record, args))
+}
+
+fn check_files(args: &BenchArgs, opened: &OpenedSession) -> Result<(), Failure> {
+    let mut files = Files::new(args.force);
+    files.reads_session(&args.session, opened.sources());
+    args.profile.profile.iter().for_each(|path| files.reads("the profile", path));
+    if let Some(path) = &args.record {
+        files.writes("--record", path, Kind::Record)?;
+    }
+    match &args.report {
+        Some(path) => files.writes("--report", path, Kind::Page),
+        None => Ok(()),
+    }
+}
+
+/// Prints the result before anything is written, so that no full disk can take it away.
+fn tell(record: &BenchRecord, json: bool) -> Result<(), Failure> {
+    if json {
         let mut json = Vec::new();
         record.write_json(&mut json).map_err(Failure::not_possible)?;
         print(&String::from_utf8_lossy(&json));
     } else {
-        print(&hocket_lab::report::text_table(&record));
+        print(&hocket_lab::report::text_table(record));
     }
-    Ok(exit(&record, args))
+    Ok(())
+}
+
+/// More workers than seats are refused before anything is loaded for them.
+fn check_seats(plan: &BenchPlan, topology: &Topology) -> Result<(), Failure> {
+    let speeds = hocket_engine::SeatSpeeds::default();
+    plan.variants.iter().try_for_each(|variant| {
+        Seating::here_with(topology, variant.policy.sibling, plan.workers, &speeds)
+            .map(drop)
+            .map_err(Failure::bad_input)
+    })
 }
 
 fn exit(record: &BenchRecord, args: &BenchArgs) -> Exit {
@@ -64,7 +94,7 @@ fn exit(record: &BenchRecord, args: &BenchArgs) -> Exit {
 /// The plan that the arguments ask for.
 pub(crate) fn plan(
     args: &BenchArgs,
-    loaded: &LoadedSession,
+    opened: &OpenedSession,
     known: &Known,
     topology: &Topology,
 ) -> Result<BenchPlan, Failure> {
@@ -84,19 +114,19 @@ pub(crate) fn plan(
         }
     }
     let priority = (args.priority > 0).then_some(args.priority);
-    check_block(args.frames, loaded.rate_hz)?;
+    check_block(args.frames, opened.rate_hz())?;
     Ok(BenchPlan {
         seat_wait: args.seat_wait.into(),
         variants,
         frames: args.frames,
-        rate_hz: loaded.rate_hz,
+        rate_hz: opened.rate_hz(),
         workers: args.workers,
         priority,
         blocks: args.blocks,
         blocks_per_round: args.blocks_per_round.min(args.blocks),
         warm_up: WARM_UP,
         seed: args.seed.unwrap_or_else(seed_from_clock),
-        disturb: disturbers(args.disturb.as_deref(), loaded)?,
+        disturb: disturbers(args.disturb.as_deref(), opened)?,
         command: command(),
         session_file: args.session.display().to_string(),
     })
@@ -140,10 +170,10 @@ pub(crate) fn check_waits(flag: &str, waits: &[WaitArg]) -> Result<(), Failure> 
     Ok(())
 }
 
-fn disturbers(asked: Option<&str>, loaded: &LoadedSession) -> Result<Vec<DisturbSpec>, Failure> {
+fn disturbers(asked: Option<&str>, opened: &OpenedSession) -> Result<Vec<DisturbSpec>, Failure> {
     match asked {
         Some(text) => DisturbSpec::parse_list(text).map_err(Failure::bad_input),
-        None if loaded.session.preview.is_some() => {
+        None if opened.session().preview.is_some() => {
             DisturbSpec::parse_list("preview").map_err(Failure::bad_input)
         }
         None => Ok(Vec::new()),
@@ -206,26 +236,5 @@ pub(crate) fn measure(
             Failure::bad_input(error)
         }
         _ => Failure::not_possible(error),
-    })
-}
-
-/// Finds out before a long run whether its result can be kept.
-pub(crate) fn check_writable(path: &Path) -> Result<(), Failure> {
-    let folder = match path.parent() {
-        Some(parent) if !parent.as_os_str().is_empty() => parent,
-        _ => Path::new("."),
-    };
-    if path.is_dir() {
-        let text = format!("{}: is a folder; name a file in it", path.display());
-        return Err(Failure::bad_input(text));
-    }
-    let trial = tempfile::Builder::new().prefix(".hocket-").tempfile_in(folder);
-    trial.map(|_| ()).map_err(|error| {
-        // The error's own text names the trial file, which means nothing to a user.
-        let cause = error.kind();
-        Failure::not_possible(format!(
-            "{}: cannot be written: {cause}; choose a folder that exists and may be written to",
-            path.display()
-        ))
     })
 }

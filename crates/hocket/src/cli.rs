@@ -31,8 +31,8 @@ const EXIT_CODES: &str = "\
 Exit codes:
     0 done
     1 a deadline or threshold was missed (only with an option that checks it)
-    2 bad usage or bad input
-    3 not possible here
+    2 bad usage or bad input, or a file that would be overwritten
+    3 not possible here (rights, memory, disk)
   130 interrupted with Ctrl-C; what was done until then is kept";
 
 /// The commands.

@@ -7,7 +7,8 @@ use hocket_plan::SiblingPolicy;
 
 use crate::cli::{BenchArgs, DemoArgs, ScheduleArg, WaitArg};
 use crate::failure::{Exit, Failure};
-use crate::load::{load_session, topology};
+use crate::files::{Files, Kind};
+use crate::load::{OpenedSession, topology};
 use crate::output::print;
 use crate::profile::Known;
 
@@ -25,10 +26,16 @@ pub fn run(args: &DemoArgs) -> Result<Exit, Failure> {
     })?;
     let topology = topology()?;
     print(&crate::machine::summary(&topology));
-    let loaded = load_session(&session, None, &topology)?;
-    loaded.print_warnings();
+    let opened = OpenedSession::open(&session, None, &topology)?;
+    let (json, html) = (args.out.join("record.json"), args.out.join("report.html"));
+    let mut files = Files::new(args.force);
+    files.reads_session(&session, opened.sources());
+    files.writes("the record", &json, Kind::Record)?;
+    files.writes("the report", &html, Kind::Page)?;
     let bench = bench_args(args, session, topology.seats.len());
-    let plan = crate::bench::plan(&bench, &loaded, &Known::default(), &topology)?;
+    let plan = crate::bench::plan(&bench, &opened, &Known::default(), &topology)?;
+    let loaded = opened.load()?;
+    loaded.print_warnings();
     print(&format!(
         "\nRunning '{}' under {} sibling policies, {} blocks of {} frames each, with a waveform \
          preview and a compute load a CPU beside it: about {} s.\n\n",
@@ -40,10 +47,9 @@ pub fn run(args: &DemoArgs) -> Result<Exit, Failure> {
     ));
     let stop = crate::interrupt::flag()?;
     let record = crate::bench::measure(&plan, &loaded, &topology, &stop)?;
-    let (json, html) = (args.out.join("record.json"), args.out.join("report.html"));
-    record.write_atomic(&json).map_err(Failure::not_possible)?;
-    crate::report::write_page(&record, &html)?;
     print(&hocket_lab::report::text_table(&record));
+    crate::keep::record(&record, &json)?;
+    crate::report::write_page(&record, &html)?;
     print(&format!("\nReport: {}\nRecord: {}\n", html.display(), json.display()));
     Ok(if record.partial.is_some() { Exit::Interrupted } else { Exit::Done })
 }
@@ -99,6 +105,7 @@ fn bench_args(args: &DemoArgs, session: PathBuf, seats: usize) -> BenchArgs {
         json: false,
         record: None,
         report: None,
+        force: args.force,
         max_misses: None,
         profile: crate::profile::ProfileArgs { profile: None, no_profile: true },
     }

@@ -1,11 +1,14 @@
 //! Session file -> session and audio in memory.
 
-use std::path::Path;
-use std::sync::Arc;
+mod audio;
 
-use hocket_engine::{BuiltinEffects, MediaPool, StereoAudio, seats_of};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::time::Duration;
+
+use hocket_engine::{BuiltinEffects, MediaPool, Settings, SettingsError, seats_of};
 use hocket_machine::Topology;
-use hocket_media::Audio;
 use hocket_plan::Session;
 use hocket_plan::session::MediaId;
 use hocket_session::{LoadOptions, Loaded};
@@ -22,6 +25,12 @@ pub struct LoadedSession {
     pub rate_hz: u32,
     /// What a user ought to know, place included.
     pub warnings: Vec<String>,
+}
+
+/// A session file that is read and checked; its audio is still on the disk.
+pub struct OpenedSession {
+    loaded: Loaded,
+    rate_hz: u32,
 }
 
 /// The machine at hand.
@@ -41,7 +50,7 @@ pub fn load_session(
     rate_hz: Option<u32>,
     topology: &Topology,
 ) -> Result<LoadedSession, Failure> {
-    load_session_for_seats(path, rate_hz, seats_of(topology).0.seats.len())
+    OpenedSession::open(path, rate_hz, topology)?.load()
 }
 
 /// Loads a session for a machine with `seats` seats (`count = "seats x 2"` depends on it).
@@ -53,67 +62,91 @@ pub fn load_session_for_seats(
     rate_hz: Option<u32>,
     seats: usize,
 ) -> Result<LoadedSession, Failure> {
-    // Names and ranges do not depend on the rate.
-    let catalogue = BuiltinEffects { rate_hz: 48_000 };
-    let loaded = hocket_session::load(path, &catalogue, &LoadOptions { seats })
-        .map_err(Failure::bad_input)?;
-    let rate_hz = rate_hz.unwrap_or(loaded.session.sample_rate_hz);
-    let mut warnings = loaded.warnings.clone();
-    let mut audio = Vec::with_capacity(loaded.session.media.len());
-    for index in 0..loaded.session.media.len() {
-        audio.push(load_audio(&loaded, MediaId(index), rate_hz, &mut warnings)?);
-    }
-    let media = MediaPool::new(audio);
-    Ok(LoadedSession { session: loaded.session, media, rate_hz, warnings })
+    OpenedSession::open_for_seats(path, rate_hz, seats)?.load()
 }
 
-fn load_audio(
-    loaded: &Loaded,
-    id: MediaId,
-    rate_hz: u32,
-    warnings: &mut Vec<String>,
-) -> Result<Arc<StereoAudio>, Failure> {
-    let media = &loaded.session.media[id.0];
-    let decoded = hocket_media::decode(&media.path).map_err(|error| {
-        let remedy = "repair or replace the file";
-        Failure::bad_input(loaded.media_error(id, &error.to_string(), remedy))
-    })?;
-    if let Some(cause) = decoded.cut_short() {
-        // Silence where a recording should be is not something to find out on stage.
-        let remedy =
-            "replace the file, or write what is left of it to a new one (sox cut.wav new.wav)";
-        return Err(Failure::bad_input(loaded.media_error(id, cause, remedy)));
+impl OpenedSession {
+    /// Reads the session file, and no audio; `-` is standard input. `rate_hz` overrides the session's own rate.
+    ///
+    /// # Errors
+    /// A mistake in the file, or a rate that is not possible: exit code 2.
+    pub fn open(
+        path: &Path,
+        rate_hz: Option<u32>,
+        topology: &Topology,
+    ) -> Result<OpenedSession, Failure> {
+        OpenedSession::open_for_seats(path, rate_hz, seats_of(topology).0.seats.len())
     }
-    let place = loaded.locate(id);
-    let (file, line, column) = (place.file.display(), place.line, place.column);
-    let name = format!("{file}:{line}:{column}: {}", media.path.display());
-    let remedy = "what can be read is played; replace the file where that is not wanted";
-    warnings.extend(decoded.warnings.iter().map(|warning| format!("{name}: {warning}; {remedy}")));
-    let audio = at_rate(loaded, id, decoded, rate_hz)?;
-    let stereo = StereoAudio::from_planar(&audio.channels);
-    if stereo.contained() > 0 {
-        let count = stereo.contained();
-        warnings
-            .push(format!("{name}: {count} samples are not finite numbers; they play as silence"));
-    }
-    Ok(Arc::new(stereo))
-}
 
-fn at_rate(loaded: &Loaded, id: MediaId, audio: Audio, rate_hz: u32) -> Result<Audio, Failure> {
-    if audio.sample_rate_hz == rate_hz {
-        return Ok(audio);
+    fn open_for_seats(
+        path: &Path,
+        rate_hz: Option<u32>,
+        seats: usize,
+    ) -> Result<OpenedSession, Failure> {
+        // Refused before anything is converted to it.
+        if let Some(rate_hz) = rate_hz.filter(|rate_hz| !Settings::RATES_HZ.contains(rate_hz)) {
+            return Err(Failure::bad_input(SettingsError::Rate(rate_hz)));
+        }
+        // Names and ranges do not depend on the rate.
+        let catalogue = BuiltinEffects { rate_hz: 48_000 };
+        let loaded = hocket_session::load(path, &catalogue, &LoadOptions { seats })
+            .map_err(Failure::bad_input)?;
+        let rate_hz = rate_hz.unwrap_or(loaded.session.sample_rate_hz);
+        Ok(OpenedSession { loaded, rate_hz })
     }
-    if loaded.session.media[id.0].resample {
-        return Ok(hocket_media::resample(&audio, rate_hz));
+
+    /// The session.
+    pub fn session(&self) -> &Session {
+        &self.loaded.session
     }
-    let cause =
-        format!("this file has {} Hz, the session runs at {rate_hz} Hz", audio.sample_rate_hz);
-    let remedy = format!(
-        "set resample = true in [session], convert the file to {rate_hz} Hz, or run at its rate \
-         with --rate {}",
-        audio.sample_rate_hz
-    );
-    Err(Failure::bad_input(loaded.media_error(id, &cause, &remedy)))
+
+    /// The rate at which it will run.
+    pub fn rate_hz(&self) -> u32 {
+        self.rate_hz
+    }
+
+    /// The audio files that it reads.
+    pub fn sources(&self) -> impl Iterator<Item = PathBuf> {
+        self.loaded.session.media.iter().map(|media| media.path.clone())
+    }
+
+    /// Decodes the audio and converts what is played of it to the rate.
+    ///
+    /// # Errors
+    /// Audio that cannot be decoded: exit code 2. Less free memory than it needs: exit code 3.
+    pub fn load(self) -> Result<LoadedSession, Failure> {
+        let OpenedSession { loaded, rate_hz } = self;
+        let mut warnings = loaded.warnings.clone();
+        let ids = (0..loaded.session.media.len()).map(MediaId);
+        let audio = ids.map(|id| audio::load(&loaded, id, rate_hz, &mut warnings));
+        let audio: Vec<_> = audio.collect::<Result<_, _>>()?;
+        warnings.extend(loaded.fade_warnings(|id| audio[id.0].length_s));
+        let media = MediaPool::new(audio.into_iter().map(|loaded| loaded.stereo).collect());
+        Ok(LoadedSession { session: loaded.session, media, rate_hz, warnings })
+    }
+
+    /// As [`OpenedSession::load`]; `None` as soon as `stop` becomes true. The thread that loads is then left alone: it
+    /// holds nothing but memory, and the command ends.
+    ///
+    /// # Errors
+    /// As [`OpenedSession::load`].
+    pub fn load_unless(self, stop: &AtomicBool) -> Result<Option<LoadedSession>, Failure> {
+        let (done, wait) = channel();
+        std::thread::spawn(move || {
+            // After an interruption nobody waits for it any more.
+            let _ = done.send(self.load());
+        });
+        loop {
+            match wait.recv_timeout(Duration::from_millis(50)) {
+                Ok(loaded) => return loaded.map(Some),
+                Err(RecvTimeoutError::Timeout) if stop.load(Relaxed) => return Ok(None),
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => {
+                    return Err(Failure::not_possible("loading the session's audio failed"));
+                }
+            }
+        }
+    }
 }
 
 impl LoadedSession {

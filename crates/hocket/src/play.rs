@@ -10,8 +10,8 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use hocket_engine::control::choose_sibling_policy::Need;
 use hocket_engine::{
-    Engine, Entered, FlightRecorder, FlightSettings, Policy, Seating, Settings, ThreadReport,
-    VirtualDevice, flight, prepare_session, seats_of,
+    Engine, Entered, FlightRecorder, FlightSettings, Policy, SeatSpeeds, Seating, Settings,
+    ThreadReport, VirtualDevice, flight, prepare_session, seats_of,
 };
 use hocket_machine::Topology;
 use hocket_machine::pin::current_thread;
@@ -19,10 +19,11 @@ use hocket_plan::{CostTable, Fusing, SiblingPolicy};
 
 use crate::cli::{PlayArgs, ScheduleArg, SiblingChoice};
 use crate::failure::{Exit, Failure};
-use crate::load::{LoadedSession, load_session, topology};
+use crate::files::{Files, Kind};
+use crate::load::{LoadedSession, OpenedSession, topology};
 use crate::output::print;
 use crate::profile::Known;
-use crate::render::wanted_frames;
+use crate::render::{check_length, wanted_frames};
 use meter::Meter;
 use outcome::Outcome;
 use watcher::{Live, watch};
@@ -46,9 +47,14 @@ pub fn run(args: &PlayArgs) -> Result<Exit, Failure> {
     known.tell();
     let known_costs = args.costs.as_deref().map(|path| Ok((path, costs::read(path)?)));
     let costs = known_costs.transpose()?;
-    let loaded = load_session(&args.session, args.rate, &topology)?;
+    let opened = OpenedSession::open(&args.session, args.rate, &topology)?;
+    check_files(args, &opened)?;
+    crate::bench::check_block(args.frames, opened.rate_hz())?;
+    check_length(args.length)?;
+    check_workers(args, &topology)?;
+    crate::notes::serial_workers(args.workers, &[args.schedule]);
+    let loaded = opened.load()?;
     loaded.print_warnings();
-    crate::bench::check_block(args.frames, loaded.rate_hz)?;
     let frames = wanted_frames(args.length, &loaded)?;
     let blocks = frames.map(|frames| frames.div_ceil(u64::from(args.frames)).max(1));
     let stop = crate::interrupt::flag()?;
@@ -60,6 +66,23 @@ pub fn run(args: &PlayArgs) -> Result<Exit, Failure> {
         costs::keep(path, &engine.control())?;
     }
     Ok(exit(&outcome, args))
+}
+
+fn check_files(args: &PlayArgs, opened: &OpenedSession) -> Result<(), Failure> {
+    let mut files = Files::new(false);
+    files.reads_session(&args.session, opened.sources());
+    args.profile.profile.iter().for_each(|path| files.reads("the profile", path));
+    match &args.costs {
+        Some(path) => files.writes("--costs", path, Kind::Checked),
+        None => Ok(()),
+    }
+}
+
+/// More workers than the policy has seats for are refused later; more than the machine has, before anything is loaded.
+fn check_workers(args: &PlayArgs, topology: &Topology) -> Result<(), Failure> {
+    let seats =
+        Seating::here_with(topology, SiblingPolicy::All, args.workers, &SeatSpeeds::default());
+    seats.map(drop).map_err(Failure::bad_input)
 }
 
 fn check_device(device: &str) -> Result<(), Failure> {
@@ -252,7 +275,7 @@ struct Led {
     protection: Option<String>,
 }
 
-fn protection(entered: &Entered) -> Option<String> {
+pub(crate) fn protection(entered: &Entered) -> Option<String> {
     let others = &entered.others;
     let asked = others.asked.as_ref()?;
     Some(match others.is_complete() {

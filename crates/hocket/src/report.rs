@@ -6,6 +6,7 @@ use hocket_lab::record::BenchRecord;
 
 use crate::cli::ReportArgs;
 use crate::failure::{Exit, Failure};
+use crate::files::{Files, Kind};
 use crate::output::print;
 
 /// Runs the command.
@@ -13,6 +14,14 @@ use crate::output::print;
 /// # Errors
 /// [`Failure`].
 pub fn run(args: &ReportArgs) -> Result<Exit, Failure> {
+    let mut files = Files::new(args.force);
+    files.reads("the record", &args.record);
+    if let Some(path) = &args.svg {
+        files.writes("--svg", path, Kind::Picture)?;
+    }
+    if let Some(path) = &args.output {
+        files.writes("--output", path, Kind::Page)?;
+    }
     let record = BenchRecord::read(&args.record).map_err(Failure::bad_input)?;
     if let Some(path) = &args.svg {
         write(path, &hocket_lab::report::svg_comparison(&record))?;

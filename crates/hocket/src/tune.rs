@@ -88,7 +88,7 @@ fn prepare(output: &Path) -> Result<(), Failure> {
             ))
         })?;
     }
-    crate::bench::check_writable(output)?;
+    crate::files::check_writable(output)?;
     match Profile::may_replace(output) {
         true => Ok(()),
         false => Err(Failure::bad_input(format!(

@@ -3,6 +3,8 @@
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
+use hocket_files::{ReadError, read_text};
+
 /// One message with place, cause and remedy.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{}{}: {cause}; {remedy}", path.display(), place(*line, *column))]
@@ -60,10 +62,12 @@ impl Source<'_> {
 pub(super) fn read(path: &Path, what: &str) -> Result<String, FleetError> {
     const MAX_BYTES: u64 = 16 << 20;
     let remedy = format!("name a {what} (text)");
-    let size = std::fs::metadata(path).map(|about| about.len());
-    let text = match size {
-        Ok(bytes) if bytes > MAX_BYTES => Err("it is larger than 16 MiB".to_owned()),
-        _ => std::fs::read_to_string(path).map_err(|error| format!("cannot be read: {error}")),
-    };
+    let text = read_text(path, MAX_BYTES).map_err(|error| match error {
+        ReadError::Io(error) => format!("cannot be read: {error}"),
+        other => other.to_string(),
+    });
+    let text = text.and_then(|bytes| {
+        String::from_utf8(bytes).map_err(|error| format!("cannot be read: {error}"))
+    });
     text.map_err(|cause| FleetError::whole(path, cause, remedy))
 }

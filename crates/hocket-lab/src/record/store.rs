@@ -4,12 +4,16 @@ use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
+use hocket_files::{OutputFile, read_text};
 use serde::{Deserialize, Serialize};
 use serde_json::Serializer;
 use serde_json::error::Category;
 
 use super::json::Columns;
 use super::{BenchRecord, FORMAT, Round, Variant};
+
+/// The largest record: 100 million blocks.
+const MAX_BYTES: u64 = 4 << 30;
 
 /// Why a record could not be written or read. Each message names the file, the cause and a remedy.
 #[derive(Debug, thiserror::Error)]
@@ -110,21 +114,21 @@ impl BenchRecord {
     ///
     /// # Errors
     /// [`RecordError::Write`]: the disk is full, the folder is missing or read-only, or `path` is
-    /// not a regular file.
+    /// a folder.
     pub fn write_atomic(&self, path: impl AsRef<Path>) -> Result<(), RecordError> {
         let path = path.as_ref();
         replace(path, |writer| self.write_json(writer))
             .map_err(|cause| RecordError::Write { path: path.to_path_buf(), cause })
     }
 
-    /// Reads a record and checks that it agrees with itself.
+    /// Reads a record and checks that it agrees with itself; `-` is standard input.
     ///
     /// # Errors
     /// Any but [`RecordError::Write`].
     pub fn read(path: impl AsRef<Path>) -> Result<BenchRecord, RecordError> {
         let path = path.as_ref();
-        let text = std::fs::read(path)
-            .map_err(|cause| RecordError::Read { path: path.to_path_buf(), cause })?;
+        let text = read_text(path, MAX_BYTES)
+            .map_err(|cause| RecordError::Read { path: path.to_path_buf(), cause: cause.into() })?;
         BenchRecord::parse(&text, path)
     }
 
@@ -177,46 +181,17 @@ pub fn write_text_atomic(path: impl AsRef<Path>, text: &str) -> Result<(), Recor
         .map_err(|cause| RecordError::Write { path: path.to_path_buf(), cause })
 }
 
-/// Fills a temporary file beside `path` and gives it that name when it is complete.
+/// Fills a file that takes its name when it is complete.
 fn replace(
     path: &Path,
-    fill: impl FnOnce(&mut BufWriter<&File>) -> io::Result<()>,
+    fill: impl FnOnce(&mut BufWriter<&mut File>) -> io::Result<()>,
 ) -> io::Result<()> {
-    let target = regular(path)?;
-    let folder = target.parent().filter(|folder| !folder.as_os_str().is_empty());
-    let temporary = beside(folder.unwrap_or(Path::new(".")))?;
-    let mut buffer = BufWriter::new(temporary.as_file());
+    let mut output = OutputFile::create(path)?;
+    let mut buffer = BufWriter::new(output.file());
     fill(&mut buffer)?;
     buffer.flush()?;
     drop(buffer);
-    // Some file systems report a full disk only here, and after a crash the rename must not have
-    // overtaken the data.
-    temporary.as_file().sync_all()?;
-    temporary.persist(&target).map_err(|failed| failed.error).map(drop::<File>)
-}
-
-/// Where to write: through symbolic links, and only onto regular files, because a rename would
-/// replace a link or a device instead of writing to it.
-fn regular(path: &Path) -> io::Result<PathBuf> {
-    match std::fs::metadata(path) {
-        Ok(what) if what.is_file() => path.canonicalize(),
-        Ok(what) if what.is_dir() => Err(io::Error::from(io::ErrorKind::IsADirectory)),
-        Ok(_) => Err(io::Error::other("this is a device or pipe, not a file")),
-        Err(_) => Ok(path.to_path_buf()),
-    }
-}
-
-/// A temporary file in `folder` that is deleted unless it is renamed, with the rights a file
-/// created in the ordinary way would have.
-fn beside(folder: &Path) -> io::Result<tempfile::NamedTempFile> {
-    let mut builder = tempfile::Builder::new();
-    builder.prefix(".hocket-").suffix(".tmp");
-    #[cfg(unix)]
-    let builder = {
-        use std::os::unix::fs::PermissionsExt;
-        builder.permissions(std::fs::Permissions::from_mode(0o666))
-    };
-    builder.tempfile_in(folder)
+    output.commit()
 }
 
 /// The part that tells whether the rest can be read.

@@ -325,7 +325,7 @@ pub(super) fn standalone(analysis: &Analysis) -> String {
     ));
     let picture = html! {
         svg xmlns="http://www.w3.org/2000/svg" viewBox=(format!("0 0 {WIDTH} {height}")) role="img"
-            font-family="system-ui,-apple-system,'Segoe UI',Roboto,sans-serif" font-size="14" fill=(NEUTRAL.ink) {
+            data-from="hocket bench" font-family="system-ui,-apple-system,'Segoe UI',Roboto,sans-serif" font-size="14" fill=(NEUTRAL.ink) {
             title { (title) }
             desc {
                 @for ridge in panels.iter().flat_map(|panel| &panel.ridges) { (ridge.spoken()) ". " }

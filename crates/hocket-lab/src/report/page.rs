@@ -66,6 +66,7 @@ fn head(record: &BenchRecord) -> Markup {
             meta name="color-scheme" content="light dark";
             title { (plain(&record.session.name)) " – hocket bench" }
             link rel="icon" href="data:,";
+            meta name="generator" content="Hocket";
             style { (PreEscaped(palette::css())) (PreEscaped(STYLE)) }
         }
     }

@@ -252,10 +252,8 @@ fn text_of(path: &Path) -> std::io::Result<String> {
     if !about.is_file() {
         return Err(std::io::Error::other("this is no file (a folder, a pipe, a device)"));
     }
-    if about.len() > MOST_BYTES {
-        return Err(std::io::Error::other("this file is too large to be a profile"));
-    }
-    std::fs::read_to_string(path)
+    let bytes = hocket_files::read_text(path, MOST_BYTES)?;
+    String::from_utf8(bytes).map_err(|_| std::io::Error::other("this file is not UTF-8 text"))
 }
 
 /// By name, as on the command line.

@@ -17,10 +17,10 @@ Examples:
   hocket bench sessions/band.toml --schedule serial,lists,dataflow --policy off --frames 128
   hocket bench sessions/band.toml --policy off,idle-thread --disturb compute:4@siblings")]
 pub struct BenchArgs {
-    /// The session file.
+    /// The session file; `-` reads it from standard input.
     #[arg(value_name = "SESSION")]
     pub session: PathBuf,
-    /// Measured blocks per variant.
+    /// Measured blocks per variant, in whole turns.
     #[arg(long, value_name = "N", default_value_t = 3000, value_parser = clap::value_parser!(u64).range(1..=10_000_000))]
     pub blocks: u64,
     /// Measured blocks per turn; then the next variant has its turn.
@@ -73,6 +73,9 @@ pub struct BenchArgs {
     /// Writes the report to this file, as one HTML page.
     #[arg(long, value_name = "FILE")]
     pub report: Option<PathBuf>,
+    /// Replaces files that Hocket did not write.
+    #[arg(long)]
+    pub force: bool,
     /// Ends with exit code 1 if any variant has more misses than this: late blocks and skipped periods.
     #[arg(long, value_name = "N")]
     pub max_misses: Option<u64>,

@@ -17,4 +17,7 @@ pub struct DemoArgs {
     /// Measured blocks per policy.
     #[arg(long, value_name = "N", default_value_t = 3000, value_parser = clap::value_parser!(u64).range(1..=10_000_000))]
     pub blocks: u64,
+    /// Replaces files that Hocket did not write.
+    #[arg(long)]
+    pub force: bool,
 }

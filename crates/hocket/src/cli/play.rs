@@ -16,7 +16,7 @@ Examples:
   hocket play sessions/band.toml --schedule auto --frames 128 --max-misses 0
   hocket play sessions/worst-case-8.toml --length 60 --json > run.json")]
 pub struct PlayArgs {
-    /// The session file.
+    /// The session file; `-` reads it from standard input.
     #[arg(value_name = "SESSION")]
     pub session: PathBuf,
     /// Device to play on; `virtual` has a real clock and a real deadline, but no sound.

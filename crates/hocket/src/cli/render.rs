@@ -13,15 +13,17 @@ use crate::profile::ProfileArgs;
 #[command(after_help = "\
 Examples:
   hocket render sessions/band.toml -o band.wav
+  hocket render sessions/band.toml -o band.flac --format 16
+  hocket render sessions/band.toml -o - | sox - band.ogg
   hocket render sessions/band.toml -o band.wav --format 32f --rate 96000 --length 10")]
 pub struct RenderArgs {
-    /// The session file.
+    /// The session file; `-` reads it from standard input.
     #[arg(value_name = "SESSION")]
     pub session: PathBuf,
-    /// The WAV file to write.
+    /// The audio file to write: .wav or .flac. `-` writes WAV to standard output.
     #[arg(short, long, value_name = "FILE")]
     pub output: PathBuf,
-    /// Sample format.
+    /// Sample format; FLAC holds 16 or 24 bits.
     #[arg(long, value_enum, default_value_t = FormatArg::Pcm24)]
     pub format: FormatArg,
     /// Block length in frames.
@@ -45,6 +47,9 @@ pub struct RenderArgs {
     /// How workers wait inside a block [default: the machine profile's, or hybrid].
     #[arg(long, value_enum)]
     pub wait: Option<WaitArg>,
+    /// Replaces a file that Hocket did not write; also renders more than a day, or more than the disk has free.
+    #[arg(long)]
+    pub force: bool,
     /// Where defaults come from.
     #[command(flatten)]
     pub profile: ProfileArgs,

@@ -59,7 +59,9 @@ pub(super) fn run(args: &RunArgs) -> Result<Exit, Failure> {
     let plan = plan(&wanted, args.seed.unwrap_or_else(hocket_machine::clock::monotonic_ns))?;
     let mut store = Store::open_or_create(&args.records.records).map_err(failure)?;
     let stop = crate::interrupt::flag()?;
+    let started = Instant::now();
     let number = measure(&mut store, &plan, &stop, None)?;
+    crate::notes::time_taken(args.time, started.elapsed());
     let interrupted = stop.load(Relaxed);
     let record = store.choose(&number.to_string()).map_err(failure)?;
     let exit = report::show(&store, &record, args.json, &args.fail_if)?;
@@ -79,14 +81,17 @@ pub(crate) fn measure_job(
     Ok((store, run, stop.load(Relaxed)))
 }
 
+/// A line for each of a thousand threads is less.
+const MAX_PATTERN_BYTES: u64 = 1 << 20;
+
 /// The pattern of this file is what `load-pattern` runs.
 fn ask_for(file: &Path) -> Result<(), Failure> {
     let name = file.display();
-    if !file.is_file() {
-        return Err(Failure::bad_input(format!("pattern {name}: there is no such file")));
-    }
-    let text = std::fs::read_to_string(file)
-        .map_err(|error| Failure::bad_input(format!("pattern {name}: {error}")))?;
+    let refused = |why: &dyn std::fmt::Display| {
+        Failure::bad_input(format!("pattern {name}: {why}; name a pattern file (text)"))
+    };
+    let bytes = hocket_files::read_text(file, MAX_PATTERN_BYTES).map_err(|why| refused(&why))?;
+    let text = String::from_utf8(bytes).map_err(|why| refused(&why))?;
     load_pattern::ask_for(&text)
         .map_err(|error| Failure::bad_input(format!("pattern {name}, {error}")))
 }

@@ -1,6 +1,6 @@
 //! One message with place, cause and remedy; exit code 2 or 3; no panic; nothing left behind.
 
-use crate::support::{check_refused, example, files, one_track, run, session};
+use crate::support::{Ran, check_refused, example, files, hocket, one_track, run, session};
 
 fn refused_session(text: &str, words: &[&str]) {
     let (folder, file) = session(text);
@@ -143,15 +143,15 @@ fn outputs_that_cannot_be_written_are_refused_before_the_work() {
     check_refused(&["bench", &file, "--record", record], 3, &["record.json", "folder"]);
     let folder_name = folder.path().to_str().unwrap();
     check_refused(&["bench", &file, "--report", folder_name], 2, &["folder"]);
-    check_refused(&["render", &file, "-o", folder_name], 3, &[]);
+    check_refused(&["render", &file, "-o", folder_name], 2, &["folder"]);
     assert_eq!(files(folder.path()), ["loop.flac", "try.toml"]);
 }
 
 /// A file system of 256 KiB, where mounting is allowed.
-struct SmallDisk(tempfile::TempDir);
+pub struct SmallDisk(tempfile::TempDir);
 
 impl SmallDisk {
-    fn mount() -> Option<SmallDisk> {
+    pub fn mount() -> Option<SmallDisk> {
         let folder = tempfile::tempdir().unwrap();
         let mounted = std::process::Command::new("mount")
             .args(["-t", "tmpfs", "-o", "size=256k", "none"])
@@ -159,6 +159,10 @@ impl SmallDisk {
             .output()
             .is_ok_and(|output| output.status.success());
         mounted.then_some(SmallDisk(folder))
+    }
+
+    pub fn path(&self) -> &std::path::Path {
+        self.0.path()
     }
 }
 
@@ -177,35 +181,41 @@ fn a_full_disk_leaves_nothing_under_the_final_name() {
     let (_folder, file) = one_track("");
     let out = disk.0.path().join("out.wav");
     check_refused(
-        &["render", &file, "-o", out.to_str().unwrap(), "--length", "30"],
+        &["render", &file, "-o", out.to_str().unwrap(), "--length", "30", "--force"],
         3,
         &["out.wav", "space"],
     );
     assert_eq!(files(disk.0.path()), Vec::<String>::new());
     let record = disk.0.path().join("record.json");
     let session = example("worst-case-4.toml");
-    check_refused(
-        &[
-            "bench",
-            session.to_str().unwrap(),
-            "--blocks",
-            "20000",
-            "--blocks-per-round",
-            "20000",
-            "--frames",
-            "1",
-            "--disturb",
-            "none",
-            "--policy",
-            "off",
-            "--priority",
-            "0",
-            "--record",
-            record.to_str().unwrap(),
-        ],
-        3,
-        &["record.json", "space"],
-    );
+    let elsewhere = tempfile::tempdir().unwrap();
+    let ran: Ran = hocket(&[
+        "bench",
+        session.to_str().unwrap(),
+        "--blocks",
+        "20000",
+        "--blocks-per-round",
+        "20000",
+        "--frames",
+        "1",
+        "--disturb",
+        "none",
+        "--policy",
+        "off",
+        "--priority",
+        "0",
+        "--record",
+        record.to_str().unwrap(),
+    ])
+    .current_dir(elsewhere.path())
+    .output()
+    .unwrap()
+    .into();
+    assert_eq!(ran.code, Some(3), "{}", ran.err);
+    let kept = files(elsewhere.path());
+    for word in ["record.json", "space", &kept[0]] {
+        assert!(ran.err.contains(word), "'{word}' is missing:\n{}", ran.err);
+    }
     assert_eq!(files(disk.0.path()), Vec::<String>::new());
 }
 

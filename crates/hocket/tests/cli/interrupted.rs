@@ -12,7 +12,7 @@ fn start(args: &[&str]) -> Child {
 }
 
 /// Waits until the program catches Ctrl-C, which it does when everything is loaded.
-fn await_handler(child: &Child) {
+pub fn await_handler(child: &Child) {
     const SIGINT_BIT: u64 = 1 << 1;
     let status = format!("/proc/{}/status", child.id());
     for _ in 0..6000 {
@@ -86,7 +86,8 @@ fn interrupted_bench(record: &std::path::Path, after: Duration) -> BenchRecord {
 fn a_render_leaves_nothing() {
     let (folder, file) = one_track("");
     let out = folder.path().join("out.wav");
-    let child = start(&["render", &file, "-o", out.to_str().unwrap(), "--length", "80000"]);
+    let child =
+        start(&["render", &file, "-o", out.to_str().unwrap(), "--length", "80000", "--force"]);
     await_handler(&child);
     std::thread::sleep(Duration::from_secs(1));
     assert_eq!(interrupt(child), Some(130));

@@ -1,0 +1,14 @@
+//! Files in and out: read with a bound, written whole or not at all.
+//!
+//! [`read_text`] reads a file that is text by its nature and stops at a limit, whatever the file is: a device, a pipe
+//! or standard input. [`OutputFile`] writes beside its place and takes the name when it is complete. A part that a
+//! killed process left is recognised by its free lock: [`remove_dead_parts`].
+//!
+//! Everything here runs on control threads. It knows no format.
+#![forbid(unsafe_code)]
+
+mod read;
+mod output;
+
+pub use output::{OutputFile, is_standard_output, remove_dead_parts};
+pub use read::{ReadError, is_standard_input, read_text};

@@ -1,0 +1,203 @@
+//! Files that appear whole or not at all.
+
+use std::ffi::{OsStr, OsString};
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::os::fd::AsFd;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// A file that is written under a temporary name beside its target, a *part*, and takes the target's name on
+/// [`OutputFile::commit`]. Dropped before that, it removes the part. Pipes, devices and standard output are written to
+/// directly.
+///
+/// A part is locked for as long as it is written, so a part without a lock belongs to nobody.
+#[derive(Debug)]
+pub struct OutputFile {
+    file: File,
+    /// `None` where nothing is left to name or to remove: a stream, or a committed file.
+    part: Option<Part>,
+}
+
+#[derive(Debug)]
+struct Part {
+    target: PathBuf,
+    temporary: PathBuf,
+}
+
+/// Makes temporary names unique within the process. Relaxed: only uniqueness matters, nothing is
+/// published with it.
+static SERIAL: AtomicU32 = AtomicU32::new(0);
+
+const ENDING: &str = ".part";
+
+/// Whether this path names standard output: `-`, or one of its names in the system.
+pub fn is_standard_output(path: &Path) -> bool {
+    ["-", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"].iter().any(|name| path == Path::new(name))
+}
+
+impl OutputFile {
+    /// Begins a file. Links are followed, so that a link's target is replaced and not the link itself.
+    ///
+    /// # Errors
+    /// The folder is missing or may not be written to, or `path` is a folder.
+    pub fn create(path: &Path) -> io::Result<Self> {
+        if is_standard_output(path) {
+            let file = File::from(io::stdout().as_fd().try_clone_to_owned()?);
+            return Ok(Self { file, part: None });
+        }
+        let target = match std::fs::metadata(path) {
+            Ok(there) if there.is_dir() => return Err(io::ErrorKind::IsADirectory.into()),
+            Ok(there) if !there.is_file() => {
+                let file = OpenOptions::new().write(true).open(path)?;
+                return Ok(Self { file, part: None });
+            }
+            Ok(_) => path.canonicalize()?,
+            Err(_) => path.to_path_buf(),
+        };
+        if target.file_name().is_none() {
+            return Err(io::Error::new(io::ErrorKind::InvalidFilename, "it has no file name"));
+        }
+        let (file, temporary) = new_part(&target)?;
+        Ok(Self { file, part: Some(Part { target, temporary }) })
+    }
+
+    /// The open file.
+    pub fn file(&mut self) -> &mut File {
+        &mut self.file
+    }
+
+    /// Whether what is written is gone at once, so that nothing can be corrected later.
+    pub fn is_stream(&self) -> bool {
+        self.part.is_none()
+    }
+
+    /// Puts the content on the disk and then under its name.
+    ///
+    /// # Errors
+    /// The disk is full or fails; then the part is removed, and what had the name stays.
+    pub fn commit(mut self) -> io::Result<()> {
+        let Some(part) = &self.part else { return Ok(()) };
+        // Some file systems report a full disk only here, and after a crash the rename must not have
+        // overtaken the data.
+        self.file.sync_all()?;
+        std::fs::rename(&part.temporary, &part.target)?;
+        sync_folder(&part.target);
+        self.part = None;
+        Ok(())
+    }
+}
+
+impl Drop for OutputFile {
+    fn drop(&mut self) {
+        if let Some(part) = self.part.take() {
+            // The error that led here has been reported already.
+            let _ = std::fs::remove_file(&part.temporary);
+        }
+    }
+}
+
+/// A new part and its name.
+fn new_part(target: &Path) -> io::Result<(File, PathBuf)> {
+    loop {
+        let serial = SERIAL.fetch_add(1, Ordering::Relaxed);
+        let mut name = prefix(target.file_name().unwrap_or_default());
+        name.push(format!("{}-{serial}{ENDING}", std::process::id()));
+        let temporary = target.with_file_name(name);
+        let opened = OpenOptions::new().read(true).write(true).create_new(true).open(&temporary);
+        let file = match opened {
+            Ok(file) => file,
+            // A killed process with this number left it.
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => continue,
+            Err(error) => return Err(error),
+        };
+        // Not every file system has locks; without one nobody takes this part for a dead one either.
+        let _ = file.lock();
+        // Between the two calls another process may have taken it for dead and removed it.
+        if file.metadata()?.nlink() > 0 {
+            return Ok((file, temporary));
+        }
+    }
+}
+
+fn prefix(name: &OsStr) -> OsString {
+    let mut hidden = OsString::from(".");
+    hidden.push(name);
+    hidden.push(".");
+    hidden
+}
+
+/// Removes the parts of `target` that killed processes left; returns which.
+pub fn remove_dead_parts(target: &Path) -> Vec<PathBuf> {
+    let target = target.canonicalize().unwrap_or_else(|_| target.to_path_buf());
+    let Some(name) = target.file_name() else { return Vec::new() };
+    let begin = prefix(name);
+    let Ok(entries) = std::fs::read_dir(folder_of(&target)) else { return Vec::new() };
+    let names = entries.flatten().map(|entry| entry.file_name());
+    let parts = names.filter(|name| is_part(name, &begin)).map(|name| target.with_file_name(name));
+    parts.filter(|part| is_dead(part) && std::fs::remove_file(part).is_ok()).collect()
+}
+
+/// `.NAME.PROCESS-SERIAL.part`
+fn is_part(name: &OsStr, begin: &OsStr) -> bool {
+    let rest = name.as_encoded_bytes().strip_prefix(begin.as_encoded_bytes());
+    let middle = rest.and_then(|rest| rest.strip_suffix(ENDING.as_bytes()));
+    let numbers = middle.and_then(|middle| std::str::from_utf8(middle).ok()?.split_once('-'));
+    let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    numbers.is_some_and(|(process, serial)| digits(process) && digits(serial))
+}
+
+/// Whether nobody holds its lock.
+fn is_dead(part: &Path) -> bool {
+    File::open(part).is_ok_and(|file| file.try_lock().is_ok())
+}
+
+fn folder_of(target: &Path) -> &Path {
+    let folder = target.parent().filter(|folder| !folder.as_os_str().is_empty());
+    folder.unwrap_or(Path::new("."))
+}
+
+/// Makes the new name itself survive a power cut. Not every file system can; the content is
+/// safe in either case, so a failure is no error.
+fn sync_folder(target: &Path) {
+    if let Ok(folder) = File::open(folder_of(target)) {
+        let _ = folder.sync_all();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+
+    use super::*;
+
+    #[test]
+    fn only_parts_without_an_owner_are_removed() {
+        let folder = tempfile::tempdir().unwrap();
+        let target = folder.path().join("out.wav");
+        let dead = folder.path().join(".out.wav.1234-0.part");
+        let others = [".out.wav.mine.part", ".other.wav.1234-0.part", "out.wav.1234-0.part"];
+        for name in others {
+            std::fs::write(folder.path().join(name), "kept").unwrap();
+        }
+        std::fs::write(&dead, "half a file").unwrap();
+        let mut alive = OutputFile::create(&target).unwrap();
+        alive.file().write_all(b"whole").unwrap();
+        assert_eq!(remove_dead_parts(&target), [dead]);
+        alive.commit().unwrap();
+        assert_eq!(std::fs::read(&target).unwrap(), b"whole");
+        assert!(others.iter().all(|name| folder.path().join(name).exists()));
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 4);
+    }
+
+    #[test]
+    fn a_device_is_written_to_and_not_replaced() {
+        let null = Path::new("/dev/null");
+        let mut file = OutputFile::create(null).unwrap();
+        assert!(file.is_stream());
+        file.file().write_all(b"gone").unwrap();
+        file.commit().unwrap();
+        assert!(!std::fs::metadata(null).unwrap().is_file());
+    }
+}

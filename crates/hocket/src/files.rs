@@ -1,0 +1,206 @@
+//! The files of a command: what it reads and what it writes, known before any work begins.
+//!
+//! No output may be an input or another output, whatever names and links lead to it. An output replaces a file only if
+//! Hocket wrote that file as the same kind of output, or with `--force`; see [`Kind`].
+
+use std::ffi::OsString;
+use std::fs::Metadata;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use hocket_files::{is_standard_input, is_standard_output, remove_dead_parts};
+
+use crate::failure::Failure;
+
+/// What an output is, and how an earlier one is recognised by its first bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// WAV or FLAC that names Hocket as its software.
+    Audio,
+    /// JSON of the format `hocket-bench`.
+    Record,
+    /// HTML whose generator is Hocket.
+    Page,
+    /// SVG that says it is from Hocket.
+    Picture,
+    /// A file that its reader has checked already: what is there is an input, too.
+    Checked,
+}
+
+/// Enough for the mark of every kind.
+const HEAD_BYTES: u64 = 4096;
+
+impl Kind {
+    fn wrote(self, head: &[u8]) -> bool {
+        let has = |mark: &str| head.windows(mark.len()).any(|part| part == mark.as_bytes());
+        let begins = |with: &str| head.starts_with(with.as_bytes());
+        match self {
+            Kind::Audio => {
+                (begins("RIFF") || begins("RF64") || begins("fLaC")) && has(hocket_media::SOFTWARE)
+            }
+            Kind::Record => begins("{") && has("\"hocket-bench/"),
+            Kind::Page => begins("<!DOCTYPE html>") && has("name=\"generator\" content=\"Hocket\""),
+            Kind::Picture => begins("<svg") && has("data-from=\"hocket"),
+            Kind::Checked => true,
+        }
+    }
+}
+
+/// The files of one command.
+#[derive(Debug)]
+pub(crate) struct Files {
+    force: bool,
+    seen: Vec<Seen>,
+}
+
+#[derive(Debug)]
+struct Seen {
+    /// As the user knows it: `the session`, `--record`.
+    what: String,
+    file: Identity,
+}
+
+/// Which file a path means.
+#[derive(Debug, PartialEq, Eq)]
+enum Identity {
+    /// A regular file: device and inode.
+    There(u64, u64),
+    /// None yet: device and inode of the folder, and the name.
+    New(u64, u64, OsString),
+}
+
+impl Identity {
+    /// `None` for what cannot be overwritten: pipes, devices, folders, and what is not reachable at all.
+    fn of(path: &Path) -> Option<Identity> {
+        let path = if is_standard_input(path) { Path::new("/dev/stdin") } else { path };
+        match std::fs::metadata(path) {
+            Ok(there) => there.is_file().then(|| Identity::There(there.dev(), there.ino())),
+            Err(_) => {
+                let folder = std::fs::metadata(folder_of(path)).ok()?;
+                Some(Identity::New(folder.dev(), folder.ino(), path.file_name()?.into()))
+            }
+        }
+    }
+}
+
+impl Files {
+    /// Of a command that knows no file yet. `force`: may replace what Hocket did not write.
+    pub(crate) fn new(force: bool) -> Files {
+        Files { force, seen: Vec::new() }
+    }
+
+    /// The command reads this file. Name inputs before outputs.
+    pub(crate) fn reads(&mut self, what: impl Into<String>, path: &Path) {
+        let file = Identity::of(path);
+        self.seen.extend(file.map(|file| Seen { what: what.into(), file }));
+    }
+
+    /// The session file and the audio files that it names.
+    pub(crate) fn reads_session(&mut self, path: &Path, sources: impl Iterator<Item = PathBuf>) {
+        self.reads("the session", path);
+        for source in sources {
+            self.reads("an audio file of the session", &source);
+        }
+    }
+
+    /// The command writes this file. What a killed run left half-written under this name is removed.
+    ///
+    /// # Errors
+    /// The file is an input or another output, is not Hocket's to replace, or cannot be written: nothing is changed.
+    pub(crate) fn writes(&mut self, what: &str, path: &Path, kind: Kind) -> Result<(), Failure> {
+        if is_standard_output(path) {
+            return Ok(());
+        }
+        if let Some(file) = Identity::of(path) {
+            if let Some(other) = self.seen.iter().find(|seen| seen.file == file) {
+                return Err(Failure::bad_input(format!(
+                    "{what} {}: this file is {}, too, and nothing was changed; name another file",
+                    path.display(),
+                    other.what
+                )));
+            }
+            self.seen.push(Seen { what: what.into(), file });
+        }
+        match std::fs::metadata(path) {
+            Ok(there) if there.is_file() => self.check_replaceable(what, path, &there, kind)?,
+            // A pipe or a device takes what it gets.
+            Ok(there) if !there.is_dir() => return Ok(()),
+            _ => {}
+        }
+        check_writable(path)?;
+        for part in remove_dead_parts(path) {
+            eprintln!("hocket: removed {}, which a killed run left unfinished", part.display());
+        }
+        Ok(())
+    }
+
+    fn check_replaceable(
+        &self,
+        what: &str,
+        path: &Path,
+        there: &Metadata,
+        kind: Kind,
+    ) -> Result<(), Failure> {
+        match self.force || there.len() == 0 || kind.wrote(&head(path)) {
+            true => Ok(()),
+            false => Err(Failure::bad_input(format!(
+                "{what} {}: there is a file that Hocket did not write as such, and nothing was changed; name another \
+                 file, or replace it with --force",
+                path.display()
+            ))),
+        }
+    }
+}
+
+/// The first bytes; nothing of what cannot be read, which Hocket then did not write.
+fn head(path: &Path) -> Vec<u8> {
+    use std::io::Read;
+    let mut head = Vec::new();
+    if let Ok(file) = std::fs::File::open(path) {
+        let _ = file.take(HEAD_BYTES).read_to_end(&mut head);
+    }
+    head
+}
+
+/// Where a file lies or would lie.
+pub(crate) fn folder_of(path: &Path) -> &Path {
+    path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
+/// Finds out before a long run whether its result can be kept.
+pub(crate) fn check_writable(path: &Path) -> Result<(), Failure> {
+    if path.is_dir() {
+        let text = format!("{}: is a folder; name a file in it", path.display());
+        return Err(Failure::bad_input(text));
+    }
+    let trial = tempfile::Builder::new().prefix(".hocket-").tempfile_in(folder_of(path));
+    trial.map(|_| ()).map_err(|error| {
+        // The error's own text names the trial file, which means nothing to a user.
+        let cause = error.kind();
+        Failure::not_possible(format!(
+            "{}: cannot be written: {cause}; choose a folder that exists and may be written to",
+            path.display()
+        ))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_is_the_same_by_every_name() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        std::fs::write(at("a"), "text").unwrap();
+        std::fs::hard_link(at("a"), at("hard")).unwrap();
+        std::os::unix::fs::symlink(at("a"), at("soft")).unwrap();
+        std::os::unix::fs::symlink(folder.path(), at("again")).unwrap();
+        for name in ["hard", "soft", "again/a", "again/./again/hard"] {
+            assert_eq!(Identity::of(&at(name)), Identity::of(&at("a")), "{name}");
+        }
+        assert_eq!(Identity::of(&at("again/new")), Identity::of(&at("new")));
+        assert_ne!(Identity::of(&at("newer")), Identity::of(&at("new")));
+        assert_eq!(Identity::of(Path::new("/dev/null")), None);
+    }
+}

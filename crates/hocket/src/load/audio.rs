@@ -1,0 +1,124 @@
+//! An audio file of a session, at the session's rate.
+
+use std::sync::Arc;
+
+use hocket_engine::StereoAudio;
+use hocket_media::Audio;
+use hocket_plan::session::MediaId;
+use hocket_session::Loaded;
+
+use crate::failure::Failure;
+
+/// An audio file in memory.
+pub(super) struct LoadedAudio {
+    pub stereo: Arc<StereoAudio>,
+    /// Of the whole file, also where only its beginning was converted.
+    pub length_s: f64,
+}
+
+/// Decodes one file and converts what is played of it.
+pub(super) fn load(
+    loaded: &Loaded,
+    id: MediaId,
+    rate_hz: u32,
+    warnings: &mut Vec<String>,
+) -> Result<LoadedAudio, Failure> {
+    let media = &loaded.session.media[id.0];
+    let decoded = hocket_media::decode(&media.path).map_err(|error| {
+        let remedy = "repair or replace the file";
+        Failure::bad_input(loaded.media_error(id, &error.to_string(), remedy))
+    })?;
+    if let Some(cause) = decoded.cut_short() {
+        // Silence where a recording should be is not something to find out on stage.
+        let remedy =
+            "replace the file, or write what is left of it to a new one (sox cut.wav new.wav)";
+        return Err(Failure::bad_input(loaded.media_error(id, cause, remedy)));
+    }
+    let place = loaded.locate(id);
+    let (file, line, column) = (place.file.display(), place.line, place.column);
+    let name = format!("{file}:{line}:{column}: {}", media.path.display());
+    let remedy = "what can be read is played; replace the file where that is not wanted";
+    warnings.extend(decoded.warnings.iter().map(|warning| format!("{name}: {warning}; {remedy}")));
+    let length_s = decoded.length_s();
+    let audio = at_rate(loaded, id, decoded, rate_hz)?;
+    let stereo = StereoAudio::from_planar(&audio.channels);
+    if stereo.contained() > 0 {
+        let count = stereo.contained();
+        warnings
+            .push(format!("{name}: {count} samples are not finite numbers; they play as silence"));
+    }
+    Ok(LoadedAudio { stereo: Arc::new(stereo), length_s })
+}
+
+fn at_rate(loaded: &Loaded, id: MediaId, audio: Audio, rate_hz: u32) -> Result<Audio, Failure> {
+    if audio.sample_rate_hz == rate_hz {
+        return Ok(audio);
+    }
+    if loaded.session.media[id.0].resample {
+        let whole = (audio.length_s() * f64::from(rate_hz)).ceil() as usize + 1;
+        let frames = frames_played(loaded, id, rate_hz).min(whole);
+        check_memory(loaded, id, frames, &audio, rate_hz)?;
+        return Ok(hocket_media::resample_beginning(&audio, rate_hz, frames));
+    }
+    let cause =
+        format!("this file has {} Hz, the session runs at {rate_hz} Hz", audio.sample_rate_hz);
+    let remedy = format!(
+        "set resample = true in [session], convert the file to {rate_hz} Hz, or run at its rate \
+         with --rate {}",
+        audio.sample_rate_hz
+    );
+    Err(Failure::bad_input(loaded.media_error(id, &cause, &remedy)))
+}
+
+/// How many frames of a file its clips reach; the preview and clips without a length reach all.
+fn frames_played(loaded: &Loaded, id: MediaId, rate_hz: u32) -> usize {
+    let session = &loaded.session;
+    if session.preview == Some(id) {
+        return usize::MAX;
+    }
+    let clips = session.tracks.iter().flat_map(|track| &track.clips);
+    let ends = clips.filter(|clip| clip.media == id).map(|clip| match clip.length_s {
+        // A loop returns at the end of the file.
+        Some(length) if !clip.looped => {
+            // Start and length are rounded to frames each, so one more is needed at most; two do no harm.
+            ((clip.offset_s + length) * f64::from(rate_hz)).ceil() as usize + 2
+        }
+        _ => usize::MAX,
+    });
+    ends.max().unwrap_or(0)
+}
+
+/// Memory for a converted file, in bytes a frame: two rows and their copy, and what the conversion of a channel needs.
+const BYTES_A_FRAME: u64 = 4 * 4 + 2 * 8;
+
+/// A machine that runs out of memory ends some program, and not always this one.
+fn check_memory(
+    loaded: &Loaded,
+    id: MediaId,
+    frames: usize,
+    audio: &Audio,
+    rate_hz: u32,
+) -> Result<(), Failure> {
+    let extra = audio.channels.len().saturating_sub(2) as u64 * 4;
+    let needed = (frames as u64).saturating_mul(BYTES_A_FRAME + extra);
+    match free_memory() {
+        Some(free) if needed > free => {
+            let mib = |bytes: u64| bytes >> 20;
+            let (needed, free) = (mib(needed), mib(free));
+            let cause = format!(
+                "converting it to {rate_hz} Hz takes {needed} MiB of memory, {free} MiB are free"
+            );
+            let remedy =
+                "give its clips a length_s, convert the file before, or choose a lower rate";
+            Err(Failure::not_possible(loaded.media_error(id, &cause, remedy)))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// What the kernel says is available without swapping; `None` where it does not say.
+fn free_memory() -> Option<u64> {
+    let text = std::fs::read_to_string("/proc/meminfo").ok()?;
+    let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
+    Some(line.split_whitespace().next()?.parse::<u64>().ok()? * 1024)
+}

@@ -1,0 +1,81 @@
+//! What `hocket render` finds out before any work: session, files, numbers, seats.
+
+use std::path::Path;
+
+use hocket_engine::Seating;
+use hocket_files::is_standard_output;
+use hocket_machine::Topology;
+use hocket_media::FileFormat;
+use hocket_plan::SiblingPolicy;
+
+use super::check_length;
+use crate::cli::{RenderArgs, ScheduleArg};
+use crate::failure::Failure;
+use crate::files::{Files, Kind};
+use crate::load::{OpenedSession, topology};
+use crate::profile::Known;
+
+/// A render that can begin: nothing of it is wrong as far as can be known without its audio.
+pub(super) struct Prepared {
+    pub opened: OpenedSession,
+    pub format: FileFormat,
+    pub known: Known,
+    pub schedule: ScheduleArg,
+    pub sibling: SiblingPolicy,
+    pub seating: Seating,
+}
+
+impl Prepared {
+    /// # Errors
+    /// Whatever is wrong with the arguments, the session file or the place of the output.
+    pub fn of(args: &RenderArgs) -> Result<Prepared, Failure> {
+        crate::bench::check_waits("--wait", args.wait.as_slice())?;
+        check_length(args.length)?;
+        let format = format_of(&args.output)?;
+        let topology = topology()?;
+        let known = Known::find(&args.profile, &topology)?;
+        known.tell();
+        let opened = OpenedSession::open(&args.session, args.rate, &topology)?;
+        check_files(args, &opened)?;
+        crate::bench::check_block(args.frames, opened.rate_hz())?;
+        format
+            .check(&args.output, opened.rate_hz(), args.format.into())
+            .map_err(Failure::bad_input)?;
+        let schedule = known.schedule_or(args.schedule, args.frames);
+        crate::notes::serial_workers(args.workers, &[schedule]);
+        let sibling = known.policy(args.policy, args.frames, &topology, None);
+        let seating = seating(args, sibling, &topology, &known)?;
+        Ok(Prepared { opened, format, known, schedule, sibling, seating })
+    }
+}
+
+fn seating(
+    args: &RenderArgs,
+    sibling: SiblingPolicy,
+    topology: &Topology,
+    known: &Known,
+) -> Result<Seating, Failure> {
+    Seating::here_with(topology, sibling, args.workers, &known.speeds()).map_err(Failure::bad_input)
+}
+
+/// By the ending of the name. What is no regular file needs no ending and gets WAV.
+fn format_of(output: &Path) -> Result<FileFormat, Failure> {
+    let refused =
+        |why: String| Err(Failure::bad_input(format!("--output {}: {why}", output.display())));
+    let there = std::fs::metadata(output).ok();
+    if there.as_ref().is_some_and(|there| there.is_dir()) {
+        return refused("this is a folder; name a file in it".into());
+    }
+    let is_stream = is_standard_output(output) || there.is_some_and(|there| !there.is_file());
+    match FileFormat::of(output).or(is_stream.then_some(FileFormat::Wav)) {
+        Some(format) => Ok(format),
+        None => refused(format!("the ending says the format; choose {}", FileFormat::ENDINGS)),
+    }
+}
+
+fn check_files(args: &RenderArgs, opened: &OpenedSession) -> Result<(), Failure> {
+    let mut files = Files::new(args.force);
+    files.reads_session(&args.session, opened.sources());
+    args.profile.profile.iter().for_each(|path| files.reads("the profile", path));
+    files.writes("--output", &args.output, Kind::Audio)
+}
