@@ -102,11 +102,6 @@ impl ReadySet {
     pub fn words(&self) -> usize {
         self.words
     }
-
-    /// Number of homes.
-    pub fn homes(&self) -> usize {
-        self.homes.len()
-    }
 }
 
 /// The set of one worker.
@@ -405,6 +400,26 @@ mod tests {
         units.iter().for_each(|&unit| set.push(0, unit));
         assert_eq!((set.steal(1), set.steal(1)), (Some(127_999), Some(70_000)));
         assert_eq!(drain(|| set.pop(0)), [0, 64, 255, 256]);
+    }
+
+    #[test]
+    fn a_load_marks_groups_of_several_words() {
+        let set = ReadySet::new(1, 128_000);
+        let mut words = vec![0; set.words()];
+        (words[5], words[1_999]) = (1, 1 << 63);
+        set.load(0, &words);
+        assert_eq!(set.first_hint(0), Some(320));
+        assert_eq!(drain(|| set.pop(0)), [320, 127_999]);
+    }
+
+    #[test]
+    fn a_look_clears_the_mark_of_an_empty_group_and_no_other() {
+        let set = set_of(&[63, 130, 200]);
+        let marks = || set.homes[1].marks[0].load(Relaxed);
+        assert_eq!((set.pop(1), marks()), (Some(63), 0b1101));
+        assert_eq!((set.pop(1), marks()), (Some(130), 0b1100));
+        set.homes[1].unmark(3);
+        assert_eq!(marks(), 0b1100, "a unit has come meanwhile");
     }
 
     #[test]
