@@ -345,6 +345,19 @@ mod tests {
     }
 
     #[test]
+    fn a_hint_is_the_unit_that_its_owner_takes_next() {
+        let set = set_of(&SCATTERED);
+        for _ in SCATTERED {
+            // A look that finds nothing clears the marks before the unit.
+            let hint = set.first_hint(1);
+            let taken = set.pop(1);
+            assert!(hint.is_none() || hint == taken, "{hint:?} {taken:?}");
+        }
+        assert_eq!(set_of(&[9_999]).first_hint(1), Some(9_999));
+        assert_eq!(set_of(&[]).first_hint(1), None);
+    }
+
+    #[test]
     fn nobody_steals_from_himself() {
         let set = set_of(&[5]);
         assert_eq!(set.steal(1), None);
@@ -408,6 +421,8 @@ mod tests {
         let mut words = vec![0; set.words()];
         (words[5], words[1_999]) = (1, 1 << 63);
         set.load(0, &words);
+        let home = &set.homes[0];
+        assert_eq!([1, 499].map(|group| home.words_of(group)), [(4, 8), (1_996, 2_000)]);
         assert_eq!(set.first_hint(0), Some(320));
         assert_eq!(drain(|| set.pop(0)), [320, 127_999]);
     }
