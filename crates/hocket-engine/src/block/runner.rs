@@ -167,6 +167,8 @@ pub(crate) enum Moment {
     Awake(usize),
     /// It has asked to, and was let in or not.
     Entered(usize, bool),
+    /// A guard no longer keeps its seat.
+    Guarded(usize),
 }
 
 // SAFETY: `params` and `plan` are written by the leader while the turnstile is closed and read by those
@@ -425,6 +427,7 @@ impl Runner {
         // A wait that blocks gives the seat up by itself, and the last unit wakes it.
         let over = || !on_seat.may_block() && ticks() >= until;
         let (_, waited) = edge(|| self.finished.wait_until(running, on_seat, over));
+        self.pass(Moment::Guarded(desk));
         self.note(desk, |stamps| {
             stamps.totals.yielded += u64::from(waited.yielded);
             stamps.totals.blocked += u64::from(waited.blocked);

@@ -5,10 +5,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::SeqCst};
 use std::thread::yield_now;
 
+use hocket_machine::clock::{TickRate, ticks};
 use hocket_plan::{ScheduleKind, SiblingPolicy};
 use hocket_rt::Strategy;
 
-use crate::block::runner::{Moment, Runner};
+use crate::block::runner::{Moment, ORDINARY_NS, Runner};
+use crate::block::stamps::What;
 use crate::stage::{self, FRAMES, does, ends};
 use crate::{Engine, Settings};
 
@@ -179,6 +181,40 @@ fn a_worker_that_comes_when_the_last_unit_is_claimed_is_not_let_in() {
             inside.load(SeqCst)
         });
         assert!(!entered, "{kind:?}");
+    }
+}
+
+/// The block waits for the guard: a thread that guards for ever would be seen by the test's end.
+#[test]
+fn a_guard_keeps_its_seat_for_its_time_and_no_longer() {
+    for real_time in [false, true] {
+        ends(move || {
+            let prepared = stage::side_by_side(vec![does(|_| ())], None);
+            let settings = stage::settings(ScheduleKind::Dataflow, SiblingPolicy::IdleThread);
+            let settings = Settings { seat_wait: Strategy::Pause, ..settings };
+            let mut engine = stage::engine(prepared, settings, 1);
+            let runner = engine.leader.runner();
+            let kept_ns = if real_time { runner.waits.longest_ns } else { ORDINARY_NS };
+            runner.real_time.store(real_time, SeqCst);
+            let guarded = Arc::new(AtomicBool::new(false));
+            let seen = Arc::clone(&guarded);
+            hold(&engine, move |runner, moment| match moment {
+                Moment::Opened => {
+                    let started_at = ticks();
+                    runner.gate.advance();
+                    until(&guarded);
+                    let kept_ticks = ticks() - started_at;
+                    assert!(kept_ticks >= TickRate::get().ns_to_ticks(kept_ns), "{kept_ticks}");
+                }
+                Moment::Guarded(_) => guarded.store(true, SeqCst),
+                _ => {}
+            });
+            engine.process(FRAMES);
+            assert!(seen.load(SeqCst));
+            assert_eq!(engine.totals()[1].blocks, 1);
+            let [span] = engine.leader().stamps(1).spans() else { panic!("not one span") };
+            assert_eq!(span.what, What::Guard);
+        });
     }
 }
 
