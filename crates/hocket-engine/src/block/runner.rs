@@ -169,6 +169,8 @@ pub(crate) enum Moment {
     Entered(usize, bool),
     /// A guard no longer keeps its seat.
     Guarded(usize),
+    /// A worker no longer keeps its seat for its partners.
+    Kept,
 }
 
 // SAFETY: `params` and `plan` are written by the leader while the turnstile is closed and read by those
@@ -468,7 +470,7 @@ impl Runner {
 
     /// A moment at which a test may hold the calling thread up; nothing elsewhere.
     #[inline(always)]
-    fn pass(&self, _moment: Moment) {
+    pub(super) fn pass(&self, _moment: Moment) {
         #[cfg(test)]
         if let Some(hold) = self.hold.get() {
             hold(self, _moment);

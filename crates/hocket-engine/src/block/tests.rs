@@ -2,7 +2,7 @@
 //! exchanged by hand.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::SeqCst};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::SeqCst};
 use std::thread::yield_now;
 
 use hocket_machine::clock::{TickRate, ticks};
@@ -84,6 +84,41 @@ fn partners_that_a_plan_does_without_are_not_waited_for() {
                     assert_eq!(engine.output(FRAMES).left, [8.0; FRAMES]);
                 }
             }
+        });
+    }
+}
+
+/// In `lists` the partner does not come to the barrier before the leader gives its seat up; elsewhere a
+/// unit does not end before the partner of its worker does so.
+#[test]
+fn a_seat_is_kept_for_a_partner_that_is_at_work() {
+    for kind in [ScheduleKind::Lists, ScheduleKind::Dataflow, ScheduleKind::Steal] {
+        ends(move || {
+            let given_up = Arc::new(AtomicBool::new(false));
+            let seen = Arc::clone(&given_up);
+            let waits = does(move |_| {
+                if kind != ScheduleKind::Lists {
+                    until(&seen);
+                }
+            });
+            let prepared = stage::side_by_side(vec![waits, does(|_| ())], None);
+            let settings = stage::settings(kind, SiblingPolicy::PairBarrier);
+            let settings = Settings { seat_wait: Strategy::Pause, ..settings };
+            let mut engine = stage::engine(prepared, settings, 2);
+            assert_eq!(engine.schedule().workers(), 2);
+            engine.leader.runner().real_time.store(true, SeqCst);
+            let started_at = AtomicU64::new(0);
+            hold(&engine, move |runner, moment| match moment {
+                Moment::Opened => started_at.store(ticks(), SeqCst),
+                Moment::Awake(_) if kind == ScheduleKind::Lists => until(&given_up),
+                Moment::Kept if !given_up.swap(true, SeqCst) => {
+                    let kept_ticks = ticks() - started_at.load(SeqCst);
+                    let least_ticks = TickRate::get().ns_to_ticks(runner.waits.longest_ns);
+                    assert!(kept_ticks >= least_ticks, "{kind:?}: {kept_ticks} < {least_ticks}");
+                }
+                _ => {}
+            });
+            engine.process(FRAMES);
         });
     }
 }

@@ -8,7 +8,7 @@ use hocket_rt::{Steal, Waited};
 
 use super::costs::Circumstance;
 use super::plan::Offered;
-use super::runner::Runner;
+use super::runner::{Moment, Runner};
 use super::stamps::What;
 use crate::watch::edge;
 
@@ -103,7 +103,9 @@ fn partners(runner: &Runner, worker: usize) -> impl Iterator<Item = usize> {
 fn keep_seat(runner: &Runner, seen: u32, needed: impl Fn() -> bool) -> Waited {
     let until = runner.seat_is_kept_until();
     let over = || !needed() || ticks() >= until;
-    edge(|| runner.progress.wait_until(seen, &runner.waits.on_seat, over)).1
+    let waited = edge(|| runner.progress.wait_until(seen, &runner.waits.on_seat, over)).1;
+    runner.pass(Moment::Kept);
+    waited
 }
 
 /// Runs units until the output has run.
