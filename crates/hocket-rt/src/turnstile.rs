@@ -217,6 +217,23 @@ mod tests {
     }
 
     #[test]
+    fn the_last_to_leave_wakes_a_leader_that_sleeps() {
+        let turnstile = Turnstile::new();
+        for _ in 0..20 {
+            turnstile.open();
+            let both = (turnstile.enter(), turnstile.enter());
+            std::thread::scope(|threads| {
+                threads.spawn(|| turnstile.close_and_wait());
+                while turnstile.word.load(Relaxed) & ASLEEP == 0 {
+                    std::thread::yield_now();
+                }
+                drop(both);
+            });
+            assert_eq!(turnstile.word.load(Relaxed), 0);
+        }
+    }
+
+    #[test]
     fn a_panic_inside_leaves_too() {
         let turnstile = Turnstile::new();
         turnstile.open();
