@@ -6,13 +6,13 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::SeqCst};
 use std::thread::yield_now;
 
 use hocket_machine::clock::{TickRate, ticks};
-use hocket_plan::{ScheduleKind, SiblingPolicy};
+use hocket_plan::{Edge, Fusing, Graph, ScheduleKind, SiblingPolicy};
 use hocket_rt::Strategy;
 
 use crate::block::runner::{Moment, ORDINARY_NS, Runner};
 use crate::block::stamps::What;
 use crate::stage::{self, FRAMES, does, ends};
-use crate::{Engine, Settings};
+use crate::{Engine, Prepared, Settings};
 
 /// Holds threads of this engine up, before its first block.
 fn hold(engine: &Engine, hold: impl Fn(&Runner, Moment) + Send + Sync + 'static) {
@@ -119,6 +119,43 @@ fn a_seat_is_kept_for_a_partner_that_is_at_work() {
                 _ => {}
             });
             engine.process(FRAMES);
+        });
+    }
+}
+
+/// The first of three units ends when the other worker waits; the two that it makes ready wait for each
+/// other.
+#[test]
+fn a_worker_that_waits_is_woken_for_a_unit_that_becomes_ready() {
+    for kind in [ScheduleKind::Dataflow, ScheduleKind::Steal, ScheduleKind::Critical] {
+        ends(move || {
+            let idle = Arc::new(AtomicBool::new(false));
+            let started = Arc::new(AtomicU32::new(0));
+            let meets = || {
+                let started = Arc::clone(&started);
+                does(move |_| {
+                    started.fetch_add(1, SeqCst);
+                    (0..).take_while(|_| started.load(SeqCst) < 2).for_each(|_| yield_now());
+                })
+            };
+            let seen = Arc::clone(&idle);
+            let processors = [does(move |_| until(&seen)), meets(), meets(), does(|_| ())];
+            let mut graph = Graph::default();
+            let inputs: [&[usize]; 4] = [&[], &[0], &[0], &[1, 2]];
+            let mut ids = Vec::new();
+            for (index, inputs) in inputs.into_iter().enumerate() {
+                let edge = |from: &usize| Edge { from: ids[*from], gain_lin: 1.0 };
+                ids.push(graph.add(stage::node(index, inputs.iter().map(edge).collect())).unwrap());
+            }
+            let processors = processors.into_iter().map(Some).collect();
+            let prepared = Prepared::from_graph(&graph, processors, Fusing::None).unwrap();
+            let mut engine = stage::engine(prepared, stage::settings(kind, SiblingPolicy::All), 2);
+            assert_eq!(engine.schedule().workers(), 2, "{kind:?}");
+            hold(&engine, move |_, moment| match moment {
+                Moment::Kept => idle.store(true, SeqCst),
+                _ => {}
+            });
+            assert_eq!(engine.process(FRAMES).workers, 2, "{kind:?}");
         });
     }
 }
