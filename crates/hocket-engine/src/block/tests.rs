@@ -9,6 +9,7 @@ use hocket_machine::clock::{TickRate, ticks};
 use hocket_plan::{Edge, Fusing, Graph, ScheduleKind, SiblingPolicy};
 use hocket_rt::Strategy;
 
+use crate::block::costs::Circumstance;
 use crate::block::runner::{Moment, ORDINARY_NS, Runner};
 use crate::block::stamps::What;
 use crate::stage::{self, FRAMES, does, ends};
@@ -288,6 +289,59 @@ fn a_guard_keeps_its_seat_for_its_time_and_no_longer() {
             assert_eq!(span.what, What::Guard);
         });
     }
+}
+
+/// A quarter of a block is the shortest that says what a whole one costs.
+#[test]
+fn costs_are_noted_in_proportion_for_large_parts_of_a_block() {
+    let shortest = FRAMES / 4;
+    for frames in [FRAMES, FRAMES / 2, shortest, shortest - 1, 1] {
+        let prepared = stage::side_by_side(vec![does(|_| ())], None);
+        let settings = stage::settings(ScheduleKind::Serial, SiblingPolicy::Off);
+        let mut engine = stage::engine(prepared, settings, 1);
+        engine.process(frames);
+        let costs = &engine.leader.runner().plan().costs;
+        let spans = engine.leader().stamps(0).spans();
+        assert_eq!(spans.len(), 2);
+        for span in spans {
+            let What::Unit(unit) = span.what else { panic!("{:?}", span.what) };
+            let whole = (span.end - span.start) * FRAMES as u64 / frames as u64;
+            let noted = (frames >= shortest && whole > 0).then_some(f64::from(whole as f32));
+            let alone = Circumstance { kind: 0, sibling_busy: false };
+            assert_eq!(costs.get(unit as usize, alone), noted, "{frames} frames");
+        }
+    }
+}
+
+#[test]
+fn blocks_that_are_not_finite_are_silent_and_counted() {
+    let mut block_number = 0;
+    let slips = does(move |block| {
+        block_number += 1;
+        block.main.left.fill(if [2, 3].contains(&block_number) { f32::NAN } else { 1.0 });
+    });
+    let settings = stage::settings(ScheduleKind::Serial, SiblingPolicy::Off);
+    let mut engine = stage::engine(stage::side_by_side(vec![slips], None), settings, 1);
+    for expected in [1.0, 0.0, 0.0, 1.0] {
+        engine.process(FRAMES);
+        assert_eq!(engine.output(FRAMES).left, [expected; FRAMES]);
+    }
+    let contained = engine.contained();
+    assert_eq!(contained.len(), 1);
+    assert_eq!((contained[0].not_finite, contained[0].panic.as_deref()), (2, None));
+}
+
+#[test]
+fn a_node_that_panicked_does_not_pass_its_input_on() {
+    let ones = does(|block| block.main.left.fill(1.0));
+    let panics = does(|_| panic!("enough"));
+    let settings = stage::settings(ScheduleKind::Serial, SiblingPolicy::Off);
+    let mut engine = stage::engine(stage::side_by_side(vec![ones], Some(panics)), settings, 1);
+    for _ in 0..3 {
+        engine.process(FRAMES);
+        assert_eq!(engine.output(FRAMES).left, [0.0; FRAMES]);
+    }
+    assert_eq!(engine.contained()[0].panic.as_deref(), Some("enough"));
 }
 
 /// Sends the thread's id when it is dropped.

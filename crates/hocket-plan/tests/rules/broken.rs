@@ -607,6 +607,18 @@ fn planning_broken_units_is_a_violation_and_no_panic() {
     }
 }
 
+/// A graph orders its units so; units from elsewhere may stand otherwise.
+#[test]
+fn a_unit_before_its_predecessor_is_refused_by_the_planner_of_critical_only() {
+    for kind in ScheduleKind::ALL {
+        let units = vec![unit(&[0], &[], &[2]), unit(&[1], &[2], &[]), unit(&[2], &[0], &[1])];
+        let planned = VerifiedSchedule::plan(kind, UnitGraph::from_units(units, 3), 2);
+        let refused = "R5Order: unit 1 'alone: work' comes before its predecessors";
+        let answer = planned.map_or_else(|violation| violation.to_string(), |_| String::new());
+        assert_eq!(answer == refused, kind == ScheduleKind::Critical, "{kind:?}: {answer}");
+    }
+}
+
 /// A sum of two with links to a unit behind the last is not cut: the rules refuse it.
 #[test]
 fn a_sum_with_links_to_nobody_stays_whole() {
