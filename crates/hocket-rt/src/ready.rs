@@ -357,6 +357,30 @@ mod tests {
         assert_eq!(set_of(&[]).first_hint(1), None);
     }
 
+    /// Three threads at one word, so that they often reach for the same bit.
+    #[test]
+    fn a_unit_that_several_reach_for_goes_to_one() {
+        const ROUNDS: u64 = 3_000;
+        let (set, meet) = (ReadySet::new(1, 64), std::sync::Barrier::new(3));
+        let count = |leads: bool| {
+            let mut taken = 0;
+            for _ in 0..ROUNDS {
+                if leads {
+                    set.load(0, &[u64::MAX]);
+                }
+                meet.wait();
+                taken += drain(|| set.pop(0)).len() as u64;
+                meet.wait();
+            }
+            taken
+        };
+        let taken: u64 = std::thread::scope(|threads| {
+            let others = [0, 1].map(|_| threads.spawn(|| count(false)));
+            count(true) + others.map(|other| other.join().unwrap()).iter().sum::<u64>()
+        });
+        assert_eq!(taken, 64 * ROUNDS);
+    }
+
     #[test]
     fn nobody_steals_from_himself() {
         let set = set_of(&[5]);
