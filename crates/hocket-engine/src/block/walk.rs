@@ -364,9 +364,6 @@ fn advance(runner: &Runner, worker: usize) {
 pub(crate) fn await_finish(runner: &Runner, worker: usize) {
     let done = runner.params().finished_value;
     let mut seen = runner.finished.value();
-    if seen == done {
-        return;
-    }
     while seen != done {
         let (value, waited) = edge(|| runner.finished.wait_past(seen, runner.in_block()));
         note(runner, worker, What::Wait, waited);
@@ -427,5 +424,18 @@ impl Drop for EndOnPanic {
             "hocket: the engine panicked inside a block and cannot go on; please report this"
         );
         std::process::abort();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lists_that_are_held_are_found_in_every_word() {
+        let mut held = Held::default();
+        assert_eq!(held.lists().count(), 0);
+        (held.0[0], held.0[1], held.0[7]) = (1 | 1 << 63, 0b110, 1 << 63);
+        assert!(held.lists().eq([0, 63, 65, 66, VerifiedSchedule::MAX_WORKERS - 1]));
     }
 }
