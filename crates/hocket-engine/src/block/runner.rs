@@ -173,6 +173,8 @@ pub(crate) enum Moment {
     Awake(usize),
     /// A worker has tried to enter. The flag says whether it succeeded.
     Entered(usize, bool),
+    /// A guard begins to keep its seat.
+    Guarding(usize),
     /// A guard no longer keeps its seat.
     Guarded(usize),
     /// A worker no longer keeps its seat for its partners.
@@ -433,6 +435,7 @@ impl Runner {
             return;
         }
         let running = params.finished_value.wrapping_sub(1);
+        self.pass(Moment::Guarding(desk));
         let (on_seat, until) = (&self.waits.on_seat, self.seat_is_kept_until());
         // A wait that blocks needs no limit: it gives the seat up, and the last unit wakes it.
         let over = || !on_seat.may_block() && ticks() >= until;

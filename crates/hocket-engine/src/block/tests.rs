@@ -268,17 +268,20 @@ fn a_guard_keeps_its_seat_for_its_time_and_no_longer() {
             let runner = engine.leader.runner();
             let kept_ns = if real_time { runner.waits.longest_ns } else { ORDINARY_NS };
             runner.real_time.store(real_time, SeqCst);
+            let started_at = AtomicU64::new(0);
             let guarded = Arc::new(AtomicBool::new(false));
             let seen = Arc::clone(&guarded);
             hold(&engine, move |runner, moment| match moment {
                 Moment::Opened => {
-                    let started_at = ticks();
                     runner.gate.advance();
                     until(&guarded);
-                    let kept_ticks = ticks() - started_at;
-                    assert!(kept_ticks >= TickRate::get().ns_to_ticks(kept_ns), "{kept_ticks}");
                 }
-                Moment::Guarded(_) => guarded.store(true, SeqCst),
+                Moment::Guarding(_) => started_at.store(ticks(), SeqCst),
+                Moment::Guarded(_) => {
+                    let kept_ticks = ticks() - started_at.load(SeqCst);
+                    assert!(kept_ticks >= TickRate::get().ns_to_ticks(kept_ns), "{kept_ticks}");
+                    guarded.store(true, SeqCst);
+                }
                 _ => {}
             });
             engine.process(FRAMES);
