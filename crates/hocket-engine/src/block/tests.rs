@@ -123,11 +123,11 @@ fn a_seat_is_kept_for_a_partner_that_is_at_work() {
     }
 }
 
-/// The first of three units ends when the other worker waits; the two that it makes ready wait for each
-/// other.
+/// The first of three units ends when the other worker waits. The two that it makes ready wait for each
+/// other. (In `critical` a leader that stands in may hold both lists.)
 #[test]
 fn a_worker_that_waits_is_woken_for_a_unit_that_becomes_ready() {
-    for kind in [ScheduleKind::Dataflow, ScheduleKind::Steal, ScheduleKind::Critical] {
+    for kind in [ScheduleKind::Dataflow, ScheduleKind::Steal] {
         ends(move || {
             let idle = Arc::new(AtomicBool::new(false));
             let started = Arc::new(AtomicU32::new(0));
@@ -270,7 +270,8 @@ fn a_guard_keeps_its_seat_for_its_time_and_no_longer() {
             runner.real_time.store(real_time, SeqCst);
             let started_at = AtomicU64::new(0);
             let guarded = Arc::new(AtomicBool::new(false));
-            let seen = Arc::clone(&guarded);
+            let kept_ticks = Arc::new(AtomicU64::new(0));
+            let seen = Arc::clone(&kept_ticks);
             hold(&engine, move |runner, moment| match moment {
                 Moment::Opened => {
                     runner.gate.advance();
@@ -278,14 +279,14 @@ fn a_guard_keeps_its_seat_for_its_time_and_no_longer() {
                 }
                 Moment::Guarding(_) => started_at.store(ticks(), SeqCst),
                 Moment::Guarded(_) => {
-                    let kept_ticks = ticks() - started_at.load(SeqCst);
-                    assert!(kept_ticks >= TickRate::get().ns_to_ticks(kept_ns), "{kept_ticks}");
+                    kept_ticks.store(ticks() - started_at.load(SeqCst), SeqCst);
                     guarded.store(true, SeqCst);
                 }
                 _ => {}
             });
             engine.process(FRAMES);
-            assert!(seen.load(SeqCst));
+            let kept_ticks = seen.load(SeqCst);
+            assert!(kept_ticks >= TickRate::get().ns_to_ticks(kept_ns), "{kept_ticks} ticks");
             assert_eq!(engine.totals()[1].blocks, 1);
             let [span] = engine.leader().stamps(1).spans() else { panic!("not one span") };
             assert_eq!(span.what, What::Guard);
