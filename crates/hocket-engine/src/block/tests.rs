@@ -151,9 +151,10 @@ fn a_worker_that_waits_is_woken_for_a_unit_that_becomes_ready() {
             let prepared = Prepared::from_graph(&graph, processors, Fusing::None).unwrap();
             let mut engine = stage::engine(prepared, stage::settings(kind, SiblingPolicy::All), 2);
             assert_eq!(engine.schedule().workers(), 2, "{kind:?}");
-            hold(&engine, move |_, moment| match moment {
-                Moment::Kept => idle.store(true, SeqCst),
-                _ => {}
+            hold(&engine, move |_, moment| {
+                if moment == Moment::Kept {
+                    idle.store(true, SeqCst);
+                }
             });
             assert_eq!(engine.process(FRAMES).workers, 2, "{kind:?}");
         });
