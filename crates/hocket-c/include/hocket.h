@@ -106,11 +106,10 @@ typedef struct hocket_settings {
     // How an idle thread holds its seat (policies "idle-thread" and "pair-barrier"): one of the names of
     // `wait`. A wait that blocks gives the seat up; use it only for comparison. NULL: "pause".
     const char *seat_wait;
-    // How long "hybrid" spins before it blocks, inside a block and between two blocks.
+    // How long "hybrid" spins inside a block before it blocks. Threads that are not pinned may sit on the
+    // CPU of the one they wait for: they spin for 20 µs at most.
     uint64_t hybrid_spin_ns;
-    // How long a worker spins between two blocks before it blocks. It applies to the waits that never block
-    // inside a block: "spin", "pause", "yield", "tpause", "umwait", "mwaitx" and "wfe". Between blocks,
-    // "hybrid" spins for `hybrid_spin_ns`, and "futex" blocks at once.
+    // How long a worker spins between two blocks before it blocks. With "futex" it blocks at once.
     uint64_t gate_spin_ns;
     // How long before a planned block (`hocket_engine_expect_next`) a worker wakes itself. 0: it sleeps
     // until the leader wakes it.

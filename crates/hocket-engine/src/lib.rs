@@ -28,7 +28,7 @@
 //! - One more in a block that takes over a plan for more workers than the last.
 //! - With `hybrid` and `futex`: also one for each time the leader sleeps, and one wake-up per unit that it runs
 //!   and per barrier, where others sleep. With `yield`: also its yields.
-//! - Without seats, a real-time class or [`Engine::enter`]: a wait spins, yields, and blocks after 120 us, so that
+//! - Without seats, a real-time class or [`Engine::enter`]: a wait spins, yields, and blocks after 120 µs, so that
 //!   a leader and a worker on one CPU both make progress.
 //! - One more where the system takes the CPU away from a worker in the midst of the block.
 //!
@@ -116,7 +116,7 @@ pub mod hostile;
 #[allow(unsafe_code)]
 pub mod sentry;
 #[cfg(test)]
-mod stage;
+mod test_engines;
 
 pub use block::clip_player::ClipPlayer;
 pub use block::node::Contained;
@@ -126,7 +126,7 @@ pub use control::edit::{Edit, EditError, EffectAt};
 pub use control::editor::{Applied, Editor, EditorError};
 pub use control::engine::{Engine, Entered};
 pub use control::graph_editor::{AppliedAt, GraphEditor, NodeSource};
-pub use control::handle::{ContainedNode, Control, ControlError, Standing};
+pub use control::handle::{Control, ControlError, Standing};
 pub use control::measured_costs::{Adopted, UnitCost};
 pub use control::media::{MediaPool, StereoAudio};
 pub use control::prepare::{PrepareError, Prepared, prepare_session, session_end_frames};

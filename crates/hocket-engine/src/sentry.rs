@@ -251,7 +251,7 @@ static COUNTS: Counts = Counts {
     cut_short: AtomicU64::new(0),
 };
 
-/// Room for one violation; a slot belongs to whoever drew its number.
+/// Room for one violation; a slot belongs to the thread that drew its number.
 struct Note {
     nr: AtomicU64,
     ip: AtomicU64,

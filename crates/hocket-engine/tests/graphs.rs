@@ -1,8 +1,8 @@
 //! Graphs of a host's own: side chains, changes of nodes and of the graph while it plays.
 
 use hocket_engine::{
-    AppliedAt, Block, Change, ContainedNode, Edge, EditError, Engine, Graph, GraphEditor, Node,
-    NodeId, NodeKind, NodeSource, Policy, Processor, ScheduleKind, Seat, Seating, Seats, Settings,
+    AppliedAt, Block, Change, Contained, Edge, EditError, Engine, Graph, GraphEditor, Node, NodeId,
+    NodeKind, NodeSource, Policy, Processor, ScheduleKind, Seat, Seating, Seats, Settings,
     SiblingPolicy, Strategy,
 };
 
@@ -182,7 +182,7 @@ fn control_threads_see_which_nodes_were_silenced() {
     let mut fail = |index, not_finite, panicked| {
         editor.change(NodeId(1), Change::Param { index, value: 1.0 }).unwrap();
         assert_eq!(block(&mut engine), (0.0, 0.0));
-        let expected = ContainedNode { node: "faulty".into(), not_finite, panicked };
+        let expected = Contained { node: "faulty".into(), not_finite, panicked, message: None };
         assert_eq!(editor.control().contained(), [expected]);
     };
     fail(0, 1, false);

@@ -328,12 +328,12 @@ fn contained(variants: &[Running]) -> Vec<Contained> {
         match all.iter_mut().find(|entry| entry.unit == found.node) {
             Some(entry) => {
                 entry.blocks += found.not_finite;
-                entry.panic = entry.panic.take().or(found.panic);
+                entry.panic = entry.panic.take().or(found.message);
             }
             None => all.push(Contained {
                 unit: found.node,
                 blocks: found.not_finite,
-                panic: found.panic,
+                panic: found.message,
             }),
         }
     }

@@ -43,7 +43,7 @@
 //! (`E1`, `E2`, ...) and the side of the access. loom checks models of the protocols, and ThreadSanitizer
 //! watches them on threads: `check-loom.sh`, `check-tsan.sh`, `check-weakened.sh`.
 
-mod spin;
+mod spin_cost;
 mod wait;
 
 mod signal;
@@ -77,6 +77,6 @@ pub use park::monotonic_ns;
 pub use ready::ReadySet;
 pub use ring::{Ring, RingReader, RingWriter};
 pub use signal::Signal;
-pub use spin::{SpinCost, spin_pass};
+pub use spin_cost::{SpinCost, spin_pass};
 pub use turnstile::{Inside, Turnstile};
 pub use wait::{ParseStrategyError, Strategy, Wait, Waited};

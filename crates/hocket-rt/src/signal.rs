@@ -259,7 +259,7 @@ impl Default for Signal {
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
-    use crate::spin::SpinCost;
+    use crate::spin_cost::SpinCost;
     use crate::wait::Strategy;
 
     fn waits() -> [Wait; Strategy::ALL.len()] {

@@ -23,7 +23,7 @@
 //! looks at the bit in the same step in which it leaves, so this costs nothing while the leader is awake.
 
 use crate::park::{Lot, Sleep};
-use crate::spin::spin_pass;
+use crate::spin_cost::spin_pass;
 use crate::sync::AtomicU32;
 use crate::wait::Waited;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};

@@ -22,22 +22,25 @@ pub struct Contained {
     pub node: String,
     /// How many blocks had NaN or infinity. The engine reset and silenced the node for each of them.
     pub not_finite: u64,
-    /// The message of its panic. The node is silent from then on. `None`: it never panicked.
-    pub panic: Option<String>,
+    /// Whether it panicked. The node is silent from then on.
+    pub panicked: bool,
+    /// The message of its panic, as far as it is known: only [`Engine::contained`](crate::Engine::contained)
+    /// knows it, because the payload belongs to the node.
+    pub message: Option<String>,
 }
 
 impl fmt::Display for Contained {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Contained { node, not_finite, panic } = self;
+        let Contained { node, not_finite, panicked, message } = self;
         write!(f, "node '{node}'")?;
         if *not_finite > 0 {
             write!(f, " was silenced for {not_finite} blocks that were not finite")?;
         }
-        match panic {
-            Some(message) if *not_finite > 0 => write!(f, ", then panicked: {message}"),
-            Some(message) => write!(f, " panicked and is silent: {message}"),
-            None => Ok(()),
+        if *panicked {
+            let also = if *not_finite > 0 { ", then" } else { "" };
+            write!(f, "{also} panicked and is silent")?;
         }
+        message.as_ref().map_or(Ok(()), |message| write!(f, ": {message}"))
     }
 }
 
@@ -104,9 +107,10 @@ impl NodeState {
     ///
     /// Thread: control, or the leader if it has time; allocates.
     pub(crate) fn contained(&self, name: &str) -> Option<Contained> {
-        let panic = self.panicked.as_ref().map(|panicked| message(&*panicked.payload));
-        let happened = self.not_finite > 0 || panic.is_some();
-        happened.then(|| Contained { node: name.to_owned(), not_finite: self.not_finite, panic })
+        let message = self.panicked.as_ref().map(|panicked| message(&*panicked.payload));
+        let (not_finite, panicked) = (self.not_finite, message.is_some());
+        let happened = not_finite > 0 || panicked;
+        happened.then(|| Contained { node: name.to_owned(), not_finite, panicked, message })
     }
 }
 
@@ -197,7 +201,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_became_of_a_node_is_shown_and_told() {
+    fn what_became_of_a_node_is_shown_and_reported() {
         let payloads: [(Box<dyn Any + Send>, &str); 3] = [
             (Box::new("a text"), "a text"),
             (Box::new(String::from("a string")), "a string"),
@@ -212,12 +216,13 @@ mod tests {
             state.not_finite = 3;
             cell.show(state);
             assert_eq!(cell.shown(), (3, false));
-            let mut expected = Contained { node: "filter".into(), not_finite: 3, panic: None };
+            let (node, not_finite) = (String::from("filter"), 3);
+            let mut expected = Contained { node, not_finite, panicked: false, message: None };
             assert_eq!(state.contained(&cell.name), Some(expected.clone()));
             state.silence(payload);
             cell.show(state);
             assert_eq!(cell.shown(), (3, true));
-            expected.panic = Some(message.into());
+            (expected.panicked, expected.message) = (true, Some(message.into()));
             assert_eq!(state.contained(&cell.name), Some(expected));
         }
     }

@@ -11,7 +11,7 @@ use hocket_rt::Strategy;
 use crate::block::costs::Circumstance;
 use crate::block::runner::{Moment, ORDINARY_NS, Runner};
 use crate::block::stamps::What;
-use crate::stage::{self, FRAMES, does, ends};
+use crate::test_engines::{self, FRAMES, does, ends};
 use crate::{Engine, Prepared, Settings};
 
 /// Lets `hold` delay threads of this engine. Call it before the first block.
@@ -35,10 +35,10 @@ fn a_worker_that_comes_in_twice_walks_a_block_once() {
                 let ran = Arc::clone(ran);
                 does(move |_| _ = ran.fetch_add(1, SeqCst))
             };
-            let prepared = stage::side_by_side(ran.iter().map(count).collect(), None);
-            let settings = stage::settings(kind, SiblingPolicy::All);
+            let prepared = test_engines::side_by_side(ran.iter().map(count).collect(), None);
+            let settings = test_engines::settings(kind, SiblingPolicy::All);
             let settings = Settings { alone_is_serial: false, ..settings };
-            let mut engine = stage::engine(prepared, settings, 2);
+            let mut engine = test_engines::engine(prepared, settings, 2);
             if engine.schedule().workers() < 2 {
                 return vec![1];
             }
@@ -70,14 +70,14 @@ fn partners_that_a_plan_does_without_are_not_waited_for() {
     for seat_wait in [Strategy::Pause, Strategy::Futex] {
         ends(move || {
             let ones = || does(|block| block.main.left.fill(1.0));
-            let prepared = stage::side_by_side((0..8).map(|_| ones()).collect(), None);
-            let settings = stage::settings(ScheduleKind::Lists, SiblingPolicy::PairBarrier);
-            let mut engine = stage::engine(prepared, Settings { seat_wait, ..settings }, 4);
+            let prepared = test_engines::side_by_side((0..8).map(|_| ones()).collect(), None);
+            let settings = test_engines::settings(ScheduleKind::Lists, SiblingPolicy::PairBarrier);
+            let mut engine = test_engines::engine(prepared, Settings { seat_wait, ..settings }, 4);
             let paired =
                 (0..4).any(|worker| !engine.seating().placement().partners[worker].is_empty());
             assert!(paired, "{:?}", engine.seating().placement());
             for workers in [3, 4, 2, 4, 1, 3, 4, 3, 2, 1, 4] {
-                stage::go_on_with(&engine, ScheduleKind::Lists, workers);
+                test_engines::go_on_with(&engine, ScheduleKind::Lists, workers);
                 for _ in 0..5 {
                     let times = engine.process(FRAMES);
                     assert_eq!(times.workers as usize, workers, "{seat_wait}");
@@ -101,10 +101,10 @@ fn a_seat_is_kept_for_a_partner_that_is_at_work() {
                     until(&seen);
                 }
             });
-            let prepared = stage::side_by_side(vec![waits, does(|_| ())], None);
-            let settings = stage::settings(kind, SiblingPolicy::PairBarrier);
+            let prepared = test_engines::side_by_side(vec![waits, does(|_| ())], None);
+            let settings = test_engines::settings(kind, SiblingPolicy::PairBarrier);
             let settings = Settings { seat_wait: Strategy::Pause, ..settings };
-            let mut engine = stage::engine(prepared, settings, 2);
+            let mut engine = test_engines::engine(prepared, settings, 2);
             assert_eq!(engine.schedule().workers(), 2);
             engine.leader.runner().real_time.store(true, SeqCst);
             let started_at = AtomicU64::new(0);
@@ -145,11 +145,16 @@ fn a_worker_that_waits_is_woken_for_a_unit_that_becomes_ready() {
             let mut ids = Vec::new();
             for (index, inputs) in inputs.into_iter().enumerate() {
                 let edge = |from: &usize| Edge { from: ids[*from], gain_lin: 1.0 };
-                ids.push(graph.add(stage::node(index, inputs.iter().map(edge).collect())).unwrap());
+                ids.push(
+                    graph
+                        .add(test_engines::node(index, inputs.iter().map(edge).collect()))
+                        .unwrap(),
+                );
             }
             let processors = processors.into_iter().map(Some).collect();
             let prepared = Prepared::from_graph(&graph, processors, Fusing::None).unwrap();
-            let mut engine = stage::engine(prepared, stage::settings(kind, SiblingPolicy::All), 2);
+            let mut engine =
+                test_engines::engine(prepared, test_engines::settings(kind, SiblingPolicy::All), 2);
             assert_eq!(engine.schedule().workers(), 2, "{kind:?}");
             hold(&engine, move |_, moment| {
                 if moment == Moment::Kept {
@@ -165,11 +170,11 @@ fn a_worker_that_waits_is_woken_for_a_unit_that_becomes_ready() {
 fn workers_that_a_plan_does_without_sleep_at_reserve_and_come_back() {
     ends(|| {
         let ones = || does(|block| block.main.left.fill(1.0));
-        let prepared = stage::side_by_side((0..6).map(|_| ones()).collect(), None);
-        let settings = stage::settings(ScheduleKind::Lists, SiblingPolicy::All);
+        let prepared = test_engines::side_by_side((0..6).map(|_| ones()).collect(), None);
+        let settings = test_engines::settings(ScheduleKind::Lists, SiblingPolicy::All);
         // The gate also moves for blocks of one worker.
         let settings = Settings { alone_is_serial: false, ..settings };
-        let mut engine = stage::engine(prepared, settings, 3);
+        let mut engine = test_engines::engine(prepared, settings, 3);
         let awake = Arc::new(AtomicU32::new(0));
         let counted = Arc::clone(&awake);
         hold(&engine, move |_, moment| {
@@ -178,7 +183,7 @@ fn workers_that_a_plan_does_without_sleep_at_reserve_and_come_back() {
             }
         });
         for round in 0..20 {
-            stage::go_on_with(&engine, ScheduleKind::Lists, 3);
+            test_engines::go_on_with(&engine, ScheduleKind::Lists, 3);
             let reserve = engine.leader.runner().reserve.value();
             for block in 0..5 {
                 let workers = engine.process(FRAMES).workers;
@@ -187,7 +192,7 @@ fn workers_that_a_plan_does_without_sleep_at_reserve_and_come_back() {
             }
             let woken = engine.leader.runner().reserve.value().wrapping_sub(reserve);
             assert_eq!(woken, u32::from(round > 0), "the first plan has them already");
-            stage::go_on_with(&engine, ScheduleKind::Lists, 1);
+            test_engines::go_on_with(&engine, ScheduleKind::Lists, 1);
             let before = awake.load(SeqCst);
             for _ in 0..50 {
                 assert_eq!(engine.process(FRAMES).workers, 1);
@@ -205,9 +210,9 @@ fn a_seat_wait_that_blocks_does_not_keep_the_leader_from_standing_in() {
     for seat_wait in [Strategy::Pause, Strategy::Futex] {
         let workers = ends(move || {
             let ones = || does(|block| block.main.left.fill(1.0));
-            let prepared = stage::side_by_side((0..6).map(|_| ones()).collect(), None);
-            let settings = stage::settings(ScheduleKind::Critical, SiblingPolicy::All);
-            let mut engine = stage::engine(prepared, Settings { seat_wait, ..settings }, 2);
+            let prepared = test_engines::side_by_side((0..6).map(|_| ones()).collect(), None);
+            let settings = test_engines::settings(ScheduleKind::Critical, SiblingPolicy::All);
+            let mut engine = test_engines::engine(prepared, Settings { seat_wait, ..settings }, 2);
             assert_eq!(engine.schedule().workers(), 2);
             let over = AtomicBool::new(false);
             hold(&engine, move |_, moment| match moment {
@@ -237,9 +242,10 @@ fn a_worker_that_comes_when_the_last_unit_is_claimed_is_not_let_in() {
                 })
             };
             let nothing = || does(|_| ());
-            let prepared = stage::side_by_side((0..6).map(|_| nothing()).collect(), Some(output));
-            let settings = stage::settings(kind, SiblingPolicy::All);
-            let mut engine = stage::engine(prepared, settings, 2);
+            let prepared =
+                test_engines::side_by_side((0..6).map(|_| nothing()).collect(), Some(output));
+            let settings = test_engines::settings(kind, SiblingPolicy::All);
+            let mut engine = test_engines::engine(prepared, settings, 2);
             assert_eq!(engine.schedule().workers(), 2, "{kind:?}");
             let let_in = Arc::clone(&inside);
             hold(&engine, move |_, moment| match moment {
@@ -262,10 +268,11 @@ fn a_worker_that_comes_when_the_last_unit_is_claimed_is_not_let_in() {
 fn a_guard_keeps_its_seat_for_its_time_and_no_longer() {
     for real_time in [false, true] {
         ends(move || {
-            let prepared = stage::side_by_side(vec![does(|_| ())], None);
-            let settings = stage::settings(ScheduleKind::Dataflow, SiblingPolicy::IdleThread);
+            let prepared = test_engines::side_by_side(vec![does(|_| ())], None);
+            let settings =
+                test_engines::settings(ScheduleKind::Dataflow, SiblingPolicy::IdleThread);
             let settings = Settings { seat_wait: Strategy::Pause, ..settings };
-            let mut engine = stage::engine(prepared, settings, 1);
+            let mut engine = test_engines::engine(prepared, settings, 1);
             let runner = engine.leader.runner();
             let kept_ns = if real_time { runner.waits.longest_ns } else { ORDINARY_NS };
             runner.real_time.store(real_time, SeqCst);
@@ -300,9 +307,9 @@ fn a_guard_keeps_its_seat_for_its_time_and_no_longer() {
 fn costs_are_noted_in_proportion_for_large_parts_of_a_block() {
     let shortest = FRAMES / 4;
     for frames in [FRAMES, FRAMES / 2, shortest, shortest - 1, 1] {
-        let prepared = stage::side_by_side(vec![does(|_| ())], None);
-        let settings = stage::settings(ScheduleKind::Serial, SiblingPolicy::Off);
-        let mut engine = stage::engine(prepared, settings, 1);
+        let prepared = test_engines::side_by_side(vec![does(|_| ())], None);
+        let settings = test_engines::settings(ScheduleKind::Serial, SiblingPolicy::Off);
+        let mut engine = test_engines::engine(prepared, settings, 1);
         engine.process(frames);
         let costs = &engine.leader.runner().plan().costs;
         let spans = engine.leader().stamps(0).spans();
@@ -324,28 +331,30 @@ fn blocks_that_are_not_finite_are_silent_and_counted() {
         block_number += 1;
         block.main.left.fill(if [2, 3].contains(&block_number) { f32::NAN } else { 1.0 });
     });
-    let settings = stage::settings(ScheduleKind::Serial, SiblingPolicy::Off);
-    let mut engine = stage::engine(stage::side_by_side(vec![slips], None), settings, 1);
+    let settings = test_engines::settings(ScheduleKind::Serial, SiblingPolicy::Off);
+    let mut engine =
+        test_engines::engine(test_engines::side_by_side(vec![slips], None), settings, 1);
     for expected in [1.0, 0.0, 0.0, 1.0] {
         engine.process(FRAMES);
         assert_eq!(engine.output(FRAMES).left, [expected; FRAMES]);
     }
     let contained = engine.contained();
     assert_eq!(contained.len(), 1);
-    assert_eq!((contained[0].not_finite, contained[0].panic.as_deref()), (2, None));
+    assert_eq!((contained[0].not_finite, contained[0].panicked), (2, false));
 }
 
 #[test]
 fn a_node_that_panicked_does_not_pass_its_input_on() {
     let ones = does(|block| block.main.left.fill(1.0));
     let panics = does(|_| panic!("enough"));
-    let settings = stage::settings(ScheduleKind::Serial, SiblingPolicy::Off);
-    let mut engine = stage::engine(stage::side_by_side(vec![ones], Some(panics)), settings, 1);
+    let settings = test_engines::settings(ScheduleKind::Serial, SiblingPolicy::Off);
+    let mut engine =
+        test_engines::engine(test_engines::side_by_side(vec![ones], Some(panics)), settings, 1);
     for _ in 0..3 {
         engine.process(FRAMES);
         assert_eq!(engine.output(FRAMES).left, [0.0; FRAMES]);
     }
-    assert_eq!(engine.contained()[0].panic.as_deref(), Some("enough"));
+    assert_eq!(engine.contained()[0].message.as_deref(), Some("enough"));
 }
 
 /// Sends the thread's id when it is dropped.
@@ -370,9 +379,9 @@ fn what_is_removed_is_freed_on_the_control_side() {
         let _ = &inside;
         std::panic::panic_any(Freed(payload.clone()));
     });
-    let prepared = stage::side_by_side(vec![plays, panics], None);
-    let settings = stage::settings(ScheduleKind::Dataflow, SiblingPolicy::All);
-    let mut engine = stage::engine(prepared, settings, 2);
+    let prepared = test_engines::side_by_side(vec![plays, panics], None);
+    let settings = test_engines::settings(ScheduleKind::Dataflow, SiblingPolicy::All);
+    let mut engine = test_engines::engine(prepared, settings, 2);
     let control = engine.control();
     let on_the_leader = |engine: &mut Engine| {
         std::thread::scope(|scope| _ = scope.spawn(|| engine.process(FRAMES)).join().unwrap());

@@ -13,7 +13,7 @@
 //!    has its own serial blocks beside it.
 //! 3. **Later** one of the other kinds challenges the one in use, ever more rarely while that one wins.
 //!
-//! The output is the same whoever computes it, so a trial is inaudible.
+//! Every schedule computes the same output, so a trial is inaudible.
 
 use hocket_plan::ScheduleKind;
 use hocket_plan::compile::UnitGraph;

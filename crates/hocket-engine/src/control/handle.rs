@@ -10,6 +10,7 @@ use super::orders::Outbox;
 use super::planner::Planner;
 use super::prepare::Prepared;
 use super::settings::Settings;
+use crate::block::node::Contained;
 use crate::block::plan::Plan;
 use crate::leader::block_estimates::BlockEstimates;
 use crate::leader::choose_walk::Reason;
@@ -40,17 +41,6 @@ pub struct Standing {
     pub compared: u32,
     /// Why the plan is walked in this way.
     pub reason: Reason,
-}
-
-/// A node whose output the engine silenced, as a control thread sees it while blocks run.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ContainedNode {
-    /// The node's name.
-    pub node: String,
-    /// Blocks that came out with NaN or infinity: the node was reset and silent for each of them.
-    pub not_finite: u64,
-    /// Whether its processor panicked: the node is silent from then on.
-    pub panicked: bool,
 }
 
 /// Why a plan cannot be handed over.
@@ -96,7 +86,7 @@ impl Control {
     }
 
     pub(crate) fn lock(&self) -> MutexGuard<'_, Planner> {
-        // Whoever panicked left plain data, and at worst an order that was never sent.
+        // A thread that panicked left plain data, and at worst an order that was never sent.
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -127,7 +117,7 @@ impl Control {
     /// Nodes of the newest plan whose output the engine silenced, since they joined or were reset. As
     /// [`Engine::contained`](super::engine::Engine::contained), for threads other than the leader, and without
     /// the message of a panic.
-    pub fn contained(&self) -> Vec<ContainedNode> {
+    pub fn contained(&self) -> Vec<Contained> {
         self.lock().contained()
     }
 

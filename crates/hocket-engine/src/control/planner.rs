@@ -15,11 +15,12 @@ use hocket_plan::schedule::{Overheads, Schedule, Team, best};
 use hocket_plan::{NodeId, ScheduleKind, VerifiedSchedule};
 
 use super::choose_schedule::ChooseSchedule;
-use super::handle::{ContainedNode, ControlError, Standing};
+use super::handle::{ControlError, Standing};
 use super::orders::{Order, Outbox};
 use super::prepare::Prepared;
 use super::settings::{Settings, Steer};
 use crate::block::costs::Costs;
+use crate::block::node::Contained;
 use crate::block::node::NodeCell;
 use crate::block::plan::Plan;
 use crate::leader::block_estimates::BlockEstimates;
@@ -172,13 +173,14 @@ impl Planner {
         }
     }
 
-    pub(super) fn contained(&self) -> Vec<ContainedNode> {
+    pub(super) fn contained(&self) -> Vec<Contained> {
         let nodes = self.nodes.iter().flatten().map(|node| (node, node.shown()));
         let happened = nodes.filter(|(_, (blocks, panicked))| *blocks > 0 || *panicked);
-        let named = happened.map(|(node, (not_finite, panicked))| ContainedNode {
+        let named = happened.map(|(node, (not_finite, panicked))| Contained {
             node: node.name.clone(),
             not_finite,
             panicked,
+            message: None,
         });
         named.collect()
     }

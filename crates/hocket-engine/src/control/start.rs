@@ -220,7 +220,8 @@ fn waits(settings: &Settings, pinned: bool) -> Waits {
     let cost = COST.get_or_init(SpinCost::measure);
     let period_ns = u64::from(settings.frames) * 1_000_000_000 / u64::from(settings.rate_hz);
     let longest_ns = LONGEST_NS.max(4 * period_ns);
-    let real_time = Wait::new(settings.policy.wait, cost, settings.hybrid_spin);
+    let most = if pinned { Duration::MAX } else { Strategy::USUAL_SPIN };
+    let real_time = Wait::new(settings.policy.wait, cost, settings.hybrid_spin.min(most));
     let mut ordinary = real_time;
     let mut on_seat = Wait::new(settings.seat_wait, cost, settings.hybrid_spin);
     if !pinned || settings.priority.is_none() {
@@ -248,27 +249,38 @@ mod tests {
     use crate::control::settings::Policy;
     use hocket_plan::SiblingPolicy;
 
+    fn settings(wait: Strategy) -> Settings {
+        let (schedule, sibling) = (ScheduleKind::Dataflow, SiblingPolicy::Off);
+        Settings::new(64, 48_000, Policy { schedule, sibling, wait })
+    }
+
     /// How a worker waits between two blocks. It is text because waits cannot be compared.
     fn at_gate(wait: Strategy, change: impl Fn(&mut Settings)) -> String {
-        let (schedule, sibling) = (ScheduleKind::Dataflow, SiblingPolicy::Off);
-        let mut settings = Settings::new(64, 48_000, Policy { schedule, sibling, wait });
+        let mut settings = settings(wait);
         change(&mut settings);
         format!("{:?}", waits(&settings, true).at_gate)
     }
 
     #[test]
-    fn the_gates_spin_is_hybrid_spin_for_hybrid_and_gate_spin_for_waits_that_never_block() {
+    fn gate_spin_governs_every_wait_between_blocks_that_spins() {
         let longer = Duration::from_micros(700);
         for wait in Strategy::ALL {
             let usual = at_gate(wait, |_| {});
             let by_gate = at_gate(wait, |settings| settings.gate_spin = longer) != usual;
             let by_hybrid = at_gate(wait, |settings| settings.hybrid_spin = longer) != usual;
-            let expected = match wait {
-                Strategy::Hybrid => (false, true),
-                Strategy::Futex => (false, false),
-                _ => (true, false),
-            };
-            assert_eq!((by_gate, by_hybrid), expected, "{wait}: (gate_spin, hybrid_spin)");
+            assert_eq!((by_gate, by_hybrid), (wait != Strategy::Futex, false), "{wait}");
         }
+    }
+
+    #[test]
+    fn hybrid_spins_as_the_settings_say_and_shortly_where_threads_may_share_a_cpu() {
+        let in_block = |spin, pinned| {
+            let mut settings = settings(Strategy::Hybrid);
+            settings.hybrid_spin = spin;
+            format!("{:?}", waits(&settings, pinned).real_time)
+        };
+        let (usual, longer) = (Strategy::USUAL_SPIN, Duration::from_micros(700));
+        assert_ne!(in_block(longer, true), in_block(usual, true));
+        assert_eq!(in_block(longer, false), in_block(usual, false));
     }
 }

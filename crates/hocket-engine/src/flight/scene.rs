@@ -135,7 +135,7 @@ impl Reading {
         Reading { threads, system: Some(SystemSnapshot::take()) }
     }
 
-    /// What of the counters is not to be had here.
+    /// Which counters are not available here, and why.
     fn limit(&self) -> Option<String> {
         let counters = self.threads.iter().find_map(|thread| thread.0.value());
         match counters {

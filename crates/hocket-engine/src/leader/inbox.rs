@@ -113,7 +113,7 @@ mod tests {
 
     use super::*;
     use crate::Engine;
-    use crate::stage::{self, FRAMES, does};
+    use crate::test_engines::{self, FRAMES, does};
 
     /// Two nodes that pass on what changes, each with the number of its block.
     fn engine() -> (Engine, [Receiver<(u64, f32)>; 2]) {
@@ -130,8 +130,8 @@ mod tests {
             }));
             heard.push(changes);
         }
-        let settings = stage::settings(ScheduleKind::Serial, SiblingPolicy::All);
-        let engine = stage::engine(stage::side_by_side(sources, None), settings, 1);
+        let settings = test_engines::settings(ScheduleKind::Serial, SiblingPolicy::All);
+        let engine = test_engines::engine(test_engines::side_by_side(sources, None), settings, 1);
         (engine, heard.try_into().unwrap())
     }
 

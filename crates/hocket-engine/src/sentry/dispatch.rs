@@ -33,8 +33,8 @@ const SYS_USER_DISPATCH: c_int = 2;
 /// Restores the frame: the x86 kernel demands that the way back is given.
 const SA_RESTORER: u64 = 0x0400_0000;
 
-/// Calls that depend on the stack or on where they return to: whoever asked makes them itself, and
-/// is not watched for the rest of the block.
+/// Calls that depend on the stack or on where they return to. The thread makes them itself, and
+/// the sentry does not watch it for the rest of the block.
 const STEP_BACK: [i64; 5] =
     [libc::SYS_rt_sigreturn, libc::SYS_clone, libc::SYS_clone3, libc::SYS_fork, libc::SYS_vfork];
 /// Length of the instruction `syscall`.

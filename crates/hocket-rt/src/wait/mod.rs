@@ -28,7 +28,7 @@ mod strategy;
 
 pub use strategy::{ParseStrategyError, Strategy};
 
-use crate::spin::SpinCost;
+use crate::spin_cost::SpinCost;
 use crate::sync::AtomicU32;
 use std::time::Duration;
 use step::Step;
@@ -90,7 +90,7 @@ impl Wait {
 
     /// The same wait for the time between two blocks. It blocks in the end.
     ///
-    /// A wait of [`Strategy::Hybrid`] or [`Strategy::Futex`] stays as it is. Every other one takes its steps
+    /// A wait of [`Strategy::Futex`] stays as it is. Every other one takes its steps
     /// for `gate_spin`, then blocks. It ignores [`yielding_after`](Self::yielding_after) and
     /// [`blocking_after`](Self::blocking_after). So every worker really blocks once per block, unless the
     /// next block comes sooner.
@@ -101,7 +101,7 @@ impl Wait {
     /// real-time rights requires a limit (rtkit: at most 200 ms). So `gate_spin` and the longest block
     /// together must stay below it.
     pub fn at_gate(self, gate_spin: Duration) -> Wait {
-        if matches!(self.strategy, Strategy::Hybrid | Strategy::Futex) {
+        if self.strategy == Strategy::Futex {
             return self;
         }
         Wait { bound: self.bound_for(gate_spin), yields: NO_TIME, then: Then::Block, ..self }
@@ -343,10 +343,10 @@ mod tests {
             assert!(gate.may_block(), "{strategy}");
             assert_eq!(gate.bound == NO_TIME, strategy == Strategy::Futex, "{strategy}");
             let unbounded = wait(strategy).at_gate(Duration::ZERO);
-            assert_eq!(unbounded.bound == NO_TIME, strategy != Strategy::Hybrid, "{strategy}");
+            assert_eq!(unbounded.bound, NO_TIME, "{strategy}");
         }
         assert_eq!(plan(wait(Strategy::Pause).at_gate(LONGER)), passes(90, Then::Block));
-        assert_eq!(plan(wait(Strategy::Hybrid).at_gate(LONGER)), passes(30, Then::Block));
+        assert_eq!(plan(wait(Strategy::Hybrid).at_gate(LONGER)), passes(90, Then::Block));
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! What a waiting thread does between two looks.
 
-use crate::spin::{bare_pass, spin_pass};
+use crate::spin_cost::{bare_pass, spin_pass};
 use crate::sync::{AtomicU32, yield_now};
 use crate::wait::Waited;
 use crate::wait::cpu::Quiet;

@@ -165,7 +165,7 @@ impl Outcome {
 }
 
 fn contained(node: &Contained) -> Value {
-    json!({ "node": node.node, "not_finite": node.not_finite, "panic": node.panic })
+    json!({ "node": node.node, "not_finite": node.not_finite, "panic": node.message })
 }
 
 fn thread(report: &ThreadReport) -> Value {
