@@ -40,13 +40,6 @@ pub(crate) fn side_by_side(
     output: Option<Box<dyn Processor>>,
 ) -> Prepared {
     let mut graph = Graph::default();
-    let node = |index: usize, inputs: Vec<Edge>| Node {
-        name: format!("node {index}"),
-        kind: NodeKind::Custom(index as u32),
-        inputs,
-        cost: 100.0,
-        latency_frames: 0,
-    };
     let mut add = |inputs| {
         let index = graph.nodes().len();
         graph.add(node(index, inputs)).unwrap()
@@ -55,6 +48,12 @@ pub(crate) fn side_by_side(
     add(ids.iter().map(|from| Edge { from: *from, gain_lin: 1.0 }).collect());
     let processors = sources.into_iter().map(Some).chain([output]).collect();
     Prepared::from_graph(&graph, processors, Fusing::None).unwrap()
+}
+
+/// A node with a processor of its own.
+pub(crate) fn node(index: usize, inputs: Vec<Edge>) -> Node {
+    let (name, kind) = (format!("node {index}"), NodeKind::Custom(index as u32));
+    Node { name, kind, inputs, cost: 100.0, latency_frames: 0 }
 }
 
 /// Settings for threads of the ordinary class.

@@ -40,3 +40,19 @@ impl Claim {
         self.0.store(0, Relaxed);
     }
 }
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_takes_it_until_it_is_released() {
+        let claim = Claim::new();
+        for _ in 0..2 {
+            assert!(claim.is_free());
+            assert_eq!((claim.take(), claim.take()), (true, false));
+            assert!(!claim.is_free());
+            claim.release();
+        }
+    }
+}

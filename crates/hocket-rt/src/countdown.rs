@@ -71,4 +71,18 @@ mod tests {
         }
         assert_eq!(countdown.initial(), 3);
     }
+
+    #[test]
+    fn a_countdown_is_down_from_the_last_arrival_to_the_reset() {
+        let countdown = Countdown::new(2);
+        for _ in 0..2 {
+            assert!(!countdown.is_down());
+            countdown.arrive();
+            assert!(!countdown.is_down());
+            countdown.arrive();
+            assert!(countdown.is_down());
+            countdown.reset();
+        }
+        assert!(Countdown::new(0).is_down());
+    }
 }

@@ -104,11 +104,6 @@ impl ReadySet {
     pub fn words(&self) -> usize {
         self.words
     }
-
-    /// Number of homes.
-    pub fn homes(&self) -> usize {
-        self.homes.len()
-    }
 }
 
 /// The set of one worker.
@@ -352,6 +347,43 @@ mod tests {
     }
 
     #[test]
+    fn a_hint_is_the_unit_that_its_owner_takes_next() {
+        let set = set_of(&SCATTERED);
+        for _ in SCATTERED {
+            // A look that finds nothing clears the marks before the unit.
+            let hint = set.first_hint(1);
+            let taken = set.pop(1);
+            assert!(hint.is_none() || hint == taken, "{hint:?} {taken:?}");
+        }
+        assert_eq!(set_of(&[9_999]).first_hint(1), Some(9_999));
+        assert_eq!(set_of(&[]).first_hint(1), None);
+    }
+
+    /// Three threads at one word, so that they often reach for the same bit.
+    #[test]
+    fn a_unit_that_several_reach_for_goes_to_one() {
+        const ROUNDS: u64 = 3_000;
+        let (set, meet) = (ReadySet::new(1, 64), std::sync::Barrier::new(3));
+        let count = |leads: bool| {
+            let mut taken = 0;
+            for _ in 0..ROUNDS {
+                if leads {
+                    set.load(0, &[u64::MAX]);
+                }
+                meet.wait();
+                taken += drain(|| set.pop(0)).len() as u64;
+                meet.wait();
+            }
+            taken
+        };
+        let taken: u64 = std::thread::scope(|threads| {
+            let others = [0, 1].map(|_| threads.spawn(|| count(false)));
+            count(true) + others.map(|other| other.join().unwrap()).iter().sum::<u64>()
+        });
+        assert_eq!(taken, 64 * ROUNDS);
+    }
+
+    #[test]
     fn nobody_steals_from_himself() {
         let set = set_of(&[5]);
         assert_eq!(set.steal(1), None);
@@ -407,6 +439,28 @@ mod tests {
         units.iter().for_each(|&unit| set.push(0, unit));
         assert_eq!((set.steal(1), set.steal(1)), (Some(127_999), Some(70_000)));
         assert_eq!(drain(|| set.pop(0)), [0, 64, 255, 256]);
+    }
+
+    #[test]
+    fn a_load_marks_groups_of_several_words() {
+        let set = ReadySet::new(1, 128_000);
+        let mut words = vec![0; set.words()];
+        (words[5], words[1_999]) = (1, 1 << 63);
+        set.load(0, &words);
+        let home = &set.homes[0];
+        assert_eq!([1, 499].map(|group| home.words_of(group)), [(4, 8), (1_996, 2_000)]);
+        assert_eq!(set.first_hint(0), Some(320));
+        assert_eq!(drain(|| set.pop(0)), [320, 127_999]);
+    }
+
+    #[test]
+    fn a_look_clears_the_mark_of_an_empty_group_and_no_other() {
+        let set = set_of(&[63, 130, 200]);
+        let marks = || set.homes[1].marks[0].load(Relaxed);
+        assert_eq!((set.pop(1), marks()), (Some(63), 0b1101));
+        assert_eq!((set.pop(1), marks()), (Some(130), 0b1100));
+        set.homes[1].unmark(3);
+        assert_eq!(marks(), 0b1100, "a unit has come meanwhile");
     }
 
     #[test]

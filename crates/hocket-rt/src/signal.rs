@@ -179,25 +179,6 @@ impl Signal {
         self.wait_for(seen, wait, None, stop)
     }
 
-    /// Takes the steps of `wait` without its sleep. Returns when the number is not `seen`, when `stop`
-    /// returns `true`, or when `wait` would block. The caller can read the number and call `stop` again to
-    /// see which.
-    ///
-    /// It is for a thread that keeps a seat busy for a while and must not sleep there, because nobody would
-    /// wake it. A wait that never blocks returns only because of the number or `stop`.
-    ///
-    /// Thread: any. Cost: as `wait` says.
-    #[inline]
-    pub fn spin_until(&self, seen: u32, wait: &Wait, stop: impl Fn() -> bool) -> (u32, Waited) {
-        let mut waited = Waited::default();
-        let poll = || {
-            let value = self.value();
-            (value != seen || stop()).then_some(value)
-        };
-        let value = wait.spin_for(&mut waited, &self.value, poll);
-        (value.unwrap_or(seen), waited)
-    }
-
     #[inline]
     fn wait_for(
         &self,
@@ -286,6 +267,10 @@ mod tests {
         Strategy::ALL.map(|strategy| Wait::new(strategy, &cost, Duration::from_micros(1)))
     }
 
+    fn futex() -> Wait {
+        waits()[Strategy::ALL.len() - 1]
+    }
+
     #[test]
     fn what_is_past_already_is_not_waited_for() {
         let signal = Signal::default();
@@ -301,18 +286,6 @@ mod tests {
         let signal = Signal::new();
         for wait in waits() {
             assert_eq!(signal.wait_until(0, &wait, || true), (0, Waited::default()));
-        }
-    }
-
-    #[test]
-    fn a_spin_ends_where_the_wait_would_block() {
-        let signal = Signal::new();
-        for wait in waits() {
-            let wait = wait.blocking_after(Duration::from_micros(1));
-            let (value, waited) = signal.spin_until(0, &wait, || false);
-            assert_eq!((value, waited.blocked), (0, 0));
-            assert_eq!(signal.spin_until(0, &wait, || true), (0, Waited::default()));
-            assert_eq!(signal.spin_until(7, &wait, || false), (0, Waited::default()));
         }
     }
 
@@ -336,6 +309,53 @@ mod tests {
             assert!(monotonic_ns() >= deadline_ns);
         }
         assert!(!signal.advance(), "nobody is counted as asleep any more");
+    }
+
+    /// A deadline may pass before the thread gets to sleep, so it may try again.
+    #[test]
+    fn a_sleep_is_counted() {
+        let (signal, futex) = (Signal::new(), futex());
+        let blocked = |_| signal.wait_past_by(0, &futex, monotonic_ns() + 1_000_000).1.blocked;
+        assert!((0..1_000).map(blocked).any(|blocked| blocked > 0));
+    }
+
+    /// As after a signal handler.
+    #[test]
+    fn a_wake_up_without_an_advance_ends_no_wait() {
+        let signal = Signal::new();
+        std::thread::scope(|threads| {
+            let sleeper = threads.spawn(|| signal.wait_past(0, &futex()).0);
+            for _ in 0..100 {
+                signal.lot.wake(&signal.value, EVERYBODY);
+                std::thread::sleep(Duration::from_micros(100));
+            }
+            signal.advance();
+            assert_eq!(sleeper.join().unwrap(), 1);
+        });
+    }
+
+    #[test]
+    fn only_sleepers_beside_the_caller_are_owed_a_wake_up() {
+        for nobody in [0, 1, 2, 3, OWED, OWED | 1] {
+            assert!(!others_are_owed(nobody), "{nobody:#x}");
+        }
+        assert!(others_are_owed(OWED | 2) && others_are_owed(OWED | 3));
+    }
+
+    /// Nobody sleeps really: the calls wake nobody.
+    #[test]
+    fn a_debt_is_noted_with_a_fan_out_only_and_settled_by_who_sleeps_next() {
+        let (tree, flat) = (Signal::with_fan_out(2), Signal::new());
+        for (signal, noted) in [(&tree, 3 | OWED), (&flat, 3)] {
+            signal.sleepers.store(3, Relaxed);
+            signal.wake_first();
+            assert_eq!(signal.sleepers.load(Relaxed), noted);
+        }
+        tree.settle();
+        assert_eq!(tree.sleepers.load(Relaxed), 3, "who sleeps is still counted");
+        flat.sleepers.store(3 | OWED, Relaxed);
+        flat.settle();
+        assert_eq!(flat.sleepers.load(Relaxed), 3 | OWED, "no access without a fan-out");
     }
 
     #[test]

@@ -163,6 +163,7 @@ impl Drop for Inside<'_> {
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
+    use std::sync::atomic::AtomicBool;
 
     #[test]
     fn one_enters_only_while_it_is_open() {
@@ -189,6 +190,47 @@ mod tests {
         turnstile.close_and_wait();
         turnstile.open();
         assert!(turnstile.enter().is_some(), "the next block is open again");
+    }
+
+    /// How often a leader sleeps that finds `word`, while somebody wakes it again and again.
+    fn sleeps_with(word: u32) -> u32 {
+        let (turnstile, done) = (Turnstile::new(), AtomicBool::new(false));
+        turnstile.word.store(word, Relaxed);
+        let mut waited = Waited::default();
+        std::thread::scope(|threads| {
+            threads.spawn(|| {
+                turnstile.sleep(&mut waited);
+                done.store(true, Relaxed);
+            });
+            while !done.load(Relaxed) {
+                turnstile.wake_leader();
+                std::thread::yield_now();
+            }
+        });
+        waited.blocked
+    }
+
+    #[test]
+    fn a_leader_sleeps_while_somebody_is_inside_and_not_longer() {
+        assert_eq!([0, ASLEEP].map(sleeps_with), [0, 0]);
+        assert_eq!([1, 2, INSIDE, ASLEEP | 1, ASLEEP | 2].map(sleeps_with), [1; 5]);
+    }
+
+    #[test]
+    fn the_last_to_leave_wakes_a_leader_that_sleeps() {
+        let turnstile = Turnstile::new();
+        for _ in 0..20 {
+            turnstile.open();
+            let both = (turnstile.enter(), turnstile.enter());
+            std::thread::scope(|threads| {
+                threads.spawn(|| turnstile.close_and_wait());
+                while turnstile.word.load(Relaxed) & ASLEEP == 0 {
+                    std::thread::yield_now();
+                }
+                drop(both);
+            });
+            assert_eq!(turnstile.word.load(Relaxed), 0);
+        }
     }
 
     #[test]

@@ -40,6 +40,11 @@ fn alone_nobody_waits() {
 }
 
 #[test]
+fn a_barrier_says_for_how_many_it_is() {
+    assert_eq!([1, 2, 32].map(|parties| Barrier::new(parties).parties()), [1, 2, 32]);
+}
+
+#[test]
 fn two_by_pause() {
     rows_turn_round(2, Strategy::Pause);
 }

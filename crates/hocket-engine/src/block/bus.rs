@@ -444,3 +444,40 @@ impl Units {
         unsafe { &mut *self.cells[unit].0.get() }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// One row fills its lines, the other two do not.
+    #[test]
+    fn a_clear_silences_the_frames_of_both_rows_and_no_other() {
+        for frames in [32, 20, 1] {
+            let mut rows = Rows::new(20);
+            assert_eq!(rows.room(), 32);
+            rows.samples_mut().fill(1.0);
+            rows.clear(frames);
+            let StereoRef { left, right } = rows.get(32);
+            for row in [left, right] {
+                let (cleared, kept) = row.split_at(frames);
+                assert!(cleared.iter().all(|sample| *sample == 0.0), "{frames}: {row:?}");
+                assert!(kept.iter().all(|sample| *sample == 1.0), "{frames}: {row:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn every_frame_of_both_rows_is_looked_at_for_numbers() {
+        for frames in [32, 20] {
+            for place in [0, frames - 1, 32, 32 + frames - 1] {
+                let mut rows = Rows::new(32);
+                assert!(rows.are_finite(frames));
+                rows.samples_mut()[place] = f32::NAN;
+                assert!(!rows.are_finite(frames), "{frames} frames, sample {place}");
+            }
+        }
+        let mut rows = Rows::new(32);
+        rows.get_mut(32).left[20] = f32::INFINITY;
+        assert!(rows.are_finite(20), "behind the block");
+    }
+}

@@ -107,6 +107,15 @@ mod tests {
     }
 
     #[test]
+    fn an_estimate_goes_a_sixteenth_of_the_way_and_no_further_than_its_reach() {
+        let samples = [(0.0, 7.0), (100.0, 100.0), (100.0, 84.0), (100.0, 116.0)];
+        assert_eq!(samples.map(|(old, sample)| towards(old, sample)), [7.0, 100.0, 99.0, 101.0]);
+        let far = [(64.0, 32.0), (64.0, 1.0e6)];
+        assert_eq!(far.map(|(old, sample)| towards(old, sample)), [63.0, 65.0]);
+        assert_eq!(towards(64.0, 24.0), 44.0, "half the way down at once");
+    }
+
+    #[test]
     fn one_interruption_hardly_counts() {
         let samples = std::iter::repeat_n(1000, 100).chain([100_000_000]);
         assert!((after(samples) - 1000.0 * (1.0 + 0.25 / 16.0)).abs() < 1.0);

@@ -195,3 +195,35 @@ impl NodeCell {
 
 /// The bit in [`NodeCell::show`] that says that the processor panicked. The other bits are the count.
 const PANICKED: u64 = 1 << 63;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_became_of_a_node_is_shown_and_reported() {
+        let payloads: [(Box<dyn Any + Send>, &str); 3] = [
+            (Box::new("a text"), "a text"),
+            (Box::new(String::from("a string")), "a string"),
+            (Box::new(7), "a panic without a message"),
+        ];
+        for (payload, message) in payloads {
+            let cell = NodeCell::new("filter".into(), Box::new(Silent));
+            assert_eq!(cell.shown(), (0, false));
+            // SAFETY: the cell is in no plan, and this is the only reference.
+            let state = unsafe { cell.get_mut() };
+            assert_eq!(state.contained(&cell.name), None);
+            state.not_finite = 3;
+            cell.show(state);
+            assert_eq!(cell.shown(), (3, false));
+            let (node, not_finite) = (String::from("filter"), 3);
+            let mut expected = Contained { node, not_finite, panicked: false, message: None };
+            assert_eq!(state.contained(&cell.name), Some(expected.clone()));
+            state.silence(payload);
+            cell.show(state);
+            assert_eq!(cell.shown(), (3, true));
+            (expected.panicked, expected.message) = (true, Some(message.into()));
+            assert_eq!(state.contained(&cell.name), Some(expected));
+        }
+    }
+}

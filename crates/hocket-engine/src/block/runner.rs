@@ -173,6 +173,12 @@ pub(crate) enum Moment {
     Awake(usize),
     /// A worker has tried to enter. The flag says whether it succeeded.
     Entered(usize, bool),
+    /// A guard begins to keep its seat.
+    Guarding(usize),
+    /// A guard no longer keeps its seat.
+    Guarded(usize),
+    /// A worker no longer keeps its seat for its partners.
+    Kept,
 }
 
 // SAFETY: the leader writes `params` and `plan` while the turnstile is closed (CLOSED). Threads that
@@ -429,10 +435,12 @@ impl Runner {
             return;
         }
         let running = params.finished_value.wrapping_sub(1);
+        self.pass(Moment::Guarding(desk));
         let (on_seat, until) = (&self.waits.on_seat, self.seat_is_kept_until());
         // A wait that blocks needs no limit: it gives the seat up, and the last unit wakes it.
         let over = || !on_seat.may_block() && ticks() >= until;
         let (_, waited) = edge(|| self.finished.wait_until(running, on_seat, over));
+        self.pass(Moment::Guarded(desk));
         self.note(desk, |stamps| {
             stamps.totals.yielded += u64::from(waited.yielded);
             stamps.totals.blocked += u64::from(waited.blocked);
@@ -473,7 +481,7 @@ impl Runner {
 
     /// Lets a test delay the calling thread here. Other builds do nothing.
     #[inline(always)]
-    fn pass(&self, _moment: Moment) {
+    pub(super) fn pass(&self, _moment: Moment) {
         #[cfg(test)]
         if let Some(hold) = self.hold.get() {
             hold(self, _moment);

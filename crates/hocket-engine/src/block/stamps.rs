@@ -107,3 +107,40 @@ impl Stamps {
         &self.spans[..self.used]
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn spans_follow_each_other_and_those_without_room_are_counted() {
+        let mut stamps = Stamps::new(2);
+        assert_eq!((stamps.capacity(), stamps.spans().len()), (2, 0));
+        for block in [7, 9] {
+            stamps.begin(block);
+            let took = [What::Unit(4), What::Wait, What::Unit(5)].map(|what| stamps.end_span(what));
+            stamps.finish();
+            let [first, second] = stamps.spans() else { panic!("{} spans", stamps.spans().len()) };
+            assert_eq!([first.what, second.what], [What::Unit(4), What::Wait]);
+            assert_eq!([first.start, second.start], [stamps.awake, first.end]);
+            assert_eq!([first, second].map(|span| span.end - span.start), took[..2]);
+            assert!(second.end <= stamps.finished && stamps.block == block);
+        }
+        let Totals { blocks, units, spans_dropped, .. } = stamps.totals;
+        assert_eq!((blocks, units, spans_dropped), (2, 4, 2));
+    }
+
+    /// Time spent in units is counted, other time is not.
+    #[test]
+    fn busy_ticks_are_those_of_units() {
+        let mut stamps = Stamps::new(0);
+        stamps.begin(0);
+        let mut units = 0;
+        while units == 0 {
+            stamps.end_span(What::Barrier);
+            units += stamps.end_span(What::Unit(0));
+        }
+        units += stamps.end_span(What::Unit(0));
+        assert_eq!(stamps.totals.busy_ticks, units);
+    }
+}

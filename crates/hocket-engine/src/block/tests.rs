@@ -1,15 +1,18 @@
 //! Interleavings of leader and workers, forced by a delay of one thread, and plans exchanged by hand.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::SeqCst};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::SeqCst};
 use std::thread::yield_now;
 
-use hocket_plan::{ScheduleKind, SiblingPolicy};
+use hocket_machine::clock::{TickRate, ticks};
+use hocket_plan::{Edge, Fusing, Graph, ScheduleKind, SiblingPolicy};
 use hocket_rt::Strategy;
 
-use crate::block::runner::{Moment, Runner};
+use crate::block::costs::Circumstance;
+use crate::block::runner::{Moment, ORDINARY_NS, Runner};
+use crate::block::stamps::What;
 use crate::test_engines::{self, FRAMES, does, ends};
-use crate::{Engine, Settings};
+use crate::{Engine, Prepared, Settings};
 
 /// Lets `hold` delay threads of this engine. Call it before the first block.
 fn hold(engine: &Engine, hold: impl Fn(&Runner, Moment) + Send + Sync + 'static) {
@@ -81,6 +84,84 @@ fn partners_that_a_plan_does_without_are_not_waited_for() {
                     assert_eq!(engine.output(FRAMES).left, [8.0; FRAMES]);
                 }
             }
+        });
+    }
+}
+
+/// In `lists` the partner does not come to the barrier before the leader gives its seat up; elsewhere a
+/// unit does not end before the partner of its worker does so.
+#[test]
+fn a_seat_is_kept_for_a_partner_that_is_at_work() {
+    for kind in [ScheduleKind::Lists, ScheduleKind::Dataflow, ScheduleKind::Steal] {
+        ends(move || {
+            let given_up = Arc::new(AtomicBool::new(false));
+            let seen = Arc::clone(&given_up);
+            let waits = does(move |_| {
+                if kind != ScheduleKind::Lists {
+                    until(&seen);
+                }
+            });
+            let prepared = test_engines::side_by_side(vec![waits, does(|_| ())], None);
+            let settings = test_engines::settings(kind, SiblingPolicy::PairBarrier);
+            let settings = Settings { seat_wait: Strategy::Pause, ..settings };
+            let mut engine = test_engines::engine(prepared, settings, 2);
+            assert_eq!(engine.schedule().workers(), 2);
+            engine.leader.runner().real_time.store(true, SeqCst);
+            let started_at = AtomicU64::new(0);
+            hold(&engine, move |runner, moment| match moment {
+                Moment::Opened => started_at.store(ticks(), SeqCst),
+                Moment::Awake(_) if kind == ScheduleKind::Lists => until(&given_up),
+                Moment::Kept if !given_up.swap(true, SeqCst) => {
+                    let kept_ticks = ticks() - started_at.load(SeqCst);
+                    let least_ticks = TickRate::get().ns_to_ticks(runner.waits.longest_ns);
+                    assert!(kept_ticks >= least_ticks, "{kind:?}: {kept_ticks} < {least_ticks}");
+                }
+                _ => {}
+            });
+            engine.process(FRAMES);
+        });
+    }
+}
+
+/// The first of three units ends when the other worker waits. The two that it makes ready wait for each
+/// other. (In `critical` a leader that stands in may hold both lists.)
+#[test]
+fn a_worker_that_waits_is_woken_for_a_unit_that_becomes_ready() {
+    for kind in [ScheduleKind::Dataflow, ScheduleKind::Steal] {
+        ends(move || {
+            let idle = Arc::new(AtomicBool::new(false));
+            let started = Arc::new(AtomicU32::new(0));
+            let meets = || {
+                let started = Arc::clone(&started);
+                does(move |_| {
+                    started.fetch_add(1, SeqCst);
+                    (0..).take_while(|_| started.load(SeqCst) < 2).for_each(|_| yield_now());
+                })
+            };
+            let seen = Arc::clone(&idle);
+            let processors = [does(move |_| until(&seen)), meets(), meets(), does(|_| ())];
+            let mut graph = Graph::default();
+            let inputs: [&[usize]; 4] = [&[], &[0], &[0], &[1, 2]];
+            let mut ids = Vec::new();
+            for (index, inputs) in inputs.into_iter().enumerate() {
+                let edge = |from: &usize| Edge { from: ids[*from], gain_lin: 1.0 };
+                ids.push(
+                    graph
+                        .add(test_engines::node(index, inputs.iter().map(edge).collect()))
+                        .unwrap(),
+                );
+            }
+            let processors = processors.into_iter().map(Some).collect();
+            let prepared = Prepared::from_graph(&graph, processors, Fusing::None).unwrap();
+            let mut engine =
+                test_engines::engine(prepared, test_engines::settings(kind, SiblingPolicy::All), 2);
+            assert_eq!(engine.schedule().workers(), 2, "{kind:?}");
+            hold(&engine, move |_, moment| {
+                if moment == Moment::Kept {
+                    idle.store(true, SeqCst);
+                }
+            });
+            assert_eq!(engine.process(FRAMES).workers, 2, "{kind:?}");
         });
     }
 }
@@ -180,6 +261,100 @@ fn a_worker_that_comes_when_the_last_unit_is_claimed_is_not_let_in() {
         });
         assert!(!entered, "{kind:?}");
     }
+}
+
+/// The block waits for the guard: a thread that guards for ever would be seen by the test's end.
+#[test]
+fn a_guard_keeps_its_seat_for_its_time_and_no_longer() {
+    for real_time in [false, true] {
+        ends(move || {
+            let prepared = test_engines::side_by_side(vec![does(|_| ())], None);
+            let settings =
+                test_engines::settings(ScheduleKind::Dataflow, SiblingPolicy::IdleThread);
+            let settings = Settings { seat_wait: Strategy::Pause, ..settings };
+            let mut engine = test_engines::engine(prepared, settings, 1);
+            let runner = engine.leader.runner();
+            let kept_ns = if real_time { runner.waits.longest_ns } else { ORDINARY_NS };
+            runner.real_time.store(real_time, SeqCst);
+            let started_at = AtomicU64::new(0);
+            let guarded = Arc::new(AtomicBool::new(false));
+            let kept_ticks = Arc::new(AtomicU64::new(0));
+            let seen = Arc::clone(&kept_ticks);
+            hold(&engine, move |runner, moment| match moment {
+                Moment::Opened => {
+                    runner.gate.advance();
+                    until(&guarded);
+                }
+                Moment::Guarding(_) => started_at.store(ticks(), SeqCst),
+                Moment::Guarded(_) => {
+                    kept_ticks.store(ticks() - started_at.load(SeqCst), SeqCst);
+                    guarded.store(true, SeqCst);
+                }
+                _ => {}
+            });
+            engine.process(FRAMES);
+            let kept_ticks = seen.load(SeqCst);
+            assert!(kept_ticks >= TickRate::get().ns_to_ticks(kept_ns), "{kept_ticks} ticks");
+            assert_eq!(engine.totals()[1].blocks, 1);
+            let [span] = engine.leader().stamps(1).spans() else { panic!("not one span") };
+            assert_eq!(span.what, What::Guard);
+        });
+    }
+}
+
+/// A quarter of a block is the shortest that says what a whole one costs.
+#[test]
+fn costs_are_noted_in_proportion_for_large_parts_of_a_block() {
+    let shortest = FRAMES / 4;
+    for frames in [FRAMES, FRAMES / 2, shortest, shortest - 1, 1] {
+        let prepared = test_engines::side_by_side(vec![does(|_| ())], None);
+        let settings = test_engines::settings(ScheduleKind::Serial, SiblingPolicy::Off);
+        let mut engine = test_engines::engine(prepared, settings, 1);
+        engine.process(frames);
+        let costs = &engine.leader.runner().plan().costs;
+        let spans = engine.leader().stamps(0).spans();
+        assert_eq!(spans.len(), 2);
+        for span in spans {
+            let What::Unit(unit) = span.what else { panic!("{:?}", span.what) };
+            let whole = (span.end - span.start) * FRAMES as u64 / frames as u64;
+            let noted = (frames >= shortest && whole > 0).then_some(f64::from(whole as f32));
+            let alone = Circumstance { kind: 0, sibling_busy: false };
+            assert_eq!(costs.get(unit as usize, alone), noted, "{frames} frames");
+        }
+    }
+}
+
+#[test]
+fn blocks_that_are_not_finite_are_silent_and_counted() {
+    let mut block_number = 0;
+    let slips = does(move |block| {
+        block_number += 1;
+        block.main.left.fill(if [2, 3].contains(&block_number) { f32::NAN } else { 1.0 });
+    });
+    let settings = test_engines::settings(ScheduleKind::Serial, SiblingPolicy::Off);
+    let mut engine =
+        test_engines::engine(test_engines::side_by_side(vec![slips], None), settings, 1);
+    for expected in [1.0, 0.0, 0.0, 1.0] {
+        engine.process(FRAMES);
+        assert_eq!(engine.output(FRAMES).left, [expected; FRAMES]);
+    }
+    let contained = engine.contained();
+    assert_eq!(contained.len(), 1);
+    assert_eq!((contained[0].not_finite, contained[0].panicked), (2, false));
+}
+
+#[test]
+fn a_node_that_panicked_does_not_pass_its_input_on() {
+    let ones = does(|block| block.main.left.fill(1.0));
+    let panics = does(|_| panic!("enough"));
+    let settings = test_engines::settings(ScheduleKind::Serial, SiblingPolicy::Off);
+    let mut engine =
+        test_engines::engine(test_engines::side_by_side(vec![ones], Some(panics)), settings, 1);
+    for _ in 0..3 {
+        engine.process(FRAMES);
+        assert_eq!(engine.output(FRAMES).left, [0.0; FRAMES]);
+    }
+    assert_eq!(engine.contained()[0].message.as_deref(), Some("enough"));
 }
 
 /// Sends the thread's id when it is dropped.

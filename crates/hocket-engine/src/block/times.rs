@@ -66,3 +66,25 @@ pub struct WorkerTotals {
     /// Time spent in units.
     pub busy_ns: u64,
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_block_is_late_when_it_ends_after_its_deadline() {
+        let block = |duration_ns| BlockTimes {
+            lateness_ns: 300,
+            duration_ns,
+            deadline_ns: 1_000,
+            skipped: 2,
+            ..BlockTimes::default()
+        };
+        for (duration_ns, slack_ns) in [(650, 50), (700, 0), (701, -1)] {
+            let times = block(duration_ns);
+            assert_eq!((times.slack_ns(), times.is_late()), (slack_ns, slack_ns < 0));
+            let misses = times.misses();
+            assert_eq!((misses.late, misses.skipped), (u64::from(slack_ns < 0), 2));
+        }
+    }
+}

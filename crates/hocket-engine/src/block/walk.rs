@@ -8,7 +8,7 @@ use hocket_rt::{Steal, Waited};
 
 use super::costs::Circumstance;
 use super::plan::Offered;
-use super::runner::Runner;
+use super::runner::{Moment, Runner};
 use super::stamps::What;
 use crate::watch::edge;
 
@@ -102,7 +102,9 @@ fn partners(runner: &Runner, worker: usize) -> impl Iterator<Item = usize> {
 fn keep_seat(runner: &Runner, seen: u32, needed: impl Fn() -> bool) -> Waited {
     let until = runner.seat_is_kept_until();
     let over = || !needed() || ticks() >= until;
-    edge(|| runner.progress.wait_until(seen, &runner.waits.on_seat, over)).1
+    let waited = edge(|| runner.progress.wait_until(seen, &runner.waits.on_seat, over)).1;
+    runner.pass(Moment::Kept);
+    waited
 }
 
 /// Runs units until the output has run.
@@ -362,9 +364,6 @@ fn advance(runner: &Runner, worker: usize) {
 pub(crate) fn await_finish(runner: &Runner, worker: usize) {
     let done = runner.params().finished_value;
     let mut seen = runner.finished.value();
-    if seen == done {
-        return;
-    }
     while seen != done {
         let (value, waited) = edge(|| runner.finished.wait_past(seen, runner.in_block()));
         note(runner, worker, What::Wait, waited);
@@ -426,5 +425,18 @@ impl Drop for EndOnPanic {
             "hocket: the engine panicked inside a block and cannot go on; please report this"
         );
         std::process::abort();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lists_that_are_held_are_found_in_every_word() {
+        let mut held = Held::default();
+        assert_eq!(held.lists().count(), 0);
+        (held.0[0], held.0[1], held.0[7]) = (1 | 1 << 63, 0b110, 1 << 63);
+        assert!(held.lists().eq([0, 63, 65, 66, VerifiedSchedule::MAX_WORKERS - 1]));
     }
 }

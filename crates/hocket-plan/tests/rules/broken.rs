@@ -607,6 +607,44 @@ fn planning_broken_units_is_a_violation_and_no_panic() {
     }
 }
 
+/// A graph orders its units so; units from elsewhere may stand otherwise.
+#[test]
+fn a_unit_before_its_predecessor_is_refused_by_the_planner_of_critical_only() {
+    for kind in ScheduleKind::ALL {
+        let units = vec![unit(&[0], &[], &[2]), unit(&[1], &[2], &[]), unit(&[2], &[0], &[1])];
+        let planned = VerifiedSchedule::plan(kind, UnitGraph::from_units(units, 3), 2);
+        let refused = "R5Order: unit 1 'alone: work' comes before its predecessors";
+        let answer = planned.map_or_else(|violation| violation.to_string(), |_| String::new());
+        assert_eq!(answer == refused, kind == ScheduleKind::Critical, "{kind:?}: {answer}");
+    }
+}
+
+/// A sum of two with links to a unit behind the last is not cut: the rules refuse it.
+#[test]
+fn a_sum_with_links_to_nobody_stays_whole() {
+    let nobody = UnitId(3);
+    let damages: [fn(&mut [Unit], UnitId); 4] = [
+        |_, _| {},
+        |units, nobody| units[2].inputs.push(reads(nobody)),
+        |units, nobody| units[2].predecessors.push(nobody),
+        |units, nobody| units[0].successors.push(nobody),
+    ];
+    for (number, damage) in damages.into_iter().enumerate() {
+        let mut units =
+            vec![unit(&[0], &[], &[2]), unit(&[1], &[], &[2]), unit(&[2], &[0, 1], &[])];
+        units[2].inputs = vec![reads(UnitId(0)), reads(UnitId(1))];
+        damage(&mut units, nobody);
+        let size = PartSize { inputs: 1, cost: 0.0 };
+        let cut = UnitGraph::from_units(units.clone(), 3).cut_sums(&Prices::new(), size);
+        assert_eq!(cut.units() == units, number > 0, "damage {number}: {:?}", cut.units());
+        if number == 0 {
+            let in_parts = (0..4).filter(|id| cut.sums_in_parts(UnitId(*id)));
+            let names = in_parts.map(|id| cut.units()[id as usize].name.as_str());
+            assert_eq!(names.collect::<Vec<_>>(), ["alone: sum, part 1 of 2", "alone: work"]);
+        }
+    }
+}
+
 fn unit(nodes: &[u32], predecessors: &[u32], successors: &[u32]) -> Unit {
     let ids = |ids: &[u32]| ids.iter().map(|id| UnitId(*id)).collect();
     Unit {
