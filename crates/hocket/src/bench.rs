@@ -11,7 +11,7 @@ use hocket_machine::Topology;
 use crate::cli::{BenchArgs, ScheduleArg, WaitArg};
 use crate::failure::{Exit, Failure};
 use crate::load::{LoadedSession, load_session};
-use crate::output::{bar, print};
+use crate::output::{bar, print, print_json};
 use crate::profile::Known;
 
 /// Blocks thrown away at the start of each turn: caches, branch predictors and the workers' first
@@ -46,7 +46,7 @@ pub fn run(args: &BenchArgs) -> Result<Exit, Failure> {
     if args.json {
         let mut json = Vec::new();
         record.write_json(&mut json).map_err(Failure::not_possible)?;
-        print(&String::from_utf8_lossy(&json));
+        print_json(&String::from_utf8_lossy(&json));
     } else {
         print(&hocket_lab::report::text_table(&record));
     }

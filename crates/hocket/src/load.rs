@@ -120,7 +120,7 @@ impl LoadedSession {
     /// Prints the warnings on standard error.
     pub fn print_warnings(&self) {
         for warning in &self.warnings {
-            eprintln!("hocket: warning: {warning}");
+            crate::output::tell(format_args!("warning: {warning}"));
         }
     }
 

@@ -20,7 +20,7 @@ use hocket_plan::{CostTable, Fusing, SiblingPolicy};
 use crate::cli::{PlayArgs, ScheduleArg, SiblingChoice};
 use crate::failure::{Exit, Failure};
 use crate::load::{LoadedSession, load_session, topology};
-use crate::output::print;
+use crate::output::{print, print_json, tell};
 use crate::profile::Known;
 use crate::render::wanted_frames;
 use meter::Meter;
@@ -55,7 +55,10 @@ pub fn run(args: &PlayArgs) -> Result<Exit, Failure> {
     let stage = Stage { args, loaded: &loaded, topology: &topology, known: &known, costs };
     let mut engine = stage.engine(&stop)?;
     let outcome = play(&mut engine, blocks, &stop, args, &loaded);
-    print(&if args.json { outcome.json() } else { outcome.text() });
+    match args.json {
+        true => print_json(&outcome.json()),
+        false => print(&outcome.text()),
+    }
     if let Some(path) = &args.costs {
         costs::keep(path, &engine.control())?;
     }
@@ -113,7 +116,7 @@ impl Stage<'_> {
             }
         }
         if let Some((path, table)) = &self.costs {
-            eprintln!("hocket: costs: {}", costs::adopt(path, table.as_ref(), &engine)?);
+            tell(format_args!("costs: {}", costs::adopt(path, table.as_ref(), &engine)?));
         }
         if args.schedule == ScheduleArg::Auto {
             rehearse(&mut engine, stop);

@@ -11,7 +11,7 @@ use hocket_plan::Fusing;
 use crate::cli::RenderArgs;
 use crate::failure::{Exit, Failure};
 use crate::load::{LoadedSession, load_session, topology};
-use crate::output::{bar, print};
+use crate::output::{bar, print, tell};
 use crate::profile::Known;
 
 /// Runs the command.
@@ -22,7 +22,7 @@ pub fn run(args: &RenderArgs) -> Result<Exit, Failure> {
     let stop = crate::interrupt::flag()?;
     match to_file(args, &stop)? {
         None => {
-            eprintln!("hocket: interrupted; nothing was written to {}", args.output.display());
+            tell(format_args!("interrupted; nothing was written to {}", args.output.display()));
             Ok(Exit::Interrupted)
         }
         Some(summary) => {

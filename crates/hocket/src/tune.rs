@@ -12,7 +12,7 @@ use hocket_machine::{Topology, facts};
 
 use crate::failure::{Exit, Failure};
 use crate::lab::{self, duration};
-use crate::output::print;
+use crate::output::{print, tell};
 use crate::profile::usual_place;
 
 /// Arguments of `hocket tune`.
@@ -108,11 +108,11 @@ fn measured(args: &TuneArgs) -> Result<Option<(Evidence, String)>, Failure> {
     };
     let (store, run, interrupted) = lab::measure_job(&args.records, &wanted)?;
     if interrupted {
-        eprintln!(
-            "hocket: interrupted: no profile was written; what was measured is run {} of {}",
+        tell(format_args!(
+            "interrupted: no profile was written; what was measured is run {} of {}",
             run.run,
             args.records.display()
-        );
+        ));
         return Ok(None);
     }
     let evidence = Evidence::new(results(&store, &run, |_| true)?);

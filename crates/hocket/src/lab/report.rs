@@ -11,7 +11,7 @@ use super::args::ReportArgs;
 use super::condition::Condition;
 use super::{failure, open, pictures};
 use crate::failure::{Exit, Failure};
-use crate::output::print;
+use crate::output::{print, print_json, tell};
 
 /// Where a page goes if no place is named.
 const PAGE: &str = "out/lab.html";
@@ -53,7 +53,7 @@ fn results(store: &Store, record: &RunRecord) -> Result<Vec<Results>, Failure> {
 
 fn show_lab(lab: &Lab<'_>, as_json: bool) {
     match as_json {
-        true => print(&format!("{:#}\n", json_of(lab))),
+        true => print_json(&format!("{:#}\n", json_of(lab))),
         false => print(&pages::text(lab)),
     }
 }
@@ -95,7 +95,7 @@ fn judge(all: &[Results], conditions: &[Condition]) -> Result<Exit, Failure> {
     let mut exit = Exit::Done;
     for results in all {
         for wrong in results.failed_checks() {
-            eprintln!("hocket: {}: wrong result: {wrong}", results.run.id);
+            tell(format_args!("{}: wrong result: {wrong}", results.run.id));
             exit = Exit::Missed;
         }
     }
@@ -108,7 +108,7 @@ fn judge(all: &[Results], conditions: &[Condition]) -> Result<Exit, Failure> {
             ))
         })?;
         for held in condition.holding(results)? {
-            eprintln!("hocket: {held}");
+            tell(held);
             exit = Exit::Missed;
         }
     }

@@ -76,7 +76,7 @@ impl Outcome {
     fn title(&self) -> String {
         let blocks = self.meter.ready.count();
         let seconds = blocks as f64 * self.deadline_ns as f64 / 1e9;
-        let ended = if self.interrupted { ", ended by the user" } else { "" };
+        let ended = if self.interrupted { ", interrupted" } else { "" };
         format!(
             "{}: {blocks} blocks of {} frames at {} Hz, {seconds:.1} s, deadline {:.0} us, {}, {} \
              workers{ended}\n",

@@ -7,3 +7,4 @@ mod good_runs;
 mod playing;
 mod lab;
 mod interrupted;
+mod foreign;
