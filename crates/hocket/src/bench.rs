@@ -27,7 +27,7 @@ pub fn run(args: &BenchArgs) -> Result<Exit, Failure> {
     check_waits("--seat-wait", &[args.seat_wait])?;
     let topology = crate::load::topology()?;
     let loaded = load_session(&args.session, args.rate, &topology)?;
-    loaded.print_warnings();
+    loaded.accept(args.strict)?;
     let known = Known::find(&args.profile, &topology)?;
     known.tell();
     let plan = plan(args, &loaded, &known, &topology)?;

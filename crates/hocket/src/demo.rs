@@ -100,6 +100,7 @@ fn bench_args(args: &DemoArgs, session: PathBuf, seats: usize) -> BenchArgs {
         record: None,
         report: None,
         max_misses: None,
+        strict: false,
         profile: crate::profile::ProfileArgs { profile: None, no_profile: true },
     }
 }

@@ -22,6 +22,8 @@ pub struct LoadedSession {
     pub rate_hz: u32,
     /// What a user ought to know, place included.
     pub warnings: Vec<String>,
+    /// Audio files that are cut short or damaged, place included; what is left of them is played.
+    pub damaged: Vec<String>,
 }
 
 /// The machine at hand.
@@ -59,12 +61,13 @@ pub fn load_session_for_seats(
         .map_err(Failure::bad_input)?;
     let rate_hz = rate_hz.unwrap_or(loaded.session.sample_rate_hz);
     let mut warnings = loaded.warnings.clone();
+    let mut damaged = Vec::new();
     let mut audio = Vec::with_capacity(loaded.session.media.len());
     for index in 0..loaded.session.media.len() {
-        audio.push(load_audio(&loaded, MediaId(index), rate_hz, &mut warnings)?);
+        audio.push(load_audio(&loaded, MediaId(index), rate_hz, &mut warnings, &mut damaged)?);
     }
     let media = MediaPool::new(audio);
-    Ok(LoadedSession { session: loaded.session, media, rate_hz, warnings })
+    Ok(LoadedSession { session: loaded.session, media, rate_hz, warnings, damaged })
 }
 
 fn load_audio(
@@ -72,22 +75,20 @@ fn load_audio(
     id: MediaId,
     rate_hz: u32,
     warnings: &mut Vec<String>,
+    damaged: &mut Vec<String>,
 ) -> Result<Arc<StereoAudio>, Failure> {
     let media = &loaded.session.media[id.0];
     let decoded = hocket_media::decode(&media.path).map_err(|error| {
         let remedy = "repair or replace the file";
         Failure::bad_input(loaded.media_error(id, &error.to_string(), remedy))
     })?;
-    if let Some(cause) = decoded.cut_short() {
-        // Silence where a recording should be is not something to find out on stage.
-        let remedy =
-            "replace the file, or write what is left of it to a new one (sox cut.wav new.wav)";
-        return Err(Failure::bad_input(loaded.media_error(id, cause, remedy)));
-    }
+    let remedy = "replace the file, or leave out --strict to play what can be read";
+    let fault = |warning: &String| loaded.media_error(id, warning, remedy).to_string();
+    damaged.extend(decoded.warnings.iter().map(fault));
     let place = loaded.locate(id);
     let (file, line, column) = (place.file.display(), place.line, place.column);
     let name = format!("{file}:{line}:{column}: {}", media.path.display());
-    let remedy = "what can be read is played; replace the file where that is not wanted";
+    let remedy = "what can be read is played; replace the file, or refuse such files with --strict";
     warnings.extend(decoded.warnings.iter().map(|warning| format!("{name}: {warning}; {remedy}")));
     let audio = at_rate(loaded, id, decoded, rate_hz)?;
     let stereo = StereoAudio::from_planar(&audio.channels);
@@ -117,6 +118,18 @@ fn at_rate(loaded: &Loaded, id: MediaId, audio: Audio, rate_hz: u32) -> Result<A
 }
 
 impl LoadedSession {
+    /// Refuses damaged audio files where the user asked for that (`--strict`), and prints the warnings otherwise.
+    ///
+    /// # Errors
+    /// [`Failure`] with exit code 2, naming every such file.
+    pub fn accept(&self, strict: bool) -> Result<(), Failure> {
+        if strict && !self.damaged.is_empty() {
+            return Err(Failure::bad_input(self.damaged.join("\n")));
+        }
+        self.print_warnings();
+        Ok(())
+    }
+
     /// Prints the warnings on standard error.
     pub fn print_warnings(&self) {
         for warning in &self.warnings {

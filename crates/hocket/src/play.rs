@@ -47,7 +47,7 @@ pub fn run(args: &PlayArgs) -> Result<Exit, Failure> {
     let known_costs = args.costs.as_deref().map(|path| Ok((path, costs::read(path)?)));
     let costs = known_costs.transpose()?;
     let loaded = load_session(&args.session, args.rate, &topology)?;
-    loaded.print_warnings();
+    loaded.accept(args.strict)?;
     crate::bench::check_block(args.frames, loaded.rate_hz)?;
     let frames = wanted_frames(args.length, &loaded)?;
     let blocks = frames.map(|frames| frames.div_ceil(u64::from(args.frames)).max(1));

@@ -39,7 +39,7 @@ pub(crate) fn to_file(args: &RenderArgs, stop: &AtomicBool) -> Result<Option<Str
     let known = Known::find(&args.profile, &topology)?;
     known.tell();
     let loaded = load_session(&args.session, args.rate, &topology)?;
-    loaded.print_warnings();
+    loaded.accept(args.strict)?;
     crate::bench::check_block(args.frames, loaded.rate_hz)?;
     let frames = length_frames(args, &loaded)?;
     let mut engine = engine(args, &loaded, &topology, &known)?;

@@ -45,6 +45,9 @@ pub struct RenderArgs {
     /// How workers wait inside a block [default: the machine profile's, or hybrid].
     #[arg(long, value_enum)]
     pub wait: Option<WaitArg>,
+    /// Refuses a session whose audio files are cut short or damaged, instead of playing what can be read.
+    #[arg(long)]
+    pub strict: bool,
     /// Where defaults come from.
     #[command(flatten)]
     pub profile: ProfileArgs,

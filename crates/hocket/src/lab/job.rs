@@ -198,6 +198,8 @@ fn arguments(render: &RenderJob, session: &Path, audio: &Path) -> RenderArgs {
         schedule: Some(ScheduleArg::Dataflow),
         policy: if render.siblings { SiblingPolicy::All } else { SiblingPolicy::Off }.into(),
         wait: Some(WaitArg::Hybrid),
+        // Nobody reads the warnings of a job.
+        strict: true,
         // A job depends on its specification and the machine, not on who ran what there before.
         profile: ProfileArgs { profile: None, no_profile: true },
     }
