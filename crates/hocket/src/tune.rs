@@ -7,7 +7,9 @@ use clap::Args;
 use hocket_lab::fleet::LabJob;
 use hocket_lab::harness::Results;
 use hocket_lab::store::{RunRecord, Store};
-use hocket_lab::tune::{Conditions, EXPERIMENTS, Evidence, Profile, derive};
+use hocket_lab::tune::{
+    Conditions, EXPERIMENTS, Evidence, Profile, Recommended, Undecided, derive,
+};
 use hocket_machine::{Topology, facts};
 
 use crate::failure::{Exit, Failure};
@@ -196,6 +198,13 @@ fn told(profile: &Profile, path: &Path) -> String {
             block.policy.name()
         );
         text.extend(block.reasons.iter().map(|reason| format!("  {reason}\n")));
+        text += &basis(block);
+    }
+    for Undecided { frames, why, .. } in &profile.undecided {
+        text += &format!("\n{frames} frames: too short to tell, nothing is recommended\n  {why}\n");
+    }
+    if !profile.undecided.is_empty() {
+        text += "\nMeasure longer on an idle machine, as in `hocket tune --time 20m`.\n";
     }
     text.extend(profile.unknown.iter().map(|what| format!("Not known: {what}\n")));
     text + &format!(
@@ -203,6 +212,16 @@ fn told(profile: &Profile, path: &Path) -> String {
          governor or usable CPUs change, if it is at the usual place; `hocket tune --check` tells.\n",
         path.display()
     )
+}
+
+fn basis(block: &Recommended) -> String {
+    let turns = block.turns;
+    match block.change_percent {
+        Some([low, high]) => format!(
+            "  rests on {turns} turns of each way, against the serial walk {low:+.1} to {high:+.1} %\n"
+        ),
+        None => format!("  rests on {turns} turns\n"),
+    }
 }
 
 fn seats_told(profile: &Profile) -> String {
