@@ -11,7 +11,7 @@ use hocket_machine::Topology;
 use crate::cli::{BenchArgs, ScheduleArg, WaitArg};
 use crate::failure::{Exit, Failure};
 use crate::load::{LoadedSession, load_session};
-use crate::output::{bar, print, print_json};
+use crate::output::{bar, print, print_json, tell};
 use crate::profile::Known;
 
 /// Blocks thrown away at the start of each turn: caches, branch predictors and the workers' first
@@ -30,9 +30,10 @@ pub fn run(args: &BenchArgs) -> Result<Exit, Failure> {
     loaded.accept(args.strict)?;
     let known = Known::find(&args.profile, &topology)?;
     known.tell();
-    let plan = plan(args, &loaded, &known, &topology)?;
-    check_places(&plan.disturb, &topology)?;
+    let mut plan = plan(args, &loaded, &known, &topology)?;
+    place(&mut plan.disturb, &topology)?;
     for path in [&args.record, &args.report].into_iter().flatten() {
+        make_folder(path)?;
         check_writable(path)?;
     }
     let stop = crate::interrupt::flag()?;
@@ -150,16 +151,19 @@ fn disturbers(asked: Option<&str>, loaded: &LoadedSession) -> Result<Vec<Disturb
     }
 }
 
-/// A disturber that cannot be where it is wanted would measure something else.
-fn check_places(specs: &[DisturbSpec], topology: &Topology) -> Result<(), Failure> {
+/// Without siblings, what is meant for them runs anywhere: it stays a load beside the engine, and the record names
+/// it as what it is. A CPU that is not there is refused.
+fn place(specs: &mut [DisturbSpec], topology: &Topology) -> Result<(), Failure> {
     let cpus = hocket_lab::bench::seat_cpus(topology);
     for spec in specs {
         match spec.place {
             Where::Siblings if cpus.siblings.is_empty() => {
-                return Err(Failure::not_possible(format!(
-                    "disturber '{spec}': no two seats share a core here, so there are no siblings; \
-                     leave out @siblings, or look at `hocket machine`"
-                )));
+                let asked = spec.to_string();
+                spec.place = Where::Anywhere;
+                tell(format_args!(
+                    "disturber '{asked}': no two seats share a core here, so there are no siblings; \
+                     it runs on any CPU instead, as '{spec}'"
+                ));
             }
             Where::Cpu(cpu) if !cpus.first.contains(&cpu) && !cpus.siblings.contains(&cpu) => {
                 return Err(Failure::bad_input(format!(
@@ -206,6 +210,17 @@ pub(crate) fn measure(
             Failure::bad_input(error)
         }
         _ => Failure::not_possible(error),
+    })
+}
+
+/// Makes the folder in which a result is to be kept, where there is none.
+pub(crate) fn make_folder(path: &Path) -> Result<(), Failure> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    folder.map_or(Ok(()), std::fs::create_dir_all).map_err(|error| {
+        Failure::not_possible(format!(
+            "{}: its folder cannot be made: {error}; name a file in a folder that you may write to",
+            path.display()
+        ))
     })
 }
 

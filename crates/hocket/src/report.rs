@@ -30,7 +30,8 @@ pub(crate) fn write_page(record: &BenchRecord, path: &Path) -> Result<(), Failur
     write(path, &hocket_lab::report::html(record))
 }
 
-/// Under its final name only when complete.
+/// Under its final name only when complete; makes the folder where there is none.
 fn write(path: &Path, text: &str) -> Result<(), Failure> {
+    crate::bench::make_folder(path)?;
     hocket_lab::record::write_text_atomic(path, text).map_err(Failure::not_possible)
 }

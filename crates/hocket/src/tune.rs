@@ -82,14 +82,8 @@ fn place(args: &TuneArgs) -> Result<PathBuf, Failure> {
 
 /// Before minutes are spent on measuring.
 fn prepare(output: &Path) -> Result<(), Failure> {
-    if let Some(folder) = output.parent().filter(|folder| !folder.as_os_str().is_empty()) {
-        std::fs::create_dir_all(folder).map_err(|error| {
-            Failure::not_possible(format!(
-                "{}: {error}; name a file with --output",
-                folder.display()
-            ))
-        })?;
-    }
+    crate::bench::make_folder(output)
+        .map_err(|failure| Failure { message: format!("{failure} with --output"), ..failure })?;
     crate::bench::check_writable(output)?;
     match Profile::may_replace(output) {
         true => Ok(()),

@@ -83,10 +83,7 @@ fn check_replaceable(path: &Path) -> Result<(), Failure> {
 /// Under its final name only when complete.
 fn write_page(lab: &Lab<'_>, path: &Path) -> Result<(), Failure> {
     check_replaceable(path)?;
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-    folder.map_or(Ok(()), std::fs::create_dir_all).map_err(|error| {
-        Failure::not_possible(format!("{}: its folder cannot be made: {error}", path.display()))
-    })?;
+    crate::bench::make_folder(path)?;
     hocket_lab::record::write_text_atomic(path, &pages::html(lab)).map_err(Failure::not_possible)
 }
 

@@ -157,9 +157,11 @@ fn outputs_that_cannot_be_written_are_refused_before_the_work() {
     let (folder, file) = one_track("");
     let gone = folder.path().join("no/such/folder/out.wav");
     check_refused(&["render", &file, "-o", gone.to_str().unwrap()], 3, &["out.wav"]);
-    let record = folder.path().join("no/record.json");
+    let record = folder.path().join("loop.flac/record.json");
     let record = record.to_str().unwrap();
-    check_refused(&["bench", &file, "--record", record], 3, &["record.json", "folder"]);
+    for option in ["--record", "--report"] {
+        check_refused(&["bench", &file, option, record], 3, &["record.json", "folder"]);
+    }
     let folder_name = folder.path().to_str().unwrap();
     check_refused(&["bench", &file, "--report", folder_name], 2, &["folder"]);
     check_refused(&["render", &file, "-o", folder_name], 3, &[]);

@@ -8,3 +8,4 @@ mod playing;
 mod lab;
 mod interrupted;
 mod foreign;
+mod documented;
