@@ -1,7 +1,7 @@
-//! The C header, made anew.
+//! Writes the C header.
 //!
-//! A test of hocket-c makes it and compares; here the test is told to write it. So the tool that reads
-//! the sources is a matter of that crate's tests, and the checks build without it.
+//! A test of hocket-c generates the header and compares it. Here that test writes it instead. So only the tests
+//! of that crate need the tool that reads the sources, and the checks build without it.
 
 use std::path::Path;
 use std::process::Command;

@@ -1,17 +1,17 @@
 // Hocket: a parallel real-time audio engine, for C and C++. MIT OR Apache-2.0.
 //
-// Made of the sources of hocket-c (cargo run -p xtask -- header); do not edit.
-// docs/embedding.md tells the life of an engine, examples/c shows it.
+// Generated from the sources of hocket-c (cargo run -p xtask -- header). Do not edit.
+// docs/embedding.md describes the life of an engine, examples/c shows it.
 //
-// What every function asks of its caller, by the letters under "Safety":
+// Every function requires these of its caller. It cites their letters under "Safety":
 //
-// P  pointers: NULL where the function says that it may be, and otherwise to what the type says, for
-//    as long as the call lasts. Text is UTF-8 and ends in a zero byte. Rows do not overlap.
-// H  handles: from the function that makes them, and not yet given to the one that takes them back.
-// X  exclusive end: while a handle is given back, no other call with it is running.
-// G  one builder: a graph is used by one thread at a time.
-// C  callbacks: they come back the ordinary way (no exception, no longjmp); process may be called on
-//    any thread, never twice at once for one node.
+// P  pointers: a pointer is NULL only if the function allows it. Otherwise it points to a value of its
+//    type during the call. Text is UTF-8 and ends in a zero byte. Rows do not overlap.
+// H  handles: a handle comes from the function that makes it, and no call has taken it back yet.
+// X  exclusive end: while a call takes a handle back, no other call with that handle runs.
+// G  one builder: only one thread at a time uses a graph.
+// C  callbacks: they return normally (no exception, no longjmp). Any thread may call process, but never
+//    two threads at once for one node.
 
 #ifndef HOCKET_H
 #define HOCKET_H
@@ -20,21 +20,21 @@
 #include <stddef.h>
 #include <stdint.h>
 
-// Number of this interface. It grows when a function or a structure changes so that programs have to be
-// recompiled. `hocket_abi()` returns the number of the library.
+// The number of this interface. It grows when a function or structure changes so that programs have to be
+// recompiled. `hocket_abi()` returns the library's number.
 #define HOCKET_ABI 2
 
-// `hocket_session_frames` of a session that has no end.
+// The result of `hocket_session_frames` for a session that has no end.
 #define HOCKET_ENDLESS UINT64_MAX
 
 // What `hocket_graph_add_node` and `hocket_graph_add_effect` return instead of a number when they fail.
 #define HOCKET_NO_NODE UINT32_MAX
 
-// How many edits that took effect an engine remembers for `hocket_engine_applied`. When there are more, it
+// How many edits that took effect an engine remembers for `hocket_engine_applied`. If there are more, it
 // forgets the oldest.
 #define HOCKET_APPLIED_KEPT 4096
 
-// What `hocket_last_edit` returns where the calling thread has sent no edit.
+// What `hocket_last_edit` returns if the calling thread has sent no edit.
 #define HOCKET_NO_EDIT UINT64_MAX
 
 // How a call ended.
@@ -45,7 +45,7 @@ enum hocket_status
  {
     // Done.
     HOCKET_STATUS_OK = 0,
-    // An argument, a file or a setting is wrong; the same call fails again.
+    // An argument, a file or a setting is wrong. The same call would fail again.
     HOCKET_STATUS_BAD_INPUT = 2,
     // Not possible here: threads, rights, or what the system reports about the machine.
     HOCKET_STATUS_NOT_POSSIBLE = 3,
@@ -54,7 +54,7 @@ enum hocket_status
     HOCKET_STATUS_BUSY = 4,
     // The call belongs to the thread that entered, which still lives.
     HOCKET_STATUS_WRONG_THREAD = 5,
-    // An error in Hocket itself; the handle may still be stopped or freed.
+    // An error in Hocket itself. You may still stop or free the handle.
     HOCKET_STATUS_FAULT = 6,
 };
 #ifndef __cplusplus
@@ -65,32 +65,32 @@ typedef int32_t hocket_status;
 #endif // __STDC_VERSION__ >= 202311L
 #endif // __cplusplus
 
-// An engine that runs.
+// A running engine.
 typedef struct hocket_engine hocket_engine;
 
 // An error with its message. Functions that take `hocket_error **error` set it to NULL when they succeed, and
 // to a new error when they fail: free it with `hocket_error_free`. Pass NULL if you do not want the message.
 typedef struct hocket_error hocket_error;
 
-// A graph in the making. Each node keeps its number as long as it lives, and the number of a node that
-// was removed is not used again. The output is the node that was added last, unless
-// `hocket_graph_set_output` says otherwise. One thread at a time.
+// A graph under construction. Each node keeps its number, and the number of a removed node is not used again.
+// The output is the last added node, unless `hocket_graph_set_output` sets another one. Only one thread at a
+// time may use a graph.
 typedef struct hocket_graph hocket_graph;
 
-// A session with its audio in memory. It never changes: several engines may be started from it, on
-// several threads, and it may be freed as soon as they have been.
+// A session with its audio in memory. It never changes. You may start several engines from it, on several
+// threads, and free it as soon as they have started.
 typedef struct hocket_session hocket_session;
 
-// What is asked of an engine. Begin with `hocket_settings_for` and change what you need. The words are
-// those of `hocket bench`.
+// The settings of an engine. Start with `hocket_settings_for` and change what you need. The names are those of
+// `hocket bench`.
 typedef struct hocket_settings {
     // The largest block, 1 to 8192 frames.
     uint32_t frames;
-    // Sample rate, 8000 to 384000 Hz; 0: that of the session.
+    // The sample rate, 8000 to 384000 Hz. 0: that of the session.
     uint32_t rate_hz;
-    // Workers, the leader included; 0: as many as the policy has seats for.
+    // The number of workers, including the leader. 0: one per seat that the policy uses.
     uint32_t workers;
-    // SCHED_FIFO priority of leader, workers and guards, 1 to 99; 0: ordinary threads.
+    // The SCHED_FIFO priority of leader, workers and guards, 1 to 99. 0: ordinary threads.
     uint32_t priority;
     // How units go to workers: "serial", "lists", "dataflow", "steal", "critical".
     const char *schedule;
@@ -98,32 +98,31 @@ typedef struct hocket_settings {
     // "reserve-core", "pair-barrier", "cookie", "cookie-worker", "cookie-pair", "partition", "offline".
     const char *policy;
     // How workers wait inside a block: "spin", "pause", "yield", "tpause", "umwait", "mwaitx", "wfe",
-    // "hybrid", "futex"; one that the CPU lacks is refused.
+    // "hybrid", "futex". Hocket refuses one that the CPU lacks.
     const char *wait;
-    // What happens to the schedule while costs are measured: "fixed", "costs", "auto"; NULL: "costs"
+    // What happens to the schedule while the engine measures costs: "fixed", "costs", "auto". NULL: "costs"
     // for the schedule "critical", otherwise "fixed".
     const char *steer;
     // How an idle thread holds its seat (policies "idle-thread" and "pair-barrier"): one of the names of
     // `wait`. A wait that blocks gives the seat up; use it only for comparison. NULL: "pause".
     const char *seat_wait;
-    // How long "hybrid" spins before it blocks, inside a block and between two.
+    // How long "hybrid" spins inside a block before it blocks. Threads that are not pinned may sit on the
+    // CPU of the one they wait for: they spin for 20 µs at most.
     uint64_t hybrid_spin_ns;
-    // How long a worker spins between two blocks before it blocks, where its wait never blocks inside a
-    // block: "spin", "pause", "yield", "tpause", "umwait", "mwaitx" and "wfe". It does not concern the other
-    // two: between blocks "hybrid" spins for `hybrid_spin_ns` as well, and "futex" blocks at once.
+    // How long a worker spins between two blocks before it blocks. With "futex" it blocks at once.
     uint64_t gate_spin_ns;
-    // How long before a planned block (`hocket_engine_expect_next`) a worker wakes itself; 0: it sleeps
-    // until it is woken.
+    // How long before a planned block (`hocket_engine_expect_next`) a worker wakes itself. 0: it sleeps
+    // until the leader wakes it.
     uint64_t early_wake_ns;
-    // How long a worker that woke itself spins past the planned time before it blocks after all.
+    // How long a worker that woke itself spins past the planned time before it blocks.
     uint64_t leader_lateness_ns;
-    // Notes what each thread does in a block, so that late blocks can be explained
-    // (`hocket_engine_explain`). It costs the leader a copy of these notes after each
-    // block, some 25 bytes for each unit, and memory for 256 blocks.
+    // Whether the engine notes what each thread does in a block, so that it can explain late blocks
+    // (`hocket_engine_explain`). The leader then copies these notes after each block, about 25 bytes per
+    // unit. They need memory for 256 blocks.
     bool explain_late;
 } hocket_settings;
 
-// A parameter of an effect. The texts are the library's own, never to be freed.
+// A parameter of an effect. The texts belong to the library: do not free them.
 typedef struct hocket_param {
     // Name with unit, as in session files.
     const char *name;
@@ -133,9 +132,9 @@ typedef struct hocket_param {
     float min;
     // Largest value.
     float max;
-    // Value where none is given.
+    // Default value.
     float usual;
-    // Whether it is set when the effect is built and cannot change while it plays.
+    // Whether the build of the effect fixes it, so that it cannot change while it plays.
     bool fixed;
 } hocket_param;
 
@@ -149,17 +148,16 @@ typedef struct hocket_event {
     float value;
 } hocket_event;
 
-// One block of audio, as a processor of the host's sees it. All pointers are good until the callback
-// returns.
+// One block of audio for a processor of the host. All pointers are valid until the callback returns.
 typedef struct hocket_block {
-    // Left row, `frames` samples, 1.0 is full scale. It holds the sum of the node's inputs; what the
-    // callback leaves there is the node's output.
+    // The left row: `frames` samples, 1.0 is full scale. It holds the sum of the node's inputs. What the
+    // callback writes there is the node's output.
     float *left;
-    // Right row.
+    // The right row.
     float *right;
-    // Left row of the side chain, only to be read; NULL where the node has none.
+    // The left row of the side chain, read-only. NULL if the node has none.
     const float *side_left;
-    // Right row of the side chain; NULL where the node has none.
+    // The right row of the side chain, read-only. NULL if the node has none.
     const float *side_right;
     // Changes of parameters, sorted by frame.
     const struct hocket_event *events;
@@ -171,8 +169,8 @@ typedef struct hocket_block {
 
 // Processes one block in place.
 //
-// Thread: any worker, inside a block, one at a time for a node. It must not allocate, lock or call the
-// system, and must give the same samples however the input is cut into blocks.
+// Thread: any worker, inside a block, one at a time for each node. It must not allocate, lock or call the
+// system. Its samples must not depend on how the input is cut into blocks.
 typedef void (*hocket_process_fn)(void *user, const struct hocket_block *block);
 
 // Called with a processor's `user`.
@@ -181,28 +179,28 @@ typedef void (*hocket_user_fn)(void *user);
 // Called with a processor's `user` and a position in frames since the start.
 typedef void (*hocket_locate_fn)(void *user, uint64_t frame);
 
-// A processor of the host's.
+// A processor of the host.
 typedef struct hocket_processor {
-    // Handed to every call.
+    // The argument of every call.
     void *user;
-    // Processes a block; not NULL.
+    // Processes a block. Not NULL.
     hocket_process_fn process;
-    // Forgets all history (delay lines, envelopes), keeps the parameters. Thread: the leader between
+    // Forgets all history (delay lines, envelopes) and keeps the parameters. Thread: the leader between
     // blocks, or a worker inside a block after an output that was not finite. NULL: there is none.
     hocket_user_fn reset;
     // The node joins a graph that already plays, at this frame. Thread: the leader, between blocks.
     // NULL: the processor does not need to know.
     hocket_locate_fn locate;
-    // The node is gone and `user` is no longer used. Thread: the one that stops the engine, frees or
-    // exchanges the graph, or sends an edit later. NULL: nothing to free.
+    // The node has ended, and Hocket no longer uses `user`. Thread: the one that stops the engine, frees or
+    // exchanges the graph, or sends an edit later. NULL: there is nothing to free.
     hocket_user_fn free;
-    // Expected work in floating-point operations per frame; only ratios matter. More than 0.
+    // The expected work in floating-point operations per frame, more than 0. Only ratios matter.
     double cost;
     // How many frames the output lags behind the input.
     uint32_t latency_frames;
 } hocket_processor;
 
-// Times of one block, against its plan.
+// Times of one block, relative to its planned start.
 typedef struct hocket_block_times {
     // Number of the block since the engine started.
     uint64_t block;
@@ -214,11 +212,11 @@ typedef struct hocket_block_times {
     uint64_t duration_ns;
     // From the planned start to the deadline: the length of the block when played.
     uint64_t deadline_ns;
-    // Time left before the deadline; negative: the block was late.
+    // The time left before the deadline. Negative: the block was late.
     int64_t slack_ns;
-    // From the leader's awakening to that of the last worker that came; 0 if none was needed.
+    // From the leader's awakening to that of the last worker that came. 0 if the block needed none.
     uint64_t workers_awake_ns;
-    // How long the edits before the block took, as a part of the duration.
+    // How long the edits before the block took. The duration includes it.
     uint64_t orders_ns;
     // Edits and plans that took effect with the block.
     uint32_t orders;
@@ -232,11 +230,11 @@ typedef struct hocket_worker_totals {
     uint64_t blocks;
     // Units it ran.
     uint64_t units;
-    // Times it truly blocked inside a block.
+    // How often it really blocked inside a block.
     uint64_t blocked;
-    // Times it yielded inside a block.
+    // How often it yielded inside a block.
     uint64_t yielded;
-    // Wake-up system calls it made.
+    // Wake-up system calls that it made.
     uint64_t wakes;
     // Time spent in units.
     uint64_t busy_ns;
@@ -245,33 +243,33 @@ typedef struct hocket_worker_totals {
 // Called for each thread.
 typedef void (*hocket_totals_fn)(void *user, const struct hocket_worker_totals *totals);
 
-// A strip that joins a session. Effects and sends are added afterwards.
+// A new strip of a session. Add its effects and sends afterwards.
 typedef struct hocket_new_strip {
-    // Its name; no other strip of the session has it.
+    // Its name, which no other strip of the session may have.
     const char *name;
-    // Where its output goes: a group's name; NULL: the master.
+    // The group to which its output goes, by name. NULL: the master.
     const char *output;
-    // Fader, in decibels; `-INFINITY` is silence.
+    // The fader, in decibels. `-INFINITY` is silence.
     float gain_db;
-    // From -1 (left) to +1 (right).
+    // The pan, from -1 (left) to +1 (right).
     float pan;
-    // Silent, but still processed.
+    // Whether it is silent. It is still processed.
     bool mute;
-    // Heard alone, together with everything else that is soloed.
+    // Whether only this strip and other soloed strips are audible.
     bool solo;
 } hocket_new_strip;
 
 // A piece of an audio file on the time line. Times are in seconds.
 typedef struct hocket_clip {
-    // Number of the file, as `hocket_session_media` counts.
+    // The number of the file, as in `hocket_session_media`.
     uint32_t media;
     // When it starts on the session's time line.
     double start_s;
     // Where in the file it starts.
     double offset_s;
-    // How long it plays; NaN: to the end of the file, or for ever where it loops.
+    // How long it plays. NaN: to the end of the file, or for ever if it loops.
     double length_s;
-    // Starts again at `offset_s` when the file ends.
+    // Whether it starts again at `offset_s` when the file ends.
     bool looped;
     // Level in decibels.
     float gain_db;
@@ -285,16 +283,16 @@ typedef struct hocket_clip {
 typedef struct hocket_applied {
     // Its number, as `hocket_last_edit` returned it.
     uint64_t edit;
-    // Frames since the start at which it took effect: the first of a block.
+    // The frame at which it took effect, counted from the start: the first one of a block.
     uint64_t frame;
 } hocket_applied;
 
 // Called for each edit that took effect.
 typedef void (*hocket_applied_fn)(void *user, const struct hocket_applied *applied);
 
-// What an engine does at present, and what the planner expected of it.
+// What an engine does at present, and what the planner expected.
 typedef struct hocket_standing {
-    // The schedule, ends in a zero byte.
+    // The name of the schedule. It ends in a zero byte.
     char schedule[16];
     // Workers that the plan needs.
     uint32_t workers;
@@ -302,43 +300,43 @@ typedef struct hocket_standing {
     uint32_t units;
     // How many frames the output lags behind the inputs, on the longest path.
     uint32_t latency_frames;
-    // What the planner expected a block of full length to take; NaN if nothing was measured yet.
+    // How long a block of full length takes, as the planner expected. NaN before the first measurement.
     double expected_ns;
-    // What it takes, as a running estimate; NaN before there is one.
+    // How long it takes, as a running estimate. NaN before there is one.
     double measured_ns;
-    // What the serial walk takes or took; NaN if it never ran.
+    // How long the serial walk takes, or took. NaN if it never ran.
     double serial_ns;
 } hocket_standing;
 
-// What a unit was measured to cost.
+// The measured cost of a unit.
 typedef struct hocket_unit_cost {
-    // The unit; good until the callback returns.
+    // The unit's name. Valid until the callback returns.
     const char *unit;
-    // Running estimate for a block of the engine's length.
+    // A running estimate for a block of full length.
     double ns;
-    // Kind of the seat it ran on, 0 for the fastest.
+    // The kind of seat on which it ran. 0 is the fastest.
     uint32_t kind;
-    // Whether another worker of the engine was at work on the same core.
+    // Whether another worker of the engine was working on the same core.
     bool sibling_busy;
 } hocket_unit_cost;
 
 // Called for each measured cost.
 typedef void (*hocket_cost_fn)(void *user, const struct hocket_unit_cost *cost);
 
-// What a thread of the engine asked for and what the system reports. The texts are good until the
-// callback returns.
+// What a thread of the engine requested, and what the system reports. The texts are valid until the callback
+// returns.
 typedef struct hocket_thread_report {
     // "leader", "worker 1", "guard of worker 0".
     const char *name;
-    // The CPU it asked for; -1: none.
+    // The CPU that it requested. -1: none.
     int64_t cpu_asked;
     // The CPUs that the system reports for it.
     const char *cpus_got;
-    // The scheduling class it asked for.
+    // The scheduling class that it requested.
     const char *class_asked;
     // The class that the system reports.
     const char *class_got;
-    // Why something was refused, with what would help; NULL: nothing was.
+    // Why the system refused a request, and what would help. NULL: it granted all.
     const char *why;
 } hocket_thread_report;
 
@@ -347,89 +345,90 @@ typedef void (*hocket_report_fn)(void *user, const struct hocket_thread_report *
 
 // A node whose output was not finite, or whose processor failed.
 typedef struct hocket_contained {
-    // The node; good until the callback returns.
+    // The node's name. Valid until the callback returns.
     const char *node;
-    // In how many blocks: its processor was then reset, and the node was silent for the block.
+    // In how many blocks the output was not finite. The engine reset the processor and silenced the node for
+    // each.
     uint64_t blocks;
-    // Whether its processor failed (a panic of an effect): the node is silent from then on.
+    // Whether its processor failed (a panic of an effect). The node is silent from then on.
     bool failed;
 } hocket_contained;
 
-// Called for each node that was silenced.
+// Called for each silenced node.
 typedef void (*hocket_contained_fn)(void *user, const struct hocket_contained *contained);
 
-// What a policy asked of the rest of the process and of the system. The texts are good until the
+// What a policy requested of other threads of the process and of the system. The texts are valid until the
 // callback returns.
 typedef struct hocket_protection {
-    // What was asked, in words; NULL: nothing.
+    // What it requested, in words. NULL: nothing.
     const char *asked;
-    // What the system says it has granted; NULL: nothing.
+    // What the system reports as granted. NULL: nothing.
     const char *got;
-    // What was refused and why, one line each; NULL: nothing.
+    // What the system refused and why, one line each. NULL: nothing.
     const char *refused;
-    // How many threads of others the system now reports where they were asked to be.
+    // How many other threads are now where the policy wants them, as the system reports.
     uint64_t moved;
 } hocket_protection;
 
-// Called with what became of a policy.
+// Called with the result of a policy.
 typedef void (*hocket_protection_fn)(void *user, const struct hocket_protection *protection);
 
-// Whether the memory of the process is kept from being swapped out. The text is good until the callback
-// returns.
+// Whether the memory of the process is locked, so that the system does not swap it out. The text is valid
+// until the callback returns.
 typedef struct hocket_memory {
     // Whether the system accepted it.
     bool granted;
-    // Why not, with what would help; NULL: it was granted.
+    // Why not, and what would help. NULL: the system granted it.
     const char *why;
 } hocket_memory;
 
-// Called with what became of the memory.
+// Called with the result of the memory lock.
 typedef void (*hocket_memory_fn)(void *user, const struct hocket_memory *memory);
 
-// How much of a session or graph a cost table knows.
+// How many chains of a session or graph a cost table covers.
 typedef struct hocket_adopted {
-    // Chains whose cost the table knows.
+    // Chains whose cost the table has.
     uint32_t known;
-    // Chains that it does not know.
+    // Chains that it lacks.
     uint32_t unknown;
 } hocket_adopted;
 
-// A block that was late, or the worst until then. The texts are good until the callback returns.
+// A block that was late, or the worst until then. The texts are valid until the callback returns.
 typedef struct hocket_explanation {
     // Number of the block since the engine started.
     uint64_t block;
-    // Time left before the deadline; negative: the block was late.
+    // The time left before the deadline. Negative: the block was late.
     int64_t slack_ns;
-    // The cause that explains most, such as "seat-taken", "worker-woke-late" or "unit-slow"; "unknown" if
-    // nothing explains half. NULL: the block was in time, and took no longer than usual or nothing says
-    // what is usual.
+    // The cause that explains most, such as "seat-taken", "worker-woke-late" or "unit-slow". "unknown" if no
+    // cause explains half. NULL: the block was in time and took no longer than usual, or the usual time is
+    // unknown.
     const char *cause;
-    // The explanation in one sentence; NULL if `cause` is.
+    // The explanation in one sentence. NULL if `cause` is NULL.
     const char *text;
 } hocket_explanation;
 
-// Called for each block that is explained.
+// Called for each explained block.
 typedef void (*hocket_explanation_fn)(void *user, const struct hocket_explanation *explanation);
 
-// Called with a line of text, which is good until the callback returns.
+// Called with a line of text, which is valid until the callback returns.
 typedef void (*hocket_text_fn)(void *user, const char *text);
 
 #ifdef __cplusplus
 extern "C" {
 #endif // __cplusplus
 
-// The interface's number in the library that is running; compare it with `HOCKET_ABI`.
+// The interface number of the running library. Compare it with `HOCKET_ABI`.
 //
 // Thread: any. Cost: none.
 uint32_t hocket_abi(void);
 
-// Hocket's version, such as "0.1.0"; the library's own text, never to be freed.
+// Hocket's version, such as "0.1.0". The text belongs to the library: do not free it.
 //
 // Thread: any. Cost: none.
 const char *hocket_version(void);
 
-// What an error says: place, cause and remedy, UTF-8, possibly several lines. It lives as long as the
-// error. For NULL the empty text.
+// An error's message: place, cause and remedy, in UTF-8, possibly several lines. The text lives as long as the
+// error. For NULL it is empty.
 //
 // Thread: any. Cost: none.
 //
@@ -453,20 +452,21 @@ hocket_status hocket_error_status(const struct hocket_error *error);
 // P, H, X.
 void hocket_error_free(struct hocket_error *error);
 
-// A status in words, for calls that have no message of their own; the library's own text, never to
-// be freed. A number that is no status has words as well.
+// A status in words, for calls without a message. The text belongs to the library: do not free it. A number
+// that is not a status also has a text.
 //
 // Thread: any. Cost: none.
 const char *hocket_status_text(int32_t status);
 
-// Settings for a block length and a rate, the rest as `hocket bench` begins: "dataflow", "off",
+// Settings for a block length and a rate. The rest are the defaults of `hocket bench`: "dataflow", "off",
 // "hybrid", SCHED_FIFO 60.
 //
 // Thread: any. Cost: none.
-struct hocket_settings hocket_settings_for(uint32_t frames, uint32_t rate_hz);
+struct hocket_settings hocket_settings_for(uint32_t frames,
+                                           uint32_t rate_hz);
 
-// Reads a session file (docs/session-format.md) and decodes the audio that it names, at `rate_hz`, or
-// at the session's own rate for 0. NULL on failure.
+// Reads a session file (docs/session-format.md) and decodes its audio at `rate_hz`. 0 means the session's own
+// rate. Returns NULL on failure.
 //
 // Thread: control. Cost: reads files; memory for all audio, 8 bytes per frame.
 //
@@ -476,7 +476,7 @@ struct hocket_session *hocket_session_load(const char *path,
                                            uint32_t rate_hz,
                                            struct hocket_error **error);
 
-// Frees a session. NULL does nothing. Engines that were started from it go on.
+// Frees a session. NULL does nothing. Engines that started from it go on.
 //
 // Thread: control. Cost: frees memory.
 //
@@ -484,7 +484,7 @@ struct hocket_session *hocket_session_load(const char *path,
 // P, H, X.
 void hocket_session_free(struct hocket_session *session);
 
-// The rate at which the session was loaded, in Hz; 0 for NULL.
+// The sample rate of the loaded session, in Hz. 0 for NULL.
 //
 // Thread: any. Cost: none.
 //
@@ -492,8 +492,8 @@ void hocket_session_free(struct hocket_session *session);
 // P, H.
 uint32_t hocket_session_rate_hz(const struct hocket_session *session);
 
-// Length of the session in frames at its rate: as the file says, or to the end of the last clip;
-// `HOCKET_ENDLESS` where a clip loops for ever; 0 for NULL.
+// The length of the session in frames at its rate: the one in the file, or else to the end of the last clip.
+// `HOCKET_ENDLESS` if a clip loops for ever, 0 for NULL.
 //
 // Thread: any. Cost: none.
 //
@@ -501,8 +501,8 @@ uint32_t hocket_session_rate_hz(const struct hocket_session *session);
 // P, H.
 uint64_t hocket_session_frames(const struct hocket_session *session);
 
-// Name of a strip: the tracks in file order, groups, returns and at last the master. NULL past the end.
-// The text lives as long as the session.
+// The name of a strip. The order is: the tracks in file order, groups, returns, master. NULL past the end. The
+// text lives as long as the session.
 //
 // Thread: any. Cost: none.
 //
@@ -511,8 +511,8 @@ uint64_t hocket_session_frames(const struct hocket_session *session);
 const char *hocket_session_strip(const struct hocket_session *session,
                                  size_t index);
 
-// Kind of an effect (docs/effects.md) by the index of its strip, as `hocket_session_strip` counts, and
-// its place in the strip's chain. NULL past the end. The text lives as long as the session.
+// The kind of an effect (docs/effects.md), by the index of its strip (as in `hocket_session_strip`) and its
+// place in the strip's chain. NULL past the end. The text lives as long as the session.
 //
 // Thread: any. Cost: none.
 //
@@ -522,8 +522,8 @@ const char *hocket_session_effect(const struct hocket_session *session,
                                   size_t strip,
                                   size_t effect);
 
-// Path of an audio file of the session, by the number that clips name (`hocket_clip`). NULL past the
-// end. The text lives as long as the session.
+// The path of an audio file of the session, by the number that clips use (`hocket_clip`). NULL past the end.
+// The text lives as long as the session.
 //
 // Thread: any. Cost: none.
 //
@@ -532,17 +532,18 @@ const char *hocket_session_effect(const struct hocket_session *session,
 const char *hocket_session_media(const struct hocket_session *session,
                                  size_t index);
 
-// A warning about the session, one line with its place; NULL past the end. The text
-// lives as long as the session.
+// A warning about the session: one line with its place. NULL past the end. The text lives as long as the
+// session.
 //
 // Thread: any. Cost: none.
 //
 // # Safety
 // P, H.
-const char *hocket_session_warning(const struct hocket_session *session, size_t index);
+const char *hocket_session_warning(const struct hocket_session *session,
+                                   size_t index);
 
-// Name of a built-in effect (docs/effects.md), in the order of the documentation; NULL past the end.
-// The library's own text, never to be freed.
+// The name of a built-in effect (docs/effects.md), in the order of the documentation. NULL past the end. The
+// text belongs to the library: do not free it.
 //
 // Thread: any but the leader. Cost: the first call allocates.
 const char *hocket_effect_kind(size_t index);
@@ -558,12 +559,12 @@ bool hocket_effect_param(const char *kind,
                          size_t index,
                          struct hocket_param *param);
 
-// A new graph without nodes. NULL only after an error in Hocket itself.
+// Makes a graph without nodes. Returns NULL only after an error in Hocket itself.
 //
 // Thread: control. Cost: allocates.
 struct hocket_graph *hocket_graph_new(void);
 
-// Frees a graph that no engine was started from, and its new processors. NULL does nothing.
+// Frees a graph that was not used to start an engine, and its new processors. NULL does nothing.
 //
 // Thread: control. Cost: frees memory.
 //
@@ -571,9 +572,10 @@ struct hocket_graph *hocket_graph_new(void);
 // P, H, X.
 void hocket_graph_free(struct hocket_graph *graph);
 
-// Adds a node and returns its number, counted from 0: the host's processor, which is copied, or for
-// NULL one that only sums. From now on `user` belongs to the graph and to the engine made of it. If the call
-// fails (`HOCKET_NO_NODE`), `user` stays the host's. `name` is for reports and measured costs.
+// Adds a node and returns its number, counted from 0. The node runs the host's processor, which this call
+// copies. If `processor` is NULL, the node only sums. From now on `user` belongs to the graph, and later to
+// the engine that starts from it. If the call fails (`HOCKET_NO_NODE`), `user` still belongs to the host.
+// Reports and measured costs use `name`.
 //
 // Thread: control. Cost: allocates.
 //
@@ -584,11 +586,11 @@ uint32_t hocket_graph_add_node(struct hocket_graph *graph,
                                const struct hocket_processor *processor,
                                struct hocket_error **error);
 
-// Adds one of Hocket's effects (docs/effects.md) and returns its number. `values` has one value for
-// each parameter in the order of the documentation, or is NULL for the defaults; values out of range
-// are held within it.
+// Adds one of Hocket's effects (docs/effects.md) and returns its number. `values` has one value per parameter
+// in the order of the documentation. NULL means the defaults. A value out of range becomes the nearest value
+// in range.
 //
-// Thread: control. Cost: allocates; the effect itself is built when the engine starts.
+// Thread: control. Cost: allocates. The start of the engine builds the effect.
 //
 // # Safety
 // P (`values` has `count` values), H, G.
@@ -599,11 +601,11 @@ uint32_t hocket_graph_add_effect(struct hocket_graph *graph,
                                  size_t count,
                                  struct hocket_error **error);
 
-// Lets node `to` read node `from`, with a linear gain (1.0: as it is). A node sums its inputs in the
-// order in which its edges were added, so the sum is the same bits whoever computes it. Circles are
-// refused.
+// Makes node `to` read node `from` with a linear gain (1.0: unchanged). A node sums its inputs in the order in
+// which their edges were added, so every worker computes the same bits. The call refuses an edge that would
+// close a circle.
 //
-// Thread: control. Cost: allocates; looks for a circle where `from` is newer than `to`.
+// Thread: control. Cost: allocates. If `from` is newer than `to`, it searches for a circle.
 //
 // # Safety
 // P, H, G.
@@ -613,9 +615,9 @@ hocket_status hocket_graph_add_edge(struct hocket_graph *graph,
                                     float gain_lin,
                                     struct hocket_error **error);
 
-// Lets node `to` hear node `from` on its side chain: a second input that only steers, such as a
-// compressor's key. Edges of the side chain are summed apart from the others. As
-// `hocket_graph_add_edge` otherwise.
+// Makes node `to` read node `from` on its side chain: a second input that only controls, such as a
+// compressor's key. A node sums the edges of its side chain separately. Otherwise like
+// `hocket_graph_add_edge`.
 //
 // Thread: control. Cost: as `hocket_graph_add_edge`.
 //
@@ -627,7 +629,7 @@ hocket_status hocket_graph_add_side_chain(struct hocket_graph *graph,
                                           float gain_lin,
                                           struct hocket_error **error);
 
-// Removes every edge from node `from` to node `to`, those of the side chain too.
+// Removes every edge from node `from` to node `to`, including those of the side chain.
 //
 // Thread: control. Cost: O(inputs of the node).
 //
@@ -638,8 +640,8 @@ hocket_status hocket_graph_remove_edge(struct hocket_graph *graph,
                                        uint32_t to,
                                        struct hocket_error **error);
 
-// Removes a node and all its edges. A new processor is freed at once; one that an engine plays is freed
-// after the graph has been exchanged.
+// Removes a node and all its edges. A new processor is freed at once. If an engine plays the processor, it is
+// freed after the graph has been exchanged.
 //
 // Thread: control. Cost: O(edges).
 //
@@ -649,7 +651,7 @@ hocket_status hocket_graph_remove_node(struct hocket_graph *graph,
                                        uint32_t node,
                                        struct hocket_error **error);
 
-// Says which node is the output. Every node has to lead to it.
+// Sets the output node. Every node has to lead to it.
 //
 // Thread: control. Cost: none.
 //
@@ -659,11 +661,11 @@ hocket_status hocket_graph_set_output(struct hocket_graph *graph,
                                       uint32_t node,
                                       struct hocket_error **error);
 
-// Starts an engine for a session; NULL on failure. When this returns, every worker sits on its seat and
-// waits. Rights that the system refuses are no failure: see `hocket_engine_reports`.
+// Starts an engine for a session, and returns NULL on failure. When it returns, every worker waits on its
+// seat. A right that the system refuses is not a failure: see `hocket_engine_reports`.
 //
-// Thread: control; call it before the leader is a real-time thread. Cost: starts threads, allocates
-// everything that blocks need; with a priority, asks that the memory of the process stays in memory.
+// Thread: control; call it before the leader is a real-time thread. Cost: starts threads and allocates all
+// memory that blocks need. With a priority, it also locks the memory of the process.
 //
 // # Safety
 // P, H.
@@ -671,11 +673,11 @@ struct hocket_engine *hocket_engine_start(const struct hocket_session *session,
                                           const struct hocket_settings *settings,
                                           struct hocket_error **error);
 
-// Starts an engine for a graph, which is used up, whether this succeeds or not. As
-// `hocket_engine_start`, but there are nodes to be set and no strips.
+// Starts an engine for a graph. Like `hocket_engine_start`, but the engine has nodes instead of strips. The
+// call consumes the graph, even if it fails.
 //
-// Thread: control; call it before the leader is a real-time thread. Cost: starts threads, allocates
-// everything that blocks need.
+// Thread: control; call it before the leader is a real-time thread. Cost: starts threads and allocates all
+// memory that blocks need.
 //
 // # Safety
 // P, H, X (for the graph), C.
@@ -685,13 +687,13 @@ struct hocket_engine *hocket_engine_start_graph(struct hocket_graph *graph,
 
 // Stops an engine, ends its threads and frees it. NULL does nothing.
 //
-// - A leader that has entered leaves first, or calls this itself. While its thread lives, other threads get
-//   `HOCKET_STATUS_WRONG_THREAD`, and while it is inside a block `HOCKET_STATUS_BUSY`. The engine then goes
-//   on.
-// - If the leader's thread has ended without leaving, any thread may stop the engine. It restores what the
-//   policy asked of other threads and of the system; the leader's own CPUs and class are gone with its
-//   thread.
-// - A thread that ends inside a block (`pthread_exit` in a callback) breaks C: the engine stays busy for
+// - A leader that has entered must leave first, or call this itself. As long as its thread lives, other
+//   threads get `HOCKET_STATUS_WRONG_THREAD`. While it is inside a block, they get `HOCKET_STATUS_BUSY`. In
+//   both cases the engine goes on.
+// - If the leader's thread has ended without leaving, any thread may stop the engine. The engine then undoes
+//   what the policy changed for other threads and for the system. The leader's own CPUs and class ended with
+//   its thread.
+// - A thread that ends inside a block (`pthread_exit` in a callback) violates C. The engine stays busy for
 //   ever.
 //
 // Thread: control, or the leader between blocks. Cost: waits for the threads, frees memory.
@@ -700,12 +702,12 @@ struct hocket_engine *hocket_engine_start_graph(struct hocket_graph *graph,
 // P, H, X.
 hocket_status hocket_engine_stop(struct hocket_engine *engine);
 
-// Makes the calling thread the leader until it leaves: on its seat, in the scheduling class asked for.
-// Blocks can be processed without it, by a thread with the CPUs and the class that it has. Entering again on
-// the same thread does nothing. If the thread of the last leader has ended without leaving, the calling
-// thread takes over.
+// Makes the calling thread the leader until it leaves: moves it to its seat and requests its scheduling
+// class. This call is optional: without it, the thread that processes blocks keeps its CPUs and class. A
+// second call on the same thread does nothing. If the thread of the last leader has ended without leaving,
+// the calling thread takes over.
 //
-// Thread: the one that will process blocks, before the first. Cost: system calls, allocates.
+// Thread: the one that will process blocks, before the first block. Cost: system calls, allocates.
 //
 // # Safety
 // P, H.
@@ -714,18 +716,18 @@ hocket_status hocket_engine_enter(const struct hocket_engine *engine);
 // Restores the CPUs and the scheduling class that the calling thread had before it entered. It does
 // nothing if no leader has entered.
 //
-// Thread: the one that entered, between blocks; any after that one has ended. Cost: system calls.
+// Thread: the one that entered, between blocks; or any thread, if that one has ended. Cost: system calls.
 //
 // # Safety
 // P, H.
 hocket_status hocket_engine_leave(const struct hocket_engine *engine);
 
-// The monotonic clock in nanoseconds, the clock of planned starts (`CLOCK_MONOTONIC` on Linux).
+// The monotonic clock in nanoseconds, which planned starts use (`CLOCK_MONOTONIC` on Linux).
 //
-// Thread: any, the leader included. Cost: one reading of the clock.
+// Thread: any, including the leader. Cost: one read of the clock.
 uint64_t hocket_now_ns(void);
 
-// Processes one block that was planned for now: as `hocket_engine_process_planned`.
+// Processes one block whose planned start is now. Otherwise like `hocket_engine_process_planned`.
 //
 // Thread: leader. Cost: as `hocket_engine_process_planned`.
 //
@@ -737,13 +739,13 @@ hocket_status hocket_engine_process(const struct hocket_engine *engine,
                                     float *out_right,
                                     struct hocket_block_times *times);
 
-// Processes one block of 1 to `settings.frames` frames that was planned to start at `signaled_ns` (on
-// the clock of `hocket_now_ns`) and writes the output, 1.0 = full scale. `times` may be NULL. Unless it
-// returns `HOCKET_STATUS_OK`, it writes nothing.
+// Processes one block of 1 to `settings.frames` frames and writes the output, 1.0 = full scale.
+// `signaled_ns` is the planned start, on the clock of `hocket_now_ns`. `times` may be NULL. The call writes
+// only if it returns `HOCKET_STATUS_OK`.
 //
-// Thread: leader, one at a time: a second caller gets `HOCKET_STATUS_BUSY` at once. Cost: the block. No
-// allocation, and no lock is waited for. Of system calls it makes the engine's own, which the
-// documentation of hocket-engine names, and no other.
+// Thread: leader, one at a time. A second caller gets `HOCKET_STATUS_BUSY` at once. Cost: the block. It does
+// not allocate and does not wait for a lock. It makes only the engine's own system calls, which the
+// documentation of hocket-engine lists.
 //
 // # Safety
 // P (`out_left` and `out_right` have room for `frames` samples), H.
@@ -754,8 +756,8 @@ hocket_status hocket_engine_process_planned(const struct hocket_engine *engine,
                                             float *out_right,
                                             struct hocket_block_times *times);
 
-// Says when the block after the next one is planned (on the clock of `hocket_now_ns`), so that workers can
-// be awake by then. It holds for one block; a host that knows its period calls this before each.
+// Sets the planned start of the block after the next one (on the clock of `hocket_now_ns`), so that workers
+// can be awake by then. It applies to one block. A host that knows its period calls this before each block.
 //
 // Thread: leader, between blocks. Cost: none.
 //
@@ -766,7 +768,7 @@ hocket_status hocket_engine_expect_next(const struct hocket_engine *engine,
 
 // Forgets all history (delays, reverbs, position): the next block is the session's first.
 //
-// Thread: leader, between blocks. Cost: O(memory of all processors); not for a live run.
+// Thread: leader, between blocks. Cost: O(memory of all processors). Do not call it in a live run.
 //
 // # Safety
 // P, H.
@@ -774,7 +776,7 @@ hocket_status hocket_engine_reset(const struct hocket_engine *engine);
 
 // Calls `each` for every thread of the engine: the leader, then workers and guards.
 //
-// Thread: leader, between blocks; `each` is called on the calling thread. Cost: allocates: not for
+// Thread: leader, between blocks; `each` runs on the calling thread. Cost: allocates, so do not call it for
 // every block of a live run.
 //
 // # Safety
@@ -783,9 +785,9 @@ hocket_status hocket_engine_totals(const struct hocket_engine *engine,
                                    hocket_totals_fn each,
                                    void *user);
 
-// How many periods the device had nothing new to play because of this block: its own where it was late, and
-// `skipped_periods`, those that passed after it without a block, which the host counts by its own clock. So
-// count `hocket play` and `hocket bench`. A NULL for `times` is a block in time.
+// The number of periods for which the device had nothing new to play because of this block: its own, if it was
+// late, and `skipped_periods`, which passed after it without a block. The host counts those by its own clock.
+// `hocket play` and `hocket bench` count in the same way. NULL for `times` means a block in time.
 //
 // Thread: any. Cost: a comparison.
 //
@@ -794,14 +796,14 @@ hocket_status hocket_engine_totals(const struct hocket_engine *engine,
 uint64_t hocket_block_misses(const struct hocket_block_times *times,
                              uint64_t skipped_periods);
 
-// The number of the last edit that the calling thread sent to any engine; `HOCKET_NO_EDIT` before the first.
+// The number of the last edit that the calling thread sent to any engine. `HOCKET_NO_EDIT` before the first.
 // Each engine counts its accepted edits from 0. `hocket_engine_applied` reports at which frame an edit
 // took effect.
 //
 // Thread: any but the leader. Cost: none.
 uint64_t hocket_last_edit(void);
 
-// Sets a strip's fader, in decibels; `-INFINITY` is silence. Smoothed; it holds from the next block on.
+// Sets a strip's fader, in decibels. `-INFINITY` is silence. Smoothed. It applies from the next block on.
 //
 // Thread: any but the leader. Cost: a lock among control threads, allocates.
 //
@@ -823,7 +825,7 @@ hocket_status hocket_engine_set_pan(const struct hocket_engine *engine,
                                     float pan,
                                     struct hocket_error **error);
 
-// Mutes a strip or lets it be heard again. Smoothed.
+// Mutes a strip, or makes it audible again. Smoothed.
 //
 // Thread: any but the leader. Cost: a lock among control threads, allocates.
 //
@@ -834,7 +836,7 @@ hocket_status hocket_engine_set_mute(const struct hocket_engine *engine,
                                      bool mute,
                                      struct hocket_error **error);
 
-// Solos a strip or no longer: every strip that is heard or not because of it is faded.
+// Sets or ends a strip's solo. Every strip that it makes audible or silent is faded.
 //
 // Thread: any but the leader. Cost: a lock among control threads, allocates.
 //
@@ -846,7 +848,8 @@ hocket_status hocket_engine_set_solo(const struct hocket_engine *engine,
                                      struct hocket_error **error);
 
 // Sets a parameter of the effect at `effect` in a strip's chain, by its name and in its unit
-// (docs/effects.md); held within its range. Parameters that decide memory or latency are refused.
+// (docs/effects.md). A value out of range becomes the nearest value in range. The call refuses parameters
+// that decide memory or latency.
 //
 // Thread: any but the leader. Cost: a lock among control threads, allocates.
 //
@@ -859,7 +862,7 @@ hocket_status hocket_engine_set_param(const struct hocket_engine *engine,
                                       float value,
                                       struct hocket_error **error);
 
-// Bypasses the effect at `effect` in a strip's chain, or lets it work again. Cross-faded.
+// Bypasses the effect at `effect` in a strip's chain, or ends its bypass. Cross-faded.
 //
 // Thread: any but the leader. Cost: a lock among control threads, allocates.
 //
@@ -871,7 +874,7 @@ hocket_status hocket_engine_set_bypass(const struct hocket_engine *engine,
                                        bool bypass,
                                        struct hocket_error **error);
 
-// Adds a track at the end of the list; its clips sound from where the session is.
+// Adds a track at the end of the list. Its clips play from the session's position.
 //
 // Thread: any but the leader. Cost: a lock among control threads, allocates; makes a plan.
 //
@@ -903,8 +906,8 @@ hocket_status hocket_engine_add_return(const struct hocket_engine *engine,
                                        const struct hocket_new_strip *strip,
                                        struct hocket_error **error);
 
-// Removes a track, group or return, from one block to the next: mute it before for a soft end. Refused
-// as long as other strips play through it or send to it.
+// Removes a track, group or return, from one block to the next. For a soft end, mute it first. The call
+// refuses this as long as other strips play through it or send to it.
 //
 // Thread: any but the leader. Cost: a lock among control threads, allocates; makes a plan.
 //
@@ -914,7 +917,7 @@ hocket_status hocket_engine_remove_strip(const struct hocket_engine *engine,
                                          const char *strip,
                                          struct hocket_error **error);
 
-// Leads a strip's output to a group, or to the master for NULL, from one block to the next.
+// Routes a strip's output to a group, or to the master for NULL, from one block to the next.
 //
 // Thread: any but the leader. Cost: a lock among control threads, allocates; makes a plan.
 //
@@ -925,8 +928,8 @@ hocket_status hocket_engine_route(const struct hocket_engine *engine,
                                   const char *to,
                                   struct hocket_error **error);
 
-// Sends a strip to a return, before or after its fader: a new send, or another level and tap for the
-// one that is there.
+// Sends a strip to a return, before or after its fader. It adds the send, or changes the level and tap of the
+// existing one.
 //
 // Thread: any but the leader. Cost: a lock among control threads, allocates; makes a plan.
 //
@@ -950,11 +953,10 @@ hocket_status hocket_engine_remove_send(const struct hocket_engine *engine,
                                         const char *to,
                                         struct hocket_error **error);
 
-// Inserts an effect into a strip's chain, in front of the one that is at `at` now (at the end for the
-// chain's length), cross-faded. `values` as in `hocket_graph_add_effect`.
+// Inserts an effect into a strip's chain, before the one at `at`. If `at` is the chain's length, it goes to
+// the end. Cross-faded. For `values` see `hocket_graph_add_effect`.
 //
-// Thread: any but the leader. Cost: a lock among control threads, allocates; builds the effect and a
-// plan.
+// Thread: any but the leader. Cost: a lock among control threads, allocates; builds the effect and a plan.
 //
 // # Safety
 // P (`values` has `count` values), H.
@@ -966,8 +968,8 @@ hocket_status hocket_engine_insert_effect(const struct hocket_engine *engine,
                                           size_t count,
                                           struct hocket_error **error);
 
-// Removes the effect at `effect` from a strip's chain, from one block to the next: bypass it before for
-// a soft end.
+// Removes the effect at `effect` from a strip's chain, from one block to the next. For a soft end, bypass it
+// first.
 //
 // Thread: any but the leader. Cost: a lock among control threads, allocates; makes a plan.
 //
@@ -978,9 +980,9 @@ hocket_status hocket_engine_remove_effect(const struct hocket_engine *engine,
                                           uint32_t effect,
                                           struct hocket_error **error);
 
-// Sets a parameter of a node: by its place in the documentation for one of Hocket's effects
-// (`hocket_effect_param` counts the same way), by whatever number the host likes for its own
-// processors, which get it as an event. It holds from the start of the next block.
+// Sets a parameter of a node, from the start of the next block. For one of Hocket's effects, `param` is the
+// place in the documentation, as in `hocket_effect_param`. For the host's own processors the host chooses
+// the numbers, and the processor gets the change as an event.
 //
 // Thread: any but the leader. Cost: a lock among control threads, allocates.
 //
@@ -992,8 +994,8 @@ hocket_status hocket_engine_set_node(const struct hocket_engine *engine,
                                      float value,
                                      struct hocket_error **error);
 
-// A copy of the graph that an engine plays, to be changed and handed back to
-// `hocket_engine_exchange_graph`. Nodes keep their numbers. NULL on failure.
+// Copies the graph that an engine plays. Change the copy and pass it to `hocket_engine_exchange_graph`.
+// Nodes keep their numbers. Returns NULL on failure.
 //
 // Thread: any but the leader. Cost: a lock among control threads, allocates.
 //
@@ -1002,9 +1004,9 @@ hocket_status hocket_engine_set_node(const struct hocket_engine *engine,
 struct hocket_graph *hocket_engine_graph(const struct hocket_engine *engine,
                                          struct hocket_error **error);
 
-// Goes on with a changed copy of the graph, which is used up, whether this succeeds or not. Nodes that
-// stay keep their processors with the state that they have; all changes happen from one block to the
-// next, without a fade. Refused where another graph was exchanged since the copy was made.
+// Replaces the graph by a changed copy. The call consumes the copy, even if it fails. Nodes that stay keep
+// their processors and their state. All changes happen from one block to the next, without a fade. The call
+// refuses a copy if another one has been exchanged since it was made.
 //
 // Thread: any but the leader. Cost: a lock among control threads; builds effects and a plan.
 //
@@ -1014,7 +1016,7 @@ hocket_status hocket_engine_exchange_graph(const struct hocket_engine *engine,
                                            struct hocket_graph *graph,
                                            struct hocket_error **error);
 
-// Whether every edit has been carried out; true for NULL.
+// Whether the engine has carried out every edit. True for NULL.
 //
 // Thread: any but the leader. Cost: a lock among control threads; frees what plans no longer need.
 //
@@ -1025,7 +1027,7 @@ bool hocket_engine_is_settled(const struct hocket_engine *engine);
 // Calls `each` for the edits that took effect since the last call, in order, and forgets them. An engine
 // remembers the newest `HOCKET_APPLIED_KEPT`, so its memory does not grow if you never call this.
 //
-// Thread: any but the leader; `each` is called on the calling thread. Cost: a lock among control
+// Thread: any but the leader; `each` runs on the calling thread. Cost: a lock among control
 // threads.
 //
 // # Safety
@@ -1045,11 +1047,11 @@ hocket_status hocket_engine_standing(const struct hocket_engine *engine,
                                      struct hocket_standing *standing,
                                      struct hocket_error **error);
 
-// Calls `each` for every unit of the present plan that has been measured, once for each kind of seat
-// and sibling state that it was seen in.
+// Calls `each` for every measured unit of the present plan, once for each kind of seat and state of the
+// sibling.
 //
-// Thread: any but the leader; `each` is called on the calling thread. Cost: a lock among control
-// threads, allocates.
+// Thread: any but the leader; `each` runs on the calling thread. Cost: a lock among control threads,
+// allocates.
 //
 // # Safety
 // P, H, C.
@@ -1060,7 +1062,7 @@ hocket_status hocket_engine_costs(const struct hocket_engine *engine,
 
 // Calls `each` for every thread: the leader, if one has entered, then workers and guards.
 //
-// Thread: any but the leader; `each` is called on the calling thread. Cost: a short lock, allocates.
+// Thread: any but the leader; `each` runs on the calling thread. Cost: a short lock, allocates.
 //
 // # Safety
 // P, H, C.
@@ -1069,11 +1071,11 @@ hocket_status hocket_engine_reports(const struct hocket_engine *engine,
                                     void *user,
                                     struct hocket_error **error);
 
-// Calls `each` for every node whose output was not finite since it joined or the engine was reset, and for
-// every node whose processor failed.
+// Calls `each` for every node whose processor failed, or whose output was not finite since it joined or
+// since the last reset of the engine.
 //
-// Thread: any but the leader; `each` is called on the calling thread. Cost: a lock among control
-// threads, allocates.
+// Thread: any but the leader; `each` runs on the calling thread. Cost: a lock among control threads,
+// allocates.
 //
 // # Safety
 // P, H, C.
@@ -1082,9 +1084,9 @@ hocket_status hocket_engine_contained(const struct hocket_engine *engine,
                                       void *user,
                                       struct hocket_error **error);
 
-// Calls `tell` once with what became of the policy of the settings, if a leader has entered.
+// If a leader has entered, calls `tell` once with the result of the settings' policy.
 //
-// Thread: any but the leader; `tell` is called on the calling thread. Cost: a short lock, allocates.
+// Thread: any but the leader; `tell` runs on the calling thread. Cost: a short lock, allocates.
 //
 // # Safety
 // P, H, C.
@@ -1093,10 +1095,9 @@ hocket_status hocket_engine_protection(const struct hocket_engine *engine,
                                        void *user,
                                        struct hocket_error **error);
 
-// Calls `tell` once if the engine asked the system to keep the memory of the process from being swapped
-// out, as it does with a priority.
+// Calls `tell` once if the engine requested to lock the memory of the process, as it does with a priority.
 //
-// Thread: any but the leader; `tell` is called on the calling thread. Cost: a short lock, allocates.
+// Thread: any but the leader; `tell` runs on the calling thread. Cost: a short lock, allocates.
 //
 // # Safety
 // P, H, C.
@@ -1105,17 +1106,18 @@ hocket_status hocket_engine_memory(const struct hocket_engine *engine,
                                    void *user,
                                    struct hocket_error **error);
 
-// Makes a plan from measured costs and changes to it, whatever the settings say of steering.
-// `HOCKET_STATUS_BUSY` as long as no block has been measured.
+// Makes a plan from measured costs and uses it from now on, even if the settings do not steer. Returns
+// `HOCKET_STATUS_BUSY` before the first measured block.
 //
-// Thread: any but the leader. Cost: a lock among control threads, allocates; plans.
+// Thread: any but the leader. Cost: a lock among control threads, allocates; makes a plan.
 //
 // # Safety
 // P, H.
-hocket_status hocket_engine_replan(const struct hocket_engine *engine, struct hocket_error **error);
+hocket_status hocket_engine_replan(const struct hocket_engine *engine,
+                                   struct hocket_error **error);
 
-// Writes what the chains of the session or graph were measured to cost, for the next engine that plays
-// it (docs/embedding.md). The file that was there is replaced.
+// Writes the measured costs of the session's or graph's chains to a file, for the next engine that plays it
+// (docs/embedding.md). It replaces an existing file.
 //
 // Thread: any but the leader. Cost: a lock among control threads, allocates; writes a file.
 //
@@ -1125,11 +1127,11 @@ hocket_status hocket_engine_save_costs(const struct hocket_engine *engine,
                                        const char *path,
                                        struct hocket_error **error);
 
-// Reads costs that `hocket_engine_save_costs` wrote. If the settings let plans follow costs, the engine
-// changes to the plan that follows from them. `adopted` may be NULL.
+// Reads costs that `hocket_engine_save_costs` wrote. If the settings steer by costs, the engine makes a plan
+// from them and uses it. `adopted` may be NULL.
 //
-// Thread: any but the leader, best before the first block. Cost: reads a file; a lock among
-// control threads, allocates; plans.
+// Thread: any but the leader, best before the first block. Cost: reads a file; a lock among control threads,
+// allocates; makes a plan.
 //
 // # Safety
 // P, H.
@@ -1138,12 +1140,12 @@ hocket_status hocket_engine_adopt_costs(const struct hocket_engine *engine,
                                         struct hocket_adopted *adopted,
                                         struct hocket_error **error);
 
-// Calls `each` for the late blocks since the last call, and for blocks that were the worst until then.
-// Call it some ten times a second; an engine keeps 64 blocks between two calls. The last block of a
-// run waits for the one after it, or for `hocket_engine_leave`. Needs `settings.explain_late`.
+// Calls `each` for the late blocks since the last call, and for blocks that were the worst until then. Call
+// it about ten times per second: an engine keeps 64 blocks between two calls. The explanation of a block
+// waits for the next block, or for `hocket_engine_leave`. This call needs `settings.explain_late`.
 //
-// Thread: any but the leader; `each` is called on the calling thread. Cost: a lock among control
-// threads, allocates; milliseconds for each block that is explained.
+// Thread: any but the leader; `each` runs on the calling thread. Cost: a lock among control threads,
+// allocates; milliseconds for each explained block.
 //
 // # Safety
 // P, H, C.
@@ -1152,12 +1154,12 @@ hocket_status hocket_engine_explain(const struct hocket_engine *engine,
                                     void *user,
                                     struct hocket_error **error);
 
-// Begins to watch the CPUs of the workers for other threads, so that explanations can name them. `each`
-// is called with what cannot be seen here, one line each. Needs `settings.explain_late` and a leader
-// that has entered.
+// Starts to watch the workers' CPUs for other threads, so that explanations can name them. It calls `each`
+// with one line for each thing that it cannot see here. It needs `settings.explain_late`, and a leader that
+// has entered.
 //
-// Thread: any but the leader; `each` is called on the calling thread. Cost: two system calls and locked
-// memory for each CPU.
+// Thread: any but the leader; `each` runs on the calling thread. Cost: two system calls and locked memory
+// for each CPU.
 //
 // # Safety
 // P, H, C.

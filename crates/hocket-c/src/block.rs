@@ -9,7 +9,7 @@ use crate::border::quiet;
 use crate::engine::{Engine, Leading};
 use crate::status::Status;
 
-/// Times of one block, against its plan.
+/// Times of one block, relative to its planned start.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub struct BlockTimes {
@@ -23,11 +23,11 @@ pub struct BlockTimes {
     pub duration_ns: u64,
     /// From the planned start to the deadline: the length of the block when played.
     pub deadline_ns: u64,
-    /// Time left before the deadline; negative: the block was late.
+    /// The time left before the deadline. Negative: the block was late.
     pub slack_ns: i64,
-    /// From the leader's awakening to that of the last worker that came; 0 if none was needed.
+    /// From the leader's awakening to that of the last worker that came. 0 if the block needed none.
     pub workers_awake_ns: u64,
-    /// How long the edits before the block took, as a part of the duration.
+    /// How long the edits before the block took. The duration includes it.
     pub orders_ns: u64,
     /// Edits and plans that took effect with the block.
     pub orders: u32,
@@ -35,15 +35,15 @@ pub struct BlockTimes {
     pub workers: u32,
 }
 
-/// The monotonic clock in nanoseconds, the clock of planned starts (`CLOCK_MONOTONIC` on Linux).
+/// The monotonic clock in nanoseconds, which planned starts use (`CLOCK_MONOTONIC` on Linux).
 ///
-/// Thread: any, the leader included. Cost: one reading of the clock.
+/// Thread: any, including the leader. Cost: one read of the clock.
 #[unsafe(no_mangle)]
 pub extern "C" fn hocket_now_ns() -> u64 {
     monotonic_ns()
 }
 
-/// Processes one block that was planned for now: as `hocket_engine_process_planned`.
+/// Processes one block whose planned start is now. Otherwise like `hocket_engine_process_planned`.
 ///
 /// Thread: leader. Cost: as `hocket_engine_process_planned`.
 ///
@@ -57,19 +57,19 @@ pub unsafe extern "C" fn hocket_engine_process(
     out_right: *mut f32,
     times: *mut BlockTimes,
 ) -> Status {
-    // SAFETY: the caller's.
+    // SAFETY: the caller's obligation.
     unsafe {
         hocket_engine_process_planned(engine, frames, monotonic_ns(), out_left, out_right, times)
     }
 }
 
-/// Processes one block of 1 to `settings.frames` frames that was planned to start at `signaled_ns` (on
-/// the clock of `hocket_now_ns`) and writes the output, 1.0 = full scale. `times` may be NULL. Unless it
-/// returns `HOCKET_STATUS_OK`, it writes nothing.
+/// Processes one block of 1 to `settings.frames` frames and writes the output, 1.0 = full scale.
+/// `signaled_ns` is the planned start, on the clock of `hocket_now_ns`. `times` may be NULL. The call writes
+/// only if it returns `HOCKET_STATUS_OK`.
 ///
-/// Thread: leader, one at a time: a second caller gets `HOCKET_STATUS_BUSY` at once. Cost: the block. No
-/// allocation, and no lock is waited for. Of system calls it makes the engine's own, which the
-/// documentation of hocket-engine names, and no other.
+/// Thread: leader, one at a time. A second caller gets `HOCKET_STATUS_BUSY` at once. Cost: the block. It does
+/// not allocate and does not wait for a lock. It makes only the engine's own system calls, which the
+/// documentation of hocket-engine lists.
 ///
 /// # Safety
 /// P (`out_left` and `out_right` have room for `frames` samples), H.
@@ -93,8 +93,8 @@ pub unsafe extern "C" fn hocket_engine_process_planned(
         let took = leading.engine.process_planned(frames as usize, signaled_ns);
         let output = leading.engine.output(frames as usize);
         for (out, row) in [(out_left, output.left), (out_right, output.right)] {
-            // SAFETY: P: it has room for `frames` samples and is the caller's own memory, so it does not
-            // overlap the engine's rows, which have as many (`frames` is at most the settings').
+            // SAFETY: P: it has room for `frames` samples. It is the caller's memory, so it does not overlap
+            // the engine's rows. These have at least `frames` samples, which is at most the settings' number.
             rows::copy(unsafe { from_raw_parts_mut(out, row.len()) }, row);
         }
         // SAFETY: P.
@@ -109,8 +109,8 @@ pub unsafe extern "C" fn hocket_engine_process_planned(
     })
 }
 
-/// Says when the block after the next one is planned (on the clock of `hocket_now_ns`), so that workers can
-/// be awake by then. It holds for one block; a host that knows its period calls this before each.
+/// Sets the planned start of the block after the next one (on the clock of `hocket_now_ns`), so that workers
+/// can be awake by then. It applies to one block. A host that knows its period calls this before each block.
 ///
 /// Thread: leader, between blocks. Cost: none.
 ///
@@ -124,7 +124,7 @@ pub unsafe extern "C" fn hocket_engine_expect_next(engine: *const Engine, next_n
 
 /// Forgets all history (delays, reverbs, position): the next block is the session's first.
 ///
-/// Thread: leader, between blocks. Cost: O(memory of all processors); not for a live run.
+/// Thread: leader, between blocks. Cost: O(memory of all processors). Do not call it in a live run.
 ///
 /// # Safety
 /// P, H.
@@ -142,11 +142,11 @@ pub struct WorkerTotals {
     pub blocks: u64,
     /// Units it ran.
     pub units: u64,
-    /// Times it truly blocked inside a block.
+    /// How often it really blocked inside a block.
     pub blocked: u64,
-    /// Times it yielded inside a block.
+    /// How often it yielded inside a block.
     pub yielded: u64,
-    /// Wake-up system calls it made.
+    /// Wake-up system calls that it made.
     pub wakes: u64,
     /// Time spent in units.
     pub busy_ns: u64,
@@ -157,7 +157,7 @@ pub type TotalsFn = Option<unsafe extern "C" fn(user: *mut c_void, totals: *cons
 
 /// Calls `each` for every thread of the engine: the leader, then workers and guards.
 ///
-/// Thread: leader, between blocks; `each` is called on the calling thread. Cost: allocates: not for
+/// Thread: leader, between blocks; `each` runs on the calling thread. Cost: allocates, so do not call it for
 /// every block of a live run.
 ///
 /// # Safety
@@ -182,7 +182,7 @@ pub unsafe extern "C" fn hocket_engine_totals(
 /// # Safety
 /// P, H.
 unsafe fn lead(engine: *const Engine, act: impl FnOnce(&mut hocket_engine::Engine)) -> Status {
-    // SAFETY: the caller's.
+    // SAFETY: the caller's obligation.
     let Some(engine) = (unsafe { engine.as_ref() }) else { return Status::BadInput };
     quiet(Status::Fault, || {
         let Some(mut leading) = engine.leading() else { return Status::Busy };

@@ -1,4 +1,4 @@
-//! What every call passes on its way in and out: panics end here, text becomes Rust's.
+//! The border that every call crosses. Panics end here, and C text becomes Rust text.
 
 use std::ffi::{CStr, CString, c_char};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -6,8 +6,9 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use crate::failure::Failure;
 use crate::status::{Error, Status};
 
-/// Runs a call of a control thread; a failure, or a panic as one, is told in `error`, where that is not
-/// null, and null in it means success.
+/// Runs a call of a control thread and catches panics.
+///
+/// If `error` is not null, it receives the failure, or null on success. A panic counts as a failure.
 ///
 /// # Safety
 /// P for `error`.
@@ -15,7 +16,7 @@ pub(crate) unsafe fn told<T>(
     error: *mut *mut Error,
     call: impl FnOnce() -> Result<T, Failure>,
 ) -> Result<T, Status> {
-    // Unwind safety: what a call changes lies behind mutexes and is plain data when it panics.
+    // Unwind safety: what a call changes is behind mutexes, and a panic leaves it as plain data.
     let outcome = catch_unwind(AssertUnwindSafe(call))
         .unwrap_or_else(|payload| Err(Failure::fault(payload.as_ref())));
     // SAFETY: P.
@@ -28,7 +29,7 @@ pub(crate) unsafe fn told<T>(
     outcome.map_err(|failure| failure.status)
 }
 
-/// As [`told`], for a call that has nothing to hand out but its status.
+/// Like [`told`], for a call that returns only a status.
 ///
 /// # Safety
 /// P for `error`.
@@ -36,14 +37,14 @@ pub(crate) unsafe fn done(
     error: *mut *mut Error,
     call: impl FnOnce() -> Result<(), Failure>,
 ) -> Status {
-    // SAFETY: the caller's.
+    // SAFETY: the caller's obligation.
     match unsafe { told(error, call) } {
         Ok(()) => Status::Ok,
         Err(status) => status,
     }
 }
 
-/// As [`told`], for a call that makes a handle; null where it fails.
+/// Like [`told`], for a call that makes a handle. Returns null on failure.
 ///
 /// # Safety
 /// P for `error`.
@@ -51,43 +52,44 @@ pub(crate) unsafe fn made<T>(
     error: *mut *mut Error,
     call: impl FnOnce() -> Result<T, Failure>,
 ) -> *mut T {
-    // SAFETY: the caller's.
+    // SAFETY: the caller's obligation.
     match unsafe { told(error, call) } {
         Ok(handle) => Box::into_raw(Box::new(handle)),
         Err(_) => std::ptr::null_mut(),
     }
 }
 
-/// Runs a call that has no message: on the audio thread, where nothing is allocated, or one that
-/// cannot fail but by a panic, for which `otherwise` stands.
+/// Runs a call without an error message. Returns `otherwise` if it panics.
+///
+/// It is for the audio thread, which must not allocate, and for calls that fail only by a panic.
 pub(crate) fn quiet<T>(otherwise: T, call: impl FnOnce() -> T) -> T {
     // Unwind safety: as in `told`.
     catch_unwind(AssertUnwindSafe(call)).unwrap_or(otherwise)
 }
 
-/// What a handle or structure pointer points to.
+/// The target of a handle or structure pointer.
 ///
 /// # Safety
-/// P, and H where it is a handle; the lifetime is that of the call.
+/// P, and H for a handle. The lifetime is that of the call.
 pub(crate) unsafe fn seen<'a, T>(pointer: *const T, what: &str) -> Result<&'a T, Failure> {
-    // SAFETY: the caller's.
+    // SAFETY: the caller's obligation.
     unsafe { pointer.as_ref() }.ok_or_else(|| Failure::null(what))
 }
 
-/// A caller's text.
+/// Reads a caller's text.
 ///
 /// # Safety
-/// P; the lifetime is that of the call.
+/// P. The lifetime is that of the call.
 pub(crate) unsafe fn text<'a>(pointer: *const c_char, what: &str) -> Result<&'a str, Failure> {
     if pointer.is_null() {
         return Err(Failure::null(what));
     }
-    // SAFETY: P, not null.
+    // SAFETY: P, and not null.
     let text = unsafe { CStr::from_ptr(pointer) };
     text.to_str().map_err(|_| Failure::bad_input(format!("{what} is not UTF-8")))
 }
 
-/// Text for a caller; a zero byte inside becomes the sign for what cannot be shown.
+/// Text for a caller. A zero byte inside becomes the replacement character.
 pub(crate) fn c_text(text: &str) -> CString {
     CString::new(text.replace('\0', "\u{fffd}")).unwrap_or_default()
 }

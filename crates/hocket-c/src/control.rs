@@ -9,7 +9,7 @@ use crate::engine::Engine;
 use crate::failure::Failure;
 use crate::status::{Error, Status};
 
-/// Whether every edit has been carried out; true for NULL.
+/// Whether the engine has carried out every edit. True for NULL.
 ///
 /// Thread: any but the leader. Cost: a lock among control threads; frees what plans no longer need.
 ///
@@ -28,7 +28,7 @@ pub unsafe extern "C" fn hocket_engine_is_settled(engine: *const Engine) -> bool
 pub struct Applied {
     /// Its number, as `hocket_last_edit` returned it.
     pub edit: u64,
-    /// Frames since the start at which it took effect: the first of a block.
+    /// The frame at which it took effect, counted from the start: the first one of a block.
     pub frame: u64,
 }
 
@@ -38,7 +38,7 @@ pub type AppliedFn = Option<unsafe extern "C" fn(user: *mut c_void, applied: *co
 /// Calls `each` for the edits that took effect since the last call, in order, and forgets them. An engine
 /// remembers the newest `HOCKET_APPLIED_KEPT`, so its memory does not grow if you never call this.
 ///
-/// Thread: any but the leader; `each` is called on the calling thread. Cost: a lock among control
+/// Thread: any but the leader; `each` runs on the calling thread. Cost: a lock among control
 /// threads.
 ///
 /// # Safety
@@ -63,11 +63,11 @@ pub unsafe extern "C" fn hocket_engine_applied(
     }
 }
 
-/// What an engine does at present, and what the planner expected of it.
+/// What an engine does at present, and what the planner expected.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub struct Standing {
-    /// The schedule, ends in a zero byte.
+    /// The name of the schedule. It ends in a zero byte.
     pub schedule: [c_char; 16],
     /// Workers that the plan needs.
     pub workers: u32,
@@ -75,11 +75,11 @@ pub struct Standing {
     pub units: u32,
     /// How many frames the output lags behind the inputs, on the longest path.
     pub latency_frames: u32,
-    /// What the planner expected a block of full length to take; NaN if nothing was measured yet.
+    /// How long a block of full length takes, as the planner expected. NaN before the first measurement.
     pub expected_ns: f64,
-    /// What it takes, as a running estimate; NaN before there is one.
+    /// How long it takes, as a running estimate. NaN before there is one.
     pub measured_ns: f64,
-    /// What the serial walk takes or took; NaN if it never ran.
+    /// How long the serial walk takes, or took. NaN if it never ran.
     pub serial_ns: f64,
 }
 
@@ -106,28 +106,28 @@ pub unsafe extern "C" fn hocket_engine_standing(
     }
 }
 
-/// What a unit was measured to cost.
+/// The measured cost of a unit.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub struct UnitCost {
-    /// The unit; good until the callback returns.
+    /// The unit's name. Valid until the callback returns.
     pub unit: *const c_char,
-    /// Running estimate for a block of the engine's length.
+    /// A running estimate for a block of full length.
     pub ns: f64,
-    /// Kind of the seat it ran on, 0 for the fastest.
+    /// The kind of seat on which it ran. 0 is the fastest.
     pub kind: u32,
-    /// Whether another worker of the engine was at work on the same core.
+    /// Whether another worker of the engine was working on the same core.
     pub sibling_busy: bool,
 }
 
 /// Called for each measured cost.
 pub type CostFn = Option<unsafe extern "C" fn(user: *mut c_void, cost: *const UnitCost)>;
 
-/// Calls `each` for every unit of the present plan that has been measured, once for each kind of seat
-/// and sibling state that it was seen in.
+/// Calls `each` for every measured unit of the present plan, once for each kind of seat and state of the
+/// sibling.
 ///
-/// Thread: any but the leader; `each` is called on the calling thread. Cost: a lock among control
-/// threads, allocates.
+/// Thread: any but the leader; `each` runs on the calling thread. Cost: a lock among control threads,
+/// allocates.
 ///
 /// # Safety
 /// P, H, C.
@@ -152,22 +152,22 @@ pub unsafe extern "C" fn hocket_engine_costs(
     }
 }
 
-/// What a thread of the engine asked for and what the system reports. The texts are good until the
-/// callback returns.
+/// What a thread of the engine requested, and what the system reports. The texts are valid until the callback
+/// returns.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub struct ThreadReport {
     /// "leader", "worker 1", "guard of worker 0".
     pub name: *const c_char,
-    /// The CPU it asked for; -1: none.
+    /// The CPU that it requested. -1: none.
     pub cpu_asked: i64,
     /// The CPUs that the system reports for it.
     pub cpus_got: *const c_char,
-    /// The scheduling class it asked for.
+    /// The scheduling class that it requested.
     pub class_asked: *const c_char,
     /// The class that the system reports.
     pub class_got: *const c_char,
-    /// Why something was refused, with what would help; NULL: nothing was.
+    /// Why the system refused a request, and what would help. NULL: it granted all.
     pub why: *const c_char,
 }
 
@@ -176,7 +176,7 @@ pub type ReportFn = Option<unsafe extern "C" fn(user: *mut c_void, report: *cons
 
 /// Calls `each` for every thread: the leader, if one has entered, then workers and guards.
 ///
-/// Thread: any but the leader; `each` is called on the calling thread. Cost: a short lock, allocates.
+/// Thread: any but the leader; `each` runs on the calling thread. Cost: a short lock, allocates.
 ///
 /// # Safety
 /// P, H, C.
@@ -217,22 +217,23 @@ fn with_texts(report: &hocket_engine::ThreadReport, use_it: impl FnOnce(&ThreadR
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub struct Contained {
-    /// The node; good until the callback returns.
+    /// The node's name. Valid until the callback returns.
     pub node: *const c_char,
-    /// In how many blocks: its processor was then reset, and the node was silent for the block.
+    /// In how many blocks the output was not finite. The engine reset the processor and silenced the node for
+    /// each.
     pub blocks: u64,
-    /// Whether its processor failed (a panic of an effect): the node is silent from then on.
+    /// Whether its processor failed (a panic of an effect). The node is silent from then on.
     pub failed: bool,
 }
 
-/// Called for each node that was silenced.
+/// Called for each silenced node.
 pub type ContainedFn = Option<unsafe extern "C" fn(user: *mut c_void, contained: *const Contained)>;
 
-/// Calls `each` for every node whose output was not finite since it joined or the engine was reset, and for
-/// every node whose processor failed.
+/// Calls `each` for every node whose processor failed, or whose output was not finite since it joined or
+/// since the last reset of the engine.
 ///
-/// Thread: any but the leader; `each` is called on the calling thread. Cost: a lock among control
-/// threads, allocates.
+/// Thread: any but the leader; `each` runs on the calling thread. Cost: a lock among control threads,
+/// allocates.
 ///
 /// # Safety
 /// P, H, C.
@@ -256,28 +257,28 @@ pub unsafe extern "C" fn hocket_engine_contained(
     }
 }
 
-/// What a policy asked of the rest of the process and of the system. The texts are good until the
+/// What a policy requested of other threads of the process and of the system. The texts are valid until the
 /// callback returns.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub struct Protection {
-    /// What was asked, in words; NULL: nothing.
+    /// What it requested, in words. NULL: nothing.
     pub asked: *const c_char,
-    /// What the system says it has granted; NULL: nothing.
+    /// What the system reports as granted. NULL: nothing.
     pub got: *const c_char,
-    /// What was refused and why, one line each; NULL: nothing.
+    /// What the system refused and why, one line each. NULL: nothing.
     pub refused: *const c_char,
-    /// How many threads of others the system now reports where they were asked to be.
+    /// How many other threads are now where the policy wants them, as the system reports.
     pub moved: u64,
 }
 
-/// Called with what became of a policy.
+/// Called with the result of a policy.
 pub type ProtectionFn =
     Option<unsafe extern "C" fn(user: *mut c_void, protection: *const Protection)>;
 
-/// Calls `tell` once with what became of the policy of the settings, if a leader has entered.
+/// If a leader has entered, calls `tell` once with the result of the settings' policy.
 ///
-/// Thread: any but the leader; `tell` is called on the calling thread. Cost: a short lock, allocates.
+/// Thread: any but the leader; `tell` runs on the calling thread. Cost: a short lock, allocates.
 ///
 /// # Safety
 /// P, H, C.
@@ -304,24 +305,23 @@ pub unsafe extern "C" fn hocket_engine_protection(
     }
 }
 
-/// Whether the memory of the process is kept from being swapped out. The text is good until the callback
-/// returns.
+/// Whether the memory of the process is locked, so that the system does not swap it out. The text is valid
+/// until the callback returns.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub struct Memory {
     /// Whether the system accepted it.
     pub granted: bool,
-    /// Why not, with what would help; NULL: it was granted.
+    /// Why not, and what would help. NULL: the system granted it.
     pub why: *const c_char,
 }
 
-/// Called with what became of the memory.
+/// Called with the result of the memory lock.
 pub type MemoryFn = Option<unsafe extern "C" fn(user: *mut c_void, memory: *const Memory)>;
 
-/// Calls `tell` once if the engine asked the system to keep the memory of the process from being swapped
-/// out, as it does with a priority.
+/// Calls `tell` once if the engine requested to lock the memory of the process, as it does with a priority.
 ///
-/// Thread: any but the leader; `tell` is called on the calling thread. Cost: a short lock, allocates.
+/// Thread: any but the leader; `tell` runs on the calling thread. Cost: a short lock, allocates.
 ///
 /// # Safety
 /// P, H, C.
@@ -347,10 +347,10 @@ pub unsafe extern "C" fn hocket_engine_memory(
     }
 }
 
-/// Makes a plan from measured costs and changes to it, whatever the settings say of steering.
-/// `HOCKET_STATUS_BUSY` as long as no block has been measured.
+/// Makes a plan from measured costs and uses it from now on, even if the settings do not steer. Returns
+/// `HOCKET_STATUS_BUSY` before the first measured block.
 ///
-/// Thread: any but the leader. Cost: a lock among control threads, allocates; plans.
+/// Thread: any but the leader. Cost: a lock among control threads, allocates; makes a plan.
 ///
 /// # Safety
 /// P, H.
@@ -363,8 +363,8 @@ pub unsafe extern "C" fn hocket_engine_replan(
     unsafe { done(error, || Ok(seen(engine, "engine")?.control.replan()?)) }
 }
 
-/// Writes what the chains of the session or graph were measured to cost, for the next engine that plays
-/// it (docs/embedding.md). The file that was there is replaced.
+/// Writes the measured costs of the session's or graph's chains to a file, for the next engine that plays it
+/// (docs/embedding.md). It replaces an existing file.
 ///
 /// Thread: any but the leader. Cost: a lock among control threads, allocates; writes a file.
 ///
@@ -389,34 +389,34 @@ pub unsafe extern "C" fn hocket_engine_save_costs(
     }
 }
 
-/// Writes beside the file and renames, so that half a table is never read.
+/// Writes another file and renames it, so that nobody reads half a table.
 fn replace(path: &Path, text: &str) -> std::io::Result<()> {
     let mut beside = path.as_os_str().to_owned();
     beside.push(format!(".{}.part", std::process::id()));
     let beside = Path::new(&beside);
     let written = std::fs::write(beside, text).and_then(|()| std::fs::rename(beside, path));
     if written.is_err() {
-        // What is left of a failed attempt, if anything.
+        // Removes what a failed attempt left, if anything.
         let _ = std::fs::remove_file(beside);
     }
     written
 }
 
-/// How much of a session or graph a cost table knows.
+/// How many chains of a session or graph a cost table covers.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub struct Adopted {
-    /// Chains whose cost the table knows.
+    /// Chains whose cost the table has.
     pub known: u32,
-    /// Chains that it does not know.
+    /// Chains that it lacks.
     pub unknown: u32,
 }
 
-/// Reads costs that `hocket_engine_save_costs` wrote. If the settings let plans follow costs, the engine
-/// changes to the plan that follows from them. `adopted` may be NULL.
+/// Reads costs that `hocket_engine_save_costs` wrote. If the settings steer by costs, the engine makes a plan
+/// from them and uses it. `adopted` may be NULL.
 ///
-/// Thread: any but the leader, best before the first block. Cost: reads a file; a lock among
-/// control threads, allocates; plans.
+/// Thread: any but the leader, best before the first block. Cost: reads a file; a lock among control threads,
+/// allocates; makes a plan.
 ///
 /// # Safety
 /// P, H.

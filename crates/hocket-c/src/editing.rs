@@ -1,4 +1,4 @@
-//! What control threads have in hand to edit: a session or a graph, and which edits took effect when.
+//! What control threads edit: a session or a graph. Also which edits took effect, and when.
 
 use std::cell::Cell;
 use std::collections::VecDeque;
@@ -9,14 +9,14 @@ use hocket_engine::{Change, Editor, GraphEditor, NodeSource};
 use crate::failure::Failure;
 use crate::graph::{Graph, Played, Source};
 
-/// How many edits that took effect an engine remembers for `hocket_engine_applied`. When there are more, it
+/// How many edits that took effect an engine remembers for `hocket_engine_applied`. If there are more, it
 /// forgets the oldest.
 pub const HOCKET_APPLIED_KEPT: u32 = 4096;
 
-/// What `hocket_last_edit` returns where the calling thread has sent no edit.
+/// What `hocket_last_edit` returns if the calling thread has sent no edit.
 pub const HOCKET_NO_EDIT: u64 = u64::MAX;
 
-/// The number of the last edit that the calling thread sent to any engine; `HOCKET_NO_EDIT` before the first.
+/// The number of the last edit that the calling thread sent to any engine. `HOCKET_NO_EDIT` before the first.
 /// Each engine counts its accepted edits from 0. `hocket_engine_applied` reports at which frame an edit
 /// took effect.
 ///
@@ -34,9 +34,9 @@ thread_local! {
 pub(crate) struct Editing {
     hand: Hand,
     accepted: u64,
-    /// Of a session: edits that took effect, in the order of their numbers.
+    /// For a session: edits that took effect, in the order of their numbers.
     finished: u64,
-    /// Number and frame of each.
+    /// The number and frame of each.
     applied: VecDeque<(u64, u64)>,
 }
 
@@ -45,7 +45,7 @@ pub(crate) enum Hand {
     Graph(Box<GraphInHand>),
 }
 
-/// A graph with the numbers that the host knows its nodes by.
+/// A graph, with the host's numbers for its nodes.
 pub(crate) struct GraphInHand {
     editor: GraphEditor,
     played: Played,
@@ -81,7 +81,7 @@ impl Editing {
         Ok(())
     }
 
-    /// The graph, to be looked at.
+    /// The graph, for reading.
     pub(crate) fn graph(&mut self) -> Result<&mut GraphInHand, Failure> {
         match &mut self.hand {
             Hand::Graph(graph) => Ok(graph),
@@ -99,7 +99,7 @@ impl Editing {
         }
     }
 
-    /// Number and frame of the edits that took effect since the last call.
+    /// The number and frame of each edit that took effect since the last call.
     pub(crate) fn take_applied(&mut self) -> VecDeque<(u64, u64)> {
         self.collect();
         std::mem::take(&mut self.applied)
@@ -108,16 +108,16 @@ impl Editing {
     fn accept(&mut self) {
         let number = self.accepted;
         self.accepted += 1;
-        // A thread that already ends has nobody to ask for it.
+        // A thread that is ending will not ask for it.
         let _ = LAST.try_with(|last| last.set(number));
-        // At each edit, so that nothing piles up where nobody asks.
+        // At each edit, so that a host that never asks does not fill the memory.
         self.collect();
     }
 
     fn collect(&mut self) {
         match &mut self.hand {
             Hand::Session(editor) => {
-                // Edits are carried out in the order in which they were accepted.
+                // The leader carries out edits in the order in which they were accepted.
                 for applied in editor.take_applied() {
                     self.applied.push_back((self.finished, applied.frame));
                     self.finished += 1;
@@ -171,7 +171,7 @@ impl GraphInHand {
         let source = |(node, source)| match source {
             Source::Sum => NodeSource::Sum,
             Source::New(processor) => NodeSource::New(processor),
-            // It was there when the copy was made, and nothing was exchanged since.
+            // It existed when the copy was made, and nobody has exchanged the graph since.
             Source::Kept => self.played.id(node).map_or(NodeSource::Sum, NodeSource::Kept),
         };
         let sources = laid_out.nodes.into_iter().map(source).collect();
@@ -185,9 +185,9 @@ fn no_param(node: u32, param: u32) -> Failure {
     Failure::bad_input(format!("node {node} has no parameter {param}"))
 }
 
-/// No two graphs of the process have the same.
+/// A number that no other graph of the process has.
 fn next_version() -> u64 {
     static NEXT: AtomicU64 = AtomicU64::new(0);
-    // Relaxed: a number stands for itself.
+    // Relaxed: the number publishes nothing.
     NEXT.fetch_add(1, Relaxed)
 }

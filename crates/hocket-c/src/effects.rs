@@ -8,7 +8,7 @@ use hocket_engine::{Kind, kind, kinds};
 use crate::border::{c_text, quiet, text};
 use crate::failure::Failure;
 
-/// A parameter of an effect. The texts are the library's own, never to be freed.
+/// A parameter of an effect. The texts belong to the library: do not free them.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub struct Param {
@@ -20,14 +20,14 @@ pub struct Param {
     pub min: f32,
     /// Largest value.
     pub max: f32,
-    /// Value where none is given.
+    /// Default value.
     pub usual: f32,
-    /// Whether it is set when the effect is built and cannot change while it plays.
+    /// Whether the build of the effect fixes it, so that it cannot change while it plays.
     pub fixed: bool,
 }
 
-/// Name of a built-in effect (docs/effects.md), in the order of the documentation; NULL past the end.
-/// The library's own text, never to be freed.
+/// The name of a built-in effect (docs/effects.md), in the order of the documentation. NULL past the end. The
+/// text belongs to the library: do not free it.
 ///
 /// Thread: any but the leader. Cost: the first call allocates.
 #[unsafe(no_mangle)]
@@ -74,7 +74,7 @@ fn found(name: &str, index: usize) -> Option<Param> {
     })
 }
 
-/// The texts of a kind with their zero bytes.
+/// The texts of a kind, each with a zero byte at the end.
 struct Names {
     name: CString,
     /// Name and summary.
@@ -97,7 +97,7 @@ pub(crate) fn kind_named(name: &str) -> Result<&'static Kind, Failure> {
     })
 }
 
-/// Values for each parameter of a kind, held within their ranges; NULL stands for the defaults.
+/// The values of a kind's parameters, limited to their ranges. NULL means the defaults.
 ///
 /// # Safety
 /// P (`values` has `count` values).

@@ -1,4 +1,4 @@
-//! Engines: started and stopped by a control thread, entered and left by the leader.
+//! Engines. A control thread starts and stops them. The leader enters and leaves them.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError, Weak};
 use std::thread::ThreadId;
@@ -18,13 +18,13 @@ use crate::session::Session;
 use crate::settings::Settings;
 use crate::status::{Error, Status};
 
-/// An engine that runs.
+/// A running engine.
 pub struct Engine {
     leading: Mutex<Leading>,
     editing: Mutex<Editing>,
     pub(crate) control: Control,
     reports: Mutex<Reports>,
-    /// `None`: late blocks are not explained.
+    /// `None`: the engine does not explain late blocks.
     drain: Option<Mutex<FlightDrain>>,
     pub(crate) frames: u32,
 }
@@ -36,7 +36,7 @@ pub(crate) struct Leading {
     pub(crate) recorder: Option<FlightRecorder>,
 }
 
-/// What threads asked for and got.
+/// What threads requested and obtained.
 struct Reports {
     /// Workers and guards.
     own: Vec<ThreadReport>,
@@ -45,7 +45,7 @@ struct Reports {
     memory: Option<LockReport>,
 }
 
-/// What a policy asked of the rest of the process and of the system.
+/// What a policy requested of other threads of the process and of the system.
 #[derive(Clone)]
 pub(crate) struct Protected {
     pub asked: Option<String>,
@@ -54,12 +54,12 @@ pub(crate) struct Protected {
     pub refused: Vec<String>,
 }
 
-/// The leader's seat, and whose it is.
+/// The leader's seat, and the thread that has it.
 struct Seat {
     thread: ThreadId,
-    /// Dead as soon as the thread is.
+    /// Expires when the thread ends.
     alive: Weak<()>,
-    // Dropped where `thread` is the current thread; where that has ended, `Entered::outlive`.
+    // Only `thread` drops it. If that thread has ended, another one calls `Entered::outlive`.
     entered: Entered,
 }
 
@@ -68,17 +68,17 @@ thread_local! {
     static ALIVE: Arc<()> = Arc::new(());
 }
 
-// SAFETY: `Entered` has to be dropped on the thread that entered, which is all that keeps it from being
-// sent: it holds that thread's former CPUs and class. `Leading::leave` compares the threads before it
-// drops one, and gives a seat whose thread has ended to `Entered::outlive`, which leaves both alone;
-// `hocket_engine_stop` refuses as long as there is a seat.
+// SAFETY: `Entered` holds the former CPUs and class of the thread that entered. It is not `Send` only because
+// that thread has to drop it. `Leading::leave` compares the threads before it drops one. If the seat's thread
+// has ended, it calls `Entered::outlive`, which changes neither CPUs nor class. `hocket_engine_stop` refuses as
+// long as there is a seat.
 unsafe impl Send for Seat {}
 
-/// Starts an engine for a session; NULL on failure. When this returns, every worker sits on its seat and
-/// waits. Rights that the system refuses are no failure: see `hocket_engine_reports`.
+/// Starts an engine for a session, and returns NULL on failure. When it returns, every worker waits on its
+/// seat. A right that the system refuses is not a failure: see `hocket_engine_reports`.
 ///
-/// Thread: control; call it before the leader is a real-time thread. Cost: starts threads, allocates
-/// everything that blocks need; with a priority, asks that the memory of the process stays in memory.
+/// Thread: control; call it before the leader is a real-time thread. Cost: starts threads and allocates all
+/// memory that blocks need. With a priority, it also locks the memory of the process.
 ///
 /// # Safety
 /// P, H.
@@ -109,11 +109,11 @@ pub unsafe extern "C" fn hocket_engine_start(
     }
 }
 
-/// Starts an engine for a graph, which is used up, whether this succeeds or not. As
-/// `hocket_engine_start`, but there are nodes to be set and no strips.
+/// Starts an engine for a graph. Like `hocket_engine_start`, but the engine has nodes instead of strips. The
+/// call consumes the graph, even if it fails.
 ///
-/// Thread: control; call it before the leader is a real-time thread. Cost: starts threads, allocates
-/// everything that blocks need.
+/// Thread: control; call it before the leader is a real-time thread. Cost: starts threads and allocates all
+/// memory that blocks need.
 ///
 /// # Safety
 /// P, H, X (for the graph), C.
@@ -138,13 +138,13 @@ pub unsafe extern "C" fn hocket_engine_start_graph(
 
 /// Stops an engine, ends its threads and frees it. NULL does nothing.
 ///
-/// - A leader that has entered leaves first, or calls this itself. While its thread lives, other threads get
-///   `HOCKET_STATUS_WRONG_THREAD`, and while it is inside a block `HOCKET_STATUS_BUSY`. The engine then goes
-///   on.
-/// - If the leader's thread has ended without leaving, any thread may stop the engine. It restores what the
-///   policy asked of other threads and of the system; the leader's own CPUs and class are gone with its
-///   thread.
-/// - A thread that ends inside a block (`pthread_exit` in a callback) breaks C: the engine stays busy for
+/// - A leader that has entered must leave first, or call this itself. As long as its thread lives, other
+///   threads get `HOCKET_STATUS_WRONG_THREAD`. While it is inside a block, they get `HOCKET_STATUS_BUSY`. In
+///   both cases the engine goes on.
+/// - If the leader's thread has ended without leaving, any thread may stop the engine. The engine then undoes
+///   what the policy changed for other threads and for the system. The leader's own CPUs and class ended with
+///   its thread.
+/// - A thread that ends inside a block (`pthread_exit` in a callback) violates C. The engine stays busy for
 ///   ever.
 ///
 /// Thread: control, or the leader between blocks. Cost: waits for the threads, frees memory.
@@ -167,12 +167,12 @@ pub unsafe extern "C" fn hocket_engine_stop(engine: *mut Engine) -> Status {
     left
 }
 
-/// Makes the calling thread the leader until it leaves: on its seat, in the scheduling class asked for.
-/// Blocks can be processed without it, by a thread with the CPUs and the class that it has. Entering again on
-/// the same thread does nothing. If the thread of the last leader has ended without leaving, the calling
-/// thread takes over.
+/// Makes the calling thread the leader until it leaves: moves it to its seat and requests its scheduling
+/// class. This call is optional: without it, the thread that processes blocks keeps its CPUs and class. A
+/// second call on the same thread does nothing. If the thread of the last leader has ended without leaving,
+/// the calling thread takes over.
 ///
-/// Thread: the one that will process blocks, before the first. Cost: system calls, allocates.
+/// Thread: the one that will process blocks, before the first block. Cost: system calls, allocates.
 ///
 /// # Safety
 /// P, H.
@@ -186,7 +186,7 @@ pub unsafe extern "C" fn hocket_engine_enter(engine: *const Engine) -> Status {
 /// Restores the CPUs and the scheduling class that the calling thread had before it entered. It does
 /// nothing if no leader has entered.
 ///
-/// Thread: the one that entered, between blocks; any after that one has ended. Cost: system calls.
+/// Thread: the one that entered, between blocks; or any thread, if that one has ended. Cost: system calls.
 ///
 /// # Safety
 /// P, H.
@@ -234,8 +234,10 @@ impl Engine {
         Ok(Engine::new(engine, Hand::Graph(Box::new(in_hand))))
     }
 
-    /// The leader's part; `None` while another thread has it. Never waits: everybody tries, nobody
-    /// blocks, so taking and giving back is one atomic operation each and no system call.
+    /// The leader's part. `None` while another thread has it.
+    ///
+    /// It never waits. All threads only try the lock and none blocks on it. So locking and unlocking are one
+    /// atomic operation each, without a system call.
     pub(crate) fn leading(&self) -> Option<MutexGuard<'_, Leading>> {
         match self.leading.try_lock() {
             Ok(leading) => Some(leading),
@@ -249,12 +251,12 @@ impl Engine {
         locked(&self.editing)
     }
 
-    /// What explains late blocks; `None` where the settings did not ask for it.
+    /// What explains late blocks. `None` if the settings do not request it.
     pub(crate) fn drain(&self) -> Option<MutexGuard<'_, FlightDrain>> {
         self.drain.as_ref().map(locked)
     }
 
-    /// The leader first, once it has entered, then workers and guards.
+    /// The reports: the leader's first, if it has entered, then those of workers and guards.
     pub(crate) fn reports(&self) -> Vec<ThreadReport> {
         let reports = locked(&self.reports);
         reports.leader.iter().chain(&reports.own).cloned().collect()
@@ -265,12 +267,12 @@ impl Engine {
         locked(&self.reports).leader.clone()
     }
 
-    /// What the policy came to, once the leader has entered.
+    /// What the policy requested and obtained, once the leader has entered.
     pub(crate) fn protected(&self) -> Option<Protected> {
         locked(&self.reports).protection.clone()
     }
 
-    /// Whether the memory of the process stays in memory; `None`: nobody asked for it.
+    /// Whether the memory of the process is locked. `None`: the settings do not request it.
     pub(crate) fn memory(&self) -> Option<LockReport> {
         locked(&self.reports).memory.clone()
     }
@@ -293,7 +295,7 @@ impl Engine {
             moved: others.moved,
             refused: others.refused.clone(),
         };
-        // A thread that already ends counts as one that has ended.
+        // A thread that is ending counts as ended.
         let alive = ALIVE.try_with(Arc::downgrade).unwrap_or_default();
         leading.seat = Some(Seat { thread, alive, entered });
         drop(leading);
@@ -309,10 +311,10 @@ impl Engine {
 }
 
 impl Leading {
-    /// Gives the seat back, if there is one; false where its thread lives and is not the calling one.
+    /// Gives the seat back, if there is one. Returns false if its thread lives and is not the calling thread.
     fn leave(&mut self) -> bool {
         let own = |seat: &Seat| seat.thread == std::thread::current().id();
-        // The thread is not inside a block: whoever calls this holds the leader's part.
+        // The seat's thread is not inside a block, because the caller holds the leader's part.
         let ended = |seat: &Seat| seat.alive.strong_count() == 0;
         if self.seat.as_ref().is_some_and(|seat| !own(seat) && !ended(seat)) {
             return false;
@@ -332,8 +334,8 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// C programs use these from several threads at once; a part that cannot be shared or sent is refused
-/// here, when this is compiled.
+/// C programs use these types from several threads at once. If a part of one cannot be shared or sent, this
+/// does not compile.
 const _: () = {
     const fn shared<T: Send + Sync>() {}
     shared::<Engine>();

@@ -9,35 +9,35 @@ use crate::engine::Engine;
 use crate::failure::Failure;
 use crate::status::{Error, Status};
 
-/// A block that was late, or the worst until then. The texts are good until the callback returns.
+/// A block that was late, or the worst until then. The texts are valid until the callback returns.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub struct Explanation {
     /// Number of the block since the engine started.
     pub block: u64,
-    /// Time left before the deadline; negative: the block was late.
+    /// The time left before the deadline. Negative: the block was late.
     pub slack_ns: i64,
-    /// The cause that explains most, such as "seat-taken", "worker-woke-late" or "unit-slow"; "unknown" if
-    /// nothing explains half. NULL: the block was in time, and took no longer than usual or nothing says
-    /// what is usual.
+    /// The cause that explains most, such as "seat-taken", "worker-woke-late" or "unit-slow". "unknown" if no
+    /// cause explains half. NULL: the block was in time and took no longer than usual, or the usual time is
+    /// unknown.
     pub cause: *const c_char,
-    /// The explanation in one sentence; NULL if `cause` is.
+    /// The explanation in one sentence. NULL if `cause` is NULL.
     pub text: *const c_char,
 }
 
-/// Called for each block that is explained.
+/// Called for each explained block.
 pub type ExplanationFn =
     Option<unsafe extern "C" fn(user: *mut c_void, explanation: *const Explanation)>;
 
-/// Called with a line of text, which is good until the callback returns.
+/// Called with a line of text, which is valid until the callback returns.
 pub type TextFn = Option<unsafe extern "C" fn(user: *mut c_void, text: *const c_char)>;
 
-/// Calls `each` for the late blocks since the last call, and for blocks that were the worst until then.
-/// Call it some ten times a second; an engine keeps 64 blocks between two calls. The last block of a
-/// run waits for the one after it, or for `hocket_engine_leave`. Needs `settings.explain_late`.
+/// Calls `each` for the late blocks since the last call, and for blocks that were the worst until then. Call
+/// it about ten times per second: an engine keeps 64 blocks between two calls. The explanation of a block
+/// waits for the next block, or for `hocket_engine_leave`. This call needs `settings.explain_late`.
 ///
-/// Thread: any but the leader; `each` is called on the calling thread. Cost: a lock among control
-/// threads, allocates; milliseconds for each block that is explained.
+/// Thread: any but the leader; `each` runs on the calling thread. Cost: a lock among control threads,
+/// allocates; milliseconds for each explained block.
 ///
 /// # Safety
 /// P, H, C.
@@ -62,12 +62,12 @@ pub unsafe extern "C" fn hocket_engine_explain(
     }
 }
 
-/// Begins to watch the CPUs of the workers for other threads, so that explanations can name them. `each`
-/// is called with what cannot be seen here, one line each. Needs `settings.explain_late` and a leader
-/// that has entered.
+/// Starts to watch the workers' CPUs for other threads, so that explanations can name them. It calls `each`
+/// with one line for each thing that it cannot see here. It needs `settings.explain_late`, and a leader that
+/// has entered.
 ///
-/// Thread: any but the leader; `each` is called on the calling thread. Cost: two system calls and locked
-/// memory for each CPU.
+/// Thread: any but the leader; `each` runs on the calling thread. Cost: two system calls and locked memory
+/// for each CPU.
 ///
 /// # Safety
 /// P, H, C.

@@ -4,7 +4,7 @@ use hocket_engine::{ControlError, EditError, EditorError, EngineError, SettingsE
 
 use crate::status::Status;
 
-/// A status and the message that goes with it.
+/// A status and its message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Failure {
     pub status: Status,
@@ -20,12 +20,12 @@ impl Failure {
         Failure { status: Status::NotPossible, text: text.to_string() }
     }
 
-    /// A null pointer where there has to be something.
+    /// A null pointer that must not be null.
     pub(crate) fn null(what: &str) -> Failure {
         Failure::bad_input(format!("{what} is NULL"))
     }
 
-    /// A panic that was stopped at the border.
+    /// A panic that the border caught.
     pub(crate) fn fault(payload: &(dyn std::any::Any + Send)) -> Failure {
         let text = payload.downcast_ref::<String>().map(String::as_str);
         let text = text.or_else(|| payload.downcast_ref::<&str>().copied()).unwrap_or("no text");

@@ -15,20 +15,20 @@ use crate::status::{Error, Status};
 /// What `hocket_graph_add_node` and `hocket_graph_add_effect` return instead of a number when they fail.
 pub const HOCKET_NO_NODE: u32 = u32::MAX;
 
-/// A graph in the making. Each node keeps its number as long as it lives, and the number of a node that
-/// was removed is not used again. The output is the node that was added last, unless
-/// `hocket_graph_set_output` says otherwise. One thread at a time.
+/// A graph under construction. Each node keeps its number, and the number of a removed node is not used again.
+/// The output is the last added node, unless `hocket_graph_set_output` sets another one. Only one thread at a
+/// time may use a graph.
 pub struct Graph {
     nodes: Vec<Option<Draft>>,
     /// `None`: the last node.
     output: Option<u32>,
-    /// Whether every edge leads from an older node to a newer one, so that there is no circle.
+    /// Whether every edge leads from an older node to a newer one. If so, there is no circle.
     rising: bool,
-    /// For a copy of a graph that an engine plays: the version that was copied.
+    /// The copied version, if this is a copy of a graph that an engine plays.
     copy_of: Option<u64>,
 }
 
-/// A node in the making.
+/// A node under construction.
 struct Draft {
     facts: Facts,
     work: Work,
@@ -42,7 +42,7 @@ struct Facts {
     side_chain: Vec<Edge>,
     cost: f64,
     latency_frames: u32,
-    /// Of a built-in effect.
+    /// The kind, for a built-in effect.
     kind: Option<&'static Kind>,
     sums: bool,
 }
@@ -51,11 +51,11 @@ enum Work {
     Sum,
     Host(HostProcessor),
     Effect(Vec<f32>),
-    /// What the engine already plays.
+    /// The engine already plays it.
     Kept,
 }
 
-/// A new graph without nodes. NULL only after an error in Hocket itself.
+/// Makes a graph without nodes. Returns NULL only after an error in Hocket itself.
 ///
 /// Thread: control. Cost: allocates.
 #[unsafe(no_mangle)]
@@ -63,7 +63,7 @@ pub extern "C" fn hocket_graph_new() -> *mut Graph {
     quiet(std::ptr::null_mut(), || Box::into_raw(Box::new(Graph::new())))
 }
 
-/// Frees a graph that no engine was started from, and its new processors. NULL does nothing.
+/// Frees a graph that was not used to start an engine, and its new processors. NULL does nothing.
 ///
 /// Thread: control. Cost: frees memory.
 ///
@@ -78,9 +78,10 @@ pub unsafe extern "C" fn hocket_graph_free(graph: *mut Graph) {
     }
 }
 
-/// Adds a node and returns its number, counted from 0: the host's processor, which is copied, or for
-/// NULL one that only sums. From now on `user` belongs to the graph and to the engine made of it. If the call
-/// fails (`HOCKET_NO_NODE`), `user` stays the host's. `name` is for reports and measured costs.
+/// Adds a node and returns its number, counted from 0. The node runs the host's processor, which this call
+/// copies. If `processor` is NULL, the node only sums. From now on `user` belongs to the graph, and later to
+/// the engine that starts from it. If the call fails (`HOCKET_NO_NODE`), `user` still belongs to the host.
+/// Reports and measured costs use `name`.
 ///
 /// Thread: control. Cost: allocates.
 ///
@@ -97,7 +98,7 @@ pub unsafe extern "C" fn hocket_graph_add_node(
     let added = unsafe {
         told(error, || {
             let (graph, name) = (building(graph)?.with_room()?, text(name, "name")?);
-            // Last, because from here on `user` is the graph's.
+            // Last, because from here on `user` belongs to the graph.
             let work = match processor.as_ref() {
                 None => Work::Sum,
                 Some(processor) => Work::Host(HostProcessor::new(processor)?),
@@ -108,11 +109,11 @@ pub unsafe extern "C" fn hocket_graph_add_node(
     added.unwrap_or(HOCKET_NO_NODE)
 }
 
-/// Adds one of Hocket's effects (docs/effects.md) and returns its number. `values` has one value for
-/// each parameter in the order of the documentation, or is NULL for the defaults; values out of range
-/// are held within it.
+/// Adds one of Hocket's effects (docs/effects.md) and returns its number. `values` has one value per parameter
+/// in the order of the documentation. NULL means the defaults. A value out of range becomes the nearest value
+/// in range.
 ///
-/// Thread: control. Cost: allocates; the effect itself is built when the engine starts.
+/// Thread: control. Cost: allocates. The start of the engine builds the effect.
 ///
 /// # Safety
 /// P (`values` has `count` values), H, G.
@@ -137,11 +138,11 @@ pub unsafe extern "C" fn hocket_graph_add_effect(
     added.unwrap_or(HOCKET_NO_NODE)
 }
 
-/// Lets node `to` read node `from`, with a linear gain (1.0: as it is). A node sums its inputs in the
-/// order in which its edges were added, so the sum is the same bits whoever computes it. Circles are
-/// refused.
+/// Makes node `to` read node `from` with a linear gain (1.0: unchanged). A node sums its inputs in the order in
+/// which their edges were added, so every worker computes the same bits. The call refuses an edge that would
+/// close a circle.
 ///
-/// Thread: control. Cost: allocates; looks for a circle where `from` is newer than `to`.
+/// Thread: control. Cost: allocates. If `from` is newer than `to`, it searches for a circle.
 ///
 /// # Safety
 /// P, H, G.
@@ -157,9 +158,9 @@ pub unsafe extern "C" fn hocket_graph_add_edge(
     unsafe { done(error, || building(graph)?.connect(from, to, gain_lin, Input::Main)) }
 }
 
-/// Lets node `to` hear node `from` on its side chain: a second input that only steers, such as a
-/// compressor's key. Edges of the side chain are summed apart from the others. As
-/// `hocket_graph_add_edge` otherwise.
+/// Makes node `to` read node `from` on its side chain: a second input that only controls, such as a
+/// compressor's key. A node sums the edges of its side chain separately. Otherwise like
+/// `hocket_graph_add_edge`.
 ///
 /// Thread: control. Cost: as `hocket_graph_add_edge`.
 ///
@@ -177,7 +178,7 @@ pub unsafe extern "C" fn hocket_graph_add_side_chain(
     unsafe { done(error, || building(graph)?.connect(from, to, gain_lin, Input::SideChain)) }
 }
 
-/// Removes every edge from node `from` to node `to`, those of the side chain too.
+/// Removes every edge from node `from` to node `to`, including those of the side chain.
 ///
 /// Thread: control. Cost: O(inputs of the node).
 ///
@@ -194,8 +195,8 @@ pub unsafe extern "C" fn hocket_graph_remove_edge(
     unsafe { done(error, || building(graph)?.disconnect(from, to)) }
 }
 
-/// Removes a node and all its edges. A new processor is freed at once; one that an engine plays is freed
-/// after the graph has been exchanged.
+/// Removes a node and all its edges. A new processor is freed at once. If an engine plays the processor, it is
+/// freed after the graph has been exchanged.
 ///
 /// Thread: control. Cost: O(edges).
 ///
@@ -211,7 +212,7 @@ pub unsafe extern "C" fn hocket_graph_remove_node(
     unsafe { done(error, || building(graph)?.remove(node)) }
 }
 
-/// Says which node is the output. Every node has to lead to it.
+/// Sets the output node. Every node has to lead to it.
 ///
 /// Thread: control. Cost: none.
 ///
@@ -235,9 +236,9 @@ pub unsafe extern "C" fn hocket_graph_set_output(
 }
 
 /// # Safety
-/// P, H, G; the lifetime is that of the call.
+/// P, H, G. The lifetime is that of the call.
 unsafe fn building<'a>(graph: *mut Graph) -> Result<&'a mut Graph, Failure> {
-    // SAFETY: the caller's.
+    // SAFETY: the caller's obligation.
     unsafe { graph.as_mut() }.ok_or_else(|| Failure::null("graph"))
 }
 
@@ -251,7 +252,7 @@ enum Input {
 /// A graph in the order of computation, ready for an engine.
 pub(crate) struct LaidOut {
     pub(crate) graph: PlanGraph,
-    /// By node of `graph`: its number for the host, and what does its work.
+    /// For each node of `graph`, the host's number and what does the node's work.
     pub(crate) nodes: Vec<(u32, Source)>,
     pub(crate) played: Played,
 }
@@ -263,23 +264,23 @@ pub(crate) enum Source {
     Kept,
 }
 
-/// A graph that an engine plays, to be copied for the next edit.
+/// A graph that an engine plays. The next edit copies it.
 #[derive(Clone)]
 pub(crate) struct Played {
     nodes: Vec<Option<Facts>>,
     output: u32,
     rising: bool,
-    /// By the host's number: the node's id in the engine's graph.
+    /// For each of the host's numbers, the node's id in the engine's graph.
     ids: Vec<Option<NodeId>>,
 }
 
 impl Played {
-    /// The node of this number.
+    /// The id of the node with the host's number `node`.
     pub(crate) fn id(&self, node: u32) -> Option<NodeId> {
         self.ids.get(node as usize).copied().flatten()
     }
 
-    /// What built-in effect a node is.
+    /// The built-in effect of a node.
     pub(crate) fn kind(&self, node: u32) -> Option<&'static Kind> {
         self.nodes.get(node as usize)?.as_ref()?.kind
     }
@@ -304,7 +305,7 @@ impl Graph {
         Graph { nodes: Vec::new(), output: None, rising: true, copy_of: None }
     }
 
-    /// The version of an engine's graph that this is a copy of; `None`: it is no copy.
+    /// The version of the engine's graph that this is a copy of. `None`: it is not a copy.
     pub(crate) fn copy_of(&self) -> Option<u64> {
         self.copy_of
     }
@@ -407,7 +408,7 @@ impl Graph {
         Ok(())
     }
 
-    /// Puts the nodes into the order of computation and builds the effects for a rate; new processors
+    /// Puts the nodes into the order of computation, and builds the effects for a sample rate. New processors
     /// move into the result.
     pub(crate) fn laid_out(mut self, rate_hz: u32) -> Result<LaidOut, Failure> {
         let order = self.order()?;
@@ -441,7 +442,7 @@ impl Graph {
         })
     }
 
-    /// Numbers of the nodes, each after all that it reads, older ones first, the output last.
+    /// The numbers of the nodes. Each comes after all nodes that it reads, older ones first, the output last.
     fn order(&self) -> Result<Vec<u32>, Failure> {
         let newest = self.nodes.iter().rposition(Option::is_some).map(|node| node as u32);
         let output = self.output.or(newest);
@@ -490,7 +491,7 @@ impl Facts {
 }
 
 impl Draft {
-    /// With cost and latency, and what does the work.
+    /// Completes the facts with cost and latency, and builds what does the work.
     fn built(self, rate_hz: u32) -> (Facts, Source) {
         let Draft { mut facts, work } = self;
         let source = match (work, facts.kind) {

@@ -1,34 +1,35 @@
-//! The engine for programs in C and whatever can call C.
+//! The engine for programs in C, and in every language that can call C.
 //!
-//! cbindgen generates the header `include/hocket.h` from these sources (`cargo run -p xtask -- header`), so
-//! a C programmer reads there what is written here. `docs/embedding.md` describes the life of an engine and
-//! the threads.
+//! cbindgen generates the header `include/hocket.h` from these sources (`cargo run -p xtask -- header`). So the
+//! comments here are also the header's. `docs/embedding.md` describes the life of an engine and the threads.
 //!
-//! Reading order: [`status`] and [`settings`]; [`session`] and [`graph`] are the two things that can be
-//! played, made of [`effects`] and [`processor`]s; [`engine`] starts and stops, [`block`] is
-//! the audio thread. Every other thread edits ([`strip_edit`], [`routing_edit`], [`node_edit`], with
-//! [`editing`] behind all three) and looks on ([`control`], [`explain`]).
+//! Reading order:
+//!
+//! - [`status`] and [`settings`].
+//! - [`session`] and [`graph`]: the two things that an engine can play, made of [`effects`] and
+//!   [`processor`]s.
+//! - [`engine`] starts and stops. [`block`] is for the audio thread.
+//! - Every other thread may edit ([`strip_edit`], [`routing_edit`], [`node_edit`], all three based on
+//!   [`editing`]) and inspect ([`control`], [`explain`]).
 //!
 //! # Invariants
 //!
-//! What every function asks of its caller, cited by name in the SAFETY comments:
+//! Every function requires these of its caller. The SAFETY comments cite them by name:
 //!
-//! - **P, pointers**: a pointer is null where the function says that it may be, and otherwise points to
-//!   what its type says, aligned, for as long as the call lasts. Text ends in a zero byte. Rows have as
-//!   many samples as frames are asked for, and no two of them overlap.
-//! - **H, handles**: a handle came from the function that makes it, and was not yet given to the one
-//!   that takes it back.
-//! - **X, exclusive end**: while a handle is given back, no other call with it is running.
-//! - **G, one builder**: a graph is used by one thread at a time.
-//! - **C, callbacks**: they come back the ordinary way (no exception, no `longjmp`); `process` may be
-//!   called on any thread, never twice at once for one node, and what `user` points to is good for that
-//!   until `free`.
+//! - **P, pointers**: a pointer is null only if the function allows it. Otherwise it points to a value of its
+//!   type, aligned and valid during the call. Text ends in a zero byte. Each row has as many samples as the
+//!   call has frames, and rows do not overlap.
+//! - **H, handles**: a handle comes from the function that makes it, and no call has taken it back yet.
+//! - **X, exclusive end**: while a call takes a handle back, no other call with that handle runs.
+//! - **G, one builder**: only one thread at a time uses a graph.
+//! - **C, callbacks**: they return normally (no exception, no `longjmp`). Any thread may call `process`, but
+//!   never two threads at once for one node. What `user` points to allows this until `free`.
 //!
-//! In return it promises:
+//! In return the library promises:
 //!
 //! - No panic leaves a function: it becomes `HOCKET_STATUS_FAULT`.
 //! - A null handle is an error and not a crash.
-//! - Of two leaders at a time one gets `HOCKET_STATUS_BUSY`.
+//! - If two threads try to lead at the same time, one gets `HOCKET_STATUS_BUSY`.
 
 pub mod status;
 pub mod settings;
@@ -51,11 +52,11 @@ mod load;
 
 use std::ffi::c_char;
 
-/// Number of this interface. It grows when a function or a structure changes so that programs have to be
-/// recompiled. `hocket_abi()` returns the number of the library.
+/// The number of this interface. It grows when a function or structure changes so that programs have to be
+/// recompiled. `hocket_abi()` returns the library's number.
 pub const HOCKET_ABI: u32 = 2;
 
-/// The interface's number in the library that is running; compare it with `HOCKET_ABI`.
+/// The interface number of the running library. Compare it with `HOCKET_ABI`.
 ///
 /// Thread: any. Cost: none.
 #[unsafe(no_mangle)]
@@ -63,7 +64,7 @@ pub extern "C" fn hocket_abi() -> u32 {
     HOCKET_ABI
 }
 
-/// Hocket's version, such as "0.1.0"; the library's own text, never to be freed.
+/// Hocket's version, such as "0.1.0". The text belongs to the library: do not free it.
 ///
 /// Thread: any. Cost: none.
 #[unsafe(no_mangle)]

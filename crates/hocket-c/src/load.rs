@@ -10,7 +10,7 @@ use hocket_session::{LoadOptions, Loaded};
 
 use crate::failure::Failure;
 
-/// What a session file and the audio files that it names come to at one rate.
+/// A session file and its audio files, loaded at one sample rate.
 pub(crate) struct LoadedSession {
     pub session: Session,
     pub media: MediaPool,
@@ -18,7 +18,7 @@ pub(crate) struct LoadedSession {
     pub warnings: Vec<String>,
 }
 
-/// Reads a session and its audio for the machine at hand; `None` is the session's own rate.
+/// Reads a session and its audio for this machine. `None` means the session's own rate.
 pub(crate) fn load(path: &Path, rate_hz: Option<u32>) -> Result<LoadedSession, Failure> {
     let seats = seats_of(&crate::settings::topology()?).0.seats.len();
     // Names and ranges do not depend on the rate.

@@ -4,9 +4,9 @@ use hocket_engine::Misses;
 
 use crate::block::BlockTimes;
 
-/// How many periods the device had nothing new to play because of this block: its own where it was late, and
-/// `skipped_periods`, those that passed after it without a block, which the host counts by its own clock. So
-/// count `hocket play` and `hocket bench`. A NULL for `times` is a block in time.
+/// The number of periods for which the device had nothing new to play because of this block: its own, if it was
+/// late, and `skipped_periods`, which passed after it without a block. The host counts those by its own clock.
+/// `hocket play` and `hocket bench` count in the same way. NULL for `times` means a block in time.
 ///
 /// Thread: any. Cost: a comparison.
 ///

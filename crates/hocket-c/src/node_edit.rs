@@ -1,4 +1,4 @@
-//! Edits of a graph that is played.
+//! Edits of a graph while it plays.
 
 use crate::border::{done, made, seen};
 use crate::engine::Engine;
@@ -6,9 +6,9 @@ use crate::failure::Failure;
 use crate::graph::Graph;
 use crate::status::{Error, Status};
 
-/// Sets a parameter of a node: by its place in the documentation for one of Hocket's effects
-/// (`hocket_effect_param` counts the same way), by whatever number the host likes for its own
-/// processors, which get it as an event. It holds from the start of the next block.
+/// Sets a parameter of a node, from the start of the next block. For one of Hocket's effects, `param` is the
+/// place in the documentation, as in `hocket_effect_param`. For the host's own processors the host chooses
+/// the numbers, and the processor gets the change as an event.
 ///
 /// Thread: any but the leader. Cost: a lock among control threads, allocates.
 ///
@@ -31,8 +31,8 @@ pub unsafe extern "C" fn hocket_engine_set_node(
     }
 }
 
-/// A copy of the graph that an engine plays, to be changed and handed back to
-/// `hocket_engine_exchange_graph`. Nodes keep their numbers. NULL on failure.
+/// Copies the graph that an engine plays. Change the copy and pass it to `hocket_engine_exchange_graph`.
+/// Nodes keep their numbers. Returns NULL on failure.
 ///
 /// Thread: any but the leader. Cost: a lock among control threads, allocates.
 ///
@@ -52,9 +52,9 @@ pub unsafe extern "C" fn hocket_engine_graph(
     }
 }
 
-/// Goes on with a changed copy of the graph, which is used up, whether this succeeds or not. Nodes that
-/// stay keep their processors with the state that they have; all changes happen from one block to the
-/// next, without a fade. Refused where another graph was exchanged since the copy was made.
+/// Replaces the graph by a changed copy. The call consumes the copy, even if it fails. Nodes that stay keep
+/// their processors and their state. All changes happen from one block to the next, without a fade. The call
+/// refuses a copy if another one has been exchanged since it was made.
 ///
 /// Thread: any but the leader. Cost: a lock among control threads; builds effects and a plan.
 ///

@@ -1,4 +1,4 @@
-//! Processors of the host's: what a callback gets, and the engine's side of it.
+//! Processors of the host: what a callback gets, and the engine's side of it.
 
 use std::ffi::c_void;
 
@@ -19,19 +19,18 @@ pub struct Event {
     pub value: f32,
 }
 
-/// One block of audio, as a processor of the host's sees it. All pointers are good until the callback
-/// returns.
+/// One block of audio for a processor of the host. All pointers are valid until the callback returns.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub struct Block {
-    /// Left row, `frames` samples, 1.0 is full scale. It holds the sum of the node's inputs; what the
-    /// callback leaves there is the node's output.
+    /// The left row: `frames` samples, 1.0 is full scale. It holds the sum of the node's inputs. What the
+    /// callback writes there is the node's output.
     pub left: *mut f32,
-    /// Right row.
+    /// The right row.
     pub right: *mut f32,
-    /// Left row of the side chain, only to be read; NULL where the node has none.
+    /// The left row of the side chain, read-only. NULL if the node has none.
     pub side_left: *const f32,
-    /// Right row of the side chain; NULL where the node has none.
+    /// The right row of the side chain, read-only. NULL if the node has none.
     pub side_right: *const f32,
     /// Changes of parameters, sorted by frame.
     pub events: *const Event,
@@ -43,8 +42,8 @@ pub struct Block {
 
 /// Processes one block in place.
 ///
-/// Thread: any worker, inside a block, one at a time for a node. It must not allocate, lock or call the
-/// system, and must give the same samples however the input is cut into blocks.
+/// Thread: any worker, inside a block, one at a time for each node. It must not allocate, lock or call the
+/// system. Its samples must not depend on how the input is cut into blocks.
 pub type ProcessFn = Option<unsafe extern "C" fn(user: *mut c_void, block: *const Block)>;
 
 /// Called with a processor's `user`.
@@ -53,41 +52,40 @@ pub type UserFn = Option<unsafe extern "C" fn(user: *mut c_void)>;
 /// Called with a processor's `user` and a position in frames since the start.
 pub type LocateFn = Option<unsafe extern "C" fn(user: *mut c_void, frame: u64)>;
 
-/// A processor of the host's.
+/// A processor of the host.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub struct Processor {
-    /// Handed to every call.
+    /// The argument of every call.
     pub user: *mut c_void,
-    /// Processes a block; not NULL.
+    /// Processes a block. Not NULL.
     pub process: ProcessFn,
-    /// Forgets all history (delay lines, envelopes), keeps the parameters. Thread: the leader between
+    /// Forgets all history (delay lines, envelopes) and keeps the parameters. Thread: the leader between
     /// blocks, or a worker inside a block after an output that was not finite. NULL: there is none.
     pub reset: UserFn,
     /// The node joins a graph that already plays, at this frame. Thread: the leader, between blocks.
     /// NULL: the processor does not need to know.
     pub locate: LocateFn,
-    /// The node is gone and `user` is no longer used. Thread: the one that stops the engine, frees or
-    /// exchanges the graph, or sends an edit later. NULL: nothing to free.
+    /// The node has ended, and Hocket no longer uses `user`. Thread: the one that stops the engine, frees or
+    /// exchanges the graph, or sends an edit later. NULL: there is nothing to free.
     pub free: UserFn,
-    /// Expected work in floating-point operations per frame; only ratios matter. More than 0.
+    /// The expected work in floating-point operations per frame, more than 0. Only ratios matter.
     pub cost: f64,
     /// How many frames the output lags behind the input.
     pub latency_frames: u32,
 }
 
-/// Events for which there is room from the start; the engine hands over fewer in one block.
+/// Room for events from the start. The engine passes fewer in one block.
 const EVENTS: usize = 256;
 
-/// A processor of the host's; `free` is called when it is dropped.
+/// A processor of the host. Its drop calls `free`.
 pub(crate) struct HostProcessor {
     host: Processor,
     events: Vec<Event>,
 }
 
-// SAFETY: C: `process` may be called on any thread, and so may `reset`, `locate` and `free`, on the
-// threads that they name; an engine runs a processor on one thread at a time (rule R3 of verified
-// schedules).
+// SAFETY: C: any thread may call `process`. The threads that `reset`, `locate` and `free` name may call
+// those. An engine runs a processor on one thread at a time (rule R3 of verified schedules).
 unsafe impl Send for HostProcessor {}
 
 impl HostProcessor {
@@ -131,7 +129,7 @@ impl EngineProcessor for HostProcessor {
             event_count: self.events.len(),
         };
         if let Some(process) = self.host.process {
-            // SAFETY: C; all rows have `frames` samples, the contract of the engine's `Block`.
+            // SAFETY: C. All rows have `frames` samples: the engine's `Block` guarantees it.
             unsafe { process(self.host.user, &seen) }
         }
     }

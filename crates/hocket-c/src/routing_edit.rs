@@ -1,4 +1,4 @@
-//! Edits of a session's routing: strips, effects and sends that come and go.
+//! Edits of a session's routing, which add and remove strips, effects and sends.
 
 use std::ffi::c_char;
 
@@ -14,21 +14,21 @@ use crate::failure::Failure;
 use crate::status::{Error, Status};
 use crate::strip_edit::{edit, strip_named};
 
-/// A strip that joins a session. Effects and sends are added afterwards.
+/// A new strip of a session. Add its effects and sends afterwards.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub struct NewStrip {
-    /// Its name; no other strip of the session has it.
+    /// Its name, which no other strip of the session may have.
     pub name: *const c_char,
-    /// Where its output goes: a group's name; NULL: the master.
+    /// The group to which its output goes, by name. NULL: the master.
     pub output: *const c_char,
-    /// Fader, in decibels; `-INFINITY` is silence.
+    /// The fader, in decibels. `-INFINITY` is silence.
     pub gain_db: f32,
-    /// From -1 (left) to +1 (right).
+    /// The pan, from -1 (left) to +1 (right).
     pub pan: f32,
-    /// Silent, but still processed.
+    /// Whether it is silent. It is still processed.
     pub mute: bool,
-    /// Heard alone, together with everything else that is soloed.
+    /// Whether only this strip and other soloed strips are audible.
     pub solo: bool,
 }
 
@@ -36,15 +36,15 @@ pub struct NewStrip {
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub struct NewClip {
-    /// Number of the file, as `hocket_session_media` counts.
+    /// The number of the file, as in `hocket_session_media`.
     pub media: u32,
     /// When it starts on the session's time line.
     pub start_s: f64,
     /// Where in the file it starts.
     pub offset_s: f64,
-    /// How long it plays; NaN: to the end of the file, or for ever where it loops.
+    /// How long it plays. NaN: to the end of the file, or for ever if it loops.
     pub length_s: f64,
-    /// Starts again at `offset_s` when the file ends.
+    /// Whether it starts again at `offset_s` when the file ends.
     pub looped: bool,
     /// Level in decibels.
     pub gain_db: f32,
@@ -54,7 +54,7 @@ pub struct NewClip {
     pub fade_out_s: f64,
 }
 
-/// Adds a track at the end of the list; its clips sound from where the session is.
+/// Adds a track at the end of the list. Its clips play from the session's position.
 ///
 /// Thread: any but the leader. Cost: a lock among control threads, allocates; makes a plan.
 ///
@@ -116,8 +116,8 @@ pub unsafe extern "C" fn hocket_engine_add_return(
     unsafe { add(engine, strip, error, back) }
 }
 
-/// Removes a track, group or return, from one block to the next: mute it before for a soft end. Refused
-/// as long as other strips play through it or send to it.
+/// Removes a track, group or return, from one block to the next. For a soft end, mute it first. The call
+/// refuses this as long as other strips play through it or send to it.
 ///
 /// Thread: any but the leader. Cost: a lock among control threads, allocates; makes a plan.
 ///
@@ -140,7 +140,7 @@ pub unsafe extern "C" fn hocket_engine_remove_strip(
     }
 }
 
-/// Leads a strip's output to a group, or to the master for NULL, from one block to the next.
+/// Routes a strip's output to a group, or to the master for NULL, from one block to the next.
 ///
 /// Thread: any but the leader. Cost: a lock among control threads, allocates; makes a plan.
 ///
@@ -161,8 +161,8 @@ pub unsafe extern "C" fn hocket_engine_route(
     }
 }
 
-/// Sends a strip to a return, before or after its fader: a new send, or another level and tap for the
-/// one that is there.
+/// Sends a strip to a return, before or after its fader. It adds the send, or changes the level and tap of the
+/// existing one.
 ///
 /// Thread: any but the leader. Cost: a lock among control threads, allocates; makes a plan.
 ///
@@ -207,11 +207,10 @@ pub unsafe extern "C" fn hocket_engine_remove_send(
     }
 }
 
-/// Inserts an effect into a strip's chain, in front of the one that is at `at` now (at the end for the
-/// chain's length), cross-faded. `values` as in `hocket_graph_add_effect`.
+/// Inserts an effect into a strip's chain, before the one at `at`. If `at` is the chain's length, it goes to
+/// the end. Cross-faded. For `values` see `hocket_graph_add_effect`.
 ///
-/// Thread: any but the leader. Cost: a lock among control threads, allocates; builds the effect and a
-/// plan.
+/// Thread: any but the leader. Cost: a lock among control threads, allocates; builds the effect and a plan.
 ///
 /// # Safety
 /// P (`values` has `count` values), H.
@@ -236,8 +235,8 @@ pub unsafe extern "C" fn hocket_engine_insert_effect(
     }
 }
 
-/// Removes the effect at `effect` from a strip's chain, from one block to the next: bypass it before for
-/// a soft end.
+/// Removes the effect at `effect` from a strip's chain, from one block to the next. For a soft end, bypass it
+/// first.
 ///
 /// Thread: any but the leader. Cost: a lock among control threads, allocates; makes a plan.
 ///
@@ -268,7 +267,7 @@ unsafe fn add(
     error: *mut *mut Error,
     make: impl FnOnce(Strip, Destination) -> Result<Edit, Failure>,
 ) -> Status {
-    // SAFETY: the caller's.
+    // SAFETY: the caller's obligation.
     unsafe {
         done(error, || {
             let new = seen(new, "strip")?;
@@ -293,7 +292,7 @@ unsafe fn destination(session: &Session, to: *const c_char) -> Result<Destinatio
     if to.is_null() {
         return Ok(Destination::Master);
     }
-    // SAFETY: the caller's.
+    // SAFETY: the caller's obligation.
     let name = unsafe { text(to, "the destination") }?;
     match strip_named(session, name)? {
         StripId::Master => Ok(Destination::Master),
@@ -307,7 +306,7 @@ unsafe fn destination(session: &Session, to: *const c_char) -> Result<Destinatio
 /// # Safety
 /// P.
 unsafe fn return_named(session: &Session, to: *const c_char) -> Result<ReturnId, Failure> {
-    // SAFETY: the caller's.
+    // SAFETY: the caller's obligation.
     let name = unsafe { text(to, "the return") }?;
     match strip_named(session, name)? {
         StripId::Return(index) => Ok(ReturnId(index)),

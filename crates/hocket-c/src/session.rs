@@ -10,23 +10,23 @@ use crate::failure::Failure;
 use crate::load::{LoadedSession, load};
 use crate::status::Error;
 
-/// `hocket_session_frames` of a session that has no end.
+/// The result of `hocket_session_frames` for a session that has no end.
 pub const HOCKET_ENDLESS: u64 = u64::MAX;
 
-/// A session with its audio in memory. It never changes: several engines may be started from it, on
-/// several threads, and it may be freed as soon as they have been.
+/// A session with its audio in memory. It never changes. You may start several engines from it, on several
+/// threads, and free it as soon as they have started.
 pub struct Session {
     pub(crate) loaded: LoadedSession,
     strips: Vec<CString>,
-    /// By strip.
+    /// One entry per strip.
     effects: Vec<Vec<CString>>,
     media: Vec<CString>,
     warnings: Vec<CString>,
     frames: u64,
 }
 
-/// Reads a session file (docs/session-format.md) and decodes the audio that it names, at `rate_hz`, or
-/// at the session's own rate for 0. NULL on failure.
+/// Reads a session file (docs/session-format.md) and decodes its audio at `rate_hz`. 0 means the session's own
+/// rate. Returns NULL on failure.
 ///
 /// Thread: control. Cost: reads files; memory for all audio, 8 bytes per frame.
 ///
@@ -42,7 +42,7 @@ pub unsafe extern "C" fn hocket_session_load(
     unsafe { made(error, || Session::load(Path::new(text(path, "path")?), rate_hz)) }
 }
 
-/// Frees a session. NULL does nothing. Engines that were started from it go on.
+/// Frees a session. NULL does nothing. Engines that started from it go on.
 ///
 /// Thread: control. Cost: frees memory.
 ///
@@ -57,7 +57,7 @@ pub unsafe extern "C" fn hocket_session_free(session: *mut Session) {
     }
 }
 
-/// The rate at which the session was loaded, in Hz; 0 for NULL.
+/// The sample rate of the loaded session, in Hz. 0 for NULL.
 ///
 /// Thread: any. Cost: none.
 ///
@@ -69,8 +69,8 @@ pub unsafe extern "C" fn hocket_session_rate_hz(session: *const Session) -> u32 
     unsafe { session.as_ref() }.map_or(0, |session| session.loaded.rate_hz)
 }
 
-/// Length of the session in frames at its rate: as the file says, or to the end of the last clip;
-/// `HOCKET_ENDLESS` where a clip loops for ever; 0 for NULL.
+/// The length of the session in frames at its rate: the one in the file, or else to the end of the last clip.
+/// `HOCKET_ENDLESS` if a clip loops for ever, 0 for NULL.
 ///
 /// Thread: any. Cost: none.
 ///
@@ -82,8 +82,8 @@ pub unsafe extern "C" fn hocket_session_frames(session: *const Session) -> u64 {
     unsafe { session.as_ref() }.map_or(0, |session| session.frames)
 }
 
-/// Name of a strip: the tracks in file order, groups, returns and at last the master. NULL past the end.
-/// The text lives as long as the session.
+/// The name of a strip. The order is: the tracks in file order, groups, returns, master. NULL past the end. The
+/// text lives as long as the session.
 ///
 /// Thread: any. Cost: none.
 ///
@@ -99,8 +99,8 @@ pub unsafe extern "C" fn hocket_session_strip(
     session.map_or(std::ptr::null(), |session| listed(&session.strips, index))
 }
 
-/// Kind of an effect (docs/effects.md) by the index of its strip, as `hocket_session_strip` counts, and
-/// its place in the strip's chain. NULL past the end. The text lives as long as the session.
+/// The kind of an effect (docs/effects.md), by the index of its strip (as in `hocket_session_strip`) and its
+/// place in the strip's chain. NULL past the end. The text lives as long as the session.
 ///
 /// Thread: any. Cost: none.
 ///
@@ -117,8 +117,8 @@ pub unsafe extern "C" fn hocket_session_effect(
     chain.map_or(std::ptr::null(), |chain| listed(chain, effect))
 }
 
-/// Path of an audio file of the session, by the number that clips name (`hocket_clip`). NULL past the
-/// end. The text lives as long as the session.
+/// The path of an audio file of the session, by the number that clips use (`hocket_clip`). NULL past the end.
+/// The text lives as long as the session.
 ///
 /// Thread: any. Cost: none.
 ///
@@ -134,8 +134,8 @@ pub unsafe extern "C" fn hocket_session_media(
     session.map_or(std::ptr::null(), |session| listed(&session.media, index))
 }
 
-/// A warning about the session, one line with its place; NULL past the end. The text
-/// lives as long as the session.
+/// A warning about the session: one line with its place. NULL past the end. The text lives as long as the
+/// session.
 ///
 /// Thread: any. Cost: none.
 ///

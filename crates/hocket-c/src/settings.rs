@@ -1,4 +1,4 @@
-//! What is asked of an engine.
+//! The settings of an engine.
 
 use std::ffi::c_char;
 use std::time::Duration;
@@ -11,18 +11,18 @@ use hocket_engine::{
 use crate::border::text;
 use crate::failure::Failure;
 
-/// What is asked of an engine. Begin with `hocket_settings_for` and change what you need. The words are
-/// those of `hocket bench`.
+/// The settings of an engine. Start with `hocket_settings_for` and change what you need. The names are those of
+/// `hocket bench`.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub struct Settings {
     /// The largest block, 1 to 8192 frames.
     pub frames: u32,
-    /// Sample rate, 8000 to 384000 Hz; 0: that of the session.
+    /// The sample rate, 8000 to 384000 Hz. 0: that of the session.
     pub rate_hz: u32,
-    /// Workers, the leader included; 0: as many as the policy has seats for.
+    /// The number of workers, including the leader. 0: one per seat that the policy uses.
     pub workers: u32,
-    /// SCHED_FIFO priority of leader, workers and guards, 1 to 99; 0: ordinary threads.
+    /// The SCHED_FIFO priority of leader, workers and guards, 1 to 99. 0: ordinary threads.
     pub priority: u32,
     /// How units go to workers: "serial", "lists", "dataflow", "steal", "critical".
     pub schedule: *const c_char,
@@ -30,32 +30,31 @@ pub struct Settings {
     /// "reserve-core", "pair-barrier", "cookie", "cookie-worker", "cookie-pair", "partition", "offline".
     pub policy: *const c_char,
     /// How workers wait inside a block: "spin", "pause", "yield", "tpause", "umwait", "mwaitx", "wfe",
-    /// "hybrid", "futex"; one that the CPU lacks is refused.
+    /// "hybrid", "futex". Hocket refuses one that the CPU lacks.
     pub wait: *const c_char,
-    /// What happens to the schedule while costs are measured: "fixed", "costs", "auto"; NULL: "costs"
+    /// What happens to the schedule while the engine measures costs: "fixed", "costs", "auto". NULL: "costs"
     /// for the schedule "critical", otherwise "fixed".
     pub steer: *const c_char,
     /// How an idle thread holds its seat (policies "idle-thread" and "pair-barrier"): one of the names of
     /// `wait`. A wait that blocks gives the seat up; use it only for comparison. NULL: "pause".
     pub seat_wait: *const c_char,
-    /// How long "hybrid" spins before it blocks, inside a block and between two.
+    /// How long "hybrid" spins inside a block before it blocks. Threads that are not pinned may sit on the
+    /// CPU of the one they wait for: they spin for 20 µs at most.
     pub hybrid_spin_ns: u64,
-    /// How long a worker spins between two blocks before it blocks, where its wait never blocks inside a
-    /// block: "spin", "pause", "yield", "tpause", "umwait", "mwaitx" and "wfe". It does not concern the other
-    /// two: between blocks "hybrid" spins for `hybrid_spin_ns` as well, and "futex" blocks at once.
+    /// How long a worker spins between two blocks before it blocks. With "futex" it blocks at once.
     pub gate_spin_ns: u64,
-    /// How long before a planned block (`hocket_engine_expect_next`) a worker wakes itself; 0: it sleeps
-    /// until it is woken.
+    /// How long before a planned block (`hocket_engine_expect_next`) a worker wakes itself. 0: it sleeps
+    /// until the leader wakes it.
     pub early_wake_ns: u64,
-    /// How long a worker that woke itself spins past the planned time before it blocks after all.
+    /// How long a worker that woke itself spins past the planned time before it blocks.
     pub leader_lateness_ns: u64,
-    /// Notes what each thread does in a block, so that late blocks can be explained
-    /// (`hocket_engine_explain`). It costs the leader a copy of these notes after each
-    /// block, some 25 bytes for each unit, and memory for 256 blocks.
+    /// Whether the engine notes what each thread does in a block, so that it can explain late blocks
+    /// (`hocket_engine_explain`). The leader then copies these notes after each block, about 25 bytes per
+    /// unit. They need memory for 256 blocks.
     pub explain_late: bool,
 }
 
-/// Settings for a block length and a rate, the rest as `hocket bench` begins: "dataflow", "off",
+/// Settings for a block length and a rate. The rest are the defaults of `hocket bench`: "dataflow", "off",
 /// "hybrid", SCHED_FIFO 60.
 ///
 /// Thread: any. Cost: none.
@@ -87,16 +86,16 @@ pub extern "C" fn hocket_settings_for(frames: u32, rate_hz: u32) -> Settings {
 }
 
 impl Settings {
-    /// As the engine takes them; `session_hz` stands for a rate of 0.
+    /// Converts the settings for the engine. `session_hz` replaces a rate of 0.
     ///
     /// # Safety
     /// P for the names.
     pub(crate) unsafe fn read(&self, session_hz: u32) -> Result<EngineSettings, Failure> {
         let rate_hz = if self.rate_hz == 0 { session_hz } else { self.rate_hz };
-        // SAFETY: the caller's.
+        // SAFETY: the caller's obligation.
         let policy = unsafe { self.policy() }?;
         let usual = EngineSettings::new(self.frames, rate_hz, policy);
-        // SAFETY: the caller's.
+        // SAFETY: the caller's obligation.
         let steer = unsafe { self.steer(usual.steer) }?;
         let settings = EngineSettings {
             priority: priority(self.priority)?,
@@ -104,7 +103,7 @@ impl Settings {
             gate_spin: short("gate_spin_ns", self.gate_spin_ns)?,
             early_wake: short("early_wake_ns", self.early_wake_ns)?,
             leader_lateness: short("leader_lateness_ns", self.leader_lateness_ns)?,
-            // SAFETY: the caller's.
+            // SAFETY: the caller's obligation.
             seat_wait: unsafe { self.seat_wait(usual.seat_wait) }?,
             spans: self.explain_late,
             steer,
@@ -117,7 +116,7 @@ impl Settings {
     /// # Safety
     /// P for the names.
     unsafe fn policy(&self) -> Result<Policy, Failure> {
-        // SAFETY: the caller's, for all three.
+        // SAFETY: the caller's obligation, for all three.
         let (schedule, sibling, wait) = unsafe {
             (
                 text(self.schedule, "settings.schedule")?,
@@ -141,7 +140,7 @@ impl Settings {
         if self.steer.is_null() {
             return Ok(usual);
         }
-        // SAFETY: the caller's.
+        // SAFETY: the caller's obligation.
         let name = unsafe { text(self.steer, "settings.steer") }?;
         let known = [("fixed", Steer::Fixed), ("costs", Steer::Costs), ("auto", Steer::Auto)];
         named("steer", name, &known)
@@ -153,24 +152,24 @@ impl Settings {
         if self.seat_wait.is_null() {
             return Ok(usual);
         }
-        // SAFETY: the caller's.
+        // SAFETY: the caller's obligation.
         let name = unsafe { text(self.seat_wait, "settings.seat_wait") }?;
         named("seat_wait", name, &Strategy::ALL.map(|wait| (wait.name(), wait)))
     }
 
-    /// Who sits where on the machine at hand.
+    /// The seats of all threads on this machine.
     pub(crate) fn seating(&self, policy: SiblingPolicy) -> Result<Seating, Failure> {
         let workers = (self.workers > 0).then_some(self.workers as usize);
         Seating::here(&topology()?, policy, workers).map_err(Failure::bad_input)
     }
 }
 
-/// The machine at hand.
+/// This machine.
 pub(crate) fn topology() -> Result<Topology, Failure> {
     Topology::discover().map_err(Failure::not_possible)
 }
 
-/// A thread that spins for longer than a second is a mistake in a unit.
+/// The longest allowed spin. A longer one is probably given in a wrong unit of time.
 fn short(what: &str, ns: u64) -> Result<Duration, Failure> {
     let refused = || Failure::bad_input(format!("settings.{what} of {ns} is more than a second"));
     (ns <= 1_000_000_000).then_some(Duration::from_nanos(ns)).ok_or_else(refused)

@@ -11,7 +11,7 @@ use crate::failure::Failure;
 pub enum Status {
     /// Done.
     Ok = 0,
-    /// An argument, a file or a setting is wrong; the same call fails again.
+    /// An argument, a file or a setting is wrong. The same call would fail again.
     BadInput = 2,
     /// Not possible here: threads, rights, or what the system reports about the machine.
     NotPossible = 3,
@@ -20,7 +20,7 @@ pub enum Status {
     Busy = 4,
     /// The call belongs to the thread that entered, which still lives.
     WrongThread = 5,
-    /// An error in Hocket itself; the handle may still be stopped or freed.
+    /// An error in Hocket itself. You may still stop or free the handle.
     Fault = 6,
 }
 
@@ -37,8 +37,8 @@ impl Error {
     }
 }
 
-/// What an error says: place, cause and remedy, UTF-8, possibly several lines. It lives as long as the
-/// error. For NULL the empty text.
+/// An error's message: place, cause and remedy, in UTF-8, possibly several lines. The text lives as long as the
+/// error. For NULL it is empty.
 ///
 /// Thread: any. Cost: none.
 ///
@@ -76,8 +76,8 @@ pub unsafe extern "C" fn hocket_error_free(error: *mut Error) {
     }
 }
 
-/// A status in words, for calls that have no message of their own; the library's own text, never to
-/// be freed. A number that is no status has words as well.
+/// A status in words, for calls without a message. The text belongs to the library: do not free it. A number
+/// that is not a status also has a text.
 ///
 /// Thread: any. Cost: none.
 #[unsafe(no_mangle)]

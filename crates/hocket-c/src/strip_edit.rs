@@ -1,4 +1,4 @@
-//! Edits of strips and effects that stay: faders, parameters, bypass.
+//! Edits of existing strips and effects: faders, parameters, bypass.
 
 use std::ffi::c_char;
 
@@ -10,7 +10,7 @@ use crate::engine::Engine;
 use crate::failure::Failure;
 use crate::status::{Error, Status};
 
-/// Sets a strip's fader, in decibels; `-INFINITY` is silence. Smoothed; it holds from the next block on.
+/// Sets a strip's fader, in decibels. `-INFINITY` is silence. Smoothed. It applies from the next block on.
 ///
 /// Thread: any but the leader. Cost: a lock among control threads, allocates.
 ///
@@ -44,7 +44,7 @@ pub unsafe extern "C" fn hocket_engine_set_pan(
     unsafe { edit(engine, strip, error, |_, strip| Ok(Edit::Pan(strip, pan))) }
 }
 
-/// Mutes a strip or lets it be heard again. Smoothed.
+/// Mutes a strip, or makes it audible again. Smoothed.
 ///
 /// Thread: any but the leader. Cost: a lock among control threads, allocates.
 ///
@@ -61,7 +61,7 @@ pub unsafe extern "C" fn hocket_engine_set_mute(
     unsafe { edit(engine, strip, error, |_, strip| Ok(Edit::Mute(strip, mute))) }
 }
 
-/// Solos a strip or no longer: every strip that is heard or not because of it is faded.
+/// Sets or ends a strip's solo. Every strip that it makes audible or silent is faded.
 ///
 /// Thread: any but the leader. Cost: a lock among control threads, allocates.
 ///
@@ -79,7 +79,8 @@ pub unsafe extern "C" fn hocket_engine_set_solo(
 }
 
 /// Sets a parameter of the effect at `effect` in a strip's chain, by its name and in its unit
-/// (docs/effects.md); held within its range. Parameters that decide memory or latency are refused.
+/// (docs/effects.md). A value out of range becomes the nearest value in range. The call refuses parameters
+/// that decide memory or latency.
 ///
 /// Thread: any but the leader. Cost: a lock among control threads, allocates.
 ///
@@ -104,7 +105,7 @@ pub unsafe extern "C" fn hocket_engine_set_param(
     }
 }
 
-/// Bypasses the effect at `effect` in a strip's chain, or lets it work again. Cross-faded.
+/// Bypasses the effect at `effect` in a strip's chain, or ends its bypass. Cross-faded.
 ///
 /// Thread: any but the leader. Cost: a lock among control threads, allocates.
 ///
@@ -136,7 +137,7 @@ pub(crate) unsafe fn edit(
     error: *mut *mut Error,
     make: impl FnOnce(&Session, StripId) -> Result<Edit, Failure>,
 ) -> Status {
-    // SAFETY: the caller's.
+    // SAFETY: the caller's obligation.
     unsafe {
         done(error, || {
             seen(engine, "engine")?.editing().strips(|editor| {

@@ -1,28 +1,28 @@
-//! The C header is made of this crate's sources and stands in the repository, so that a C programmer
-//! needs no tool to read or use it. This test keeps the two the same; `cargo run -p xtask -- header`
-//! runs it in a way that writes the header anew.
+//! The C header is generated from this crate's sources. It is in the repository, so that a C programmer needs
+//! no tool to read or use it. This test compares the two. With `cargo run -p xtask -- header` it writes the
+//! header instead.
 
 use std::path::Path;
 
-/// Set: write the header instead of comparing it.
+/// If this variable is set, the test writes the header instead of comparing it.
 const RENEW: &str = "HOCKET_RENEW_HEADER";
 
-/// What stands above everything that is generated.
+/// The text above the generated part.
 const OPENING: &str = "\
 // Hocket: a parallel real-time audio engine, for C and C++. MIT OR Apache-2.0.
 //
-// Made of the sources of hocket-c (cargo run -p xtask -- header); do not edit.
-// docs/embedding.md tells the life of an engine, examples/c shows it.
+// Generated from the sources of hocket-c (cargo run -p xtask -- header). Do not edit.
+// docs/embedding.md describes the life of an engine, examples/c shows it.
 //
-// What every function asks of its caller, by the letters under \"Safety\":
+// Every function requires these of its caller. It cites their letters under \"Safety\":
 //
-// P  pointers: NULL where the function says that it may be, and otherwise to what the type says, for
-//    as long as the call lasts. Text is UTF-8 and ends in a zero byte. Rows do not overlap.
-// H  handles: from the function that makes them, and not yet given to the one that takes them back.
-// X  exclusive end: while a handle is given back, no other call with it is running.
-// G  one builder: a graph is used by one thread at a time.
-// C  callbacks: they come back the ordinary way (no exception, no longjmp); process may be called on
-//    any thread, never twice at once for one node.";
+// P  pointers: a pointer is NULL only if the function allows it. Otherwise it points to a value of its
+//    type during the call. Text is UTF-8 and ends in a zero byte. Rows do not overlap.
+// H  handles: a handle comes from the function that makes it, and no call has taken it back yet.
+// X  exclusive end: while a call takes a handle back, no other call with that handle runs.
+// G  one builder: only one thread at a time uses a graph.
+// C  callbacks: they return normally (no exception, no longjmp). Any thread may call process, but never
+//    two threads at once for one node.";
 
 #[test]
 fn the_header_is_what_the_sources_say() {
@@ -41,7 +41,7 @@ fn the_header_is_what_the_sources_say() {
     );
 }
 
-/// The sources' modules are followed from the crate's root: no other cargo, no compiler, no network.
+/// cbindgen follows the modules from the crate's root. It needs no other cargo, no compiler and no network.
 fn generated() -> String {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR"));
     let config = cbindgen::Config::from_file(folder.join("cbindgen.toml")).unwrap();

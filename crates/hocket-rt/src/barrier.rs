@@ -4,8 +4,8 @@
 //!
 //! A countdown of arrivals and a signal. The last to arrive resets the countdown and advances the
 //! signal. The others wait until the signal is past the value they read *before* they arrived. That
-//! number takes the place of the classic barrier's sense flag. A thread that is late to leave one round
-//! cannot mistake the next round's release for its own, because the next round cannot end without it.
+//! number replaces the sense flag of the classic barrier. A thread that leaves one round late cannot
+//! mistake the next round's release for its own, because the next round cannot end without it.
 //!
 //! At most 32 workers share a last-level cache. For so few a tree would save nothing: the cost is that
 //! of a few line transfers.
@@ -18,10 +18,10 @@ use crate::wait::{Wait, Waited};
 /// A barrier for a fixed number of threads, used again and again.
 #[derive(Debug)]
 pub struct Barrier {
-    /// Written by all who arrive.
+    /// Every arriving thread writes it.
     arrivals: Padded<Countdown>,
-    /// Written by the last, polled by the others: apart from the arrivals, which would otherwise
-    /// take the line away from the pollers.
+    /// The last thread writes it and the others poll it. It is not on the line of the arrivals, because each
+    /// arrival would take that line away from the polling threads.
     release: Signal,
 }
 
@@ -35,7 +35,7 @@ pub enum Arrival {
 }
 
 impl Barrier {
-    /// A barrier for `n` threads. At a barrier for one thread nobody waits.
+    /// A barrier for `n` threads. With one thread it never waits.
     ///
     /// # Panics
     /// If `n` is 0: nobody could ever arrive.
@@ -44,14 +44,14 @@ impl Barrier {
         Barrier { arrivals: Padded(Countdown::new(n)), release: Signal::new() }
     }
 
-    /// Waits until all have arrived. All that any of them did before is then visible to each.
+    /// Waits until all threads have arrived. Each then sees all that the others did before they arrived.
     ///
     /// Thread: one of the `n`. Cost: one atomic subtraction and the wait.
     pub fn wait(&self, wait: &Wait) -> (Arrival, Waited) {
-        // Before we arrive: afterwards the round may end at any time.
+        // Read it before the arrival: afterwards the round may end at any time.
         let round = self.release.value();
         if self.arrivals.arrive() {
-            // Before the release: afterwards others arrive again.
+            // Reset before the release: afterwards others arrive again.
             self.arrivals.reset();
             self.release.advance();
             return (Arrival::Last, Waited::default());

@@ -5,9 +5,9 @@ use std::sync::atomic::Ordering::Relaxed;
 
 /// Something that exactly one of several threads gets.
 ///
-/// All accesses are relaxed: a claim decides who owns a thing and publishes nothing. The turnstile
-/// publishes what was there before the block (edge E4). Countdowns publish what the units of a claimed
-/// list read (edge E11). `PROTOCOL.md`, section Claim.
+/// All accesses are relaxed: a claim decides which thread owns a thing, and publishes nothing. The
+/// turnstile publishes what was written before the block (edge E4). Countdowns publish what the units of a
+/// claimed list read (edge E11). See `PROTOCOL.md`, section Claim.
 #[derive(Debug, Default)]
 pub struct Claim(AtomicU32);
 
@@ -17,7 +17,7 @@ impl Claim {
         Claim(AtomicU32::new(0))
     }
 
-    /// Whether nobody has taken it. `true` may be out of date, `false` never is.
+    /// Whether nobody has taken it. `true` may be outdated, `false` never is.
     #[inline]
     pub fn is_free(&self) -> bool {
         // Relaxed: only `take` decides.
@@ -29,14 +29,14 @@ impl Claim {
     /// Thread: any. Cost: one atomic exchange.
     #[inline]
     pub fn take(&self) -> bool {
-        // Relaxed: that exchanges of one word have one order is all that is needed.
+        // Relaxed: it needs only that exchanges of one word have one order.
         self.0.compare_exchange(0, 1, Relaxed, Relaxed).is_ok()
     }
 
-    /// Makes it free again. No other thread may look at the same time.
+    /// Makes it free again. No other thread may access it at the same time.
     #[inline]
     pub fn release(&self) {
-        // Relaxed: E4 carries it to each thread that enters.
+        // Relaxed: E4 publishes it to the threads that enter.
         self.0.store(0, Relaxed);
     }
 }

@@ -1,12 +1,12 @@
-//! Predecessors still to finish.
+//! How many predecessors have not finished yet.
 
 use crate::sync::AtomicU32;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
 
-/// The number of predecessors that have not finished. The one that takes it to zero is notified.
+/// The number of predecessors that have not finished. The arrival that takes it to zero learns so.
 ///
-/// Eight bytes, not padded: there is one per unit, and ten thousand padded ones would not fit any
-/// cache near the core. Wrap it in [`Padded`](crate::Padded) where one is shared by all.
+/// It has eight bytes and no padding: there is one per unit, and ten thousand padded ones would not fit into
+/// the caches near a core. If all threads share one, wrap it in [`Padded`](crate::Padded).
 #[derive(Debug)]
 pub struct Countdown {
     /// Written by every predecessor. Read by the last one (edge E3) and by threads that look (edge E11).
@@ -20,39 +20,38 @@ impl Countdown {
         Countdown { remaining: AtomicU32::new(initial), initial }
     }
 
-    /// Counts one predecessor as done. Returns `true` to the one that takes the number to zero.
+    /// Counts one predecessor as finished. Returns `true` if this call took the number to zero.
     ///
-    /// That one sees all that every other did before it arrived. Thread: any. Cost: one atomic
-    /// subtraction.
+    /// The caller then sees all that every other predecessor did before it arrived. Thread: any. Cost: one
+    /// atomic subtraction.
     #[inline]
     pub fn arrive(&self) -> bool {
-        // Release half: publishes what this predecessor wrote to whoever takes the count to zero.
-        // Acquire half: if that is us, we need what *every other* predecessor wrote.
+        // Release half: publishes what this predecessor wrote to the one that takes the count to zero.
+        // Acquire half: if that is this one, it needs what *every other* predecessor wrote.
         let before = self.remaining.fetch_sub(1, AcqRel); // E3 (store, load), E11 (store)
         debug_assert!(before != 0, "more arrivals than predecessors");
         before == 1
     }
 
-    /// Whether all predecessors are done; the caller then sees what each did before it arrived.
+    /// Whether all predecessors have finished. If so, the caller sees what each did before it arrived.
     ///
-    /// Thread: any, as long as nobody resets it at the same time. Cost: one load.
+    /// Thread: any, but not while another thread resets it. Cost: one load.
     #[inline]
     pub fn is_down(&self) -> bool {
         self.remaining.load(Acquire) == 0 // E11 (load)
     }
 
-    /// Starts over.
+    /// Sets the number back to the start. Nobody may arrive at the same time.
     ///
-    /// By the one that took it to zero, before it tells anybody; or by the leader while nobody is
-    /// inside. Nobody may arrive at the same time.
+    /// Thread: the one that took it to zero, before it notifies others. Or the leader, while nobody is inside.
     #[inline]
     pub fn reset(&self) {
-        // Relaxed: the next arrival comes through another edge (E1 at a barrier, E4 at a turnstile,
-        // E6 by a ready unit), which carries this store along.
+        // Relaxed: another edge comes before the next arrival (E1 at a barrier, E4 at a turnstile, E6 with a
+        // ready unit). It publishes this store.
         self.remaining.store(self.initial, Relaxed);
     }
 
-    /// The number it starts from.
+    /// The number at the start.
     #[inline]
     pub fn initial(&self) -> u32 {
         self.initial

@@ -2,19 +2,18 @@
 //!
 //! # The idea
 //!
-//! The owner pushes and pops at one end, like a stack: what it pushed last, it runs next, while the
-//! inputs are in its cache. Thieves take from the other end, the oldest first. The ends meet only at
-//! the last value. So an owner that nobody steals from shares no line that another thread writes, and
-//! its push is two plain stores.
+//! The owner pushes and pops at one end, like a stack. It runs next what it pushed last, while the inputs
+//! are in its cache. Thieves take from the other end, the oldest first. The ends meet only at the last value.
+//! If nobody steals from an owner, no other thread writes to its cache lines, and its push is two plain
+//! stores.
 //!
 //! This is the deque of Chase and Lev ("Dynamic circular work-stealing deque", SPAA 2005) with the
 //! orderings of Lê, Pop, Cohen and Zappa Nardelli ("Correct and efficient work-stealing for weak
-//! memory models", PPoPP 2013), without its growth: what may be pushed in a block is known
-//! beforehand. `PROTOCOL.md` says where the orderings differ from the paper's, and why.
+//! memory models", PPoPP 2013). It never grows, because the most pushes of a block are known beforehand.
+//! `PROTOCOL.md` says where the orderings differ from the paper's, and why.
 //!
-//! The limits: no more than [`capacity`](Deque::capacity) pushes between two
-//! [`load`](Deque::load)s. The order is by arrival; for an order by urgency use a
-//! [`ReadySet`](crate::ReadySet).
+//! Limits: at most [`capacity`](Deque::capacity) pushes between two [`load`](Deque::load)s. The order is by
+//! arrival. For an order by urgency use a [`ReadySet`](crate::ReadySet).
 //!
 //! ```
 //! use hocket_rt::{Deque, Steal};
@@ -34,23 +33,22 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
 
 /// A work-stealing deque of fixed capacity: one owner, any number of thieves.
 ///
-/// The caller decides which thread is the owner; it may be another one in each block. A caller that
-/// breaks the rules of a function may get a value twice or not at all. It is never a data race, because
-/// the deque consists of atomics only.
+/// The caller decides which thread is the owner. Each block may have another owner. A caller that breaks the
+/// rules of a function may get a value twice or not at all, but never a data race: the deque has only atomics.
 ///
 /// Invariant DEQUE-ROUND: a position counts pushes minus pops since the last load and stays below the
-/// capacity. So a slot belongs to one position, and no next round uses it.
+/// capacity. So each slot belongs to one position, and positions never wrap to it.
 #[derive(Debug)]
 pub struct Deque {
     /// Position of the oldest value. It only grows. The thread that takes that value adds one: a thief, or
     /// the owner if the value is the last. Publishes nothing.
     top: Padded<AtomicU32>,
-    /// Position behind the newest value. Written by the owner, read by thieves: edge E9. What the
-    /// owner writes here while it pops, it orders before its look at `top`: edge E10.
+    /// Position after the newest value. The owner writes it and thieves read it: edge E9. A pop writes it
+    /// before it looks at `top`: edge E10.
     bottom: Padded<AtomicU32>,
-    /// Written by the owner before `bottom` is past them; E9 publishes them.
+    /// The owner writes a slot before it moves `bottom` past it. E9 publishes the slot.
     slots: Box<[Padded<Line>]>,
-    /// Number of slots, a power of two, less one.
+    /// The number of slots, a power of two, minus one.
     mask: u32,
 }
 
@@ -58,23 +56,23 @@ pub struct Deque {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use = "a stolen value is the thief's to run"]
 pub enum Steal {
-    /// The value is the thief's alone.
+    /// Only this thief has the value.
     Stolen(u32),
     /// There was nothing to take, or the owner was about to take the last value.
     Empty,
-    /// Another thread was faster. There may be more; it helps to try again.
+    /// Another thread was faster. There may be more values, so try again.
     Retry,
 }
 
-/// Slots of one padded line: without it the short deques of two workers could share one.
+/// The slots of one padded line. Without padding, the short deques of two workers could share a cache line.
 type Line = [AtomicU32; SLOTS_PER_LINE];
-/// As many as 128 bytes hold; a model has no caches.
+/// As many as fit into 128 bytes. A model has no caches, so one is enough there.
 const SLOTS_PER_LINE: usize = if cfg!(loom) { 1 } else { 32 };
-/// Positions are compared by the sign of their difference.
+/// The code compares positions by the sign of their difference, so this must fit a signed number.
 const MOST_SLOTS: usize = 1 << 30;
 
 impl Deque {
-    /// An empty deque for at least `capacity` pushes between two loads: the next power of two.
+    /// An empty deque for at least `capacity` pushes between two loads. The capacity becomes a power of two.
     ///
     /// Thread: control; allocates.
     ///
@@ -93,15 +91,15 @@ impl Deque {
 
     /// Puts `value` at the owner's end.
     ///
-    /// Publishes all that the caller did before to the thread that takes it. Thread: the owner's, inside
-    /// the block. Cost: two stores; no fence, no exchange. Wakes nobody.
+    /// Publishes all that the caller did before to the thread that takes the value. Wakes nobody.
     ///
-    /// There is always room: a unit is pushed at most once per block, and the capacity is at least the
-    /// number of units. If the caller breaks that, a debug build panics; another build may overwrite a
-    /// value that is still there.
+    /// There is always room, because a block pushes each unit at most once, and the capacity is at least the
+    /// number of units. If the caller breaks that, a debug build panics. Other builds may overwrite a value.
+    ///
+    /// Thread: the owner, inside the block. Cost: two stores, no fence and no exchange.
     #[inline]
     pub fn push(&self, value: u32) {
-        // Relaxed: the owner alone writes `bottom`, and the slot is published by it.
+        // Relaxed: only the owner writes `bottom`, and the store to it publishes the slot.
         let bottom = self.bottom.load(Relaxed);
         debug_assert!(
             bottom <= self.mask,
@@ -114,16 +112,17 @@ impl Deque {
 
     /// Takes the newest value.
     ///
-    /// `None`: every value that was in has been taken, by the time this returns. Thread: the
-    /// owner's. Cost: two loads when empty; otherwise two stores at most and a fence, and for the
-    /// last value an atomic exchange.
+    /// `None`: when this returns, other threads have taken every value.
+    ///
+    /// Thread: the owner. Cost: two loads if the deque is empty. Otherwise a fence and at most two stores, and
+    /// an atomic exchange for the last value.
     #[inline]
     pub fn pop(&self) -> Option<u32> {
-        // An old `top` makes it look fuller than it is, never emptier.
+        // With an old `top` the deque seems fuller than it is, never emptier.
         if self.is_empty_hint() {
             return None;
         }
-        // Relaxed: our own; the value was pushed by us or before the block opened.
+        // Relaxed: only this thread writes it. The value was pushed by this thread or before the block.
         let last = self.bottom.load(Relaxed).wrapping_sub(1);
         self.set_bottom(last);
         fence(SeqCst); // E10 (store)
@@ -139,34 +138,36 @@ impl Deque {
         }
     }
 
-    /// The value that [`pop`](Self::pop) would take now, unless a thief does: a hint.
+    /// The value that [`pop`](Self::pop) would take now, unless a thief takes it first: a hint.
     ///
-    /// Thread: the owner's. Cost: four loads.
+    /// Thread: the owner. Cost: four loads.
     #[inline]
     pub fn last_hint(&self) -> Option<u32> {
-        // Relaxed: our own; the value was pushed by us or before the block opened.
+        // Relaxed: only this thread writes it. The value was pushed by this thread or before the block.
         let last = self.bottom.load(Relaxed).wrapping_sub(1);
         (!self.is_empty_hint()).then(|| self.slot(last).load(Relaxed))
     }
 
     /// Takes the oldest value.
     ///
-    /// All that its pusher did before is visible to the thief. Thread: any inside the block.
-    /// Cost: two loads when empty; otherwise a fence and an atomic exchange. Never waits.
+    /// The thief sees all that the pusher did before the push. Never waits.
+    ///
+    /// Thread: any inside the block. Cost: two loads if the deque is empty, otherwise a fence and an atomic
+    /// exchange.
     #[inline]
     pub fn steal(&self) -> Steal {
-        // The fence is expensive, and most victims are empty.
+        // Look before the fence, which is expensive: most victims are empty.
         if self.is_empty_hint() {
             return Steal::Empty;
         }
-        // Relaxed: the fence orders it before the look at `bottom`; the exchange confirms it.
+        // Relaxed: the fence orders it before the look at `bottom`, and the exchange confirms it.
         let top = self.top.load(Relaxed);
         fence(SeqCst); // E10 (load)
         let bottom = self.bottom.load(Acquire); // E9 (load)
         if values_between(top, bottom) <= 0 {
             return Steal::Empty;
         }
-        // Relaxed: E9 has brought the slot.
+        // Relaxed: E9 has published the slot.
         let value = self.slot(top).load(Relaxed);
         match self.take_at(top) {
             true => Steal::Stolen(value),
@@ -174,17 +175,20 @@ impl Deque {
         }
     }
 
-    /// Replaces what is in by `values`. Thieves take the first of them first, the owner the last.
+    /// Replaces the content by `values`. Thieves take the first value first, the owner takes the last one
+    /// first.
     ///
-    /// Thread: the leader, while nobody is inside; the opening of the block publishes it. Starts
-    /// the count of pushes anew, with `values.len()`; so it belongs before every block, if only
-    /// with an empty slice. Cost: a store for each value.
+    /// It also restarts the count of pushes, with `values.len()`. So call it before every block, even with an
+    /// empty slice.
+    ///
+    /// Thread: the leader, while nobody is inside. The opening of the block publishes it. Cost: one store per
+    /// value.
     ///
     /// # Panics
     /// If there are more values than the capacity.
     pub fn load(&self, values: &[u32]) {
         assert!(values.len() <= self.capacity(), "more values than the capacity");
-        // Relaxed, as all below: nobody is inside, and E4 publishes it to whoever enters.
+        // Relaxed, as all below: nobody is inside, and E4 publishes it to the threads that enter.
         for (position, &value) in (0..).zip(values) {
             self.slot(position).store(value, Relaxed);
         }
@@ -192,15 +196,15 @@ impl Deque {
         self.bottom.store(values.len() as u32, Relaxed);
     }
 
-    /// Whether it looked empty: exact for the owner when `true`, otherwise a hint.
+    /// Whether the deque looked empty. For the owner `true` is exact. Every other result is a hint.
     #[inline]
     pub fn is_empty_hint(&self) -> bool {
-        // Relaxed: no data depends on it. Never empty to a thread that knows of a push whose value
-        // nobody has taken or is taking: see PROTOCOL.md.
+        // Relaxed: no data depends on it. If a thread knows of a push, and nobody has taken that value or is
+        // taking it, the thread never sees an empty deque: see PROTOCOL.md.
         values_between(self.top.load(Relaxed), self.bottom.load(Relaxed)) <= 0
     }
 
-    /// How many values may be pushed or loaded from one load to the next.
+    /// The most values from one load to the next, loaded or pushed.
     pub fn capacity(&self) -> usize {
         self.mask as usize + 1
     }
@@ -208,35 +212,35 @@ impl Deque {
 
 /// Steps.
 impl Deque {
-    /// Takes the only value, if no thief does.
+    /// Takes the only value, unless a thief takes it first.
     #[inline]
     fn pop_last(&self, last: u32) -> Option<u32> {
         let taken = self.take_at(last);
-        // Taken by us or by a thief, `top` is now past it, and that is where the next one goes.
+        // Whether this thread or a thief took it, `top` is now past it. The next value goes there.
         self.set_bottom(last.wrapping_add(1));
-        // Relaxed: our own.
+        // Relaxed: pushed by this thread or before the block.
         taken.then(|| self.slot(last).load(Relaxed))
     }
 
-    /// Gives a position to exactly one of the threads that ask for it.
+    /// Gives a position to exactly one of the threads that request it.
     ///
-    /// Not the weak exchange: if that failed without cause, the owner would leave a value behind.
+    /// It must not be the weak exchange, which may fail without cause. The owner would then lose a value.
     #[inline]
     fn take_at(&self, position: u32) -> bool {
         let next = position.wrapping_add(1);
-        // Relaxed: nothing is published. The taker has the value and its rows by E9. By DEQUE-ROUND this
-        // exchange lets nobody write the slot again. E10 orders the looks.
+        // Relaxed: it publishes nothing. The taker has the value and its rows by E9. By DEQUE-ROUND, this
+        // exchange allows nobody to write the slot again. E10 orders the looks.
         self.top.compare_exchange(position, next, Relaxed, Relaxed).is_ok()
     }
 
-    /// Every store to `bottom` inside a block releases, those of `pop` too: a thief may read any
-    /// of them, and a relaxed one would not carry on what the push before it published.
+    /// Sets `bottom`. Every store to it inside a block is a release, also in `pop`: a thief may read any of
+    /// them, and a relaxed store would not publish what the push before it published.
     #[inline(always)]
     fn set_bottom(&self, bottom: u32) {
         self.bottom.store(bottom, Release); // E9 (store)
     }
 
-    /// The mask keeps a broken invariant from reaching beyond the slots.
+    /// The slot of a position. The mask keeps the index in range even if the caller breaks the invariant.
     #[inline(always)]
     fn slot(&self, position: u32) -> &AtomicU32 {
         let slot = (position & self.mask) as usize;
@@ -244,8 +248,9 @@ impl Deque {
     }
 }
 
-/// How many values lie in `top..bottom`; -1 while an owner that came too late has yet to restore
-/// `bottom`, hence signed.
+/// The number of values in `top..bottom`.
+///
+/// It is signed: it is -1 while an owner that came too late has not restored `bottom` yet.
 #[inline(always)]
 fn values_between(top: u32, bottom: u32) -> i32 {
     bottom.wrapping_sub(top) as i32
@@ -315,7 +320,7 @@ mod tests {
         assert_eq!((size_of::<Padded<Line>>(), size_of::<Deque>()), (128, 384));
     }
 
-    /// Against a plain queue with two ends, over long random courses of everything, one a load.
+    /// Compares with a queue with two ends, over random sequences of all operations, one sequence per load.
     #[test]
     fn it_behaves_like_a_queue_with_two_ends() {
         let deque = Deque::new(64);

@@ -1,9 +1,9 @@
-//! Cache lines asked for ahead of their use.
+//! Prefetches cache lines.
 
-/// Asks for the cache line at an address, and returns at once.
+/// Prefetches the cache line at an address, and returns at once.
 ///
-/// A hint: it reads nothing, so any address is allowed, even one without memory (Intel SDM
-/// vol. 2, PREFETCHh; Arm ARM, PRFM). Thread: any. Cost: an instruction; nothing on CPUs without one.
+/// This is a hint and reads nothing. So any address is allowed, even one without memory (Intel SDM vol. 2,
+/// PREFETCHh; Arm ARM, PRFM). Thread: any. Cost: one instruction, or nothing on a CPU without one.
 #[inline(always)]
 pub fn fetch_line(address: usize) {
     arch::prefetch(address);

@@ -7,7 +7,7 @@
 //!
 //! - *Notifying* another thread moves one cache line, which takes 20 to 200 ns.
 //! - *Waiting* takes a core or time. A spin uses the core that a sibling could use. A system call gives
-//!   the core away, and the way back costs microseconds. What some CPUs offer lies between the two.
+//!   the core away, and the way back costs microseconds. Some CPUs have instructions between the two.
 //!
 //! This crate holds the meeting places, each as small as its task allows. A meeting place says what a
 //! thread waits for. A [`Wait`] says how.
@@ -19,31 +19,29 @@
 //! | [`Strategy`], [`Wait`], [`SpinCost`] | nobody: nine ways to wait, bounded in time |
 //! | [`Signal`] | a thread that notifies, any number that wait; an event count, with or without a wake tree |
 //! | [`Countdown`] | the predecessors of a unit; the last one knows that it is the last |
-//! | [`Claim`] | threads that want what only one can have: a list's owner and its stand-in |
+//! | [`Claim`] | threads of which only one can have a thing: a list's owner and its stand-in |
 //! | [`Barrier`] | all workers, between two levels |
 //! | [`Turnstile`] | workers that enter a block, the leader that closes it |
 //! | [`ReadySet`] | threads that make units ready, threads that run them |
 //! | [`Deque`] | the owner of units, threads that steal from it |
 //! | [`Ring`] | one writer, one reader: spans, edits |
 //!
-//! Beside them stands [`fetch_line`], which asks for memory ahead of its use.
+//! [`fetch_line`] prefetches memory.
 //!
 //! # The limits
 //!
 //! Nothing here allocates after its construction, takes a lock or logs. The only system calls are
 //! these:
 //!
-//! - a [`Wait`] that blocks or yields; where a [`Signal`] has a fan-out, the woken thread passes the
-//!   wake-up on;
-//! - the wake-up in [`Signal::advance`], only when a thread sleeps there;
-//! - the sleep of a leader that has closed a [`Turnstile`] and waits for long, and the wake-up by the
-//!   last worker that leaves.
+//! - A [`Wait`] that blocks or yields. If its [`Signal`] has a fan-out, the woken thread wakes others.
+//! - The wake-up in [`Signal::advance`], only if a thread sleeps there.
+//! - The sleep of a leader that has closed a [`Turnstile`] and waits for long, and the wake-up by the last
+//!   worker that leaves.
 //!
-//! `PROTOCOL.md` beside this crate's manifest lists the steps of each protocol, the interleaving that
-//! would break it, and why that cannot happen. Every ordering stronger than `Relaxed` in the
-//! code cites one of its edges (`E1`, `E2`, ...) and says on which side of it the access stands.
-//! loom checks models of the protocols, and ThreadSanitizer watches them on threads: `check-loom.sh`,
-//! `check-tsan.sh`, `check-weakened.sh`.
+//! `PROTOCOL.md` in this crate's folder lists the steps of each protocol, the interleaving that would break
+//! it, and why that cannot happen. In the code, every ordering stronger than `Relaxed` cites one of its edges
+//! (`E1`, `E2`, ...) and the side of the access. loom checks models of the protocols, and ThreadSanitizer
+//! watches them on threads: `check-loom.sh`, `check-tsan.sh`, `check-weakened.sh`.
 
 mod spin;
 mod wait;

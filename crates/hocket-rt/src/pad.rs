@@ -2,10 +2,10 @@
 
 use std::ops::{Deref, DerefMut};
 
-/// A value that shares its cache lines with nobody.
+/// A value that shares its cache lines with no other value.
 ///
-/// 128 bytes and not 64: x86 cores fetch lines in pairs, and some arm64 cores have lines of 128
-/// bytes, so a neighbour at distance 64 would still be disturbed.
+/// The alignment is 128 bytes and not 64: x86 cores fetch lines in pairs, and some arm64 cores have lines of
+/// 128 bytes. So two values at a distance of 64 would still disturb each other.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 #[repr(align(128))]
 pub struct Padded<T>(pub T);

@@ -1,4 +1,4 @@
-//! Units that may run.
+//! The units that may run now.
 //!
 //! # The idea
 //!
@@ -12,11 +12,11 @@
 //! bit is enough. Nothing can overflow, and nothing is allocated. The order is by priority and not by
 //! arrival, and two thieves never compete for the same end of a queue.
 //!
-//! Beside the bits a home keeps two things that avoid searches:
-//! - `count`, never less than the units in it: zero means empty, without a look at any word;
-//! - `marks`, a bit per group of words that may hold something. They are hints. A mark over nothing costs
-//!   one look and is then cleared. Rarely a mark is missing: a search that finds nothing under the marks
-//!   looks through all words.
+//! A home also keeps two values that avoid searches:
+//! - `count` is never less than the number of units in the home. Zero means empty, without a look at any word.
+//! - `marks` has a bit for each group of words that may have units. Marks are hints. If a marked group is
+//!   empty, the search clears the mark, for the cost of one look. Rarely a mark is missing. So a search that
+//!   finds no unit under the marks looks through all words.
 
 use crate::pad::Padded;
 use crate::sync::{AtomicU32, AtomicU64};
@@ -38,8 +38,10 @@ impl ReadySet {
 
     /// Makes `unit` ready in `home`. It must not be in any home yet.
     ///
-    /// Publishes all that the caller did before to the thread that takes it. Thread: any worker inside the
-    /// block. Cost: two atomic operations, a third if its group was empty. Wakes nobody.
+    /// Publishes all that the caller did before to the thread that takes the unit. Wakes nobody.
+    ///
+    /// Thread: any worker inside the block. Cost: two atomic operations, and a third if the unit's group was
+    /// empty.
     ///
     /// # Panics
     /// If there is no such home or unit.
@@ -50,8 +52,8 @@ impl ReadySet {
 
     /// Takes the most urgent unit of `home`: the one with the lowest number.
     ///
-    /// Thread: any, usually the worker whose home it is. Cost: one load when empty. Otherwise two
-    /// atomic operations, and one for each group of 64 units that has become empty since.
+    /// Thread: any, usually the home's worker. Cost: one load if the home is empty. Otherwise two atomic
+    /// operations, and one for each group of 64 units that became empty since the last search.
     ///
     /// # Panics
     /// If there is no such home.
@@ -62,7 +64,7 @@ impl ReadySet {
 
     /// The unit that [`pop`](Self::pop) would take now, unless another thread takes it first: a hint.
     ///
-    /// Thread: any. Cost: some loads; looks into the first group that is marked only.
+    /// Thread: any. Cost: some loads. It looks only into the first marked group.
     ///
     /// # Panics
     /// If there is no such home.
@@ -81,9 +83,9 @@ impl ReadySet {
             .find_map(|victim| self.homes[victim].take_first(End::Highest))
     }
 
-    /// Fills `home` with exactly these units, a bit each, lowest unit in bit 0 of the first word.
+    /// Fills `home` with exactly these units, one bit per unit. Unit 0 is bit 0 of the first word.
     ///
-    /// Thread: the leader, while nobody is inside; the opening of the block publishes it.
+    /// Thread: the leader, while nobody is inside. The opening of the block publishes it.
     ///
     /// # Panics
     /// If `units` does not have [`words`](Self::words) words, or there is no such home.
@@ -92,7 +94,7 @@ impl ReadySet {
         self.homes[home].load(units);
     }
 
-    /// Whether all homes looked empty, each at some moment during the call.
+    /// Whether every home was empty at some moment during the call.
     #[inline]
     pub fn is_empty_hint(&self) -> bool {
         self.homes.iter().all(|home| home.is_empty())
@@ -112,24 +114,25 @@ impl ReadySet {
 /// The set of one worker.
 #[derive(Debug)]
 struct Home {
-    /// At least the number of bits set: raised before a bit is set, lowered after it is cleared.
+    /// At least the number of bits set: a push raises it before it sets the bit, a take lowers it after it
+    /// has cleared the bit.
     count: AtomicU32,
-    /// A group is `1 << group_shift` words: one, unless there are more words than marks.
+    /// A group has `1 << group_shift` words. That is one word, unless there are more words than marks.
     group_shift: u32,
-    /// A bit per group that may have units: hints, on the line of `count` so that a thief who
-    /// finds a home not empty knows at once where to look.
+    /// One bit per group that may have units, as hints. They are on the cache line of `count`, so that a thief
+    /// that finds the home not empty knows at once where to look.
     marks: [AtomicU64; MARK_WORDS],
-    /// A bit per unit: edge E6 from the one who sets it to the one who clears it.
+    /// One bit per unit. Edge E6 goes from the thread that sets it to the thread that clears it.
     lines: Box<[Padded<Line>]>,
-    /// Words in use; the last line may have more.
+    /// Words in use. The last line may have more.
     words: usize,
 }
 
-/// With a word to a group these mark 32768 units; what fits on a line beside the rest.
+/// As many as fit on the line of `count`. They mark 32768 units with one word per group.
 const MARK_WORDS: usize = if cfg!(loom) { 1 } else { 8 };
-/// Words of one padded line: without it the short homes of two workers could share one.
+/// The words of one padded line. Without padding, the short homes of two workers could share a cache line.
 type Line = [AtomicU64; WORDS_PER_LINE];
-/// As many as 128 bytes hold; a model has no caches.
+/// As many as fit into 128 bytes. A model has no caches, so one is enough there.
 const WORDS_PER_LINE: usize = if cfg!(loom) { 1 } else { 16 };
 
 /// Which end of a home to take from.
@@ -140,7 +143,7 @@ enum End {
 }
 
 impl End {
-    /// The first bit from this end of a word that has one.
+    /// The first set bit from this end. `bits` is not zero.
     #[inline(always)]
     fn bit_of(self, bits: u64) -> u32 {
         match self {
@@ -149,7 +152,7 @@ impl End {
         }
     }
 
-    /// `first..end`, beginning at this end.
+    /// Iterates over `first..end` from this end.
     #[inline(always)]
     fn order(self, first: usize, end: usize) -> impl Iterator<Item = usize> {
         (first..end).map(move |index| match self {
@@ -159,7 +162,7 @@ impl End {
     }
 }
 
-/// Bits.
+/// The bits.
 impl Home {
     fn new(words: usize) -> Home {
         let groups_at_most = 64 * MARK_WORDS;
@@ -182,7 +185,7 @@ impl Home {
     fn push(&self, unit: u32) {
         let (word, bit) = ((unit / 64) as usize, 1u64 << (unit % 64));
         assert!(word < self.words, "no such unit: {unit}");
-        // Relaxed: `count` never tells that a unit is there, only that it may be; the bit does.
+        // Relaxed: `count` says only that a unit may be there. The bit publishes the unit.
         self.count.fetch_add(1, Relaxed);
         let before = self.word(word).fetch_or(bit, Release); // E6 (store)
         debug_assert!(before & bit == 0, "unit {unit} is ready twice");
@@ -191,22 +194,22 @@ impl Home {
 
     #[inline]
     fn is_empty(&self) -> bool {
-        // Relaxed: no data depends on it. Never 0 to a thread that knows of a push that nobody took: see
+        // Relaxed: no data depends on it. A thread that knows of a unit nobody has taken never reads 0: see
         // PROTOCOL.md.
         self.count.load(Relaxed) == 0
     }
 
-    /// Takes a unit out of one word, if there is one.
+    /// Takes a unit from one word, if the word has one.
     #[inline]
     fn take(&self, word: usize, end: End) -> Option<u32> {
-        // Relaxed: a guess that the exchange below confirms.
+        // Relaxed: a guess that `fetch_and` below confirms.
         let mut bits = self.word(word).load(Relaxed);
         while bits != 0 {
             let place = end.bit_of(bits);
             let bit = 1u64 << place;
             bits = self.word(word).fetch_and(!bit, Acquire); // E6 (load)
             if bits & bit != 0 {
-                // Relaxed: after the bit is gone, see `count`.
+                // Relaxed: it comes after the bit is clear, see `count`.
                 self.count.fetch_sub(1, Relaxed);
                 return Some(word as u32 * 64 + place);
             }
@@ -216,7 +219,7 @@ impl Home {
 
     fn load(&self, units: &[u64]) {
         let mut count = 0;
-        // Relaxed, as all below: nobody is inside, and E4 publishes it to whoever enters.
+        // Relaxed, as all below: nobody is inside, and E4 publishes it to the threads that enter.
         self.marks.iter().for_each(|marks| marks.store(0, Relaxed));
         for (word, &bits) in units.iter().enumerate() {
             self.word(word).store(bits, Relaxed);
@@ -229,9 +232,9 @@ impl Home {
     }
 }
 
-/// Searches and their marks.
+/// Searches and marks.
 impl Home {
-    /// The first unit from one end, as far as the marks are right.
+    /// Takes the first unit from one end. A wrong mark may lead to another unit.
     #[inline]
     fn take_first(&self, end: End) -> Option<u32> {
         if self.is_empty() {
@@ -258,7 +261,7 @@ impl Home {
         None
     }
 
-    /// Looks through all words: the count says that there is something, and no mark says where.
+    /// Looks through all words, because the count is not zero and no mark leads to a unit.
     #[cold]
     fn take_unmarked(&self, end: End) -> Option<u32> {
         end.order(0, self.words).find_map(|word| self.take(word, end))
@@ -293,16 +296,15 @@ impl Home {
     #[inline]
     fn mark(&self, group: usize) {
         let (marks, bit) = (&self.marks[group / 64], 1u64 << (group % 64));
-        // Relaxed, here and below: hints. Mostly the mark is there; a look leaves the line shared.
+        // Relaxed, here and below: hints. The mark is usually set, and a load keeps the cache line shared.
         if marks.load(Relaxed) & bit == 0 {
             marks.fetch_or(bit, Relaxed);
         }
     }
 
-    /// Clears the mark of a group in which nothing was found, and sets it again if something has
-    /// come meanwhile.
+    /// Clears the mark of a group that was empty, and sets it again if a unit has come meanwhile.
     fn unmark(&self, group: usize) {
-        // Relaxed: hints. The second look may itself be too early; see the top of this file.
+        // Relaxed: hints. The second look may also be too early, see the top of this file.
         self.marks[group / 64].fetch_and(!(1u64 << (group % 64)), Relaxed);
         let (first, beyond) = self.words_of(group);
         if (first..beyond).any(|word| self.word(word).load(Relaxed) != 0) {
@@ -399,7 +401,7 @@ mod tests {
 
     #[test]
     fn groups_of_several_words_keep_the_order() {
-        // 2000 words under 512 marks: four words to a mark.
+        // 2000 words under 512 marks: four words per mark.
         let set = ReadySet::new(2, 128_000);
         let units = [127_999, 255, 256, 64, 0, 70_000];
         units.iter().for_each(|&unit| set.push(0, unit));
@@ -414,7 +416,7 @@ mod tests {
         assert_eq!((set.pop(1), set.steal(0)), (Some(130), Some(9_000)));
     }
 
-    /// Against a plain sorted set, over a long random course of pushes, takes and thefts.
+    /// Compares with a sorted set, over a long random sequence of pushes, takes and thefts.
     #[test]
     fn it_behaves_like_a_sorted_set() {
         const UNITS: u32 = 3_000;
@@ -433,7 +435,7 @@ mod tests {
                 3 => assert_eq!(set.steal(1), model.pop_last()),
                 _ => {
                     assert_eq!(set.is_empty_hint(), model.is_empty());
-                    // A mark over nothing hides what comes after it; nothing else does.
+                    // Only a mark over an empty group hides the units behind it.
                     let hint = set.first_hint(0);
                     assert!(hint.is_none() || hint == model.first().copied());
                     hints += usize::from(hint.is_some());

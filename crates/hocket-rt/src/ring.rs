@@ -2,13 +2,13 @@
 //!
 //! # The idea
 //!
-//! A fixed row of slots used in a circle. The writer owns the slots from `tail` up to one round past
-//! `head`, the reader those from `head` to `tail`. Each side moves its own mark when it is done with a
-//! slot, which hands the slot over. Neither ever waits for the other. Each side remembers the other's
-//! mark, and looks again only when the ring seems full or empty. So in a steady flow the two lines move
-//! once per round and not once per value.
+//! A ring is a fixed array of slots used in a circle. The writer owns the slots from `tail` up to one round
+//! past `head`, the reader those from `head` to `tail`. When a side is done with a slot, it advances its own
+//! position, which hands the slot over. Neither ever waits for the other. Each side remembers the other's
+//! position, and reads it again only when the ring seems full or empty. So in a steady flow the two cache
+//! lines move once per round and not once per value.
 //!
-//! The limits: will not wait, will not overwrite. A full ring gives the value back.
+//! Limits: a ring does not wait and does not overwrite. A full ring gives the value back.
 //!
 //! ```
 //! let (mut writer, mut reader) = hocket_rt::Ring::new(2);
@@ -33,33 +33,35 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 /// A wait-free queue between one writer and one reader, of fixed capacity.
 ///
-/// Positions count values since the start (wrapping); a value's slot is its position modulo the
-/// capacity, which is a power of two.
+/// Positions count values since the start (wrapping). A value's slot is its position modulo the capacity,
+/// which is a power of two.
 ///
-/// Invariant RING-OWNER: the slots of positions `head..tail` hold values and are the reader's
-/// alone; the others hold none and are the writer's alone. `head` is moved by the reader only and
-/// `tail` by the writer only, both of which exist once and take `&mut self`.
+/// Invariant RING-OWNER: the slots of positions `head..tail` hold values, and only the reader accesses them.
+/// The others hold none, and only the writer accesses them. Only the reader moves `head`, and only the writer
+/// moves `tail`. There is one of each, and both take `&mut self`.
 pub struct Ring<T> {
-    /// Written by the reader, read by the writer: edge E8.
+    /// The reader writes it and the writer reads it: edge E8.
     head: Padded<AtomicUsize>,
-    /// Written by the writer, read by the reader: edge E7.
+    /// The writer writes it and the reader reads it: edge E7.
     tail: Padded<AtomicUsize>,
     slots: Box<[Slot<T>]>,
 }
 
 type Slot<T> = UnsafeCell<MaybeUninit<T>>;
 
-// SAFETY: by RING-OWNER a slot is accessed by one thread at a time, and E7 and E8 hand it over; so
-// the ring only ever moves a `T` from one thread to another, for which `Send` suffices.
+// SAFETY: by RING-OWNER, one thread at a time accesses a slot, and E7 and E8 hand it over. So the ring only
+// moves a `T` from one thread to another, for which `Send` is enough.
 unsafe impl<T: Send> Sync for Ring<T> {}
 // SAFETY: as above.
 unsafe impl<T: Send> Send for Ring<T> {}
 
 impl<T> Ring<T> {
-    /// Both ends of a ring that holds at least `capacity` values: the next power of two, at least 1.
+    /// Both ends of a ring for at least `capacity` values. The capacity becomes a power of two, at least 1.
     ///
-    /// Thread: control; allocates. Dropping the second end frees the ring and the values left in it. So
-    /// keep the other end of a real-time thread's ring until that thread has ended.
+    /// The drop of the second end frees the ring and the values in it. So keep the other end of a real-time
+    /// thread's ring until that thread has ended.
+    ///
+    /// Thread: control; allocates.
     ///
     /// # Panics
     /// If `capacity` is more than half of what can be counted.
@@ -87,10 +89,10 @@ fn empty_slot<T>() -> Slot<T> {
 
 impl<T> Drop for Ring<T> {
     fn drop(&mut self) {
-        // Relaxed: both ends are gone, and the counting of owners has ordered their last accesses.
+        // Relaxed: both ends are dropped, and the reference count has ordered their last accesses.
         let (mut head, tail) = (self.head.load(Relaxed), self.tail.load(Relaxed));
         while head != tail {
-            // SAFETY: a position in `head..tail` holds a value, and we are the only owner left.
+            // SAFETY: a position in `head..tail` holds a value, and this is the only owner left.
             self.slot(head).with_mut(|slot| unsafe { (*slot).assume_init_drop() });
             head = head.wrapping_add(1);
         }
@@ -103,7 +105,7 @@ impl<T> fmt::Debug for Ring<T> {
     }
 }
 
-/// The end that values go in. One thread at a time has it.
+/// The writing end. One thread at a time has it.
 #[derive(Debug)]
 pub struct RingWriter<T> {
     ring: Arc<Ring<T>>,
@@ -114,10 +116,10 @@ pub struct RingWriter<T> {
 impl<T> RingWriter<T> {
     /// Puts `value` in, or gives it back if the ring is full.
     ///
-    /// Thread: the writer's. Cost: a store, and a load when the ring seems full; never waits.
+    /// Thread: the writer. Cost: a store, and a load if the ring seems full. Never waits.
     ///
     /// # Errors
-    /// `Err(value)`: there is no room. It helps to try again once the reader has taken something.
+    /// `Err(value)`: there is no room. Try again after the reader has taken a value.
     #[inline]
     pub fn push(&mut self, value: T) -> Result<(), T> {
         if self.free_seen() == 0 {
@@ -126,7 +128,7 @@ impl<T> RingWriter<T> {
                 return Err(value);
             }
         }
-        // SAFETY: RING-OWNER: `tail` is less than a round past `head`, so its slot is ours, empty.
+        // SAFETY: RING-OWNER: `tail` is less than a round past `head`, so its slot is the writer's, and empty.
         self.ring.slot(self.tail).with_mut(|slot| unsafe { (*slot).write(value) });
         self.tail = self.tail.wrapping_add(1);
         self.ring.tail.store(self.tail, Release); // E7 (store)
@@ -145,7 +147,7 @@ impl<T> RingWriter<T> {
     }
 }
 
-/// The end that values come out of. One thread at a time has it.
+/// The reading end. One thread at a time has it.
 #[derive(Debug)]
 pub struct RingReader<T> {
     ring: Arc<Ring<T>>,
@@ -154,9 +156,9 @@ pub struct RingReader<T> {
 }
 
 impl<T> RingReader<T> {
-    /// Takes the oldest value out; `None` if there is none.
+    /// Takes the oldest value. `None` if there is none.
     ///
-    /// Thread: the reader's. Cost: a store, and a load when the ring seems empty; never waits.
+    /// Thread: the reader. Cost: a store, and a load if the ring seems empty. Never waits.
     #[inline]
     pub fn pop(&mut self) -> Option<T> {
         if self.head == self.tail_seen {
@@ -165,8 +167,8 @@ impl<T> RingReader<T> {
                 return None;
             }
         }
-        // SAFETY: RING-OWNER: `head` is before `tail`, so its slot is ours and holds a value; the
-        // store below gives the slot away, so the value is not read a second time.
+        // SAFETY: RING-OWNER: `head` is before `tail`, so its slot is the reader's and holds a value. The store
+        // below gives the slot away, so nobody reads the value a second time.
         let value = self.ring.slot(self.head).with(|slot| unsafe { (*slot).assume_init_read() });
         self.head = self.head.wrapping_add(1);
         self.ring.head.store(self.head, Release); // E8 (store)
@@ -208,7 +210,7 @@ mod tests {
     #[test]
     fn positions_may_wrap() {
         let (mut writer, mut reader) = Ring::new(2);
-        // As after as many values as can be counted.
+        // As if the counters were about to wrap.
         let far = usize::MAX - 1;
         (writer.tail, writer.head_seen, reader.head, reader.tail_seen) = (far, far, far, far);
         writer.ring.head.store(far, Relaxed);

@@ -1,4 +1,4 @@
-//! A number that can be waited for.
+//! A number that threads can wait for.
 //!
 //! # The idea
 //!
@@ -29,10 +29,10 @@
 //! });
 //! ```
 //!
-//! The thread that advances wakes the sleepers, about 2 us for each: 15 of them delay a leader by
-//! 30 us. With [a fan-out](Signal::with_fan_out) it wakes a few, and each of them wakes a few more.
+//! The thread that advances wakes the sleepers, about 2 µs for each: 15 of them delay a leader by
+//! 30 µs. With [a fan-out](Signal::with_fan_out) it wakes a few, and each of them wakes a few more.
 //!
-//! The limits: 2^32 advances during one wait look like none. Every advance wakes every sleeper.
+//! Limits: 2^32 advances during one wait look like none. Every advance wakes every sleeper.
 
 use crate::park::{Lot, Sleep, monotonic_ns};
 use crate::sync::{AtomicU32, fence};
@@ -40,16 +40,16 @@ use crate::wait::{Wait, Waited};
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
 use std::time::Duration;
 
-/// A number that only grows (wrapping) and can be waited for.
+/// A number that only grows (wrapping), and that threads can wait for.
 ///
 /// Value and sleepers share a line, so a thread that advances gets both with one transfer.
 #[derive(Debug)]
 #[repr(align(128))]
 pub struct Signal {
-    /// Written by threads that advance, read by threads that wait: edge E1. Also the futex word.
+    /// Threads that advance write it, threads that wait read it: edge E1. It is also the futex word.
     value: AtomicU32,
-    /// Threads that sleep or are about to. Written by waiters, read by threads that advance: edge E2.
-    /// With a fan-out also the bit [`OWED`].
+    /// How many threads sleep or are about to sleep. Waiters write it, threads that advance read it: edge E2.
+    /// With a fan-out it also has the bit [`OWED`].
     sleepers: AtomicU32,
     /// How many threads one thread wakes at most. [`EVERYBODY`]: no limit, and woken threads wake nobody.
     fan_out: u32,
@@ -57,8 +57,8 @@ pub struct Signal {
 }
 
 const EVERYBODY: u32 = u32::MAX;
-/// Since the last advance that found sleepers, no thread has woken all of them. Each woken thread wakes
-/// more. Set by threads that advance, cleared by threads about to sleep.
+/// Since the last advance that found sleepers, no thread has woken all of them. So each woken thread wakes
+/// more. Threads that advance set the bit, threads about to sleep clear it.
 const OWED: u32 = 1 << 31;
 
 impl Signal {
@@ -104,17 +104,18 @@ impl Signal {
         self.value.load(Acquire) // E1 (load)
     }
 
-    /// Adds one and wakes the sleepers, or the first few of them. Returns whether that took a system call;
-    /// it takes none when nobody sleeps.
+    /// Adds one and wakes the sleepers, or the first few of them. Returns whether it made a system call. It
+    /// makes none if nobody sleeps.
     ///
-    /// Publishes all that the caller did before. Thread: any. Cost: an atomic addition and a full
-    /// fence; about 2 us more for each thread that it wakes.
+    /// Publishes all that the caller did before. Thread: any. Cost: an atomic addition and a full fence, and
+    /// about 2 µs for each thread that it wakes.
     pub fn advance(&self) -> bool {
         self.value.fetch_add(1, Release); // E1 (store)
-        // The new value must be out before we look for sleepers: see PROTOCOL.md, lost wake-up.
+        // Other threads must see the new value before this one looks for sleepers: see PROTOCOL.md, lost
+        // wake-up.
         fence(SeqCst); // E2 (store)
         // Relaxed: the fence orders it, and no data depends on it.
-        // OWED alone is what a wake tree leaves behind when all have left.
+        // If only OWED is set, all sleepers of a wake tree have left.
         let asleep = self.sleepers.load(Relaxed) & !OWED != 0;
         if asleep {
             self.wake_first();
@@ -124,8 +125,7 @@ impl Signal {
 
     fn wake_first(&self) {
         if self.fan_out != EVERYBODY {
-            // Relaxed: the order of changes to this one word is all that counts; PROTOCOL.md, Wake
-            // tree.
+            // Relaxed: only the order of changes to this one word matters, see PROTOCOL.md, Wake tree.
             self.sleepers.fetch_or(OWED, Relaxed);
         }
         self.lot.wake(&self.value, self.fan_out);
@@ -139,15 +139,14 @@ impl Signal {
         self.wait_until(seen, wait, || false)
     }
 
-    /// As [`wait_past`](Self::wait_past), but returns also when [`monotonic_ns`] has reached
-    /// `deadline_ns`; the number is then still `seen`.
+    /// Like [`wait_past`](Self::wait_past), but also returns when [`monotonic_ns`] has reached `deadline_ns`.
+    /// The number is then still `seen`.
     ///
-    /// The thread takes the steps of `wait` and then sleeps in the kernel until an `advance` or the
-    /// deadline ends the sleep. A wait that never blocks takes no steps here: nothing would end them.
-    /// The steps do not look at the clock, so a deadline shorter than a hybrid's spin is late by the
-    /// rest of that spin.
+    /// The thread takes the steps of `wait`, then sleeps in the kernel until an `advance` or the deadline ends
+    /// the sleep. A wait that never blocks takes no steps here, because nothing would end them. The steps do
+    /// not look at the clock. So a deadline shorter than a hybrid's spin is late by the rest of that spin.
     ///
-    /// Thread: any. Cost: as `wait` says; a sleep adds two reads of the clock.
+    /// Thread: any. Cost: as `wait` says. A sleep adds two reads of the clock.
     ///
     /// ```
     /// use hocket_rt::{Signal, SpinCost, Strategy, Wait, monotonic_ns};
@@ -172,7 +171,7 @@ impl Signal {
 
     /// Waits until the number is not `seen` or `stop` returns `true`.
     ///
-    /// The wait calls `stop` once per step (a monitored rest is a step of up to 20 us) and before each
+    /// The wait calls `stop` once per step (a monitored rest is a step of up to 20 µs) and before each
     /// sleep, so it should cost no more than a load. It does not call it during a sleep: the thread that
     /// makes it true has to advance the signal afterwards to wake the sleepers.
     #[inline]
@@ -180,11 +179,12 @@ impl Signal {
         self.wait_for(seen, wait, None, stop)
     }
 
-    /// The steps of `wait` without its sleep: returns as soon as the number is not `seen` or `stop` says
-    /// so, or when `wait` would block. The number tells which, and `stop` can be asked again.
+    /// Takes the steps of `wait` without its sleep. Returns when the number is not `seen`, when `stop`
+    /// returns `true`, or when `wait` would block. The caller can read the number and call `stop` again to
+    /// see which.
     ///
-    /// For a thread that keeps a seat busy for a while and must not sleep there, because nobody would wake
-    /// it. A wait that never blocks returns only because of the number or `stop`.
+    /// It is for a thread that keeps a seat busy for a while and must not sleep there, because nobody would
+    /// wake it. A wait that never blocks returns only because of the number or `stop`.
     ///
     /// Thread: any. Cost: as `wait` says.
     #[inline]
@@ -227,15 +227,15 @@ impl Signal {
         deadline_ns: Option<u64>,
         poll: impl Fn() -> Option<u32>,
     ) -> u32 {
-        // Relaxed: the fence orders it; the count itself publishes nothing.
+        // Relaxed: the fence orders it, and the count itself publishes nothing.
         self.sleepers.fetch_add(1, Relaxed);
-        // We must be counted before we look at the value for the last time.
+        // The count must include this thread before it looks at the value for the last time.
         fence(SeqCst); // E2 (load)
         let value = loop {
             if let Some(value) = poll() {
                 break value;
             }
-            // A sleep whose deadline has passed would be no sleep, but would count as one.
+            // If the deadline has passed, the thread would not sleep, but would count a sleep.
             if deadline_ns.is_some_and(|deadline| monotonic_ns() >= deadline) {
                 break self.value();
             }
@@ -254,8 +254,8 @@ impl Signal {
         value
     }
 
-    /// Before a thread sleeps on the present number, it wakes those that slept on an older one.
-    /// Otherwise a wake-up might reach it in place of one of them, and it would sleep on.
+    /// Before a thread sleeps on the present number, it wakes those that sleep on an older one. Otherwise it
+    /// might get a wake-up instead of one of them, and sleep again.
     fn settle(&self) {
         // Relaxed: as in `wake_first`. Without a fan-out the bit is never set.
         if self.fan_out != EVERYBODY && others_are_owed(self.sleepers.fetch_and(!OWED, Relaxed)) {

@@ -17,29 +17,29 @@ use std::hint::spin_loop;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
-/// The length that a pass is made to have, in nanoseconds.
+/// The intended length of a pass, in nanoseconds.
 const TARGET_PASS_NS: f64 = 75.0;
-/// Instructions per pass before anything was measured.
+/// Instructions per pass before the first measurement.
 #[cfg(not(loom))]
 const PAUSES_UNMEASURED: u32 = 4;
-/// More would only hide a clock that stands still.
+/// The most instructions per pass. Only a clock that stands still would need more.
 const PAUSES_MAX: u32 = 256;
-/// Groups whose medians are compared, rounds in each group, and repetitions in a round. A round
-/// lasts some microseconds, so that most rounds see neither a tick nor a preemption.
+/// The number of groups, rounds per group, and repetitions per round. A round lasts some microseconds, so most
+/// rounds see neither a tick nor a preemption.
 const GROUPS: usize = 7;
 const ROUNDS: usize = 12;
 const REPEATS: u32 = 48;
 
-/// Instructions per pass. Written once, by the first measurement; a plain number that publishes
-/// nothing, so all accesses are `Relaxed`. 0: not measured yet.
+/// Instructions per pass. 0: not measured yet. The first measurement writes it, once. It publishes nothing
+/// else, so all accesses are `Relaxed`.
 static PAUSES_PER_PASS: AtomicU32 = AtomicU32::new(0);
 
 /// What one spin pass costs on this CPU.
 ///
 /// Thread: any, before the real-time part starts. Cost of a measurement: about 0.4 ms.
 ///
-/// A CPU with two kinds of cores has two costs; this is the cost where the measurement ran. A bound
-/// on a spin may then be off by the ratio of the two (3 on current hybrids), never by a hundred.
+/// A CPU with two kinds of cores has two costs. This is the cost on the core that measured. So a limit of a
+/// spin may be wrong by the ratio of the two (3 on current hybrids), never by a hundred.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct SpinCost {
     pass_ns: f64,
@@ -48,8 +48,8 @@ pub struct SpinCost {
 impl SpinCost {
     /// Chooses the size of a pass, unless another call has, and measures how long it lasts here.
     ///
-    /// Interruptions only ever make a round longer, so each group keeps its shortest round; the
-    /// median over the groups drops a group that ran while the clock frequency was still low.
+    /// Interruptions only make a round longer, so each group keeps its shortest round. The median over the
+    /// groups ignores a group that ran while the clock frequency was still low.
     pub fn measure() -> SpinCost {
         choose_pass();
         let pass_ns = cost_ns(spin_pass);
@@ -58,7 +58,7 @@ impl SpinCost {
 
     /// A given cost, for simulations and tests that must not depend on a clock.
     ///
-    /// A pass of no length counts as one nanosecond.
+    /// 0 counts as one nanosecond.
     pub fn assumed(pass: Duration) -> SpinCost {
         SpinCost { pass_ns: (pass.as_nanos() as f64).max(1.0) }
     }
@@ -68,7 +68,7 @@ impl SpinCost {
         self.pass_ns
     }
 
-    /// How many passes last at least `d`; 0 for no time, `u32::MAX` if it is too long to count.
+    /// How many passes last at least `d`. 0 for no time, `u32::MAX` if the number is too large.
     pub fn passes_for(&self, d: Duration) -> u32 {
         // A float that is too large saturates in the conversion.
         (d.as_nanos() as f64 / self.pass_ns).ceil() as u32
@@ -77,7 +77,7 @@ impl SpinCost {
 
 /// One pass: tells the core, for about 75 ns, that this thread only waits.
 ///
-/// Thread: any. Cost: [`SpinCost::pass_ns`]; no system call.
+/// Thread: any. Cost: [`SpinCost::pass_ns`], no system call.
 #[cfg(not(loom))]
 #[inline(always)]
 pub fn spin_pass() {
@@ -102,19 +102,19 @@ pub fn spin_pass() {
 #[inline(always)]
 pub(crate) fn bare_pass() {}
 
-/// In a model even such a waiter lets the other threads go on, or they never would.
+/// In a model even such a waiter must let the other threads go on, or they never would.
 #[cfg(loom)]
 pub(crate) fn bare_pass() {
     crate::sync::yield_now();
 }
 
-/// The first to come decides, so that every `SpinCost` of a process speaks of the same pass.
+/// The first caller decides, so that every `SpinCost` of a process refers to the same pass.
 fn choose_pass() {
-    // Relaxed: a plain number, see the static.
+    // Relaxed: it publishes nothing, see the static.
     if PAUSES_PER_PASS.load(Relaxed) == 0 {
         let pauses = (TARGET_PASS_NS / cost_ns(spin_loop)).round();
         let pauses = (pauses as u32).clamp(1, PAUSES_MAX);
-        // Relaxed, again. If another thread was faster, its number stands.
+        // Relaxed, again. If another thread was faster, its number is used.
         let _ = PAUSES_PER_PASS.compare_exchange(0, pauses, Relaxed, Relaxed);
     }
 }
@@ -129,7 +129,7 @@ fn cost_ns(work: impl Fn()) -> f64 {
     groups[GROUPS / 2]
 }
 
-/// Mean of one round.
+/// The mean over one round.
 fn round_ns(work: &impl Fn()) -> f64 {
     let started_at = Instant::now();
     for _ in 0..REPEATS {

@@ -7,8 +7,8 @@
 //! late wake-up must not delay a block whose work is done. The late worker finds the turnstile closed
 //! and goes back to its gate.
 //!
-//! One word holds all facts, so that a worker's question and its entry are one step. With two words a
-//! worker could find it open, be held up, and count itself in after the leader had seen nobody.
+//! One word holds all facts, so that a worker's check and its entry are one step. With two words a worker could
+//! find the turnstile open, be delayed, and count itself in after the leader had seen nobody inside.
 //!
 //! ```text
 //!   31     30      29 ........ 0
@@ -17,10 +17,10 @@
 //!
 //! # Sleeping
 //!
-//! A worker that is inside may need the leader's own CPU. Against a leader of the class `SCHED_FIFO` an
+//! A worker that is inside may need the leader's own CPU. If the leader has the class `SCHED_FIFO`, an
 //! ordinary thread never gets it, and a yield does not help. So a leader that has spun for a while sets
 //! ASLEEP and sleeps in the kernel. The last worker to leave finds the bit and wakes the leader. A worker
-//! looks at the bit in the very step in which it leaves, so this costs nothing while nobody sleeps.
+//! looks at the bit in the same step in which it leaves, so this costs nothing while the leader is awake.
 
 use crate::park::{Lot, Sleep};
 use crate::spin::spin_pass;
@@ -33,8 +33,8 @@ const OPEN: u32 = 1 << 31;
 const ASLEEP: u32 = 1 << 30;
 /// The bits of the number of workers inside.
 const INSIDE: u32 = ASLEEP - 1;
-/// Passes (each about 75 ns) after which the closing leader sleeps. A unit that takes longer is rare; a
-/// worker that lost its CPU to us is not. A model needs a short spin.
+/// Passes (each about 75 ns) after which the closing leader sleeps. A unit rarely takes longer. A worker that
+/// lost its CPU to the leader is more frequent. A model needs a short spin.
 const PASSES_BEFORE_SLEEP: u32 = if cfg!(loom) { 1 } else { 1000 };
 
 /// Lets workers into a block and lets the leader close it.
@@ -58,21 +58,21 @@ impl Turnstile {
     /// Thread: the leader, while closed (new, or after [`close_and_wait`](Self::close_and_wait)).
     /// Cost: a store.
     pub fn open(&self) {
-        // Relaxed: the leader alone opened and closed it, so it knows; only a check.
+        // Relaxed: only the leader opens and closes it. This is only a check.
         debug_assert_eq!(self.word.load(Relaxed), 0, "opened while in use");
         self.word.store(OPEN, Release); // E4 (store)
     }
 
-    /// Enters the block; `None` if it is closed. Dropping the guard leaves the block.
+    /// Enters the block. `None` if it is closed. A drop of the guard leaves the block.
     ///
     /// Thread: worker. Cost: a load and, if it is open, an atomic exchange. Leaving costs an atomic
     /// subtraction, and for the last worker a system call if the leader sleeps.
     #[inline]
     pub fn enter(&self) -> Option<Inside<'_>> {
-        // Relaxed: a guess that the exchange below confirms; if it is closed nothing is read.
+        // Relaxed: a guess that the exchange below confirms. If it is closed, the worker reads nothing.
         let mut word = self.word.load(Relaxed);
         while word & OPEN != 0 {
-            // Failing tells a newer guess and nothing else, hence Relaxed there.
+            // Relaxed on failure: it returns only a newer guess.
             let entered = self.word.compare_exchange_weak(word, word + 1, Acquire, Relaxed); // E4 (load)
             match entered {
                 Ok(_) => return Some(Inside { turnstile: self }),
@@ -82,21 +82,21 @@ impl Turnstile {
         None
     }
 
-    /// Closes the block to newcomers, and waits for nobody. The leader still has to close and wait.
+    /// Closes the block to newcomers, and does not wait. The leader still has to close and wait.
     ///
-    /// Thread: any that is inside, or the leader. Cost: an atomic operation.
+    /// Thread: any that is inside, or the leader. Cost: one atomic operation.
     #[inline]
     pub fn close(&self) {
-        // Relaxed: it tells newcomers nothing but that they are late.
+        // Relaxed: newcomers learn only that they are late.
         self.word.fetch_and(!OPEN, Relaxed);
     }
 
-    /// Closes the block to newcomers and returns when everybody inside has left.
+    /// Closes the block to newcomers, and returns when all threads inside have left.
     ///
-    /// All that was done inside is then visible to the leader. [`Waited::blocked`] says whether it slept.
+    /// The leader then sees all that they did inside. [`Waited::blocked`] says whether it slept.
     ///
-    /// Thread: the leader. Cost: spins until the last of them has left. After about 75 us of that it sleeps
-    /// in the kernel, and the last to leave makes the system call that wakes it (about 2 us).
+    /// Thread: the leader. Cost: spins until the last thread has left. After about 75 µs it sleeps in the
+    /// kernel, and the last thread to leave makes the system call that wakes it (about 2 µs).
     pub fn close_and_wait(&self) -> Waited {
         let mut waited = Waited::default();
         let mut word = self.word.fetch_and(!OPEN, Acquire) & !OPEN; // E5 (load)
@@ -111,16 +111,16 @@ impl Turnstile {
             word = self.word.load(Acquire); // E5 (load)
         }
         if word == ASLEEP {
-            // Relaxed: while it is closed and empty nobody else writes; E4 publishes the next opening.
+            // Relaxed: while it is closed and empty, nobody else writes. E4 publishes the next opening.
             self.word.store(0, Relaxed);
         }
         waited
     }
 
-    /// Sleeps while the same number of workers is inside, at most until the last has left.
+    /// Sleeps while the number of workers inside stays the same, at most until the last has left.
     #[cold]
     fn sleep(&self, waited: &mut Waited) {
-        // Relaxed: only says that somebody sleeps; the look that ends the wait is the caller's.
+        // Relaxed: it says only that the leader sleeps. The caller's look ends the wait.
         let word = self.word.fetch_or(ASLEEP, Relaxed);
         if word & INSIDE != 0 {
             let sleep = self.lot.sleep_while(&self.word, word | ASLEEP, None);

@@ -1,37 +1,37 @@
-//! Why a block was late: evidence in, a sentence out. No clock, no system, no state.
+//! Why a block was late: it takes evidence and returns a sentence. It has no clock, no system calls and no state.
 //!
-//! [`explain`] walks back from the finished output to the planned start ([the way](#the-way)), asks of every piece of it
-//! how much longer it took than expected, and looks for what explains the difference.
+//! [`explain`] walks back from the finished output to the planned start ([the way](#the-way)). For every piece of
+//! the way it computes how much longer it took than expected, and looks for an explanation.
 //!
 //! # The way
-//! The output waits for exactly one thing at any time: the device's signal, the leader's awakening, a worker that does
-//! not run, or a unit. Only what lies on this way can have made the block late, so a stranger beside a worker that
-//! nobody waited for is not accused. Traces hold no edges between units: the way is inferred from times, which is a
-//! guess where several units end together.
+//! At any time the output waits for exactly one thing: the device's signal, the leader's awakening, a worker that
+//! does not run, or a unit. Only what is on this way can have made the block late. So a stranger beside a worker for
+//! which nobody waited is not a cause. Traces have no edges between units, so this module infers the way from times.
+//! If several units end together, it guesses.
 //!
 //! # The rules
-//! What was lost on the way is explained in this order, each rule from what the one before has left, so that nothing is
-//! counted twice. What was seen at its time goes before what was only counted around the block.
+//! The rules explain the lost time on the way in this order. Each rule uses only what the ones before have left, so
+//! that nothing counts twice. Events with a time come before those that were only counted around the block.
 //! 1. `seat-taken`: a stranger ran on the CPU of the worker. All of that time is lost.
 //! 2. `sibling-busy`: a stranger ran on the core's other seat while a unit took too long. Two busy seats share a core
 //!    about evenly, so half of that time explains the unit's delay, at most all of the delay.
-//! 3. `page-fault`: a fault that went to the disk explains what is left of that worker's units; one that did not,
+//! 3. `page-fault`: a fault that needed the disk explains what is left of that worker's units. Another fault explains
 //!    [`MINOR_FAULT_NS`] of it.
-//! 4. `host-steal`: the steal time of the worker's CPU, at most what is left. Kernels count it in steps of 10 ms, so it
-//!    may have happened beside the block.
+//! 4. `host-steal`: the steal time of the worker's CPU, at most what is left. Kernels count it in steps of 10 ms, so
+//!    it may have happened outside the block.
 //! 5. `migration`: [`MIGRATION_NS`] each, at most what is left of that worker's units.
-//! 6. What is left is the piece's own: `signaled-late`, `leader-woke-late`, `worker-woke-late`, `unit-slow`.
+//! 6. The rest belongs to the piece itself: `signaled-late`, `leader-woke-late`, `worker-woke-late`, `unit-slow`.
 //!
-//! Beside the way: where more expected work lies on it than the block was expected to take, others did not do their
-//! part. Workers that woke up late, did not come, or had lost their seats explain that surplus (`worker-woke-late`,
-//! `seat-taken`). Work that is still longer than the period, or an expected duration that is, is `overload`.
+//! There may be more expected work on the way than the expected duration of the block. Then other workers did not do
+//! their part. Workers that woke late, did not come, or lost their seats explain the surplus (`worker-woke-late`,
+//! `seat-taken`). If the work is still longer than the period, or the expected duration is, the cause is `overload`.
 //!
 //! # The verdict
-//! A share is what the block would have won without the cause, at most its lateness behind the deadline. Shares may sum
-//! to more than that: of two delays that each would have been enough, each gets all. The largest is named, if it is at
-//! least half of the lateness; else the cause is `unknown`, and the shares say what is known nevertheless.
+//! A share is how much earlier the block would have been without the cause, at most its lateness behind the deadline.
+//! The sum of the shares may be larger: if each of two delays was enough, each gets all. The verdict names the largest
+//! share if it is at least half of the lateness. Otherwise the cause is `unknown`, and the shares say what is known.
 //!
-//! A verdict is no proof. It says what the records show, and it can only know what was watched.
+//! A verdict is not a proof. It says what the records show, and it knows only what was watched.
 
 mod evidence;
 mod losses;
@@ -55,23 +55,23 @@ pub enum Cause {
     SignaledLate,
     /// The leader ran too long after the signal.
     LeaderWokeLate,
-    /// A worker did not run although it had something to do.
+    /// A worker did not run although it had work.
     WorkerWokeLate,
-    /// A unit took longer than expected, and nothing that was watched says why.
+    /// A unit took longer than expected, and no watched event explains it.
     UnitSlow,
-    /// A thread that is not the engine's ran on a worker's seat.
+    /// A thread outside the engine ran on a worker's seat.
     SeatTaken,
-    /// A thread that is not the engine's ran on the other seat of a worker's core.
+    /// A thread outside the engine ran on the other seat of a worker's core.
     SiblingBusy,
-    /// Memory was not there when it was used.
+    /// The used memory was not mapped yet, or was on disk.
     PageFault,
-    /// A worker was moved to another CPU.
+    /// The system moved a worker to another CPU.
     Migration,
     /// The host of a virtual machine took the CPU away.
     HostSteal,
     /// The plan does not fit into the period.
     Overload,
-    /// Nothing that is known explains at least half.
+    /// No known cause explains at least half.
     Unknown,
 }
 
@@ -120,11 +120,11 @@ impl fmt::Display for Cause {
 pub struct Share {
     /// The cause.
     pub cause: Cause,
-    /// What the block would have won without it; at most its lateness behind the deadline.
+    /// How much earlier the block would have been without it, at most its lateness behind the deadline.
     pub share_ns: i64,
-    /// Whom it concerns most: a unit, a thread, a worker.
+    /// What it concerns most: a unit, a thread or a worker.
     pub subject: String,
-    /// A sentence about that one, without a full stop.
+    /// A sentence about it, without a full stop.
     pub text: String,
 }
 
@@ -137,19 +137,19 @@ pub struct Verdict {
     pub late_ns: i64,
     /// The cause that explains most, or [`Cause::Unknown`].
     pub cause: Cause,
-    /// What it explains; of the unknown cause, what none of the others explains.
+    /// How much it explains. For the unknown cause, how much no other cause explains.
     pub share_ns: i64,
-    /// Whom it concerns most; empty where the cause is unknown.
+    /// What it concerns most. Empty if the cause is unknown.
     pub subject: String,
-    /// The whole in one sentence.
+    /// The whole explanation in one sentence.
     pub text: String,
-    /// What else explains more than a hundredth, largest first.
+    /// Other causes that explain more than a hundredth, largest first.
     pub others: Vec<Share>,
 }
 
-/// Names the cause of a block's lateness; `None` if it was not late.
+/// Finds the cause of a block's lateness. `None` if the block was not late.
 ///
-/// Cost: quadratic in the units of the trace; for reports, not for the block.
+/// Cost: quadratic in the units of the trace. It is for reports, not for the block.
 pub fn explain(evidence: &Evidence) -> Option<Verdict> {
     let trace = &evidence.trace;
     let late_ns = sane(trace.finished_ns) - sane(trace.deadline_ns);
@@ -157,8 +157,8 @@ pub fn explain(evidence: &Evidence) -> Option<Verdict> {
     judge(evidence, late_ns, &came, |_| true)
 }
 
-/// Names the cause for which a block that was in time took longer than [`Evidence::expected_ns`]; `None` if it did not,
-/// or if that is unknown. The verdict's `late_ns` is how much longer.
+/// Finds why a block that was in time took longer than [`Evidence::expected_ns`]. `None` if it did not, or if
+/// that is unknown. The verdict's `late_ns` is how much longer it took.
 ///
 /// Cost: as [`explain`].
 pub fn explain_unusual(evidence: &Evidence) -> Option<Verdict> {
@@ -170,11 +170,11 @@ pub fn explain_unusual(evidence: &Evidence) -> Option<Verdict> {
     let over_ns = sane(trace.finished_ns) - sane(expected as i64);
     let of = format!("{} of {}", us(sane(trace.finished_ns)), us(sane(trace.deadline_ns)));
     let took = format!("block {} took {of}, {} more than usual", trace.block, us(over_ns));
-    // That the plan is too long for its period is no reason for one block to be longer than the others.
+    // A plan that is too long for its period does not make one block longer than the others.
     judge(evidence, over_ns, &took, |cause| cause != Cause::Overload)
 }
 
-/// Explains `late_ns`; `what` says in words what there is to explain.
+/// Explains `late_ns`. `what` names in words what it is.
 fn judge(
     evidence: &Evidence,
     late_ns: i64,
@@ -211,7 +211,7 @@ fn unknown(shares: &[Share], late_ns: i64) -> Share {
     Share { cause: Cause::Unknown, share_ns, subject: String::new(), text }
 }
 
-/// One share for each cause, largest first, without trifles.
+/// One share for each cause, largest first, without tiny ones.
 fn shares(entries: Vec<Entry>, late_ns: i64) -> Vec<Share> {
     let of_cause = |cause| {
         let mut entries: Vec<&Entry> = entries.iter().filter(|e| e.cause == cause).collect();
@@ -248,7 +248,7 @@ fn sentence(entry: &Entry) -> String {
     }
 }
 
-/// Times beyond 36 years are nonsense; cut off there, sums and differences of them stay numbers.
+/// Limits times to 36 years, so that sums and differences do not overflow. Longer times are nonsense.
 fn sane(ns: i64) -> i64 {
     ns.clamp(-(1 << 60), 1 << 60)
 }

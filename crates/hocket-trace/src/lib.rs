@@ -1,7 +1,7 @@
 //! What happened in a block, as plain data.
 //!
-//! The engine fills these, reports and exporters read them. Times are nanoseconds since the
-//! block's planned start, so a block can be read without knowing any clock.
+//! The engine fills these types. Reports and exporters read them. Times are nanoseconds since the block's
+//! planned start, so a reader needs no clock.
 #![forbid(unsafe_code)]
 
 pub mod cause;
@@ -19,16 +19,16 @@ pub enum Doing {
     Unit(u32),
     /// Waited at a barrier for the other workers.
     Barrier,
-    /// Had nothing that was ready and waited for another worker to finish something.
+    /// Had no ready unit, and waited until another worker finished one.
     Wait,
-    /// Kept its seat busy so that nobody else runs beside its partner.
+    /// Kept its seat busy so that no other thread runs beside its partner.
     Guard,
 }
 
 /// One span on a lane.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Span {
-    /// What was done.
+    /// What the worker did.
     pub doing: Doing,
     /// Start.
     pub start_ns: i64,
@@ -39,15 +39,15 @@ pub struct Span {
 /// What one thread did in the block.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Lane {
-    /// `worker 0 (leader)`, `worker 1`, `guard of worker 0`.
+    /// For example `worker 0 (leader)`, `worker 1` or `guard of worker 0`.
     pub name: String,
-    /// The CPU it is pinned to, where it is.
+    /// The CPU to which it is pinned, if it is.
     pub cpu: Option<u32>,
     /// When it woke up.
     pub awake_ns: i64,
-    /// When it had no more to do in this block.
+    /// When it had no more work in this block.
     pub finished_ns: i64,
-    /// In order of time, not overlapping.
+    /// Ordered by time, without overlap.
     pub spans: Vec<Span>,
 }
 
@@ -64,12 +64,12 @@ pub struct BlockTrace {
     pub deadline_ns: i64,
     /// Names of the units.
     pub unit_names: Vec<String>,
-    /// One lane a thread, leader first.
+    /// One lane per thread, the leader's first.
     pub lanes: Vec<Lane>,
 }
 
 impl BlockTrace {
-    /// Time left before the deadline; negative: late.
+    /// The time left before the deadline. Negative: the block was late.
     pub fn slack_ns(&self) -> i64 {
         self.deadline_ns - self.finished_ns
     }

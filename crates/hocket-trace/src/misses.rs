@@ -1,31 +1,31 @@
-//! What a miss is. Engine, device, `play`, `bench`, lab, reports and C count by this file alone.
+//! What a miss is. Engine, device, `play`, `bench`, lab, reports and C count only with this file.
 
 use std::fmt;
 use std::iter::Sum;
 use std::ops::{Add, AddAssign};
 
-/// Periods for which the device had nothing new to play: of one block, or of many.
+/// Periods for which the device had nothing new to play, because of one block or of many.
 ///
-/// Both parts are misses, because both are silent. They are kept apart because they have different
-/// causes: a late block was computed too slowly, a skipped period never had a block.
+/// Both parts are misses, because both are silent. They are separate because they have different causes: a late
+/// block was too slow, a skipped period never had a block.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Misses {
-    /// Blocks that were finished after their deadline.
+    /// Blocks that finished after their deadline.
     pub late: u64,
     /// Periods that passed without a block.
     pub skipped: u64,
 }
 
 impl Misses {
-    /// Those of one block: `slack_ns` is the time left before its deadline, `skipped` the periods
-    /// that passed before the next block could begin.
+    /// The misses of one block. `slack_ns` is the time left before its deadline. `skipped` is the number of
+    /// periods that passed before the next block could begin.
     ///
     /// Thread: any. Cost: a comparison.
     pub const fn of_block(slack_ns: i64, skipped: u64) -> Misses {
         Misses { late: (slack_ns < 0) as u64, skipped }
     }
 
-    /// Late blocks and skipped periods together: the number that `--max-misses` limits.
+    /// The sum of late blocks and skipped periods. `--max-misses` limits it.
     pub const fn total(self) -> u64 {
         self.late.saturating_add(self.skipped)
     }
@@ -54,7 +54,7 @@ impl Sum for Misses {
     }
 }
 
-/// `0`, or the number with its parts: `5 (2 late blocks, 3 skipped periods)`.
+/// Prints `0`, or the number with its parts: `5 (2 late blocks, 3 skipped periods)`.
 impl fmt::Display for Misses {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let counted = |n: u64, one: &str| format!("{n} {one}{}", if n == 1 { "" } else { "s" });

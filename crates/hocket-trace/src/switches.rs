@@ -1,35 +1,36 @@
 //! Who ran on one CPU around a block, built from records of thread switches.
 //!
-//! Plain data: whoever watches the system hands in its records with times since the block's planned start.
+//! It is plain data. The caller watches the system and passes its records, with times since the block's planned
+//! start.
 
 use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
-/// The number that stands for an idle CPU.
+/// The thread number for an idle CPU.
 pub const IDLE: i32 = 0;
-/// The number that stands for a thread of which only the presence is known.
+/// The thread number for a thread that ran but has no known number.
 pub const UNNAMED: i32 = -1;
 
-/// One switch: the thread that goes and the one that comes.
+/// One switch: one thread leaves the CPU and another one gets it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SwitchAt {
-    /// When.
+    /// The time, since the block's planned start.
     pub at_ns: i64,
-    /// Who runs from now on; [`IDLE`]: nobody; `None`: not told.
+    /// The thread that runs from now on. [`IDLE`]: none. `None`: not recorded.
     pub in_tid: Option<i32>,
-    /// Who ran until now; `None`: not told.
+    /// The thread that ran until now. `None`: not recorded.
     pub out_tid: Option<i32>,
-    /// Whether the one that ran until now wanted to go on, so that somebody must have taken its place.
+    /// Whether the thread that ran until now could have gone on. If so, another thread must have replaced it.
     pub preempted: bool,
 }
 
-/// A thread on a CPU without interruption.
+/// A time in which one thread ran on a CPU without interruption.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Ran {
-    /// Its number, or [`UNNAMED`].
+    /// The thread's number, or [`UNNAMED`].
     pub tid: i32,
-    /// Its name.
+    /// The thread's name.
     pub name: String,
     /// Start.
     pub start_ns: i64,
@@ -38,7 +39,7 @@ pub struct Ran {
 }
 
 impl Ran {
-    /// How much of it lies in `span`.
+    /// The time of it within `span`.
     pub fn within_ns(&self, span: &Range<i64>) -> i64 {
         overlap_ns(&(self.start_ns..self.end_ns), span)
     }
@@ -49,18 +50,21 @@ impl Ran {
 pub struct Switches {
     /// The CPU, by the system's number.
     pub cpu: u32,
-    /// In order of time, not overlapping. Where there is none, the CPU was idle or the time is in `unknown`.
+    /// Ordered by time, without overlap. Outside of them the CPU was idle, or the time is in `unknown`.
     pub intervals: Vec<Ran>,
-    /// Times of which the records do not say who ran, from start to end.
+    /// Times for which the records do not say which thread ran. Each has a start and an end.
     pub unknown: Vec<(i64, i64)>,
 }
 
 impl Switches {
-    /// Who ran on `cpu` during `window`.
+    /// Finds which threads ran on `cpu` during `window`.
     ///
-    /// `records`: the switches on this CPU in order of time. Those before the window tell who ran at its start, so a
-    /// few of them should be among it; without any record nothing is known. `lost`: times in which records are missing.
-    /// `name`: the name of a thread. Cost: linear in the records for each lost time.
+    /// - `records`: the switches on this CPU in order of time. Include a few from before the window, because
+    ///   they show which thread ran at its start. Without any record, the whole window is unknown.
+    /// - `lost`: times in which records are missing.
+    /// - `name`: returns the name of a thread.
+    ///
+    /// Cost: for each lost time, linear in the records.
     pub fn from_records(
         cpu: u32,
         window: Range<i64>,
@@ -85,30 +89,30 @@ impl Switches {
         build.whole
     }
 
-    /// The same without the threads that are named: what strangers did.
+    /// The same without the threads in `tids`. What remains are strangers.
     pub fn without(&self, tids: &[i32]) -> Self {
         let strangers = self.intervals.iter().filter(|ran| !tids.contains(&ran.tid));
         Self { intervals: strangers.cloned().collect(), ..self.clone() }
     }
 
-    /// For how long any thread ran during `span`.
+    /// How long any thread ran during `span`.
     pub fn ran_ns(&self, span: &Range<i64>) -> i64 {
         self.intervals.iter().map(|ran| ran.within_ns(span)).fold(0, i64::saturating_add)
     }
 }
 
-/// How much of `a` lies in `b`.
+/// How much of `a` is in `b`.
 pub(crate) fn overlap_ns(a: &Range<i64>, b: &Range<i64>) -> i64 {
     a.end.min(b.end).saturating_sub(a.start.max(b.start)).max(0)
 }
 
-/// Who is on the CPU while the records are read.
+/// The thread on the CPU at the present record.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Current {
     Thread(i32),
-    /// Somebody who is not named.
+    /// A thread whose number the record lacks.
     Somebody,
-    /// Nobody that is known.
+    /// No known thread.
     Nobody,
 }
 
@@ -128,7 +132,7 @@ struct Build {
 }
 
 impl Build {
-    /// Ends a span on the CPU. `leaving`: who left at its end, as the next record says.
+    /// Ends a span on the CPU. `leaving` is the thread that left at its end, as the next record says.
     fn close(
         &mut self,
         current: Current,
@@ -137,7 +141,7 @@ impl Build {
         name: impl Fn(i32) -> Option<String>,
     ) {
         let tid = match (current, leaving) {
-            // Another one left than came: at least two records are missing between.
+            // One thread came and another one left, so at least two records between are missing.
             (Current::Thread(came), Some(left)) if came != left => return self.unknown(&span),
             (Current::Thread(tid), _) => tid,
             (Current::Somebody, left) => left.unwrap_or(UNNAMED),
@@ -161,7 +165,7 @@ impl Build {
         }
     }
 
-    /// Takes back what was said of a time in which records are missing.
+    /// Marks a time in which records are missing as unknown.
     fn lose(&mut self, span: Range<i64>) {
         let kept = |ran: Ran| {
             let before = Ran { end_ns: ran.end_ns.min(span.start), ..ran.clone() };

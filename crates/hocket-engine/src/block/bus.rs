@@ -1,22 +1,22 @@
-//! Unit memory: the one place where workers reach into shared, mutable data.
+//! Unit memory: the one place where workers access shared, mutable data.
 //!
-//! Invariants, named for the SAFETY comments that rely on them:
+//! SAFETY comments cite these invariants by name. R1 to R5 are rules of
+//! [`hocket_plan::VerifiedSchedule`]. It has one constructor, which checks them.
+//! `hocket-plan/tests/rules` breaks each rule and sees the schedule refused.
 //!
-//! - **ONCE**: a worker walks a block at most once, however often it comes in (`Runner::begins`).
-//! - **ONE-WRITER**: a unit's cell, and the cells of its nodes, are written only by the worker that runs
-//!   the unit, and the unit is run once per block: by ONCE and by rules R2 and R3 of
-//!   [`hocket_plan::VerifiedSchedule`], whose constructor is the only one;
-//!   `hocket-plan/tests/rules` breaks each and sees it refused.
-//! - **READ-AFTER-WRITE**: a unit reads only cells of its predecessors (R4), and they have finished
-//!   before it starts (R5): in a list by place or barrier (edge of the barrier in hocket-rt's
-//!   PROTOCOL.md), in dataflow by the countdown's edge.
-//! - **CLOSED**: outside a block nobody is inside: the turnstile's `close_and_wait` has returned,
-//!   so the leader may touch everything.
-//! - **ONE-PLAN**: a node's cell may be in several plans, of which one at most is with the leader; the
-//!   others are on their way there or back, and their nodes are touched by nobody. A node stands in one
-//!   unit of a plan (R3).
-//! - **IN-RANGE**: unit indices in schedules, inputs and lists are below the number of units (R1),
-//!   and `frames` is at most the length of the rows (checked before the block opens).
+//! - **ONCE**: a worker walks a block at most once, even if it enters several times (`Runner::begins`).
+//! - **ONE-WRITER**: only the worker that runs a unit writes the unit's cell and the cells of its
+//!   nodes. Each unit runs once per block (ONCE, R2, R3).
+//! - **READ-AFTER-WRITE**: a unit reads only cells of its predecessors (R4). They have finished before
+//!   it starts (R5). Within a list, the order ensures this. Between threads, the edge of the barrier or
+//!   of the countdown does (hocket-rt's PROTOCOL.md).
+//! - **CLOSED**: between blocks no worker is inside, because the turnstile's `close_and_wait` has
+//!   returned. So the leader may access everything.
+//! - **ONE-PLAN**: several plans may share a node's cell, but the leader holds one of them at most. The
+//!   others travel to the leader or back, and nobody accesses their nodes. Within a plan each node
+//!   belongs to one unit (R3).
+//! - **IN-RANGE**: unit indices in schedules, inputs and lists are below the number of units (R1), and
+//!   `frames` is at most the length of the rows. The leader checks `frames` before the block opens.
 
 use std::cell::UnsafeCell;
 use std::ops::Range;
@@ -37,10 +37,12 @@ struct Line([f32; LINE]);
 /// Samples in a line.
 const LINE: usize = 16;
 
-/// Two rows of samples in whole cache lines of their own: a worker that takes a unit over from another
-/// core moves no line more than it needs, and none that somebody else is writing.
+/// Two rows of samples, in cache lines that hold nothing else.
+///
+/// When a worker on another core takes the unit over, it moves only the lines that it needs. No other
+/// worker writes to these lines.
 struct Rows {
-    /// Left, then right, half of the lines each (invariant HALVES).
+    /// Left row, then right row: half of the lines each (invariant HALVES).
     lines: Box<[Line]>,
 }
 
@@ -53,31 +55,31 @@ impl Rows {
         Rows { lines: lines.into_boxed_slice() }
     }
 
-    /// Where both rows lie.
+    /// The memory of both rows.
     fn stretches(&self) -> [Option<Stretch>; 2] {
         let (left, right) = self.lines.split_at(self.lines.len() / 2);
         [Stretch::of(left), Stretch::of(right)]
     }
 
-    /// Samples that a row has room for.
+    /// Capacity of a row, in samples.
     fn room(&self) -> usize {
         self.lines.len() / 2 * LINE
     }
 
-    /// Both rows as they lie, one behind the other.
+    /// Both rows, the right one after the left one.
     #[inline]
     fn samples(&self) -> &[f32] {
         let samples = self.lines.as_ptr().cast::<f32>();
-        // SAFETY: HALVES: a `Line` is `LINE` samples without padding, so the lines are twice `room`
-        // samples one after the other.
+        // SAFETY: HALVES: a `Line` is `LINE` samples without padding. So the lines are `2 * room`
+        // samples in sequence.
         unsafe { std::slice::from_raw_parts(samples, 2 * self.room()) }
     }
 
-    /// As [`Rows::samples`], to be written.
+    /// Like [`Rows::samples`], for writing.
     #[inline]
     fn samples_mut(&mut self) -> &mut [f32] {
         let (samples, room) = (self.lines.as_mut_ptr().cast::<f32>(), self.room());
-        // SAFETY: HALVES, as above; borrowed exclusively.
+        // SAFETY: HALVES, as above. The borrow is exclusive.
         unsafe { std::slice::from_raw_parts_mut(samples, 2 * room) }
     }
 
@@ -88,7 +90,7 @@ impl Rows {
         StereoRef { left: &left[..frames], right: &right[..frames] }
     }
 
-    /// As [`Rows::get`], to be written.
+    /// Like [`Rows::get`], for writing.
     #[inline]
     fn get_mut(&mut self, frames: usize) -> StereoMut<'_> {
         let room = self.room();
@@ -96,15 +98,18 @@ impl Rows {
         StereoMut { left: &mut left[..frames], right: &mut right[..frames] }
     }
 
-    /// Where the first `frames` of both rows lie in [`Rows::samples`], for loops that treat them alike: in one piece where
-    /// they fill their lines, as blocks usually do (the other one is empty), else left and right.
+    /// The ranges of [`Rows::samples`] that hold the first `frames` of both rows, for loops that treat
+    /// both rows alike.
+    ///
+    /// If the frames fill the rows, as they usually do, one range covers both and the other is empty.
+    /// Otherwise there is one range for each row.
     #[inline]
     fn cuts(&self, frames: usize) -> [Range<usize>; 2] {
         let room = self.room();
         if frames == room { [0..2 * room, 0..0] } else { [0..frames, room..room + frames] }
     }
 
-    /// Whether the first `frames` hold numbers only.
+    /// Whether the first `frames` hold neither NaN nor infinity.
     #[inline]
     fn are_finite(&self, frames: usize) -> bool {
         self.cuts(frames)
@@ -121,23 +126,23 @@ impl Rows {
     }
 }
 
-/// A chain of nodes with its inputs and its bus.
+/// A chain of nodes, with its inputs and its bus.
 pub(crate) struct ChainState {
     inputs: Box<[UnitInput]>,
     nodes: Box<[Arc<NodeCell>]>,
     rows: Rows,
-    /// For the first node; `None` for nearly all chains.
+    /// The side chain of the first node. Nearly all chains have none.
     side: Option<Box<SideChain>>,
 }
 
-/// What a chain's first node hears beside its input.
+/// A second input for the first node of a chain.
 struct SideChain {
     inputs: Box<[UnitInput]>,
     rows: Rows,
 }
 
 impl ChainState {
-    /// `side`: the side chain of the first of `nodes`.
+    /// `side` holds the inputs of the side chain, which belongs to the first of `nodes`.
     ///
     /// Thread: control; allocates.
     pub(crate) fn new(
@@ -156,7 +161,7 @@ impl ChainState {
         }
     }
 
-    /// What a block touches of it.
+    /// The memory that a block accesses.
     fn touched(&self) -> impl Iterator<Item = Stretch> {
         let [left, right] = self.rows.stretches();
         let own = [Stretch::of(&*self.inputs), Stretch::of(&*self.nodes), left, right];
@@ -173,8 +178,8 @@ impl ChainState {
         side.chain([&mut self.rows]).for_each(|rows| rows.lines.fill(Line([0.0; LINE])));
     }
 
-    /// Runs the nodes on the bus. A processor that panics is silent from then on; the nodes behind it
-    /// go on.
+    /// Runs the nodes on the bus. A processor that panics stays silent from then on, and the nodes after
+    /// it still run.
     ///
     /// # Safety
     /// ONE-WRITER and ONE-PLAN hold for the chain's unit.
@@ -184,19 +189,19 @@ impl ChainState {
         let side = side.as_ref().map(|side| &side.rows);
         let mut place = 0;
         while place < nodes.len() {
-            // One frame to catch in for the whole chain: without a panic it costs about a call.
-            // Unwind safety: the rows are cleared below, the processor is never called again.
+            // One catch frame serves the whole chain. Without a panic it costs about one call.
+            // Unwind safety: the code below clears the rows and never calls the processor again.
             let ran = catch_unwind(AssertUnwindSafe(|| {
                 while let Some(node) = nodes.get(place) {
-                    // The side chain is the first node's.
+                    // Only the first node has the side chain.
                     let side = side.filter(|_| place == 0).map(|rows| rows.get(frames));
-                    // SAFETY: passed on from the caller; the node stands once in the plan (R3).
+                    // SAFETY: the caller's obligation. The plan has the node once (R3).
                     unsafe { process_node(node, rows, frames, side) };
                     place += 1;
                 }
             }));
             if let Err(payload) = ran {
-                // SAFETY: as above; the panic ended the other use.
+                // SAFETY: as above. The panic ended the other reference.
                 let state = unsafe { nodes[place].get_mut() };
                 state.silence(payload);
                 nodes[place].show(state);
@@ -216,11 +221,11 @@ unsafe fn process_node(
     frames: usize,
     side_chain: Option<StereoRef<'_>>,
 ) {
-    // SAFETY: passed on from the caller.
+    // SAFETY: the caller's obligation.
     let node = unsafe { cell.get_mut() };
     let main = rows.get_mut(frames);
     node.processor.process(&mut Block { main, side_chain, events: &node.events });
-    // Asked first: a write would take the line away from whoever looks at it next.
+    // Write only if needed: a write takes the cache line away from the next thread that reads it.
     if !node.events.is_empty() {
         node.events.clear();
     }
@@ -230,7 +235,7 @@ unsafe fn process_node(
     }
 }
 
-/// A unit: the chains that run before its own, and its own.
+/// A unit: its own chain, and the folded chains that run before it.
 pub(crate) struct UnitState {
     folded: Box<[ChainState]>,
     own: ChainState,
@@ -249,19 +254,20 @@ impl UnitState {
         self.folded.iter().chain([&self.own]).flat_map(|chain| &chain.nodes)
     }
 
-    /// The bus that others read.
+    /// The bus that other units read.
     pub(crate) fn rows(&self, frames: usize) -> StereoRef<'_> {
         self.own.rows.get(frames)
     }
 
-    /// Silences every bus, as if the session began anew.
+    /// Silences every bus, as at the start of the session.
     pub(crate) fn silence(&mut self) {
         self.folded.iter_mut().chain([&mut self.own]).for_each(ChainState::silence);
     }
 }
 
-/// A processor that produced NaN or infinity starts afresh, and the block is silent from there on:
-/// one bad block on one strip, instead of a mix that stays broken.
+/// Resets a processor that produced NaN or infinity, and silences the block from there on.
+///
+/// So one strip has one bad block, and the mix does not stay broken.
 #[cold]
 fn contain(node: &mut NodeState, rows: &mut Rows, frames: usize) {
     node.not_finite += 1;
@@ -269,8 +275,10 @@ fn contain(node: &mut NodeState, rows: &mut Rows, frames: usize) {
     rows.clear(frames);
 }
 
-/// A unit that workers share. Padded, so that neighbours do not share a cache line (128 bytes:
-/// x86 prefetches lines in pairs, as crossbeam's `CachePadded` documents with sources).
+/// A unit that workers share.
+///
+/// Cells have a multiple of 128 bytes, so that two units never share a cache line. 128 is two lines:
+/// x86 prefetches lines in pairs. The docs of crossbeam's `CachePadded` give sources.
 #[repr(align(128))]
 struct UnitCell(UnsafeCell<UnitState>);
 
@@ -280,16 +288,16 @@ pub(crate) struct Units {
     touched: Touched,
 }
 
-// SAFETY: `UnitState` is `Send`. Sharing is governed by the invariants ONE-WRITER, READ-AFTER-WRITE
-// and CLOSED at the top of this file.
+// SAFETY: `UnitState` is `Send`. The invariants ONE-WRITER, READ-AFTER-WRITE and CLOSED, at the top of
+// this file, govern the sharing.
 unsafe impl Sync for Units {}
 
 impl Units {
-    /// The units in their cells.
+    /// Moves the units into cells.
     ///
     /// Thread: control; allocates.
     pub(crate) fn new(units: Vec<UnitState>) -> Units {
-        // What units own stays where it is when they move into their cells.
+        // A move into a cell does not move what the unit owns on the heap.
         let chains = |unit: &UnitState| -> Vec<Stretch> {
             let folded = unit.folded.iter().flat_map(ChainState::touched);
             Stretch::of(&*unit.folded).into_iter().chain(folded).chain(unit.own.touched()).collect()
@@ -298,16 +306,16 @@ impl Units {
         let cells: Box<[_]> =
             units.into_iter().map(|unit| UnitCell(UnsafeCell::new(unit))).collect();
         let with_cell = |(cell, chains): (&UnitCell, Vec<_>)| {
-            // The state alone: the rest of the cell is room between neighbours.
+            // Only the state: the rest of the cell is padding.
             Stretch::of(&cell.0).into_iter().chain(chains).collect()
         };
         let touched = Touched::new(cells.iter().zip(chains).map(with_cell));
         Units { cells, touched }
     }
 
-    /// Asks for what `unit` touches, for the cache of the calling core.
+    /// Prefetches the memory of `unit` into the cache of the calling core.
     ///
-    /// Thread: worker, inside a block. A hint: no access.
+    /// Thread: worker, inside a block. This is a hint and reads nothing.
     #[inline]
     pub(crate) fn fetch(&self, unit: usize) {
         self.touched.fetch(unit);
@@ -317,7 +325,7 @@ impl Units {
         self.cells.len()
     }
 
-    /// Runs one unit: chain by chain, sums the inputs into the bus, then processes in place.
+    /// Runs one unit. For each chain it sums the inputs into the bus, then processes in place.
     ///
     /// Shape: `frames` of both rows. Thread: worker, inside a block. No allocation, lock or system
     /// call.
@@ -329,33 +337,34 @@ impl Units {
     pub(crate) unsafe fn run(&self, unit: usize, frames: usize) {
         // SAFETY:
         // - IN-RANGE: `unit` comes from a verified schedule.
-        // - Not aliased: ONE-WRITER; readers are successors and have not started (READ-AFTER-WRITE).
+        // - No alias: nobody else writes (ONE-WRITER), and only successors read. They have not started
+        //   (READ-AFTER-WRITE).
         let state = unsafe { &mut *self.cells[unit].0.get() };
         let UnitState { folded, own } = state;
         for place in 0..folded.len() {
             let (before, rest) = folded.split_at_mut(place);
-            // SAFETY: as this function's own.
+            // SAFETY: the same obligation as this function's.
             unsafe { self.run_chain(&mut rest[0], before, frames) };
         }
-        // SAFETY: as this function's own.
+        // SAFETY: the same obligation as this function's.
         unsafe { self.run_chain(own, folded, frames) };
     }
 
     /// # Safety
-    /// READ-AFTER-WRITE holds for every input of the chain; ONE-WRITER and ONE-PLAN for its unit.
+    /// READ-AFTER-WRITE holds for every input of the chain. ONE-WRITER and ONE-PLAN hold for its unit.
     #[inline]
     unsafe fn run_chain(&self, chain: &mut ChainState, before: &[ChainState], frames: usize) {
-        // SAFETY: passed on from the caller.
+        // SAFETY: the caller's obligation.
         unsafe { self.sum(&chain.inputs, &mut chain.rows, before, frames) };
         if let Some(side) = &mut chain.side {
-            // SAFETY: passed on from the caller.
+            // SAFETY: the caller's obligation.
             unsafe { self.sum(&side.inputs, &mut side.rows, before, frames) };
         }
-        // SAFETY: passed on from the caller.
+        // SAFETY: the caller's obligation.
         unsafe { chain.process(frames) };
     }
 
-    /// The sum of the inputs in their order, whoever computes it.
+    /// Sums the inputs in their order, so that every worker computes the same bits.
     ///
     /// # Safety
     /// READ-AFTER-WRITE holds for every input.
@@ -372,12 +381,12 @@ impl Units {
         }
         for cut in rows.cuts(frames).into_iter().filter(|cut| !cut.is_empty()) {
             let out = &mut rows.samples_mut()[cut.clone()];
-            // SAFETY: passed on from the caller.
+            // SAFETY: the caller's obligation.
             unsafe { self.sum_piece(inputs, out, before, cut) };
         }
     }
 
-    /// One piece of the sum: of each input the samples at `cut`.
+    /// Sums the samples at `cut` of each input.
     ///
     /// # Safety
     /// READ-AFTER-WRITE holds for every input.
@@ -393,7 +402,7 @@ impl Units {
         for group in inputs.chunks(mix::AT_ONCE) {
             let mut scaled: [Scaled<'_>; mix::AT_ONCE] = [(&[], 0.0); _];
             for (scaled, input) in scaled.iter_mut().zip(group) {
-                // SAFETY: passed on from the caller.
+                // SAFETY: the caller's obligation.
                 let rows = unsafe { self.read(input, before) };
                 *scaled = (&rows.samples()[cut.clone()], input.gain_lin);
             }
@@ -409,29 +418,29 @@ impl Units {
     #[inline]
     unsafe fn read<'a>(&'a self, input: &UnitInput, before: &'a [ChainState]) -> &'a Rows {
         match input.from {
-            // SAFETY: READ-AFTER-WRITE: the writer has finished, and nobody writes again in this
-            // block (ONE-WRITER). Other readers share.
+            // SAFETY: the writer has finished (READ-AFTER-WRITE), and nobody writes again in this
+            // block (ONE-WRITER). Other threads only read.
             Source::Unit(from) => &unsafe { &*self.cells[from.index()].0.get() }.own.rows,
             Source::Folded(chain) => &before[chain as usize].rows,
         }
     }
 
-    /// A unit, outside a block, to look at.
+    /// Reads a unit between two blocks.
     ///
     /// # Safety
-    /// CLOSED holds for as long as the reference lives, and the leader changes no unit meanwhile.
+    /// CLOSED holds as long as the reference lives, and the leader changes no unit in that time.
     pub(crate) unsafe fn get(&self, unit: usize) -> &UnitState {
-        // SAFETY: CLOSED: the leader is the only one who touches units.
+        // SAFETY: CLOSED: only the leader accesses units.
         unsafe { &*self.cells[unit].0.get() }
     }
 
-    /// A unit, outside a block.
+    /// Changes a unit between two blocks.
     ///
     /// # Safety
-    /// CLOSED holds for as long as the reference lives.
+    /// CLOSED holds as long as the reference lives.
     #[allow(clippy::mut_from_ref)]
     pub(crate) unsafe fn get_mut(&self, unit: usize) -> &mut UnitState {
-        // SAFETY: CLOSED: the caller is the only one who touches units.
+        // SAFETY: CLOSED: only the caller accesses units.
         unsafe { &mut *self.cells[unit].0.get() }
     }
 }

@@ -28,7 +28,7 @@ pub struct ClipPlayer {
 }
 
 impl ClipPlayer {
-    /// For clips and their audio, in the same order.
+    /// Makes a player for clips, each with its audio.
     ///
     /// Thread: control; allocates.
     pub fn new(clips: &[(Clip, Arc<StereoAudio>)], rate_hz: u32) -> ClipPlayer {
@@ -36,7 +36,7 @@ impl ClipPlayer {
         ClipPlayer { clips, position: 0 }
     }
 
-    /// The frame after the last that sounds; `None` where a clip loops for ever.
+    /// The frame after the last audible one. `None` if a clip loops for ever.
     pub fn end(&self) -> Option<u64> {
         let ends = self.clips.iter().map(|clip| clip.end);
         ends.max().filter(|end| *end != u64::MAX).or(self.clips.is_empty().then_some(0))
@@ -65,7 +65,7 @@ impl Playing {
         }
     }
 
-    /// Adds the part of the clip that falls into `[position, position + rows)`.
+    /// Adds the part of the clip that is in this block, which starts at `position`.
     fn add_to(&self, left: &mut [f32], right: &mut [f32], position: u64) {
         let from = self.start.max(position);
         let to = self.end.min(position + left.len() as u64);

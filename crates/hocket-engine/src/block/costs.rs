@@ -1,35 +1,36 @@
-//! What each unit costs, as a running estimate that a stray interruption does not move.
+//! The cost of each unit: a running estimate that a single interruption hardly moves.
 //!
-//! The worker that has run a unit notes how long it took. The estimate moves towards each sample by a
-//! sixteenth of the difference, and no sample counts as further away than a quarter of the estimate:
-//! a stochastic approximation (Robbins and Monro 1951) of Huber's location estimate (1964). A block
-//! that was interrupted for 50 ms therefore moves it by 1.6 %, while a cost that has really changed by
-//! half is followed within some 40 blocks.
+//! The worker that runs a unit notes how long it took. The estimate moves towards each sample by a
+//! sixteenth of the difference. A difference of more than a quarter of the estimate counts as a quarter.
+//! This is a stochastic approximation (Robbins and Monro 1951) of Huber's location estimate (1964).
+//!
+//! So an interruption of 50 ms moves the estimate by 1.6 %. When a cost really changes by half, the
+//! estimate follows within about 40 blocks.
 
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
-/// How much of the difference is taken over.
+/// How far the estimate moves, as a fraction of the difference.
 const RATE: f32 = 1.0 / 16.0;
-/// The largest difference that counts, as a part of the estimate.
+/// The largest difference that counts, as a fraction of the estimate.
 const REACH: f32 = 0.25;
-/// Kinds of seats that are told apart; machines have up to three.
+/// How many kinds of seats have estimates of their own. Machines have up to three.
 pub(crate) const KINDS: usize = 4;
 
-/// Under which circumstances a unit ran.
+/// The circumstances under which a unit ran.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Circumstance {
     /// Index of the seat's kind, below [`KINDS`].
     pub kind: usize,
-    /// Whether a worker on the same core was at work when the unit ended.
+    /// Whether another worker on the same core was working when the unit ended.
     pub sibling_busy: bool,
 }
 
-/// Estimates of one unit in ticks, as the bits of `f32`; 0: never ran so.
+/// Estimates of one unit in ticks, as the bits of `f32`. 0: the unit never ran under this circumstance.
 ///
-/// Written by the worker that runs the unit (invariant ONE-WRITER of `bus.rs`), read by anybody at any
-/// time. All accesses are relaxed: an estimate stands for itself and publishes nothing.
+/// Only the worker that runs the unit writes (invariant ONE-WRITER of `bus.rs`). Any thread may read at
+/// any time. All accesses are relaxed: an estimate publishes nothing else.
 ///
-/// A cache line each: neighbours are often run by different workers.
+/// Each cell has a cache line, because different workers often run neighbouring units.
 #[derive(Debug)]
 #[repr(align(64))]
 struct Cell([[AtomicU32; 2]; KINDS]);
@@ -41,7 +42,7 @@ pub(crate) struct Costs {
 }
 
 impl Costs {
-    /// Nothing measured yet.
+    /// Estimates without a sample.
     ///
     /// Thread: control; allocates.
     pub(crate) fn new(units: usize) -> Costs {
@@ -59,7 +60,7 @@ impl Costs {
         cell.store(towards(old, sample).to_bits(), Relaxed);
     }
 
-    /// The estimate in ticks; `None`: the unit never ran so.
+    /// The estimate in ticks. `None`: the unit never ran under this circumstance.
     pub(crate) fn get(&self, unit: usize, circumstance: Circumstance) -> Option<f64> {
         let cell = &self.cells[unit].0[circumstance.kind][usize::from(circumstance.sibling_busy)];
         let ticks = f32::from_bits(cell.load(Relaxed));
@@ -67,10 +68,10 @@ impl Costs {
     }
 }
 
-/// The estimate after a sample; 0: there was none.
+/// The estimate after a sample. `old` is 0 before the first sample.
 ///
-/// Interruptions only lengthen a block, and the first one may have been hit: an estimate of more than
-/// twice the sample goes half the way at once, instead of being worn away in hundreds of blocks.
+/// An interruption makes a sample too long, and it may hit the first one. So an estimate of more than twice
+/// the sample moves halfway at once. Otherwise it would take hundreds of blocks to come down.
 #[inline]
 pub(crate) fn towards(old: f32, sample: f32) -> f32 {
     if old == 0.0 {
@@ -80,7 +81,7 @@ pub(crate) fn towards(old: f32, sample: f32) -> f32 {
         return (old + sample) / 2.0;
     }
     let reach = old * REACH;
-    // Not `clamp`, which asks whether its bounds are in order.
+    // Not `clamp`: it checks the order of its bounds.
     old + RATE * (sample - old).max(-reach).min(reach)
 }
 

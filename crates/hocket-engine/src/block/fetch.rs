@@ -1,28 +1,30 @@
-//! What the next unit touches is asked for while this one runs.
+//! Prefetches the memory of the next unit while the present one runs.
 //!
-//! Between two blocks everybody else on the machine uses the caches too. A unit's memory then comes from far
-//! away, and its parts are found one behind the other: unit, node, processor. All their addresses are
-//! known when a plan is made, so they are written down and asked for at once, a unit ahead. On a graph of 265
-//! nodes that has to be fetched anew for every block that is 5 % of the block (docs/scheduling.md). What a
-//! processor owns beyond its own struct (delay lines, a bypassed effect inside its bypass) is not known here.
+//! Between two blocks all other programs use the caches too. So a unit's memory is far away, and the CPU
+//! finds its parts one after the other: unit, node, processor. But a plan knows all these addresses. It
+//! stores them, and the block prefetches them all at once, one unit ahead.
+//!
+//! On a graph of 265 nodes that no cache holds from block to block, this saves 5 % of the block
+//! (docs/scheduling.md). It does not cover what a processor owns outside its struct, such as delay lines or a
+//! bypassed effect inside its bypass.
 
 use hocket_rt::fetch_line;
 
-/// Bytes of a cache line. Where lines are longer some are asked for twice.
+/// Bytes of a cache line. On a CPU with longer lines some lines are prefetched twice.
 const LINE_BYTES: usize = 64;
-/// Lines of one thing that are asked for at most: the CPU itself goes on with what is read in order.
+/// The most lines of one stretch. The CPU itself prefetches the rest, because the unit reads it in order.
 const MOST_LINES: usize = 16;
-/// Stretches of one unit that are asked for at most. A CPU has room for some ten to twenty requests and waits
-/// beyond that; a unit with many folded chains begins with the first of them.
+/// The most stretches of one unit. A CPU has room for ten to twenty requests, and waits if there are more. A
+/// unit with many folded chains runs the first of them first.
 const MOST_STRETCHES: usize = 24;
 
-/// Lines one after the other: the address of the first, and how many follow it in the lower bits, which are
-/// zero in every such address.
+/// A sequence of lines: the address of the first line, with the number of further lines in the lower bits.
+/// Those bits are zero in the address of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Stretch(usize);
 
 impl Stretch {
-    /// Where `thing` lies; `None`: it takes no room.
+    /// The memory of `thing`. `None`: its size is zero.
     pub(crate) fn of<T: ?Sized>(thing: &T) -> Option<Stretch> {
         let (at, size) = (std::ptr::from_ref(thing).addr(), size_of_val(thing));
         let first = at & !(LINE_BYTES - 1);
@@ -36,13 +38,14 @@ impl Stretch {
     }
 }
 
-/// What each unit of a plan touches.
+/// The memory that each unit of a plan accesses.
 ///
-/// Addresses only, never looked behind: they hold as long as the plan does, and a stale one would do no harm.
+/// These are only addresses, and nobody reads through them. They are valid as long as the plan, and an old one
+/// does no harm.
 pub(crate) struct Touched {
-    /// Where each unit's lines begin; one more at the end.
+    /// For each unit, where its lines start in `lines`. The last entry is the end.
     starts: Box<[u32]>,
-    /// Addresses of lines, one by one: to work them out in the block takes longer than to read them.
+    /// The address of each line. It takes less time to read them in the block than to compute them.
     lines: Box<[usize]>,
 }
 
@@ -57,9 +60,10 @@ impl Touched {
         Touched { starts: starts.into_boxed_slice(), lines: lines.into_boxed_slice() }
     }
 
-    /// Asks for what `unit` touches; for nothing where there is no such unit.
+    /// Prefetches the memory of `unit`, if there is such a unit.
     ///
-    /// Thread: worker, inside a block. Cost: an instruction a line, some ten to twenty lines for a unit of one node.
+    /// Thread: worker, inside a block. Cost: one instruction per line; a unit of one node has ten to twenty
+    /// lines.
     #[inline]
     pub(crate) fn fetch(&self, unit: usize) {
         let next = unit.saturating_add(1);

@@ -1,5 +1,4 @@
-//! The leader's hand on a block: the only one that opens blocks, so the only one that may look
-//! inside while none is open.
+//! The leader's access to blocks. Only the leader opens blocks, so only it may look inside while none is open.
 
 use std::sync::Arc;
 
@@ -9,73 +8,73 @@ use super::plan::Plan;
 use super::runner::Runner;
 use super::stamps::Stamps;
 
-/// Opens blocks, and reads what they left behind.
+/// Opens blocks, and reads their results.
 ///
-/// Invariant CLOSED by types: there is one `Leader` a runner, it is not `Clone`, [`Leader::lead`]
-/// takes it exclusively and returns when everybody has left, and all that looks inside borrows it.
+/// Its type ensures the invariant CLOSED. Each runner has one `Leader`, which is not `Clone`. [`Leader::lead`]
+/// borrows it exclusively, and returns when all threads have left. Everything that looks inside borrows it.
 pub(crate) struct Leader {
     runner: Arc<Runner>,
 }
 
 impl Leader {
-    /// Takes the lead of a runner whose workers only wait so far.
+    /// Becomes the leader of a runner whose workers have run no block yet.
     pub(crate) fn new(runner: Arc<Runner>) -> Leader {
         Leader { runner }
     }
 
-    /// What everybody may see.
+    /// The part that every thread may use.
     pub(crate) fn runner(&self) -> &Runner {
         &self.runner
     }
 
-    /// Runs one block; see [`Runner::lead`].
+    /// Runs one block, see [`Runner::lead`].
     pub(crate) fn lead(&mut self, frames: usize, block: u64, next_ns: u64) {
         self.runner.lead(frames, block, next_ns);
     }
 
-    /// Runs one block alone; see [`Runner::lead_serial`].
+    /// Runs one block alone, see [`Runner::lead_serial`].
     pub(crate) fn lead_serial(&mut self, frames: usize, block: u64) {
         self.runner.lead_serial(frames, block);
     }
 
-    /// Runs one block without the plan's workers; see [`Runner::lead_without_workers`].
+    /// Runs one block without the plan's workers, see [`Runner::lead_without_workers`].
     pub(crate) fn lead_without_workers(&mut self, frames: usize, block: u64) {
         self.runner.lead_without_workers(frames, block);
     }
 
     /// The notes of a worker or guard.
     pub(crate) fn stamps(&self, desk: usize) -> &Stamps {
-        // SAFETY: CLOSED, by the type's invariant; shared with other readers only.
+        // SAFETY: CLOSED, by the type's invariant. All other references are for reading too.
         unsafe { self.runner.stamps(desk) }
     }
 
     /// A unit and its bus.
     pub(crate) fn unit(&self, unit: usize) -> &UnitState {
-        // SAFETY: CLOSED, by the type's invariant; shared with other readers only.
+        // SAFETY: CLOSED, by the type's invariant. All other references are for reading too.
         unsafe { self.runner.plan().units.get(unit) }
     }
 
-    /// Nodes whose output was silenced, and why. Allocates.
+    /// The nodes that the engine silenced, and why. Allocates.
     pub(crate) fn contained(&self) -> impl Iterator<Item = Contained> {
         let nodes = (0..self.runner.plan().units.len()).flat_map(|unit| self.unit(unit).nodes());
         nodes.filter_map(|node| {
-            // SAFETY: CLOSED and ONE-PLAN, by the type's invariant; shared with other readers only.
+            // SAFETY: CLOSED and ONE-PLAN, by the type's invariant. All other references are for reading too.
             let state = unsafe { node.get() };
             state.contained(&node.name)
         })
     }
 
-    /// A node, to change it.
+    /// A node, for changes.
     pub(crate) fn node_mut<'a>(&'a mut self, node: &'a NodeCell) -> &'a mut NodeState {
-        // SAFETY: CLOSED, by the type's invariant; a node is touched by its worker in a block or by
-        // the leader, whatever plan it is in (ONE-PLAN), and the leader is borrowed exclusively.
+        // SAFETY: CLOSED, by the type's invariant. Only the node's worker, inside a block, and the leader
+        // access a node, in every plan that has it (ONE-PLAN). The leader is borrowed exclusively.
         unsafe { node.get_mut() }
     }
 
-    /// Forgets all history.
+    /// Resets all processors and silences all buses.
     pub(crate) fn reset(&mut self) {
         for unit in 0..self.runner.plan().units.len() {
-            // SAFETY: CLOSED, by the type's invariant; borrowed exclusively.
+            // SAFETY: CLOSED, by the type's invariant. The leader is borrowed exclusively.
             let unit = unsafe { self.runner.plan().units.get_mut(unit) };
             unit.silence();
             for cell in unit.nodes() {
@@ -89,14 +88,14 @@ impl Leader {
         }
     }
 
-    /// Goes on with another plan from `frame` on; returns the old one, to be freed elsewhere.
+    /// Uses another plan from `frame` on. Returns the old one, which the caller frees elsewhere.
     pub(crate) fn exchange(&mut self, plan: Box<Plan>, frame: u64) -> Box<Plan> {
         for node in &plan.fresh {
             let state = self.node_mut(node);
             state.call(|processor| processor.locate(frame));
             node.show(state);
         }
-        // SAFETY: CLOSED, by the type's invariant; borrowed exclusively, so nobody looks inside.
+        // SAFETY: CLOSED, by the type's invariant. The leader is borrowed exclusively, so nobody looks inside.
         unsafe { self.runner.exchange(plan) }
     }
 }

@@ -1,8 +1,9 @@
 //! A node in a block: its processor, its events, and what happens when the processor panics or its output is
 //! not finite.
 //!
-//! A processor that panics is replaced by [`Silent`] and freed later, on a control thread. A processor whose output
-//! is not finite is reset and silent for that block (`bus.rs`). [`Contained`] is what users learn of both.
+//! If a processor panics, the engine puts [`Silent`] in its place, and a control thread frees it later. If
+//! its output is not finite, the engine resets it and silences that block (`bus.rs`). [`Contained`] reports
+//! both to users.
 
 use std::any::Any;
 use std::cell::UnsafeCell;
@@ -19,9 +20,9 @@ use super::fetch::Stretch;
 pub struct Contained {
     /// The node's name.
     pub node: String,
-    /// Blocks that came out with NaN or infinity: the node was reset and silent for each of them.
+    /// How many blocks had NaN or infinity. The engine reset and silenced the node for each of them.
     pub not_finite: u64,
-    /// The message of its panic; the node is silent from then on. `None`: it never panicked.
+    /// The message of its panic. The node is silent from then on. `None`: it never panicked.
     pub panic: Option<String>,
 }
 
@@ -40,30 +41,30 @@ impl fmt::Display for Contained {
     }
 }
 
-/// How many changes of parameters a node takes in one block: as many as the leader carries out orders,
-/// so that orders of one change each never find a node full.
+/// How many changes of parameters a node takes in one block. The leader carries out as many orders, so orders
+/// of one change each never find a node full.
 pub(crate) const EVENTS_A_BLOCK: usize = 32;
 
-/// A node: what processes its bus, and what it was told and did since.
+/// A node: its processor, the events for it, and what happened to it.
 pub(crate) struct NodeState {
-    /// What processes the bus in place; [`Silent`] in the place of one that panicked.
+    /// Processes the bus in place. [`Silent`] replaces one that panicked.
     pub(super) processor: Box<dyn Processor>,
-    /// For the next block; never grows past [`EVENTS_A_BLOCK`], which it has room for.
+    /// Events for the next block. It has room for [`EVENTS_A_BLOCK`] and never grows beyond.
     pub events: Vec<Event>,
-    /// How many blocks came out with samples that are not finite.
+    /// How many blocks had samples that were not finite.
     pub not_finite: u64,
-    /// Kept until the node is freed on a control thread: a block frees nothing.
+    /// The node keeps it until a control thread frees the node, because a block frees nothing.
     panicked: Option<Panicked>,
 }
 
-/// A processor that panicked, which is never called again, and what it panicked with.
+/// A processor that panicked, and its panic payload. Nobody calls the processor again.
 struct Panicked {
     _processor: Box<dyn Processor>,
     payload: Box<dyn Any + Send>,
 }
 
-/// Takes the place of a processor that panicked: every other node goes on, and this one costs no
-/// question in a block without a panic.
+/// Replaces a processor that panicked, so that every other node goes on. A block without a panic needs no
+/// check.
 struct Silent;
 
 impl Processor for Silent {
@@ -80,26 +81,28 @@ impl NodeState {
     ///
     /// Thread: leader.
     pub(crate) fn call(&mut self, call: impl FnOnce(&mut dyn Processor)) {
-        // Unwind safety: what a panic leaves behind is never called again, only freed.
+        // Unwind safety: after a panic nobody calls the processor again. It is only freed.
         let called = catch_unwind(AssertUnwindSafe(|| call(&mut *self.processor)));
         if let Err(payload) = called {
             self.silence(payload);
         }
     }
 
-    /// Thread: leader or worker, inside a block too: nothing is allocated (a box of nothing needs no
-    /// memory) and nothing is freed.
+    /// Replaces the processor after a panic.
+    ///
+    /// Thread: leader or worker, also inside a block. It allocates nothing, because a box of an empty type
+    /// needs no memory, and frees nothing.
     #[cold]
     pub(super) fn silence(&mut self, payload: Box<dyn Any + Send>) {
-        // block-path: a box of nothing allocates nothing.
+        // block-path: a box of an empty type allocates nothing.
         let processor = std::mem::replace(&mut self.processor, Box::new(Silent));
         self.panicked = Some(Panicked { _processor: processor, payload });
         self.events.clear();
     }
 
-    /// What became of it; `None`: nothing happened.
+    /// What happened to the node. `None`: nothing.
     ///
-    /// Thread: control, or the leader where it has time; allocates.
+    /// Thread: control, or the leader if it has time; allocates.
     pub(crate) fn contained(&self, name: &str) -> Option<Contained> {
         let panic = self.panicked.as_ref().map(|panicked| message(&*panicked.payload));
         let happened = self.not_finite > 0 || panic.is_some();
@@ -116,23 +119,23 @@ fn message(payload: &(dyn Any + Send)) -> String {
     text.unwrap_or("a panic without a message").to_owned()
 }
 
-/// A node that several plans may share; it outlives all of them but the last.
+/// A node that several plans may share. It lives as long as the last of them.
 ///
-/// What a block touches lies in the first cache line.
+/// The first cache line holds what a block accesses.
 #[repr(C, align(64))]
 pub(crate) struct NodeCell {
     pub(super) state: UnsafeCell<NodeState>,
     /// For reports.
     pub name: String,
-    /// What control threads may know of the state: see [`NodeCell::show`].
+    /// The part of the state that control threads may read, see [`NodeCell::show`].
     shown: AtomicU64,
-    /// Where its processor lies: noted when it is made, because nobody but the node's worker may look
-    /// inside later.
+    /// The memory of its processor. The constructor notes it, because later only the node's worker may look
+    /// inside.
     pub(super) processor: Option<Stretch>,
 }
 
-// SAFETY: `NodeState` is `Send` (processors are, by their trait). Sharing is governed by ONE-WRITER,
-// CLOSED and ONE-PLAN at the top of `bus.rs`.
+// SAFETY: `NodeState` is `Send` (processors are, by their trait). The invariants ONE-WRITER, CLOSED and
+// ONE-PLAN, at the top of `bus.rs`, govern the sharing.
 unsafe impl Sync for NodeCell {}
 
 impl NodeCell {
@@ -147,16 +150,16 @@ impl NodeCell {
         NodeCell { name, shown, processor: place, state: UnsafeCell::new(state) }
     }
 
-    /// Lets control threads see what became of the node.
+    /// Shows control threads what happened to the node.
     ///
-    /// Thread: the one that has `state`: the node's worker or the leader.
+    /// Thread: the node's worker or the leader, which has `state`.
     pub(crate) fn show(&self, state: &NodeState) {
         let panicked = if state.panicked.is_some() { PANICKED } else { 0 };
-        // Relaxed: a number that stands for itself.
+        // Relaxed: the number publishes nothing else.
         self.shown.store(state.not_finite | panicked, Relaxed);
     }
 
-    /// In how many blocks its output was not finite, and whether it panicked.
+    /// In how many blocks the output was not finite, and whether the processor panicked.
     ///
     /// Thread: any.
     pub(crate) fn shown(&self) -> (u64, bool) {
@@ -165,26 +168,26 @@ impl NodeCell {
         (shown & !PANICKED, shown & PANICKED != 0)
     }
 
-    /// The node's state, to look at.
+    /// The node's state, for reading.
     ///
     /// # Safety
-    /// The caller is the leader while CLOSED and ONE-PLAN hold, and changes none meanwhile.
+    /// The caller is the leader while CLOSED and ONE-PLAN hold, and changes no node in that time.
     pub(crate) unsafe fn get(&self) -> &NodeState {
-        // SAFETY: passed on to the caller.
+        // SAFETY: the caller's obligation.
         unsafe { &*self.state.get() }
     }
 
-    /// The node's state.
+    /// The node's state, for writing.
     ///
     /// # Safety
-    /// The caller is the worker that runs the node's unit (ONE-WRITER) in the leader's plan
-    /// (ONE-PLAN), or the leader while CLOSED holds; one reference at a time is used.
+    /// The caller is the worker that runs the node's unit (ONE-WRITER) in the leader's plan (ONE-PLAN), or the
+    /// leader while CLOSED holds. It uses one reference at a time.
     #[allow(clippy::mut_from_ref)]
     pub(crate) unsafe fn get_mut(&self) -> &mut NodeState {
-        // SAFETY: passed on to the caller.
+        // SAFETY: the caller's obligation.
         unsafe { &mut *self.state.get() }
     }
 }
 
-/// Beside the count in [`NodeCell::show`]: the processor panicked.
+/// The bit in [`NodeCell::show`] that says that the processor panicked. The other bits are the count.
 const PANICKED: u64 = 1 << 63;

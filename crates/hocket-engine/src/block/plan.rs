@@ -1,9 +1,9 @@
-//! All that a block needs and that changes with the session: the schedule, the units with their buses,
-//! and the places where its workers meet.
+//! The plan: what a block needs and what changes with the session. It holds the schedule, the units with
+//! their buses, and the data through which workers meet.
 //!
-//! A plan is built on a control thread, handed to the leader whole, and handed back whole when the next
-//! one has taken its place. Nodes are shared between plans, so a processor keeps its state; a node
-//! that no plan has any more is freed with the last plan that had it, on the control thread.
+//! A control thread builds a plan and sends it to the leader. When the next plan replaces it, the leader
+//! sends it back. Plans share nodes, so each processor keeps its state. The control thread frees a node
+//! with the last plan that has it.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
@@ -15,51 +15,51 @@ use super::bus::{ChainState, UnitState, Units};
 use super::costs::Costs;
 use super::node::NodeCell;
 
-/// A schedule, ready to be run.
+/// A schedule, ready to run.
 pub(crate) struct Plan {
-    /// No two plans of the process have the same.
+    /// Unique in this process.
     pub number: u64,
     pub schedule: VerifiedSchedule,
     pub units: Units,
     pub countdowns: Box<[Countdown]>,
-    /// Of each unit, those at whose countdown it arrives.
+    /// For each unit, the units at whose countdown it arrives.
     pub successors: Successors,
-    /// Units whose countdown does not begin at zero.
+    /// Units whose countdown starts above zero.
     waiting: Box<[u32]>,
     pub output: u32,
     pub offered: Offered,
     pub barrier: Barrier,
-    /// How many barriers each worker of this plan has reached; hints for partners, publish nothing.
+    /// How many barriers each worker of this plan has reached. A hint for partners that publishes nothing.
     pub phases: Box<[Padded<AtomicU32>]>,
     pub costs: Arc<Costs>,
-    /// Nodes that were in no plan before; the leader tells them where the session is.
+    /// Nodes that no earlier plan had. The leader moves them to the session's position.
     pub fresh: Box<[Arc<NodeCell>]>,
-    /// Whether `auto` tries its workers at once (`leader/choose_walk.rs`).
+    /// Whether `auto` tries its workers immediately (`leader/choose_walk.rs`).
     pub trial: bool,
 }
 
-/// Where units wait for a worker, one form a kind of schedule.
+/// Where units wait for a worker, for each kind of schedule.
 pub(crate) enum Offered {
-    /// `serial`, `lists`: units wait in lists.
+    /// `serial`, `lists`: the order is fixed, and no unit waits here.
     Nowhere,
-    /// `dataflow`: ready sets, and what is in them when the block begins.
+    /// `dataflow`: ready sets, and their content at the start of a block.
     Sets { sets: ReadySet, initial: Box<[Box<[u64]>]> },
-    /// `steal`: deques, and what is in them when the block begins, most urgent last.
+    /// `steal`: deques, and their content at the start of a block, most urgent last.
     Deques { deques: Box<[Deque]>, initial: Box<[Box<[u32]>]> },
-    /// `critical`: lists, each walked by whoever claims it: its worker, or a stand-in if that one has
-    /// not come.
+    /// `critical`: lists. The thread that claims a list walks it: its worker, or a stand-in if that
+    /// worker has not come.
     Lists {
         lists: Box<[Box<[u32]>]>,
         claims: Box<[Padded<Claim>]>,
-        /// How far each list has been walked.
+        /// The next position in each list.
         places: Box<[Padded<AtomicU32>]>,
     },
 }
 
 impl Plan {
-    /// `nodes`: by node id; `None` for a node that only sums.
+    /// `nodes` is indexed by node id. A node that only sums has `None`.
     ///
-    /// Thread: control; allocates everything that blocks will need.
+    /// Thread: control; allocates all memory that blocks will need.
     pub(crate) fn new(
         schedule: VerifiedSchedule,
         nodes: &[Option<Arc<NodeCell>>],
@@ -72,7 +72,7 @@ impl Plan {
             let cells = ids.iter().filter_map(|id| nodes[id.index()].clone());
             let count = ids.first().map_or(0, |head| units.side_chain(*head));
             let (inputs, side) = inputs.split_at(inputs.len() - count);
-            // A node that only sums has nobody who would listen to a side chain.
+            // A node that only sums has no processor that could read a side chain.
             let listens = ids.first().is_some_and(|head| nodes[head.index()].is_some());
             let side = if listens { side } else { &[] };
             ChainState::new(inputs, side, cells.collect(), frames)
@@ -101,13 +101,13 @@ impl Plan {
         }
     }
 
-    /// How many workers it is for.
+    /// The number of workers in the schedule.
     #[inline]
     pub(crate) fn workers(&self) -> usize {
         self.schedule.workers()
     }
 
-    /// Puts everything back to where a block begins.
+    /// Resets everything for the next block.
     ///
     /// Thread: leader, while nobody is inside.
     pub(crate) fn wind_up(&self) {
@@ -124,10 +124,10 @@ impl Plan {
                 }
             }
             Offered::Lists { claims, places, .. } => {
-                // Relaxed: nobody is inside, and E4 carries it to whoever enters.
+                // Relaxed: nobody is inside, and E4 publishes it to every thread that enters.
                 places.iter().for_each(|place| place.0.store(0, Relaxed));
                 claims.iter().for_each(|claim| claim.0.release());
-                // Here they stay at zero for the rest of the block: who waits only looks.
+                // `critical` resets no countdown inside the block: its waiting threads only look.
                 for unit in &self.waiting {
                     self.countdowns[*unit as usize].reset();
                 }
@@ -136,16 +136,18 @@ impl Plan {
     }
 }
 
-/// The successors of every unit, one after the other: units themselves are large, and a block needs
-/// nothing else of them.
+/// The successors of every unit, in one dense array.
+///
+/// A unit's other data is large, and a block does not need it here.
 pub(crate) struct Successors {
-    /// Where each unit's begin; one more at the end.
+    /// For each unit, where its successors start in `ids`. The last entry is the end.
     starts: Box<[u32]>,
     ids: Box<[u32]>,
 }
 
 impl Successors {
-    /// In `critical` without those in the unit's own list, which come after it anyway.
+    /// For `critical`, leaves out successors in the unit's own list: the list's order already puts them
+    /// later.
     ///
     /// Thread: control; allocates.
     fn of(schedule: &VerifiedSchedule) -> Successors {
@@ -163,7 +165,7 @@ impl Successors {
         Successors { starts: starts.into_boxed_slice(), ids: ids.into_boxed_slice() }
     }
 
-    /// How many arrive at each unit's countdown.
+    /// How many predecessors arrive at each unit's countdown.
     ///
     /// Thread: control; allocates.
     fn arrivals(&self) -> Vec<u32> {
@@ -178,15 +180,15 @@ impl Successors {
     }
 }
 
-/// Tells plans apart after they have gone.
+/// A number that identifies a plan even after the plan is freed.
 fn next_number() -> u64 {
     static NEXT: AtomicU64 = AtomicU64::new(0);
-    // Relaxed: a number stands for itself.
+    // Relaxed: the number publishes nothing.
     NEXT.fetch_add(1, Relaxed)
 }
 
 impl Offered {
-    /// What a block begins with.
+    /// The content at the start of a block.
     ///
     /// Thread: control; allocates.
     fn new(schedule: &VerifiedSchedule) -> Offered {
@@ -215,7 +217,7 @@ impl Offered {
     }
 }
 
-/// The list of each unit.
+/// For each unit, the index of the list that holds it.
 ///
 /// Thread: control; allocates.
 fn list_of_each(schedule: &VerifiedSchedule) -> Vec<u32> {
@@ -237,7 +239,7 @@ fn runs(schedule: &VerifiedSchedule, worker: usize) -> Box<[u32]> {
     schedule.list(worker).iter().filter_map(unit).collect()
 }
 
-/// One bit a unit.
+/// A bit set with one bit per unit.
 ///
 /// Thread: control; allocates.
 fn bits(units: &[u32], words: usize) -> Box<[u64]> {

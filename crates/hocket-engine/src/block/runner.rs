@@ -1,4 +1,4 @@
-//! The block: what the leader and the workers share, and how one block goes by.
+//! The block: what the leader and the workers share, and the steps of one block.
 //!
 //! ```text
 //! leader                                     worker
@@ -9,9 +9,9 @@
 //! turnstile.close_and_wait      <----------  leave
 //! ```
 //!
-//! A worker that wakes up late finds the turnstile closed, or does what is left to do: `dataflow`, `steal`
-//! and `critical` never wait for a worker that has not come. `lists` has barriers, so every worker of its
-//! plan must come. PROTOCOL.md argues each step.
+//! `dataflow`, `steal` and `critical` never wait for a worker that has not come. A worker that wakes late
+//! finds the turnstile closed, or runs what is left. `lists` has barriers, so every worker of its plan must
+//! come. PROTOCOL.md explains each step.
 
 use std::cell::UnsafeCell;
 use std::sync::Arc;
@@ -25,35 +25,39 @@ use super::stamps::{Stamps, What};
 use super::walk;
 use crate::watch::{Watch, edge};
 
-/// A worker that is woken comes after 6 to 9 us (docs/results, executors); one that has not come after
-/// twice that has something in its way.
+/// How long others wait before they stand in for a worker. A woken worker comes after 6 to 9 µs
+/// (docs/results, executors). If it takes twice as long, something delays it.
 const PATIENCE_NS: u64 = 15_000;
 
-/// How long a thread that the system may keep from running spins and yields for another before it
-/// blocks. The other one may need its CPU, and under a `SCHED_FIFO` leader only blocking gives that away.
-/// Long against a wait in a block, short against what the kernel grants real-time threads (950 of 1000 ms).
+/// How long threads spin and yield before they block, unless all of them hold a real-time class.
+///
+/// The thread that it waits for may need its CPU. Under a `SCHED_FIFO` leader, only blocking frees it.
+/// The time is long compared with a wait in a block, and short compared with the kernel's limit for
+/// real-time threads (950 of 1000 ms).
 pub(crate) const ORDINARY_NS: u64 = 100_000;
 
-/// The least that threads wait for which all hold a real-time class and a seat; see [`Waits::longest_ns`].
+/// The least value of [`Waits::longest_ns`].
 pub(crate) const LONGEST_NS: u64 = 10_000_000;
 
-/// What the leader tells the workers about the block.
+/// What the workers need to know of the block. The leader writes it.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Params {
     pub frames: usize,
     pub block: u64,
     /// Value of `finished` when the block is done.
     pub finished_value: u32,
-    /// When the next block is planned, on the monotonic clock; 0: nobody knows.
+    /// The planned time of the next block, on the monotonic clock. 0: unknown.
     pub next_ns: u64,
-    /// When workers who have not come are not waited for any longer, in ticks.
+    /// From this time on, others stand in for workers that have not come. In ticks.
     pub overdue: u64,
-    /// Whether the leader walks without the plan's workers.
+    /// Whether the leader walks the block without the plan's workers.
     pub alone: bool,
 }
 
-/// Many sleepers wake each other, a few at a time: the leader's own wake-up call then stays as short as for
-/// a few (about 2 us a thread woken).
+/// A signal for this many sleepers.
+///
+/// Many sleepers wake each other, so that the leader itself wakes only a few. Each thread that it wakes
+/// costs it about 2 µs.
 fn gate(workers: usize) -> Signal {
     if workers > 4 { Signal::with_fan_out(2) } else { Signal::new() }
 }
@@ -61,49 +65,51 @@ fn gate(workers: usize) -> Signal {
 /// How the threads of one engine wait.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Waits {
-    /// Inside a block, where all threads are real-time ones.
+    /// Inside a block, if all threads are real-time threads.
     pub real_time: Wait,
-    /// Inside a block, elsewhere: blocks in the end.
+    /// Inside a block otherwise. It blocks in the end.
     pub ordinary: Wait,
-    /// Keeps a seat busy (where it does not block).
+    /// Keeps a seat busy, unless it blocks.
     pub on_seat: Wait,
-    /// When threads block that all hold a real-time class and a seat. It is only there for what a seat cannot
-    /// rule out: the system moved a thread, its class was taken away, two engines wait for each other's
-    /// CPUs. Four periods, and 10 ms at least, so that no wait in a sound block ends in a sleep.
+    /// After this time threads block even if all hold a real-time class and a seat.
+    ///
+    /// It covers what a seat cannot prevent: the system moves a thread or takes its class, or two engines
+    /// wait for each other's CPUs. It is four periods, and at least 10 ms, so that no wait in a healthy
+    /// block ends in a sleep.
     pub longest_ns: u64,
-    /// Until it is time to stand in for a worker that has not come; never blocks, since nobody would
+    /// Until it is time to stand in for a worker that has not come. It never blocks, because nobody would
     /// end that sleep.
     pub stand_in: Wait,
-    /// Where blocks are announced, if workers wake themselves for them.
+    /// For announced blocks, if workers wake themselves.
     pub early: Option<Early>,
     pub at_gate: Wait,
 }
 
-/// How a worker waits for a block that was announced.
+/// How a worker waits for an announced block.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Early {
-    /// How long before the planned time it wakes itself.
+    /// How long before the planned time the worker wakes itself.
     pub ns: u64,
-    /// Until then: asleep, unless the gate moves sooner.
+    /// The wait until then. The worker sleeps, unless the gate moves sooner.
     pub asleep: Wait,
-    /// From then on.
+    /// The wait from then on.
     pub awake: Wait,
 }
 
-/// A worker's own line: notes, and hints for others.
+/// What belongs to one worker, in cache lines of its own: its notes, and hints for other threads.
 #[repr(align(128))]
 pub(crate) struct Desk {
     stamps: UnsafeCell<Stamps>,
-    /// Whether the worker is at work; a hint for others on the core, publishes nothing.
+    /// Whether the worker is working. A hint for others on its core that publishes nothing.
     pub busy: AtomicBool,
     pub place: Place,
 }
 
-/// Where a thread sits among the others.
+/// A thread's seat in relation to the others.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Place {
-    /// Workers on the same core that it keeps its seat for (policy `pair-barrier`), whether the plan
-    /// needs them or not.
+    /// Workers on the same core for which it keeps its seat (policy `pair-barrier`), including those that
+    /// the plan does not need.
     pub partners: Box<[usize]>,
     /// All workers on the same core.
     pub mates: Box<[usize]>,
@@ -111,73 +117,73 @@ pub(crate) struct Place {
     pub kind: usize,
 }
 
-/// Everything that leader, workers and guards share.
+/// What leader, workers and guards share.
 pub(crate) struct Runner {
-    /// What is run; another one only while no block is open (CLOSED).
+    /// The present plan. It changes only while no block is open (CLOSED).
     plan: UnsafeCell<Box<Plan>>,
     /// Advances when a block opens (or the engine stops).
     pub gate: Signal,
-    /// Workers that the plan needs; a hint for those that it does not need, who wait at `reserve`.
+    /// How many workers the plan needs. A hint: the others wait at `reserve`.
     pub needed: AtomicU32,
     /// Advances when a plan needs more workers than the last (or the engine stops).
     pub reserve: Signal,
     pub turnstile: Turnstile,
-    /// Advances when units became ready or the block finished.
+    /// Advances when units are ready or the block is finished.
     pub progress: Signal,
     /// Advances when the output unit has run.
     pub finished: Signal,
     pub stopping: AtomicBool,
-    /// When the block after the one that was opened last is planned; a hint for workers who came too late
-    /// to read `params`, publishes nothing.
+    /// The planned time of the next block. A hint, for workers that came too late to read `params`. It
+    /// publishes nothing.
     announced: AtomicU64,
     params: UnsafeCell<Params>,
     /// Workers first, then guards.
     pub desks: Box<[Desk]>,
     guards: usize,
     alone_is_serial: bool,
-    /// The full length of a block, for which costs are noted.
+    /// The full length of a block. Costs refer to it.
     pub frames: usize,
-    /// How long a worker is waited for before another stands in, in ticks.
+    /// [`PATIENCE_NS`] in ticks.
     patience: u64,
     /// [`ORDINARY_NS`] in ticks.
     ordinary: u64,
-    /// The same for real-time threads: [`Waits::longest_ns`].
+    /// [`Waits::longest_ns`] in ticks.
     longest: u64,
     pub waits: Waits,
-    /// Whether every thread holds a real-time class, the leader included; a hint, publishes nothing.
-    /// Written by a leader that enters or goes, outside of blocks.
+    /// Whether every thread holds a real-time class, the leader included. A hint that publishes nothing.
+    /// A leader writes it between blocks, when it enters or leaves.
     pub real_time: Arc<AtomicBool>,
     #[cfg(test)]
     pub hold: std::sync::OnceLock<Hold>,
 }
 
-/// What a test does at a [`Moment`], on the thread that has come to it.
+/// What a test does at a [`Moment`], on the thread that reached it.
 #[cfg(test)]
 pub(crate) type Hold = Box<dyn Fn(&Runner, Moment) + Send + Sync>;
 
-/// Where a thread stands in a block.
+/// A point in a block that a thread has reached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[cfg_attr(not(test), allow(dead_code))]
 pub(crate) enum Moment {
-    /// The leader has opened the turnstile and not advanced the gate yet.
+    /// The leader has opened the turnstile, and has not advanced the gate yet.
     Opened,
-    /// The leader has walked its share, the output has run, the turnstile is not closed yet.
+    /// The leader has walked its share, and the output has run. The turnstile is not closed yet.
     Finished,
     /// A worker is about to enter.
     Awake(usize),
-    /// It has asked to, and was let in or not.
+    /// A worker has tried to enter. The flag says whether it succeeded.
     Entered(usize, bool),
 }
 
-// SAFETY: `params` and `plan` are written by the leader while the turnstile is closed and read by those
-// who entered (invariant CLOSED and the open/enter edge of the turnstile). `stamps` of a desk is
-// touched by its own worker inside a block and by the leader when the block is closed (CLOSED).
+// SAFETY: the leader writes `params` and `plan` while the turnstile is closed (CLOSED). Threads that
+// entered read them (open/enter edge of the turnstile). Inside a block, only its own worker accesses the
+// `stamps` of a desk. Between blocks, only the leader does (CLOSED).
 unsafe impl Sync for Runner {}
-// SAFETY: everything inside is `Send`; the cells hold plain data and a plan, whose parts are.
+// SAFETY: every field is `Send`. The cells hold plain data and a plan, whose parts are `Send`.
 unsafe impl Send for Runner {}
 
 impl Runner {
-    /// `places`: one a worker; `spans`: how many spans of a block each thread keeps.
+    /// `places` has one entry per worker. `spans` is how many spans of a block each thread keeps.
     ///
     /// Thread: control; allocates.
     pub(crate) fn new(
@@ -223,27 +229,27 @@ impl Runner {
     /// The plan of this block.
     #[inline]
     pub(crate) fn plan(&self) -> &Plan {
-        // SAFETY: callers are inside the block (or the leader), so the write happened before
-        // (open/enter edge) and the next one comes after they left (CLOSED).
+        // SAFETY: the caller is the leader or inside the block. The last write came before it entered
+        // (open/enter edge), and the next one comes after it has left (CLOSED).
         unsafe { &*self.plan.get() }
     }
 
-    /// How many workers there are, whether the plan needs them or not.
+    /// The number of workers, including those that the plan does not need.
     pub(crate) fn workers(&self) -> usize {
         self.desks.len() - self.guards
     }
 
-    /// Puts another plan in the place of this one, which is returned.
+    /// Replaces the plan and returns the old one.
     ///
-    /// Thread: leader. No allocation; a system call where workers are needed that were not before.
+    /// Thread: leader. No allocation. One system call if the new plan needs more workers.
     ///
     /// # Safety
     /// CLOSED holds, and the caller holds no reference into the old plan.
     pub(crate) unsafe fn exchange(&self, plan: Box<Plan>) -> Box<Plan> {
-        // SAFETY: CLOSED: nobody else looks at the plan now.
+        // SAFETY: CLOSED: nobody else reads the plan now.
         let old = std::mem::replace(unsafe { &mut *self.plan.get() }, plan);
         let (before, now) = (old.workers() as u32, self.plan().workers() as u32);
-        // Relaxed: a hint; whoever misses it is sent to `reserve` or back by the next block.
+        // Relaxed: a hint. The next block corrects a worker that missed it: it goes to `reserve` or back.
         self.needed.store(now, Relaxed);
         if now > before {
             let woke = edge(|| self.reserve.advance());
@@ -252,11 +258,11 @@ impl Runner {
         old
     }
 
-    /// Runs one block on the leader and whoever comes to help.
+    /// Runs one block on the leader, together with the workers that come.
     ///
-    /// Thread: leader. No allocation, no lock. System calls: PROTOCOL.md, section of that name.
+    /// Thread: leader. No allocation, no lock. For its system calls see PROTOCOL.md.
     pub(crate) fn lead(&self, frames: usize, block: u64, next_ns: u64) {
-        // SAFETY: CLOSED: the last block was closed by this thread.
+        // SAFETY: CLOSED: this thread closed the last block.
         unsafe { *self.params.get() = self.params_of(frames, block, next_ns) };
         if self.alone_is_serial && self.plan().workers() == 1 && self.guards == 0 {
             return self.lead_alone(block);
@@ -281,19 +287,21 @@ impl Runner {
         armed.disarm();
     }
 
-    /// Lets a desk's worker write into its notes; nobody holds them from one call to the next.
+    /// Lets a desk's worker write its notes. No reference to them outlives the call.
     ///
-    /// Thread: the desk's own, inside a block (the leader: also when it has just closed it).
+    /// Thread: the desk's own, inside a block. The leader may also call it just after it closed the block.
     #[inline]
     fn note<T>(&self, desk: usize, write: impl FnOnce(&mut Stamps) -> T) -> T {
-        // SAFETY: called for the calling thread's own desk only, and `write` does not come back here.
+        // SAFETY: every caller passes its own desk, and `write` does not call this function again.
         write(unsafe { self.stamps_mut(desk) })
     }
 
-    /// The output is claimed, so no other unit is left: a worker that comes now would find nothing to
-    /// do, and could only hold the leader up by being slow to leave.
+    /// Closes the turnstile once the output is claimed.
     ///
-    /// Thread: whoever has claimed the output, in `dataflow`, `steal` and `critical`.
+    /// No other unit is left, so a worker that comes now would find nothing to do. It could only delay the
+    /// leader if it left slowly.
+    ///
+    /// Thread: the one that claimed the output, in `dataflow`, `steal` and `critical`.
     #[inline]
     pub(crate) fn admit_nobody(&self) {
         self.turnstile.close();
@@ -326,18 +334,19 @@ impl Runner {
         self.real_time.load(Relaxed)
     }
 
-    /// When a thread stops keeping its seat and waits as others do, in ticks: the thread that it waits for may
-    /// need this very CPU.
+    /// How long a thread keeps its seat before it waits in the usual way: an end time in ticks.
+    ///
+    /// There is a limit, because the thread that it waits for may need this CPU.
     pub(crate) fn seat_is_kept_until(&self) -> u64 {
         ticks() + if self.is_real_time() { self.longest } else { self.ordinary }
     }
 
-    /// Whether who has not come by now is late.
+    /// Whether workers that have not come yet are overdue.
     pub(crate) fn is_overdue(&self) -> bool {
         ticks() >= self.params().overdue
     }
 
-    /// Nobody to wake, nobody to wait for.
+    /// Runs the block without other threads: wakes none and waits for none.
     fn lead_alone(&self, block: u64) {
         self.note(0, |stamps| stamps.begin(block));
         walk::walk_alone(self);
@@ -345,7 +354,7 @@ impl Runner {
         self.note(0, Stamps::finish);
     }
 
-    /// Runs one block in serial order on the calling thread, whatever the schedule says: the
+    /// Runs one block in serial order on the calling thread, and ignores the schedule. It is the
     /// reference on the same memory.
     pub(crate) fn lead_serial(&self, frames: usize, block: u64) {
         // SAFETY: CLOSED.
@@ -353,15 +362,14 @@ impl Runner {
         self.lead_alone(block);
     }
 
-    /// Runs one block in serial order on the calling thread, as [`Runner::lead_serial`]; guards keep their
-    /// seats busy meanwhile, as in every block that the engine chooses to run so.
+    /// Like [`Runner::lead_serial`], but guards keep their seats busy meanwhile.
     ///
-    /// Thread: leader. Cost: as [`Runner::lead`] where there are guards, otherwise nobody is woken.
+    /// Thread: leader. Cost: with guards, that of [`Runner::lead`]. Without guards it wakes nobody.
     pub(crate) fn lead_without_workers(&self, frames: usize, block: u64) {
         if self.guards == 0 {
             return self.lead_serial(frames, block);
         }
-        // SAFETY: CLOSED: the last block was closed by this thread.
+        // SAFETY: CLOSED: this thread closed the last block.
         unsafe { *self.params.get() = Params { alone: true, ..self.params_of(frames, block, 0) } };
         let armed = walk::EndOnPanic;
         self.turnstile.open();
@@ -373,16 +381,16 @@ impl Runner {
         armed.disarm();
     }
 
-    /// One worker's share of one block, after it woke up; returns when the next is planned, 0
-    /// where nobody knows.
+    /// Runs one worker's share of one block, after the worker woke. Returns the planned time of the next
+    /// block, or 0 if it is unknown.
     ///
-    /// Thread: worker. No allocation, no lock; system calls only where it truly blocks.
+    /// Thread: worker. No allocation, no lock. System calls only if it really blocks.
     pub(crate) fn help(&self, worker: usize) -> u64 {
         self.pass(Moment::Awake(worker));
         let entered = self.turnstile.enter();
         self.pass(Moment::Entered(worker, entered.is_some()));
-        // Too late for this block; in time for the next where its time is known.
-        // Relaxed: a hint; an old time ends the sleep at once.
+        // Too late for this block. If the time of the next one is known, the worker is early for it.
+        // Relaxed: a hint. An old time ends the sleep at once.
         let Some(_inside) = entered else { return self.announced.load(Relaxed) };
         if worker >= self.plan().workers() || self.params().alone {
             return 0;
@@ -396,10 +404,10 @@ impl Runner {
         params.next_ns
     }
 
-    /// Begins a desk's notes on a block; `false`: it has walked this block already (ONCE).
+    /// Starts a desk's notes on a block. Returns `false` if the desk's thread has walked this block (ONCE).
     ///
-    /// A thread that comes in after the turnstile opened and before the gate moved finds the gate past
-    /// what it saw when it is done, and comes in a second time.
+    /// A thread may enter after the turnstile opened and before the gate moved. When it is done, it sees
+    /// that the gate has moved, and enters the same block again.
     fn begins(&self, desk: usize, block: u64) -> bool {
         self.note(desk, |stamps| {
             let first = stamps.block != block;
@@ -410,7 +418,7 @@ impl Runner {
         })
     }
 
-    /// Keeps a seat busy until the block is finished.
+    /// Keeps a guard's seat busy until the block is finished.
     ///
     /// Thread: guard.
     pub(crate) fn guard(&self, desk: usize) {
@@ -422,7 +430,7 @@ impl Runner {
         }
         let running = params.finished_value.wrapping_sub(1);
         let (on_seat, until) = (&self.waits.on_seat, self.seat_is_kept_until());
-        // A wait that blocks gives the seat up by itself, and the last unit wakes it.
+        // A wait that blocks needs no limit: it gives the seat up, and the last unit wakes it.
         let over = || !on_seat.may_block() && ticks() >= until;
         let (_, waited) = edge(|| self.finished.wait_until(running, on_seat, over));
         self.note(desk, |stamps| {
@@ -433,37 +441,37 @@ impl Runner {
         });
     }
 
-    /// What the leader said about this block.
+    /// The leader's parameters of this block.
     #[inline]
     pub(crate) fn params(&self) -> Params {
-        // SAFETY: callers are inside the block (or the leader), so the write happened before
-        // (open/enter edge) and the next one comes after they left (CLOSED).
+        // SAFETY: the caller is the leader or inside the block. The last write came before it entered
+        // (open/enter edge), and the next one comes after it has left (CLOSED).
         unsafe { *self.params.get() }
     }
 
-    /// A desk's notes, to look at.
+    /// A desk's notes, for reading.
     ///
     /// # Safety
-    /// CLOSED holds for as long as the reference lives, and the leader writes none meanwhile.
+    /// CLOSED holds as long as the reference lives, and the leader writes no notes in that time.
     #[inline]
     pub(crate) unsafe fn stamps(&self, desk: usize) -> &Stamps {
-        // SAFETY: passed on to the caller.
+        // SAFETY: the caller's obligation.
         unsafe { &*self.desks[desk].stamps.get() }
     }
 
-    /// A desk's notes.
+    /// A desk's notes, for writing.
     ///
     /// # Safety
-    /// The caller is the desk's worker inside a block, or the leader while CLOSED holds; one
-    /// reference at a time is used.
+    /// The caller is the desk's worker inside a block, or the leader while CLOSED holds. It uses one
+    /// reference at a time.
     #[inline]
     #[allow(clippy::mut_from_ref)]
     pub(crate) unsafe fn stamps_mut(&self, desk: usize) -> &mut Stamps {
-        // SAFETY: passed on to the caller.
+        // SAFETY: the caller's obligation.
         unsafe { &mut *self.desks[desk].stamps.get() }
     }
 
-    /// A moment at which a test may hold the calling thread up; nothing elsewhere.
+    /// Lets a test delay the calling thread here. Other builds do nothing.
     #[inline(always)]
     fn pass(&self, _moment: Moment) {
         #[cfg(test)]
@@ -474,7 +482,7 @@ impl Runner {
 
     /// Asks workers and guards to end.
     pub(crate) fn stop(&self) {
-        // Relaxed: the flag publishes nothing; the advances order it before the wake-ups.
+        // Relaxed: the advances below publish the flag before they wake anybody.
         self.stopping.store(true, Relaxed);
         self.gate.advance();
         self.reserve.advance();

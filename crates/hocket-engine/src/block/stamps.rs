@@ -1,8 +1,8 @@
-//! What a worker writes down during a block: ticks, in memory that was there before.
+//! What a worker notes during a block: times in ticks, in memory that is allocated before.
 
 use hocket_machine::clock::ticks;
 
-/// What a span was spent on; the top bits of the packed word.
+/// What a worker did in a span.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum What {
     Unit(u32),
@@ -19,17 +19,17 @@ pub(crate) struct SpanTicks {
 }
 
 impl SpanTicks {
-    /// Nothing noted.
+    /// An empty slot.
     pub(crate) const EMPTY: SpanTicks = SpanTicks { what: What::Wait, start: 0, end: 0 };
 }
 
 /// One thread's notes on the current block, and its counts over all blocks.
 ///
-/// Thread: written by its worker inside a block, read by the leader when the block is closed.
+/// Thread: its worker writes it inside a block. The leader reads it when the block is closed.
 pub(crate) struct Stamps {
     spans: Box<[SpanTicks]>,
     used: usize,
-    /// The block these notes are about; a worker that never came in keeps an older number.
+    /// The number of the block. If the worker has not entered since, it is an older one.
     pub block: u64,
     pub awake: u64,
     pub finished: u64,
@@ -50,7 +50,7 @@ pub(crate) struct Totals {
 }
 
 impl Stamps {
-    /// `capacity` spans a block; 0 keeps no spans.
+    /// Has room for `capacity` spans per block. 0 keeps no spans.
     ///
     /// Thread: control; allocates.
     pub(crate) fn new(capacity: usize) -> Stamps {
@@ -74,7 +74,8 @@ impl Stamps {
         self.totals.blocks += 1;
     }
 
-    /// Ends the span that began where the last one ended: one clock read a span. Returns its length.
+    /// Ends the present span, and returns its length. It started at the end of the last one, so each span needs
+    /// only one clock read.
     #[inline]
     pub(crate) fn end_span(&mut self, what: What) -> u64 {
         let now = ticks();
@@ -97,7 +98,7 @@ impl Stamps {
         self.finished = ticks();
     }
 
-    /// How many spans of a block it has room for.
+    /// The most spans per block.
     pub(crate) fn capacity(&self) -> usize {
         self.spans.len()
     }

@@ -1,5 +1,4 @@
-//! Interleavings of leader and workers that a test forces by holding a thread up, and plans that are
-//! exchanged by hand.
+//! Interleavings of leader and workers, forced by a delay of one thread, and plans exchanged by hand.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::SeqCst};
@@ -12,7 +11,7 @@ use crate::block::runner::{Moment, Runner};
 use crate::stage::{self, FRAMES, does, ends};
 use crate::{Engine, Settings};
 
-/// Holds threads of this engine up, before its first block.
+/// Lets `hold` delay threads of this engine. Call it before the first block.
 fn hold(engine: &Engine, hold: impl Fn(&Runner, Moment) + Send + Sync + 'static) {
     assert!(engine.leader.runner().hold.set(Box::new(hold)).is_ok());
 }
@@ -43,12 +42,12 @@ fn a_worker_that_comes_in_twice_walks_a_block_once() {
             let entered = AtomicU32::new(0);
             hold(&engine, move |runner, moment| match moment {
                 Moment::Entered(_, true) => _ = entered.fetch_add(1, SeqCst),
-                // As the gate moves before the leader's own advance, the worker comes before it.
+                // The test moves the gate here, so the worker comes before the leader's own advance.
                 Moment::Opened => {
                     runner.gate.advance();
                     (0..).take_while(|_| entered.load(SeqCst) == 0).for_each(|_| yield_now());
                 }
-                // The block stays open until the worker has come a second time, where it may.
+                // The block stays open until the worker has come a second time, if it may.
                 Moment::Finished if runner.plan().schedule.kind() == ScheduleKind::Lists => {
                     (0..).take_while(|_| entered.load(SeqCst) == 1).for_each(|_| yield_now());
                 }
@@ -92,7 +91,7 @@ fn workers_that_a_plan_does_without_sleep_at_reserve_and_come_back() {
         let ones = || does(|block| block.main.left.fill(1.0));
         let prepared = stage::side_by_side((0..6).map(|_| ones()).collect(), None);
         let settings = stage::settings(ScheduleKind::Lists, SiblingPolicy::All);
-        // Blocks of one worker are announced at the gate too.
+        // The gate also moves for blocks of one worker.
         let settings = Settings { alone_is_serial: false, ..settings };
         let mut engine = stage::engine(prepared, settings, 3);
         let awake = Arc::new(AtomicU32::new(0));
@@ -117,14 +116,14 @@ fn workers_that_a_plan_does_without_sleep_at_reserve_and_come_back() {
             for _ in 0..50 {
                 assert_eq!(engine.process(FRAMES).workers, 1);
             }
-            // Each may be on its way to the gate when the plan changes, and is then sent back, once.
+            // Each may be on its way to the gate when the plan changes. Then it goes back, once.
             let came = awake.load(SeqCst) - before;
             assert!(came <= 2 * 2, "round {round}: {came} times in 50 blocks");
         }
     });
 }
 
-/// The other worker does not come before the block is over; nobody advances `progress` meanwhile.
+/// The other worker comes only after the block is over. Nobody advances `progress` meanwhile.
 #[test]
 fn a_seat_wait_that_blocks_does_not_keep_the_leader_from_standing_in() {
     for seat_wait in [Strategy::Pause, Strategy::Futex] {
@@ -191,7 +190,7 @@ impl Drop for Freed {
     }
 }
 
-/// Nodes of every kind are replaced: one that plays, one that panicked with a value of its own.
+/// The new plan replaces nodes of every kind: one that plays, one that panicked with its own payload.
 #[test]
 fn what_is_removed_is_freed_on_the_control_side() {
     use crate::block::node::NodeCell;

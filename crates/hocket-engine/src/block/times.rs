@@ -1,13 +1,13 @@
-//! What a block cost, as numbers.
+//! Times of a block, and counts of a thread.
 
 use hocket_trace::Misses;
 
-/// Times of one block, against its plan.
+/// Times of one block, relative to its planned start.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct BlockTimes {
     /// Number of the block since the engine started.
     pub block: u64,
-    /// Frames that were processed: as many as were asked for, at most [`Settings::frames`](crate::Settings).
+    /// Processed frames: as many as requested, at most [`Settings::frames`](crate::Settings).
     pub frames: usize,
     /// `signaled`: the planned start, on the system's monotonic clock.
     pub signaled_ns: u64,
@@ -17,32 +17,32 @@ pub struct BlockTimes {
     pub duration_ns: u64,
     /// From the planned start to the deadline.
     pub deadline_ns: u64,
-    /// From the leader's awakening to the last worker's that came; 0 where none was needed.
+    /// From the leader's awakening to that of the last worker that came. 0 if the block needed none.
     pub workers_awake_ns: u64,
     /// Workers that took part, the leader included.
     pub workers: u32,
-    /// Orders from control threads that were carried out before the block.
+    /// Orders from control threads that the leader carried out before the block.
     pub orders: u32,
-    /// How long that took, as a part of the duration.
+    /// How long that took. The duration includes it.
     pub orders_ns: u64,
-    /// Periods that passed without a block, after this one and before the leader was ready again.
-    /// The device counts them; 0 where nobody has.
+    /// Periods that passed without a block, after this one and before the leader was ready again. The device
+    /// counts them. 0 if no device has counted.
     pub skipped: u64,
 }
 
 impl BlockTimes {
-    /// Time left before the deadline; negative: the block came too late.
+    /// The time left before the deadline. Negative: the block was late.
     pub fn slack_ns(&self) -> i64 {
         self.deadline_ns as i64 - (self.lateness_ns + self.duration_ns) as i64
     }
 
-    /// Whether it was finished after its deadline.
+    /// Whether the block was finished after its deadline.
     pub fn is_late(&self) -> bool {
         self.misses().late > 0
     }
 
-    /// Periods for which the device had nothing new to play because of this block: its own where it
-    /// is late, and those that it let pass.
+    /// Periods for which the device had nothing new to play because of this block: its own, if it was late, and
+    /// the skipped ones.
     pub fn misses(&self) -> Misses {
         Misses::of_block(self.slack_ns(), self.skipped)
     }
@@ -55,11 +55,11 @@ pub struct WorkerTotals {
     pub blocks: u64,
     /// Units it ran.
     pub units: u64,
-    /// Times it truly blocked inside a block.
+    /// How often it really blocked inside a block.
     pub blocked: u64,
-    /// Times it yielded inside a block.
+    /// How often it yielded inside a block.
     pub yielded: u64,
-    /// Wake-up system calls it made.
+    /// Wake-up system calls that it made.
     pub wakes: u64,
     /// Spans that did not fit into its notes.
     pub spans_dropped: u64,

@@ -1,4 +1,4 @@
-//! How a worker walks through its share of a block, one function a schedule.
+//! How a worker walks its share of a block, one function per kind of schedule.
 
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -12,7 +12,7 @@ use super::runner::Runner;
 use super::stamps::What;
 use crate::watch::edge;
 
-/// A worker's share of the block.
+/// Walks a worker's share of the block.
 pub(crate) fn walk(runner: &Runner, worker: usize) {
     let armed = EndOnPanic;
     // Relaxed: `busy` is a hint, here and below.
@@ -20,7 +20,7 @@ pub(crate) fn walk(runner: &Runner, worker: usize) {
     match runner.plan().schedule.kind() {
         ScheduleKind::Serial => {
             serial(runner, worker);
-            // For the guards.
+            // Guards wait for it.
             finish(runner, worker);
         }
         ScheduleKind::Lists => lists(runner, worker),
@@ -31,14 +31,14 @@ pub(crate) fn walk(runner: &Runner, worker: usize) {
     armed.disarm();
 }
 
-/// The whole block on the leader, which meets nobody.
+/// Runs the whole block on the leader, without other threads.
 pub(crate) fn walk_alone(runner: &Runner) {
     let armed = EndOnPanic;
     serial(runner, 0);
     armed.disarm();
 }
 
-/// All units in order of urgency, which is a topological order.
+/// Runs all units in order of urgency, which is a topological order.
 fn serial(runner: &Runner, worker: usize) {
     let frames = runner.params().frames;
     for unit in 0..runner.plan().units.len() {
@@ -68,14 +68,14 @@ fn lists(runner: &Runner, worker: usize) {
 
 fn at_barrier(runner: &Runner, worker: usize) {
     let (desk, phases) = (&runner.desks[worker], &runner.plan().phases);
-    // Relaxed: a hint for partners; what they need to see is published by the barrier itself.
+    // Relaxed: a hint for partners. The barrier itself publishes the data.
     let mine = phases[worker].0.load(Relaxed).wrapping_add(1);
     phases[worker].0.store(mine, Relaxed);
     desk.busy.store(false, Relaxed);
     let mut waited = Waited::default();
-    // No unit advances `progress` in `lists`, so nobody would wake a seat wait that blocks.
+    // In `lists` no unit advances `progress`, so nobody would wake a seat wait that blocks.
     if !runner.waits.on_seat.may_block() {
-        // Behind, as a wrapping difference: the partner has not reached this barrier yet.
+        // The partner has not reached this barrier yet. The difference wraps.
         let behind =
             |partner: usize| (phases[partner].0.load(Relaxed).wrapping_sub(mine) as i32) < 0;
         let seen = runner.progress.value();
@@ -86,20 +86,19 @@ fn at_barrier(runner: &Runner, worker: usize) {
     desk.busy.store(true, Relaxed);
 }
 
-/// Workers of this plan on the same core that `worker` keeps its seat for (policy `pair-barrier`).
+/// The workers of this plan for which `worker` keeps its seat (policy `pair-barrier`). They share its core.
 ///
-/// A worker that the plan does without sleeps at `reserve` and reaches no barrier.
+/// A worker that the plan does not need sleeps at `reserve` and reaches no barrier, so it does not count.
 fn partners(runner: &Runner, worker: usize) -> impl Iterator<Item = usize> {
     let workers = runner.plan().workers();
     let partners = runner.desks[worker].place.partners.iter().copied();
     partners.filter(move |partner| *partner < workers)
 }
 
-/// Keeps the calling worker's seat busy while `needed` says so and `progress` is `seen`, without
-/// blocking.
+/// Keeps the calling worker's seat busy while `needed` returns true and `progress` equals `seen`.
 ///
-/// `progress` stands still in `lists`, so the wait ends by `needed` alone, or when it has lasted too long: the
-/// partner may need this very CPU.
+/// The wait has a time limit, because the partner may need this CPU. In `lists`, `progress` does not move,
+/// so only `needed` or the limit ends the wait.
 fn keep_seat(runner: &Runner, seen: u32, needed: impl Fn() -> bool) -> Waited {
     let until = runner.seat_is_kept_until();
     let over = || !needed() || ticks() >= until;
@@ -117,8 +116,8 @@ fn until_finished(runner: &Runner, worker: usize) {
         if runner.finished.value() == params.finished_value {
             break;
         }
-        // The value is read before looking once more: what became ready after the look has
-        // advanced `progress` past `seen`, so the wait below returns at once.
+        // Read the value, then look once more, then wait. A unit that becomes ready after the second
+        // look advances `progress` past `seen`, so the wait below returns at once.
         let seen = runner.progress.value();
         if let Some(unit) = next_unit(runner, worker) {
             run_onward(runner, worker, unit as usize, params.frames);
@@ -131,7 +130,7 @@ fn until_finished(runner: &Runner, worker: usize) {
     }
 }
 
-/// A unit that can start now and is this worker's from now on.
+/// Takes a unit that can start now.
 #[inline]
 fn next_unit(runner: &Runner, worker: usize) -> Option<u32> {
     match &runner.plan().offered {
@@ -153,7 +152,7 @@ fn next_hint(runner: &Runner, worker: usize) -> Option<u32> {
     }
 }
 
-/// The oldest unit of another worker, the next neighbour's first.
+/// Takes the oldest unit of another worker. The search starts with the next neighbour.
 fn steal(runner: &Runner, worker: usize, deques: &[hocket_rt::Deque]) -> Option<u32> {
     let workers = runner.plan().workers();
     for victim in (1..workers).map(|step| (worker + step) % workers) {
@@ -161,7 +160,7 @@ fn steal(runner: &Runner, worker: usize, deques: &[hocket_rt::Deque]) -> Option<
             match deques[victim].steal() {
                 Steal::Stolen(unit) => return Some(unit),
                 Steal::Empty => break,
-                // Somebody else got it: there may be more.
+                // Another thread took this unit. There may be more.
                 Steal::Retry => {}
             }
         }
@@ -169,7 +168,7 @@ fn steal(runner: &Runner, worker: usize, deques: &[hocket_rt::Deque]) -> Option<
     None
 }
 
-/// Nothing can start: keeps the seat while a partner works (policy `pair-barrier`), then waits.
+/// No unit can start. Keeps the seat while a partner works (policy `pair-barrier`), then waits.
 fn idle(runner: &Runner, worker: usize, seen: u32) {
     let desk = &runner.desks[worker];
     desk.busy.store(false, Relaxed);
@@ -180,8 +179,7 @@ fn idle(runner: &Runner, worker: usize, seen: u32) {
     desk.busy.store(true, Relaxed);
 }
 
-/// Runs a unit, then, where units follow readiness, one of the successors that it made ready, and so
-/// on; the others are offered.
+/// Runs a unit, then one of the successors that it made ready, and so on. Offers the other successors.
 fn run_onward(runner: &Runner, worker: usize, first: usize, frames: usize) {
     let plan = runner.plan();
     let mut next = Some(first);
@@ -209,8 +207,10 @@ fn run_onward(runner: &Runner, worker: usize, first: usize, frames: usize) {
     }
 }
 
-/// All predecessors of `unit` have finished, the last of them here. Returns whether others have to
-/// hear of it.
+/// All predecessors of `unit` have finished, the last one on this thread.
+///
+/// The first such unit becomes `next`. The others are offered. Returns whether this one was offered, so that
+/// other workers must be notified.
 #[inline]
 fn made_ready(runner: &Runner, worker: usize, unit: u32, next: &mut Option<usize>) -> bool {
     let plan = runner.plan();
@@ -227,10 +227,10 @@ fn made_ready(runner: &Runner, worker: usize, unit: u32, next: &mut Option<usize
     true
 }
 
-/// The worker's own list, and those of workers who have not come, until the output has run.
+/// Walks the worker's own list, and lists of workers that have not come, until the output has run.
 ///
-/// A list waits where its next unit cannot start; meanwhile the others of the same worker go on. So
-/// whoever holds which lists, the unit that is first in the schedule's order can always start.
+/// If the next unit of one list cannot start, the worker goes on with its other lists. So the first
+/// unfinished unit in the schedule's order can always start, whichever worker holds its list.
 fn critical(runner: &Runner, worker: usize) {
     let mut held = Held::default();
     held.take(runner, worker);
@@ -248,13 +248,13 @@ fn critical(runner: &Runner, worker: usize) {
     }
 }
 
-/// The lists that a worker walks in this block, one bit each: room for as many workers as rule R9 of
-/// the schedule allows.
+/// The lists that a worker walks in this block, one bit per list. There are as many bits as rule R9 of the
+/// schedule allows workers.
 #[derive(Default)]
 struct Held([u64; VerifiedSchedule::MAX_WORKERS / 64]);
 
 impl Held {
-    /// Takes a list, unless somebody has.
+    /// Takes a list, unless another worker has it. Returns whether it took the list.
     fn take(&mut self, runner: &Runner, list: usize) -> bool {
         let Offered::Lists { claims, .. } = &runner.plan().offered else { return false };
         let taken = claims[list].0.take();
@@ -262,7 +262,7 @@ impl Held {
         taken
     }
 
-    /// Takes the list of a worker who has not come although the block has been open for a while.
+    /// Takes the list of a worker that is overdue.
     #[cold]
     fn stand_in(&mut self, runner: &Runner) -> bool {
         runner.is_overdue() && free_list(runner).is_some_and(|list| self.take(runner, list))
@@ -279,13 +279,13 @@ impl Held {
     }
 }
 
-/// Runs a list as far as it goes now. Returns whether anything was run.
+/// Runs the units of a list until one cannot start yet. Returns whether it ran any.
 fn go_on(runner: &Runner, worker: usize, list: usize) -> bool {
     let plan = runner.plan();
     let Offered::Lists { lists, places, .. } = &plan.offered else { return false };
     let frames = runner.params().frames;
-    // Relaxed: only the list's taker looks at its place, the leader sets it back while nobody is
-    // inside, and E4 carries that along.
+    // Relaxed: only the worker that took the list reads its place. The leader resets it while nobody is
+    // inside, and E4 publishes that.
     let first = places[list].0.load(Relaxed) as usize;
     let mut place = first;
     while let Some(unit) = lists[list].get(place) {
@@ -306,7 +306,7 @@ fn go_on(runner: &Runner, worker: usize, list: usize) -> bool {
     place > first
 }
 
-/// A unit of a list has run: those of other lists that wait for it hear of it.
+/// A unit of a list has run. Notifies units of other lists that wait for it.
 #[inline]
 fn tell(runner: &Runner, worker: usize, unit: u32) {
     let plan = runner.plan();
@@ -322,7 +322,7 @@ fn tell(runner: &Runner, worker: usize, unit: u32) {
     }
 }
 
-/// A list that nobody walks.
+/// A list that no worker has taken.
 fn free_list(runner: &Runner) -> Option<usize> {
     match &runner.plan().offered {
         Offered::Lists { claims, .. } => claims.iter().position(|claim| claim.0.is_free()),
@@ -330,7 +330,7 @@ fn free_list(runner: &Runner) -> Option<usize> {
     }
 }
 
-/// Waits until `progress` leaves `seen`; or, as long as somebody has not come, until it is time to
+/// Waits until `progress` leaves `seen`. While some list has no worker, it waits at most until it is time to
 /// stand in.
 #[cold]
 fn await_progress(runner: &Runner, worker: usize, seen: u32) {
@@ -342,7 +342,7 @@ fn await_progress(runner: &Runner, worker: usize, seen: u32) {
     note(runner, worker, What::Wait, waited);
 }
 
-/// The output has run: the block is complete.
+/// The output has run, so the block is complete.
 fn finish(runner: &Runner, worker: usize) {
     let woke = edge(|| runner.finished.advance());
     // SAFETY: the caller is this desk's worker inside a block.
@@ -358,7 +358,7 @@ fn advance(runner: &Runner, worker: usize) {
     unsafe { runner.stamps_mut(worker) }.totals.wakes += u64::from(woke);
 }
 
-/// The leader waits here until the output has run, wherever that happens.
+/// Waits until the output has run, on the leader or on a worker.
 pub(crate) fn await_finish(runner: &Runner, worker: usize) {
     let done = runner.params().finished_value;
     let mut seen = runner.finished.value();
@@ -374,20 +374,22 @@ pub(crate) fn await_finish(runner: &Runner, worker: usize) {
 
 fn run(runner: &Runner, worker: usize, unit: usize, frames: usize) {
     let plan = runner.plan();
-    // SAFETY: every walk follows the verified schedule, and a worker walks a block once (ONCE):
-    // `serial` and `lists` run what stands there once and in order (R2, R5), `dataflow` and `steal` run a unit when it was offered or when this
-    // worker took its countdown to zero, both of which happen once (R2, R7), and `critical` runs what
-    // it has claimed from a list, once (R2), after the countdown was at zero (R5, R7). The plan is
-    // the leader's (ONE-PLAN), as `runner.plan()` returns no other.
+    // SAFETY: every walk follows the verified schedule, and a worker walks a block once (ONCE).
+    // - `serial` and `lists` run each unit once and in order (R2, R5).
+    // - `dataflow` and `steal` run a unit that was offered, or whose countdown this worker took to zero.
+    //   Only one of the two happens, and only once (R2, R7).
+    // - `critical` runs the units of a list that it claimed, each once (R2), with the countdown at zero
+    //   (R5, R7).
+    // The plan is the leader's (ONE-PLAN): `runner.plan()` returns no other.
     unsafe { plan.units.run(unit, frames) };
     // SAFETY: the caller is this desk's worker inside a block.
     let ticks = unsafe { runner.stamps_mut(worker) }.end_span(What::Unit(unit as u32));
     let place = &runner.desks[worker].place;
     let busy = |mate: &usize| runner.desks[*mate].busy.load(Relaxed);
     let sibling_busy = place.mates.iter().any(busy);
-    // Costs are for whole blocks; much shorter ones say more about overheads than about units.
+    // Costs refer to full blocks. Much shorter blocks measure overheads rather than units.
     if frames * 4 >= runner.frames {
-        // Most blocks are whole ones, and a division takes as long as the rest of this function.
+        // Most blocks are full, and a division takes as long as the rest of this function.
         let whole = match frames == runner.frames {
             true => ticks,
             false => ticks * runner.frames as u64 / frames as u64,
@@ -404,15 +406,14 @@ fn note(runner: &Runner, worker: usize, what: What, waited: Waited) {
     stamps.end_span(what);
 }
 
-/// Ends the process where the engine itself panics inside a block: a processor's panic ends in
-/// `bus.rs`.
+/// Ends the process if the engine itself panics inside a block. (`bus.rs` catches the panic of a processor.)
 ///
-/// The units that the thread would have run never finish, so everybody else would wait for ever; with a
-/// real-time class that would take the machine with it.
+/// The units of that thread would never finish, so all other threads would wait for ever. Real-time threads
+/// that wait for ever can freeze the machine.
 pub(super) struct EndOnPanic;
 
 impl EndOnPanic {
-    /// What it watched is over.
+    /// The watched code has returned.
     pub(super) fn disarm(self) {
         std::mem::forget(self);
     }

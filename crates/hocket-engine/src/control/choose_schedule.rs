@@ -8,8 +8,9 @@
 //!    because the leader finds out.
 //! 2. **Which kind of schedule** depends on how late this system lets threads run, and no cost tells that. So
 //!    the kinds take turns while the session plays. Each turn lasts until the leader has compared the plan
-//!    with the serial walk. The kind whose blocks are the smallest part of serial blocks stays: turns that lie
-//!    seconds apart compare, because each has its own serial blocks beside it.
+//!    with the serial walk. Kinds that are close to the best one take a second, longer turn. The kind whose
+//!    blocks are the smallest part of serial blocks stays: turns that lie seconds apart compare, because each
+//!    has its own serial blocks beside it.
 //! 3. **Later** one of the other kinds challenges the one in use, ever more rarely while that one wins.
 //!
 //! The output is the same whoever computes it, so a trial is inaudible.
@@ -21,11 +22,14 @@ use hocket_plan::schedule::{Choice, Overheads, Schedule, best, best_with_workers
 use super::planner::{MOVED, Planner};
 use crate::leader::choose_walk::{ENOUGH_WINDOWS, Finding, Reason};
 
-/// Kinds that are tried. `lists` is left out: it waits for every worker at every level.
-const KINDS: [ScheduleKind; 3] =
-    [ScheduleKind::Critical, ScheduleKind::Steal, ScheduleKind::Dataflow];
-/// Windows of a turn in the first trial, which should be over within a second.
-const FIRST_TURN: u32 = 4;
+/// Kinds that are tried: all that use several workers.
+const KINDS: [ScheduleKind; 4] =
+    [ScheduleKind::Critical, ScheduleKind::Steal, ScheduleKind::Dataflow, ScheduleKind::Lists];
+/// Windows of a kind's first and second turn in the first trial, which should be over within a second.
+const FIRST_TURN: u32 = 2;
+const SECOND_TURN: u32 = 3;
+/// Kinds whose blocks take at most this many times as long as the best kind's take a second turn.
+const CLOSE: f64 = 1.15;
 /// Windows of a turn in a challenge.
 const LONG_TURN: u32 = 5;
 /// A challenger has to take less than this part of the time of the kind in use.
@@ -79,7 +83,9 @@ pub(crate) struct ChooseSchedule {
     found_before: Option<ScheduleKind>,
     /// Blocks of the plan in use before it is challenged.
     wait: u32,
-    /// Challenges so far: the kinds take turns.
+    /// All kinds in the order of challenges: the best ones of the first trial first.
+    order: [ScheduleKind; KINDS.len()],
+    /// Challenges so far.
     challenges: usize,
 }
 
@@ -88,7 +94,7 @@ impl ChooseSchedule {
     pub(crate) fn knowing(found_before: Option<ScheduleKind>) -> ChooseSchedule {
         let found_before = found_before.filter(|kind| *kind != ScheduleKind::Serial);
         let (trial, found, wait) = (None, None, CHALLENGES.0);
-        ChooseSchedule { trial, found, found_before, wait, challenges: 0 }
+        ChooseSchedule { trial, found, found_before, wait, order: KINDS, challenges: 0 }
     }
 
     /// The kind to plan with, as far as one is known.
@@ -111,7 +117,7 @@ impl ChooseSchedule {
         if let Some(trial) = &mut self.trial {
             return match trial.turn_result(&look.finding, look.blocks) {
                 Some(ratio) => {
-                    trial.ratios.push(ratio);
+                    trial.end_turn(ratio);
                     self.next_turn(kind)
                 }
                 None => Next::Keep,
@@ -133,26 +139,25 @@ impl ChooseSchedule {
             self.found = Some(found);
             return Next::Try(found);
         }
-        let there_and_back = KINDS.into_iter().chain(KINDS.into_iter().rev());
-        self.begin_trial(there_and_back.collect(), FIRST_TURN)
+        self.begin_trial(Trial::first())
     }
 
     /// Where workers lose, the kind in use has nothing to show: a challenger has to win against the serial
     /// walk.
     fn challenge(&mut self, found: ScheduleKind, finding: &Finding) -> Next {
-        let others: Vec<_> = KINDS.into_iter().filter(|kind| *kind != found).collect();
+        let others: Vec<_> = self.order.into_iter().filter(|kind| *kind != found).collect();
         let other = others[self.challenges % others.len()];
         self.challenges += 1;
         self.wait = (2 * self.wait).min(CHALLENGES.1);
-        match finding.reason {
-            Reason::SerialIsShorter => self.begin_trial(vec![other], ENOUGH_WINDOWS),
-            _ => self.begin_trial(vec![other, found, found, other], LONG_TURN),
-        }
+        self.begin_trial(match finding.reason {
+            Reason::SerialIsShorter => Trial::of(vec![other], ENOUGH_WINDOWS),
+            _ => Trial::of(vec![other, found, found, other], LONG_TURN),
+        })
     }
 
-    fn begin_trial(&mut self, turns: Vec<ScheduleKind>, windows: u32) -> Next {
-        let first = turns[0];
-        self.trial = Some(Trial { turns, ratios: Vec::new(), windows });
+    fn begin_trial(&mut self, trial: Trial) -> Next {
+        let first = trial.turns[0];
+        self.trial = Some(trial);
         Next::Try(first)
     }
 
@@ -163,6 +168,9 @@ impl ChooseSchedule {
             return Next::Try(*turn);
         }
         let winner = trial.winner(self.found);
+        if self.found.is_none() {
+            self.order.sort_by(|a, b| trial.ratio(*a).total_cmp(&trial.ratio(*b)));
+        }
         if self.found != Some(winner) {
             self.wait = CHALLENGES.0;
         }
@@ -180,15 +188,25 @@ impl ChooseSchedule {
 /// Kinds of schedule that take turns.
 #[derive(Debug)]
 struct Trial {
-    /// There and back: what drifts in one direction falls on all of them alike.
     turns: Vec<ScheduleKind>,
     /// What a block took as a part of a serial one, in each turn that is over.
     ratios: Vec<f64>,
     /// Windows that make a turn.
     windows: u32,
+    /// Whether those that are close to the best one take a second turn.
+    second_turn: bool,
 }
 
 impl Trial {
+    /// Every kind, then the best ones again in reverse: what drifts in one direction falls on all of them alike.
+    fn first() -> Trial {
+        Trial { second_turn: true, ..Trial::of(KINDS.to_vec(), FIRST_TURN) }
+    }
+
+    fn of(turns: Vec<ScheduleKind>, windows: u32) -> Trial {
+        Trial { turns, ratios: Vec::new(), windows, second_turn: false }
+    }
+
     /// The part of serial blocks that the plan's blocks take, once enough of them have been compared.
     fn turn_result(&self, finding: &Finding, blocks: u32) -> Option<f64> {
         let left = finding.reason == Reason::SerialIsShorter;
@@ -201,21 +219,53 @@ impl Trial {
         }
     }
 
+    /// Takes a turn's result, and plans second turns after the first ones.
+    fn end_turn(&mut self, ratio: f64) {
+        self.ratios.push(ratio);
+        if self.second_turn && self.ratios.len() == self.turns.len() {
+            self.second_turn = false;
+            let close = self.close_to_best();
+            // One alone has won already. Where all lose, the leader walks alone with any of them.
+            if close.len() > 1 && self.best() < 1.0 {
+                self.turns.extend(close.into_iter().rev());
+                self.windows = SECOND_TURN;
+            }
+        }
+    }
+
+    fn best(&self) -> f64 {
+        self.ratios.iter().copied().fold(f64::INFINITY, f64::min)
+    }
+
+    fn close_to_best(&self) -> Vec<ScheduleKind> {
+        let most = CLOSE * self.best();
+        let turns = self.turns.iter().zip(&self.ratios);
+        turns.filter(|(_, ratio)| **ratio <= most).map(|(kind, _)| *kind).collect()
+    }
+
     /// A kind's mean over its turns; 1 for a kind that had none.
     fn ratio(&self, kind: ScheduleKind) -> f64 {
-        let own = self.turns.iter().zip(&self.ratios).filter(|(turn, _)| **turn == kind);
-        let (count, sum) = own.fold((0, 0.0), |(n, sum), (_, ratio)| (n + 1, sum + ratio));
+        let ratios = self.ratios_of(kind);
+        let (count, sum) = ratios.fold((0, 0.0), |(n, sum), ratio| (n + 1, sum + ratio));
         if count > 0 { sum / f64::from(count) } else { 1.0 }
     }
 
-    /// The kind with the smallest part; `holder` stays unless another one is clearly better.
+    fn ratios_of(&self, kind: ScheduleKind) -> impl Iterator<Item = f64> {
+        let turns = self.turns.iter().zip(&self.ratios);
+        turns.filter(move |(turn, _)| **turn == kind).map(|(_, ratio)| *ratio)
+    }
+
+    /// The kind with the smallest part; `holder` stays unless another one is clearly better. A kind that was
+    /// not worth a second turn does not win.
     fn winner(&self, holder: Option<ScheduleKind>) -> ScheduleKind {
+        let most = KINDS.iter().map(|kind| self.ratios_of(*kind).count()).max();
         let rank = |kind: ScheduleKind| {
             let handicap = if Some(kind) == holder { BETTER } else { 1.0 };
             self.ratio(kind) * handicap
         };
         // The holder first: of equal ones the first is taken.
-        let kinds = holder.into_iter().chain(KINDS);
+        let others = KINDS.into_iter().filter(|kind| Some(self.ratios_of(*kind).count()) == most);
+        let kinds = holder.into_iter().chain(others);
         kinds.min_by(|a, b| rank(*a).total_cmp(&rank(*b))).unwrap_or(KINDS[0])
     }
 }
@@ -225,14 +275,14 @@ impl Planner {
     /// Looks at what was measured, and makes another plan where that is worth it.
     pub(super) fn choose(&mut self, moved: f64) {
         let Some(finding) = self.progress.finding(self.present.number) else { return };
-        let units = self.priced_units();
+        let units = self.priced_units(self.next_kind());
         let workers = self.workers_worth_trying(&units);
         let blocks = self.progress.blocks_since_order();
         let look = Look { finding, blocks, moved, worth_trying: workers.is_some() };
         let next = self.auto.look(self.present.schedule.kind(), &look);
         let sent = match (next, workers) {
-            (Next::Try(kind), Some(choice)) => self.send_kind(units, kind, &choice, true),
-            (Next::Use(kind), Some(choice)) => self.send_kind(units, kind, &choice, false),
+            (Next::Try(kind), Some(choice)) => self.send_kind(kind, &choice, true),
+            (Next::Use(kind), Some(choice)) => self.send_kind(kind, &choice, false),
             (Next::OneWorker, _) => {
                 let choice = best(&units, &self.team.first(1), self.overheads);
                 self.send_plan(units, choice.schedule, Some(choice.expected), false)
@@ -256,11 +306,11 @@ impl Planner {
 
     fn send_kind(
         &mut self,
-        units: UnitGraph,
         kind: ScheduleKind,
         choice: &Choice,
         trial: bool,
     ) -> Result<(), super::handle::ControlError> {
+        let units = self.priced_units(kind);
         let team = self.team.first(choice.schedule.lists.len());
         let schedule = Schedule::plan_with(kind, &units, &team, self.overheads);
         self.send_plan(units, schedule, Some(choice.expected), trial)

@@ -232,7 +232,7 @@ impl Planner {
         }
         seats.apply(&mut self.team, &self.kinds);
         if adopted.known > 0 && self.steer != Steer::Fixed {
-            let units = self.priced_units();
+            let units = self.priced_units(self.next_kind());
             let (schedule, expected) = self.schedule_for(&units);
             self.auto.end_trial();
             self.send_plan(units, schedule, Some(expected), true)?;

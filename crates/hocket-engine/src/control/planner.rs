@@ -1,9 +1,9 @@
 //! Makes plans from measured costs and sends them to the leader.
 //!
-//! Workers measure what every unit costs (`block/costs.rs`), the leader how long whole blocks take
-//! (`leader/block_estimates.rs`). The planner makes a new plan from both on a control thread. The leader
-//! takes it over at the start of a block. Plans share their processors, so each processor keeps its state
-//! and the output does not change by a bit.
+//! Workers measure the cost of each unit (`block/costs.rs`). The leader measures how long blocks take
+//! (`leader/block_estimates.rs`). From both, the planner makes a new plan on a control thread. The leader
+//! exchanges the plans at the start of a block. Plans share processors, so each processor keeps its state,
+//! and the output stays the same bit for bit.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -25,57 +25,59 @@ use crate::block::plan::Plan;
 use crate::leader::block_estimates::BlockEstimates;
 use crate::leader::choose_walk::{Finding, Reason};
 
-/// Units that cost less than this together with their reader become one with it. Four times what a
-/// hand-over costs, so that what is lost by not sharing out is less than what a hand-over would take.
+/// A unit is folded into its reader if both together cost less than this.
+///
+/// It is four times the cost of a hand-over. So running both on one worker loses less than the hand-over
+/// would cost.
 const FOLD_BELOW_NS: f64 = 1000.0;
-/// A plan is made anew where costs have moved by more than this part of their sum.
+/// The planner makes a new plan when costs have moved by more than this fraction of their sum.
 pub(super) const MOVED: f64 = 0.15;
 
-/// Blocks before a plan is made anew.
+/// How many blocks must run between two plans.
 const ENOUGH: u32 = 64;
-/// Orders whose end is remembered until somebody asks; the editor does at every edit.
+/// How many finished orders the planner remembers until a caller asks. The editor asks at every edit.
 const REMEMBERED: usize = 4096;
-/// Plans that are remembered after they have gone.
+/// How many earlier plans the planner remembers.
 const PAST_PLANS: usize = 8;
 
 pub(crate) struct Planner {
     pub(super) outbox: Outbox,
-    /// Units with nothing folded, in the measure of whoever prepared them until they are priced.
+    /// Units before folding. Until they are priced, their costs are the declared ones.
     pub(crate) base: UnitGraph,
     pub(super) nodes: Vec<Option<Arc<NodeCell>>>,
     pub(super) prices: Prices,
     pub(super) team: Team,
-    /// Kind of each worker's seat.
+    /// The kind of each worker's seat.
     pub(super) kinds: Vec<usize>,
     pub(super) kind: ScheduleKind,
     pub(super) steer: Steer,
     pub(super) frames: usize,
     pub(super) rate_hz: u32,
     pub(super) present: Present,
-    /// Plans before, newest last: a block that is looked at afterwards may be one of theirs.
+    /// Earlier plans, newest last. A block that is explained later may belong to one of them.
     pub(super) past: VecDeque<Present>,
     pub(super) progress: Arc<BlockEstimates>,
     pub(super) rate: TickRate,
-    /// What working together costs.
+    /// What the cooperation of workers costs.
     pub(super) overheads: Overheads,
-    /// What `auto` has found out.
+    /// What `auto` has found so far.
     pub(super) auto: ChooseSchedule,
     pub(super) done: VecDeque<(u64, u64)>,
 }
 
-/// Nodes that take the place of others.
+/// Nodes that replace those of the present plan.
 pub(crate) struct Installation {
-    /// Units with nothing folded.
+    /// Units before folding.
     pub base: UnitGraph,
-    /// By node; those that stay are the same cells.
+    /// Indexed by node. A node that stays keeps its cell.
     pub nodes: Vec<Option<Arc<NodeCell>>>,
-    /// Those that were not there before.
+    /// Nodes that the present plan does not have.
     pub fresh: Vec<Arc<NodeCell>>,
-    /// To be made along with it.
+    /// Changes that take effect together with the plan.
     pub changes: Vec<(Arc<NodeCell>, Change)>,
 }
 
-/// The plan that was sent last, or one before.
+/// What the planner remembers of a plan that it sent.
 pub(super) struct Present {
     pub(super) number: u64,
     pub(super) schedule: VerifiedSchedule,
@@ -95,7 +97,7 @@ impl Present {
 }
 
 impl Planner {
-    /// The first plan, and the planner that has sent it.
+    /// Makes the first plan, and the planner.
     pub(crate) fn new(
         prepared: Prepared,
         schedule: VerifiedSchedule,
@@ -158,7 +160,7 @@ impl Planner {
         }
     }
 
-    /// What the leader found out about the present plan.
+    /// What the leader found for the present plan.
     fn finding(&self) -> Finding {
         match (self.steer, self.progress.finding(self.present.number)) {
             (Steer::Auto, Some(finding)) => finding,
@@ -183,7 +185,7 @@ impl Planner {
 
     pub(super) fn collect(&mut self) {
         while let Some(done) = self.outbox.next_done() {
-            // Without an editor nobody asks for them.
+            // Without an editor nobody asks, so the oldest one goes.
             if self.done.len() == REMEMBERED {
                 self.done.pop_front();
             }
@@ -191,30 +193,39 @@ impl Planner {
         }
     }
 
-    pub(super) fn priced_units(&self) -> UnitGraph {
-        self.folded_and_cut(&self.base, &self.prices)
+    /// The units with their measured costs, folded and cut for this kind of schedule.
+    pub(super) fn priced_units(&self, kind: ScheduleKind) -> UnitGraph {
+        self.folded_and_cut(&self.base, &self.prices, kind)
     }
 
-    /// `units` with these prices, cheap ones folded and, where several workers share them, wide sums in parts.
-    fn folded_and_cut(&self, units: &UnitGraph, prices: &Prices) -> UnitGraph {
+    /// The kind of the next plan, as far as it is known.
+    pub(super) fn next_kind(&self) -> ScheduleKind {
+        match self.steer {
+            Steer::Auto => self.auto.found().unwrap_or(ScheduleKind::Critical),
+            Steer::Fixed | Steer::Costs => self.kind,
+        }
+    }
+
+    /// Prices `units` and folds the cheap ones. Cuts wide sums into parts if that can help in this kind of
+    /// schedule.
+    fn folded_and_cut(&self, units: &UnitGraph, prices: &Prices, kind: ScheduleKind) -> UnitGraph {
         let folded = units.clone().priced(prices).fold(FOLD_BELOW_NS);
-        let kind = if self.steer == Steer::Auto { ScheduleKind::Critical } else { self.kind };
         let size = PartSize { cost: FOLD_BELOW_NS, ..PartSize::UNPRICED };
         cut_for(kind, self.team.workers(), folded, prices, size)
     }
 
     pub(super) fn replan(&mut self) -> Result<(), ControlError> {
-        // A plan that nobody has run yet has measured nothing; what was known before it still holds.
+        // If the present plan has no measured costs yet, earlier ones still hold.
         if self.learn().is_none() && self.prices.is_empty() {
             return Err(ControlError::NothingMeasured);
         }
-        let units = self.priced_units();
+        let units = self.priced_units(self.next_kind());
         let (schedule, expected) = self.schedule_for(&units);
         self.auto.end_trial();
         self.send_plan(units, schedule, Some(expected), true)
     }
 
-    /// As the settings steer, with what it is expected to take.
+    /// Makes a schedule as the settings require. Also returns its expected time.
     pub(super) fn schedule_for(&self, units: &UnitGraph) -> (Schedule, f64) {
         match self.steer {
             Steer::Auto => self.best_known(units),
@@ -230,7 +241,8 @@ impl Planner {
         }
     }
 
-    /// `trial`: `auto` tries its workers at once, whatever it knows of earlier plans.
+    /// Sends a plan to the leader. With `trial`, `auto` tries its workers immediately and ignores what it
+    /// knows of earlier plans.
     pub(super) fn send_plan(
         &mut self,
         units: UnitGraph,
@@ -247,14 +259,14 @@ impl Planner {
         Ok(())
     }
 
-    /// Goes on with other nodes: `head_before` tells which node of the old units each new one was.
-    /// Returns the number of the order.
+    /// Replaces the nodes. `head_before` returns the old node for a new one, if there was one. Returns the
+    /// number of the order.
     pub(crate) fn install(
         &mut self,
         new: Installation,
         head_before: impl Fn(NodeId) -> Option<NodeId>,
     ) -> Result<u64, ControlError> {
-        // What is known so far moves along with the nodes.
+        // Known prices stay with their nodes.
         self.learn();
         self.auto.end_trial();
         let mut prices = Prices::new();
@@ -264,7 +276,7 @@ impl Planner {
         }
         let units = match prices.is_empty() {
             true => new.base.clone(),
-            false => self.folded_and_cut(&new.base, &prices),
+            false => self.folded_and_cut(&new.base, &prices, self.next_kind()),
         };
         let schedule = match (self.steer, prices.is_empty()) {
             (Steer::Auto, true) => Schedule::plan(ScheduleKind::Serial, &units, 1),
@@ -293,18 +305,18 @@ impl Planner {
         self.outbox.send(order).map_err(|_| ControlError::Full)
     }
 
-    /// By node of the newest plan.
+    /// The cells of the newest plan, indexed by node.
     pub(crate) fn nodes(&self) -> &[Option<Arc<NodeCell>>] {
         &self.nodes
     }
 
-    /// Orders that were carried out since the last call: number and frame of each.
+    /// Orders that the leader carried out since the last call: the number and frame of each.
     pub(crate) fn take_done(&mut self) -> VecDeque<(u64, u64)> {
         self.collect();
         std::mem::take(&mut self.done)
     }
 
-    /// Looks at what was measured and makes a new plan where that is worth it.
+    /// Reads what was measured, and makes a new plan if it is worth it.
     pub(crate) fn steer(&mut self) {
         self.collect();
         let settled = self.outbox.is_settled();
@@ -324,8 +336,10 @@ impl Planner {
     }
 }
 
-/// Wide sums in parts where that helps: one worker has nothing to overlap with, and in `lists` each part would be a
-/// level with a barrier.
+/// Cuts wide sums into parts if that can help.
+///
+/// It does not help one worker, which has nothing to overlap them with. It does not help `lists`, where each
+/// part would be a level with a barrier.
 pub(super) fn cut_for(
     kind: ScheduleKind,
     workers: usize,

@@ -6,6 +6,11 @@ use hocket_plan::schedule::Overheads;
 use hocket_plan::{ScheduleKind, SiblingPolicy};
 use hocket_rt::Strategy;
 
+/// How long `hybrid` usually spins inside a block. A thread that has blocked comes some 25 µs after its
+/// signal on a virtual machine (docs/results, lab: `wake`), and the whole block waits for it. So it spins
+/// through all but long waits.
+const IN_BLOCK_SPIN: Duration = Duration::from_micros(100);
+
 /// How units are assigned, who may sit beside a worker, and how workers wait.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Policy {
@@ -49,11 +54,10 @@ pub struct Settings {
     pub seat_wait: Strategy,
     /// SCHED_FIFO priority of leader, workers and guards; `None`: stay in the ordinary class.
     pub priority: Option<u8>,
-    /// How long `hybrid` spins before it blocks, inside a block and between two.
+    /// How long `hybrid` spins inside a block before it blocks. Threads that are not pinned may sit on the
+    /// CPU of the one they wait for: they spin for [`Strategy::USUAL_SPIN`] at most.
     pub hybrid_spin: Duration,
-    /// How long a worker spins between two blocks before it blocks, where its wait never blocks inside a
-    /// block: `spin`, `pause`, `yield`, `tpause`, `umwait`, `mwaitx` and `wfe`. It does not concern the
-    /// other two: between blocks `hybrid` spins for `hybrid_spin` as well, and `futex` blocks at once.
+    /// How long a worker spins between two blocks before it blocks. With `futex` it blocks at once.
     pub gate_spin: Duration,
     /// How long before a planned block a worker wakes itself, to be spinning when the signal comes;
     /// zero: it sleeps until it is woken. Not with `futex`, nor without seat and real-time class.
@@ -118,9 +122,9 @@ impl Settings {
             policy,
             seat_wait: Strategy::Pause,
             priority: Some(Settings::PRIORITY),
-            hybrid_spin: Strategy::USUAL_SPIN,
+            hybrid_spin: IN_BLOCK_SPIN,
             gate_spin: Duration::from_micros(50),
-            // A timer under SCHED_FIFO is 7 to 10 us late here, 25 us at the 99th percentile; the
+            // A timer under SCHED_FIFO is 7 to 10 µs late here, 25 µs at the 99th percentile; the
             // leader's own timer has the same lateness.
             early_wake: Duration::from_micros(40),
             leader_lateness: Duration::from_micros(100),

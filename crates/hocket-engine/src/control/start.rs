@@ -1,4 +1,4 @@
-//! Starts an engine: plans, verifies, and starts its threads.
+//! Starts an engine: makes a plan, verifies it and starts the threads.
 
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -27,7 +27,7 @@ use crate::worker::start::{self as threads, Job, Role};
 /// Why an engine cannot start.
 #[derive(Debug, thiserror::Error)]
 pub enum EngineError {
-    /// The settings.
+    /// The settings are invalid.
     #[error(transparent)]
     Settings(#[from] SettingsError),
     /// The schedule breaks a rule.
@@ -36,20 +36,20 @@ pub enum EngineError {
     /// The seating has fewer seats than the schedule has workers.
     #[error("the schedule is for {workers} workers, the seating for {seats}")]
     Seating {
-        /// Workers of the schedule.
+        /// Workers in the schedule.
         workers: usize,
-        /// Workers seated.
+        /// Seats for workers.
         seats: usize,
     },
     /// The number of processors differs from the number of nodes.
     #[error("{processors} processors for {nodes} nodes")]
     Processors {
-        /// Given.
+        /// Processors given.
         processors: usize,
-        /// Needed.
+        /// Processors needed.
         nodes: usize,
     },
-    /// The system gives no more threads.
+    /// The system cannot start another thread.
     #[error(
         "a worker thread cannot be started: {0}; close other programs or ask for fewer workers"
     )]
@@ -57,19 +57,19 @@ pub enum EngineError {
 }
 
 impl Engine {
-    /// Plans, verifies and starts. When this returns, every worker is on its seat and waits.
+    /// Makes a plan, verifies it and starts the threads. When this returns, every worker waits on its seat.
     ///
     /// Thread: control; call it before the leader becomes a real-time thread.
     ///
     /// # Errors
-    /// [`EngineError`]. A refused right is no error: see [`Engine::reports`].
+    /// [`EngineError`]. A refused right is not an error: see [`Engine::reports`].
     pub fn start(
         prepared: Prepared,
         settings: Settings,
         seating: Seating,
     ) -> Result<Engine, EngineError> {
         settings.check()?;
-        // Nothing is known of costs yet: the walk that cannot be wrong comes first.
+        // No costs are known yet, so `auto` starts with the serial walk, which needs none.
         let kind = match settings.steer {
             Steer::Auto => ScheduleKind::Serial,
             Steer::Fixed | Steer::Costs => settings.policy.schedule,
@@ -100,7 +100,7 @@ impl Engine {
         if prepared.processors.len() != nodes {
             return Err(EngineError::Processors { processors: prepared.processors.len(), nodes });
         }
-        // Steered engines may need everybody later.
+        // A steered engine may need all workers later.
         let workers = if settings.steer == Steer::Fixed { workers } else { seats };
         let jobs = jobs(&settings, &seating, workers);
         let guards = jobs.iter().filter(|job| job.role == Role::Guard).count();
@@ -115,7 +115,7 @@ impl Engine {
         let runner = Runner::new(plan, places, guards, waits, spans, alone_is_serial, frames);
         let runner = Arc::new(runner);
         let threads = threads::start_all(&runner, &jobs)?;
-        // After the workers are there: their stacks are locked too.
+        // After the workers have started, so that the lock covers their stacks too.
         let live = settings.priority.is_some() && seating.is_pinned();
         let memory_lock = live.then(SharedMemoryLock::claim);
         let reports = threads.iter().map(|thread| thread.report.clone()).collect();
@@ -142,7 +142,7 @@ impl Engine {
             planner_thread: None,
             memory_lock,
         };
-        // Last: where it cannot be had, the engine ends its threads as it always does.
+        // Last: if this thread cannot start, the drop of `engine` ends the others.
         if steered {
             engine.planner_thread = Some(PlannerThread::start(engine.control())?);
         }
@@ -170,18 +170,18 @@ fn jobs(settings: &Settings, seating: &Seating, workers: usize) -> Vec<Job> {
     (1..workers).map(worker).chain(guarded.enumerate().map(guard)).collect()
 }
 
-/// The seats of the first workers, and the kind of each.
+/// The seats of the first `workers`, and the kind of each seat.
 fn team(seating: &Seating, workers: usize) -> (Team, Vec<usize>) {
     let kinds = (0..workers).map(|worker| seating.kind_of(worker)).collect();
     (seating.team().first(workers), kinds)
 }
 
-/// Room for the spans of a block, and for those of a session that grows while it plays.
+/// Room for the spans of a block, with spare room for a session that grows while it plays.
 fn spans_a_block(schedule: &VerifiedSchedule) -> usize {
     schedule.units().units().len() * 2 + schedule.barriers() * 2 + 256
 }
 
-/// Where a worker sits among the first `workers`.
+/// A worker's seat in relation to the first `workers`.
 fn place(seating: &Seating, worker: usize, workers: usize) -> Place {
     let partners = seating.placement().partners[worker].iter().copied();
     Place {
@@ -191,7 +191,9 @@ fn place(seating: &Seating, worker: usize, workers: usize) -> Place {
     }
 }
 
-/// Only a real-time thread with a seat wakes on time, and `futex` means that nobody spins.
+/// The early wake, if it is enabled and makes sense.
+///
+/// Only a real-time thread with a seat wakes on time. With `futex` no thread may spin.
 fn early(settings: &Settings, pinned: bool, cost: &SpinCost) -> Option<Early> {
     let sensible = pinned && settings.priority.is_some() && settings.policy.wait != Strategy::Futex;
     let spin = settings.early_wake + settings.leader_lateness;
@@ -203,20 +205,23 @@ fn early(settings: &Settings, pinned: bool, cost: &SpinCost) -> Option<Early> {
     })
 }
 
-/// A short wait that only the clock ends.
+/// A wait that spins and yields but never blocks.
 fn never_blocking(cost: &SpinCost) -> Wait {
     Wait::new(Strategy::Pause, cost, Duration::ZERO).yielding_after(Strategy::USUAL_SPIN)
 }
 
-/// Waits for the settings. Threads without a seat of their own may sit on the CPU of the one they
-/// wait for, and threads without a real-time class may be kept from running by anybody; so a thread
-/// that spins for them yields after a while, and blocks in the end.
+/// Translates the settings into waits.
+///
+/// A thread without a seat may occupy the CPU of the thread that it waits for. Any other thread may preempt
+/// a thread without a real-time class. So in these cases a waiting thread yields after a while, and blocks in
+/// the end.
 fn waits(settings: &Settings, pinned: bool) -> Waits {
     static COST: OnceLock<SpinCost> = OnceLock::new();
     let cost = COST.get_or_init(SpinCost::measure);
     let period_ns = u64::from(settings.frames) * 1_000_000_000 / u64::from(settings.rate_hz);
     let longest_ns = LONGEST_NS.max(4 * period_ns);
-    let real_time = Wait::new(settings.policy.wait, cost, settings.hybrid_spin);
+    let most = if pinned { Duration::MAX } else { Strategy::USUAL_SPIN };
+    let real_time = Wait::new(settings.policy.wait, cost, settings.hybrid_spin.min(most));
     let mut ordinary = real_time;
     let mut on_seat = Wait::new(settings.seat_wait, cost, settings.hybrid_spin);
     if !pinned || settings.priority.is_none() {
@@ -226,7 +231,7 @@ fn waits(settings: &Settings, pinned: bool) -> Waits {
         on_seat = on_seat.yielding_after(Strategy::USUAL_SPIN);
     }
     Waits {
-        // Without seats of their own even real-time threads may share a CPU.
+        // Without seats, even real-time threads may share a CPU.
         real_time: if pinned { real_time } else { ordinary }
             .blocking_after(Duration::from_nanos(longest_ns)),
         longest_ns,
@@ -244,27 +249,38 @@ mod tests {
     use crate::control::settings::Policy;
     use hocket_plan::SiblingPolicy;
 
-    /// How a worker waits between two blocks, as text: waits cannot be compared.
-    fn at_gate(wait: Strategy, change: impl Fn(&mut Settings)) -> String {
+    fn settings(wait: Strategy) -> Settings {
         let (schedule, sibling) = (ScheduleKind::Dataflow, SiblingPolicy::Off);
-        let mut settings = Settings::new(64, 48_000, Policy { schedule, sibling, wait });
+        Settings::new(64, 48_000, Policy { schedule, sibling, wait })
+    }
+
+    /// How a worker waits between two blocks. It is text because waits cannot be compared.
+    fn at_gate(wait: Strategy, change: impl Fn(&mut Settings)) -> String {
+        let mut settings = settings(wait);
         change(&mut settings);
         format!("{:?}", waits(&settings, true).at_gate)
     }
 
     #[test]
-    fn the_gates_spin_is_hybrid_spin_for_hybrid_and_gate_spin_for_waits_that_never_block() {
+    fn gate_spin_governs_every_wait_between_blocks_that_spins() {
         let longer = Duration::from_micros(700);
         for wait in Strategy::ALL {
             let usual = at_gate(wait, |_| {});
             let by_gate = at_gate(wait, |settings| settings.gate_spin = longer) != usual;
             let by_hybrid = at_gate(wait, |settings| settings.hybrid_spin = longer) != usual;
-            let expected = match wait {
-                Strategy::Hybrid => (false, true),
-                Strategy::Futex => (false, false),
-                _ => (true, false),
-            };
-            assert_eq!((by_gate, by_hybrid), expected, "{wait}: (gate_spin, hybrid_spin)");
+            assert_eq!((by_gate, by_hybrid), (wait != Strategy::Futex, false), "{wait}");
         }
+    }
+
+    #[test]
+    fn hybrid_spins_as_the_settings_say_and_shortly_where_threads_may_share_a_cpu() {
+        let in_block = |spin, pinned| {
+            let mut settings = settings(Strategy::Hybrid);
+            settings.hybrid_spin = spin;
+            format!("{:?}", waits(&settings, pinned).real_time)
+        };
+        let (usual, longer) = (Strategy::USUAL_SPIN, Duration::from_micros(700));
+        assert_ne!(in_block(longer, true), in_block(usual, true));
+        assert_eq!(in_block(longer, false), in_block(usual, false));
     }
 }

@@ -103,6 +103,8 @@ const LONGEST_WINDOW: u32 = 1024;
 const PROBE_SHARE: f64 = 0.01;
 /// Serial blocks of a probe; the last one is the sample.
 const PROBE: u32 = 2;
+/// Where the leader walks alone, one block in so many is a sample: a small session would feel the others.
+const SAMPLED: u32 = 8;
 /// Blocks after a probe that do not count: data and workers are on their way.
 const SKIP: u32 = 2;
 /// Blocks after a change of plan that do not count: caches are cold.
@@ -165,8 +167,8 @@ pub(crate) struct ChooseWalk {
 /// What the leader is doing.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Stage {
-    /// The plan is for one worker.
-    OneWorker,
+    /// The plan is for one worker; the next sample is `left` blocks away.
+    OneWorker { left: u32 },
     /// Walks alone, and tries the workers after `left` blocks.
     Alone { left: u32 },
     /// Tries the workers.
@@ -184,7 +186,7 @@ impl ChooseWalk {
     pub(crate) fn new(period: f64) -> ChooseWalk {
         ChooseWalk {
             period,
-            stage: Stage::OneWorker,
+            stage: Stage::OneWorker { left: 0 },
             serial: Recent::default(),
             length: FIRST_WINDOW,
             account: Account::default(),
@@ -201,9 +203,9 @@ impl ChooseWalk {
     pub(crate) fn exchanged(&mut self, workers: usize, trial: bool) {
         let together = self.favourite() == Walk::Parallel;
         self.stage = match self.stage {
-            _ if workers < 2 => Stage::OneWorker,
+            _ if workers < 2 => Stage::OneWorker { left: 0 },
             _ if trial || together => Stage::Together(Window::after(SKIP_PLAN)),
-            Stage::OneWorker => Stage::Alone { left: WAIT.0 },
+            Stage::OneWorker { .. } => Stage::Alone { left: WAIT.0 },
             Stage::Alone { left } => Stage::Alone { left },
             _ => Stage::Alone { left: 1 },
         };
@@ -216,7 +218,7 @@ impl ChooseWalk {
     /// How the next block of full length is walked.
     pub(crate) fn next(&self) -> Walk {
         match self.stage {
-            Stage::OneWorker | Stage::Alone { .. } | Stage::Probe { .. } => Walk::Serial,
+            Stage::OneWorker { .. } | Stage::Alone { .. } | Stage::Probe { .. } => Walk::Serial,
             Stage::Attempt(_) | Stage::Together(_) | Stage::BeforeProbe(_) => Walk::Parallel,
         }
     }
@@ -224,7 +226,7 @@ impl ChooseWalk {
     /// How a block is walked that is not compared with others.
     pub(crate) fn favourite(&self) -> Walk {
         match self.stage {
-            Stage::OneWorker | Stage::Alone { .. } | Stage::Attempt(_) => Walk::Serial,
+            Stage::OneWorker { .. } | Stage::Alone { .. } | Stage::Attempt(_) => Walk::Serial,
             Stage::Together(_) | Stage::BeforeProbe(_) | Stage::Probe { .. } => Walk::Parallel,
         }
     }
@@ -238,13 +240,30 @@ impl ChooseWalk {
     pub(crate) fn finding(&self) -> Finding {
         let windows = self.account.windows;
         let reason = match self.stage {
-            Stage::OneWorker => Reason::OneWorker,
+            Stage::OneWorker { .. } => Reason::OneWorker,
             Stage::Alone { .. } | Stage::Attempt(_) => Reason::SerialIsShorter,
             _ if self.is_unsafe => Reason::SerialIsTooLong,
             _ if windows < ENOUGH_WINDOWS => Reason::Comparing,
             _ => Reason::WorkersPay,
         };
         Finding { reason, windows, ratio: self.account.ratio(), serial: self.serial.mean }
+    }
+
+    /// Passes over a block of full length that is no sample; `false`: it is one, and [`ChooseWalk::note`] wants it.
+    ///
+    /// Thread: leader, after the deadline-critical part. Cost: some 5 operations.
+    #[inline]
+    pub(crate) fn passes(&mut self, took: f64) -> bool {
+        // An attempt is compared with the blocks just before it.
+        let (left, least) = match &mut self.stage {
+            Stage::OneWorker { left } => (left, 0),
+            Stage::Alone { left } => (left, Recent::KEPT as u32),
+            _ => return false,
+        };
+        // A block that misses counts at once.
+        let passes = *left > least && *left % SAMPLED > 0 && took <= self.period;
+        *left -= u32::from(passes);
+        passes
     }
 
     /// Takes a block of full length into account that was walked as [`ChooseWalk::next`] said.
@@ -257,7 +276,7 @@ impl ChooseWalk {
             self.work = old + (sample.work - old).clamp(-old / 4.0, old / 4.0) / 8.0;
         }
         self.stage = match self.stage {
-            Stage::OneWorker => self.note_one_worker(sample),
+            Stage::OneWorker { .. } => self.note_one_worker(sample),
             Stage::Alone { left } => self.note_alone(sample, left),
             Stage::Attempt(window) => self.note_attempt(sample, window),
             Stage::Together(window) => self.note_together(sample, window),
@@ -271,7 +290,7 @@ impl ChooseWalk {
 
     fn note_one_worker(&mut self, sample: Sample) -> Stage {
         self.serial.push(sample.took, sample.work);
-        Stage::OneWorker
+        Stage::OneWorker { left: SAMPLED - 1 }
     }
 
     fn note_alone(&mut self, sample: Sample, left: u32) -> Stage {

@@ -6,6 +6,7 @@ use hocket_machine::float_mode::FlushDenormals;
 
 use super::block_estimates::Of;
 use super::choose_walk::{self, ChooseWalk, Sample};
+use crate::block::leader::Leader;
 use crate::block::times::BlockTimes;
 use crate::control::engine::Engine;
 use crate::watch::Watch;
@@ -27,8 +28,14 @@ pub(crate) struct Chooser {
     choice: ChooseWalk,
     /// Number of the plan that it knows.
     plan: u64,
-    /// Ticks that all workers have spent in units since the start.
-    busy_ticks: u64,
+    busy: Busy,
+}
+
+/// Ticks that threads have spent in units since the start.
+#[derive(Default)]
+struct Busy {
+    leader: u64,
+    workers: u64,
 }
 
 impl Chooser {
@@ -36,7 +43,20 @@ impl Chooser {
     pub(crate) fn new(period_ticks: u64) -> Chooser {
         // No plan has this number, so the first block looks at its plan.
         let plan = u64::MAX;
-        Chooser { choice: ChooseWalk::new(period_ticks as f64), plan, busy_ticks: 0 }
+        Chooser { choice: ChooseWalk::new(period_ticks as f64), plan, busy: Busy::default() }
+    }
+}
+
+impl Busy {
+    /// Ticks spent in units in the block that is over. Without workers, only the leader's notes have changed.
+    fn since_last_block(&mut self, leader: &Leader, walk: choose_walk::Walk) -> u64 {
+        let ticks = |desk| leader.stamps(desk).totals.busy_ticks;
+        let mut now = Busy { leader: ticks(0), workers: self.workers };
+        if walk == choose_walk::Walk::Parallel {
+            now.workers = (1..leader.runner().workers()).map(ticks).sum();
+        }
+        let before = std::mem::replace(self, now);
+        (self.leader + self.workers).saturating_sub(before.leader + before.workers)
     }
 }
 
@@ -165,18 +185,19 @@ impl Engine {
     /// Tells `auto` what a block took that the caller left to it; `took`: for one of full length.
     fn note_walk(&mut self, of: Of, took: Option<u64>) {
         let Some(chooser) = self.chooser.as_mut() else { return };
-        let desks = 0..self.leader.runner().workers();
-        let busy_ticks: u64 = desks.map(|desk| self.leader.stamps(desk).totals.busy_ticks).sum();
-        let work =
-            busy_ticks.saturating_sub(std::mem::replace(&mut chooser.busy_ticks, busy_ticks));
         let walk = match of {
-            // What the caller wants to see says nothing about what it lives with.
-            Of::SerialWalk => return,
             Of::Plan { alone: false } => choose_walk::Walk::Parallel,
-            Of::Plan { alone: true } | Of::ChosenSerialWalk => choose_walk::Walk::Serial,
+            Of::Plan { alone: true } | Of::ChosenSerialWalk | Of::SerialWalk => {
+                choose_walk::Walk::Serial
+            }
         };
-        if let Some(took) = took {
-            chooser.choice.note(Sample { walk, took: took as f64, work: work as f64 });
+        let work = chooser.busy.since_last_block(&self.leader, walk);
+        // What the caller wants to see says nothing about what it lives with.
+        let took = took.filter(|_| of != Of::SerialWalk).map(|took| took as f64);
+        match took {
+            Some(took) if chooser.choice.passes(took) => return,
+            Some(took) => chooser.choice.note(Sample { walk, took, work: work as f64 }),
+            None => {}
         }
         self.progress.publish(chooser.plan, chooser.choice.finding());
     }

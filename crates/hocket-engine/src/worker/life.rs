@@ -1,4 +1,4 @@
-//! What a worker or guard does between blocks: sleep, wait at the gate, go in.
+//! What a worker or guard does between blocks: it sleeps, waits at the gate and enters.
 
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::mpsc::Sender;
@@ -11,10 +11,11 @@ use super::seat::{ThreadReport, settle};
 use super::start::{Job, Role};
 use crate::block::runner::Runner;
 
-/// The life of a thread, from its seat to `stopping`.
+/// Runs a worker or guard: takes its seat, then serves blocks until `stopping`.
 pub(super) fn live(runner: &Runner, job: &Job, ready: &Sender<ThreadReport>) {
     let _float = FlushDenormals::enter();
-    // The gate is read before `ready` is sent: every block opened afterwards is past this value.
+    // Read the gate before sending `ready`: the leader opens no block before `ready`, so every block
+    // moves the gate past this value.
     let mut seen = runner.gate.value();
     let report = settle(&job.name, job.cpu, job.priority);
     if ready.send(report).is_err() {
@@ -47,12 +48,13 @@ pub(super) fn live(runner: &Runner, job: &Job, ready: &Sender<ThreadReport>) {
     }
 }
 
-/// Sleeps as long as the plan does without this worker.
+/// Sleeps while the plan does not need this worker.
 fn await_need(runner: &Runner, desk: usize) {
     loop {
-        // Read, look, wait (PROTOCOL.md, Signal): whoever makes one of the two true advances afterwards.
+        // Read, look, wait (PROTOCOL.md, Signal): the thread that makes one of the two conditions true
+        // advances `reserve` afterwards.
         let seen = runner.reserve.value();
-        // Relaxed: the advance of `reserve` orders both.
+        // Relaxed: the advance of `reserve` publishes both.
         let needed = desk < runner.needed.load(Relaxed) as usize;
         if needed || runner.stopping.load(Relaxed) {
             return;
@@ -63,9 +65,9 @@ fn await_need(runner: &Runner, desk: usize) {
 
 /// Waits until the gate has left `seen`.
 ///
-/// Where the next block's time is known, the thread first sleeps until shortly before: then it is awake
-/// when the signal comes, instead of some 10 to 20 us later, and the leader needs no system call to wake
-/// it. A block that comes sooner, or the engine's end, moves the gate and so ends that sleep.
+/// If the next block's time is known, the thread first sleeps until shortly before it. So it is awake when
+/// the signal comes, not 10 to 20 µs later, and the leader needs no system call to wake it. If the block
+/// comes sooner, or the engine stops, the gate moves and ends the sleep.
 fn await_gate(runner: &Runner, seen: u32, next_ns: u64) -> (u32, Waited) {
     let Some(early) = runner.waits.early.filter(|_| next_ns > 0) else {
         return runner.gate.wait_past(seen, &runner.waits.at_gate);
@@ -75,24 +77,24 @@ fn await_gate(runner: &Runner, seen: u32, next_ns: u64) -> (u32, Waited) {
     if value != seen {
         return (value, asleep);
     }
-    // For as long as a leader may be late.
+    // This wait spins for as long as the leader may be late.
     let (value, mut waited) = runner.gate.wait_past(seen, &early.awake);
     waited += asleep;
     (value, waited)
 }
 
-/// The time since a thread has truly blocked.
+/// The time since a thread really blocked.
 ///
-/// Under full load one block follows upon the other and nobody sleeps in between. A real-time thread that
-/// never blocks is ended by the system where its rights came with a limit (RealtimeKit: 200 ms of
-/// RLIMIT_RTTIME), so after a quarter of that it blocks for a moment, which costs one block a worker.
+/// Under full load, one block follows another and no thread sleeps in between. If a thread obtained its
+/// real-time class with a limit, the system ends it when it never blocks. (RealtimeKit sets RLIMIT_RTTIME to
+/// 200 ms.) So the thread blocks for a moment after a quarter of that time. One block then lacks a worker.
 struct Budget {
     blocked_ns: u64,
 }
 
-/// Longest time without blocking.
+/// The longest time without blocking.
 const UNBLOCKED_NS: u64 = 50_000_000;
-/// How long it then sleeps: any sleep starts the system's count anew.
+/// How long the thread then sleeps. Any sleep restarts the system's count.
 const MOMENT_NS: u64 = 10_000;
 
 impl Budget {
@@ -100,7 +102,10 @@ impl Budget {
         Budget { blocked_ns: monotonic_ns() }
     }
 
-    /// Thread: its own, between two blocks; `blocked`: since the last call.
+    /// Blocks for a moment if the thread has not blocked for too long. `blocked` says whether it has blocked
+    /// since the last call.
+    ///
+    /// Thread: its own, between two blocks.
     fn keep(&mut self, blocked: bool) {
         let now = monotonic_ns();
         if !blocked && now - self.blocked_ns < UNBLOCKED_NS {

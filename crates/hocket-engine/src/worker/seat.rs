@@ -1,4 +1,4 @@
-//! A thread takes its seat: pinned, in its class, and what the system granted of that.
+//! How a thread takes its seat: it requests a CPU and a class, and reports what the system granted.
 
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
@@ -7,30 +7,30 @@ use hocket_machine::float_mode::{FlushDenormals, denormals_flushed};
 use hocket_machine::pin::{self, CpuSet, PinError, ThreadId};
 use hocket_machine::rights::{self, Way};
 
-/// What a thread asked for and what the system says it has.
+/// What a thread requested, and what the system reports afterwards.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ThreadReport {
-    /// `leader`, `worker 1`, `guard of worker 0`.
+    /// For example `leader`, `worker 1` or `guard of worker 0`.
     pub name: String,
-    /// Kernel thread id, for whoever wants to look from outside.
+    /// The kernel's thread id, for tools outside the process.
     pub tid: ThreadId,
-    /// The CPU it asked for.
+    /// The CPU that it requested.
     pub cpu_asked: Option<u32>,
     /// The CPUs that the system reports for it.
     pub cpus_got: String,
-    /// The scheduling class it asked for.
+    /// The scheduling class that it requested.
     pub class_asked: String,
     /// The class that the system reports.
     pub class_got: String,
-    /// Whether that is a real-time class.
+    /// Whether the reported class is a real-time class.
     pub real_time: bool,
-    /// Why something was refused, with what would help; `None`: nothing was.
+    /// Why the system refused a request, and what would help. `None`: it granted all.
     pub why: Option<String>,
-    /// Whether tiny numbers are flushed to zero, found out by computing one.
+    /// Whether the thread flushes denormal numbers to zero, checked by a computation.
     pub denormals_flushed: bool,
 }
 
-/// Puts a thread back on the CPU that it asked for, where it is not there any more.
+/// Pins a thread to the CPU that it requested, unless it is still pinned there.
 ///
 /// # Errors
 /// The system refuses.
@@ -43,7 +43,7 @@ pub(crate) fn keep_seat(report: &ThreadReport) -> Result<(), PinError> {
     }
 }
 
-/// Pins the calling thread, asks for its class, and reports what the system says afterwards.
+/// Pins the calling thread, requests its class, and returns what the system reports afterwards.
 pub(crate) fn settle(name: &str, cpu: Option<u32>, priority: Option<u8>) -> ThreadReport {
     let mut why = Vec::new();
     if let Some(Err(error)) = cpu.map(|cpu| pin::pin_current_thread(&CpuSet::single(cpu))) {
@@ -66,11 +66,12 @@ pub(crate) fn settle(name: &str, cpu: Option<u32>, priority: Option<u8>) -> Thre
     }
 }
 
-/// Asks for real-time scheduling, directly or through the desktop's services, at last for a short slice.
-/// Returns what was answered where it is not SCHED_FIFO with this priority.
+/// Requests real-time scheduling: first directly, then from the desktop's services, then a short time slice.
+///
+/// Returns nothing if the direct request succeeds. Otherwise returns every answer.
 fn obtain(priority: u8) -> Vec<String> {
-    // Services that refused one thread refuse the next one too, and may take seconds to say so.
-    // Relaxed: a hint; at worst they are asked again.
+    // A service that refused one thread refuses the next one too, and may take seconds to answer.
+    // Relaxed: a hint. At worst the thread asks again.
     static SERVICES_REFUSED: AtomicBool = AtomicBool::new(false);
     let direct = class::request(Class::Fifo { priority });
     let Some(refusal) = direct.why else { return Vec::new() };
@@ -89,7 +90,7 @@ fn obtain(priority: u8) -> Vec<String> {
     answers
 }
 
-/// Where and what the calling thread was before it became the leader; given back when dropped.
+/// The CPUs and class of a thread before it became the leader. A drop restores them.
 #[must_use = "dropping it gives the old seat and class back at once"]
 pub struct LeaderSeat {
     cpus: Option<CpuSet>,
@@ -97,10 +98,10 @@ pub struct LeaderSeat {
 }
 
 impl LeaderSeat {
-    /// Gives nothing back: the thread whose seat it was has ended.
+    /// Restores nothing, because the thread has ended.
     pub(crate) fn forget(mut self) {
         self.cpus = None;
-        // It holds no memory; its drop would change the calling thread.
+        // Its drop would change the calling thread. It holds no memory, so nothing leaks.
         std::mem::forget(self.class.take());
     }
 }
@@ -108,13 +109,13 @@ impl LeaderSeat {
 impl Drop for LeaderSeat {
     fn drop(&mut self) {
         if let Some(cpus) = &self.cpus {
-            // Its own earlier set was granted once; if CPUs went off line since, what is left stays.
+            // The system granted this set before. If some of its CPUs are offline now, the rest remain.
             let _ = pin::pin_current_thread(cpus);
         }
     }
 }
 
-/// Makes the calling thread a leader without an engine: pinned, in the class asked for.
+/// Makes the calling thread a leader without an engine: pins it and requests its class.
 pub fn settle_leader(
     name: &str,
     cpu: Option<u32>,
@@ -122,7 +123,7 @@ pub fn settle_leader(
 ) -> (LeaderSeat, ThreadReport) {
     let class = Some(ClassGuard::remember());
     let seat = LeaderSeat { cpus: pin::current_affinity().ok(), class };
-    // As each of its blocks does, and no longer: the thread is somebody else's.
+    // For this call only, as in each of its blocks: the thread belongs to the host.
     let _float = FlushDenormals::enter();
     (seat, settle(name, cpu, priority))
 }

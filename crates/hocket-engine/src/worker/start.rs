@@ -1,10 +1,10 @@
 //! Starts workers and guards, and joins them.
 //!
-//! A thread pins itself, asks for its class and sets its float mode before it says that it is
-//! ready; only then may the leader become a real-time thread. (A worker born on a CPU where a
-//! SCHED_FIFO leader spins would never get to run: docs/results has the figure.)
+//! A thread pins itself, requests its class and sets its float mode. Then it reports that it is ready. Only
+//! after that may the leader become a real-time thread: on a CPU where a SCHED_FIFO leader spins, a new worker
+//! would never run (docs/results has the figure).
 //!
-//! Thread: control; [`super::life`] is what a started thread does.
+//! Thread: control. For what a started thread does, see [`super::life`].
 
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -17,13 +17,13 @@ use crate::block::runner::Runner;
 /// What a thread does in a block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Role {
-    /// Runs units; the desk's index is the worker's.
+    /// Runs units. The desk's index is the worker's.
     Worker,
     /// Keeps a seat busy beside a worker.
     Guard,
 }
 
-/// A thread to be started.
+/// A thread to start.
 #[derive(Debug, Clone)]
 pub(crate) struct Job {
     pub name: String,
@@ -39,10 +39,10 @@ pub(crate) struct Started {
     pub report: ThreadReport,
 }
 
-/// Starts all threads and waits until each has said what it got.
+/// Starts all threads, and waits until each has reported what it obtained.
 ///
 /// # Errors
-/// Where the system gives no more threads; those already started are stopped.
+/// The system cannot start another thread. Then this stops those that have started.
 pub(crate) fn start_all(runner: &Arc<Runner>, jobs: &[Job]) -> std::io::Result<Vec<Started>> {
     let mut started = Vec::with_capacity(jobs.len());
     for job in jobs {
@@ -57,11 +57,11 @@ pub(crate) fn start_all(runner: &Arc<Runner>, jobs: &[Job]) -> std::io::Result<V
     Ok(started)
 }
 
-/// Ends all threads; safe to call twice.
+/// Ends all threads. A second call does nothing.
 pub(crate) fn join_all(runner: &Runner, threads: &mut Vec<Started>) {
     runner.stop();
     for thread in threads.drain(..) {
-        // A worker that panicked has said so on stderr; there is nothing to save here.
+        // A worker that panicked has printed so on stderr. There is nothing to save here.
         let _ = thread.handle.join();
     }
 }

@@ -13,7 +13,7 @@ const USAGE: &str = "\
 cargo bench --bench executors -- [OPTIONS]
   --workers N        workers, the leader included (default: one a core)
   --blocks N         parallel blocks a cell (default 1500, and as many serial ones between them)
-  --graph NAMES      of empty,light,medium,heavy,narrow (default: all)
+  --graph NAMES      of empty,light,medium,heavy,narrow; with --random, of r000,r001,... (default: all)
   --mode NAMES       of paced,hot (default: both)
   --schedule NAMES   of dataflow,lists,steal,critical,auto (default: dataflow,critical,auto)
   --wait NAMES       ways of waiting inside a block (default: hybrid)

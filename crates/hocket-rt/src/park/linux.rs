@@ -3,16 +3,16 @@
 use super::Sleep;
 use crate::sync::AtomicU32;
 
-/// The kernel keeps the queue; the word's address is its name, so there is nothing to hold.
+/// The kernel keeps the queue and finds it by the word's address, so there is nothing to hold.
 #[derive(Debug)]
 pub(crate) struct Lot;
 
 /// The clock of deadlines, in nanoseconds: `CLOCK_MONOTONIC`.
 ///
-/// Thread: any. Cost: a read of the clock, usually 20 to 50 ns.
+/// Thread: any. Cost: one read of the clock, usually 20 to 50 ns.
 pub fn monotonic_ns() -> u64 {
     let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: the kernel writes into our own variable; every Linux has this clock.
+    // SAFETY: the kernel writes into a local variable, and every Linux has this clock.
     unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &mut now) };
     now.tv_sec as u64 * NS_PER_S + now.tv_nsec as u64
 }
@@ -34,14 +34,14 @@ impl Lot {
     ) -> Sleep {
         let until = deadline_ns.map(timespec);
         let until = until.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);
-        // Only this operation takes an absolute time, on CLOCK_MONOTONIC unless told otherwise.
+        // Only this operation takes an absolute time. Its default clock is CLOCK_MONOTONIC.
         let operation = if until.is_null() { libc::FUTEX_WAIT } else { libc::FUTEX_WAIT_BITSET };
         // SAFETY:
         // - The address is that of a live, aligned u32: it comes from a reference that outlives
         //   the call.
         // - The kernel only reads the word, atomically.
         // - The timeout is null, which means none, or points at a local variable that outlives the
-        //   call. The last two arguments are read by FUTEX_WAIT_BITSET alone, the pointer not at all.
+        //   call. Only FUTEX_WAIT_BITSET reads the last two arguments, and it ignores the pointer.
         let status = unsafe {
             libc::syscall(
                 libc::SYS_futex,
@@ -56,10 +56,10 @@ impl Lot {
         if status == 0 { Sleep::Ended } else { why_not() }
     }
 
-    /// Wakes at most `at_most` of the threads that sleep on `word`: by priority, then first come.
+    /// Wakes at most `at_most` of the threads that sleep on `word`: by priority, then in the order of arrival.
     pub(crate) fn wake(&self, word: &AtomicU32, at_most: u32) {
         let at_most = i32::try_from(at_most).unwrap_or(i32::MAX);
-        // SAFETY: the address is only the name of the queue; the kernel does not access the word.
+        // SAFETY: the address only names the queue. The kernel does not access the word.
         unsafe {
             libc::syscall(
                 libc::SYS_futex,

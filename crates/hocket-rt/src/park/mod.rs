@@ -1,16 +1,16 @@
-//! How a thread gives its CPU away until somebody wakes it: one file per system, the same names.
+//! How a thread gives its CPU away until another thread wakes it. One file per system, with the same names.
 //!
 //! A [`Lot`] belongs to one atomic word.
 //!
-//! - [`Lot::sleep_while`] blocks the caller if the word still holds the expected value *at the moment
-//!   it is queued*. With a deadline, the sleep also ends when the deadline has passed.
-//! - [`Lot::wake`] wakes the given number of queued threads, or all of them if there are fewer. The
-//!   order is open, and it may wake more.
+//! - [`Lot::sleep_while`] blocks the caller if the word still holds the expected value *at the moment it is
+//!   queued*. With a deadline, the sleep also ends when the deadline has passed.
+//! - [`Lot::wake`] wakes the given number of queued threads, or all of them if there are fewer. The order is
+//!   undefined, and it may wake more.
 //!
-//! The two are atomic towards each other: a thread leaves the queue either by a wake-up or by its
-//! deadline, never by both. A thread that is woken runs after the thread that woke it. The caller
-//! relies on nothing else. In particular neither publishes data: after it wakes, the caller reads the
-//! word again with `Acquire`.
+//! The two are atomic with respect to each other: a thread leaves the queue either by a wake-up or by its
+//! deadline, never by both. A woken thread runs after the thread that woke it. The caller relies on nothing
+//! else. In particular neither publishes data: after it wakes, the caller reads the word again with
+//! `Acquire`.
 
 #[cfg(all(not(loom), target_os = "linux", target_pointer_width = "64"))]
 mod linux;
@@ -19,7 +19,7 @@ pub(crate) use linux::Lot;
 #[cfg(all(not(loom), target_os = "linux", target_pointer_width = "64"))]
 pub use linux::monotonic_ns;
 
-// Compiled for the tests on Linux, too, so that it does not rot there.
+// Linux compiles it for the tests, so that errors show there too.
 #[cfg(all(not(loom), any(test, not(all(target_os = "linux", target_pointer_width = "64")))))]
 mod other;
 #[cfg(all(not(loom), not(all(target_os = "linux", target_pointer_width = "64"))))]
@@ -55,8 +55,8 @@ mod tests {
 
     const ROUNDS: u32 = 5_000;
 
-    /// Two threads take turns at one word, asleep in between. They are never both asleep, or the
-    /// test would hang; the limit of time only tells that it does.
+    /// Two threads take turns at one word, and sleep in between. If both slept, the test would hang. The time
+    /// limit only detects that.
     macro_rules! turns_are_taken {
         ($lot:ty) => {{
             let shared = std::sync::Arc::new((<$lot>::new(), AtomicU32::new(0)));
@@ -83,7 +83,7 @@ mod tests {
         }};
     }
 
-    /// One sleep that nobody ends, one whose deadline has passed before it begins.
+    /// One sleep that nobody ends, and one whose deadline has passed before it begins.
     macro_rules! a_deadline_ends_a_sleep {
         ($system:ident) => {{
             use super::$system::{Lot, monotonic_ns};

@@ -1,7 +1,7 @@
-//! The futex as loom sees it: look-and-queue as one step, no wake-ups out of the blue.
+//! The futex for loom: looking and queueing are one step, and there are no spurious wake-ups.
 //!
-//! A model has no clock. A deadline of `u64::MAX` never passes; any other may pass at any moment after
-//! the thread was queued.
+//! A model has no clock. A deadline of `u64::MAX` never passes. Any other may pass at any moment after the
+//! thread was queued.
 
 use super::Sleep;
 use crate::sync::{Arc, AtomicU32};
@@ -9,10 +9,10 @@ use loom::sync::{Condvar, Mutex, MutexGuard};
 use loom::thread::yield_now;
 use std::sync::atomic::Ordering::Relaxed;
 
-/// A queue whose lost wake-up loom reports as a deadlock.
+/// A queue. loom reports a lost wake-up as a deadlock.
 ///
-/// The last to come is woken first. A kernel wakes by priority, so anybody may overtake anybody, and
-/// this is the order that a protocol likes least.
+/// It wakes the latest thread first. A kernel wakes by priority, so any thread may overtake any other. This
+/// order is the hardest for a protocol.
 #[derive(Debug)]
 pub(crate) struct Lot {
     queue: Mutex<Vec<Arc<Condvar>>>,
@@ -35,7 +35,7 @@ impl Lot {
         deadline_ns: Option<u64>,
     ) -> Sleep {
         let mut queue = self.lock();
-        // Relaxed: as the kernel's own look, ordered by the queue's lock alone.
+        // Relaxed: like the kernel's own look, which only the queue's lock orders.
         if word.load(Relaxed) != expected {
             return Sleep::Refused;
         }
@@ -49,7 +49,7 @@ impl Lot {
         Sleep::Ended
     }
 
-    /// The others go on for as long as the scheduler likes; then the deadline has passed.
+    /// The other threads go on as long as the scheduler chooses. Then the deadline has passed.
     fn time_out(&self, bed: &Arc<Condvar>) -> Sleep {
         yield_now();
         let mut queue = self.lock();

@@ -5,21 +5,21 @@ use crate::sync::{AtomicU32, yield_now};
 use crate::wait::Waited;
 use crate::wait::cpu::Quiet;
 
-/// One step of a wait that does not block; every step ends by itself.
+/// One step of a wait that does not block. Every step ends by itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Step {
-    /// Nothing at all.
+    /// Nothing.
     Bare,
     /// A [`spin_pass`].
     Pass,
     /// An offer of the CPU.
     Yield,
-    /// A rest of at most so many ticks.
+    /// A rest of at most this many ticks.
     Quiet(Quiet, u64),
 }
 
 impl Step {
-    /// Looks, and takes one step if nothing is there. `word` is what the look depends on.
+    /// Looks, and takes one step if the look finds nothing. The look depends on `word`.
     #[inline]
     pub(crate) fn look_and_rest<T>(
         self,
@@ -43,8 +43,8 @@ impl Step {
         None
     }
 
-    /// How many of these to take between two looks at the clock. Such a look costs about 20 ns, a bare
-    /// step about 1 ns.
+    /// How many steps to take between two looks at the clock. Such a look costs about 20 ns, a bare step about
+    /// 1 ns.
     pub(crate) fn between_clocks(self) -> u32 {
         if self == Step::Bare { 64 } else { 1 }
     }

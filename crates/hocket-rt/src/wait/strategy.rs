@@ -8,18 +8,18 @@ use std::time::Duration;
 /// How a thread waits.
 ///
 /// For the fallback when the CPU lacks an instruction, see [`Wait::new`](crate::Wait::new).
-/// [`Strategy::missing`] tells beforehand whether it does.
+/// [`Strategy::missing`] says whether it does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Strategy {
-    /// Looks again and again without any hint to the core. It answers soonest and leaves the sibling half
-    /// a core. Never blocks.
+    /// Looks again and again without any hint to the core. It answers fastest, and leaves half a core to the
+    /// sibling. Never blocks.
     Spin,
     /// Spins with the instruction that tells the core so (PAUSE on x86-64, ISB on arm64). Never blocks.
     Pause,
     /// Offers its CPU to others again and again (`sched_yield`). Never blocks.
     ///
-    /// For ordinary threads, and for more of them than CPUs. Under `SCHED_FIFO` only threads of the same
-    /// priority take the offer: if it waits for an ordinary thread on the same CPU, that thread never
+    /// It is for ordinary threads, if there are more of them than CPUs. Under `SCHED_FIFO` only threads of the
+    /// same priority take the offer. So if the thread waits for an ordinary one on the same CPU, that one never
     /// runs. Every offer is a system call that takes the lock of the CPU's run queue.
     Yield,
     /// Rests for a microsecond between two looks, in a light sleep of the core that leaves the
@@ -28,15 +28,15 @@ pub enum Strategy {
     /// Rests in that same light sleep until another thread writes to the word it waits for (UMONITOR and
     /// UMWAIT). Never blocks.
     Umwait,
-    /// AMD's way of the same: MONITORX and MWAITX. Never blocks.
+    /// The same with AMD's instructions, MONITORX and MWAITX. Never blocks.
     Mwaitx,
-    /// arm64's way of the same: a load that arms the monitor, and WFET, or WFE where the system's
-    /// event stream bounds it. Never blocks.
+    /// The same on arm64: a load that arms the monitor, then WFET, or WFE if the system's event stream bounds
+    /// it. Never blocks.
     Wfe,
-    /// Spins for a bounded time as [`Strategy::Pause`] does, then blocks.
+    /// Spins for a bounded time like [`Strategy::Pause`], then blocks.
     ///
-    /// It keeps to PAUSE where the CPU could rest more quietly: its spin is the time in which an
-    /// answer is expected, so its looks should be close together.
+    /// It uses PAUSE even if the CPU has a quieter rest. It expects the answer during the spin, so its looks
+    /// should be close together.
     Hybrid,
     /// Blocks at once.
     Futex,
@@ -56,12 +56,11 @@ impl Strategy {
         Strategy::Futex,
     ];
 
-    /// How long a thread usually spins: `hybrid` before it blocks, and any spin before it yields
-    /// where threads share a CPU. Twice the usual wake-up of 6 to 9 us: shorter waits are cheaper to
-    /// spin through.
+    /// How long a thread usually spins: `hybrid` before it blocks, and, if threads share a CPU, any spin
+    /// before it yields. It is twice the usual wake-up of 6 to 9 µs. For a shorter wait, a spin is cheaper.
     pub const USUAL_SPIN: Duration = Duration::from_micros(20);
 
-    /// The word used for it in files, options and reports.
+    /// Its name in files, options and reports.
     pub const fn name(self) -> &'static str {
         match self {
             Strategy::Spin => "spin",
@@ -78,9 +77,8 @@ impl Strategy {
 
     /// Why this CPU cannot use it; `None` if it can.
     ///
-    /// A hypervisor may hide an instruction that the CPU has; then it is missing. Thread: any. Cost:
-    /// the first question asks the CPU, which takes microseconds in a virtual machine; after that a
-    /// load.
+    /// A hypervisor may hide an instruction that the CPU has. Then it is missing. Thread: any. Cost: the first
+    /// call asks the CPU, which takes microseconds in a virtual machine. A later call costs a load.
     ///
     /// ```
     /// use hocket_rt::Strategy;
@@ -95,7 +93,7 @@ impl Strategy {
         self.quiet()?.err()
     }
 
-    /// Those that this CPU can use, in the order of [`Strategy::ALL`].
+    /// The strategies that this CPU can use, in the order of [`Strategy::ALL`].
     ///
     /// ```
     /// use hocket_rt::Strategy;
@@ -107,7 +105,7 @@ impl Strategy {
         Strategy::ALL.into_iter().filter(|strategy| strategy.missing().is_none())
     }
 
-    /// The instruction it rests with, or why that is missing; `None` if it needs none.
+    /// The instruction for its rests, or why that is missing. `None` if it needs none.
     pub(crate) fn quiet(self) -> Option<Result<Quiet, &'static str>> {
         match self {
             Strategy::Tpause => Some(Quiet::tpause()),
@@ -137,7 +135,7 @@ impl FromStr for Strategy {
     }
 }
 
-/// The text names no way of waiting.
+/// The text is not the name of a strategy.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ParseStrategyError {
     text: String,

@@ -10,34 +10,34 @@ use crate::switches::Switches;
 pub struct Evidence {
     /// What its threads did.
     pub trace: BlockTrace,
-    /// How long each unit was expected to run, by index into [`BlockTrace::unit_names`]; NaN, or missing: unknown.
-    /// JSON has no NaN: it is null there.
+    /// The expected time of each unit, by index into [`BlockTrace::unit_names`]. NaN or missing: unknown.
+    /// JSON has null instead of NaN.
     #[serde(deserialize_with = "nulls")]
     pub estimates_ns: Vec<f64>,
-    /// How long the whole block was expected to take, from the leader's awakening; NaN: unknown.
+    /// The expected time of the whole block, from the leader's awakening. NaN: unknown.
     #[serde(deserialize_with = "null")]
     pub expected_ns: f64,
-    /// When the device signaled, after the planned start; 0 where it keeps time itself. Later, for instance, when the
-    /// block before was still being computed.
+    /// When the device signaled, after the planned start. 0 if the device keeps time itself. It is later if,
+    /// for instance, the block before was not finished.
     pub signaled_ns: i64,
-    /// The threads of the engine, workers and guards: they are no strangers to each other's seats.
+    /// The threads of the engine, workers and guards. They do not count as strangers.
     pub engine_tids: Vec<i32>,
-    /// The seat of each worker, leader first. A worker without a lane in the trace did not come in time. Guards need
-    /// none.
+    /// The seat of each worker, leader first. A worker without a lane in the trace did not come in time.
+    /// Guards need no entry.
     pub seats: Vec<Seat>,
 }
 
-/// What happened to one worker and around its seat.
+/// What happened to one worker, and around its seat.
 ///
-/// The counts are differences of two readings that enclose the block. The closer they are, the less of what they count
-/// happened outside it; where a reading before and after every block is too much, they are an upper bound.
+/// The counts are differences of two readings, before and after the block. If the readings are further apart
+/// than the block, the counts are an upper bound.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Seat {
     /// The name of the worker's lane.
     pub lane: String,
-    /// Who ran on its CPU; `None`: not watched.
+    /// Which threads ran on its CPU. `None`: not watched.
     pub own: Option<Switches>,
-    /// Who ran on the other seats of its core, as far as they were watched.
+    /// Which threads ran on the other seats of its core, as far as they were watched.
     pub siblings: Vec<Switches>,
     /// Page faults of the worker that needed no disk.
     pub minor_faults: u64,
@@ -45,7 +45,7 @@ pub struct Seat {
     pub major_faults: u64,
     /// How often the worker changed its CPU.
     pub migrations: u64,
-    /// Steal time of its CPU; most kernels count it in steps of 10 ms.
+    /// The steal time of its CPU. Most kernels count it in steps of 10 ms.
     pub steal_ns: i64,
 }
 

@@ -1,4 +1,4 @@
-//! What was lost on the way to the output, and what explains it.
+//! The lost time on the way to the output, and what explains it.
 
 use std::ops::Range;
 
@@ -7,34 +7,34 @@ use super::{Cause, Evidence, Seat, sane};
 use crate::Lane;
 use crate::switches::{Ran, Switches};
 
-/// What a minor page fault may cost: entering the kernel and clearing a page took 2.7 us on a busy virtual machine, less
-/// on bare metal.
+/// What a minor page fault may cost. It enters the kernel and clears a page, which took 2.7 µs on a busy
+/// virtual machine and takes less on bare metal.
 pub const MINOR_FAULT_NS: i64 = 3_000;
-/// What a change of the CPU may cost: filling a core's private cache of 1 MiB again at 10 GB/s.
+/// What a change of the CPU may cost: it has to fill a core's private cache of 1 MiB again, at 10 GB/s.
 pub const MIGRATION_NS: i64 = 100_000;
 
-/// Part of an explanation.
+/// A part of an explanation.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Entry {
     pub cause: Cause,
     pub ns: i64,
-    /// A unit, a thread, a worker.
+    /// A unit, a thread or a worker.
     pub subject: String,
-    /// What else its sentence needs.
+    /// Other data for its sentence.
     pub detail: String,
 }
 
-/// Time that the output lost on one leg, as far as it is not explained yet.
+/// Time that the output lost on one leg and that no rule has explained yet.
 struct Loss<'a> {
     leg: &'a Leg,
     ns: i64,
 }
 
-/// Entries of everything that delayed the output.
+/// One entry for each thing that delayed the output.
 pub(super) fn entries(evidence: &Evidence, way: &[Leg]) -> Vec<Entry> {
     let mut account = Losses { evidence, way, entries: Vec::new() };
     let mut losses: Vec<Loss> = way.iter().map(|leg| account.loss(leg)).collect();
-    // What was seen at its time comes first, then what was only counted, then what is left.
+    // First events with a time, then counts, then the rest.
     losses.iter_mut().for_each(|loss| account.seat_taken(loss));
     losses.iter_mut().for_each(|loss| account.sibling_busy(loss));
     for (lane, seat) in account.seats_of_lanes() {
@@ -89,7 +89,7 @@ impl<'a> Losses<'a> {
         name.cloned().unwrap_or_else(|| format!("unit {unit}"))
     }
 
-    /// What was lost on a leg: of a unit, what it took more than expected; of anything else, all of it.
+    /// The lost time of a leg. For a unit it is the time beyond the expected one, for any other leg all of it.
     fn loss<'l>(&self, leg: &'l Leg) -> Loss<'l> {
         let took = leg.span.end - leg.span.start;
         let ns = match leg.what {
@@ -101,7 +101,8 @@ impl<'a> Losses<'a> {
 
     // ---- seen ---------------------------------------------------------------------------------------------------
 
-    /// While a stranger had the seat, its worker stood still: that time is lost whatever the unit's estimate.
+    /// While a stranger had the seat, its worker did not run. That time is lost, whatever the unit's estimate
+    /// is.
     fn seat_taken(&mut self, loss: &mut Loss) {
         let lane = loss.leg.lane;
         let Some(own) = self.seat(lane).and_then(|seat| seat.own.as_ref()) else { return };
@@ -111,7 +112,7 @@ impl<'a> Losses<'a> {
         }
     }
 
-    /// Enters strangers on a worker's seat during `span`, at most `most`; returns how much.
+    /// Enters the time of strangers on a worker's seat during `span`, at most `most`. Returns the time.
     fn strangers(&mut self, own: &Switches, worker: &str, span: &Range<i64>, most: i64) -> i64 {
         let mut entered = 0_i64;
         for ran in self.strange(own) {
@@ -128,8 +129,8 @@ impl<'a> Losses<'a> {
         switches.intervals.iter().filter(move |ran| !evidence.engine_tids.contains(&ran.tid))
     }
 
-    /// Two busy seats share the core about evenly, so while a stranger runs on one, the other loses up to half of its
-    /// speed: half of that time explains what a unit took too long.
+    /// Two busy seats share the core about evenly. So while a stranger runs on one, the other loses up to
+    /// half of its speed, and half of that time explains a unit's delay.
     fn sibling_busy(&mut self, loss: &mut Loss) {
         let (What::Unit(unit), Some(seat)) = (loss.leg.what, self.seat(loss.leg.lane)) else {
             return;
@@ -147,10 +148,10 @@ impl<'a> Losses<'a> {
 
     // ---- counted ------------------------------------------------------------------------------------------------
 
-    /// What was counted for a worker or its CPU explains what is still open on its legs.
+    /// The counts of a worker or its CPU explain what is still open on its legs.
     fn counted(&mut self, losses: &mut [Loss], lane: usize, seat: &Seat) {
         let mut pay = |most: i64, units_only: bool| pay(losses, lane, most, units_only);
-        // A disk takes as long as it takes.
+        // A disk access may take any time.
         let read = pay(if seat.major_faults > 0 { i64::MAX } else { 0 }, true);
         let stolen = pay(sane(seat.steal_ns), false);
         let cleared = pay(times(seat.minor_faults, MINOR_FAULT_NS), true);
@@ -164,7 +165,7 @@ impl<'a> Losses<'a> {
 
     // ---- left ---------------------------------------------------------------------------------------------------
 
-    /// What nothing else explains is the leg's own.
+    /// What no other rule explains belongs to the leg itself.
     fn left(&mut self, loss: &Loss) {
         let worker = self.lane_name(loss.leg.lane);
         match loss.leg.what {
@@ -194,8 +195,9 @@ impl<'a> Losses<'a> {
         self.way.iter().map(unit).fold(0, i64::saturating_add)
     }
 
-    /// Where more work lies on the way than the whole block was expected to take, somebody else did not do his part:
-    /// workers that were late or had lost their seats, away from the way. Returns how much of the work that explains.
+    /// If there is more work on the way than the expected time of the whole block, other workers did not do
+    /// their part. Off the way, they were late or had lost their seats. Returns how much of the work this
+    /// explains.
     fn shifted(&mut self) -> i64 {
         let expected = known_ns(self.evidence.expected_ns);
         let usual = expected.unwrap_or(sane(self.evidence.trace.deadline_ns));
@@ -207,7 +209,7 @@ impl<'a> Losses<'a> {
         surplus - open
     }
 
-    /// Time that a worker was missing away from the way, at most `most`.
+    /// The time in which a worker was missing off the way, at most `most`.
     fn missing(&mut self, seat: &'a Seat, most: i64) -> i64 {
         let trace = &self.evidence.trace;
         let lane = trace.lanes.iter().position(|lane| lane.name == seat.lane);
@@ -217,7 +219,7 @@ impl<'a> Losses<'a> {
         let on_the_way: Vec<&Leg> = self.way.iter().filter(|leg| Some(leg.lane) == lane).collect();
         let mut entered = 0;
         if let Some(own) = &seat.own {
-            // Pieces of the block that are not on the way, where they were entered already.
+            // Only pieces of the block off the way: those on it are entered already.
             for span in outside(start..end, &on_the_way) {
                 entered += self.strangers(own, &seat.lane, &span, most - entered);
             }
@@ -236,7 +238,7 @@ impl<'a> Losses<'a> {
         entered
     }
 
-    /// A plan that takes longer than the period cannot be on time.
+    /// A plan that takes longer than the period cannot be in time.
     fn overload(&mut self, shifted: i64) {
         let work = self.work_ns() - shifted;
         let need = work.max(known_ns(self.evidence.expected_ns).unwrap_or(0));
@@ -246,7 +248,7 @@ impl<'a> Losses<'a> {
     }
 }
 
-/// Takes up to `most` from the open losses of a lane, largest first; returns how much.
+/// Takes up to `most` from the open losses of a lane, largest first. Returns how much.
 fn pay(losses: &mut [Loss], lane: usize, most: i64, units_only: bool) -> i64 {
     let payable = |loss: &&mut Loss| match loss.leg.what {
         _ if loss.leg.lane != lane => false,
@@ -265,7 +267,7 @@ fn pay(losses: &mut [Loss], lane: usize, most: i64, units_only: bool) -> i64 {
     most.max(0) - left
 }
 
-/// The pieces of `whole` that no leg covers. `legs` come last first and do not overlap.
+/// The pieces of `whole` that no leg covers. `legs` are ordered last first and do not overlap.
 fn outside(whole: Range<i64>, legs: &[&Leg]) -> Vec<Range<i64>> {
     let mut pieces = Vec::new();
     let mut start = whole.start;
@@ -289,12 +291,12 @@ fn times(count: u64, each_ns: i64) -> i64 {
     i64::try_from(count).unwrap_or(i64::MAX).saturating_mul(each_ns)
 }
 
-/// A time that is a number and not negative.
+/// The time, if it is a finite number and not negative.
 fn known_ns(ns: f64) -> Option<i64> {
     (ns.is_finite() && ns >= 0.0).then_some(sane(ns as i64))
 }
 
-/// Microseconds for people.
+/// A time in microseconds, as text.
 pub(super) fn us(ns: i64) -> String {
     match ns {
         0..10_000 => format!("{:.1} us", ns as f64 / 1e3),

@@ -1,35 +1,41 @@
-//! What the output waited for: the way back through a block's trace from the finished output to its planned start.
+//! What the output waited for: the way back through a block's trace from the finished output to its planned
+//! start.
 //!
-//! A trace has no edges between units, so the way is inferred from times: before a unit ran, its worker was either busy
-//! with another unit (then that one is next on the way), or not awake, or it waited; and what it waited for is taken to
-//! be the unit of another worker that ended last before. This is exact for what one worker does in a row and at
-//! barriers, and a guess, though the most probable one, where several units end close together.
+//! A trace has no edges between units, so this module infers the way from times. Before a unit ran, there are
+//! three cases:
+//!
+//! - Its worker ran another unit. That one is next on the way.
+//! - Its worker was not awake.
+//! - Its worker waited. Then it probably waited for the last unit that another worker finished before.
+//!
+//! This is exact for units in sequence on one worker, and at barriers. If several units end close together,
+//! it is the most probable guess.
 
 use std::ops::Range;
 
 use super::sane;
 use crate::{BlockTrace, Doing};
 
-/// Ends and starts closer than this belong together: stamps are taken beside the work, not at the same instant as it.
+/// An end and a start closer than this belong together, because workers take stamps a little after the work.
 pub(super) const SEAM_NS: i64 = 2_000;
 
 /// A piece of the way.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Leg {
-    /// Index into the lanes.
+    /// The index of the lane.
     pub lane: usize,
     pub what: What,
     pub span: Range<i64>,
 }
 
-/// What the output waited for meanwhile.
+/// What the output waited for during a leg.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum What {
     /// The device had not signaled yet.
     Signal,
     /// The leader was not awake yet.
     LeaderWake,
-    /// A worker did not run, although what it was to do could have begun.
+    /// A worker did not run, although its next unit could have started.
     Wake,
     /// A unit was running.
     Unit(u32),
@@ -44,7 +50,7 @@ struct Run {
     end: i64,
 }
 
-/// The way, last leg first; its legs do not overlap.
+/// The way, last leg first. Its legs do not overlap.
 pub(super) fn way(trace: &BlockTrace, signaled_ns: i64) -> Vec<Leg> {
     let runs = runs(trace);
     let awake = sane(trace.awake_ns).max(0);
@@ -87,13 +93,13 @@ impl Way<'_> {
         }
     }
 
-    /// The run that ends last of those that began before `time`.
+    /// Of the runs that began before `time`, the one that ends last.
     fn last(&self, time: i64) -> Option<Run> {
         self.runs.iter().filter(|run| run.start < time).max_by_key(|run| run.end).copied()
     }
 
-    /// From `run`, whose output was needed at `until`, back to when the leader was awake. Every turn begins earlier
-    /// than the one before, so it ends.
+    /// Follows the way from `run`, whose output was needed at `until`, back to the leader's awakening. Each
+    /// step begins earlier than the one before, so the loop ends.
     fn from(&mut self, mut run: Run, mut until: i64) {
         let mut lane = 0;
         loop {
@@ -112,7 +118,7 @@ impl Way<'_> {
         self.push(lane, What::Wake, self.awake..until);
     }
 
-    /// What had to end before `run` could begin; `None`: nothing but the waking up of its worker.
+    /// What had to end before `run` could begin. `None`: only its worker had to wake.
     fn before(&self, run: Run) -> Option<Run> {
         let same = |other: &&Run| other.lane == run.lane && other.end <= run.start;
         let own = self.runs.iter().filter(same).max_by_key(|other| other.end);

@@ -1,4 +1,4 @@
-//! How often which cause.
+//! How often each cause occurred.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Cause;
 
-/// Late blocks by cause. In JSON: an object from the cause's name to the count.
+/// Late blocks by cause. In JSON it is an object from the cause's name to the count.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Tally(BTreeMap<Cause, u64>);
@@ -32,12 +32,12 @@ impl Tally {
         self.0.get(&cause).copied().unwrap_or(0)
     }
 
-    /// How many blocks were counted.
+    /// The number of counted blocks.
     pub fn total(&self) -> u64 {
         self.0.values().fold(0, |sum, &count| sum.saturating_add(count))
     }
 
-    /// Causes that were counted, most frequent first.
+    /// The causes that occurred, most frequent first.
     pub fn by_count(&self) -> Vec<(Cause, u64)> {
         let mut rows: Vec<_> = self.0.iter().map(|(&cause, &n)| (cause, n)).collect();
         rows.retain(|&(_, count)| count > 0);
@@ -54,7 +54,7 @@ impl FromIterator<Cause> for Tally {
     }
 }
 
-/// A table: a line for each cause, most frequent first.
+/// Prints a table with one line per cause, most frequent first.
 impl fmt::Display for Tally {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let rows = self.by_count();

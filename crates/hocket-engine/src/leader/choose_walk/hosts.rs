@@ -127,7 +127,9 @@ pub(crate) fn play(
         };
         told = pause || (told && walk == Walk::Serial);
         before = walk;
-        choice.note(Sample { walk, took, work: block.work });
+        if !choice.passes(took) {
+            choice.note(Sample { walk, took, work: block.work });
+        }
         played.walks.push(walk);
         if took > PERIOD && block.serial < PERIOD {
             played.missed_at.push(number);

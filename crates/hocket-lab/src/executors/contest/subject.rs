@@ -27,7 +27,11 @@ pub(super) enum Of {
 /// The graphs that `options` ask for.
 pub(super) fn all(options: &Options) -> Vec<Subject> {
     match options.random {
-        Some(count) => draw(options.seed, count).into_iter().map(Subject::random).collect(),
+        Some(count) => draw(options.seed, count)
+            .into_iter()
+            .filter(|graph| options.wants(&graph.name))
+            .map(Subject::random)
+            .collect(),
         None => {
             GRAPHS.iter().filter(|graph| options.wants(graph.name)).map(Subject::named).collect()
         }

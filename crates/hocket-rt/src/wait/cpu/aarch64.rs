@@ -1,10 +1,9 @@
-//! arm64: the virtual counter; WFE behind a load that arms the exclusive monitor.
+//! arm64: the virtual counter, and WFE after a load that arms the exclusive monitor.
 //!
-//! Arm ARM, "Wait for Event": the monitor is armed by LDXR; a write to that memory by another
-//! core clears it, and that is an event. An event that came before WFE ends it at once. WFET
-//! (FEAT_WFxT) ends at a time, too. Plain WFE is bounded where the kernel lets the timer send events
-//! (`CONFIG_ARM_ARCH_TIMER_EVTSTREAM`, every 100 us); where it does not, there is no bound and
-//! WFE is not used.
+//! Arm ARM, "Wait for Event": LDXR arms the monitor. A write to that memory by another core clears it, and
+//! that is an event. If an event came before WFE, WFE ends at once. WFET (FEAT_WFxT) also ends at a given time.
+//! Plain WFE has a time limit only if the kernel lets the timer send events
+//! (`CONFIG_ARM_ARCH_TIMER_EVTSTREAM`, every 100 µs). Otherwise Hocket does not use WFE.
 
 use super::{MONITORED, ticks_in};
 use crate::sync::AtomicU32;
@@ -24,8 +23,8 @@ pub(crate) fn ticks() -> u64 {
     now
 }
 
-/// An instruction to rest with. Invariant *present*: `Wfet` is made only where the CPU has
-/// FEAT_WFxT, `Wfe` only where there is an event stream.
+/// An instruction for a rest. Invariant *present*: `Wfet` exists only if the CPU has FEAT_WFxT, and `Wfe`
+/// only if there is an event stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Quiet {
     Wfet,
@@ -50,15 +49,15 @@ impl Quiet {
         FOUND.get_or_init(bounded_wfe).ok_or(UNBOUNDED)
     }
 
-    /// How long one rest lasts at most, in ticks. A `Wfe` ends with the next event of the stream.
+    /// The longest time of one rest, in ticks. A `Wfe` ends with the next event of the stream.
     pub(crate) fn step_ticks(self) -> u64 {
         ticks_in(MONITORED)
     }
 
-    /// Rests for at most `ticks`, or until `word` is written; not at all if `look`, asked once
-    /// the monitor is armed, finds something.
+    /// Rests for at most `ticks`, or until a thread writes to `word`.
     ///
-    /// An atomic change inside `look` may disarm the monitor; the rest then ends in time.
+    /// It calls `look` once the monitor is armed, and does not rest if `look` finds something. An atomic change
+    /// inside `look` may disarm the monitor. Then the time limit ends the rest.
     #[inline]
     pub(crate) fn rest<T>(
         self,
@@ -78,12 +77,12 @@ impl Quiet {
     }
 }
 
-/// What ends a WFE here besides a write.
+/// What else than a write ends a WFE here.
 #[cfg(target_os = "linux")]
 fn bounded_wfe() -> Option<Quiet> {
     const HWCAP_EVTSTRM: libc::c_ulong = 1 << 2;
     const HWCAP2_WFXT: libc::c_ulong = 1 << 31;
-    // SAFETY: looks up a number in a table that the kernel gave this process.
+    // SAFETY: it reads a number in a table that the kernel gave this process.
     let has = |table, bit| unsafe { libc::getauxval(table) } & bit != 0;
     if has(libc::AT_HWCAP2, HWCAP2_WFXT) {
         return Some(Quiet::Wfet);
@@ -97,11 +96,11 @@ fn bounded_wfe() -> Option<Quiet> {
     None
 }
 
-/// Arms the monitor on `word`. Looks at the same word that follow are not taken before it.
+/// Arms the monitor on `word`. Later looks at the same word come after it.
 #[inline]
 fn arm(word: &AtomicU32) {
-    // SAFETY: loads a live, aligned word into a register that nobody reads. Not `nomem`: the
-    // compiler must not move the look that follows to before it.
+    // SAFETY: it loads a live, aligned word into a register that nobody reads. Not `nomem`: the compiler must
+    // not move the next look before it.
     unsafe {
         asm!(
             "ldxr {held:w}, [{word}]",
@@ -112,18 +111,18 @@ fn arm(word: &AtomicU32) {
     }
 }
 
-/// Rests until an event, at most for so many ticks.
+/// Rests until an event, at most for this many ticks.
 #[inline]
 fn wfet(for_ticks: u64) {
     let end = ticks().saturating_add(for_ticks);
-    // SAFETY: invariant *present*; reads one register. `wfet x0` by its number, since assemblers
-    // want FEAT_WFxT to be switched on for the whole binary.
+    // SAFETY: invariant *present*. It reads one register. The code has `wfet x0` as a number, because
+    // assemblers accept the name only if FEAT_WFxT is on for the whole binary.
     unsafe { asm!(".inst 0xd5031000", in("x0") end, options(nostack, preserves_flags)) };
 }
 
 /// Rests until an event.
 #[inline]
 fn wfe() {
-    // SAFETY: a hint; touches nothing.
+    // SAFETY: a hint that accesses nothing.
     unsafe { asm!("wfe", options(nostack, preserves_flags)) };
 }

@@ -1,12 +1,12 @@
 //! What a CPU offers to waiting threads: a clock, and instructions to rest with.
 //!
 //! One file per kind of CPU, with the same names in each. `ticks` reads the clock. [`Quiet`] lists the
-//! instructions with which a thread rests until a time, or until a word is written. A `Quiet` exists only
-//! if the CPU has the instruction, so it is always safe to use.
+//! instructions with which a thread rests until a time, or until another thread writes to a word. A `Quiet`
+//! exists only if the CPU has the instruction, so it is always safe to use.
 //!
-//! A monitored rest is *arm, look, wait*: the monitor is armed before the last look, so that a
-//! write after the look ends the wait (PROTOCOL.md, Monitored rests). Nothing depends on it: each
-//! rest has an end in time, and the caller looks again after it.
+//! A monitored rest is *arm, look, wait*: it arms the monitor before the last look, so that a write after the
+//! look ends the wait (PROTOCOL.md, Monitored rests). Nothing depends on it: each rest has a time limit, and
+//! the caller looks again after it.
 
 #[cfg(all(not(loom), target_arch = "x86_64"))]
 mod x86_64;
@@ -27,26 +27,26 @@ pub(crate) use other::{Quiet, ticks};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
-/// How long a rest lasts that only time ends. Without a monitor an answer may come late by this much;
-/// onnxruntime found 2000 cycles best for its pool (its pull request 16935).
+/// How long a rest without a monitor lasts. The answer may be late by this much. onnxruntime found 2000 cycles
+/// best for its pool (its pull request 16935).
 #[cfg(all(not(loom), target_arch = "x86_64"))]
 const BLIND: Duration = Duration::from_micros(1);
 /// How long a rest lasts that a write ends. Only a missed write makes it last so long; Linux ends
-/// UMWAIT after 100 000 ticks in any case, some 30 us (arch/x86/kernel/cpu/umwait.c).
+/// UMWAIT after 100 000 ticks in any case, some 30 µs (arch/x86/kernel/cpu/umwait.c).
 #[cfg(all(not(loom), any(target_arch = "x86_64", target_arch = "aarch64")))]
 const MONITORED: Duration = Duration::from_micros(20);
 
-/// Ticks per nanosecond, as the bits of a float. Written by each thread that measures. A plain number that
-/// publishes nothing, so all accesses are `Relaxed`. 0: not measured yet.
+/// Ticks per nanosecond, as the bits of a float. 0: not measured yet. Each thread that measures writes it. It
+/// publishes nothing else, so all accesses are `Relaxed`.
 static TICKS_PER_NS: AtomicU64 = AtomicU64::new(0);
 
 /// Ticks that last as long as `d`. Cost: the first call measures, for about half a millisecond.
 pub(crate) fn ticks_in(d: Duration) -> u64 {
-    // Relaxed: a plain number, see the static.
+    // Relaxed: it publishes nothing, see the static.
     let mut per_ns = f64::from_bits(TICKS_PER_NS.load(Relaxed));
     if per_ns == 0.0 {
         per_ns = measure_ticks_per_ns();
-        // Relaxed, again. Two that measure at the same time agree well enough.
+        // Relaxed, again. Two threads that measure at the same time agree well enough.
         TICKS_PER_NS.store(per_ns.to_bits(), Relaxed);
     }
     // A float that is too large saturates in the conversion.
@@ -61,11 +61,11 @@ fn measure_ticks_per_ns() -> f64 {
     }
     let (last, ended_at) = both_clocks();
     let span_ns = (ended_at - started_at).as_nanos().max(1);
-    // From 1 MHz to 10 GHz: outside of that a clock stood still or jumped.
+    // From 1 MHz to 10 GHz. Outside of this range a clock stood still or jumped.
     (last.wrapping_sub(first) as f64 / span_ns as f64).clamp(0.001, 10.0)
 }
 
-/// Both clocks at one instant: of some tries the one between whose two readings least time passed.
+/// Both clocks at one instant. Of several tries it takes the one with the least time between its two readings.
 fn both_clocks() -> (u64, Instant) {
     let read = |_| {
         let before = ticks();

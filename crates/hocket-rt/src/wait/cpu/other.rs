@@ -1,4 +1,4 @@
-//! An unknown kind of CPU: the system's clock, and no instruction to rest with.
+//! An unknown kind of CPU: the system's clock, and no instruction for a rest.
 
 use crate::sync::AtomicU32;
 use std::sync::OnceLock;
@@ -6,13 +6,13 @@ use std::time::Instant;
 
 const UNKNOWN: &str = "the CPU is neither an x86-64 nor an arm64";
 
-/// The clock: nanoseconds since the first question.
+/// The clock: nanoseconds since the first call.
 pub(crate) fn ticks() -> u64 {
     static START: OnceLock<Instant> = OnceLock::new();
     START.get_or_init(Instant::now).elapsed().as_nanos() as u64
 }
 
-/// An instruction to rest with. There is none, so no value of this type exists.
+/// An instruction for a rest. There is none, so no value of this type exists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Quiet {}
 

@@ -1,8 +1,8 @@
-//! x86-64: the time stamp counter; WAITPKG of Intel, MONITORX of AMD.
+//! x86-64: the time stamp counter, Intel's WAITPKG and AMD's MONITORX.
 //!
-//! Intel SDM vol. 2 (TPAUSE, UMONITOR, UMWAIT), AMD64 APM vol. 3 (MONITORX, MWAITX). The assembler
-//! knows all five without a target feature, so one binary holds them and asks the CPU which it may
-//! use.
+//! Sources: Intel SDM vol. 2 (TPAUSE, UMONITOR, UMWAIT), AMD64 APM vol. 3 (MONITORX, MWAITX). The assembler
+//! knows all five instructions without a target feature. So one binary contains them, and checks at run time
+//! which ones the CPU has.
 
 use super::{BLIND, MONITORED, ticks_in};
 use crate::sync::AtomicU32;
@@ -16,11 +16,12 @@ const NO_MONITORX: &str =
     "the CPU has no MONITORX (AMD since Excavator and Zen), or a hypervisor hides it";
 const NO_WFE: &str = "the CPU is not an arm64";
 
-/// The state to rest in: C0.2, in which the sibling gets this thread's share of the core. C0.1, the
-/// operand 1, would wake up sooner and promise the sibling nothing. A system may turn C0.2 off
-/// (`umwait_control/enable_c02`); then the CPU takes C0.1.
+/// The state in which to rest: C0.2, which gives this thread's share of the core to the sibling.
+///
+/// C0.1, the operand 1, would wake sooner, but guarantees the sibling nothing. If the system has turned C0.2
+/// off (`umwait_control/enable_c02`), the CPU uses C0.1.
 const C0_2: u32 = 0;
-/// The hint "no deep state": one would take long to wake up from (Linux, arch/x86/lib/delay.c).
+/// The hint "no deep state": a deep state takes long to wake from (Linux, arch/x86/lib/delay.c).
 const MWAITX_SHALLOW: u32 = 0xf0;
 /// The extension "end the rest after EBX ticks".
 const MWAITX_TIMER: u32 = 1 << 1;
@@ -32,7 +33,7 @@ pub(crate) fn ticks() -> u64 {
     unsafe { _rdtsc() }
 }
 
-/// An instruction to rest with. Invariant *present*: it is made only where CPUID reports it.
+/// An instruction for a rest. Invariant *present*: a value exists only if CPUID reports the instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Quiet {
     Tpause,
@@ -57,7 +58,7 @@ impl Quiet {
         Err(NO_WFE)
     }
 
-    /// How long one rest lasts at most, in ticks.
+    /// The longest time of one rest, in ticks.
     pub(crate) fn step_ticks(self) -> u64 {
         match self {
             Quiet::Tpause => ticks_in(BLIND),
@@ -65,8 +66,10 @@ impl Quiet {
         }
     }
 
-    /// Rests for at most `ticks`, or until `word` is written; not at all if `look`, asked once
-    /// the monitor is armed, finds something.
+    /// Rests for at most `ticks`, or until a thread writes to `word`.
+    ///
+    /// It calls `look` once the monitor is armed, and does not rest if `look` finds something. TPAUSE has no
+    /// monitor: it rests without a look.
     #[inline]
     pub(crate) fn rest<T>(
         self,
@@ -94,45 +97,47 @@ impl Quiet {
     }
 }
 
-/// Bits of what the CPU has. Written by whoever asks first; a plain number that publishes nothing, so
-/// all accesses are `Relaxed`. 0: not asked yet. Asked once, since a hypervisor traps CPUID.
+/// Bits for the features of the CPU. 0: not read yet.
+///
+/// The first caller writes it, because CPUID is slow under a hypervisor, which traps it. It publishes nothing
+/// else, so all accesses are `Relaxed`.
 static FEATURES: Number = Number::new(0);
 const ASKED: u32 = 1 << 0;
 const WAITPKG: u32 = 1 << 1;
 const MONITORX: u32 = 1 << 2;
 
 fn has(feature: u32) -> bool {
-    // Relaxed: a plain number, see the static.
+    // Relaxed: it publishes nothing, see the static.
     let mut features = FEATURES.load(Relaxed);
     if features == 0 {
         features = ASKED;
         features |= if ecx_of_leaf(0x7) & 1 << 5 != 0 { WAITPKG } else { 0 };
         features |= if ecx_of_leaf(0x8000_0001) & 1 << 29 != 0 { MONITORX } else { 0 };
-        // Relaxed, again: whoever asks gets the same answer.
+        // Relaxed: every thread reads the same features.
         FEATURES.store(features, Relaxed);
     }
     features & feature != 0
 }
 
-/// ECX of a leaf of CPUID; 0 where the CPU has no such leaf.
+/// ECX of a leaf of CPUID. 0 if the CPU has no such leaf.
 #[allow(unused_unsafe, reason = "asking is safe for newer compilers and was not for older ones")]
 fn ecx_of_leaf(number: u32) -> u32 {
-    // SAFETY: every x86-64 has CPUID, and it has no effect but its answer.
+    // SAFETY: every x86-64 has CPUID, and it only returns values.
     unsafe {
         let highest = __cpuid(number & 0x8000_0000).eax;
         if highest >= number { __cpuid_count(number, 0).ecx } else { 0 }
     }
 }
 
-/// Rests for so many ticks, or until the system's limit or an interrupt. Which of them ended it (the
-/// carry flag tells) makes no difference: the caller looks again.
+/// Rests for this many ticks, or until the system's limit or an interrupt. The carry flag says which of them
+/// ended the rest. It makes no difference, because the caller looks again.
 ///
 /// # Safety
 /// The CPU has WAITPKG.
 #[inline]
 unsafe fn tpause(for_ticks: u64) {
     let end = ticks().saturating_add(for_ticks);
-    // SAFETY: the caller's promise. It reads three registers and writes the flags.
+    // SAFETY: the caller's obligation. The instruction reads three registers and writes the flags.
     unsafe {
         asm!(
             "tpause {state:e}",
@@ -144,27 +149,28 @@ unsafe fn tpause(for_ticks: u64) {
     }
 }
 
-/// Arms the monitor on the line of `word`. It is ordered as a load: later looks are not taken before.
+/// Arms the monitor on the line of `word`. The CPU orders it like a load, so later looks come after it.
 ///
 /// # Safety
 /// The CPU has WAITPKG.
 #[inline]
 unsafe fn umonitor(word: &AtomicU32) {
-    // SAFETY: the caller's promise; the address is that of a live word. Not `nomem`: the compiler
-    // must not move the look that follows to before it.
+    // SAFETY: the caller's obligation. The address is that of a live word. Not `nomem`: the compiler must not
+    // move the next look before it.
     unsafe {
         asm!("umonitor {word}", word = in(reg) word.as_ptr(), options(nostack, preserves_flags));
     }
 }
 
-/// Rests until the armed line is written, at most for so many ticks; at once if it has been written.
+/// Rests until a thread writes to the armed line, at most for this many ticks. Returns at once if a thread has
+/// already written.
 ///
 /// # Safety
 /// The CPU has WAITPKG.
 #[inline]
 unsafe fn umwait(for_ticks: u64) {
     let end = ticks().saturating_add(for_ticks);
-    // SAFETY: as for `tpause`. Not `nomem`: the looks before and after stay where they are.
+    // SAFETY: as for `tpause`. Not `nomem`: the compiler must not move the looks before and after it.
     unsafe {
         asm!(
             "umwait {state:e}",
@@ -176,13 +182,13 @@ unsafe fn umwait(for_ticks: u64) {
     }
 }
 
-/// As [`umonitor`].
+/// Like [`umonitor`].
 ///
 /// # Safety
 /// The CPU has MONITORX.
 #[inline]
 unsafe fn monitorx(word: &AtomicU32) {
-    // SAFETY: as for `umonitor`; no extensions, no hints.
+    // SAFETY: as for `umonitor`. It uses no extensions and no hints.
     unsafe {
         asm!(
             "monitorx",
@@ -194,15 +200,15 @@ unsafe fn monitorx(word: &AtomicU32) {
     }
 }
 
-/// As [`umwait`]; the time is a length and has 32 bits.
+/// Like [`umwait`], but the time is a duration with 32 bits.
 ///
 /// # Safety
 /// The CPU has MONITORX.
 #[inline]
 unsafe fn mwaitx(for_ticks: u64) {
     let timer = for_ticks.clamp(1, u32::MAX.into());
-    // SAFETY: the caller's promise. RBX belongs to the compiler: it is lent for the one instruction
-    // and given back.
+    // SAFETY: the caller's obligation. RBX belongs to the compiler, so the code restores it after the
+    // instruction.
     unsafe {
         asm!(
             "xchg {timer}, rbx",
