@@ -3,7 +3,7 @@
 //! A measurement leaves a [`record`]; [`stats`] says what its samples show and what they do not;
 //! [`siblings`] infers who shares a core; [`report`] and, for runs of the lab, [`pages`] print it for
 //! the terminal, a browser or a read-me; [`historic`] holds the figures of the experiments that are
-//! repeated here; [`tune`] derives how to play on this machine; [`fleet`] writes what schedulers of many
+//! repeated here; [`foreign`] makes text from elsewhere fit to be shown; [`tune`] derives how to play on this machine; [`fleet`] writes what schedulers of many
 //! machines need to run the lab there.
 #![forbid(unsafe_code)]
 
@@ -27,3 +27,4 @@ pub mod siblings;
 pub mod report;
 pub mod pages;
 pub mod historic;
+pub mod foreign;

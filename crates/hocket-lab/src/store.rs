@@ -24,6 +24,7 @@ pub use query::Table;
 pub use read::RunRecord;
 pub use write::{RunHead, RunWriter};
 
+use std::fs::TryLockError;
 use std::path::{Path, PathBuf};
 
 use rusqlite::{Connection, OpenFlags};
@@ -33,6 +34,9 @@ use rusqlite::{Connection, OpenFlags};
 pub struct Store {
     connection: Connection,
     path: PathBuf,
+    /// Keeps a second run out of the file. It stays behind `connection` and so is closed later: closing any
+    /// descriptor of a file drops the locks that SQLite holds on it.
+    lock: Option<std::fs::File>,
 }
 
 impl Store {
@@ -77,7 +81,29 @@ impl Store {
             .map_err(|error| StoreError::of(path, error))?;
         let patient = connection.busy_timeout(std::time::Duration::from_secs(5));
         patient.map_err(|error| StoreError::of(path, error))?;
-        Ok(Store { connection, path: path.into() })
+        Ok(Store { connection, path: path.into(), lock: None })
+    }
+
+    /// Keeps other runs out of the file for as long as this store is open; readers may come.
+    fn keep_others_out(&mut self) -> Result<(), StoreError> {
+        if self.lock.is_some() {
+            return Ok(());
+        }
+        let failed = |cause: std::io::Error| StoreError::Write {
+            path: self.path.clone(),
+            cause: cause.to_string(),
+        };
+        let file = std::fs::File::open(&self.path).map_err(failed)?;
+        match file.try_lock() {
+            Ok(()) => self.lock = Some(file),
+            Err(TryLockError::WouldBlock) => {
+                return Err(StoreError::Busy { path: self.path.clone() });
+            }
+            // Some network file systems have no locks; each turn is one transaction there, too.
+            Err(TryLockError::Error(cause)) if cause.kind() == std::io::ErrorKind::Unsupported => {}
+            Err(TryLockError::Error(cause)) => return Err(failed(cause)),
+        }
+        Ok(())
     }
 
     /// That it is a record file, of this version, and whole.

@@ -1,10 +1,11 @@
-//! Memory that is never paged out: requested, read back, undone.
+//! Memory that is never paged out: requested, read back, undone. And what a program does that gets none.
 
 use serde::Serialize;
 
 use crate::class::{CAP_IPC_LOCK, has_capability};
 use crate::fact::Fact;
 use crate::kernel_files::{KernelFiles, field, plain};
+pub use crate::sys::EndWithoutMemory;
 use crate::sys::{self, Resource};
 
 /// How much to lock.

@@ -13,8 +13,7 @@ pub struct Audio {
 
 impl Audio {
     /// How warnings begin that say that audio is missing at the end.
-    pub(crate) const CUT_SHORT: [&'static str; 2] =
-        ["the file ends early", "the stream ends after"];
+    pub(crate) const CUT_SHORT: [&'static str; 2] = ["the file ends early", "the stream ends"];
 
     /// The warning that audio is missing at the end, where it is: what is there can be played, but
     /// it is not what was recorded.

@@ -197,6 +197,44 @@ fn lossless_formats_agree_bit_for_bit() {
     }
 }
 
+/// The run-in of the encoder and the filling of the last block are no part of the recording: the file has as many
+/// frames as its source, and they lie where those of the source lie.
+#[test]
+fn aac_in_mp4_begins_and_ends_where_its_source_does() {
+    let Some(data) = common::shared("aac_in_mp4_begins_and_ends_where_its_source_does") else {
+        return;
+    };
+    let formats = data.join("audio/formats");
+    let source = decode(&formats.join("wav16-44k1-stereo.wav")).unwrap();
+    let aac = decode(&formats.join("aac-44k1-stereo.m4a")).unwrap();
+    assert_eq!(aac.frames(), source.frames());
+    assert_eq!(aac.warnings, Vec::<String>::new());
+    let snr = |late: usize| common::snr_db(&source.channels[0][..40_000], &aac.channels[0][late..]);
+    let (there, late) = (snr(0), snr(1024));
+    assert!(there > 6.0 && there > late + 6.0, "{there:.1} dB, {late:.1} dB 1024 frames later");
+}
+
+/// What is missing is said with the place where it is missing.
+#[test]
+fn a_truncated_file_says_where_it_ends() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("cut.wav");
+    let mut writer =
+        hocket_media::WavWriter::create(&path, 44_100, hocket_media::WavFormat::Pcm16).unwrap();
+    writer.write(&vec![0.25; 4410], &vec![-0.25; 4410]).unwrap();
+    writer.finish().unwrap();
+    let bytes = std::fs::read(&path).unwrap();
+    std::fs::write(&path, &bytes[..bytes.len() - 4 * 2205]).unwrap();
+    let audio = decode(&path).unwrap();
+    assert_eq!(audio.frames(), 2205);
+    assert!(
+        audio.warnings[0].contains("ends early, after 0.050 s (frame 2205)"),
+        "{:?}",
+        audio.warnings
+    );
+    assert!(audio.cut_short().is_some());
+}
+
 /// Odd widths that the reference cannot read: all five frames of each file say the same thing.
 #[test]
 fn integers_of_unusual_width_are_read() {

@@ -64,7 +64,7 @@ impl SessionError {
     pub fn render(&self, color: bool) -> String {
         let paint = Paint { color };
         let Inner { file, place, width, cause, remedy } = &*self.0;
-        let mut head = printable(&file.display().to_string());
+        let mut head = escaped(&file.display().to_string());
         let mut quote = String::new();
         let mut margin = String::from(" ");
         if let Some(place) = place {
@@ -72,8 +72,8 @@ impl SessionError {
             margin = " ".repeat(place.line.to_string().len() + 1);
             quote = quoted(place, *width, &margin, &paint);
         }
-        let (head, cause) = (paint.bold(&head), paint.red(&printable(cause)));
-        let (bar, remedy) = (paint.blue("="), printable(remedy));
+        let (head, cause) = (paint.bold(&head), paint.red(&escaped(&cut(cause))));
+        let (bar, remedy) = (paint.blue("="), escaped(&cut(remedy)));
         format!("{head}: {cause}\n{quote}{margin}{bar} {}: {remedy}", paint.bold("remedy"))
     }
 }
@@ -104,7 +104,34 @@ fn quoted(place: &Place, width: usize, margin: &str, paint: &Paint) -> String {
     format!("{margin}{bar}\n{number} {bar} {line}\n{margin}{bar} {indent}{caret}\n")
 }
 
-/// Control characters (a tab, an escape) would move the cursor: each becomes one plain character.
+/// No cause or remedy is longer, whatever it quotes.
+const LONGEST: usize = 600;
+
+/// The text itself, or its two ends with the number of characters left out between them.
+fn cut(text: &str) -> String {
+    let length = text.chars().count();
+    if length <= LONGEST {
+        return text.into();
+    }
+    let head: String = text.chars().take(LONGEST / 2).collect();
+    let tail: String = text.chars().skip(length - LONGEST / 2).collect();
+    format!("{head} [... {} characters left out ...] {tail}", length - LONGEST)
+}
+
+/// Control characters and marks of direction as their escapes, as in `\u{1b}`.
+fn escaped(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c.is_control() || is_direction(c) {
+            true => out.extend(c.escape_default()),
+            false => out.push(c),
+        }
+    }
+    out
+}
+
+/// Control characters (a tab, an escape) would move the cursor: each becomes one plain character, so that the caret
+/// below the line stays in its column.
 fn printable(text: &str) -> String {
     let plain = |c: char| match c {
         '\t' => ' ',
@@ -116,7 +143,7 @@ fn printable(text: &str) -> String {
 
 /// Marks that turn the direction of the text would let a line look like another one.
 fn is_direction(c: char) -> bool {
-    matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+    matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
 struct Paint {

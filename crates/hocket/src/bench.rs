@@ -10,7 +10,7 @@ use crate::cli::{BenchArgs, ScheduleArg, WaitArg};
 use crate::failure::{Exit, Failure};
 use crate::files::{Files, Kind};
 use crate::load::{LoadedSession, OpenedSession};
-use crate::output::{bar, print};
+use crate::output::{bar, print, print_json, tell};
 use crate::profile::Known;
 
 /// Blocks thrown away at the start of each turn: caches, branch predictors and the workers' first
@@ -29,16 +29,16 @@ pub fn run(args: &BenchArgs) -> Result<Exit, Failure> {
     check_files(args, &opened)?;
     let known = Known::find(&args.profile, &topology)?;
     known.tell();
-    let plan = plan(args, &opened, &known, &topology)?;
-    check_places(&plan.disturb, &topology)?;
+    let mut plan = plan(args, &opened, &known, &topology)?;
+    place(&mut plan.disturb, &topology)?;
     check_seats(&plan, &topology)?;
     crate::notes::whole_turns(&plan);
     crate::notes::serial_workers(args.workers, &args.schedule);
     let loaded = opened.load()?;
-    loaded.print_warnings();
+    loaded.accept(args.strict)?;
     let stop = crate::interrupt::flag()?;
     let record = measure(&plan, &loaded, &topology, &stop)?;
-    tell(&record, args.json)?;
+    print_result(&record, args.json)?;
     if let Some(path) = &args.record {
         crate::keep::record(&record, path)?;
     }
@@ -62,11 +62,11 @@ fn check_files(args: &BenchArgs, opened: &OpenedSession) -> Result<(), Failure> 
 }
 
 /// Prints the result before anything is written, so that no full disk can take it away.
-fn tell(record: &BenchRecord, json: bool) -> Result<(), Failure> {
+fn print_result(record: &BenchRecord, json: bool) -> Result<(), Failure> {
     if json {
         let mut json = Vec::new();
         record.write_json(&mut json).map_err(Failure::not_possible)?;
-        print(&String::from_utf8_lossy(&json));
+        print_json(&String::from_utf8_lossy(&json));
     } else {
         print(&hocket_lab::report::text_table(record));
     }
@@ -180,16 +180,19 @@ fn disturbers(asked: Option<&str>, opened: &OpenedSession) -> Result<Vec<Disturb
     }
 }
 
-/// A disturber that cannot be where it is wanted would measure something else.
-fn check_places(specs: &[DisturbSpec], topology: &Topology) -> Result<(), Failure> {
+/// Without siblings, what is meant for them runs anywhere: it stays a load beside the engine, and the record names
+/// it as what it is. A CPU that is not there is refused.
+fn place(specs: &mut [DisturbSpec], topology: &Topology) -> Result<(), Failure> {
     let cpus = hocket_lab::bench::seat_cpus(topology);
     for spec in specs {
         match spec.place {
             Where::Siblings if cpus.siblings.is_empty() => {
-                return Err(Failure::not_possible(format!(
-                    "disturber '{spec}': no two seats share a core here, so there are no siblings; \
-                     leave out @siblings, or look at `hocket machine`"
-                )));
+                let asked = spec.to_string();
+                spec.place = Where::Anywhere;
+                tell(format_args!(
+                    "disturber '{asked}': no two seats share a core here, so there are no siblings; \
+                     it runs on any CPU instead, as '{spec}'"
+                ));
             }
             Where::Cpu(cpu) if !cpus.first.contains(&cpu) && !cpus.siblings.contains(&cpu) => {
                 return Err(Failure::bad_input(format!(

@@ -107,6 +107,7 @@ fn bench_args(args: &DemoArgs, session: PathBuf, seats: usize) -> BenchArgs {
         report: None,
         force: args.force,
         max_misses: None,
+        strict: false,
         profile: crate::profile::ProfileArgs { profile: None, no_profile: true },
     }
 }

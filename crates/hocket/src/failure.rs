@@ -19,7 +19,7 @@ pub enum Exit {
 
 impl Exit {
     /// As a number.
-    pub fn code(self) -> u8 {
+    pub const fn code(self) -> u8 {
         match self {
             Exit::Done => 0,
             Exit::Missed => 1,

@@ -103,7 +103,7 @@ impl Files {
         }
     }
 
-    /// The command writes this file. What a killed run left half-written under this name is removed.
+    /// The command writes this file, into a folder that is made if there is none. What a killed run left half-written under this name is removed.
     ///
     /// # Errors
     /// The file is an input or another output, is not Hocket's to replace, or cannot be written: nothing is changed.
@@ -111,6 +111,7 @@ impl Files {
         if is_standard_output(path) {
             return Ok(());
         }
+        make_folder(path)?;
         if let Some(file) = Identity::of(path) {
             if let Some(other) = self.seen.iter().find(|seen| seen.file == file) {
                 return Err(Failure::bad_input(format!(
@@ -129,7 +130,10 @@ impl Files {
         }
         check_writable(path)?;
         for part in remove_dead_parts(path) {
-            eprintln!("hocket: removed {}, which a killed run left unfinished", part.display());
+            crate::output::tell(format_args!(
+                "removed {}, which a killed run left unfinished",
+                part.display()
+            ));
         }
         Ok(())
     }
@@ -165,6 +169,16 @@ fn head(path: &Path) -> Vec<u8> {
 /// Where a file lies or would lie.
 pub(crate) fn folder_of(path: &Path) -> &Path {
     path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
+/// Makes the folder of an output, if there is none.
+pub(crate) fn make_folder(path: &Path) -> Result<(), Failure> {
+    std::fs::create_dir_all(folder_of(path)).map_err(|error| {
+        Failure::not_possible(format!(
+            "{}: its folder cannot be made: {error}; name a file in a folder that you may write to",
+            path.display()
+        ))
+    })
 }
 
 /// Finds out before a long run whether its result can be kept.

@@ -25,7 +25,7 @@ pub fn found() -> Vec<String> {
 /// Tells on standard error what was left and what helps.
 pub fn warn() {
     for left in found() {
-        eprintln!("hocket: {left}: {REMEDY}");
+        crate::output::tell(format_args!("{left}: {REMEDY}"));
     }
 }
 

@@ -3,6 +3,8 @@
 //! Everything that can be said in a library is said in the other crates; here a command line
 //! becomes a plan, a plan is run, and what comes out is printed or written.
 #![forbid(unsafe_code)]
+// Only `output` prints: it makes text from elsewhere fit to be shown.
+#![warn(clippy::print_stderr, clippy::print_stdout)]
 
 pub mod cli;
 pub mod failure;
@@ -21,6 +23,6 @@ mod keep;
 mod notes;
 mod leftovers;
 mod interrupt;
-mod output;
+pub mod output;
 
 pub use failure::{Exit, Failure};

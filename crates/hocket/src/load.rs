@@ -25,6 +25,8 @@ pub struct LoadedSession {
     pub rate_hz: u32,
     /// What a user ought to know, place included.
     pub warnings: Vec<String>,
+    /// Audio files that are cut short or damaged, place included; what is left of them is played.
+    pub damaged: Vec<String>,
 }
 
 /// A session file that is read and checked; its audio is still on the disk.
@@ -118,11 +120,12 @@ impl OpenedSession {
         let OpenedSession { loaded, rate_hz } = self;
         let mut warnings = loaded.warnings.clone();
         let ids = (0..loaded.session.media.len()).map(MediaId);
-        let audio = ids.map(|id| audio::load(&loaded, id, rate_hz, &mut warnings));
+        let mut damaged = Vec::new();
+        let audio = ids.map(|id| audio::load(&loaded, id, rate_hz, &mut warnings, &mut damaged));
         let audio: Vec<_> = audio.collect::<Result<_, _>>()?;
         warnings.extend(loaded.fade_warnings(|id| audio[id.0].length_s));
         let media = MediaPool::new(audio.into_iter().map(|loaded| loaded.stereo).collect());
-        Ok(LoadedSession { session: loaded.session, media, rate_hz, warnings })
+        Ok(LoadedSession { session: loaded.session, media, rate_hz, warnings, damaged })
     }
 
     /// As [`OpenedSession::load`]; `None` as soon as `stop` becomes true. The thread that loads is then left alone: it
@@ -150,10 +153,22 @@ impl OpenedSession {
 }
 
 impl LoadedSession {
+    /// Refuses damaged audio files where the user asked for that (`--strict`), and prints the warnings otherwise.
+    ///
+    /// # Errors
+    /// [`Failure`] with exit code 2, naming every such file.
+    pub fn accept(&self, strict: bool) -> Result<(), Failure> {
+        if strict && !self.damaged.is_empty() {
+            return Err(Failure::bad_input(self.damaged.join("\n")));
+        }
+        self.print_warnings();
+        Ok(())
+    }
+
     /// Prints the warnings on standard error.
     pub fn print_warnings(&self) {
         for warning in &self.warnings {
-            eprintln!("hocket: warning: {warning}");
+            crate::output::tell(format_args!("warning: {warning}"));
         }
     }
 

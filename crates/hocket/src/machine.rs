@@ -71,7 +71,7 @@ pub fn run(args: &MachineArgs) -> Result<Exit, Failure> {
     match args.json {
         true => {
             let json = serde_json::to_string_pretty(&answer).map_err(Failure::not_possible)?;
-            output::print(&format!("{json}\n"));
+            output::print_json(&format!("{json}\n"));
         }
         false => output::print(&text(&answer)),
     }

@@ -1,7 +1,10 @@
-//! Printing and progress.
+//! Printing and progress. Nothing else prints, so no text from elsewhere reaches a terminal as it is.
 
+use std::fmt::Display;
 use std::io::{ErrorKind, IsTerminal, Write};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+
+use hocket_lab::foreign;
 
 use indicatif::{ProgressBar, ProgressStyle};
 
@@ -10,17 +13,46 @@ use crate::failure::Exit;
 /// Whether something could not be printed. Relaxed everywhere: it stands for itself.
 static LOST: AtomicBool = AtomicBool::new(false);
 
-/// Prints to standard output. A reader that went away (`| head`) is no error; a full disk is, and the
-/// program then ends with exit code 3.
+/// Prints text for people to standard output, with control characters escaped. A reader that went away
+/// (`| head`) is no error; a full disk is, and the program then ends with exit code 3.
 pub(crate) fn print(text: &str) {
+    put(&foreign::lines(text));
+}
+
+/// Prints JSON. Hidden characters get JSON's own escapes, so it stays the same value.
+pub(crate) fn print_json(text: &str) {
+    put(&foreign::json(text));
+}
+
+/// Prints rows for other programs: every byte as it is, unless a terminal reads them.
+pub(crate) fn print_rows(text: &str) {
+    match std::io::stdout().is_terminal() {
+        true => print(text),
+        false => put(text),
+    }
+}
+
+fn put(text: &str) {
     let mut out = std::io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
         Err(error) if error.kind() != ErrorKind::BrokenPipe => {
-            eprintln!("hocket: standard output: {error}: what was to be printed is lost");
+            tell(format_args!("standard output: {error}: what was to be printed is lost"));
             LOST.store(true, Relaxed);
         }
         _ => {}
     }
+}
+
+/// Tells the user something on standard error, beginning with the program's name.
+pub fn tell(what: impl Display) {
+    let text = foreign::message(&format!("hocket: {what}\n"));
+    // Nobody is left to tell where standard error cannot be written.
+    let _ = std::io::stderr().lock().write_all(text.as_bytes());
+}
+
+/// Prints a result to standard error, where standard output takes the audio.
+pub(crate) fn print_aside(text: &str) {
+    let _ = std::io::stderr().lock().write_all(foreign::lines(text).as_bytes());
 }
 
 /// How a command ends that would otherwise have ended well.

@@ -21,7 +21,7 @@ use crate::cli::{PlayArgs, ScheduleArg, SiblingChoice};
 use crate::failure::{Exit, Failure};
 use crate::files::{Files, Kind};
 use crate::load::{LoadedSession, OpenedSession, topology};
-use crate::output::print;
+use crate::output::{print, print_json, tell};
 use crate::profile::Known;
 use crate::render::{check_length, wanted_frames};
 use meter::Meter;
@@ -54,14 +54,17 @@ pub fn run(args: &PlayArgs) -> Result<Exit, Failure> {
     check_workers(args, &topology)?;
     crate::notes::serial_workers(args.workers, &[args.schedule]);
     let loaded = opened.load()?;
-    loaded.print_warnings();
+    loaded.accept(args.strict)?;
     let frames = wanted_frames(args.length, &loaded)?;
     let blocks = frames.map(|frames| frames.div_ceil(u64::from(args.frames)).max(1));
     let stop = crate::interrupt::flag()?;
     let stage = Stage { args, loaded: &loaded, topology: &topology, known: &known, costs };
     let mut engine = stage.engine(&stop)?;
     let outcome = play(&mut engine, blocks, &stop, args, &loaded);
-    print(&if args.json { outcome.json() } else { outcome.text() });
+    match args.json {
+        true => print_json(&outcome.json()),
+        false => print(&outcome.text()),
+    }
     if let Some(path) = &args.costs {
         costs::keep(path, &engine.control())?;
     }
@@ -136,7 +139,7 @@ impl Stage<'_> {
             }
         }
         if let Some((path, table)) = &self.costs {
-            eprintln!("hocket: costs: {}", costs::adopt(path, table.as_ref(), &engine)?);
+            tell(format_args!("costs: {}", costs::adopt(path, table.as_ref(), &engine)?));
         }
         if args.schedule == ScheduleArg::Auto {
             rehearse(&mut engine, stop);

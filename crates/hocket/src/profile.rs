@@ -12,6 +12,7 @@ use hocket_plan::{ScheduleKind, SiblingPolicy};
 
 use crate::cli::{ScheduleArg, SiblingChoice, WaitArg};
 use crate::failure::Failure;
+use crate::output::tell;
 
 /// Names a profile, or `none`.
 pub const VARIABLE: &str = "HOCKET_PROFILE";
@@ -70,7 +71,7 @@ impl Known {
         match held(&path, topology) {
             Ok(profile) => Known { profile: Some((path, profile)) },
             Err(why) => {
-                eprintln!("hocket: {why}; going on without it");
+                tell(format_args!("{why}; going on without it"));
                 Known::default()
             }
         }
@@ -152,7 +153,7 @@ impl Known {
     pub fn tell(&self) {
         if let Some((path, profile)) = &self.profile {
             let path = path.display();
-            eprintln!("hocket: defaults by the machine profile {path} of {}", profile.made);
+            tell(format_args!("defaults by the machine profile {path} of {}", profile.made));
         }
     }
 }
@@ -160,10 +161,10 @@ impl Known {
 /// Once a run: what `auto` came to.
 fn told_once(policy: SiblingPolicy, why: &str) {
     static TOLD: std::sync::Mutex<Option<String>> = std::sync::Mutex::new(None);
-    let line = format!("hocket: policy auto is {} here: {why}", policy.name());
+    let line = format!("policy auto is {} here: {why}", policy.name());
     let mut told = TOLD.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
     if told.as_ref() != Some(&line) {
-        eprintln!("{line}");
+        tell(&line);
         *told = Some(line);
     }
 }

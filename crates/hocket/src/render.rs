@@ -15,7 +15,7 @@ use hocket_plan::Fusing;
 use crate::cli::RenderArgs;
 use crate::failure::{Exit, Failure};
 use crate::load::LoadedSession;
-use crate::output::{bar, print};
+use crate::output::{bar, print, print_aside, tell};
 use crate::play::protection;
 use prepared::Prepared;
 
@@ -31,12 +31,12 @@ pub fn run(args: &RenderArgs) -> Result<Exit, Failure> {
     match render(args, prepared, &stop)? {
         None => {
             let what = if piped { "the end is missing in" } else { "nothing was written to" };
-            eprintln!("hocket: interrupted; {what} {}", args.output.display());
+            tell(format_args!("interrupted; {what} {}", args.output.display()));
             Ok(Exit::Interrupted)
         }
         Some(summary) => {
             match piped {
-                true => eprint!("{summary}"),
+                true => print_aside(&summary),
                 false => print(&summary),
             }
             Ok(Exit::Done)
@@ -56,7 +56,7 @@ fn render(
 ) -> Result<Option<String>, Failure> {
     let Prepared { opened, format, known, schedule, sibling, seating } = prepared;
     let Some(loaded) = opened.load_unless(stop)? else { return Ok(None) };
-    loaded.print_warnings();
+    loaded.accept(args.strict)?;
     let (rate_hz, frames) = (loaded.rate_hz, length_frames(args, &loaded)?);
     size::question(args, frames, rate_hz)?;
     let policy =

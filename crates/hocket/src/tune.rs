@@ -7,12 +7,14 @@ use clap::Args;
 use hocket_lab::fleet::LabJob;
 use hocket_lab::harness::Results;
 use hocket_lab::store::{RunRecord, Store};
-use hocket_lab::tune::{Conditions, EXPERIMENTS, Evidence, Profile, derive};
+use hocket_lab::tune::{
+    Conditions, EXPERIMENTS, Evidence, Profile, Recommended, Undecided, derive,
+};
 use hocket_machine::{Topology, facts};
 
 use crate::failure::{Exit, Failure};
 use crate::lab::{self, duration};
-use crate::output::print;
+use crate::output::{print, tell};
 use crate::profile::usual_place;
 
 /// Arguments of `hocket tune`.
@@ -80,14 +82,8 @@ fn place(args: &TuneArgs) -> Result<PathBuf, Failure> {
 
 /// Before minutes are spent on measuring.
 fn prepare(output: &Path) -> Result<(), Failure> {
-    if let Some(folder) = output.parent().filter(|folder| !folder.as_os_str().is_empty()) {
-        std::fs::create_dir_all(folder).map_err(|error| {
-            Failure::not_possible(format!(
-                "{}: {error}; name a file with --output",
-                folder.display()
-            ))
-        })?;
-    }
+    crate::files::make_folder(output)
+        .map_err(|failure| Failure { message: format!("{failure} with --output"), ..failure })?;
     crate::files::check_writable(output)?;
     match Profile::may_replace(output) {
         true => Ok(()),
@@ -108,11 +104,11 @@ fn measured(args: &TuneArgs) -> Result<Option<(Evidence, String)>, Failure> {
     };
     let (store, run, interrupted) = lab::measure_job(&args.records, &wanted)?;
     if interrupted {
-        eprintln!(
-            "hocket: interrupted: no profile was written; what was measured is run {} of {}",
+        tell(format_args!(
+            "interrupted: no profile was written; what was measured is run {} of {}",
             run.run,
             args.records.display()
-        );
+        ));
         return Ok(None);
     }
     let evidence = Evidence::new(results(&store, &run, |_| true)?);
@@ -196,6 +192,13 @@ fn told(profile: &Profile, path: &Path) -> String {
             block.policy.name()
         );
         text.extend(block.reasons.iter().map(|reason| format!("  {reason}\n")));
+        text += &basis(block);
+    }
+    for Undecided { frames, why, .. } in &profile.undecided {
+        text += &format!("\n{frames} frames: too short to tell, nothing is recommended\n  {why}\n");
+    }
+    if !profile.undecided.is_empty() {
+        text += "\nMeasure longer on an idle machine, as in `hocket tune --time 20m`.\n";
     }
     text.extend(profile.unknown.iter().map(|what| format!("Not known: {what}\n")));
     text + &format!(
@@ -203,6 +206,16 @@ fn told(profile: &Profile, path: &Path) -> String {
          governor or usable CPUs change, if it is at the usual place; `hocket tune --check` tells.\n",
         path.display()
     )
+}
+
+fn basis(block: &Recommended) -> String {
+    let turns = block.turns;
+    match block.change_percent {
+        Some([low, high]) => format!(
+            "  rests on {turns} turns of each way, against the serial walk {low:+.1} to {high:+.1} %\n"
+        ),
+        None => format!("  rests on {turns} turns\n"),
+    }
 }
 
 fn seats_told(profile: &Profile) -> String {

@@ -1,5 +1,7 @@
 //! Text in columns and lines of a terminal.
 
+pub(super) use crate::foreign::plain;
+
 /// No line of prose is longer than this; tables are as wide as they must be.
 const WIDTH: usize = 100;
 /// A name that is longer is shortened.
@@ -78,11 +80,6 @@ fn shortened(text: &str) -> String {
     text.chars().take(LONGEST - 1).chain(['…']).collect()
 }
 
-/// Without control characters, which could drive a terminal.
-pub(super) fn plain(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() { '\u{FFFD}' } else { c }).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -98,6 +95,6 @@ mod tests {
             &["".into(), "n".into()],
             &[vec!["a\u{1b}b".into(), "10".into()], vec!["c".into()]],
         );
-        assert_eq!(out.text, "       n\n a\u{FFFD}b  10\n c\n");
+        assert_eq!(out.text, "            n\n a\\u{1b}b  10\n c\n");
     }
 }

@@ -57,11 +57,7 @@ fn top(lab: &Lab<'_>) -> Markup {
             h1 { (plain(&record.machine())) }
             p.setting {
                 (capital(&plain(&lab.name()))) " · begun " (plain(&record.started_at)) " · " (plain(size))
-                @match &record.ended_at {
-                    Some(at) => { " · ended " (plain(at)) }
-                    None => { " · killed before its end" }
-                }
-                @if lab.meta("/interrupted").and_then(Value::as_bool) == Some(true) { " · interrupted" }
+                " · " (plain(&record.end()))
             }
         }
     }

@@ -30,11 +30,8 @@ pub fn text(lab: &Lab<'_>) -> String {
 
 fn head(lab: &Lab<'_>, out: &mut Lines) {
     let record = lab.record;
-    let ended = record.ended_at.as_deref().map_or("was killed".into(), |at| format!("ended {at}"));
-    out.prose(
-        "",
-        &format!("Lab {}: {}, begun {}, {ended}", lab.name(), record.machine(), record.started_at),
-    );
+    let (machine, end) = (record.machine(), record.end());
+    out.prose("", &format!("Lab {}: {machine}, begun {}, {end}", lab.name(), record.started_at));
 }
 
 /// How a sentence is marked: shown, not shown, not measurable, wrong.

@@ -121,7 +121,7 @@ fn verdict(headline: &Headline) -> Markup {
     let class = match headline.holding {
         Some(Holding::Holds) => "verdict holds",
         Some(Holding::Misses) => "verdict misses",
-        Some(Holding::AsFarAsTheMachine) | None => "verdict unsure",
+        Some(Holding::TooFewBlocks | Holding::NoMoreThanTheLoop) | None => "verdict unsure",
     };
     html! {
         div class=(class) {

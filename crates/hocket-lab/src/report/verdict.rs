@@ -5,7 +5,7 @@ use hocket_trace::Misses;
 use super::analysis::{Analysis, Judgement, Measured, Row};
 use super::numbers::{change, change_range, count, listed, of, percent, percent_range, plain, us};
 use crate::record::ThreadGrant;
-use crate::stats::{Comparison, Verdict, wilson};
+use crate::stats::{Comparison, Verdict, compare, wilson};
 
 /// Blocks of a variant below which "none was late" promises next to nothing: of 500 without a late one up
 /// to 0.8 % may be.
@@ -16,10 +16,23 @@ const ENOUGH_BLOCKS: u64 = 500;
 pub enum Holding {
     /// There was no miss.
     Holds,
-    /// There were some, but the bare wake-up loop is late as often.
-    AsFarAsTheMachine,
-    /// There were more than the wake-up loop explains.
+    /// There was no miss, in so few blocks that this promises next to nothing.
+    TooFewBlocks,
+    /// There were some, but the bare wake-up loop was late at least as often.
+    NoMoreThanTheLoop,
+    /// There were more.
     Misses,
+}
+
+impl Holding {
+    /// From the best to the worst.
+    const ALL: [Holding; 4] =
+        [Holding::Holds, Holding::TooFewBlocks, Holding::NoMoreThanTheLoop, Holding::Misses];
+
+    /// Whether there was no miss.
+    fn is_clean(self) -> bool {
+        matches!(self, Holding::Holds | Holding::TooFewBlocks)
+    }
 }
 
 /// The first thing a report says.
@@ -43,14 +56,15 @@ fn skipped_words(misses: Misses) -> String {
 }
 
 impl Analysis<'_> {
-    /// Whether a variant meets its deadlines.
+    /// Whether a variant meets its deadlines: the one judgement behind every headline.
     pub fn holding(&self, measured: &Measured) -> Holding {
-        let as_the_machine = self.wake.as_ref().is_some_and(|wake| {
-            wake.late.count > 0 && wake.late.interval().overlaps(&measured.late.interval())
+        let loop_is_late_as_often = self.wake.as_ref().is_some_and(|wake| {
+            wake.late.count > 0 && measured.missed_share() <= wake.late.share()
         });
-        match measured.misses.total() {
-            0 => Holding::Holds,
-            _ if as_the_machine => Holding::AsFarAsTheMachine,
+        match (measured.misses.total(), measured.late.of) {
+            (0, ENOUGH_BLOCKS..) => Holding::Holds,
+            (0, _) => Holding::TooFewBlocks,
+            _ if loop_is_late_as_often => Holding::NoMoreThanTheLoop,
             _ => Holding::Misses,
         }
     }
@@ -58,39 +72,39 @@ impl Analysis<'_> {
     /// The verdict and the findings.
     pub fn headline(&self) -> Headline {
         let states: Vec<Holding> = self.measured().map(|(_, m)| self.holding(m)).collect();
-        let best = [Holding::Holds, Holding::AsFarAsTheMachine, Holding::Misses]
-            .into_iter()
-            .find(|state| states.contains(state));
-        let verdict = self.verdict(best, &states) + &self.too_few();
-        Headline { holding: best, verdict, findings: self.findings() }
+        let best = Holding::ALL.into_iter().find(|state| states.contains(state));
+        Headline { holding: best, verdict: self.verdict(&states), findings: self.findings() }
     }
 
-    /// What a short run cannot promise; empty for a run of some length.
-    fn too_few(&self) -> String {
-        let least = self.measured().map(|(_, measured)| measured.late.of).min().unwrap_or(0);
-        match least {
-            0 | ENOUGH_BLOCKS.. => String::new(),
-            few => format!(
-                " With {few} blocks each this says little: up to {:.1} % may be late (95 %); measure longer with \
-                 --blocks.",
-                wilson(0, few).high * 100.0
-            ),
-        }
-    }
-
-    fn verdict(&self, best: Option<Holding>, states: &[Holding]) -> String {
+    fn verdict(&self, states: &[Holding]) -> String {
         let at = format!("at {} frames", self.record.settings.frames);
-        let Some(best) = best else {
-            return format!("Nothing was measured {at}.");
-        };
-        if states.iter().all(|state| *state == Holding::Holds) {
-            return format!("Holds {at}: none of {} blocks was late.", count(self.late().of));
+        let all = |is: fn(&Holding) -> bool| states.iter().all(is);
+        let any = |is: fn(&Holding) -> bool| states.iter().any(is);
+        if states.is_empty() {
+            format!("Nothing was measured {at}.")
+        } else if all(|state| *state == Holding::Holds) {
+            format!("Holds {at}: none of {} blocks was late.", count(self.late().of))
+        } else if all(|state| state.is_clean()) {
+            self.too_few(&at)
+        } else if any(|state| state.is_clean()) {
+            self.some_hold(&at)
+        } else if any(|state| *state == Holding::Misses) {
+            self.all_miss(&at)
+        } else {
+            self.no_more_than_the_loop(&at)
         }
-        match (best, states.contains(&Holding::Misses)) {
-            (Holding::Misses, _) => self.all_miss(&at),
-            (_, true) => self.some_hold(&at),
-            (_, false) => self.machine_is_to_blame(&at),
-        }
+    }
+
+    /// No late block, and what so few blocks still allow.
+    fn too_few(&self, at: &str) -> String {
+        let least = self.measured().map(|(_, measured)| measured.late.of).min().unwrap_or(0);
+        format!(
+            "None of {} blocks was late {at}, but {} blocks of a variant are too few to promise that it holds: up \
+             to {:.1} % may be late (95 %). Measure longer with --blocks.",
+            count(self.late().of),
+            count(least),
+            wilson(0, least).high * 100.0
+        )
     }
 
     /// `; the bare wake-up loop, which computes nothing, was late in 2 of 3000`.
@@ -103,36 +117,41 @@ impl Analysis<'_> {
         })
     }
 
-    fn machine_is_to_blame(&self, at: &str) -> String {
+    fn no_more_than_the_loop(&self, at: &str) -> String {
         let late = of(self.late());
         format!(
-            "Holds {at} as far as this machine allows: {late} blocks were late{}{}.",
+            "No more misses {at} than this machine makes without any work: {late} blocks were late{}{}.",
             skipped_words(self.measured().map(|(_, m)| m.misses).sum()),
             self.wake_words()
         )
     }
 
     fn some_hold(&self, at: &str) -> String {
-        let those = |misses: bool| {
-            self.measured().filter(move |(_, m)| (self.holding(m) == Holding::Misses) == misses)
-        };
-        let names: Vec<&str> = those(false).map(|(row, _)| row.label.as_str()).collect();
-        let missing: Vec<String> = those(true)
-            .map(|(row, m)| format!("{} ({}{})", row.label, of(m.late), skipped_words(m.misses)))
-            .collect();
-        let missing: Vec<&str> = missing.iter().map(String::as_str).collect();
-        format!("Holds {at} with {}; late blocks with {}.", listed(&names), listed(&missing))
+        let those =
+            |clean: bool| self.measured().filter(move |(_, m)| self.holding(m).is_clean() == clean);
+        let names: Vec<&str> = those(true).map(|(row, _)| row.label.as_str()).collect();
+        let late: Vec<String> = those(false).map(late_in).collect();
+        let late: Vec<&str> = late.iter().map(String::as_str).collect();
+        let few = those(true).any(|(_, m)| self.holding(m) == Holding::TooFewBlocks);
+        let holds = if few { "No late block" } else { "Holds" };
+        format!("{holds} {at} with {}; late blocks with {}.", listed(&names), listed(&late))
     }
 
     fn all_miss(&self, at: &str) -> String {
-        let best = self.measured().min_by(|a, b| a.1.missed_share().total_cmp(&b.1.missed_share()));
-        let Some((row, measured)) = best else { return String::new() };
-        let (late, skipped) = (of(measured.late), skipped_words(measured.misses));
+        let by_share = |a: &(&Row, &Measured), b: &(&Row, &Measured)| {
+            a.1.missed_share().total_cmp(&b.1.missed_share())
+        };
+        let (Some(least), Some(most)) =
+            (self.measured().min_by(by_share), self.measured().max_by(by_share))
+        else {
+            return String::new();
+        };
         let subject = match self.measured().count() {
-            1 => format!("{late} blocks were late{skipped}"),
-            _ => {
-                format!("even the best variant, {}, was late in {late} blocks{skipped}", row.label)
+            1 => {
+                let (late, skipped) = (of(least.1.late), skipped_words(least.1.misses));
+                format!("{late} blocks were late{skipped}")
             }
+            _ => format!("every variant, from {} to {}", late_in(least), late_in(most)),
         };
         format!("Misses {at}: {subject}{}.", self.wake_words())
     }
@@ -248,17 +267,23 @@ impl Analysis<'_> {
         ))
     }
 
-    /// What protection costs the neighbours.
+    /// What protection costs the neighbours, where it is shown, round by round.
     fn neighbours(&self) -> Option<String> {
         let name = &self.rows.first()?.variant.disturbers.first()?.name;
-        let progress =
-            |row: &Row| row.variant.disturbers.iter().find(|it| it.name == *name)?.mean_progress();
-        let base = progress(self.rows.first()?).filter(|base| *base > 0.0)?;
+        let progress = |row: &'_ Row| -> Option<Vec<f64>> {
+            let disturber = row.variant.disturbers.iter().find(|it| it.name == *name)?;
+            Some(disturber.progress.clone())
+        };
+        let base = progress(self.rows.first()?)?;
+        let against = |row: &Row| compare(&base, &progress(row)?, self.record.settings.seed);
         let (least, row) = self
             .rows
             .iter()
+            .skip(1)
             .filter(|row| !self.is_check(row))
-            .filter_map(|row| Some((progress(row)? / base, row)))
+            .filter_map(|row| Some((against(row)?, row)))
+            .filter(|(compared, _)| compared.verdict() == Verdict::Faster)
+            .map(|(compared, row)| (compared.ratio, row))
             .min_by(|a, b| a.0.total_cmp(&b.0))?;
         (least < 0.95).then(|| {
             format!(
@@ -273,12 +298,18 @@ impl Analysis<'_> {
 
     /// Whether waking up alone eats the period.
     fn wake_ups(&self) -> Option<String> {
-        let wake = self.wake.as_ref()?;
-        (wake.lateness.p999 > 0.25 * self.period_ns).then(|| {
+        let lateness = &self.wake.as_ref()?.lateness;
+        // A quantile that rests on less than one wake-up would be the longest one under another name.
+        let (most, cases) = match lateness.n {
+            1000.. => (lateness.p999, "999 of 1000"),
+            100.. => (lateness.p99, "99 of 100"),
+            _ => return None,
+        };
+        (most > 0.25 * self.period_ns).then(|| {
             format!(
-                "Waking up alone takes up to {} us in 999 of 1000 cases, {} of the {} us there are; no schedule can give that back.",
-                us(wake.lateness.p999, 0),
-                percent(wake.lateness.p999 / self.period_ns),
+                "Waking up alone takes up to {} us in {cases} cases, {} of the {} us there are; no schedule can give that back.",
+                us(most, 0),
+                percent(most / self.period_ns),
                 us(self.period_ns, 0)
             )
         })
@@ -310,6 +341,11 @@ impl Analysis<'_> {
             )
         })
     }
+}
+
+/// `all (3 of 800, 1 period was skipped)`.
+fn late_in((row, measured): (&Row, &Measured)) -> String {
+    format!("{} ({}{})", row.label, of(measured.late), skipped_words(measured.misses))
 }
 
 fn speed(word: &str, (row, comparison): &(&Row, Comparison), reference: &str) -> String {

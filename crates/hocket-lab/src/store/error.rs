@@ -60,7 +60,7 @@ pub enum StoreError {
         cause: String,
     },
     /// Somebody else is writing it.
-    #[error("{}: another program is writing it; wait for it to end or name another file with --records", path.display())]
+    #[error("{}: another run is being written to it; wait for its end or name another file with --records", path.display())]
     Busy {
         /// The file.
         path: PathBuf,
@@ -105,6 +105,9 @@ pub enum StoreError {
         /// That in the second file.
         other: String,
     },
+    /// The answer to a question does not fit into memory.
+    #[error("the query: out of memory: its answer is too large; ask for fewer rows, as with LIMIT")]
+    TooMuch,
     /// A question that would change something.
     #[error(
         "the query: it would change or write something; a query only asks, begin it with SELECT"
@@ -141,7 +144,10 @@ impl StoreError {
     pub fn is_bad_input(&self) -> bool {
         !matches!(
             self,
-            StoreError::Write { .. } | StoreError::Full { .. } | StoreError::Busy { .. }
+            StoreError::Write { .. }
+                | StoreError::Full { .. }
+                | StoreError::Busy { .. }
+                | StoreError::TooMuch
         )
     }
 }

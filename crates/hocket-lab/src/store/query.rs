@@ -1,5 +1,6 @@
 //! Any question in SQL.
 
+use rusqlite::ErrorCode;
 use rusqlite::types::ValueRef;
 use serde_json::Value;
 
@@ -18,7 +19,7 @@ impl Store {
     /// Asks the file. Nothing is changed, neither this file nor another one.
     ///
     /// # Errors
-    /// [`StoreError::Query`], [`StoreError::NotAQuestion`].
+    /// [`StoreError::Query`], [`StoreError::NotAQuestion`], [`StoreError::TooMuch`].
     pub fn query(&self, sql: &str) -> Result<Table, StoreError> {
         self.only_asks(sql)?;
         let ask = || {
@@ -45,7 +46,10 @@ impl Store {
 }
 
 fn misunderstood(error: rusqlite::Error) -> StoreError {
-    StoreError::Query { cause: error.to_string() }
+    match error.sqlite_error_code() {
+        Some(ErrorCode::OutOfMemory) => StoreError::TooMuch,
+        _ => StoreError::Query { cause: error.to_string() },
+    }
 }
 
 fn value(value: ValueRef<'_>) -> Value {

@@ -28,6 +28,16 @@ pub struct RunRecord {
 }
 
 impl RunRecord {
+    /// How the run came to its end, in words: `ended` or `interrupted` with the time, or that it was killed.
+    pub fn end(&self) -> String {
+        let interrupted = self.meta.get("interrupted").and_then(Value::as_bool) == Some(true);
+        match (&self.ended_at, interrupted) {
+            (Some(at), true) => format!("interrupted {at}"),
+            (Some(at), false) => format!("ended {at}"),
+            (None, _) => "killed before its end".into(),
+        }
+    }
+
     /// The machine in words: the processor's model, or the digest where that is not known.
     pub fn machine(&self) -> String {
         let model = self.meta.pointer("/machine/facts/cpu_model/value").and_then(Value::as_str);

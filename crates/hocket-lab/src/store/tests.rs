@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use serde_json::json;
 use tempfile::TempDir;
 
-use super::{Definitions, Merged, RunHead, Store, StoreError, merge};
+use super::{Definitions, Merged, RunHead, RunRecord, Store, StoreError, merge};
 use crate::harness::{
     Check, Design, ExperimentRun, LedgerEntry, Quantiles, Relation, Rounds, Row, Sample, Size,
     Variant,
@@ -65,6 +65,26 @@ pub(super) fn filled() -> (TempDir, PathBuf) {
         run.end("2026-01-02T00:00:01Z", json!({ "load_after": 1.0 })).unwrap();
     }
     (folder, path)
+}
+
+/// Rows of two runs at once would each be whole, and each would disturb what the other one measures.
+#[test]
+fn a_second_run_waits_for_the_first() {
+    let (_folder, path) = filled();
+    let mut first = Store::open_or_create(&path).unwrap();
+    let mut second = Store::open_or_create(&path).unwrap();
+    let run = first.begin_run(&head("cccc3333", "2026-01-03T00:00:00Z")).unwrap();
+    let refused = second.begin_run(&head("dddd4444", "2026-01-03T00:00:00Z")).unwrap_err();
+    assert!(matches!(refused, StoreError::Busy { .. }), "{refused}");
+    assert_eq!(Store::open(&path).unwrap().runs().unwrap().len(), 3, "readers may come");
+    run.end("2026-01-03T00:00:01Z", json!({ "interrupted": true })).unwrap();
+    drop(first);
+    second.begin_run(&head("dddd4444", "2026-01-03T00:00:00Z")).unwrap();
+    let runs = second.runs().unwrap();
+    let ends: Vec<String> = runs[1..].iter().map(RunRecord::end).collect();
+    let expected =
+        ["ended 2026-01-02T00:00:01Z", "interrupted 2026-01-03T00:00:01Z", "killed before its end"];
+    assert_eq!(ends, expected);
 }
 
 #[test]

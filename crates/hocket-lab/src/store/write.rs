@@ -30,11 +30,12 @@ pub struct RunHead {
 }
 
 impl Store {
-    /// Begins a run.
+    /// Begins a run. Until this store is closed, no other one can begin a run in the same file.
     ///
     /// # Errors
-    /// [`StoreError`].
+    /// [`StoreError::Busy`] while another run is written to the file, or why nothing can be written.
     pub fn begin_run(&mut self, head: &RunHead) -> Result<RunWriter<'_>, StoreError> {
+        self.keep_others_out()?;
         let inserted = self.connection.execute(
             "INSERT INTO runs (uuid, started_at, host, seed, meta) VALUES (?1, ?2, ?3, ?4, ?5)",
             params![

@@ -62,7 +62,7 @@ pub fn derive(
         "the record holds no rows of the experiment 'schedules', so there is nothing to recommend",
     )?;
     let machine = Machine::of(topology);
-    let blocks = recommend::blocks(measured, evidence.of("protection"), &machine);
+    let (blocks, undecided) = recommend::blocks(measured, evidence.of("protection"), &machine);
     Ok(Profile {
         version: Profile::VERSION,
         made,
@@ -71,6 +71,7 @@ pub fn derive(
         pairs: pairs(evidence),
         together: together(evidence),
         blocks,
+        undecided,
         seats: seats(evidence),
         waits: waits::costs(evidence),
         unknown: evidence.missing(),

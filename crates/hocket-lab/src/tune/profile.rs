@@ -28,6 +28,9 @@ pub struct Profile {
     /// What to use for which block length, shortest first.
     #[serde(rename = "blocks")]
     pub blocks: Vec<Recommended>,
+    /// Block lengths for which too little was measured to recommend anything, shortest first.
+    #[serde(rename = "undecided", default)]
+    pub undecided: Vec<Undecided>,
     /// Every usable seat that was measured.
     #[serde(rename = "seats", default)]
     pub seats: Vec<Seat>,
@@ -100,6 +103,23 @@ pub struct Recommended {
     pub policy: SiblingPolicy,
     /// The reasons, the most important first.
     pub reasons: Vec<String>,
+    /// Turns of each way that is compared.
+    pub turns: usize,
+    /// The 95 % interval, in percent, of the block time's change against the serial walk: of this way or, where
+    /// this is the serial walk, of the way that comes closest to being shorter. Absent: there is no other way here.
+    pub change_percent: Option<[f64; 2]>,
+}
+
+/// A block length for which nothing is recommended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Undecided {
+    /// Frames a block.
+    pub frames: u32,
+    /// Turns of each way that is compared.
+    pub turns: usize,
+    /// What was measured, and why it does not tell.
+    pub why: String,
 }
 
 /// A seat.
@@ -166,15 +186,18 @@ const HEADING: &str = "\
 
 impl Profile {
     /// The version that is written.
-    pub const VERSION: u32 = 1;
+    pub const VERSION: u32 = 2;
 
-    /// The recommendation for the block length nearest to `frames`, by ratio.
+    /// The recommendation for the measured block length nearest to `frames`, by ratio; `None` where too little was
+    /// measured there.
     pub fn for_frames(&self, frames: u32) -> Option<&Recommended> {
-        let far = |block: &&Recommended| {
-            let ratio = f64::from(block.frames.max(1)) / f64::from(frames.max(1));
+        let far = |length: u32| {
+            let ratio = f64::from(length.max(1)) / f64::from(frames.max(1));
             (ratio.ln().abs() * 1e6) as u64
         };
-        self.blocks.iter().min_by_key(far)
+        let block = self.blocks.iter().min_by_key(|block| far(block.frames))?;
+        let undecided = self.undecided.iter().map(|it| far(it.frames)).min();
+        (undecided.is_none_or(|other| far(block.frames) < other)).then_some(block)
     }
 
     /// Reads and checks.
@@ -203,10 +226,13 @@ impl Profile {
 
     /// Ranges that types do not tell.
     fn check(&self) -> Result<(), String> {
-        if self.blocks.is_empty() {
+        if self.blocks.is_empty() && self.undecided.is_empty() {
             return Err("it recommends nothing: there are no [[blocks]]".into());
         }
-        for Recommended { frames, workers, .. } in &self.blocks {
+        for Recommended { frames, workers, change_percent, .. } in &self.blocks {
+            if change_percent.is_some_and(|change| change.iter().any(|end| !end.is_finite())) {
+                return Err(format!("blocks of {frames} frames: change_percent is no number"));
+            }
             if !hocket_engine::Settings::FRAMES.contains(frames) {
                 return Err(format!("blocks of {frames} frames are not possible"));
             }

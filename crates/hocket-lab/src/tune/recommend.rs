@@ -4,14 +4,16 @@ use hocket_machine::Topology;
 use hocket_plan::{ScheduleKind, SiblingPolicy};
 use hocket_rt::Strategy;
 
-use super::Recommended;
+use super::{Recommended, Undecided};
 use crate::experiments::schedules::Way;
 use crate::harness::{Results, change};
-use crate::stats::{Comparison, Verdict};
+use crate::stats::{Comparison, MIN_ROUNDS, Verdict};
 
 /// Ways whose blocks differ by less are equally good, whatever the interval says: other sessions
 /// differ by more.
 const ALIKE: f64 = 0.03;
+/// The serial walk is recommended only where every other way is shown to be shorter by less than this.
+const NO_GAIN: f64 = 0.10;
 
 /// How many may work.
 pub(super) struct Machine {
@@ -37,12 +39,12 @@ impl Machine {
     }
 }
 
-/// For every block length that was measured, shortest first.
+/// For every block length that was measured, shortest first: what is recommended, and where nothing is.
 pub(super) fn blocks(
     measured: &Results,
     protection: Option<&Results>,
     machine: &Machine,
-) -> Vec<Recommended> {
+) -> (Vec<Recommended>, Vec<Undecided>) {
     let variants = measured.design().map_or(&[][..], |design| &design.variants);
     let ways: Vec<Way> = variants.iter().filter_map(Way::of).collect();
     let mut lengths: Vec<u32> = ways.iter().map(|way| way.frames).collect();
@@ -52,7 +54,14 @@ pub(super) fn blocks(
         let own: Vec<Way> = ways.iter().copied().filter(|way| way.frames == frames).collect();
         Choice { measured, ways: own }.recommended(protection, machine)
     };
-    lengths.into_iter().filter_map(of).collect()
+    let (mut blocks, mut undecided) = (Vec::new(), Vec::new());
+    for found in lengths.into_iter().filter_map(of) {
+        match found {
+            Ok(block) => blocks.push(block),
+            Err(length) => undecided.push(length),
+        }
+    }
+    (blocks, undecided)
 }
 
 /// The ways of one block length.
@@ -62,38 +71,90 @@ struct Choice<'a> {
 }
 
 impl Choice<'_> {
-    fn recommended(&self, protection: Option<&Results>, machine: &Machine) -> Option<Recommended> {
+    /// `None`: the serial walk was not measured.
+    fn recommended(
+        &self,
+        protection: Option<&Results>,
+        machine: &Machine,
+    ) -> Option<Result<Recommended, Undecided>> {
         let serial = *self.ways.iter().find(|way| way.policy.schedule == ScheduleKind::Serial)?;
         self.took(serial)?;
-        let (way, mut reasons) = self.best(serial);
-        let (policy, why) = policy(protection, way, machine);
-        reasons.push(why);
-        Some(Recommended {
-            frames: way.frames,
-            schedule: way.policy.schedule,
-            workers: machine.workers(way),
-            wait: way.policy.wait,
-            policy,
-            reasons,
-        })
+        Some(self.best(serial).map(|Best { way, mut reasons, compared }| {
+            let (policy, why) = policy(protection, way, machine);
+            reasons.push(why);
+            Recommended {
+                frames: way.frames,
+                schedule: way.policy.schedule,
+                workers: machine.workers(way),
+                wait: way.policy.wait,
+                policy,
+                reasons,
+                turns: compared.map_or(self.turns(serial), |c| c.rounds),
+                change_percent: compared.and_then(|c| c.interval).map(|interval| {
+                    [interval.low, interval.high]
+                        .map(|ratio| ((ratio - 1.0) * 1000.0).round() / 10.0)
+                }),
+            }
+        }))
     }
 
-    /// The gentlest of those that are as short as the shortest, if they are shorter than the serial walk.
-    fn best(&self, serial: Way) -> (Way, Vec<String>) {
+    /// The gentlest of those that are as short as the shortest, if they are shorter than the serial walk; the serial
+    /// walk, if none can be much shorter; otherwise nothing.
+    fn best(&self, serial: Way) -> Result<Best, Undecided> {
         let timed = self.ways.iter().filter_map(|way| Some((*way, self.took(*way)?)));
         let shortest = timed.min_by(|a, b| a.1.total_cmp(&b.1)).map_or(serial, |(way, _)| way);
         if shortest == serial || !self.is_shorter(serial, shortest) {
-            return (
-                serial,
-                vec![format!(
-                    "no way is shown to be shorter than the serial walk{}",
-                    self.us(serial)
-                )],
-            );
+            return self.serial_or_nothing(serial);
         }
         let alike = self.ways.iter().copied().filter(|way| self.as_good(shortest, *way));
-        let best = alike.min_by_key(|way| rank(*way)).unwrap_or(shortest);
-        (best, self.told(serial, shortest, best))
+        let way = alike.min_by_key(|way| rank(*way)).unwrap_or(shortest);
+        let reasons = self.told(serial, shortest, way);
+        Ok(Best { way, reasons, compared: self.compare(serial, way) })
+    }
+
+    /// That no way is shown to be shorter means something only where each is shown not to be.
+    fn serial_or_nothing(&self, serial: Way) -> Result<Best, Undecided> {
+        let others = self.ways.iter().copied().filter(|way| *way != serial);
+        let compared: Vec<(Way, Option<Comparison>)> =
+            others.map(|way| (way, self.compare(serial, way))).collect();
+        // How short a way may be, as far as this run tells: any, where there are too few turns.
+        let least = |(_, compared): &&(Way, Option<Comparison>)| {
+            compared.and_then(|c| c.interval).map_or(0.0, |interval| interval.low)
+        };
+        let closest = compared.iter().min_by(|a, b| least(a).total_cmp(&least(b)));
+        let us = self.us(serial);
+        match closest {
+            None => Ok(Best {
+                way: serial,
+                reasons: vec![format!("there is no other way here than the serial walk{us}")],
+                compared: None,
+            }),
+            Some(one) if least(&one) > 1.0 - NO_GAIN => Ok(Best {
+                way: serial,
+                reasons: vec![format!("no way is shown to be shorter than the serial walk{us}")],
+                compared: one.1,
+            }),
+            Some((way, compared)) => Err(self.undecided(serial, *way, *compared)),
+        }
+    }
+
+    fn undecided(&self, serial: Way, way: Way, compared: Option<Comparison>) -> Undecided {
+        let turns = compared.map_or(0, |c| c.rounds);
+        let against = match compared {
+            Some(c) => {
+                format!("{} against the serial walk{}: {}", named(way), self.us(serial), change(&c))
+            }
+            None => format!("{} and the serial walk were not measured in one round", named(way)),
+        };
+        let limit = match turns < MIN_ROUNDS {
+            true => format!("{turns} turns of each are too few"),
+            false => format!("{turns} turns of each leave both open"),
+        };
+        Undecided { frames: serial.frames, turns, why: format!("{against}; {limit}") }
+    }
+
+    fn turns(&self, way: Way) -> usize {
+        self.measured.values(&way.name(), "duration").len()
     }
 
     fn told(&self, serial: Way, shortest: Way, best: Way) -> Vec<String> {
@@ -154,6 +215,13 @@ fn rank(way: Way) -> impl Ord {
     (way.policy.sibling != SiblingPolicy::Off, wait, kind)
 }
 
+/// A way, why, and the comparison with the serial walk that it rests on.
+struct Best {
+    way: Way,
+    reasons: Vec<String>,
+    compared: Option<Comparison>,
+}
+
 fn named(way: Way) -> String {
     format!("{} with {}", way.policy.schedule.name(), way.policy.wait)
 }
@@ -175,6 +243,11 @@ fn policy(protection: Option<&Results>, way: Way, machine: &Machine) -> (Sibling
         let compared = results.compare(&name(base), &name(*policy), "duration-p99");
         compared.is_some_and(|c| c.verdict() == Verdict::Faster && c.ratio < 1.0 - ALIKE)
     };
+    let compared_with = |base: SiblingPolicy| {
+        let turns = move |policy| results.compare(&name(base), &name(policy), "duration-p99");
+        let others = SiblingPolicy::ALL.into_iter().filter(like).filter(move |it| *it != base);
+        others.filter_map(turns).map(|compared| compared.rounds)
+    };
     let candidates = SiblingPolicy::ALL.into_iter().filter(like).filter(better);
     let best = candidates.filter_map(|p| Some((p, p99(p)?))).min_by(|a, b| a.1.total_cmp(&b.1));
     match (best, p99(base)) {
@@ -187,7 +260,10 @@ fn policy(protection: Option<&Results>, way: Way, machine: &Machine) -> (Sibling
                 ),
             )
         }
-        _ => (base, "no sibling policy is shown to make blocks shorter under load".into()),
+        _ if compared_with(base).all(|turns| turns >= MIN_ROUNDS) => {
+            (base, "no sibling policy is shown to make blocks shorter under load".into())
+        }
+        _ => (base, "too few turns under load to tell whether a sibling policy helps".into()),
     }
 }
 

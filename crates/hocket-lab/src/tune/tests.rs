@@ -11,11 +11,21 @@ use crate::stats::Rng;
 
 /// Rows of 24 rounds in which each variant takes its time, give or take a percent.
 fn measured(id: &str, metric: &str, times: &[(Variant, f64)]) -> Results {
+    measured_in(24, 0.01, id, metric, times)
+}
+
+fn measured_in(
+    rounds: u32,
+    noise: f64,
+    id: &str,
+    metric: &str,
+    times: &[(Variant, f64)],
+) -> Results {
     let mut rng = Rng::new(7);
     let mut rows = Vec::new();
-    for round in 0..24 {
+    for round in 0..rounds {
         for (variant, time) in times {
-            let value = time * (1.0 + 0.01 * rng.normal());
+            let value = time * (1.0 + noise * rng.normal());
             rows.push(Row {
                 process: 0,
                 round,
@@ -59,6 +69,10 @@ fn way(frames: u32, schedule: &str, policy: &str, wait: &str) -> Variant {
 
 /// 64 frames: `steal` is as short as the gentler `critical`; 1024 frames: nothing beats one worker.
 fn schedules() -> Results {
+    schedules_in(24, 0.01)
+}
+
+fn schedules_in(rounds: u32, noise: f64) -> Results {
     let times = [
         (way(64, "serial", "off", "hybrid"), 600.0),
         (way(64, "critical", "off", "hybrid"), 352.0),
@@ -67,7 +81,7 @@ fn schedules() -> Results {
         (way(1024, "serial", "off", "hybrid"), 600.0),
         (way(1024, "critical", "off", "hybrid"), 598.0),
     ];
-    measured("schedules", "duration", &times)
+    measured_in(rounds, noise, "schedules", "duration", &times)
 }
 
 fn profile_of(results: Vec<Results>) -> Result<Profile, String> {
@@ -87,6 +101,51 @@ fn of_ways_that_are_as_short_the_gentlest_is_recommended() {
     assert_eq!((long.frames, long.schedule, long.workers), (1024, ScheduleKind::Serial, 1));
     assert_eq!(profile.for_frames(96).unwrap().frames, 64);
     assert_eq!(profile.for_frames(512).unwrap().frames, 1024);
+}
+
+#[test]
+fn a_recommendation_says_on_what_it_rests() {
+    let profile = profile_of(vec![schedules()]).unwrap();
+    let [short, long] = &profile.blocks[..] else { panic!("{:?}", profile.blocks) };
+    assert_eq!((short.turns, long.turns), (24, 24));
+    let [low, high] = short.change_percent.unwrap();
+    assert!(-44.0 < low && low < high && high < -39.0, "{short:?}");
+    let [low, high] = long.change_percent.unwrap();
+    assert!(-5.0 < low && low < 0.5 && high > -2.0, "{long:?}");
+}
+
+#[test]
+fn too_few_turns_recommend_nothing() {
+    let profile = profile_of(vec![schedules_in(3, 0.01)]).unwrap();
+    assert!(profile.blocks.is_empty(), "{:?}", profile.blocks);
+    let [short, long] = &profile.undecided[..] else { panic!("{:?}", profile.undecided) };
+    assert_eq!((short.frames, long.frames, short.turns), (64, 1024, 3));
+    assert!(short.why.contains("against the serial walk 6"), "{short:?}");
+    assert!(short.why.contains("3 turns of each are too few"), "{short:?}");
+    assert_eq!((profile.for_frames(64), profile.for_frames(1024)), (None, None));
+}
+
+/// Enough turns for an interval, which holds both "as short as the serial walk" and "much shorter".
+#[test]
+fn turns_that_leave_both_open_recommend_nothing() {
+    let profile = profile_of(vec![schedules_in(8, 0.3)]).unwrap();
+    let long = profile.undecided.iter().find(|it| it.frames == 1024).expect("undecided");
+    assert!(long.why.contains("leave both open"), "{long:?}");
+    assert_eq!(profile.for_frames(1024), None);
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("machine.toml");
+    profile.write(&path).unwrap();
+    assert_eq!(Profile::read(&path).unwrap(), profile);
+}
+
+#[test]
+fn a_length_that_was_not_decided_does_not_take_its_neighbours_advice() {
+    let mut profile = profile_of(vec![schedules()]).unwrap();
+    let why = "too few".to_string();
+    profile.undecided = vec![Undecided { frames: 256, turns: 2, why }];
+    let frames = |frames| profile.for_frames(frames).map(|block| block.frames);
+    assert_eq!((frames(64), frames(100)), (Some(64), Some(64)));
+    assert_eq!((frames(256), frames(300), frames(2048)), (None, None, Some(1024)));
 }
 
 #[test]
@@ -160,7 +219,7 @@ fn the_file_gives_back_what_was_written() {
         let error = Profile::read(&path).unwrap_err().to_string();
         assert!(error.contains(word) && error.contains("hocket tune"), "{error}");
     };
-    refused(profile.text().replace("version = 1", "version = 9"), "version 9");
+    refused(profile.text().replace("version = 2", "version = 9"), "version 9");
     refused(profile.text().replace("\"critical\"", "\"fastest\""), "'fastest'");
     refused(profile.text().replace("workers = 1", "workers = 0"), "0 workers");
     refused(profile.text().replace("frames = 64", "frames = 0"), "0 frames");

@@ -11,6 +11,7 @@
 //! - **owned-fd**: a file descriptor that the kernel just returned belongs to nobody else.
 
 mod caretaker;
+mod out_of_memory;
 mod perf;
 
 use std::io;
@@ -18,6 +19,7 @@ use std::mem::{size_of, zeroed};
 use std::path::Path;
 
 pub(crate) use caretaker::{Caretaker, Deed, perform};
+pub use out_of_memory::EndWithoutMemory;
 pub(crate) use perf::{Counter, OpenCounter, RingError, SwitchRing, Watched};
 
 use crate::cpuset::{CpuSet, MAX_CPUS};

@@ -3,6 +3,8 @@
 #[cfg(target_os = "linux")]
 mod linux;
 #[cfg(target_os = "linux")]
+pub use linux::EndWithoutMemory;
+#[cfg(target_os = "linux")]
 pub(crate) use linux::*;
 
 #[cfg(not(target_os = "linux"))]

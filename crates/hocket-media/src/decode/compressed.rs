@@ -13,7 +13,9 @@ use symphonia::core::meta::MetadataOptions;
 use symphonia::core::packet::Packet;
 use symphonia::core::units::TimeBase;
 
-use super::{MAX_CHANNELS, MAX_SAMPLE_RATE_HZ, MAX_SAMPLES, MIN_SAMPLE_RATE_HZ, Source};
+use super::header::position;
+use super::mp4::{Edits, Heard};
+use super::{MAX_CHANNELS, MAX_SAMPLE_RATE_HZ, MAX_SAMPLES, MIN_SAMPLE_RATE_HZ, Source, sniff};
 use crate::{Audio, MediaError};
 
 /// A stream that fails this often in a row has ended, whatever it says.
@@ -23,12 +25,15 @@ const MAX_GAP_FRAMES: u64 = 1 << 20;
 
 /// Decodes the first audio stream of the file. Symphonia is memory-safe but may still panic on
 /// input its authors did not foresee; such a panic ends here as an error.
-pub(super) fn decode(source: Source, format: String) -> Result<Audio, MediaError> {
+pub(super) fn decode(mut source: Source, format: String) -> Result<Audio, MediaError> {
     let path = source.path;
+    let edits = if format == sniff::MP4 { Edits::read(&mut source) } else { Edits::default() };
     let mut file = source.file;
     let run = AssertUnwindSafe(|| {
         std::io::Seek::rewind(&mut file).map_err(|source| MediaError::io(path, source))?;
-        Stream::open(path, file, format.clone())?.decode()
+        let stream = Stream::open(path, file, format.clone())?;
+        let heard = edits.heard(stream.track.id, stream.sink.sample_rate_hz);
+        stream.decode(heard)
     });
     catch_unwind(run).unwrap_or_else(|_| {
         Err(MediaError::Decoder { path: path.into(), format, cause: "it panicked".into() })
@@ -63,16 +68,9 @@ struct Sink {
 struct Damage {
     blocks: u64,
     in_a_row: u32,
+    /// Where the first was and what was wrong with it.
     first: Option<String>,
     ended: Option<&'static str>,
-}
-
-impl Damage {
-    fn note(&mut self, error: &Error) {
-        self.blocks += 1;
-        self.in_a_row += 1;
-        self.first.get_or_insert_with(|| error.to_string());
-    }
 }
 
 /// Whether there is more to decode.
@@ -109,7 +107,8 @@ impl Stream {
         Ok(Self { path: path.into(), format, reader, decoder, track, frame_stamps, sink })
     }
 
-    fn decode(mut self) -> Result<Audio, MediaError> {
+    /// All of it, or the part that is `heard`.
+    fn decode(mut self, heard: Option<Heard>) -> Result<Audio, MediaError> {
         loop {
             match self.next_packet() {
                 Step::Go(packet) => self.decode_packet(&packet)?,
@@ -123,7 +122,7 @@ impl Stream {
                 break;
             }
         }
-        self.finish()
+        self.finish(heard)
     }
 
     fn next_packet(&mut self) -> Step {
@@ -143,7 +142,7 @@ impl Stream {
                 Step::End
             }
             Err(error) => {
-                self.sink.damage.note(&error);
+                self.sink.note(&error);
                 Step::Retry
             }
         }
@@ -156,7 +155,7 @@ impl Stream {
         let valid = if self.frame_stamps { packet.dur.get() } else { u64::MAX };
         match self.decoder.decode(packet) {
             Ok(buffer) => self.sink.append(&buffer, valid),
-            Err(error) => self.sink.damage.note(&error),
+            Err(error) => self.sink.note(&error),
         }
         if self.sink.samples() > MAX_SAMPLES {
             return Err(MediaError::TooLarge {
@@ -167,34 +166,16 @@ impl Stream {
         Ok(())
     }
 
-    fn finish(self) -> Result<Audio, MediaError> {
+    fn finish(self, heard: Option<Heard>) -> Result<Audio, MediaError> {
         let Self { path, format, mut sink, .. } = self;
-        let frames = sink.frames() as u64;
         if !sink.started {
             let cause = sink.damage.first.unwrap_or_else(|| "it holds no audio".into());
             return Err(malformed(&path, &format, cause));
         }
-        let warnings = sink.damage.warnings(frames, sink.announced);
+        let warnings = sink.warnings();
+        sink.keep(heard);
         sink.channels.iter_mut().for_each(Vec::shrink_to_fit);
         Ok(Audio { sample_rate_hz: sink.sample_rate_hz, channels: sink.channels, warnings })
-    }
-}
-
-impl Damage {
-    fn warnings(self, frames: u64, announced: u64) -> Vec<String> {
-        let mut warnings = Vec::new();
-        if self.blocks > 0 {
-            let first = self.first.unwrap_or_default();
-            warnings.push(format!("damaged blocks: {} (the first: {first})", self.blocks));
-        }
-        if let Some(why) = self.ended {
-            warnings.push(format!("the stream ends after {frames} frames: {why}"));
-        } else if frames < announced {
-            warnings.push(format!(
-                "the file ends early: {announced} frames are announced, {frames} are there"
-            ));
-        }
-        warnings
     }
 }
 
@@ -217,6 +198,50 @@ impl Sink {
 
     fn samples(&self) -> usize {
         self.frames() * self.channels.len()
+    }
+
+    /// How far it is decoded, in words.
+    fn position(&self) -> String {
+        position(self.frames() as u64, self.sample_rate_hz)
+    }
+
+    fn note(&mut self, error: &Error) {
+        let here = self.position();
+        self.damage.first.get_or_insert_with(|| format!("{here}: {error}"));
+        self.damage.blocks += 1;
+        self.damage.in_a_row += 1;
+    }
+
+    fn warnings(&self) -> Vec<String> {
+        let Damage { blocks, first, ended, .. } = &self.damage;
+        let mut warnings = Vec::new();
+        if *blocks > 0 {
+            let first = first.as_deref().unwrap_or_default();
+            warnings.push(format!("damaged blocks: {blocks} (the first {first})"));
+        }
+        let (announced, here) = (self.announced, self.position());
+        match ended {
+            Some(why) => warnings.push(format!("the stream ends {here}: {why}")),
+            None if (self.frames() as u64) < announced => {
+                warnings
+                    .push(format!("the file ends early, {here}: {announced} frames are announced"));
+            }
+            None => {}
+        }
+        warnings
+    }
+
+    /// Leaves the part that is heard, where the file holds any of it.
+    fn keep(&mut self, heard: Option<Heard>) {
+        let frames = self.frames();
+        let Some(Heard { start, end }) = heard.filter(|heard| heard.start < frames as u64) else {
+            return;
+        };
+        let end = usize::try_from(end).map_or(frames, |end| end.min(frames));
+        for row in &mut self.channels {
+            row.truncate(end);
+            row.drain(..start as usize);
+        }
     }
 
     /// Appends the first `valid` frames of a decoded block, or all if it is shorter.
@@ -258,7 +283,8 @@ impl Sink {
         self.channels.iter_mut().for_each(|row| row.resize(to, 0.0));
         if self.damage.blocks == 0 {
             self.damage.blocks = 1;
-            self.damage.first = Some(format!("{gap} frames at frame {here}, silent now"));
+            let here = position(here, self.sample_rate_hz);
+            self.damage.first = Some(format!("{here}: {gap} frames, silent now"));
         }
     }
 }

@@ -78,9 +78,10 @@ impl RawFormat {
         self.check(source)?;
         let frame = self.channels as u64 * self.bytes_per_sample as u64;
         let present = source.len.saturating_sub(data_start);
-        let data_len = bounded(declared, present, frame, &mut warnings);
+        let rate_hz = self.sample_rate_hz.round() as u32;
+        let data_len = bounded(declared, present, frame, rate_hz, &mut warnings);
         Ok(Header::Pcm(PcmLayout {
-            sample_rate_hz: self.sample_rate_hz.round() as u32,
+            sample_rate_hz: rate_hz,
             channels: self.channels as usize,
             coding: self.coding,
             big_endian: self.big_endian,
@@ -116,12 +117,24 @@ impl RawFormat {
     }
 }
 
+/// A place in the decoded sound, in words.
+pub(super) fn position(frames: u64, rate_hz: u32) -> String {
+    format!("after {:.3} s (frame {frames})", frames as f64 / f64::from(rate_hz.max(1)))
+}
+
 /// Bytes of whole frames to read, with a warning where the header promised something else.
-fn bounded(declared: Declared, present: u64, frame: u64, warnings: &mut Vec<String>) -> u64 {
+fn bounded(
+    declared: Declared,
+    present: u64,
+    frame: u64,
+    rate_hz: u32,
+    warnings: &mut Vec<String>,
+) -> u64 {
     let len = match declared {
         Declared::Bytes(bytes) if bytes > present => {
+            let here = position(present / frame, rate_hz);
             warnings.push(format!(
-                "the file ends early: the header announces {bytes} bytes of audio, {present} are there"
+                "the file ends early, {here}: the header announces {bytes} bytes of audio, {present} are there"
             ));
             present
         }

@@ -14,6 +14,7 @@ mod riff;
 mod aiff;
 mod au;
 mod pcm;
+mod mp4;
 mod compressed;
 
 use std::fs::{File, Metadata};
@@ -46,8 +47,9 @@ pub const MAX_SAMPLE_RATE_HZ: u32 = 1_536_000;
 /// missing. A damaged block inside a FLAC file becomes silence of the same length. A WAV file
 /// whose sizes were never filled in (a recorder that crashed) is read to its end.
 ///
-/// The delay and padding that MP3 and Vorbis encoders add are removed; of AAC in MP4 the padding
-/// is, but not the delay (usually 1024 frames): such a file begins that much late.
+/// The delay and padding that MP3, Vorbis and AAC encoders add are removed. For MP4 they stand in the
+/// edit list or in the tag `iTunSMPB`; bare AAC (ADTS) does not say them and begins late, usually by
+/// 1024 frames.
 ///
 /// Memory: never more than what the file really holds, and at most [`MAX_SAMPLES`] samples.
 ///

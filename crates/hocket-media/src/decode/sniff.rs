@@ -1,5 +1,8 @@
 //! What a file is, by its first bytes.
 
+/// The name of MP4 and its kin (.m4a).
+pub(super) const MP4: &str = "MP4";
+
 /// How many bytes are enough to tell.
 pub(super) const HEAD_BYTES: usize = 4096;
 
@@ -84,7 +87,7 @@ fn by_form(head: &[u8]) -> Option<Content> {
             _ => Content::Pcm(Container::Aiff),
         }),
         b"OggS" => Some(ogg_codec(head)),
-        _ if head.get(4..8) == Some(b"ftyp") => Some(Content::Compressed("MP4")),
+        _ if head.get(4..8) == Some(b"ftyp") => Some(Content::Compressed(MP4)),
         _ => None,
     }
 }

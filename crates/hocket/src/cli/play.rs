@@ -60,6 +60,9 @@ pub struct PlayArgs {
     /// Ends with exit code 1 if there are more misses than this: late blocks and skipped periods.
     #[arg(long, value_name = "N")]
     pub max_misses: Option<u64>,
+    /// Refuses a session whose audio files are cut short or damaged, instead of playing what can be read.
+    #[arg(long)]
+    pub strict: bool,
     /// Where defaults come from.
     #[command(flatten)]
     pub profile: ProfileArgs,

@@ -50,6 +50,9 @@ pub struct RenderArgs {
     /// Replaces a file that Hocket did not write; also renders more than a day, or more than the disk has free.
     #[arg(long)]
     pub force: bool,
+    /// Refuses a session whose audio files are cut short or damaged, instead of playing what can be read.
+    #[arg(long)]
+    pub strict: bool,
     /// Where defaults come from.
     #[command(flatten)]
     pub profile: ProfileArgs,

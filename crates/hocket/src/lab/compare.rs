@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use super::args::CompareArgs;
 use super::{failure, open};
 use crate::failure::{Exit, Failure};
-use crate::output::print;
+use crate::output::{print, print_json, tell};
 
 /// Runs the command.
 pub(super) fn run(args: &CompareArgs) -> Result<Exit, Failure> {
@@ -23,7 +23,7 @@ pub(super) fn run(args: &CompareArgs) -> Result<Exit, Failure> {
     let b = Side::find(&args.b, &args.records.records)?;
     let pairs = pairs(&a, &b)?;
     match args.json {
-        true => print(&format!("{:#}\n", json_of(&a, &b, &pairs))),
+        true => print_json(&format!("{:#}\n", json_of(&a, &b, &pairs))),
         false => print(&text_of(&a, &b, &pairs)),
     }
     Ok(Exit::Done)
@@ -112,7 +112,7 @@ fn tell_alone(side: &Side, own: &[Results], other: &[Results]) {
     let alone = own.iter().filter(|one| other.iter().all(|two| two.run.id != one.run.id));
     let alone: Vec<&str> = alone.map(|results| results.run.id.as_str()).collect();
     if !alone.is_empty() {
-        eprintln!("hocket: not compared, only in {}: {}", side.name(), alone.join(", "));
+        tell(format_args!("not compared, only in {}: {}", side.name(), alone.join(", ")));
     }
 }
 
@@ -262,7 +262,7 @@ fn historic(a: &Side, as_json: bool) -> Result<Exit, Failure> {
             .iter()
             .map(|(id, variant, old, now)| json!({ "id": id, "variant": variant, "then": old, "now": now }))
             .collect();
-        print(&format!("{:#}\n", Value::from(rows)));
+        print_json(&format!("{:#}\n", Value::from(rows)));
         return Ok(Exit::Done);
     }
     let mut table = plain(&["experiment", "variant", "metric", "then", "now", "then on", "source"]);

@@ -6,7 +6,7 @@ use serde_json::json;
 use super::args::ExplainArgs;
 use super::names;
 use crate::failure::{Exit, Failure};
-use crate::output::print;
+use crate::output::{print, print_json};
 
 /// Runs the command.
 pub(super) fn run(args: &ExplainArgs) -> Result<Exit, Failure> {
@@ -18,7 +18,7 @@ pub(super) fn run(args: &ExplainArgs) -> Result<Exit, Failure> {
             "definition": about.definition_digest(),
             "historic": experiment.historic(),
         });
-        print(&format!("{text:#}\n"));
+        print_json(&format!("{text:#}\n"));
     } else {
         print(&text(experiment));
     }

@@ -21,7 +21,7 @@ use serde_json::{Value, json};
 use super::{failure, open, report, run as lab_run};
 use crate::cli::{FormatArg, RenderArgs, ScheduleArg, WaitArg};
 use crate::failure::{Exit, Failure};
-use crate::output::print;
+use crate::output::{print, tell};
 use crate::profile::ProfileArgs;
 
 /// Runs a job file; its record is a new file.
@@ -149,7 +149,7 @@ fn all(render: &RenderJob, stop: &AtomicBool) -> (Vec<Value>, Exit) {
             Ok(Some(rendered)) => done.push(rendered),
             Ok(None) => break,
             Err(error) => {
-                eprintln!("hocket: {error}");
+                tell(&error);
                 done.push(json!({ "session": session, "error": error.message }));
                 exit = error.exit;
             }
@@ -199,6 +199,8 @@ fn arguments(render: &RenderJob, session: &Path, audio: &Path) -> RenderArgs {
         policy: if render.siblings { SiblingPolicy::All } else { SiblingPolicy::Off }.into(),
         wait: Some(WaitArg::Hybrid),
         force: false,
+        // Nobody reads the warnings of a job.
+        strict: true,
         // A job depends on its specification and the machine, not on who ran what there before.
         profile: ProfileArgs { profile: None, no_profile: true },
     }

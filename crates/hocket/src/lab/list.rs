@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::args::ListArgs;
 use crate::failure::{Exit, Failure};
-use crate::output::print;
+use crate::output::{print, print_json};
 
 /// Runs the command.
 pub(super) fn run(args: &ListArgs) -> Result<Exit, Failure> {
@@ -15,7 +15,7 @@ pub(super) fn run(args: &ListArgs) -> Result<Exit, Failure> {
         true => {
             let all: Vec<Value> =
                 ALL.iter().map(|experiment| as_json(*experiment, &host)).collect();
-            print(&format!("{:#}\n", Value::from(all)));
+            print_json(&format!("{:#}\n", Value::from(all)));
         }
         false => print(&text(&host)),
     }

@@ -14,7 +14,7 @@ use hocket_session::LoadOptions;
 use super::args::{PlanArgs, Scheduler};
 use super::run as lab_run;
 use crate::failure::{Exit, Failure};
-use crate::output::print;
+use crate::output::{print, tell};
 
 /// Runs the command.
 pub(super) fn run(args: &PlanArgs) -> Result<Exit, Failure> {
@@ -76,10 +76,10 @@ type Jobs = Vec<(Host, Job)>;
 
 fn measuring(args: &PlanArgs, fleet: &Fleet, hosts: &[Host]) -> Result<Jobs, Failure> {
     if hosts.iter().any(|host| !host.siblings) {
-        eprintln!(
-            "hocket: {}: siblings=no is for renders; the lab measures the siblings and is given them",
+        tell(format_args!(
+            "{}: siblings=no is for renders; the lab measures the siblings and is given them",
             args.hosts.display()
-        );
+        ));
     }
     debug_assert!(!fleet.renders);
     let job = |host: &Host| (host.clone(), Job::lab(host, args.seed, wanted(args)));

@@ -11,7 +11,7 @@ use super::args::ReportArgs;
 use super::condition::Condition;
 use super::{failure, open, pictures};
 use crate::failure::{Exit, Failure};
-use crate::output::print;
+use crate::output::{print, print_json, tell};
 
 /// Where a page goes if no place is named.
 const PAGE: &str = "out/lab.html";
@@ -53,7 +53,7 @@ fn results(store: &Store, record: &RunRecord) -> Result<Vec<Results>, Failure> {
 
 fn show_lab(lab: &Lab<'_>, as_json: bool) {
     match as_json {
-        true => print(&format!("{:#}\n", json_of(lab))),
+        true => print_json(&format!("{:#}\n", json_of(lab))),
         false => print(&pages::text(lab)),
     }
 }
@@ -83,10 +83,7 @@ fn check_replaceable(path: &Path) -> Result<(), Failure> {
 /// Under its final name only when complete.
 fn write_page(lab: &Lab<'_>, path: &Path) -> Result<(), Failure> {
     check_replaceable(path)?;
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-    folder.map_or(Ok(()), std::fs::create_dir_all).map_err(|error| {
-        Failure::not_possible(format!("{}: its folder cannot be made: {error}", path.display()))
-    })?;
+    crate::files::make_folder(path)?;
     hocket_lab::record::write_text_atomic(path, &pages::html(lab)).map_err(Failure::not_possible)
 }
 
@@ -95,7 +92,7 @@ fn judge(all: &[Results], conditions: &[Condition]) -> Result<Exit, Failure> {
     let mut exit = Exit::Done;
     for results in all {
         for wrong in results.failed_checks() {
-            eprintln!("hocket: {}: wrong result: {wrong}", results.run.id);
+            tell(format_args!("{}: wrong result: {wrong}", results.run.id));
             exit = Exit::Missed;
         }
     }
@@ -108,7 +105,7 @@ fn judge(all: &[Results], conditions: &[Condition]) -> Result<Exit, Failure> {
             ))
         })?;
         for held in condition.holding(results)? {
-            eprintln!("hocket: {held}");
+            tell(held);
             exit = Exit::Missed;
         }
     }

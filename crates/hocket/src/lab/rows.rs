@@ -3,13 +3,14 @@
 use std::path::Path;
 
 use comfy_table::{ContentArrangement, Table as Drawn};
+use hocket_lab::foreign;
 use hocket_lab::store::{NewFile, Table, csv, json};
 use serde_json::Value;
 
 use super::args::{ExportArgs, Format, QueryArgs};
 use super::{failure, open};
 use crate::failure::{Exit, Failure};
-use crate::output::print;
+use crate::output::{print, print_json, print_rows};
 
 /// Runs `export`.
 pub(super) fn export(args: &ExportArgs) -> Result<Exit, Failure> {
@@ -20,18 +21,18 @@ pub(super) fn export(args: &ExportArgs) -> Result<Exit, Failure> {
     };
     let table = || store.export(run).map_err(failure);
     match args.format {
-        Format::Csv => tell(args.output.as_deref(), &csv(&table()?))?,
-        Format::Json => tell(args.output.as_deref(), &format!("{:#}\n", json(&table()?)))?,
+        Format::Csv => hand_out(args.output.as_deref(), &csv(&table()?))?,
+        Format::Json => hand_out(args.output.as_deref(), &format!("{:#}\n", json(&table()?)))?,
         Format::Parquet => parquet::write(&store, run, args.output.as_deref())?,
     }
     Ok(Exit::Done)
 }
 
-fn tell(output: Option<&Path>, text: &str) -> Result<(), Failure> {
+fn hand_out(output: Option<&Path>, text: &str) -> Result<(), Failure> {
     match output {
         Some(path) => NewFile::beside(path).and_then(|new| new.finish_with(text)).map_err(failure),
         None => {
-            print(text);
+            print_rows(text);
             Ok(())
         }
     }
@@ -79,11 +80,18 @@ mod parquet {
 pub(super) fn query(args: &QueryArgs) -> Result<Exit, Failure> {
     let table = open(&args.records.records)?.query(&args.sql).map_err(failure)?;
     match (args.csv, args.json) {
-        (true, _) => print(&csv(&table)),
-        (_, true) => print(&format!("{:#}\n", json(&table))),
+        (true, _) => print_rows(&csv(&table)),
+        (_, true) => print_json(&format!("{:#}\n", json(&table))),
         _ => print(&drawn(&table)),
     }
     Ok(Exit::Done)
+}
+
+/// Longer texts are for `--csv` and `--json`.
+const LONGEST_CELL: usize = 200;
+
+fn cell(text: &str) -> String {
+    foreign::shortened(&foreign::lines(text).replace('\n', "\\n"), LONGEST_CELL)
 }
 
 fn drawn(table: &Table) -> String {
@@ -91,10 +99,10 @@ fn drawn(table: &Table) -> String {
     drawn
         .load_style(comfy_table::presets::NOTHING)
         .set_content_arrangement(ContentArrangement::Disabled);
-    drawn.set_header(&table.columns);
+    drawn.set_header(table.columns.iter().map(|name| cell(name)));
     for row in &table.rows {
         drawn.add_row(row.iter().map(|value| match value {
-            Value::String(text) => text.clone(),
+            Value::String(text) => cell(text),
             Value::Null => "-".into(),
             other => other.to_string(),
         }));

@@ -16,28 +16,26 @@ pub(super) struct LoadedAudio {
     pub length_s: f64,
 }
 
-/// Decodes one file and converts what is played of it.
+/// Decodes one file and converts what is played of it. `damaged` gets what is wrong with a file that is cut short.
 pub(super) fn load(
     loaded: &Loaded,
     id: MediaId,
     rate_hz: u32,
     warnings: &mut Vec<String>,
+    damaged: &mut Vec<String>,
 ) -> Result<LoadedAudio, Failure> {
     let media = &loaded.session.media[id.0];
     let decoded = hocket_media::decode(&media.path).map_err(|error| {
         let remedy = "repair or replace the file";
         Failure::bad_input(loaded.media_error(id, &error.to_string(), remedy))
     })?;
-    if let Some(cause) = decoded.cut_short() {
-        // Silence where a recording should be is not something to find out on stage.
-        let remedy =
-            "replace the file, or write what is left of it to a new one (sox cut.wav new.wav)";
-        return Err(Failure::bad_input(loaded.media_error(id, cause, remedy)));
-    }
+    let remedy = "replace the file, or leave out --strict to play what can be read";
+    let fault = |warning: &String| loaded.media_error(id, warning, remedy).to_string();
+    damaged.extend(decoded.warnings.iter().map(fault));
     let place = loaded.locate(id);
     let (file, line, column) = (place.file.display(), place.line, place.column);
     let name = format!("{file}:{line}:{column}: {}", media.path.display());
-    let remedy = "what can be read is played; replace the file where that is not wanted";
+    let remedy = "what can be read is played; replace the file, or refuse such files with --strict";
     warnings.extend(decoded.warnings.iter().map(|warning| format!("{name}: {warning}; {remedy}")));
     let length_s = decoded.length_s();
     let audio = at_rate(loaded, id, decoded, rate_hz)?;

@@ -76,7 +76,7 @@ impl Outcome {
     fn title(&self) -> String {
         let blocks = self.meter.ready.count();
         let seconds = blocks as f64 * self.deadline_ns as f64 / 1e9;
-        let ended = if self.interrupted { ", ended by the user" } else { "" };
+        let ended = if self.interrupted { ", interrupted" } else { "" };
         format!(
             "{}: {blocks} blocks of {} frames at {} Hz, {seconds:.1} s, deadline {:.0} us, {}, {} \
              workers{ended}\n",
@@ -93,9 +93,12 @@ impl Outcome {
         let mut table = Table::new();
         table.load_style(presets::NOTHING).set_header(["", "p50 us", "p99 us", "max us"]);
         for (_, what, times) in self.rows() {
-            let numbers = [times.quantile(0.5), times.quantile(0.99), times.max()];
+            // 99 of fewer than 100 blocks would be the longest one under another name.
+            let p99 = (times.count() >= 100).then(|| times.quantile(0.99));
+            let numbers = [Some(times.quantile(0.5)), p99, Some(times.max())];
             let cells = numbers.map(|ns| {
-                Cell::new(format!("{:.0}", ns as f64 / 1e3)).set_alignment(CellAlignment::Right)
+                let text = ns.map_or("-".into(), |ns| format!("{:.0}", ns as f64 / 1e3));
+                Cell::new(text).set_alignment(CellAlignment::Right)
             });
             table.add_row(std::iter::once(Cell::new(what)).chain(cells));
         }

@@ -35,8 +35,19 @@ fn unreadable_audio_is_refused_at_the_clip() {
     assert!(!out.exists());
 }
 
+/// A mono file of 16 bits and so many frames at 44100 Hz.
+fn aiff(frames: u32) -> Vec<u8> {
+    let rate = [0x40, 0x0e, 0xac, 0x44, 0, 0, 0, 0, 0, 0];
+    let comm = [&[0, 1][..], &frames.to_be_bytes(), &[0, 16], &rate].concat();
+    let sound = [vec![0; 8], [0x20, 0].repeat(frames as usize)].concat();
+    let chunk = |id: &[u8], body: &[u8]| [id, &(body.len() as u32).to_be_bytes(), body].concat();
+    let body = [b"AIFF".to_vec(), chunk(b"COMM", &comm), chunk(b"SSND", &sound)].concat();
+    chunk(b"FORM", &body)
+}
+
+/// What is left of a file is played, as other programs do, and the place where it ends is said; `--strict` refuses.
 #[test]
-fn truncated_audio_is_refused_at_the_clip() {
+fn truncated_audio_is_played_with_a_warning_or_refused_where_asked_for() {
     let (folder, file) = session(
         "[session]\nsample_rate_hz = 44100\n[[track]]\nname = \"a\"\nclip = [{ file = \"cut.wav\" }]\n",
     );
@@ -48,21 +59,29 @@ fn truncated_audio_is_refused_at_the_clip() {
     writer.finish().unwrap();
     let out = folder.path().join("out.wav");
     let out = out.to_str().unwrap();
-    assert_eq!(run(&["render", &file, "-o", out]).code, Some(0));
+    let whole = run(&["render", &file, "-o", out, "--strict"]);
+    assert_eq!(whole.code, Some(0), "{}", whole.err);
     std::fs::remove_file(out).unwrap();
-    let bytes = std::fs::read(&cut).unwrap();
-    std::fs::write(&cut, &bytes[..bytes.len() / 2]).unwrap();
-    let words = ["try.toml:5:", "cut.wav", "ends early", "replace the file"];
-    check_refused(&["render", &file, "-o", out], 2, &words);
+
+    let pcm = std::fs::read(&cut).unwrap();
     // A stream that stops in the middle of a compressed file says so too.
-    let whole = std::fs::read(example("audio/drum_snare_hard.flac")).unwrap();
-    std::fs::write(folder.path().join("cut.wav"), &whole[..whole.len() / 2]).unwrap();
-    check_refused(
-        &["render", &file, "-o", out],
-        2,
-        &["try.toml:5:", "cut.wav", "replace the file"],
-    );
-    assert_eq!(files(folder.path()), ["cut.wav", "loop.flac", "try.toml"]);
+    let flac = std::fs::read(example("audio/loop_mika.flac")).unwrap();
+    for bytes in [&pcm, &aiff(4410), &flac] {
+        std::fs::write(&cut, &bytes[..bytes.len() / 2]).unwrap();
+        let words = ["try.toml:5:", "cut.wav", " ends ", "after ", "(frame ", "--strict"];
+        for command in ["render", "play", "bench"] {
+            let output = ["-o", out];
+            let output = if command == "render" { &output[..] } else { &[] };
+            check_refused(&[&[command, &file, "--strict"], output].concat(), 2, &words);
+        }
+        assert_eq!(files(folder.path()), ["cut.wav", "loop.flac", "try.toml"]);
+        let ran = run(&["render", &file, "-o", out]);
+        assert_eq!(ran.code, Some(0), "{}", ran.err);
+        assert!(words.iter().all(|word| ran.err.contains(word)), "{}", ran.err);
+        let played = hocket_media::decode(std::path::Path::new(out)).unwrap();
+        assert!(played.frames() > 1000 && played.peak() > 0.01, "{} frames", played.frames());
+        std::fs::remove_file(out).unwrap();
+    }
 }
 
 #[test]
@@ -138,9 +157,11 @@ fn outputs_that_cannot_be_written_are_refused_before_the_work() {
     let (folder, file) = one_track("");
     let gone = folder.path().join("no/such/folder/out.wav");
     check_refused(&["render", &file, "-o", gone.to_str().unwrap()], 3, &["out.wav"]);
-    let record = folder.path().join("no/record.json");
+    let record = folder.path().join("loop.flac/record.json");
     let record = record.to_str().unwrap();
-    check_refused(&["bench", &file, "--record", record], 3, &["record.json", "folder"]);
+    for option in ["--record", "--report"] {
+        check_refused(&["bench", &file, option, record], 3, &["record.json", "folder"]);
+    }
     let folder_name = folder.path().to_str().unwrap();
     check_refused(&["bench", &file, "--report", folder_name], 2, &["folder"]);
     check_refused(&["render", &file, "-o", folder_name], 2, &["folder"]);

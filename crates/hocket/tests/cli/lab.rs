@@ -203,12 +203,18 @@ fn an_interrupted_run_keeps_its_turns() {
     while rows().unwrap_or(0) == 0 && start.elapsed() < Duration::from_secs(300) {
         std::thread::sleep(Duration::from_millis(100));
     }
+    // A second run would add its turns to the same file at the same time.
+    let second = ["lab", "run", "aa", "--time", "1s", "--records", file.to_str().unwrap()];
+    check_refused(&second, 3, &["lab.sqlite", "another run is being written to it"]);
     let pid = child.id().to_string();
     assert!(std::process::Command::new("kill").args(["-INT", &pid]).status().unwrap().success());
     assert_eq!(child.wait().unwrap().code(), Some(130));
     let run = Store::open(&file).unwrap().choose("last").unwrap();
     assert_eq!(run.experiments[0].end, "interrupted");
     assert!(run.ended_at.is_some() && rows().unwrap() > 0);
+    let report = crate::support::run(&["lab", "report", "--records", file.to_str().unwrap()]);
+    let head = report.out.lines().take(2).collect::<Vec<_>>().join(" ");
+    assert!(head.contains(", interrupted 20") && !head.contains(", ended "), "{head}");
 }
 
 #[test]

@@ -8,3 +8,5 @@ mod playing;
 mod lab;
 mod interrupted;
 mod files;
+mod foreign;
+mod documented;

@@ -2,6 +2,8 @@
 
 use maud::{Markup, PreEscaped, html};
 
+pub(super) use crate::foreign::plain;
+
 /// A length or place in pixels as an attribute; never anything but a number.
 pub(super) fn px(value: f64) -> String {
     let value = if value.is_finite() { value.clamp(-1e5, 1e5) } else { 0.0 };
@@ -45,12 +47,6 @@ pub(super) fn fitted(text: &str, room: f64) -> String {
     let kept: String = text.chars().take_while(begins).collect();
     let kept = kept.trim_end();
     if kept.is_empty() { String::new() } else { format!("{kept}…") }
-}
-
-/// Without control characters, which XML does not allow.
-pub(super) fn plain(text: &str) -> String {
-    let allowed = |c: char| !c.is_control() && !matches!(c, '\u{FFFE}' | '\u{FFFF}');
-    text.chars().map(|c| if allowed(c) { c } else { '\u{FFFD}' }).collect()
 }
 
 /// Which end of a text lies at its place.
@@ -178,6 +174,6 @@ mod tests {
         let long = fitted(&"wide ".repeat(40), 100.0);
         assert!(long.ends_with('…') && width(&long) <= 100.0);
         assert_eq!(fitted("anything", 2.0), "");
-        assert_eq!(plain("a\u{0}b"), "a\u{FFFD}b");
+        assert_eq!(plain("a\u{0}b"), "a\\u{0}b");
     }
 }
