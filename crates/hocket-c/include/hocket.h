@@ -106,10 +106,11 @@ typedef struct hocket_settings {
     // How an idle thread holds its seat (policies "idle-thread" and "pair-barrier"): one of the names of
     // `wait`. A wait that blocks gives the seat up; use it only for comparison. NULL: "pause".
     const char *seat_wait;
-    // How long "hybrid" spins inside a block before it blocks. Threads that are not pinned may sit on the
-    // CPU of the one they wait for: they spin for 20 µs at most.
+    // How long "hybrid" spins inside a block before it blocks, where all threads have seats and a real-time
+    // class. Elsewhere it spins for 20 µs at most, because a thread may hold up the one that it waits for.
     uint64_t hybrid_spin_ns;
-    // How long a worker spins between two blocks before it blocks. With "futex" it blocks at once.
+    // How long a worker spins between two blocks before it blocks, unless it wakes itself early
+    // (`early_wake_ns`). With "futex" it blocks at once.
     uint64_t gate_spin_ns;
     // How long before a planned block (`hocket_engine_expect_next`) a worker wakes itself. 0: it sleeps
     // until the leader wakes it.

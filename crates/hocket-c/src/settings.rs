@@ -38,10 +38,11 @@ pub struct Settings {
     /// How an idle thread holds its seat (policies "idle-thread" and "pair-barrier"): one of the names of
     /// `wait`. A wait that blocks gives the seat up; use it only for comparison. NULL: "pause".
     pub seat_wait: *const c_char,
-    /// How long "hybrid" spins inside a block before it blocks. Threads that are not pinned may sit on the
-    /// CPU of the one they wait for: they spin for 20 µs at most.
+    /// How long "hybrid" spins inside a block before it blocks, where all threads have seats and a real-time
+    /// class. Elsewhere it spins for 20 µs at most, because a thread may hold up the one that it waits for.
     pub hybrid_spin_ns: u64,
-    /// How long a worker spins between two blocks before it blocks. With "futex" it blocks at once.
+    /// How long a worker spins between two blocks before it blocks, unless it wakes itself early
+    /// (`early_wake_ns`). With "futex" it blocks at once.
     pub gate_spin_ns: u64,
     /// How long before a planned block (`hocket_engine_expect_next`) a worker wakes itself. 0: it sleeps
     /// until the leader wakes it.

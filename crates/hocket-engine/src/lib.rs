@@ -28,8 +28,8 @@
 //! - One more in a block that takes over a plan for more workers than the last.
 //! - With `hybrid` and `futex`: also one for each time the leader sleeps, and one wake-up per unit that it runs
 //!   and per barrier, where others sleep. With `yield`: also its yields.
-//! - Without seats, a real-time class or [`Engine::enter`]: a wait spins, yields, and blocks after 120 µs, so that
-//!   a leader and a worker on one CPU both make progress.
+//! - Without seats, a real-time class or [`Engine::enter`]: a wait spins, yields, and blocks after 120 µs at the latest
+//!   (`hybrid`: after 20), so that a leader and a worker on one CPU both make progress.
 //! - One more where the system takes the CPU away from a worker in the midst of the block.
 //!
 //! # Errors

@@ -103,7 +103,7 @@ impl Files {
         }
     }
 
-    /// The command writes this file, into a folder that is made if there is none. What a killed run left half-written under this name is removed.
+    /// The command writes this file; the folder of a record, page or picture is made if there is none. What a killed run left half-written under this name is removed.
     ///
     /// # Errors
     /// The file is an input or another output, is not Hocket's to replace, or cannot be written: nothing is changed.
@@ -111,7 +111,10 @@ impl Files {
         if is_standard_output(path) {
             return Ok(());
         }
-        make_folder(path)?;
+        // A folder that was mistyped would swallow a whole render.
+        if kind != Kind::Audio {
+            make_folder(path)?;
+        }
         if let Some(file) = Identity::of(path) {
             if let Some(other) = self.seen.iter().find(|seen| seen.file == file) {
                 return Err(Failure::bad_input(format!(

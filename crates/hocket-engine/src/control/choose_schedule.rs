@@ -13,15 +13,19 @@
 //!    has its own serial blocks beside it.
 //! 3. **Later** one of the other kinds challenges the one in use, ever more rarely while that one wins.
 //!
-//! Every schedule computes the same output, so a trial is inaudible.
+//! Every schedule computes the same output, so a trial changes no sample. A kind whose blocks miss is left at the second
+//! miss.
 
 use hocket_plan::ScheduleKind;
-use hocket_plan::compile::UnitGraph;
+use hocket_plan::compile::{Prices, UnitGraph};
 use hocket_plan::schedule::{Choice, Overheads, Schedule, best, best_with_workers};
 
-use super::planner::{MOVED, Planner};
+use super::planner::{MOVED, Planned, Planner};
 use crate::leader::choose_walk::{ENOUGH_WINDOWS, Finding, Reason};
 
+/// Whether workers are worth a try is judged by the units as this kind gets them. It must not depend on the kind in
+/// use, which may leave wide sums whole: then nothing would ever be tried again.
+const WORTH: ScheduleKind = ScheduleKind::Critical;
 /// Kinds that are tried: all that use several workers.
 const KINDS: [ScheduleKind; 4] =
     [ScheduleKind::Critical, ScheduleKind::Steal, ScheduleKind::Dataflow, ScheduleKind::Lists];
@@ -34,6 +38,8 @@ const CLOSE: f64 = 1.15;
 const LONG_TURN: u32 = 5;
 /// A challenger has to take less than this part of the time of the kind in use.
 const BETTER: f64 = 0.98;
+/// The result of a kind whose blocks missed at once.
+const MISSED: f64 = 4.0;
 /// Blocks until the first challenge, and between later ones: 2 seconds to 3 minutes at 64 frames and 48 kHz.
 const CHALLENGES: (u32, u32) = (1500, 128 * 1024);
 /// Blocks of a plan before costs that have moved make another one, and before it gives way to one worker.
@@ -212,8 +218,10 @@ impl Trial {
         let left = finding.reason == Reason::SerialIsShorter;
         match finding.ratio {
             Some(ratio) if left || finding.windows >= self.windows => Some(ratio),
+            // It missed before anything could be compared.
+            None if left => Some(MISSED),
             // Where no serial block may be tried, nothing can be compared: all kinds are alike.
-            None if left || finding.reason == Reason::SerialIsTooLong => Some(1.0),
+            None if finding.reason == Reason::SerialIsTooLong => Some(1.0),
             _ if blocks > REPLAN => Some(1.0),
             _ => None,
         }
@@ -275,7 +283,7 @@ impl Planner {
     /// Looks at what was measured, and makes another plan where that is worth it.
     pub(super) fn choose(&mut self, moved: f64) {
         let Some(finding) = self.progress.finding(self.present.number) else { return };
-        let units = self.priced_units(self.next_kind());
+        let units = self.priced_units(WORTH);
         let workers = self.workers_worth_trying(&units);
         let blocks = self.progress.blocks_since_order();
         let look = Look { finding, blocks, moved, worth_trying: workers.is_some() };
@@ -316,17 +324,18 @@ impl Planner {
         self.send_plan(units, schedule, Some(choice.expected), trial)
     }
 
-    /// The schedule for these units from what is known, with what it is expected to take: as many
-    /// workers as pay, and the kind that won last time.
-    pub(super) fn best_known(&self, units: &UnitGraph) -> (Schedule, f64) {
-        let choice = best(units, &self.team, self.overheads);
-        let workers = choice.schedule.lists.len();
-        let found = self.auto.found().filter(|_| workers > 1);
-        let again = |kind| {
-            let team = self.team.first(workers);
-            Schedule::plan_with(kind, units, &team, self.overheads)
+    /// A schedule for these units from what is known: as many workers as pay, and the kind that won last time.
+    pub(super) fn best_known(&self, base: &UnitGraph, prices: &Prices) -> Planned {
+        let units = self.folded_and_cut(base, prices, WORTH);
+        let Choice { schedule, expected, .. } = best(&units, &self.team, self.overheads);
+        let workers = schedule.lists.len();
+        let Some(kind) = self.auto.found().filter(|_| workers > 1) else {
+            return Planned { units, schedule, expected };
         };
-        (found.map_or(choice.schedule, again), choice.expected)
+        let units = self.folded_and_cut(base, prices, kind);
+        let team = self.team.first(workers);
+        let schedule = Schedule::plan_with(kind, &units, &team, self.overheads);
+        Planned { units, schedule, expected }
     }
 }
 

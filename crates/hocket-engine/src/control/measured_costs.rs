@@ -7,7 +7,7 @@ use hocket_plan::schedule::Team;
 use hocket_plan::{ChainCost, CostTable, Unit};
 
 use super::handle::ControlError;
-use super::planner::Planner;
+use super::planner::{Planned, Planner};
 use super::settings::Steer;
 use crate::block::costs::{Circumstance, Costs, KINDS};
 
@@ -232,8 +232,7 @@ impl Planner {
         }
         seats.apply(&mut self.team, &self.kinds);
         if adopted.known > 0 && self.steer != Steer::Fixed {
-            let units = self.priced_units(self.next_kind());
-            let (schedule, expected) = self.schedule_for(&units);
+            let Planned { units, schedule, expected } = self.planned(&self.base, &self.prices);
             self.auto.end_trial();
             self.send_plan(units, schedule, Some(expected), true)?;
         }

@@ -78,6 +78,14 @@ pub(crate) struct Installation {
     pub changes: Vec<(Arc<NodeCell>, Change)>,
 }
 
+/// What a plan is made of.
+pub(super) struct Planned {
+    pub(super) units: UnitGraph,
+    pub(super) schedule: Schedule,
+    /// What a block is expected to take, in nanoseconds.
+    pub(super) expected: f64,
+}
+
 /// What the planner remembers of a plan that it sent.
 pub(super) struct Present {
     pub(super) number: u64,
@@ -200,17 +208,14 @@ impl Planner {
         self.folded_and_cut(&self.base, &self.prices, kind)
     }
 
-    /// The kind of the next plan, as far as it is known.
-    pub(super) fn next_kind(&self) -> ScheduleKind {
-        match self.steer {
-            Steer::Auto => self.auto.found().unwrap_or(ScheduleKind::Critical),
-            Steer::Fixed | Steer::Costs => self.kind,
-        }
-    }
-
     /// Prices `units` and folds the cheap ones. Cuts wide sums into parts if that can help in this kind of
     /// schedule.
-    fn folded_and_cut(&self, units: &UnitGraph, prices: &Prices, kind: ScheduleKind) -> UnitGraph {
+    pub(super) fn folded_and_cut(
+        &self,
+        units: &UnitGraph,
+        prices: &Prices,
+        kind: ScheduleKind,
+    ) -> UnitGraph {
         let folded = units.clone().priced(prices).fold(FOLD_BELOW_NS);
         let size = PartSize { cost: FOLD_BELOW_NS, ..PartSize::UNPRICED };
         cut_for(kind, self.team.workers(), folded, prices, size)
@@ -221,26 +226,25 @@ impl Planner {
         if self.learn().is_none() && self.prices.is_empty() {
             return Err(ControlError::NothingMeasured);
         }
-        let units = self.priced_units(self.next_kind());
-        let (schedule, expected) = self.schedule_for(&units);
+        let Planned { units, schedule, expected } = self.planned(&self.base, &self.prices);
         self.auto.end_trial();
         self.send_plan(units, schedule, Some(expected), true)
     }
 
-    /// Makes a schedule as the settings require. Also returns its expected time.
-    pub(super) fn schedule_for(&self, units: &UnitGraph) -> (Schedule, f64) {
-        match self.steer {
-            Steer::Auto => self.best_known(units),
-            Steer::Fixed | Steer::Costs => {
-                let overheads = match self.prices.is_empty() {
-                    true => Overheads::NONE,
-                    false => self.overheads,
-                };
-                let schedule = Schedule::plan_with(self.kind, units, &self.team, overheads);
-                let expected = best(units, &self.team, self.overheads).expected;
-                (schedule, expected)
+    /// Makes a schedule for these units as the settings require.
+    pub(super) fn planned(&self, base: &UnitGraph, prices: &Prices) -> Planned {
+        let (units, overheads) = match (self.steer, prices.is_empty()) {
+            (Steer::Auto, true) => {
+                let schedule = Schedule::plan(ScheduleKind::Serial, base, 1);
+                return Planned { units: base.clone(), schedule, expected: 0.0 };
             }
-        }
+            (Steer::Auto, false) => return self.best_known(base, prices),
+            (_, true) => (base.clone(), Overheads::NONE),
+            (_, false) => (self.folded_and_cut(base, prices, self.kind), self.overheads),
+        };
+        let schedule = Schedule::plan_with(self.kind, &units, &self.team, overheads);
+        let expected = best(&units, &self.team, self.overheads).expected;
+        Planned { units, schedule, expected }
     }
 
     /// Sends a plan to the leader. With `trial`, `auto` tries its workers immediately and ignores what it
@@ -276,14 +280,7 @@ impl Planner {
             let price = head_before(head).and_then(|before| self.prices.get(before));
             price.into_iter().for_each(|price| prices.set(head, price));
         }
-        let units = match prices.is_empty() {
-            true => new.base.clone(),
-            false => self.folded_and_cut(&new.base, &prices, self.next_kind()),
-        };
-        let schedule = match (self.steer, prices.is_empty()) {
-            (Steer::Auto, true) => Schedule::plan(ScheduleKind::Serial, &units, 1),
-            _ => self.schedule_for(&units).0,
-        };
+        let Planned { units, schedule, .. } = self.planned(&new.base, &prices);
         let verified = VerifiedSchedule::verify(units, schedule)?;
         let plan = Plan::new(verified, &new.nodes, new.fresh, self.frames);
         let present = Present::of(&plan, None);

@@ -54,8 +54,8 @@ pub struct Settings {
     pub seat_wait: Strategy,
     /// SCHED_FIFO priority of leader, workers and guards; `None`: stay in the ordinary class.
     pub priority: Option<u8>,
-    /// How long `hybrid` spins inside a block before it blocks. Threads that are not pinned may sit on the
-    /// CPU of the one they wait for: they spin for [`Strategy::USUAL_SPIN`] at most.
+    /// How long `hybrid` spins inside a block before it blocks, where all threads have seats and a real-time class.
+    /// Elsewhere it spins for [`Strategy::USUAL_SPIN`] at most, because a thread may hold up the one that it waits for.
     pub hybrid_spin: Duration,
     /// How long a worker spins between two blocks before it blocks, unless it wakes itself early
     /// (`early_wake`). With `futex` it blocks at once.

@@ -220,10 +220,13 @@ fn waits(settings: &Settings, pinned: bool) -> Waits {
     let cost = COST.get_or_init(SpinCost::measure);
     let period_ns = u64::from(settings.frames) * 1_000_000_000 / u64::from(settings.rate_hz);
     let longest_ns = LONGEST_NS.max(4 * period_ns);
-    let most = if pinned { Duration::MAX } else { Strategy::USUAL_SPIN };
-    let real_time = Wait::new(settings.policy.wait, cost, settings.hybrid_spin.min(most));
-    let mut ordinary = real_time;
-    let mut on_seat = Wait::new(settings.seat_wait, cost, settings.hybrid_spin);
+    // A thread that may hold up the one that it waits for spins shortly.
+    let short = settings.hybrid_spin.min(Strategy::USUAL_SPIN);
+    let longest = Duration::from_nanos(longest_ns);
+    let hybrid_spin = if pinned { settings.hybrid_spin.min(longest) } else { short };
+    let real_time = Wait::new(settings.policy.wait, cost, hybrid_spin);
+    let mut ordinary = Wait::new(settings.policy.wait, cost, short);
+    let mut on_seat = Wait::new(settings.seat_wait, cost, hybrid_spin);
     if !pinned || settings.priority.is_none() {
         ordinary = ordinary.yielding_after(Strategy::USUAL_SPIN);
     }
@@ -232,8 +235,7 @@ fn waits(settings: &Settings, pinned: bool) -> Waits {
     }
     Waits {
         // Without seats, even real-time threads may share a CPU.
-        real_time: if pinned { real_time } else { ordinary }
-            .blocking_after(Duration::from_nanos(longest_ns)),
+        real_time: if pinned { real_time } else { ordinary }.blocking_after(longest),
         longest_ns,
         ordinary: ordinary.blocking_after(Duration::from_nanos(ORDINARY_NS)),
         on_seat,
@@ -273,14 +275,19 @@ mod tests {
     }
 
     #[test]
-    fn hybrid_spins_as_the_settings_say_and_shortly_where_threads_may_share_a_cpu() {
+    fn hybrid_spins_long_only_where_no_thread_can_hold_up_another() {
         let in_block = |spin, pinned| {
             let mut settings = settings(Strategy::Hybrid);
             settings.hybrid_spin = spin;
-            format!("{:?}", waits(&settings, pinned).real_time)
+            let waits = waits(&settings, pinned);
+            [waits.real_time, waits.ordinary, waits.on_seat].map(|wait| format!("{wait:?}"))
         };
         let (usual, longer) = (Strategy::USUAL_SPIN, Duration::from_micros(700));
-        assert_ne!(in_block(longer, true), in_block(usual, true));
-        assert_eq!(in_block(longer, false), in_block(usual, false));
+        let (long, short) = (in_block(longer, true), in_block(usual, true));
+        assert_ne!(long[0], short[0]);
+        assert_eq!(long[1], short[1], "a thread without a real-time class");
+        assert_eq!(in_block(longer, false), in_block(usual, false), "no seats");
+        let (hour, longest) = (Duration::from_secs(3600), Duration::from_nanos(LONGEST_NS));
+        assert_eq!(in_block(hour, true), in_block(longest, true), "every wait has a limit");
     }
 }

@@ -117,6 +117,8 @@ const SUSPICIOUS: f64 = 4.0;
 const WINDOW_MOST: f64 = 6.0;
 /// Losses, in serial blocks, after which the leader walks alone.
 const LEAVE: f64 = 12.0;
+/// Misses in the first window of a plan after which the leader walks alone.
+const MISSES: u32 = 2;
 /// A serial sample this much outside of those before is new: the window after it is short, and the one
 /// before it does not count as lost.
 const NEW: f64 = 0.2;
@@ -206,7 +208,8 @@ impl ChooseWalk {
             _ if workers < 2 => Stage::OneWorker { left: 0 },
             _ if trial || together => Stage::Together(Window::after(SKIP_PLAN)),
             Stage::OneWorker { .. } => Stage::Alone { left: WAIT.0 },
-            Stage::Alone { left } => Stage::Alone { left },
+            // The next block is a sample, so that control threads soon learn about the new plan.
+            Stage::Alone { left } => Stage::Alone { left: left - left % SAMPLED },
             _ => Stage::Alone { left: 1 },
         };
         if trial || workers < 2 {
@@ -251,17 +254,17 @@ impl ChooseWalk {
 
     /// Passes over a block of full length that is no sample; `false`: it is one, and [`ChooseWalk::note`] wants it.
     ///
+    /// What a block took has no say in that: a choice by length would make the samples longer than the blocks.
     /// Thread: leader, after the deadline-critical part. Cost: some 5 operations.
     #[inline]
-    pub(crate) fn passes(&mut self, took: f64) -> bool {
+    pub(crate) fn passes(&mut self) -> bool {
         // An attempt is compared with the blocks just before it.
         let (left, least) = match &mut self.stage {
             Stage::OneWorker { left } => (left, 0),
             Stage::Alone { left } => (left, Recent::KEPT as u32),
             _ => return false,
         };
-        // A block that misses counts at once.
-        let passes = *left > least && *left % SAMPLED > 0 && took <= self.period;
+        let passes = *left > least && *left % SAMPLED > 0;
         *left -= u32::from(passes);
         passes
     }
@@ -299,7 +302,7 @@ impl ChooseWalk {
         let changed = (serial - self.serial_then).abs() > NEW * self.serial_then;
         let most = match () {
             // A walk that misses has little to lose.
-            () if serial > self.period => FIRST_WAIT,
+            () if serial > self.period => FIRST_WAIT / 2,
             // What was found out may no longer hold.
             () if changed => WAIT.0,
             () => WAIT.1,
@@ -333,7 +336,13 @@ impl ChooseWalk {
 
     fn note_together(&mut self, sample: Sample, window: Window) -> Stage {
         let serial = self.serial.mean;
-        let window = window.with(sample, serial);
+        let mut window = window.with(sample, serial);
+        let missed = sample.took > self.period && serial.is_some_and(|serial| serial < self.period);
+        window.missed += u32::from(missed);
+        // A plan that nobody knows yet is left at its second miss: users hear each of them.
+        if window.missed >= MISSES && self.account.windows == 0 {
+            return self.walk_alone(serial.map_or(0.0, |serial| window.lost_in_all(serial)));
+        }
         let lost = serial.map_or(0.0, |serial| window.lost(serial));
         if window.blocks < self.length && lost < SUSPICIOUS {
             return Stage::Together(window);
@@ -408,12 +417,14 @@ struct Window {
     /// The same for those that do not count.
     skipped: u32,
     skipped_sum: f64,
+    /// Blocks that missed where a serial one would not have.
+    missed: u32,
 }
 
 impl Window {
     /// An empty one, whose first blocks do not count.
     fn after(skip: u32) -> Window {
-        Window { skip, blocks: 0, sum: 0.0, skipped: 0, skipped_sum: 0.0 }
+        Window { skip, blocks: 0, sum: 0.0, skipped: 0, skipped_sum: 0.0, missed: 0 }
     }
 
     /// With one more block.

@@ -195,7 +195,7 @@ impl Engine {
         // What the caller wants to see says nothing about what it lives with.
         let took = took.filter(|_| of != Of::SerialWalk).map(|took| took as f64);
         match took {
-            Some(took) if chooser.choice.passes(took) => return,
+            Some(_) if chooser.choice.passes() => return,
             Some(took) => chooser.choice.note(Sample { walk, took, work: work as f64 }),
             None => {}
         }

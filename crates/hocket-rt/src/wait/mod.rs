@@ -8,8 +8,8 @@
 //!   that does the work. How much of the core it takes depends on the instruction it spins with.
 //! - Blocking frees the CPU. But the waker pays about 2 µs for the system call, and the sleeper wakes 7 µs
 //!   later or more.
-//! - A hybrid spins for about as long as blocking would cost. So it never pays more than twice the lowest
-//!   price.
+//! - A hybrid spins for a while, then blocks. If it spins for as long as blocking costs, it never pays more
+//!   than twice the lowest price. If other threads wait for its thread, a longer spin pays.
 //!
 //! The meeting places of this crate do not choose. They take a [`Wait`] and give it the word that they wait
 //! for, which a monitored rest needs.

@@ -51,7 +51,7 @@ fn play(before: Option<ScheduleKind>, mut host: impl FnMut(usize) -> Times) -> P
         let walk = leader.next();
         let took = if walk == Walk::Serial { times.serial } else { times.of(kind) };
         let block = Block::new(times.serial, took);
-        if !leader.passes(took) {
+        if !leader.passes() {
             leader.note(Sample { walk, took, work: block.work });
         }
         played.plans.push((kind, walk));

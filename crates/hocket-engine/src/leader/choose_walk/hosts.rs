@@ -127,7 +127,7 @@ pub(crate) fn play(
         };
         told = pause || (told && walk == Walk::Serial);
         before = walk;
-        if !choice.passes(took) {
+        if !choice.passes() {
             choice.note(Sample { walk, took, work: block.work });
         }
         played.walks.push(walk);

@@ -253,6 +253,37 @@ fn a_serial_walk_that_misses_is_left_for_workers_that_hold() {
 }
 
 #[test]
+fn a_new_plan_is_left_at_its_second_miss() {
+    // Every block with workers misses, from the first one on; or every fourth one.
+    for every in [1, 4] {
+        let mut choice = ChooseWalk::new(PERIOD);
+        play(&mut choice, 100, |_| Block::new(0.3 * PERIOD, 3.0 * PERIOD));
+        choice.exchanged(2, true);
+        let misses = |block: usize| if block % every == 0 { 3.0 } else { 0.2 };
+        let played =
+            play(&mut choice, 60, |block| Block::new(0.3 * PERIOD, misses(block) * PERIOD));
+        assert_eq!(
+            played.missed_at.len(),
+            MISSES as usize,
+            "every {every}: {:?}",
+            played.missed_at
+        );
+        assert_eq!(choice.finding().reason, Reason::SerialIsShorter);
+    }
+}
+
+#[test]
+fn samples_of_one_worker_are_no_longer_than_its_blocks() {
+    // One block in eight is long, as where a spectrum is computed every eighth block.
+    let mut choice = ChooseWalk::new(PERIOD);
+    let long =
+        |block: usize| if block % SAMPLED as usize == 3 { 1.2 * PERIOD } else { 0.1 * PERIOD };
+    play(&mut choice, 10 * SECOND, |block| Block::new(long(block), long(block)));
+    let serial = choice.finding().serial.unwrap();
+    assert!(serial < 0.3 * PERIOD, "{serial}");
+}
+
+#[test]
 fn an_attempt_ends_at_its_first_miss() {
     let mut choice = choice();
     let played = play(&mut choice, 20 * SECOND, |_| Block::new(0.6 * PERIOD, 1.2 * PERIOD));
