@@ -106,7 +106,12 @@ fn a_folded_source_is_still_heard_on_the_side_chain() {
     let (mut engine, editor) = start(&graph, processors, (ScheduleKind::Critical, 2));
     (0..200).for_each(|_| assert_eq!(block(&mut engine).1, 7.0));
     let units = editor.control().standing().units;
-    editor.control().replan().unwrap();
+    // What is folded depends on costs, so they are given: measured ones depend on the machine.
+    let mut cheap = editor.control().cost_table("any");
+    for row in &mut cheap.rows {
+        (row.alone_ns, row.shared_ns) = (Some(100.0), Some(100.0));
+    }
+    editor.control().adopt_costs(&cheap).unwrap();
     (0..50).for_each(|_| assert_eq!(block(&mut engine).1, 7.0));
     assert!(editor.control().standing().units < units, "nothing was folded");
 }
