@@ -259,7 +259,7 @@ fn a_new_plan_is_left_at_its_second_miss() {
         let mut choice = ChooseWalk::new(PERIOD);
         play(&mut choice, 100, |_| Block::new(0.3 * PERIOD, 3.0 * PERIOD));
         choice.exchanged(2, true);
-        let misses = |block: usize| if block % every == 0 { 3.0 } else { 0.2 };
+        let misses = |block: usize| if block.is_multiple_of(every) { 3.0 } else { 0.2 };
         let played =
             play(&mut choice, 60, |block| Block::new(0.3 * PERIOD, misses(block) * PERIOD));
         assert_eq!(
