@@ -66,7 +66,8 @@ pub fn assemble(
         "hocket": about::build(),
         "rivals": rivals.versions(),
         "rivals_missing": rivals.missing,
-        "command": std::env::args().collect::<Vec<_>>(),
+        // Without its folder: the program starts itself again by its full path.
+        "command": std::iter::once("hocket-comparison".into()).chain(std::env::args().skip(1)).collect::<Vec<String>>(),
         "started_at": started_at,
         "finished_at": about::now(),
         "machine": about::machine(topology),
