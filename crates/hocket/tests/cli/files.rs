@@ -399,7 +399,7 @@ fn nothing_is_changed_without_a_word() {
     assert!(ran.err.contains("--time 1s: the run took"), "{}", ran.err);
 }
 
-/// Fades longer than their clip are told, whatever ends the clip.
+/// Hocket warns of fades that are longer than their clip, whatever ends the clip.
 #[test]
 fn fades_longer_than_their_clip_are_always_told() {
     let fades = |more: &str| {
