@@ -195,6 +195,7 @@ mod tests {
             main: StereoMut { left: &mut left, right: &mut right },
             side_chain: None,
             events,
+            more: None,
         });
         (left, right)
     }

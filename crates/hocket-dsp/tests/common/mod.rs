@@ -93,6 +93,7 @@ pub fn run_with(
                 right: &key.right[start..end],
             }),
             events: &events,
+            more: None,
         });
         start = end;
         if start == out.frames() {

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use hocket_dsp::RowsMut;
+
 use super::bus::UnitState;
 use super::node::{Contained, NodeCell, NodeState};
 use super::plan::Plan;
@@ -85,6 +87,46 @@ impl Leader {
                 node.not_finite = 0;
                 cell.show(node);
             }
+            for line in unit.lines() {
+                // SAFETY: as above.
+                unsafe { line.get_mut() }.silence();
+            }
+        }
+        for port in &self.runner.plan().units.ports {
+            // SAFETY: CLOSED, by the type's invariant. The leader is borrowed exclusively.
+            unsafe { port.get_mut() }.silence();
+        }
+    }
+
+    /// An engine input, for the host to write.
+    pub(crate) fn input_mut(&mut self, number: u16, frames: usize) -> Option<RowsMut<'_>> {
+        let plan = self.runner.plan();
+        let port = plan.inputs.iter().position(|input| *input == Some(number))?;
+        // SAFETY: CLOSED, by the type's invariant. The leader is borrowed exclusively.
+        Some(unsafe { plan.units.ports[port].get_mut() }.input_mut(frames))
+    }
+
+    /// Before a block: feedback arrives. Nearly no graph has any.
+    pub(crate) fn fill_ports(&mut self, frames: usize) {
+        let plan = self.runner.plan();
+        for (port, fed_by) in plan.units.ports.iter().zip(&plan.fed_by) {
+            if fed_by.is_some() {
+                // SAFETY: CLOSED, by the type's invariant. The leader is borrowed exclusively.
+                unsafe { port.get_mut() }.arrive(frames);
+            }
+        }
+    }
+
+    /// After a block: what feeds back is kept for the next one, and what the host played is over.
+    pub(crate) fn drain_ports(&mut self, frames: usize) {
+        let plan = self.runner.plan();
+        for (port, fed_by) in plan.units.ports.iter().zip(&plan.fed_by) {
+            // SAFETY: CLOSED, by the type's invariant. The leader is borrowed exclusively.
+            let port = unsafe { port.get_mut() };
+            match fed_by {
+                Some(unit) => port.keep(self.unit(*unit as usize).rows(frames)),
+                None => port.forget(),
+            }
         }
     }
 
@@ -94,6 +136,10 @@ impl Leader {
             let state = self.node_mut(node);
             state.call(|processor| processor.locate(frame));
             node.show(state);
+        }
+        for (line, frames) in &plan.delays {
+            // SAFETY: CLOSED, by the type's invariant. The leader is borrowed exclusively.
+            unsafe { line.get_mut() }.set(*frames as usize);
         }
         // SAFETY: CLOSED, by the type's invariant. The leader is borrowed exclusively, so nobody looks inside.
         unsafe { self.runner.exchange(plan) }

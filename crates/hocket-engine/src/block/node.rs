@@ -12,6 +12,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use hocket_dsp::{Block, Event, Processor, mix};
+use hocket_plan::Ports;
 
 use super::fetch::Stretch;
 
@@ -72,8 +73,7 @@ struct Silent;
 
 impl Processor for Silent {
     fn process(&mut self, block: &mut Block<'_>) {
-        mix::clear(block.main.left);
-        mix::clear(block.main.right);
+        (0..block.channels()).for_each(|channel| mix::clear(block.channel_mut(channel)));
     }
 
     fn reset(&mut self) {}
@@ -129,6 +129,7 @@ fn message(payload: &(dyn Any + Send)) -> String {
 #[repr(C, align(64))]
 pub(crate) struct NodeCell {
     pub(super) state: UnsafeCell<NodeState>,
+    pub(super) ports: Ports,
     /// For reports.
     pub name: String,
     /// The part of the state that control threads may read, see [`NodeCell::show`].
@@ -146,12 +147,12 @@ impl NodeCell {
     /// A node that has not run.
     ///
     /// Thread: control; allocates.
-    pub(crate) fn new(name: String, processor: Box<dyn Processor>) -> NodeCell {
+    pub(crate) fn new(name: String, processor: Box<dyn Processor>, ports: Ports) -> NodeCell {
         let events = Vec::with_capacity(EVENTS_A_BLOCK);
         let place = Stretch::of(&*processor);
         let state = NodeState { processor, events, not_finite: 0, panicked: None };
         let shown = AtomicU64::new(0);
-        NodeCell { name, shown, processor: place, state: UnsafeCell::new(state) }
+        NodeCell { name, shown, ports, processor: place, state: UnsafeCell::new(state) }
     }
 
     /// Shows control threads what happened to the node.
@@ -208,7 +209,7 @@ mod tests {
             (Box::new(7), "a panic without a message"),
         ];
         for (payload, message) in payloads {
-            let cell = NodeCell::new("filter".into(), Box::new(Silent));
+            let cell = NodeCell::new("filter".into(), Box::new(Silent), Ports::STEREO);
             assert_eq!(cell.shown(), (0, false));
             // SAFETY: the cell is in no plan, and this is the only reference.
             let state = unsafe { cell.get_mut() };

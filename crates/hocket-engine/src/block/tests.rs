@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::SeqCst};
 use std::thread::yield_now;
 
 use hocket_machine::clock::{TickRate, ticks};
-use hocket_plan::{Edge, Fusing, Graph, ScheduleKind, SiblingPolicy};
+use hocket_plan::{Edge, Fusing, Graph, Ports, ScheduleKind, SiblingPolicy};
 use hocket_rt::Strategy;
 
 use crate::block::costs::Circumstance;
@@ -144,7 +144,7 @@ fn a_worker_that_waits_is_woken_for_a_unit_that_becomes_ready() {
             let inputs: [&[usize]; 4] = [&[], &[0], &[0], &[1, 2]];
             let mut ids = Vec::new();
             for (index, inputs) in inputs.into_iter().enumerate() {
-                let edge = |from: &usize| Edge { from: ids[*from], gain_lin: 1.0 };
+                let edge = |from: &usize| Edge::new(ids[*from], 1.0);
                 ids.push(
                     graph
                         .add(test_engines::node(index, inputs.iter().map(edge).collect()))
@@ -390,7 +390,7 @@ fn what_is_removed_is_freed_on_the_control_side() {
     assert_eq!(engine.contained().len(), 1);
     let (base, nodes) = {
         let planner = control.lock();
-        let cell = |name: &str| Arc::new(NodeCell::new(name.into(), does(|_| ())));
+        let cell = |name: &str| Arc::new(NodeCell::new(name.into(), does(|_| ()), Ports::STEREO));
         let nodes: Vec<_> =
             planner.nodes().iter().map(|n| n.as_ref().map(|_| cell("new"))).collect();
         (planner.base.clone(), nodes)

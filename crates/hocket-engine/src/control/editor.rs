@@ -69,6 +69,7 @@ enum Key {
     Head(u64),
     Effect(u64),
     Fader(u64),
+    Input(u16),
     Custom(u32),
 }
 
@@ -221,7 +222,8 @@ impl Editor {
                 Some((_, cell)) => cell.clone(),
                 None => {
                     let made = workshop.editable(node.kind, true)?;
-                    let cell = made.map(|made| Arc::new(NodeCell::new(node.name.clone(), made)));
+                    let cell = made
+                        .map(|made| Arc::new(NodeCell::new(node.name.clone(), made, node.ports)));
                     fresh.extend(cell.clone());
                     changes.extend(fade_in(session, node.kind, cell.as_ref()));
                     cell
@@ -323,6 +325,7 @@ impl Names {
                 let effect = self.strip(strip).and_then(|strip| strip.effects.get(index));
                 Key::Effect(effect.copied().unwrap_or(0))
             }
+            NodeKind::Input(number) => Key::Input(number),
             NodeKind::Custom(number) => Key::Custom(number),
         }
     }

@@ -24,11 +24,12 @@ use crate::block::node::NodeCell;
 
 /// What does the work of a node in a graph that takes the place of another.
 pub enum NodeSource {
-    /// The node that had this id in the graph before, as it is.
+    /// The node that had this id in the graph before, as it is, with the delay lines of its edges. Also for a node
+    /// that only sums.
     Kept(NodeId),
     /// A processor that is new.
     New(Box<dyn Processor>),
-    /// Nothing: the node only sums.
+    /// Nothing: the node is new and only sums.
     Sum,
 }
 
@@ -124,7 +125,7 @@ impl GraphEditor {
                     (cell.clone(), Some(old))
                 }
                 NodeSource::New(processor) => {
-                    let cell = Arc::new(NodeCell::new(node.name.clone(), processor));
+                    let cell = Arc::new(NodeCell::new(node.name.clone(), processor, node.ports));
                     fresh.push(Arc::clone(&cell));
                     (Some(cell), None)
                 }

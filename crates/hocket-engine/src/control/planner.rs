@@ -12,7 +12,7 @@ use hocket_dsp::Change;
 use hocket_machine::clock::TickRate;
 use hocket_plan::compile::{PartSize, Prices, UnitGraph};
 use hocket_plan::schedule::{Overheads, Schedule, Team, best};
-use hocket_plan::{NodeId, ScheduleKind, VerifiedSchedule};
+use hocket_plan::{NodeId, Ports, ScheduleKind, VerifiedSchedule};
 
 use super::choose_schedule::ChooseSchedule;
 use super::handle::{ControlError, Standing};
@@ -22,7 +22,7 @@ use super::settings::{Settings, Steer};
 use crate::block::costs::Costs;
 use crate::block::node::Contained;
 use crate::block::node::NodeCell;
-use crate::block::plan::Plan;
+use crate::block::plan::{Before, Cells, Plan};
 use crate::leader::block_estimates::BlockEstimates;
 use crate::leader::choose_walk::{Finding, Reason};
 
@@ -45,7 +45,7 @@ pub(crate) struct Planner {
     pub(super) outbox: Outbox,
     /// Units before folding. Until they are priced, their costs are the declared ones.
     pub(crate) base: UnitGraph,
-    pub(super) nodes: Vec<Option<Arc<NodeCell>>>,
+    pub(crate) cells: Cells,
     pub(super) prices: Prices,
     pub(super) team: Team,
     /// The kind of each worker's seat.
@@ -101,7 +101,7 @@ impl Present {
     }
 
     fn latency_frames(&self) -> u32 {
-        self.schedule.units().units()[self.schedule.output().index()].latency_frames
+        self.schedule.units().units()[self.schedule.last().index()].latency_frames
     }
 }
 
@@ -115,17 +115,19 @@ impl Planner {
         outbox: Outbox,
         progress: &Arc<BlockEstimates>,
     ) -> (Plan, Planner) {
-        let named = prepared.processors.into_iter().zip(prepared.node_names);
-        let cell = |(processor, name): (Option<_>, String)| {
-            Some(Arc::new(NodeCell::new(name, processor?)))
+        let ports = prepared.units.node_ports().iter();
+        let named = prepared.processors.into_iter().zip(prepared.node_names).zip(ports);
+        let cell = |((processor, name), ports): ((Option<_>, String), &Ports)| {
+            Some(Arc::new(NodeCell::new(name, processor?, *ports)))
         };
         let nodes: Vec<_> = named.map(cell).collect();
         let frames = settings.frames as usize;
-        let plan = Plan::new(schedule, &nodes, Vec::new(), frames);
+        let cells = Cells::first(&prepared.units, nodes, frames);
+        let plan = Plan::new(schedule, &cells, Vec::new(), frames);
         let inner = Planner {
             outbox,
             base: prepared.units,
-            nodes,
+            cells,
             prices: Prices::new(),
             team,
             kinds,
@@ -182,7 +184,7 @@ impl Planner {
     }
 
     pub(super) fn contained(&self) -> Vec<Contained> {
-        let nodes = self.nodes.iter().flatten().map(|node| (node, node.shown()));
+        let nodes = self.cells.nodes.iter().flatten().map(|node| (node, node.shown()));
         let happened = nodes.filter(|(_, (blocks, panicked))| *blocks > 0 || *panicked);
         let named = happened.map(|(node, (not_finite, panicked))| Contained {
             node: node.name.clone(),
@@ -257,7 +259,7 @@ impl Planner {
         trial: bool,
     ) -> Result<(), ControlError> {
         let verified = VerifiedSchedule::verify(units, schedule)?;
-        let mut plan = Plan::new(verified, &self.nodes, Vec::new(), self.frames);
+        let mut plan = Plan::new(verified, &self.cells, Vec::new(), self.frames);
         plan.trial = trial;
         let present = Present::of(&plan, expected_ns);
         self.send(Order { plan: Some(Box::new(plan)), changes: Vec::new() })?;
@@ -282,11 +284,14 @@ impl Planner {
         }
         let Planned { units, schedule, .. } = self.planned(&new.base, &prices);
         let verified = VerifiedSchedule::verify(units, schedule)?;
-        let plan = Plan::new(verified, &new.nodes, new.fresh, self.frames);
+        let same = Before { units: &self.base, cells: &self.cells, same: head_before };
+        let (cells, delays) = Cells::following(&same, &new.base, new.nodes, self.frames);
+        let mut plan = Plan::new(verified, &cells, new.fresh, self.frames);
+        plan.delays = delays;
         let present = Present::of(&plan, None);
         let order = Order { plan: Some(Box::new(plan)), changes: new.changes };
         let number = self.send(order)?;
-        (self.base, self.nodes, self.prices) = (new.base, new.nodes, prices);
+        (self.base, self.cells, self.prices) = (new.base, cells, prices);
         self.go_on_with(present);
         Ok(number)
     }
@@ -306,7 +311,7 @@ impl Planner {
 
     /// The cells of the newest plan, indexed by node.
     pub(crate) fn nodes(&self) -> &[Option<Arc<NodeCell>>] {
-        &self.nodes
+        &self.cells.nodes
     }
 
     /// Orders that the leader carried out since the last call: the number and frame of each.

@@ -112,7 +112,7 @@ impl<'a> Workshop<'a> {
                 })
             }
             NodeKind::Fader(strip) => Some(fader(session, strip, self.heard(strip), rate_hz)),
-            NodeKind::Sum(_) | NodeKind::Custom(_) => None,
+            NodeKind::Sum(_) | NodeKind::Input(_) | NodeKind::Custom(_) => None,
         })
     }
 

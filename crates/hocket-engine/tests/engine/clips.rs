@@ -60,7 +60,7 @@ fn play(player: &mut ClipPlayer, lengths: &[usize], total: usize) -> [Vec<f32>; 
         }
         let [left, right] = &mut rows;
         let main = StereoMut { left: &mut left[at..to], right: &mut right[at..to] };
-        player.process(&mut Block { main, side_chain: None, events: &[] });
+        player.process(&mut Block::new(main));
         at = to;
     }
     rows

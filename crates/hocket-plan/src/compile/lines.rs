@@ -1,0 +1,189 @@
+//! What connects the units with each other over time: delays, engine inputs, feedback and outputs.
+
+use super::{
+    Graph, GraphError, NodeId, NodeKind, Ports, Source, Span, UnitId, UnitInput, arrivals,
+};
+
+/// Index of a line in its [`UnitGraph`](super::UnitGraph).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct LineId(pub u32);
+
+/// Index of a port in its [`UnitGraph`](super::UnitGraph).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct PortId(pub u32);
+
+/// Where an input waits, so that all inputs of a node arrive together.
+///
+/// `from`, `reader` and `place` say whose it is. They mean the same input in the next graph if both nodes stay.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct DelayLine {
+    /// The node that is read.
+    pub from: NodeId,
+    /// The node that reads.
+    pub reader: NodeId,
+    /// Which of this reader's inputs from this source it is, counted from 0.
+    pub place: u32,
+    /// How long it waits, in frames; never 0.
+    pub frames: u32,
+    /// How many rows.
+    pub rows: u16,
+}
+
+/// What units read that no unit of the same block writes.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Port {
+    /// The engine input of this number.
+    Input {
+        /// Counted from 0.
+        number: u16,
+        /// Channels.
+        rows: u16,
+    },
+    /// What the main and extra channels of a node were, one largest block ago.
+    Feedback {
+        /// The node.
+        from: NodeId,
+        /// The rows of its bus.
+        rows: u16,
+    },
+}
+
+/// See [`super::UnitGraph::wiring`]. Indexed by node, if not said otherwise.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Wiring {
+    pub(super) node_ports: Vec<Ports>,
+    /// When what a node puts out arrives.
+    pub(super) arrivals: Vec<u32>,
+    /// By [`LineId`].
+    pub(super) lines: Vec<DelayLine>,
+    /// By [`PortId`].
+    pub(super) ports: Vec<Port>,
+    pub(super) outputs: Vec<NodeId>,
+    /// The inputs of each node, with sources by node.
+    inputs: Vec<Vec<NodeInput>>,
+}
+
+/// An input of a node, before units exist.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct NodeInput {
+    from: From,
+    gain_lin: f32,
+    span: Span,
+    line: Option<LineId>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum From {
+    Node(NodeId),
+    Port(PortId),
+}
+
+impl Wiring {
+    /// Nodes of a stereo graph without delays.
+    pub(super) fn stereo(nodes: usize) -> Wiring {
+        let outputs = nodes.checked_sub(1).map(|last| NodeId(last as u32)).into_iter().collect();
+        Wiring {
+            node_ports: vec![Ports::STEREO; nodes],
+            arrivals: vec![0; nodes],
+            lines: Vec::new(),
+            ports: Vec::new(),
+            outputs,
+            inputs: Vec::new(),
+        }
+    }
+
+    /// Cost: O(nodes + edges).
+    ///
+    /// # Errors
+    /// [`GraphError::TooLate`].
+    pub(super) fn of(graph: &Graph) -> Result<Wiring, GraphError> {
+        let arrivals = arrivals(graph);
+        let mut wiring = Wiring {
+            node_ports: graph.nodes().iter().map(|node| node.ports).collect(),
+            arrivals: arrivals.outputs,
+            lines: Vec::new(),
+            ports: Vec::new(),
+            outputs: graph.outputs(),
+            inputs: Vec::with_capacity(graph.nodes().len()),
+        };
+        for (i, delays) in arrivals.delays.iter().enumerate() {
+            let inputs = wiring.of_edges(graph, NodeId(i as u32), delays)?;
+            wiring.inputs.push(inputs);
+        }
+        wiring.add_feedback(graph);
+        Ok(wiring)
+    }
+
+    fn of_edges(
+        &mut self,
+        graph: &Graph,
+        reader: NodeId,
+        delays: &[u32],
+    ) -> Result<Vec<NodeInput>, GraphError> {
+        let node = &graph.nodes()[reader.index()];
+        if let NodeKind::Input(number) = node.kind {
+            let port = self.port(Port::Input { number, rows: input_rows(graph, number) });
+            let (from, span) = (From::Port(port), Span::whole(node.ports.main));
+            return Ok(vec![NodeInput { from, gain_lin: 1.0, span, line: None }]);
+        }
+        let mut inputs: Vec<NodeInput> = Vec::with_capacity(node.inputs.len());
+        for (edge, frames) in node.inputs.iter().zip(delays) {
+            if *frames > Graph::MAX_DELAY {
+                return Err(GraphError::TooLate { node: node.name.clone(), frames: *frames });
+            }
+            for span in graph.spans(edge, reader) {
+                let from = From::Node(edge.from);
+                let place = || inputs.iter().filter(|before| before.from == from).count() as u32;
+                let line = (*frames > 0).then(|| {
+                    let (place, frames, rows) = (place(), *frames, span.count);
+                    self.lines.push(DelayLine { from: edge.from, reader, place, frames, rows });
+                    LineId(self.lines.len() as u32 - 1)
+                });
+                inputs.push(NodeInput { from, gain_lin: edge.gain_lin, span, line });
+            }
+        }
+        Ok(inputs)
+    }
+
+    /// The port, once for all that read it.
+    fn port(&mut self, port: Port) -> PortId {
+        let at = self.ports.iter().position(|known| *known == port).unwrap_or_else(|| {
+            self.ports.push(port);
+            self.ports.len() - 1
+        });
+        PortId(at as u32)
+    }
+
+    fn add_feedback(&mut self, graph: &Graph) {
+        for back in graph.feedback() {
+            let from = back.edge.from;
+            let rows = graph.nodes()[from.index()].ports.rows();
+            let port = From::Port(self.port(Port::Feedback { from, rows }));
+            for span in graph.spans(&back.edge, back.reader) {
+                let gain_lin = back.edge.gain_lin;
+                let input = NodeInput { from: port, gain_lin, span, line: None };
+                self.inputs[back.reader.index()].push(input);
+            }
+        }
+    }
+
+    /// What `head` sums, once the units of its sources are known.
+    pub(super) fn inputs(&self, graph: &Graph, head: NodeId, unit_of: &[UnitId]) -> Vec<UnitInput> {
+        debug_assert!(head.index() < graph.nodes().len());
+        let inputs = self.inputs[head.index()].iter();
+        let input = |input: &NodeInput| {
+            let from = match input.from {
+                From::Node(node) => Source::Unit(unit_of[node.index()]),
+                From::Port(port) => Source::Port(port),
+            };
+            UnitInput { from, gain_lin: input.gain_lin, span: input.span, line: input.line }
+        };
+        inputs.map(input).collect()
+    }
+}
+
+/// Channels of an engine input: as many as the widest node that plays it has. The others play the first ones.
+fn input_rows(graph: &Graph, number: u16) -> u16 {
+    let plays = graph.nodes().iter().filter(|node| node.kind == NodeKind::Input(number));
+    plays.map(|node| node.ports.main).max().unwrap_or(0)
+}
