@@ -195,8 +195,8 @@ fn too_many_note_ends_end_all_notes() {
 fn system_exclusive_messages_are_copied_wait_and_free_their_bytes() {
     let mut buffer = EventBuffer::new(8, 10);
     let (long, short) = ([0xf0, 1, 2, 3, 0xf7], [0xf0, 9, 0xf7]);
-    assert_eq!(buffer.push_sysex(70, Source(1), &long), Pushed::Stored);
     assert_eq!(buffer.push_sysex(3, Source(1), &short), Pushed::Stored);
+    assert_eq!(buffer.push_sysex(70, Source(1), &long), Pushed::Stored);
     assert_eq!(buffer.push_sysex(4, Source(1), &short), Pushed::Refused);
     let bytes = |buffer: &EventBuffer, n: usize| match buffer.all()[n].kind {
         EventKind::SysEx(message) => buffer.sysex(message).to_vec(),
@@ -213,6 +213,9 @@ fn system_exclusive_messages_are_copied_wait_and_free_their_bytes() {
 
     buffer.advance(64);
     assert_eq!((buffer.all().len(), bytes(&buffer, 0)), (1, long.to_vec()));
+    // The bytes of the first message are free again, and an earlier event may come behind.
+    assert_eq!(buffer.push_sysex(1, Source(1), &long), Pushed::Stored);
+    assert_eq!((bytes(&buffer, 0), bytes(&buffer, 1)), (long.to_vec(), long.to_vec()));
     buffer.advance(64);
     assert!(buffer.all().is_empty());
     assert_eq!(buffer.push_sysex(0, Source(1), &[0; 10]), Pushed::Stored);

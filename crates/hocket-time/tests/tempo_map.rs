@@ -152,6 +152,8 @@ proptest! {
         prop_assert!(map.beats_at_bar(place) <= beats && beats < map.beats_at_bar(place) + 1.01 / 960.0);
         let first = BarPosition { bar, beat: 0, tick: 0 };
         prop_assert!((map.beats_at_bar(first) - start).abs() < 1e-9);
+        let before = map.bar_at_beats(map.beats_at_bar(first).next_down());
+        prop_assert_eq!(before.bar, bar - 1);
         prop_assert_eq!(map.bar_at_beats(map.beats_at_bar(place)), place);
         // Every tick of the bar comes back, unless the bar ends before it.
         let per_beat = 3840 / signature.denominator;
@@ -187,6 +189,31 @@ fn counted(meters: &[MeterPoint], beats: f64) -> (f64, i64, TimeSignature) {
             return (start, bar, holds);
         }
         (start, bar) = (end, bar + 1);
+    }
+}
+
+/// The first beat of a frame: bisects between the beats of two frames.
+fn first_beat_of(map: &TempoMap, frame: i64) -> f64 {
+    let (mut low, mut high) = (map.beats_at_frame(frame - 1), map.beats_at_frame(frame));
+    while low.next_up() < high {
+        let middle = low + (high - low) / 2.0;
+        if map.frame_at_beats(middle) < frame { low = middle } else { high = middle }
+    }
+    high
+}
+
+#[test]
+fn on_lines_the_last_bits_of_a_beat_never_lead_back() {
+    let line = [TempoPoint::linear(0.0, 61.0), TempoPoint::step(1000.0, 187.0)];
+    let map = map(&line);
+    for frame in (1..20_000_000).step_by(9_973) {
+        let edge = first_beat_of(&map, frame);
+        let (mut beats, mut last) = (edge - 40.0 * (edge.next_up() - edge), frame - 1);
+        for _ in 0..80 {
+            let here = map.frame_at_beats(beats);
+            assert!(here >= last && (here == frame) == (beats >= edge), "{frame} {beats}");
+            (beats, last) = (beats.next_up(), here);
+        }
     }
 }
 

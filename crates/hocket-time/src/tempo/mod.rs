@@ -172,10 +172,7 @@ impl TempoMap {
     pub fn beats_at_seconds(&self, seconds: f64) -> f64 {
         let seconds = if seconds.is_nan() { 0.0 } else { seconds };
         let behind = self.segments.partition_point(|segment| segment.seconds <= seconds);
-        let segment = &self.segments[behind.saturating_sub(1)];
-        let beats = segment.beats_at(seconds);
-        // Rounding must not lead back behind a point that is already passed.
-        if behind == 0 { beats } else { beats.max(segment.beats) }
+        self.segments[behind.saturating_sub(1)].beats_at(seconds)
     }
 }
 

@@ -65,14 +65,13 @@ impl Segments {
         segments
     }
 
-    /// Adds frames behind the last one. Joins them with the last segment if they continue it.
+    /// Adds frames behind the last one. Joins them with the last segment if they continue it, which a jump never does.
     pub(crate) fn push(&mut self, segment: Segment) {
         if segment.frames == 0 {
             return;
         }
         if let Some(last) = self.last_mut()
             && last.playing == segment.playing
-            && !segment.jumped
             && last.end_position() == segment.position
         {
             last.frames += segment.frames;
