@@ -7,7 +7,7 @@
 //! # Reading order
 //! 1. [`Position`]: a place in the song, in frames, seconds or beats. [`TempoMap`]: each from each.
 //! 2. [`Transport`]: commands in, [`Segments`] of song time out, block by block. [`BlockTime`]: what a processor sees
-//!    of them.
+//!    of them, and [`SegmentHistory`]: the same for a processor whose input is late.
 //! 3. [`Lane`]: a parameter's values over the song. [`LaneCursor`]: those of one block.
 //! 4. [`Event`]: what happens at a frame. [`EventBuffer`]: the sorted events of a port.
 //! 5. [`Midi1`], [`Ump`]: messages of MIDI 1.0 and 2.0, and each as the other.
@@ -100,5 +100,5 @@ pub use tempo::{
 };
 pub use transport::{
     Full, LoopError, LoopRange, MAX_BLOCK_FRAMES, MAX_PENDING, MAX_SEGMENTS, MIN_LOOP_FRAMES,
-    Segment, Segments, TimedCommand, Transport, TransportCommand,
+    Segment, SegmentHistory, Segments, TimedCommand, Transport, TransportCommand,
 };

@@ -2,7 +2,8 @@
 
 use hocket_time::{
     BlockTime, Full, LoopError, LoopRange, MAX_BLOCK_FRAMES, MAX_FRAME, MAX_PENDING, MAX_SEGMENTS,
-    MIN_LOOP_FRAMES, Position, Segments, TempoMap, TimedCommand, Transport, TransportCommand,
+    MIN_LOOP_FRAMES, Position, SegmentHistory, Segments, TempoMap, TimedCommand, Transport,
+    TransportCommand,
 };
 use proptest::prelude::*;
 
@@ -66,7 +67,7 @@ fn command() -> impl Strategy<Value = TransportCommand> {
 }
 
 fn commands(frames: u64) -> impl Strategy<Value = Vec<TimedCommand>> {
-    let timed = (0..frames, command());
+    let timed = (prop_oneof![1 => Just(0), 4 => 0..frames], command());
     let timed = timed.prop_map(|(at_steady, command)| TimedCommand { at_steady, command });
     proptest::collection::vec(timed, 0..MAX_PENDING)
 }
@@ -98,6 +99,66 @@ proptest! {
         }
         prop_assert_eq!(&got, &model(&commands, got.len() as u64));
     }
+}
+
+proptest! {
+    #[test]
+    fn a_delayed_block_has_the_frames_of_before(
+        commands in commands(5_000),
+        cuts in proptest::collection::vec(1u32..900, 1..40),
+        delays in proptest::collection::vec(0u32..2_000, 1..6),
+    ) {
+        let (mut transport, mut history) = (Transport::new(), SegmentHistory::new(1_500));
+        commands.iter().for_each(|timed| transport.schedule(*timed).unwrap());
+        let first = model(&commands, 1)[0].0;
+        let (mut now, mut start) = (Vec::new(), 0);
+        for (frames, delay) in cuts.iter().copied().cycle().zip(delays.iter().cycle()) {
+            let block = transport.next_block(frames);
+            history.push(&block);
+            expand(&block, frames, &mut now);
+            let mut late = Vec::new();
+            expand(&history.delayed(*delay), frames, &mut late);
+            let delay = (*delay).min(1_500) as usize;
+            for (n, late) in late.into_iter().enumerate() {
+                // Before the start the song stands where it starts.
+                let expected = match (start + n).checked_sub(delay) {
+                    None => (first, false, false),
+                    Some(0) if delay > 0 => (first, now[0].1, false),
+                    Some(before) => now[before],
+                };
+                prop_assert_eq!(late, expected, "{} {}", start, n);
+            }
+            start = now.len();
+            if start > 5_000 {
+                break;
+            }
+        }
+    }
+}
+
+#[test]
+fn a_storm_of_commands_costs_memory_nothing_and_ends() {
+    let (mut transport, mut history) = (Transport::new(), SegmentHistory::new(4_000));
+    transport.apply(TransportCommand::Play);
+    for n in 0..4_000 {
+        transport.apply(TransportCommand::Locate(n * 1_000_000));
+        history.push(&transport.next_block(1));
+    }
+    // Far more segments than a block can have: the block is still covered.
+    history.push(&transport.next_block(2_000));
+    assert_eq!(history.delayed(1_000).frames(), 2_000);
+    assert_eq!(history.delayed(1_000).as_slice().len(), MAX_SEGMENTS);
+    history.push(&transport.next_block(2_000));
+    let late = history.delayed(1_000);
+    assert_eq!(late.as_slice()[0].position, 3_999_000_000 + 1 + 1_000);
+}
+
+#[test]
+fn commands_are_small_and_everything_may_go_to_other_threads() {
+    assert!(size_of::<TimedCommand>() <= 32);
+    fn shared<T: Send + Sync + 'static>() {}
+    shared::<(TempoMap, Transport, SegmentHistory, Segments, TimedCommand)>();
+    shared::<(hocket_time::Lane, hocket_time::LaneCursor, hocket_time::EventBuffer)>();
 }
 
 #[test]

@@ -2,8 +2,10 @@
 
 mod command;
 mod segments;
+mod history;
 
 pub use command::{LoopError, LoopRange, MIN_LOOP_FRAMES, TimedCommand, TransportCommand};
+pub use history::SegmentHistory;
 pub use segments::{MAX_SEGMENTS, Segment, Segments};
 
 use crate::position::MAX_FRAME;

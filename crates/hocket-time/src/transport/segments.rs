@@ -77,6 +77,11 @@ impl Segments {
             last.frames += segment.frames;
             return;
         }
+        if self.len as usize == MAX_SEGMENTS {
+            // Only a history can ask for more; see its limits.
+            self.list[MAX_SEGMENTS - 1].frames += segment.frames;
+            return;
+        }
         self.list[self.len as usize] = segment;
         self.len += 1;
     }
