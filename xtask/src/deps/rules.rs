@@ -131,6 +131,15 @@ pub const CRATES: &[CrateRule] = &[
         because: "leaves that must not know each other read and write files in the same way",
     },
     CrateRule {
+        name: "hocket-time",
+        workspace: &[],
+        workspace_dev: &[],
+        external: External::Only(&[always("thiserror")]),
+        serde: false,
+        std_banned: &[THREADS, TIME, FILES, NET, SYSTEM],
+        because: "time and events are values that every crate may share, and that blocks compute with",
+    },
+    CrateRule {
         name: "hocket-media",
         workspace: &["hocket-files"],
         workspace_dev: &[],
