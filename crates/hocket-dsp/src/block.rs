@@ -1,5 +1,7 @@
 //! One block of audio as a processor sees it, and the processor's contract.
 
+use hocket_time::BlockTime;
+
 /// Two rows of the same length that may be written.
 #[derive(Debug)]
 pub struct StereoMut<'a> {
@@ -174,6 +176,8 @@ pub struct Block<'a> {
     pub events: &'a [Event],
     /// What a node has besides; `None` for a stereo node.
     pub more: Option<&'a mut MoreRows<'a>>,
+    /// Where the song is; `None` for a processor that does not ask for it ([`Processor::keeps_time`]).
+    pub time: Option<&'a BlockTime<'a>>,
 }
 
 /// The rows of a node that is not simply stereo.
@@ -188,9 +192,9 @@ pub struct MoreRows<'a> {
 }
 
 impl<'a> Block<'a> {
-    /// A stereo block without events and side chain.
+    /// A stereo block without events, side chain and time.
     pub fn new(main: StereoMut<'a>) -> Block<'a> {
-        Block { main, side_chain: None, events: &[], more: None }
+        Block { main, side_chain: None, events: &[], more: None, time: None }
     }
 
     /// Length of the block in frames.
@@ -230,9 +234,12 @@ pub trait Processor: Send {
     /// Forgets all history (delay lines, envelopes), keeps the parameters.
     fn reset(&mut self);
 
-    /// The session is at `frame`, counted from its start. Told once to a processor that joins a session
-    /// on its way; only one that plays something by position needs to know.
-    fn locate(&mut self, _frame: u64) {}
+    /// Whether [`Block::time`] says where the song is. For processors that play something by position. Their time is
+    /// that of the sound that reaches them: behind a latency of 100 frames, 100 frames earlier. Asked once, when the
+    /// processor joins a graph.
+    fn keeps_time(&self) -> bool {
+        false
+    }
 
     /// How many frames the output lags behind the input. Never changes during a life.
     fn latency_frames(&self) -> u32 {

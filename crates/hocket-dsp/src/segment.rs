@@ -196,6 +196,7 @@ mod tests {
             side_chain: None,
             events,
             more: None,
+            time: None,
         });
         (left, right)
     }

@@ -143,6 +143,7 @@ fn late_block(processor: &mut dyn Processor, events: &[Event]) -> Vec<f32> {
         side_chain: None,
         events,
         more: None,
+        time: None,
     });
     left
 }

@@ -2,6 +2,7 @@
 
 pub(crate) mod bus;
 pub(crate) mod delay;
+pub(crate) mod now;
 mod rows;
 mod sum;
 pub mod clip_player;

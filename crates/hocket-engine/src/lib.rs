@@ -141,6 +141,8 @@ pub use hocket_dsp::{
     Block, Bypass, Change, Event, Kind, MoreRows, Param, Processor, RowsMut, RowsRef, StereoMut,
     StereoRef, kind, kinds, rows,
 };
+// When it is played.
+pub use hocket_time as time;
 // Graphs and schedules: what is played, and by whom.
 pub use hocket_plan::{
     ChannelMap, CookieShape, Edge, Effect, EffectCatalogue, Fusing, Graph, GraphError, InputPort,

@@ -82,8 +82,8 @@ pub(crate) fn go_on_with(engine: &Engine, kind: ScheduleKind, workers: usize) {
     let units = planner.base.clone();
     let schedule = Schedule::plan(kind, &units, workers);
     let verified = VerifiedSchedule::verify(units, schedule).unwrap();
-    let plan = Plan::new(verified, &planner.cells, Vec::new(), FRAMES);
-    planner.send(Order { plan: Some(Box::new(plan)), changes: Vec::new() }).unwrap();
+    let plan = Plan::new(verified, &planner.cells, FRAMES);
+    planner.send(Order { plan: Some(Box::new(plan)), ..Order::default() }).unwrap();
 }
 
 /// What `test` returns, on a thread of its own; fails if it never does.

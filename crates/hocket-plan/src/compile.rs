@@ -219,6 +219,11 @@ impl UnitGraph {
         self.wiring.arrivals.get(node.index()).copied().unwrap_or(0)
     }
 
+    /// By how many frames what a node hears lags behind the sources.
+    pub fn heard_frames(&self, node: NodeId) -> u32 {
+        self.wiring.heard.get(node.index()).copied().unwrap_or(0)
+    }
+
     /// The unit whose own bus holds what `node` puts out.
     pub fn unit_of(&self, node: NodeId) -> Option<UnitId> {
         let index = self.units.iter().position(|unit| unit.nodes.last() == Some(&node));

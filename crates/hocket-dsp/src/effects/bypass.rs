@@ -147,6 +147,7 @@ impl Processor for Bypass {
                 side_chain: block.side_chain.map(|key| key.part(start, end)),
                 events: &self.events,
                 more: None,
+                time: None,
             });
             self.blend(main);
             events = later;

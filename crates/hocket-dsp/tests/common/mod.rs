@@ -94,6 +94,7 @@ pub fn run_with(
             }),
             events: &events,
             more: None,
+            time: None,
         });
         start = end;
         if start == out.frames() {

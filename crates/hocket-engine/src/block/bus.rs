@@ -17,7 +17,8 @@
 //!   belongs to one unit (R3).
 //! - **IN-RANGE**: unit indices in schedules, inputs and lists are below the number of units (R1), and
 //!   `frames` is at most the length of the rows. The leader checks `frames` before the block opens.
-//! - **FILLED**: only the leader writes a port, between blocks (CLOSED). Inside a block nobody does.
+//! - **FILLED**: only the leader writes a port and the block's time, between blocks (CLOSED). Inside a block nobody
+//!   does.
 
 use std::cell::UnsafeCell;
 use std::ops::Range;
@@ -27,12 +28,14 @@ use std::sync::Arc;
 use super::delay::{DelayCell, PortCell};
 use super::fetch::{Stretch, Touched};
 use super::node::{NodeCell, NodeState};
+use super::now::Now;
 use super::rows::Rows;
 use super::sum::{Bus, Input, Sum, Waiting, sums, waiting};
 use hocket_dsp::mix::{self, Begin, Scaled};
 use hocket_dsp::{Block, MoreRows, RowsMut, RowsRef, StereoMut, StereoRef};
 use hocket_plan::Ports;
 use hocket_plan::compile::UnitInput;
+use hocket_time::BlockTime;
 
 /// A chain of nodes, with its inputs and its bus.
 pub(crate) struct ChainState {
@@ -40,24 +43,29 @@ pub(crate) struct ChainState {
     waiting: Box<[Waiting]>,
     sums: Box<[Sum]>,
     nodes: Box<[Arc<NodeCell>]>,
+    /// By node: how many frames what it hears is late. Nodes that keep time look.
+    late: Box<[u32]>,
     rows: Rows,
 }
 
 impl ChainState {
-    /// A chain whose bus has so many rows. `lines`: by line of the plan.
+    /// A chain whose bus has so many rows. `nodes`: with how many frames late what each hears is. `lines`: by line
+    /// of the plan.
     ///
     /// Thread: control; allocates.
     pub(crate) fn new(
         inputs: &[UnitInput],
-        nodes: Vec<Arc<NodeCell>>,
+        nodes: Vec<(Arc<NodeCell>, u32)>,
         lines: &[Arc<DelayCell>],
         rows: u16,
         frames: usize,
     ) -> ChainState {
+        let (nodes, late): (Vec<_>, Vec<_>) = nodes.into_iter().unzip();
         ChainState {
             waiting: waiting(inputs, lines),
             sums: sums(inputs, rows),
             nodes: nodes.into_boxed_slice(),
+            late: late.into_boxed_slice(),
             rows: Rows::new(rows, frames),
         }
     }
@@ -85,8 +93,8 @@ impl ChainState {
     /// # Safety
     /// ONE-WRITER and ONE-PLAN hold for the chain's unit.
     #[inline]
-    unsafe fn process(&mut self, frames: usize) {
-        let ChainState { nodes, rows, .. } = self;
+    unsafe fn process(&mut self, frames: usize, now: &Now) {
+        let ChainState { nodes, late, rows, .. } = self;
         let mut place = 0;
         while place < nodes.len() {
             // One catch frame serves the whole chain. Without a panic it costs about one call.
@@ -94,7 +102,7 @@ impl ChainState {
             let ran = catch_unwind(AssertUnwindSafe(|| {
                 while let Some(node) = nodes.get(place) {
                     // SAFETY: the caller's obligation. The plan has the node once (R3).
-                    unsafe { process_node(node, rows, frames) };
+                    unsafe { process_node(node, late[place], rows, frames, now) };
                     place += 1;
                 }
             }));
@@ -113,15 +121,13 @@ impl ChainState {
 /// # Safety
 /// ONE-WRITER and ONE-PLAN hold for the node.
 #[inline]
-unsafe fn process_node(cell: &NodeCell, rows: &mut Rows, frames: usize) {
+unsafe fn process_node(cell: &NodeCell, late: u32, rows: &mut Rows, frames: usize, now: &Now) {
     // SAFETY: the caller's obligation.
     let node = unsafe { cell.get_mut() };
-    if cell.ports == Ports::STEREO {
-        let (left, right) = split(rows);
-        let main = StereoMut { left: &mut left[..frames], right: &mut right[..frames] };
-        node.processor.process(&mut Block { events: &node.events, ..Block::new(main) });
+    if cell.keeps_time {
+        now.with_time(late, |time| process_ports(node, cell.ports, rows, frames, Some(time)));
     } else {
-        process_wide(node, cell.ports, rows, frames);
+        process_ports(node, cell.ports, rows, frames, None);
     }
     // Write only if needed: a write takes the cache line away from the next thread that reads it.
     if !node.events.is_empty() {
@@ -135,6 +141,22 @@ unsafe fn process_node(cell: &NodeCell, rows: &mut Rows, frames: usize) {
     }
 }
 
+#[inline]
+fn process_ports(
+    node: &mut NodeState,
+    ports: Ports,
+    rows: &mut Rows,
+    frames: usize,
+    time: Option<&BlockTime<'_>>,
+) {
+    if ports != Ports::STEREO {
+        return process_wide(node, ports, rows, frames, time);
+    }
+    let (left, right) = split(rows);
+    let main = StereoMut { left: &mut left[..frames], right: &mut right[..frames] };
+    node.processor.process(&mut Block { events: &node.events, time, ..Block::new(main) });
+}
+
 /// The first row, and those after it.
 #[inline]
 fn split(rows: &mut Rows) -> (&mut [f32], &mut [f32]) {
@@ -143,7 +165,13 @@ fn split(rows: &mut Rows) -> (&mut [f32], &mut [f32]) {
 }
 
 /// Processes a bus that is not simply stereo.
-fn process_wide(node: &mut NodeState, ports: Ports, rows: &mut Rows, frames: usize) {
+fn process_wide(
+    node: &mut NodeState,
+    ports: Ports,
+    rows: &mut Rows,
+    frames: usize,
+    time: Option<&BlockTime<'_>>,
+) {
     let room = rows.room();
     // What a processor leaves alone there is silence.
     rows.clear(ports.main + ports.side_chain..ports.rows(), frames);
@@ -167,6 +195,7 @@ fn process_wide(node: &mut NodeState, ports: Ports, rows: &mut Rows, frames: usi
         side_chain: (ports.side_chain > 0).then(|| key(usize::from(ports.side_chain > 1))),
         events: &node.events,
         more: Some(&mut more),
+        time,
     });
 }
 
@@ -289,7 +318,7 @@ impl Units {
     /// The caller follows a `VerifiedSchedule` for these units, so that ONE-WRITER,
     /// READ-AFTER-WRITE, ONE-PLAN and IN-RANGE hold for `unit`.
     #[inline]
-    pub(crate) unsafe fn run(&self, unit: usize, frames: usize) {
+    pub(crate) unsafe fn run(&self, unit: usize, frames: usize, now: &Now) {
         // SAFETY:
         // - IN-RANGE: `unit` comes from a verified schedule.
         // - No alias: nobody else writes (ONE-WRITER), and only successors read. They have not started
@@ -299,16 +328,22 @@ impl Units {
         for place in 0..folded.len() {
             let (before, rest) = folded.split_at_mut(place);
             // SAFETY: the same obligation as this function's.
-            unsafe { self.run_chain(&mut rest[0], before, frames) };
+            unsafe { self.run_chain(&mut rest[0], before, frames, now) };
         }
         // SAFETY: the same obligation as this function's.
-        unsafe { self.run_chain(own, folded, frames) };
+        unsafe { self.run_chain(own, folded, frames, now) };
     }
 
     /// # Safety
     /// READ-AFTER-WRITE holds for every input of the chain. ONE-WRITER and ONE-PLAN hold for its unit.
     #[inline]
-    unsafe fn run_chain(&self, chain: &mut ChainState, before: &[ChainState], frames: usize) {
+    unsafe fn run_chain(
+        &self,
+        chain: &mut ChainState,
+        before: &[ChainState],
+        frames: usize,
+        now: &Now,
+    ) {
         let ChainState { waiting, sums, rows, .. } = chain;
         for place in 0..waiting.len() {
             let Waiting { bus, row, cell } = &waiting[place];
@@ -325,7 +360,7 @@ impl Units {
             }
         }
         // SAFETY: the caller's obligation.
-        unsafe { chain.process(frames) };
+        unsafe { chain.process(frames, now) };
     }
 
     /// Sums the inputs in their order, so that every worker computes the same bits. `piece`: the samples of

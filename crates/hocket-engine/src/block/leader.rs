@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use hocket_dsp::RowsMut;
+use hocket_time::{Full, TempoMap, TimedCommand, Transport, TransportCommand};
 
 use super::bus::UnitState;
 use super::node::{Contained, NodeCell, NodeState};
@@ -16,12 +17,45 @@ use super::stamps::Stamps;
 /// borrows it exclusively, and returns when all threads have left. Everything that looks inside borrows it.
 pub(crate) struct Leader {
     runner: Arc<Runner>,
+    transport: Transport,
 }
 
 impl Leader {
     /// Becomes the leader of a runner whose workers have run no block yet.
     pub(crate) fn new(runner: Arc<Runner>) -> Leader {
-        Leader { runner }
+        Leader { runner, transport: from_the_start() }
+    }
+
+    /// What plays, and where.
+    pub(crate) fn transport(&self) -> &Transport {
+        &self.transport
+    }
+
+    /// Carries a command out before the next block, or later if it says so.
+    ///
+    /// # Errors
+    /// It gives the command back if too many wait for their frame.
+    pub(crate) fn command(&mut self, command: TimedCommand) -> Result<(), Full> {
+        if command.at_steady <= self.transport.steady_frame() {
+            self.transport.apply(command.command);
+            return Ok(());
+        }
+        self.transport.schedule(command)
+    }
+
+    /// Uses other tempos from the next block on. Returns the old ones, which the caller frees elsewhere.
+    pub(crate) fn exchange_map(&mut self, map: Arc<TempoMap>) -> Arc<TempoMap> {
+        // SAFETY: CLOSED, by the type's invariant. The leader is borrowed exclusively.
+        std::mem::replace(&mut unsafe { self.runner.now_mut() }.map, map)
+    }
+
+    /// Moves on by the block that is to come, and says everybody where it is.
+    pub(crate) fn move_on(&mut self, frames: usize) {
+        // SAFETY: CLOSED, by the type's invariant. The leader is borrowed exclusively.
+        let now = unsafe { self.runner.now_mut() };
+        now.steady_frame = self.transport.steady_frame();
+        self.transport.next_block_into(frames as u32, &mut now.segments);
+        now.history.push(&now.segments);
     }
 
     /// The part that every thread may use.
@@ -75,6 +109,9 @@ impl Leader {
 
     /// Resets all processors and silences all buses.
     pub(crate) fn reset(&mut self) {
+        self.transport = from_the_start();
+        // SAFETY: CLOSED, by the type's invariant. The leader is borrowed exclusively.
+        unsafe { self.runner.now_mut() }.history.clear();
         for unit in 0..self.runner.plan().units.len() {
             // SAFETY: CLOSED, by the type's invariant. The leader is borrowed exclusively.
             let unit = unsafe { self.runner.plan().units.get_mut(unit) };
@@ -130,13 +167,8 @@ impl Leader {
         }
     }
 
-    /// Uses another plan from `frame` on. Returns the old one, which the caller frees elsewhere.
-    pub(crate) fn exchange(&mut self, plan: Box<Plan>, frame: u64) -> Box<Plan> {
-        for node in &plan.fresh {
-            let state = self.node_mut(node);
-            state.call(|processor| processor.locate(frame));
-            node.show(state);
-        }
+    /// Uses another plan from the next block on. Returns the old one, which the caller frees elsewhere.
+    pub(crate) fn exchange(&mut self, plan: Box<Plan>) -> Box<Plan> {
         for (line, frames) in &plan.delays {
             // SAFETY: CLOSED, by the type's invariant. The leader is borrowed exclusively.
             unsafe { line.get_mut() }.set(*frames as usize);
@@ -144,4 +176,11 @@ impl Leader {
         // SAFETY: CLOSED, by the type's invariant. The leader is borrowed exclusively, so nobody looks inside.
         unsafe { self.runner.exchange(plan) }
     }
+}
+
+/// An engine plays from its first block on, unless somebody says otherwise.
+fn from_the_start() -> Transport {
+    let mut transport = Transport::new();
+    transport.apply(TransportCommand::Play);
+    transport
 }

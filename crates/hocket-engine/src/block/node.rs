@@ -130,6 +130,8 @@ fn message(payload: &(dyn Any + Send)) -> String {
 pub(crate) struct NodeCell {
     pub(super) state: UnsafeCell<NodeState>,
     pub(super) ports: Ports,
+    /// Whether its processor asks for the time.
+    pub(super) keeps_time: bool,
     /// For reports.
     pub name: String,
     /// The part of the state that control threads may read, see [`NodeCell::show`].
@@ -149,10 +151,11 @@ impl NodeCell {
     /// Thread: control; allocates.
     pub(crate) fn new(name: String, processor: Box<dyn Processor>, ports: Ports) -> NodeCell {
         let events = Vec::with_capacity(EVENTS_A_BLOCK);
-        let place = Stretch::of(&*processor);
+        let (place, keeps_time) = (Stretch::of(&*processor), processor.keeps_time());
         let state = NodeState { processor, events, not_finite: 0, panicked: None };
         let shown = AtomicU64::new(0);
-        NodeCell { name, shown, ports, processor: place, state: UnsafeCell::new(state) }
+        let state = UnsafeCell::new(state);
+        NodeCell { name, shown, ports, keeps_time, processor: place, state }
     }
 
     /// Shows control threads what happened to the node.

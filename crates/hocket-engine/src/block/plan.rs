@@ -42,8 +42,6 @@ pub(crate) struct Plan {
     /// How many barriers each worker of this plan has reached. A hint for partners that publishes nothing.
     pub phases: Box<[Padded<AtomicU32>]>,
     pub costs: Arc<Costs>,
-    /// Nodes that no earlier plan had. The leader moves them to the session's position.
-    pub fresh: Box<[Arc<NodeCell>]>,
     /// Lines of the plan before that wait for something else from now on, in frames.
     pub delays: Vec<(Arc<DelayCell>, u32)>,
     /// Whether `auto` tries its workers immediately (`leader/choose_walk.rs`).
@@ -162,16 +160,13 @@ pub(crate) enum Offered {
 
 impl Plan {
     /// Thread: control; allocates all memory that blocks will need.
-    pub(crate) fn new(
-        schedule: VerifiedSchedule,
-        cells: &Cells,
-        fresh: Vec<Arc<NodeCell>>,
-        frames: usize,
-    ) -> Plan {
+    pub(crate) fn new(schedule: VerifiedSchedule, cells: &Cells, frames: usize) -> Plan {
         let units = schedule.units();
         let all = units.units();
         let chain = |inputs: &[_], ids: &[NodeId], rows| {
-            let nodes = ids.iter().filter_map(|id| cells.nodes[id.index()].clone());
+            let nodes = ids
+                .iter()
+                .filter_map(|id| Some((cells.nodes[id.index()].clone()?, units.heard_frames(*id))));
             ChainState::new(inputs, nodes.collect(), &cells.lines, rows, frames)
         };
         let unit = |unit: &hocket_plan::Unit| {
@@ -206,7 +201,6 @@ impl Plan {
             barrier: Barrier::new(schedule.workers() as u32),
             phases: (0..schedule.workers()).map(|_| Padded(AtomicU32::new(0))).collect(),
             costs: Arc::new(Costs::new(all.len())),
-            fresh: fresh.into_boxed_slice(),
             delays: Vec::new(),
             trial: false,
             schedule,

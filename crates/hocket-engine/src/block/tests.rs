@@ -395,8 +395,7 @@ fn what_is_removed_is_freed_on_the_control_side() {
             planner.nodes().iter().map(|n| n.as_ref().map(|_| cell("new"))).collect();
         (planner.base.clone(), nodes)
     };
-    let fresh = nodes.iter().flatten().cloned().collect();
-    let new = Installation { base, nodes, fresh, changes: Vec::new() };
+    let new = Installation { base, nodes, changes: Vec::new() };
     control.lock().install(new, |_| None).unwrap();
     on_the_leader(&mut engine);
     assert!(ids.try_recv().is_err(), "nothing is freed by the leader or a worker");

@@ -380,7 +380,7 @@ fn run(runner: &Runner, worker: usize, unit: usize, frames: usize) {
     // - `critical` runs the units of a list that it claimed, each once (R2), with the countdown at zero
     //   (R5, R7).
     // The plan is the leader's (ONE-PLAN): `runner.plan()` returns no other.
-    unsafe { plan.units.run(unit, frames) };
+    unsafe { plan.units.run(unit, frames, runner.now()) };
     // SAFETY: the caller is this desk's worker inside a block.
     let ticks = unsafe { runner.stamps_mut(worker) }.end_span(What::Unit(unit as u32));
     let place = &runner.desks[worker].place;

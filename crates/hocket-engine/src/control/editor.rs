@@ -141,7 +141,7 @@ impl Editor {
         let number = match edit.needs() {
             Needs::Changes => {
                 let changes = self.changes(&edit, &session);
-                self.control.lock().send(Order { plan: None, changes })?
+                self.control.lock().send(Order { changes, ..Order::default() })?
             }
             Needs::Plan => self.replace(&edit, &session)?,
         };
@@ -214,7 +214,7 @@ impl Editor {
         names.edit(edit);
         let graph = graph_of(session, self.rate_hz)?;
         let workshop = Workshop::new(session, &self.media, self.rate_hz);
-        let (mut cells, mut fresh, mut nodes) = (Vec::new(), Vec::new(), HashMap::new());
+        let (mut cells, mut nodes) = (Vec::new(), HashMap::new());
         let mut changes = self.mutes(session, &names);
         for (i, node) in graph.nodes().iter().enumerate() {
             let key = names.key(node.kind);
@@ -224,7 +224,6 @@ impl Editor {
                     let made = workshop.editable(node.kind, true)?;
                     let cell = made
                         .map(|made| Arc::new(NodeCell::new(node.name.clone(), made, node.ports)));
-                    fresh.extend(cell.clone());
                     changes.extend(fade_in(session, node.kind, cell.as_ref()));
                     cell
                 }
@@ -235,7 +234,7 @@ impl Editor {
         let keys: Vec<Key> = graph.nodes().iter().map(|node| names.key(node.kind)).collect();
         let before = |id: NodeId| self.nodes.get(&keys[id.index()]).map(|(id, _)| *id);
         let base = UnitGraph::compile(&graph, Fusing::Chains)?;
-        let new = Installation { base, nodes: cells, fresh, changes };
+        let new = Installation { base, nodes: cells, changes };
         let number = self.control.lock().install(new, before)?;
         (self.names, self.nodes) = (names, nodes);
         Ok(number)

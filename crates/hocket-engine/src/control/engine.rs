@@ -36,8 +36,6 @@ pub struct Engine {
     pub(crate) seating: Seating,
     pub(crate) rate: TickRate,
     pub(crate) block: u64,
-    /// Frames since the start.
-    pub(crate) position: u64,
     pub(crate) next_ns: u64,
     pub(crate) last: Last,
     pub(crate) inbox: Inbox,

@@ -93,7 +93,7 @@ impl GraphEditor {
         self.match_done();
         let cell = self.cells.get(node.index()).cloned().flatten();
         let changes = vec![(cell.ok_or(EditError::NoNode(node))?, change)];
-        let order = self.control.lock().send(Order { plan: None, changes })?;
+        let order = self.control.lock().send(Order { changes, ..Order::default() })?;
         Ok(self.accept(order))
     }
 
@@ -112,7 +112,7 @@ impl GraphEditor {
             return Err(PrepareError::Processors { processors, nodes }.into());
         }
         self.match_done();
-        let (mut cells, mut fresh, mut before) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut cells, mut before) = (Vec::new(), Vec::new());
         let mut kept = HashSet::new();
         for (node, source) in graph.nodes().iter().zip(sources) {
             let (cell, old) = match source {
@@ -125,16 +125,15 @@ impl GraphEditor {
                     (cell.clone(), Some(old))
                 }
                 NodeSource::New(processor) => {
-                    let cell = Arc::new(NodeCell::new(node.name.clone(), processor, node.ports));
-                    fresh.push(Arc::clone(&cell));
-                    (Some(cell), None)
+                    let cell = NodeCell::new(node.name.clone(), processor, node.ports);
+                    (Some(Arc::new(cell)), None)
                 }
             };
             cells.push(cell);
             before.push(old);
         }
         let base = UnitGraph::compile(graph, Fusing::Chains)?;
-        let new = Installation { base, nodes: cells.clone(), fresh, changes: Vec::new() };
+        let new = Installation { base, nodes: cells.clone(), changes: Vec::new() };
         let order = self.control.lock().install(new, |id| before[id.index()])?;
         self.cells = cells;
         Ok(self.accept(order))

@@ -72,8 +72,6 @@ pub(crate) struct Installation {
     pub base: UnitGraph,
     /// Indexed by node. A node that stays keeps its cell.
     pub nodes: Vec<Option<Arc<NodeCell>>>,
-    /// Nodes that the present plan does not have.
-    pub fresh: Vec<Arc<NodeCell>>,
     /// Changes that take effect together with the plan.
     pub changes: Vec<(Arc<NodeCell>, Change)>,
 }
@@ -123,7 +121,7 @@ impl Planner {
         let nodes: Vec<_> = named.map(cell).collect();
         let frames = settings.frames as usize;
         let cells = Cells::first(&prepared.units, nodes, frames);
-        let plan = Plan::new(schedule, &cells, Vec::new(), frames);
+        let plan = Plan::new(schedule, &cells, frames);
         let inner = Planner {
             outbox,
             base: prepared.units,
@@ -259,10 +257,10 @@ impl Planner {
         trial: bool,
     ) -> Result<(), ControlError> {
         let verified = VerifiedSchedule::verify(units, schedule)?;
-        let mut plan = Plan::new(verified, &self.cells, Vec::new(), self.frames);
+        let mut plan = Plan::new(verified, &self.cells, self.frames);
         plan.trial = trial;
         let present = Present::of(&plan, expected_ns);
-        self.send(Order { plan: Some(Box::new(plan)), changes: Vec::new() })?;
+        self.send(Order { plan: Some(Box::new(plan)), ..Order::default() })?;
         self.go_on_with(present);
         Ok(())
     }
@@ -286,10 +284,10 @@ impl Planner {
         let verified = VerifiedSchedule::verify(units, schedule)?;
         let same = Before { units: &self.base, cells: &self.cells, same: head_before };
         let (cells, delays) = Cells::following(&same, &new.base, new.nodes, self.frames);
-        let mut plan = Plan::new(verified, &cells, new.fresh, self.frames);
+        let mut plan = Plan::new(verified, &cells, self.frames);
         plan.delays = delays;
         let present = Present::of(&plan, None);
-        let order = Order { plan: Some(Box::new(plan)), changes: new.changes };
+        let order = Order { plan: Some(Box::new(plan)), changes: new.changes, ..Order::default() };
         let number = self.send(order)?;
         (self.base, self.cells, self.prices) = (new.base, cells, prices);
         self.go_on_with(present);

@@ -3,6 +3,7 @@
 use hocket_dsp::{RowsMut, RowsRef, StereoRef};
 use hocket_machine::clock::{monotonic_ns, ticks};
 use hocket_machine::float_mode::FlushDenormals;
+use hocket_time::{Full, TimedCommand, Transport};
 
 use super::block_estimates::Of;
 use super::choose_walk::{self, ChooseWalk, Sample};
@@ -117,9 +118,10 @@ impl Engine {
         {
             let _float = FlushDenormals::enter();
             let _watch = Watch::begin();
-            orders = self.inbox.carry_out(&mut self.leader, self.position);
+            orders = self.inbox.carry_out(&mut self.leader);
             self.last.begun_ticks = ticks();
             self.leader.fill_ports(frames);
+            self.leader.move_on(frames);
             of = self.choose_walk(asked, whole);
             match of {
                 Of::Plan { .. } => {
@@ -152,7 +154,6 @@ impl Engine {
         self.progress.note(of, orders, whole.then_some(took));
         self.note_walk(of, whole.then_some(took));
         self.block += 1;
-        self.position += frames as u64;
         self.last.times
     }
 
@@ -258,10 +259,27 @@ impl Engine {
         self.leader.input_mut(number, frames)
     }
 
-    /// Forgets all history: the next block is the session's first.
+    /// What plays, and where: the state after the last block and the commands carried out before it.
+    ///
+    /// Thread: leader, between blocks.
+    pub fn transport(&self) -> &Transport {
+        self.leader.transport()
+    }
+
+    /// Plays, stops, locates or loops, from the next block on. For leaders; other threads use
+    /// [`Control::transport`](crate::Control::transport).
+    ///
+    /// Thread: leader, between blocks. Reads and allocates nothing.
+    ///
+    /// # Errors
+    /// Gives a command for a later frame back if [`MAX_PENDING`](hocket_time::MAX_PENDING) wait already.
+    pub fn command(&mut self, command: TimedCommand) -> Result<(), Full> {
+        self.leader.command(command)
+    }
+
+    /// Forgets all history: the next block is the session's first, and it plays.
     pub fn reset(&mut self) {
         self.leader.reset();
-        self.position = 0;
     }
 }
 

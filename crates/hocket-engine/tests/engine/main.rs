@@ -16,3 +16,4 @@ mod one_cpu;
 mod panics;
 mod refusals;
 mod steering;
+mod transport;

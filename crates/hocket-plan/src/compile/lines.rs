@@ -54,6 +54,8 @@ pub(super) struct Wiring {
     pub(super) node_ports: Vec<Ports>,
     /// When what a node puts out arrives.
     pub(super) arrivals: Vec<u32>,
+    /// When what a node hears arrives.
+    pub(super) heard: Vec<u32>,
     /// By [`LineId`].
     pub(super) lines: Vec<DelayLine>,
     /// By [`PortId`].
@@ -85,6 +87,7 @@ impl Wiring {
         Wiring {
             node_ports: vec![Ports::STEREO; nodes],
             arrivals: vec![0; nodes],
+            heard: vec![0; nodes],
             lines: Vec::new(),
             ports: Vec::new(),
             outputs,
@@ -101,6 +104,7 @@ impl Wiring {
         let mut wiring = Wiring {
             node_ports: graph.nodes().iter().map(|node| node.ports).collect(),
             arrivals: arrivals.outputs,
+            heard: arrivals.inputs,
             lines: Vec::new(),
             ports: Vec::new(),
             outputs: graph.outputs(),

@@ -10,6 +10,8 @@ use super::{Graph, NodeId};
 ///
 /// Cost: O(nodes + edges).
 pub(crate) struct Arrivals {
+    /// By node: at its input.
+    pub(crate) inputs: Vec<u32>,
     /// By node: at its output.
     pub(crate) outputs: Vec<u32>,
     /// By node, by edge.
@@ -19,12 +21,14 @@ pub(crate) struct Arrivals {
 /// See [`Arrivals`].
 pub(crate) fn arrivals(graph: &Graph) -> Arrivals {
     let mut outputs: Vec<u32> = Vec::with_capacity(graph.nodes().len());
+    let mut inputs = Vec::with_capacity(graph.nodes().len());
     let mut delays = Vec::with_capacity(graph.nodes().len());
     for node in graph.nodes() {
         let at = |from: NodeId| outputs[from.index()];
         let latest = node.inputs.iter().map(|edge| at(edge.from)).max().unwrap_or(0);
         delays.push(node.inputs.iter().map(|edge| latest - at(edge.from)).collect());
+        inputs.push(latest);
         outputs.push(latest.saturating_add(node.latency_frames));
     }
-    Arrivals { outputs, delays }
+    Arrivals { inputs, outputs, delays }
 }

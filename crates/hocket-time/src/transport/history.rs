@@ -85,6 +85,12 @@ impl SegmentHistory {
         self.max_delay
     }
 
+    /// Forgets all blocks.
+    pub fn clear(&mut self) {
+        self.past.clear();
+        (self.end, self.frames) = (0, 0);
+    }
+
     /// Adds the segments of a block.
     pub fn push(&mut self, block: &Segments) {
         let needed = u64::from(self.max_delay) + u64::from(MAX_BLOCK_FRAMES);

@@ -133,8 +133,15 @@ impl Transport {
     /// Unit: frames, up to [`MAX_BLOCK_FRAMES`]. Of a longer block only as many are covered: call it again for the
     /// rest. The segments are as few as possible: a command that changes nothing begins none.
     pub fn next_block(&mut self, frames: u32) -> Segments {
-        let frames = frames.min(MAX_BLOCK_FRAMES);
         let mut segments = Segments::EMPTY;
+        self.next_block_into(frames, &mut segments);
+        segments
+    }
+
+    /// The same into segments that are there already: what they held is gone. Nothing large is copied.
+    pub fn next_block_into(&mut self, frames: u32, segments: &mut Segments) {
+        let frames = frames.min(MAX_BLOCK_FRAMES);
+        segments.clear();
         let mut offset = 0;
         while offset < frames {
             self.carry_out_due();
@@ -145,7 +152,6 @@ impl Transport {
             self.advance(run);
             offset += run;
         }
-        segments
     }
 
     /// Carries out the commands whose frame has come.

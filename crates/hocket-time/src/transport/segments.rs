@@ -65,6 +65,11 @@ impl Segments {
         segments
     }
 
+    /// Forgets all segments.
+    pub(crate) fn clear(&mut self) {
+        self.len = 0;
+    }
+
     /// Adds frames behind the last one. Joins them with the last segment if they continue it, which a jump never does.
     pub(crate) fn push(&mut self, segment: Segment) {
         if segment.frames == 0 {
