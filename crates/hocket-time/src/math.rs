@@ -31,11 +31,18 @@ pub(crate) fn ln_1p(x: f64) -> f64 {
 
 /// Twice the inverse hyperbolic tangent of s, for magnitudes below 0.18.
 fn double_atanh(s: f64) -> f64 {
+    /// 1/3, 1/5, ... 1/23.
+    const ODD: [f64; 11] = {
+        let mut parts = [0.0; 11];
+        let mut n = 0;
+        while n < parts.len() {
+            parts[n] = 1.0 / (2 * n + 3) as f64;
+            n += 1;
+        }
+        parts
+    };
     let square = s * s;
-    let mut sum = 0.0;
-    for n in (1..12).rev() {
-        sum = (sum + 1.0 / f64::from(2 * n + 1)) * square;
-    }
+    let sum = ODD.iter().rev().fold(0.0, |sum, part| (sum + part) * square);
     2.0 * (s + s * sum)
 }
 
@@ -52,10 +59,18 @@ pub(crate) fn exp_m1(y: f64) -> f64 {
 
 /// The series of e to the power of r, minus one, for magnitudes up to half of ln 2.
 fn series_m1(r: f64) -> f64 {
-    let mut sum = 0.0;
-    for n in (2..=14).rev() {
-        sum = (1.0 + sum) * r / f64::from(n);
-    }
+    /// 1/2!, 1/3!, ... 1/14!.
+    const FACTORIALS: [f64; 13] = {
+        let (mut parts, mut product) = ([0.0; 13], 1.0);
+        let mut n = 0;
+        while n < parts.len() {
+            product *= (n + 2) as f64;
+            parts[n] = 1.0 / product;
+            n += 1;
+        }
+        parts
+    };
+    let sum = FACTORIALS.iter().rev().fold(0.0, |sum, part| (sum + part) * r);
     r + r * sum
 }
 

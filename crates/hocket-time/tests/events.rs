@@ -1,7 +1,8 @@
 //! Event buffers against a stable sort, and what they do when they are full.
 
 use hocket_time::{
-    END_ROOM, Event, EventBuffer, EventKind, Midi1, Note, ParamChange, Pushed, Source, Ump,
+    END_ROOM, Event, EventBuffer, EventKind, Midi1, Midi1To2, Note, NoteAction, ParamChange,
+    Pushed, Sounding, SoundingNotes, Source, Ump, midi2_to_midi1,
 };
 use proptest::prelude::*;
 
@@ -222,6 +223,87 @@ fn system_exclusive_messages_are_copied_wait_and_free_their_bytes() {
     buffer.clear();
     assert_eq!(buffer.push_sysex(0, Source(1), &[1; 10]), Pushed::Stored);
     assert_eq!(bytes(&buffer, 0), [1; 10]);
+}
+
+/// An event of notes or pedals, in each of the dialects.
+fn sounding_event() -> impl Strategy<Value = EventKind> {
+    let key = prop_oneof![Just(60u8), Just(61), Just(0), Just(127)];
+    let controller = prop_oneof![Just(64u8), Just(66), Just(69), Just(123), Just(120), Just(7)];
+    let value = prop_oneof![Just(0u8), Just(63), Just(64), Just(127)];
+    let note = (0x80u8..0xa0, key, value.clone()).prop_map(|(status, key, v)| [status, key, v]);
+    let control = (0xb0u8..0xc0, controller, value).prop_map(|(status, c, v)| [status, c, v]);
+    let midi = prop_oneof![4 => note, 1 => control];
+    let midi = midi.prop_map(|bytes| Midi1::new(&bytes).unwrap());
+    (midi, 0..3, any::<bool>()).prop_map(|(message, dialect, every)| match dialect {
+        0 => EventKind::Midi(message),
+        1 => EventKind::Ump(Midi1To2::new().translate(0, message).unwrap()),
+        _ => match Note::from_midi(message) {
+            Some(note) if every && note.action != NoteAction::On => {
+                EventKind::Note(Note { key: -1, ..note })
+            }
+            Some(note) => EventKind::Note(note),
+            None => EventKind::Midi(message),
+        },
+    })
+}
+
+proptest! {
+    #[test]
+    fn sounding_notes_are_those_of_a_list(events in proptest::collection::vec(sounding_event(), 0..60)) {
+        let mut notes = SoundingNotes::new();
+        let mut list: Vec<(u8, u8, bool)> = Vec::new();
+        for event in &events {
+            notes.watch(event);
+            let message = match event {
+                EventKind::Midi(message) => *message,
+                EventKind::Ump(packet) => midi2_to_midi1(packet).as_slice()[0],
+                EventKind::Note(note) if note.key < 0 => {
+                    list.retain(|it| it.2 || it.0 as i8 != note.channel);
+                    continue;
+                }
+                EventKind::Note(note) => note.to_midi().unwrap(),
+                _ => unreachable!(),
+            };
+            let [status, first, second] = message.bytes();
+            let (channel, is_pedal) = (status & 0xf, status >= 0xb0);
+            match (is_pedal, first) {
+                (true, 120 | 123) => list.retain(|it| it.2 || it.0 != channel),
+                (true, 7) => {}
+                _ => list.retain(|it| *it != (channel, first, is_pedal)),
+            }
+            let on = if is_pedal { second >= 64 && first < 120 && first != 7 } else { status >= 0x90 && second > 0 };
+            if on {
+                list.push((channel, first, is_pedal));
+            }
+        }
+        list.sort_by_key(|it| (it.0, it.2, it.1));
+        let mut ended = Vec::new();
+        notes.end_all(|it| ended.push(match it {
+            Sounding::Note { channel, key } => (channel, key, false),
+            Sounding::Pedal { channel, controller } => (channel, controller, true),
+        }));
+        prop_assert_eq!(ended, list);
+        prop_assert_eq!(notes, SoundingNotes::new());
+    }
+}
+
+#[test]
+fn an_end_of_everything_leaves_nothing() {
+    let start = [Note::on(1, 3, 60, 0.0), Note::on(2, 15, 127, 1.0)];
+    let ends = [
+        EventKind::EndAllNotes,
+        EventKind::Midi(Midi1::new(&[0xff]).unwrap()),
+        EventKind::Note(Note::off(-1, -1, -1, 0.0)),
+    ];
+    for end in ends {
+        let mut notes = SoundingNotes::new();
+        start.iter().for_each(|note| notes.watch(&EventKind::Note(*note)));
+        // A start of no certain note changes nothing.
+        notes.watch(&EventKind::Note(Note::on(1, -1, -1, 1.0)));
+        assert_eq!(notes.count(), 2);
+        notes.watch(&end);
+        assert_eq!(notes.count(), 0);
+    }
 }
 
 #[test]

@@ -292,6 +292,32 @@ fn a_paused_cursor_is_silent_and_then_chases() {
 }
 
 #[test]
+fn a_lane_exchanged_without_a_restart_stays_in_the_block() {
+    let map = TempoMap::constant(RATE_HZ, 60.0).unwrap();
+    let lane = |count: u32, gap: f64, shape| {
+        let points = (0..count).map(|n| point(f64::from(n) * gap, f64::from(n % 3), shape));
+        Lane::new(&map, TimeBase::Seconds, &points.collect::<Vec<_>>()).unwrap()
+    };
+    let lanes = [
+        lane(1, 1.0, Shape::Hold),
+        lane(300, 0.007, Shape::Linear),
+        lane(20, 0.1, Shape::Curve(2.0)),
+        lane(900, 0.001, Shape::Hold),
+    ];
+    let (mut transport, mut cursor) = (Transport::new(), LaneCursor::new());
+    transport.apply(TransportCommand::Play);
+    for n in 0..600 {
+        let segments = transport.next_block(37);
+        let time = BlockTime { steady_frame: 0, segments: &segments, map: &map };
+        let mut last = None;
+        cursor.run(&lanes[n * 7 / 3 % 4], &time, |value| {
+            assert!(value.offset < 37 && last.is_none_or(|last| last < value.offset));
+            last = Some(value.offset);
+        });
+    }
+}
+
+#[test]
 fn a_million_points_play() {
     let map = TempoMap::constant(RATE_HZ, 60.0).unwrap();
     let points: Vec<_> = (0..1_000_000)

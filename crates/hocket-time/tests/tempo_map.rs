@@ -254,6 +254,14 @@ fn a_jump_behind_a_line_ends_the_line_at_its_first_tempo() {
 }
 
 #[test]
+fn a_tick_between_two_frames_begins_at_the_later_one() {
+    // 12.5 frames per tick.
+    let map = TempoMap::constant(RATE_HZ, 240.0).unwrap();
+    assert_eq!(map.frame_at_beats(1.0 / 960.0), 13);
+    assert_eq!([12, 13].map(|frame| map.bar_at_frame(frame).tick), [0, 1]);
+}
+
+#[test]
 fn a_tempo_later_than_the_start_holds_before_it() {
     let map = map(&[TempoPoint::step(16.0, 60.0), TempoPoint::step(32.0, 30.0)]);
     assert_eq!(map.seconds_at_beats(16.0), 16.0);

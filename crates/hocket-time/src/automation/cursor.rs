@@ -1,6 +1,6 @@
 //! Plays a lane: which values it gives at which frames of a block.
 
-use super::lane::Lane;
+use super::lane::{Lane, Way};
 use crate::block_time::BlockTime;
 use crate::events::{Event, EventKind, ParamChange, Source};
 use crate::tempo::TempoMap;
@@ -37,16 +37,22 @@ impl LaneValue {
 /// While the song stands still, only rule 3 applies. Frames are those of the song, so the values do not depend on
 /// how time is cut into blocks.
 ///
-/// Thread: the worker or leader that owns it, inside a block. Cost: O(values), O(log points) after a jump, O(1)
-/// where nothing is due; no allocation.
+/// Thread: the worker or leader that owns it, inside a block. Cost: O(values), O(log points) after a jump, a few
+/// comparisons where nothing is due; no allocation.
 #[derive(Debug, Clone, Default)]
 pub struct LaneCursor {
-    /// How many of the lane's points are behind.
-    passed: usize,
     /// Position of the next frame if nothing jumps, and whether the song played. `None`: chase.
     led_to: Option<(i64, bool)>,
+    /// Song frame of the next value if nothing jumps.
+    due: i64,
     /// The lane is not read.
     paused: bool,
+    /// How many of the lane's points are behind.
+    passed: usize,
+    /// Song frame of the next point.
+    point: i64,
+    /// The way to the next point, if the value moves on it.
+    way: Option<Way>,
 }
 
 impl LaneCursor {
@@ -72,74 +78,56 @@ impl LaneCursor {
             return;
         }
         for segment in time.segments {
-            self.run_segment(lane, time.map, segment, &mut give);
+            if self.must_chase(segment) {
+                give(self.chase(lane, time.map, segment));
+            }
+            while segment.playing && self.due < segment.end_position() {
+                give(self.next(lane, time.map, segment));
+            }
+            self.led_to = Some((segment.end_position(), segment.playing));
         }
     }
 
-    fn run_segment(
-        &mut self,
-        lane: &Lane,
-        map: &TempoMap,
-        segment: &Segment,
-        give: &mut impl FnMut(LaneValue),
-    ) {
-        let mut from = segment.position;
-        if self.must_chase(lane, segment) {
-            self.passed = lane.knots_until(from);
-            let value = lane.value_before(self.passed, map, from);
-            give(LaneValue { offset: segment.offset, value, on_ramp: false });
-            from += 1;
-        }
-        if segment.playing {
-            self.play(lane, map, segment, from, give);
-        }
-        self.led_to = Some((segment.end_position(), segment.playing));
-    }
-
-    fn must_chase(&self, lane: &Lane, segment: &Segment) -> bool {
+    fn must_chase(&self, segment: &Segment) -> bool {
         let Some((position, playing)) = self.led_to else { return true };
-        let starts = segment.playing && !playing;
-        // The last: a shorter lane came without `restart`.
-        segment.jumped || position != segment.position || starts || self.passed > lane.knots().len()
+        segment.jumped || position != segment.position || (segment.playing && !playing)
     }
 
-    /// Gives all values from song frame `from` to the segment's end.
-    fn play(
-        &mut self,
-        lane: &Lane,
-        map: &TempoMap,
-        segment: &Segment,
-        mut from: i64,
-        give: &mut impl FnMut(LaneValue),
-    ) {
-        let end = segment.end_position();
-        let offset = |frame: i64| segment.offset + (frame - segment.position) as u32;
-        loop {
-            let next = lane.knots().get(self.passed).filter(|knot| knot.frame < end);
-            let until = next.map_or(end, |knot| knot.frame);
-            if lane.moves_before(self.passed) {
-                let mut frame = next_on_grid(lane, self.passed, from);
-                while frame < until {
-                    let value = lane.value_before(self.passed, map, frame);
-                    give(LaneValue { offset: offset(frame), value, on_ramp: true });
-                    frame += i64::from(lane.grid_frames());
-                }
-            }
-            let Some(knot) = next else { break };
-            self.passed += 1;
-            // Of two at one frame the second one holds.
-            if lane.knots().get(self.passed).is_none_or(|second| second.frame != knot.frame) {
-                give(LaneValue { offset: offset(knot.frame), value: knot.value, on_ramp: false });
-            }
-            from = knot.frame + 1;
+    /// The value of a segment's first frame.
+    fn chase(&mut self, lane: &Lane, map: &TempoMap, segment: &Segment) -> LaneValue {
+        let frame = segment.position;
+        self.pass(lane, map, lane.knots_until(frame));
+        let resting = lane.knots()[self.passed.saturating_sub(1)].value;
+        let value = self.way.as_ref().map_or(resting, |way| way.value(map, frame));
+        let step = self.way.as_ref().map(|way| way.next_step(frame, lane.grid_frames()));
+        self.due = self.point.min(step.unwrap_or(i64::MAX));
+        LaneValue { offset: segment.offset, value, on_ramp: false }
+    }
+
+    /// The value that is due.
+    fn next(&mut self, lane: &Lane, map: &TempoMap, segment: &Segment) -> LaneValue {
+        let frame = self.due;
+        let offset = segment.offset + (frame - segment.position) as u32;
+        let step = frame + i64::from(lane.grid_frames());
+        if let Some(way) = &self.way
+            && frame != self.point
+        {
+            let value = way.value(map, frame);
+            self.due = self.point.min(step);
+            return LaneValue { offset, value, on_ramp: true };
         }
+        // Of several points at one frame the last holds. A search, and not just the next point: a lane that was
+        // exchanged without `restart` gives wrong values at most.
+        self.pass(lane, map, lane.knots_until(frame));
+        self.due = if self.way.is_some() { self.point.min(step) } else { self.point };
+        let value = lane.knots()[self.passed.saturating_sub(1)].value;
+        LaneValue { offset, value, on_ramp: false }
     }
-}
 
-/// The first frame at or behind `from` that lies a whole number of grid steps behind the last knot.
-fn next_on_grid(lane: &Lane, passed: usize, from: i64) -> i64 {
-    let start = lane.knots()[passed - 1].frame;
-    let grid = i64::from(lane.grid_frames());
-    // `from` is behind the knot, so this is at least one step.
-    start + (from - start + grid - 1) / grid * grid
+    /// The first `passed` points are behind.
+    fn pass(&mut self, lane: &Lane, map: &TempoMap, passed: usize) {
+        self.passed = passed;
+        self.point = lane.knots().get(passed).map_or(i64::MAX, |knot| knot.frame);
+        self.way = lane.way(passed, map);
+    }
 }

@@ -180,7 +180,9 @@ impl Lane {
     ///
     /// Thread: any. Cost: O(log points), and lookups in the map where the tempo changes; no allocation.
     pub fn value_at(&self, map: &TempoMap, frame: i64) -> f64 {
-        self.value_before(self.knots_until(frame), map, frame)
+        let passed = self.knots_until(frame);
+        let resting = self.knots[passed.saturating_sub(1)].value;
+        self.way(passed, map).map_or(resting, |way| way.value(map, frame))
     }
 
     pub(super) fn knots(&self) -> &[Knot] {
@@ -192,39 +194,68 @@ impl Lane {
         self.knots.partition_point(|knot| knot.frame <= frame)
     }
 
-    /// Whether the value moves between knot `next - 1` and knot `next`.
-    pub(super) fn moves_before(&self, next: usize) -> bool {
-        next > 0
-            && next < self.knots.len()
-            && self.knots[next - 1].shape != Shape::Hold
-            && self.knots[next - 1].value != self.knots[next].value
-    }
-
-    /// The value at a frame behind knot `next - 1` and before knot `next`.
-    pub(super) fn value_before(&self, next: usize, map: &TempoMap, frame: i64) -> f64 {
-        if !self.moves_before(next) {
-            return self.knots[next.saturating_sub(1)].value;
+    /// The way from knot `next - 1` to knot `next`, if the value moves on it.
+    pub(super) fn way(&self, next: usize, map: &TempoMap) -> Option<Way> {
+        let (from, to) = (self.knots.get(next.checked_sub(1)?)?, self.knots.get(next)?);
+        if from.value == to.value || from.frame == to.frame {
+            return None;
         }
-        let (from, to) = (&self.knots[next - 1], &self.knots[next]);
-        let part = from.part_of_way(to, map, frame);
-        let part = match from.shape {
-            Shape::Curve(curve) => exp_m1(f64::from(curve) * part) / exp_m1(f64::from(curve)),
-            Shape::Hold | Shape::Linear => part,
+        let curve = match from.shape {
+            Shape::Hold => return None,
+            Shape::Linear => 0.0,
+            Shape::Curve(curve) => f64::from(curve),
         };
-        let value = from.value + (to.value - from.value) * part;
-        // Rounding must not overshoot.
-        value.clamp(from.value.min(to.value), from.value.max(to.value))
+        let (start, length) = if from.in_frames {
+            (from.frame as f64, (to.frame - from.frame) as f64)
+        } else {
+            let start = map.beats_at_frame(from.frame);
+            (start, map.beats_at_frame(to.frame) - start)
+        };
+        Some(Way {
+            frame: from.frame,
+            in_frames: from.in_frames,
+            start,
+            length,
+            from: from.value,
+            to: to.value,
+            curve,
+            rise: exp_m1(curve),
+        })
     }
 }
 
-impl Knot {
-    /// How much of the way to another knot is done at a frame, 0 to 1.
-    fn part_of_way(&self, to: &Knot, map: &TempoMap, frame: i64) -> f64 {
-        if self.in_frames {
-            return (frame - self.frame) as f64 / (to.frame - self.frame) as f64;
-        }
-        let [start, at, end] = [self.frame, frame, to.frame].map(|it| map.beats_at_frame(it));
-        (at - start) / (end - start)
+/// The way between two points with different values.
+#[derive(Debug, Clone)]
+pub(super) struct Way {
+    /// Its first frame.
+    frame: i64,
+    /// Whether it is measured in frames; else in beats.
+    in_frames: bool,
+    start: f64,
+    length: f64,
+    from: f64,
+    to: f64,
+    /// 0: a line.
+    curve: f64,
+    /// exp(curve) - 1.
+    rise: f64,
+}
+
+impl Way {
+    /// The value at a frame on it.
+    pub fn value(&self, map: &TempoMap, frame: i64) -> f64 {
+        let at = if self.in_frames { frame as f64 } else { map.beats_at_frame(frame) };
+        let part = (at - self.start) / self.length;
+        let part = if self.curve == 0.0 { part } else { exp_m1(self.curve * part) / self.rise };
+        // Rounding must not overshoot.
+        let (low, high) = (self.from.min(self.to), self.from.max(self.to));
+        (self.from + (self.to - self.from) * part).clamp(low, high)
+    }
+
+    /// The first frame behind `frame` that lies a whole number of grid steps behind the way's beginning.
+    pub fn next_step(&self, frame: i64, grid_frames: u32) -> i64 {
+        let grid = i64::from(grid_frames);
+        self.frame + ((frame - self.frame) / grid + 1) * grid
     }
 }
 

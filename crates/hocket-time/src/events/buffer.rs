@@ -80,6 +80,8 @@ impl EventBuffer {
     ///
     /// Thread: control; allocates about 45 bytes per event.
     pub fn new(capacity: usize, sysex_bytes: usize) -> EventBuffer {
+        // Messages count their bytes in 32 bits.
+        let sysex_bytes = sysex_bytes.min(u32::MAX as usize);
         EventBuffer {
             events: Vec::with_capacity(capacity + END_ROOM),
             capacity,

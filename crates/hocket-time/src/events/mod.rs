@@ -2,7 +2,9 @@
 
 mod buffer;
 mod event;
+mod sounding;
 mod thin;
 
 pub use buffer::{END_ROOM, EventBuffer, EventCounts, Pushed};
 pub use event::{Event, EventKind, Note, NoteAction, ParamChange, Source, SysEx};
+pub use sounding::{Sounding, SoundingNotes};

@@ -3,7 +3,7 @@
 use thiserror::Error;
 
 /// Controllers that hold notes: sustain, sostenuto, hold 2. Below 64 they are released.
-const PEDALS: [u8; 3] = [64, 66, 69];
+pub(crate) const PEDALS: [u8; 3] = [64, 66, 69];
 
 /// A message of MIDI 1.0 with 1 to 3 bytes: a channel message, or a system message other than system exclusive.
 /// Every value is valid.

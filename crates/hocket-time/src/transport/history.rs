@@ -69,7 +69,7 @@ impl SegmentHistory {
     ///
     /// Thread: control; allocates 40 bytes per 256 frames of delay, and 6 KB.
     pub fn new(max_delay_frames: u32) -> SegmentHistory {
-        let passes = (max_delay_frames + MAX_BLOCK_FRAMES) / MIN_LOOP_FRAMES as u32;
+        let passes = max_delay_frames.saturating_add(MAX_BLOCK_FRAMES) / MIN_LOOP_FRAMES as u32;
         let most = passes as usize + 8 * MAX_PENDING;
         SegmentHistory {
             past: VecDeque::with_capacity(most),
