@@ -73,7 +73,7 @@ pub const CRATES: &[CrateRule] = &[
     },
     CrateRule {
         name: "hocket-dsp",
-        workspace: &[],
+        workspace: &["hocket-time"],
         workspace_dev: &[],
         external: External::Only(&[]),
         serde: false,
@@ -159,7 +159,14 @@ pub const CRATES: &[CrateRule] = &[
     },
     CrateRule {
         name: "hocket-engine",
-        workspace: &["hocket-plan", "hocket-dsp", "hocket-rt", "hocket-machine", "hocket-trace"],
+        workspace: &[
+            "hocket-plan",
+            "hocket-dsp",
+            "hocket-time",
+            "hocket-rt",
+            "hocket-machine",
+            "hocket-trace",
+        ],
         workspace_dev: &[],
         external: External::Any,
         serde: false,

@@ -42,30 +42,33 @@ pub(crate) struct ChainState {
     /// Nearly all chains have none.
     waiting: Box<[Waiting]>,
     sums: Box<[Sum]>,
-    nodes: Box<[Arc<NodeCell>]>,
-    /// By node: how many frames what it hears is late. Nodes that keep time look.
-    late: Box<[u32]>,
+    nodes: Box<[ChainNode]>,
     rows: Rows,
 }
 
+/// A node in its place. Another plan may give it another one.
+pub(crate) struct ChainNode {
+    pub cell: Arc<NodeCell>,
+    pub ports: Ports,
+    /// How many frames what it hears is late. Nodes that keep time look.
+    pub late: u32,
+}
+
 impl ChainState {
-    /// A chain whose bus has so many rows. `nodes`: with how many frames late what each hears is. `lines`: by line
-    /// of the plan.
+    /// A chain whose bus has so many rows. `lines`: by line of the plan.
     ///
     /// Thread: control; allocates.
     pub(crate) fn new(
         inputs: &[UnitInput],
-        nodes: Vec<(Arc<NodeCell>, u32)>,
+        nodes: Vec<ChainNode>,
         lines: &[Arc<DelayCell>],
         rows: u16,
         frames: usize,
     ) -> ChainState {
-        let (nodes, late): (Vec<_>, Vec<_>) = nodes.into_iter().unzip();
         ChainState {
             waiting: waiting(inputs, lines),
             sums: sums(inputs, rows),
             nodes: nodes.into_boxed_slice(),
-            late: late.into_boxed_slice(),
             rows: Rows::new(rows, frames),
         }
     }
@@ -74,7 +77,8 @@ impl ChainState {
     fn touched(&self) -> impl Iterator<Item = Stretch> {
         let sums = self.sums.iter().map(|sum| Stretch::of(&*sum.inputs));
         let own = [Stretch::of(&*self.sums), Stretch::of(&*self.nodes)];
-        let nodes = self.nodes.iter().flat_map(|node| [Stretch::of(&node.state), node.processor]);
+        let cells = self.nodes.iter().map(|node| &node.cell);
+        let nodes = cells.flat_map(|cell| [Stretch::of(&cell.state), cell.processor]);
         own.into_iter().chain(sums).flatten().chain(self.rows.stretches()).chain(nodes.flatten())
     }
 
@@ -94,7 +98,7 @@ impl ChainState {
     /// ONE-WRITER and ONE-PLAN hold for the chain's unit.
     #[inline]
     unsafe fn process(&mut self, frames: usize, now: &Now) {
-        let ChainState { nodes, late, rows, .. } = self;
+        let ChainState { nodes, rows, .. } = self;
         let mut place = 0;
         while place < nodes.len() {
             // One catch frame serves the whole chain. Without a panic it costs about one call.
@@ -102,16 +106,16 @@ impl ChainState {
             let ran = catch_unwind(AssertUnwindSafe(|| {
                 while let Some(node) = nodes.get(place) {
                     // SAFETY: the caller's obligation. The plan has the node once (R3).
-                    unsafe { process_node(node, late[place], rows, frames, now) };
+                    unsafe { process_node(node, rows, frames, now) };
                     place += 1;
                 }
             }));
             if let Err(payload) = ran {
                 // SAFETY: as above. The panic ended the other reference.
-                let state = unsafe { nodes[place].get_mut() };
+                let state = unsafe { nodes[place].cell.get_mut() };
                 state.silence(payload);
-                nodes[place].show(state);
-                silence(&nodes[place], rows, frames);
+                nodes[place].cell.show(state);
+                silence(nodes[place].ports, rows, frames);
                 place += 1;
             }
         }
@@ -121,22 +125,23 @@ impl ChainState {
 /// # Safety
 /// ONE-WRITER and ONE-PLAN hold for the node.
 #[inline]
-unsafe fn process_node(cell: &NodeCell, late: u32, rows: &mut Rows, frames: usize, now: &Now) {
+unsafe fn process_node(node: &ChainNode, rows: &mut Rows, frames: usize, now: &Now) {
+    let ChainNode { cell, ports, late } = node;
     // SAFETY: the caller's obligation.
     let node = unsafe { cell.get_mut() };
     if cell.keeps_time {
-        now.with_time(late, |time| process_ports(node, cell.ports, rows, frames, Some(time)));
+        now.with_time(*late, |time| process_ports(node, *ports, rows, frames, Some(time)));
     } else {
-        process_ports(node, cell.ports, rows, frames, None);
+        process_ports(node, *ports, rows, frames, None);
     }
     // Write only if needed: a write takes the cache line away from the next thread that reads it.
     if !node.events.is_empty() {
         node.events.clear();
     }
-    if !is_finite(cell, rows, frames) {
+    if !is_finite(*ports, rows, frames) {
         node.not_finite += 1;
         node.processor.reset();
-        silence(cell, rows, frames);
+        silence(*ports, rows, frames);
         cell.show(node);
     }
 }
@@ -206,15 +211,15 @@ fn written(ports: Ports) -> [Range<u16>; 2] {
 
 /// Whether what a node put out is neither NaN nor infinity.
 #[inline]
-fn is_finite(cell: &NodeCell, rows: &Rows, frames: usize) -> bool {
-    let [main, extra] = written(cell.ports);
+fn is_finite(ports: Ports, rows: &Rows, frames: usize) -> bool {
+    let [main, extra] = written(ports);
     rows.are_finite(main, frames) && (extra.is_empty() || rows.are_finite(extra, frames))
 }
 
 /// Silences what a node put out. So one strip has one bad block, and the mix does not stay broken.
 #[cold]
-fn silence(cell: &NodeCell, rows: &mut Rows, frames: usize) {
-    written(cell.ports).into_iter().for_each(|written| rows.clear(written, frames));
+fn silence(ports: Ports, rows: &mut Rows, frames: usize) {
+    written(ports).into_iter().for_each(|written| rows.clear(written, frames));
 }
 
 /// A unit: its own chain, and the folded chains that run before it.
@@ -233,7 +238,8 @@ impl UnitState {
 
     /// All nodes, in the order in which they run.
     pub(crate) fn nodes(&self) -> impl Iterator<Item = &Arc<NodeCell>> {
-        self.folded.iter().chain([&self.own]).flat_map(|chain| &chain.nodes)
+        let chains = self.folded.iter().chain([&self.own]);
+        chains.flat_map(|chain| &chain.nodes).map(|node| &node.cell)
     }
 
     /// The first two rows of the bus that other units read.

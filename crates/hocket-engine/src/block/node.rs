@@ -12,7 +12,6 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use hocket_dsp::{Block, Event, Processor, mix};
-use hocket_plan::Ports;
 
 use super::fetch::Stretch;
 
@@ -129,7 +128,6 @@ fn message(payload: &(dyn Any + Send)) -> String {
 #[repr(C, align(64))]
 pub(crate) struct NodeCell {
     pub(super) state: UnsafeCell<NodeState>,
-    pub(super) ports: Ports,
     /// Whether its processor asks for the time.
     pub(super) keeps_time: bool,
     /// For reports.
@@ -149,13 +147,13 @@ impl NodeCell {
     /// A node that has not run.
     ///
     /// Thread: control; allocates.
-    pub(crate) fn new(name: String, processor: Box<dyn Processor>, ports: Ports) -> NodeCell {
+    pub(crate) fn new(name: String, processor: Box<dyn Processor>) -> NodeCell {
         let events = Vec::with_capacity(EVENTS_A_BLOCK);
         let (place, keeps_time) = (Stretch::of(&*processor), processor.keeps_time());
         let state = NodeState { processor, events, not_finite: 0, panicked: None };
         let shown = AtomicU64::new(0);
         let state = UnsafeCell::new(state);
-        NodeCell { name, shown, ports, keeps_time, processor: place, state }
+        NodeCell { name, shown, keeps_time, processor: place, state }
     }
 
     /// Shows control threads what happened to the node.
@@ -212,7 +210,7 @@ mod tests {
             (Box::new(7), "a panic without a message"),
         ];
         for (payload, message) in payloads {
-            let cell = NodeCell::new("filter".into(), Box::new(Silent), Ports::STEREO);
+            let cell = NodeCell::new("filter".into(), Box::new(Silent));
             assert_eq!(cell.shown(), (0, false));
             // SAFETY: the cell is in no plan, and this is the only reference.
             let state = unsafe { cell.get_mut() };

@@ -13,7 +13,7 @@ use hocket_plan::compile::{DelayLine, Port};
 use hocket_plan::{NodeId, Ports, ScheduleKind, Step, UnitGraph, UnitId, VerifiedSchedule};
 use hocket_rt::{Barrier, Claim, Countdown, Deque, Padded, ReadySet};
 
-use super::bus::{ChainState, UnitState, Units};
+use super::bus::{ChainNode, ChainState, UnitState, Units};
 use super::costs::Costs;
 use super::delay::{DelayCell, PortCell};
 use super::node::NodeCell;
@@ -121,6 +121,8 @@ impl Cells {
 
 impl<F: Fn(NodeId) -> Option<NodeId>> Before<'_, F> {
     /// The port's cell, or a new one.
+    ///
+    /// Thread: control; allocates.
     fn port(&self, port: &Port, frames: usize) -> Arc<PortCell> {
         let as_before = match *port {
             Port::Input { .. } => Some(*port),
@@ -163,11 +165,14 @@ impl Plan {
     pub(crate) fn new(schedule: VerifiedSchedule, cells: &Cells, frames: usize) -> Plan {
         let units = schedule.units();
         let all = units.units();
+        let node = |id: &NodeId| {
+            let cell = cells.nodes[id.index()].clone()?;
+            let (ports, late) = (units.node_ports()[id.index()], units.heard_frames(*id));
+            Some(ChainNode { cell, ports, late })
+        };
         let chain = |inputs: &[_], ids: &[NodeId], rows| {
-            let nodes = ids
-                .iter()
-                .filter_map(|id| Some((cells.nodes[id.index()].clone()?, units.heard_frames(*id))));
-            ChainState::new(inputs, nodes.collect(), &cells.lines, rows, frames)
+            let nodes = ids.iter().filter_map(node).collect();
+            ChainState::new(inputs, nodes, &cells.lines, rows, frames)
         };
         let unit = |unit: &hocket_plan::Unit| {
             let folded = unit.folded.iter();

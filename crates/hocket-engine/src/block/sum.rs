@@ -84,6 +84,8 @@ pub(super) fn sums(inputs: &[UnitInput], rows: u16) -> Box<[Sum]> {
 }
 
 /// For each input, its place among those that wait.
+///
+/// Thread: control; allocates.
 fn lines(inputs: &[UnitInput]) -> Vec<Option<u32>> {
     let mut count = 0;
     let place = |input: &UnitInput| {

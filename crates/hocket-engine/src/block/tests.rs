@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::SeqCst};
 use std::thread::yield_now;
 
 use hocket_machine::clock::{TickRate, ticks};
-use hocket_plan::{Edge, Fusing, Graph, Ports, ScheduleKind, SiblingPolicy};
+use hocket_plan::{Edge, Fusing, Graph, ScheduleKind, SiblingPolicy};
 use hocket_rt::Strategy;
 
 use crate::block::costs::Circumstance;
@@ -390,7 +390,7 @@ fn what_is_removed_is_freed_on_the_control_side() {
     assert_eq!(engine.contained().len(), 1);
     let (base, nodes) = {
         let planner = control.lock();
-        let cell = |name: &str| Arc::new(NodeCell::new(name.into(), does(|_| ()), Ports::STEREO));
+        let cell = |name: &str| Arc::new(NodeCell::new(name.into(), does(|_| ())));
         let nodes: Vec<_> =
             planner.nodes().iter().map(|n| n.as_ref().map(|_| cell("new"))).collect();
         (planner.base.clone(), nodes)

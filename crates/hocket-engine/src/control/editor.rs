@@ -222,8 +222,7 @@ impl Editor {
                 Some((_, cell)) => cell.clone(),
                 None => {
                     let made = workshop.editable(node.kind, true)?;
-                    let cell = made
-                        .map(|made| Arc::new(NodeCell::new(node.name.clone(), made, node.ports)));
+                    let cell = made.map(|made| Arc::new(NodeCell::new(node.name.clone(), made)));
                     changes.extend(fade_in(session, node.kind, cell.as_ref()));
                     cell
                 }

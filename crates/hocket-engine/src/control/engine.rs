@@ -116,6 +116,12 @@ impl Engine {
         &self.leader.runner().plan().schedule
     }
 
+    /// How many frames each output lags behind the sources and inputs, by output.
+    pub fn output_latencies(&self) -> Vec<u32> {
+        let units = self.leader.runner().plan().schedule.units();
+        units.outputs().iter().map(|node| units.arrival_frames(*node)).collect()
+    }
+
     /// Counts of each worker since the start, the leader first, then the guards.
     pub fn totals(&self) -> Vec<WorkerTotals> {
         (0..self.leader.runner().desks.len()).map(|desk| self.desk_totals(desk)).collect()

@@ -125,7 +125,7 @@ impl GraphEditor {
                     (cell.clone(), Some(old))
                 }
                 NodeSource::New(processor) => {
-                    let cell = NodeCell::new(node.name.clone(), processor, node.ports);
+                    let cell = NodeCell::new(node.name.clone(), processor);
                     (Some(Arc::new(cell)), None)
                 }
             };

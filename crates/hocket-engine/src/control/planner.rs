@@ -12,7 +12,7 @@ use hocket_dsp::Change;
 use hocket_machine::clock::TickRate;
 use hocket_plan::compile::{PartSize, Prices, UnitGraph};
 use hocket_plan::schedule::{Overheads, Schedule, Team, best};
-use hocket_plan::{NodeId, Ports, ScheduleKind, VerifiedSchedule};
+use hocket_plan::{NodeId, ScheduleKind, VerifiedSchedule};
 
 use super::choose_schedule::ChooseSchedule;
 use super::handle::{ControlError, Standing};
@@ -113,10 +113,9 @@ impl Planner {
         outbox: Outbox,
         progress: &Arc<BlockEstimates>,
     ) -> (Plan, Planner) {
-        let ports = prepared.units.node_ports().iter();
-        let named = prepared.processors.into_iter().zip(prepared.node_names).zip(ports);
-        let cell = |((processor, name), ports): ((Option<_>, String), &Ports)| {
-            Some(Arc::new(NodeCell::new(name, processor?, *ports)))
+        let named = prepared.processors.into_iter().zip(prepared.node_names);
+        let cell = |(processor, name): (Option<_>, String)| {
+            Some(Arc::new(NodeCell::new(name, processor?)))
         };
         let nodes: Vec<_> = named.map(cell).collect();
         let frames = settings.frames as usize;

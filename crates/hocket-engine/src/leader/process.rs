@@ -242,14 +242,6 @@ impl Engine {
         Some(rows.first(usize::from(ports.rows())))
     }
 
-    /// How many frames each output lags behind the sources and inputs, by output.
-    ///
-    /// Thread: leader, between blocks; allocates.
-    pub fn output_latencies(&self) -> Vec<u32> {
-        let units = self.leader.runner().plan().schedule.units();
-        units.outputs().iter().map(|node| units.arrival_frames(*node)).collect()
-    }
-
     /// The rows of an engine input ([`NodeKind::Input`](hocket_plan::NodeKind::Input)), to be written before each
     /// block; what is not written is silence. `None`: the graph has no such input.
     ///

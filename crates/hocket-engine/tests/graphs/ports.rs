@@ -1,6 +1,9 @@
 //! Channels, ports, inputs, outputs, delays and feedback, against a model that knows nothing of blocks and workers.
 
-use hocket_engine::{Engine, Fusing, GraphEditor, Prepared, ScheduleKind};
+use hocket_engine::{
+    Block, Engine, Fusing, Graph, GraphEditor, Node, NodeId, NodeKind, NodeSource, Ports, Prepared,
+    Processor, ScheduleKind,
+};
 
 use super::model::{Case, Random, bits};
 use super::{FRAMES, seating, settings};
@@ -112,5 +115,47 @@ fn what_stays_of_a_graph_goes_on_when_it_is_replaced_by_itself() {
             let expected: Vec<u32> = expected[0].iter().map(|sample| sample.to_bits()).collect();
             assert_eq!(*heard, expected, "seed {seed}, {kind:?}");
         }
+    }
+}
+
+/// Says how many channels it has: main, side chain, extra.
+struct Counts;
+
+impl Processor for Counts {
+    fn process(&mut self, block: &mut Block<'_>) {
+        let channels = block.channels();
+        let more =
+            block.more.as_ref().map_or((0, 0), |more| (more.side_chain.len(), more.extra.len()));
+        let count = (100 * channels + 10 * more.0 + more.1) as f32;
+        (0..channels).for_each(|channel| block.channel_mut(channel).fill(count));
+    }
+
+    fn reset(&mut self) {}
+}
+
+#[test]
+fn a_node_that_stays_may_have_other_ports_in_the_next_graph() {
+    let ports = [
+        Ports::STEREO,
+        Ports { main: 2, side_chain: 2, extra: 0 },
+        Ports::of(1),
+        Ports { main: 6, side_chain: 1, extra: 3 },
+        Ports::STEREO,
+    ];
+    let graph = |ports| {
+        let mut graph = Graph::default();
+        graph.add(Node { ports, ..Node::new("counts", NodeKind::Custom(0)) }).unwrap();
+        graph
+    };
+    let (kind, processors) = (ScheduleKind::Serial, vec![Some(Box::new(Counts) as _)]);
+    let (mut engine, mut editor) =
+        GraphEditor::start(&graph(ports[0]), processors, settings(kind), seating(1)).unwrap();
+    for ports in ports {
+        editor.replace(&graph(ports), vec![NodeSource::Kept(NodeId(0))]).unwrap();
+        engine.process(FRAMES);
+        let heard = engine.output_rows(0, FRAMES).unwrap();
+        assert_eq!(heard.len(), usize::from(ports.rows()));
+        let expected = 100 * ports.main + 10 * ports.side_chain + ports.extra;
+        assert_eq!(heard.row(0), [f32::from(expected); FRAMES]);
     }
 }
