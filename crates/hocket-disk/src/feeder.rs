@@ -10,7 +10,7 @@ use hocket_rt::{RingReader, RingWriter};
 
 use crate::chunk::{Chunk, Request};
 use crate::gaps::Status;
-use crate::reader::CUE_CHUNKS;
+use crate::reader::CUES_KEPT;
 use crate::storage::Storage;
 use crate::stream::Cues;
 
@@ -75,7 +75,7 @@ impl Feeder {
             ends,
             ring,
             cues,
-            sent_cues: VecDeque::with_capacity(CUE_CHUNKS),
+            sent_cues: VecDeque::with_capacity(CUES_KEPT),
             cursor: 0,
             run_start: 0,
             generation: 0,
@@ -106,24 +106,21 @@ impl Feeder {
     }
 
     fn obey(&mut self, request: Request) {
-        (self.lap, self.reader_waits) = (request.lap, request.waits);
+        // A reader behind the loop plays on.
+        self.lap = request.lap.filter(|lap| request.position < lap.end);
+        self.reader_waits = request.waits;
         if request.is_jump {
             self.generation = request.generation;
             (self.cursor, self.run_start) = (request.position, request.position);
             return;
         }
-        let lap_end = self.lap_at(request.position).map_or(u64::MAX, |lap| lap.end);
+        let lap_end = self.lap.as_ref().map_or(u64::MAX, |lap| lap.end);
         if !(self.run_start..=self.cursor).contains(&request.position) {
             // What is on its way follows the old loop. The reader passes over it.
             (self.cursor, self.run_start) = (request.position, request.position);
         } else if self.cursor > lap_end {
             self.wrap();
         }
-    }
-
-    /// The loop, if a reader at `position` gets to its end.
-    fn lap_at(&self, position: u64) -> Option<&Range<u64>> {
-        self.lap.as_ref().filter(|lap| position <= lap.end)
     }
 
     fn wrap(&mut self) {
@@ -133,15 +130,14 @@ impl Feeder {
     }
 
     fn work_on_ring(&mut self, status: &Mutex<Status>) -> bool {
-        let limit = self.lap_at(self.cursor).map_or(self.info.frames, |lap| lap.end.min(self.info.frames));
+        let limit = self.lap.as_ref().map_or(self.info.frames, |lap| lap.end.min(self.info.frames));
         if self.cursor >= limit {
             // A loop that lies behind the end has nothing to read.
-            let has_lap = self.lap_at(self.cursor).is_some_and(|lap| lap.start < limit);
+            let has_lap = self.lap.as_ref().is_some_and(|lap| lap.start < limit);
             if !has_lap {
                 return false;
             }
             self.wrap();
-            return self.work_on_ring(status);
         }
         let Some(mut chunk) = self.ring.pop() else { return false };
         (chunk.generation, chunk.start, chunk.is_lost) = (self.generation, self.cursor, false);
@@ -167,7 +163,7 @@ impl Feeder {
     /// Brings the position that a control thread waits for into memory.
     fn work_on_cue(&mut self, status: &Mutex<Status>, cues: &Cues) -> bool {
         let Some(position) = cues.wanted() else { return false };
-        let missing = (0..CUE_CHUNKS as u64 / 2)
+        let missing = (0..CUES_KEPT as u64 / 2)
             .map(|index| position + index * self.chunk_frames as u64)
             .find(|start| *start < self.info.frames && !self.sent_cues.contains(start));
         let Some(start) = missing else {
@@ -181,7 +177,7 @@ impl Feeder {
             self.cues.push(chunk);
             return false;
         }
-        if self.sent_cues.len() == CUE_CHUNKS {
+        if self.sent_cues.len() == CUES_KEPT {
             self.sent_cues.pop_front();
         }
         self.sent_cues.push_back(start);

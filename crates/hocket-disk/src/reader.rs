@@ -17,7 +17,9 @@ use crate::chunk::{Chunk, MemoryRange, Notice, Request};
 use crate::preloader::Lease;
 
 /// How many chunks a reader keeps for jumps: two for each of two positions.
-pub(crate) const CUE_CHUNKS: usize = 4;
+pub(crate) const CUES_KEPT: usize = 4;
+/// With those for a third position, which are on their way before older ones come back.
+pub(crate) const CUE_CHUNKS: usize = CUES_KEPT + 2;
 
 /// How often a reader that waits looks again.
 const LOOK: Duration = Duration::from_micros(200);
@@ -39,7 +41,7 @@ pub struct StreamReader {
     chunk_frames: u64,
     ends: ReaderEnds,
     current: Option<Chunk>,
-    cues: [Option<Chunk>; CUE_CHUNKS],
+    cues: [Option<Chunk>; CUES_KEPT],
     oldest_cue: usize,
     generation: u32,
     /// The position that is due if nobody jumps.
@@ -50,8 +52,8 @@ pub struct StreamReader {
     unsent: Option<Request>,
     gap: Option<Notice>,
     not_ready_frames: u64,
-    /// The first frame that the latest jump brings.
-    awaited: u64,
+    /// The first frame that the latest jump brings, until it is reached.
+    awaited: Option<u64>,
     /// Missing frames since the last request, and how far that one asked ahead.
     starved_frames: u64,
     lead_frames: u64,
@@ -102,7 +104,7 @@ impl StreamReader {
             chunk_frames: chunk_frames as u64,
             ends,
             current: None,
-            cues: [const { None }; CUE_CHUNKS],
+            cues: [const { None }; CUES_KEPT],
             oldest_cue: 0,
             generation: 0,
             next: 0,
@@ -111,7 +113,7 @@ impl StreamReader {
             unsent: None,
             gap: None,
             not_ready_frames: 0,
-            awaited: 0,
+            awaited: None,
             starved_frames: 0,
             lead_frames: 0,
             asked_again: 0,
@@ -252,11 +254,17 @@ impl StreamReader {
         if let Some(request) = self.unsent.take() {
             self.unsent = self.ends.requests.push(request).err();
         }
+        let mut is_due = false;
         while let Some(cue) = self.ends.cues.pop() {
             if let Some(old) = self.cues[self.oldest_cue].replace(cue) {
+                is_due |= old.end() > self.next && self.awaited.is_some_and(|awaited| old.start < awaited);
                 self.give_back(old);
             }
-            self.oldest_cue = (self.oldest_cue + 1) % CUE_CHUNKS;
+            self.oldest_cue = (self.oldest_cue + 1) % CUES_KEPT;
+        }
+        // The ring was to follow a cue that is gone now.
+        if is_due {
+            self.jump(self.next);
         }
     }
 
@@ -267,11 +275,12 @@ impl StreamReader {
             silence(rows, at, wanted);
             return Run::Ready(wanted);
         }
+        self.awaited = self.awaited.filter(|&awaited| position < awaited);
         let in_hand = self.current.iter().chain(self.cues.iter().flatten());
         if let Some(chunk) = in_hand.into_iter().find(|chunk| chunk.contains(position)) {
             return copy_chunk(chunk, position, rows, at);
         }
-        while let Some(chunk) = self.next_chunk(position) {
+        while let Some(chunk) = self.next_chunk() {
             if chunk.generation == self.generation && chunk.contains(position) {
                 let run = copy_chunk(&chunk, position, rows, at);
                 if let Some(old) = self.current.replace(chunk) {
@@ -282,13 +291,14 @@ impl StreamReader {
             self.give_back(chunk);
         }
         let ahead = self.current.as_ref().and_then(|chunk| chunk.start.checked_sub(position));
-        Run::Missing(ahead.filter(|&run| run > 0 && run < wanted as u64).map_or(wanted, |run| run as usize))
+        let until = (self.frames - position).min(ahead.filter(|&run| run > 0).unwrap_or(u64::MAX));
+        Run::Missing(usize::try_from(until).map_or(wanted, |until| until.min(wanted)))
     }
 
     /// The next chunk of the ring, unless the one in hand is still to come. Then nothing before it will.
-    fn next_chunk(&mut self, position: u64) -> Option<Chunk> {
+    fn next_chunk(&mut self) -> Option<Chunk> {
         let is_ahead = |chunk: &Chunk, this: &Self| {
-            chunk.generation == this.generation && chunk.start == this.awaited && position < this.awaited
+            chunk.generation == this.generation && this.awaited == Some(chunk.start)
         };
         if self.current.as_ref().is_some_and(|chunk| is_ahead(chunk, self)) {
             return None;
@@ -315,14 +325,14 @@ impl StreamReader {
         self.next = position;
         (self.starved_frames, self.lead_frames, self.asked_again) = (0, 0, 0);
         let mut from = position;
-        for _ in 0..=CUE_CHUNKS {
+        for _ in 0..=CUES_KEPT {
             let mut in_hand = self.current.iter().chain(self.cues.iter().flatten());
             match in_hand.find(|chunk| chunk.contains(from) && !chunk.is_lost) {
-                Some(chunk) => from = self.wrapped(chunk.end()),
+                Some(chunk) => from = self.after(from, chunk.end()),
                 None => break,
             }
         }
-        self.awaited = from;
+        self.awaited = Some(from);
         self.post(from, true);
     }
 
@@ -341,8 +351,9 @@ impl StreamReader {
         self.generation = self.generation.wrapping_add(1);
         self.starved_frames = 0;
         self.asked_again += 1;
-        self.awaited = self.next + self.lead_frames;
-        self.post(self.awaited, true);
+        let from = self.next + self.lead_frames;
+        self.awaited = Some(from);
+        self.post(from, true);
     }
 
     fn post(&mut self, position: u64, is_jump: bool) {
@@ -361,6 +372,11 @@ impl StreamReader {
     /// Behind the end of the loop follows its start.
     fn wrapped(&self, position: u64) -> u64 {
         self.lap.as_ref().filter(|lap| lap.end == position).map_or(position, |lap| lap.start)
+    }
+
+    /// What follows when everything from `from` to `end` has been played.
+    fn after(&self, from: u64, end: u64) -> u64 {
+        self.lap.as_ref().filter(|lap| from < lap.end && lap.end <= end).map_or(end, |lap| lap.start)
     }
 
     /// Counts frames that are missing; returns how many.
