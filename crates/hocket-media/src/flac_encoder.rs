@@ -4,7 +4,7 @@ use std::fmt;
 use std::path::Path;
 
 use flacenc::bitsink::ByteSink;
-use flacenc::component::{BitRepr, StreamInfo};
+use flacenc::component::{BitRepr, Frame, StreamInfo};
 use flacenc::config::Encoder;
 use flacenc::error::{Verified, Verify};
 use flacenc::source::{Context, Fill, FrameBuf};
@@ -14,6 +14,8 @@ use crate::{SOFTWARE, WavFormat, WavLayout, WriteError, Written};
 
 /// Frames a FLAC frame, the usual number at these rates.
 const BLOCK_FRAMES: usize = 4096;
+/// About what a frame has besides its samples.
+const FRAME_HEADER_BITS: usize = 8 * 64;
 /// The encoder's limit.
 const MAX_RATE_HZ: u32 = 96_000;
 /// The format's limit.
@@ -25,6 +27,9 @@ const MAX_CHANNELS: u16 = 8;
 pub struct FlacEncoder {
     layout: WavLayout,
     encoder: Verified<Encoder>,
+    /// Stores samples as they are. The encoder has no code for large residuals of 24 bits (it writes them in unary), so
+    /// a block of noise can become larger than its samples, without limit.
+    verbatim: Verified<Encoder>,
     info: StreamInfo,
     digest: Context,
     encoded: FrameBuf,
@@ -74,6 +79,7 @@ impl FlacEncoder {
         Ok(Self {
             layout,
             encoder: Encoder::default().into_verified().map_err(|(_, error)| words(&error))?,
+            verbatim: verbatim()?,
             info: StreamInfo::new(rate, channels, bits).map_err(|error| words(&error))?,
             digest: Context::new(bits, channels),
             encoded: FrameBuf::with_size(channels, BLOCK_FRAMES).map_err(|error| words(&error))?,
@@ -159,12 +165,20 @@ impl FlacEncoder {
         Ok(head)
     }
 
+    fn frame(&self, encoder: &Verified<Encoder>) -> Result<Frame, String> {
+        let number = self.frames_encoded;
+        flacenc::encode_fixed_size_frame(encoder, &self.encoded, number, &self.info)
+            .map_err(|error| words(&error))
+    }
+
     fn encode(&mut self, out: &mut Vec<u8>) -> Result<(), String> {
         let filled = (&mut self.encoded, &mut self.digest).fill_interleaved(&self.block);
         filled.map_err(|error| words(&error))?;
-        let number = self.frames_encoded;
-        let frame = flacenc::encode_fixed_size_frame(&self.encoder, &self.encoded, number, &self.info)
-            .map_err(|error| words(&error))?;
+        let samples_bits = self.block.len() * 8 * self.layout.samples.bytes();
+        let mut frame = self.frame(&self.encoder)?;
+        if frame.count_bits() > samples_bits + FRAME_HEADER_BITS {
+            frame = self.frame(&self.verbatim)?;
+        }
         let mut bytes = ByteSink::new();
         frame.write(&mut bytes).map_err(|error| words(&error))?;
         self.info.update_frame_info(&frame);
@@ -173,6 +187,14 @@ impl FlacEncoder {
         out.extend_from_slice(bytes.as_slice());
         Ok(())
     }
+}
+
+fn verbatim() -> Result<Verified<Encoder>, String> {
+    let mut config = Encoder::default();
+    config.subframe_coding.use_constant = false;
+    config.subframe_coding.use_fixed = false;
+    config.subframe_coding.use_lpc = false;
+    config.into_verified().map_err(|(_, error)| words(&error))
 }
 
 fn words(error: &dyn fmt::Display) -> String {

@@ -148,6 +148,11 @@ impl TakeFile {
         }
     }
 
+    /// Gives the lock back: from now on the file may be recovered, or changed.
+    pub fn release(&self) {
+        let _ = self.file.unlock();
+    }
+
     fn flush(&mut self) -> Result<(), WriteError> {
         let (done, result) = write_at(&self.file, &self.buffer, self.at);
         let complete = done == self.buffer.len();

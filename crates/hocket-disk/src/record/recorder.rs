@@ -288,6 +288,7 @@ impl Writing {
         let error = self.state.error.take();
         let text = error.as_ref().map(ToString::to_string);
         let _ = self.manifest.end(self.file.frames(), text.as_deref());
+        self.file.release();
         let written = self.file.written();
         let mut status = lock(&self.shared.status);
         (status.frames, status.safe_frames) = (written.frames, written.frames);
