@@ -222,7 +222,8 @@ impl Feeder {
     fn reopen_after_trouble(&mut self) -> Result<(), String> {
         if self.trouble.is_some() {
             let path = self.storage.path();
-            let opened = self.storage.open().map_err(|error| format!("{}: {error}", path.display()))?;
+            let opened =
+                self.storage.open().map_err(|error| format!("{}: {error}", path.display()))?;
             self.decoder = self.decoder.reopened(opened).map_err(|error| error.to_string())?;
         }
         Ok(())

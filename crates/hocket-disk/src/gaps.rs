@@ -69,7 +69,8 @@ impl GapLog {
     pub fn gather(&mut self, status: &Status) {
         while let Some(notice) = self.notices.pop() {
             self.total_frames = notice.total_frames;
-            let going_on = self.gaps.last().is_some_and(|gap| !gap.is_over && gap.position == notice.position);
+            let going_on =
+                self.gaps.last().is_some_and(|gap| !gap.is_over && gap.position == notice.position);
             if !going_on {
                 self.begin(notice, status);
             }

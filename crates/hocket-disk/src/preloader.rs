@@ -118,7 +118,12 @@ impl Preloader {
     ///
     /// # Errors
     /// [`OpenError`].
-    pub fn open(&self, path: &Path, rate_hz: u32, ring_chunks: usize) -> Result<(Stream, StreamReader), OpenError> {
+    pub fn open(
+        &self,
+        path: &Path,
+        rate_hz: u32,
+        ring_chunks: usize,
+    ) -> Result<(Stream, StreamReader), OpenError> {
         let io = |source| MediaError::Io { path: path.into(), source };
         self.open_storage(Arc::new(FileStorage::new(path).map_err(io)?), rate_hz, ring_chunks)
     }
@@ -134,11 +139,16 @@ impl Preloader {
         ring_chunks: usize,
     ) -> Result<(Stream, StreamReader), OpenError> {
         let path = storage.path().to_path_buf();
-        let bytes = storage.open().map_err(|source| MediaError::Io { path: path.clone(), source })?;
+        let bytes =
+            storage.open().map_err(|source| MediaError::Io { path: path.clone(), source })?;
         let decoder = StreamDecoder::open(&path, bytes)?;
         let info = decoder.info().clone();
         if info.sample_rate_hz != rate_hz {
-            return Err(OpenError::OtherRate { path, has_hz: info.sample_rate_hz, wants_hz: rate_hz });
+            return Err(OpenError::OtherRate {
+                path,
+                has_hz: info.sample_rate_hz,
+                wants_hz: rate_hz,
+            });
         }
         let ring_chunks = ring_chunks.max(2);
         let lease = self.lease(&path, self.settings.stream_bytes(info.channels, ring_chunks))?;
@@ -153,7 +163,13 @@ impl Preloader {
         let stopped = Arc::clone(&self.shared.stopped);
         let reader = StreamReader::new(shape, reader_ends, memory, stopped, Arc::new(lease));
         let device = storage.device();
-        let feeder = Feeder::new(storage, decoder, (chunk_frames, self.settings.patience), feeder_ends, chunks);
+        let feeder = Feeder::new(
+            storage,
+            decoder,
+            (chunk_frames, self.settings.patience),
+            feeder_ends,
+            chunks,
+        );
         let entry = Arc::new(Entry {
             path,
             info,
@@ -244,7 +260,11 @@ impl Shared {
             if !worked {
                 let state = lock(&self.state);
                 if !state.stop {
-                    drop(self.woken.wait_timeout(state, poll).unwrap_or_else(PoisonError::into_inner));
+                    drop(
+                        self.woken
+                            .wait_timeout(state, poll)
+                            .unwrap_or_else(PoisonError::into_inner),
+                    );
                 }
             }
         }

@@ -257,7 +257,8 @@ impl StreamReader {
         let mut is_due = false;
         while let Some(cue) = self.ends.cues.pop() {
             if let Some(old) = self.cues[self.oldest_cue].replace(cue) {
-                is_due |= old.end() > self.next && self.awaited.is_some_and(|awaited| old.start < awaited);
+                is_due |= old.end() > self.next
+                    && self.awaited.is_some_and(|awaited| old.start < awaited);
                 self.give_back(old);
             }
             self.oldest_cue = (self.oldest_cue + 1) % CUES_KEPT;
@@ -346,7 +347,10 @@ impl StreamReader {
             0 => 0,
             times => self.chunk_frames << (times - 1).min(MOST_LEAD),
         };
-        let stays = self.lap.as_ref().is_none_or(|lap| !lap.contains(&self.next) || self.next + lead < lap.end);
+        let stays = self
+            .lap
+            .as_ref()
+            .is_none_or(|lap| !lap.contains(&self.next) || self.next + lead < lap.end);
         self.lead_frames = if stays { lead } else { 0 };
         self.generation = self.generation.wrapping_add(1);
         self.starved_frames = 0;
@@ -376,7 +380,10 @@ impl StreamReader {
 
     /// What follows when everything from `from` to `end` has been played.
     fn after(&self, from: u64, end: u64) -> u64 {
-        self.lap.as_ref().filter(|lap| from < lap.end && lap.end <= end).map_or(end, |lap| lap.start)
+        self.lap
+            .as_ref()
+            .filter(|lap| from < lap.end && lap.end <= end)
+            .map_or(end, |lap| lap.start)
     }
 
     /// Counts frames that are missing; returns how many.
@@ -386,7 +393,8 @@ impl StreamReader {
         let before = self.starved_frames / self.chunk_frames;
         self.starved_frames += count;
         let is_new = self.gap.is_none();
-        let gap = self.gap.get_or_insert(Notice { position, frames: 0, total_frames: 0, is_over: false });
+        let gap =
+            self.gap.get_or_insert(Notice { position, frames: 0, total_frames: 0, is_over: false });
         gap.frames += count;
         gap.total_frames = self.not_ready_frames;
         if is_new || self.starved_frames / self.chunk_frames != before {

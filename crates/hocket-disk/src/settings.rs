@@ -46,7 +46,8 @@ impl Settings {
     pub fn ring_chunks_for(&self, channels: &[usize]) -> Option<usize> {
         let all: usize = channels.iter().sum();
         let one_of_each = all.max(1) * self.chunk_frames.max(1) * size_of::<f32>();
-        let ring = (self.disk_buffer_bytes / one_of_each).saturating_sub(CUE_CHUNKS).min(MOST_RING_CHUNKS);
+        let ring =
+            (self.disk_buffer_bytes / one_of_each).saturating_sub(CUE_CHUNKS).min(MOST_RING_CHUNKS);
         (ring >= 2).then_some(ring)
     }
 

@@ -107,7 +107,11 @@ fn a_disk_that_stalls_does_not_stop_another_one() {
     for _ in 0..200 {
         player.until_it_plays();
     }
-    assert_eq!(stalled.see(|state| state.waiting), 1, "one of two threads waits for the first disk");
+    assert_eq!(
+        stalled.see(|state| state.waiting),
+        1,
+        "one of two threads waits for the first disk"
+    );
     stalled.change(|state| state.stalls = false);
 }
 
@@ -118,7 +122,9 @@ fn a_disk_that_fails_is_named_with_its_error_and_comes_back() {
     let (stream, reader) = open(&preloader, &disk);
     let mut player = Player { reader, position: 0, audio };
     fill(&disk);
-    for kind in [io::ErrorKind::NotFound, io::ErrorKind::StaleNetworkFileHandle, io::ErrorKind::Other] {
+    for kind in
+        [io::ErrorKind::NotFound, io::ErrorKind::StaleNetworkFileHandle, io::ErrorKind::Other]
+    {
         disk.change(|state| state.fails = Some(kind));
         wait_for("something is missing", || !player.block());
         wait_for("the failure is known", || {

@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use common::{bits, noise};
 use hocket_disk::{
-    Recorder, RecorderSettings, Recovery, Silence, TakeFormat, TakeReport, TakeSettings, WavFormat, recover,
+    Recorder, RecorderSettings, Recovery, Silence, TakeFormat, TakeReport, TakeSettings, WavFormat,
+    recover,
 };
 use hocket_media::{FlacEncoder, WavLayout, Written, decode};
 
@@ -22,7 +23,8 @@ fn recorder() -> Recorder {
 fn record(path: &Path, format: TakeFormat, rows: &[Vec<f32>]) -> TakeReport {
     let recorder = recorder();
     let ring_frames = rows[0].len();
-    let settings = TakeSettings { format, ring_frames, ..TakeSettings::new(path, 48_000, rows.len()) };
+    let settings =
+        TakeSettings { format, ring_frames, ..TakeSettings::new(path, 48_000, rows.len()) };
     let (mut input, take) = recorder.begin(&settings).unwrap();
     let mut at = 0;
     for length in (1..700).cycle() {
@@ -65,7 +67,11 @@ fn every_format_and_channel_count_holds_what_was_given() {
         assert_eq!((report.frames, report.silent_frames), (9_001, 0));
         assert!(report.error.is_none(), "{report:?}");
         let audio = decode(&path).unwrap();
-        assert_eq!((audio.channels.len(), &audio.warnings[..]), (rows.len(), &[][..]), "{format:?}");
+        assert_eq!(
+            (audio.channels.len(), &audio.warnings[..]),
+            (rows.len(), &[][..]),
+            "{format:?}"
+        );
         for (row, channel) in rows.iter().zip(&audio.channels) {
             let row = full_scale.map_or(row.clone(), |full_scale| rounded(row, full_scale));
             assert!(bits(&row) == bits(channel), "{format:?}, {channels} channels");
@@ -81,8 +87,10 @@ fn frames_without_room_become_silence_of_equal_length_and_are_listed() {
         [("a.wav", TakeFormat::Wav(WavFormat::Float32)), ("a.flac", TakeFormat::Flac16)]
     {
         let path = folder.path().join(name);
-        let recorder = Recorder::start(RecorderSettings { chunk_frames: 64, ..RecorderSettings::default() });
-        let settings = TakeSettings { format, ring_frames: 128, ..TakeSettings::new(&path, 48_000, 2) };
+        let recorder =
+            Recorder::start(RecorderSettings { chunk_frames: 64, ..RecorderSettings::default() });
+        let settings =
+            TakeSettings { format, ring_frames: 128, ..TakeSettings::new(&path, 48_000, 2) };
         let (mut input, take) = recorder.begin(&settings).unwrap();
         let (left, right) = (noise(100_000, 1), noise(100_000, 2));
         // Faster than any disk, then with pauses, in which there is room again.
@@ -112,7 +120,8 @@ fn frames_without_room_become_silence_of_equal_length_and_are_listed() {
         }
         assert!(bits(&expected[0]) == bits(&audio.channels[0]), "{name}");
         assert!(bits(&expected[1]) == bits(&audio.channels[1]), "{name}");
-        let manifest = std::fs::read_to_string(folder.path().join(format!("{name}.take.toml"))).unwrap();
+        let manifest =
+            std::fs::read_to_string(folder.path().join(format!("{name}.take.toml"))).unwrap();
         let manifest: toml::Table = manifest.parse().unwrap();
         assert_eq!(manifest["silence"].as_array().unwrap().len(), report.silences.len());
         assert_eq!(manifest["end"]["frames"].as_integer(), Some(frames as i64));
@@ -137,7 +146,8 @@ fn beyond_4_gib_a_wav_file_is_rf64_and_can_be_recovered() {
     assert_eq!(report.frames, (1 << 24) + 2000);
     let check = || {
         let file = std::fs::File::open(&path).unwrap();
-        let mut stream = hocket_media::StreamDecoder::open(&path, std::sync::Arc::new(file)).unwrap();
+        let mut stream =
+            hocket_media::StreamDecoder::open(&path, std::sync::Arc::new(file)).unwrap();
         assert_eq!((stream.info().frames, stream.info().warnings.len()), (report.frames, 0));
         let mut rows = vec![vec![0.0; 1000]; 64];
         let mut slices: Vec<&mut [f32]> = rows.iter_mut().map(|row| &mut row[..]).collect();
@@ -226,10 +236,15 @@ fn only_headers_that_state_too_little_are_repaired_and_the_time_stays() {
         assert_eq!(before == after, !matches!(recovery, Recovery::Repaired { .. }), "{recovery}");
         recovery
     };
-    let size = |bytes: &mut Vec<u8>, size: u32| bytes[data_at - 4..data_at].copy_from_slice(&size.to_le_bytes());
+    let size = |bytes: &mut Vec<u8>, size: u32| {
+        bytes[data_at - 4..data_at].copy_from_slice(&size.to_le_bytes())
+    };
     assert_eq!(file(&|_| {}), Recovery::Intact { frames: 1000 });
     assert_eq!(file(&|bytes| size(bytes, 0)), Recovery::Repaired { stated: None, frames: 1000 });
-    assert_eq!(file(&|bytes| size(bytes, u32::MAX)), Recovery::Repaired { stated: None, frames: 1000 });
+    assert_eq!(
+        file(&|bytes| size(bytes, u32::MAX)),
+        Recovery::Repaired { stated: None, frames: 1000 }
+    );
     assert!(decode(&path).unwrap().warnings.is_empty());
     let short = file(&|bytes| bytes[..data_at].copy_from_slice(&layout.header(10)));
     // Noise may look like a chunk's name; then it is left alone.

@@ -7,7 +7,9 @@ use std::path::Path;
 use std::time::Duration;
 
 use common::{Random, bits, noise, preloader, written};
-use hocket_disk::{OpenError, PreloadError, Preloader, SeekCost, Settings, StreamReader, WavFormat};
+use hocket_disk::{
+    OpenError, PreloadError, Preloader, SeekCost, Settings, StreamReader, WavFormat,
+};
 use hocket_media::{Audio, WavLayout, Written, decode};
 
 /// What should sound at `position`: silence behind the end.
@@ -17,7 +19,12 @@ fn expected(audio: &Audio, position: u64, frames: usize) -> Vec<Vec<u32>> {
     audio.channels.iter().map(row).collect()
 }
 
-fn read(reader: &mut StreamReader, waits: bool, position: u64, frames: usize) -> (usize, Vec<Vec<f32>>) {
+fn read(
+    reader: &mut StreamReader,
+    waits: bool,
+    position: u64,
+    frames: usize,
+) -> (usize, Vec<Vec<f32>>) {
     let mut rows = vec![vec![f32::NAN; frames]; reader.channels()];
     let mut slices: Vec<&mut [f32]> = rows.iter_mut().map(|row| &mut row[..]).collect();
     let ready = match waits {
@@ -45,7 +52,8 @@ fn check(preloader: &Preloader, path: &Path, seed: u64) {
             }
             2 => {
                 let start = random.below(frames);
-                let length = 1 + if random.below(2) == 0 { random.below(300) } else { random.below(frames) };
+                let length =
+                    1 + if random.below(2) == 0 { random.below(300) } else { random.below(frames) };
                 lap = Some(start..(start + length).min(frames + 50));
                 reader.set_loop(lap.clone());
             }
@@ -64,7 +72,11 @@ fn check(preloader: &Preloader, path: &Path, seed: u64) {
         let (ready, rows) = read(&mut reader, true, position, wanted);
         assert_eq!(ready, wanted);
         for (row, expected) in rows.iter().zip(expected(&audio, position, wanted)) {
-            assert!(bits(row) == expected, "{} at {position}, {wanted} frames, {lap:?}", path.display());
+            assert!(
+                bits(row) == expected,
+                "{} at {position}, {wanted} frames, {lap:?}",
+                path.display()
+            );
         }
         position += wanted as u64;
         if let Some(lap) = lap.as_ref().filter(|lap| lap.end == position) {
@@ -130,7 +142,10 @@ fn a_preloaded_position_is_ready_at_once() {
             let at = position + 128 * block;
             let (ready, rows) = read(&mut reader, false, at, 128);
             assert_eq!(ready, 128);
-            assert_eq!(rows.iter().map(|row| bits(row)).collect::<Vec<_>>(), expected(&audio, at, 128));
+            assert_eq!(
+                rows.iter().map(|row| bits(row)).collect::<Vec<_>>(),
+                expected(&audio, at, 128)
+            );
         }
     }
     assert_eq!(stream.report().not_ready_frames, 0);
@@ -175,7 +190,12 @@ fn what_is_not_ready_is_silent_and_what_is_ready_is_right() {
             let at: Vec<u32> = rows.iter().map(|row| row[frame].to_bits()).collect();
             let right: Vec<u32> = expected.iter().map(|row| row[frame]).collect();
             if at != right {
-                assert_eq!(at, [0, 0], "frame {} is neither right nor silent", position + frame as u64);
+                assert_eq!(
+                    at,
+                    [0, 0],
+                    "frame {} is neither right nor silent",
+                    position + frame as u64
+                );
                 missing += 1;
             }
         }
@@ -215,7 +235,8 @@ fn the_budget_is_kept_and_comes_back() {
     let all = preloader.left_bytes();
     let streams: Vec<_> = (0..4).map(|_| preloader.open(&path, 48_000, 6).unwrap()).collect();
     assert_eq!(preloader.left_bytes(), 0);
-    let locked: usize = streams.iter().flat_map(|(_, reader)| reader.memory()).map(|range| range.bytes).sum();
+    let locked: usize =
+        streams.iter().flat_map(|(_, reader)| reader.memory()).map(|range| range.bytes).sum();
     assert_eq!(locked, all, "all of the budget is memory that can be locked");
     let refused = preloader.open(&path, 48_000, 2).unwrap_err();
     assert!(matches!(refused, OpenError::OverBudget { left_bytes: 0, .. }), "{refused}");
@@ -237,12 +258,18 @@ fn what_cannot_stream_is_refused_with_the_remedy() {
         std::fs::write(&path, content).unwrap();
         assert!(matches!(preloader.open(&path, 48_000, 4), Err(OpenError::Media(_))), "{name}");
     }
-    assert!(preloader.open(folder.path(), 48_000, 4).unwrap_err().to_string().contains("regular file"));
+    assert!(
+        preloader.open(folder.path(), 48_000, 4).unwrap_err().to_string().contains("regular file")
+    );
     assert!(preloader.open(&folder.path().join("none.wav"), 48_000, 4).is_err());
     let adpcm = folder.path().join("adpcm.wav");
     std::fs::write(&adpcm, common::ima_adpcm(3)).unwrap();
     let (stream, _reader) = preloader.open(&adpcm, 48_000, 4).unwrap();
-    assert_eq!(stream.info().seek, SeekCost::FromTheStart, "a caller finds out that jumps are dear");
+    assert_eq!(
+        stream.info().seek,
+        SeekCost::FromTheStart,
+        "a caller finds out that jumps are dear"
+    );
 }
 
 #[test]

@@ -85,7 +85,10 @@ pub struct Preview {
 impl fmt::Debug for Preview {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let out_path = &self.out_path;
-        f.debug_struct("Preview").field("out_path", out_path).field("progress", &self.progress).finish_non_exhaustive()
+        f.debug_struct("Preview")
+            .field("out_path", out_path)
+            .field("progress", &self.progress)
+            .finish_non_exhaustive()
     }
 }
 

@@ -81,7 +81,12 @@ impl WavLayout {
     /// and what was not finite, but not the frames.
     ///
     /// Integers: `sample * 2^(bits - 1)`, rounded to the nearest integer with halves to even, without dither.
-    pub fn encode(self, samples: impl IntoIterator<Item = f32>, out: &mut Vec<u8>, written: &mut Written) {
+    pub fn encode(
+        self,
+        samples: impl IntoIterator<Item = f32>,
+        out: &mut Vec<u8>,
+        written: &mut Written,
+    ) {
         let (bytes, full_scale) = (self.samples.bytes(), self.samples.full_scale());
         for sample in samples {
             let sample = finite(sample, written);
@@ -200,15 +205,20 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a.wav");
         for channels in [1u16, 2, 3, 8, 64] {
-            let layout = WavLayout { samples: WavFormat::Float32, sample_rate_hz: 48_000, channels };
-            let samples: Vec<f32> = (0..100 * i32::from(channels)).map(|i| i as f32 / 7e3).collect();
+            let layout =
+                WavLayout { samples: WavFormat::Float32, sample_rate_hz: 48_000, channels };
+            let samples: Vec<f32> =
+                (0..100 * i32::from(channels)).map(|i| i as f32 / 7e3).collect();
             let mut bytes = layout.header(100);
             layout.encode(samples.iter().copied(), &mut bytes, &mut Written::default());
             std::fs::write(&path, bytes).unwrap();
             let audio = crate::decode(&path).unwrap();
             assert_eq!((audio.channels.len(), audio.warnings.len()), (channels.into(), 0));
             for (i, &sample) in samples.iter().enumerate() {
-                assert_eq!(audio.channels[i % usize::from(channels)][i / usize::from(channels)], sample);
+                assert_eq!(
+                    audio.channels[i % usize::from(channels)][i / usize::from(channels)],
+                    sample
+                );
             }
         }
     }

@@ -15,7 +15,8 @@ struct Random(u64);
 
 impl Random {
     fn below(&mut self, limit: u64) -> u64 {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        self.0 =
+            self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (self.0 >> 33) % limit.max(1)
     }
 }
@@ -44,7 +45,11 @@ fn check(path: &Path) -> SeekCost {
         for (row, channel) in rows.iter().zip(&whole.channels) {
             let bits = |row: &[f32]| row.iter().map(|x| x.to_bits()).collect::<Vec<_>>();
             let from = position.min(info.frames) as usize;
-            assert!(bits(&row[..got]) == bits(&channel[from..from + got]), "{}: {position}", path.display());
+            assert!(
+                bits(&row[..got]) == bits(&channel[from..from + got]),
+                "{}: {position}",
+                path.display()
+            );
         }
         position += got as u64;
         if got < wanted || random.below(8) == 0 {
@@ -74,7 +79,11 @@ fn uncompressed_files_and_flac_give_the_same_bits_from_anywhere() {
         ("a16.flac", WavFormat::Pcm16),
         ("a24.flac", WavFormat::Pcm24),
     ] {
-        assert_eq!(check(&written(folder.path(), name, samples, 150_001)), SeekCost::Direct, "{name}");
+        assert_eq!(
+            check(&written(folder.path(), name, samples, 150_001)),
+            SeekCost::Direct,
+            "{name}"
+        );
     }
 }
 
@@ -103,7 +112,9 @@ fn compressed_files_give_the_same_bits_from_anywhere() {
 
 #[test]
 fn recorded_files_give_the_same_bits_from_anywhere() {
-    let Some(data) = common::shared("recorded_files_give_the_same_bits_from_anywhere") else { return };
+    let Some(data) = common::shared("recorded_files_give_the_same_bits_from_anywhere") else {
+        return;
+    };
     let mut compared = std::collections::BTreeMap::new();
     let mut folders = vec![data.join("audio")];
     while let Some(folder) = folders.pop() {
@@ -113,11 +124,16 @@ fn recorded_files_give_the_same_bits_from_anywhere() {
                 folders.push(path);
                 continue;
             }
-            let ending = path.extension().and_then(|ending| ending.to_str()).unwrap_or_default().to_owned();
+            let ending =
+                path.extension().and_then(|ending| ending.to_str()).unwrap_or_default().to_owned();
             // A FLAC file that is cut short has the length here that its header states.
-            let is_whole = |audio: &hocket_media::Audio| audio.warnings.is_empty() && audio.frames() > 0;
+            let is_whole =
+                |audio: &hocket_media::Audio| audio.warnings.is_empty() && audio.frames() > 0;
             let few = compared.get(&ending).is_none_or(|count| *count < 3);
-            if few && entry.metadata().unwrap().len() < 1 << 21 && decode(&path).is_ok_and(|audio| is_whole(&audio)) {
+            if few
+                && entry.metadata().unwrap().len() < 1 << 21
+                && decode(&path).is_ok_and(|audio| is_whole(&audio))
+            {
                 check(&path);
                 *compared.entry(ending).or_insert(0) += 1;
             }

@@ -47,7 +47,8 @@ impl TakeFile {
             }
         };
         let io = |error| WriteError::io(path, error);
-        let file = File::options().read(true).write(true).create_new(true).open(path).map_err(io)?;
+        let file =
+            File::options().read(true).write(true).create_new(true).open(path).map_err(io)?;
         let manifest = Manifest::create(settings).map_err(|error| {
             // It is empty, and nobody else has it.
             let _ = std::fs::remove_file(path);
@@ -56,8 +57,16 @@ impl TakeFile {
         // Without locks on this file system, recovery cannot tell that the recording goes on.
         let _ = file.try_lock();
         let (path, buffer) = (path.clone(), Vec::with_capacity(2 * BUFFER_BYTES));
-        let mut this =
-            TakeFile { path, file, layout, flac, buffer, at: 0, frames: 0, written: Written::default() };
+        let mut this = TakeFile {
+            path,
+            file,
+            layout,
+            flac,
+            buffer,
+            at: 0,
+            frames: 0,
+            written: Written::default(),
+        };
         let begun = this.begin();
         if let Err(error) = begun {
             let _ = std::fs::remove_file(&this.path);
@@ -90,7 +99,9 @@ impl TakeFile {
             None => self.layout.encode(samples, &mut self.buffer, &mut self.written),
             Some(flac) => {
                 let pushed = flac.push(samples, &mut self.buffer, &mut self.written);
-                pushed.map_err(|error| WriteError::refused(&self.path, error, "record WAV (.wav) instead"))?;
+                pushed.map_err(|error| {
+                    WriteError::refused(&self.path, error, "record WAV (.wav) instead")
+                })?;
             }
         }
         if self.buffer.len() >= BUFFER_BYTES { self.flush() } else { Ok(()) }
@@ -127,7 +138,9 @@ impl TakeFile {
     pub fn finish(&mut self) -> Result<(), WriteError> {
         if let Some(flac) = &mut self.flac {
             let ended = flac.end(&mut self.buffer);
-            ended.map_err(|error| WriteError::refused(&self.path, error, "record WAV (.wav) instead"))?;
+            ended.map_err(|error| {
+                WriteError::refused(&self.path, error, "record WAV (.wav) instead")
+            })?;
         }
         self.flush()?;
         if self.flac.is_none() && !(self.frames * self.layout.frame_bytes()).is_multiple_of(2) {
@@ -177,7 +190,9 @@ impl TakeFile {
             None => Ok(self.layout.header(self.frames)),
             Some(flac) => {
                 let head = flac.head_of(self.frames);
-                head.map_err(|error| WriteError::refused(&self.path, error, "record WAV (.wav) instead"))
+                head.map_err(|error| {
+                    WriteError::refused(&self.path, error, "record WAV (.wav) instead")
+                })
             }
         }
     }

@@ -26,7 +26,8 @@ impl Piece {
     /// Frame after frame, channel after channel.
     pub fn interleaved(&self) -> impl Iterator<Item = f32> + '_ {
         let channels = self.samples.len() / self.stride.max(1);
-        let frame = move |at| (0..channels).map(move |channel| self.samples[channel * self.stride + at]);
+        let frame =
+            move |at| (0..channels).map(move |channel| self.samples[channel * self.stride + at]);
         (0..self.frames).flat_map(frame)
     }
 }
@@ -101,7 +102,10 @@ impl TakeInput {
         let frames = rows.first().map_or(0, |row| row.len());
         let mut at = 0;
         while at < frames {
-            let Some(piece) = next_piece(&mut self.piece, &mut self.empty, &mut self.silence) else { break };
+            let Some(piece) = next_piece(&mut self.piece, &mut self.empty, &mut self.silence)
+            else {
+                break;
+            };
             let run = (frames - at).min(self.chunk_frames - piece.frames);
             for channel in 0..self.channels {
                 let from = channel * piece.stride + piece.frames;

@@ -22,9 +22,8 @@ pub(crate) fn path_of(recording: &Path) -> PathBuf {
 
 /// Whether there is a manifest of this recording, and it does not say how the take ended.
 pub(crate) fn is_interrupted(recording: &Path) -> bool {
-    hocket_files::read_text(&path_of(recording), 64 << 20).is_ok_and(|bytes| {
-        !String::from_utf8_lossy(&bytes).lines().any(|line| line == END)
-    })
+    hocket_files::read_text(&path_of(recording), 64 << 20)
+        .is_ok_and(|bytes| !String::from_utf8_lossy(&bytes).lines().any(|line| line == END))
 }
 
 /// An open manifest.

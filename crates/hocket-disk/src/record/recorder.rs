@@ -113,7 +113,8 @@ impl Recorder {
             },
             None => writing,
         };
-        let writer = Writer::start(index, self.settings.poll).map_err(|error| WriteError::io(&path, error))?;
+        let writer = Writer::start(index, self.settings.poll)
+            .map_err(|error| WriteError::io(&path, error))?;
         let _ = writer.takes.send(writing);
         writers.insert(device, writer);
         Ok(())
@@ -292,7 +293,8 @@ impl Writing {
         let written = self.file.written();
         let mut status = lock(&self.shared.status);
         (status.frames, status.safe_frames) = (written.frames, written.frames);
-        (status.silent_frames, status.error, status.writing_since) = (self.state.silent_frames, text, None);
+        (status.silent_frames, status.error, status.writing_since) =
+            (self.state.silent_frames, text, None);
         drop(status);
         self.shared.report(TakeReport {
             path: self.settings.path.clone(),

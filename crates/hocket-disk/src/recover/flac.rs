@@ -46,7 +46,10 @@ pub(super) fn repair(path: &Path) -> Result<Repair, RecoverError> {
         // Killed before its first block.
         Err(_) if stated == 0 => 0,
         Err(error) => {
-            return Err(RecoverError::NotARecording { path: path.into(), cause: error.to_string() });
+            return Err(RecoverError::NotARecording {
+                path: path.into(),
+                cause: error.to_string(),
+            });
         }
     };
     if frames < stated {

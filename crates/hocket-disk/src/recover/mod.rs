@@ -71,7 +71,9 @@ pub fn recover(path: &Path) -> Result<Recovery, RecoverError> {
     let found = read_at(&file, 0, &mut magic).map_err(io)?;
     let repair = match &magic[..found] {
         b"fLaC" => flac::repair(path)?,
-        b"RIFF" | b"RF64" | b"BW64" => riff::repair(path, &file, metadata.len(), is_interrupted(path))?,
+        b"RIFF" | b"RF64" | b"BW64" => {
+            riff::repair(path, &file, metadata.len(), is_interrupted(path))?
+        }
         _ => {
             let cause = "it begins with neither RIFF nor RF64 nor fLaC".into();
             return Err(RecoverError::NotARecording { path: path.into(), cause });

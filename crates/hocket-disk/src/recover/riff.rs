@@ -28,7 +28,12 @@ struct Chunks {
     data: Option<(u64, u32)>,
 }
 
-pub(super) fn repair(path: &Path, file: &File, len: u64, interrupted: bool) -> Result<Repair, RecoverError> {
+pub(super) fn repair(
+    path: &Path,
+    file: &File,
+    len: u64,
+    interrupted: bool,
+) -> Result<Repair, RecoverError> {
     let io = |source| RecoverError::Io { path: path.into(), source };
     let none = |cause: &str| RecoverError::NotARecording { path: path.into(), cause: cause.into() };
     let chunks = scan(file).map_err(io)?;
@@ -41,7 +46,9 @@ pub(super) fn repair(path: &Path, file: &File, len: u64, interrupted: bool) -> R
     if let Some(bytes) = stated {
         let frames = bytes / chunks.frame_bytes;
         if frames > present {
-            let why = format!("the header states {frames} frames, the file holds {present}: it was cut short");
+            let why = format!(
+                "the header states {frames} frames, the file holds {present}: it was cut short"
+            );
             return Ok(Repair::nothing(Recovery::LeftAlone { why }));
         }
         let end = data_at + bytes + bytes % 2;
@@ -66,7 +73,8 @@ pub(super) fn repair(path: &Path, file: &File, len: u64, interrupted: bool) -> R
 fn scan(file: &File) -> std::io::Result<Chunks> {
     let mut head = [0; 12];
     read_at(file, 0, &mut head)?;
-    let mut chunks = Chunks { is_rf64: &head[..4] != b"RIFF", riff_size: u32_at(&head, 4), ..Chunks::default() };
+    let mut chunks =
+        Chunks { is_rf64: &head[..4] != b"RIFF", riff_size: u32_at(&head, 4), ..Chunks::default() };
     let mut at = 12;
     let mut header = [0; 8];
     for _ in 0..MAX_CHUNKS {
@@ -148,7 +156,9 @@ fn other_content(file: &File, chunks: &Chunks, end: u64) -> std::io::Result<Opti
     if !chunks.is_rf64 && u64::from(chunks.riff_size) + 8 > end {
         return Ok(Some("other chunks follow the samples".into()));
     }
-    let is_name = id.iter().all(|byte| (b' '..=b'~').contains(byte)) || id.starts_with(b"ID3") || id.starts_with(b"TAG");
+    let is_name = id.iter().all(|byte| (b' '..=b'~').contains(byte))
+        || id.starts_with(b"ID3")
+        || id.starts_with(b"TAG");
     Ok(is_name.then(|| format!("what follows the samples begins with '{}'", id.escape_ascii())))
 }
 

@@ -14,7 +14,8 @@ pub struct Random(pub u64);
 
 impl Random {
     pub fn below(&mut self, limit: u64) -> u64 {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        self.0 =
+            self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (self.0 >> 33) % limit.max(1)
     }
 }
@@ -85,7 +86,12 @@ impl Disk {
         let bytes = std::fs::read(path).unwrap();
         let len = bytes.len();
         let state = State { bytes, len, stalls: false, fails: None, read_up_to: 0, waiting: 0 };
-        Arc::new(Disk { path: path.into(), device, state: Mutex::new(state), changed: Condvar::new() })
+        Arc::new(Disk {
+            path: path.into(),
+            device,
+            state: Mutex::new(state),
+            changed: Condvar::new(),
+        })
     }
 
     pub fn change(&self, change: impl FnOnce(&mut State)) {

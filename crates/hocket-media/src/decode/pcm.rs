@@ -126,9 +126,8 @@ impl FrameDecoder {
     /// own with the same bits, since the general one looks at every byte.
     pub fn decode_into(&self, bytes: &[u8], rows: &mut [&mut [f32]], at: usize) {
         match (self.coding, self.bytes, self.big_endian, self.right_justified) {
-            (Coding::Signed, 2, false, false) => {
-                self.each(bytes, rows, at, |b| f32::from(i16::from_le_bytes([b[0], b[1]])) / 32_768.0)
-            }
+            (Coding::Signed, 2, false, false) => self
+                .each(bytes, rows, at, |b| f32::from(i16::from_le_bytes([b[0], b[1]])) / 32_768.0),
             (Coding::Signed, 3, false, false) => self.each(bytes, rows, at, |b| {
                 (i32::from_le_bytes([0, b[0], b[1], b[2]]) >> 8) as f32 / 8_388_608.0
             }),
@@ -139,7 +138,13 @@ impl FrameDecoder {
         }
     }
 
-    fn each(&self, bytes: &[u8], rows: &mut [&mut [f32]], at: usize, sample: impl Fn(&[u8]) -> f32) {
+    fn each(
+        &self,
+        bytes: &[u8],
+        rows: &mut [&mut [f32]],
+        at: usize,
+        sample: impl Fn(&[u8]) -> f32,
+    ) {
         let frame = self.channels * self.bytes;
         for (channel, row) in rows.iter_mut().enumerate().take(self.channels) {
             let from = channel * self.bytes;
@@ -246,7 +251,8 @@ mod tests {
 
     #[test]
     fn the_loops_for_usual_formats_give_the_bits_of_the_general_one() {
-        let bytes: Vec<u8> = (0..24_000u32).map(|i| (i.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
+        let bytes: Vec<u8> =
+            (0..24_000u32).map(|i| (i.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
         for (coding, width) in [(Coding::Signed, 2), (Coding::Signed, 3), (Coding::Float, 4)] {
             let decoder = FrameDecoder { channels: 2, ..decoder(coding, width, 8 * width, false) };
             let mut expected = vec![Vec::new(); 2];

@@ -80,7 +80,9 @@ impl Sink {
 
     /// Copies frames from `position` on to the rows from frame `at` on; returns how many of them are in memory.
     pub fn copy(&self, position: u64, rows: &mut [&mut [f32]], at: usize) -> usize {
-        let Some(from) = position.checked_sub(self.base).map(|from| from as usize) else { return 0 };
+        let Some(from) = position.checked_sub(self.base).map(|from| from as usize) else {
+            return 0;
+        };
         let wanted = rows.first().map_or(0, |row| row.len() - at);
         let count = wanted.min(self.kept().saturating_sub(from));
         for (row, channel) in rows.iter_mut().zip(&self.channels) {

@@ -149,7 +149,8 @@ impl StreamDecoder {
                 Kind::Pcm { bytes, layout, decoder, piece: Vec::new() }
             }
             Kind::Compressed(old) => {
-                let again = catch_unwind(AssertUnwindSafe(|| old.reopened(path, bytes, &self.info)));
+                let again =
+                    catch_unwind(AssertUnwindSafe(|| old.reopened(path, bytes, &self.info)));
                 let again = again.unwrap_or_else(|_| Err(panicked(path, old.format.clone())))?;
                 Kind::Compressed(Box::new(again))
             }
@@ -167,7 +168,10 @@ impl StreamDecoder {
     /// [`StreamDecoder::reopened`] then; this one is in no state to go on.
     pub fn read(&mut self, position: u64, rows: &mut [&mut [f32]]) -> Result<usize, MediaError> {
         let left = self.info.frames.saturating_sub(position);
-        let wanted = rows.first().map_or(0, |row| row.len()).min(usize::try_from(left).unwrap_or(usize::MAX));
+        let wanted = rows
+            .first()
+            .map_or(0, |row| row.len())
+            .min(usize::try_from(left).unwrap_or(usize::MAX));
         let mut rows: Vec<&mut [f32]> = rows.iter_mut().map(|row| &mut row[..wanted]).collect();
         let path = &self.path;
         let done = match &mut self.kind {
@@ -176,7 +180,8 @@ impl StreamDecoder {
                     .map_err(|source| MediaError::io(path, source))
             }
             Kind::Compressed(compressed) => {
-                let read = catch_unwind(AssertUnwindSafe(|| compressed.read(path, position, &mut rows)));
+                let read =
+                    catch_unwind(AssertUnwindSafe(|| compressed.read(path, position, &mut rows)));
                 read.unwrap_or_else(|_| Err(panicked(path, compressed.format.clone())))
             }
         }?;
@@ -294,12 +299,18 @@ impl Compressed {
     }
 
     fn restart(&mut self, path: &Path) -> Result<(), MediaError> {
-        let again = Self::at_the_start(path, Arc::clone(&self.bytes), self.len, self.format.clone())?;
+        let again =
+            Self::at_the_start(path, Arc::clone(&self.bytes), self.len, self.format.clone())?;
         (self.failure, self.stream) = (again.failure, again.stream);
         Ok(())
     }
 
-    fn read(&mut self, path: &Path, position: u64, rows: &mut [&mut [f32]]) -> Result<usize, MediaError> {
+    fn read(
+        &mut self,
+        path: &Path,
+        position: u64,
+        rows: &mut [&mut [f32]],
+    ) -> Result<usize, MediaError> {
         let position = position + self.start;
         let wanted = rows.first().map_or(0, |row| row.len());
         self.go_to(path, position)?;
