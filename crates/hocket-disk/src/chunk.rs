@@ -37,18 +37,53 @@ impl Chunk {
         (self.start..self.end()).contains(&position)
     }
 
-    pub fn channels(&self) -> usize {
+    fn channels(&self) -> usize {
         self.samples.len() / self.stride
     }
 
-    pub fn row(&self, channel: usize) -> &[f32] {
+    fn row(&self, channel: usize) -> &[f32] {
         &self.samples[channel * self.stride..][..self.frames]
+    }
+
+    /// Copies frames from `position` on, which it contains, to the rows from frame `at` on.
+    pub fn copy_to(&self, position: u64, rows: &mut [&mut [f32]], at: usize) -> Run {
+        let from = (position - self.start) as usize;
+        let run = rows.first().map_or(0, |row| row.len() - at).min(self.frames - from);
+        if self.is_lost {
+            silence(rows, at, run);
+            return Run::Lost(run);
+        }
+        let channels = self.channels();
+        for (index, row) in rows.iter_mut().enumerate() {
+            let channel = if channels == 1 { 0 } else { index };
+            let out = &mut row[at..at + run];
+            if channel < channels {
+                out.copy_from_slice(&self.row(channel)[from..from + run]);
+            } else {
+                out.fill(0.0);
+            }
+        }
+        Run::Ready(run)
     }
 
     /// The first `frames` frames of every row.
     pub fn rows_mut(&mut self, frames: usize) -> Vec<&mut [f32]> {
         self.samples.chunks_exact_mut(self.stride).map(|row| &mut row[..frames]).collect()
     }
+}
+
+/// Whether frames are there.
+pub(crate) enum Run {
+    /// So many were copied.
+    Ready(usize),
+    /// So many cannot be read, and the preloader has given up.
+    Lost(usize),
+    /// So many are not there yet.
+    Missing(usize),
+}
+
+pub(crate) fn silence(rows: &mut [&mut [f32]], at: usize, run: usize) {
+    rows.iter_mut().for_each(|row| row[at..at + run].fill(0.0));
 }
 
 /// Memory that a real-time thread reads or writes, to be locked by the caller. Valid as long as the value that

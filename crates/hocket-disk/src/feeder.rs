@@ -88,10 +88,14 @@ impl Feeder {
     /// Reads one chunk, if there is room for one and the disk works; whether it did.
     pub fn work(&mut self, status: &Mutex<Status>, cues: &Cues) -> bool {
         self.look();
-        if self.trouble.as_ref().is_some_and(|trouble| Instant::now() < trouble.retry_at) {
-            return false;
-        }
-        self.work_on_cue(status, cues) || self.work_on_ring(status)
+        // A position that somebody waits for comes first.
+        !self.has_to_wait()
+            && (self.work_on_cue(status, cues) || !self.has_to_wait() && self.work_on_ring(status))
+    }
+
+    /// Whether the disk has failed, and it is too early to ask it again.
+    fn has_to_wait(&self) -> bool {
+        self.trouble.as_ref().is_some_and(|trouble| Instant::now() < trouble.retry_at)
     }
 
     /// Takes what the reader requests and gives back.

@@ -46,6 +46,7 @@ mod storage;
 mod error;
 mod settings;
 mod gaps;
+mod gap_counter;
 mod reader;
 mod feeder;
 mod stream;

@@ -158,10 +158,12 @@ impl Preloader {
             .map(|index| Chunk::new(info.channels, chunk_frames, is_cue(index)))
             .collect();
         let memory: Vec<MemoryRange> = chunks.iter().map(Chunk::memory).collect();
-        let (reader_ends, feeder_ends, gaps) = rings(ring_chunks);
+        let (reader_ends, feeder_ends) = rings(ring_chunks);
+        let (notices, notices_reader) = Ring::new(NOTICES);
         let shape = (info.frames, info.channels, chunk_frames);
         let stopped = Arc::clone(&self.shared.stopped);
-        let reader = StreamReader::new(shape, reader_ends, memory, stopped, Arc::new(lease));
+        let reader =
+            StreamReader::new(shape, reader_ends, notices, memory, stopped, Arc::new(lease));
         let device = storage.device();
         let feeder = Feeder::new(
             storage,
@@ -176,7 +178,7 @@ impl Preloader {
             device,
             feeder: Mutex::new(feeder),
             status: Mutex::new(Status::default()),
-            gaps: Mutex::new(gaps),
+            gaps: Mutex::new(GapLog::new(notices_reader)),
             cues: Cues::default(),
         });
         self.shared.add(&entry)?;
@@ -194,21 +196,20 @@ impl Preloader {
     }
 }
 
-/// The rings between a reader and its feeder, and the notices for the log.
-fn rings(ring_chunks: usize) -> (ReaderEnds, FeederEnds, GapLog) {
+/// The rings between a reader and its feeder.
+fn rings(ring_chunks: usize) -> (ReaderEnds, FeederEnds) {
     let (filled_writer, filled) = Ring::new(ring_chunks);
     let (cues_writer, cues) = Ring::new(CUE_CHUNKS);
     let (empty, empty_reader) = Ring::new(ring_chunks + CUE_CHUNKS);
     let (requests, requests_reader) = Ring::new(REQUESTS);
-    let (notices, notices_reader) = Ring::new(NOTICES);
-    let reader = ReaderEnds { filled, cues, empty, requests, notices };
+    let reader = ReaderEnds { filled, cues, empty, requests };
     let feeder = FeederEnds {
         filled: filled_writer,
         cues: cues_writer,
         empty: empty_reader,
         requests: requests_reader,
     };
-    (reader, feeder, GapLog::new(notices_reader))
+    (reader, feeder)
 }
 
 impl Drop for Preloader {

@@ -13,7 +13,8 @@ use std::time::Duration;
 
 use hocket_rt::{RingReader, RingWriter};
 
-use crate::chunk::{Chunk, MemoryRange, Notice, Request};
+use crate::chunk::{Chunk, MemoryRange, Notice, Request, Run, silence};
+use crate::gap_counter::GapCounter;
 use crate::preloader::Lease;
 
 /// How many chunks a reader keeps for jumps: two for each of two positions.
@@ -21,6 +22,8 @@ pub(crate) const CUES_KEPT: usize = 4;
 /// With those for a third position, which are on their way before older ones come back.
 pub(crate) const CUE_CHUNKS: usize = CUES_KEPT + 2;
 
+/// No file is as long. Beyond this a position counts as this one.
+const FAR: u64 = 1 << 62;
 /// How often a reader that waits looks again.
 const LOOK: Duration = Duration::from_micros(200);
 /// How far ahead of the position that is due a starving reader asks at most: 2 to this power chunks. A disk that needs
@@ -50,8 +53,7 @@ pub struct StreamReader {
     waits: bool,
     /// A request that found no room.
     unsent: Option<Request>,
-    gap: Option<Notice>,
-    not_ready_frames: u64,
+    gaps: GapCounter,
     /// The first frame that the latest jump brings, until it is reached.
     awaited: Option<u64>,
     /// Missing frames since the last request, and how far that one asked ahead.
@@ -70,17 +72,6 @@ pub(crate) struct ReaderEnds {
     pub cues: RingReader<Chunk>,
     pub empty: RingWriter<Chunk>,
     pub requests: RingWriter<Request>,
-    pub notices: RingWriter<Notice>,
-}
-
-/// Whether frames are there.
-enum Run {
-    /// So many were copied.
-    Ready(usize),
-    /// So many cannot be read, and the preloader has given up.
-    Lost(usize),
-    /// So many are not there yet.
-    Missing(usize),
 }
 
 impl std::fmt::Debug for StreamReader {
@@ -93,11 +84,13 @@ impl StreamReader {
     pub(crate) fn new(
         shape: (u64, usize, usize),
         ends: ReaderEnds,
+        notices: RingWriter<Notice>,
         memory: Vec<MemoryRange>,
         stopped: Arc<AtomicBool>,
         lease: Arc<Lease>,
     ) -> StreamReader {
         let (frames, channels, chunk_frames) = shape;
+        let gaps = GapCounter::new(notices, chunk_frames as u64);
         StreamReader {
             frames,
             channels,
@@ -111,8 +104,7 @@ impl StreamReader {
             lap: None,
             waits: false,
             unsent: None,
-            gap: None,
-            not_ready_frames: 0,
+            gaps,
             awaited: None,
             starved_frames: 0,
             lead_frames: 0,
@@ -135,7 +127,7 @@ impl StreamReader {
 
     /// All frames so far that were not ready.
     pub fn not_ready_frames(&self) -> u64 {
-        self.not_ready_frames
+        self.gaps.total_frames()
     }
 
     /// The chunks: what a caller may lock.
@@ -154,6 +146,7 @@ impl StreamReader {
     /// Thread: real-time. Cost: O(frames), and at most one exchange of a chunk for each that has passed. No
     /// allocation, lock or system call; never waits.
     pub fn read(&mut self, position: u64, rows: &mut [&mut [f32]]) -> usize {
+        let position = position.min(FAR);
         self.locate(position);
         self.service();
         let frames = rows.first().map_or(0, |row| row.len());
@@ -185,6 +178,7 @@ impl StreamReader {
             self.waits = true;
             self.post(self.next, false);
         }
+        let position = position.min(FAR);
         self.locate(position);
         let frames = rows.first().map_or(0, |row| row.len());
         let (mut at, mut ready, mut looks) = (0, 0, 0);
@@ -221,6 +215,7 @@ impl StreamReader {
     ///
     /// Thread: real-time. Cost: constant. Never waits.
     pub fn locate(&mut self, position: u64) {
+        let position = position.min(FAR);
         if position != self.next {
             self.service();
             self.jump(position);
@@ -279,11 +274,11 @@ impl StreamReader {
         self.awaited = self.awaited.filter(|&awaited| position < awaited);
         let in_hand = self.current.iter().chain(self.cues.iter().flatten());
         if let Some(chunk) = in_hand.into_iter().find(|chunk| chunk.contains(position)) {
-            return copy_chunk(chunk, position, rows, at);
+            return chunk.copy_to(position, rows, at);
         }
         while let Some(chunk) = self.next_chunk() {
             if chunk.generation == self.generation && chunk.contains(position) {
-                let run = copy_chunk(&chunk, position, rows, at);
+                let run = chunk.copy_to(position, rows, at);
                 if let Some(old) = self.current.replace(chunk) {
                     self.give_back(old);
                 }
@@ -325,10 +320,13 @@ impl StreamReader {
         self.generation = self.generation.wrapping_add(1);
         self.next = position;
         (self.starved_frames, self.lead_frames, self.asked_again) = (0, 0, 0);
+        if let Some(lost) = self.current.take_if(|chunk| chunk.is_lost) {
+            self.give_back(lost);
+        }
         let mut from = position;
         for _ in 0..=CUES_KEPT {
             let mut in_hand = self.current.iter().chain(self.cues.iter().flatten());
-            match in_hand.find(|chunk| chunk.contains(from) && !chunk.is_lost) {
+            match in_hand.find(|chunk| chunk.contains(from)) {
                 Some(chunk) => from = self.after(from, chunk.end()),
                 None => break,
             }
@@ -388,50 +386,13 @@ impl StreamReader {
 
     /// Counts frames that are missing; returns how many.
     fn miss(&mut self, position: u64, frames: usize) -> usize {
-        let count = frames as u64;
-        self.not_ready_frames += count;
-        let before = self.starved_frames / self.chunk_frames;
-        self.starved_frames += count;
-        let is_new = self.gap.is_none();
-        let gap =
-            self.gap.get_or_insert(Notice { position, frames: 0, total_frames: 0, is_over: false });
-        gap.frames += count;
-        gap.total_frames = self.not_ready_frames;
-        if is_new || self.starved_frames / self.chunk_frames != before {
-            // Without room it is lost, and the next one has the totals.
-            let _ = self.ends.notices.push(*gap);
-        }
+        self.starved_frames += frames as u64;
+        self.gaps.miss(position, frames as u64);
         frames
     }
 
     fn end_gap(&mut self) {
         (self.starved_frames, self.lead_frames, self.asked_again) = (0, 0, 0);
-        if let Some(gap) = self.gap.take() {
-            let _ = self.ends.notices.push(Notice { is_over: true, ..gap });
-        }
+        self.gaps.end();
     }
-}
-
-fn copy_chunk(chunk: &Chunk, position: u64, rows: &mut [&mut [f32]], at: usize) -> Run {
-    let from = (position - chunk.start) as usize;
-    let run = rows.first().map_or(0, |row| row.len() - at).min(chunk.frames - from);
-    if chunk.is_lost {
-        silence(rows, at, run);
-        return Run::Lost(run);
-    }
-    let channels = chunk.channels();
-    for (index, row) in rows.iter_mut().enumerate() {
-        let channel = if channels == 1 { 0 } else { index };
-        let out = &mut row[at..at + run];
-        if channel < channels {
-            out.copy_from_slice(&chunk.row(channel)[from..from + run]);
-        } else {
-            out.fill(0.0);
-        }
-    }
-    Run::Ready(run)
-}
-
-fn silence(rows: &mut [&mut [f32]], at: usize, run: usize) {
-    rows.iter_mut().for_each(|row| row[at..at + run].fill(0.0));
 }
