@@ -213,7 +213,7 @@ impl StreamReader {
     /// once. If [`Stream::preload`](crate::Stream::preload) has brought the position into memory, the next read is
     /// ready. Does nothing if the position is due anyway.
     ///
-    /// Thread: real-time. Cost: constant. Never waits.
+    /// Thread: real-time. Cost: an exchange for each chunk in the ring. Never waits.
     pub fn locate(&mut self, position: u64) {
         let position = position.min(FAR);
         if position != self.next {
@@ -331,6 +331,14 @@ impl StreamReader {
                 None => break,
             }
         }
+        self.begin_at(from);
+    }
+
+    /// Empties the ring, so that the preloader has room at once, and asks for what it is to bring instead.
+    fn begin_at(&mut self, from: u64) {
+        while let Some(chunk) = self.ends.filled.pop() {
+            self.give_back(chunk);
+        }
         self.awaited = Some(from);
         self.post(from, true);
     }
@@ -353,9 +361,7 @@ impl StreamReader {
         self.generation = self.generation.wrapping_add(1);
         self.starved_frames = 0;
         self.asked_again += 1;
-        let from = self.next + self.lead_frames;
-        self.awaited = Some(from);
-        self.post(from, true);
+        self.begin_at(self.next + self.lead_frames);
     }
 
     fn post(&mut self, position: u64, is_jump: bool) {
