@@ -226,7 +226,7 @@ impl StreamReader {
     /// and the loop never has to wait. An empty range, as `None`, ends the loop. The caller still reads each position
     /// in turn.
     ///
-    /// The loop is ready from the first time on if this is called a chunk's length before its end. If it fits into
+    /// The loop is ready from the first time on if this is called two chunks' length before its end. If it fits into
     /// one chunk it stays in memory.
     ///
     /// Thread: real-time. Cost: constant. Never waits.

@@ -211,6 +211,31 @@ fn a_deleted_file_plays_on_because_it_is_open() {
 }
 
 #[test]
+fn the_first_turn_of_a_loop_is_ready_although_more_was_read_ahead() {
+    let (_folder, disk, audio) = disk(1);
+    let preloader = preloader(CHUNK);
+    let (_stream, reader) = open(&preloader, &disk);
+    let mut player = Player { reader, position: 0, audio };
+    fill(&disk);
+    // Two chunks behind its end are in the ring already.
+    player.reader.set_loop(Some(0..2 * CHUNK as u64));
+    let before = disk.see(|state| state.reads);
+    // The first chunk goes back when the second one begins.
+    let played = (CHUNK / 128) as u64 + 1;
+    assert!((0..played).all(|_| player.block()));
+    wait_for("the start of the loop is read again", || disk.see(|state| state.reads) > before);
+    wait_for("the last read is over", || disk.see(|state| state.waiting) == 0);
+    disk.change(|state| state.stalls = true);
+    let blocks = (3 * CHUNK / 128) as u64;
+    let ready = (played..blocks).filter(|block| {
+        player.position = 128 * block % (2 * CHUNK as u64);
+        player.block()
+    });
+    assert_eq!(ready.count() as u64, blocks - played);
+    disk.change(|state| state.stalls = false);
+}
+
+#[test]
 fn a_short_loop_stays_in_memory_when_the_disk_is_gone() {
     let (_folder, disk, audio) = disk(1);
     let preloader = preloader(CHUNK);

@@ -77,6 +77,8 @@ pub struct State {
     pub fails: Option<io::ErrorKind>,
     /// The end of the last byte that was read.
     pub read_up_to: u64,
+    /// Reads so far.
+    pub reads: usize,
     /// Reads that wait now.
     pub waiting: usize,
 }
@@ -85,7 +87,8 @@ impl Disk {
     pub fn new(path: &Path, device: u64) -> Arc<Disk> {
         let bytes = std::fs::read(path).unwrap();
         let len = bytes.len();
-        let state = State { bytes, len, stalls: false, fails: None, read_up_to: 0, waiting: 0 };
+        let state =
+            State { bytes, len, stalls: false, fails: None, read_up_to: 0, reads: 0, waiting: 0 };
         Arc::new(Disk {
             path: path.into(),
             device,
@@ -137,6 +140,7 @@ impl ReadAt for OnDisk {
         let from = (position as usize).min(state.len);
         let count = buffer.len().min(state.len - from);
         buffer[..count].copy_from_slice(&state.bytes[from..from + count]);
+        state.reads += 1;
         state.read_up_to = state.read_up_to.max((from + count) as u64);
         Ok(count)
     }
