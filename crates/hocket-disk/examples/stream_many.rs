@@ -38,9 +38,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     let opened: Result<Vec<_>, _> =
         paths.iter().map(|path| preloader.open(path, RATE_HZ, ring_chunks)).collect();
     let (streams, mut readers): (Vec<Stream>, Vec<StreamReader>) = opened?.into_iter().unzip();
-    for stream in &streams {
-        stream.preload(0, Duration::from_secs(60))?;
-    }
+    let starts: Vec<(&Stream, u64)> = streams.iter().map(|stream| (stream, 0)).collect();
+    Stream::preload_all(&starts, Duration::from_secs(60)).map_err(|mut errors| errors.remove(0))?;
     println!("opened and preloaded {} streams in {:.0?}", streams.len(), opening.elapsed());
     let costs = play(&options, &mut readers);
     report(&options, &streams, &readers, costs);

@@ -10,7 +10,7 @@ use hocket_rt::{RingReader, RingWriter};
 
 use crate::chunk::{Chunk, Request};
 use crate::gaps::Status;
-use crate::reader::CUES_KEPT;
+use crate::reader::{CUES_KEPT, CUES_PER_POSITION};
 use crate::storage::Storage;
 use crate::stream::Cues;
 
@@ -167,7 +167,7 @@ impl Feeder {
     /// Brings the position that a control thread waits for into memory.
     fn work_on_cue(&mut self, status: &Mutex<Status>, cues: &Cues) -> bool {
         let Some(position) = cues.wanted() else { return false };
-        let missing = (0..CUES_KEPT as u64 / 2)
+        let missing = (0..CUES_PER_POSITION as u64)
             .map(|index| position + index * self.chunk_frames as u64)
             .find(|start| *start < self.info.frames && !self.sent_cues.contains(start));
         let Some(start) = missing else {

@@ -13,7 +13,7 @@ use crate::devices::Devices;
 use crate::error::OpenError;
 use crate::feeder::{Feeder, FeederEnds, lock};
 use crate::gaps::{GapLog, Status};
-use crate::reader::{CUE_CHUNKS, ReaderEnds, StreamReader};
+use crate::reader::{CUE_CHUNKS, CUES_PER_POSITION, ReaderEnds, StreamReader};
 use crate::settings::Settings;
 use crate::storage::{FileStorage, Storage};
 use crate::stream::{Cues, Entry, Stream};
@@ -245,7 +245,8 @@ impl Shared {
         self.woken.notify_all();
     }
 
-    /// A thread's life: one chunk for each stream in turn, and a rest when none needs any.
+    /// A thread's life: first the positions that control threads wait for, then one chunk for each stream in turn, and
+    /// a rest when none needs any.
     fn run(&self, poll: std::time::Duration) {
         loop {
             let state = lock(&self.state);
@@ -254,10 +255,10 @@ impl Shared {
             }
             let streams = state.streams.clone();
             drop(state);
-            let mut worked = false;
-            for entry in &streams {
-                worked |= self.serve(entry);
+            for _ in 0..CUES_PER_POSITION {
+                self.serve_all(streams.iter().filter(|entry| entry.cues.wanted().is_some()));
             }
+            let worked = self.serve_all(streams.iter());
             if !worked {
                 let state = lock(&self.state);
                 if !state.stop {
@@ -269,6 +270,15 @@ impl Shared {
                 }
             }
         }
+    }
+
+    /// Whether any of them got a chunk.
+    fn serve_all<'e>(&self, streams: impl Iterator<Item = &'e Arc<Entry>>) -> bool {
+        let mut worked = false;
+        for entry in streams {
+            worked |= self.serve(entry);
+        }
+        worked
     }
 
     /// One chunk for one stream, unless another thread is at it or enough threads wait for its device.

@@ -17,10 +17,12 @@ use crate::chunk::{Chunk, MemoryRange, Notice, Request, Run, silence};
 use crate::gap_counter::GapCounter;
 use crate::preloader::Lease;
 
-/// How many chunks a reader keeps for jumps: two for each of two positions.
-pub(crate) const CUES_KEPT: usize = 4;
+/// How many chunks from a position on are brought into memory before a jump there.
+pub(crate) const CUES_PER_POSITION: usize = 2;
+/// How many chunks a reader keeps for jumps: those of two positions.
+pub(crate) const CUES_KEPT: usize = 2 * CUES_PER_POSITION;
 /// With those for a third position, which are on their way before older ones come back.
-pub(crate) const CUE_CHUNKS: usize = CUES_KEPT + 2;
+pub(crate) const CUE_CHUNKS: usize = CUES_KEPT + CUES_PER_POSITION;
 
 /// No file is as long. Beyond this a position counts as this one.
 const FAR: u64 = 1 << 62;

@@ -92,16 +92,43 @@ impl Stream {
     /// # Errors
     /// [`PreloadError`]; a retry may help.
     pub fn preload(&self, position: u64, patience: Duration) -> Result<(), PreloadError> {
-        let entry = &self.entry;
-        entry.cues.want(position);
+        self.want(position);
+        self.wait(position, Instant::now() + patience, patience)
+    }
+
+    /// As [`Stream::preload`] for many streams at once, each with its position: the disk is asked for all of them
+    /// before the first answer.
+    ///
+    /// Thread: control; waits for the disk, at most `patience` in all.
+    ///
+    /// # Errors
+    /// One for each stream that did not get there in time; the others did.
+    pub fn preload_all(
+        wanted: &[(&Stream, u64)],
+        patience: Duration,
+    ) -> Result<(), Vec<PreloadError>> {
+        let until = Instant::now() + patience;
+        wanted.iter().for_each(|(stream, position)| stream.want(*position));
+        let waited =
+            wanted.iter().map(|(stream, position)| stream.wait(*position, until, patience));
+        let errors: Vec<PreloadError> = waited.filter_map(Result::err).collect();
+        if errors.is_empty() { Ok(()) } else { Err(errors) }
+    }
+
+    fn want(&self, position: u64) {
+        self.entry.cues.want(position);
         self.preloader.wake();
-        if entry.cues.wait(position, Instant::now() + patience) {
+    }
+
+    fn wait(&self, position: u64, until: Instant, waited: Duration) -> Result<(), PreloadError> {
+        let entry = &self.entry;
+        if entry.cues.wait(position, until) {
             return Ok(());
         }
         let name = entry.path.display().to_string();
         match lock(&entry.status).failure.clone() {
             Some(cause) => Err(PreloadError::Failing { name, position, cause }),
-            None => Err(PreloadError::TooSlow { name, position, waited: patience }),
+            None => Err(PreloadError::TooSlow { name, position, waited }),
         }
     }
 

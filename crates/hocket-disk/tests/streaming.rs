@@ -152,6 +152,26 @@ fn a_preloaded_position_is_ready_at_once() {
 }
 
 #[test]
+fn many_streams_are_preloaded_at_once_and_those_that_fail_are_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = written(folder.path(), "a.wav", WavFormat::Pcm16, 60_000);
+    let disk = common::Disk::new(&path, 7);
+    let preloader = preloader(1024);
+    let mut opened: Vec<_> = (0..20).map(|_| preloader.open(&path, 48_000, 2).unwrap()).collect();
+    let failing = std::sync::Arc::new(common::OnDisk(std::sync::Arc::clone(&disk)));
+    opened.push(preloader.open_storage(failing, 48_000, 2).unwrap());
+    disk.change(|state| state.fails = Some(std::io::ErrorKind::NotFound));
+    let wanted: Vec<_> =
+        (30_000..).zip(&opened).map(|(position, (stream, _))| (stream, position)).collect();
+    assert_eq!(hocket_disk::Stream::preload_all(&wanted[..20], Duration::from_secs(60)), Ok(()));
+    let errors = hocket_disk::Stream::preload_all(&wanted, Duration::from_millis(100)).unwrap_err();
+    assert!(matches!(&errors[..], [PreloadError::Failing { position: 30_020, .. }]), "{errors:?}");
+    for (position, (_, reader)) in (30_000..).zip(&mut opened[..20]) {
+        assert_eq!(read(reader, false, position, 2048).0, 2048);
+    }
+}
+
+#[test]
 fn positions_for_a_reader_that_does_nothing_wait_until_it_services() {
     let folder = tempfile::tempdir().unwrap();
     let path = written(folder.path(), "a.wav", WavFormat::Pcm16, 50_000);
@@ -282,4 +302,17 @@ fn a_reader_outlives_its_preloader_in_silence() {
     let (ready, rows) = read(&mut reader, true, 40_000, 1000);
     assert_eq!((ready, rows[0] == vec![0.0; 1000]), (0, true));
     assert_eq!(reader.not_ready_frames(), 1000);
+}
+
+/// The ends that real-time threads have can move there; handles can be shared by control threads.
+#[test]
+fn ends_may_go_to_other_threads() {
+    fn moves<T: Send>() {}
+    fn shares<T: Send + Sync>() {}
+    moves::<StreamReader>();
+    moves::<hocket_disk::TakeInput>();
+    shares::<hocket_disk::Stream>();
+    shares::<hocket_disk::Take>();
+    shares::<Preloader>();
+    shares::<hocket_disk::Recorder>();
 }

@@ -1,8 +1,9 @@
 //! Audio files: decode, resample, encode, draw.
 //!
-//! [`decode`] turns any audio file into planar `f32` rows, [`StreamDecoder`] does so piece by piece, [`resample`] converts them to the
-//! engine's rate, [`AudioWriter`] writes what was rendered, and [`Preview`] computes the waveform
-//! overview of a file piece by piece.
+//! [`decode`] turns any audio file into planar `f32` rows, and [`StreamDecoder`] does so piece by
+//! piece. [`resample`] converts them to the engine's rate, [`AudioWriter`] writes what was rendered,
+//! and [`Preview`] computes the waveform overview of a file piece by piece. [`WavLayout`] and
+//! [`FlacEncoder`] make the bytes of files that grow while they are recorded.
 //!
 //! Everything here runs on control threads: it allocates, reads and writes files. Nothing here
 //! believes a file's header: lengths are bounded by what is really there, damaged files give what

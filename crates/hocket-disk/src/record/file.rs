@@ -69,8 +69,7 @@ impl TakeFile {
         };
         let begun = this.begin();
         if let Err(error) = begun {
-            let _ = std::fs::remove_file(&this.path);
-            let _ = std::fs::remove_file(manifest::path_of(&this.path));
+            remove(&this.path);
             return Err(error);
         }
         Ok((this, manifest))
@@ -204,6 +203,12 @@ impl TakeFile {
     fn failed(&self, error: io::Error) -> WriteError {
         WriteError::io(&self.path, error)
     }
+}
+
+/// Removes a recording that never began, and its manifest. Both were created for it.
+pub(crate) fn remove(path: &Path) {
+    let _ = std::fs::remove_file(path);
+    let _ = std::fs::remove_file(manifest::path_of(path));
 }
 
 fn checked(settings: &TakeSettings) -> Result<WavLayout, WriteError> {

@@ -96,8 +96,11 @@ impl Recorder {
             shared: Arc::clone(&shared),
             state: State::new(self.settings.sync_every),
         };
-        self.hand_over(writing)?;
-        Ok((input, Take { shared }))
+        let handed = self.hand_over(writing);
+        if handed.is_err() {
+            super::file::remove(&settings.path);
+        }
+        handed.map(|()| (input, Take { shared }))
     }
 
     fn hand_over(&self, writing: Writing) -> Result<(), WriteError> {
