@@ -57,6 +57,7 @@ const PLAIN: [&str; 28] = [
     "crates/hocket-c/include/hocket.h",
     "crates/hocket-trace/src/",
     "crates/hocket-time/src/",
+    "crates/hocket-disk/src/",
     "docs/lab.md",
     "docs/fleet.md",
     "comparison/README.md",
