@@ -1,6 +1,6 @@
 //! Audio files: decode, resample, encode, draw.
 //!
-//! [`decode`] turns any audio file into planar `f32` rows, [`resample`] converts them to the
+//! [`decode`] turns any audio file into planar `f32` rows, [`probe`] only reads its header, [`resample`] converts them to the
 //! engine's rate, [`AudioWriter`] writes what was rendered, and [`Preview`] computes the waveform
 //! overview of a file piece by piece.
 //!
@@ -19,8 +19,10 @@ mod flac;
 mod writer;
 mod overview;
 
-pub use audio::Audio;
-pub use decode::{MAX_CHANNELS, MAX_SAMPLE_RATE_HZ, MAX_SAMPLES, MIN_SAMPLE_RATE_HZ, decode};
+pub use audio::{Audio, AudioFacts};
+pub use decode::{
+    MAX_CHANNELS, MAX_SAMPLE_RATE_HZ, MAX_SAMPLES, MIN_SAMPLE_RATE_HZ, decode, probe,
+};
 pub use error::{MediaError, WriteError};
 pub use overview::{Overview, Point, Preview, Progress, THESIS_PIECE_BYTES};
 pub use resample::{resample, resample_beginning};

@@ -1,6 +1,7 @@
 //! The commands. What each takes is in the file of its name, or with the command itself.
 
 mod bench;
+mod check;
 mod choices;
 mod demo;
 mod play;
@@ -10,6 +11,7 @@ mod report;
 use clap::{Parser, Subcommand};
 
 pub use bench::BenchArgs;
+pub use check::{CheckArgs, SessionArgs, SessionCommand};
 pub use choices::{FormatArg, ScheduleArg, SiblingChoice, WaitArg};
 pub use demo::DemoArgs;
 pub use play::PlayArgs;
@@ -44,6 +46,8 @@ pub enum Command {
     Machine(crate::machine::MachineArgs),
     /// Compares policies on one session: turns interleaved, block times against the deadline.
     Bench(BenchArgs),
+    /// Checks session files without rendering, and prints all mistakes at once.
+    Check(CheckArgs),
     /// Plays a session in real time and says why blocks were late.
     Play(PlayArgs),
     /// Writes a session to an audio file, as fast as the machine can.
@@ -52,6 +56,9 @@ pub enum Command {
     Report(ReportArgs),
     /// Measures how to play on this machine; bench, play and render then use the result by default.
     Tune(crate::tune::TuneArgs),
+    /// Checks session files (`hocket session check`).
+    #[command(hide = true)]
+    Session(SessionArgs),
     /// Runs experiments on siblings, waiting, sharing and priorities.
     Lab(crate::lab::LabArgs),
 }
@@ -73,6 +80,10 @@ pub fn run(cli: Cli) -> Result<Exit, Failure> {
         Command::Demo(args) => crate::demo::run(&args),
         Command::Machine(args) => crate::machine::run(&args),
         Command::Bench(args) => crate::bench::run(&args),
+        Command::Check(args) => crate::check::run(&args),
+        Command::Session(SessionArgs { command: SessionCommand::Check(args) }) => {
+            crate::check::run(&args)
+        }
         Command::Play(args) => crate::play::run(&args),
         Command::Render(args) => crate::render::run(&args),
         Command::Report(args) => crate::report::run(&args),

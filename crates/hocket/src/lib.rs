@@ -9,6 +9,7 @@
 pub mod cli;
 pub mod failure;
 pub mod load;
+pub mod check;
 pub mod machine;
 pub mod bench;
 pub mod demo;

@@ -16,7 +16,7 @@ use symphonia::core::units::TimeBase;
 use super::header::position;
 use super::mp4::{Edits, Heard};
 use super::{MAX_CHANNELS, MAX_SAMPLE_RATE_HZ, MAX_SAMPLES, MIN_SAMPLE_RATE_HZ, Source, sniff};
-use crate::{Audio, MediaError};
+use crate::{Audio, AudioFacts, MediaError};
 
 /// A stream that fails this often in a row has ended, whatever it says.
 const MAX_FAILURES_IN_A_ROW: u32 = 4_096;
@@ -26,14 +26,28 @@ const MAX_GAP_FRAMES: u64 = 1 << 20;
 /// Decodes the first audio stream of the file. Symphonia is memory-safe but may still panic on
 /// input its authors did not foresee; such a panic ends here as an error.
 pub(super) fn decode(mut source: Source, format: String) -> Result<Audio, MediaError> {
-    let path = source.path;
     let edits = if format == sniff::MP4 { Edits::read(&mut source) } else { Edits::default() };
-    let mut file = source.file;
-    let run = AssertUnwindSafe(|| {
-        std::io::Seek::rewind(&mut file).map_err(|source| MediaError::io(path, source))?;
-        let stream = Stream::open(path, file, format.clone())?;
+    with_stream(source, format, |stream| {
         let heard = edits.heard(stream.track.id, stream.sink.sample_rate_hz);
         stream.decode(heard)
+    })
+}
+
+/// What the stream is, as its first block shows it.
+pub(super) fn probe(source: Source, format: String) -> Result<AudioFacts, MediaError> {
+    with_stream(source, format, Stream::begin)
+}
+
+/// Opens the stream and does something with it; a panic becomes an error.
+fn with_stream<T>(
+    source: Source,
+    format: String,
+    run: impl FnOnce(Stream) -> Result<T, MediaError>,
+) -> Result<T, MediaError> {
+    let Source { path, mut file, .. } = source;
+    let run = AssertUnwindSafe(|| {
+        std::io::Seek::rewind(&mut file).map_err(|source| MediaError::io(path, source))?;
+        run(Stream::open(path, file, format.clone())?)
     });
     catch_unwind(run).unwrap_or_else(|_| {
         Err(MediaError::Decoder { path: path.into(), format, cause: "it panicked".into() })
@@ -109,20 +123,30 @@ impl Stream {
 
     /// All of it, or the part that is `heard`.
     fn decode(mut self, heard: Option<Heard>) -> Result<Audio, MediaError> {
-        loop {
-            match self.next_packet() {
-                Step::Go(packet) => self.decode_packet(&packet)?,
-                Step::Retry => {}
-                Step::End => break,
-            }
-            if self.sink.damage.in_a_row >= MAX_FAILURES_IN_A_ROW {
-                self.sink.damage.ended = Some("too much of it is damaged");
-            }
-            if self.sink.damage.ended.is_some() {
-                break;
-            }
-        }
+        while self.advance()? {}
         self.finish(heard)
+    }
+
+    /// Up to the first block that can be decoded: only that knows rate and channels for certain.
+    fn begin(mut self) -> Result<AudioFacts, MediaError> {
+        while !self.sink.started && self.advance()? {}
+        let frames = Some(self.sink.announced).filter(|frames| *frames > 0);
+        let audio = self.finish(None)?;
+        let (sample_rate_hz, channels) = (audio.sample_rate_hz, audio.channels.len());
+        Ok(AudioFacts { sample_rate_hz, channels, frames })
+    }
+
+    /// Decodes a packet; whether there may be another one.
+    fn advance(&mut self) -> Result<bool, MediaError> {
+        match self.next_packet() {
+            Step::Go(packet) => self.decode_packet(&packet)?,
+            Step::Retry => {}
+            Step::End => return Ok(false),
+        }
+        if self.sink.damage.in_a_row >= MAX_FAILURES_IN_A_ROW {
+            self.sink.damage.ended = Some("too much of it is damaged");
+        }
+        Ok(self.sink.damage.ended.is_none())
     }
 
     fn next_packet(&mut self) -> Step {

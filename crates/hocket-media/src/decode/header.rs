@@ -1,7 +1,7 @@
 //! What a header says, checked against what the file holds.
 
 use super::{MAX_CHANNELS, MAX_SAMPLE_RATE_HZ, MIN_SAMPLE_RATE_HZ, Source};
-use crate::MediaError;
+use crate::{AudioFacts, MediaError};
 
 /// The result of reading an uncompressed container's header.
 pub(crate) enum Header {
@@ -42,6 +42,17 @@ pub(crate) struct PcmLayout {
     /// Bytes of whole frames that the file really holds.
     pub data_len: u64,
     pub warnings: Vec<String>,
+}
+
+impl PcmLayout {
+    pub(super) fn facts(&self) -> AudioFacts {
+        let frame = (self.channels * self.bytes_per_sample) as u64;
+        AudioFacts {
+            sample_rate_hz: self.sample_rate_hz,
+            channels: self.channels,
+            frames: Some(self.data_len / frame),
+        }
+    }
 }
 
 /// The sample format as a header gives it, unchecked.

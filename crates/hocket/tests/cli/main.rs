@@ -3,6 +3,7 @@
 mod support;
 mod tuning;
 mod bad_input;
+mod check;
 mod good_runs;
 mod playing;
 mod lab;
