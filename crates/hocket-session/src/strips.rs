@@ -133,7 +133,7 @@ struct Facts {
 }
 
 fn facts(mistakes: &Mistakes<'_>, root: &Fields<'_>) -> Facts {
-    let media = MediaUse { sample_rate_hz: 48_000, resample: false };
+    let media = MediaUse { sample_rate_hz: 48_000, resample: true };
     let mut facts = Facts { name: mistakes.source().stem(), length_s: None, media };
     let Some(fields) = root.table(&schema::SESSION, &schema::SESSION_TABLE) else {
         return facts;
@@ -142,7 +142,7 @@ fn facts(mistakes: &Mistakes<'_>, root: &Fields<'_>) -> Facts {
         facts.name = name.value.to_owned();
     }
     facts.length_s = fields.number(&schema::SESSION_LENGTH).map(|length| length.value);
-    facts.media.resample = fields.flag(&schema::RESAMPLE, false);
+    facts.media.resample = fields.flag(&schema::RESAMPLE, true);
     if let Some(rate) = fields.whole(&schema::SAMPLE_RATE) {
         facts.media.sample_rate_hz = u32::try_from(rate.value).unwrap_or(48_000);
     } else if fields.has(&schema::SAMPLE_RATE) {
@@ -253,7 +253,7 @@ impl<'a> Builder<'a> {
                 format!("up to here the session has {parts} strips, clips, effects and sends");
             let remedy = format!("use at most {MAX_PARTS} together, copies counted");
             self.mistakes.report(fields.span.clone(), cause, remedy);
-            // Whoever names a strip that is left out is not wrong.
+            // A strip that names one of those left out is not wrong.
             self.names.add_unnamed();
         }
         false

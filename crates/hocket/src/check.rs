@@ -20,6 +20,7 @@ pub fn run(args: &CheckArgs) -> Result<Exit, Failure> {
     for path in &args.sessions {
         match OpenedSession::open(path, args.rate, &topology) {
             Ok(opened) => {
+                opened.tell_conversions();
                 opened
                     .warnings()
                     .iter()

@@ -19,6 +19,7 @@ pub use render::RenderArgs;
 pub use report::ReportArgs;
 
 use crate::failure::{Exit, Failure};
+use crate::output::{Talk, set_talk};
 
 /// Plays audio sessions on every core, in time, and knows which hardware threads share a core.
 #[derive(Debug, Parser)]
@@ -27,6 +28,22 @@ pub struct Cli {
     /// What to do.
     #[command(subcommand)]
     pub command: Command,
+    /// Prints only results, warnings and errors.
+    #[arg(short, long, global = true, conflicts_with = "verbose")]
+    pub quiet: bool,
+    /// Also prints what was used and where the time went.
+    #[arg(short, long, global = true)]
+    pub verbose: bool,
+}
+
+impl Cli {
+    fn talk(&self) -> Talk {
+        match (self.quiet, self.verbose) {
+            (true, _) => Talk::Quiet,
+            (_, true) => Talk::Verbose,
+            _ => Talk::Usual,
+        }
+    }
 }
 
 const EXIT_CODES: &str = "\
@@ -68,12 +85,14 @@ pub enum Command {
 /// # Errors
 /// [`Failure`] with the exit code.
 pub fn run(cli: Cli) -> Result<Exit, Failure> {
-    let quiet = match &cli.command {
+    crate::written::begin();
+    set_talk(cli.talk());
+    let is_silent = match &cli.command {
         Command::Machine(args) => args.restore,
         Command::Lab(args) => args.is_child(),
         _ => false,
     };
-    if !quiet {
+    if !is_silent {
         crate::leftovers::warn();
     }
     let exit = match cli.command {

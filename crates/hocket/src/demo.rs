@@ -11,6 +11,7 @@ use crate::files::{Files, Kind};
 use crate::load::{OpenedSession, topology};
 use crate::output::print;
 use crate::profile::Known;
+use crate::written::wrote;
 
 /// Runs the command.
 ///
@@ -49,6 +50,7 @@ pub fn run(args: &DemoArgs) -> Result<Exit, Failure> {
     let record = crate::bench::measure(&plan, &loaded, &topology, &stop)?;
     print(&hocket_lab::report::text_table(&record));
     crate::keep::record(&record, &json)?;
+    wrote(&json);
     crate::report::write_page(&record, &html)?;
     print(&format!("\nReport: {}\nRecord: {}\n", html.display(), json.display()));
     Ok(if record.partial.is_some() { Exit::Interrupted } else { Exit::Done })

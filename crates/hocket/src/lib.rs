@@ -21,6 +21,7 @@ pub mod tune;
 pub mod profile;
 mod files;
 mod keep;
+mod written;
 mod notes;
 mod leftovers;
 mod interrupt;

@@ -9,6 +9,7 @@ use hocket_plan::session::MediaId;
 use hocket_session::{Loaded, MediaRefusal, MediaUse};
 
 use crate::failure::Failure;
+use crate::output::detail;
 
 /// An audio file in memory.
 pub(super) struct LoadedAudio {
@@ -39,8 +40,8 @@ fn other_rate(of_file: u32, rate_hz: u32) -> MediaRefusal {
     MediaRefusal {
         cause: format!("this file has {of_file} Hz, the session runs at {rate_hz} Hz"),
         remedy: format!(
-            "set resample = true in [session], convert the file to {rate_hz} Hz, or run at its rate \
-             with --rate {of_file}"
+            "leave resample = false out of [session], convert the file to {rate_hz} Hz, or run at its rate with \
+             --rate {of_file}"
         ),
     }
 }
@@ -65,6 +66,11 @@ pub(super) fn load(
     let remedy = "what can be read is played; replace the file, or refuse such files with --strict";
     warnings.extend(decoded.warnings.iter().map(|warning| format!("{name}: {warning}; {remedy}")));
     let length_s = decoded.length_s();
+    let (of_file, channels) = (decoded.sample_rate_hz, decoded.channels.len());
+    detail(format_args!(
+        "{}: {of_file} Hz, channels: {channels}, {length_s:.2} s",
+        media.path.display()
+    ));
     let audio = at_rate(loaded, id, decoded, rate_hz)?;
     let stereo = StereoAudio::from_planar(&audio.channels);
     if stereo.contained() > 0 {

@@ -38,7 +38,8 @@ fn every_command_names_all_mistakes_of_a_session_and_writes_nothing() {
 fn a_session_without_mistakes_is_summed_up_and_nothing_is_rendered() {
     let band = example("band.toml");
     let ran = run(&["check", band.to_str().unwrap()]);
-    assert_eq!((ran.code, ran.err.as_str()), (Some(0), ""));
+    assert_eq!(ran.code, Some(0), "{}", ran.err);
+    assert_eq!(run(&["check", "-q", band.to_str().unwrap()]).err, "");
     for word in ["band.toml: ", "tracks", "audio files", "48000 Hz", "no mistakes"] {
         assert!(ran.out.contains(word), "{word} is missing in\n{}", ran.out);
     }

@@ -10,4 +10,5 @@ mod lab;
 mod interrupted;
 mod files;
 mod foreign;
+mod talking;
 mod documented;
