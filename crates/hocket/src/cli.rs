@@ -23,7 +23,14 @@ use crate::output::{Talk, set_talk};
 
 /// Plays audio sessions on every core, in time, and knows which hardware threads share a core.
 #[derive(Debug, Parser)]
-#[command(name = "hocket", version, max_term_width = 100, after_help = EXIT_CODES)]
+#[command(
+    name = "hocket",
+    version,
+    max_term_width = 100,
+    help_template = TEMPLATE,
+    before_help = EXAMPLES,
+    after_help = EXIT_CODES
+)]
 pub struct Cli {
     /// What to do.
     #[command(subcommand)]
@@ -45,6 +52,19 @@ impl Cli {
         }
     }
 }
+
+/// The usual one with the examples above the usage.
+const TEMPLATE: &str = "\
+{about-with-newline}
+{before-help}{usage-heading} {usage}
+
+{all-args}{after-help}";
+
+const EXAMPLES: &str = "\
+Examples:
+  hocket check sessions/band.toml               prints all mistakes of a session
+  hocket render sessions/band.toml -o band.wav  writes an audio file
+  hocket play sessions/band.toml --length 10    plays in real time and explains late blocks";
 
 const EXIT_CODES: &str = "\
 Exit codes:
@@ -73,6 +93,11 @@ pub enum Command {
     Report(ReportArgs),
     /// Measures how to play on this machine; bench, play and render then use the result by default.
     Tune(crate::tune::TuneArgs),
+    /// Prints the completions for a shell.
+    Completions(crate::generate::CompletionsArgs),
+    /// Writes man pages and completions for packages.
+    #[command(hide = true)]
+    Generate(crate::generate::GenerateArgs),
     /// Checks session files (`hocket session check`).
     #[command(hide = true)]
     Session(SessionArgs),
@@ -90,6 +115,7 @@ pub fn run(cli: Cli) -> Result<Exit, Failure> {
     let is_silent = match &cli.command {
         Command::Machine(args) => args.restore,
         Command::Lab(args) => args.is_child(),
+        Command::Completions(_) | Command::Generate(_) => true,
         _ => false,
     };
     if !is_silent {
@@ -103,6 +129,8 @@ pub fn run(cli: Cli) -> Result<Exit, Failure> {
         Command::Session(SessionArgs { command: SessionCommand::Check(args) }) => {
             crate::check::run(&args)
         }
+        Command::Completions(args) => Ok(crate::generate::completions(&args)),
+        Command::Generate(args) => crate::generate::run(&args),
         Command::Play(args) => crate::play::run(&args),
         Command::Render(args) => crate::render::run(&args),
         Command::Report(args) => crate::report::run(&args),

@@ -19,6 +19,7 @@ pub mod report;
 pub mod lab;
 pub mod tune;
 pub mod profile;
+pub mod generate;
 mod files;
 mod keep;
 mod written;

@@ -11,4 +11,5 @@ mod interrupted;
 mod files;
 mod foreign;
 mod talking;
+mod installed;
 mod documented;
