@@ -20,7 +20,6 @@ pub fn run(args: &CheckArgs) -> Result<Exit, Failure> {
     for path in &args.sessions {
         match OpenedSession::open(path, args.rate, &topology) {
             Ok(opened) => {
-                opened.tell_conversions();
                 opened
                     .warnings()
                     .iter()
@@ -45,7 +44,8 @@ fn summary(path: &Path, opened: &OpenedSession) -> String {
         true => String::new(),
         false => format!("'{}', ", session.name),
     };
-    format!("{name}{} at {} Hz: no mistakes", parts(session), opened.rate_hz())
+    let conversions = opened.conversions().map_or(String::new(), |words| format!("; {words}"));
+    format!("{name}{} at {} Hz: no mistakes{conversions}", parts(session), opened.rate_hz())
 }
 
 fn parts(session: &Session) -> String {

@@ -110,28 +110,21 @@ impl OpenedSession {
         Ok(OpenedSession { loaded, rate_hz, facts: facts.into_inner() })
     }
 
-    /// Says in one line which audio files are converted to the session's rate.
-    pub(crate) fn tell_conversions(&self) {
+    /// Which audio files are converted to the session's rate, in one line; `None` where all have it.
+    pub(crate) fn conversions(&self) -> Option<String> {
         let files =
             self.loaded.session.media.iter().filter_map(|media| self.facts.get(&media.path));
-        let rates: Vec<u32> =
-            files.map(|facts| facts.sample_rate_hz).filter(|rate| *rate != self.rate_hz).collect();
-        let mut kinds = rates.clone();
-        kinds.sort_unstable();
-        kinds.dedup();
-        let kinds: Vec<String> = kinds.iter().map(u32::to_string).collect();
-        let rate_hz = self.rate_hz;
-        match rates.len() {
-            0 => {}
-            1 => note(format_args!(
-                "1 audio file of {} Hz is converted to {rate_hz} Hz; resample = false in [session] refuses it",
-                kinds.join(" and ")
-            )),
-            files => note(format_args!(
-                "{files} audio files of {} Hz are converted to {rate_hz} Hz; resample = false in [session] refuses them",
-                kinds.join(" and ")
-            )),
-        }
+        let rates = files.map(|facts| facts.sample_rate_hz).filter(|rate| *rate != self.rate_hz);
+        let mut rates: Vec<u32> = rates.collect();
+        let files = match rates.len() {
+            0 => return None,
+            1 => "1 audio file".into(),
+            count => format!("{count} audio files"),
+        };
+        rates.sort_unstable();
+        rates.dedup();
+        let rates: Vec<String> = rates.iter().map(u32::to_string).collect();
+        Some(format!("{files} of {} Hz converted to {} Hz", rates.join(" and "), self.rate_hz))
     }
 
     /// What is probably not intended, as far as headers show it, place included.
@@ -166,7 +159,9 @@ impl OpenedSession {
     /// # Errors
     /// Audio that cannot be decoded: exit code 2. Less free memory than it needs: exit code 3.
     pub fn load(self) -> Result<LoadedSession, Failure> {
-        self.tell_conversions();
+        if let Some(conversions) = self.conversions() {
+            note(format_args!("{conversions}; resample = false in [session] refuses that"));
+        }
         let OpenedSession { loaded, rate_hz, .. } = self;
         let mut warnings = loaded.warnings.clone();
         let ids = (0..loaded.session.media.len()).map(MediaId);

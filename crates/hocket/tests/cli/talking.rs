@@ -15,7 +15,7 @@ fn the_smallest_session_plays_a_file_of_44100_hz_and_says_so_in_one_line() {
     assert_eq!(
         said,
         [
-            "hocket: 1 audio file of 44100 Hz is converted to 48000 Hz; resample = false in [session] refuses it"
+            "hocket: 1 audio file of 44100 Hz converted to 48000 Hz; resample = false in [session] refuses that"
         ]
     );
     let decoded = |path| hocket_media::decode(path).unwrap();
