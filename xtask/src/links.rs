@@ -44,7 +44,8 @@ pub fn gather(root: &Path, folder: &Path) -> Result<usize, String> {
         std::fs::copy(root.join(file), to).map_err(told)?;
     }
     let contents = std::fs::read_to_string(root.join(SUMMARY)).map_err(told)?;
-    std::fs::write(folder.join("SUMMARY.md"), from_the_root(&contents)).map_err(told)?;
+    let contents = from_the_root(&contents) + &pages.further(&wanted);
+    std::fs::write(folder.join("SUMMARY.md"), contents).map_err(told)?;
     Ok(wanted.len())
 }
 
@@ -60,6 +61,8 @@ struct Pages {
 }
 
 struct Page {
+    /// Its first heading.
+    title: String,
     links: Vec<Link>,
     /// Names of its headings in links.
     anchors: BTreeSet<String>,
@@ -114,6 +117,26 @@ impl Pages {
         })
     }
 
+    /// Lines for the pages that others link to and the contents do not name: a site shows only pages with a line.
+    fn further(&self, wanted: &BTreeSet<PathBuf>) -> String {
+        let named = self.named();
+        let others =
+            wanted.iter().filter(|file| *file != Path::new(SUMMARY) && !named.contains(*file));
+        let line = |file: &PathBuf| {
+            let title = &self.pages.get(file)?.title;
+            Some(format!("- [{title}]({})\n", file.display()))
+        };
+        let lines: String = others.filter_map(line).collect();
+        if lines.is_empty() { lines } else { format!("\n# More\n\n{lines}") }
+    }
+
+    /// The pages that the contents name.
+    fn named(&self) -> BTreeSet<PathBuf> {
+        let summary = Path::new(SUMMARY);
+        let links = self.pages.get(summary).map_or(&[][..], |page| &page.links);
+        links.iter().filter_map(|link| self.target(summary, link)).map(|(file, _)| file).collect()
+    }
+
     /// What is no page has lines and no headings.
     fn has(&self, file: &Path, heading: &str) -> bool {
         self.pages.get(file).is_none_or(|page| page.anchors.contains(heading))
@@ -122,9 +145,10 @@ impl Pages {
     /// Pages in docs/ that the contents of the site do not name.
     fn left_out(&self) -> Vec<Finding> {
         let summary = Path::new(SUMMARY);
-        let Some(contents) = self.pages.get(summary) else { return Vec::new() };
-        let targets = contents.links.iter().filter_map(|link| self.target(summary, link));
-        let named: BTreeSet<PathBuf> = targets.map(|(file, _)| file).collect();
+        if !self.pages.contains_key(summary) {
+            return Vec::new();
+        }
+        let named = self.named();
         let docs = self.pages.keys().filter(|page| page.starts_with("docs") && *page != summary);
         let finding = |page: &PathBuf| Finding {
             file: summary.into(),
@@ -152,7 +176,7 @@ fn plain(path: &Path) -> PathBuf {
 
 impl Page {
     fn of(text: &str) -> Page {
-        let (mut links, mut anchors) = (Vec::new(), BTreeSet::new());
+        let (mut title, mut links, mut anchors) = (String::new(), Vec::new(), BTreeSet::new());
         let mut is_code = false;
         for (index, line) in text.lines().enumerate() {
             is_code ^= line.trim_start().starts_with("```");
@@ -163,10 +187,13 @@ impl Page {
                 line.trim_start_matches('#').strip_prefix(' ').filter(|_| line.starts_with('#'))
             {
                 anchors.insert(anchor(heading));
+                if title.is_empty() {
+                    title = heading.replace('`', "");
+                }
             }
             links.extend(targets(line).map(|to| Link { line: index + 1, to: to.to_owned() }));
         }
-        Page { links, anchors }
+        Page { title, links, anchors }
     }
 }
 
@@ -225,7 +252,8 @@ mod tests {
             "README.md",
             "# Top\n[a](docs/a.md#one), [b](docs/b.md), [c](docs/a.md#two), [d](docs)\n",
         );
-        write("docs/a.md", "# One\n[up](../README.md#top) and [self](#one)\n");
+        write("docs/a.md", "# One\n[up](../README.md#top), [self](#one), [more](../more.md)\n");
+        write("more.md", "# `More`\n");
         write("docs/c.md", "# C\n");
         write("docs/SUMMARY.md", "[A](a.md)\n");
         let found = check(root.path()).unwrap();
@@ -234,8 +262,9 @@ mod tests {
             ["no such file: docs/b.md", "no such heading: docs/a.md#two", "docs/c.md is left out"];
         assert_eq!(told, expected);
         let site = root.path().join("target/site");
-        assert_eq!(gather(root.path(), &site).unwrap(), 3);
+        assert_eq!(gather(root.path(), &site).unwrap(), 4);
         assert!(site.join("docs/a.md").is_file() && site.join("README.md").is_file());
-        assert_eq!(std::fs::read_to_string(site.join("SUMMARY.md")).unwrap(), "[A](docs/a.md)\n");
+        let contents = std::fs::read_to_string(site.join("SUMMARY.md")).unwrap();
+        assert_eq!(contents, "[A](docs/a.md)\n\n# More\n\n- [Top](README.md)\n- [More](more.md)\n");
     }
 }
