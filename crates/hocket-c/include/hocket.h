@@ -177,7 +177,7 @@ typedef void (*hocket_process_fn)(void *user, const struct hocket_block *block);
 // Called with a processor's `user`.
 typedef void (*hocket_user_fn)(void *user);
 
-// Called with a processor's `user` and a position in frames since the start.
+// Called with a processor's `user` and a position of the song in frames.
 typedef void (*hocket_locate_fn)(void *user, uint64_t frame);
 
 // A processor of the host.
@@ -189,8 +189,9 @@ typedef struct hocket_processor {
     // Forgets all history (delay lines, envelopes) and keeps the parameters. Thread: the leader between
     // blocks, or a worker inside a block after an output that was not finite. NULL: there is none.
     hocket_user_fn reset;
-    // The node joins a graph that already plays, at this frame. Thread: the leader, between blocks.
-    // NULL: the processor does not need to know.
+    // The song is at another frame than the last block led to: the node joins a graph that already plays, or
+    // somebody located. It comes before the block of that frame; a jump inside a block comes before the next one.
+    // Thread: the worker, inside a block. NULL: the processor does not need to know.
     hocket_locate_fn locate;
     // The node has ended, and Hocket no longer uses `user`. Thread: the one that stops the engine, frees or
     // exchanges the graph, or sends an edit later. NULL: there is nothing to free.

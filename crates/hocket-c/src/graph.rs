@@ -353,7 +353,7 @@ impl Graph {
             return Err(Failure::bad_input(text));
         }
         self.rising = rising;
-        let edge = Edge { from: NodeId(from), gain_lin };
+        let edge = Edge::new(NodeId(from), gain_lin);
         let facts = &mut self.draft(to)?.facts;
         match input {
             Input::Main => facts.inputs.push(edge),
@@ -428,6 +428,7 @@ impl Graph {
                 inputs: edges(&facts.inputs),
                 cost: facts.cost,
                 latency_frames: facts.latency_frames,
+                ports: Default::default(),
             };
             let id = graph.add_with_side_chain(node, edges(&facts.side_chain));
             ids[*number as usize] = Some(id.map_err(Failure::bad_input)?);

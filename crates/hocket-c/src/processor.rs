@@ -2,6 +2,7 @@
 
 use std::ffi::c_void;
 
+use hocket_engine::time::BlockTime;
 use hocket_engine::{Block as EngineBlock, Change, Event as EngineEvent};
 use hocket_engine::{Processor as EngineProcessor, StereoRef};
 
@@ -49,7 +50,7 @@ pub type ProcessFn = Option<unsafe extern "C" fn(user: *mut c_void, block: *cons
 /// Called with a processor's `user`.
 pub type UserFn = Option<unsafe extern "C" fn(user: *mut c_void)>;
 
-/// Called with a processor's `user` and a position in frames since the start.
+/// Called with a processor's `user` and a position of the song in frames.
 pub type LocateFn = Option<unsafe extern "C" fn(user: *mut c_void, frame: u64)>;
 
 /// A processor of the host.
@@ -63,8 +64,9 @@ pub struct Processor {
     /// Forgets all history (delay lines, envelopes) and keeps the parameters. Thread: the leader between
     /// blocks, or a worker inside a block after an output that was not finite. NULL: there is none.
     pub reset: UserFn,
-    /// The node joins a graph that already plays, at this frame. Thread: the leader, between blocks.
-    /// NULL: the processor does not need to know.
+    /// The song is at another frame than the last block led to: the node joins a graph that already plays, or
+    /// somebody located. It comes before the block of that frame; a jump inside a block comes before the next one.
+    /// Thread: the worker, inside a block. NULL: the processor does not need to know.
     pub locate: LocateFn,
     /// The node has ended, and Hocket no longer uses `user`. Thread: the one that stops the engine, frees or
     /// exchanges the graph, or sends an edit later. NULL: there is nothing to free.
@@ -82,6 +84,8 @@ const EVENTS: usize = 256;
 pub(crate) struct HostProcessor {
     host: Processor,
     events: Vec<Event>,
+    /// The song position that the last block led to.
+    position: i64,
 }
 
 // SAFETY: C: any thread may call `process`. The threads that `reset`, `locate` and `free` name may call
@@ -97,11 +101,22 @@ impl HostProcessor {
             let cost = processor.cost;
             return Err(Failure::bad_input(format!("processor.cost of {cost} is not more than 0")));
         }
-        Ok(HostProcessor { host: *processor, events: Vec::with_capacity(EVENTS) })
+        Ok(HostProcessor { host: *processor, events: Vec::with_capacity(EVENTS), position: 0 })
     }
 
     pub(crate) fn cost(&self) -> f64 {
         self.host.cost
+    }
+
+    /// Says where the song is, if it jumped.
+    fn follow(&mut self, time: &BlockTime<'_>) {
+        let position = time.position_at(0);
+        if let Some(locate) = self.host.locate.filter(|_| position != self.position) {
+            // SAFETY: C.
+            unsafe { locate(self.host.user, position.max(0) as u64) }
+        }
+        let last = time.segments.as_slice().last();
+        self.position = last.map_or(position, |segment| segment.end_position());
     }
 
     fn call(&self, function: UserFn) {
@@ -114,6 +129,9 @@ impl HostProcessor {
 
 impl EngineProcessor for HostProcessor {
     fn process(&mut self, block: &mut EngineBlock<'_>) {
+        if let Some(time) = block.time {
+            self.follow(time);
+        }
         self.events.clear();
         self.events.extend(block.events.iter().map(Event::from));
         let row = |side: Option<StereoRef<'_>>, of: fn(StereoRef<'_>) -> *const f32| {
@@ -138,11 +156,8 @@ impl EngineProcessor for HostProcessor {
         self.call(self.host.reset);
     }
 
-    fn locate(&mut self, frame: u64) {
-        if let Some(locate) = self.host.locate {
-            // SAFETY: C.
-            unsafe { locate(self.host.user, frame) }
-        }
+    fn keeps_time(&self) -> bool {
+        self.host.locate.is_some()
     }
 
     fn latency_frames(&self) -> u32 {

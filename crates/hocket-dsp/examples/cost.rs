@@ -47,7 +47,7 @@ fn main() {
             let mut processor = (kind.build)(&values, RATE_HZ);
             let ns = best_ns(|left, right| {
                 let main = StereoMut { left, right };
-                processor.process(&mut Block { main, side_chain: None, events: &[] });
+                processor.process(&mut Block::new(main));
             });
             let flops = (kind.flops_per_frame)(&values, RATE_HZ);
             print(&format!("{} ({setting})", kind.name), flops, ns);

@@ -1,5 +1,7 @@
 //! One block of audio as a processor sees it, and the processor's contract.
 
+use hocket_time::BlockTime;
+
 /// Two rows of the same length that may be written.
 #[derive(Debug)]
 pub struct StereoMut<'a> {
@@ -32,6 +34,113 @@ impl<'a> StereoRef<'a> {
     }
 }
 
+/// Any number of rows of the same length that may be read.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct RowsRef<'a> {
+    samples: &'a [f32],
+    room: usize,
+    frames: usize,
+}
+
+/// Any number of rows of the same length that may be written.
+#[derive(Debug, Default)]
+pub struct RowsMut<'a> {
+    samples: &'a mut [f32],
+    room: usize,
+    frames: usize,
+}
+
+impl<'a> RowsRef<'a> {
+    /// The first `frames` of each row of `room` samples; the rows lie one after the other in `samples`.
+    ///
+    /// # Panics
+    /// If a row has no room for the frames.
+    #[inline]
+    pub fn new(samples: &'a [f32], room: usize, frames: usize) -> RowsRef<'a> {
+        assert!(frames <= room || samples.is_empty(), "{frames} frames in rows of {room}");
+        RowsRef { samples, room, frames }
+    }
+
+    /// How many rows.
+    #[inline]
+    pub fn len(&self) -> usize {
+        self.samples.len().checked_div(self.room).unwrap_or(0)
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.samples.is_empty()
+    }
+
+    /// Length of a row.
+    pub fn frames(&self) -> usize {
+        self.frames
+    }
+
+    /// The first so many rows.
+    ///
+    /// # Panics
+    /// If there are fewer.
+    pub fn first(&self, rows: usize) -> RowsRef<'a> {
+        RowsRef { samples: &self.samples[..rows * self.room], ..*self }
+    }
+
+    /// One row.
+    ///
+    /// # Panics
+    /// If there is no such row.
+    #[inline]
+    pub fn row(&self, row: usize) -> &'a [f32] {
+        &self.samples[row * self.room..][..self.frames]
+    }
+}
+
+impl RowsMut<'_> {
+    /// The first `frames` of each row of `room` samples; the rows lie one after the other in `samples`.
+    ///
+    /// # Panics
+    /// If a row has no room for the frames.
+    #[inline]
+    pub fn new(samples: &mut [f32], room: usize, frames: usize) -> RowsMut<'_> {
+        assert!(frames <= room || samples.is_empty(), "{frames} frames in rows of {room}");
+        RowsMut { samples, room, frames }
+    }
+
+    /// How many rows.
+    #[inline]
+    pub fn len(&self) -> usize {
+        self.samples.len().checked_div(self.room).unwrap_or(0)
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.samples.is_empty()
+    }
+
+    /// Length of a row.
+    pub fn frames(&self) -> usize {
+        self.frames
+    }
+
+    /// One row.
+    ///
+    /// # Panics
+    /// If there is no such row.
+    #[inline]
+    pub fn row(&self, row: usize) -> &[f32] {
+        &self.samples[row * self.room..][..self.frames]
+    }
+
+    /// One row, for writing.
+    ///
+    /// # Panics
+    /// If there is no such row.
+    #[inline]
+    pub fn row_mut(&mut self, row: usize) -> &mut [f32] {
+        &mut self.samples[row * self.room..][..self.frames]
+    }
+}
+
 /// A change inside the block.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Event {
@@ -59,18 +168,57 @@ pub enum Change {
 /// One block of audio with its events.
 #[derive(Debug)]
 pub struct Block<'a> {
-    /// Input and output: processed in place.
+    /// Input and output: the first two main channels, processed in place. A mono node has an empty right row.
     pub main: StereoMut<'a>,
-    /// A second input that only steers, such as a compressor's key.
+    /// A second input that only steers, such as a compressor's key: its first two channels.
     pub side_chain: Option<StereoRef<'a>>,
     /// Sorted by frame.
     pub events: &'a [Event],
+    /// What a node has besides; `None` for a stereo node.
+    pub more: Option<&'a mut MoreRows<'a>>,
+    /// Where the song is; `None` for a processor that does not ask for it ([`Processor::keeps_time`]).
+    pub time: Option<&'a BlockTime<'a>>,
 }
 
-impl Block<'_> {
+/// The rows of a node that is not simply stereo.
+#[derive(Debug, Default)]
+pub struct MoreRows<'a> {
+    /// Main channels from the third one on, processed in place.
+    pub main: RowsMut<'a>,
+    /// All channels of the side chain.
+    pub side_chain: RowsRef<'a>,
+    /// Further outputs. They begin as silence.
+    pub extra: RowsMut<'a>,
+}
+
+impl<'a> Block<'a> {
+    /// A stereo block without events, side chain and time.
+    pub fn new(main: StereoMut<'a>) -> Block<'a> {
+        Block { main, side_chain: None, events: &[], more: None, time: None }
+    }
+
     /// Length of the block in frames.
     pub fn frames(&self) -> usize {
         self.main.left.len()
+    }
+
+    /// How many main channels there are.
+    pub fn channels(&self) -> usize {
+        let more = self.more.as_ref().map_or(0, |more| more.main.len());
+        1 + usize::from(!self.main.right.is_empty()) + more
+    }
+
+    /// A main channel, counted from 0.
+    ///
+    /// # Panics
+    /// If there is no such channel.
+    pub fn channel_mut(&mut self, channel: usize) -> &mut [f32] {
+        match (channel, &mut self.more) {
+            (0, _) => self.main.left,
+            (1, _) => self.main.right,
+            (_, Some(more)) => more.main.row_mut(channel - 2),
+            (_, None) => panic!("a stereo block has no channel {channel}"),
+        }
     }
 }
 
@@ -86,9 +234,12 @@ pub trait Processor: Send {
     /// Forgets all history (delay lines, envelopes), keeps the parameters.
     fn reset(&mut self);
 
-    /// The session is at `frame`, counted from its start. Told once to a processor that joins a session
-    /// on its way; only one that plays something by position needs to know.
-    fn locate(&mut self, _frame: u64) {}
+    /// Whether [`Block::time`] says where the song is. For processors that play something by position. Their time is
+    /// that of the sound that reaches them: behind a latency of 100 frames, 100 frames earlier. Asked once, when the
+    /// processor joins a graph.
+    fn keeps_time(&self) -> bool {
+        false
+    }
 
     /// How many frames the output lags behind the input. Never changes during a life.
     fn latency_frames(&self) -> u32 {

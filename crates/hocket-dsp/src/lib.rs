@@ -37,11 +37,7 @@
 //! let gain = kind("gain").unwrap();
 //! let mut processor = (gain.build)(&[-6.0], 48_000);
 //! let (mut left, mut right) = ([1.0; 64], [1.0; 64]);
-//! processor.process(&mut Block {
-//!     main: StereoMut { left: &mut left, right: &mut right },
-//!     side_chain: None,
-//!     events: &[],
-//! });
+//! processor.process(&mut Block::new(StereoMut { left: &mut left, right: &mut right }));
 //! assert!((left[63] - 0.501).abs() < 1e-3);
 //! ```
 #![forbid(unsafe_code)]
@@ -68,7 +64,9 @@ pub mod segment;
 pub mod effects;
 
 pub use biquad::{Biquad, BiquadCascade, Coefficients, Shape};
-pub use block::{Block, Change, Event, Processor, StereoMut, StereoRef};
+pub use block::{
+    Block, Change, Event, MoreRows, Processor, RowsMut, RowsRef, StereoMut, StereoRef,
+};
 pub use effects::Bypass;
 pub use fader::Fader;
 pub use kinds::{Kind, Param, kind, kinds};

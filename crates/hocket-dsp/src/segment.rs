@@ -195,6 +195,8 @@ mod tests {
             main: StereoMut { left: &mut left, right: &mut right },
             side_chain: None,
             events,
+            more: None,
+            time: None,
         });
         (left, right)
     }

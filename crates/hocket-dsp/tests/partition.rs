@@ -142,6 +142,8 @@ fn late_block(processor: &mut dyn Processor, events: &[Event]) -> Vec<f32> {
         main: hocket_dsp::StereoMut { left: &mut left, right: &mut right },
         side_chain: None,
         events,
+        more: None,
+        time: None,
     });
     left
 }

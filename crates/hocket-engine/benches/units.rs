@@ -171,9 +171,9 @@ fn graph() -> Graph {
 }
 
 fn add(graph: &mut Graph, from: &[NodeId]) -> NodeId {
-    let inputs = from.iter().map(|from| Edge { from: *from, gain_lin: 1.0 }).collect();
+    let inputs = from.iter().map(|from| Edge::new(*from, 1.0)).collect();
     let index = graph.nodes().len() as u32;
     let (name, kind) = (format!("n{index}: constant"), NodeKind::Custom(index));
-    let node = Node { name, kind, inputs, cost: 1.0, latency_frames: 0 };
+    let node = Node { name, kind, inputs, cost: 1.0, latency_frames: 0, ports: Default::default() };
     graph.add(node).expect("inputs come before")
 }

@@ -22,7 +22,14 @@ impl Processor for Saw {
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let (kind, name) = (NodeKind::Custom(0), "saw".to_owned());
     let mut graph = Graph::default();
-    graph.add(Node { name, kind, inputs: vec![], cost: 1.0, latency_frames: 0 })?;
+    graph.add(Node {
+        name,
+        kind,
+        inputs: vec![],
+        cost: 1.0,
+        latency_frames: 0,
+        ports: Default::default(),
+    })?;
     let prepared = Prepared::from_graph(&graph, vec![Some(Box::new(Saw(0.0)))], Fusing::Chains)?;
     let (schedule, sibling) = (ScheduleKind::Serial, SiblingPolicy::Off);
     let policy = Policy { schedule, sibling, wait: Strategy::Hybrid };

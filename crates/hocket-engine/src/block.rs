@@ -1,6 +1,10 @@
 //! Inside a block: the leader and the workers, and nothing that could make them wait for the system.
 
 pub(crate) mod bus;
+pub(crate) mod delay;
+pub(crate) mod now;
+mod rows;
+mod sum;
 pub mod clip_player;
 pub(crate) mod fetch;
 pub(crate) mod costs;

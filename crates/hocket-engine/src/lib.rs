@@ -59,13 +59,7 @@
 //! }
 //!
 //! let mut graph = Graph::default();
-//! graph.add(Node {
-//!     name: "constant".into(),
-//!     kind: NodeKind::Custom(0),
-//!     inputs: vec![],
-//!     cost: 1.0,
-//!     latency_frames: 0,
-//! })?;
+//! graph.add(Node::new("constant", NodeKind::Custom(0)))?;
 //! let prepared = Prepared::from_graph(&graph, vec![Some(Box::new(Constant(0.5)))], Fusing::Chains)?;
 //!
 //! let policy = Policy {
@@ -144,13 +138,16 @@ pub use worker::seat::{LeaderSeat, ThreadReport, settle_leader};
 
 // Processors: what a host writes, and the built-in effects.
 pub use hocket_dsp::{
-    Block, Bypass, Change, Event, Kind, Param, Processor, StereoMut, StereoRef, kind, kinds, rows,
+    Block, Bypass, Change, Event, Kind, MoreRows, Param, Processor, RowsMut, RowsRef, StereoMut,
+    StereoRef, kind, kinds, rows,
 };
+// When it is played.
+pub use hocket_time as time;
 // Graphs and schedules: what is played, and by whom.
 pub use hocket_plan::{
-    CookieShape, Edge, Effect, EffectCatalogue, Fusing, Graph, GraphError, Node, NodeId, NodeKind,
-    ParamSpec, Placement, Schedule, ScheduleKind, Seat, SeatId, Seats, SiblingPolicy,
-    VerifiedSchedule, Violation,
+    ChannelMap, CookieShape, Edge, Effect, EffectCatalogue, Fusing, Graph, GraphError, InputPort,
+    Node, NodeId, NodeKind, ParamSpec, Placement, Ports, Schedule, ScheduleKind, Seat, SeatId,
+    Seats, SiblingPolicy, VerifiedSchedule, Violation,
 };
 // Costs that are kept from one run to the next.
 pub use hocket_plan::{ChainCost, CostTable};

@@ -45,7 +45,7 @@ pub(crate) fn side_by_side(
         graph.add(node(index, inputs)).unwrap()
     };
     let ids: Vec<NodeId> = sources.iter().map(|_| add(Vec::new())).collect();
-    add(ids.iter().map(|from| Edge { from: *from, gain_lin: 1.0 }).collect());
+    add(ids.iter().map(|from| Edge::new(*from, 1.0)).collect());
     let processors = sources.into_iter().map(Some).chain([output]).collect();
     Prepared::from_graph(&graph, processors, Fusing::None).unwrap()
 }
@@ -53,7 +53,7 @@ pub(crate) fn side_by_side(
 /// A node with a processor of its own.
 pub(crate) fn node(index: usize, inputs: Vec<Edge>) -> Node {
     let (name, kind) = (format!("node {index}"), NodeKind::Custom(index as u32));
-    Node { name, kind, inputs, cost: 100.0, latency_frames: 0 }
+    Node { name, kind, inputs, cost: 100.0, latency_frames: 0, ports: Default::default() }
 }
 
 /// Settings for threads of the ordinary class.
@@ -82,8 +82,8 @@ pub(crate) fn go_on_with(engine: &Engine, kind: ScheduleKind, workers: usize) {
     let units = planner.base.clone();
     let schedule = Schedule::plan(kind, &units, workers);
     let verified = VerifiedSchedule::verify(units, schedule).unwrap();
-    let plan = Plan::new(verified, planner.nodes(), Vec::new(), FRAMES);
-    planner.send(Order { plan: Some(Box::new(plan)), changes: Vec::new() }).unwrap();
+    let plan = Plan::new(verified, &planner.cells, FRAMES);
+    planner.send(Order { plan: Some(Box::new(plan)), ..Order::default() }).unwrap();
 }
 
 /// What `test` returns, on a thread of its own; fails if it never does.

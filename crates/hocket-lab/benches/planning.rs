@@ -57,7 +57,7 @@ fn graph(nodes: usize) -> Graph {
 }
 
 fn add(graph: &mut Graph, from: &[NodeId]) -> NodeId {
-    let inputs: Vec<Edge> = from.iter().map(|from| Edge { from: *from, gain_lin: 1.0 }).collect();
+    let inputs: Vec<Edge> = from.iter().map(|from| Edge::new(*from, 1.0)).collect();
     let index = graph.nodes().len();
     let node = Node {
         name: format!("n{index}: work"),
@@ -65,6 +65,7 @@ fn add(graph: &mut Graph, from: &[NodeId]) -> NodeId {
         inputs,
         cost: 100.0 + (index % 17) as f64,
         latency_frames: 0,
+        ports: Default::default(),
     };
     graph.add(node).expect("inputs come before")
 }

@@ -60,12 +60,18 @@ impl GraphSpec {
     }
 
     fn add(&self, graph: &mut Graph, name: String, from: &[NodeId]) -> Result<NodeId, GraphError> {
-        let inputs: Vec<Edge> =
-            from.iter().map(|from| Edge { from: *from, gain_lin: 1.0 }).collect();
+        let inputs: Vec<Edge> = from.iter().map(|from| Edge::new(*from, 1.0)).collect();
         let sums = 4 * inputs.len();
         // A biquad sample: 5 multiplications and 4 additions.
         let cost = (9 * self.biquads + sums) as f64;
-        graph.add(Node { name, kind: NodeKind::Custom(0), inputs, cost, latency_frames: 0 })
+        graph.add(Node {
+            name,
+            kind: NodeKind::Custom(0),
+            inputs,
+            cost,
+            latency_frames: 0,
+            ports: Default::default(),
+        })
     }
 
     /// Units and processors.

@@ -6,16 +6,18 @@
 //! that reads them: handing them to another worker would cost more than running them. Wide sums are
 //! *cut* into parts ([`UnitGraph::cut_sums`]), so that they run beside what they sum.
 
+mod ends;
 mod fold;
+mod lines;
 mod price;
 mod cut;
 
 pub use cut::PartSize;
+pub use lines::{DelayLine, Fade, Fades, LineId, Port, PortId};
 pub use price::Prices;
 
-use std::collections::BTreeMap;
-
-use crate::graph::{Edge, Graph, GraphError, NodeId};
+use crate::graph::{Edge, Graph, GraphError, Node, NodeId, NodeKind, Ports, Span, arrivals};
+use lines::Wiring;
 
 /// Index of a unit in its [`UnitGraph`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -44,6 +46,8 @@ pub enum Source {
     Unit(UnitId),
     /// The bus of the chain with this index in the same unit's [`Unit::folded`].
     Folded(u32),
+    /// What came from outside before the block began.
+    Port(PortId),
 }
 
 /// An input of a chain.
@@ -53,6 +57,17 @@ pub struct UnitInput {
     pub from: Source,
     /// Linear.
     pub gain_lin: f32,
+    /// Which rows of it, and into which rows.
+    pub span: Span,
+    /// The line in which it waits, if it does.
+    pub line: Option<LineId>,
+}
+
+impl UnitInput {
+    /// The two rows of a stereo bus, without delay.
+    pub fn stereo(from: Source, gain_lin: f32) -> UnitInput {
+        UnitInput { from, gain_lin, span: Span::STEREO, line: None }
+    }
 }
 
 /// A chain of nodes with a bus that only its own unit reads.
@@ -64,6 +79,8 @@ pub struct Chain {
     pub nodes: Vec<NodeId>,
     /// What the first node sums, in order.
     pub inputs: Vec<UnitInput>,
+    /// Rows of its bus.
+    pub rows: u16,
     /// Expected cost, in the graph's measure.
     pub cost: f64,
 }
@@ -75,10 +92,12 @@ pub struct Unit {
     pub name: String,
     /// Chains that run before the unit's own, in this order.
     pub folded: Vec<Chain>,
-    /// The nodes of the unit's own chain, first to last; none where the unit is a part of a sum.
+    /// The nodes of the unit's own chain, first to last; none where the unit is a part of a sum or the end of the block.
     pub nodes: Vec<NodeId>,
     /// What the first of them sums, in order.
     pub inputs: Vec<UnitInput>,
+    /// Rows of its bus; 0 for the end of the block.
+    pub rows: u16,
     /// Units that must have finished before; each once, ascending.
     pub predecessors: Vec<UnitId>,
     /// Units that wait for this one; each once, ascending.
@@ -109,6 +128,7 @@ impl Unit {
             folded: Vec::new(),
             nodes: Vec::new(),
             inputs: Vec::new(),
+            rows: 0,
             predecessors: Vec::new(),
             successors: Vec::new(),
             cost: 0.0,
@@ -129,10 +149,8 @@ impl Unit {
 #[derive(Debug, Clone, PartialEq)]
 pub struct UnitGraph {
     units: Vec<Unit>,
-    node_count: usize,
-    /// By the node that has it, always the first of its chain: how many of the chain's last inputs are
-    /// the side chain.
-    side_chains: BTreeMap<NodeId, usize>,
+    /// What folding, cutting and pricing leave as it is.
+    wiring: Wiring,
 }
 
 /// The least cost a unit can have, so that ranks fall strictly along every edge.
@@ -146,29 +164,36 @@ impl UnitGraph {
     /// # Errors
     /// [`GraphError::Empty`].
     pub fn compile(graph: &Graph, fusing: Fusing) -> Result<UnitGraph, GraphError> {
+        UnitGraph::compile_fading(graph, fusing, &Fades::new())
+    }
+
+    /// The same, with lines for edges that fade. What fades is never fused.
+    ///
+    /// # Errors
+    /// As [`UnitGraph::compile`].
+    pub fn compile_fading(
+        graph: &Graph,
+        fusing: Fusing,
+        fades: &Fades,
+    ) -> Result<UnitGraph, GraphError> {
         if graph.nodes().is_empty() {
             return Err(GraphError::Empty);
         }
-        let chains = chains(graph, fusing);
-        let units = link(graph, &chains);
-        let ids = (0..graph.nodes().len()).map(|i| NodeId(i as u32));
-        let side_chains = ids.map(|id| (id, graph.side_chain(id))).filter(|(_, count)| *count > 0);
-        Ok(UnitGraph {
-            units: ranked(units),
-            node_count: graph.nodes().len(),
-            side_chains: side_chains.collect(),
-        })
+        let wiring = Wiring::of(graph, fades)?;
+        let chains = chains(graph, fusing, fades);
+        let mut units = link(graph, &wiring, &chains);
+        ends::close(graph, &mut units);
+        Ok(UnitGraph { units: ranked(units), wiring })
     }
 
     /// Takes units without checks; [`crate::VerifiedSchedule::verify`] checks them.
     pub fn from_units(units: Vec<Unit>, node_count: usize) -> UnitGraph {
-        UnitGraph { units, node_count, side_chains: BTreeMap::new() }
+        UnitGraph { units, wiring: Wiring::stereo(node_count) }
     }
 
-    /// How many of the last inputs of the chain that begins with `head` are its side chain: they are
-    /// summed apart, and only `head` sees them.
-    pub fn side_chain(&self, head: NodeId) -> usize {
-        self.side_chains.get(&head).copied().unwrap_or(0)
+    /// The same nodes in other units, without checks; [`crate::VerifiedSchedule::verify`] checks them.
+    pub fn with_units(&self, units: Vec<Unit>) -> UnitGraph {
+        UnitGraph { units, wiring: self.wiring.clone() }
     }
 
     /// Most urgent first; an index is a [`UnitId`].
@@ -178,13 +203,50 @@ impl UnitGraph {
 
     /// Number of nodes in the graph that this came from.
     pub fn node_count(&self) -> usize {
-        self.node_count
+        self.wiring.node_ports.len()
     }
 
-    /// The unit whose bus goes to the device: the one with the graph's last node.
-    pub fn output(&self) -> UnitId {
-        let last = NodeId(self.node_count.saturating_sub(1) as u32);
-        let index = self.units.iter().position(|unit| unit.nodes.contains(&last));
+    /// The ports of each node.
+    pub fn node_ports(&self) -> &[Ports] {
+        &self.wiring.node_ports
+    }
+
+    /// The lines in which inputs wait; an index is a [`LineId`].
+    pub fn lines(&self) -> &[DelayLine] {
+        &self.wiring.lines
+    }
+
+    /// What comes from outside; an index is a [`PortId`].
+    pub fn ports(&self) -> &[Port] {
+        &self.wiring.ports
+    }
+
+    /// The nodes whose buses the host reads.
+    pub fn outputs(&self) -> &[NodeId] {
+        &self.wiring.outputs
+    }
+
+    /// By how many frames what a node puts out lags behind the sources.
+    pub fn arrival_frames(&self, node: NodeId) -> u32 {
+        self.wiring.arrivals.get(node.index()).copied().unwrap_or(0)
+    }
+
+    /// By how many frames what a node hears lags behind the sources.
+    pub fn heard_frames(&self, node: NodeId) -> u32 {
+        self.wiring.heard.get(node.index()).copied().unwrap_or(0)
+    }
+
+    /// The unit whose own bus holds what `node` puts out.
+    pub fn unit_of(&self, node: NodeId) -> Option<UnitId> {
+        let index = self.units.iter().position(|unit| unit.nodes.last() == Some(&node));
+        index.map(|index| UnitId(index as u32))
+    }
+
+    /// The unit with which the block ends: when it has run, all have.
+    pub fn last(&self) -> UnitId {
+        let node = NodeId(self.node_count().saturating_sub(1) as u32);
+        let end = self.units.iter().position(Unit::is_end);
+        let index = end.or_else(|| self.units.iter().position(|unit| unit.nodes.contains(&node)));
         UnitId(index.unwrap_or(self.units.len().saturating_sub(1)) as u32)
     }
 
@@ -225,24 +287,22 @@ impl UnitGraph {
 }
 
 /// The nodes of each unit, in node order of their heads.
-fn chains(graph: &Graph, fusing: Fusing) -> Vec<Vec<NodeId>> {
-    let mut readers = vec![0u32; graph.nodes().len()];
-    for edge in graph.nodes().iter().flat_map(|node| &node.inputs) {
-        readers[edge.from.index()] += 1;
-    }
+fn chains(graph: &Graph, fusing: Fusing, fades: &Fades) -> Vec<Vec<NodeId>> {
+    let readers = readers(graph);
     let mut unit_of: Vec<usize> = Vec::with_capacity(graph.nodes().len());
     let mut chains: Vec<Vec<NodeId>> = Vec::new();
     for (i, node) in graph.nodes().iter().enumerate() {
-        let unit = match node.inputs.as_slice() {
-            [Edge { from, gain_lin }]
-                if fusing == Fusing::Chains
-                    && *gain_lin == 1.0
-                    && readers[from.index()] == 1
-                    && graph.side_chain(NodeId(i as u32)) == 0 =>
-            {
-                unit_of[from.index()]
+        let before = match node.inputs.as_slice() {
+            [edge] if fusing == Fusing::Chains && !fades.contains_key(&(NodeId(i as u32), 0)) => {
+                Some(edge)
             }
-            _ => {
+            _ => None,
+        };
+        let joins = |edge: &&Edge| readers.outputs[edge.from.index()] == 1 && !readers.fed_back[i];
+        let goes_on = |edge: &&Edge| goes_on(edge, graph.nodes(), node);
+        let unit = match before.filter(goes_on).filter(joins) {
+            Some(edge) => unit_of[edge.from.index()],
+            None => {
                 chains.push(Vec::new());
                 chains.len() - 1
             }
@@ -253,37 +313,51 @@ fn chains(graph: &Graph, fusing: Fusing) -> Vec<Vec<NodeId>> {
     chains
 }
 
+/// Whether a node finds on its predecessor's bus what the edge would bring.
+fn goes_on(edge: &Edge, nodes: &[Node], node: &Node) -> bool {
+    let source = nodes[edge.from.index()].ports;
+    *edge == Edge::new(edge.from, 1.0)
+        && source.main == node.ports.main
+        && node.ports.side_chain == 0
+}
+
+/// Who else needs a bus to stay as it is.
+struct Readers {
+    /// By node: edges from it, and the host's.
+    outputs: Vec<u32>,
+    /// By node: whether a feedback edge arrives.
+    fed_back: Vec<bool>,
+}
+
+fn readers(graph: &Graph) -> Readers {
+    let count = graph.nodes().len();
+    let mut readers = Readers { outputs: vec![0; count], fed_back: vec![false; count] };
+    let edges = graph.nodes().iter().flat_map(|node| &node.inputs).map(|edge| edge.from);
+    let sources = graph.feedback().iter().map(|feedback| feedback.edge.from);
+    edges.chain(sources).chain(graph.outputs()).for_each(|id| readers.outputs[id.index()] += 1);
+    graph.feedback().iter().for_each(|back| readers.fed_back[back.reader.index()] = true);
+    readers
+}
+
 /// Units with inputs, predecessors and successors, in the order of `chains`.
-fn link(graph: &Graph, chains: &[Vec<NodeId>]) -> Vec<Unit> {
+fn link(graph: &Graph, wiring: &Wiring, chains: &[Vec<NodeId>]) -> Vec<Unit> {
     let mut unit_of = vec![UnitId(0); graph.nodes().len()];
     for (i, chain) in chains.iter().enumerate() {
         chain.iter().for_each(|node| unit_of[node.index()] = UnitId(i as u32));
     }
-    let mut units: Vec<Unit> =
-        chains.iter().map(|chain| unlinked(graph, chain, &unit_of)).collect();
+    let unlinked = |chain: &Vec<NodeId>| unlinked(graph, wiring, chain, &unit_of);
+    let mut units: Vec<Unit> = chains.iter().map(unlinked).collect();
     for i in 0..units.len() {
         for from in units[i].predecessors.clone() {
             units[from.index()].successors.push(UnitId(i as u32));
         }
     }
-    let mut latency = vec![0u32; units.len()];
-    for i in topological(&units) {
-        let before = units[i].predecessors.iter().map(|p| latency[p.index()]).max().unwrap_or(0);
-        let own = units[i].nodes.iter().map(|n| graph.nodes()[n.index()].latency_frames);
-        latency[i] = own.fold(before, u32::saturating_add);
-        units[i].latency_frames = latency[i];
-    }
     units
 }
 
-fn unlinked(graph: &Graph, chain: &[NodeId], unit_of: &[UnitId]) -> Unit {
+fn unlinked(graph: &Graph, wiring: &Wiring, chain: &[NodeId], unit_of: &[UnitId]) -> Unit {
     let node = |id: &NodeId| &graph.nodes()[id.index()];
-    let inputs: Vec<UnitInput> = node(&chain[0])
-        .inputs
-        .iter()
-        .map(|edge| (unit_of[edge.from.index()], edge.gain_lin))
-        .map(|(from, gain_lin)| UnitInput { from: Source::Unit(from), gain_lin })
-        .collect();
+    let inputs = wiring.inputs(graph, chain[0], unit_of);
     let mut predecessors: Vec<UnitId> =
         node(&chain[0]).inputs.iter().map(|edge| unit_of[edge.from.index()]).collect();
     predecessors.sort_unstable();
@@ -293,11 +367,12 @@ fn unlinked(graph: &Graph, chain: &[NodeId], unit_of: &[UnitId]) -> Unit {
         name: unit_name(chain.iter().map(|id| node(id).name.as_str())),
         nodes: chain.to_vec(),
         inputs,
+        rows: chain.iter().map(|id| node(id).ports.rows()).max().unwrap_or(0),
         predecessors,
         successors: Vec::new(),
         cost: chain.iter().map(|id| node(id).cost).sum::<f64>().max(MIN_COST),
         rank: 0.0,
-        latency_frames: 0,
+        latency_frames: chain.last().map_or(0, |last| wiring.arrivals[last.index()]),
     }
 }
 

@@ -1,14 +1,20 @@
 //! Nodes and edges: what one block computes, and what each step needs.
 //!
-//! A node owns one stereo bus. It first sums the buses of its inputs into its own, then processes
-//! in place. It sums in the order of its edges, so the bits are the same on every worker.
+//! A node owns one bus, of two rows unless its [`Ports`] say otherwise. It first sums what its edges bring into its own
+//! rows, then processes in place. It sums in the order of its edges, so the bits are the same on every worker.
+//!
+//! Three things come from outside the block's graph: engine inputs ([`NodeKind::Input`]), what a feedback edge brings
+//! from an earlier block ([`Graph::feed_back`]), and the outputs that the host reads ([`Graph::set_outputs`]).
 
+mod delays;
 mod from_session;
+mod ports;
 mod routing;
 
 pub use from_session::{EffectFacts, audible, session_graph};
+pub use ports::{ChannelMap, InputPort, Ports, Span};
 
-use std::collections::BTreeMap;
+pub(crate) use delays::arrivals;
 
 use crate::session::StripId;
 
@@ -39,6 +45,9 @@ pub enum NodeKind {
     },
     /// Gain, pan and mute of the strip.
     Fader(StripId),
+    /// The engine's input of this number: what the host wrote for the block, as many of its channels as the node has.
+    /// It has no edges.
+    Input(u16),
     /// Something that no session file describes, such as the load of a benchmark.
     Custom(u32),
 }
@@ -50,6 +59,29 @@ pub struct Edge {
     pub from: NodeId,
     /// Linear; 1.0 passes the bus on unchanged.
     pub gain_lin: f32,
+    /// Where it arrives.
+    pub to: InputPort,
+    /// Which channels it carries.
+    pub map: ChannelMap,
+}
+
+impl Edge {
+    /// An edge from main port to main port, channel by channel.
+    pub const fn new(from: NodeId, gain_lin: f32) -> Edge {
+        Edge { from, gain_lin, to: InputPort::Main, map: ChannelMap::Straight }
+    }
+}
+
+/// An edge that brings what a node put out some blocks ago, so that it may close a circle.
+///
+/// The delay is the engine's largest block: what a block of that length puts out arrives with the next block. It is the same
+/// for every length of the blocks.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Feedback {
+    /// The edge: the node that is read, how loud, which channels, at which port.
+    pub edge: Edge,
+    /// The node that reads.
+    pub reader: NodeId,
 }
 
 /// One step of the computation.
@@ -65,16 +97,29 @@ pub struct Node {
     pub cost: f64,
     /// How many frames its output lags behind its input.
     pub latency_frames: u32,
+    /// Channels of its ports.
+    pub ports: Ports,
 }
 
-/// A graph whose last node is the output; acyclic by construction.
+impl Node {
+    /// A stereo node without inputs and latency, at a cost of 1.
+    pub fn new(name: impl Into<String>, kind: NodeKind) -> Node {
+        let (name, ports) = (name.into(), Ports::STEREO);
+        Node { name, kind, inputs: Vec::new(), cost: 1.0, latency_frames: 0, ports }
+    }
+}
+
+/// Nodes in an order in which they can run; acyclic by construction, but for feedback.
 ///
-/// [`Graph::add`] only accepts inputs that exist already, so node order is a topological order.
+/// [`Graph::add`] only accepts inputs that exist already, so node order is a topological order. All nodes run in every
+/// block, whether somebody reads them or not. The host reads the last node's bus, unless [`Graph::set_outputs`] says
+/// otherwise.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Graph {
     nodes: Vec<Node>,
-    /// How many of a node's inputs, the last ones, are its side chain; nodes without one are missing.
-    side_chains: BTreeMap<NodeId, usize>,
+    /// Empty: the last node.
+    outputs: Vec<NodeId>,
+    feedback: Vec<Feedback>,
 }
 
 /// Why a graph cannot be built.
@@ -112,30 +157,91 @@ pub enum GraphError {
     /// More nodes than an index can count.
     #[error("the graph has {0} nodes; at most {max} are possible", max = Graph::MAX_NODES)]
     TooLarge(usize),
+    /// A node's ports have too few or too many channels.
+    #[error(
+        "node '{node}' has ports of {} main, {} side-chain and {} extra channels; possible are 1 to {max} main ones \
+         and up to {max} of the others",
+        .ports.main, .ports.side_chain, .ports.extra, max = Ports::MOST
+    )]
+    Ports {
+        /// The node's name.
+        node: String,
+        /// What it asks for.
+        ports: Ports,
+    },
+    /// An edge between ports that do not fit.
+    #[error(
+        "'{source}' puts out {outputs} channels, and {port:?} of '{reader}' takes {inputs}: they do not fit with \
+         {map:?}; give the edge a range of channels that both have"
+    )]
+    Channels {
+        /// The node that is read.
+        r#source: String,
+        /// Its output channels.
+        outputs: u16,
+        /// The node that reads.
+        reader: String,
+        /// At which port.
+        port: InputPort,
+        /// That port's channels.
+        inputs: u16,
+        /// The edge's map.
+        map: ChannelMap,
+    },
+    /// A node that does not exist is named as an output or in a feedback edge.
+    #[error("the graph has no node {}", .0.0)]
+    NoNode(NodeId),
+    /// Delay compensation would take more memory than a mistake should.
+    #[error(
+        "'{node}' would have to wait {frames} frames for its slowest input; at most {max} are possible", max = Graph::MAX_DELAY
+    )]
+    TooLate {
+        /// The node whose inputs are so far apart.
+        node: String,
+        /// By how much.
+        frames: u32,
+    },
+    /// An engine input that also has edges.
+    #[error("node '{0}' is an engine input and cannot have inputs of its own")]
+    InputWithEdges(String),
 }
 
 impl Graph {
     /// The largest graph; 24 bits leave room for flags beside an index.
     pub const MAX_NODES: usize = 1 << 24;
+    /// The longest delay of an edge, in frames: 21 s at 192 kHz.
+    pub const MAX_DELAY: u32 = 1 << 22;
 
     /// Appends a node and returns its id.
     ///
     /// # Errors
-    /// [`GraphError::UnknownInput`] if an input is not in the graph yet,
-    /// [`GraphError::TooLarge`] past [`Graph::MAX_NODES`].
+    /// - [`GraphError::UnknownInput`] if an input is not in the graph yet,
+    /// - [`GraphError::Channels`] if an edge's channels do not fit the ports,
+    /// - [`GraphError::Ports`] if a port has too few or too many channels,
+    /// - [`GraphError::InputWithEdges`] if an engine input has edges,
+    /// - [`GraphError::TooLarge`] past [`Graph::MAX_NODES`].
     pub fn add(&mut self, node: Node) -> Result<NodeId, GraphError> {
         let id = self.nodes.len();
         if id >= Self::MAX_NODES {
             return Err(GraphError::TooLarge(id + 1));
         }
-        if let Some(edge) = node.inputs.iter().find(|edge| edge.from.index() >= id) {
-            return Err(GraphError::UnknownInput { node: node.name.clone(), input: edge.from.0 });
+        if !node.ports.are_possible() {
+            return Err(GraphError::Ports { node: node.name, ports: node.ports });
+        }
+        if matches!(node.kind, NodeKind::Input(_)) && !node.inputs.is_empty() {
+            return Err(GraphError::InputWithEdges(node.name));
+        }
+        for edge in &node.inputs {
+            let unknown =
+                || GraphError::UnknownInput { node: node.name.clone(), input: edge.from.0 };
+            let source = self.nodes.get(edge.from.index()).ok_or_else(unknown)?;
+            ports::spans(edge, source, &node)?;
         }
         self.nodes.push(node);
         Ok(NodeId(id as u32))
     }
 
-    /// Appends a node with a second input that only steers, such as a compressor's key. The edges of
+    /// Appends a node with a stereo side chain: a second input that only steers, such as a compressor's key. The edges of
     /// `side_chain` are summed apart from the node's inputs, and become the last of these.
     ///
     /// # Errors
@@ -145,18 +251,59 @@ impl Graph {
         mut node: Node,
         side_chain: Vec<Edge>,
     ) -> Result<NodeId, GraphError> {
-        let count = side_chain.len();
-        node.inputs.extend(side_chain);
-        let id = self.add(node)?;
-        if count > 0 {
-            self.side_chains.insert(id, count);
+        if !side_chain.is_empty() && node.ports.side_chain == 0 {
+            node.ports.side_chain = 2;
         }
-        Ok(id)
+        let aside = |edge| Edge { to: InputPort::SideChain, ..edge };
+        node.inputs.extend(side_chain.into_iter().map(aside));
+        self.add(node)
     }
 
-    /// How many of the node's inputs, counted from the last, are its side chain.
-    pub fn side_chain(&self, id: NodeId) -> usize {
-        self.side_chains.get(&id).copied().unwrap_or(0)
+    /// Brings what a node puts out to one that runs before it, or to itself, one largest block later.
+    ///
+    /// # Errors
+    /// [`GraphError::NoNode`], [`GraphError::Channels`].
+    pub fn feed_back(&mut self, edge: Edge, reader: NodeId) -> Result<(), GraphError> {
+        let node = |id: NodeId| self.nodes.get(id.index()).ok_or(GraphError::NoNode(id));
+        ports::spans(&edge, node(edge.from)?, node(reader)?)?;
+        self.feedback.push(Feedback { edge, reader });
+        Ok(())
+    }
+
+    /// The nodes whose buses the host reads after each block: the first for the device, and any others as taps for
+    /// meters, recording or further devices.
+    ///
+    /// # Errors
+    /// [`GraphError::NoNode`].
+    pub fn set_outputs(&mut self, outputs: Vec<NodeId>) -> Result<(), GraphError> {
+        match outputs.iter().find(|id| id.index() >= self.nodes.len()) {
+            Some(stranger) => Err(GraphError::NoNode(*stranger)),
+            None => {
+                self.outputs = outputs;
+                Ok(())
+            }
+        }
+    }
+
+    /// The feedback edges, in the order in which they were added.
+    pub fn feedback(&self) -> &[Feedback] {
+        &self.feedback
+    }
+
+    /// The nodes whose buses the host reads; the last node unless the graph says otherwise.
+    pub fn outputs(&self) -> Vec<NodeId> {
+        if self.outputs.is_empty() {
+            self.output().into_iter().collect()
+        } else {
+            self.outputs.clone()
+        }
+    }
+
+    /// The rows that an edge of this graph connects.
+    pub(crate) fn spans(&self, edge: &Edge, reader: NodeId) -> Vec<Span> {
+        let (source, reader) = (&self.nodes[edge.from.index()], &self.nodes[reader.index()]);
+        // The edge was checked when it was added.
+        ports::spans(edge, source, reader).unwrap_or_default()
     }
 
     /// All nodes; an index is a [`NodeId`].
@@ -164,7 +311,7 @@ impl Graph {
         &self.nodes
     }
 
-    /// The node whose bus goes to the device.
+    /// The last node.
     pub fn output(&self) -> Option<NodeId> {
         self.nodes.len().checked_sub(1).map(|last| NodeId(last as u32))
     }

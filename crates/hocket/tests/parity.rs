@@ -347,10 +347,19 @@ fn meeting(workers: usize) -> Prepared {
     let mut graph = Graph::default();
     let mut node = |name: String, inputs: Vec<Edge>| {
         let kind = NodeKind::Custom(graph.nodes().len() as u32);
-        graph.add(Node { name, kind, inputs, cost: 1e6, latency_frames: 0 }).unwrap()
+        graph
+            .add(Node {
+                name,
+                kind,
+                inputs,
+                cost: 1e6,
+                latency_frames: 0,
+                ports: Default::default(),
+            })
+            .unwrap()
     };
     let sources: Vec<_> = (0..workers).map(|i| node(format!("source {i}"), vec![])).collect();
-    let edges = sources.into_iter().map(|from| Edge { from, gain_lin: 1.0 }).collect();
+    let edges = sources.into_iter().map(|from| Edge::new(from, 1.0)).collect();
     node("sum".into(), edges);
     let inside = Arc::new(AtomicUsize::new(0));
     let source = |i: usize| -> Option<Box<dyn Processor>> {

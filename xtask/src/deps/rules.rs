@@ -73,7 +73,7 @@ pub const CRATES: &[CrateRule] = &[
     },
     CrateRule {
         name: "hocket-dsp",
-        workspace: &[],
+        workspace: &["hocket-time"],
         workspace_dev: &[],
         external: External::Only(&[]),
         serde: false,
@@ -131,6 +131,15 @@ pub const CRATES: &[CrateRule] = &[
         because: "leaves that must not know each other read and write files in the same way",
     },
     CrateRule {
+        name: "hocket-time",
+        workspace: &[],
+        workspace_dev: &[],
+        external: External::Only(&[always("thiserror")]),
+        serde: false,
+        std_banned: &[THREADS, TIME, FILES, NET, SYSTEM],
+        because: "time and events are values that every crate may share, and that blocks compute with",
+    },
+    CrateRule {
         name: "hocket-media",
         workspace: &["hocket-files"],
         workspace_dev: &[],
@@ -159,7 +168,14 @@ pub const CRATES: &[CrateRule] = &[
     },
     CrateRule {
         name: "hocket-engine",
-        workspace: &["hocket-plan", "hocket-dsp", "hocket-rt", "hocket-machine", "hocket-trace"],
+        workspace: &[
+            "hocket-plan",
+            "hocket-dsp",
+            "hocket-time",
+            "hocket-rt",
+            "hocket-machine",
+            "hocket-trace",
+        ],
         workspace_dev: &[],
         external: External::Any,
         serde: false,

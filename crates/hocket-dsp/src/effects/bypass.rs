@@ -146,6 +146,8 @@ impl Processor for Bypass {
                 main: main.part(0, end - start),
                 side_chain: block.side_chain.map(|key| key.part(start, end)),
                 events: &self.events,
+                more: None,
+                time: None,
             });
             self.blend(main);
             events = later;

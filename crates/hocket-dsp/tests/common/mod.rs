@@ -93,6 +93,8 @@ pub fn run_with(
                 right: &key.right[start..end],
             }),
             events: &events,
+            more: None,
+            time: None,
         });
         start = end;
         if start == out.frames() {

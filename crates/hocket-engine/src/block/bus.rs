@@ -6,7 +6,7 @@
 //!
 //! - **ONCE**: a worker walks a block at most once, even if it enters several times (`Runner::begins`).
 //! - **ONE-WRITER**: only the worker that runs a unit writes the unit's cell and the cells of its
-//!   nodes. Each unit runs once per block (ONCE, R2, R3).
+//!   nodes and delay lines. A line belongs to one input (R1). Each unit runs once per block (ONCE, R2, R3).
 //! - **READ-AFTER-WRITE**: a unit reads only cells of its predecessors (R4). They have finished before
 //!   it starts (R5). Within a list, the order ensures this. Between threads, the edge of the barrier or
 //!   of the countdown does (hocket-rt's PROTOCOL.md).
@@ -17,165 +17,78 @@
 //!   belongs to one unit (R3).
 //! - **IN-RANGE**: unit indices in schedules, inputs and lists are below the number of units (R1), and
 //!   `frames` is at most the length of the rows. The leader checks `frames` before the block opens.
+//! - **FILLED**: only the leader writes a port and the block's time, between blocks (CLOSED). Inside a block nobody
+//!   does.
 
 use std::cell::UnsafeCell;
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
+use super::delay::{DelayCell, PortCell};
 use super::fetch::{Stretch, Touched};
 use super::node::{NodeCell, NodeState};
+use super::now::Now;
+use super::rows::Rows;
+use super::sum::{Bus, Input, Sum, Waiting, sums, waiting};
 use hocket_dsp::mix::{self, Begin, Scaled};
-use hocket_dsp::{Block, StereoMut, StereoRef, finite};
-use hocket_plan::compile::{Source, UnitInput};
-
-/// A cache line of samples.
-#[derive(Clone, Copy)]
-#[repr(C, align(64))]
-struct Line([f32; LINE]);
-
-/// Samples in a line.
-const LINE: usize = 16;
-
-/// Two rows of samples, in cache lines that hold nothing else.
-///
-/// When a worker on another core takes the unit over, it moves only the lines that it needs. No other
-/// worker writes to these lines.
-struct Rows {
-    /// Left row, then right row: half of the lines each (invariant HALVES).
-    lines: Box<[Line]>,
-}
-
-impl Rows {
-    /// Silent rows.
-    ///
-    /// Thread: control; allocates.
-    fn new(frames: usize) -> Rows {
-        let lines = vec![Line([0.0; LINE]); 2 * frames.div_ceil(LINE)];
-        Rows { lines: lines.into_boxed_slice() }
-    }
-
-    /// The memory of both rows.
-    fn stretches(&self) -> [Option<Stretch>; 2] {
-        let (left, right) = self.lines.split_at(self.lines.len() / 2);
-        [Stretch::of(left), Stretch::of(right)]
-    }
-
-    /// Capacity of a row, in samples.
-    fn room(&self) -> usize {
-        self.lines.len() / 2 * LINE
-    }
-
-    /// Both rows, the right one after the left one.
-    #[inline]
-    fn samples(&self) -> &[f32] {
-        let samples = self.lines.as_ptr().cast::<f32>();
-        // SAFETY: HALVES: a `Line` is `LINE` samples without padding. So the lines are `2 * room`
-        // samples in sequence.
-        unsafe { std::slice::from_raw_parts(samples, 2 * self.room()) }
-    }
-
-    /// Like [`Rows::samples`], for writing.
-    #[inline]
-    fn samples_mut(&mut self) -> &mut [f32] {
-        let (samples, room) = (self.lines.as_mut_ptr().cast::<f32>(), self.room());
-        // SAFETY: HALVES, as above. The borrow is exclusive.
-        unsafe { std::slice::from_raw_parts_mut(samples, 2 * room) }
-    }
-
-    /// The first `frames` of both rows.
-    #[inline]
-    fn get(&self, frames: usize) -> StereoRef<'_> {
-        let (left, right) = self.samples().split_at(self.room());
-        StereoRef { left: &left[..frames], right: &right[..frames] }
-    }
-
-    /// Like [`Rows::get`], for writing.
-    #[inline]
-    fn get_mut(&mut self, frames: usize) -> StereoMut<'_> {
-        let room = self.room();
-        let (left, right) = self.samples_mut().split_at_mut(room);
-        StereoMut { left: &mut left[..frames], right: &mut right[..frames] }
-    }
-
-    /// The ranges of [`Rows::samples`] that hold the first `frames` of both rows, for loops that treat
-    /// both rows alike.
-    ///
-    /// If the frames fill the rows, as they usually do, one range covers both and the other is empty.
-    /// Otherwise there is one range for each row.
-    #[inline]
-    fn cuts(&self, frames: usize) -> [Range<usize>; 2] {
-        let room = self.room();
-        if frames == room { [0..2 * room, 0..0] } else { [0..frames, room..room + frames] }
-    }
-
-    /// Whether the first `frames` hold neither NaN nor infinity.
-    #[inline]
-    fn are_finite(&self, frames: usize) -> bool {
-        self.cuts(frames)
-            .into_iter()
-            .all(|cut| cut.is_empty() || finite::all_finite(&self.samples()[cut]))
-    }
-
-    /// Silences the first `frames`.
-    #[inline]
-    fn clear(&mut self, frames: usize) {
-        for cut in self.cuts(frames).into_iter().filter(|cut| !cut.is_empty()) {
-            mix::clear(&mut self.samples_mut()[cut]);
-        }
-    }
-}
+use hocket_dsp::{Block, MoreRows, RowsMut, RowsRef, StereoMut, StereoRef};
+use hocket_plan::Ports;
+use hocket_plan::compile::UnitInput;
+use hocket_time::BlockTime;
 
 /// A chain of nodes, with its inputs and its bus.
 pub(crate) struct ChainState {
-    inputs: Box<[UnitInput]>,
-    nodes: Box<[Arc<NodeCell>]>,
+    /// Nearly all chains have none.
+    waiting: Box<[Waiting]>,
+    sums: Box<[Sum]>,
+    nodes: Box<[ChainNode]>,
     rows: Rows,
-    /// The side chain of the first node. Nearly all chains have none.
-    side: Option<Box<SideChain>>,
 }
 
-/// A second input for the first node of a chain.
-struct SideChain {
-    inputs: Box<[UnitInput]>,
-    rows: Rows,
+/// A node in its place. Another plan may give it another one.
+pub(crate) struct ChainNode {
+    pub cell: Arc<NodeCell>,
+    pub ports: Ports,
+    /// How many frames what it hears is late. Nodes that keep time look.
+    pub late: u32,
 }
 
 impl ChainState {
-    /// `side` holds the inputs of the side chain, which belongs to the first of `nodes`.
+    /// A chain whose bus has so many rows. `lines`: by line of the plan.
     ///
     /// Thread: control; allocates.
     pub(crate) fn new(
         inputs: &[UnitInput],
-        side: &[UnitInput],
-        nodes: Vec<Arc<NodeCell>>,
+        nodes: Vec<ChainNode>,
+        lines: &[Arc<DelayCell>],
+        rows: u16,
         frames: usize,
     ) -> ChainState {
-        let side = (!side.is_empty())
-            .then(|| Box::new(SideChain { inputs: side.into(), rows: Rows::new(frames) }));
         ChainState {
-            inputs: inputs.into(),
+            waiting: waiting(inputs, lines),
+            sums: sums(inputs, rows),
             nodes: nodes.into_boxed_slice(),
-            rows: Rows::new(frames),
-            side,
+            rows: Rows::new(rows, frames),
         }
     }
 
     /// The memory that a block accesses.
     fn touched(&self) -> impl Iterator<Item = Stretch> {
-        let [left, right] = self.rows.stretches();
-        let own = [Stretch::of(&*self.inputs), Stretch::of(&*self.nodes), left, right];
-        let side = self.side.iter().flat_map(|side| {
-            let [left, right] = side.rows.stretches();
-            [Stretch::of(&**side), Stretch::of(&*side.inputs), left, right]
-        });
-        let nodes = self.nodes.iter().flat_map(|node| [Stretch::of(&node.state), node.processor]);
-        own.into_iter().chain(side).chain(nodes).flatten()
+        let sums = self.sums.iter().map(|sum| Stretch::of(&*sum.inputs));
+        let own = [Stretch::of(&*self.sums), Stretch::of(&*self.nodes)];
+        let cells = self.nodes.iter().map(|node| &node.cell);
+        let nodes = cells.flat_map(|cell| [Stretch::of(&cell.state), cell.processor]);
+        own.into_iter().chain(sums).flatten().chain(self.rows.stretches()).chain(nodes.flatten())
     }
 
     fn silence(&mut self) {
-        let side = self.side.iter_mut().map(|side| &mut side.rows);
-        side.chain([&mut self.rows]).for_each(|rows| rows.lines.fill(Line([0.0; LINE])));
+        self.rows.silence();
+    }
+
+    /// The delay lines of its inputs.
+    pub(crate) fn lines(&self) -> impl Iterator<Item = &DelayCell> {
+        self.waiting.iter().map(|waiting| &*waiting.cell)
     }
 
     /// Runs the nodes on the bus. A processor that panics stays silent from then on, and the nodes after
@@ -184,28 +97,25 @@ impl ChainState {
     /// # Safety
     /// ONE-WRITER and ONE-PLAN hold for the chain's unit.
     #[inline]
-    unsafe fn process(&mut self, frames: usize) {
-        let ChainState { nodes, rows, side, .. } = self;
-        let side = side.as_ref().map(|side| &side.rows);
+    unsafe fn process(&mut self, frames: usize, now: &Now) {
+        let ChainState { nodes, rows, .. } = self;
         let mut place = 0;
         while place < nodes.len() {
             // One catch frame serves the whole chain. Without a panic it costs about one call.
             // Unwind safety: the code below clears the rows and never calls the processor again.
             let ran = catch_unwind(AssertUnwindSafe(|| {
                 while let Some(node) = nodes.get(place) {
-                    // Only the first node has the side chain.
-                    let side = side.filter(|_| place == 0).map(|rows| rows.get(frames));
                     // SAFETY: the caller's obligation. The plan has the node once (R3).
-                    unsafe { process_node(node, rows, frames, side) };
+                    unsafe { process_node(node, rows, frames, now) };
                     place += 1;
                 }
             }));
             if let Err(payload) = ran {
                 // SAFETY: as above. The panic ended the other reference.
-                let state = unsafe { nodes[place].get_mut() };
+                let state = unsafe { nodes[place].cell.get_mut() };
                 state.silence(payload);
-                nodes[place].show(state);
-                rows.clear(frames);
+                nodes[place].cell.show(state);
+                silence(nodes[place].ports, rows, frames);
                 place += 1;
             }
         }
@@ -215,24 +125,101 @@ impl ChainState {
 /// # Safety
 /// ONE-WRITER and ONE-PLAN hold for the node.
 #[inline]
-unsafe fn process_node(
-    cell: &NodeCell,
-    rows: &mut Rows,
-    frames: usize,
-    side_chain: Option<StereoRef<'_>>,
-) {
+unsafe fn process_node(node: &ChainNode, rows: &mut Rows, frames: usize, now: &Now) {
+    let ChainNode { cell, ports, late } = node;
     // SAFETY: the caller's obligation.
     let node = unsafe { cell.get_mut() };
-    let main = rows.get_mut(frames);
-    node.processor.process(&mut Block { main, side_chain, events: &node.events });
+    if cell.keeps_time {
+        now.with_time(*late, |time| process_ports(node, *ports, rows, frames, Some(time)));
+    } else {
+        process_ports(node, *ports, rows, frames, None);
+    }
     // Write only if needed: a write takes the cache line away from the next thread that reads it.
     if !node.events.is_empty() {
         node.events.clear();
     }
-    if !rows.are_finite(frames) {
-        contain(node, rows, frames);
+    if !is_finite(*ports, rows, frames) {
+        node.not_finite += 1;
+        node.processor.reset();
+        silence(*ports, rows, frames);
         cell.show(node);
     }
+}
+
+#[inline]
+fn process_ports(
+    node: &mut NodeState,
+    ports: Ports,
+    rows: &mut Rows,
+    frames: usize,
+    time: Option<&BlockTime<'_>>,
+) {
+    if ports != Ports::STEREO {
+        return process_wide(node, ports, rows, frames, time);
+    }
+    let (left, right) = split(rows);
+    let main = StereoMut { left: &mut left[..frames], right: &mut right[..frames] };
+    node.processor.process(&mut Block { events: &node.events, time, ..Block::new(main) });
+}
+
+/// The first row, and those after it.
+#[inline]
+fn split(rows: &mut Rows) -> (&mut [f32], &mut [f32]) {
+    let room = rows.room();
+    rows.samples_mut().split_at_mut(room)
+}
+
+/// Processes a bus that is not simply stereo.
+fn process_wide(
+    node: &mut NodeState,
+    ports: Ports,
+    rows: &mut Rows,
+    frames: usize,
+    time: Option<&BlockTime<'_>>,
+) {
+    let room = rows.room();
+    // What a processor leaves alone there is silence.
+    rows.clear(ports.main + ports.side_chain..ports.rows(), frames);
+    let of = |count: u16| usize::from(count) * room;
+    let (main, others) = rows.samples_mut().split_at_mut(of(ports.main));
+    let (side, others) = others.split_at_mut(of(ports.side_chain));
+    let extra = &mut others[..of(ports.extra)];
+    let (left, rest) = main.split_at_mut(room);
+    let (right, rest) = rest.split_at_mut(if ports.main > 1 { room } else { 0 });
+    let right_frames = if ports.main > 1 { frames } else { 0 };
+    let side = RowsRef::new(side, room, frames);
+    let key = |right: usize| StereoRef { left: side.row(0), right: side.row(right) };
+    let mut more = MoreRows {
+        main: RowsMut::new(rest, room, frames),
+        side_chain: side,
+        extra: RowsMut::new(extra, room, frames),
+    };
+    node.processor.process(&mut Block {
+        main: StereoMut { left: &mut left[..frames], right: &mut right[..right_frames] },
+        // A mono key steers both sides.
+        side_chain: (ports.side_chain > 0).then(|| key(usize::from(ports.side_chain > 1))),
+        events: &node.events,
+        more: Some(&mut more),
+        time,
+    });
+}
+
+/// The rows that a node writes: the main ones and the extra ones.
+fn written(ports: Ports) -> [Range<u16>; 2] {
+    [0..ports.main, ports.main + ports.side_chain..ports.rows()]
+}
+
+/// Whether what a node put out is neither NaN nor infinity.
+#[inline]
+fn is_finite(ports: Ports, rows: &Rows, frames: usize) -> bool {
+    let [main, extra] = written(ports);
+    rows.are_finite(main, frames) && (extra.is_empty() || rows.are_finite(extra, frames))
+}
+
+/// Silences what a node put out. So one strip has one bad block, and the mix does not stay broken.
+#[cold]
+fn silence(ports: Ports, rows: &mut Rows, frames: usize) {
+    written(ports).into_iter().for_each(|written| rows.clear(written, frames));
 }
 
 /// A unit: its own chain, and the folded chains that run before it.
@@ -251,28 +238,29 @@ impl UnitState {
 
     /// All nodes, in the order in which they run.
     pub(crate) fn nodes(&self) -> impl Iterator<Item = &Arc<NodeCell>> {
-        self.folded.iter().chain([&self.own]).flat_map(|chain| &chain.nodes)
+        let chains = self.folded.iter().chain([&self.own]);
+        chains.flat_map(|chain| &chain.nodes).map(|node| &node.cell)
     }
 
-    /// The bus that other units read.
-    pub(crate) fn rows(&self, frames: usize) -> StereoRef<'_> {
-        self.own.rows.get(frames)
+    /// The first two rows of the bus that other units read.
+    pub(crate) fn stereo(&self, frames: usize) -> StereoRef<'_> {
+        self.own.rows.stereo(frames)
+    }
+
+    /// All rows of the bus that other units read.
+    pub(crate) fn rows(&self, frames: usize) -> RowsRef<'_> {
+        self.own.rows.all(frames)
+    }
+
+    /// The delay lines of all inputs.
+    pub(crate) fn lines(&self) -> impl Iterator<Item = &DelayCell> {
+        self.folded.iter().chain([&self.own]).flat_map(ChainState::lines)
     }
 
     /// Silences every bus, as at the start of the session.
     pub(crate) fn silence(&mut self) {
         self.folded.iter_mut().chain([&mut self.own]).for_each(ChainState::silence);
     }
-}
-
-/// Resets a processor that produced NaN or infinity, and silences the block from there on.
-///
-/// So one strip has one bad block, and the mix does not stay broken.
-#[cold]
-fn contain(node: &mut NodeState, rows: &mut Rows, frames: usize) {
-    node.not_finite += 1;
-    node.processor.reset();
-    rows.clear(frames);
 }
 
 /// A unit that workers share.
@@ -285,6 +273,8 @@ struct UnitCell(UnsafeCell<UnitState>);
 /// All units of a schedule.
 pub(crate) struct Units {
     cells: Box<[UnitCell]>,
+    /// What comes from outside. An index is a port of the plan.
+    pub(super) ports: Box<[Arc<PortCell>]>,
     touched: Touched,
 }
 
@@ -296,7 +286,7 @@ impl Units {
     /// Moves the units into cells.
     ///
     /// Thread: control; allocates.
-    pub(crate) fn new(units: Vec<UnitState>) -> Units {
+    pub(crate) fn new(units: Vec<UnitState>, ports: &[Arc<PortCell>]) -> Units {
         // A move into a cell does not move what the unit owns on the heap.
         let chains = |unit: &UnitState| -> Vec<Stretch> {
             let folded = unit.folded.iter().flat_map(ChainState::touched);
@@ -310,7 +300,7 @@ impl Units {
             Stretch::of(&cell.0).into_iter().chain(chains).collect()
         };
         let touched = Touched::new(cells.iter().zip(chains).map(with_cell));
-        Units { cells, touched }
+        Units { cells, ports: ports.into(), touched }
     }
 
     /// Prefetches the memory of `unit` into the cache of the calling core.
@@ -334,7 +324,7 @@ impl Units {
     /// The caller follows a `VerifiedSchedule` for these units, so that ONE-WRITER,
     /// READ-AFTER-WRITE, ONE-PLAN and IN-RANGE hold for `unit`.
     #[inline]
-    pub(crate) unsafe fn run(&self, unit: usize, frames: usize) {
+    pub(crate) unsafe fn run(&self, unit: usize, frames: usize, now: &Now) {
         // SAFETY:
         // - IN-RANGE: `unit` comes from a verified schedule.
         // - No alias: nobody else writes (ONE-WRITER), and only successors read. They have not started
@@ -344,84 +334,133 @@ impl Units {
         for place in 0..folded.len() {
             let (before, rest) = folded.split_at_mut(place);
             // SAFETY: the same obligation as this function's.
-            unsafe { self.run_chain(&mut rest[0], before, frames) };
+            unsafe { self.run_chain(&mut rest[0], before, frames, now) };
         }
         // SAFETY: the same obligation as this function's.
-        unsafe { self.run_chain(own, folded, frames) };
+        unsafe { self.run_chain(own, folded, frames, now) };
     }
 
     /// # Safety
     /// READ-AFTER-WRITE holds for every input of the chain. ONE-WRITER and ONE-PLAN hold for its unit.
     #[inline]
-    unsafe fn run_chain(&self, chain: &mut ChainState, before: &[ChainState], frames: usize) {
-        // SAFETY: the caller's obligation.
-        unsafe { self.sum(&chain.inputs, &mut chain.rows, before, frames) };
-        if let Some(side) = &mut chain.side {
-            // SAFETY: the caller's obligation.
-            unsafe { self.sum(&side.inputs, &mut side.rows, before, frames) };
-        }
-        // SAFETY: the caller's obligation.
-        unsafe { chain.process(frames) };
-    }
-
-    /// Sums the inputs in their order, so that every worker computes the same bits.
-    ///
-    /// # Safety
-    /// READ-AFTER-WRITE holds for every input.
-    #[inline]
-    unsafe fn sum(
+    unsafe fn run_chain(
         &self,
-        inputs: &[UnitInput],
-        rows: &mut Rows,
+        chain: &mut ChainState,
         before: &[ChainState],
         frames: usize,
+        now: &Now,
     ) {
-        if inputs.is_empty() {
-            return rows.clear(frames);
+        let ChainState { waiting, sums, rows, .. } = chain;
+        for place in 0..waiting.len() {
+            let Waiting { bus, row, cell } = &waiting[place];
+            // SAFETY: the caller's obligation. No input waits twice, so it reads none of these lines.
+            unsafe {
+                let source = self.read(*bus, before, &[]);
+                cell.run(source.all(frames), usize::from(*row));
+            }
         }
-        for cut in rows.cuts(frames).into_iter().filter(|cut| !cut.is_empty()) {
-            let out = &mut rows.samples_mut()[cut.clone()];
-            // SAFETY: the caller's obligation.
-            unsafe { self.sum_piece(inputs, out, before, cut) };
+        for sum in sums.iter() {
+            for piece in rows.pieces(sum.rows.clone(), frames) {
+                let first = usize::from(sum.rows.start) * rows.room();
+                let out = &mut rows.samples_mut()[piece.clone()];
+                // SAFETY: the caller's obligation.
+                unsafe { self.sum_piece(sum, waiting, before, out, piece, first) };
+            }
         }
+        // SAFETY: the caller's obligation.
+        unsafe { chain.process(frames, now) };
     }
 
-    /// Sums the samples at `cut` of each input.
+    /// Sums the inputs in their order, so that every worker computes the same bits. `piece`: the samples of
+    /// the chain's bus that `out` is; `first`: the first sample of the sum's rows.
     ///
     /// # Safety
     /// READ-AFTER-WRITE holds for every input.
     #[inline]
     unsafe fn sum_piece(
         &self,
-        inputs: &[UnitInput],
-        out: &mut [f32],
+        sum: &Sum,
+        waiting: &[Waiting],
         before: &[ChainState],
-        cut: Range<usize>,
+        out: &mut [f32],
+        piece: Range<usize>,
+        first: usize,
     ) {
+        if sum.inputs.is_empty() {
+            return mix::clear(out);
+        }
+        if sum.has_lines {
+            // SAFETY: the caller's obligation.
+            return unsafe { self.sum_with_lines(sum, waiting, before, out, piece, first) };
+        }
         let mut begin = Begin::Anew;
-        for group in inputs.chunks(mix::AT_ONCE) {
+        for group in sum.inputs.chunks(mix::AT_ONCE) {
             let mut scaled: [Scaled<'_>; mix::AT_ONCE] = [(&[], 0.0); _];
-            for (scaled, input) in scaled.iter_mut().zip(group) {
+            for (scaled, Input { bus, gain_lin, row }) in scaled.iter_mut().zip(group) {
                 // SAFETY: the caller's obligation.
-                let rows = unsafe { self.read(input, before) };
-                *scaled = (&rows.samples()[cut.clone()], input.gain_lin);
+                let rows = unsafe { self.read(*bus, before, waiting) };
+                let at = usize::from(*row) * rows.room() + (piece.start - first);
+                *scaled = (&rows.samples()[at..at + piece.len()], *gain_lin);
             }
             mix::accumulate(out, &scaled[..group.len()], begin);
             begin = Begin::Onward;
         }
     }
 
-    /// The finished bus of an input.
+    /// As [`Units::sum_piece`], input by input. One that has faded out is left out, as if its edge were gone.
     ///
     /// # Safety
-    /// READ-AFTER-WRITE holds for the input.
+    /// READ-AFTER-WRITE holds for every input.
+    unsafe fn sum_with_lines(
+        &self,
+        sum: &Sum,
+        waiting: &[Waiting],
+        before: &[ChainState],
+        out: &mut [f32],
+        piece: Range<usize>,
+        first: usize,
+    ) {
+        let mut begin = Begin::Anew;
+        for Input { bus, gain_lin, row } in &sum.inputs {
+            let silent = match bus {
+                // SAFETY: the line is this unit's (ONE-WRITER), and it has run.
+                Bus::Line(line) => unsafe { waiting[*line as usize].cell.is_silent() },
+                _ => false,
+            };
+            if silent {
+                continue;
+            }
+            // SAFETY: the caller's obligation.
+            let rows = unsafe { self.read(*bus, before, waiting) };
+            let at = usize::from(*row) * rows.room() + (piece.start - first);
+            mix::accumulate(out, &[(&rows.samples()[at..at + piece.len()], *gain_lin)], begin);
+            begin = Begin::Onward;
+        }
+        if begin == Begin::Anew {
+            mix::clear(out);
+        }
+    }
+
+    /// The finished rows of an input.
+    ///
+    /// # Safety
+    /// READ-AFTER-WRITE holds for the input; the caller holds no reference into the lines that it reads.
     #[inline]
-    unsafe fn read<'a>(&'a self, input: &UnitInput, before: &'a [ChainState]) -> &'a Rows {
-        match input.from {
+    unsafe fn read<'a>(
+        &'a self,
+        bus: Bus,
+        before: &'a [ChainState],
+        waiting: &'a [Waiting],
+    ) -> &'a Rows {
+        match bus {
             // SAFETY: the writer has finished (READ-AFTER-WRITE), and nobody writes again in this
             // block (ONE-WRITER). Other threads only read.
-            Source::Unit(from) => &unsafe { &*self.cells[from.index()].0.get() }.own.rows,
-            Source::Folded(chain) => &before[chain as usize].rows,
+            Bus::Unit(from) => &unsafe { &*self.cells[from as usize].0.get() }.own.rows,
+            Bus::Folded(chain) => &before[chain as usize].rows,
+            // SAFETY: FILLED: the block is open.
+            Bus::Port(port) => unsafe { self.ports[port as usize].rows() },
+            // SAFETY: the line is this unit's (ONE-WRITER), and it has run.
+            Bus::Line(line) => unsafe { waiting[line as usize].cell.out() },
         }
     }
 
@@ -442,42 +481,5 @@ impl Units {
     pub(crate) unsafe fn get_mut(&self, unit: usize) -> &mut UnitState {
         // SAFETY: CLOSED: only the caller accesses units.
         unsafe { &mut *self.cells[unit].0.get() }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// One row fills its lines, the other two do not.
-    #[test]
-    fn a_clear_silences_the_frames_of_both_rows_and_no_other() {
-        for frames in [32, 20, 1] {
-            let mut rows = Rows::new(20);
-            assert_eq!(rows.room(), 32);
-            rows.samples_mut().fill(1.0);
-            rows.clear(frames);
-            let StereoRef { left, right } = rows.get(32);
-            for row in [left, right] {
-                let (cleared, kept) = row.split_at(frames);
-                assert!(cleared.iter().all(|sample| *sample == 0.0), "{frames}: {row:?}");
-                assert!(kept.iter().all(|sample| *sample == 1.0), "{frames}: {row:?}");
-            }
-        }
-    }
-
-    #[test]
-    fn every_frame_of_both_rows_is_looked_at_for_numbers() {
-        for frames in [32, 20] {
-            for place in [0, frames - 1, 32, 32 + frames - 1] {
-                let mut rows = Rows::new(32);
-                assert!(rows.are_finite(frames));
-                rows.samples_mut()[place] = f32::NAN;
-                assert!(!rows.are_finite(frames), "{frames} frames, sample {place}");
-            }
-        }
-        let mut rows = Rows::new(32);
-        rows.get_mut(32).left[20] = f32::INFINITY;
-        assert!(rows.are_finite(20), "behind the block");
     }
 }

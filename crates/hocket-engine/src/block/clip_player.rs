@@ -19,12 +19,11 @@ struct Playing {
     fade_out: u64,
 }
 
-/// Plays clips from a position that advances with every block.
+/// Plays clips where the song is. While it stands still, they are silent.
 ///
-/// Shape: overwrites the block. Thread: worker, inside a block. Cost: O(clips + frames).
+/// Shape: overwrites the block. Thread: worker, inside a block. Cost: O(segments * clips + frames).
 pub struct ClipPlayer {
     clips: Vec<Playing>,
-    position: u64,
 }
 
 impl ClipPlayer {
@@ -33,7 +32,7 @@ impl ClipPlayer {
     /// Thread: control; allocates.
     pub fn new(clips: &[(Clip, Arc<StereoAudio>)], rate_hz: u32) -> ClipPlayer {
         let clips = clips.iter().map(|(clip, audio)| Playing::new(clip, audio, rate_hz)).collect();
-        ClipPlayer { clips, position: 0 }
+        ClipPlayer { clips }
     }
 
     /// The frame after the last audible one. `None` if a clip loops for ever.
@@ -65,15 +64,18 @@ impl Playing {
         }
     }
 
-    /// Adds the part of the clip that is in this block, which starts at `position`.
-    fn add_to(&self, left: &mut [f32], right: &mut [f32], position: u64) {
-        let from = self.start.max(position);
-        let to = self.end.min(position + left.len() as u64);
+    /// Adds the part of the clip that is in these frames, of which the first is at `position`.
+    fn add_to(&self, left: &mut [f32], right: &mut [f32], position: i64) {
+        let end = position.saturating_add(left.len() as i64);
+        // What lies before the song's start has no clips.
+        let Ok(end) = u64::try_from(end) else { return };
+        let from = self.start.max(u64::try_from(position).unwrap_or(0));
+        let to = self.end.min(end);
         let mut at = from;
         while at < to {
             let source = self.source_frame(at - self.start);
             let run = (to - at).min((self.audio.frames() - source) as u64) as usize;
-            let out = (at - position) as usize;
+            let out = (at as i64 - position) as usize;
             for i in 0..run {
                 let gain = self.gain_at(at + i as u64);
                 left[out + i] += self.audio.left()[source + i] * gain;
@@ -110,17 +112,18 @@ impl Processor for ClipPlayer {
     fn process(&mut self, block: &mut Block<'_>) {
         mix::clear(block.main.left);
         mix::clear(block.main.right);
-        for clip in &self.clips {
-            clip.add_to(block.main.left, block.main.right, self.position);
+        let Some(time) = block.time else { return };
+        for segment in time.segments.into_iter().filter(|segment| segment.playing) {
+            let frames = segment.offset as usize..segment.end() as usize;
+            let left = &mut block.main.left[frames.clone()];
+            let right = &mut block.main.right[frames];
+            self.clips.iter().for_each(|clip| clip.add_to(left, right, segment.position));
         }
-        self.position += block.frames() as u64;
     }
 
-    fn reset(&mut self) {
-        self.position = 0;
-    }
+    fn reset(&mut self) {}
 
-    fn locate(&mut self, frame: u64) {
-        self.position = frame;
+    fn keeps_time(&self) -> bool {
+        true
     }
 }

@@ -2,6 +2,9 @@
 
 use std::sync::Arc;
 
+use hocket_dsp::RowsMut;
+use hocket_time::{Full, TempoMap, TimedCommand, Transport, TransportCommand};
+
 use super::bus::UnitState;
 use super::node::{Contained, NodeCell, NodeState};
 use super::plan::Plan;
@@ -14,12 +17,45 @@ use super::stamps::Stamps;
 /// borrows it exclusively, and returns when all threads have left. Everything that looks inside borrows it.
 pub(crate) struct Leader {
     runner: Arc<Runner>,
+    transport: Transport,
 }
 
 impl Leader {
     /// Becomes the leader of a runner whose workers have run no block yet.
     pub(crate) fn new(runner: Arc<Runner>) -> Leader {
-        Leader { runner }
+        Leader { runner, transport: from_the_start() }
+    }
+
+    /// What plays, and where.
+    pub(crate) fn transport(&self) -> &Transport {
+        &self.transport
+    }
+
+    /// Carries a command out before the next block, or later if it says so.
+    ///
+    /// # Errors
+    /// It gives the command back if too many wait for their frame.
+    pub(crate) fn command(&mut self, command: TimedCommand) -> Result<(), Full> {
+        if command.at_steady <= self.transport.steady_frame() {
+            self.transport.apply(command.command);
+            return Ok(());
+        }
+        self.transport.schedule(command)
+    }
+
+    /// Uses other tempos from the next block on. Returns the old ones, which the caller frees elsewhere.
+    pub(crate) fn exchange_map(&mut self, map: Arc<TempoMap>) -> Arc<TempoMap> {
+        // SAFETY: CLOSED, by the type's invariant. The leader is borrowed exclusively.
+        std::mem::replace(&mut unsafe { self.runner.now_mut() }.map, map)
+    }
+
+    /// Moves on by the block that is to come, and says everybody where it is.
+    pub(crate) fn move_on(&mut self, frames: usize) {
+        // SAFETY: CLOSED, by the type's invariant. The leader is borrowed exclusively.
+        let now = unsafe { self.runner.now_mut() };
+        now.steady_frame = self.transport.steady_frame();
+        self.transport.next_block_into(frames as u32, &mut now.segments);
+        now.history.push(&now.segments);
     }
 
     /// The part that every thread may use.
@@ -73,6 +109,9 @@ impl Leader {
 
     /// Resets all processors and silences all buses.
     pub(crate) fn reset(&mut self) {
+        self.transport = from_the_start();
+        // SAFETY: CLOSED, by the type's invariant. The leader is borrowed exclusively.
+        unsafe { self.runner.now_mut() }.history.clear();
         for unit in 0..self.runner.plan().units.len() {
             // SAFETY: CLOSED, by the type's invariant. The leader is borrowed exclusively.
             let unit = unsafe { self.runner.plan().units.get_mut(unit) };
@@ -85,17 +124,63 @@ impl Leader {
                 node.not_finite = 0;
                 cell.show(node);
             }
+            for line in unit.lines() {
+                // SAFETY: as above.
+                unsafe { line.get_mut() }.silence();
+            }
+        }
+        for port in &self.runner.plan().units.ports {
+            // SAFETY: CLOSED, by the type's invariant. The leader is borrowed exclusively.
+            unsafe { port.get_mut() }.silence();
         }
     }
 
-    /// Uses another plan from `frame` on. Returns the old one, which the caller frees elsewhere.
-    pub(crate) fn exchange(&mut self, plan: Box<Plan>, frame: u64) -> Box<Plan> {
-        for node in &plan.fresh {
-            let state = self.node_mut(node);
-            state.call(|processor| processor.locate(frame));
-            node.show(state);
+    /// An engine input, for the host to write.
+    pub(crate) fn input_mut(&mut self, number: u16, frames: usize) -> Option<RowsMut<'_>> {
+        let plan = self.runner.plan();
+        let port = plan.inputs.iter().position(|input| *input == Some(number))?;
+        // SAFETY: CLOSED, by the type's invariant. The leader is borrowed exclusively.
+        Some(unsafe { plan.units.ports[port].get_mut() }.input_mut(frames))
+    }
+
+    /// Before a block: feedback arrives. Nearly no graph has any.
+    pub(crate) fn fill_ports(&mut self, frames: usize) {
+        let plan = self.runner.plan();
+        for (port, fed_by) in plan.units.ports.iter().zip(&plan.fed_by) {
+            if fed_by.is_some() {
+                // SAFETY: CLOSED, by the type's invariant. The leader is borrowed exclusively.
+                unsafe { port.get_mut() }.arrive(frames);
+            }
+        }
+    }
+
+    /// After a block: what feeds back is kept for the next one, and what the host played is over.
+    pub(crate) fn drain_ports(&mut self, frames: usize) {
+        let plan = self.runner.plan();
+        for (port, fed_by) in plan.units.ports.iter().zip(&plan.fed_by) {
+            // SAFETY: CLOSED, by the type's invariant. The leader is borrowed exclusively.
+            let port = unsafe { port.get_mut() };
+            match fed_by {
+                Some(unit) => port.keep(self.unit(*unit as usize).rows(frames)),
+                None => port.forget(),
+            }
+        }
+    }
+
+    /// Uses another plan from the next block on. Returns the old one, which the caller frees elsewhere.
+    pub(crate) fn exchange(&mut self, plan: Box<Plan>) -> Box<Plan> {
+        for (line, waits) in &plan.delays {
+            // SAFETY: CLOSED, by the type's invariant. The leader is borrowed exclusively.
+            unsafe { line.set(*waits) };
         }
         // SAFETY: CLOSED, by the type's invariant. The leader is borrowed exclusively, so nobody looks inside.
         unsafe { self.runner.exchange(plan) }
     }
+}
+
+/// An engine plays from its first block on, unless somebody says otherwise.
+fn from_the_start() -> Transport {
+    let mut transport = Transport::new();
+    transport.apply(TransportCommand::Play);
+    transport
 }

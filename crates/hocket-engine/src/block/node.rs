@@ -72,8 +72,7 @@ struct Silent;
 
 impl Processor for Silent {
     fn process(&mut self, block: &mut Block<'_>) {
-        mix::clear(block.main.left);
-        mix::clear(block.main.right);
+        (0..block.channels()).for_each(|channel| mix::clear(block.channel_mut(channel)));
     }
 
     fn reset(&mut self) {}
@@ -129,6 +128,8 @@ fn message(payload: &(dyn Any + Send)) -> String {
 #[repr(C, align(64))]
 pub(crate) struct NodeCell {
     pub(super) state: UnsafeCell<NodeState>,
+    /// Whether its processor asks for the time.
+    pub(super) keeps_time: bool,
     /// For reports.
     pub name: String,
     /// The part of the state that control threads may read, see [`NodeCell::show`].
@@ -148,10 +149,11 @@ impl NodeCell {
     /// Thread: control; allocates.
     pub(crate) fn new(name: String, processor: Box<dyn Processor>) -> NodeCell {
         let events = Vec::with_capacity(EVENTS_A_BLOCK);
-        let place = Stretch::of(&*processor);
+        let (place, keeps_time) = (Stretch::of(&*processor), processor.keeps_time());
         let state = NodeState { processor, events, not_finite: 0, panicked: None };
         let shown = AtomicU64::new(0);
-        NodeCell { name, shown, processor: place, state: UnsafeCell::new(state) }
+        let state = UnsafeCell::new(state);
+        NodeCell { name, shown, keeps_time, processor: place, state }
     }
 
     /// Shows control threads what happened to the node.

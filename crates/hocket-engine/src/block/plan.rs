@@ -5,14 +5,17 @@
 //! sends it back. Plans share nodes, so each processor keeps its state. The control thread frees a node
 //! with the last plan that has it.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 
-use hocket_plan::{ScheduleKind, Step, UnitId, VerifiedSchedule};
+use hocket_plan::compile::{DelayLine, Port};
+use hocket_plan::{NodeId, Ports, ScheduleKind, Step, UnitGraph, UnitId, VerifiedSchedule};
 use hocket_rt::{Barrier, Claim, Countdown, Deque, Padded, ReadySet};
 
-use super::bus::{ChainState, UnitState, Units};
+use super::bus::{ChainNode, ChainState, UnitState, Units};
 use super::costs::Costs;
+use super::delay::{DelayCell, PortCell, Waits};
 use super::node::NodeCell;
 
 /// A schedule, ready to run.
@@ -26,16 +29,130 @@ pub(crate) struct Plan {
     pub successors: Successors,
     /// Units whose countdown starts above zero.
     waiting: Box<[u32]>,
-    pub output: u32,
+    /// The unit with which the block ends.
+    pub last: u32,
+    /// By output of the graph: the unit whose bus it is, and its ports.
+    pub outputs: Box<[(u32, Ports)]>,
+    /// By port: the number of the engine input that it is.
+    pub inputs: Box<[Option<u16>]>,
+    /// By port: the unit that feeds back into it.
+    pub fed_by: Box<[Option<u32>]>,
     pub offered: Offered,
     pub barrier: Barrier,
     /// How many barriers each worker of this plan has reached. A hint for partners that publishes nothing.
     pub phases: Box<[Padded<AtomicU32>]>,
     pub costs: Arc<Costs>,
-    /// Nodes that no earlier plan had. The leader moves them to the session's position.
-    pub fresh: Box<[Arc<NodeCell>]>,
+    /// Lines of the plan before that wait for something else from now on.
+    pub delays: Vec<(Arc<DelayCell>, Waits)>,
     /// Whether `auto` tries its workers immediately (`leader/choose_walk.rs`).
     pub trial: bool,
+}
+
+/// What plans share: it stays when a plan goes.
+#[derive(Clone, Default)]
+pub(crate) struct Cells {
+    /// By node; `None` for a node that only sums.
+    pub nodes: Vec<Option<Arc<NodeCell>>>,
+    /// By line.
+    pub lines: Vec<Arc<DelayCell>>,
+    /// By port.
+    pub ports: Vec<Arc<PortCell>>,
+}
+
+/// Which nodes, lines and ports of the plan before go on.
+pub(crate) struct Before<'a, F: Fn(NodeId) -> Option<NodeId>> {
+    pub units: &'a UnitGraph,
+    pub cells: &'a Cells,
+    /// The node before, if it stays.
+    pub same: F,
+    /// By reader and place among its edges: the same of the edge before, if it stays.
+    pub edges: &'a Edges,
+}
+
+/// Edges that stay: by reader and place among its edges, in the new graph and in the old one.
+pub(crate) type Edges = HashMap<(NodeId, usize), (NodeId, usize)>;
+
+impl Cells {
+    /// Of the first plan.
+    ///
+    /// Thread: control; allocates.
+    pub(crate) fn first(
+        units: &UnitGraph,
+        nodes: Vec<Option<Arc<NodeCell>>>,
+        frames: usize,
+    ) -> Cells {
+        let line =
+            |line: &DelayLine| Arc::new(DelayCell::new(line.span.count, waits(line), frames));
+        let port = |port: &Port| Arc::new(PortCell::new(rows_of(port), frames));
+        let lines = units.lines().iter().map(line).collect();
+        Cells { nodes, lines, ports: units.ports().iter().map(port).collect() }
+    }
+
+    /// Of a plan that follows another. Between two nodes that stay, a new delay fades in. Also returns the lines
+    /// that stay and change their delay.
+    ///
+    /// Thread: control; allocates. Cost: O(lines + ports).
+    pub(crate) fn following<F: Fn(NodeId) -> Option<NodeId>>(
+        before: &Before<'_, F>,
+        units: &UnitGraph,
+        nodes: Vec<Option<Arc<NodeCell>>>,
+        frames: usize,
+    ) -> (Cells, Vec<(Arc<DelayCell>, Waits)>) {
+        let key = |line: &DelayLine| ((line.reader, line.edge), line.part);
+        let old = before.units.lines().iter().zip(&before.cells.lines);
+        let old: HashMap<_, _> = old.map(|(line, cell)| (key(line), (waits(line), cell))).collect();
+        let mut changed = Vec::new();
+        let line = |line: &DelayLine| {
+            let (rows, now) = (line.span.count, waits(line));
+            let edge = before.edges.get(&(line.reader, line.edge));
+            let was = edge.and_then(|edge| old.get(&(*edge, line.part)));
+            match was {
+                Some((was, cell)) if cell.holds(now.delay) => {
+                    if *was != now {
+                        changed.push((Arc::clone(cell), now));
+                    }
+                    Arc::clone(cell)
+                }
+                Some((_, cell)) => Arc::new(DelayCell::longer(cell, rows, now, frames)),
+                None => {
+                    // What a new edge brings is late from its first frame on.
+                    let delay = if edge.is_some() { 0 } else { now.delay };
+                    let was = Waits { delay, gain_lin: line.gain_before };
+                    Arc::new(DelayCell::joining(rows, was, now, frames))
+                }
+            }
+        };
+        let lines = units.lines().iter().map(line).collect();
+        let ports = units.ports().iter().map(|port| before.port(port, frames)).collect();
+        (Cells { nodes, lines, ports }, changed)
+    }
+}
+
+impl<F: Fn(NodeId) -> Option<NodeId>> Before<'_, F> {
+    /// The port's cell, or a new one.
+    ///
+    /// Thread: control; allocates.
+    fn port(&self, port: &Port, frames: usize) -> Arc<PortCell> {
+        let as_before = match *port {
+            Port::Input { .. } => Some(*port),
+            Port::Feedback { from, rows } => {
+                (self.same)(from).map(|from| Port::Feedback { from, rows })
+            }
+        };
+        let old = self.units.ports().iter().position(|old| Some(*old) == as_before);
+        let cell = old.map(|place| Arc::clone(&self.cells.ports[place]));
+        cell.unwrap_or_else(|| Arc::new(PortCell::new(rows_of(port), frames)))
+    }
+}
+
+fn waits(line: &DelayLine) -> Waits {
+    Waits { delay: line.frames as usize, gain_lin: line.gain_lin }
+}
+
+fn rows_of(port: &Port) -> u16 {
+    match *port {
+        Port::Input { rows, .. } | Port::Feedback { rows, .. } => rows,
+    }
 }
 
 /// Where units wait for a worker, for each kind of schedule.
@@ -57,45 +174,52 @@ pub(crate) enum Offered {
 }
 
 impl Plan {
-    /// `nodes` is indexed by node id. A node that only sums has `None`.
-    ///
     /// Thread: control; allocates all memory that blocks will need.
-    pub(crate) fn new(
-        schedule: VerifiedSchedule,
-        nodes: &[Option<Arc<NodeCell>>],
-        fresh: Vec<Arc<NodeCell>>,
-        frames: usize,
-    ) -> Plan {
-        let all = schedule.units().units();
+    pub(crate) fn new(schedule: VerifiedSchedule, cells: &Cells, frames: usize) -> Plan {
         let units = schedule.units();
-        let chain = |inputs: &[_], ids: &[hocket_plan::NodeId]| {
-            let cells = ids.iter().filter_map(|id| nodes[id.index()].clone());
-            let count = ids.first().map_or(0, |head| units.side_chain(*head));
-            let (inputs, side) = inputs.split_at(inputs.len() - count);
-            // A node that only sums has no processor that could read a side chain.
-            let listens = ids.first().is_some_and(|head| nodes[head.index()].is_some());
-            let side = if listens { side } else { &[] };
-            ChainState::new(inputs, side, cells.collect(), frames)
+        let all = units.units();
+        let node = |id: &NodeId| {
+            let cell = cells.nodes[id.index()].clone()?;
+            let (ports, late) = (units.node_ports()[id.index()], units.heard_frames(*id));
+            Some(ChainNode { cell, ports, late })
+        };
+        let chain = |inputs: &[_], ids: &[NodeId], rows| {
+            let nodes = ids.iter().filter_map(node).collect();
+            ChainState::new(inputs, nodes, &cells.lines, rows, frames)
         };
         let unit = |unit: &hocket_plan::Unit| {
-            let folded = unit.folded.iter().map(|folded| chain(&folded.inputs, &folded.nodes));
-            UnitState::new(folded.collect(), chain(&unit.inputs, &unit.nodes))
+            let folded = unit.folded.iter();
+            let folded = folded.map(|folded| chain(&folded.inputs, &folded.nodes, folded.rows));
+            UnitState::new(folded.collect(), chain(&unit.inputs, &unit.nodes, unit.rows))
+        };
+        let unit_of = |node: NodeId| units.unit_of(node).map_or(0, |unit| unit.0);
+        let output = |node: &NodeId| (unit_of(*node), units.node_ports()[node.index()]);
+        let input = |port: &Port| match port {
+            Port::Input { number, .. } => Some(*number),
+            Port::Feedback { .. } => None,
+        };
+        let fed_by = |port: &Port| match port {
+            Port::Input { .. } => None,
+            Port::Feedback { from, .. } => Some(unit_of(*from)),
         };
         let successors = Successors::of(&schedule);
         let counts = successors.arrivals();
         let waiting = (0..counts.len() as u32).filter(|unit| counts[*unit as usize] > 0);
         Plan {
             number: next_number(),
-            units: Units::new(all.iter().map(unit).collect()),
+            units: Units::new(all.iter().map(unit).collect(), &cells.ports),
             waiting: waiting.collect(),
             countdowns: counts.into_iter().map(Countdown::new).collect(),
             successors,
-            output: schedule.output().0,
+            last: schedule.last().0,
+            outputs: units.outputs().iter().map(output).collect(),
+            inputs: units.ports().iter().map(input).collect(),
+            fed_by: units.ports().iter().map(fed_by).collect(),
             offered: Offered::new(&schedule),
             barrier: Barrier::new(schedule.workers() as u32),
             phases: (0..schedule.workers()).map(|_| Padded(AtomicU32::new(0))).collect(),
             costs: Arc::new(Costs::new(all.len())),
-            fresh: fresh.into_boxed_slice(),
+            delays: Vec::new(),
             trial: false,
             schedule,
         }

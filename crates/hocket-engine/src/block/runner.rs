@@ -19,7 +19,9 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
 
 use hocket_machine::clock::{TickRate, ticks};
 use hocket_rt::{Signal, Turnstile, Wait};
+use hocket_time::TempoMap;
 
+use super::now::Now;
 use super::plan::Plan;
 use super::stamps::{Stamps, What};
 use super::walk;
@@ -137,6 +139,8 @@ pub(crate) struct Runner {
     /// publishes nothing.
     announced: AtomicU64,
     params: UnsafeCell<Params>,
+    /// Where the song is. It changes only while no block is open (CLOSED).
+    now: UnsafeCell<Now>,
     /// Workers first, then guards.
     pub desks: Box<[Desk]>,
     guards: usize,
@@ -181,7 +185,7 @@ pub(crate) enum Moment {
     Kept,
 }
 
-// SAFETY: the leader writes `params` and `plan` while the turnstile is closed (CLOSED). Threads that
+// SAFETY: the leader writes `params`, `now` and `plan` while the turnstile is closed (CLOSED). Threads that
 // entered read them (open/enter edge of the turnstile). Inside a block, only its own worker accesses the
 // `stamps` of a desk. Between blocks, only the leader does (CLOSED).
 unsafe impl Sync for Runner {}
@@ -199,7 +203,7 @@ impl Runner {
         waits: Waits,
         spans: usize,
         alone_is_serial: bool,
-        frames: usize,
+        (frames, map): (usize, Arc<TempoMap>),
     ) -> Runner {
         let desk = |place: Place| Desk {
             stamps: UnsafeCell::new(Stamps::new(spans)),
@@ -218,6 +222,7 @@ impl Runner {
             stopping: AtomicBool::new(false),
             announced: AtomicU64::new(0),
             params: UnsafeCell::new(Params::default()),
+            now: UnsafeCell::new(Now::new(map)),
             desks: places.into_iter().chain(guard_places).map(desk).collect(),
             guards,
             alone_is_serial,
@@ -238,6 +243,23 @@ impl Runner {
         // SAFETY: the caller is the leader or inside the block. The last write came before it entered
         // (open/enter edge), and the next one comes after it has left (CLOSED).
         unsafe { &*self.plan.get() }
+    }
+
+    /// Where the song is in this block.
+    #[inline]
+    pub(crate) fn now(&self) -> &Now {
+        // SAFETY: as in `plan`.
+        unsafe { &*self.now.get() }
+    }
+
+    /// The same between two blocks, for writing.
+    ///
+    /// # Safety
+    /// CLOSED holds, the caller is the leader, and it holds no other reference.
+    #[allow(clippy::mut_from_ref)]
+    pub(crate) unsafe fn now_mut(&self) -> &mut Now {
+        // SAFETY: the caller's obligation.
+        unsafe { &mut *self.now.get() }
     }
 
     /// The number of workers, including those that the plan does not need.

@@ -144,7 +144,7 @@ fn a_worker_that_waits_is_woken_for_a_unit_that_becomes_ready() {
             let inputs: [&[usize]; 4] = [&[], &[0], &[0], &[1, 2]];
             let mut ids = Vec::new();
             for (index, inputs) in inputs.into_iter().enumerate() {
-                let edge = |from: &usize| Edge { from: ids[*from], gain_lin: 1.0 };
+                let edge = |from: &usize| Edge::new(ids[*from], 1.0);
                 ids.push(
                     graph
                         .add(test_engines::node(index, inputs.iter().map(edge).collect()))
@@ -388,15 +388,14 @@ fn what_is_removed_is_freed_on_the_control_side() {
     };
     on_the_leader(&mut engine);
     assert_eq!(engine.contained().len(), 1);
-    let (base, nodes) = {
+    let (graph, nodes) = {
         let planner = control.lock();
         let cell = |name: &str| Arc::new(NodeCell::new(name.into(), does(|_| ())));
         let nodes: Vec<_> =
             planner.nodes().iter().map(|n| n.as_ref().map(|_| cell("new"))).collect();
-        (planner.base.clone(), nodes)
+        (planner.graph.clone(), nodes)
     };
-    let fresh = nodes.iter().flatten().cloned().collect();
-    let new = Installation { base, nodes, fresh, changes: Vec::new() };
+    let new = Installation { graph, nodes, changes: Vec::new(), fades: false };
     control.lock().install(new, |_| None).unwrap();
     on_the_leader(&mut engine);
     assert!(ids.try_recv().is_err(), "nothing is freed by the leader or a worker");

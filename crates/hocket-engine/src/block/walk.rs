@@ -57,7 +57,7 @@ fn lists(runner: &Runner, worker: usize) {
                     runner.plan().units.fetch(next.index());
                 }
                 run(runner, worker, unit.index(), frames);
-                if *unit == runner.plan().schedule.output() {
+                if *unit == runner.plan().schedule.last() {
                     finish(runner, worker);
                 }
             }
@@ -107,7 +107,7 @@ fn keep_seat(runner: &Runner, seen: u32, needed: impl Fn() -> bool) -> Waited {
     waited
 }
 
-/// Runs units until the output has run.
+/// Runs units until the last unit has run.
 fn until_finished(runner: &Runner, worker: usize) {
     let params = runner.params();
     loop {
@@ -189,7 +189,7 @@ fn run_onward(runner: &Runner, worker: usize, first: usize, frames: usize) {
         if let Some(likely) = next_hint(runner, worker) {
             plan.units.fetch(likely as usize);
         }
-        let last = unit as u32 == plan.output;
+        let last = unit as u32 == plan.last;
         if last {
             runner.admit_nobody();
         }
@@ -229,7 +229,7 @@ fn made_ready(runner: &Runner, worker: usize, unit: u32, next: &mut Option<usize
     true
 }
 
-/// Walks the worker's own list, and lists of workers that have not come, until the output has run.
+/// Walks the worker's own list, and lists of workers that have not come, until the last unit has run.
 ///
 /// If the next unit of one list cannot start, the worker goes on with its other lists. So the first
 /// unfinished unit in the schedule's order can always start, whichever worker holds its list.
@@ -297,7 +297,7 @@ fn go_on(runner: &Runner, worker: usize, list: usize) -> bool {
         if let Some(next) = lists[list].get(place + 1) {
             plan.units.fetch(*next as usize);
         }
-        if *unit == plan.output {
+        if *unit == plan.last {
             runner.admit_nobody();
         }
         run(runner, worker, *unit as usize, frames);
@@ -312,7 +312,7 @@ fn go_on(runner: &Runner, worker: usize, list: usize) -> bool {
 #[inline]
 fn tell(runner: &Runner, worker: usize, unit: u32) {
     let plan = runner.plan();
-    if unit == plan.output {
+    if unit == plan.last {
         return finish(runner, worker);
     }
     let mut told = false;
@@ -344,7 +344,7 @@ fn await_progress(runner: &Runner, worker: usize, seen: u32) {
     note(runner, worker, What::Wait, waited);
 }
 
-/// The output has run, so the block is complete.
+/// The last unit has run, so the block is complete.
 fn finish(runner: &Runner, worker: usize) {
     let woke = edge(|| runner.finished.advance());
     // SAFETY: the caller is this desk's worker inside a block.
@@ -360,7 +360,7 @@ fn advance(runner: &Runner, worker: usize) {
     unsafe { runner.stamps_mut(worker) }.totals.wakes += u64::from(woke);
 }
 
-/// Waits until the output has run, on the leader or on a worker.
+/// Waits until the last unit has run, on the leader or on a worker.
 pub(crate) fn await_finish(runner: &Runner, worker: usize) {
     let done = runner.params().finished_value;
     let mut seen = runner.finished.value();
@@ -380,7 +380,7 @@ fn run(runner: &Runner, worker: usize, unit: usize, frames: usize) {
     // - `critical` runs the units of a list that it claimed, each once (R2), with the countdown at zero
     //   (R5, R7).
     // The plan is the leader's (ONE-PLAN): `runner.plan()` returns no other.
-    unsafe { plan.units.run(unit, frames) };
+    unsafe { plan.units.run(unit, frames, runner.now()) };
     // SAFETY: the caller is this desk's worker inside a block.
     let ticks = unsafe { runner.stamps_mut(worker) }.end_span(What::Unit(unit as u32));
     let place = &runner.desks[worker].place;

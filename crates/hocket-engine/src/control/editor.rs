@@ -9,7 +9,6 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use hocket_dsp::{Bypass, Change, Fader};
-use hocket_plan::compile::UnitGraph;
 use hocket_plan::graph::{audible, session_graph};
 use hocket_plan::session::{Session, StripId};
 use hocket_plan::{Fusing, Graph, NodeId, NodeKind};
@@ -69,6 +68,7 @@ enum Key {
     Head(u64),
     Effect(u64),
     Fader(u64),
+    Input(u16),
     Custom(u32),
 }
 
@@ -140,7 +140,7 @@ impl Editor {
         let number = match edit.needs() {
             Needs::Changes => {
                 let changes = self.changes(&edit, &session);
-                self.control.lock().send(Order { plan: None, changes })?
+                self.control.lock().send(Order { changes, ..Order::default() })?
             }
             Needs::Plan => self.replace(&edit, &session)?,
         };
@@ -213,7 +213,7 @@ impl Editor {
         names.edit(edit);
         let graph = graph_of(session, self.rate_hz)?;
         let workshop = Workshop::new(session, &self.media, self.rate_hz);
-        let (mut cells, mut fresh, mut nodes) = (Vec::new(), Vec::new(), HashMap::new());
+        let (mut cells, mut nodes) = (Vec::new(), HashMap::new());
         let mut changes = self.mutes(session, &names);
         for (i, node) in graph.nodes().iter().enumerate() {
             let key = names.key(node.kind);
@@ -222,7 +222,6 @@ impl Editor {
                 None => {
                     let made = workshop.editable(node.kind, true)?;
                     let cell = made.map(|made| Arc::new(NodeCell::new(node.name.clone(), made)));
-                    fresh.extend(cell.clone());
                     changes.extend(fade_in(session, node.kind, cell.as_ref()));
                     cell
                 }
@@ -232,8 +231,7 @@ impl Editor {
         }
         let keys: Vec<Key> = graph.nodes().iter().map(|node| names.key(node.kind)).collect();
         let before = |id: NodeId| self.nodes.get(&keys[id.index()]).map(|(id, _)| *id);
-        let base = UnitGraph::compile(&graph, Fusing::Chains)?;
-        let new = Installation { base, nodes: cells, fresh, changes };
+        let new = Installation { graph, nodes: cells, changes, fades: true };
         let number = self.control.lock().install(new, before)?;
         (self.names, self.nodes) = (names, nodes);
         Ok(number)
@@ -323,6 +321,7 @@ impl Names {
                 let effect = self.strip(strip).and_then(|strip| strip.effects.get(index));
                 Key::Effect(effect.copied().unwrap_or(0))
             }
+            NodeKind::Input(number) => Key::Input(number),
             NodeKind::Custom(number) => Key::Custom(number),
         }
     }

@@ -36,8 +36,6 @@ pub struct Engine {
     pub(crate) seating: Seating,
     pub(crate) rate: TickRate,
     pub(crate) block: u64,
-    /// Frames since the start.
-    pub(crate) position: u64,
     pub(crate) next_ns: u64,
     pub(crate) last: Last,
     pub(crate) inbox: Inbox,
@@ -116,6 +114,12 @@ impl Engine {
     /// The schedule it follows.
     pub fn schedule(&self) -> &VerifiedSchedule {
         &self.leader.runner().plan().schedule
+    }
+
+    /// How many frames each output lags behind the sources and inputs, by output.
+    pub fn output_latencies(&self) -> Vec<u32> {
+        let units = self.leader.runner().plan().schedule.units();
+        units.outputs().iter().map(|node| units.arrival_frames(*node)).collect()
     }
 
     /// Counts of each worker since the start, the leader first, then the guards.

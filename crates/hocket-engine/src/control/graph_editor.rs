@@ -8,7 +8,6 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use hocket_dsp::{Change, Processor};
-use hocket_plan::compile::UnitGraph;
 use hocket_plan::{Fusing, Graph, NodeId};
 
 use super::edit::EditError;
@@ -24,11 +23,12 @@ use crate::block::node::NodeCell;
 
 /// What does the work of a node in a graph that takes the place of another.
 pub enum NodeSource {
-    /// The node that had this id in the graph before, as it is.
+    /// The node that had this id in the graph before, as it is, with the delay lines of its edges. Also for a node
+    /// that only sums.
     Kept(NodeId),
     /// A processor that is new.
     New(Box<dyn Processor>),
-    /// Nothing: the node only sums.
+    /// Nothing: the node is new and only sums.
     Sum,
 }
 
@@ -92,7 +92,7 @@ impl GraphEditor {
         self.match_done();
         let cell = self.cells.get(node.index()).cloned().flatten();
         let changes = vec![(cell.ok_or(EditError::NoNode(node))?, change)];
-        let order = self.control.lock().send(Order { plan: None, changes })?;
+        let order = self.control.lock().send(Order { changes, ..Order::default() })?;
         Ok(self.accept(order))
     }
 
@@ -106,12 +106,34 @@ impl GraphEditor {
     /// [`EditError::Prepare`], [`EditError::Graph`], [`EditError::Control`]. The old graph plays on, and
     /// new processors are freed.
     pub fn replace(&mut self, graph: &Graph, sources: Vec<NodeSource>) -> Result<u64, EditError> {
+        self.go_on_with(graph, sources, false)
+    }
+
+    /// The same, but edges that come, go or change their gain fade, over 512 frames. What is removed runs on for that
+    /// time and is freed after it.
+    ///
+    /// # Errors
+    /// As [`GraphEditor::replace`].
+    pub fn replace_softly(
+        &mut self,
+        graph: &Graph,
+        sources: Vec<NodeSource>,
+    ) -> Result<u64, EditError> {
+        self.go_on_with(graph, sources, true)
+    }
+
+    fn go_on_with(
+        &mut self,
+        graph: &Graph,
+        sources: Vec<NodeSource>,
+        fades: bool,
+    ) -> Result<u64, EditError> {
         let (processors, nodes) = (sources.len(), graph.nodes().len());
         if processors != nodes {
             return Err(PrepareError::Processors { processors, nodes }.into());
         }
         self.match_done();
-        let (mut cells, mut fresh, mut before) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut cells, mut before) = (Vec::new(), Vec::new());
         let mut kept = HashSet::new();
         for (node, source) in graph.nodes().iter().zip(sources) {
             let (cell, old) = match source {
@@ -124,16 +146,15 @@ impl GraphEditor {
                     (cell.clone(), Some(old))
                 }
                 NodeSource::New(processor) => {
-                    let cell = Arc::new(NodeCell::new(node.name.clone(), processor));
-                    fresh.push(Arc::clone(&cell));
-                    (Some(cell), None)
+                    let cell = NodeCell::new(node.name.clone(), processor);
+                    (Some(Arc::new(cell)), None)
                 }
             };
             cells.push(cell);
             before.push(old);
         }
-        let base = UnitGraph::compile(graph, Fusing::Chains)?;
-        let new = Installation { base, nodes: cells.clone(), fresh, changes: Vec::new() };
+        let (nodes, changes) = (cells.clone(), Vec::new());
+        let new = Installation { graph: graph.clone(), nodes, changes, fades };
         let order = self.control.lock().install(new, |id| before[id.index()])?;
         self.cells = cells;
         Ok(self.accept(order))

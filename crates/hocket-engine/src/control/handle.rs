@@ -4,9 +4,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use hocket_plan::schedule::Team;
 use hocket_plan::{CostTable, ScheduleKind, VerifiedSchedule, Violation};
+use hocket_time::{TempoMap, TimedCommand};
 
 use super::measured_costs::{Adopted, Expectations, UnitCost};
-use super::orders::Outbox;
+use super::orders::{Order, Outbox};
 use super::planner::Planner;
 use super::prepare::Prepared;
 use super::settings::Settings;
@@ -121,6 +122,11 @@ impl Control {
         self.lock().contained()
     }
 
+    /// How many edges ended from one block to the next, because old and new ways together would have made a circle.
+    pub fn refused_fades(&self) -> usize {
+        self.lock().refused_fades
+    }
+
     /// What the engine does at present.
     pub fn standing(&self) -> Standing {
         self.lock().standing()
@@ -129,6 +135,24 @@ impl Control {
     /// What was expected of a plan by its number; `None`: gone too long ago.
     pub(crate) fn expectations(&self, plan: u64) -> Option<Expectations> {
         self.lock().expectations(plan)
+    }
+
+    /// Plays, stops, locates or loops: before the next block, or before a later frame. Returns the order's number.
+    ///
+    /// Locating reads nothing on the leader: what plays by position finds its place itself.
+    ///
+    /// # Errors
+    /// [`ControlError::Full`].
+    pub fn transport(&self, command: TimedCommand) -> Result<u64, ControlError> {
+        self.lock().send(Order { transport: Some(command), ..Order::default() })
+    }
+
+    /// Goes on with other tempos and time signatures from the next block on. The song stays at its frame.
+    ///
+    /// # Errors
+    /// [`ControlError::Full`].
+    pub fn set_tempo_map(&self, map: TempoMap) -> Result<u64, ControlError> {
+        self.lock().send(Order { map: Some(Arc::new(map)), ..Order::default() })
     }
 
     /// Makes a plan from what was measured and hands it over, whatever the settings say of steering.

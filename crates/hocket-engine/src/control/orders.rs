@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use hocket_dsp::Change;
 use hocket_rt::{Ring, RingReader, RingWriter};
+use hocket_time::{TempoMap, TimedCommand};
 
 use crate::block::node::NodeCell;
 use crate::block::plan::Plan;
@@ -23,6 +24,10 @@ pub(crate) struct Order {
     pub plan: Option<Box<Plan>>,
     /// Change parameters of nodes, in this order.
     pub changes: Vec<(Arc<NodeCell>, Change)>,
+    /// Play, stop, locate or loop.
+    pub transport: Option<TimedCommand>,
+    /// Go on with other tempos.
+    pub map: Option<Arc<TempoMap>>,
 }
 
 /// An order under way.

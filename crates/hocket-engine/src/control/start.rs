@@ -8,6 +8,7 @@ use hocket_plan::compile::{PartSize, Prices};
 use hocket_plan::schedule::Team;
 use hocket_plan::{ScheduleKind, VerifiedSchedule, Violation};
 use hocket_rt::{SpinCost, Strategy, Wait};
+use hocket_time::TempoMap;
 
 use super::engine::{Engine, Last};
 use super::handle::Control;
@@ -112,7 +113,8 @@ impl Engine {
         let places = (0..workers).map(|worker| place(&seating, worker, workers)).collect();
         let waits = waits(&settings, seating.is_pinned());
         let (alone_is_serial, frames) = (settings.alone_is_serial, settings.frames as usize);
-        let runner = Runner::new(plan, places, guards, waits, spans, alone_is_serial, frames);
+        let in_time = (frames, usual_tempo(&settings)?);
+        let runner = Runner::new(plan, places, guards, waits, spans, alone_is_serial, in_time);
         let runner = Arc::new(runner);
         let threads = threads::start_all(&runner, &jobs)?;
         // After the workers have started, so that the lock covers their stacks too.
@@ -132,7 +134,6 @@ impl Engine {
             seating,
             rate: TickRate::get(),
             block: 0,
-            position: 0,
             next_ns: 0,
             last: Last::default(),
             inbox,
@@ -148,6 +149,12 @@ impl Engine {
         }
         Ok(engine)
     }
+}
+
+/// 120 quarter notes a minute, until somebody says otherwise.
+fn usual_tempo(settings: &Settings) -> Result<Arc<TempoMap>, EngineError> {
+    let map = TempoMap::constant(settings.rate_hz, 120.0);
+    Ok(Arc::new(map.map_err(|_| SettingsError::Rate(settings.rate_hz))?))
 }
 
 fn jobs(settings: &Settings, seating: &Seating, workers: usize) -> Vec<Job> {

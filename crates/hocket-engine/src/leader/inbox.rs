@@ -50,11 +50,12 @@ impl Inbox {
     ///
     /// Thread: leader, between blocks. No allocation, no lock, nothing freed; a system call where a plan
     /// needs more workers than the last.
-    pub(crate) fn carry_out(&mut self, leader: &mut Leader, frame: u64) -> u32 {
+    pub(crate) fn carry_out(&mut self, leader: &mut Leader) -> u32 {
+        let frame = leader.transport().steady_frame();
         let mut count = 0;
         for _ in 0..A_BLOCK {
             let Some(mut taken) = self.next() else { break };
-            let carried = taken.carry(leader, frame);
+            let carried = taken.carry(leader);
             count += u32::from(carried != Carried::Over);
             if carried != Carried::Out {
                 self.held = Some(taken);
@@ -75,15 +76,18 @@ impl Inbox {
 
 impl Taken {
     /// Carries it out, as far as nodes have room. What it replaces is in its place afterwards.
-    fn carry(&mut self, leader: &mut Leader, frame: u64) -> Carried {
+    fn carry(&mut self, leader: &mut Leader) -> Carried {
         let order = &mut self.sent.order;
         if self.given == 0 {
             if !has_room(order, leader) {
                 return Carried::Over;
             }
-            if let Some(plan) = order.plan.take() {
-                order.plan = Some(leader.exchange(plan, frame));
+            // It waits until a command that was sent before it has had its frame.
+            if order.transport.is_some_and(|command| leader.command(command).is_err()) {
+                return Carried::Over;
             }
+            order.plan = order.plan.take().map(|plan| leader.exchange(plan));
+            order.map = order.map.take().map(|map| leader.exchange_map(map));
         }
         for (node, change) in &order.changes[self.given..] {
             let events = &mut leader.node_mut(node).events;
@@ -142,7 +146,7 @@ mod tests {
         let cell = planner.nodes()[node].clone().unwrap();
         let change = |i: usize| (cell.clone(), Change::Param { index: 0, value: i as f32 });
         let changes = (from..from + count).map(change).collect();
-        planner.send(Order { plan: None, changes }).unwrap();
+        planner.send(Order { changes, ..Order::default() }).unwrap();
     }
 
     /// Blocks in which orders took effect, in the order of their sending.

@@ -1,8 +1,9 @@
 //! Processes blocks: all that the leader does for one, from the device's call to its return.
 
-use hocket_dsp::StereoRef;
+use hocket_dsp::{RowsMut, RowsRef, StereoRef};
 use hocket_machine::clock::{monotonic_ns, ticks};
 use hocket_machine::float_mode::FlushDenormals;
+use hocket_time::{Full, TimedCommand, Transport};
 
 use super::block_estimates::Of;
 use super::choose_walk::{self, ChooseWalk, Sample};
@@ -117,8 +118,10 @@ impl Engine {
         {
             let _float = FlushDenormals::enter();
             let _watch = Watch::begin();
-            orders = self.inbox.carry_out(&mut self.leader, self.position);
+            orders = self.inbox.carry_out(&mut self.leader);
             self.last.begun_ticks = ticks();
+            self.leader.fill_ports(frames);
+            self.leader.move_on(frames);
             of = self.choose_walk(asked, whole);
             match of {
                 Of::Plan { .. } => {
@@ -131,6 +134,7 @@ impl Engine {
                 }
                 Of::SerialWalk => self.leader.lead_serial(frames, self.block),
             }
+            self.leader.drain_ports(frames);
         }
         let finished_ticks = ticks();
         self.last.awake_ticks = awake_ticks;
@@ -150,7 +154,6 @@ impl Engine {
         self.progress.note(of, orders, whole.then_some(took));
         self.note_walk(of, whole.then_some(took));
         self.block += 1;
-        self.position += frames as u64;
         self.last.times
     }
 
@@ -222,17 +225,53 @@ impl Engine {
             self.rate.ticks_to_ns(last_awake - self.last.awake_ticks);
     }
 
-    /// The master's rows of the last block.
+    /// The first two channels of the first output in the last block: for a session, the master's.
     pub fn output(&self, frames: usize) -> StereoRef<'_> {
-        let output = self.leader.runner().plan().schedule.output().index();
-        let unit = self.leader.unit(output);
-        unit.rows(frames.min(self.settings.frames as usize))
+        let (unit, _) = self.leader.runner().plan().outputs[0];
+        let unit = self.leader.unit(unit as usize);
+        unit.stereo(frames.min(self.settings.frames as usize))
     }
 
-    /// Forgets all history: the next block is the session's first.
+    /// All main and extra channels of an output in the last block; see
+    /// [`Graph::set_outputs`](hocket_plan::Graph::set_outputs). `None`: the graph has fewer outputs.
+    ///
+    /// Rows that are the node's side chain lie between both. Thread: leader, between blocks.
+    pub fn output_rows(&self, output: usize, frames: usize) -> Option<RowsRef<'_>> {
+        let (unit, ports) = *self.leader.runner().plan().outputs.get(output)?;
+        let rows = self.leader.unit(unit as usize).rows(frames.min(self.settings.frames as usize));
+        Some(rows.first(usize::from(ports.rows())))
+    }
+
+    /// The rows of an engine input ([`NodeKind::Input`](hocket_plan::NodeKind::Input)), to be written before each
+    /// block; what is not written is silence. `None`: the graph has no such input.
+    ///
+    /// Thread: leader, between blocks.
+    pub fn input_mut(&mut self, number: u16, frames: usize) -> Option<RowsMut<'_>> {
+        let frames = frames.min(self.settings.frames as usize);
+        self.leader.input_mut(number, frames)
+    }
+
+    /// What plays, and where: the state after the last block and the commands carried out before it.
+    ///
+    /// Thread: leader, between blocks.
+    pub fn transport(&self) -> &Transport {
+        self.leader.transport()
+    }
+
+    /// Plays, stops, locates or loops, from the next block on. For leaders; other threads use
+    /// [`Control::transport`](crate::Control::transport).
+    ///
+    /// Thread: leader, between blocks. Reads and allocates nothing.
+    ///
+    /// # Errors
+    /// Gives a command for a later frame back if [`MAX_PENDING`](hocket_time::MAX_PENDING) wait already.
+    pub fn command(&mut self, command: TimedCommand) -> Result<(), Full> {
+        self.leader.command(command)
+    }
+
+    /// Forgets all history: the next block is the session's first, and it plays.
     pub fn reset(&mut self) {
         self.leader.reset();
-        self.position = 0;
     }
 }
 

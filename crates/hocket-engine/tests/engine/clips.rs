@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use hocket_dsp::{Block, Processor, StereoMut};
 use hocket_engine::ClipPlayer;
+use hocket_engine::time::{BlockTime, Segments, TempoMap};
 use hocket_engine::{MediaPool, StereoAudio, session_end_frames};
 use hocket_plan::session::Clip;
 use proptest::prelude::*;
@@ -52,15 +53,19 @@ fn formula(clip: &Clip, row: &[f32], t: u64) -> f64 {
 fn play(player: &mut ClipPlayer, lengths: &[usize], total: usize) -> [Vec<f32>; 2] {
     // What was there before is overwritten.
     let mut rows = [vec![9.0; total], vec![9.0; total]];
+    let map = TempoMap::constant(RATE_HZ, 120.0).unwrap();
     let mut at = 0;
     for length in lengths.iter().cycle() {
         let to = total.min(at + length);
+        let length = to - at;
         if at == to {
             return rows;
         }
         let [left, right] = &mut rows;
         let main = StereoMut { left: &mut left[at..to], right: &mut right[at..to] };
-        player.process(&mut Block { main, side_chain: None, events: &[] });
+        let segments = Segments::playing(at as i64, length as u32);
+        let time = BlockTime { steady_frame: at as u64, segments: &segments, map: &map };
+        player.process(&mut Block { time: Some(&time), ..Block::new(main) });
         at = to;
     }
     rows

@@ -13,7 +13,14 @@ use crate::stage::{self, Does, FRAMES, RATE_HZ};
 fn one_node(deed: impl FnMut(&mut Block<'_>) + Send + 'static) -> Engine {
     let mut graph = Graph::default();
     let kind = NodeKind::Custom(0);
-    let node = Node { name: "one".into(), kind, inputs: vec![], cost: 1.0, latency_frames: 0 };
+    let node = Node {
+        name: "one".into(),
+        kind,
+        inputs: vec![],
+        cost: 1.0,
+        latency_frames: 0,
+        ports: Default::default(),
+    };
     graph.add(node).unwrap();
     let processors: Vec<Option<Box<dyn Processor>>> = vec![Some(Box::new(Does(deed)))];
     let prepared = Prepared::from_graph(&graph, processors, Fusing::Chains).unwrap();

@@ -28,11 +28,18 @@ fn two_and_a_sum(left: Deed, right: Deed) -> Prepared {
     let mut graph = Graph::default();
     let mut node = |name: &str, inputs: Vec<Edge>| {
         let kind = NodeKind::Custom(graph.nodes().len() as u32);
-        let node = Node { name: name.into(), kind, inputs, cost: 100.0, latency_frames: 0 };
+        let node = Node {
+            name: name.into(),
+            kind,
+            inputs,
+            cost: 100.0,
+            latency_frames: 0,
+            ports: Default::default(),
+        };
         graph.add(node).unwrap()
     };
     let edges = [node("left", vec![]), node("right", vec![])];
-    node("sum", edges.map(|from| Edge { from, gain_lin: 1.0 }).to_vec());
+    node("sum", edges.map(|from| Edge::new(from, 1.0)).to_vec());
     let of = |deed: Deed| -> Option<Box<dyn Processor>> { Some(Box::new(Does(deed))) };
     Prepared::from_graph(&graph, vec![of(left), of(right), None], Fusing::None).unwrap()
 }

@@ -34,8 +34,15 @@ fn graph(calm: u32, calls: &Arc<AtomicU32>, fusing: Fusing) -> Prepared {
     let mut processors = Vec::new();
     let mut add = |name: &str, inputs: &[_], processor| {
         let kind = NodeKind::Custom(processors.len() as u32);
-        let inputs = inputs.iter().map(|from| Edge { from: *from, gain_lin: 1.0 }).collect();
-        let node = Node { name: name.into(), kind, inputs, cost: 100.0, latency_frames: 0 };
+        let inputs = inputs.iter().map(|from| Edge::new(*from, 1.0)).collect();
+        let node = Node {
+            name: name.into(),
+            kind,
+            inputs,
+            cost: 100.0,
+            latency_frames: 0,
+            ports: Default::default(),
+        };
         processors.push(Some(processor));
         graph.add(node).unwrap()
     };
@@ -115,7 +122,14 @@ fn a_panic_between_blocks_is_contained_as_well() {
     let _alone = stage::alone();
     let mut graph = Graph::default();
     let kind = NodeKind::Custom(0);
-    let node = Node { name: "fragile".into(), kind, inputs: vec![], cost: 1.0, latency_frames: 0 };
+    let node = Node {
+        name: "fragile".into(),
+        kind,
+        inputs: vec![],
+        cost: 1.0,
+        latency_frames: 0,
+        ports: Default::default(),
+    };
     graph.add(node).unwrap();
     let prepared =
         Prepared::from_graph(&graph, vec![Some(Box::new(PanicsAtReset))], Fusing::None).unwrap();

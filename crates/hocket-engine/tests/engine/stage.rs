@@ -160,10 +160,19 @@ pub fn lattice(layers: usize, width: usize) -> (Prepared, f32) {
                 let name = format!("{layer}: {place}");
                 let kind = NodeKind::Custom(place as u32);
                 let inputs = before.clone();
-                graph.add(Node { name, kind, inputs, cost: 10.0, latency_frames: 0 }).unwrap()
+                graph
+                    .add(Node {
+                        name,
+                        kind,
+                        inputs,
+                        cost: 10.0,
+                        latency_frames: 0,
+                        ports: Default::default(),
+                    })
+                    .unwrap()
             })
             .collect();
-        before = ids.into_iter().map(|from| Edge { from, gain_lin }).collect();
+        before = ids.into_iter().map(|from| Edge::new(from, gain_lin)).collect();
     }
     let add_one = || -> Box<dyn Processor> {
         Box::new(Does(|block: &mut Block<'_>| {
@@ -180,10 +189,19 @@ pub fn voices(count: usize) -> Prepared {
     let mut graph = Graph::default();
     let mut add = |name: String, inputs: Vec<Edge>| {
         let kind = NodeKind::Custom(0);
-        graph.add(Node { name, kind, inputs, cost: 30.0, latency_frames: 0 }).unwrap()
+        graph
+            .add(Node {
+                name,
+                kind,
+                inputs,
+                cost: 30.0,
+                latency_frames: 0,
+                ports: Default::default(),
+            })
+            .unwrap()
     };
     let voices: Vec<_> = (0..count).map(|i| add(format!("voice {i}: noise"), vec![])).collect();
-    let edge = |(i, from)| Edge { from, gain_lin: 0.3 + (i % 7) as f32 * 0.11 };
+    let edge = |(i, from)| Edge::new(from, 0.3 + (i % 7) as f32 * 0.11);
     add("master: sum".into(), voices.into_iter().enumerate().map(edge).collect());
     let noise = |seed: usize| {
         let mut state = seed as u32 + 1;

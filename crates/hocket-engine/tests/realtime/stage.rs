@@ -170,13 +170,14 @@ pub fn side_by_side(sources: Vec<Box<dyn Processor>>) -> Prepared {
         inputs,
         cost: 100.0,
         latency_frames: 0,
+        ports: Default::default(),
     };
     let mut add = |inputs| {
         let index = graph.nodes().len();
         graph.add(node(index, inputs)).unwrap()
     };
     let ids: Vec<NodeId> = sources.iter().map(|_| add(Vec::new())).collect();
-    add(ids.iter().map(|from| Edge { from: *from, gain_lin: 1.0 }).collect());
+    add(ids.iter().map(|from| Edge::new(*from, 1.0)).collect());
     let processors = sources.into_iter().map(Some).chain([None]).collect();
     Prepared::from_graph(&graph, processors, Fusing::None).unwrap()
 }

@@ -81,13 +81,13 @@ fn graph(notes: &Notes) -> Result<Prepared, String> {
     let mut graph = Graph::default();
     let mut node = |name: String, inputs: Vec<Edge>, cost| {
         let kind = NodeKind::Custom(0);
-        let node = Node { name, kind, inputs, cost, latency_frames: 0 };
+        let node = Node { name, kind, inputs, cost, latency_frames: 0, ports: Default::default() };
         graph.add(node).map_err(|error| error.to_string())
     };
     let mut inputs = Vec::new();
     for unit in 0..UNITS {
         let from = node(format!("busy {unit}"), Vec::new(), 10.0)?;
-        inputs.push(Edge { from, gain_lin: 1.0 });
+        inputs.push(Edge::new(from, 1.0));
     }
     node("sum".into(), inputs, 0.1)?;
     let busy = || -> Option<Box<dyn Processor>> { Some(Box::new(Busy(Arc::clone(notes)))) };

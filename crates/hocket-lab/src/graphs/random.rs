@@ -115,7 +115,7 @@ impl RandomGraph {
         for (place, node) in self.nodes.iter().enumerate() {
             // Means instead of sums: no path through the graph grows without bound.
             let gain_lin = 1.0 / node.inputs.len().max(1) as f32;
-            let edge = |from: &usize| Edge { from: NodeId(*from as u32), gain_lin };
+            let edge = |from: &usize| Edge::new(NodeId(*from as u32), gain_lin);
             graph.add(Node {
                 name: format!("{place}"),
                 kind: NodeKind::Custom(0),
@@ -123,6 +123,7 @@ impl RandomGraph {
                 cost: 9.0 * node.biquad_samples as f64 / FRAMES as f64
                     + 4.0 * node.inputs.len() as f64,
                 latency_frames: 0,
+                ports: Default::default(),
             })?;
         }
         Ok(graph)

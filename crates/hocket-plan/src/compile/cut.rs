@@ -9,7 +9,7 @@
 //! A part is a unit without nodes. The rank of an input counts all parts that follow, so what the first part needs is
 //! the most urgent.
 
-use super::{MIN_COST, Prices, Source, Unit, UnitGraph, UnitId, UnitInput, ranked};
+use super::{MIN_COST, Prices, Source, Span, Unit, UnitGraph, UnitId, UnitInput, ranked};
 
 /// How large a part is at least; the last one takes what is left.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -32,15 +32,21 @@ const INPUT_COST: f64 = 4.0;
 impl Unit {
     /// Whether it is a part of another unit's sum: its only successor goes on with it.
     pub fn is_part(&self) -> bool {
-        self.nodes.is_empty()
+        self.nodes.is_empty() && !self.is_end()
+    }
+}
+
+impl UnitInput {
+    /// All rows of the part before.
+    pub(crate) fn onward(part: UnitId, rows: u16) -> UnitInput {
+        UnitInput { from: Source::Unit(part), gain_lin: 1.0, span: Span::whole(rows), line: None }
     }
 }
 
 impl UnitGraph {
     /// Cuts wide sums into parts. For units that are priced and folded already, if they are to be.
     ///
-    /// What sounds is the same to the bit. A unit with a side chain stays whole: its last inputs are not part of the
-    /// sum. `prices`: what is known of what inputs cost.
+    /// What sounds is the same to the bit. A unit whose inputs reach different rows stays whole. `prices`: what is known of what inputs cost.
     ///
     /// Cost: O(n log n) in units plus edges.
     pub fn cut_sums(self, prices: &Prices, size: PartSize) -> UnitGraph {
@@ -48,19 +54,17 @@ impl UnitGraph {
             // For the rules to refuse.
             return self;
         }
-        let (node_count, side_chains) = (self.node_count, self.side_chains);
-        let listens = |unit: &Unit| unit.nodes.iter().any(|node| side_chains.contains_key(node));
-        let mut units = self.units;
+        let UnitGraph { mut units, wiring } = self;
         for to in 0..units.len() {
             let (per_input, inputs) = (cost_per_input(&units[to], prices), units[to].inputs.len());
             let least = (size.cost / per_input).ceil() as usize;
             let at_once = size.inputs.max(1).max(least);
             let parts = inputs / at_once;
-            if parts > 1 && may_be_cut(&units[to]) && !listens(&units[to]) {
+            if parts > 1 && may_be_cut(&units[to]) {
                 cut(&mut units, to, inputs.div_ceil(parts), per_input);
             }
         }
-        UnitGraph { units: ranked(units), node_count, side_chains }
+        UnitGraph { units: ranked(units), wiring }
     }
 
     fn links_exist(&self) -> bool {
@@ -68,7 +72,7 @@ impl UnitGraph {
         self.units.iter().all(|unit| {
             let inputs = unit.all_inputs().all(|input| match input.from {
                 Source::Unit(from) => exists(&from),
-                Source::Folded(_) => true,
+                Source::Folded(_) | Source::Port(_) => true,
             });
             inputs && unit.predecessors.iter().chain(&unit.successors).all(exists)
         })
@@ -79,15 +83,19 @@ impl UnitGraph {
         let unit = &self.units[id.index()];
         let onward = |input: &UnitInput| match input.from {
             Source::Unit(from) => self.units[from.index()].is_part(),
-            Source::Folded(_) => false,
+            Source::Folded(_) | Source::Port(_) => false,
         };
         unit.is_part() || unit.inputs.first().is_some_and(onward)
     }
 }
 
-/// Folded chains belong to the unit that reads them; no other unit sees their buses.
+/// Folded chains belong to the unit that reads them; no other unit sees their buses. A part begins with all rows of the
+/// part before it, so all inputs must reach the same rows, the first ones.
 fn may_be_cut(unit: &Unit) -> bool {
-    unit.folded.is_empty() && !unit.is_part()
+    let rows = |input: &UnitInput| (input.span.to, input.span.count);
+    let first = unit.inputs.first().map(rows);
+    let alike = unit.inputs.iter().all(|input| Some(rows(input)) == first && input.span.to == 0);
+    unit.folded.is_empty() && !unit.is_part() && alike
 }
 
 fn cost_per_input(unit: &Unit, prices: &Prices) -> f64 {
@@ -126,11 +134,12 @@ fn release(units: &mut [Unit], to: usize) {
 
 /// Unit `to` reads the part before it and then `own`, and all of them know it.
 fn connect(units: &mut [Unit], to: usize, before: Option<UnitId>, own: &[UnitInput]) {
-    let part = before.map(|part| UnitInput { from: Source::Unit(part), gain_lin: 1.0 });
+    let rows = own.first().map_or(0, |input| input.span.count);
+    let part = before.map(|part| UnitInput::onward(part, rows));
     let inputs: Vec<UnitInput> = part.into_iter().chain(own.iter().copied()).collect();
     let unit_of = |input: &UnitInput| match input.from {
         Source::Unit(from) => Some(from),
-        Source::Folded(_) => None,
+        Source::Folded(_) | Source::Port(_) => None,
     };
     let mut predecessors: Vec<UnitId> = inputs.iter().filter_map(unit_of).collect();
     predecessors.sort_unstable();
@@ -143,10 +152,10 @@ fn connect(units: &mut [Unit], to: usize, before: Option<UnitId>, own: &[UnitInp
     let latencies = predecessors.iter().map(|from| units[from.index()].latency_frames);
     let latency = latencies.max().unwrap_or(0);
     let unit = &mut units[to];
-    if unit.is_part() {
-        unit.latency_frames = latency;
-    }
     (unit.inputs, unit.predecessors) = (inputs, predecessors);
+    if unit.is_part() {
+        (unit.latency_frames, unit.rows) = (latency, rows);
+    }
 }
 
 /// `master: sum, fader` -> `master: sum, part 2 of 19`.

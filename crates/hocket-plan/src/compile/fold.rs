@@ -17,14 +17,14 @@ impl UnitGraph {
     ///
     /// Cost: O(n log n) in units plus edges.
     pub fn fold(self, limit: f64) -> UnitGraph {
-        let (node_count, side_chains) = (self.node_count, self.side_chains);
-        let mut folder = Folder { gone: vec![false; self.units.len()], units: self.units, limit };
+        let UnitGraph { units, wiring } = self;
+        let mut folder = Folder { gone: vec![false; units.len()], units, limit };
         // Predecessors come first, so a unit has all its own chains before it is folded itself.
         for to in 0..folder.units.len() {
             // Again where a chain that fed several of the folded ones now has one reader.
             while folder.fold_into(to) {}
         }
-        UnitGraph { units: ranked(folder.remaining()), node_count, side_chains }
+        UnitGraph { units: ranked(folder.remaining()), wiring }
     }
 }
 
@@ -38,7 +38,7 @@ impl Folder {
     /// Whether anything was folded.
     fn fold_into(&mut self, to: usize) -> bool {
         let id = UnitId(to as u32);
-        if self.units[to].is_part() {
+        if self.units[to].nodes.is_empty() {
             return false;
         }
         // Parts of sums stay where they are; they are made of what is folded already.
@@ -114,8 +114,8 @@ fn take_chains(folded: &mut Vec<Chain>, mut joined: Unit) {
     move_on(&mut joined, folded.len() as u32);
     let cost = joined.cost - joined.folded.iter().map(|chain| chain.cost).sum::<f64>();
     folded.append(&mut joined.folded);
-    let Unit { name, nodes, inputs, .. } = joined;
-    folded.push(Chain { name, nodes, inputs, cost });
+    let Unit { name, nodes, inputs, rows, .. } = joined;
+    folded.push(Chain { name, nodes, inputs, rows, cost });
 }
 
 /// The unit's folded chains will stand `by` places further on.

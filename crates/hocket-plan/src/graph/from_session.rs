@@ -70,17 +70,19 @@ impl Builder<'_> {
             last = self.graph.add(Node {
                 name: format!("{}: {}", strip.name, effect.kind),
                 kind: NodeKind::Effect { strip: id, index },
-                inputs: vec![Edge { from: last, gain_lin: 1.0 }],
+                inputs: vec![Edge::new(last, 1.0)],
                 cost: self.facts.cost(effect),
                 latency_frames: self.facts.latency_frames(effect),
+                ports: Default::default(),
             })?;
         }
         let fader = self.graph.add(Node {
             name: format!("{}: fader", strip.name),
             kind: NodeKind::Fader(id),
-            inputs: vec![Edge { from: last, gain_lin: 1.0 }],
+            inputs: vec![Edge::new(last, 1.0)],
             cost: FADER_COST,
             latency_frames: 0,
+            ports: Default::default(),
         })?;
         self.taps[place] = Some(Taps { before_fader: last, after_fader: fader });
         Ok(())
@@ -97,6 +99,7 @@ impl Builder<'_> {
                 inputs: Vec::new(),
                 cost: PLAY_COST * self.session.tracks[index].clips.len().max(1) as f64,
                 latency_frames: 0,
+                ports: Default::default(),
             },
             _ => {
                 let inputs = self.inputs_of(place);
@@ -106,6 +109,7 @@ impl Builder<'_> {
                     cost: INPUT_COST * inputs.len().max(1) as f64,
                     inputs,
                     latency_frames: 0,
+                    ports: Default::default(),
                 }
             }
         };
@@ -120,7 +124,7 @@ impl Builder<'_> {
                 Tap::PreFader => taps.before_fader,
                 Tap::PostFader => taps.after_fader,
             };
-            Some(Edge { from, gain_lin: feed.gain_lin })
+            Some(Edge::new(from, feed.gain_lin))
         };
         // Strips come in the order of the routing, so every feed has its taps by now.
         self.routing.feeds[place].iter().filter_map(edge).collect()

@@ -3,18 +3,21 @@
 use std::fmt;
 
 use super::{Schedule, ScheduleKind, Step, Team};
-use crate::compile::{Source, Unit, UnitGraph, UnitId, UnitInput};
+use crate::compile::{Port, PortId, Source, Unit, UnitGraph, UnitId, UnitInput};
+use crate::graph::NodeId;
 
 /// What must hold so that a block can run a schedule without further checks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Rule {
-    /// R1: every index is in range: steps, inputs, predecessors and successors name existing units.
+    /// R1: every index is in range: steps, inputs, predecessors and successors name existing units; inputs name existing
+    /// ports, lines and rows, and each line belongs to one input.
     R1InRange,
     /// R2: every unit runs exactly once per block.
     R2Once,
     /// R3: every node belongs to exactly one chain of one unit and every chain has a node, so every
     /// chain has a bus and a bus has exactly one writer. A unit without a node is a part of a sum: it has
-    /// inputs and one successor, which goes on with its bus, first and at a gain of 1.
+    /// inputs and one successor, which goes on with its bus, first and at a gain of 1. Or it is the end of the block,
+    /// which has predecessors and nothing else, and of which there is one at most.
     R3OneWriter,
     /// R4: a chain reads only the buses of its unit's predecessors, and of chains folded into its unit
     /// before it; never its own.
@@ -25,8 +28,9 @@ pub enum Rule {
     R6Barriers,
     /// R7: predecessors and successors mirror each other, so every countdown reaches zero once.
     R7Mirror,
-    /// R8: every unit is the output or leads to it, so when the output has run, all have.
-    R8Output,
+    /// R8: every unit is the last one or leads to it, so when it has run, all have. Each output of the graph is the own
+    /// bus of a unit.
+    R8Last,
     /// R9: there is at least one worker and one unit. `serial` has one worker, the others at most
     /// [`VerifiedSchedule::MAX_WORKERS`].
     R9Shape,
@@ -42,7 +46,7 @@ impl Rule {
         Rule::R5Order,
         Rule::R6Barriers,
         Rule::R7Mirror,
-        Rule::R8Output,
+        Rule::R8Last,
         Rule::R9Shape,
     ];
 }
@@ -69,7 +73,7 @@ impl std::error::Error for Violation {}
 pub struct VerifiedSchedule {
     units: UnitGraph,
     schedule: Schedule,
-    output: UnitId,
+    last: UnitId,
     barriers: usize,
 }
 
@@ -94,10 +98,11 @@ impl VerifiedSchedule {
         check_barriers(&schedule)?;
         check_once(&units, &schedule)?;
         check_order(&units, &schedule)?;
-        let output = units.output();
-        check_output(&units, output)?;
+        let last = units.last();
+        check_last(&units, last)?;
+        check_rows(&units)?;
         let barriers = barrier_count(&schedule.lists[0]);
-        Ok(VerifiedSchedule { units, schedule, output, barriers })
+        Ok(VerifiedSchedule { units, schedule, last, barriers })
     }
 
     /// Plans, then checks.
@@ -149,9 +154,9 @@ impl VerifiedSchedule {
         &self.schedule.lists[worker]
     }
 
-    /// The unit whose bus goes to the device.
-    pub fn output(&self) -> UnitId {
-        self.output
+    /// The unit with which the block ends.
+    pub fn last(&self) -> UnitId {
+        self.last
     }
 
     /// How many barriers every worker passes in a block.
@@ -193,7 +198,7 @@ fn check_links_in_range(units: &UnitGraph) -> Result<(), Violation> {
     let named = units.units().iter().flat_map(|unit| {
         let inputs = unit.all_inputs().filter_map(|input| match input.from {
             Source::Unit(from) => Some(from),
-            Source::Folded(_) => None,
+            Source::Folded(_) | Source::Port(_) => None,
         });
         let around = unit.predecessors.iter().chain(&unit.successors).copied();
         inputs.chain(around)
@@ -227,9 +232,12 @@ fn check_writers(units: &UnitGraph) -> Result<(), Violation> {
     if let Some(node) = writers.iter().position(|count| *count != 1) {
         return broken(Rule::R3OneWriter, format!("node {node} in {} units", writers[node]));
     }
+    let ends = units.units().iter().filter(|unit| unit.is_end()).count();
     let empty = |(i, unit): (usize, &Unit)| {
         let part = !unit.is_part() || is_sound_part(units, UnitId(i as u32));
-        !part || unit.folded.iter().any(|chain| chain.nodes.is_empty())
+        let alone = unit.predecessors.is_empty() || !unit.successors.is_empty();
+        let end = !unit.is_end() || ends == 1 && !alone;
+        !part || !end || unit.folded.iter().any(|chain| chain.nodes.is_empty())
     };
     match units.units().iter().enumerate().position(empty) {
         Some(i) => broken(Rule::R3OneWriter, format!("unit {i} has a chain without a node")),
@@ -242,7 +250,7 @@ fn is_sound_part(units: &UnitGraph, id: UnitId) -> bool {
     let part = &units.units()[id.index()];
     let [next] = part.successors[..] else { return false };
     let next = &units.units()[next.index()];
-    let onward = UnitInput { from: Source::Unit(id), gain_lin: 1.0 };
+    let onward = UnitInput::onward(id, part.rows);
     let reads = next.all_inputs().filter(|input| input.from == onward.from).count();
     part.folded.is_empty()
         && !part.inputs.is_empty()
@@ -269,7 +277,65 @@ fn may_read(unit: &Unit, i: usize, place: usize, input: &UnitInput) -> bool {
     match input.from {
         Source::Unit(from) => from.index() != i && unit.predecessors.binary_search(&from).is_ok(),
         Source::Folded(index) => (index as usize) < place,
+        // A port is written before the block begins; `check_rows` looks whether it exists.
+        Source::Port(_) => true,
     }
+}
+
+/// Whether all rows, ports and lines that inputs name exist, each line belongs to one input, and outputs have buses.
+fn check_rows(units: &UnitGraph) -> Result<(), Violation> {
+    let mut lines = vec![0u32; units.lines().len()];
+    for (i, unit) in units.units().iter().enumerate() {
+        let folded = unit.folded.iter().map(|chain| (&chain.inputs, chain.rows));
+        for (inputs, rows) in folded.chain([(&unit.inputs, unit.rows)]) {
+            for input in inputs {
+                if !rows_exist(units, unit, rows, input) {
+                    let detail = format!("unit {i} '{}': rows of {input:?}", unit.name);
+                    return broken(Rule::R1InRange, detail);
+                }
+                // The check above found the line in range.
+                input.line.into_iter().for_each(|line| lines[line.0 as usize] += 1);
+            }
+        }
+        if let Some(narrow) = narrow_node(units, unit) {
+            let detail =
+                format!("unit {i} '{}': node {} is wider than its bus", unit.name, narrow.0);
+            return broken(Rule::R1InRange, detail);
+        }
+    }
+    if let Some(line) = lines.iter().position(|count| *count != 1) {
+        return broken(Rule::R1InRange, format!("line {line} in {} inputs", lines[line]));
+    }
+    match units.outputs().iter().find(|node| units.unit_of(**node).is_none()) {
+        Some(node) => broken(Rule::R8Last, format!("output {} is no unit's own bus", node.0)),
+        None => Ok(()),
+    }
+}
+
+fn rows_exist(units: &UnitGraph, unit: &Unit, own: u16, input: &UnitInput) -> bool {
+    let of_port = |port: &Port| match port {
+        Port::Input { rows, .. } | Port::Feedback { rows, .. } => *rows,
+    };
+    let source = match input.from {
+        Source::Unit(from) => Some(units.units()[from.index()].rows),
+        Source::Folded(index) => unit.folded.get(index as usize).map(|chain| chain.rows),
+        Source::Port(PortId(port)) => units.ports().get(port as usize).map(of_port),
+    };
+    let reaches =
+        |first: u16, rows: u16| u32::from(first) + u32::from(input.span.count) <= u32::from(rows);
+    let line = input.line.is_none_or(|line| {
+        let line = units.lines().get(line.0 as usize);
+        line.is_some_and(|line| line.span == input.span)
+    });
+    line && reaches(input.span.to, own) && source.is_some_and(|rows| reaches(input.span.from, rows))
+}
+
+/// A node of the unit that needs more rows than its chain has.
+fn narrow_node(units: &UnitGraph, unit: &Unit) -> Option<NodeId> {
+    let folded = unit.folded.iter().map(|chain| (&chain.nodes, chain.rows));
+    let mut chains = folded.chain([(&unit.nodes, unit.rows)]);
+    let wide = |node: &NodeId, rows| units.node_ports()[node.index()].rows() > rows;
+    chains.find_map(|(nodes, rows)| nodes.iter().copied().find(|node| wide(node, rows)))
 }
 
 fn check_mirror(units: &UnitGraph) -> Result<(), Violation> {
@@ -413,10 +479,10 @@ fn whens(units: &UnitGraph, schedule: &Schedule) -> Vec<When> {
     when
 }
 
-fn check_output(units: &UnitGraph, output: UnitId) -> Result<(), Violation> {
+fn check_last(units: &UnitGraph, last: UnitId) -> Result<(), Violation> {
     let mut leads = vec![false; units.units().len()];
-    leads[output.index()] = true;
-    let mut open = vec![output];
+    leads[last.index()] = true;
+    let mut open = vec![last];
     while let Some(id) = open.pop() {
         for before in &units.units()[id.index()].predecessors {
             if !std::mem::replace(&mut leads[before.index()], true) {
@@ -427,7 +493,7 @@ fn check_output(units: &UnitGraph, output: UnitId) -> Result<(), Violation> {
     match leads.iter().position(|reached| !reached) {
         Some(i) => {
             let name = &units.units()[i].name;
-            broken(Rule::R8Output, format!("unit {i} '{name}' does not lead to the output"))
+            broken(Rule::R8Last, format!("unit {i} '{name}' does not lead to the end of the block"))
         }
         None => Ok(()),
     }

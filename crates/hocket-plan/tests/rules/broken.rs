@@ -20,7 +20,7 @@ use crate::random::{Case, Random, cases};
 #[derive(Debug, Clone)]
 pub struct Parts {
     pub units: Vec<Unit>,
-    pub node_count: usize,
+    pub whole: UnitGraph,
     pub schedule: Schedule,
 }
 
@@ -28,11 +28,11 @@ impl Parts {
     pub fn of(case: &Case) -> Parts {
         let graph = case.units();
         let schedule = case.schedule(&graph);
-        Parts { units: graph.units().to_vec(), node_count: graph.node_count(), schedule }
+        Parts { units: graph.units().to_vec(), whole: graph, schedule }
     }
 
     pub fn graph(&self) -> UnitGraph {
-        UnitGraph::from_units(self.units.clone(), self.node_count)
+        self.whole.with_units(self.units.clone())
     }
 
     pub fn verify(&self) -> Result<VerifiedSchedule, Rule> {
@@ -143,7 +143,7 @@ fn breakings(rule: Rule) -> &'static [(&'static str, Breaking)] {
             ("successors out of order", r7_unsorted),
             ("a successor too many", r7_extra_successor),
         ],
-        Rule::R8Output => &[
+        Rule::R8Last => &[
             ("a unit that nobody reads", r8_cut_off),
             ("the output is an early unit", r8_early_output),
         ],
@@ -157,7 +157,7 @@ fn breakings(rule: Rule) -> &'static [(&'static str, Breaking)] {
 }
 
 fn reads(from: UnitId) -> UnitInput {
-    UnitInput { from: Source::Unit(from), gain_lin: 1.0 }
+    UnitInput::stereo(Source::Unit(from), 1.0)
 }
 
 fn r1_step(mut parts: Parts, random: &mut Random) -> Option<Parts> {
@@ -232,7 +232,7 @@ fn r3_twice(mut parts: Parts, random: &mut Random) -> Option<Parts> {
 }
 
 fn r3_unknown(mut parts: Parts, random: &mut Random) -> Option<Parts> {
-    let unknown = NodeId(parts.node_count as u32);
+    let unknown = NodeId(parts.whole.node_count() as u32);
     let id = random.pick(&parts.ids())?;
     parts.unit(id).nodes.push(unknown);
     Some(parts)
@@ -298,7 +298,7 @@ fn r4_folded(mut parts: Parts, random: &mut Random) -> Option<Parts> {
     let id = random.pick(&parts.ids())?;
     let unit = parts.unit(id);
     let nobody = Source::Folded(unit.folded.len() as u32);
-    unit.inputs.push(UnitInput { from: nobody, gain_lin: 1.0 });
+    unit.inputs.push(UnitInput::stereo(nobody, 1.0));
     Some(parts)
 }
 
@@ -367,7 +367,7 @@ fn r5_no_barrier(mut parts: Parts, random: &mut Random) -> Option<Parts> {
 /// The output feeds a unit that it needs itself, in step with all countdowns.
 fn r5_circle(mut parts: Parts, random: &mut Random) -> Option<Parts> {
     let (_, waiting) = random.pick(&parts.edges())?;
-    let output = parts.graph().output();
+    let output = parts.graph().last();
     parts.unit(output).successors.push(waiting);
     parts.unit(waiting).predecessors.push(output);
     parts.unit(waiting).predecessors.sort_unstable();
@@ -463,10 +463,10 @@ fn r8_cut_off(mut parts: Parts, random: &mut Random) -> Option<Parts> {
 
 /// The last node changes places with a node of another unit.
 fn r8_early_output(mut parts: Parts, random: &mut Random) -> Option<Parts> {
-    let output = parts.graph().output();
+    let output = parts.graph().last();
     let (early, _) = random.pick(&parts.edges())?;
     let swapped = parts.unit(early).nodes[0];
-    let last = NodeId(parts.node_count as u32 - 1);
+    let last = NodeId(parts.whole.node_count() as u32 - 1);
     parts.unit(early).nodes[0] = last;
     let place = parts.unit(output).nodes.iter().position(|node| *node == last)?;
     parts.unit(output).nodes[place] = swapped;
@@ -480,7 +480,7 @@ fn r9_no_worker(mut parts: Parts, _: &mut Random) -> Option<Parts> {
 
 fn r9_no_unit(mut parts: Parts, _: &mut Random) -> Option<Parts> {
     parts.units.clear();
-    parts.node_count = 0;
+    parts.whole = UnitGraph::from_units(Vec::new(), 0);
     parts.schedule.lists.iter_mut().for_each(Vec::clear);
     Some(parts)
 }
@@ -560,7 +560,7 @@ fn r7_is_refused_when_broken() {
 
 #[test]
 fn r8_is_refused_when_broken() {
-    check_rule(Rule::R8Output);
+    check_rule(Rule::R8Last);
 }
 
 #[test]
@@ -652,6 +652,7 @@ fn unit(nodes: &[u32], predecessors: &[u32], successors: &[u32]) -> Unit {
         name: "alone: work".into(),
         nodes: nodes.iter().map(|node| NodeId(*node)).collect(),
         inputs: Vec::new(),
+        rows: 2,
         predecessors: ids(predecessors),
         successors: ids(successors),
         cost: 1.0,
@@ -663,7 +664,7 @@ fn unit(nodes: &[u32], predecessors: &[u32], successors: &[u32]) -> Unit {
 #[test]
 fn accessors_of_nothing_do_not_panic() {
     let nothing = UnitGraph::from_units(Vec::new(), 0);
-    assert_eq!(nothing.output(), UnitId(0));
+    assert_eq!(nothing.last(), UnitId(0));
     assert_eq!(nothing.critical_path(), Vec::new());
     assert_eq!(nothing.levels(), Vec::<usize>::new());
     assert_eq!(nothing.critical_path_cost(), 0.0);
@@ -673,7 +674,7 @@ fn accessors_of_nothing_do_not_panic() {
 fn violation_names_rule_and_place() {
     let parts = Parts {
         units: vec![unit(&[0], &[], &[])],
-        node_count: 1,
+        whole: UnitGraph::from_units(Vec::new(), 1),
         schedule: Schedule { kind: ScheduleKind::Serial, lists: vec![Vec::new()] },
     };
     let violation = VerifiedSchedule::verify(parts.graph(), parts.schedule).unwrap_err();

@@ -45,15 +45,25 @@ fn check_chain(graph: &Graph, fusing: Fusing, readers: &[usize], unit: &Unit) {
     }
 }
 
-/// The head's edges, with each node replaced by its unit, in the same order.
-fn check_inputs(graph: &Graph, unit_of: &[UnitId], unit: &Unit) {
+/// The head's edges, with each node replaced by its unit, in the same order. Each waits as long as the slowest is late.
+fn check_inputs(graph: &Graph, units: &UnitGraph, unit_of: &[UnitId], unit: &Unit) {
     let edges = &graph.nodes()[unit.nodes[0].index()].inputs;
+    let latency = longest(graph, |i| graph.nodes()[i].latency_frames);
+    let late = |edge: &Edge| latency[edge.from.index()];
+    let slowest = edges.iter().map(late).max().unwrap_or(0);
+    for (edge, input) in edges.iter().zip(&unit.inputs) {
+        let waits = input.line.map_or(0, |line| units.lines()[line.0 as usize].frames);
+        assert_eq!(late(edge) + waits, slowest, "{unit:?}");
+        assert_ne!(input.line.map(|_| waits), Some(0), "a line for nothing");
+    }
+    let inputs: Vec<UnitInput> =
+        unit.inputs.iter().map(|input| UnitInput { line: None, ..*input }).collect();
     let expected: Vec<UnitInput> = edges
         .iter()
         .map(|edge| (Source::Unit(unit_of[edge.from.index()]), edge.gain_lin))
-        .map(|(from, gain_lin)| UnitInput { from, gain_lin })
+        .map(|(from, gain_lin)| UnitInput::stereo(from, gain_lin))
         .collect();
-    assert_eq!(unit.inputs, expected);
+    assert_eq!(inputs, expected);
     let mut froms: Vec<UnitId> = edges.iter().map(|edge| unit_of[edge.from.index()]).collect();
     froms.sort_unstable();
     froms.dedup();
@@ -83,10 +93,10 @@ proptest! {
         let readers = readers(&graph);
         for unit in units.units() {
             check_chain(&graph, fusing, &readers, unit);
-            check_inputs(&graph, &unit_of, unit);
+            check_inputs(&graph, &units, &unit_of, unit);
         }
         prop_assert_eq!(units.node_count(), graph.nodes().len());
-        prop_assert_eq!(Some(units.output()), unit_of.last().copied());
+        prop_assert_eq!(Some(units.last()), unit_of.last().copied());
     }
 
     #[test]
@@ -142,7 +152,7 @@ proptest! {
         prop_assert_eq!(sum, units.critical_path_cost());
         prop_assert!(units.critical_path_cost() <= units.total_cost());
         prop_assert!(units.units()[path[0].index()].predecessors.is_empty());
-        prop_assert_eq!(path.last().copied(), Some(units.output()));
+        prop_assert_eq!(path.last().copied(), Some(units.last()));
     }
 
     #[test]
@@ -155,7 +165,7 @@ proptest! {
                 let expected = if kind == ScheduleKind::Serial { 1 } else { workers };
                 prop_assert_eq!(plan.workers(), expected);
                 prop_assert_eq!(plan.kind(), kind);
-                prop_assert_eq!(plan.output(), units.output());
+                prop_assert_eq!(plan.last(), units.last());
             }
         }
     }
@@ -226,9 +236,18 @@ pub fn star(costs: &[f64]) -> UnitGraph {
     let mut graph = Graph::default();
     for (i, cost) in costs.iter().chain([&1.0]).enumerate() {
         let froms = if i == costs.len() { 0..i } else { 0..0 };
-        let inputs = froms.map(|from| Edge { from: NodeId(from as u32), gain_lin: 1.0 }).collect();
+        let inputs = froms.map(|from| Edge::new(NodeId(from as u32), 1.0)).collect();
         let (name, kind) = (format!("n{i}: work"), NodeKind::Custom(i as u32));
-        graph.add(Node { name, kind, inputs, cost: *cost, latency_frames: 0 }).unwrap();
+        graph
+            .add(Node {
+                name,
+                kind,
+                inputs,
+                cost: *cost,
+                latency_frames: 0,
+                ports: Default::default(),
+            })
+            .unwrap();
     }
     UnitGraph::compile(&graph, Fusing::None).unwrap()
 }
@@ -267,11 +286,10 @@ fn tracks_of_one_group_are_dealt_to_one_worker() {
     let mut graph = Graph::default();
     let node = |name: String, inputs: Vec<Edge>| {
         let kind = NodeKind::Custom(0);
-        Node { name, kind, inputs, cost: 100.0, latency_frames: 0 }
+        Node { name, kind, inputs, cost: 100.0, latency_frames: 0, ports: Default::default() }
     };
-    let edges = |from: &[NodeId]| -> Vec<Edge> {
-        from.iter().map(|from| Edge { from: *from, gain_lin: 1.0 }).collect()
-    };
+    let edges =
+        |from: &[NodeId]| -> Vec<Edge> { from.iter().map(|from| Edge::new(*from, 1.0)).collect() };
     let mut groups = Vec::new();
     for group in 0..4 {
         let tracks: Vec<NodeId> = (0..8)
@@ -300,10 +318,19 @@ fn odd_costs_still_give_a_topological_order() {
     let mut graph = Graph::default();
     for (i, cost) in costs.into_iter().enumerate() {
         let from = i.checked_sub(1).map(|from| NodeId(from as u32));
-        let inputs = from.map(|from| Edge { from, gain_lin: 0.5 }).into_iter().collect();
+        let inputs = from.map(|from| Edge::new(from, 0.5)).into_iter().collect();
         let kind = NodeKind::Custom(i as u32);
         let latency_frames = u32::MAX / 2;
-        graph.add(Node { name: "odd".into(), kind, inputs, cost, latency_frames }).unwrap();
+        graph
+            .add(Node {
+                name: "odd".into(),
+                kind,
+                inputs,
+                cost,
+                latency_frames,
+                ports: Default::default(),
+            })
+            .unwrap();
     }
     let units = UnitGraph::compile(&graph, Fusing::Chains).unwrap();
     let order: Vec<u32> = units.units().iter().map(|unit| unit.nodes[0].0).collect();

@@ -22,13 +22,14 @@ fn walk(units: &UnitGraph) -> u32 {
             let bus = |input: &UnitInput| match input.from {
                 Source::Unit(from) => buses[from.index()],
                 Source::Folded(index) => own[index as usize],
+                Source::Port(_) => 0.5,
             };
             let sum = inputs.iter().fold(0.0f32, |sum, input| sum + input.gain_lin * bus(input));
             own.push(nodes.iter().fold(sum, |bus, node| (bus + 0.1 + node.0 as f32).sin()));
         }
         buses[i] = own.pop().expect("the unit's own chain");
     }
-    buses[units.output().index()].to_bits()
+    buses[units.last().index()].to_bits()
 }
 
 /// Whether a unit goes on with a part of its sum.
@@ -194,11 +195,18 @@ fn a_folded_unit_is_priced_chain_by_chain() {
 fn voices(count: usize) -> UnitGraph {
     let mut graph = Graph::default();
     let mut add = |from: &[NodeId], cost: f64| {
-        let inputs = from.iter().map(|from| Edge { from: *from, gain_lin: 0.7 }).collect();
+        let inputs = from.iter().map(|from| Edge::new(*from, 0.7)).collect();
         let index = graph.nodes().len() as u32;
         let kind = NodeKind::Custom(index);
         graph
-            .add(Node { name: format!("v{index}: work"), kind, inputs, cost, latency_frames: 3 })
+            .add(Node {
+                name: format!("v{index}: work"),
+                kind,
+                inputs,
+                cost,
+                latency_frames: 3,
+                ports: Default::default(),
+            })
             .unwrap()
     };
     let all: Vec<NodeId> = (0..count).map(|_| add(&[], 36.0)).collect();

@@ -26,13 +26,14 @@ fn graph(count: usize, window: usize) -> Graph {
 }
 
 fn add(graph: &mut Graph, i: usize, froms: &[usize]) {
-    let edge = |from: &usize| Edge { from: NodeId(*from as u32), gain_lin: 1.0 };
+    let edge = |from: &usize| Edge::new(NodeId(*from as u32), 1.0);
     let node = Node {
         name: format!("n{i}: work"),
         kind: NodeKind::Custom(i as u32),
         inputs: froms.iter().map(edge).collect(),
         cost: (i % 97) as f64,
         latency_frames: 0,
+        ports: Default::default(),
     };
     graph.add(node).expect("inputs come before");
 }

@@ -98,7 +98,7 @@ fn run(
     }
     match model.finished.iter().position(|finished| !finished) {
         Some(i) => Err(Failure::Missed(UnitId(i as u32))),
-        None => Ok(model.buses[units.output().index()]),
+        None => Ok(model.buses[units.last().index()]),
     }
 }
 
@@ -123,7 +123,7 @@ impl<'a> Model<'a> {
     fn over(&self) -> bool {
         match self.schedule.kind {
             ScheduleKind::Dataflow | ScheduleKind::Steal | ScheduleKind::Critical => {
-                self.finished[self.units.output().index()]
+                self.finished[self.units.last().index()]
             }
             ScheduleKind::Serial | ScheduleKind::Lists => {
                 (0..self.workers.len()).all(|w| self.list_ended(w))
@@ -260,7 +260,7 @@ impl<'a> Model<'a> {
 fn unit_of(input: &UnitInput) -> Option<UnitId> {
     match input.from {
         Source::Unit(from) => Some(from),
-        Source::Folded(_) => None,
+        Source::Folded(_) | Source::Port(_) => None,
     }
 }
 
@@ -379,15 +379,16 @@ fn two_into_one(kind: ScheduleKind) -> Parts {
             .add(Node {
                 name: format!("n{i}"),
                 kind: NodeKind::Custom(i),
-                inputs: froms.map(|f| Edge { from: NodeId(f), gain_lin: 1.0 }).collect(),
+                inputs: froms.map(|f| Edge::new(NodeId(f), 1.0)).collect(),
                 cost: 1.0,
                 latency_frames: 0,
+                ports: Default::default(),
             })
             .expect("inputs come before");
     }
     let units = UnitGraph::compile(&graph, Fusing::Chains).expect("not empty");
     let schedule = Schedule::plan(kind, &units, 2);
-    Parts { units: units.units().to_vec(), node_count: 3, schedule }
+    Parts { units: units.units().to_vec(), whole: units, schedule }
 }
 
 #[test]

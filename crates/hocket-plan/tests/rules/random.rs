@@ -48,12 +48,13 @@ impl NodeRecipe {
             inputs,
             cost: f64::from(self.cost),
             latency_frames: self.latency_frames,
+            ports: Default::default(),
         }
     }
 }
 
 fn edge(from: usize, gain_lin: f32) -> Edge {
-    Edge { from: NodeId(from as u32), gain_lin }
+    Edge::new(NodeId(from as u32), gain_lin)
 }
 
 impl fmt::Debug for Recipe {

@@ -46,10 +46,19 @@ fn prepared(busy: Duration) -> Prepared {
     let mut graph = Graph::default();
     let mut add = |name: String, inputs| {
         let kind = NodeKind::Custom(0);
-        graph.add(Node { name, kind, inputs, cost: 10.0, latency_frames: 0 }).unwrap()
+        graph
+            .add(Node {
+                name,
+                kind,
+                inputs,
+                cost: 10.0,
+                latency_frames: 0,
+                ports: Default::default(),
+            })
+            .unwrap()
     };
     let rows: Vec<_> = (0..ROWS).map(|row| add(format!("row {row}"), vec![])).collect();
-    add("sum".into(), rows.into_iter().map(|from| Edge { from, gain_lin: 0.1 }).collect());
+    add("sum".into(), rows.into_iter().map(|from| Edge::new(from, 0.1)).collect());
     let walker = |place: usize| -> Option<Box<dyn Processor>> {
         let busy = if place < ROWS { busy } else { Duration::ZERO };
         Some(Box::new(Walker { state: place as u32, busy }))

@@ -6,6 +6,9 @@ use hocket_engine::{
     SiblingPolicy, Strategy,
 };
 
+mod model;
+mod ports;
+
 const FRAMES: usize = 16;
 
 /// Writes its value, plus how many blocks it has run for times a thousand.
@@ -49,11 +52,11 @@ fn level(value: f32) -> Box<dyn Processor> {
 fn node(name: &str, inputs: &[(u32, f32)]) -> Node {
     let inputs = inputs.iter().map(|(from, gain_lin)| edge(*from, *gain_lin)).collect();
     let (kind, cost, latency_frames) = (NodeKind::Custom(0), 1.0, 3);
-    Node { name: name.into(), kind, inputs, cost, latency_frames }
+    Node { name: name.into(), kind, inputs, cost, latency_frames, ports: Default::default() }
 }
 
 fn edge(from: u32, gain_lin: f32) -> Edge {
-    Edge { from: NodeId(from), gain_lin }
+    Edge::new(NodeId(from), gain_lin)
 }
 
 fn start(
@@ -61,11 +64,17 @@ fn start(
     processors: Vec<Option<Box<dyn Processor>>>,
     (schedule, workers): (ScheduleKind, usize),
 ) -> (Engine, GraphEditor) {
+    GraphEditor::start(graph, processors, settings(schedule), seating(workers)).unwrap()
+}
+
+fn settings(schedule: ScheduleKind) -> Settings {
     let policy = Policy { schedule, sibling: SiblingPolicy::All, wait: Strategy::Hybrid };
+    Settings { priority: None, ..Settings::new(FRAMES as u32, 48_000, policy) }
+}
+
+fn seating(workers: usize) -> Seating {
     let seats = (0..workers).map(|core| Seat { core, speed: 1.0 }).collect();
-    let seating = Seating::described(&Seats { seats }, policy.sibling, None).unwrap();
-    let settings = Settings { priority: None, ..Settings::new(FRAMES as u32, 48_000, policy) };
-    GraphEditor::start(graph, processors, settings, seating).unwrap()
+    Seating::described(&Seats { seats }, SiblingPolicy::All, None).unwrap()
 }
 
 fn block(engine: &mut Engine) -> (f32, f32) {

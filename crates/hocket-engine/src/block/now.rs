@@ -1,0 +1,38 @@
+//! Where the song is in the present block, for all workers.
+
+use std::sync::Arc;
+
+use hocket_time::{BlockTime, SegmentHistory, Segments, TempoMap};
+
+/// The latest that sound may reach a node that keeps time, in frames. A node behind a longer latency gets the time of
+/// this one.
+pub(crate) const LATEST_FRAMES: u32 = 1 << 18;
+
+/// The time of a block. The leader writes it between blocks, and workers read it inside (invariant FILLED).
+pub(crate) struct Now {
+    pub steady_frame: u64,
+    pub segments: Segments,
+    pub map: Arc<TempoMap>,
+    pub history: SegmentHistory,
+}
+
+impl Now {
+    /// Before the first block.
+    ///
+    /// Thread: control; allocates.
+    pub(crate) fn new(map: Arc<TempoMap>) -> Now {
+        let (segments, history) = (Segments::EMPTY, SegmentHistory::new(LATEST_FRAMES));
+        Now { steady_frame: 0, segments, map, history }
+    }
+
+    /// Calls `process` with the time of what reaches a node `late` frames after it left its source.
+    #[inline]
+    pub(super) fn with_time<T>(&self, late: u32, process: impl FnOnce(&BlockTime<'_>) -> T) -> T {
+        let (steady_frame, map) = (self.steady_frame, &*self.map);
+        if late == 0 {
+            return process(&BlockTime { steady_frame, segments: &self.segments, map });
+        }
+        let segments = self.history.delayed(late);
+        process(&BlockTime { steady_frame, segments: &segments, map })
+    }
+}

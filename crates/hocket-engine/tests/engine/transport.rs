@@ -1,0 +1,209 @@
+//! Play, stop, locate and loop: at a block's edge or inside a block, from the leader or another thread, under every
+//! schedule.
+
+use std::sync::Arc;
+use std::sync::Mutex;
+
+use hocket_engine::time::{
+    LoopRange, TempoMap, TimedCommand, Transport, TransportCommand as Command,
+};
+use hocket_engine::{
+    Block, Edge, Engine, Fusing, Graph, MediaPool, Node, NodeKind, Prepared, Processor,
+    prepare_session,
+};
+use hocket_plan::session::Clip;
+use hocket_plan::{ScheduleKind, Session};
+use proptest::prelude::*;
+
+use crate::stage::{self, FRAMES, RATE_HZ, policy, whole_file};
+
+/// Tracks without effects: what is heard depends on the song's position alone.
+fn session() -> Session {
+    let mut session = stage::session();
+    for (index, track) in session.tracks.iter_mut().enumerate() {
+        track.strip.chain.clear();
+        track.strip.sends.clear();
+        let start_s = index as f64 * 100.0 / f64::from(RATE_HZ);
+        track.clips = vec![Clip { start_s, looped: index == 0, ..whole_file() }];
+    }
+    session.groups.clear();
+    session.returns.clear();
+    session.master.chain.clear();
+    for track in &mut session.tracks {
+        track.output = hocket_plan::session::Destination::Master;
+    }
+    session
+}
+
+fn engine(session: &Session, media: &MediaPool, kind: ScheduleKind) -> Engine {
+    let prepared = prepare_session(session, media, RATE_HZ, Fusing::Chains).unwrap();
+    let workers = if kind == ScheduleKind::Serial { 1 } else { 2 };
+    stage::engine(prepared, policy(kind), workers)
+}
+
+/// The whole song from its start, left row.
+fn song(frames: usize) -> Vec<u32> {
+    let mut engine = engine(&session(), &stage::media(), ScheduleKind::Serial);
+    let mut heard = Vec::new();
+    while heard.len() < frames {
+        engine.process(FRAMES);
+        heard.extend(engine.output(FRAMES).left.iter().map(|sample| sample.to_bits()));
+    }
+    heard
+}
+
+/// The position of each frame, and whether it plays: frame by frame.
+fn positions(commands: &[TimedCommand], frames: usize) -> Vec<(i64, bool)> {
+    let mut transport = Transport::new();
+    transport.apply(Command::Play);
+    let position = |frame: usize| {
+        let due = commands.iter().filter(|command| command.at_steady == frame as u64);
+        due.for_each(|command| transport.apply(command.command));
+        let block = transport.next_block(1);
+        (block.as_slice()[0].position, block.as_slice()[0].playing)
+    };
+    (0..frames).map(position).collect()
+}
+
+fn any_command() -> impl Strategy<Value = Command> {
+    prop_oneof![
+        Just(Command::Play),
+        Just(Command::Stop),
+        Just(Command::Play),
+        (-300i64..3_000).prop_map(Command::Locate),
+        (0i64..1_500, 256i64..600).prop_map(|(start, length)| {
+            Command::Loop(LoopRange::from_frames(start, start + length).unwrap())
+        }),
+        Just(Command::LoopOff),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(60))]
+
+    #[test]
+    fn what_is_heard_is_the_song_at_the_transports_position(
+        commands in proptest::collection::vec((0u64..2_000, any_command()), 0..10),
+        lengths in proptest::collection::vec(1usize..=FRAMES, 1..5),
+        kind in proptest::sample::select(ScheduleKind::ALL.to_vec()),
+        from_the_leader: bool,
+    ) {
+        let _alone = stage::alone();
+        let mut commands: Vec<TimedCommand> = commands.into_iter()
+            .map(|(at_steady, command)| TimedCommand { at_steady, command }).collect();
+        commands.sort_by_key(|command| command.at_steady);
+        let (frames, song) = (2_000, song(6_000));
+        let mut engine = engine(&session(), &stage::media(), kind);
+        for command in &commands {
+            match from_the_leader {
+                true => prop_assert!(engine.command(*command).is_ok()),
+                false => prop_assert!(engine.control().transport(*command).is_ok()),
+            }
+        }
+        let mut heard = Vec::new();
+        for length in lengths.iter().cycle() {
+            let length = (*length).min(frames - heard.len());
+            if length == 0 {
+                break;
+            }
+            engine.process(length);
+            heard.extend(engine.output(length).left.iter().map(|sample| sample.to_bits()));
+        }
+        for (frame, (position, playing)) in positions(&commands, frames).into_iter().enumerate() {
+            let there = usize::try_from(position).ok().filter(|_| playing);
+            let expected = there.map_or(0, |position| song[position]);
+            prop_assert_eq!(heard[frame], expected, "frame {}, position {}", frame, position);
+        }
+    }
+}
+
+#[test]
+fn an_engine_says_where_it_is_and_goes_back_to_the_start_with_a_reset() {
+    let _alone = stage::alone();
+    let mut engine = engine(&session(), &stage::media(), ScheduleKind::Dataflow);
+    let now = |command| TimedCommand { at_steady: 0, command };
+    engine.process(FRAMES);
+    assert_eq!(engine.transport().position(), FRAMES as i64);
+    engine.command(now(Command::Locate(1_000))).unwrap();
+    engine.command(now(Command::Stop)).unwrap();
+    engine.process(FRAMES);
+    assert_eq!((engine.transport().position(), engine.transport().is_playing()), (1_000, false));
+    assert_eq!(engine.transport().steady_frame(), 2 * FRAMES as u64);
+    assert!(engine.output(FRAMES).left.iter().all(|sample| *sample == 0.0));
+    engine.reset();
+    assert_eq!((engine.transport().position(), engine.transport().is_playing()), (0, true));
+    let first = stage::play(&mut engine, 1);
+    assert_eq!(first[0][..FRAMES], song(FRAMES)[..FRAMES]);
+}
+
+/// Notes where the song is.
+struct Watch(Arc<Mutex<Vec<(i64, f64, bool)>>>);
+
+impl Processor for Watch {
+    fn process(&mut self, block: &mut Block<'_>) {
+        let time = block.time.expect("it keeps time");
+        let mut seen = self.0.lock().unwrap();
+        for frame in 0..block.frames() as u32 {
+            seen.push((time.position_at(frame), time.bpm_at(frame), time.is_playing_at(frame)));
+        }
+    }
+
+    fn reset(&mut self) {}
+
+    fn keeps_time(&self) -> bool {
+        true
+    }
+}
+
+/// Delays by nothing, but says so: only the clock is looked at.
+struct Late;
+
+impl Processor for Late {
+    fn process(&mut self, block: &mut Block<'_>) {
+        assert!(block.time.is_none(), "it does not ask for it");
+    }
+
+    fn reset(&mut self) {}
+}
+
+#[test]
+fn a_node_behind_a_latency_sees_the_time_of_what_it_hears() {
+    let _alone = stage::alone();
+    let late = 100;
+    let (first, second) = (Arc::default(), Arc::default());
+    let mut graph = Graph::default();
+    let custom = |name, inputs, latency_frames| Node {
+        inputs,
+        latency_frames,
+        ..Node::new(name, NodeKind::Custom(0))
+    };
+    let source = graph.add(custom("source", vec![], 0)).unwrap();
+    let slow = graph.add(custom("slow", vec![Edge::new(source, 1.0)], late)).unwrap();
+    graph.add(custom("behind", vec![Edge::new(slow, 1.0)], 0)).unwrap();
+    let processors: Vec<Option<Box<dyn Processor>>> = vec![
+        Some(Box::new(Watch(Arc::clone(&first)))),
+        Some(Box::new(Late)),
+        Some(Box::new(Watch(Arc::clone(&second)))),
+    ];
+    let prepared = Prepared::from_graph(&graph, processors, Fusing::Chains).unwrap();
+    let mut engine = stage::engine(prepared, policy(ScheduleKind::Serial), 1);
+    for block in 0..40 {
+        if block == 10 {
+            engine.control().set_tempo_map(TempoMap::constant(RATE_HZ, 90.0).unwrap()).unwrap();
+        }
+        if block == 20 {
+            let command = Command::Locate(-5);
+            engine.control().transport(TimedCommand { at_steady: 0, command }).unwrap();
+        }
+        engine.process(1 + block * 7 % FRAMES);
+    }
+    let (first, second) = (first.lock().unwrap(), second.lock().unwrap());
+    let (heard, early) = (&second[late as usize..], &second[..late as usize]);
+    assert!(
+        heard.iter().zip(first.iter()).all(|(late, then)| late.0 == then.0 && late.2 == then.2)
+    );
+    assert!(early.iter().all(|(position, _, playing)| *position == 0 && !playing));
+    assert_eq!((first[0].1, first[first.len() - 1].1), (120.0, 90.0));
+    let back = first.iter().position(|(position, ..)| *position == -5).unwrap();
+    assert_eq!(second[back + late as usize].0, -5);
+}

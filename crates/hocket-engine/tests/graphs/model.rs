@@ -1,0 +1,317 @@
+//! Random graphs of every shape, and what they must sound like: a model that computes frame by frame and keeps all
+//! of the past.
+
+use std::collections::VecDeque;
+
+use hocket_engine::{
+    Block, ChannelMap, Edge, Graph, InputPort, Node, NodeId, NodeKind, NodeSource, Ports,
+    Processor, RowsRef,
+};
+
+use super::FRAMES;
+
+/// Numbers that follow from a seed.
+pub struct Random(u64);
+
+impl Random {
+    pub fn new(seed: u64) -> Random {
+        Random(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1)
+    }
+
+    pub fn below(&mut self, end: usize) -> usize {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0 >> 33) as usize % end.max(1)
+    }
+
+    pub fn one_in(&mut self, n: usize) -> bool {
+        self.below(n) == 0
+    }
+
+    fn gain(&mut self) -> f32 {
+        if self.one_in(3) { 1.0 } else { self.below(2000) as f32 / 1000.0 - 1.0 }
+    }
+}
+
+/// What a node does with one frame of its rows. The main rows are then delayed by its latency.
+fn work(number: usize, main: &mut [f32], side: &[f32], extra: &mut [f32]) {
+    for (channel, sample) in main.iter_mut().enumerate() {
+        let key = if side.is_empty() { 0.0 } else { side[channel % side.len()] };
+        *sample = *sample * 0.75 + key * 0.5;
+    }
+    for (channel, sample) in extra.iter_mut().enumerate() {
+        *sample = main[channel % main.len()] * 0.5 + (number + channel) as f32 * 0.001;
+    }
+}
+
+/// What the host plays into input `number`.
+fn played(number: u16, channel: usize, frame: usize) -> f32 {
+    ((frame * 7 + channel * 3 + usize::from(number)) % 11) as f32 * 0.1 - 0.5
+}
+
+/// What a source adds, so that there is sound without inputs: one impulse, then a pattern.
+fn source(number: usize, frame: usize) -> f32 {
+    if frame.is_multiple_of(9) { 1.0 / (number + 1) as f32 } else { 0.0 }
+}
+
+/// A node's processor, as an engine sees it.
+struct Works {
+    number: usize,
+    is_source: bool,
+    frame: usize,
+    late: Vec<VecDeque<f32>>,
+}
+
+impl Processor for Works {
+    fn process(&mut self, block: &mut Block<'_>) {
+        let channels = block.channels();
+        let side_rows = block.more.as_ref().map_or(0, |more| more.side_chain.len());
+        let extra_rows = block.more.as_ref().map_or(0, |more| more.extra.len());
+        for i in 0..block.frames() {
+            let mut main: Vec<f32> = (0..channels).map(|c| block.channel_mut(c)[i]).collect();
+            let more = block.more.as_ref();
+            let side: Vec<f32> =
+                (0..side_rows).map(|c| more.unwrap().side_chain.row(c)[i]).collect();
+            if let Some(key) = block.side_chain {
+                assert_eq!((key.left[i], key.right[i]), (side[0], side[1.min(side_rows - 1)]));
+            }
+            let mut extra = vec![0.0; extra_rows];
+            self.frame(&mut main, &side, &mut extra);
+            (0..channels).for_each(|c| block.channel_mut(c)[i] = main[c]);
+            for (c, sample) in extra.into_iter().enumerate() {
+                block.more.as_mut().unwrap().extra.row_mut(c)[i] = sample;
+            }
+        }
+    }
+
+    fn reset(&mut self) {
+        self.frame = 0;
+        self.late.iter_mut().flatten().for_each(|sample| *sample = 0.0);
+    }
+}
+
+impl Works {
+    fn of(number: usize, node: &Node) -> Works {
+        let late = vec![0.0; node.latency_frames as usize].into();
+        let late = vec![late; usize::from(node.ports.main)];
+        let is_source = node.inputs.is_empty() && !matches!(node.kind, NodeKind::Input(_));
+        Works { number, is_source, frame: 0, late }
+    }
+
+    fn frame(&mut self, main: &mut [f32], side: &[f32], extra: &mut [f32]) {
+        if self.is_source {
+            main.iter_mut().for_each(|sample| *sample += source(self.number, self.frame));
+        }
+        work(self.number, main, side, extra);
+        for (sample, late) in main.iter_mut().zip(&mut self.late) {
+            late.push_back(*sample);
+            *sample = late.pop_front().unwrap_or(0.0);
+        }
+        self.frame += 1;
+    }
+}
+
+/// A graph with the processors that belong to it.
+pub struct Case {
+    pub graph: Graph,
+    /// Whether the node only sums.
+    sums: Vec<bool>,
+}
+
+impl Case {
+    pub fn random(random: &mut Random) -> Case {
+        let mut case = Case { graph: Graph::default(), sums: Vec::new() };
+        let count = 2 + random.below(24);
+        for number in 0..count {
+            let node = case.node(number, random);
+            let sums = node.latency_frames == 0 && node.ports.extra == 0 && random.one_in(4);
+            case.sums.push(sums);
+            case.graph.add(node).unwrap();
+        }
+        for _ in 0..random.below(3) {
+            let (from, reader) = (random.below(count), random.below(count));
+            let edge = case.edge(from, &case.graph.nodes()[reader].clone(), random);
+            if let Some(edge) = edge {
+                case.graph
+                    .feed_back(Edge { gain_lin: 0.3, ..edge }, NodeId(reader as u32))
+                    .unwrap();
+            }
+        }
+        if random.one_in(2) {
+            let outputs = (0..1 + random.below(3)).map(|_| NodeId(random.below(count) as u32));
+            let outputs = outputs.collect();
+            case.graph.set_outputs(outputs).unwrap();
+        }
+        case
+    }
+
+    fn node(&self, number: usize, random: &mut Random) -> Node {
+        let main = [2, 2, 2, 1, 1, 3, 6][random.below(7)];
+        let side_chain = [0, 0, 0, 0, 1, 2, 3][random.below(7)];
+        let extra = [0, 0, 0, 0, 1, 4][random.below(6)];
+        let mut node = Node::new(format!("n{number}"), NodeKind::Custom(number as u32));
+        node.ports = Ports { main, side_chain, extra };
+        node.cost = random.below(500) as f64;
+        node.latency_frames = [0, 0, 0, 1, 5, 40][random.below(6)];
+        if random.one_in(6) {
+            node.kind = NodeKind::Input(random.below(2) as u16);
+            return node;
+        }
+        let edges = if random.one_in(5) { 0 } else { 1 + random.below(4) };
+        for _ in 0..edges.min(number * 4) {
+            let back = 1 + random.below(3.min(number));
+            let from = if random.one_in(3) { random.below(number) } else { number - back };
+            node.inputs.extend(self.edge(from, &node, random));
+        }
+        node
+    }
+
+    /// An edge that fits, if there is one.
+    fn edge(&self, from: usize, reader: &Node, random: &mut Random) -> Option<Edge> {
+        let source = self.graph.nodes().get(from)?.ports;
+        let side = reader.ports.side_chain > 0 && random.one_in(2);
+        let (to, width) = match side {
+            true => (InputPort::SideChain, reader.ports.side_chain),
+            false => (InputPort::Main, reader.ports.main),
+        };
+        let edge = Edge { to, ..Edge::new(NodeId(from as u32), random.gain()) };
+        if random.one_in(2) && (source.main == width || source.main == 1) {
+            return Some(edge);
+        }
+        let count = 1 + random.below(usize::from(width.min(source.outputs()))) as u16;
+        let first =
+            |all: u16, random: &mut Random| random.below(usize::from(all - count) + 1) as u16;
+        let (from, to) = (first(source.outputs(), random), first(width, random));
+        Some(Edge { map: ChannelMap::Range { from, to, count }, ..edge })
+    }
+
+    pub fn processors(&self) -> Vec<Option<Box<dyn Processor>>> {
+        let nodes = self.graph.nodes().iter().zip(&self.sums).enumerate();
+        let works = |(number, (node, sums)): (usize, (&Node, &bool))| {
+            (!sums).then(|| Box::new(Works::of(number, node)) as Box<dyn Processor>)
+        };
+        nodes.map(works).collect()
+    }
+
+    /// All nodes as they are.
+    pub fn kept(&self) -> Vec<NodeSource> {
+        (0..self.sums.len()).map(|id| NodeSource::Kept(NodeId(id as u32))).collect()
+    }
+
+    /// Writes what the host plays from `frame` on, in a block of `frames`.
+    pub fn play_inputs(engine: &mut hocket_engine::Engine, frame: usize, frames: usize) {
+        for number in 0..2 {
+            let Some(mut rows) = engine.input_mut(number, frames) else { continue };
+            for channel in 0..rows.len() {
+                let row = rows.row_mut(channel).iter_mut();
+                row.enumerate().for_each(|(i, x)| *x = played(number, channel, frame + i));
+            }
+        }
+    }
+
+    /// What each output must be: by output, by row, by frame.
+    pub fn expected(&self, frames: usize) -> Vec<Vec<Vec<f32>>> {
+        let nodes = self.graph.nodes();
+        let mut works: Vec<Works> =
+            nodes.iter().enumerate().map(|(number, node)| Works::of(number, node)).collect();
+        let arrivals = self.arrivals();
+        // By node, by row, by frame.
+        let mut past: Vec<Vec<Vec<f32>>> =
+            nodes.iter().map(|node| vec![Vec::new(); usize::from(node.ports.rows())]).collect();
+        for frame in 0..frames {
+            for (number, node) in nodes.iter().enumerate() {
+                let mut rows = self.sum(number, frame, &past, &arrivals);
+                if let NodeKind::Input(input) = node.kind {
+                    let heard = rows.iter_mut().take(usize::from(node.ports.main)).enumerate();
+                    heard.for_each(|(c, sum)| sum.insert(0, (played(input, c, frame), 1.0)));
+                }
+                let mut rows: Vec<f32> = rows.iter().map(|terms| in_order(terms)).collect();
+                if !self.sums[number] {
+                    let (main, rest) = rows.split_at_mut(usize::from(node.ports.main));
+                    let (side, extra) = rest.split_at_mut(usize::from(node.ports.side_chain));
+                    works[number].frame(main, side, extra);
+                }
+                past[number].iter_mut().zip(rows).for_each(|(row, sample)| row.push(sample));
+            }
+        }
+        self.graph.outputs().iter().map(|id| past[id.index()].clone()).collect()
+    }
+
+    /// The frame at which what a source plays at frame 0 leaves each node: the longest path, found by relaxation.
+    pub fn arrivals(&self) -> Vec<u32> {
+        let nodes = self.graph.nodes();
+        let mut at = vec![0; nodes.len()];
+        for _ in 0..nodes.len() {
+            for (number, node) in nodes.iter().enumerate() {
+                let before = node.inputs.iter().map(|edge| at[edge.from.index()]).max();
+                at[number] = before.unwrap_or(0) + node.latency_frames;
+            }
+        }
+        at
+    }
+
+    /// The terms that each row of a node sums, in order.
+    fn sum(
+        &self,
+        number: usize,
+        frame: usize,
+        past: &[Vec<Vec<f32>>],
+        arrivals: &[u32],
+    ) -> Vec<Vec<(f32, f32)>> {
+        let node = &self.graph.nodes()[number];
+        let mut rows = vec![Vec::new(); usize::from(node.ports.rows())];
+        let latest = node.inputs.iter().map(|edge| arrivals[edge.from.index()]).max().unwrap_or(0);
+        let direct =
+            node.inputs.iter().map(|edge| (edge, (latest - arrivals[edge.from.index()]) as usize));
+        let back = self.graph.feedback().iter().filter(|back| back.reader.index() == number);
+        for (edge, delay) in direct.chain(back.map(|back| (&back.edge, FRAMES))) {
+            for (from, to) in self.pairs(edge, node) {
+                let heard = |at: usize| past[edge.from.index()][from].get(at).copied();
+                let sample = frame.checked_sub(delay).and_then(heard).unwrap_or(0.0);
+                rows[to].push((sample, edge.gain_lin));
+            }
+        }
+        rows
+    }
+
+    /// Rows of the source and of the reader that an edge connects, channel by channel.
+    fn pairs(&self, edge: &Edge, reader: &Node) -> Vec<(usize, usize)> {
+        let source = self.graph.nodes()[edge.from.index()].ports;
+        let (first, width) = match edge.to {
+            InputPort::Main => (0, usize::from(reader.ports.main)),
+            InputPort::SideChain => {
+                (usize::from(reader.ports.main), usize::from(reader.ports.side_chain))
+            }
+        };
+        let row = |channel: usize| match channel < usize::from(source.main) {
+            true => channel,
+            false => channel + usize::from(source.side_chain),
+        };
+        match edge.map {
+            ChannelMap::Straight => (0..width)
+                .map(|c| (if usize::from(source.main) == width { c } else { 0 }, first + c))
+                .collect(),
+            ChannelMap::Range { from, to, count } => (0..usize::from(count))
+                .map(|c| (row(usize::from(from) + c), first + usize::from(to) + c))
+                .collect(),
+        }
+    }
+}
+
+/// The sum of a row, as the engine makes it: the first term times its gain, then one after the other.
+fn in_order(terms: &[(f32, f32)]) -> f32 {
+    let mut sum = None;
+    for (sample, gain) in terms {
+        sum = Some(match sum {
+            None => sample * gain,
+            Some(before) => before + sample * gain,
+        });
+    }
+    sum.unwrap_or(0.0)
+}
+
+/// Main and extra rows, bit by bit.
+pub fn bits(rows: RowsRef<'_>, row: usize) -> Vec<u32> {
+    rows.row(row).iter().map(|sample| sample.to_bits()).collect()
+}

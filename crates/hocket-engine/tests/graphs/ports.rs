@@ -1,0 +1,161 @@
+//! Channels, ports, inputs, outputs, delays and feedback, against a model that knows nothing of blocks and workers.
+
+use hocket_engine::{
+    Block, Engine, Fusing, Graph, GraphEditor, Node, NodeId, NodeKind, NodeSource, Ports, Prepared,
+    Processor, ScheduleKind,
+};
+
+use super::model::{Case, Random, bits};
+use super::{FRAMES, seating, settings};
+
+/// The outputs of `frames` frames: by output, by row, all bits in a row. Blocks are cut at random, and now and then
+/// a plan is made anew.
+fn played(engine: &mut Engine, frames: usize, random: &mut Random) -> Vec<Vec<Vec<u32>>> {
+    let rows = |output: usize, engine: &Engine| engine.output_rows(output, FRAMES).unwrap().len();
+    let outputs = (0..).take_while(|output| engine.output_rows(*output, FRAMES).is_some()).count();
+    let mut heard: Vec<Vec<Vec<u32>>> =
+        (0..outputs).map(|output| vec![Vec::new(); rows(output, engine)]).collect();
+    let mut frame = 0;
+    while frame < frames {
+        let whole = random.one_in(2);
+        let block = if whole { FRAMES } else { 1 + random.below(FRAMES) }.min(frames - frame);
+        if random.one_in(16) {
+            _ = engine.control().replan();
+        }
+        Case::play_inputs(engine, frame, block);
+        match random.one_in(5) {
+            true => engine.process_serial(block),
+            false => engine.process(block),
+        };
+        for (output, rows) in heard.iter_mut().enumerate() {
+            let now = engine.output_rows(output, block).unwrap();
+            rows.iter_mut().enumerate().for_each(|(row, heard)| heard.extend(bits(now, row)));
+        }
+        frame += block;
+    }
+    heard
+}
+
+fn check(case: &Case, schedule: (ScheduleKind, usize), fusing: Fusing, random: &mut Random) {
+    let frames = 400;
+    let prepared = Prepared::from_graph(&case.graph, case.processors(), fusing).unwrap();
+    let mut engine = Engine::start(prepared, settings(schedule.0), seating(schedule.1)).unwrap();
+    let heard = played(&mut engine, frames, random);
+    let expected = case.expected(frames);
+    assert_eq!(heard.len(), expected.len());
+    for (output, (heard, expected)) in heard.iter().zip(&expected).enumerate() {
+        let id = case.graph.outputs()[output];
+        let ports = case.graph.nodes()[id.index()].ports;
+        let side = ports.main..ports.main + ports.side_chain;
+        for (row, (heard, expected)) in heard.iter().zip(expected).enumerate() {
+            let expected: Vec<u32> = expected.iter().map(|sample| sample.to_bits()).collect();
+            let at = heard.iter().zip(&expected).position(|(heard, expected)| heard != expected);
+            if let Some(at) = at.filter(|_| !side.contains(&(row as u16))) {
+                let (heard, expected) = (f32::from_bits(heard[at]), f32::from_bits(expected[at]));
+                panic!(
+                    "{schedule:?} {fusing:?}: output {output}, row {row}, frame {at}: {heard} and not \
+                     {expected}\n{:#?}",
+                    case.graph
+                );
+            }
+        }
+    }
+    let latencies: Vec<u32> =
+        case.graph.outputs().iter().map(|id| case.arrivals()[id.index()]).collect();
+    assert_eq!(engine.output_latencies(), latencies);
+}
+
+#[test]
+fn graphs_of_every_shape_sound_as_the_model_says_under_every_schedule() {
+    let mut seen = [0; 5];
+    for seed in 0..120 {
+        let mut random = Random::new(seed);
+        let case = Case::random(&mut random);
+        let (graph, sizes) = (&case.graph, [1, 2, 3]);
+        for kind in ScheduleKind::ALL {
+            let workers = if kind == ScheduleKind::Serial { 1 } else { sizes[random.below(3)] };
+            let fusing = if random.one_in(3) { Fusing::None } else { Fusing::Chains };
+            check(&case, (kind, workers), fusing, &mut random);
+        }
+        let units = hocket_plan::UnitGraph::compile(graph, Fusing::Chains).unwrap();
+        let has = |at: bool| usize::from(at);
+        seen[0] += has(!units.lines().is_empty());
+        seen[1] += has(!graph.feedback().is_empty());
+        seen[2] += has(graph.outputs().len() > 1);
+        seen[3] += has(graph.nodes().iter().any(|node| node.ports.rows() > 2));
+        seen[4] += has(units.units().iter().any(hocket_plan::Unit::is_end));
+    }
+    println!("graphs with delays, feedback, several outputs, wide ports, several ends: {seen:?}");
+    assert!(seen.iter().all(|count| *count > 20), "{seen:?} of 120");
+}
+
+#[test]
+fn what_stays_of_a_graph_goes_on_when_it_is_replaced_by_itself() {
+    for seed in 0..40 {
+        let mut random = Random::new(seed);
+        let case = Case::random(&mut random);
+        let (kind, workers) = (ScheduleKind::ALL[seed as usize % 5], 2);
+        let workers = if kind == ScheduleKind::Serial { 1 } else { workers };
+        let (mut engine, mut editor) =
+            GraphEditor::start(&case.graph, case.processors(), settings(kind), seating(workers))
+                .unwrap();
+        let mut heard = vec![Vec::new(); case.graph.outputs().len()];
+        for block in 0..20 {
+            if block % 3 == 1 {
+                let sources = case.kept();
+                editor.replace(&case.graph, sources).unwrap();
+            }
+            Case::play_inputs(&mut engine, block * FRAMES, FRAMES);
+            engine.process(FRAMES);
+            for (output, heard) in heard.iter_mut().enumerate() {
+                heard.extend(bits(engine.output_rows(output, FRAMES).unwrap(), 0));
+            }
+        }
+        for (heard, expected) in heard.iter().zip(case.expected(20 * FRAMES)) {
+            let expected: Vec<u32> = expected[0].iter().map(|sample| sample.to_bits()).collect();
+            assert_eq!(*heard, expected, "seed {seed}, {kind:?}");
+        }
+    }
+}
+
+/// Says how many channels it has: main, side chain, extra.
+struct Counts;
+
+impl Processor for Counts {
+    fn process(&mut self, block: &mut Block<'_>) {
+        let channels = block.channels();
+        let more =
+            block.more.as_ref().map_or((0, 0), |more| (more.side_chain.len(), more.extra.len()));
+        let count = (100 * channels + 10 * more.0 + more.1) as f32;
+        (0..channels).for_each(|channel| block.channel_mut(channel).fill(count));
+    }
+
+    fn reset(&mut self) {}
+}
+
+#[test]
+fn a_node_that_stays_may_have_other_ports_in_the_next_graph() {
+    let ports = [
+        Ports::STEREO,
+        Ports { main: 2, side_chain: 2, extra: 0 },
+        Ports::of(1),
+        Ports { main: 6, side_chain: 1, extra: 3 },
+        Ports::STEREO,
+    ];
+    let graph = |ports| {
+        let mut graph = Graph::default();
+        graph.add(Node { ports, ..Node::new("counts", NodeKind::Custom(0)) }).unwrap();
+        graph
+    };
+    let (kind, processors) = (ScheduleKind::Serial, vec![Some(Box::new(Counts) as _)]);
+    let (mut engine, mut editor) =
+        GraphEditor::start(&graph(ports[0]), processors, settings(kind), seating(1)).unwrap();
+    for ports in ports {
+        editor.replace(&graph(ports), vec![NodeSource::Kept(NodeId(0))]).unwrap();
+        engine.process(FRAMES);
+        let heard = engine.output_rows(0, FRAMES).unwrap();
+        assert_eq!(heard.len(), usize::from(ports.rows()));
+        let expected = 100 * ports.main + 10 * ports.side_chain + ports.extra;
+        assert_eq!(heard.row(0), [f32::from(expected); FRAMES]);
+    }
+}

@@ -1,0 +1,133 @@
+//! Plays a lane: which values it gives at which frames of a block.
+
+use super::lane::{Lane, Way};
+use crate::block_time::BlockTime;
+use crate::events::{Event, EventKind, ParamChange, Source};
+use crate::tempo::TempoMap;
+use crate::transport::Segment;
+
+/// A value that a lane gives at a frame of a block.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct LaneValue {
+    /// The frame, counted from the block's beginning.
+    pub offset: u32,
+    /// The value, in the parameter's unit.
+    pub value: f64,
+    /// Whether it is one of many on the way between two points. Such a value may be thinned out.
+    pub on_ramp: bool,
+}
+
+impl LaneValue {
+    /// The value as an event of a parameter, with the source [`Source::LANE`].
+    pub fn event(&self, param: u32) -> Event {
+        let change = ParamChange { param, value: self.value, on_ramp: self.on_ramp };
+        Event::new(self.offset, Source::LANE, EventKind::Param(change))
+    }
+}
+
+/// Plays a lane.
+///
+/// It gives a value
+/// 1. at each point, at its frame,
+/// 2. between points whose values differ, every [`Lane::grid_frames`] frames, counted from the point before,
+/// 3. where the song is not where the last block ended: at the start, after a locate, at each pass of a loop, and
+///    where the song starts to play. There it gives the value of that frame, so a parameter is right at once
+///    ("chasing").
+///
+/// While the song stands still, only rule 3 applies. Frames are those of the song, so the values do not depend on
+/// how time is cut into blocks.
+///
+/// Thread: the worker or leader that owns it, inside a block. Cost: O(values), O(log points) after a jump, a few
+/// comparisons where nothing is due; no allocation.
+#[derive(Debug, Clone, Default)]
+pub struct LaneCursor {
+    /// Position of the next frame if nothing jumps, and whether the song played. `None`: chase.
+    led_to: Option<(i64, bool)>,
+    /// Song frame of the next value if nothing jumps.
+    due: i64,
+    /// The lane is not read.
+    paused: bool,
+    /// How many of the lane's points are behind.
+    passed: usize,
+    /// Song frame of the next point.
+    point: i64,
+    /// The way to the next point, if the value moves on it.
+    way: Option<Way>,
+}
+
+impl LaneCursor {
+    /// A cursor that chases at its first frame.
+    pub fn new() -> LaneCursor {
+        LaneCursor::default()
+    }
+
+    /// Chases at the next frame. Call it when the lane was exchanged.
+    pub fn restart(&mut self) {
+        self.led_to = None;
+    }
+
+    /// Gives no values (while somebody holds the control), or gives them again, beginning with a chase.
+    pub fn set_paused(&mut self, paused: bool) {
+        self.paused = paused;
+    }
+
+    /// Gives the values of a block in order of their frames. `time.map` is the map that the lane was made with.
+    pub fn run(&mut self, lane: &Lane, time: &BlockTime<'_>, mut give: impl FnMut(LaneValue)) {
+        if self.paused {
+            self.restart();
+            return;
+        }
+        for segment in time.segments {
+            if self.must_chase(segment) {
+                give(self.chase(lane, time.map, segment));
+            }
+            while segment.playing && self.due < segment.end_position() {
+                give(self.next(lane, time.map, segment));
+            }
+            self.led_to = Some((segment.end_position(), segment.playing));
+        }
+    }
+
+    fn must_chase(&self, segment: &Segment) -> bool {
+        let Some((position, playing)) = self.led_to else { return true };
+        segment.jumped || position != segment.position || (segment.playing && !playing)
+    }
+
+    /// The value of a segment's first frame.
+    fn chase(&mut self, lane: &Lane, map: &TempoMap, segment: &Segment) -> LaneValue {
+        let frame = segment.position;
+        self.pass(lane, map, lane.knots_until(frame));
+        let resting = lane.knots()[self.passed.saturating_sub(1)].value;
+        let value = self.way.as_ref().map_or(resting, |way| way.value(map, frame));
+        let step = self.way.as_ref().map(|way| way.next_step(frame, lane.grid_frames()));
+        self.due = self.point.min(step.unwrap_or(i64::MAX));
+        LaneValue { offset: segment.offset, value, on_ramp: false }
+    }
+
+    /// The value that is due.
+    fn next(&mut self, lane: &Lane, map: &TempoMap, segment: &Segment) -> LaneValue {
+        let frame = self.due;
+        let offset = segment.offset + (frame - segment.position) as u32;
+        let step = frame + i64::from(lane.grid_frames());
+        if let Some(way) = &self.way
+            && frame != self.point
+        {
+            let value = way.value(map, frame);
+            self.due = self.point.min(step);
+            return LaneValue { offset, value, on_ramp: true };
+        }
+        // Of several points at one frame the last holds. A search, and not just the next point: a lane that was
+        // exchanged without `restart` gives wrong values at most.
+        self.pass(lane, map, lane.knots_until(frame));
+        self.due = if self.way.is_some() { self.point.min(step) } else { self.point };
+        let value = lane.knots()[self.passed.saturating_sub(1)].value;
+        LaneValue { offset, value, on_ramp: false }
+    }
+
+    /// The first `passed` points are behind.
+    fn pass(&mut self, lane: &Lane, map: &TempoMap, passed: usize) {
+        self.passed = passed;
+        self.point = lane.knots().get(passed).map_or(i64::MAX, |knot| knot.frame);
+        self.way = lane.way(passed, map);
+    }
+}
