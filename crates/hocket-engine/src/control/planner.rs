@@ -13,6 +13,7 @@ use hocket_machine::clock::TickRate;
 use hocket_plan::compile::{PartSize, Prices, UnitGraph};
 use hocket_plan::schedule::{Overheads, Schedule, Team, best};
 use hocket_plan::{NodeId, ScheduleKind, VerifiedSchedule};
+use hocket_time::TempoMap;
 
 use super::choose_schedule::ChooseSchedule;
 use super::handle::{ControlError, Standing};
@@ -64,6 +65,8 @@ pub(crate) struct Planner {
     /// What `auto` has found so far.
     pub(super) auto: ChooseSchedule,
     pub(super) done: VecDeque<(u64, u64)>,
+    /// The tempo map that was sent last.
+    pub(super) map: Arc<TempoMap>,
 }
 
 /// Nodes that replace those of the present plan.
@@ -111,7 +114,7 @@ impl Planner {
         settings: &Settings,
         (team, kinds): (Team, Vec<usize>),
         outbox: Outbox,
-        progress: &Arc<BlockEstimates>,
+        (progress, map): (&Arc<BlockEstimates>, &Arc<TempoMap>),
     ) -> (Plan, Planner) {
         let named = prepared.processors.into_iter().zip(prepared.node_names);
         let cell = |(processor, name): (Option<_>, String)| {
@@ -139,6 +142,7 @@ impl Planner {
             overheads: settings.overheads,
             auto: ChooseSchedule::knowing(settings.found_before),
             done: VecDeque::new(),
+            map: Arc::clone(map),
         };
         (plan, inner)
     }
