@@ -76,6 +76,7 @@ impl Lanes {
         for player in &mut self.players {
             while before.next_if(|before| before.param < player.param).is_some() {}
             if let Some(before) = before.next_if(|before| before.param == player.param)
+                // block-path: it compares two addresses.
                 && Arc::ptr_eq(&before.lane, &player.lane)
             {
                 std::mem::swap(&mut before.cursor, &mut player.cursor);
