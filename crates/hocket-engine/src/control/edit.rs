@@ -19,7 +19,7 @@ pub struct EffectAt {
     pub index: usize,
 }
 
-/// What a lane of a session moves. Values are in the parameter's unit.
+/// What a lane of a session moves. Values are in the parameter's unit; those out of its range count as its ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LaneTarget {
     /// A strip's fader, in decibels; -200 and less is as good as silence.
