@@ -5,8 +5,9 @@
 //! samples that are not finite and no costs; the ratio is what all of that takes, and it holds on a busy machine, where
 //! times do not. Its interval is that of a median by order statistics (95 %), over the ratios of neighbouring blocks.
 //!
-//! `-- [BLOCKS] lanes`: the same engine with and without automation lanes of 1,024 parameters, 16 for each track, all on
-//! ramps: the serial walks take turns. The processors ignore the values, so the difference is what the engine does.
+//! `-- [BLOCKS] lanes`: the same engine with and without automation lanes of 1,024 parameters, 16 for each track, first all
+//! on ramps, then all at rest: the serial walks take turns. The processors ignore the values, so the difference is what the
+//! engine does.
 //!
 //! `valgrind --tool=callgrind` counts the instructions of the same program: `-- 2000 engine` runs the serial walk alone,
 //! `-- 2000 loops` the bare loops, `-- 2000 startup` neither.
@@ -49,7 +50,8 @@ fn main() {
     } else if only("loops") {
         (0..blocks).for_each(|_| loops.run());
     } else if only("lanes") || !real {
-        compare_lanes(blocks);
+        compare_lanes("on ramps", 1.0, blocks);
+        compare_lanes("at rest", 0.0, blocks);
     } else {
         compare(&mut engine, &mut loops, blocks);
     }
@@ -89,11 +91,16 @@ fn compare(engine: &mut Engine, loops: &mut Loops, blocks: usize) {
     );
 }
 
-fn compare_lanes(blocks: usize) {
+/// `rise`: of each lane over a day.
+fn compare_lanes(what: &str, rise: f64, blocks: usize) {
     let (events, no_events) = (Arc::<AtomicU64>::default(), Arc::<AtomicU64>::default());
     let mut automated = engine(|| Box::new(Counts(Arc::clone(&events))));
     let mut plain = engine(|| Box::new(Counts(Arc::clone(&no_events))));
-    automate(&automated);
+    automate(&automated, rise);
+    // The first values.
+    automated.process_serial(FRAMES);
+    plain.process_serial(FRAMES);
+    let expected = if rise == 0.0 { 0 } else { TRACKS * LANES * FRAMES / 32 };
     let (mut with, mut without) = (Vec::with_capacity(blocks), Vec::with_capacity(blocks));
     for round in 0..blocks + 200 {
         let begun = events.load(Relaxed);
@@ -105,7 +112,7 @@ fn compare_lanes(blocks: usize) {
             }
         };
         let values = (events.load(Relaxed) - begun) as usize;
-        assert_eq!(values, TRACKS * LANES * FRAMES / 32, "a value every 32 frames");
+        assert_eq!(values, expected, "a value every 32 frames on a ramp");
         if round >= 200 {
             with.push(ns.0);
             without.push(ns.1);
@@ -116,7 +123,7 @@ fn compare_lanes(blocks: usize) {
         with.iter().zip(&without).map(|(with, without)| with - without).collect();
     let (low, ns, high) = median(&mut more);
     println!(
-        "{} lanes, {blocks} blocks of {FRAMES} frames: {ns:.0} ns more per block [{low:.0}, {high:.0}], {:.1} ns per lane; \
+        "{} lanes {what}, {blocks} blocks of {FRAMES} frames: {ns:.0} ns more per block [{low:.0}, {high:.0}], {:.1} ns per lane; \
          the walk alone takes {:.0} ns",
         TRACKS * LANES,
         ns / (TRACKS * LANES) as f64,
@@ -124,10 +131,10 @@ fn compare_lanes(blocks: usize) {
     );
 }
 
-/// Gives every track lanes that are on a ramp for a day.
-fn automate(engine: &Engine) {
+/// Gives every track lanes that go from 0 to `rise` in a day.
+fn automate(engine: &Engine, rise: f64) {
     let point = |at, value| LanePoint { at, value, shape: Shape::Linear };
-    let lane = LaneSpec::new(TimeBase::Seconds, vec![point(0.0, 0.0), point(86_400.0, 1.0)]);
+    let lane = LaneSpec::new(TimeBase::Seconds, vec![point(0.0, 0.0), point(86_400.0, rise)]);
     let tracks = (0..TRACKS as u32).map(NodeId);
     let change = |node, param| LaneChange { node, param, lane: Some(lane.clone()) };
     let changes = tracks.flat_map(|node| (0..LANES as u16).map(move |param| (node, param)));

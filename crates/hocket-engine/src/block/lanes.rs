@@ -44,10 +44,19 @@ impl Player {
     }
 }
 
+/// No lane is due before the song frame `until`, if the song plays on.
+struct Rest {
+    /// Where the last block led to.
+    position: i64,
+    until: i64,
+}
+
 /// All lanes of a node, and room for their values.
 pub(crate) struct Lanes {
     /// Sorted by parameter.
     players: Box<[Player]>,
+    /// Nearly always nothing is due, so a block need not look at the lanes. `None`: it has to.
+    rest: Option<Rest>,
     values: Values,
     /// The block's time as the node hears it. Only behind a latency.
     late: Segments,
@@ -62,7 +71,7 @@ impl Lanes {
         let player = |(param, lane)| Player { param, lane, cursor: LaneCursor::new() };
         let values = Values::new(room(lanes.len(), frames));
         let players = lanes.into_iter().map(player).collect();
-        Lanes { players, values, late: Segments::EMPTY }
+        Lanes { players, rest: None, values, late: Segments::EMPTY }
     }
 
     /// How many events a block has at most, with edits.
@@ -72,6 +81,7 @@ impl Lanes {
 
     /// Goes on where `before` is, in lanes that both have. New ones chase.
     pub(super) fn go_on_from(&mut self, before: &mut Lanes) {
+        before.wake();
         let mut before = before.players.iter_mut().peekable();
         for player in &mut self.players {
             while before.next_if(|before| before.param < player.param).is_some() {}
@@ -86,6 +96,7 @@ impl Lanes {
 
     /// Forgets where it was.
     pub(super) fn restart(&mut self) {
+        self.rest = None;
         self.players.iter_mut().for_each(|player| player.cursor.restart());
     }
 
@@ -94,10 +105,14 @@ impl Lanes {
     /// `late`: how many frames what the node hears is late. `events`: the edits of the block, all at frame 0, with room
     /// for [`Lanes::most_events`].
     ///
-    /// Thread: worker, inside a block. Cost: O(lanes + values * log values); no allocation.
+    /// Thread: worker, inside a block. Cost: O(lanes + values * log values), O(1) if no lane is due; no allocation.
     pub(super) fn play(&mut self, now: &Now, late: u32, events: &mut Vec<Event>) -> u64 {
-        let Lanes { players, values, late: delayed } = self;
+        let Lanes { players, rest, values, late: delayed } = self;
         let time = now.time_in(late, delayed);
+        if rest.as_mut().is_some_and(|rest| rest.goes_on(&time)) {
+            return 0;
+        }
+        wake(players, rest);
         values.begin();
         let lanes = players.len();
         for (place, player) in players.iter_mut().enumerate() {
@@ -108,10 +123,46 @@ impl Lanes {
                 values.push(Value { frame: offset, place, param, on_ramp, value });
             });
         }
+        *rest = Rest::after(&time, players);
         if !values.list.is_empty() {
             values.merge(events);
         }
         values.thinned
+    }
+
+    fn wake(&mut self) {
+        wake(&mut self.players, &mut self.rest);
+    }
+}
+
+/// Lets the cursors know how far the song has come while they rested.
+fn wake(players: &mut [Player], rest: &mut Option<Rest>) {
+    if let Some(Rest { position, .. }) = rest.take() {
+        players.iter_mut().for_each(|player| player.cursor.rest(position));
+    }
+}
+
+impl Rest {
+    /// If the lanes have run in this block.
+    fn after(time: &BlockTime<'_>, players: &[Player]) -> Option<Rest> {
+        let position = time.segments.as_slice().last()?.end_position();
+        let mut until = i64::MAX;
+        for player in players {
+            until = until.min(player.cursor.rests_until()?);
+        }
+        Some(Rest { position, until })
+    }
+
+    /// Whether nothing is due in this block either.
+    fn goes_on(&mut self, time: &BlockTime<'_>) -> bool {
+        let [segment] = time.segments.as_slice() else { return false };
+        let end = segment.end_position();
+        let plays_on = segment.playing && !segment.jumped && segment.position == self.position;
+        let goes_on = plays_on && end <= self.until;
+        if goes_on {
+            self.position = end;
+        }
+        goes_on
     }
 }
 
