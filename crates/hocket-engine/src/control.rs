@@ -19,3 +19,4 @@ pub mod automation;
 pub mod edit;
 pub mod editor;
 pub mod graph_editor;
+pub(crate) mod transition;

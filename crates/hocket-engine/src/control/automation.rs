@@ -129,9 +129,10 @@ impl Planner {
         Ok(number)
     }
 
-    /// The cell of a node of the newest plan that has a processor.
+    /// The cell of a node of the newest graph that somebody asked for, if it has a processor.
     pub(crate) fn cell(&self, node: NodeId) -> Result<Arc<NodeCell>, EditError> {
-        let cell = self.nodes().get(node.index()).cloned().flatten();
+        let place = self.places.get(node.index());
+        let cell = place.and_then(|place| self.nodes()[place.index()].clone());
         cell.ok_or(EditError::NoNode(node))
     }
 

@@ -267,6 +267,21 @@ fn lanes_go_on_over_new_plans_and_follow_a_latency_that_changed() {
 }
 
 #[test]
+fn a_node_has_its_new_number_while_an_edit_fades() {
+    let _alone = stage::alone();
+    let (mut engine, mut editor) = probe(0, ScheduleKind::Dataflow);
+    let mut graph = Graph::default();
+    let alone = graph.add(Node::new("probe", NodeKind::Custom(0))).unwrap();
+    editor.replace_softly(&graph, vec![NodeSource::Kept(PROBE)]).unwrap();
+    heard(&mut engine, [FRAMES]);
+    let spec = steps(&[(0, 3.0)]);
+    editor.automate([LaneChange { node: alone, ..lane(0, spec.clone()) }]).unwrap();
+    assert_eq!(heard(&mut engine, [FRAMES]), [[3.0, -2.0]; FRAMES]);
+    assert_eq!(editor.automate([lane(0, spec)]), Err(EditError::NoNode(PROBE)));
+    assert_eq!(engine.contained(), []);
+}
+
+#[test]
 fn an_engine_that_is_reset_plays_its_lanes_from_the_start() {
     let _alone = stage::alone();
     let (mut engine, mut editor) = probe(70, ScheduleKind::Dataflow);
