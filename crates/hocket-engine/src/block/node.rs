@@ -127,7 +127,7 @@ impl NodeState {
     ///
     /// Thread: leader, between blocks. Cost: O(lanes); nothing is allocated or freed.
     pub(crate) fn exchange_lanes(&mut self, new: &mut LaneExchange) {
-        // block-path: there is room for all edits of a block.
+        // There is room for all edits of a block.
         self.events.iter().for_each(|event| new.events.push(*event));
         if let (Some(lanes), Some(before)) = (&mut new.lanes, &mut self.lanes) {
             lanes.go_on_from(before);
