@@ -79,7 +79,7 @@ impl From<ControlError> for Failure {
             ControlError::Full | ControlError::NothingMeasured => {
                 Failure { status: Status::Busy, text }
             }
-            ControlError::Rule(_) => Failure::bad_input(text),
+            ControlError::Rule(_) | ControlError::Lane { .. } => Failure::bad_input(text),
         }
     }
 }

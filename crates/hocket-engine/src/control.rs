@@ -15,6 +15,7 @@ pub(crate) mod planner;
 pub(crate) mod planner_thread;
 pub mod measured_costs;
 pub(crate) mod choose_schedule;
+pub mod automation;
 pub mod edit;
 pub mod editor;
 pub mod graph_editor;

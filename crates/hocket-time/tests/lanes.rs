@@ -25,6 +25,7 @@ fn play(
     frames: u64,
 ) -> Vec<Heard> {
     let (mut transport, mut cursor) = (Transport::new(), LaneCursor::new());
+    let mut resting = Resting::default();
     for timed in commands {
         transport.schedule(*timed).unwrap();
     }
@@ -37,14 +38,44 @@ fn play(
         }
         let segments = transport.next_block(cut.min(left as u32));
         let time = BlockTime { steady_frame, segments: &segments, map };
-        let mut last = None;
+        let (mut last, begun) = (None, heard.len());
         cursor.run(lane, &time, |it| {
             assert!(it.offset < time.frames() && last.is_none_or(|last| last < it.offset));
             last = Some(it.offset);
             heard.push((steady_frame + u64::from(it.offset), it.value, it.on_ramp));
         });
+        assert_eq!(resting.run(lane, &time), heard[begun..]);
     }
     unreachable!("cuts never end")
+}
+
+/// Runs a cursor only where something may be due.
+#[derive(Default)]
+struct Resting {
+    cursor: LaneCursor,
+    /// How far the song has come without it.
+    rested: Option<i64>,
+}
+
+impl Resting {
+    fn run(&mut self, lane: &Lane, time: &BlockTime<'_>) -> Vec<Heard> {
+        let segments = time.segments.as_slice();
+        let (first, end) = (segments[0], segments[segments.len() - 1].end_position());
+        let until = self.cursor.rests_until();
+        if let (1, Some(until), Some(position)) = (segments.len(), until, self.rested)
+            && (first.playing && !first.jumped && first.position == position && end <= until)
+        {
+            self.rested = Some(end);
+            return Vec::new();
+        }
+        self.rested.take().into_iter().for_each(|position| self.cursor.rest(position));
+        let mut heard = Vec::new();
+        self.cursor.run(lane, time, |it| {
+            heard.push((time.steady_frame + u64::from(it.offset), it.value, it.on_ramp));
+        });
+        self.rested = self.cursor.rests_until().map(|_| end);
+        heard
+    }
 }
 
 /// A point: frame, value, shape.

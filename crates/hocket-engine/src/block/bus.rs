@@ -129,8 +129,9 @@ unsafe fn process_node(node: &ChainNode, rows: &mut Rows, frames: usize, now: &N
     let ChainNode { cell, ports, late } = node;
     // SAFETY: the caller's obligation.
     let node = unsafe { cell.get_mut() };
-    if cell.keeps_time {
-        now.with_time(*late, |time| process_ports(node, *ports, rows, frames, Some(time)));
+    if node.follows_song {
+        cell.play_lanes(node, now, *late);
+        process_in_time(node, (*ports, *late), rows, frames, now);
     } else {
         process_ports(node, *ports, rows, frames, None);
     }
@@ -143,6 +144,21 @@ unsafe fn process_node(node: &ChainNode, rows: &mut Rows, frames: usize, now: &N
         node.processor.reset();
         silence(*ports, rows, frames);
         cell.show(node);
+    }
+}
+
+/// Processes a node that keeps time or has lanes.
+fn process_in_time(
+    node: &mut NodeState,
+    (ports, late): (Ports, u32),
+    rows: &mut Rows,
+    frames: usize,
+    now: &Now,
+) {
+    if node.keeps_time {
+        now.with_time(late, |time| process_ports(node, ports, rows, frames, Some(time)));
+    } else {
+        process_ports(node, ports, rows, frames, None);
     }
 }
 

@@ -120,9 +120,7 @@ impl Leader {
                 // SAFETY: as above, and ONE-PLAN.
                 let node = unsafe { cell.get_mut() };
                 node.call(|processor| processor.reset());
-                node.events.clear();
-                node.not_finite = 0;
-                cell.show(node);
+                cell.start_again(node);
             }
             for line in unit.lines() {
                 // SAFETY: as above.

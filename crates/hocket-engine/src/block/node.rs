@@ -10,10 +10,14 @@ use std::cell::UnsafeCell;
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex};
 
 use hocket_dsp::{Block, Event, Processor, mix};
 
 use super::fetch::Stretch;
+use super::lanes::{Lanes, MappedLane};
+use super::now::Now;
+use crate::control::automation::Automated;
 
 /// A node whose output the engine silenced, and why.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -49,15 +53,44 @@ impl fmt::Display for Contained {
 pub(crate) const EVENTS_A_BLOCK: usize = 32;
 
 /// A node: its processor, the events for it, and what happened to it.
+///
+/// What every block accesses is in its first cache line.
+#[repr(C)]
 pub(crate) struct NodeState {
     /// Processes the bus in place. [`Silent`] replaces one that panicked.
     pub(super) processor: Box<dyn Processor>,
-    /// Events for the next block. It has room for [`EVENTS_A_BLOCK`] and never grows beyond.
+    /// Events for the next block. Between blocks it has up to [`EVENTS_A_BLOCK`] edits, all at frame 0. It has room for
+    /// what lanes add, and never grows beyond.
     pub events: Vec<Event>,
+    /// Nearly all nodes have none.
+    lanes: Option<Box<Lanes>>,
     /// How many blocks had samples that were not finite.
     pub not_finite: u64,
+    /// Whether it keeps time or has lanes.
+    pub(super) follows_song: bool,
+    /// Whether its processor asks for the time.
+    pub(super) keeps_time: bool,
     /// The node keeps it until a control thread frees the node, because a block frees nothing.
     panicked: Option<Panicked>,
+}
+
+const _: () = assert!(std::mem::offset_of!(NodeState, keeps_time) < 64);
+
+/// Lanes for a node in the place of those that it has, and room for its events.
+pub(crate) struct LaneExchange {
+    lanes: Option<Box<Lanes>>,
+    events: Vec<Event>,
+}
+
+impl LaneExchange {
+    /// The lanes of a node from then on, one for each parameter; maybe none. Blocks have up to `frames` frames.
+    ///
+    /// Thread: control; allocates.
+    pub(crate) fn new(lanes: Vec<(u16, Arc<MappedLane>)>, frames: usize) -> LaneExchange {
+        let lanes = (!lanes.is_empty()).then(|| Box::new(Lanes::new(lanes, frames)));
+        let room = lanes.as_ref().map_or(EVENTS_A_BLOCK, |lanes| lanes.most_events());
+        LaneExchange { lanes, events: Vec::with_capacity(room) }
+    }
 }
 
 /// A processor that panicked, and its panic payload. Nobody calls the processor again.
@@ -87,6 +120,31 @@ impl NodeState {
         let called = catch_unwind(AssertUnwindSafe(|| call(&mut *self.processor)));
         if let Err(payload) = called {
             self.silence(payload);
+        }
+    }
+
+    /// Exchanges the lanes. A lane that stays goes on; what a removed one set stays as it is.
+    ///
+    /// Thread: leader, between blocks. Cost: O(lanes); nothing is allocated or freed.
+    pub(crate) fn exchange_lanes(&mut self, new: &mut LaneExchange) {
+        // There is room for all edits of a block.
+        self.events.iter().for_each(|event| new.events.push(*event));
+        if let (Some(lanes), Some(before)) = (&mut new.lanes, &mut self.lanes) {
+            lanes.go_on_from(before);
+        }
+        std::mem::swap(&mut self.lanes, &mut new.lanes);
+        std::mem::swap(&mut self.events, &mut new.events);
+        self.follows_song = self.keeps_time || self.lanes.is_some();
+    }
+
+    /// Forgets events, where its lanes are, and what was counted: for a start from the beginning.
+    ///
+    /// Thread: leader, between blocks.
+    pub(super) fn start_again(&mut self) {
+        self.events.clear();
+        self.not_finite = 0;
+        if let Some(lanes) = &mut self.lanes {
+            lanes.restart();
         }
     }
 
@@ -128,12 +186,14 @@ fn message(payload: &(dyn Any + Send)) -> String {
 #[repr(C, align(64))]
 pub(crate) struct NodeCell {
     pub(super) state: UnsafeCell<NodeState>,
-    /// Whether its processor asks for the time.
-    pub(super) keeps_time: bool,
     /// For reports.
     pub name: String,
     /// The part of the state that control threads may read, see [`NodeCell::show`].
     shown: AtomicU64,
+    /// How many values of lanes were thinned out. Its worker and the leader write it, control threads read it.
+    thinned: AtomicU64,
+    /// What its lanes are made of, for control threads only.
+    pub automated: Mutex<Automated>,
     /// The memory of its processor. The constructor notes it, because later only the node's worker may look
     /// inside.
     pub(super) processor: Option<Stretch>,
@@ -150,10 +210,43 @@ impl NodeCell {
     pub(crate) fn new(name: String, processor: Box<dyn Processor>) -> NodeCell {
         let events = Vec::with_capacity(EVENTS_A_BLOCK);
         let (place, keeps_time) = (Stretch::of(&*processor), processor.keeps_time());
-        let state = NodeState { processor, events, not_finite: 0, panicked: None };
-        let shown = AtomicU64::new(0);
-        let state = UnsafeCell::new(state);
-        NodeCell { name, shown, keeps_time, processor: place, state }
+        let (lanes, follows_song) = (None, keeps_time);
+        let (not_finite, panicked) = (0, None);
+        let state =
+            NodeState { processor, events, lanes, not_finite, follows_song, keeps_time, panicked };
+        let (shown, thinned) = (AtomicU64::new(0), AtomicU64::new(0));
+        let (state, automated) = (UnsafeCell::new(state), Mutex::default());
+        NodeCell { name, shown, thinned, automated, processor: place, state }
+    }
+
+    /// Adds what the node's lanes say in a block to its events. `late`: how many frames what it hears is late.
+    ///
+    /// Thread: the node's worker, inside a block, which has `state`.
+    pub(super) fn play_lanes(&self, state: &mut NodeState, now: &Now, late: u32) {
+        let NodeState { lanes: Some(lanes), events, .. } = state else { return };
+        let thinned = lanes.play(now, late, events);
+        if thinned > 0 {
+            // Relaxed: the number publishes nothing else.
+            self.thinned.fetch_add(thinned, Relaxed);
+        }
+    }
+
+    /// How many values of its lanes were thinned out since it joined or was reset.
+    ///
+    /// Thread: any.
+    pub(crate) fn thinned(&self) -> u64 {
+        // Relaxed: as above.
+        self.thinned.load(Relaxed)
+    }
+
+    /// Forgets what happened to the node and where its lanes are.
+    ///
+    /// Thread: the leader, between blocks, which has `state`.
+    pub(super) fn start_again(&self, state: &mut NodeState) {
+        state.start_again();
+        // Relaxed: as above.
+        self.thinned.store(0, Relaxed);
+        self.show(state);
     }
 
     /// Shows control threads what happened to the node.

@@ -25,6 +25,19 @@ impl Now {
         Now { steady_frame: 0, segments, map, history }
     }
 
+    /// The time of what reaches a node `late` frames after it left its source. `room`: for a time that is late.
+    #[inline]
+    pub(super) fn time_in<'a>(&'a self, late: u32, room: &'a mut Segments) -> BlockTime<'a> {
+        let (steady_frame, map) = (self.steady_frame, &*self.map);
+        let segments = if late == 0 {
+            &self.segments
+        } else {
+            self.history.delayed_into(late, room);
+            room
+        };
+        BlockTime { steady_frame, segments, map }
+    }
+
     /// Calls `process` with the time of what reaches a node `late` frames after it left its source.
     #[inline]
     pub(super) fn with_time<T>(&self, late: u32, process: impl FnOnce(&BlockTime<'_>) -> T) -> T {

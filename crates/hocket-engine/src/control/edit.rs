@@ -6,6 +6,7 @@ use hocket_plan::session::{
 };
 use hocket_plan::{Effect, NodeId};
 
+use super::automation::LaneSpec;
 use super::handle::ControlError;
 use super::prepare::PrepareError;
 
@@ -16,6 +17,21 @@ pub struct EffectAt {
     pub strip: StripId,
     /// Place in its chain.
     pub index: usize,
+}
+
+/// What a lane of a session moves. Values are in the parameter's unit; those out of its range count as its ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LaneTarget {
+    /// A strip's fader, in decibels; -200 and less is as good as silence.
+    Gain(StripId),
+    /// A strip's pan, -1 to +1.
+    Pan(StripId),
+    /// A strip's mute: on from 0.5.
+    Mute(StripId),
+    /// One of an effect's parameters.
+    Param(EffectAt, usize),
+    /// An effect's bypass: on from 0.5.
+    Bypass(EffectAt),
 }
 
 /// One change. Indices are those of the session at the time of the edit.
@@ -33,6 +49,11 @@ pub enum Edit {
     Param(EffectAt, usize, f32),
     /// An effect's bypass; cross-faded.
     Bypass(EffectAt, bool),
+    /// Gives parameters automation lanes, or removes them: all before the same block. A live edit of the parameter holds
+    /// until the lane's next value.
+    ///
+    /// Lanes stay with their strip and effect, and go with them. The session's model does not have them.
+    Automate(Vec<(LaneTarget, Option<LaneSpec>)>),
     /// Adds an effect before the one at this place; cross-faded.
     InsertEffect(EffectAt, Effect),
     /// Removes an effect; faded.
@@ -89,6 +110,14 @@ pub enum EditError {
         /// Requested.
         value: f32,
     },
+    /// There is no such parameter, or it cannot change while it plays.
+    #[error("effect '{kind}' has no parameter {index} that could be automated")]
+    NoLane {
+        /// The effect's kind.
+        kind: String,
+        /// Requested.
+        index: usize,
+    },
     /// The strip does not send there.
     #[error("strip '{0}' has no such send")]
     NoSend(String),
@@ -123,7 +152,7 @@ pub enum EditError {
 /// What an edit changes in the engine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Needs {
-    /// Parameters change, the nodes stay.
+    /// Parameters or their lanes change, the nodes stay.
     Changes,
     /// Nodes or edges change.
     Plan,
@@ -137,7 +166,8 @@ impl Edit {
             | Edit::Mute(..)
             | Edit::Solo(..)
             | Edit::Param(..)
-            | Edit::Bypass(..) => Needs::Changes,
+            | Edit::Bypass(..)
+            | Edit::Automate(..) => Needs::Changes,
             _ => Needs::Plan,
         }
     }
@@ -154,6 +184,9 @@ impl Edit {
             Edit::Solo(id, solo) => strip(session, *id)?.solo = *solo,
             Edit::Param(at, index, value) => set_param(effect(session, *at)?, *index, *value)?,
             Edit::Bypass(at, bypass) => effect(session, *at)?.bypass = *bypass,
+            Edit::Automate(lanes) => {
+                lanes.iter().try_for_each(|(target, _)| find(session, *target))?;
+            }
             Edit::InsertEffect(at, new) => insert_effect(session, *at, new)?,
             Edit::RemoveEffect(at) => {
                 effect(session, *at)?;
@@ -223,6 +256,23 @@ fn set_param(effect: &mut Effect, index: usize, value: f32) -> Result<(), EditEr
     let (min, max) = param.map(|param| (param.min, param.max)).ok_or_else(no_param)?;
     effect.values[index] = value.clamp(min, max);
     Ok(())
+}
+
+/// Whether the session has what a lane is to move.
+fn find(session: &mut Session, target: LaneTarget) -> Result<(), EditError> {
+    match target {
+        LaneTarget::Gain(id) | LaneTarget::Pan(id) | LaneTarget::Mute(id) => {
+            strip(session, id).map(drop)
+        }
+        LaneTarget::Bypass(at) => effect(session, at).map(drop),
+        LaneTarget::Param(at, index) => {
+            let Effect { kind, .. } = effect(session, at)?;
+            let param = hocket_dsp::kind(kind).and_then(|kind| kind.params.get(index));
+            let found = param.is_some_and(|param| !param.fixed);
+            let missing = || EditError::NoLane { kind: kind.clone(), index };
+            if found { Ok(()) } else { Err(missing()) }
+        }
+    }
 }
 
 fn insert_effect(session: &mut Session, at: EffectAt, new: &Effect) -> Result<(), EditError> {

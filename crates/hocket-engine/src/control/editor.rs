@@ -13,7 +13,8 @@ use hocket_plan::graph::{audible, session_graph};
 use hocket_plan::session::{Session, StripId};
 use hocket_plan::{Fusing, Graph, NodeId, NodeKind};
 
-use super::edit::{Edit, EditError, EffectAt, Needs, check_destinations};
+use super::automation::LaneSpec;
+use super::edit::{Edit, EditError, EffectAt, LaneTarget, Needs, check_destinations};
 use super::engine::Engine;
 use super::handle::Control;
 use super::media::MediaPool;
@@ -137,12 +138,13 @@ impl Editor {
         let mut session = self.session.clone();
         edit.apply(&mut session)?;
         check_destinations(&session)?;
-        let number = match edit.needs() {
-            Needs::Changes => {
+        let number = match (edit.needs(), &edit) {
+            (_, Edit::Automate(lanes)) => self.automate(lanes)?,
+            (Needs::Changes, _) => {
                 let changes = self.changes(&edit, &session);
                 self.control.lock().send(Order { changes, ..Order::default() })?
             }
-            Needs::Plan => self.replace(&edit, &session)?,
+            (Needs::Plan, _) => self.replace(&edit, &session)?,
         };
         self.session = session;
         self.sent.push((number, edit));
@@ -203,6 +205,15 @@ impl Editor {
         }
     }
 
+    fn automate(&self, lanes: &[(LaneTarget, Option<LaneSpec>)]) -> Result<u64, EditError> {
+        let change = |(target, lane): &(LaneTarget, Option<LaneSpec>)| {
+            let (kind, param) = parameter(*target);
+            Some((self.node(self.names.key(kind))?, param, lane.clone()))
+        };
+        let changes = lanes.iter().filter_map(change).collect();
+        Ok(self.control.lock().automate(changes)?)
+    }
+
     fn node(&self, key: Key) -> Option<Arc<NodeCell>> {
         self.nodes.get(&key)?.1.clone()
     }
@@ -250,6 +261,18 @@ impl Editor {
             (*was.get(&key)? != is).then(|| Some((self.node(key)?, change)))?
         });
         changed.collect()
+    }
+}
+
+/// The node that a lane moves, and its parameter.
+fn parameter(target: LaneTarget) -> (NodeKind, u16) {
+    let effect = |at: EffectAt| NodeKind::Effect { strip: at.strip, index: at.index };
+    match target {
+        LaneTarget::Gain(id) => (NodeKind::Fader(id), Fader::GAIN_DB),
+        LaneTarget::Pan(id) => (NodeKind::Fader(id), Fader::PAN),
+        LaneTarget::Mute(id) => (NodeKind::Fader(id), Fader::MUTE),
+        LaneTarget::Param(at, index) => (effect(at), index as u16),
+        LaneTarget::Bypass(at) => (effect(at), Bypass::PARAM),
     }
 }
 

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use hocket_dsp::{Change, Processor};
 use hocket_plan::{Fusing, Graph, NodeId};
 
+use super::automation::LaneChange;
 use super::edit::EditError;
 use super::editor::EditorError;
 use super::engine::Engine;
@@ -93,6 +94,20 @@ impl GraphEditor {
         let cell = self.cells.get(node.index()).cloned().flatten();
         let changes = vec![(cell.ok_or(EditError::NoNode(node))?, change)];
         let order = self.control.lock().send(Order { changes, ..Order::default() })?;
+        Ok(self.accept(order))
+    }
+
+    /// Gives parameters automation lanes or removes them, all before the next block; see [`Control::automate`]. Returns
+    /// the number of the edit.
+    ///
+    /// # Errors
+    /// [`EditError::NoNode`], [`EditError::Control`]: nothing has changed then.
+    pub fn automate(
+        &mut self,
+        changes: impl IntoIterator<Item = LaneChange>,
+    ) -> Result<u64, EditError> {
+        self.match_done();
+        let order = self.control.automate(changes)?;
         Ok(self.accept(order))
     }
 

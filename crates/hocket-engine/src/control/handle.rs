@@ -4,8 +4,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use hocket_plan::schedule::Team;
 use hocket_plan::{CostTable, ScheduleKind, VerifiedSchedule, Violation};
-use hocket_time::{TempoMap, TimedCommand};
+use hocket_time::{LaneError, TempoMap, TimedCommand};
 
+use super::automation::{LaneChange, ThinnedOut};
+use super::edit::EditError;
 use super::measured_costs::{Adopted, Expectations, UnitCost};
 use super::orders::{Order, Outbox};
 use super::planner::Planner;
@@ -44,8 +46,8 @@ pub struct Standing {
     pub reason: Reason,
 }
 
-/// Why a plan cannot be handed over.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+/// Why a plan or another order cannot be handed over.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum ControlError {
     /// Nobody runs blocks, so nobody takes orders.
     #[error("256 orders are on their way already: the engine runs no blocks; try again later")]
@@ -56,6 +58,16 @@ pub enum ControlError {
     /// Costs have not been measured yet.
     #[error("no costs have been measured yet: let the engine run some blocks first")]
     NothingMeasured,
+    /// An automation lane cannot be made.
+    #[error("the lane of parameter {param} of node '{node}' cannot be made: {why}")]
+    Lane {
+        /// The node's name.
+        node: String,
+        /// The parameter.
+        param: u16,
+        /// What is wrong with the lane.
+        why: LaneError,
+    },
 }
 
 /// A handle on a running engine for control threads. Clones steer the same engine.
@@ -80,9 +92,9 @@ impl Control {
         settings: &Settings,
         seats: (Team, Vec<usize>),
         outbox: Outbox,
-        progress: &Arc<BlockEstimates>,
+        shared: (&Arc<BlockEstimates>, &Arc<TempoMap>),
     ) -> (Plan, Control) {
-        let (plan, inner) = Planner::new(prepared, schedule, settings, seats, outbox, progress);
+        let (plan, inner) = Planner::new(prepared, schedule, settings, seats, outbox, shared);
         (plan, Control { inner: Arc::new(Mutex::new(inner)) })
     }
 
@@ -147,12 +159,43 @@ impl Control {
         self.lock().send(Order { transport: Some(command), ..Order::default() })
     }
 
-    /// Goes on with other tempos and time signatures from the next block on. The song stays at its frame.
+    /// Goes on with other tempos and time signatures from the next block on. The song stays at its frame, and lanes in
+    /// beats are made anew.
     ///
     /// # Errors
-    /// [`ControlError::Full`].
+    /// [`ControlError::Full`]; [`ControlError::Lane`] where a point would be too far. Nothing has changed then.
     pub fn set_tempo_map(&self, map: TempoMap) -> Result<u64, ControlError> {
-        self.lock().send(Order { map: Some(Arc::new(map)), ..Order::default() })
+        self.lock().set_tempo_map(map)
+    }
+
+    /// Gives parameters automation lanes or removes them, all before the next block. Returns the order's number.
+    ///
+    /// The values of a lane come as events at their frames. A node behind a latency hears them later by it, as it hears
+    /// the sound. A new lane begins with the value where the song is. At one frame an edit wins over the lane, and the
+    /// next value of the lane wins over the edit.
+    ///
+    /// Cost: O(points), for which it holds the lock. Call it before the first block for lanes that play from the start.
+    ///
+    /// # Errors
+    /// [`EditError::NoNode`], [`ControlError::Lane`], [`ControlError::Full`]: nothing has changed then.
+    pub fn automate(
+        &self,
+        changes: impl IntoIterator<Item = LaneChange>,
+    ) -> Result<u64, EditError> {
+        let mut inner = self.lock();
+        let change = |LaneChange { node, param, lane }| Ok((inner.cell(node)?, param, lane));
+        let changes: Result<Vec<_>, EditError> = changes.into_iter().map(change).collect();
+        Ok(inner.automate(changes?)?)
+    }
+
+    /// Nodes of the newest plan whose lanes gave more values than they have room for, since they joined or were reset.
+    ///
+    /// A node with `n` lanes has room for one value per lane and frame, as long as that is at most 4096, or else for
+    /// `n * (frames / 16 + 16)` values per block of `frames` frames if that is more. Beyond it, every second value on a
+    /// ramp goes. If only points and the ends of ramps are left, a new one takes the place of the last one of its lane.
+    /// The first and the last value of a lane in a block always stay.
+    pub fn thinned_out(&self) -> Vec<ThinnedOut> {
+        self.lock().thinned_out()
     }
 
     /// Makes a plan from what was measured and hands it over, whatever the settings say of steering.

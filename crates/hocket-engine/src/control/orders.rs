@@ -10,7 +10,7 @@ use hocket_dsp::Change;
 use hocket_rt::{Ring, RingReader, RingWriter};
 use hocket_time::{TempoMap, TimedCommand};
 
-use crate::block::node::NodeCell;
+use crate::block::node::{LaneExchange, NodeCell};
 use crate::block::plan::Plan;
 use crate::leader::inbox::Inbox;
 
@@ -24,6 +24,8 @@ pub(crate) struct Order {
     pub plan: Option<Box<Plan>>,
     /// Change parameters of nodes, in this order.
     pub changes: Vec<(Arc<NodeCell>, Change)>,
+    /// Give nodes other lanes.
+    pub lanes: Vec<(Arc<NodeCell>, LaneExchange)>,
     /// Play, stop, locate or loop.
     pub transport: Option<TimedCommand>,
     /// Go on with other tempos.

@@ -13,6 +13,7 @@ use hocket_machine::clock::TickRate;
 use hocket_plan::compile::{DelayLine, Fades, PartSize, Prices, UnitGraph};
 use hocket_plan::schedule::{Overheads, Schedule, Team, best};
 use hocket_plan::{Fusing, Graph, GraphError, NodeId, ScheduleKind, VerifiedSchedule};
+use hocket_time::TempoMap;
 
 use super::choose_schedule::ChooseSchedule;
 use super::edit::EditError;
@@ -50,7 +51,7 @@ pub(crate) struct Planner {
     /// What the units were made of.
     pub(crate) graph: Graph,
     /// Where the nodes of the newest graph that somebody asked for are in `graph`.
-    places: Vec<NodeId>,
+    pub(super) places: Vec<NodeId>,
     /// How its edges fade or faded.
     present_fades: Fades,
     /// What follows when all edges have faded out.
@@ -76,6 +77,8 @@ pub(crate) struct Planner {
     /// What `auto` has found so far.
     pub(super) auto: ChooseSchedule,
     pub(super) done: VecDeque<(u64, u64)>,
+    /// The tempo map that was sent last.
+    pub(super) map: Arc<TempoMap>,
 }
 
 /// Nodes that replace those of the present plan.
@@ -124,7 +127,7 @@ impl Planner {
         settings: &Settings,
         (team, kinds): (Team, Vec<usize>),
         outbox: Outbox,
-        progress: &Arc<BlockEstimates>,
+        (progress, map): (&Arc<BlockEstimates>, &Arc<TempoMap>),
     ) -> (Plan, Planner) {
         let named = prepared.processors.into_iter().zip(prepared.node_names);
         let cell = |(processor, name): (Option<_>, String)| {
@@ -157,6 +160,7 @@ impl Planner {
             overheads: settings.overheads,
             auto: ChooseSchedule::knowing(settings.found_before),
             done: VecDeque::new(),
+            map: Arc::clone(map),
         };
         (plan, inner)
     }

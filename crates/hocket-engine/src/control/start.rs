@@ -108,12 +108,13 @@ impl Engine {
         let spans = if settings.spans { spans_a_block(&schedule) } else { 0 };
         let (outbox, inbox) = rings();
         let progress = Arc::new(BlockEstimates::default());
-        let (plan, control) =
-            Control::new(prepared, schedule, &settings, team(&seating, workers), outbox, &progress);
+        let map = usual_tempo(&settings)?;
+        let (seats, shared) = (team(&seating, workers), (&progress, &map));
+        let (plan, control) = Control::new(prepared, schedule, &settings, seats, outbox, shared);
         let places = (0..workers).map(|worker| place(&seating, worker, workers)).collect();
         let waits = waits(&settings, seating.is_pinned());
         let (alone_is_serial, frames) = (settings.alone_is_serial, settings.frames as usize);
-        let in_time = (frames, usual_tempo(&settings)?);
+        let in_time = (frames, map);
         let runner = Runner::new(plan, places, guards, waits, spans, alone_is_serial, in_time);
         let runner = Arc::new(runner);
         let threads = threads::start_all(&runner, &jobs)?;

@@ -519,7 +519,8 @@ impl Recent {
         };
         // The serial walk takes another time now: those before say nothing.
         if self.apart.unsigned_abs() == Recent::CHANGED {
-            *self = Recent::default();
+            // The samples stay where they are: nobody reads them, and to clear them would be a fill by the C library.
+            (self.kept, self.next, self.mean, self.apart) = (0, 0, None, 0);
         }
         self.took[self.next] = took;
         self.by_work[self.next] = took / work.max(f64::MIN_POSITIVE);

@@ -88,6 +88,9 @@ impl Taken {
             }
             order.plan = order.plan.take().map(|plan| leader.exchange(plan));
             order.map = order.map.take().map(|map| leader.exchange_map(map));
+            for (node, lanes) in &mut order.lanes {
+                leader.node_mut(node).exchange_lanes(lanes);
+            }
         }
         for (node, change) in &order.changes[self.given..] {
             let events = &mut leader.node_mut(node).events;

@@ -2,8 +2,10 @@
 
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 
+use hocket_engine::time::{LanePoint, Shape, TimeBase};
 use hocket_engine::{
-    Applied, Edit, EditError, Editor, EffectAt, Engine, Policy, Settings, Steer, VirtualDevice,
+    Applied, Edit, EditError, Editor, EffectAt, Engine, LaneSpec, LaneTarget, Policy, Settings,
+    Steer, VirtualDevice,
 };
 use hocket_plan::session::{
     Clip, Destination, Group, GroupId, Return, ReturnId, Send, Session, Strip, StripId, Tap, Track,
@@ -57,7 +59,7 @@ impl Random {
     fn edit(&mut self, session: &Session) -> Edit {
         let strip = self.strip(session);
         let at = self.effect_at(session);
-        match self.below(20) {
+        match self.below(22) {
             0..3 => Edit::Gain(strip, -40.0 + 44.0 * self.part()),
             3..5 => Edit::Pan(strip, 2.0 * self.part() - 1.0),
             5 => Edit::Mute(strip, self.below(3) == 0),
@@ -84,9 +86,29 @@ impl Random {
                 output: Destination::Master,
             })),
             15..17 => Edit::Route(strip, self.destination(session)),
+            20 => Edit::Automate(vec![(LaneTarget::Gain(strip), self.lane(-40.0, 6.0))]),
+            21 => Edit::Automate(vec![
+                (LaneTarget::Param(at, self.below(6)), self.lane(-40.0, 40.0)),
+                (LaneTarget::Pan(strip), self.lane(-1.0, 1.0)),
+                (LaneTarget::Mute(strip), self.lane(0.0, 0.6)),
+                (LaneTarget::Bypass(at), self.lane(0.0, 1.0)),
+            ]),
             17 | 18 => Edit::Send(strip, self.send(session)),
             _ => Edit::RemoveSend(strip, ReturnId(self.below(session.returns.len()))),
         }
+    }
+
+    /// A lane with points in the first minute; sometimes none, which removes one.
+    fn lane(&mut self, from: f64, to: f64) -> Option<LaneSpec> {
+        let count = self.below(6);
+        let mut at: Vec<f64> = (0..count).map(|_| f64::from(self.part()) * 120.0).collect();
+        at.sort_by(f64::total_cmp);
+        let mut point = |at| {
+            let shape = [Shape::Hold, Shape::Linear, Shape::Curve(3.0)][self.below(3)];
+            LanePoint { at, value: from + (to - from) * f64::from(self.part()), shape }
+        };
+        let points: Vec<LanePoint> = at.into_iter().map(&mut point).collect();
+        (count > 0).then(|| LaneSpec::new(TimeBase::Beats, points))
     }
 
     fn send(&mut self, session: &Session) -> Send {

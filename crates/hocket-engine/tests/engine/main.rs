@@ -4,6 +4,7 @@
 
 mod stage;
 
+mod automation;
 mod blocks;
 mod clips;
 mod devices;

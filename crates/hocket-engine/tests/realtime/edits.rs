@@ -1,6 +1,9 @@
-//! Edits, plans that are exchanged and blocks that are announced leave no trace of the system either.
+//! Edits, lanes, plans that are exchanged and blocks that are announced leave no trace of the system either.
 
-use hocket_engine::{Edit, Editor, Engine, Seating, Settings, Steer};
+use hocket_engine::time::{LanePoint, Shape, TempoMap, TimeBase};
+use hocket_engine::{
+    Edit, Editor, EffectAt, Engine, LaneSpec, LaneTarget, Seating, Settings, Steer,
+};
 use hocket_machine::Topology;
 use hocket_machine::clock::monotonic_ns;
 use hocket_plan::session::StripId;
@@ -56,6 +59,7 @@ fn check(settings: Settings, seating: Seating, what: &str) {
     assert!(peak > 1.0e-3, "{what}: nothing was played");
     assert!(orders as usize > BLOCKS / 4, "{what}: {orders} orders");
     assert_eq!(engine.contained(), [], "{what}");
+    assert_eq!(engine.control().thinned_out(), [], "{what}");
     watching::check_clean(what);
     drop(entered);
 }
@@ -70,6 +74,12 @@ fn change(editor: &mut Editor, engine: &Engine, block: usize) {
         6 => Edit::AddTrack(Box::new(stage::track(tracks, vec![stage::default_effect("eq")]))),
         7 => Edit::Solo(StripId::Track(0), block % 24 == 7),
         9 => Edit::RemoveTrack(tracks - 1),
+        5 | 8 => Edit::Automate(lanes(editor, block)),
+        11 => {
+            let map = TempoMap::constant(RATE_HZ, 60.0 + block as f64).unwrap();
+            engine.control().set_tempo_map(map).unwrap();
+            return;
+        }
         2 | 10 => {
             // Refused as long as nothing has been measured.
             let _ = engine.control().replan();
@@ -78,4 +88,25 @@ fn change(editor: &mut Editor, engine: &Engine, block: usize) {
         _ => return,
     };
     editor.apply(edit).unwrap();
+}
+
+/// Lanes with a value at every frame, on sources and behind latencies, in the place of those before.
+fn lanes(editor: &Editor, block: usize) -> Vec<(LaneTarget, Option<LaneSpec>)> {
+    let point = |(at, value)| LanePoint { at, value, shape: Shape::Curve(2.0) };
+    let lane = |from, to| {
+        let points: Vec<LanePoint> = [(0.0, from), (1.0, to), (1.5, from)].map(point).into();
+        Some(LaneSpec { grid_frames: 1, ..LaneSpec::new(TimeBase::Beats, points) })
+    };
+    let track = StripId::Track(block % editor.session().tracks.len());
+    let removed = if block % 24 == 8 { None } else { lane(-1.0, 1.0) };
+    let mut lanes = vec![
+        (LaneTarget::Gain(StripId::Master), lane(-20.0, 0.0)),
+        (LaneTarget::Mute(StripId::Group(0)), lane(0.0, 1.0)),
+        (LaneTarget::Pan(track), removed),
+        (LaneTarget::Gain(track), lane(-12.0, 0.0)),
+    ];
+    if !editor.session().strip(track).chain.is_empty() {
+        lanes.push((LaneTarget::Bypass(EffectAt { strip: track, index: 0 }), lane(0.0, 1.0)));
+    }
+    lanes
 }

@@ -71,6 +71,18 @@ impl LaneCursor {
         self.paused = paused;
     }
 
+    /// The song frame of its next value, if the song plays on without a jump. Before that frame a caller of many cursors
+    /// may leave out [`run`](LaneCursor::run), and say so with [`rest`](LaneCursor::rest) before the next one. `None`: it
+    /// has to run.
+    pub fn rests_until(&self) -> Option<i64> {
+        self.led_to.filter(|(_, playing)| *playing).map(|_| self.due)
+    }
+
+    /// The song has played on to `position` without a jump, and nothing was due on the way.
+    pub fn rest(&mut self, position: i64) {
+        self.led_to = Some((position, true));
+    }
+
     /// Gives the values of a block in order of their frames. `time.map` is the map that the lane was made with.
     pub fn run(&mut self, lane: &Lane, time: &BlockTime<'_>, mut give: impl FnMut(LaneValue)) {
         if self.paused {

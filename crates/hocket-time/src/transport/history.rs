@@ -124,6 +124,13 @@ impl SegmentHistory {
     /// the longest counts as that.
     pub fn delayed(&self, delay_frames: u32) -> Segments {
         let mut segments = Segments::EMPTY;
+        self.delayed_into(delay_frames, &mut segments);
+        segments
+    }
+
+    /// As [`delayed`](SegmentHistory::delayed), in memory that is there already: it writes the segments that there are.
+    pub fn delayed_into(&self, delay_frames: u32, segments: &mut Segments) {
+        segments.clear();
         let delay = u64::from(delay_frames.min(self.max_delay));
         let block_start = self.end - u64::from(self.frames);
         // How far the block reaches behind the first frame that is known.
@@ -153,6 +160,5 @@ impl SegmentHistory {
             });
             at = until;
         }
-        segments
     }
 }

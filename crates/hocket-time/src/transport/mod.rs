@@ -161,8 +161,11 @@ impl Transport {
         for index in 0..due {
             self.apply(self.pending[index].command);
         }
-        self.pending.copy_within(due..self.waiting, 0);
-        self.waiting -= due;
+        // Nearly always nothing is due. One by one: a block has no copy by the C library.
+        if due > 0 {
+            (due..self.waiting).for_each(|index| self.pending[index - due] = self.pending[index]);
+            self.waiting -= due;
+        }
     }
 
     /// How many of the next `frames` frames come before the loop's end and before the next command.

@@ -25,11 +25,13 @@ pub struct Segment {
 
 impl Segment {
     /// The frame behind it, counted from the block's beginning.
+    #[inline]
     pub fn end(&self) -> u32 {
         self.offset + self.frames
     }
 
     /// The song position of a frame of the block. Frames outside of the segment count on, or stand still.
+    #[inline]
     pub fn position_at(&self, offset: u32) -> i64 {
         if self.playing {
             self.position + i64::from(offset) - i64::from(self.offset)
@@ -39,6 +41,7 @@ impl Segment {
     }
 
     /// The song position behind its last frame.
+    #[inline]
     pub fn end_position(&self) -> i64 {
         self.position_at(self.end())
     }
@@ -96,6 +99,7 @@ impl Segments {
     }
 
     /// The segments, first to last.
+    #[inline]
     pub fn as_slice(&self) -> &[Segment] {
         &self.list[..self.len as usize]
     }

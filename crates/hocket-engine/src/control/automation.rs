@@ -1,0 +1,159 @@
+//! Automation on the control side: lanes are made and checked here, and go to the leader as an order.
+//!
+//! A lane belongs to a parameter of a node, and stays with the node over new plans. Where several say something of a
+//! parameter, this holds: at one frame a lane comes first, then edits, so an edit wins. The next value of the lane wins
+//! over the edit. Edits take effect at the first frame of a block.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, MutexGuard, PoisonError};
+
+use hocket_plan::NodeId;
+use hocket_time::{CONTROL_GRID_FRAMES, Lane, LaneError, LanePoint, TempoMap, TimeBase};
+
+use super::edit::EditError;
+use super::handle::ControlError;
+use super::orders::Order;
+use super::planner::Planner;
+use crate::block::lanes::MappedLane;
+use crate::block::node::{LaneExchange, NodeCell};
+
+/// What a lane is made of. A copy shares the points.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LaneSpec {
+    /// Sorted, in the unit of `base`.
+    pub points: Arc<[LanePoint]>,
+    /// The unit of the points. Those in beats follow the tempo map, also when it changes while the song plays.
+    pub base: TimeBase,
+    /// The distance of values on the way between two points, in frames.
+    pub grid_frames: u32,
+}
+
+impl LaneSpec {
+    /// A lane of these points, with values every [`CONTROL_GRID_FRAMES`] frames between them.
+    pub fn new(base: TimeBase, points: impl Into<Arc<[LanePoint]>>) -> LaneSpec {
+        LaneSpec { points: points.into(), base, grid_frames: CONTROL_GRID_FRAMES }
+    }
+
+    fn made(&self, map: &Arc<TempoMap>) -> Result<Arc<MappedLane>, LaneError> {
+        let lane = Lane::new(map, self.base, &self.points)?.with_grid(self.grid_frames)?;
+        Ok(Arc::new(MappedLane { lane, map: Arc::clone(map) }))
+    }
+}
+
+/// Gives a parameter of a node a lane.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LaneChange {
+    /// The node, in the newest graph.
+    pub node: NodeId,
+    /// Index of the parameter, as in [`Change::Param`](hocket_dsp::Change::Param).
+    pub param: u16,
+    /// `None`: removes the lane. The parameter stays as it is.
+    pub lane: Option<LaneSpec>,
+}
+
+/// A node whose lanes gave more values than it has room for in a block.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ThinnedOut {
+    /// The node's name.
+    pub node: String,
+    /// How many values went since the node joined or was reset. See [`Control::thinned_out`].
+    ///
+    /// [`Control::thinned_out`]: super::handle::Control::thinned_out
+    pub values: u64,
+}
+
+/// The lanes of a node by parameter: what each is made of, and the lane.
+pub(crate) type Automated = BTreeMap<u16, (LaneSpec, Arc<MappedLane>)>;
+
+/// A change of a lane of a node that is known.
+pub(crate) type CellChange = (Arc<NodeCell>, u16, Option<LaneSpec>);
+
+/// Nodes and the lanes that they get.
+type NewLanes = Vec<(Arc<NodeCell>, Automated)>;
+
+impl Planner {
+    /// Gives nodes of the newest plan other lanes, all before one block. Returns the number of the order.
+    pub(crate) fn automate(&mut self, changes: Vec<CellChange>) -> Result<u64, ControlError> {
+        let mut places: BTreeMap<*const NodeCell, usize> = BTreeMap::new();
+        let mut new: NewLanes = Vec::new();
+        for (cell, param, spec) in changes {
+            let place = *places.entry(Arc::as_ptr(&cell)).or_insert_with(|| {
+                let lanes = automated(&cell).clone();
+                new.push((Arc::clone(&cell), lanes));
+                new.len() - 1
+            });
+            let lanes = &mut new[place].1;
+            match spec {
+                Some(spec) => {
+                    let lane = made(&spec, &self.map, &cell, param)?;
+                    lanes.insert(param, (spec, lane));
+                }
+                None => _ = lanes.remove(&param),
+            }
+        }
+        self.exchange_lanes(new, Order::default())
+    }
+
+    /// Goes on with other tempos. Lanes in beats follow them.
+    pub(crate) fn set_tempo_map(&mut self, map: TempoMap) -> Result<u64, ControlError> {
+        let map = Arc::new(map);
+        let mut new = Vec::new();
+        for cell in self.nodes().iter().flatten() {
+            let mut lanes = automated(cell).clone();
+            let in_beats = lanes.iter_mut().filter(|(_, (spec, _))| spec.base == TimeBase::Beats);
+            let mut any = false;
+            for (param, (spec, lane)) in in_beats {
+                *lane = made(spec, &map, cell, *param)?;
+                any = true;
+            }
+            if any {
+                new.push((Arc::clone(cell), lanes));
+            }
+        }
+        let order = Order { map: Some(Arc::clone(&map)), ..Order::default() };
+        let number = self.exchange_lanes(new, order)?;
+        self.map = map;
+        Ok(number)
+    }
+
+    fn exchange_lanes(&mut self, new: NewLanes, order: Order) -> Result<u64, ControlError> {
+        let frames = self.frames;
+        let exchange = |(cell, lanes): &(Arc<NodeCell>, Automated)| {
+            let lanes = lanes.iter().map(|(param, (_, lane))| (*param, Arc::clone(lane)));
+            (Arc::clone(cell), LaneExchange::new(lanes.collect(), frames))
+        };
+        let number = self.send(Order { lanes: new.iter().map(exchange).collect(), ..order })?;
+        for (cell, lanes) in new {
+            *automated(&cell) = lanes;
+        }
+        Ok(number)
+    }
+
+    /// The cell of a node of the newest graph that somebody asked for, if it has a processor.
+    pub(crate) fn cell(&self, node: NodeId) -> Result<Arc<NodeCell>, EditError> {
+        let place = self.places.get(node.index());
+        let cell = place.and_then(|place| self.nodes()[place.index()].clone());
+        cell.ok_or(EditError::NoNode(node))
+    }
+
+    pub(super) fn thinned_out(&self) -> Vec<ThinnedOut> {
+        let nodes = self.nodes().iter().flatten();
+        let counts =
+            nodes.map(|node| ThinnedOut { node: node.name.clone(), values: node.thinned() });
+        counts.filter(|count| count.values > 0).collect()
+    }
+}
+
+fn made(
+    spec: &LaneSpec,
+    map: &Arc<TempoMap>,
+    cell: &NodeCell,
+    param: u16,
+) -> Result<Arc<MappedLane>, ControlError> {
+    spec.made(map).map_err(|why| ControlError::Lane { node: cell.name.clone(), param, why })
+}
+
+fn automated(cell: &NodeCell) -> MutexGuard<'_, Automated> {
+    // A thread that panicked left plain data.
+    cell.automated.lock().unwrap_or_else(PoisonError::into_inner)
+}
