@@ -15,7 +15,8 @@
 //! | workers and guards, the engine's own | processors inside a block | nothing that takes long |
 //!
 //! The leader is your thread. [`Engine::enter`] pins it and requests its scheduling class, until you
-//! drop the returned [`Entered`]. Control threads never delay a block: the leader carries out their
+//! drop the returned [`Entered`]. The real-time thread of a sound server keeps its CPU and class: call
+//! [`Engine::follow_leader`] instead, and the workers sit beside it, just below its priority. Control threads never delay a block: the leader carries out their
 //! changes before the next one ([`BlockTimes::orders`]).
 //!
 //! # Costs
@@ -119,6 +120,7 @@ pub use catalogue::BuiltinEffects;
 pub use control::edit::{Edit, EditError, EffectAt};
 pub use control::editor::{Applied, Editor, EditorError};
 pub use control::engine::{Engine, Entered};
+pub use control::follow::{FollowError, FollowReport, Following, LeaderReport};
 pub use control::graph_editor::{AppliedAt, GraphEditor, NodeSource};
 pub use control::handle::{Control, ControlError, Standing};
 pub use control::measured_costs::{Adopted, UnitCost};

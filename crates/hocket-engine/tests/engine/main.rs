@@ -10,6 +10,7 @@ mod devices;
 mod early;
 mod editing;
 mod flight;
+mod foreign_leaders;
 mod leaders;
 mod life;
 mod one_cpu;
