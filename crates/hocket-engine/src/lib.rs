@@ -25,11 +25,13 @@
 //!
 //! System calls of the leader per block:
 //! - One at most, to wake workers that sleep, where a wait never blocks (`spin`, `pause`, `tpause`, `umwait`,
-//!   `mwaitx`, `wfe`), all threads have seats and a real-time class, and the leader has entered.
+//!   `mwaitx`, `wfe`), all threads have seats and a real-time class, and the leader has entered, or is followed and held to a CPU
+//!   without workers.
 //! - One more in a block that takes over a plan for more workers than the last.
+//! - One more in the first block of each thread, while the leader is followed ([`Engine::follow_leader`]).
 //! - With `hybrid` and `futex`: also one for each time the leader sleeps, and one wake-up per unit that it runs
 //!   and per barrier, where others sleep. With `yield`: also its yields.
-//! - Without seats, a real-time class or [`Engine::enter`]: a wait spins, yields, and blocks after 120 µs at the latest
+//! - Without seats, a real-time class or a leader that has entered or is held to its CPU: a wait spins, yields, and blocks after 120 µs at the latest
 //!   (`hybrid`: after 20), so that a leader and a worker on one CPU both make progress.
 //! - One more where the system takes the CPU away from a worker in the midst of the block.
 //!
