@@ -44,6 +44,7 @@ has_hwloc() {
 has_browser() { have chromium || have chromium-browser || have google-chrome; }
 has_bus() { have dbus-daemon && have dbus-send; }
 has_rtkit() { [ -x /usr/libexec/rtkit-daemon ] || [ -x /usr/lib/rtkit/rtkit-daemon ]; }
+has_jackd() { have jackd && { compgen -G '/usr/lib/*/libjack.so.0' >/dev/null || compgen -G '/usr/lib*/libjack.so.0' >/dev/null; }; }
 has_font() { compgen -G '/usr/share/fonts/*/*' >/dev/null; }
 
 # PACKAGE, how to see that it is there, what goes without it.
@@ -87,6 +88,7 @@ case "$level" in
     want fonts-dejavu-core has_font "a browser may draw the report without letters"
     want dbus has_bus "asking the portal and RealtimeKit for rights is not tested"
     want rtkit has_rtkit "rights are not asked of the real RealtimeKit"
+    want jackd2 has_jackd "no engine plays in the thread of a real sound server"
     want_component rustfmt fmt "the formatting is not checked"
     want_component clippy clippy "the lints are not checked"
     want_std_source

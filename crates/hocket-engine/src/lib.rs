@@ -15,7 +15,8 @@
 //! | workers and guards, the engine's own | processors inside a block | nothing that takes long |
 //!
 //! The leader is your thread. [`Engine::enter`] pins it and requests its scheduling class, until you
-//! drop the returned [`Entered`]. Control threads never delay a block: the leader carries out their
+//! drop the returned [`Entered`]. The real-time thread of a sound server keeps its CPU and class: call
+//! [`Engine::follow_leader`] instead, and the workers sit beside it, just below its priority. Control threads never delay a block: the leader carries out their
 //! changes before the next one ([`BlockTimes::orders`]).
 //!
 //! # Costs
@@ -24,11 +25,13 @@
 //!
 //! System calls of the leader per block:
 //! - One at most, to wake workers that sleep, where a wait never blocks (`spin`, `pause`, `tpause`, `umwait`,
-//!   `mwaitx`, `wfe`), all threads have seats and a real-time class, and the leader has entered.
+//!   `mwaitx`, `wfe`), all threads have seats and a real-time class, and the leader has entered, or is followed and held to a CPU
+//!   without workers.
 //! - One more in a block that takes over a plan for more workers than the last.
+//! - One more in the first block of each thread, while the leader is followed ([`Engine::follow_leader`]).
 //! - With `hybrid` and `futex`: also one for each time the leader sleeps, and one wake-up per unit that it runs
 //!   and per barrier, where others sleep. With `yield`: also its yields.
-//! - Without seats, a real-time class or [`Engine::enter`]: a wait spins, yields, and blocks after 120 µs at the latest
+//! - Without seats, a real-time class or a leader that has entered or is held to its CPU: a wait spins, yields, and blocks after 120 µs at the latest
 //!   (`hybrid`: after 20), so that a leader and a worker on one CPU both make progress.
 //! - One more where the system takes the CPU away from a worker in the midst of the block.
 //!
@@ -120,6 +123,7 @@ pub use control::automation::{LaneChange, LaneSpec, ThinnedOut};
 pub use control::edit::{Edit, EditError, EffectAt, LaneTarget};
 pub use control::editor::{Applied, Editor, EditorError};
 pub use control::engine::{Engine, Entered};
+pub use control::follow::{FollowError, FollowReport, Following, LeaderReport};
 pub use control::graph_editor::{AppliedAt, GraphEditor, NodeSource};
 pub use control::handle::{Control, ControlError, Standing};
 pub use control::measured_costs::{Adopted, UnitCost};

@@ -108,11 +108,16 @@ pub struct ClassReport {
 ///
 /// Thread: any, for itself. Cost: two or three system calls; reasons are looked up only after a refusal. Not for the block.
 pub fn request(class: Class) -> ClassReport {
-    let before = sys::sched_attr();
+    request_of(ThreadId(0), class)
+}
+
+/// Like [`request`], for another thread of this process.
+pub fn request_of(thread: ThreadId, class: Class) -> ClassReport {
+    let before = sys::sched_attr_of(thread.0);
     let keep_reset = before.as_ref().is_ok_and(|a| a.flags & sys::RESET_ON_FORK != 0);
     let attr = attributes(class, keep_reset);
-    let result = sys::set_sched_attr(&attr);
-    let got: Fact<ClassNow> = now();
+    let result = sys::set_sched_attr_of(thread.0, &attr);
+    let got: Fact<ClassNow> = now_of(thread);
     let granted = result.is_ok() && got.value().is_some_and(|got| got.is(class));
     let (why, remedy) = match &result {
         Err(e) => refusal(class, e),

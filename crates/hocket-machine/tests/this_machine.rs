@@ -18,6 +18,7 @@ fn this_machine() {
     pinning_elsewhere_is_refused_with_a_reason();
     a_confined_process_is_released();
     classes_are_read_back();
+    another_thread_is_named_ranked_and_missed();
     probing_leaves_no_trace();
     clocks_are_checked();
 }
@@ -173,6 +174,32 @@ fn classes_are_read_back() {
     })
     .join()
     .expect("the thread ends");
+}
+
+fn another_thread_is_named_ranked_and_missed() {
+    let (own, own_class) = (pin::thread_mark(), class::now());
+    let (number, numbers) = mpsc::channel();
+    let (go_on, wait) = mpsc::channel::<()>();
+    let other = std::thread::spawn(move || {
+        number.send((pin::current_thread(), pin::thread_mark())).unwrap();
+        let _ = wait.recv();
+        class::now()
+    });
+    let (thread, mark) = numbers.recv().expect("it is alive");
+    assert_eq!(own, pin::thread_mark());
+    assert_ne!(own, mark);
+    assert_eq!(pin::ThreadId::from_number(thread.number()), thread);
+    assert!(pin::is_own_thread(thread));
+    let report = class::request_of(thread, Class::Batch { nice: 0 });
+    assert!(report.granted, "a thread may give up what it has: {report}");
+    drop(go_on);
+    assert!(other.join().unwrap().value().is_some_and(|now| now.is(Class::Batch { nice: 0 })));
+    assert_eq!(class::now(), own_class, "the caller stays as it is");
+    // The kernel ends a thread shortly after the join.
+    while pin::is_own_thread(thread) {
+        std::thread::yield_now();
+    }
+    assert!(!class::request_of(thread, Class::Batch { nice: 0 }).granted);
 }
 
 fn probing_leaves_no_trace() {

@@ -155,7 +155,7 @@ pub(crate) struct Runner {
     longest: u64,
     pub waits: Waits,
     /// Whether every thread holds a real-time class, the leader included. A hint that publishes nothing.
-    /// A leader writes it between blocks, when it enters or leaves.
+    /// A leader writes it between blocks, when it enters or leaves. So does the thread that follows a leader.
     pub real_time: Arc<AtomicBool>,
     #[cfg(test)]
     pub hold: std::sync::OnceLock<Hold>,

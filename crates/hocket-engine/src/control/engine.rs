@@ -9,10 +9,11 @@ use hocket_machine::clock::TickRate;
 use hocket_plan::VerifiedSchedule;
 use hocket_trace::BlockTrace;
 
+use super::follow::ThreadsLive;
 use super::handle::Control;
 use super::memory_lock::SharedMemoryLock;
-use super::planner_thread::PlannerThread;
 use super::protect::Protection;
+use super::regular_thread::RegularThread;
 use super::seating::Seating;
 use super::settings::Settings;
 use crate::block::leader::Leader;
@@ -22,6 +23,7 @@ use crate::flight::{BlockNotes, EngineThreads};
 use crate::leader::block_estimates::BlockEstimates;
 use crate::leader::inbox::Inbox;
 use crate::leader::process::Chooser;
+use crate::leader::sighting::LeaderNotes;
 use crate::worker::seat::{self, LeaderSeat, ThreadReport};
 use crate::worker::start::{self, Started};
 
@@ -43,7 +45,11 @@ pub struct Engine {
     pub(crate) chooser: Option<Chooser>,
     pub(crate) control: Control,
     pub(crate) progress: Arc<BlockEstimates>,
-    pub(crate) planner_thread: Option<PlannerThread>,
+    pub(crate) planner_thread: Option<RegularThread>,
+    /// What the leader notes about its thread.
+    pub(crate) notes: LeaderNotes,
+    /// Whether the threads of `reports` exist.
+    pub(crate) threads_live: ThreadsLive,
     pub(crate) memory_lock: Option<SharedMemoryLock>,
 }
 
@@ -64,6 +70,8 @@ impl Engine {
 
     /// Makes the calling thread the leader until the returned value is dropped: pinned, in the
     /// class asked for, and (policy `process-affinity`) the rest of the process moved.
+    ///
+    /// For a thread of your own. For the real-time thread of a sound server there is [`Engine::follow_leader`].
     pub fn enter(&self) -> Entered {
         let own: Vec<_> = self.reports.iter().map(|report| report.tid).collect();
         let mut others = Protection::apply(&self.seating, &own);
@@ -182,6 +190,7 @@ impl Drop for Engine {
     fn drop(&mut self) {
         // First, or it would plan for an engine that is going.
         self.planner_thread = None;
+        self.threads_live.end();
         start::join_all(self.leader.runner(), &mut self.threads);
     }
 }

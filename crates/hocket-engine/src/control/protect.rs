@@ -58,6 +58,28 @@ impl Protection {
         }
     }
 
+    /// The same beside a leader whose thread belongs to a sound server. A policy that moves or marks threads of
+    /// this process would do so to the server's threads, so it is refused. Thread: control.
+    pub(crate) fn beside_foreign(seating: &Seating) -> Protection {
+        let policy = seating.placement().policy;
+        match policy {
+            SiblingPolicy::Offline if seating.is_pinned() => without_smt(),
+            SiblingPolicy::ProcessAffinity
+            | SiblingPolicy::ReserveCore
+            | SiblingPolicy::Cookie(_)
+            | SiblingPolicy::Partition
+                if seating.is_pinned() =>
+            {
+                let name = policy.name();
+                Protection::asking(format!("sibling policy {name}")).refuse(format_args!(
+                    "sibling policy {name} would move or mark threads of the sound server, so it is not applied; \
+                     choose off, all, idle-thread, pair-barrier or offline"
+                ))
+            }
+            _ => Protection::default(),
+        }
+    }
+
     fn asking(what: String) -> Protection {
         Protection { asked: Some(what), ..Protection::default() }
     }

@@ -135,6 +135,29 @@ impl Seating {
         faster.len().min(KINDS - 1)
     }
 
+    /// Where a thread of this CPU sits while the leader is on `leader` instead of worker 0's seat: the two cores
+    /// change places. So nobody else sits on `leader`, and workers of one core stay together.
+    pub(crate) fn cpu_beside(&self, cpu: u32, leader: Option<u32>) -> u32 {
+        let Some(there) = leader.and_then(|leader| self.seat_of(leader)) else { return cpu };
+        let home = self.placement.workers[0];
+        let core = |seat, other| {
+            let siblings = self.seats.siblings(seat).into_iter().filter(move |it| *it != other);
+            std::iter::once(seat).chain(siblings)
+        };
+        for pair in core(home, there).zip(core(there, home)) {
+            match (self.cpu(pair.0), self.cpu(pair.1)) {
+                (Some(a), Some(b)) if cpu == a => return b,
+                (Some(a), Some(b)) if cpu == b => return a,
+                _ => {}
+            }
+        }
+        cpu
+    }
+
+    fn seat_of(&self, cpu: u32) -> Option<SeatId> {
+        self.cpus.as_ref()?.iter().position(|own| *own == cpu).map(SeatId)
+    }
+
     /// Whether a seat is on the same core as any of `others`.
     pub fn shares_core(&self, seat: SeatId, others: &[SeatId]) -> bool {
         others.iter().any(|other| self.seats.siblings(*other).contains(&seat))
@@ -163,4 +186,57 @@ pub fn seats_of(topology: &Topology) -> (Seats, Vec<u32>) {
         cpus.push(seat.cpu);
     }
     (Seats { seats }, cpus)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Cores with these many seats each, and CPU numbers that differ from seat numbers.
+    fn seating(cores: &[usize], policy: SiblingPolicy) -> Seating {
+        let of = |(core, seats): (usize, &usize)| vec![Seat { core, speed: 1.0 }; *seats];
+        let seats = Seats { seats: cores.iter().enumerate().flat_map(of).collect() };
+        let cpus = Some((0..seats.seats.len() as u32).map(|seat| 10 + 3 * seat).collect());
+        let placement = place(&seats, policy, None).unwrap();
+        Seating { seats, placement, cpus, pair_speed: 1.0 }
+    }
+
+    #[test]
+    fn nobody_sits_on_the_leaders_cpu_and_no_two_threads_on_one() {
+        for cores in [&[1, 1][..], &[2, 2], &[1, 2, 2, 1], &[4, 1, 2]] {
+            for policy in [SiblingPolicy::Off, SiblingPolicy::All, SiblingPolicy::IdleThread] {
+                let seating = seating(cores, policy);
+                let all = seating.cpus.clone().unwrap();
+                for leader in all.iter().copied() {
+                    let mut beside: Vec<u32> =
+                        all.iter().map(|cpu| seating.cpu_beside(*cpu, Some(leader))).collect();
+                    assert_eq!(beside[seating.placement.workers[0].0], leader);
+                    beside.sort_unstable();
+                    assert_eq!(beside, all, "{cores:?} {policy:?} leader on {leader}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn workers_of_a_core_stay_together() {
+        let seating = seating(&[2, 2, 2], SiblingPolicy::All);
+        let core = |cpu: u32| (cpu - 10) / 6;
+        for leader in seating.cpus.clone().unwrap() {
+            for pair in [[10, 13], [16, 19], [22, 25]] {
+                let [a, b] = pair.map(|cpu| seating.cpu_beside(cpu, Some(leader)));
+                assert_eq!(core(a), core(b), "{pair:?} beside {leader}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_leader_elsewhere_moves_nobody() {
+        let seating = seating(&[2, 2], SiblingPolicy::Off);
+        for leader in [None, Some(99), seating.worker_cpu(0)] {
+            for cpu in seating.cpus.clone().unwrap() {
+                assert_eq!(seating.cpu_beside(cpu, leader), cpu);
+            }
+        }
+    }
 }

@@ -11,18 +11,20 @@ use hocket_rt::{SpinCost, Strategy, Wait};
 use hocket_time::TempoMap;
 
 use super::engine::{Engine, Last};
+use super::follow::ThreadsLive;
 use super::handle::Control;
 use super::memory_lock::SharedMemoryLock;
 use super::orders::rings;
-use super::planner::cut_for;
-use super::planner_thread::PlannerThread;
+use super::planner::{LOOK_EVERY, cut_for};
 use super::prepare::Prepared;
+use super::regular_thread::RegularThread;
 use super::seating::Seating;
 use super::settings::{Settings, SettingsError, Steer};
 use crate::block::leader::Leader;
 use crate::block::runner::{Early, LONGEST_NS, ORDINARY_NS, Place, Runner, Waits};
 use crate::leader::block_estimates::BlockEstimates;
 use crate::leader::process::Chooser;
+use crate::leader::sighting::LeaderNotes;
 use crate::worker::start::{self as threads, Job, Role};
 
 /// Why an engine cannot start.
@@ -142,11 +144,15 @@ impl Engine {
             control,
             progress,
             planner_thread: None,
+            notes: LeaderNotes::new(Arc::default()),
+            threads_live: ThreadsLive::new(),
             memory_lock,
         };
         // Last: if this thread cannot start, the drop of `engine` ends the others.
         if steered {
-            engine.planner_thread = Some(PlannerThread::start(engine.control())?);
+            let control = engine.control();
+            let steer = move || control.lock().steer();
+            engine.planner_thread = Some(RegularThread::start("planner", LOOK_EVERY, steer)?);
         }
         Ok(engine)
     }

@@ -1,5 +1,7 @@
 //! Processes blocks: all that the leader does for one, from the device's call to its return.
 
+use std::sync::atomic::Ordering::Relaxed;
+
 use hocket_dsp::{RowsMut, RowsRef, StereoRef};
 use hocket_machine::clock::{monotonic_ns, ticks};
 use hocket_machine::float_mode::FlushDenormals;
@@ -114,6 +116,7 @@ impl Engine {
         let whole = frames == self.settings.frames as usize;
         let awake_ns = monotonic_ns();
         let awake_ticks = ticks();
+        self.note_thread();
         let (orders, of);
         {
             let _float = FlushDenormals::enter();
@@ -155,6 +158,14 @@ impl Engine {
         self.note_walk(of, whole.then_some(took));
         self.block += 1;
         self.last.times
+    }
+
+    /// A leader that belongs to somebody else is followed; see [`Engine::follow_leader`].
+    fn note_thread(&mut self) {
+        if self.notes.note() {
+            // Relaxed: a hint. Nobody knows yet what class this thread has.
+            self.leader.runner().real_time.store(false, Relaxed);
+        }
     }
 
     /// How this block is walked. Under `auto` the leader chooses.

@@ -43,37 +43,100 @@ pub(crate) fn keep_seat(report: &ThreadReport) -> Result<(), PinError> {
     }
 }
 
+/// The class that a thread requests.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Rank {
+    /// The one that it has.
+    Unchanged,
+    /// SCHED_FIFO with this priority.
+    RealTime(u8),
+    /// An ordinary one.
+    Ordinary,
+}
+
+impl From<Option<u8>> for Rank {
+    fn from(priority: Option<u8>) -> Rank {
+        priority.map_or(Rank::Unchanged, Rank::RealTime)
+    }
+}
+
+impl std::fmt::Display for Rank {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Rank::Unchanged => f.write_str("unchanged"),
+            Rank::RealTime(priority) => write!(f, "SCHED_FIFO {priority}"),
+            Rank::Ordinary => f.write_str("SCHED_OTHER"),
+        }
+    }
+}
+
 /// Pins the calling thread, requests its class, and returns what the system reports afterwards.
 pub(crate) fn settle(name: &str, cpu: Option<u32>, priority: Option<u8>) -> ThreadReport {
+    let flushed = denormals_flushed();
+    settle_thread(pin::current_thread(), name, cpu, priority.into(), flushed)
+}
+
+/// Gives a thread of the engine another seat and class, and returns what the system reports afterwards.
+///
+/// Thread: control. The thread itself may be inside a block: the system moves it.
+pub(crate) fn resettle(before: &ThreadReport, cpu: Option<u32>, rank: Rank) -> ThreadReport {
+    settle_thread(before.tid, &before.name, cpu, rank, before.denormals_flushed)
+}
+
+/// Whether the system still reports for a thread what it reported then.
+pub(crate) fn is_still(report: &ThreadReport) -> bool {
+    cpus_of(report.tid) == report.cpus_got
+        && class::now_of(report.tid).to_string() == report.class_got
+}
+
+fn cpus_of(thread: ThreadId) -> String {
+    pin::affinity_of_thread(thread).map_or_else(|error| error.to_string(), |set| set.to_string())
+}
+
+fn settle_thread(
+    thread: ThreadId,
+    name: &str,
+    cpu: Option<u32>,
+    rank: Rank,
+    denormals_flushed: bool,
+) -> ThreadReport {
     let mut why = Vec::new();
-    if let Some(Err(error)) = cpu.map(|cpu| pin::pin_current_thread(&CpuSet::single(cpu))) {
+    if let Some(Err(error)) = cpu.map(|cpu| pin::pin_thread(thread, &CpuSet::single(cpu))) {
         why.push(error.to_string());
     }
-    if let Some(priority) = priority {
-        why.extend(obtain(priority));
+    match rank {
+        Rank::Unchanged => {}
+        Rank::RealTime(priority) => why.extend(obtain(thread, priority)),
+        Rank::Ordinary => why.extend(give_up_real_time(thread)),
     }
-    let class = class::now();
+    let class = class::now_of(thread);
     ThreadReport {
         name: name.to_owned(),
-        tid: pin::current_thread(),
+        tid: thread,
         cpu_asked: cpu,
-        cpus_got: pin::current_affinity().map_or_else(|e| e.to_string(), |set| set.to_string()),
-        class_asked: priority.map_or("unchanged".into(), |p| format!("SCHED_FIFO {p}")),
+        cpus_got: cpus_of(thread),
+        class_asked: rank.to_string(),
         class_got: class.to_string(),
         real_time: class.value().is_some_and(|now| now.priority > 0),
         why: (!why.is_empty()).then(|| why.join("; ")),
-        denormals_flushed: denormals_flushed(),
+        denormals_flushed,
     }
+}
+
+/// Makes a thread an ordinary one, unless it is one. Returns why not.
+fn give_up_real_time(thread: ThreadId) -> Option<String> {
+    let is_real_time = class::now_of(thread).value().is_some_and(|now| now.is_real_time());
+    is_real_time.then(|| class::request_of(thread, Class::Other { nice: 0 }).why).flatten()
 }
 
 /// Requests real-time scheduling: first directly, then from the desktop's services, then a short time slice.
 ///
 /// Returns nothing if the direct request succeeds. Otherwise returns every answer.
-fn obtain(priority: u8) -> Vec<String> {
+fn obtain(thread: ThreadId, priority: u8) -> Vec<String> {
     // A service that refused one thread refuses the next one too, and may take seconds to answer.
     // Relaxed: a hint. At worst the thread asks again.
     static SERVICES_REFUSED: AtomicBool = AtomicBool::new(false);
-    let direct = class::request(Class::Fifo { priority });
+    let direct = class::request_of(thread, Class::Fifo { priority });
     let Some(refusal) = direct.why else { return Vec::new() };
     let ways: &[Way] = match SERVICES_REFUSED.load(Relaxed) {
         true => &[Way::Slice],
@@ -81,7 +144,7 @@ fn obtain(priority: u8) -> Vec<String> {
     };
     let mut answers = vec![refusal];
     answers.extend(direct.remedy);
-    for obtained in rights::obtain_by(ways, &[pin::current_thread()], priority) {
+    for obtained in rights::obtain_by(ways, &[thread], priority) {
         let served = matches!(obtained.way, Way::Portal | Way::Rtkit);
         SERVICES_REFUSED.store(!served, Relaxed);
         answers

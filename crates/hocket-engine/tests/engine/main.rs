@@ -12,6 +12,7 @@ mod early;
 mod editing;
 mod fades;
 mod flight;
+mod foreign_leaders;
 mod leaders;
 mod life;
 mod one_cpu;

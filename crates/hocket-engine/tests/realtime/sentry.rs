@@ -1,5 +1,7 @@
 //! What needs unsafe code: the allocator of this test binary, the system's, which counts what a
-//! watched thread asks of it; the C library's fills and copies; and a signal out of the blue.
+//! watched thread asks of it; the C library's fills and copies; a signal out of the blue; and calls of libjack.
+
+pub mod libjack;
 
 #[cfg(feature = "sentry")]
 pub mod moves;

@@ -50,6 +50,18 @@ mod sees {
         Some(report)
     }
 
+    /// Takes the names of the system calls that are no edges. Thread: leader, between blocks.
+    pub fn take_calls() -> Vec<&'static str> {
+        take_report().violations.iter().map(|call| call.name()).collect()
+    }
+
+    /// A leader that is followed asks once for the number of its thread.
+    pub fn check_first_calls(calls: &[&str]) {
+        if available().is_ok() {
+            assert_eq!(calls, ["gettid"]);
+        }
+    }
+
     fn check_edges(engine: &Engine, blocks: u64, report: &Report, what: &str) {
         let totals = sum(&engine.totals());
         let context = || format!("{what}: {report:?} {totals:?}");
@@ -109,4 +121,10 @@ mod sees_nothing {
     pub fn check(_: &Engine, _: usize, _: &str) {}
 
     pub fn check_clean(_: &str) {}
+
+    pub fn take_calls() -> Vec<&'static str> {
+        Vec::new()
+    }
+
+    pub fn check_first_calls(_: &[&str]) {}
 }
