@@ -64,7 +64,7 @@ impl<'a> RowsRef<'a> {
     /// How many rows.
     #[inline]
     pub fn len(&self) -> usize {
-        if self.room == 0 { 0 } else { self.samples.len() / self.room }
+        self.samples.len().checked_div(self.room).unwrap_or(0)
     }
 
     /// Whether there is none.
@@ -109,7 +109,7 @@ impl RowsMut<'_> {
     /// How many rows.
     #[inline]
     pub fn len(&self) -> usize {
-        if self.room == 0 { 0 } else { self.samples.len() / self.room }
+        self.samples.len().checked_div(self.room).unwrap_or(0)
     }
 
     /// Whether there is none.

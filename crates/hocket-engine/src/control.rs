@@ -18,3 +18,4 @@ pub(crate) mod choose_schedule;
 pub mod edit;
 pub mod editor;
 pub mod graph_editor;
+pub(crate) mod transition;

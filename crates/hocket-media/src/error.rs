@@ -122,12 +122,12 @@ pub struct WriteError {
 
 impl WriteError {
     /// A refusal of our own, before the system was asked.
-    pub(crate) fn refused(path: &Path, cause: impl Into<String>, remedy: &'static str) -> Self {
+    pub fn refused(path: &Path, cause: impl Into<String>, remedy: &'static str) -> Self {
         Self { path: path.into(), cause: cause.into(), remedy, source: None }
     }
 
     /// A failed system call, with the remedy that fits it.
-    pub(crate) fn io(path: &Path, error: io::Error) -> Self {
+    pub fn io(path: &Path, error: io::Error) -> Self {
         let (cause, remedy) = explain(&error);
         let cause = cause.map_or_else(|| error.to_string(), str::to_owned);
         Self { path: path.into(), cause, remedy, source: Some(error) }
@@ -150,6 +150,7 @@ fn explain(error: &io::Error) -> (Option<&'static str>, &'static str) {
         ReadOnlyFilesystem => {
             (Some("the file system is read-only"), "choose a folder on a writable file system")
         }
+        AlreadyExists => (Some("a file has this name already"), "choose another name"),
         NotFound => (Some("the folder does not exist"), "create the folder first"),
         NotADirectory => {
             (Some("a part of the path is a file, not a folder"), "check the path's spelling")

@@ -1,8 +1,9 @@
 //! Audio files: decode, resample, encode, draw.
 //!
-//! [`decode`] turns any audio file into planar `f32` rows, [`resample`] converts them to the
-//! engine's rate, [`AudioWriter`] writes what was rendered, and [`Preview`] computes the waveform
-//! overview of a file piece by piece.
+//! [`decode`] turns any audio file into planar `f32` rows, and [`StreamDecoder`] does so piece by
+//! piece. [`resample`] converts them to the engine's rate, [`AudioWriter`] writes what was rendered,
+//! and [`Preview`] computes the waveform overview of a file piece by piece. [`WavLayout`] and
+//! [`FlacEncoder`] make the bytes of files that grow while they are recorded.
 //!
 //! Everything here runs on control threads: it allocates, reads and writes files. Nothing here
 //! believes a file's header: lengths are bounded by what is really there, damaged files give what
@@ -11,20 +12,27 @@
 
 mod audio;
 mod error;
+mod bytes;
 mod decode;
 mod resample;
 mod sample;
+mod wav_layout;
 mod wav;
+mod flac_encoder;
 mod flac;
 mod writer;
 mod overview;
 
 pub use audio::Audio;
+pub use bytes::ReadAt;
 pub use decode::{MAX_CHANNELS, MAX_SAMPLE_RATE_HZ, MAX_SAMPLES, MIN_SAMPLE_RATE_HZ, decode};
+pub use decode::{SeekCost, StreamDecoder, StreamInfo};
 pub use error::{MediaError, WriteError};
+pub use flac_encoder::FlacEncoder;
 pub use overview::{Overview, Point, Preview, Progress, THESIS_PIECE_BYTES};
 pub use resample::{resample, resample_beginning};
-pub use wav::{WavFormat, WavWriter, Written};
+pub use wav::{WavWriter, Written};
+pub use wav_layout::{WavFormat, WavLayout};
 pub use writer::{AudioWriter, FileFormat};
 
 /// How a file that is written here names its software.

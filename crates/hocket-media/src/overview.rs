@@ -10,11 +10,13 @@
 //! each the channels in order, for each channel minimum, maximum and RMS (f32 each, linear). The
 //! last point covers what is left of the file.
 
-use std::fs::File;
-use std::io::{self, Seek, SeekFrom, Write};
+use std::fmt;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use crate::decode::{FrameDecoder, PcmLayout, Source, read_full};
+use crate::bytes::{ReadAt, read_full};
+use crate::decode::{FrameDecoder, PcmLayout, Source};
 use hocket_files::OutputFile;
 
 use crate::{MediaError, WriteError};
@@ -67,10 +69,9 @@ pub struct Progress {
 ///
 /// Thread: any one at a time (it is `Send`); never the audio thread, since every step reads from
 /// the disk. Stopping between two steps and dropping it leaves no trace on the disk.
-#[derive(Debug)]
 pub struct Preview {
     out_path: PathBuf,
-    file: File,
+    bytes: Arc<dyn ReadAt>,
     layout: PcmLayout,
     piece: Vec<u8>,
     /// Bytes of the last piece that were no whole frame.
@@ -79,6 +80,16 @@ pub struct Preview {
     rows: Vec<Vec<f32>>,
     points: Vec<Point>,
     progress: Progress,
+}
+
+impl fmt::Debug for Preview {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let out_path = &self.out_path;
+        f.debug_struct("Preview")
+            .field("out_path", out_path)
+            .field("progress", &self.progress)
+            .finish_non_exhaustive()
+    }
 }
 
 impl Preview {
@@ -90,13 +101,10 @@ impl Preview {
     pub fn open(path: &Path, out_path: &Path, piece_bytes: usize) -> Result<Self, MediaError> {
         let mut source = Source::open(path)?;
         let layout = source.pcm_layout()?;
-        let mut file = source.file;
-        file.seek(SeekFrom::Start(layout.data_start))
-            .map_err(|error| MediaError::io(path, error))?;
         let rows = vec![Vec::new(); layout.channels];
         Ok(Self {
             out_path: out_path.into(),
-            file,
+            bytes: source.bytes,
             layout,
             piece: vec![0; piece_bytes.max(1)],
             rest: Vec::new(),
@@ -121,7 +129,8 @@ impl Preview {
         }
         let left = self.layout.data_len - self.progress.bytes;
         let wanted = left.min(self.piece.len() as u64) as usize;
-        let got = read_full(&mut self.file, &mut self.piece[..wanted])?;
+        let at = self.layout.data_start + self.progress.bytes;
+        let got = read_full(&*self.bytes, at, &mut self.piece[..wanted])?;
         self.progress.bytes += got as u64;
         self.digest(got);
         if got < wanted || self.progress.bytes == self.layout.data_len {
@@ -136,7 +145,6 @@ impl Preview {
     /// # Errors
     /// Where the file cannot be repositioned.
     pub fn restart(&mut self) -> io::Result<()> {
-        self.file.seek(SeekFrom::Start(self.layout.data_start))?;
         self.rest.clear();
         self.rows.iter_mut().for_each(Vec::clear);
         self.points.clear();

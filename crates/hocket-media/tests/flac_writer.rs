@@ -41,6 +41,22 @@ fn every_length_decodes_to_the_integers_of_the_wav_file() {
 }
 
 #[test]
+fn noise_is_never_larger_than_its_samples() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("noise.flac");
+    let noise = |seed: u32| -> Vec<f32> {
+        let value = |i: u32| (i ^ seed).wrapping_mul(2_654_435_761) as f32 / 4.3e9 * 2.0 - 1.0;
+        (0..9_000).map(value).collect()
+    };
+    for samples in [WavFormat::Pcm16, WavFormat::Pcm24] {
+        written(&path, samples, &[noise(0), noise(0x55)]);
+        let bytes = std::fs::metadata(&path).unwrap().len();
+        let limit = 9_000 * 2 * samples.bytes() as u64 + 1000;
+        assert!(bytes < limit, "{samples:?}: {bytes} bytes, more than {limit}");
+    }
+}
+
+#[test]
 fn what_flac_cannot_hold_is_refused_with_the_remedy() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("a.flac");

@@ -13,7 +13,7 @@ mod price;
 mod cut;
 
 pub use cut::PartSize;
-pub use lines::{DelayLine, LineId, Port, PortId};
+pub use lines::{DelayLine, Fade, Fades, LineId, Port, PortId};
 pub use price::Prices;
 
 use crate::graph::{Edge, Graph, GraphError, Node, NodeId, NodeKind, Ports, Span, arrivals};
@@ -164,11 +164,23 @@ impl UnitGraph {
     /// # Errors
     /// [`GraphError::Empty`].
     pub fn compile(graph: &Graph, fusing: Fusing) -> Result<UnitGraph, GraphError> {
+        UnitGraph::compile_fading(graph, fusing, &Fades::new())
+    }
+
+    /// The same, with lines for edges that fade. What fades is never fused.
+    ///
+    /// # Errors
+    /// As [`UnitGraph::compile`].
+    pub fn compile_fading(
+        graph: &Graph,
+        fusing: Fusing,
+        fades: &Fades,
+    ) -> Result<UnitGraph, GraphError> {
         if graph.nodes().is_empty() {
             return Err(GraphError::Empty);
         }
-        let wiring = Wiring::of(graph)?;
-        let chains = chains(graph, fusing);
+        let wiring = Wiring::of(graph, fades)?;
+        let chains = chains(graph, fusing, fades);
         let mut units = link(graph, &wiring, &chains);
         ends::close(graph, &mut units);
         Ok(UnitGraph { units: ranked(units), wiring })
@@ -275,13 +287,15 @@ impl UnitGraph {
 }
 
 /// The nodes of each unit, in node order of their heads.
-fn chains(graph: &Graph, fusing: Fusing) -> Vec<Vec<NodeId>> {
+fn chains(graph: &Graph, fusing: Fusing, fades: &Fades) -> Vec<Vec<NodeId>> {
     let readers = readers(graph);
     let mut unit_of: Vec<usize> = Vec::with_capacity(graph.nodes().len());
     let mut chains: Vec<Vec<NodeId>> = Vec::new();
     for (i, node) in graph.nodes().iter().enumerate() {
         let before = match node.inputs.as_slice() {
-            [edge] if fusing == Fusing::Chains => Some(edge),
+            [edge] if fusing == Fusing::Chains && !fades.contains_key(&(NodeId(i as u32), 0)) => {
+                Some(edge)
+            }
             _ => None,
         };
         let joins = |edge: &&Edge| readers.outputs[edge.from.index()] == 1 && !readers.fed_back[i];

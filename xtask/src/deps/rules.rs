@@ -149,6 +149,15 @@ pub const CRATES: &[CrateRule] = &[
         because: "files of sound are of use without an engine",
     },
     CrateRule {
+        name: "hocket-disk",
+        workspace: &["hocket-rt", "hocket-files", "hocket-media"],
+        workspace_dev: &[],
+        external: External::Only(&[always("thiserror")]),
+        serde: false,
+        std_banned: &[NET],
+        because: "what waits for disks must not know what plays, nor the reverse",
+    },
+    CrateRule {
         name: "hocket-session",
         workspace: &["hocket-plan", "hocket-files"],
         workspace_dev: &[],

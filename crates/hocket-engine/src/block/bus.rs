@@ -354,8 +354,10 @@ impl Units {
         for place in 0..waiting.len() {
             let Waiting { bus, row, cell } = &waiting[place];
             // SAFETY: the caller's obligation. No input waits twice, so it reads none of these lines.
-            let (source, line) = unsafe { (self.read(*bus, before, &[]), cell.get_mut()) };
-            line.run(source.all(frames), usize::from(*row));
+            unsafe {
+                let source = self.read(*bus, before, &[]);
+                cell.run(source.all(frames), usize::from(*row));
+            }
         }
         for sum in sums.iter() {
             for piece in rows.pieces(sum.rows.clone(), frames) {
@@ -387,6 +389,10 @@ impl Units {
         if sum.inputs.is_empty() {
             return mix::clear(out);
         }
+        if sum.has_lines {
+            // SAFETY: the caller's obligation.
+            return unsafe { self.sum_with_lines(sum, waiting, before, out, piece, first) };
+        }
         let mut begin = Begin::Anew;
         for group in sum.inputs.chunks(mix::AT_ONCE) {
             let mut scaled: [Scaled<'_>; mix::AT_ONCE] = [(&[], 0.0); _];
@@ -398,6 +404,40 @@ impl Units {
             }
             mix::accumulate(out, &scaled[..group.len()], begin);
             begin = Begin::Onward;
+        }
+    }
+
+    /// As [`Units::sum_piece`], input by input. One that has faded out is left out, as if its edge were gone.
+    ///
+    /// # Safety
+    /// READ-AFTER-WRITE holds for every input.
+    unsafe fn sum_with_lines(
+        &self,
+        sum: &Sum,
+        waiting: &[Waiting],
+        before: &[ChainState],
+        out: &mut [f32],
+        piece: Range<usize>,
+        first: usize,
+    ) {
+        let mut begin = Begin::Anew;
+        for Input { bus, gain_lin, row } in &sum.inputs {
+            let silent = match bus {
+                // SAFETY: the line is this unit's (ONE-WRITER), and it has run.
+                Bus::Line(line) => unsafe { waiting[*line as usize].cell.is_silent() },
+                _ => false,
+            };
+            if silent {
+                continue;
+            }
+            // SAFETY: the caller's obligation.
+            let rows = unsafe { self.read(*bus, before, waiting) };
+            let at = usize::from(*row) * rows.room() + (piece.start - first);
+            mix::accumulate(out, &[(&rows.samples()[at..at + piece.len()], *gain_lin)], begin);
+            begin = Begin::Onward;
+        }
+        if begin == Begin::Anew {
+            mix::clear(out);
         }
     }
 

@@ -2,17 +2,23 @@
 //! waits in until the next block.
 //!
 //! A line belongs to an edge and not to a plan: the next plan goes on with it. So what is inside is not lost when a
-//! session is edited. If its delay changes, both delays are heard for [`FADE_FRAMES`], one fading into the other.
+//! session is edited. If its delay changes, both delays are heard for [`FADE_FRAMES`], one fading into the other. A line
+//! also fades the gain of its edge, so edges that come, go or change their gain have one for that time.
+//!
+//! What is heard never depends on how long a line exists: a control thread may drop one that has nothing left to do, and
+//! does so when it happens to look.
 
 use std::cell::UnsafeCell;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 use hocket_dsp::RowsRef;
-use hocket_dsp::mix::Line;
+use hocket_dsp::mix;
 
 use super::rows::Rows;
 
-/// How long one delay fades into another.
-const FADE_FRAMES: u32 = 512;
+/// How long a delay or a gain fades into another: 11 ms at 48 kHz.
+pub(crate) const FADE_FRAMES: u32 = 512;
 
 /// A ring for each row, and where the next frame goes.
 pub(super) struct Ring {
@@ -66,6 +72,20 @@ impl Ring {
     fn silence(&mut self) {
         self.samples.fill(0.0);
     }
+
+    /// Takes over what a shorter ring holds.
+    fn go_on(&mut self, before: &Ring) {
+        let known = before.frames.min(self.frames);
+        let (rings, frames) = (self.samples.len() / self.frames, self.frames);
+        self.written = before.written;
+        for row in 0..rings {
+            for back in 1..=known {
+                let from = before.samples[row * before.frames + before.at(back)];
+                let at = self.at(back);
+                self.samples[row * frames + at] = from;
+            }
+        }
+    }
 }
 
 /// The shorter of both counts.
@@ -84,6 +104,12 @@ pub(crate) struct DelayCell {
     state: UnsafeCell<DelayState>,
     /// The longest delay that fits, for control threads.
     longest: usize,
+    /// How many changes control threads have asked for. Only they use it.
+    asked: AtomicU32,
+    /// How many changes are over. A hint for control threads that publishes nothing.
+    over: AtomicU32,
+    /// The line whose place this one takes because it is too short; what it holds goes on here.
+    before: Option<Arc<DelayCell>>,
 }
 
 // SAFETY: `DelayState` is `Send`. ONE-WRITER, CLOSED and ONE-PLAN, at the top of `bus.rs`, govern the sharing.
@@ -98,6 +124,44 @@ pub(crate) struct DelayState {
     change: Option<Change>,
     /// Follows when the running change is over.
     then: Option<usize>,
+    gain: f32,
+    ramp: Option<Ramp>,
+    /// How many changes have begun.
+    begun: u32,
+    /// Whether nothing of the present block is heard.
+    silent: bool,
+    /// Whether what the line before holds is here.
+    inherited: bool,
+}
+
+/// From one gain to another.
+#[derive(Clone, Copy)]
+struct Ramp {
+    from: f32,
+    /// Frames that are over.
+    over: u32,
+}
+
+impl Ramp {
+    fn gain_at(self, to: f32, frame: u32) -> f32 {
+        self.from + (to - self.from) * faded(self.over.saturating_add(frame))
+    }
+}
+
+/// How much of a fade is over, 0 to 1: a curve without corners (3 t^2 - 2 t^3), so that a fade has none either. One
+/// side's is what the other side's lacks, so two ways of the same sound stay as loud as one.
+fn faded(frame: u32) -> f32 {
+    let part = f64::from(frame.min(FADE_FRAMES)) / f64::from(FADE_FRAMES);
+    (part * part * (3.0 - 2.0 * part)) as f32
+}
+
+/// What a line does at its edge.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Waits {
+    /// In frames.
+    pub delay: usize,
+    /// Linear.
+    pub gain_lin: f32,
 }
 
 /// From one delay to another.
@@ -114,23 +178,125 @@ impl DelayCell {
     /// A line that holds silence. `block`: the most frames of a block.
     ///
     /// Thread: control; allocates.
-    pub(crate) fn new(rows: u16, delay: usize, block: usize) -> DelayCell {
+    pub(crate) fn new(rows: u16, waits: Waits, block: usize) -> DelayCell {
+        let Waits { delay, gain_lin } = waits;
         let (ring, out) = (Ring::new(rows, delay, block), Rows::new(rows, block));
         let longest = ring.frames - block;
-        let state = DelayState { ring, out, delay, change: None, then: None };
-        DelayCell { state: UnsafeCell::new(state), longest }
+        let state = DelayState {
+            ring,
+            out,
+            delay,
+            change: None,
+            then: None,
+            gain: gain_lin,
+            ramp: None,
+            begun: 0,
+            silent: false,
+            inherited: false,
+        };
+        let (asked, over) = (AtomicU32::new(0), AtomicU32::new(0));
+        DelayCell { state: UnsafeCell::new(state), longest, asked, over, before: None }
     }
 
-    /// For an input that waited for nothing until now: it goes on without delay until there is something to
-    /// fade into.
+    /// For an edge that was there with `was`, without a line: it goes on with that and fades.
     ///
     /// Thread: control; allocates.
-    pub(crate) fn joining(rows: u16, delay: usize, block: usize) -> DelayCell {
-        let mut cell = DelayCell::new(rows, delay, block);
+    pub(crate) fn joining(rows: u16, was: Waits, waits: Waits, block: usize) -> DelayCell {
+        let mut cell = DelayCell::new(rows, waits, block);
         let state = cell.state.get_mut();
-        (state.delay, state.change) = (0, None);
-        state.set(delay);
+        (state.delay, state.gain) = (was.delay, was.gain_lin);
+        state.set(waits);
+        cell.asked = AtomicU32::new(1);
         cell
+    }
+
+    /// In the place of one that is too short.
+    ///
+    /// Thread: control; allocates.
+    pub(crate) fn longer(
+        before: &Arc<DelayCell>,
+        rows: u16,
+        waits: Waits,
+        block: usize,
+    ) -> DelayCell {
+        let mut cell = DelayCell::new(rows, waits, block);
+        cell.before = Some(Arc::clone(before));
+        cell.state.get_mut().begun = 1;
+        cell.asked = AtomicU32::new(1);
+        cell
+    }
+
+    /// Whether all changes that were asked for are over.
+    ///
+    /// Thread: control.
+    pub(crate) fn is_settled(&self) -> bool {
+        // Relaxed: a hint. A control thread that sees it late keeps the line for longer.
+        self.over.load(Relaxed) == self.asked.load(Relaxed)
+    }
+
+    /// An order is on its way to the leader that will call [`DelayCell::set`] once.
+    ///
+    /// Thread: control, one at a time: the planner's lock orders them.
+    pub(crate) fn ask(&self) {
+        // Relaxed: only control threads read it.
+        self.asked.fetch_add(1, Relaxed);
+    }
+
+    /// Waits for something else from the next block on.
+    ///
+    /// # Safety
+    /// The caller is the leader while CLOSED and ONE-PLAN hold, and holds no other reference.
+    pub(crate) unsafe fn set(&self, waits: Waits) {
+        // SAFETY: the caller's obligation.
+        unsafe { self.get_mut() }.set(waits);
+    }
+
+    /// Takes the frames of these rows from row `first` on, and gives those that are due.
+    ///
+    /// Thread: worker, inside a block.
+    ///
+    /// # Safety
+    /// As [`DelayCell::get_mut`].
+    #[inline]
+    pub(super) unsafe fn run(&self, rows: RowsRef<'_>, first: usize) {
+        if self.before.is_some() {
+            // SAFETY: the caller's obligation.
+            unsafe { self.inherit() };
+        }
+        // SAFETY: the caller's obligation.
+        let state = unsafe { self.get_mut() };
+        state.run(rows, first);
+        // Write only if needed: a write takes the cache line away from a thread that reads it.
+        if !state.fades() && self.over.load(Relaxed) != state.begun {
+            self.over.store(state.begun, Relaxed);
+        }
+    }
+
+    /// Takes over what the shorter line holds, which may itself have taken over from another and not begun.
+    ///
+    /// # Safety
+    /// As [`DelayCell::get_mut`]. The lines before are in no plan that the leader has (ONE-PLAN), so nobody runs them.
+    #[cold]
+    unsafe fn inherit(&self) {
+        let Some(before) = &self.before else { return };
+        // SAFETY: the caller's obligation.
+        unsafe {
+            before.inherit();
+            let (state, before) = (self.get_mut(), before.get_mut());
+            if !state.inherited {
+                state.inherit(before);
+            }
+        }
+    }
+
+    /// Whether it has faded out: nothing of it is heard.
+    ///
+    /// # Safety
+    /// As [`DelayCell::get_mut`].
+    #[inline]
+    pub(super) unsafe fn is_silent(&self) -> bool {
+        // SAFETY: the caller's obligation.
+        unsafe { &*self.state.get() }.silent
     }
 
     /// Whether a delay fits.
@@ -162,24 +328,49 @@ impl DelayCell {
 }
 
 impl DelayState {
-    /// Waits `delay` frames from now on, or when the running change is over.
+    /// Waits for something else from now on, or when the running change is over.
     ///
     /// Thread: leader, between blocks.
-    pub(crate) fn set(&mut self, delay: usize) {
+    pub(crate) fn set(&mut self, waits: Waits) {
+        self.begun += 1;
+        self.set_delay(waits.delay);
+        if waits.gain_lin != self.gain {
+            let now = self.ramp.map(|ramp| ramp.gain_at(self.gain, 0));
+            self.ramp = Some(Ramp { from: now.unwrap_or(self.gain), over: 0 });
+            self.gain = waits.gain_lin;
+        }
+    }
+
+    fn set_delay(&mut self, delay: usize) {
         if self.change.is_some() {
             self.then = Some(delay);
         } else if delay != self.delay {
-            let wait = (delay as u64).saturating_sub(self.ring.written);
-            self.change = Some(Change { from: self.delay, wait, over: 0 });
+            // For so long at most, what is due is not in the ring yet. Always the same time, however long the line is
+            // there already: a control thread drops it when it likes.
+            self.change = Some(Change { from: self.delay, wait: delay as u64, over: 0 });
             self.delay = delay;
         }
     }
 
-    /// Takes the frames of these rows from row `first` on, and gives those of `delay` frames ago.
-    ///
-    /// Thread: worker, inside a block.
+    fn fades(&self) -> bool {
+        self.change.is_some() || self.ramp.is_some()
+    }
+
+    /// Goes on where a shorter line ended.
+    #[cold]
+    fn inherit(&mut self, before: &mut DelayState) {
+        self.inherited = true;
+        self.ring.go_on(&before.ring);
+        let waits = Waits { delay: self.then.take().unwrap_or(self.delay), gain_lin: self.gain };
+        (self.delay, self.change, self.then) = (before.delay, before.change, before.then);
+        (self.gain, self.ramp) = (before.gain, before.ramp);
+        self.set(waits);
+        // Counted when the line was made.
+        self.begun -= 1;
+    }
+
     #[inline]
-    pub(super) fn run(&mut self, rows: RowsRef<'_>, first: usize) {
+    fn run(&mut self, rows: RowsRef<'_>, first: usize) {
         let DelayState { ring, out, delay, change, .. } = self;
         let frames = rows.frames();
         ring.push(rows, first);
@@ -192,18 +383,43 @@ impl DelayState {
                 }
             }
         }
+        self.amplify(frames);
+    }
+
+    #[inline]
+    fn amplify(&mut self, frames: usize) {
+        let DelayState { out, gain, ramp, silent, .. } = self;
+        *silent = *gain == 0.0 && ramp.is_none();
+        let mut rows = out.all_mut(frames);
+        for row in 0..rows.len() {
+            match ramp {
+                Some(ramp) => {
+                    let samples = (0..).zip(rows.row_mut(row));
+                    samples.for_each(|(i, sample)| *sample *= ramp.gain_at(*gain, i));
+                }
+                None if *gain != 1.0 => mix::scale(rows.row_mut(row), *gain),
+                None => {}
+            }
+        }
+        if let Some(moving) = ramp {
+            moving.over = moving.over.saturating_add(frames as u32);
+            if moving.over >= FADE_FRAMES {
+                *ramp = None;
+            }
+        }
     }
 
     #[cold]
     fn go_on(&mut self) {
         if let Some(delay) = self.then.take() {
-            self.set(delay);
+            self.set_delay(delay);
         }
     }
 
     pub(super) fn silence(&mut self) {
         self.ring.silence();
         (self.change, self.delay) = (None, self.then.take().unwrap_or(self.delay));
+        self.ramp = None;
     }
 }
 
@@ -222,7 +438,6 @@ impl Change {
         pull_all(ring, self.from, out, frames);
         let still = (frames as u64).min(self.wait) as usize;
         self.wait -= still as u64;
-        let fade = Line { from: 0.0, to: 1.0, frames: FADE_FRAMES };
         let mut out = out.all_mut(frames);
         for row in 0..out.len() {
             let later = &mut out.row_mut(row)[still..];
@@ -230,7 +445,7 @@ impl Change {
             for piece in later.chunks_mut(new.len()) {
                 ring.pull(row, to + frames - still - at, &mut new[..piece.len()]);
                 for (i, (sample, new)) in piece.iter_mut().zip(&new).enumerate() {
-                    let part = fade.gain_at(u64::from(self.over) + (at + i) as u64);
+                    let part = faded(self.over.saturating_add((at + i) as u32));
                     *sample += (new - *sample) * part;
                 }
                 at += piece.len();
@@ -328,13 +543,35 @@ impl PortState {
 mod tests {
     use super::*;
 
+    const PLAIN: Waits = Waits { delay: 0, gain_lin: 1.0 };
+
+    fn line(delay: usize) -> DelayCell {
+        DelayCell::new(1, Waits { delay, ..PLAIN }, 16)
+    }
+
+    /// A cell's answer to frames numbered from `from + 1` on.
+    fn answer_from(cell: &DelayCell, from: usize, blocks: &[usize]) -> Vec<f32> {
+        let mut heard = Vec::new();
+        for (block, frames) in blocks.iter().enumerate() {
+            let first = from + 16 * block + 1;
+            let samples: Vec<f32> = (first..first + frames).map(|frame| frame as f32).collect();
+            // SAFETY: this is the only thread and the only reference.
+            unsafe {
+                cell.run(RowsRef::new(&samples, *frames, *frames), 0);
+                heard.extend_from_slice(cell.out().all(*frames).row(0));
+            }
+        }
+        heard
+    }
+
     /// A cell's answer to numbered frames in blocks of these lengths; `set` changes the delay before a block.
     fn answer(cell: &DelayCell, blocks: &[usize], set: &[(usize, usize)]) -> Vec<f32> {
         let (mut heard, mut next) = (Vec::new(), 1.0);
         for (block, frames) in blocks.iter().enumerate() {
             // SAFETY: this is the only thread and the only reference.
             let state = unsafe { cell.get_mut() };
-            set.iter().filter(|(at, _)| *at == block).for_each(|(_, delay)| state.set(*delay));
+            let waits = |delay| Waits { delay, gain_lin: 1.0 };
+            set.iter().filter(|(at, _)| *at == block).for_each(|(_, d)| state.set(waits(*d)));
             let room = 16;
             let mut samples = vec![0.0; 2 * room];
             for sample in &mut samples[room..room + frames] {
@@ -351,7 +588,7 @@ mod tests {
     fn a_line_gives_back_what_it_took_after_its_delay_however_blocks_are_cut() {
         for delay in [1, 2, 15, 16, 17, 100] {
             for blocks in [vec![16; 20], vec![1; 320], [7, 16, 1, 3, 5].repeat(10)] {
-                let heard = answer(&DelayCell::new(1, delay, 16), &blocks, &[]);
+                let heard = answer(&line(delay), &blocks, &[]);
                 let expected = (1..=heard.len()).map(|i| i.saturating_sub(delay) as f32);
                 assert!(heard.iter().copied().eq(expected), "{delay} {blocks:?}");
             }
@@ -361,12 +598,13 @@ mod tests {
     #[test]
     fn one_delay_fades_into_another_when_its_frames_are_there() {
         let blocks = vec![16; 100];
-        for (cell, delay_before, wait) in
-            [(DelayCell::joining(1, 40, 16), 0, 40), (DelayCell::new(1, 100, 16), 100, 0)]
-        {
+        for (cell, delay_before, wait) in [
+            (DelayCell::joining(1, PLAIN, Waits { delay: 40, ..PLAIN }, 16), 0, 40),
+            (line(100), 100, 40),
+        ] {
             let set = if delay_before > 0 { vec![(10, 40)] } else { vec![] };
             let heard = answer(&cell, &blocks, &set);
-            let begin = if delay_before > 0 { 160 } else { wait };
+            let begin = wait + if delay_before > 0 { 160 } else { 0 };
             let fade = FADE_FRAMES as usize;
             for (i, sample) in heard.iter().enumerate() {
                 let at = |delay: usize| (i + 1).saturating_sub(delay) as f32;
@@ -387,16 +625,59 @@ mod tests {
     #[test]
     fn a_change_during_a_change_follows_it_and_the_cut_into_blocks_is_not_heard() {
         let set = [(2, 30), (3, 10), (4, 70)];
-        let whole = answer(&DelayCell::new(1, 100, 16), &[16; 100], &set);
+        let whole = answer(&line(100), &[16; 100], &set);
         let mut cut = vec![16; 5];
         cut.extend([3, 13, 1, 15].repeat(47));
         cut.extend([16]);
-        let parts = answer(&DelayCell::new(1, 100, 16), &cut, &set);
+        let parts = answer(&line(100), &cut, &set);
         assert_eq!(whole[..1500], parts[..1500]);
         let last = whole.len();
         assert_eq!(whole[last - 1], (last - 70) as f32, "the last one in the end");
         let mut steps = whole[200..].windows(2).map(|pair| (pair[1] - pair[0]).abs());
         assert!(steps.all(|step| step < 3.0), "no jump");
+    }
+
+    #[test]
+    fn a_longer_line_goes_on_with_what_shorter_ones_held() {
+        let first = Arc::new(line(40));
+        let mut heard = answer(&first, &[16; 20], &[]);
+        // Nobody runs the second one before the third takes its place.
+        let longer = |before, delay| DelayCell::longer(before, 1, Waits { delay, ..PLAIN }, 16);
+        assert!(!first.holds(500));
+        let second = Arc::new(longer(&first, 300));
+        let third = longer(&second, 500);
+        assert!(!third.is_settled());
+        let before = heard.len();
+        heard.extend(answer_from(&third, before, &[16; 120]));
+        let late = |i: usize, delay: usize| (i + 1).saturating_sub(delay) as f32;
+        for (i, sample) in heard.iter().enumerate() {
+            // First to 300, then, when that is over, to 500; each begins when its frames are there.
+            match i {
+                _ if i <= before + 300 => assert_eq!(*sample, late(i, 40), "{i}"),
+                _ if i > before + 300 + 512 + 16 + 500 + 512 => assert_eq!(*sample, late(i, 500), "{i}"),
+                _ => assert!(late(i, 500) <= *sample && *sample <= late(i, 40), "{i}: {sample}"),
+            }
+        }
+        assert!(third.is_settled());
+    }
+
+    #[test]
+    fn a_gain_fades_without_a_corner_and_is_silent_in_the_end() {
+        let cell = DelayCell::joining(1, PLAIN, Waits { gain_lin: 0.0, ..PLAIN }, 16);
+        let ones = [1.0; 16];
+        let mut heard = Vec::new();
+        for block in 0..40 {
+            // SAFETY: this is the only thread and the only reference.
+            let silent = unsafe {
+                cell.run(RowsRef::new(&ones, 16, 16), 0);
+                heard.extend_from_slice(cell.out().all(16).row(0));
+                cell.is_silent()
+            };
+            assert_eq!((silent, cell.is_settled()), (block >= 32, block >= 31), "{block}");
+        }
+        assert_eq!((heard[0], heard[256], heard[512]), (1.0, 0.5, 0.0));
+        let bends = heard.windows(3).map(|three| (three[2] - 2.0 * three[1] + three[0]).abs());
+        assert!(bends.fold(0.0, f32::max) < 6.0 / (512.0 * 512.0) * 1.1);
     }
 
     #[test]

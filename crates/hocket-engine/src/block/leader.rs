@@ -169,9 +169,9 @@ impl Leader {
 
     /// Uses another plan from the next block on. Returns the old one, which the caller frees elsewhere.
     pub(crate) fn exchange(&mut self, plan: Box<Plan>) -> Box<Plan> {
-        for (line, frames) in &plan.delays {
+        for (line, waits) in &plan.delays {
             // SAFETY: CLOSED, by the type's invariant. The leader is borrowed exclusively.
-            unsafe { line.get_mut() }.set(*frames as usize);
+            unsafe { line.set(*waits) };
         }
         // SAFETY: CLOSED, by the type's invariant. The leader is borrowed exclusively, so nobody looks inside.
         unsafe { self.runner.exchange(plan) }

@@ -15,7 +15,7 @@ use hocket_rt::{Barrier, Claim, Countdown, Deque, Padded, ReadySet};
 
 use super::bus::{ChainNode, ChainState, UnitState, Units};
 use super::costs::Costs;
-use super::delay::{DelayCell, PortCell};
+use super::delay::{DelayCell, PortCell, Waits};
 use super::node::NodeCell;
 
 /// A schedule, ready to run.
@@ -42,8 +42,8 @@ pub(crate) struct Plan {
     /// How many barriers each worker of this plan has reached. A hint for partners that publishes nothing.
     pub phases: Box<[Padded<AtomicU32>]>,
     pub costs: Arc<Costs>,
-    /// Lines of the plan before that wait for something else from now on, in frames.
-    pub delays: Vec<(Arc<DelayCell>, u32)>,
+    /// Lines of the plan before that wait for something else from now on.
+    pub delays: Vec<(Arc<DelayCell>, Waits)>,
     /// Whether `auto` tries its workers immediately (`leader/choose_walk.rs`).
     pub trial: bool,
 }
@@ -65,7 +65,12 @@ pub(crate) struct Before<'a, F: Fn(NodeId) -> Option<NodeId>> {
     pub cells: &'a Cells,
     /// The node before, if it stays.
     pub same: F,
+    /// By reader and place among its edges: the same of the edge before, if it stays.
+    pub edges: &'a Edges,
 }
+
+/// Edges that stay: by reader and place among its edges, in the new graph and in the old one.
+pub(crate) type Edges = HashMap<(NodeId, usize), (NodeId, usize)>;
 
 impl Cells {
     /// Of the first plan.
@@ -77,7 +82,7 @@ impl Cells {
         frames: usize,
     ) -> Cells {
         let line =
-            |line: &DelayLine| Arc::new(DelayCell::new(line.rows, line.frames as usize, frames));
+            |line: &DelayLine| Arc::new(DelayCell::new(line.span.count, waits(line), frames));
         let port = |port: &Port| Arc::new(PortCell::new(rows_of(port), frames));
         let lines = units.lines().iter().map(line).collect();
         Cells { nodes, lines, ports: units.ports().iter().map(port).collect() }
@@ -92,25 +97,29 @@ impl Cells {
         units: &UnitGraph,
         nodes: Vec<Option<Arc<NodeCell>>>,
         frames: usize,
-    ) -> (Cells, Vec<(Arc<DelayCell>, u32)>) {
-        let key = |line: &DelayLine| (line.from, line.reader, line.place, line.rows);
+    ) -> (Cells, Vec<(Arc<DelayCell>, Waits)>) {
+        let key = |line: &DelayLine| ((line.reader, line.edge), line.part);
         let old = before.units.lines().iter().zip(&before.cells.lines);
-        let old: HashMap<_, _> = old.map(|(line, cell)| (key(line), (line.frames, cell))).collect();
+        let old: HashMap<_, _> = old.map(|(line, cell)| (key(line), (waits(line), cell))).collect();
         let mut changed = Vec::new();
         let line = |line: &DelayLine| {
-            let delay = line.frames as usize;
-            let nodes = (before.same)(line.from).zip((before.same)(line.reader));
-            let Some((from, reader)) = nodes else {
-                return Arc::new(DelayCell::new(line.rows, delay, frames));
-            };
-            match old.get(&(from, reader, line.place, line.rows)) {
-                Some((was, cell)) if cell.holds(delay) => {
-                    if *was != line.frames {
-                        changed.push((Arc::clone(cell), line.frames));
+            let (rows, now) = (line.span.count, waits(line));
+            let edge = before.edges.get(&(line.reader, line.edge));
+            let was = edge.and_then(|edge| old.get(&(*edge, line.part)));
+            match was {
+                Some((was, cell)) if cell.holds(now.delay) => {
+                    if *was != now {
+                        changed.push((Arc::clone(cell), now));
                     }
                     Arc::clone(cell)
                 }
-                _ => Arc::new(DelayCell::joining(line.rows, delay, frames)),
+                Some((_, cell)) => Arc::new(DelayCell::longer(cell, rows, now, frames)),
+                None => {
+                    // What a new edge brings is late from its first frame on.
+                    let delay = if edge.is_some() { 0 } else { now.delay };
+                    let was = Waits { delay, gain_lin: line.gain_before };
+                    Arc::new(DelayCell::joining(rows, was, now, frames))
+                }
             }
         };
         let lines = units.lines().iter().map(line).collect();
@@ -134,6 +143,10 @@ impl<F: Fn(NodeId) -> Option<NodeId>> Before<'_, F> {
         let cell = old.map(|place| Arc::clone(&self.cells.ports[place]));
         cell.unwrap_or_else(|| Arc::new(PortCell::new(rows_of(port), frames)))
     }
+}
+
+fn waits(line: &DelayLine) -> Waits {
+    Waits { delay: line.frames as usize, gain_lin: line.gain_lin }
 }
 
 fn rows_of(port: &Port) -> u16 {

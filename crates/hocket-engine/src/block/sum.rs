@@ -46,6 +46,8 @@ pub(super) struct Sum {
     pub rows: Range<u16>,
     /// In summing order. Without any the rows begin as silence.
     pub inputs: Box<[Input]>,
+    /// Whether some of them come out of lines.
+    pub has_lines: bool,
 }
 
 /// An input that waits before it is summed.
@@ -71,14 +73,16 @@ pub(super) fn sums(inputs: &[UnitInput], rows: u16) -> Box<[Sum]> {
             let to = input.span.to;
             let covers = to <= rows.start && rows.end <= to + input.span.count;
             let into = rows.start - to.min(rows.start);
-            // What comes out of a line begins with the first row of its span.
-            let (bus, row) = match line {
-                Some(line) => (Bus::Line(*line), into),
-                None => (Bus::of(input.from), input.span.from + into),
+            // What comes out of a line begins with the first row of its span, and has its gain.
+            let (bus, row, gain_lin) = match line {
+                Some(line) => (Bus::Line(*line), into, 1.0),
+                None => (Bus::of(input.from), input.span.from + into, input.gain_lin),
             };
-            covers.then_some(Input { bus, gain_lin: input.gain_lin, row })
+            covers.then_some(Input { bus, gain_lin, row })
         });
-        Sum { rows: rows.clone(), inputs: inputs.collect() }
+        let inputs: Box<[Input]> = inputs.collect();
+        let has_lines = inputs.iter().any(|input| matches!(input.bus, Bus::Line(_)));
+        Sum { rows: rows.clone(), inputs, has_lines }
     };
     cuts.windows(2).map(sum).collect()
 }
@@ -120,7 +124,10 @@ mod tests {
         UnitInput { from: source, gain_lin: 1.0, span, line: line.map(LineId) }
     }
 
-    fn told(inputs: &[UnitInput], rows: u16) -> Vec<(Range<u16>, Vec<(Bus, u16)>)> {
+    /// Rows, and the buses that they sum with their first rows.
+    type Told = (Range<u16>, Vec<(Bus, u16)>);
+
+    fn told(inputs: &[UnitInput], rows: u16) -> Vec<Told> {
         let sums = sums(inputs, rows);
         let terms = |sum: &Sum| sum.inputs.iter().map(|input| (input.bus, input.row)).collect();
         sums.iter().map(|sum| (sum.rows.clone(), terms(sum))).collect()

@@ -388,14 +388,14 @@ fn what_is_removed_is_freed_on_the_control_side() {
     };
     on_the_leader(&mut engine);
     assert_eq!(engine.contained().len(), 1);
-    let (base, nodes) = {
+    let (graph, nodes) = {
         let planner = control.lock();
         let cell = |name: &str| Arc::new(NodeCell::new(name.into(), does(|_| ())));
         let nodes: Vec<_> =
             planner.nodes().iter().map(|n| n.as_ref().map(|_| cell("new"))).collect();
-        (planner.base.clone(), nodes)
+        (planner.graph.clone(), nodes)
     };
-    let new = Installation { base, nodes, changes: Vec::new() };
+    let new = Installation { graph, nodes, changes: Vec::new(), fades: false };
     control.lock().install(new, |_| None).unwrap();
     on_the_leader(&mut engine);
     assert!(ids.try_recv().is_err(), "nothing is freed by the leader or a worker");

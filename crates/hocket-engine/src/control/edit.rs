@@ -35,11 +35,11 @@ pub enum Edit {
     Bypass(EffectAt, bool),
     /// Adds an effect before the one at this place; cross-faded.
     InsertEffect(EffectAt, Effect),
-    /// Removes an effect, from one block to the next. Bypass it first for a soft end.
+    /// Removes an effect; faded.
     RemoveEffect(EffectAt),
-    /// Adds a track at the end of the list. Its clips play from the session's position.
+    /// Adds a track at the end of the list; it fades in. Its clips play from the song's position.
     AddTrack(Box<Track>),
-    /// Removes a track, from one block to the next. Mute it first for a soft end.
+    /// Removes a track; it fades out.
     RemoveTrack(usize),
     /// Adds a group at the end of the list.
     AddGroup(Box<Group>),
@@ -49,11 +49,11 @@ pub enum Edit {
     AddReturn(Box<Return>),
     /// Removes a return that no strip sends to; those after it move up.
     RemoveReturn(usize),
-    /// Routes a strip's output elsewhere, from one block to the next.
+    /// Routes a strip's output elsewhere; the old way fades into the new one.
     Route(StripId, Destination),
-    /// Sets a strip's send to a return: adds it, or changes its level or tap.
+    /// Sets a strip's send to a return: adds it, or changes its level or tap; faded.
     Send(StripId, Send),
-    /// Removes a strip's send.
+    /// Removes a strip's send; faded.
     RemoveSend(StripId, ReturnId),
 }
 

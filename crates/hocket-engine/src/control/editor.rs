@@ -9,7 +9,6 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use hocket_dsp::{Bypass, Change, Fader};
-use hocket_plan::compile::UnitGraph;
 use hocket_plan::graph::{audible, session_graph};
 use hocket_plan::session::{Session, StripId};
 use hocket_plan::{Fusing, Graph, NodeId, NodeKind};
@@ -232,8 +231,7 @@ impl Editor {
         }
         let keys: Vec<Key> = graph.nodes().iter().map(|node| names.key(node.kind)).collect();
         let before = |id: NodeId| self.nodes.get(&keys[id.index()]).map(|(id, _)| *id);
-        let base = UnitGraph::compile(&graph, Fusing::Chains)?;
-        let new = Installation { base, nodes: cells, changes };
+        let new = Installation { graph, nodes: cells, changes, fades: true };
         let number = self.control.lock().install(new, before)?;
         (self.names, self.nodes) = (names, nodes);
         Ok(number)

@@ -8,7 +8,6 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use hocket_dsp::{Change, Processor};
-use hocket_plan::compile::UnitGraph;
 use hocket_plan::{Fusing, Graph, NodeId};
 
 use super::edit::EditError;
@@ -107,6 +106,28 @@ impl GraphEditor {
     /// [`EditError::Prepare`], [`EditError::Graph`], [`EditError::Control`]. The old graph plays on, and
     /// new processors are freed.
     pub fn replace(&mut self, graph: &Graph, sources: Vec<NodeSource>) -> Result<u64, EditError> {
+        self.go_on_with(graph, sources, false)
+    }
+
+    /// The same, but edges that come, go or change their gain fade, over 512 frames. What is removed runs on for that
+    /// time and is freed after it.
+    ///
+    /// # Errors
+    /// As [`GraphEditor::replace`].
+    pub fn replace_softly(
+        &mut self,
+        graph: &Graph,
+        sources: Vec<NodeSource>,
+    ) -> Result<u64, EditError> {
+        self.go_on_with(graph, sources, true)
+    }
+
+    fn go_on_with(
+        &mut self,
+        graph: &Graph,
+        sources: Vec<NodeSource>,
+        fades: bool,
+    ) -> Result<u64, EditError> {
         let (processors, nodes) = (sources.len(), graph.nodes().len());
         if processors != nodes {
             return Err(PrepareError::Processors { processors, nodes }.into());
@@ -132,8 +153,8 @@ impl GraphEditor {
             cells.push(cell);
             before.push(old);
         }
-        let base = UnitGraph::compile(graph, Fusing::Chains)?;
-        let new = Installation { base, nodes: cells.clone(), changes: Vec::new() };
+        let (nodes, changes) = (cells.clone(), Vec::new());
+        let new = Installation { graph: graph.clone(), nodes, changes, fades };
         let order = self.control.lock().install(new, |id| before[id.index()])?;
         self.cells = cells;
         Ok(self.accept(order))

@@ -122,6 +122,11 @@ impl Control {
         self.lock().contained()
     }
 
+    /// How many edges ended from one block to the next, because old and new ways together would have made a circle.
+    pub fn refused_fades(&self) -> usize {
+        self.lock().refused_fades
+    }
+
     /// What the engine does at present.
     pub fn standing(&self) -> Standing {
         self.lock().standing()

@@ -5,20 +5,22 @@
 //! exchanges the plans at the start of a block. Plans share processors, so each processor keeps its state,
 //! and the output stays the same bit for bit.
 
-use std::collections::VecDeque;
+use std::collections::{HashSet, VecDeque};
 use std::sync::Arc;
 
 use hocket_dsp::Change;
 use hocket_machine::clock::TickRate;
-use hocket_plan::compile::{PartSize, Prices, UnitGraph};
+use hocket_plan::compile::{DelayLine, Fades, PartSize, Prices, UnitGraph};
 use hocket_plan::schedule::{Overheads, Schedule, Team, best};
-use hocket_plan::{NodeId, ScheduleKind, VerifiedSchedule};
+use hocket_plan::{Fusing, Graph, GraphError, NodeId, ScheduleKind, VerifiedSchedule};
 
 use super::choose_schedule::ChooseSchedule;
+use super::edit::EditError;
 use super::handle::{ControlError, Standing};
 use super::orders::{Order, Outbox};
 use super::prepare::Prepared;
 use super::settings::{Settings, Steer};
+use super::transition::{Old, Transition, at_once, transition};
 use crate::block::costs::Costs;
 use crate::block::node::Contained;
 use crate::block::node::NodeCell;
@@ -45,6 +47,16 @@ pub(crate) struct Planner {
     pub(super) outbox: Outbox,
     /// Units before folding. Until they are priced, their costs are the declared ones.
     pub(crate) base: UnitGraph,
+    /// What the units were made of.
+    pub(crate) graph: Graph,
+    /// Where the nodes of the newest graph that somebody asked for are in `graph`.
+    places: Vec<NodeId>,
+    /// How its edges fade or faded.
+    present_fades: Fades,
+    /// What follows when all edges have faded out.
+    follows: Option<Graph>,
+    /// Edges that could not fade out.
+    pub(super) refused_fades: usize,
     pub(crate) cells: Cells,
     pub(super) prices: Prices,
     pub(super) team: Team,
@@ -68,12 +80,13 @@ pub(crate) struct Planner {
 
 /// Nodes that replace those of the present plan.
 pub(crate) struct Installation {
-    /// Units before folding.
-    pub base: UnitGraph,
+    pub graph: Graph,
     /// Indexed by node. A node that stays keeps its cell.
     pub nodes: Vec<Option<Arc<NodeCell>>>,
     /// Changes that take effect together with the plan.
     pub changes: Vec<(Arc<NodeCell>, Change)>,
+    /// Whether edges fade; otherwise they change from one block to the next.
+    pub fades: bool,
 }
 
 /// What a plan is made of.
@@ -123,7 +136,12 @@ impl Planner {
         let plan = Plan::new(schedule, &cells, frames);
         let inner = Planner {
             outbox,
+            places: (0..prepared.graph.nodes().len()).map(|id| NodeId(id as u32)).collect(),
             base: prepared.units,
+            graph: prepared.graph,
+            present_fades: Fades::new(),
+            follows: None,
+            refused_fades: 0,
             cells,
             prices: Prices::new(),
             team,
@@ -264,31 +282,104 @@ impl Planner {
         Ok(())
     }
 
-    /// Replaces the nodes. `head_before` returns the old node for a new one, if there was one. Returns the
-    /// number of the order.
+    /// Replaces the nodes. `before` returns the node of the last installation that a new one is. Returns the number
+    /// of the order.
     pub(crate) fn install(
         &mut self,
         new: Installation,
-        head_before: impl Fn(NodeId) -> Option<NodeId>,
-    ) -> Result<u64, ControlError> {
+        before: impl Fn(NodeId) -> Option<NodeId>,
+    ) -> Result<u64, EditError> {
+        let was = |id: NodeId| Some(self.places[before(id)?.index()]);
+        let between = self.transition(&new.graph, new.fades, &was)?;
+        let mut nodes = vec![None; between.graph.nodes().len()];
+        for (cell, id) in nodes.iter_mut().zip(&between.origins) {
+            // What is only left over keeps its cell; the others get theirs below.
+            *cell = id.and_then(|id| self.cells.nodes[id.index()].clone());
+        }
+        for (cell, place) in new.nodes.into_iter().zip(&between.places) {
+            nodes[place.index()] = cell;
+        }
+        let follows = between.leaves.then_some(new.graph);
+        let refused = between.refused;
+        let places = between.places.clone();
+        let number = self.exchange(between, nodes, new.changes)?;
+        (self.places, self.follows) = (places, follows);
+        self.refused_fades += refused;
+        Ok(number)
+    }
+
+    /// How to get from the present graph to another.
+    fn transition(
+        &self,
+        new: &Graph,
+        fades: bool,
+        was: &dyn Fn(NodeId) -> Option<NodeId>,
+    ) -> Result<Transition, GraphError> {
+        let edge = |line: &DelayLine| (line.reader, line.edge);
+        let lines = || self.base.lines().iter().zip(&self.cells.lines);
+        let fading = lines().filter(|(_, cell)| !cell.is_settled());
+        let fading: HashSet<_> = fading.map(|(line, _)| edge(line)).collect();
+        let late = lines().filter(|(line, _)| line.frames > 0);
+        let late: HashSet<_> = late.map(|(line, _)| edge(line)).collect();
+        let old = Old {
+            graph: &self.graph,
+            fades: &|reader, place| fading.contains(&(reader, place)),
+            waits: &|reader, place| late.contains(&(reader, place)),
+            leaves: &|reader, place| {
+                self.present_fades.get(&(reader, place)).is_some_and(|fade| fade.leaves)
+            },
+        };
+        if fades { transition(&old, new, was) } else { Ok(at_once(&old, new, was)) }
+    }
+
+    /// Goes on without what has faded out. Does nothing as long as something fades.
+    pub(crate) fn tidy(&mut self) {
+        let fades = self.cells.lines.iter().any(|line| !line.is_settled());
+        if self.follows.is_none() || !self.outbox.is_settled() || fades {
+            return;
+        }
+        let Some(graph) = self.follows.take() else { return };
+        let was = |id: NodeId| self.places.get(id.index()).copied();
+        let Ok(plain) = self.transition(&graph, false, &was) else { return };
+        let cells = self.places.iter().map(|place| self.cells.nodes[place.index()].clone());
+        let cells = cells.collect();
+        match self.exchange(plain, cells, Vec::new()) {
+            Ok(_) => self.places = (0..graph.nodes().len()).map(|id| NodeId(id as u32)).collect(),
+            // The next look tries again.
+            Err(_) => self.follows = Some(graph),
+        }
+    }
+
+    /// Sends a plan for a graph whose nodes have these cells.
+    fn exchange(
+        &mut self,
+        next: Transition,
+        nodes: Vec<Option<Arc<NodeCell>>>,
+        changes: Vec<(Arc<NodeCell>, Change)>,
+    ) -> Result<u64, EditError> {
+        let base = UnitGraph::compile_fading(&next.graph, Fusing::Chains, &next.fades)?;
         // Known prices stay with their nodes.
         self.learn();
         self.auto.end_trial();
         let mut prices = Prices::new();
-        for head in (0..new.nodes.len()).map(|i| NodeId(i as u32)) {
-            let price = head_before(head).and_then(|before| self.prices.get(before));
-            price.into_iter().for_each(|price| prices.set(head, price));
+        for (head, origin) in next.origins.iter().enumerate() {
+            let price = origin.and_then(|origin| self.prices.get(origin));
+            price.into_iter().for_each(|price| prices.set(NodeId(head as u32), price));
         }
-        let Planned { units, schedule, .. } = self.planned(&new.base, &prices);
-        let verified = VerifiedSchedule::verify(units, schedule)?;
-        let same = Before { units: &self.base, cells: &self.cells, same: head_before };
-        let (cells, delays) = Cells::following(&same, &new.base, new.nodes, self.frames);
+        let Planned { units, schedule, .. } = self.planned(&base, &prices);
+        let verified = VerifiedSchedule::verify(units, schedule).map_err(ControlError::from)?;
+        let same = |id: NodeId| next.origins[id.index()];
+        let before = Before { units: &self.base, cells: &self.cells, same, edges: &next.edges };
+        let (cells, delays) = Cells::following(&before, &base, nodes, self.frames);
         let mut plan = Plan::new(verified, &cells, self.frames);
+        let changed: Vec<_> = delays.iter().map(|(line, _)| Arc::clone(line)).collect();
         plan.delays = delays;
         let present = Present::of(&plan, None);
-        let order = Order { plan: Some(Box::new(plan)), changes: new.changes, ..Order::default() };
+        let order = Order { plan: Some(Box::new(plan)), changes, ..Order::default() };
         let number = self.send(order)?;
-        (self.base, self.cells, self.prices) = (new.base, cells, prices);
+        changed.iter().for_each(|line| line.ask());
+        (self.base, self.cells, self.prices) = (base, cells, prices);
+        (self.graph, self.present_fades) = (next.graph, next.fades);
         self.go_on_with(present);
         Ok(number)
     }
@@ -314,12 +405,14 @@ impl Planner {
     /// Orders that the leader carried out since the last call: the number and frame of each.
     pub(crate) fn take_done(&mut self) -> VecDeque<(u64, u64)> {
         self.collect();
+        self.tidy();
         std::mem::take(&mut self.done)
     }
 
     /// Reads what was measured, and makes a new plan if it is worth it.
     pub(crate) fn steer(&mut self) {
         self.collect();
+        self.tidy();
         let settled = self.outbox.is_settled();
         if !settled || self.progress.blocks_since_order() < ENOUGH {
             return;

@@ -13,7 +13,9 @@ use crate::catalogue::BuiltinEffects;
 
 /// What an engine needs: the units, and for every node the processor that does its work.
 pub struct Prepared {
-    /// The units.
+    /// The graph.
+    pub graph: Graph,
+    /// Its units.
     pub units: UnitGraph,
     /// One per node; `None` for a node that only sums.
     pub processors: Vec<Option<Box<dyn Processor>>>,
@@ -149,7 +151,8 @@ pub(super) fn prepared(
     fusing: Fusing,
 ) -> Result<Prepared, PrepareError> {
     let node_names = graph.nodes().iter().map(|node| node.name.clone()).collect();
-    Ok(Prepared { units: UnitGraph::compile(graph, fusing)?, processors, node_names })
+    let units = UnitGraph::compile(graph, fusing)?;
+    Ok(Prepared { graph: graph.clone(), units, processors, node_names })
 }
 
 impl Prepared {

@@ -9,6 +9,7 @@ mod clips;
 mod devices;
 mod early;
 mod editing;
+mod fades;
 mod flight;
 mod leaders;
 mod life;

@@ -5,7 +5,7 @@ use hocket_engine::{
     Engine, EngineError, MediaPool, Prepared, Settings, SettingsError, StereoAudio, prepare_session,
 };
 use hocket_plan::{
-    Fusing, Rule, ScheduleKind, SiblingPolicy, Unit, UnitGraph, UnitId, VerifiedSchedule,
+    Fusing, Graph, Rule, ScheduleKind, SiblingPolicy, Unit, UnitGraph, UnitId, VerifiedSchedule,
 };
 
 use crate::stage::{self, RATE_HZ};
@@ -85,9 +85,9 @@ fn unit_out_of_range() -> Unit {
 fn units_that_break_a_rule_are_refused_before_anybody_follows_them() {
     for kind in ScheduleKind::ALL {
         let start = |units: Vec<Unit>| {
-            let units = UnitGraph::from_units(units, 1);
+            let (graph, units) = (Graph::default(), UnitGraph::from_units(units, 1));
             let prepared =
-                Prepared { units, processors: vec![None], node_names: vec!["one".into()] };
+                Prepared { graph, units, processors: vec![None], node_names: vec!["one".into()] };
             let seating = stage::seating(SiblingPolicy::Off, 2);
             Engine::start(prepared, stage::settings(stage::policy(kind)), seating).err().unwrap()
         };

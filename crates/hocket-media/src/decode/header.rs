@@ -44,6 +44,17 @@ pub(crate) struct PcmLayout {
     pub warnings: Vec<String>,
 }
 
+impl PcmLayout {
+    /// Whether samples are written in the same way and at the same place; the length may differ.
+    pub fn is_like(&self, other: &PcmLayout) -> bool {
+        let shape = |it: &PcmLayout| {
+            let sample = (it.coding, it.big_endian, it.bytes_per_sample, it.valid_bits);
+            (it.sample_rate_hz, it.channels, sample, it.data_start)
+        };
+        shape(self) == shape(other)
+    }
+}
+
 /// The sample format as a header gives it, unchecked.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct RawFormat {

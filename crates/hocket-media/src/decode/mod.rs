@@ -15,17 +15,21 @@ mod aiff;
 mod au;
 mod pcm;
 mod mp4;
+mod sink;
 mod compressed;
+mod stream;
 
 use std::fs::{File, Metadata};
-use std::io::{Read, Seek, SeekFrom};
 use std::path::Path;
+use std::sync::Arc;
 
+use crate::bytes::{ReadAt, read_full};
 use crate::{Audio, MediaError};
 use header::Header;
 pub(crate) use header::PcmLayout;
 pub(crate) use pcm::FrameDecoder;
 use sniff::{Container, Content};
+pub use stream::{SeekCost, StreamDecoder, StreamInfo};
 
 /// The most samples (frames times channels) that one file may hold: 2 GiB of `f32`.
 pub const MAX_SAMPLES: usize = (2 << 30) / size_of::<f32>();
@@ -71,10 +75,10 @@ pub fn decode(path: &Path) -> Result<Audio, MediaError> {
     Ok(audio)
 }
 
-/// An open regular file that is known not to be empty.
+/// Bytes that are known not to be empty.
 pub(crate) struct Source<'p> {
     pub path: &'p Path,
-    pub file: File,
+    pub bytes: Arc<dyn ReadAt>,
     pub len: u64,
 }
 
@@ -87,10 +91,16 @@ impl<'p> Source<'p> {
         if let Some(what) = other_than_file(&metadata) {
             return Err(MediaError::NotAFile { path: path.into(), what });
         }
-        if metadata.len() == 0 {
+        Self::new(path, Arc::new(File::open(path).map_err(io)?))
+    }
+
+    /// Bytes that are open already; `path` names them in messages.
+    pub fn new(path: &'p Path, bytes: Arc<dyn ReadAt>) -> Result<Self, MediaError> {
+        let len = bytes.byte_len().map_err(|source| MediaError::io(path, source))?;
+        if len == 0 {
             return Err(MediaError::Empty { path: path.into() });
         }
-        Ok(Self { path, file: File::open(path).map_err(io)?, len: metadata.len() })
+        Ok(Self { path, bytes, len })
     }
 
     /// What the content is, by its first bytes.
@@ -125,29 +135,13 @@ impl<'p> Source<'p> {
 
     /// Fills as much of `buffer` as the file has from `position` on; returns how much that is.
     pub fn read_at(&mut self, position: u64, buffer: &mut [u8]) -> Result<usize, MediaError> {
-        let path = self.path;
-        let io = |source| MediaError::io(path, source);
-        self.file.seek(SeekFrom::Start(position)).map_err(io)?;
-        read_full(&mut self.file, buffer).map_err(io)
+        let read = read_full(&*self.bytes, position, buffer);
+        read.map_err(|source| MediaError::io(self.path, source))
     }
 
     pub fn malformed(&self, format: &str, cause: impl Into<String>) -> MediaError {
         MediaError::Malformed { path: self.path.into(), format: format.into(), cause: cause.into() }
     }
-}
-
-/// Reads until `buffer` is full or the file ends; returns how many bytes were read.
-pub(crate) fn read_full(file: &mut File, buffer: &mut [u8]) -> std::io::Result<usize> {
-    let mut filled = 0;
-    while filled < buffer.len() {
-        match file.read(&mut buffer[filled..]) {
-            Ok(0) => break,
-            Ok(count) => filled += count,
-            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(error),
-        }
-    }
-    Ok(filled)
 }
 
 fn other_than_file(metadata: &Metadata) -> Option<&'static str> {

@@ -1,9 +1,7 @@
 //! Uncompressed samples to `f32`.
 
-use std::io::{Seek, SeekFrom};
-
 use super::header::{Coding, PcmLayout};
-use super::{MAX_SAMPLES, Source, read_full};
+use super::{MAX_SAMPLES, Source};
 use crate::{Audio, MediaError};
 
 /// About how many bytes are read at a time.
@@ -14,6 +12,19 @@ pub(super) fn decode(source: &mut Source, layout: &PcmLayout) -> Result<Audio, M
     if layout.data_len / layout.bytes_per_sample as u64 > MAX_SAMPLES as u64 {
         return Err(MediaError::TooLarge { path: source.path.into(), limit_samples: MAX_SAMPLES });
     }
+    let (decoder, warnings) = frame_decoder(source, layout)?;
+    let frames = layout.data_len as usize / (layout.channels * layout.bytes_per_sample);
+    let mut channels = vec![Vec::with_capacity(frames); layout.channels];
+    for_each_chunk(source, layout, |bytes| decoder.decode(bytes, &mut channels))?;
+    Ok(Audio { sample_rate_hz: layout.sample_rate_hz, channels, warnings })
+}
+
+/// The decoder that fits the samples, and the warnings so far. Reads the whole file where samples are smaller than
+/// their containers.
+pub(super) fn frame_decoder(
+    source: &mut Source,
+    layout: &PcmLayout,
+) -> Result<(FrameDecoder, Vec<String>), MediaError> {
     let mut decoder = FrameDecoder::new(layout);
     let mut warnings = layout.warnings.clone();
     if decoder.spare_bits() > 0 && is_right_justified(source, layout)? {
@@ -23,10 +34,7 @@ pub(super) fn decode(source: &mut Source, layout: &PcmLayout) -> Result<Audio, M
             layout.valid_bits, layout.bytes_per_sample
         ));
     }
-    let frames = layout.data_len as usize / (layout.channels * layout.bytes_per_sample);
-    let mut channels = vec![Vec::with_capacity(frames); layout.channels];
-    for_each_chunk(source, layout, |bytes| decoder.decode(bytes, &mut channels))?;
-    Ok(Audio { sample_rate_hz: layout.sample_rate_hz, channels, warnings })
+    Ok((decoder, warnings))
 }
 
 /// Reads the audio in pieces of whole frames.
@@ -35,18 +43,17 @@ fn for_each_chunk(
     layout: &PcmLayout,
     mut visit: impl FnMut(&[u8]),
 ) -> Result<(), MediaError> {
-    let path = source.path;
-    let io = |source| MediaError::io(path, source);
     let frame = layout.channels * layout.bytes_per_sample;
     let mut buffer = vec![0; (CHUNK_BYTES / frame).max(1) * frame];
-    source.file.seek(SeekFrom::Start(layout.data_start)).map_err(io)?;
-    let mut left = layout.data_len as usize;
+    let mut at = layout.data_start;
+    let mut left = layout.data_len;
     while left > 0 {
-        let wanted = left.min(buffer.len());
-        let got = read_full(&mut source.file, &mut buffer[..wanted]).map_err(io)?;
+        let wanted = left.min(buffer.len() as u64) as usize;
+        let got = source.read_at(at, &mut buffer[..wanted])?;
         visit(&buffer[..got - got % frame]);
         // The file may shrink while it is read.
-        left = if got < wanted { 0 } else { left - got };
+        left = if got < wanted { 0 } else { left - got as u64 };
+        at += got as u64;
     }
     Ok(())
 }
@@ -68,6 +75,7 @@ fn is_right_justified(source: &mut Source, layout: &PcmLayout) -> Result<bool, M
 }
 
 /// Turns interleaved bytes into planar samples.
+#[derive(Debug, Clone)]
 pub(crate) struct FrameDecoder {
     channels: usize,
     bytes: usize,
@@ -110,6 +118,38 @@ impl FrameDecoder {
         for frame in bytes.chunks_exact(self.channels * self.bytes) {
             for (sample, row) in frame.chunks_exact(self.bytes).zip(rows.iter_mut()) {
                 row.push(self.sample(sample));
+            }
+        }
+    }
+
+    /// Writes whole frames into one row a channel, from frame `at` on. The usual sample formats have loops of their
+    /// own with the same bits, since the general one looks at every byte.
+    pub fn decode_into(&self, bytes: &[u8], rows: &mut [&mut [f32]], at: usize) {
+        match (self.coding, self.bytes, self.big_endian, self.right_justified) {
+            (Coding::Signed, 2, false, false) => self
+                .each(bytes, rows, at, |b| f32::from(i16::from_le_bytes([b[0], b[1]])) / 32_768.0),
+            (Coding::Signed, 3, false, false) => self.each(bytes, rows, at, |b| {
+                (i32::from_le_bytes([0, b[0], b[1], b[2]]) >> 8) as f32 / 8_388_608.0
+            }),
+            (Coding::Float, 4, false, _) => {
+                self.each(bytes, rows, at, |b| f32::from_le_bytes([b[0], b[1], b[2], b[3]]))
+            }
+            _ => self.each(bytes, rows, at, |b| self.sample(b)),
+        }
+    }
+
+    fn each(
+        &self,
+        bytes: &[u8],
+        rows: &mut [&mut [f32]],
+        at: usize,
+        sample: impl Fn(&[u8]) -> f32,
+    ) {
+        let frame = self.channels * self.bytes;
+        for (channel, row) in rows.iter_mut().enumerate().take(self.channels) {
+            let from = channel * self.bytes;
+            for (out, frame) in row[at..].iter_mut().zip(bytes.chunks_exact(frame)) {
+                *out = sample(&frame[from..from + self.bytes]);
             }
         }
     }
@@ -206,6 +246,24 @@ mod tests {
         let decoder = decoder(Coding::Signed, 2, 16, false);
         for value in i16::MIN..=i16::MAX {
             assert_eq!(decoder.sample(&value.to_le_bytes()), f32::from(value) / 32768.0);
+        }
+    }
+
+    #[test]
+    fn the_loops_for_usual_formats_give_the_bits_of_the_general_one() {
+        let bytes: Vec<u8> =
+            (0..24_000u32).map(|i| (i.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
+        for (coding, width) in [(Coding::Signed, 2), (Coding::Signed, 3), (Coding::Float, 4)] {
+            let decoder = FrameDecoder { channels: 2, ..decoder(coding, width, 8 * width, false) };
+            let mut expected = vec![Vec::new(); 2];
+            decoder.decode(&bytes, &mut expected);
+            let mut rows = vec![vec![0.0; expected[0].len() + 5]; 2];
+            let mut slices: Vec<&mut [f32]> = rows.iter_mut().map(|row| &mut row[..]).collect();
+            decoder.decode_into(&bytes, &mut slices, 5);
+            for (row, expected) in rows.iter().zip(&expected) {
+                let bits = |row: &[f32]| row.iter().map(|x| x.to_bits()).collect::<Vec<_>>();
+                assert_eq!(bits(&row[5..]), bits(expected), "{coding:?} {width}");
+            }
         }
     }
 

@@ -2,6 +2,8 @@
 
 /// The name of MP4 and its kin (.m4a).
 pub(super) const MP4: &str = "MP4";
+/// The name of FLAC in its own container.
+pub(super) const FLAC: &str = "FLAC";
 
 /// How many bytes are enough to tell.
 pub(super) const HEAD_BYTES: usize = 4096;
@@ -31,7 +33,7 @@ pub(crate) enum Content {
 const MAGICS: &[(&[u8], Content)] = &[
     (b".snd", Content::Pcm(Container::Au)),
     (b"dns.", Content::Pcm(Container::Au)),
-    (b"fLaC", Content::Compressed("FLAC")),
+    (b"fLaC", Content::Compressed(FLAC)),
     (b"caff", Content::Compressed("CAF")),
     (b"ID3", Content::Compressed("MP3 (with an ID3 tag)")),
     (b"\x1a\x45\xdf\xa3", Content::Compressed("Matroska or WebM")),

@@ -1,5 +1,7 @@
 //! What connects the units with each other over time: delays, engine inputs, feedback and outputs.
 
+use std::collections::HashMap;
+
 use super::{
     Graph, GraphError, NodeId, NodeKind, Ports, Source, Span, UnitId, UnitInput, arrivals,
 };
@@ -12,22 +14,39 @@ pub struct LineId(pub u32);
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct PortId(pub u32);
 
-/// Where an input waits, so that all inputs of a node arrive together.
+/// Where an input waits, so that all inputs of a node arrive together, and where its gain fades.
 ///
-/// `from`, `reader` and `place` say whose it is. They mean the same input in the next graph if both nodes stay.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub struct DelayLine {
     /// The node that is read.
     pub from: NodeId,
     /// The node that reads.
     pub reader: NodeId,
-    /// Which of this reader's inputs from this source it is, counted from 0.
-    pub place: u32,
-    /// How long it waits, in frames; never 0.
+    /// The place among the reader's edges.
+    pub edge: usize,
+    /// Which part of the edge: one that spreads its channels has several.
+    pub part: usize,
+    /// The rows that it carries.
+    pub span: Span,
+    /// How long it waits, in frames.
     pub frames: u32,
-    /// How many rows.
-    pub rows: u16,
+    /// The gain in the end, linear.
+    pub gain_lin: f32,
+    /// The gain from which it fades, if the line is new.
+    pub gain_before: f32,
 }
+
+/// How an edge fades.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Fade {
+    /// The gain from which it does, if its line is new.
+    pub gain_before: f32,
+    /// Whether the edge is only there until it has faded out. It delays no other.
+    pub leaves: bool,
+}
+
+/// Edges that need a line although they need not wait, by reader and place among its edges.
+pub type Fades = HashMap<(NodeId, usize), Fade>;
 
 /// What units read that no unit of the same block writes.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -99,8 +118,9 @@ impl Wiring {
     ///
     /// # Errors
     /// [`GraphError::TooLate`].
-    pub(super) fn of(graph: &Graph) -> Result<Wiring, GraphError> {
-        let arrivals = arrivals(graph);
+    pub(super) fn of(graph: &Graph, fades: &Fades) -> Result<Wiring, GraphError> {
+        let leaves = |reader, edge| fades.get(&(reader, edge)).is_some_and(|fade| fade.leaves);
+        let arrivals = arrivals(graph, &leaves);
         let mut wiring = Wiring {
             node_ports: graph.nodes().iter().map(|node| node.ports).collect(),
             arrivals: arrivals.outputs,
@@ -111,7 +131,7 @@ impl Wiring {
             inputs: Vec::with_capacity(graph.nodes().len()),
         };
         for (i, delays) in arrivals.delays.iter().enumerate() {
-            let inputs = wiring.of_edges(graph, NodeId(i as u32), delays)?;
+            let inputs = wiring.of_edges(graph, NodeId(i as u32), delays, fades)?;
             wiring.inputs.push(inputs);
         }
         wiring.add_feedback(graph);
@@ -123,6 +143,7 @@ impl Wiring {
         graph: &Graph,
         reader: NodeId,
         delays: &[u32],
+        fades: &Fades,
     ) -> Result<Vec<NodeInput>, GraphError> {
         let node = &graph.nodes()[reader.index()];
         if let NodeKind::Input(number) = node.kind {
@@ -131,16 +152,25 @@ impl Wiring {
             return Ok(vec![NodeInput { from, gain_lin: 1.0, span, line: None }]);
         }
         let mut inputs: Vec<NodeInput> = Vec::with_capacity(node.inputs.len());
-        for (edge, frames) in node.inputs.iter().zip(delays) {
+        for (index, (edge, frames)) in node.inputs.iter().zip(delays).enumerate() {
+            let fade = fades.get(&(reader, index));
             if *frames > Graph::MAX_DELAY {
                 return Err(GraphError::TooLate { node: node.name.clone(), frames: *frames });
             }
-            for span in graph.spans(edge, reader) {
+            for (part, span) in graph.spans(edge, reader).into_iter().enumerate() {
                 let from = From::Node(edge.from);
-                let place = || inputs.iter().filter(|before| before.from == from).count() as u32;
-                let line = (*frames > 0).then(|| {
-                    let (place, frames, rows) = (place(), *frames, span.count);
-                    self.lines.push(DelayLine { from: edge.from, reader, place, frames, rows });
+                let line = (*frames > 0 || fade.is_some()).then(|| {
+                    let gain_before = fade.map_or(edge.gain_lin, |fade| fade.gain_before);
+                    self.lines.push(DelayLine {
+                        from: edge.from,
+                        reader,
+                        edge: index,
+                        part,
+                        span,
+                        frames: *frames,
+                        gain_lin: edge.gain_lin,
+                        gain_before,
+                    });
                     LineId(self.lines.len() as u32 - 1)
                 });
                 inputs.push(NodeInput { from, gain_lin: edge.gain_lin, span, line });

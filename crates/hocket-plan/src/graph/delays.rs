@@ -18,15 +18,17 @@ pub(crate) struct Arrivals {
     pub(crate) delays: Vec<Vec<u32>>,
 }
 
-/// See [`Arrivals`].
-pub(crate) fn arrivals(graph: &Graph) -> Arrivals {
+/// See [`Arrivals`]. `leaves`: whether this edge of this reader is only there until it has faded out. It waits for the others
+/// if it can, and never they for it.
+pub(crate) fn arrivals(graph: &Graph, leaves: &dyn Fn(NodeId, usize) -> bool) -> Arrivals {
     let mut outputs: Vec<u32> = Vec::with_capacity(graph.nodes().len());
-    let mut inputs = Vec::with_capacity(graph.nodes().len());
-    let mut delays = Vec::with_capacity(graph.nodes().len());
-    for node in graph.nodes() {
+    let (mut inputs, mut delays) = (Vec::new(), Vec::new());
+    for (reader, node) in (0..).map(NodeId).zip(graph.nodes()) {
         let at = |from: NodeId| outputs[from.index()];
-        let latest = node.inputs.iter().map(|edge| at(edge.from)).max().unwrap_or(0);
-        delays.push(node.inputs.iter().map(|edge| latest - at(edge.from)).collect());
+        let stays = node.inputs.iter().enumerate().filter(|(place, _)| !leaves(reader, *place));
+        let latest = stays.map(|(_, edge)| at(edge.from)).max().unwrap_or(0);
+        let waits = node.inputs.iter().map(|edge| latest.saturating_sub(at(edge.from)));
+        delays.push(waits.collect());
         inputs.push(latest);
         outputs.push(latest.saturating_add(node.latency_frames));
     }

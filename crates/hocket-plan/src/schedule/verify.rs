@@ -325,7 +325,7 @@ fn rows_exist(units: &UnitGraph, unit: &Unit, own: u16, input: &UnitInput) -> bo
         |first: u16, rows: u16| u32::from(first) + u32::from(input.span.count) <= u32::from(rows);
     let line = input.line.is_none_or(|line| {
         let line = units.lines().get(line.0 as usize);
-        line.is_some_and(|line| line.rows == input.span.count)
+        line.is_some_and(|line| line.span == input.span)
     });
     line && reaches(input.span.to, own) && source.is_some_and(|rows| reaches(input.span.from, rows))
 }

@@ -1,0 +1,252 @@
+//! The preloader's end of a stream: reads the next chunk where there is room for one.
+
+use std::collections::VecDeque;
+use std::ops::Range;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use hocket_media::{StreamDecoder, StreamInfo};
+use hocket_rt::{RingReader, RingWriter};
+
+use crate::chunk::{Chunk, Request};
+use crate::gaps::Status;
+use crate::reader::{CUES_KEPT, CUES_PER_POSITION};
+use crate::storage::Storage;
+use crate::stream::Cues;
+
+/// A disk that fails is asked again after this time, then after twice as long, and so on.
+const FIRST_RETRY: Duration = Duration::from_millis(20);
+const LONGEST_RETRY: Duration = Duration::from_millis(500);
+
+/// The preloader's ends of a stream's rings.
+pub(crate) struct FeederEnds {
+    pub filled: RingWriter<Chunk>,
+    pub cues: RingWriter<Chunk>,
+    pub empty: RingReader<Chunk>,
+    pub requests: RingReader<Request>,
+}
+
+/// Reads one stream. One thread at a time has it.
+pub(crate) struct Feeder {
+    storage: Arc<dyn Storage>,
+    decoder: StreamDecoder,
+    info: StreamInfo,
+    chunk_frames: usize,
+    patience: Duration,
+    ends: FeederEnds,
+    /// Chunks that wait to be filled.
+    ring: Vec<Chunk>,
+    cues: Vec<Chunk>,
+    /// The latest cues that were sent: those that the reader has, or will have.
+    sent_cues: VecDeque<u64>,
+    /// The next frame to read.
+    cursor: u64,
+    /// Since here frames were read without a break.
+    run_start: u64,
+    generation: u32,
+    lap: Option<Range<u64>>,
+    reader_waits: bool,
+    trouble: Option<Trouble>,
+}
+
+/// A disk that fails.
+struct Trouble {
+    since: Instant,
+    retry_at: Instant,
+    delay: Duration,
+}
+
+impl Feeder {
+    pub fn new(
+        storage: Arc<dyn Storage>,
+        decoder: StreamDecoder,
+        settings: (usize, Duration),
+        ends: FeederEnds,
+        chunks: Vec<Chunk>,
+    ) -> Feeder {
+        let (cues, ring) = chunks.into_iter().partition(|chunk| chunk.is_cue);
+        let (chunk_frames, patience) = settings;
+        Feeder {
+            storage,
+            info: decoder.info().clone(),
+            decoder,
+            chunk_frames,
+            patience,
+            ends,
+            ring,
+            cues,
+            sent_cues: VecDeque::with_capacity(CUES_KEPT),
+            cursor: 0,
+            run_start: 0,
+            generation: 0,
+            lap: None,
+            reader_waits: false,
+            trouble: None,
+        }
+    }
+
+    /// Reads one chunk, if there is room for one and the disk works; whether it did.
+    pub fn work(&mut self, status: &Mutex<Status>, cues: &Cues) -> bool {
+        self.look();
+        // A position that somebody waits for comes first.
+        !self.has_to_wait()
+            && (self.work_on_cue(status, cues) || !self.has_to_wait() && self.work_on_ring(status))
+    }
+
+    /// Whether the disk has failed, and it is too early to ask it again.
+    fn has_to_wait(&self) -> bool {
+        self.trouble.as_ref().is_some_and(|trouble| Instant::now() < trouble.retry_at)
+    }
+
+    /// Takes what the reader requests and gives back.
+    fn look(&mut self) {
+        while let Some(chunk) = self.ends.empty.pop() {
+            let pool = if chunk.is_cue { &mut self.cues } else { &mut self.ring };
+            pool.push(chunk);
+        }
+        while let Some(request) = self.ends.requests.pop() {
+            self.obey(request);
+        }
+    }
+
+    fn obey(&mut self, request: Request) {
+        // A reader behind the loop plays on.
+        self.lap = request.lap.filter(|lap| request.position < lap.end);
+        self.reader_waits = request.waits;
+        if request.is_jump {
+            self.generation = request.generation;
+            (self.cursor, self.run_start) = (request.position, request.position);
+            return;
+        }
+        let lap_end = self.lap.as_ref().map_or(u64::MAX, |lap| lap.end);
+        if !(self.run_start..=self.cursor).contains(&request.position) {
+            // What is on its way follows the old loop. The reader passes over it.
+            (self.cursor, self.run_start) = (request.position, request.position);
+        } else if self.cursor > lap_end {
+            self.wrap();
+        }
+    }
+
+    fn wrap(&mut self) {
+        if let Some(start) = self.lap.as_ref().map(|lap| lap.start) {
+            (self.cursor, self.run_start) = (start, start);
+        }
+    }
+
+    fn work_on_ring(&mut self, status: &Mutex<Status>) -> bool {
+        let limit = self.lap.as_ref().map_or(self.info.frames, |lap| lap.end.min(self.info.frames));
+        if self.cursor >= limit {
+            // A loop that lies behind the end has nothing to read.
+            let has_lap = self.lap.as_ref().is_some_and(|lap| lap.start < limit);
+            if !has_lap {
+                return false;
+            }
+            self.wrap();
+        }
+        let Some(mut chunk) = self.ring.pop() else { return false };
+        (chunk.generation, chunk.start, chunk.is_lost) = (self.generation, self.cursor, false);
+        let wanted = (limit - self.cursor).min(self.chunk_frames as u64) as usize;
+        let read = self.fill(&mut chunk, wanted, status);
+        // The reader may have jumped meanwhile.
+        self.look();
+        let is_wanted = chunk.generation == self.generation && chunk.start == self.cursor;
+        let give_up = !read && self.reader_waits && self.is_out_of_patience();
+        if give_up {
+            (chunk.frames, chunk.is_lost) = (wanted, true);
+        }
+        if !is_wanted || !(read || give_up) {
+            self.ring.push(chunk);
+            return read;
+        }
+        self.cursor = chunk.end();
+        let sent = self.ends.filled.push(chunk);
+        debug_assert!(sent.is_ok(), "there are more chunks than were made");
+        true
+    }
+
+    /// Brings the position that a control thread waits for into memory.
+    fn work_on_cue(&mut self, status: &Mutex<Status>, cues: &Cues) -> bool {
+        let Some(position) = cues.wanted() else { return false };
+        let missing = (0..CUES_PER_POSITION as u64)
+            .map(|index| position + index * self.chunk_frames as u64)
+            .find(|start| *start < self.info.frames && !self.sent_cues.contains(start));
+        let Some(start) = missing else {
+            cues.done(position);
+            return true;
+        };
+        let Some(mut chunk) = self.cues.pop() else { return false };
+        (chunk.start, chunk.is_lost) = (start, false);
+        let wanted = (self.info.frames - start).min(self.chunk_frames as u64) as usize;
+        if !self.fill(&mut chunk, wanted, status) {
+            self.cues.push(chunk);
+            return false;
+        }
+        if self.sent_cues.len() == CUES_KEPT {
+            self.sent_cues.pop_front();
+        }
+        self.sent_cues.push_back(start);
+        let sent = self.ends.cues.push(chunk);
+        debug_assert!(sent.is_ok(), "there are more chunks than were made");
+        true
+    }
+
+    /// Reads frames into the chunk; whether there were any. Fewer than wanted are fine; the rest is tried again.
+    fn fill(&mut self, chunk: &mut Chunk, wanted: usize, status: &Mutex<Status>) -> bool {
+        lock(status).reading_since = Some(Instant::now());
+        let start = chunk.start;
+        let read = self.reopen_after_trouble().and_then(|()| {
+            let read = self.decoder.read(start, &mut chunk.rows_mut(wanted));
+            read.map_err(|error| error.to_string())
+        });
+        lock(status).reading_since = None;
+        let read = read.and_then(|frames| match frames {
+            0 => Err(self.ends_early(start)),
+            frames => Ok(frames),
+        });
+        match read {
+            Ok(frames) => {
+                chunk.frames = frames;
+                self.trouble = None;
+                lock(status).failure = None;
+                true
+            }
+            Err(cause) => {
+                lock(status).failure = Some(cause);
+                self.note_trouble();
+                false
+            }
+        }
+    }
+
+    fn ends_early(&self, at: u64) -> String {
+        let (path, frames) = (self.storage.path().display(), self.info.frames);
+        format!("{path}: the file ends at frame {at} of {frames}; was it cut short?")
+    }
+
+    fn reopen_after_trouble(&mut self) -> Result<(), String> {
+        if self.trouble.is_some() {
+            let path = self.storage.path();
+            let opened =
+                self.storage.open().map_err(|error| format!("{}: {error}", path.display()))?;
+            self.decoder = self.decoder.reopened(opened).map_err(|error| error.to_string())?;
+        }
+        Ok(())
+    }
+
+    fn note_trouble(&mut self) {
+        let now = Instant::now();
+        let (since, delay) = match &self.trouble {
+            Some(trouble) => (trouble.since, (trouble.delay * 2).min(LONGEST_RETRY)),
+            None => (now, FIRST_RETRY),
+        };
+        self.trouble = Some(Trouble { since, retry_at: now + delay, delay });
+    }
+
+    fn is_out_of_patience(&self) -> bool {
+        self.trouble.as_ref().is_some_and(|trouble| trouble.since.elapsed() >= self.patience)
+    }
+}
+
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

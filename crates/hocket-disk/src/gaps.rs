@@ -1,0 +1,97 @@
+//! What was not ready, when, and why.
+
+use std::path::PathBuf;
+use std::time::Instant;
+
+use hocket_rt::RingReader;
+
+use crate::chunk::Notice;
+
+/// The latest gaps are kept one by one, older ones only in the total.
+const GAPS_KEPT: usize = 1000;
+
+/// Frames in a row that were not ready.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Gap {
+    /// The file's frame at which it begins.
+    pub position: u64,
+    /// How long it is, so far.
+    pub frames: u64,
+    /// When the preloader learned of it, a few milliseconds after its start.
+    pub since: Instant,
+    /// Whether frames arrive again.
+    pub is_over: bool,
+    /// What the disk said, or that it was too slow.
+    pub cause: String,
+}
+
+/// What a stream's reader did not get in time.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StreamReport {
+    /// The file.
+    pub path: PathBuf,
+    /// All frames that were silence because they were not ready.
+    pub not_ready_frames: u64,
+    /// The latest gaps, oldest first, at most 1000.
+    pub gaps: Vec<Gap>,
+    /// Why reading fails now, if it does.
+    pub failure: Option<String>,
+    /// Since when the disk has not answered, while a read is going on.
+    pub reading_since: Option<Instant>,
+}
+
+/// What the preloader does for a stream just now.
+#[derive(Debug, Default)]
+pub(crate) struct Status {
+    pub failure: Option<String>,
+    pub reading_since: Option<Instant>,
+}
+
+impl Status {
+    fn cause(&self) -> String {
+        self.failure.clone().unwrap_or_else(|| "the disk was too slow".into())
+    }
+}
+
+/// The notices of one reader, gathered.
+#[derive(Debug)]
+pub(crate) struct GapLog {
+    notices: RingReader<Notice>,
+    pub total_frames: u64,
+    pub gaps: Vec<Gap>,
+}
+
+impl GapLog {
+    pub fn new(notices: RingReader<Notice>) -> GapLog {
+        GapLog { notices, total_frames: 0, gaps: Vec::new() }
+    }
+
+    pub fn gather(&mut self, status: &Status) {
+        while let Some(notice) = self.notices.pop() {
+            self.total_frames = notice.total_frames;
+            let going_on =
+                self.gaps.last().is_some_and(|gap| !gap.is_over && gap.position == notice.position);
+            if !going_on {
+                self.begin(notice, status);
+            }
+            let Some(gap) = self.gaps.last_mut() else { continue };
+            (gap.frames, gap.is_over) = (notice.frames, notice.is_over);
+            if status.failure.is_some() {
+                gap.cause = status.cause();
+            }
+        }
+    }
+
+    fn begin(&mut self, notice: Notice, status: &Status) {
+        if self.gaps.len() == GAPS_KEPT {
+            self.gaps.remove(0);
+        }
+        self.gaps.push(Gap {
+            position: notice.position,
+            frames: 0,
+            since: Instant::now(),
+            is_over: false,
+            cause: status.cause(),
+        });
+    }
+}

@@ -1,0 +1,321 @@
+//! The threads that write: one for each device, so that a disk that stalls holds up only its own takes.
+
+use std::collections::HashMap;
+use std::os::unix::fs::MetadataExt;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use hocket_media::WriteError;
+use hocket_rt::{Ring, RingReader, RingWriter};
+
+use super::file::TakeFile;
+use super::input::{Piece, TakeInput, memory_of};
+use super::manifest::Manifest;
+use super::take::{Silence, Take, TakeReport, TakeSettings, TakeShared};
+use crate::feeder::lock;
+
+/// So many silences are in the report; the manifest has all.
+const SILENCES_KEPT: usize = 10_000;
+
+/// How a recorder works.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RecorderSettings {
+    /// Frames per piece; at least 64. After a kill at most one piece that was not full is missing from memory.
+    pub chunk_frames: usize,
+    /// How often a thread looks for new pieces. The real-time thread cannot wake it, because that would be a system
+    /// call.
+    pub poll: Duration,
+    /// How often samples are put on the disk and stated in the header.
+    pub sync_every: Duration,
+}
+
+impl Default for RecorderSettings {
+    /// Pieces of 4096 frames, a look every 10 ms, a sync every second.
+    fn default() -> RecorderSettings {
+        RecorderSettings {
+            chunk_frames: 4096,
+            poll: Duration::from_millis(10),
+            sync_every: Duration::from_secs(1),
+        }
+    }
+}
+
+/// Writes takes, on threads of its own: `hocket-record0`, ...
+///
+/// The drop stops it, as [`Recorder::stop`] does.
+#[derive(Debug)]
+pub struct Recorder {
+    settings: RecorderSettings,
+    writers: Mutex<HashMap<u64, Writer>>,
+}
+
+#[derive(Debug)]
+struct Writer {
+    takes: Sender<Writing>,
+    thread: JoinHandle<()>,
+}
+
+impl Recorder {
+    /// A recorder. Threads start with the first take on their device.
+    pub fn start(mut settings: RecorderSettings) -> Recorder {
+        settings.chunk_frames = settings.chunk_frames.max(64);
+        Recorder { settings, writers: Mutex::default() }
+    }
+
+    /// Begins a take: creates the file and its manifest, and puts both on the disk. Frames are written as they come.
+    ///
+    /// Memory: `ring_frames` frames, and 512 KiB. Thread: control; waits for the disk.
+    ///
+    /// # Errors
+    /// The file exists or cannot be created, its format cannot hold such samples, or no thread can start. Nothing is
+    /// left behind.
+    pub fn begin(&self, settings: &TakeSettings) -> Result<(TakeInput, Take), WriteError> {
+        let (file, manifest) = TakeFile::create(settings)?;
+        let (channels, chunk_frames) = (settings.channels, self.settings.chunk_frames);
+        // One more is always in the hands of the input.
+        let count = settings.ring_frames.div_ceil(chunk_frames).max(1) + 1;
+        let pieces: Vec<Piece> = (0..count).map(|_| Piece::new(channels, chunk_frames)).collect();
+        let memory = memory_of(&pieces);
+        let (filled_writer, filled) = Ring::new(count + 1);
+        let (mut empty, empty_reader) = Ring::new(count);
+        for piece in pieces {
+            let made = empty.push(piece);
+            debug_assert!(made.is_ok(), "the ring is made for them");
+        }
+        let input = TakeInput::new((channels, chunk_frames), filled_writer, empty_reader, memory);
+        let shared = Arc::new(TakeShared::default());
+        let writing = Writing {
+            settings: settings.clone(),
+            sync_every: self.settings.sync_every,
+            filled,
+            empty,
+            file,
+            manifest,
+            shared: Arc::clone(&shared),
+            state: State::new(self.settings.sync_every),
+        };
+        let handed = self.hand_over(writing);
+        if handed.is_err() {
+            super::file::remove(&settings.path);
+        }
+        handed.map(|()| (input, Take { shared }))
+    }
+
+    fn hand_over(&self, writing: Writing) -> Result<(), WriteError> {
+        let path = writing.settings.path.clone();
+        let device = std::fs::metadata(&path).map_or(0, |metadata| metadata.dev());
+        let mut writers = lock(&self.writers);
+        let index = writers.len();
+        let writing = match writers.get(&device) {
+            // A thread that has panicked takes nothing more; another one takes its place.
+            Some(writer) => match writer.takes.send(writing) {
+                Ok(()) => return Ok(()),
+                Err(refused) => refused.0,
+            },
+            None => writing,
+        };
+        let writer = Writer::start(index, self.settings.poll)
+            .map_err(|error| WriteError::io(&path, error))?;
+        let _ = writer.takes.send(writing);
+        writers.insert(device, writer);
+        Ok(())
+    }
+
+    /// Ends all takes, with what was given so far, and waits until they are on the disk.
+    ///
+    /// Thread: control.
+    pub fn stop(self) {}
+}
+
+impl Drop for Recorder {
+    fn drop(&mut self) {
+        for (_, Writer { takes, thread }) in lock(&self.writers).drain() {
+            drop(takes);
+            // A thread that panicked has said so itself.
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Writer {
+    fn start(index: usize, poll: Duration) -> std::io::Result<Writer> {
+        let (takes, incoming) = channel();
+        let named = std::thread::Builder::new().name(format!("hocket-record{index}"));
+        let thread = named.spawn(move || run(&incoming, poll))?;
+        Ok(Writer { takes, thread })
+    }
+}
+
+/// A thread's life: all takes of a device in turn.
+fn run(incoming: &Receiver<Writing>, poll: Duration) {
+    let mut takes: Vec<Writing> = Vec::new();
+    loop {
+        let stops = match incoming.recv_timeout(poll) {
+            Ok(take) => {
+                takes.push(take);
+                false
+            }
+            Err(RecvTimeoutError::Timeout) => false,
+            Err(RecvTimeoutError::Disconnected) => true,
+        };
+        takes.retain_mut(|take| !take.work(stops));
+        if stops {
+            return;
+        }
+    }
+}
+
+/// A take while it is written.
+struct Writing {
+    settings: TakeSettings,
+    sync_every: Duration,
+    filled: RingReader<Piece>,
+    empty: RingWriter<Piece>,
+    file: TakeFile,
+    manifest: Manifest,
+    shared: Arc<TakeShared>,
+    state: State,
+}
+
+/// How far it is.
+struct State {
+    next_sync: Instant,
+    silences: Vec<Silence>,
+    silent_frames: u64,
+    /// Those that the manifest does not have yet.
+    unlisted: Vec<Silence>,
+    /// The recording's next frame.
+    frame: u64,
+    is_ended: bool,
+    error: Option<WriteError>,
+}
+
+impl State {
+    fn new(sync_every: Duration) -> State {
+        State {
+            next_sync: Instant::now() + sync_every,
+            silences: Vec::new(),
+            silent_frames: 0,
+            unlisted: Vec::new(),
+            frame: 0,
+            is_ended: false,
+            error: None,
+        }
+    }
+}
+
+impl Writing {
+    /// Writes what has come; whether the take has ended.
+    fn work(&mut self, stops: bool) -> bool {
+        lock(&self.shared.status).writing_since = Some(Instant::now());
+        while let Some(piece) = self.filled.pop() {
+            self.take(piece);
+        }
+        if stops || self.state.is_ended {
+            self.end();
+            return true;
+        }
+        if Instant::now() >= self.state.next_sync {
+            self.sync();
+            self.state.next_sync = Instant::now() + self.sync_every;
+        }
+        self.publish(None);
+        false
+    }
+
+    fn take(&mut self, piece: Piece) {
+        if self.state.error.is_none() {
+            let written = self.write(&piece);
+            self.fail_on(written);
+        }
+        self.state.is_ended |= piece.is_last;
+        if !piece.is_last {
+            let given = self.empty.push(piece);
+            debug_assert!(given.is_ok(), "there are more pieces than were made");
+        }
+    }
+
+    fn write(&mut self, piece: &Piece) -> Result<(), WriteError> {
+        if piece.silence_before > 0 {
+            self.list(piece.silence_before);
+            self.file.push_silence(piece.silence_before)?;
+        }
+        self.state.frame += piece.silence_before + piece.frames as u64;
+        self.file.push(piece.interleaved())
+    }
+
+    fn list(&mut self, frames: u64) {
+        let silence = Silence { at_frame: self.state.frame, frames };
+        self.state.silent_frames += frames;
+        self.state.unlisted.push(silence);
+        if self.state.silences.len() < SILENCES_KEPT {
+            self.state.silences.push(silence);
+        }
+    }
+
+    fn sync(&mut self) {
+        self.list_in_manifest();
+        if self.state.error.is_none() {
+            let synced = self.file.sync();
+            let is_safe = synced.is_ok();
+            self.fail_on(synced);
+            if is_safe {
+                self.publish(Some(self.file.frames()));
+            }
+        }
+    }
+
+    /// A manifest that cannot be written does not end the take: the report has the silences too.
+    fn list_in_manifest(&mut self) {
+        let unlisted = std::mem::take(&mut self.state.unlisted);
+        if !unlisted.is_empty() {
+            let _ = self.manifest.add(&unlisted).and_then(|()| self.manifest.sync());
+        }
+    }
+
+    /// The take ends at its first failure, alone, and what is written stays.
+    fn fail_on(&mut self, result: Result<(), WriteError>) {
+        if let Err(error) = result {
+            self.file.settle();
+            self.state.error = Some(error);
+        }
+    }
+
+    fn end(&mut self) {
+        self.list_in_manifest();
+        if self.state.error.is_none() {
+            let finished = self.file.finish();
+            self.fail_on(finished);
+        }
+        let error = self.state.error.take();
+        let text = error.as_ref().map(ToString::to_string);
+        let _ = self.manifest.end(self.file.frames(), text.as_deref());
+        self.file.release();
+        let written = self.file.written();
+        let mut status = lock(&self.shared.status);
+        (status.frames, status.safe_frames) = (written.frames, written.frames);
+        (status.silent_frames, status.error, status.writing_since) =
+            (self.state.silent_frames, text, None);
+        drop(status);
+        self.shared.report(TakeReport {
+            path: self.settings.path.clone(),
+            frames: written.frames,
+            silent_frames: self.state.silent_frames,
+            silences: std::mem::take(&mut self.state.silences),
+            clipped: written.clipped,
+            not_finite: written.not_finite,
+            error,
+        });
+    }
+
+    fn publish(&self, safe_frames: Option<u64>) {
+        let mut status = lock(&self.shared.status);
+        status.frames = self.file.frames();
+        status.safe_frames = safe_frames.unwrap_or(status.safe_frames);
+        status.silent_frames = self.state.silent_frames;
+        status.error = self.state.error.as_ref().map(ToString::to_string);
+        status.writing_since = None;
+    }
+}

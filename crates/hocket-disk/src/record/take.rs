@@ -1,0 +1,168 @@
+//! A take, as control threads see it.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use hocket_media::{WavFormat, WriteError};
+
+use crate::feeder::lock;
+
+/// The formats that are recorded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TakeFormat {
+    /// WAV; RF64 beyond 4 GiB.
+    Wav(WavFormat),
+    /// FLAC of 16 bits, up to 96 kHz and 8 channels.
+    Flac16,
+    /// FLAC of 24 bits, up to 96 kHz and 8 channels.
+    Flac24,
+}
+
+impl TakeFormat {
+    pub(crate) fn samples(self) -> WavFormat {
+        match self {
+            Self::Wav(samples) => samples,
+            Self::Flac16 => WavFormat::Pcm16,
+            Self::Flac24 => WavFormat::Pcm24,
+        }
+    }
+
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Wav(WavFormat::Pcm16) => "wav-16",
+            Self::Wav(WavFormat::Pcm24) => "wav-24",
+            Self::Wav(WavFormat::Float32) => "wav-float",
+            Self::Flac16 => "flac-16",
+            Self::Flac24 => "flac-24",
+        }
+    }
+}
+
+/// What to record, and where to.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TakeSettings {
+    /// The file. It must not exist: a recording never replaces anything.
+    pub path: PathBuf,
+    /// How samples are stored.
+    pub format: TakeFormat,
+    /// Frames per second.
+    pub sample_rate_hz: u32,
+    /// 1 to 64.
+    pub channels: usize,
+    /// Where on the time line the first frame belongs. For the manifest.
+    pub start_frame: u64,
+    /// How many frames later than they sounded the frames arrive. For the manifest.
+    pub latency_frames: u64,
+    /// How many frames find room while the disk does not answer.
+    pub ring_frames: usize,
+}
+
+impl TakeSettings {
+    /// WAV with floats, from the beginning of the time line, without latency; room for 5 s.
+    pub fn new(path: &Path, sample_rate_hz: u32, channels: usize) -> TakeSettings {
+        TakeSettings {
+            path: path.into(),
+            format: TakeFormat::Wav(WavFormat::Float32),
+            sample_rate_hz,
+            channels,
+            start_frame: 0,
+            latency_frames: 0,
+            ring_frames: 5 * sample_rate_hz as usize,
+        }
+    }
+}
+
+/// Frames of a recording that are silent because they found no room, or because nobody had them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Silence {
+    /// The recording's frame at which it begins.
+    pub at_frame: u64,
+    /// How long it is.
+    pub frames: u64,
+}
+
+/// How a take stands.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct TakeStatus {
+    /// Frames that were given to the system.
+    pub frames: u64,
+    /// Frames that are on the disk, and that the header states.
+    pub safe_frames: u64,
+    /// Frames of silence among them.
+    pub silent_frames: u64,
+    /// The take has failed, and why. The other takes go on.
+    pub error: Option<String>,
+    /// Since when the disk has not answered, while a write is going on.
+    pub writing_since: Option<Instant>,
+}
+
+/// What became of a take.
+#[derive(Debug)]
+pub struct TakeReport {
+    /// The file.
+    pub path: PathBuf,
+    /// The length of the recording in frames.
+    pub frames: u64,
+    /// All frames of silence that were put in.
+    pub silent_frames: u64,
+    /// Where they are: the first 10,000. The manifest has all.
+    pub silences: Vec<Silence>,
+    /// Samples beyond full scale that were set to full scale (integer formats only).
+    pub clipped: u64,
+    /// Samples that were NaN or infinite and are silent.
+    pub not_finite: u64,
+    /// Why the recording is shorter than what was given, if it is. What is in the file is intact.
+    pub error: Option<WriteError>,
+}
+
+/// A take, for control threads.
+#[derive(Debug)]
+pub struct Take {
+    pub(crate) shared: Arc<TakeShared>,
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct TakeShared {
+    pub status: Mutex<TakeStatus>,
+    report: Mutex<Option<TakeReport>>,
+    reported: Condvar,
+}
+
+impl TakeShared {
+    pub fn report(&self, report: TakeReport) {
+        *lock(&self.report) = Some(report);
+        self.reported.notify_all();
+    }
+}
+
+impl Take {
+    /// How it stands.
+    ///
+    /// Thread: control; never waits for the disk.
+    pub fn status(&self) -> TakeStatus {
+        lock(&self.shared.status).clone()
+    }
+
+    /// Waits until everything is on the disk, which is after the drop of the [`TakeInput`](crate::TakeInput) or the
+    /// stop of the recorder.
+    ///
+    /// Thread: control.
+    ///
+    /// # Errors
+    /// The take itself, if that took longer than `patience`: it goes on.
+    pub fn finish(self, patience: Duration) -> Result<TakeReport, Take> {
+        let until = Instant::now() + patience;
+        let mut report = lock(&self.shared.report);
+        loop {
+            if let Some(report) = report.take() {
+                return Ok(report);
+            }
+            let Some(left) = until.checked_duration_since(Instant::now()) else { break };
+            let waited = self.shared.reported.wait_timeout(report, left);
+            report = waited.unwrap_or_else(PoisonError::into_inner).0;
+        }
+        drop(report);
+        Err(self)
+    }
+}

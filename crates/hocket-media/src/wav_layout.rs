@@ -1,0 +1,225 @@
+//! What a WAV file holds before its samples, and how they are encoded.
+
+use crate::Written;
+use crate::sample::{finite, integer};
+
+/// How samples are stored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WavFormat {
+    /// 16-bit integers.
+    Pcm16,
+    /// 24-bit integers.
+    Pcm24,
+    /// 32-bit floats: exactly the rendered samples.
+    Float32,
+}
+
+/// Everything that a WAV file's header says, except how long it is.
+///
+/// The header has the same length whatever it states, so it can be rewritten in one piece while samples follow it. It
+/// reserves the room of a `ds64` chunk: a file over 4 GiB becomes RF64 (EBU Tech 3306). A `LIST` chunk names the
+/// software.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct WavLayout {
+    /// How samples are stored.
+    pub samples: WavFormat,
+    /// Frames per second.
+    pub sample_rate_hz: u32,
+    /// How many channels a frame has, at least 1.
+    pub channels: u16,
+}
+
+/// The largest RIFF size that a plain header may state.
+pub(crate) const RIFF_LIMIT: u64 = u32::MAX as u64 - 1;
+/// `RIFF` header and form (12), `JUNK` or `ds64` (8 + 28).
+const FMT_AT: usize = 48;
+/// Names the software; `SOFTWARE` with zeros to an even length.
+const SOFTWARE_CHUNK: &[u8; 28] = b"LIST\x14\0\0\0INFOISFT\x08\0\0\0Hocket\0\0";
+/// The fixed part of a sub-format's GUID, behind its format tag.
+const GUID_REST: [u8; 14] = [0, 0, 0, 0, 0x10, 0, 0x80, 0, 0, 0xaa, 0, 0x38, 0x9b, 0x71];
+
+impl WavFormat {
+    /// Bytes per sample.
+    pub fn bytes(self) -> usize {
+        match self {
+            Self::Pcm16 => 2,
+            Self::Pcm24 => 3,
+            Self::Float32 => 4,
+        }
+    }
+
+    fn tag(self) -> u16 {
+        if self == Self::Float32 { 3 } else { 1 }
+    }
+
+    pub(crate) fn full_scale(self) -> f32 {
+        match self {
+            Self::Pcm16 => 32_768.0,
+            Self::Pcm24 => 8_388_608.0,
+            Self::Float32 => 1.0,
+        }
+    }
+}
+
+impl WavLayout {
+    /// Bytes per frame.
+    pub fn frame_bytes(self) -> u64 {
+        u64::from(self.channels) * self.samples.bytes() as u64
+    }
+
+    /// How many bytes the header has; the samples follow it.
+    pub fn header_bytes(self) -> u64 {
+        self.blank().len() as u64
+    }
+
+    /// The whole header of a file of `frames` frames.
+    pub fn header(self, frames: u64) -> Vec<u8> {
+        self.header_up_to(frames, RIFF_LIMIT)
+    }
+
+    /// Appends samples to `out`, channel after channel and frame after frame. Counts in `written` what was clipped
+    /// and what was not finite, but not the frames.
+    ///
+    /// Integers: `sample * 2^(bits - 1)`, rounded to the nearest integer with halves to even, without dither.
+    pub fn encode(
+        self,
+        samples: impl IntoIterator<Item = f32>,
+        out: &mut Vec<u8>,
+        written: &mut Written,
+    ) {
+        let (bytes, full_scale) = (self.samples.bytes(), self.samples.full_scale());
+        for sample in samples {
+            let sample = finite(sample, written);
+            if self.samples == WavFormat::Float32 {
+                out.extend_from_slice(&sample.to_le_bytes());
+            } else {
+                let integer = integer(sample, full_scale, written).to_le_bytes();
+                out.extend_from_slice(&integer[..bytes]);
+            }
+        }
+    }
+
+    /// As [`WavLayout::header`]; RF64 where the RIFF size would exceed `riff_limit`.
+    pub(crate) fn header_up_to(self, frames: u64, riff_limit: u64) -> Vec<u8> {
+        let mut header = self.blank();
+        let data_at = header.len();
+        let data_bytes = frames * self.frame_bytes();
+        let riff = data_at as u64 + data_bytes + data_bytes % 2 - 8;
+        let mut put = |at: usize, bytes: &[u8]| header[at..at + bytes.len()].copy_from_slice(bytes);
+        if self.samples == WavFormat::Float32 {
+            put(data_at - 12, &u32::try_from(frames).unwrap_or(u32::MAX).to_le_bytes());
+        }
+        if riff <= riff_limit {
+            put(4, &(riff as u32).to_le_bytes());
+            put(data_at - 4, &(data_bytes as u32).to_le_bytes());
+        } else {
+            put(0, b"RF64\xff\xff\xff\xff");
+            put(12, &ds64(riff, data_bytes, frames));
+            put(data_at - 4, &[0xff; 4]);
+        }
+        header
+    }
+
+    /// Everything before the samples, with room for a `ds64` chunk and all sizes zero.
+    pub(crate) fn blank(self) -> Vec<u8> {
+        let mut bytes = b"RIFF\0\0\0\0WAVEJUNK\x1c\0\0\0".to_vec();
+        bytes.resize(FMT_AT, 0);
+        let fmt = self.fmt_body();
+        bytes.extend(b"fmt ");
+        bytes.extend((fmt.len() as u32).to_le_bytes());
+        bytes.extend(fmt);
+        bytes.extend(SOFTWARE_CHUNK);
+        if self.samples == WavFormat::Float32 {
+            bytes.extend(b"fact\x04\0\0\0\0\0\0\0");
+        }
+        bytes.extend(b"data\0\0\0\0");
+        bytes
+    }
+
+    /// The format chunk's body: extensible for 24 bits and for more than two channels, as the format asks for; else
+    /// plain, with an empty extension for floats.
+    fn fmt_body(self) -> Vec<u8> {
+        let extensible = self.samples == WavFormat::Pcm24 || self.channels > 2;
+        let tag = if extensible { 0xfffe } else { self.samples.tag() };
+        let (block, bits) = (self.frame_bytes() as u16, 8 * self.samples.bytes() as u16);
+        let mut body = Vec::with_capacity(40);
+        body.extend(tag.to_le_bytes());
+        body.extend(self.channels.to_le_bytes());
+        body.extend(self.sample_rate_hz.to_le_bytes());
+        body.extend(self.sample_rate_hz.saturating_mul(u32::from(block)).to_le_bytes());
+        body.extend(block.to_le_bytes());
+        body.extend(bits.to_le_bytes());
+        if extensible {
+            body.extend(22u16.to_le_bytes());
+            body.extend(bits.to_le_bytes());
+            body.extend(self.speakers().to_le_bytes());
+            body.extend(self.samples.tag().to_le_bytes());
+            body.extend(GUID_REST);
+        } else if self.samples == WavFormat::Float32 {
+            body.extend([0, 0]);
+        }
+        body
+    }
+
+    /// Front centre, or front left and right; of more channels nothing is known.
+    fn speakers(self) -> u32 {
+        match self.channels {
+            1 => 4,
+            2 => 3,
+            _ => 0,
+        }
+    }
+}
+
+/// The body of a `ds64` chunk with its header, as long as the `JUNK` chunk that it replaces.
+pub(crate) fn ds64(riff: u64, data: u64, frames: u64) -> Vec<u8> {
+    let mut bytes = b"ds64\x1c\0\0\0".to_vec();
+    for size in [riff, data, frames] {
+        bytes.extend(size.to_le_bytes());
+    }
+    bytes.extend([0; 4]);
+    bytes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_header_is_as_long_as_the_blank_one_and_says_what_it_holds() {
+        for samples in [WavFormat::Pcm16, WavFormat::Pcm24, WavFormat::Float32] {
+            for channels in [1, 2, 6, 64] {
+                let layout = WavLayout { samples, sample_rate_hz: 96_000, channels };
+                for frames in [0, 1000, 1 << 33] {
+                    let header = layout.header(frames);
+                    assert_eq!(header.len() as u64, layout.header_bytes());
+                    let is_rf64 = frames * layout.frame_bytes() > u64::from(u32::MAX);
+                    assert_eq!(&header[..4], if is_rf64 { b"RF64" } else { b"RIFF" });
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_encoded_reads_back_for_every_channel_count() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.wav");
+        for channels in [1u16, 2, 3, 8, 64] {
+            let layout =
+                WavLayout { samples: WavFormat::Float32, sample_rate_hz: 48_000, channels };
+            let samples: Vec<f32> =
+                (0..100 * i32::from(channels)).map(|i| i as f32 / 7e3).collect();
+            let mut bytes = layout.header(100);
+            layout.encode(samples.iter().copied(), &mut bytes, &mut Written::default());
+            std::fs::write(&path, bytes).unwrap();
+            let audio = crate::decode(&path).unwrap();
+            assert_eq!((audio.channels.len(), audio.warnings.len()), (channels.into(), 0));
+            for (i, &sample) in samples.iter().enumerate() {
+                assert_eq!(
+                    audio.channels[i % usize::from(channels)][i / usize::from(channels)],
+                    sample
+                );
+            }
+        }
+    }
+}
