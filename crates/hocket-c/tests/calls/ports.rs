@@ -382,3 +382,42 @@ fn feedback_goes_with_its_nodes_and_is_removed_like_an_edge() {
     assert_eq!(levels, [1.0, 0.5, 0.25, 0.125, 0.0]);
     stop(engine);
 }
+
+#[test]
+fn a_soft_exchange_fades_and_frees_what_is_removed_afterwards() {
+    let freed = AtomicI32::new(0);
+    let user = (&raw const freed).cast_mut().cast();
+    let draft = Draft::new();
+    let plays = Processor { user, free: Some(count_free), ..processor(Some(ones), 0) };
+    let (source, sum) = (draft.node(c"source", &plays), draft.sum());
+    assert_eq!(draft.connect(edge(source, sum)), "");
+    let (engine, text) = draft.start();
+    assert_eq!(text, "");
+    assert_eq!(process(engine, 64), (Status::Ok, [1.0; FRAMES]));
+    // SAFETY: told.
+    unsafe {
+        let copy = hocket_engine_graph(engine, null_mut());
+        assert_eq!(hocket_graph_remove_node(copy, source, null_mut()), Status::Ok);
+        let status = hocket_engine_exchange_graph_softly(engine, copy, null_mut());
+        assert_eq!(status, Status::Ok);
+    }
+    let heard: Vec<f32> = (0..8).flat_map(|_| process(engine, 64).1).collect();
+    assert_eq!(freed.load(Relaxed), 0, "it is still needed");
+    let falls = heard.windows(2).map(|pair| pair[0] - pair[1]);
+    assert!(falls.clone().all(|fall| (0.0..0.01).contains(&fall)), "{heard:?}");
+    assert_eq!(process(engine, 64).1, [0.0; FRAMES]);
+    for _ in 0..3 {
+        // SAFETY: told.
+        unsafe { hocket_engine_is_settled(engine) };
+        process(engine, 64);
+    }
+    assert_eq!(freed.load(Relaxed), 1);
+    // SAFETY: told.
+    unsafe {
+        assert_eq!(hocket_engine_refused_fades(engine), 0);
+        assert_eq!(hocket_engine_refused_fades(null()), 0);
+        let status = hocket_engine_exchange_graph_softly(engine, null_mut(), null_mut());
+        assert_eq!(status, Status::BadInput);
+    }
+    stop(engine);
+}

@@ -654,7 +654,9 @@ mod tests {
             // First to 300, then, when that is over, to 500; each begins when its frames are there.
             match i {
                 _ if i <= before + 300 => assert_eq!(*sample, late(i, 40), "{i}"),
-                _ if i > before + 300 + 512 + 16 + 500 + 512 => assert_eq!(*sample, late(i, 500), "{i}"),
+                _ if i > before + 300 + 512 + 16 + 500 + 512 => {
+                    assert_eq!(*sample, late(i, 500), "{i}")
+                }
                 _ => assert!(late(i, 500) <= *sample && *sample <= late(i, 40), "{i}: {sample}"),
             }
         }
