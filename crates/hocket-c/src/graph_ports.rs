@@ -239,8 +239,8 @@ impl Graph {
             }
         }
         let back = self.feedback.iter();
-        let own = back.filter(|back| back.to == node || back.edge.from.0 == node);
-        own.map(|back| self.check_feedback(&back.edge, back.to)).collect()
+        let mut own = back.filter(|back| back.to == node || back.edge.from.0 == node);
+        own.try_for_each(|back| self.check_feedback(&back.edge, back.to))
     }
 
     fn feed_back(&mut self, edge: EngineEdge, to: u32) -> Result<(), Failure> {
