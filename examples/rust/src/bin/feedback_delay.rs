@@ -1,9 +1,11 @@
 //! An echo that feeds itself: a feedback edge closes a circle of nodes.
 //!
-//!     click ──> bus ──────────> heard
-//!                ^ │
-//!                │ v
-//!                └ tape         the edge back has a gain of a half
+//! ```text
+//! click ──> bus ──────────> heard
+//!            ^ │
+//!            │ v
+//!            └ tape         the edge back has a gain of a half
+//! ```
 //!
 //! A feedback edge brings what a node put out one largest block earlier, so the echo comes after the tape's delay and one
 //! block. `cargo run -p hocket-embedder --bin feedback_delay`

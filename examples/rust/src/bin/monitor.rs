@@ -1,9 +1,11 @@
 //! A singer's monitor: what the microphone hears goes through a chain into the headphones, and is recorded dry.
 //!
-//!     microphone ──> limiter ──> headphones    first output
-//!         │                        ^
-//!         │          backing ──────┘           delayed by the engine, as late as the limiter
-//!         └──> recorder                        second output, a tap: nobody waits for the limiter
+//! ```text
+//! microphone ──> limiter ──> headphones    first output
+//!     │                        ^
+//!     │          backing ──────┘           delayed by the engine, as late as the limiter
+//!     └──> recorder                        second output, a tap: nobody waits for the limiter
+//! ```
 //!
 //! `cargo run -p hocket-embedder --bin monitor`
 #![forbid(unsafe_code)]
