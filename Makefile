@@ -1,7 +1,9 @@
 # The ways into this repository; each is one script or one cargo command.
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-busy bench lint fmt docs loom weakened tsan rtsan test-smt test-fleet comparison comparison-check clean
+.PHONY: help demo install uninstall deb site test test-busy bench lint fmt docs loom weakened tsan rtsan test-smt test-fleet comparison comparison-check clean
 
+PREFIX ?= /usr/local
+DESTDIR ?=
 CARGO_HOME ?= $(HOME)/.cargo
 export PATH := $(PATH):$(CARGO_HOME)/bin
 
@@ -11,6 +13,22 @@ help: ## Lists these targets
 
 demo: ## Shows everything once and writes out/report.html
 	@ci/demo.sh
+
+install: ## Installs program, man pages, completions and sessions (PREFIX=/usr/local, DESTDIR=)
+	cargo build --locked --profile dist -p hocket
+	@packaging/install.sh install "$(DESTDIR)" "$(PREFIX)"
+
+uninstall: ## Removes what `make install` wrote
+	@packaging/install.sh uninstall "$(DESTDIR)" "$(PREFIX)"
+
+deb: ## Builds a Debian package in target/debian (needs cargo-deb)
+	cargo build --locked --profile dist -p hocket
+	@packaging/install.sh stage target/package
+	cargo deb --no-build --no-strip -p hocket
+
+site: ## Builds the documentation as a site in target/site/html (needs mdbook)
+	cargo run --locked -q -p xtask -- site
+	mdbook build
 
 test: ## Runs every test and lists what was skipped and why
 	@ci/test.sh

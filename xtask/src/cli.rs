@@ -3,12 +3,12 @@
 use std::path::{Path, PathBuf};
 
 use crate::finding::Finding;
-use crate::{block_path, deps, safety, words};
+use crate::{block_path, deps, links, safety, words};
 
 /// Printed for `--help` and after a usage error.
 pub const HELP: &str = "\
 usage: cargo run -q -p xtask -- <check>... [--root DIR]
-       cargo run -q -p xtask -- header [--root DIR]
+       cargo run -q -p xtask -- header|site [--root DIR]
 
 checks:
   check-deps     every crate depends only on what its row in xtask/src/deps/rules.rs allows
@@ -16,9 +16,11 @@ checks:
   check-block    the block path names nothing that allocates, locks, prints or calls the system
   check-words    no build machine's paths, registry addresses or foreign words in tracked files;
                  no hard phrases in the texts that are in plain English
+  check-links    links between pages lead to files and headings; the site's contents name each page
   check          all of them
 
 header           writes crates/hocket-c/include/hocket.h anew
+site             gathers the pages of the site in target/site/src, for mdbook
 
 --root DIR checks another checkout (default: this one)
 ";
@@ -29,6 +31,8 @@ pub enum Command {
     Help,
     /// Write the C header of the checkout at this root.
     Header(PathBuf),
+    /// Gather the pages of the site of the checkout at this root.
+    Site(PathBuf),
     /// Run `checks` on the checkout at `root`.
     Run {
         /// In the order in which they were named.
@@ -49,11 +53,13 @@ pub enum Check {
     Block,
     /// Words and paths.
     Words,
+    /// Links between pages.
+    Links,
 }
 
 impl Check {
     /// All, fastest to explain first.
-    const ALL: [Check; 4] = [Check::Deps, Check::Safety, Check::Block, Check::Words];
+    const ALL: [Check; 5] = [Check::Deps, Check::Safety, Check::Block, Check::Words, Check::Links];
 
     /// The name on the command line.
     pub fn name(self) -> &'static str {
@@ -62,6 +68,7 @@ impl Check {
             Check::Safety => "check-safety",
             Check::Block => "check-block",
             Check::Words => "check-words",
+            Check::Links => "check-links",
         }
     }
 
@@ -72,28 +79,30 @@ impl Check {
             Check::Safety => safety::check(root),
             Check::Block => block_path::check(root),
             Check::Words => words::check(root),
+            Check::Links => links::check(root),
         }
     }
 }
 
 /// Reads the arguments that follow the program's name.
 pub fn parse(mut args: impl Iterator<Item = String>) -> Result<Command, String> {
-    let (mut checks, mut writes_header) = (Vec::new(), false);
+    let (mut checks, mut makes) = (Vec::new(), Vec::new());
     let mut root = own_checkout();
     while let Some(arg) = args.next() {
         match arg.as_str() {
             "--help" | "-h" => return Ok(Command::Help),
             "--root" => root = args.next().ok_or("--root needs a folder")?.into(),
-            "header" => writes_header = true,
+            "header" | "site" => makes.push(arg),
             "check" => checks.extend(Check::ALL),
             name => checks.push(check_named(name)?),
         }
     }
-    match (checks.is_empty(), writes_header) {
-        (true, true) => Ok(Command::Header(root)),
-        (false, true) => Err("`header` stands alone".into()),
-        (true, false) => Err("no check named".into()),
-        (false, false) => Ok(Command::Run { checks, root }),
+    match (checks.is_empty(), makes.as_slice()) {
+        (true, []) => Err("no check named".into()),
+        (false, []) => Ok(Command::Run { checks, root }),
+        (true, [header]) if header == "header" => Ok(Command::Header(root)),
+        (true, [_site]) => Ok(Command::Site(root)),
+        (_, [first, ..]) => Err(format!("`{first}` stands alone")),
     }
 }
 

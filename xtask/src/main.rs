@@ -1,5 +1,5 @@
 //! The project's own checks: who may depend on whom, where `unsafe` may stand, and which words
-//! and paths no file may hold; and the C header, which is made of the sources of hocket-c.
+//! and paths no file may hold, and where links lead; and the C header, which is made of the sources of hocket-c.
 //!
 //! `cargo run -q -p xtask -- check` runs them all. Each finding is one line: place, what is wrong,
 //! the rule's name, and what to do about it. Exit codes: 0 nothing found, 1 findings,
@@ -12,6 +12,7 @@ mod deps;
 mod safety;
 mod block_path;
 mod words;
+mod links;
 mod header;
 mod repo;
 mod manifest;
@@ -26,6 +27,7 @@ fn main() -> ExitCode {
             ExitCode::SUCCESS
         }
         Ok(cli::Command::Header(root)) => write_header(&root),
+        Ok(cli::Command::Site(root)) => gather_site(&root),
         Ok(cli::Command::Run { checks, root }) => run(&checks, &root),
         Err(message) => {
             eprintln!("xtask: {message}\n\n{}", cli::HELP);
@@ -39,6 +41,21 @@ fn write_header(root: &std::path::Path) -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(message) => {
             eprintln!("xtask header: cannot run: {message}");
+            ExitCode::from(3)
+        }
+    }
+}
+
+/// The pages of the site in `target/site/src`, where `book.toml` looks for them.
+fn gather_site(root: &std::path::Path) -> ExitCode {
+    let folder = root.join("target/site/src");
+    match links::gather(root, &folder) {
+        Ok(count) => {
+            println!("xtask site: {count} files in {}", folder.display());
+            ExitCode::SUCCESS
+        }
+        Err(message) => {
+            eprintln!("xtask site: cannot run: {message}");
             ExitCode::from(3)
         }
     }

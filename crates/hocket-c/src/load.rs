@@ -69,7 +69,7 @@ fn at_rate(loaded: &Loaded, id: MediaId, audio: Audio, rate_hz: u32) -> Result<A
     let own = audio.sample_rate_hz;
     let cause = format!("this file has {own} Hz, the session runs at {rate_hz} Hz");
     let remedy = format!(
-        "set resample = true in [session], convert the file to {rate_hz} Hz, or load at {own} Hz"
+        "leave resample = false out of [session], convert the file to {rate_hz} Hz, or load at {own} Hz"
     );
     Err(Failure::bad_input(loaded.media_error(id, &cause, &remedy)))
 }

@@ -58,5 +58,6 @@ pub use run::{Budget, Event, Plan, RunError, run};
 pub use start::Launcher;
 pub use unpaired::{MIN_PROCESSES, Unpaired, incomparable, unpaired};
 pub use verdicts::{
-    Sentence, change, contrast_sentence, framed_verdicts, standard_plots, standard_verdicts,
+    Sentence, change, contrast_sentence, framed_verdicts, percent_change, standard_plots,
+    standard_verdicts,
 };

@@ -11,6 +11,7 @@
 //! | `plots/` | [`crate::harness::Plot`] as SVG and as a table |
 //! | `page.rs`, `summary.rs`, `ground.rs`, `section.rs` | the page |
 //! | `text.rs`, `grid.rs` | the same for a terminal |
+//! | `short.rs` | the same for one screen |
 //! | `pictures.rs` | every plot as a file of its own |
 //!
 //! # Limits
@@ -34,6 +35,7 @@ mod section;
 
 mod grid;
 mod text;
+mod short;
 
 mod pictures;
 
@@ -44,4 +46,5 @@ pub use number::digits;
 pub use page::html;
 pub use pictures::{Picture, pictures};
 pub use plots::PICTURE_MARK;
+pub use short::short;
 pub use text::text;

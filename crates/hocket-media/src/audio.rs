@@ -11,6 +11,17 @@ pub struct Audio {
     pub warnings: Vec<String>,
 }
 
+/// What a file says about its sound, read without decoding all of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct AudioFacts {
+    /// Frames per second.
+    pub sample_rate_hz: u32,
+    /// At least one.
+    pub channels: usize,
+    /// `None` where the file does not say. A compressed file may say a little more than it holds.
+    pub frames: Option<u64>,
+}
+
 impl Audio {
     /// How warnings begin that say that audio is missing at the end.
     pub(crate) const CUT_SHORT: [&'static str; 2] = ["the file ends early", "the stream ends"];

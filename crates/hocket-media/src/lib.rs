@@ -1,9 +1,10 @@
 //! Audio files: decode, resample, encode, draw.
 //!
 //! [`decode`] turns any audio file into planar `f32` rows, and [`StreamDecoder`] does so piece by
-//! piece. [`resample`] converts them to the engine's rate, [`AudioWriter`] writes what was rendered,
-//! and [`Preview`] computes the waveform overview of a file piece by piece. [`WavLayout`] and
-//! [`FlacEncoder`] make the bytes of files that grow while they are recorded.
+//! piece. [`probe`] only reads the header. [`resample`] converts rows to the engine's rate,
+//! [`AudioWriter`] writes what was rendered, and [`Preview`] computes the waveform overview of a file
+//! piece by piece. [`WavLayout`] and [`FlacEncoder`] make the bytes of files that grow while they are
+//! recorded.
 //!
 //! Everything here runs on control threads: it allocates, reads and writes files. Nothing here
 //! believes a file's header: lengths are bounded by what is really there, damaged files give what
@@ -23,9 +24,11 @@ mod flac;
 mod writer;
 mod overview;
 
-pub use audio::Audio;
+pub use audio::{Audio, AudioFacts};
 pub use bytes::ReadAt;
-pub use decode::{MAX_CHANNELS, MAX_SAMPLE_RATE_HZ, MAX_SAMPLES, MIN_SAMPLE_RATE_HZ, decode};
+pub use decode::{
+    MAX_CHANNELS, MAX_SAMPLE_RATE_HZ, MAX_SAMPLES, MIN_SAMPLE_RATE_HZ, decode, probe,
+};
 pub use decode::{SeekCost, StreamDecoder, StreamInfo};
 pub use error::{MediaError, WriteError};
 pub use flac_encoder::FlacEncoder;

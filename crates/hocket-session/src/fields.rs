@@ -1,13 +1,12 @@
-//! Reads one table of the file by its schema.
+//! Reads one table of the file by its schema. What is wrong is reported, and reading goes on.
 
 use hocket_plan::ParamSpec;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use crate::Span;
-use crate::error::SessionError;
+use crate::mistakes::Mistakes;
 use crate::schema::{Key, TABLES, Table, Value};
-use crate::source::Source;
 use crate::suggest::{list, nearest};
 
 /// A value, and its place.
@@ -17,89 +16,91 @@ pub(crate) struct At<T> {
     pub(crate) span: Span,
 }
 
-type Read<T> = Result<T, SessionError>;
-
 /// One table of the file.
 pub(crate) struct Fields<'a> {
-    source: &'a Source,
+    mistakes: &'a Mistakes<'a>,
     table: &'a DeTable<'a>,
     schema: &'static Table,
     /// The header, or the braces of an inline table.
     pub(crate) span: Span,
+    /// Whether keys that the schema does not know are reported already.
+    closed: bool,
 }
 
 impl<'a> Fields<'a> {
     /// The whole file.
     pub(crate) fn root(
-        source: &'a Source,
+        mistakes: &'a Mistakes<'a>,
         table: &'a DeTable<'a>,
         schema: &'static Table,
-    ) -> Read<Fields<'a>> {
-        let fields = Fields { source, table, schema, span: 0..0 };
-        fields.refuse_unknown(&[])?;
-        Ok(fields)
+    ) -> Fields<'a> {
+        Fields { mistakes, table, schema, span: 0..0, closed: false }.closed()
     }
 
     /// A table whose keys are those of the schema.
-    fn open(&self, value: &'a Spanned<DeValue<'a>>, schema: &'static Table) -> Read<Fields<'a>> {
-        let fields = self.open_any(value, schema)?;
-        fields.refuse_unknown(&[])?;
-        Ok(fields)
+    fn open(&self, value: &'a Spanned<DeValue<'a>>, schema: &'static Table) -> Option<Fields<'a>> {
+        self.open_any(value, schema).map(Fields::closed)
+    }
+
+    fn closed(mut self) -> Fields<'a> {
+        self.refuse_unknown(&[]);
+        self.closed = true;
+        self
     }
 
     fn open_any(
         &self,
         value: &'a Spanned<DeValue<'a>>,
         schema: &'static Table,
-    ) -> Read<Fields<'a>> {
-        let (source, span) = (self.source, value.span());
+    ) -> Option<Fields<'a>> {
+        let (mistakes, span) = (self.mistakes, value.span());
         let Some(table) = value.get_ref().as_table() else {
             let found = describe(value.get_ref());
             let cause = format!("{} must be a table, this is {found}", schema.header);
-            return Err(source.error(
-                span,
-                cause,
-                format!("write {} and its keys below it", schema.header),
-            ));
+            let remedy = format!("write {} and its keys below it", schema.header);
+            mistakes.report(span, cause, remedy);
+            return None;
         };
-        Ok(Fields { source, table, schema, span })
+        Some(Fields { mistakes, table, schema, span, closed: false })
     }
 
     /// The single table under `key`.
-    pub(crate) fn table(&self, key: &Key, schema: &'static Table) -> Read<Option<Fields<'a>>> {
-        let Some(value) = self.get(key) else { return Ok(None) };
+    pub(crate) fn table(&self, key: &Key, schema: &'static Table) -> Option<Fields<'a>> {
+        let value = self.get(key)?;
         if value.get_ref().is_array() {
             let cause = format!("there is only one {}, this is a list of tables", schema.header);
             let remedy = format!("write {} with single brackets, once", schema.header);
-            return Err(self.source.error(value.span(), cause, remedy));
+            self.mistakes.report(value.span(), cause, remedy);
+            return None;
         }
-        self.open(value, schema).map(Some)
+        self.open(value, schema)
     }
 
     /// The tables under `key`, in file order; none where the key is missing.
-    pub(crate) fn tables(&self, key: &Key, schema: &'static Table) -> Read<Vec<Fields<'a>>> {
-        self.list(key, schema)?.map(|value| self.open(value, schema)).collect()
+    pub(crate) fn tables(&self, key: &Key, schema: &'static Table) -> Vec<Fields<'a>> {
+        self.list(key, schema).filter_map(|value| self.open(value, schema)).collect()
     }
 
     /// Like [`Fields::tables`], with keys that the schema does not know.
-    pub(crate) fn open_tables(&self, key: &Key, schema: &'static Table) -> Read<Vec<Fields<'a>>> {
-        self.list(key, schema)?.map(|value| self.open_any(value, schema)).collect()
+    pub(crate) fn open_tables(&self, key: &Key, schema: &'static Table) -> Vec<Fields<'a>> {
+        self.list(key, schema).filter_map(|value| self.open_any(value, schema)).collect()
     }
 
     fn list(
         &self,
         key: &Key,
         schema: &'static Table,
-    ) -> Read<impl Iterator<Item = &'a Spanned<DeValue<'a>>> + use<'a>> {
-        let Some(value) = self.get(key) else { return Ok([].iter()) };
+    ) -> impl Iterator<Item = &'a Spanned<DeValue<'a>>> + use<'a> {
+        let Some(value) = self.get(key) else { return [].iter() };
         let Some(list) = value.get_ref().as_array() else {
             let found = describe(value.get_ref());
             let header = schema.header;
             let cause = format!("'{}' must be a list of tables, this is {found}", key.name);
             let remedy = format!("write {header} with double brackets before each one");
-            return Err(self.source.error(value.span(), cause, remedy));
+            self.mistakes.report(value.span(), cause, remedy);
+            return [].iter();
         };
-        Ok(list.iter())
+        list.iter()
     }
 
     /// Number of tables under `key`.
@@ -107,56 +108,71 @@ impl<'a> Fields<'a> {
         self.get(key).and_then(|list| list.get_ref().as_array()).map_or(0, |list| list.len())
     }
 
+    /// Whether the file gives `key` a value, right or wrong.
+    pub(crate) fn has(&self, key: &Key) -> bool {
+        self.get(key).is_some()
+    }
+
     fn get(&self, key: &Key) -> Option<&'a Spanned<DeValue<'a>>> {
         self.table.get(key.name)
     }
 
     /// Text that must be there.
-    pub(crate) fn require_text(&self, key: &Key) -> Read<At<&'a str>> {
-        self.text(key)?.ok_or_else(|| {
+    pub(crate) fn require_text(&self, key: &Key) -> Option<At<&'a str>> {
+        if !self.has(key) && !self.is_misspelt(key) {
             let cause = format!("'{}' is missing in {}", key.name, self.schema.header);
             let remedy = format!("add {} = \"...\": {}", key.name, sentence(key.summary));
-            self.source.error(self.span.clone(), cause, remedy)
-        })
+            self.mistakes.report(self.span.clone(), cause, remedy);
+        }
+        self.text(key)
+    }
+
+    /// Whether an unknown key, which is reported already, was meant to be this one.
+    fn is_misspelt(&self, key: &Key) -> bool {
+        let known = || self.schema.keys.iter().map(|key| key.name);
+        let unknown = self.unknown(&[]);
+        self.closed && unknown.iter().any(|(name, _)| nearest(name, known()) == Some(key.name))
     }
 
     /// Text that is not empty and has no control characters.
-    pub(crate) fn text(&self, key: &Key) -> Read<Option<At<&'a str>>> {
-        let Some(found) = self.get(key) else { return Ok(None) };
-        let Some(value) = found.get_ref().as_str() else { return Err(self.wrong_type(key, found)) };
+    pub(crate) fn text(&self, key: &Key) -> Option<At<&'a str>> {
+        let found = self.get(key)?;
+        let Some(value) = found.get_ref().as_str() else { return self.wrong_type(key, found) };
         let problem = if value.trim().is_empty() {
             "is empty"
         } else if value.chars().any(char::is_control) {
             "has a control character in it"
         } else {
-            return Ok(Some(At { value, span: found.span() }));
+            return Some(At { value, span: found.span() });
         };
         let remedy = format!("give it a text: {}", sentence(key.summary));
-        Err(self.source.error(found.span(), format!("'{}' {problem}", key.name), remedy))
+        self.mistakes.report(found.span(), format!("'{}' {problem}", key.name), remedy);
+        None
     }
 
     /// One of the key's words, as its place among them.
-    pub(crate) fn choice(&self, key: &Key) -> Read<Option<usize>> {
-        let (Some(At { value, span }), Value::Choice(words)) = (self.text(key)?, key.value) else {
-            return Ok(None);
+    pub(crate) fn choice(&self, key: &Key) -> Option<usize> {
+        let (Some(At { value, span }), Value::Choice(words)) = (self.text(key), key.value) else {
+            return None;
         };
         let place = words.iter().position(|word| *word == value);
-        place.map(Some).ok_or_else(|| {
+        if place.is_none() {
             let cause = format!("'{}' cannot be '{value}'", key.name);
-            self.source.error(span, cause, format!("write {}", key.value.allowed()))
-        })
+            self.mistakes.report(span, cause, format!("write {}", key.value.allowed()));
+        }
+        place
     }
 
-    /// `false` if the key is missing.
-    pub(crate) fn flag(&self, key: &Key) -> Read<bool> {
-        let Some(found) = self.get(key) else { return Ok(false) };
-        found.get_ref().as_bool().ok_or_else(|| self.wrong_type(key, found))
+    /// `otherwise` if the key is missing.
+    pub(crate) fn flag(&self, key: &Key, otherwise: bool) -> bool {
+        let Some(found) = self.get(key) else { return otherwise };
+        found.get_ref().as_bool().or_else(|| self.wrong_type(key, found)).unwrap_or(otherwise)
     }
 
     /// A number in the key's range.
-    pub(crate) fn number(&self, key: &Key) -> Read<Option<At<f64>>> {
-        let Some(found) = self.get(key) else { return Ok(None) };
-        let Some(value) = number(found.get_ref()) else { return Err(self.wrong_type(key, found)) };
+    pub(crate) fn number(&self, key: &Key) -> Option<At<f64>> {
+        let found = self.get(key)?;
+        let Some(value) = number(found.get_ref()) else { return self.wrong_type(key, found) };
         let fits = match key.value {
             Value::Number { min, max, above_min } => {
                 value <= max && if above_min { value > min } else { value >= min }
@@ -164,30 +180,30 @@ impl<'a> Fields<'a> {
             Value::Level { min, max } => value == f64::NEG_INFINITY || (min..=max).contains(&value),
             _ => true,
         };
-        if !fits {
-            return Err(self.out_of_range(key.name, found, &key.value.allowed()));
+        match fits {
+            true => Some(At { value, span: found.span() }),
+            false => self.out_of_range(key.name, found, &key.value.allowed()),
         }
-        Ok(Some(At { value, span: found.span() }))
     }
 
     /// A number in the key's range; 0 if the key is missing.
-    pub(crate) fn number_or_zero(&self, key: &Key) -> Read<f64> {
-        Ok(self.number(key)?.map_or(0.0, |found| found.value))
+    pub(crate) fn number_or_zero(&self, key: &Key) -> f64 {
+        self.number(key).map_or(0.0, |found| found.value)
     }
 
     /// A number without a fraction in the key's range.
-    pub(crate) fn whole(&self, key: &Key) -> Read<Option<At<i64>>> {
-        let Some(found) = self.get(key) else { return Ok(None) };
-        let Some(value) = whole(found.get_ref()) else { return Err(self.wrong_type(key, found)) };
+    pub(crate) fn whole(&self, key: &Key) -> Option<At<i64>> {
+        let found = self.get(key)?;
+        let Some(value) = whole(found.get_ref()) else { return self.wrong_type(key, found) };
         let (min, max) = match key.value {
             Value::Whole { min, max } => (min, max),
             Value::Count { max } => (1, max),
             _ => (i64::MIN, i64::MAX),
         };
-        if !(min..=max).contains(&value) {
-            return Err(self.out_of_range(key.name, found, &key.value.allowed()));
+        match (min..=max).contains(&value) {
+            true => Some(At { value, span: found.span() }),
+            false => self.out_of_range(key.name, found, &key.value.allowed()),
         }
-        Ok(Some(At { value, span: found.span() }))
     }
 
     /// Whether the value under `key` is text.
@@ -196,38 +212,46 @@ impl<'a> Fields<'a> {
     }
 
     /// The parameter of an effect, in its range or the default.
-    pub(crate) fn parameter(&self, param: &ParamSpec) -> Read<f32> {
+    pub(crate) fn parameter(&self, param: &ParamSpec) -> f32 {
         let ParamSpec { name, summary, min, max, default } = *param;
-        let Some(found) = self.table.get(name) else { return Ok(default) };
+        let Some(found) = self.table.get(name) else { return default };
         let allowed = || match sentence(summary) {
             "" => format!("a number from {min} to {max}"),
             summary => format!("a number from {min} to {max}: {summary}"),
         };
         let Some(value) = number(found.get_ref()) else {
             let remedy = format!("write {name} = {}", allowed());
-            return Err(self.source.error(found.span(), mistyped(name, found.get_ref()), remedy));
+            self.mistakes.report(found.span(), mistyped(name, found.get_ref()), remedy);
+            return default;
         };
         // In f32, because the ends of the range are f32 and 0.98 written in the file must be one.
         let value = value as f32;
-        if !(min..=max).contains(&value) {
-            return Err(self.out_of_range(name, found, &allowed()));
+        match (min..=max).contains(&value) {
+            true => value,
+            false => self.out_of_range(name, found, &allowed()).unwrap_or(default),
         }
-        Ok(value)
     }
 
-    /// Refuses the first key that neither the schema nor `more` knows.
-    pub(crate) fn refuse_unknown(&self, more: &[&str]) -> Read<()> {
+    /// Reports the keys that neither the schema nor `more` knows.
+    pub(crate) fn refuse_unknown(&self, more: &[&str]) {
+        for (name, span) in self.unknown(more) {
+            self.report_unknown(name, span, more);
+        }
+    }
+
+    /// The keys that neither the schema nor `more` knows, in file order.
+    fn unknown(&self, more: &[&str]) -> Vec<(&'a str, Span)> {
         let known = |name: &str| {
             more.contains(&name) || self.schema.keys.iter().any(|key| key.name == name)
         };
-        let unknown = self.table.keys().filter(|name| !known(name.get_ref()));
-        match unknown.min_by_key(|name| name.span().start) {
-            None => Ok(()),
-            Some(name) => Err(self.unknown(name.get_ref(), name.span(), more)),
-        }
+        let names = self.table.keys().filter(|name| !known(name.get_ref()));
+        let mut unknown: Vec<(&str, Span)> =
+            names.map(|name| (name.get_ref().as_ref(), name.span())).collect();
+        unknown.sort_by_key(|(_, span)| span.start);
+        unknown
     }
 
-    fn unknown(&self, name: &str, span: Span, more: &[&str]) -> SessionError {
+    fn report_unknown(&self, name: &str, span: Span, more: &[&str]) {
         let header = self.schema.header;
         let known: Vec<&str> =
             self.schema.keys.iter().map(|key| key.name).chain(more.iter().copied()).collect();
@@ -238,24 +262,26 @@ impl<'a> Fields<'a> {
         } else {
             format!("the keys here are {}", list(known))
         };
-        self.source.error(span, format!("unknown key '{name}' in {header}"), remedy)
+        self.mistakes.report(span, format!("unknown key '{name}' in {header}"), remedy);
     }
 
-    fn wrong_type(&self, key: &Key, found: &Spanned<DeValue<'_>>) -> SessionError {
+    fn wrong_type<T>(&self, key: &Key, found: &Spanned<DeValue<'_>>) -> Option<T> {
         let cause = mistyped(key.name, found.get_ref());
         let remedy = format!("write {} = {}", key.name, key.value.allowed());
-        self.source.error(found.span(), cause, remedy)
+        self.mistakes.report(found.span(), cause, remedy);
+        None
     }
 
-    fn out_of_range(
+    fn out_of_range<T>(
         &self,
         name: &str,
         found: &Spanned<DeValue<'_>>,
         allowed: &str,
-    ) -> SessionError {
-        let text = self.source.text().get(found.span()).unwrap_or_default();
+    ) -> Option<T> {
+        let text = self.mistakes.source().text().get(found.span()).unwrap_or_default();
         let cause = format!("{name} = {text} is out of range");
-        self.source.error(found.span(), cause, format!("write {allowed}"))
+        self.mistakes.report(found.span(), cause, format!("write {allowed}"));
+        None
     }
 }
 

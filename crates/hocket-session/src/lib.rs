@@ -2,8 +2,8 @@
 //!
 //! [`load`] reads a file, checks it against the [`schema`] and against an
 //! [`EffectCatalogue`], resolves names and media paths, and returns a session that can be planned.
-//! A mistake comes back as one [`SessionError`] with file, line, column, the offending line, the
-//! cause and a remedy. `docs/session-format.md` describes the format; its tables are those of
+//! All mistakes come back at once ([`SessionErrors`]), each with file, line, column, the offending line, the
+//! cause and a remedy ([`SessionError`]). `docs/session-format.md` describes the format; its tables are those of
 //! [`schema::TABLES`].
 //!
 //! Parts, in reading order:
@@ -11,14 +11,15 @@
 //! - `schema`: which keys exist
 //! - `source`: reads the file and knows its lines
 //! - `error`: the message
+//! - `mistakes`: collects all of them
 //! - `fields`: reads one table by its schema
 //! - `strips` and `effects`: build the model
 //! - `media`: collects audio files
 //! - `routing`: looks for circles
 //! - `costs`: reads and writes cost tables
 //!
-//! Limits: this crate only checks that it can read the audio files. Their decoder reports trouble
-//! at the clip's line through [`Loaded::media_error`].
+//! Limits: this crate only checks that it can open the audio files. [`load_checking`] lets a decoder look into
+//! them; what it finds later it reports at the clip's line through [`Loaded::media_error`].
 #![forbid(unsafe_code)]
 
 use std::ops::Range;
@@ -30,6 +31,7 @@ use hocket_plan::{EffectCatalogue, Session};
 pub mod schema;
 mod source;
 mod error;
+mod mistakes;
 mod suggest;
 mod fields;
 mod strips;
@@ -40,6 +42,8 @@ mod costs;
 
 pub use costs::{COST_FORMAT, costs_text, read_costs};
 pub use error::{Place, SessionError};
+pub use media::{MediaCheck, MediaRefusal, MediaUse};
+pub use mistakes::SessionErrors;
 use source::{Source, What};
 
 /// A place in the text, in bytes.
@@ -100,14 +104,28 @@ impl Loaded {
 /// Thread: control; does file I/O. Cost: O(length of the file + parts after `count` is expanded).
 ///
 /// # Errors
-/// [`SessionError`] for the first mistake found; see `docs/session-format.md`.
+/// [`SessionErrors`] with all mistakes of the file; see `docs/session-format.md`. Text that is not TOML is not read
+/// further: then the mistakes are those against TOML, at most one per line.
 pub fn load(
     path: &Path,
     catalogue: &dyn EffectCatalogue,
     options: &LoadOptions,
-) -> Result<Loaded, SessionError> {
+) -> Result<Loaded, SessionErrors> {
+    load_checking(path, catalogue, options, &|_, _| Ok(()))
+}
+
+/// As [`load`], with a look into each audio file; `check` is called once per file that can be opened.
+///
+/// # Errors
+/// As [`load`], and what `check` refuses, at the line that first names the file.
+pub fn load_checking(
+    path: &Path,
+    catalogue: &dyn EffectCatalogue,
+    options: &LoadOptions,
+    check: &MediaCheck<'_>,
+) -> Result<Loaded, SessionErrors> {
     let source = Source::read(path, What::Session)?;
-    let built = strips::build(&source, catalogue, options)?;
+    let built = strips::build(&source, catalogue, options, check)?;
     Ok(Loaded {
         session: built.session,
         warnings: built.warnings,

@@ -7,72 +7,112 @@ use std::path::{Path, PathBuf};
 use hocket_plan::session::{Media, MediaId};
 
 use crate::Span;
-use crate::error::SessionError;
 use crate::fields::At;
-use crate::source::{Source, io_cause};
+use crate::mistakes::Mistakes;
+use crate::source::io_cause;
 use crate::suggest::nearest;
+
+/// What a session asks of an audio file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MediaUse {
+    /// The rate at which the session was made.
+    pub sample_rate_hz: u32,
+    /// Whether a file of another rate may be converted.
+    pub resample: bool,
+}
+
+/// Why an audio file cannot be played.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MediaRefusal {
+    /// What is wrong, one sentence without a full stop.
+    pub cause: String,
+    /// What to do about it, one sentence without a full stop.
+    pub remedy: String,
+}
+
+/// Looks into an audio file, for a reader of sessions that knows no audio format.
+pub type MediaCheck<'a> = dyn Fn(&Path, MediaUse) -> Result<(), MediaRefusal> + 'a;
 
 /// Collects the audio files that clips name.
 pub(crate) struct MediaList<'a> {
-    source: &'a Source,
-    resample: bool,
+    mistakes: &'a Mistakes<'a>,
+    wanted: MediaUse,
+    check: &'a MediaCheck<'a>,
     media: Vec<Media>,
     spans: Vec<Span>,
-    ids: HashMap<PathBuf, MediaId>,
+    /// `None`: the file cannot be played, and that is reported.
+    ids: HashMap<PathBuf, Option<MediaId>>,
 }
 
 impl<'a> MediaList<'a> {
-    pub(crate) fn new(source: &'a Source, resample: bool) -> MediaList<'a> {
-        MediaList { source, resample, media: Vec::new(), spans: Vec::new(), ids: HashMap::new() }
+    pub(crate) fn new(
+        mistakes: &'a Mistakes<'a>,
+        wanted: MediaUse,
+        check: &'a MediaCheck<'a>,
+    ) -> MediaList<'a> {
+        let (media, spans, ids) = (Vec::new(), Vec::new(), HashMap::new());
+        MediaList { mistakes, wanted, check, media, spans, ids }
     }
 
     /// The id of a file; looks at a file only when it is named for the first time.
-    pub(crate) fn id(&mut self, file: At<&str>) -> Result<MediaId, SessionError> {
+    pub(crate) fn id(&mut self, file: At<&str>) -> Option<MediaId> {
         // Components drop a `.` and doubled slashes, so the same file is found again.
-        let path: PathBuf = self.source.folder().join(file.value).components().collect();
+        let folder = self.mistakes.source().folder();
+        let path: PathBuf = folder.join(file.value).components().collect();
         if let Some(id) = self.ids.get(&path) {
-            return Ok(*id);
+            return *id;
         }
-        self.check(&path, &file)?;
-        let id = MediaId(self.media.len());
-        self.media.push(Media { path: path.clone(), resample: self.resample });
-        self.spans.push(file.span);
+        let id = self.is_playable(&path, &file).then_some(MediaId(self.media.len()));
+        if id.is_some() {
+            self.media.push(Media { path: path.clone(), resample: self.wanted.resample });
+            self.spans.push(file.span);
+        }
         self.ids.insert(path, id);
-        Ok(id)
+        id
     }
 
-    fn check(&self, path: &Path, file: &At<&str>) -> Result<(), SessionError> {
-        let fail = |cause: &str, remedy: String| {
-            let cause = format!("the audio file '{}' {cause}", path.display());
-            Err(self.source.error(file.span.clone(), cause, remedy))
-        };
-        match fs::metadata(path) {
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-                fail("does not exist", missing_remedy(path))
+    fn is_playable(&self, path: &Path, file: &At<&str>) -> bool {
+        let name = path.display();
+        if let Err((cause, remedy)) = openable(path) {
+            let cause = format!("the audio file '{name}' {cause}");
+            self.mistakes.report(file.span.clone(), cause, remedy);
+            return false;
+        }
+        match (self.check)(path, self.wanted) {
+            Ok(()) => true,
+            Err(MediaRefusal { cause, remedy }) => {
+                self.mistakes.report(file.span.clone(), format!("'{name}': {cause}"), remedy);
+                false
             }
-            Err(error) => fail(
-                &format!("cannot be read: {}", io_cause(&error)),
-                "correct the path, or make sure that you may read its folder".into(),
-            ),
-            Ok(facts) if facts.is_dir() => {
-                fail("is a directory", "name an audio file in it".into())
-            }
-            // Opening a pipe or a device could wait for ever.
-            Ok(facts) if !facts.is_file() => {
-                fail("is not a regular file", "copy the audio into a file and name that".into())
-            }
-            Ok(_) => match File::open(path) {
-                Ok(_) => Ok(()),
-                Err(error) => fail(
-                    &format!("cannot be read: {}", io_cause(&error)),
-                    "make sure that you may read it".into(),
-                ),
-            },
         }
     }
 
     pub(crate) fn finish(self) -> (Vec<Media>, Vec<Span>) {
         (self.media, self.spans)
+    }
+}
+
+/// Whether the file can be opened; else cause and remedy.
+fn openable(path: &Path) -> Result<(), (String, String)> {
+    let fail = |cause: &str, remedy: &str| Err((cause.to_owned(), remedy.to_owned()));
+    let unreadable = |error: &std::io::Error| format!("cannot be read: {}", io_cause(error));
+    match fs::metadata(path) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            fail("does not exist", &missing_remedy(path))
+        }
+        Err(error) => {
+            let remedy = "correct the path, or make sure that you may read its folder";
+            fail(&unreadable(&error), remedy)
+        }
+        Ok(facts) if facts.is_dir() => fail("is a directory", "name an audio file in it"),
+        // Opening a pipe or a device could wait for ever.
+        Ok(facts) if !facts.is_file() => {
+            fail("is not a regular file", "copy the audio into a file and name that")
+        }
+        Ok(_) => match File::open(path) {
+            Ok(_) => Ok(()),
+            Err(error) => fail(&unreadable(&error), "make sure that you may read it"),
+        },
     }
 }
 

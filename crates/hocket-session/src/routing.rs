@@ -7,9 +7,8 @@ use hocket_plan::session::{Destination, GroupId, ReturnId, StripId};
 use hocket_plan::{Effect, Session};
 
 use crate::Span;
-use crate::error::SessionError;
 use crate::fields::At;
-use crate::source::Source;
+use crate::mistakes::Mistakes;
 use crate::suggest::{list, nearest};
 
 /// The name that every output may use and no strip may have.
@@ -17,29 +16,37 @@ pub(crate) const MASTER: &str = "master";
 
 /// All strips by name, and where they lead.
 pub(crate) struct Names<'a> {
-    source: &'a Source,
+    mistakes: &'a Mistakes<'a>,
     strips: HashMap<String, (StripId, Span)>,
     groups: Vec<String>,
     returns: Vec<String>,
+    /// Names of several strips: who uses one may mean any of them.
+    ambiguous: HashSet<String>,
+    /// A strip has no name that can be read, so an unknown name may be its own.
+    incomplete: bool,
     /// Outputs and sends that the file mentions: from, to, where.
     links: Vec<(StripId, StripId, Span)>,
 }
 
 impl<'a> Names<'a> {
-    pub(crate) fn new(source: &'a Source) -> Names<'a> {
-        let (strips, links) = (HashMap::new(), Vec::new());
-        Names { source, strips, groups: Vec::new(), returns: Vec::new(), links }
+    pub(crate) fn new(mistakes: &'a Mistakes<'a>) -> Names<'a> {
+        Names {
+            mistakes,
+            strips: HashMap::new(),
+            groups: Vec::new(),
+            returns: Vec::new(),
+            ambiguous: HashSet::new(),
+            incomplete: false,
+            links: Vec::new(),
+        }
     }
 
-    /// Adds a name; refuses one that is taken.
-    pub(crate) fn add(&mut self, name: &str, id: StripId, span: Span) -> Result<(), SessionError> {
+    /// Adds a name; reports one that is taken and returns whether it was free.
+    pub(crate) fn add(&mut self, name: &str, id: StripId, span: Span) -> bool {
         let taken = match self.strips.get(name) {
             Some((other, at)) => {
-                format!(
-                    "is already the name of the {} in line {}",
-                    noun(*other),
-                    self.source.line(at)
-                )
+                let line = self.mistakes.source().line(at);
+                format!("is already the name of the {} in line {line}", noun(*other))
             }
             None if name == MASTER => "is the name of the master".to_owned(),
             None => {
@@ -49,30 +56,45 @@ impl<'a> Names<'a> {
                     _ => {}
                 }
                 self.strips.insert(name.to_owned(), (id, span));
-                return Ok(());
+                return true;
             }
         };
         let remedy = "names are unique among tracks, groups and returns: choose another one";
-        Err(self.source.error(span, format!("'{name}' {taken}"), remedy))
+        self.mistakes.report(span, format!("'{name}' {taken}"), remedy);
+        self.ambiguous.insert(name.to_owned());
+        false
+    }
+
+    /// A strip is there whose name is missing or wrong.
+    pub(crate) fn add_unnamed(&mut self) {
+        self.incomplete = true;
+    }
+
+    /// Whether a wrong use of this name may come from a mistake that is reported already.
+    fn is_unsure(&self, name: &str) -> bool {
+        let may_be_lost = self.incomplete && !self.strips.contains_key(name);
+        self.mistakes.count() > 0 && (self.ambiguous.contains(name) || may_be_lost)
     }
 
     /// Where an output leads.
-    pub(crate) fn output(
-        &mut self,
-        from: StripId,
-        to: Option<At<&str>>,
-    ) -> Result<Destination, SessionError> {
-        let Some(to) = to else { return Ok(Destination::Master) };
+    pub(crate) fn output(&mut self, from: StripId, to: Option<At<&str>>) -> Destination {
+        let Some(to) = to else { return Destination::Master };
         let destination = match self.strips.get(to.value) {
             _ if to.value == MASTER => Destination::Master,
             Some((StripId::Group(index), _)) => Destination::Group(GroupId(*index)),
-            found => return Err(self.no_output(&to, found.map(|(id, _)| *id))),
+            found => {
+                self.report_output(&to, found.map(|(id, _)| *id));
+                return Destination::Master;
+            }
         };
         self.links.push((from, destination.into(), to.span));
-        Ok(destination)
+        destination
     }
 
-    fn no_output(&self, to: &At<&str>, found: Option<StripId>) -> SessionError {
+    fn report_output(&self, to: &At<&str>, found: Option<StripId>) {
+        if self.is_unsure(to.value) {
+            return;
+        }
         let known = self.groups.iter().map(String::as_str).chain([MASTER]);
         let remedy = match (found, nearest(to.value, known.clone())) {
             (Some(StripId::Return(_)), _) => {
@@ -85,22 +107,28 @@ impl<'a> Names<'a> {
             Some(id) => format!("the output goes to '{}', which is a {}", to.value, noun(id)),
             None => format!("the output goes to '{}', which does not exist", to.value),
         };
-        self.source.error(to.span.clone(), cause, remedy)
+        self.mistakes.report(to.span.clone(), cause, remedy);
     }
 
     /// Where a send leads.
-    pub(crate) fn send(&mut self, from: StripId, to: At<&str>) -> Result<ReturnId, SessionError> {
+    pub(crate) fn send(&mut self, from: StripId, to: At<&str>) -> Option<ReturnId> {
         match self.strips.get(to.value) {
             Some((id @ StripId::Return(index), _)) => {
                 self.links.push((from, *id, to.span));
-                Ok(ReturnId(*index))
+                Some(ReturnId(*index))
             }
-            found => Err(self.no_send(&to, found.map(|(id, _)| *id))),
+            found => {
+                self.report_send(&to, found.map(|(id, _)| *id));
+                None
+            }
         }
     }
 
-    fn no_send(&self, to: &At<&str>, found: Option<StripId>) -> SessionError {
+    fn report_send(&self, to: &At<&str>, found: Option<StripId>) {
         let found = found.or((to.value == MASTER).then_some(StripId::Master));
+        if found.is_none() && self.is_unsure(to.value) || self.ambiguous.contains(to.value) {
+            return;
+        }
         let cause = match found {
             Some(id) => format!("the send goes to '{}', which is a {}", to.value, noun(id)),
             None => format!("the send goes to '{}', which does not exist", to.value),
@@ -113,30 +141,62 @@ impl<'a> Names<'a> {
             Some(near) if found.is_none() => format!("did you mean '{near}'?"),
             _ => format!("a send goes to one of the returns {}", list(known())),
         };
-        self.source.error(to.span.clone(), cause, remedy)
+        self.mistakes.report(to.span.clone(), cause, remedy);
     }
 
-    /// Refuses strips that feed each other in a circle.
-    pub(crate) fn refuse_circle(&self, session: &Session) -> Result<(), SessionError> {
-        match session_graph(session, &Free) {
-            Ok(_) => Ok(()),
-            Err(GraphError::Cycle { strips, names }) => Err(self.circle(&strips, &names)),
-            Err(other) => {
-                let remedy = "make the session smaller or split it";
-                Err(self.source.error(0..0, other.to_string(), remedy))
+    /// Reports strips that feed each other in a circle, circle by circle.
+    pub(crate) fn refuse_circles(&self, session: &Session) {
+        let mut opened: Option<Session> = None;
+        for _ in 0..MOST_CIRCLES {
+            match session_graph(opened.as_ref().unwrap_or(session), &Free) {
+                Ok(_) => return,
+                Err(GraphError::Cycle { strips, names }) => {
+                    self.report_circle(&strips, &names);
+                    let rest = opened.get_or_insert_with(|| session.clone());
+                    strips.windows(2).for_each(|step| cut(rest, step[0], step[1]));
+                }
+                // Of a session with other mistakes the graph says little.
+                Err(_) if self.mistakes.count() > 0 => return,
+                Err(other) => {
+                    let remedy = "make the session smaller or split it";
+                    return self.mistakes.report(0..0, other.to_string(), remedy);
+                }
             }
         }
     }
 
     /// The circle at the first line of the file that is part of it.
-    fn circle(&self, strips: &[StripId], names: &[String]) -> SessionError {
+    fn report_circle(&self, strips: &[StripId], names: &[String]) {
         let steps: HashSet<(StripId, StripId)> =
             strips.windows(2).map(|pair| (pair[0], pair[1])).collect();
         let links = self.links.iter().filter(|(from, to, _)| steps.contains(&(*from, *to)));
         let span = links.map(|(_, _, span)| span.clone()).min_by_key(|span| span.start);
         let cause = format!("the routing goes in a circle: {}", path(names));
         let remedy = "let one of these outputs go to \"master\", or take one of these sends out";
-        self.source.error(span.unwrap_or(0..0), cause, remedy)
+        self.mistakes.report(span.unwrap_or(0..0), cause, remedy);
+    }
+}
+
+/// No session has more circles by mistake.
+const MOST_CIRCLES: usize = 10;
+
+/// Takes a step of a circle out of the session.
+fn cut(session: &mut Session, from: StripId, to: StripId) {
+    let output = match from {
+        StripId::Group(index) => session.groups.get_mut(index).map(|group| &mut group.output),
+        StripId::Return(index) => session.returns.get_mut(index).map(|strip| &mut strip.output),
+        StripId::Track(_) | StripId::Master => None,
+    };
+    if let Some(output) = output.filter(|output| StripId::from(**output) == to) {
+        *output = Destination::Master;
+    }
+    let sends = match from {
+        StripId::Group(index) => session.groups.get_mut(index).map(|it| &mut it.strip.sends),
+        StripId::Return(index) => session.returns.get_mut(index).map(|it| &mut it.strip.sends),
+        StripId::Track(_) | StripId::Master => None,
+    };
+    if let (Some(sends), StripId::Return(index)) = (sends, to) {
+        sends.retain(|send| send.to != ReturnId(index));
     }
 }
 

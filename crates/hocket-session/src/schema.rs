@@ -124,7 +124,7 @@ pub(crate) const SESSION_LENGTH: Key = length(
 pub(crate) const RESAMPLE: Key = key(
     "resample",
     Value::Flag,
-    "false",
+    "true",
     "`true`: audio files of another sample rate are converted on loading; `false`: they are refused.",
 );
 pub(crate) const COUNT: Key = key(

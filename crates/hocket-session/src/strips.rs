@@ -1,20 +1,18 @@
 //! Tables of the file to the session model.
 
+use hocket_plan::EffectCatalogue;
 use hocket_plan::session::{
     Clip, Group, MediaId, Return, Send, Session, Strip, StripId, Tap, Track,
 };
-use hocket_plan::{Effect, EffectCatalogue};
 use toml::de::DeTable;
 
-use crate::error::SessionError;
 use crate::fields::{At, Fields};
-use crate::media::MediaList;
+use crate::media::{MediaCheck, MediaList, MediaUse};
+use crate::mistakes::{Mistakes, SessionErrors};
 use crate::routing::{MASTER, Names};
 use crate::schema::{self, MAX_COUNT};
 use crate::source::Source;
 use crate::{LoadOptions, Span, effects};
-
-type Read<T> = Result<T, SessionError>;
 
 /// What a file says.
 pub(crate) struct Built {
@@ -40,75 +38,118 @@ pub(crate) fn build(
     source: &Source,
     catalogue: &dyn EffectCatalogue,
     options: &LoadOptions,
-) -> Read<Built> {
-    let document = DeTable::parse(source.text()).map_err(|error| syntax(source, &error))?;
-    let root = Fields::root(source, document.get_ref(), &schema::ROOT)?;
-    let tracks = root.tables(&schema::TRACK, &schema::TRACK_TABLE)?;
-    let groups = root.tables(&schema::GROUP, &schema::GROUP_TABLE)?;
-    let returns = root.tables(&schema::RETURN, &schema::RETURN_TABLE)?;
-    let facts = facts(source, &root)?;
-    let media = MediaList::new(source, facts.resample);
-    let (names, warnings, end_s) = (Names::new(source), Vec::new(), facts.length_s);
-    let open_fades = Vec::new();
-    let mut builder =
-        Builder { source, catalogue, names, media, warnings, open_fades, parts: 0, end_s };
-    // All names first: an output or a send may name a strip further down.
-    let tracks = builder.named_tracks(tracks, options)?;
-    let groups = builder.named(groups, StripId::Group)?;
-    let returns = builder.named(returns, StripId::Return)?;
-    let preview = match root.table(&schema::PREVIEW, &schema::PREVIEW_TABLE)? {
-        Some(fields) => Some(fields.require_text(&schema::FILE)?),
-        None => None,
-    };
-    let mut session = Session {
-        name: facts.name,
-        sample_rate_hz: facts.sample_rate_hz,
-        length_s: facts.length_s,
-        tracks: builder.tracks(tracks)?,
-        groups: builder.groups(groups)?,
-        returns: builder.returns(returns)?,
-        master: builder.master(&root)?,
-        preview: preview.map(|file| builder.media.id(file)).transpose()?,
-        media: Vec::new(),
-    };
-    builder.names.refuse_circle(&session)?;
-    let media_spans;
-    let (warnings, open_fades) = (builder.warnings, builder.open_fades);
-    (session.media, media_spans) = builder.media.finish();
-    Ok(Built { session, warnings, media_spans, open_fades })
+    check: &MediaCheck<'_>,
+) -> Result<Built, SessionErrors> {
+    let mistakes = Mistakes::new(source);
+    let (document, errors) = DeTable::parse_recoverable(source.text());
+    // Of text that is not TOML nobody knows what it would say.
+    if !errors.is_empty() {
+        report_syntax(&mistakes, &errors);
+        return Err(mistakes.into_errors());
+    }
+    let built = built(&mistakes, document.get_ref(), catalogue, options, check);
+    mistakes.or(built)
 }
 
-fn syntax(source: &Source, error: &toml::de::Error) -> SessionError {
-    let cause =
-        format!("this is not TOML: {}", error.message().lines().collect::<Vec<_>>().join(", "));
-    let remedy = "correct it: a line is `key = value`, text stands in quotes, a table begins with \
-                  [session] or [[track]]";
-    source.error(error.span().unwrap_or(0..0), cause, remedy)
+/// What the file says, with defaults in the place of what is wrong.
+fn built<'a>(
+    mistakes: &'a Mistakes<'a>,
+    document: &'a DeTable<'a>,
+    catalogue: &'a dyn EffectCatalogue,
+    options: &LoadOptions,
+    check: &'a MediaCheck<'a>,
+) -> Built {
+    let root = Fields::root(mistakes, document, &schema::ROOT);
+    let all_known = mistakes.count() == 0;
+    let tracks = root.tables(&schema::TRACK, &schema::TRACK_TABLE);
+    let groups = root.tables(&schema::GROUP, &schema::GROUP_TABLE);
+    let returns = root.tables(&schema::RETURN, &schema::RETURN_TABLE);
+    if tracks.is_empty() && (mistakes.count() == 0 || all_known && !root.has(&schema::TRACK)) {
+        let remedy = "add [[track]] with a name and, below it, [[track.clip]] with a file";
+        mistakes.report(0..0, "the session has no tracks", remedy);
+    }
+    let facts = facts(mistakes, &root);
+    let mut builder = Builder {
+        mistakes,
+        catalogue,
+        names: Names::new(mistakes),
+        media: MediaList::new(mistakes, facts.media, check),
+        warnings: Vec::new(),
+        open_fades: Vec::new(),
+        parts: 0,
+        end_s: facts.length_s,
+    };
+    // A table whose own name is wrong may hold what others name; so may one that is no table.
+    let lost =
+        |key: &schema::Key, read: usize| root.has(key) && (read == 0 || read < root.length(key));
+    if !all_known || lost(&schema::GROUP, groups.len()) || lost(&schema::RETURN, returns.len()) {
+        builder.names.add_unnamed();
+    }
+    // All names first: an output or a send may name a strip further down.
+    let tracks = builder.named_tracks(tracks, options);
+    let groups = builder.named(groups, StripId::Group);
+    let returns = builder.named(returns, StripId::Return);
+    let preview = root.table(&schema::PREVIEW, &schema::PREVIEW_TABLE);
+    let preview = preview.and_then(|fields| fields.require_text(&schema::FILE));
+    let mut session = Session {
+        name: facts.name,
+        sample_rate_hz: facts.media.sample_rate_hz,
+        length_s: facts.length_s,
+        tracks: builder.tracks(tracks),
+        groups: builder.groups(groups),
+        returns: builder.returns(returns),
+        master: builder.master(&root),
+        preview: preview.and_then(|file| builder.media.id(file)),
+        media: Vec::new(),
+    };
+    builder.names.refuse_circles(&session);
+    let Builder { warnings, open_fades, media, .. } = builder;
+    let media_spans;
+    (session.media, media_spans) = media.finish();
+    Built { session, warnings, media_spans, open_fades }
+}
+
+/// One mistake in a line leads the parser to find more of them behind it.
+fn report_syntax(mistakes: &Mistakes<'_>, errors: &[toml::de::Error]) {
+    let mut last_line = 0;
+    for error in errors {
+        let span = error.span().unwrap_or(0..0);
+        let line = mistakes.source().line(&span);
+        if line != last_line {
+            let message = error.message().lines().collect::<Vec<_>>().join(", ");
+            let remedy = "correct it: a line is `key = value`, text stands in quotes, a table begins \
+                          with [session] or [[track]]";
+            mistakes.report(span, format!("this is not TOML: {message}"), remedy);
+        }
+        last_line = line;
+    }
 }
 
 /// What `[session]` says.
 struct Facts {
     name: String,
-    sample_rate_hz: u32,
     length_s: Option<f64>,
-    resample: bool,
+    media: MediaUse,
 }
 
-fn facts(source: &Source, root: &Fields<'_>) -> Read<Facts> {
-    let mut facts =
-        Facts { name: source.stem(), sample_rate_hz: 48_000, length_s: None, resample: false };
-    let Some(fields) = root.table(&schema::SESSION, &schema::SESSION_TABLE)? else {
-        return Ok(facts);
+fn facts(mistakes: &Mistakes<'_>, root: &Fields<'_>) -> Facts {
+    let media = MediaUse { sample_rate_hz: 48_000, resample: true };
+    let mut facts = Facts { name: mistakes.source().stem(), length_s: None, media };
+    let Some(fields) = root.table(&schema::SESSION, &schema::SESSION_TABLE) else {
+        return facts;
     };
-    if let Some(name) = fields.text(&schema::SESSION_NAME)? {
+    if let Some(name) = fields.text(&schema::SESSION_NAME) {
         facts.name = name.value.to_owned();
     }
-    if let Some(rate) = fields.whole(&schema::SAMPLE_RATE)? {
-        facts.sample_rate_hz = u32::try_from(rate.value).unwrap_or(facts.sample_rate_hz);
+    facts.length_s = fields.number(&schema::SESSION_LENGTH).map(|length| length.value);
+    facts.media.resample = fields.flag(&schema::RESAMPLE, true);
+    if let Some(rate) = fields.whole(&schema::SAMPLE_RATE) {
+        facts.media.sample_rate_hz = u32::try_from(rate.value).unwrap_or(48_000);
+    } else if fields.has(&schema::SAMPLE_RATE) {
+        // Which files have another rate than the one that was meant is not known.
+        facts.media.resample = true;
     }
-    facts.length_s = fields.number(&schema::SESSION_LENGTH)?.map(|length| length.value);
-    facts.resample = fields.flag(&schema::RESAMPLE)?;
-    Ok(facts)
+    facts
 }
 
 /// A table with its name and its place among the strips of its sort.
@@ -127,7 +168,7 @@ const MAX_PARTS: usize = 1_000_000;
 const MAX_WARNINGS: usize = 100;
 
 struct Builder<'a> {
-    source: &'a Source,
+    mistakes: &'a Mistakes<'a>,
     catalogue: &'a dyn EffectCatalogue,
     names: Names<'a>,
     media: MediaList<'a>,
@@ -141,43 +182,39 @@ struct Builder<'a> {
 
 /// Names.
 impl<'a> Builder<'a> {
-    fn named_tracks(
-        &mut self,
-        tables: Vec<Fields<'a>>,
-        options: &LoadOptions,
-    ) -> Read<Vec<Named<'a>>> {
-        if tables.is_empty() {
-            let remedy = "add [[track]] with a name and, below it, [[track.clip]] with a file";
-            return Err(self.source.error(0..0, "the session has no tracks", remedy));
-        }
+    fn named_tracks(&mut self, tables: Vec<Fields<'a>>, options: &LoadOptions) -> Vec<Named<'a>> {
         let mut counted = Vec::with_capacity(tables.len());
         for fields in tables {
-            let copies = self.copies(&fields, options)?;
-            self.count_parts(&fields, copies.unwrap_or(1))?;
+            let copies = self.copies(&fields, options);
+            if !self.has_room(&fields, copies.unwrap_or(1)) {
+                // Far too many are refused before they all have names.
+                return Vec::new();
+            }
             counted.push((fields, copies));
         }
-        // Only now, so a file with far too many copies is refused before they all have names.
         let mut first = 0;
         let mut named = Vec::with_capacity(counted.len());
         for (fields, copies) in counted {
-            let track = self.name(fields, copies, first, StripId::Track)?;
+            let track = self.name(fields, copies, first, StripId::Track);
             first += track.names.len();
             named.push(track);
         }
-        Ok(named)
+        named
     }
 
     fn named(
         &mut self,
         tables: Vec<Fields<'a>>,
         id: impl Fn(usize) -> StripId + Copy,
-    ) -> Read<Vec<Named<'a>>> {
+    ) -> Vec<Named<'a>> {
         let mut named = Vec::with_capacity(tables.len());
         for (first, fields) in tables.into_iter().enumerate() {
-            self.count_parts(&fields, 1)?;
-            named.push(self.name(fields, None, first, id)?);
+            if !self.has_room(&fields, 1) {
+                return Vec::new();
+            }
+            named.push(self.name(fields, None, first, id));
         }
-        Ok(named)
+        named
     }
 
     fn name(
@@ -186,50 +223,62 @@ impl<'a> Builder<'a> {
         copies: Option<usize>,
         first: usize,
         id: impl Fn(usize) -> StripId,
-    ) -> Read<Named<'a>> {
-        let At { value: name, span } = fields.require_text(&schema::NAME)?;
+    ) -> Named<'a> {
+        let Some(At { value: name, span }) = fields.require_text(&schema::NAME) else {
+            self.names.add_unnamed();
+            return Named { fields, names: vec![String::new()], first };
+        };
         let names = match copies {
             None => vec![name.to_owned()],
             Some(copies) => (1..=copies).map(|copy| format!("{name} {copy}")).collect(),
         };
-        for (copy, name) in names.iter().enumerate() {
-            self.names.add(name, id(first + copy), span.clone())?;
-        }
-        Ok(Named { fields, names, first })
+        // Where one copy's name is taken, those of the next are likely to be taken, too.
+        let mut ids = names.iter().enumerate().map(|(copy, name)| (name, id(first + copy)));
+        let _ = ids.all(|(name, id)| self.names.add(name, id, span.clone()));
+        Named { fields, names, first }
     }
 
-    fn count_parts(&mut self, fields: &Fields<'_>, copies: usize) -> Read<()> {
+    /// Counts the parts of a strip; reports the strip with which they are too many.
+    fn has_room(&mut self, fields: &Fields<'_>, copies: usize) -> bool {
+        let had_room = self.parts <= MAX_PARTS;
         let lists = [&schema::CLIPS, &schema::EFFECTS, &schema::SENDS];
         let each: usize = 1 + lists.iter().map(|key| fields.length(key)).sum::<usize>();
         self.parts += each * copies;
         if self.parts <= MAX_PARTS {
-            return Ok(());
+            return true;
         }
-        let cause =
-            format!("up to here the session has {} strips, clips, effects and sends", self.parts);
-        let remedy = format!("use at most {MAX_PARTS} together, copies counted");
-        Err(self.source.error(fields.span.clone(), cause, remedy))
+        if had_room {
+            let parts = self.parts;
+            let cause =
+                format!("up to here the session has {parts} strips, clips, effects and sends");
+            let remedy = format!("use at most {MAX_PARTS} together, copies counted");
+            self.mistakes.report(fields.span.clone(), cause, remedy);
+            // A strip that names one of those left out is not wrong.
+            self.names.add_unnamed();
+        }
+        false
     }
 
     /// How many copies of a track; `None` if the file does not say, and the name stays unchanged.
-    fn copies(&self, fields: &Fields<'_>, options: &LoadOptions) -> Read<Option<usize>> {
+    fn copies(&self, fields: &Fields<'_>, options: &LoadOptions) -> Option<usize> {
         let key = &schema::COUNT;
         if !fields.is_text(key) {
-            return Ok(fields.whole(key)?.and_then(|count| usize::try_from(count.value).ok()));
+            return fields.whole(key).and_then(|count| usize::try_from(count.value).ok());
         }
-        let Some(At { value, span }) = fields.text(key)? else { return Ok(None) };
+        let At { value, span } = fields.text(key)?;
         let Some(factor) = seat_factor(value) else {
             let remedy = format!("write {}", key.value.allowed());
-            return Err(self.source.error(span, format!("'count' cannot be '{value}'"), remedy));
+            self.mistakes.report(span, format!("'count' cannot be '{value}'"), remedy);
+            return None;
         };
-        match factor.checked_mul(options.seats) {
-            Some(count) if (1..=MAX_COUNT as usize).contains(&count) => Ok(Some(count)),
-            _ => {
-                let seats = options.seats;
-                let cause = format!("count = \"{value}\" is out of range with {seats} seats");
-                Err(self.source.error(span, cause, format!("make it 1 to {MAX_COUNT} in all")))
-            }
+        let count = factor.checked_mul(options.seats);
+        let count = count.filter(|count| (1..=MAX_COUNT as usize).contains(count));
+        if count.is_none() {
+            let seats = options.seats;
+            let cause = format!("count = \"{value}\" is out of range with {seats} seats");
+            self.mistakes.report(span, cause, format!("make it 1 to {MAX_COUNT} in all"));
         }
+        count
     }
 }
 
@@ -244,14 +293,14 @@ fn seat_factor(text: &str) -> Option<usize> {
 
 /// Strips.
 impl Builder<'_> {
-    fn tracks(&mut self, named: Vec<Named<'_>>) -> Read<Vec<Track>> {
+    fn tracks(&mut self, named: Vec<Named<'_>>) -> Vec<Track> {
         let mut tracks = Vec::new();
         for Named { fields, names, first } in named {
             let id = StripId::Track(first);
             let track = Track {
-                strip: self.strip(&fields, id, String::new())?,
-                output: self.names.output(id, fields.text(&schema::OUTPUT)?)?,
-                clips: self.clips(&fields)?,
+                strip: self.strip(&fields, id, String::new()),
+                output: self.names.output(id, fields.text(&schema::OUTPUT)),
+                clips: self.clips(&fields),
             };
             if track.clips.is_empty() {
                 let text = format!("track '{}' has no clips: it is silent", names[0]);
@@ -259,69 +308,64 @@ impl Builder<'_> {
             }
             tracks.extend(names.into_iter().map(|name| copy(&track, name)));
         }
-        Ok(tracks)
+        tracks
     }
 
-    fn groups(&mut self, named: Vec<Named<'_>>) -> Read<Vec<Group>> {
+    fn groups(&mut self, named: Vec<Named<'_>>) -> Vec<Group> {
         let mut groups = Vec::new();
         for (index, Named { fields, mut names, .. }) in named.into_iter().enumerate() {
             let id = StripId::Group(index);
-            let strip = self.strip(&fields, id, names.pop().unwrap_or_default())?;
-            let output = self.names.output(id, fields.text(&schema::OUTPUT)?)?;
+            let strip = self.strip(&fields, id, names.pop().unwrap_or_default());
+            let output = self.names.output(id, fields.text(&schema::OUTPUT));
             groups.push(Group { strip, output });
         }
-        Ok(groups)
+        groups
     }
 
-    fn returns(&mut self, named: Vec<Named<'_>>) -> Read<Vec<Return>> {
+    fn returns(&mut self, named: Vec<Named<'_>>) -> Vec<Return> {
         let mut returns = Vec::new();
         for (index, Named { fields, mut names, .. }) in named.into_iter().enumerate() {
             let id = StripId::Return(index);
-            let strip = self.strip(&fields, id, names.pop().unwrap_or_default())?;
-            let output = self.names.output(id, fields.text(&schema::OUTPUT)?)?;
+            let strip = self.strip(&fields, id, names.pop().unwrap_or_default());
+            let output = self.names.output(id, fields.text(&schema::OUTPUT));
             returns.push(Return { strip, output });
         }
-        Ok(returns)
+        returns
     }
 
-    fn master(&mut self, root: &Fields<'_>) -> Read<Strip> {
-        match root.table(&schema::MASTER, &schema::MASTER_TABLE)? {
+    fn master(&mut self, root: &Fields<'_>) -> Strip {
+        match root.table(&schema::MASTER, &schema::MASTER_TABLE) {
             Some(fields) => self.strip(&fields, StripId::Master, MASTER.to_owned()),
-            None => Ok(silent_strip(MASTER.to_owned())),
+            None => silent_strip(MASTER.to_owned()),
         }
     }
 
     /// What all strips have; a key that the table's schema does not know is missing here too.
-    fn strip(&mut self, fields: &Fields<'_>, id: StripId, name: String) -> Read<Strip> {
-        Ok(Strip {
+    fn strip(&mut self, fields: &Fields<'_>, id: StripId, name: String) -> Strip {
+        Strip {
             name,
-            chain: self.chain(fields)?,
-            gain_db: fields.number_or_zero(&schema::GAIN)? as f32,
-            pan: fields.number_or_zero(&schema::PAN)? as f32,
-            mute: fields.flag(&schema::MUTE)?,
-            solo: fields.flag(&schema::SOLO)?,
-            sends: self.sends(fields, id)?,
-        })
+            chain: effects::chain(self.mistakes, fields, self.catalogue),
+            gain_db: fields.number_or_zero(&schema::GAIN) as f32,
+            pan: fields.number_or_zero(&schema::PAN) as f32,
+            mute: fields.flag(&schema::MUTE, false),
+            solo: fields.flag(&schema::SOLO, false),
+            sends: self.sends(fields, id),
+        }
     }
 
-    fn chain(&self, fields: &Fields<'_>) -> Read<Vec<Effect>> {
-        effects::chain(self.source, fields, self.catalogue)
+    fn sends(&mut self, fields: &Fields<'_>, from: StripId) -> Vec<Send> {
+        let tables = fields.tables(&schema::SENDS, &schema::SEND_TABLE);
+        tables.iter().filter_map(|send| self.send(send, from)).collect()
     }
 
-    fn sends(&mut self, fields: &Fields<'_>, from: StripId) -> Read<Vec<Send>> {
-        let tables = fields.tables(&schema::SENDS, &schema::SEND_TABLE)?;
-        tables.iter().map(|send| self.send(send, from)).collect()
-    }
-
-    fn send(&mut self, fields: &Fields<'_>, from: StripId) -> Read<Send> {
-        Ok(Send {
-            to: self.names.send(from, fields.require_text(&schema::TO)?)?,
-            gain_db: fields.number_or_zero(&schema::SEND_GAIN)? as f32,
-            tap: match fields.choice(&schema::TAP)? {
-                Some(0) => Tap::PreFader,
-                _ => Tap::PostFader,
-            },
-        })
+    fn send(&mut self, fields: &Fields<'_>, from: StripId) -> Option<Send> {
+        let to = fields.require_text(&schema::TO).and_then(|to| self.names.send(from, to));
+        let gain_db = fields.number_or_zero(&schema::SEND_GAIN) as f32;
+        let tap = match fields.choice(&schema::TAP) {
+            Some(0) => Tap::PreFader,
+            _ => Tap::PostFader,
+        };
+        Some(Send { to: to?, gain_db, tap })
     }
 }
 
@@ -345,22 +389,24 @@ fn silent_strip(name: String) -> Strip {
 
 /// Clips.
 impl Builder<'_> {
-    fn clips(&mut self, track: &Fields<'_>) -> Read<Vec<Clip>> {
-        let tables = track.tables(&schema::CLIPS, &schema::CLIP_TABLE)?;
-        tables.iter().map(|fields| self.clip(fields)).collect()
+    fn clips(&mut self, track: &Fields<'_>) -> Vec<Clip> {
+        let tables = track.tables(&schema::CLIPS, &schema::CLIP_TABLE);
+        tables.iter().filter_map(|fields| self.clip(fields)).collect()
     }
 
-    fn clip(&mut self, fields: &Fields<'_>) -> Read<Clip> {
-        let clip = Clip {
-            media: self.media.id(fields.require_text(&schema::FILE)?)?,
-            start_s: fields.number_or_zero(&schema::START)?,
-            offset_s: fields.number_or_zero(&schema::OFFSET)?,
-            length_s: fields.number(&schema::CLIP_LENGTH)?.map(|length| length.value),
-            looped: fields.flag(&schema::LOOP)?,
-            gain_db: fields.number_or_zero(&schema::CLIP_GAIN)? as f32,
-            fade_in_s: fields.number_or_zero(&schema::FADE_IN)?,
-            fade_out_s: fields.number_or_zero(&schema::FADE_OUT)?,
+    fn clip(&mut self, fields: &Fields<'_>) -> Option<Clip> {
+        let media = fields.require_text(&schema::FILE).and_then(|file| self.media.id(file));
+        let mut clip = Clip {
+            media: MediaId(0),
+            start_s: fields.number_or_zero(&schema::START),
+            offset_s: fields.number_or_zero(&schema::OFFSET),
+            length_s: fields.number(&schema::CLIP_LENGTH).map(|length| length.value),
+            looped: fields.flag(&schema::LOOP, false),
+            gain_db: fields.number_or_zero(&schema::CLIP_GAIN) as f32,
+            fade_in_s: fields.number_or_zero(&schema::FADE_IN),
+            fade_out_s: fields.number_or_zero(&schema::FADE_OUT),
         };
+        clip.media = media?;
         self.warn_of_fades(fields, &clip);
         if self.end_s.is_some_and(|end| clip.start_s >= end) {
             self.warn(
@@ -368,7 +414,7 @@ impl Builder<'_> {
                 "the clip starts after the session's length_s: no render includes it",
             );
         }
-        Ok(clip)
+        Some(clip)
     }
 
     fn warn_of_fades(&mut self, fields: &Fields<'_>, clip: &Clip) {
@@ -395,7 +441,7 @@ impl Builder<'_> {
 
     fn warn(&mut self, fields: &Fields<'_>, text: &str) {
         if self.warnings.len() < MAX_WARNINGS {
-            self.warnings.push(self.source.warning(fields.span.clone(), text));
+            self.warnings.push(self.mistakes.source().warning(fields.span.clone(), text));
         }
     }
 }

@@ -1,10 +1,11 @@
-//! Whatever is wrong with a session file gives one message with place, cause and remedy.
+//! Whatever is wrong with a session file gives one message with place, cause and remedy, and no further one that
+//! only follows from it.
 
 mod common;
 
 use common::{Few, Folder, loaded};
 use hocket_plan::session::MediaId;
-use hocket_session::{LoadOptions, SessionError, load};
+use hocket_session::{LoadOptions, SessionError, SessionErrors, load};
 
 fn error(text: impl AsRef<[u8]>) -> SessionError {
     error_for(text, 4)
@@ -14,8 +15,14 @@ fn error_for(text: impl AsRef<[u8]>, seats: usize) -> SessionError {
     let text = text.as_ref();
     match Folder::new().load_for(text, seats) {
         Ok(_) => panic!("this session loads:\n{}", String::from_utf8_lossy(text)),
-        Err(error) => error,
+        Err(errors) => single(errors),
     }
+}
+
+/// The one mistake of these tests' sessions.
+fn single(errors: SessionErrors) -> SessionError {
+    assert_eq!(errors.count(), 1, "{errors}");
+    errors.iter().next().expect("it is counted").clone()
 }
 
 /// The place is where `here` stands in `text` for the first time, and it is what the caret marks.
@@ -437,7 +444,7 @@ fn a_media_file_that_may_not_be_read() {
         println!("SKIPPED a_media_file_that_may_not_be_read: this user may read everything");
         return;
     }
-    let error = folder.load(in_track("")).expect_err("the file may not be read");
+    let error = single(folder.load(in_track("")).expect_err("the file may not be read"));
     assert!(error.cause().contains("cannot be read: permission denied"), "{error}");
 }
 
@@ -471,7 +478,8 @@ fn the_largest_file_loads() {
 fn paths_that_are_no_file() {
     let folder = Folder::new();
     let path = folder.path("live.toml");
-    let read = || load(&path, &Few, &LoadOptions { seats: 1 }).expect_err("there is no session");
+    let options = LoadOptions { seats: 1 };
+    let read = || single(load(&path, &Few, &options).expect_err("there is no session"));
     check_whole(&read(), "this session file cannot be read: no such file", "check the spelling");
     std::fs::create_dir(&path).expect("a directory of that name");
     check_whole(&read(), "this is a directory", "name a session file");

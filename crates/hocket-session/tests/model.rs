@@ -126,7 +126,7 @@ fn what_is_left_out_has_its_default() {
     let session = &loaded.session;
     assert_eq!((session.name.as_str(), session.sample_rate_hz), ("live", 48_000));
     assert_eq!((session.length_s, session.preview), (None, None));
-    assert!(!session.media[0].resample);
+    assert!(session.media[0].resample);
     assert_eq!(session.master, strip("master"));
     let track =
         Track { strip: strip("a"), output: Destination::Master, clips: vec![whole_file(0)] };
@@ -175,7 +175,7 @@ fn a_file_is_one_medium_however_it_is_written() {
     let text: String = files.iter().map(|file| clip(file)).collect();
     let loaded = folder.load(format!("[[track]]\nname = 'a'\n{text}"));
     let session = loaded.unwrap_or_else(|error| panic!("{error}")).session;
-    assert_eq!(session.media, [Media { path: absolute, resample: false }]);
+    assert_eq!(session.media, [Media { path: absolute, resample: true }]);
     assert!(session.tracks[0].clips.iter().all(|clip| clip.media == MediaId(0)));
 }
 

@@ -7,7 +7,7 @@ use common::{FULL, Folder};
 use hocket_plan::graph::{EffectFacts, session_graph};
 use hocket_plan::session::{Clip, Strip};
 use hocket_plan::{Effect, Session};
-use hocket_session::{Loaded, SessionError};
+use hocket_session::{Loaded, SessionError, SessionErrors};
 use proptest::prelude::*;
 use proptest::sample::Index;
 
@@ -127,10 +127,13 @@ impl EffectFacts for Free {
     }
 }
 
-fn check(text: &[u8], result: Result<Loaded, SessionError>) {
+fn check(text: &[u8], result: Result<Loaded, SessionErrors>) {
     match result {
         Ok(loaded) => check_session(&loaded.session),
-        Err(error) => check_message(text, &error),
+        Err(errors) => {
+            assert!(errors.count() > 0);
+            errors.iter().for_each(|error| check_message(text, error));
+        }
     }
 }
 

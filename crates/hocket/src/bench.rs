@@ -10,8 +10,9 @@ use crate::cli::{BenchArgs, ScheduleArg, WaitArg};
 use crate::failure::{Exit, Failure};
 use crate::files::{Files, Kind};
 use crate::load::{LoadedSession, OpenedSession};
-use crate::output::{bar, print, print_json, tell};
+use crate::output::{bar, note, print, print_json};
 use crate::profile::Known;
+use crate::written::{Parts, wrote};
 
 /// Blocks thrown away at the start of each turn: caches, branch predictors and the workers' first
 /// wake-ups settle within some tens.
@@ -34,17 +35,23 @@ pub fn run(args: &BenchArgs) -> Result<Exit, Failure> {
     check_seats(&plan, &topology)?;
     crate::notes::whole_turns(&plan);
     crate::notes::serial_workers(args.workers, &args.schedule);
+    let mut parts = Parts::default();
     let loaded = opened.load()?;
     loaded.accept(args.strict)?;
+    parts.end("loading");
     let stop = crate::interrupt::flag()?;
     let record = measure(&plan, &loaded, &topology, &stop)?;
+    parts.end("measuring");
     print_result(&record, args.json)?;
     if let Some(path) = &args.record {
         crate::keep::record(&record, path)?;
+        wrote(path);
     }
     if let Some(path) = &args.report {
         crate::report::write_page(&record, path)?;
     }
+    parts.end("results");
+    parts.tell();
     Ok(exit(&record, args))
 }
 
@@ -189,7 +196,7 @@ fn place(specs: &mut [DisturbSpec], topology: &Topology) -> Result<(), Failure> 
             Where::Siblings if cpus.siblings.is_empty() => {
                 let asked = spec.to_string();
                 spec.place = Where::Anywhere;
-                tell(format_args!(
+                note(format_args!(
                     "disturber '{asked}': no two seats share a core here, so there are no siblings; \
                      it runs on any CPU instead, as '{spec}'"
                 ));

@@ -1,6 +1,7 @@
 //! The commands. What each takes is in the file of its name, or with the command itself.
 
 mod bench;
+mod check;
 mod choices;
 mod demo;
 mod play;
@@ -10,6 +11,7 @@ mod report;
 use clap::{Parser, Subcommand};
 
 pub use bench::BenchArgs;
+pub use check::{CheckArgs, SessionArgs, SessionCommand};
 pub use choices::{FormatArg, ScheduleArg, SiblingChoice, WaitArg};
 pub use demo::DemoArgs;
 pub use play::PlayArgs;
@@ -17,15 +19,52 @@ pub use render::RenderArgs;
 pub use report::ReportArgs;
 
 use crate::failure::{Exit, Failure};
+use crate::output::{Talk, set_talk};
 
 /// Plays audio sessions on every core, in time, and knows which hardware threads share a core.
 #[derive(Debug, Parser)]
-#[command(name = "hocket", version, max_term_width = 100, after_help = EXIT_CODES)]
+#[command(
+    name = "hocket",
+    version,
+    max_term_width = 100,
+    help_template = TEMPLATE,
+    before_help = EXAMPLES,
+    after_help = EXIT_CODES
+)]
 pub struct Cli {
     /// What to do.
     #[command(subcommand)]
     pub command: Command,
+    /// Prints only results, warnings and errors.
+    #[arg(short, long, global = true, conflicts_with = "verbose")]
+    pub quiet: bool,
+    /// Also prints what was used and where the time went.
+    #[arg(short, long, global = true)]
+    pub verbose: bool,
 }
+
+impl Cli {
+    fn talk(&self) -> Talk {
+        match (self.quiet, self.verbose) {
+            (true, _) => Talk::Quiet,
+            (_, true) => Talk::Verbose,
+            _ => Talk::Usual,
+        }
+    }
+}
+
+/// The usual one with the examples above the usage.
+const TEMPLATE: &str = "\
+{about-with-newline}
+{before-help}{usage-heading} {usage}
+
+{all-args}{after-help}";
+
+const EXAMPLES: &str = "\
+Examples:
+  hocket check sessions/band.toml               prints all mistakes of a session
+  hocket render sessions/band.toml -o band.wav  writes an audio file
+  hocket play sessions/band.toml --length 10    plays in real time and explains late blocks";
 
 const EXIT_CODES: &str = "\
 Exit codes:
@@ -44,6 +83,8 @@ pub enum Command {
     Machine(crate::machine::MachineArgs),
     /// Compares policies on one session: turns interleaved, block times against the deadline.
     Bench(BenchArgs),
+    /// Checks session files without rendering, and prints all mistakes at once.
+    Check(CheckArgs),
     /// Plays a session in real time and says why blocks were late.
     Play(PlayArgs),
     /// Writes a session to an audio file, as fast as the machine can.
@@ -52,6 +93,14 @@ pub enum Command {
     Report(ReportArgs),
     /// Measures how to play on this machine; bench, play and render then use the result by default.
     Tune(crate::tune::TuneArgs),
+    /// Prints the completions for a shell.
+    Completions(crate::generate::CompletionsArgs),
+    /// Writes man pages and completions for packages.
+    #[command(hide = true)]
+    Generate(crate::generate::GenerateArgs),
+    /// Checks session files (`hocket session check`).
+    #[command(hide = true)]
+    Session(SessionArgs),
     /// Runs experiments on siblings, waiting, sharing and priorities.
     Lab(crate::lab::LabArgs),
 }
@@ -61,18 +110,27 @@ pub enum Command {
 /// # Errors
 /// [`Failure`] with the exit code.
 pub fn run(cli: Cli) -> Result<Exit, Failure> {
-    let quiet = match &cli.command {
+    crate::written::begin();
+    set_talk(cli.talk());
+    let is_silent = match &cli.command {
         Command::Machine(args) => args.restore,
         Command::Lab(args) => args.is_child(),
+        Command::Completions(_) | Command::Generate(_) => true,
         _ => false,
     };
-    if !quiet {
+    if !is_silent {
         crate::leftovers::warn();
     }
     let exit = match cli.command {
         Command::Demo(args) => crate::demo::run(&args),
         Command::Machine(args) => crate::machine::run(&args),
         Command::Bench(args) => crate::bench::run(&args),
+        Command::Check(args) => crate::check::run(&args),
+        Command::Session(SessionArgs { command: SessionCommand::Check(args) }) => {
+            crate::check::run(&args)
+        }
+        Command::Completions(args) => Ok(crate::generate::completions(&args)),
+        Command::Generate(args) => crate::generate::run(&args),
         Command::Play(args) => crate::play::run(&args),
         Command::Render(args) => crate::render::run(&args),
         Command::Report(args) => crate::report::run(&args),

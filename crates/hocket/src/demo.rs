@@ -11,6 +11,7 @@ use crate::files::{Files, Kind};
 use crate::load::{OpenedSession, topology};
 use crate::output::print;
 use crate::profile::Known;
+use crate::written::wrote;
 
 /// Runs the command.
 ///
@@ -49,6 +50,7 @@ pub fn run(args: &DemoArgs) -> Result<Exit, Failure> {
     let record = crate::bench::measure(&plan, &loaded, &topology, &stop)?;
     print(&hocket_lab::report::text_table(&record));
     crate::keep::record(&record, &json)?;
+    wrote(&json);
     crate::report::write_page(&record, &html)?;
     print(&format!("\nReport: {}\nRecord: {}\n", html.display(), json.display()));
     Ok(if record.partial.is_some() { Exit::Interrupted } else { Exit::Done })
@@ -60,6 +62,9 @@ fn seconds(plan: &hocket_lab::bench::BenchPlan) -> u64 {
     blocks * u64::from(plan.frames) / u64::from(plan.rate_hz) + 2
 }
 
+/// Where an installation has the sessions, below its prefix.
+const INSTALLED: &str = "share/hocket";
+
 /// The given file, or the example where it is likely to be.
 fn session_file(args: &DemoArgs) -> Result<PathBuf, Failure> {
     if let Some(given) = &args.session {
@@ -68,11 +73,13 @@ fn session_file(args: &DemoArgs) -> Result<PathBuf, Failure> {
     let name = Path::new("sessions/worst-case-4.toml");
     let beside = std::env::current_exe().ok();
     let folders = beside.iter().flat_map(|exe| exe.ancestors().skip(1));
-    let places = std::iter::once(Path::new("")).chain(folders).map(|folder| folder.join(name));
+    let folders = std::iter::once(Path::new("")).chain(folders);
+    let places =
+        folders.flat_map(|folder| ["", INSTALLED].map(|data| folder.join(data).join(name)));
     places.into_iter().find(|place| place.is_file()).ok_or_else(|| {
         Failure::bad_input(format!(
-            "{} is neither here nor above the program; run this in Hocket's folder or name a \
-             session with --session FILE",
+            "{} is neither here, nor above the program, nor installed with it; run this in Hocket's folder or \
+             name a session with --session FILE",
             name.display()
         ))
     })

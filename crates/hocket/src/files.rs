@@ -133,7 +133,7 @@ impl Files {
         }
         check_writable(path)?;
         for part in remove_dead_parts(path) {
-            crate::output::tell(format_args!(
+            crate::output::note(format_args!(
                 "removed {}, which a killed run left unfinished",
                 part.display()
             ));

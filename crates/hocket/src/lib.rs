@@ -9,6 +9,7 @@
 pub mod cli;
 pub mod failure;
 pub mod load;
+pub mod check;
 pub mod machine;
 pub mod bench;
 pub mod demo;
@@ -18,8 +19,10 @@ pub mod report;
 pub mod lab;
 pub mod tune;
 pub mod profile;
+pub mod generate;
 mod files;
 mod keep;
+mod written;
 mod notes;
 mod leftovers;
 mod interrupt;

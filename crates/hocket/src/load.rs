@@ -2,6 +2,8 @@
 
 mod audio;
 
+use std::cell::RefCell;
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::mpsc::{RecvTimeoutError, channel};
@@ -9,11 +11,13 @@ use std::time::Duration;
 
 use hocket_engine::{BuiltinEffects, MediaPool, Settings, SettingsError, seats_of};
 use hocket_machine::Topology;
+use hocket_media::AudioFacts;
 use hocket_plan::Session;
 use hocket_plan::session::MediaId;
 use hocket_session::{LoadOptions, Loaded};
 
 use crate::failure::Failure;
+use crate::output::note;
 
 /// A session ready to be prepared for an engine.
 pub struct LoadedSession {
@@ -29,10 +33,12 @@ pub struct LoadedSession {
     pub damaged: Vec<String>,
 }
 
-/// A session file that is read and checked; its audio is still on the disk.
+/// A session file that is read and checked; of its audio files only the headers are.
 pub struct OpenedSession {
     loaded: Loaded,
     rate_hz: u32,
+    /// What the audio files say of themselves, by path.
+    facts: HashMap<PathBuf, AudioFacts>,
 }
 
 /// The machine at hand.
@@ -68,10 +74,11 @@ pub fn load_session_for_seats(
 }
 
 impl OpenedSession {
-    /// Reads the session file, and no audio; `-` is standard input. `rate_hz` overrides the session's own rate.
+    /// Reads the session file and the headers of its audio files; `-` is standard input. `rate_hz` overrides the
+    /// session's own rate.
     ///
     /// # Errors
-    /// A mistake in the file, or a rate that is not possible: exit code 2.
+    /// Exit code 2: all mistakes in the file and what it names, or a rate that is not possible.
     pub fn open(
         path: &Path,
         rate_hz: Option<u32>,
@@ -91,10 +98,45 @@ impl OpenedSession {
         }
         // Names and ranges do not depend on the rate.
         let catalogue = BuiltinEffects { rate_hz: 48_000 };
-        let loaded = hocket_session::load(path, &catalogue, &LoadOptions { seats })
+        let facts = RefCell::new(HashMap::new());
+        let check = |path: &Path, wanted| {
+            facts.borrow_mut().insert(path.to_owned(), audio::check(path, wanted, rate_hz)?);
+            Ok(())
+        };
+        let options = LoadOptions { seats };
+        let loaded = hocket_session::load_checking(path, &catalogue, &options, &check)
             .map_err(Failure::bad_input)?;
         let rate_hz = rate_hz.unwrap_or(loaded.session.sample_rate_hz);
-        Ok(OpenedSession { loaded, rate_hz })
+        Ok(OpenedSession { loaded, rate_hz, facts: facts.into_inner() })
+    }
+
+    /// Which audio files are converted to the session's rate, in one line; `None` where all have it.
+    pub(crate) fn conversions(&self) -> Option<String> {
+        let files =
+            self.loaded.session.media.iter().filter_map(|media| self.facts.get(&media.path));
+        let rates = files.map(|facts| facts.sample_rate_hz).filter(|rate| *rate != self.rate_hz);
+        let mut rates: Vec<u32> = rates.collect();
+        let files = match rates.len() {
+            0 => return None,
+            1 => "1 audio file".into(),
+            count => format!("{count} audio files"),
+        };
+        rates.sort_unstable();
+        rates.dedup();
+        let rates: Vec<String> = rates.iter().map(u32::to_string).collect();
+        Some(format!("{files} of {} Hz converted to {} Hz", rates.join(" and "), self.rate_hz))
+    }
+
+    /// What is probably not intended, as far as headers show it, place included.
+    pub fn warnings(&self) -> Vec<String> {
+        let length_s = |id: MediaId| {
+            let facts = self.facts.get(&self.loaded.session.media[id.0].path);
+            let frames = facts.and_then(|facts| Some((facts.frames?, facts.sample_rate_hz)));
+            frames.map_or(f64::INFINITY, |(frames, rate)| frames as f64 / f64::from(rate))
+        };
+        let mut warnings = self.loaded.warnings.clone();
+        warnings.extend(self.loaded.fade_warnings(length_s));
+        warnings
     }
 
     /// The session.
@@ -117,7 +159,10 @@ impl OpenedSession {
     /// # Errors
     /// Audio that cannot be decoded: exit code 2. Less free memory than it needs: exit code 3.
     pub fn load(self) -> Result<LoadedSession, Failure> {
-        let OpenedSession { loaded, rate_hz } = self;
+        if let Some(conversions) = self.conversions() {
+            note(format_args!("{conversions}; resample = false in [session] refuses that"));
+        }
+        let OpenedSession { loaded, rate_hz, .. } = self;
         let mut warnings = loaded.warnings.clone();
         let ids = (0..loaded.session.media.len()).map(MediaId);
         let mut damaged = Vec::new();

@@ -10,7 +10,7 @@ use crate::cli::ScheduleArg;
 pub(crate) fn whole_turns(plan: &BenchPlan) {
     let measured = plan.rounds() as u64 * plan.blocks_per_round;
     if measured != plan.blocks {
-        crate::output::tell(format_args!(
+        crate::output::note(format_args!(
             "--blocks {}: {measured} blocks are measured, whole turns of {}; choose a multiple, or set \
              --blocks-per-round",
             plan.blocks, plan.blocks_per_round
@@ -23,7 +23,7 @@ pub(crate) fn serial_workers(workers: Option<usize>, schedules: &[ScheduleArg]) 
     if let Some(workers) = workers.filter(|workers| *workers > 1)
         && schedules.contains(&ScheduleArg::Serial)
     {
-        crate::output::tell(format_args!(
+        crate::output::note(format_args!(
             "--workers {workers}: the schedule serial runs on 1 worker; choose another schedule to use them"
         ));
     }
@@ -32,7 +32,7 @@ pub(crate) fn serial_workers(workers: Option<usize>, schedules: &[ScheduleArg]) 
 /// Every experiment measures at least one round, however short the time is.
 pub(crate) fn time_taken(asked: Option<Duration>, taken: Duration) {
     if let Some(asked) = asked.filter(|asked| taken > asked.mul_f64(1.25)) {
-        crate::output::tell(format_args!(
+        crate::output::note(format_args!(
             "--time {asked:?}: the run took {:.0} s, since every experiment measures at least one round of each \
              variant; name fewer experiments, or give more time",
             taken.as_secs_f64()

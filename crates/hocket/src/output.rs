@@ -2,7 +2,7 @@
 
 use std::fmt::Display;
 use std::io::{ErrorKind, IsTerminal, Write};
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering::Relaxed};
 
 use hocket_lab::foreign;
 
@@ -12,6 +12,43 @@ use crate::failure::Exit;
 
 /// Whether something could not be printed. Relaxed everywhere: it stands for itself.
 static LOST: AtomicBool = AtomicBool::new(false);
+
+/// How much is said beside results, warnings and errors.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Talk {
+    /// Nothing.
+    Quiet,
+    /// Progress, what was written, and what is done in another way than it was asked.
+    Usual,
+    /// Also what it was done with, and where the time went.
+    Verbose,
+}
+
+/// Set once, before the command begins. Relaxed everywhere: it stands for itself.
+static TALK: AtomicU8 = AtomicU8::new(Talk::Usual as u8);
+
+/// What the user asked for.
+pub(crate) fn set_talk(talk: Talk) {
+    TALK.store(talk as u8, Relaxed);
+}
+
+fn says(talk: Talk) -> bool {
+    TALK.load(Relaxed) >= talk as u8
+}
+
+/// Tells what is good to know and no problem; not with `--quiet`.
+pub(crate) fn note(what: impl Display) {
+    if says(Talk::Usual) {
+        tell(what);
+    }
+}
+
+/// Tells a detail; only with `--verbose`.
+pub(crate) fn detail(what: impl Display) {
+    if says(Talk::Verbose) {
+        tell(what);
+    }
+}
 
 /// Prints text for people to standard output, with control characters escaped. A reader that went away
 /// (`| head`) is no error; a full disk is, and the program then ends with exit code 3.
@@ -43,16 +80,11 @@ fn put(text: &str) {
     }
 }
 
-/// Tells the user something on standard error, beginning with the program's name.
+/// Tells the user something on standard error, beginning with the program's name: a warning, an error.
 pub fn tell(what: impl Display) {
     let text = foreign::message(&format!("hocket: {what}\n"));
     // Nobody is left to tell where standard error cannot be written.
     let _ = std::io::stderr().lock().write_all(text.as_bytes());
-}
-
-/// Prints a result to standard error, where standard output takes the audio.
-pub(crate) fn print_aside(text: &str) {
-    let _ = std::io::stderr().lock().write_all(foreign::lines(text).as_bytes());
 }
 
 /// How a command ends that would otherwise have ended well.
@@ -60,9 +92,14 @@ pub(crate) fn checked(exit: Exit) -> Exit {
     if exit == Exit::Done && LOST.load(Relaxed) { Exit::NotPossible } else { exit }
 }
 
+/// Whether anybody looks at progress.
+fn is_watched() -> bool {
+    says(Talk::Usual) && std::io::stderr().is_terminal()
+}
+
 /// A progress bar on standard error, hidden where that is no terminal.
 pub(crate) fn bar(length: u64, what: &'static str) -> ProgressBar {
-    if !std::io::stderr().is_terminal() {
+    if !is_watched() {
         return ProgressBar::hidden();
     }
     let style = ProgressStyle::with_template("{msg} {wide_bar} {percent:>3} %, {eta} left")
@@ -72,7 +109,7 @@ pub(crate) fn bar(length: u64, what: &'static str) -> ProgressBar {
 
 /// A line on standard error that tells how it goes, hidden where that is no terminal.
 pub(crate) fn line() -> ProgressBar {
-    if !std::io::stderr().is_terminal() {
+    if !is_watched() {
         return ProgressBar::hidden();
     }
     let style = ProgressStyle::with_template("{spinner} {msg}");

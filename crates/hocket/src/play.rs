@@ -21,9 +21,10 @@ use crate::cli::{PlayArgs, ScheduleArg, SiblingChoice};
 use crate::failure::{Exit, Failure};
 use crate::files::{Files, Kind};
 use crate::load::{LoadedSession, OpenedSession, topology};
-use crate::output::{print, print_json, tell};
+use crate::output::{note, print, print_json};
 use crate::profile::Known;
 use crate::render::{check_length, wanted_frames};
+use crate::written::{Parts, wrote};
 use meter::Meter;
 use outcome::Outcome;
 use watcher::{Live, watch};
@@ -53,21 +54,27 @@ pub fn run(args: &PlayArgs) -> Result<Exit, Failure> {
     check_length(args.length)?;
     check_workers(args, &topology)?;
     crate::notes::serial_workers(args.workers, &[args.schedule]);
+    let mut parts = Parts::default();
     let loaded = opened.load()?;
     loaded.accept(args.strict)?;
+    parts.end("loading");
     let frames = wanted_frames(args.length, &loaded)?;
     let blocks = frames.map(|frames| frames.div_ceil(u64::from(args.frames)).max(1));
     let stop = crate::interrupt::flag()?;
     let stage = Stage { args, loaded: &loaded, topology: &topology, known: &known, costs };
     let mut engine = stage.engine(&stop)?;
+    parts.end("preparing");
     let outcome = play(&mut engine, blocks, &stop, args, &loaded);
+    parts.end("playing");
     match args.json {
         true => print_json(&outcome.json()),
         false => print(&outcome.text()),
     }
     if let Some(path) = &args.costs {
         costs::keep(path, &engine.control())?;
+        wrote(path);
     }
+    parts.tell();
     Ok(exit(&outcome, args))
 }
 
@@ -139,7 +146,7 @@ impl Stage<'_> {
             }
         }
         if let Some((path, table)) = &self.costs {
-            tell(format_args!("costs: {}", costs::adopt(path, table.as_ref(), &engine)?));
+            note(format_args!("costs: {}", costs::adopt(path, table.as_ref(), &engine)?));
         }
         if args.schedule == ScheduleArg::Auto {
             rehearse(&mut engine, stop);

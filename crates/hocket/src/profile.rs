@@ -12,7 +12,7 @@ use hocket_plan::{ScheduleKind, SiblingPolicy};
 
 use crate::cli::{ScheduleArg, SiblingChoice, WaitArg};
 use crate::failure::Failure;
-use crate::output::tell;
+use crate::output::{note, tell};
 
 /// Names a profile, or `none`.
 pub const VARIABLE: &str = "HOCKET_PROFILE";
@@ -153,7 +153,7 @@ impl Known {
     pub fn tell(&self) {
         if let Some((path, profile)) = &self.profile {
             let path = path.display();
-            tell(format_args!("defaults by the machine profile {path} of {}", profile.made));
+            note(format_args!("defaults by the machine profile {path} of {}", profile.made));
         }
     }
 }
@@ -164,7 +164,7 @@ fn told_once(policy: SiblingPolicy, why: &str) {
     let line = format!("policy auto is {} here: {why}", policy.name());
     let mut told = TOLD.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
     if told.as_ref() != Some(&line) {
-        tell(&line);
+        note(&line);
         *told = Some(line);
     }
 }

@@ -15,8 +15,9 @@ use hocket_plan::Fusing;
 use crate::cli::RenderArgs;
 use crate::failure::{Exit, Failure};
 use crate::load::LoadedSession;
-use crate::output::{bar, print, print_aside, tell};
+use crate::output::{bar, note, tell};
 use crate::play::protection;
+use crate::written::{Parts, wrote};
 use prepared::Prepared;
 
 /// Runs the command.
@@ -26,36 +27,26 @@ use prepared::Prepared;
 pub fn run(args: &RenderArgs) -> Result<Exit, Failure> {
     let prepared = Prepared::of(args)?;
     let stop = crate::interrupt::flag()?;
-    // Standard output is the audio's then.
-    let piped = is_standard_output(&args.output);
     match render(args, prepared, &stop)? {
-        None => {
+        true => Ok(Exit::Done),
+        false => {
+            // Standard output is the audio's then.
+            let piped = is_standard_output(&args.output);
             let what = if piped { "the end is missing in" } else { "nothing was written to" };
             tell(format_args!("interrupted; {what} {}", args.output.display()));
             Ok(Exit::Interrupted)
         }
-        Some(summary) => {
-            match piped {
-                true => print_aside(&summary),
-                false => print(&summary),
-            }
-            Ok(Exit::Done)
-        }
     }
 }
 
-/// Writes the file and tells what became of it; `None` where the user stopped it.
-pub(crate) fn to_file(args: &RenderArgs, stop: &AtomicBool) -> Result<Option<String>, Failure> {
+/// Writes the file and tells what became of it; `false` where the user stopped it.
+pub(crate) fn to_file(args: &RenderArgs, stop: &AtomicBool) -> Result<bool, Failure> {
     render(args, Prepared::of(args)?, stop)
 }
 
-fn render(
-    args: &RenderArgs,
-    prepared: Prepared,
-    stop: &AtomicBool,
-) -> Result<Option<String>, Failure> {
+fn render(args: &RenderArgs, prepared: Prepared, stop: &AtomicBool) -> Result<bool, Failure> {
     let Prepared { opened, format, known, schedule, sibling, seating } = prepared;
-    let Some(loaded) = opened.load_unless(stop)? else { return Ok(None) };
+    let Some(loaded) = opened.load_unless(stop)? else { return Ok(false) };
     loaded.accept(args.strict)?;
     let (rate_hz, frames) = (loaded.rate_hz, length_frames(args, &loaded)?);
     size::question(args, frames, rate_hz)?;
@@ -63,48 +54,49 @@ fn render(
         Policy { schedule: schedule.kind(), sibling, wait: known.wait_or(args.wait, args.frames) };
     let settings =
         Settings { priority: None, spans: false, ..Settings::new(args.frames, rate_hz, policy) };
+    let mut parts = Parts::default();
+    parts.end("loading");
     let mut engine = engine(&loaded, known.inform(schedule.steer(settings)), seating)?;
     let writer = AudioWriter::create(&args.output, format, rate_hz, args.format.into(), frames)
         .map_err(Failure::not_possible)?;
-    let started = std::time::Instant::now();
     let done = write(&mut engine, writer, frames, stop).map_err(Failure::not_possible)?;
-    let length_s = frames as f64 / f64::from(rate_hz);
-    let factor = length_s / started.elapsed().as_secs_f64().max(1e-9);
-    Ok(done.written.map(|written| {
-        summary(args, &engine, &written, length_s, factor) + &policy_text(&engine, done.protection)
-    }))
+    parts.end("rendering");
+    let Some(written) = done.written else { return Ok(false) };
+    wrote(&args.output);
+    note(summary(&engine, frames as f64 / f64::from(rate_hz), &parts));
+    tell_policy(&engine, done.protection);
+    tell_faults(&engine, &written);
+    Ok(true)
 }
 
 /// What the sibling policy asked of the system and what came of it, and why it has no effect here.
-fn policy_text(engine: &Engine, protection: Option<String>) -> String {
+fn tell_policy(engine: &Engine, protection: Option<String>) {
     let name = engine.settings().policy.sibling.name();
     let no_effect = engine.seating().placement().no_effect.clone();
-    let said = protection.into_iter().chain(no_effect);
-    said.map(|said| format!("policy {name}: {said}\n")).collect()
+    protection
+        .into_iter()
+        .chain(no_effect)
+        .for_each(|said| note(format_args!("policy {name}: {said}")));
 }
 
-fn summary(
-    args: &RenderArgs,
-    engine: &Engine,
-    written: &hocket_media::Written,
-    length_s: f64,
-    factor: f64,
-) -> String {
-    let workers = engine.schedule().workers();
-    let mut text = format!(
-        "{}: {length_s:.3} s, {workers} workers, {factor:.1} times real time\n",
-        args.output.display()
-    );
+/// How fast it was: against real time, from the start of the command to the whole file.
+fn summary(engine: &Engine, length_s: f64, parts: &Parts) -> String {
+    let workers = match engine.schedule().workers() {
+        1 => "1 worker".into(),
+        workers => format!("{workers} workers"),
+    };
+    let factor = length_s / parts.total().as_secs_f64().max(1e-9);
+    format!("{length_s:.3} s of audio, {workers}, {factor:.1} times real time ({})", parts.text())
+}
+
+fn tell_faults(engine: &Engine, written: &hocket_media::Written) {
     if written.clipped > 0 {
-        text += &format!(
-            "{} samples were over full scale and are clipped; lower the master's gain_db, or use --format 32f\n",
+        tell(format_args!(
+            "warning: {} samples were over full scale and are clipped; lower the master's gain_db, or use --format 32f",
             written.clipped
-        );
+        ));
     }
-    for contained in engine.contained() {
-        text += &format!("{contained}\n");
-    }
-    text
+    engine.contained().iter().for_each(|contained| tell(format_args!("warning: {contained}")));
 }
 
 fn length_frames(args: &RenderArgs, loaded: &LoadedSession) -> Result<u64, Failure> {

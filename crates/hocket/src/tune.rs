@@ -70,6 +70,7 @@ pub fn run(args: &TuneArgs) -> Result<Exit, Failure> {
     let profile =
         derive(&evidence, &facts::read(), &topology, from, made).map_err(Failure::not_possible)?;
     profile.write(&output).map_err(Failure::not_possible)?;
+    crate::written::wrote(&output);
     print(&told(&profile, &output));
     Ok(Exit::Done)
 }

@@ -8,10 +8,10 @@
 //! Only edges to a node that stays fade. Linear gains: what comes and what goes are mostly the same sound by two
 //! ways, and then their sum stays as loud as it was.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use hocket_plan::compile::{Fade, Fades};
-use hocket_plan::{Edge, Graph, GraphError, NodeId};
+use hocket_plan::{ChannelMap, Edge, Graph, GraphError, InputPort, NodeId};
 
 use crate::block::plan::Edges;
 
@@ -55,22 +55,21 @@ impl Old<'_> {
     }
 }
 
-/// What an edge of a reader is in another graph: its source there, and the number of edges alike before it.
-type Key = (NodeId, Edge, usize);
+/// What an edge of a reader is in another graph: its source there, its port and channels, and the number of edges alike
+/// before it.
+type Key = (NodeId, InputPort, ChannelMap, usize);
 
 /// The keys of a node's edges, with sources renamed; without a name: `None`. Edges that leave stand behind all others, so
 /// they do not count among those alike.
 fn keys(edges: &[Edge], name: impl Fn(NodeId) -> Option<NodeId>) -> Vec<Option<Key>> {
-    let mut keys: Vec<Option<Key>> = Vec::with_capacity(edges.len());
-    for edge in edges {
-        let key = name(edge.from).map(|from| {
-            let plain = Edge { gain_lin: 1.0, from, ..*edge };
-            let alike = keys.iter().flatten().filter(|(_, before, _)| *before == plain).count();
-            (from, plain, alike)
-        });
-        keys.push(key);
-    }
-    keys
+    let mut counts: HashMap<(NodeId, InputPort, ChannelMap), usize> = HashMap::new();
+    let mut key = |edge: &Edge| {
+        let from = name(edge.from)?;
+        let alike = counts.entry((from, edge.to, edge.map)).or_default();
+        *alike += 1;
+        Some((from, edge.to, edge.map, *alike))
+    };
+    edges.iter().map(&mut key).collect()
 }
 
 /// What `new` needs of `old` while edges fade. `was`: the old node that a new one is.
@@ -159,8 +158,9 @@ impl<'a> Draft<'a> {
                 continue;
             }
             let stays = keys(&now.inputs, |from| self.was[from.index()]);
+            let stays: HashSet<Key> = stays.into_iter().flatten().collect();
             for (index, key) in self.old.keys(reader).iter().enumerate() {
-                let stays = key.is_some() && stays.contains(key);
+                let stays = key.is_some_and(|key| stays.contains(&key));
                 if !self.is_over(reader, index) && !stays {
                     goes.push(Goes { reader: new, was: (reader, index), edge: node.inputs[index] });
                 }
@@ -325,11 +325,11 @@ impl<'a> Draft<'a> {
 
     /// By edge of a new node: the place of the same edge of the old one.
     fn same_edges(&self, new: usize, reader: NodeId) -> Vec<Option<usize>> {
-        let known = self.old.keys(reader);
+        let known = self.old.keys(reader).into_iter().enumerate();
+        let known: HashMap<Key, usize> =
+            known.filter_map(|(place, key)| Some((key?, place))).collect();
         let now = keys(&self.new.nodes()[new].inputs, |from| self.was[from.index()]);
-        let place = |key: &Option<Key>| {
-            key.as_ref().and_then(|_| known.iter().position(|known| known == key))
-        };
+        let place = |key: &Option<Key>| known.get(key.as_ref()?).copied();
         now.iter().map(place).collect()
     }
 }

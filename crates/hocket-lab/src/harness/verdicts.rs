@@ -87,23 +87,18 @@ pub fn contrast_sentence(contrast: &ContrastResult) -> Sentence {
     Sentence { text, standing: contrast.standing }
 }
 
-/// A ratio in words with its interval: percent near one, times elsewhere.
+/// A ratio as a change in percent with its interval. Always percent, so that the changes of a list can be compared.
 pub fn change(comparison: &Comparison) -> String {
-    let near = (0.5..2.0).contains(&comparison.ratio);
-    let percent = |ratio: f64| format!("{:+.1}", (ratio - 1.0) * 100.0);
-    let times =
-        |ratio: f64| if ratio < 10.0 { format!("{ratio:.2}") } else { format!("{ratio:.1}") };
-    let number = |ratio: f64| if near { percent(ratio) } else { times(ratio) };
-    let unit = if near { "%" } else { "times" };
-    match comparison.interval {
-        Some(interval) => format!(
-            "{} {unit} [{}, {}]",
-            number(comparison.ratio),
-            number(interval.low),
-            number(interval.high)
-        ),
-        None => format!("{} {unit}", number(comparison.ratio)),
-    }
+    let range = comparison.interval.map_or(String::new(), |interval| {
+        format!(" [{}, {}]", percent_change(interval.low), percent_change(interval.high))
+    });
+    format!("{} %{range}", percent_change(comparison.ratio))
+}
+
+/// A ratio as a change in percent, without the sign for percent: `-12.1`, `+549`.
+pub fn percent_change(ratio: f64) -> String {
+    let percent = (ratio - 1.0) * 100.0;
+    if percent.abs() < 100.0 { format!("{percent:+.1}") } else { format!("{percent:+.0}") }
 }
 
 /// The same without the rounds that hold a flagged turn, where there are some and enough are left.

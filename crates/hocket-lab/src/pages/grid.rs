@@ -3,7 +3,7 @@
 pub(super) use crate::foreign::plain;
 
 /// No line of prose is longer than this; tables are as wide as they must be.
-const WIDTH: usize = 100;
+pub(super) const WIDTH: usize = 100;
 /// A name that is longer is shortened.
 const LONGEST: usize = 72;
 

@@ -1,6 +1,6 @@
 //! Figures as text.
 
-use crate::harness::Estimate;
+use crate::harness::{Estimate, percent_change};
 
 /// What stands where there is no figure.
 pub(super) const NONE: &str = "–";
@@ -143,7 +143,7 @@ pub(super) fn estimate(estimate: &Estimate, unit: &str) -> String {
     format!("{} {printed}{range}", number(estimate.value)).trim_end().into()
 }
 
-/// A ratio as a change: `-12.1 %` near one, `3.40 times` elsewhere.
+/// A ratio as a change: `-12.1 %`, `+240 %`.
 pub(super) fn change(ratio: f64) -> String {
     change_with(ratio, None)
 }
@@ -153,14 +153,10 @@ pub(super) fn change_with(ratio: f64, interval: Option<(f64, f64)>) -> String {
     if !ratio.is_finite() {
         return NONE.into();
     }
-    let near = (0.5..2.0).contains(&ratio);
-    let number = |ratio: f64| match near {
-        true => format!("{:+.1}", (ratio - 1.0) * 100.0),
-        false => significant(ratio, 3),
-    };
-    let range = interval
-        .map_or(String::new(), |(low, high)| format!(" [{}, {}]", number(low), number(high)));
-    format!("{} {}{range}", number(ratio), if near { "%" } else { "times" })
+    let range = interval.map_or(String::new(), |(low, high)| {
+        format!(" [{}, {}]", percent_change(low), percent_change(high))
+    });
+    format!("{} %{range}", percent_change(ratio))
 }
 
 /// A share or a floor in per cent, two digits that count.
@@ -224,8 +220,8 @@ mod tests {
     }
 
     #[test]
-    fn changes_are_per_cent_or_times() {
-        assert_eq!([0.98, 2.5, f64::NAN].map(change), ["-2.0 %", "2.50 times", "–"]);
+    fn changes_are_per_cent() {
+        assert_eq!([0.98, 2.5, 50.0, f64::NAN].map(change), ["-2.0 %", "+150 %", "+4900 %", "–"]);
         assert_eq!(change_with(1.0, Some((0.4, 1.1))), "+0.0 % [-60.0, +10.0]");
         assert_eq!([0.0034, 0.034, 0.34].map(percent), ["0.34 %", "3.4 %", "34 %"]);
     }

@@ -28,7 +28,7 @@ pub fn text(lab: &Lab<'_>) -> String {
     out.text
 }
 
-fn head(lab: &Lab<'_>, out: &mut Lines) {
+pub(super) fn head(lab: &Lab<'_>, out: &mut Lines) {
     let record = lab.record;
     let (machine, end) = (record.machine(), record.end());
     out.prose("", &format!("Lab {}: {machine}, begun {}, {end}", lab.name(), record.started_at));
@@ -79,7 +79,7 @@ fn ground(lab: &Lab<'_>, out: &mut Lines) {
 }
 
 /// Names of what the system grants and refuses.
-fn grants(lab: &Lab<'_>) -> (Vec<String>, Vec<String>) {
+pub(super) fn grants(lab: &Lab<'_>) -> (Vec<String>, Vec<String>) {
     let all = lab.meta("/grants").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
     let named = |granted: bool| {
         let is = |grant: &&Value| grant.get("granted").and_then(Value::as_bool) == Some(granted);

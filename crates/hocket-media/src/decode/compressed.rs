@@ -16,7 +16,7 @@ use super::mp4::{Edits, Heard};
 use super::sink::Sink;
 use super::{MAX_SAMPLE_RATE_HZ, MAX_SAMPLES, MIN_SAMPLE_RATE_HZ, Source, sniff};
 use crate::bytes::Reader;
-use crate::{Audio, MediaError};
+use crate::{Audio, AudioFacts, MediaError};
 
 /// A stream that fails this often in a row has ended, whatever it says.
 const MAX_FAILURES_IN_A_ROW: u32 = 4_096;
@@ -24,14 +24,27 @@ const MAX_FAILURES_IN_A_ROW: u32 = 4_096;
 /// Decodes the first audio stream of the file. Symphonia is memory-safe but may still panic on
 /// input its authors did not foresee; such a panic ends here as an error.
 pub(super) fn decode(mut source: Source, format: String) -> Result<Audio, MediaError> {
-    let path = source.path;
     let edits = if format == sniff::MP4 { Edits::read(&mut source) } else { Edits::default() };
-    let reader = Reader::new(source.bytes, source.len, Default::default());
-    let run = AssertUnwindSafe(|| {
-        let stream = Stream::open(path, reader, format.clone())?;
+    with_stream(source, format, |stream| {
         let heard = edits.heard(stream.track.id, stream.sink.sample_rate_hz);
         stream.decode(heard)
-    });
+    })
+}
+
+/// What the stream is, as its first block shows it.
+pub(super) fn probe(source: Source, format: String) -> Result<AudioFacts, MediaError> {
+    with_stream(source, format, Stream::begin)
+}
+
+/// Opens the stream and does something with it; a panic becomes an error.
+fn with_stream<T>(
+    source: Source,
+    format: String,
+    run: impl FnOnce(Stream) -> Result<T, MediaError>,
+) -> Result<T, MediaError> {
+    let path = source.path;
+    let reader = Reader::new(source.bytes, source.len, Default::default());
+    let run = AssertUnwindSafe(|| run(Stream::open(path, reader, format.clone())?));
     catch_unwind(run).unwrap_or_else(|_| Err(panicked(path, format)))
 }
 
@@ -95,6 +108,15 @@ impl Stream {
             }
         }
         self.finish(heard)
+    }
+
+    /// Up to the first block that can be decoded: only that knows rate and channels for certain.
+    fn begin(mut self) -> Result<AudioFacts, MediaError> {
+        while !self.sink.started && self.step() {}
+        let frames = Some(self.sink.announced).filter(|frames| *frames > 0);
+        let audio = self.finish(None)?;
+        let (sample_rate_hz, channels) = (audio.sample_rate_hz, audio.channels.len());
+        Ok(AudioFacts { sample_rate_hz, channels, frames })
     }
 
     /// Decodes one packet; whether there may be another.

@@ -1,7 +1,7 @@
 //! What a header says, checked against what the file holds.
 
 use super::{MAX_CHANNELS, MAX_SAMPLE_RATE_HZ, MIN_SAMPLE_RATE_HZ, Source};
-use crate::MediaError;
+use crate::{AudioFacts, MediaError};
 
 /// The result of reading an uncompressed container's header.
 pub(crate) enum Header {
@@ -45,6 +45,15 @@ pub(crate) struct PcmLayout {
 }
 
 impl PcmLayout {
+    pub(super) fn facts(&self) -> AudioFacts {
+        let frame = (self.channels * self.bytes_per_sample) as u64;
+        AudioFacts {
+            sample_rate_hz: self.sample_rate_hz,
+            channels: self.channels,
+            frames: Some(self.data_len / frame),
+        }
+    }
+
     /// Whether samples are written in the same way and at the same place; the length may differ.
     pub fn is_like(&self, other: &PcmLayout) -> bool {
         let shape = |it: &PcmLayout| {

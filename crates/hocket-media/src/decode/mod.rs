@@ -24,7 +24,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use crate::bytes::{ReadAt, read_full};
-use crate::{Audio, MediaError};
+use crate::{Audio, AudioFacts, MediaError};
 use header::Header;
 pub(crate) use header::PcmLayout;
 pub(crate) use pcm::FrameDecoder;
@@ -73,6 +73,26 @@ pub fn decode(path: &Path) -> Result<Audio, MediaError> {
     };
     audio.silence_non_finite();
     Ok(audio)
+}
+
+/// Reads the header of an audio file, and of a compressed one as much as its decoder needs to begin.
+///
+/// Cost: opens the file and reads some kilobytes; an MP3 file without a header of its length is read once.
+///
+/// # Errors
+/// As [`decode`], for whatever is wrong up to the first sound; this never panics.
+pub fn probe(path: &Path) -> Result<AudioFacts, MediaError> {
+    let mut source = Source::open(path)?;
+    match source.identify()? {
+        Content::Unsupported(format) => {
+            Err(MediaError::Unsupported { path: path.into(), format: format.into() })
+        }
+        Content::Pcm(container) => match source.header(container)? {
+            Header::Pcm(layout) => Ok(layout.facts()),
+            Header::Compressed(format) => compressed::probe(source, format),
+        },
+        Content::Compressed(format) => compressed::probe(source, format.into()),
+    }
 }
 
 /// Bytes that are known not to be empty.

@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 
 use hocket_plan::{EffectCatalogue, ParamSpec};
-use hocket_session::{LoadOptions, Loaded, SessionError, load};
+use hocket_session::{LoadOptions, Loaded, SessionErrors, load};
 
 /// Two small kinds.
 pub struct Few;
@@ -53,13 +53,13 @@ impl Folder {
     }
 
     /// Loads `text` for a machine with `seats` seats.
-    pub fn load_for(&self, text: impl AsRef<[u8]>, seats: usize) -> Result<Loaded, SessionError> {
+    pub fn load_for(&self, text: impl AsRef<[u8]>, seats: usize) -> Result<Loaded, SessionErrors> {
         let path = self.path("live.toml");
         std::fs::write(&path, text).expect("the session can be written");
         load(&path, &Few, &LoadOptions { seats })
     }
 
-    pub fn load(&self, text: impl AsRef<[u8]>) -> Result<Loaded, SessionError> {
+    pub fn load(&self, text: impl AsRef<[u8]>) -> Result<Loaded, SessionErrors> {
         self.load_for(text, 4)
     }
 }

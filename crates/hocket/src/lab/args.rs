@@ -15,7 +15,7 @@ Examples:
   hocket lab explain false-sharing              prints question, method, figures, limits
   hocket lab run --quick                        measures everything in less than five minutes
   hocket lab run wake false-sharing --time 10m  runs two experiments for ten minutes
-  hocket lab report                             prints what the last run shows
+  hocket lab report                             prints what the last run shows, on one screen
   hocket lab report --html                      writes the same as a page")]
 pub struct LabArgs {
     /// What to do.
@@ -124,16 +124,48 @@ pub struct RunArgs {
     /// Ends with exit code 1 if this holds: ID.METRIC > X, or ID.METRIC[VARIANT] > X. May be repeated.
     #[arg(long, value_name = "CONDITION", value_parser = Condition::parse)]
     pub fail_if: Vec<Condition>,
+    /// Prints every figure instead of one screen.
+    #[arg(long, conflicts_with = "json")]
+    pub all: bool,
     /// Prints JSON instead of text.
     #[arg(long)]
     pub json: bool,
+}
+
+impl RunArgs {
+    /// How its results are printed.
+    pub(super) fn form(&self) -> Form {
+        Form::of(self.all, self.json)
+    }
+}
+
+/// How much of a run is printed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Form {
+    /// One screen: verdicts, and what to do.
+    Short,
+    /// Every figure.
+    All,
+    /// For programs.
+    Json,
+}
+
+impl Form {
+    fn of(all: bool, json: bool) -> Form {
+        match (all, json) {
+            (_, true) => Form::Json,
+            (true, _) => Form::All,
+            _ => Form::Short,
+        }
+    }
 }
 
 /// Arguments of `hocket lab report`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  hocket lab report                        prints the last run
+  hocket lab report                        prints verdicts of the last run, and what to do
+  hocket lab report --all                  prints every figure of it
   hocket lab report --html                 writes the last run as a page, out/lab.html
   hocket lab report 2026-05-01 -o may.html writes the last run of that day as a page
   hocket lab report --pictures pictures    writes each plot of the last run as an SVG file")]
@@ -157,9 +189,19 @@ pub struct ReportArgs {
     /// and says so, but no other file.
     #[arg(long, value_name = "FOLDER", conflicts_with = "json")]
     pub pictures: Option<PathBuf>,
+    /// Prints every figure instead of one screen.
+    #[arg(long, conflicts_with = "json")]
+    pub all: bool,
     /// Prints JSON instead of text.
     #[arg(long)]
     pub json: bool,
+}
+
+impl ReportArgs {
+    /// How the run is printed.
+    pub(super) fn form(&self) -> Form {
+        Form::of(self.all, self.json)
+    }
 }
 
 /// Arguments of `hocket lab compare`.

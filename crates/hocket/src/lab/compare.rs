@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use super::args::CompareArgs;
 use super::{failure, open};
 use crate::failure::{Exit, Failure};
-use crate::output::{print, print_json, tell};
+use crate::output::{note, print, print_json};
 
 /// Runs the command.
 pub(super) fn run(args: &CompareArgs) -> Result<Exit, Failure> {
@@ -112,7 +112,7 @@ fn tell_alone(side: &Side, own: &[Results], other: &[Results]) {
     let alone = own.iter().filter(|one| other.iter().all(|two| two.run.id != one.run.id));
     let alone: Vec<&str> = alone.map(|results| results.run.id.as_str()).collect();
     if !alone.is_empty() {
-        tell(format_args!("not compared, only in {}: {}", side.name(), alone.join(", ")));
+        note(format_args!("not compared, only in {}: {}", side.name(), alone.join(", ")));
     }
 }
 

@@ -18,14 +18,15 @@ use hocket_machine::pin;
 use hocket_plan::SiblingPolicy;
 use serde_json::{Value, json};
 
+use super::args::Form;
 use super::{failure, open, report, run as lab_run};
 use crate::cli::{FormatArg, RenderArgs, ScheduleArg, WaitArg};
 use crate::failure::{Exit, Failure};
-use crate::output::{print, tell};
+use crate::output::tell;
 use crate::profile::ProfileArgs;
 
 /// Runs a job file; its record is a new file.
-pub(super) fn run(spec: &Path, records: &Path, as_json: bool) -> Result<Exit, Failure> {
+pub(super) fn run(spec: &Path, records: &Path, form: Form) -> Result<Exit, Failure> {
     let job = Job::read(spec).map_err(Failure::bad_input)?;
     if records.symlink_metadata().is_ok() {
         return Err(failure(StoreError::Exists { path: records.into() }));
@@ -41,7 +42,7 @@ pub(super) fn run(spec: &Path, records: &Path, as_json: bool) -> Result<Exit, Fa
     temporary.persist_noclobber(records).map_err(|error| not_written(records, error.error))?;
     let store = open(records)?;
     let record = store.choose("last").map_err(failure)?;
-    let shown = report::show(&store, &record, as_json, &[])?;
+    let shown = report::show(&store, &record, form, &[])?;
     Ok(if exit == Exit::Done { shown } else { exit })
 }
 
@@ -171,11 +172,10 @@ fn one(render: &RenderJob, session: &Path, stop: &AtomicBool) -> Result<Option<V
         return Err(failure(StoreError::Exists { path: audio }));
     }
     let started = Instant::now();
-    let Some(summary) = crate::render::to_file(&arguments(render, session, &audio), stop)? else {
+    if !crate::render::to_file(&arguments(render, session, &audio), stop)? {
         return Ok(None);
-    };
+    }
     let seconds = started.elapsed().as_secs_f64();
-    print(&summary);
     let bytes = std::fs::metadata(&audio).map_err(unwritable)?.len();
     Ok(Some(json!({
         "session": session,

@@ -11,6 +11,7 @@ use crate::output::print;
 pub(super) fn run(args: &MergeArgs) -> Result<Exit, Failure> {
     let definitions = if args.mixed { Definitions::Mixed } else { Definitions::One };
     let merged = merge(&args.out, &args.inputs, definitions).map_err(failure)?;
+    crate::written::wrote(&args.out);
     print(&format!(
         "{}: {} runs, {} rows; {} runs were there twice\n",
         args.out.display(),

@@ -14,7 +14,7 @@ use hocket_session::LoadOptions;
 use super::args::{PlanArgs, Scheduler};
 use super::run as lab_run;
 use crate::failure::{Exit, Failure};
-use crate::output::{print, tell};
+use crate::output::{note, print};
 
 /// Runs the command.
 pub(super) fn run(args: &PlanArgs) -> Result<Exit, Failure> {
@@ -76,7 +76,7 @@ type Jobs = Vec<(Host, Job)>;
 
 fn measuring(args: &PlanArgs, fleet: &Fleet, hosts: &[Host]) -> Result<Jobs, Failure> {
     if hosts.iter().any(|host| !host.siblings) {
-        tell(format_args!(
+        note(format_args!(
             "{}: siblings=no is for renders; the lab measures the siblings and is given them",
             args.hosts.display()
         ));

@@ -7,7 +7,7 @@ use hocket_lab::pages::{self, Chapter, Lab};
 use hocket_lab::store::{RunRecord, Store};
 use serde_json::{Value, json};
 
-use super::args::ReportArgs;
+use super::args::{Form, ReportArgs};
 use super::condition::Condition;
 use super::{failure, open, pictures};
 use crate::failure::{Exit, Failure};
@@ -29,7 +29,7 @@ pub(super) fn run(args: &ReportArgs) -> Result<Exit, Failure> {
     match args.output.as_deref().or(args.html.then(|| Path::new(PAGE))) {
         Some(path) => write_page(&lab, path)?,
         None if args.pictures.is_some() => {}
-        None => show_lab(&lab, args.json),
+        None => show_lab(&lab, args.form()),
     }
     judge(&all, &args.fail_if)
 }
@@ -38,11 +38,11 @@ pub(super) fn run(args: &ReportArgs) -> Result<Exit, Failure> {
 pub(super) fn show(
     store: &Store,
     record: &RunRecord,
-    as_json: bool,
+    form: Form,
     conditions: &[Condition],
 ) -> Result<Exit, Failure> {
     let all = results(store, record)?;
-    show_lab(&Lab::of(record, &all), as_json);
+    show_lab(&Lab::of(record, &all), form);
     judge(&all, conditions)
 }
 
@@ -51,10 +51,11 @@ fn results(store: &Store, record: &RunRecord) -> Result<Vec<Results>, Failure> {
     all.collect::<Result<_, _>>().map_err(failure)
 }
 
-fn show_lab(lab: &Lab<'_>, as_json: bool) {
-    match as_json {
-        true => print_json(&format!("{:#}\n", json_of(lab))),
-        false => print(&pages::text(lab)),
+fn show_lab(lab: &Lab<'_>, form: Form) {
+    match form {
+        Form::Short => print(&pages::short(lab)),
+        Form::All => print(&pages::text(lab)),
+        Form::Json => print_json(&format!("{:#}\n", json_of(lab))),
     }
 }
 
@@ -84,7 +85,10 @@ fn check_replaceable(path: &Path) -> Result<(), Failure> {
 fn write_page(lab: &Lab<'_>, path: &Path) -> Result<(), Failure> {
     check_replaceable(path)?;
     crate::files::make_folder(path)?;
-    hocket_lab::record::write_text_atomic(path, &pages::html(lab)).map_err(Failure::not_possible)
+    hocket_lab::record::write_text_atomic(path, &pages::html(lab))
+        .map_err(Failure::not_possible)?;
+    crate::written::wrote(path);
+    Ok(())
 }
 
 /// A wrong result or a condition that holds is a failure.

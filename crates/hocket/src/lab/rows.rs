@@ -30,7 +30,12 @@ pub(super) fn export(args: &ExportArgs) -> Result<Exit, Failure> {
 
 fn hand_out(output: Option<&Path>, text: &str) -> Result<(), Failure> {
     match output {
-        Some(path) => NewFile::beside(path).and_then(|new| new.finish_with(text)).map_err(failure),
+        Some(path) => {
+            let written = NewFile::beside(path).and_then(|new| new.finish_with(text));
+            written.map_err(failure)?;
+            crate::written::wrote(path);
+            Ok(())
+        }
         None => {
             print_rows(text);
             Ok(())
@@ -56,7 +61,9 @@ mod parquet {
                 "--format parquet: a Parquet file is not written to standard output; name a file with -o",
             )
         })?;
-        store.write_parquet(run, path).map(drop).map_err(failure)
+        store.write_parquet(run, path).map_err(failure)?;
+        crate::written::wrote(path);
+        Ok(())
     }
 }
 
@@ -107,5 +114,6 @@ fn drawn(table: &Table) -> String {
             other => other.to_string(),
         }));
     }
-    drawn.lines().map(|line| line.trim_end().to_string() + "\n").collect()
+    let text: String = drawn.lines().map(|line| line.trim_end().to_string() + "\n").collect();
+    if table.rows.is_empty() { text + "0 rows\n" } else { text }
 }

@@ -14,22 +14,22 @@ use serde_json::Value;
 use super::args::RunArgs;
 use super::{failure, names, report};
 use crate::failure::{Exit, Failure};
-use crate::output::bar;
+use crate::output::{bar, note};
 
 /// Every experiment of a quick run ends in less than 20 s and all of them in less than five minutes;
 /// starting processes and a last round that is longer than expected come on top of these.
-const QUICK_EACH: Duration = Duration::from_millis(9500);
+pub(super) const QUICK_EACH: Duration = Duration::from_millis(9500);
 /// One experiment and the A/A run before it.
-const QUICK_ONE: Duration = Duration::from_secs(8);
-const QUICK_ALL: Duration = Duration::from_secs(270);
-const FULL_EACH: Duration = Duration::from_secs(120);
+pub(super) const QUICK_ONE: Duration = Duration::from_secs(8);
+pub(super) const QUICK_ALL: Duration = Duration::from_secs(270);
+pub(super) const FULL_EACH: Duration = Duration::from_secs(120);
 /// With at least this much time for each, `--time` measures as a full run does.
 const FULL_FROM: Duration = Duration::from_secs(60);
 
 /// Runs the command.
 pub(super) fn run(args: &RunArgs) -> Result<Exit, Failure> {
     if let Some(spec) = &args.spec {
-        return super::job::run(spec, &args.records.records, args.json);
+        return super::job::run(spec, &args.records.records, args.form());
     }
     args.fail_if.iter().try_for_each(|condition| condition.check())?;
     if let Some(pattern) = &args.pattern {
@@ -62,9 +62,10 @@ pub(super) fn run(args: &RunArgs) -> Result<Exit, Failure> {
     let started = Instant::now();
     let number = measure(&mut store, &plan, &stop, None)?;
     crate::notes::time_taken(args.time, started.elapsed());
+    note(format_args!("run {number} is kept in {}", args.records.records.display()));
     let interrupted = stop.load(Relaxed);
     let record = store.choose(&number.to_string()).map_err(failure)?;
-    let exit = report::show(&store, &record, args.json, &args.fail_if)?;
+    let exit = report::show(&store, &record, args.form(), &args.fail_if)?;
     Ok(if interrupted { Exit::Interrupted } else { exit })
 }
 

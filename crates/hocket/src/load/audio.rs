@@ -1,19 +1,49 @@
 //! An audio file of a session, at the session's rate.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use hocket_engine::StereoAudio;
-use hocket_media::Audio;
+use hocket_media::{Audio, AudioFacts};
 use hocket_plan::session::MediaId;
-use hocket_session::Loaded;
+use hocket_session::{Loaded, MediaRefusal, MediaUse};
 
 use crate::failure::Failure;
+use crate::output::detail;
 
 /// An audio file in memory.
 pub(super) struct LoadedAudio {
     pub stereo: Arc<StereoAudio>,
     /// Of the whole file, also where only its beginning was converted.
     pub length_s: f64,
+}
+
+/// What to do with a file that cannot be decoded.
+const REPAIR: &str = "repair or replace the file";
+
+/// Looks into a file's header. `rate_hz` overrides the session's own rate.
+pub(super) fn check(
+    path: &Path,
+    wanted: MediaUse,
+    rate_hz: Option<u32>,
+) -> Result<AudioFacts, MediaRefusal> {
+    let facts = hocket_media::probe(path)
+        .map_err(|error| MediaRefusal { cause: error.to_string(), remedy: REPAIR.into() })?;
+    let rate_hz = rate_hz.unwrap_or(wanted.sample_rate_hz);
+    match wanted.resample || facts.sample_rate_hz == rate_hz {
+        true => Ok(facts),
+        false => Err(other_rate(facts.sample_rate_hz, rate_hz)),
+    }
+}
+
+fn other_rate(of_file: u32, rate_hz: u32) -> MediaRefusal {
+    MediaRefusal {
+        cause: format!("this file has {of_file} Hz, the session runs at {rate_hz} Hz"),
+        remedy: format!(
+            "leave resample = false out of [session], convert the file to {rate_hz} Hz, or run at its rate with \
+             --rate {of_file}"
+        ),
+    }
 }
 
 /// Decodes one file and converts what is played of it. `damaged` gets what is wrong with a file that is cut short.
@@ -25,10 +55,8 @@ pub(super) fn load(
     damaged: &mut Vec<String>,
 ) -> Result<LoadedAudio, Failure> {
     let media = &loaded.session.media[id.0];
-    let decoded = hocket_media::decode(&media.path).map_err(|error| {
-        let remedy = "repair or replace the file";
-        Failure::bad_input(loaded.media_error(id, &error.to_string(), remedy))
-    })?;
+    let decoded = hocket_media::decode(&media.path)
+        .map_err(|error| Failure::bad_input(loaded.media_error(id, &error.to_string(), REPAIR)))?;
     let remedy = "replace the file, or leave out --strict to play what can be read";
     let fault = |warning: &String| loaded.media_error(id, warning, remedy).to_string();
     damaged.extend(decoded.warnings.iter().map(fault));
@@ -38,6 +66,11 @@ pub(super) fn load(
     let remedy = "what can be read is played; replace the file, or refuse such files with --strict";
     warnings.extend(decoded.warnings.iter().map(|warning| format!("{name}: {warning}; {remedy}")));
     let length_s = decoded.length_s();
+    let (of_file, channels) = (decoded.sample_rate_hz, decoded.channels.len());
+    detail(format_args!(
+        "{}: {of_file} Hz, channels: {channels}, {length_s:.2} s",
+        media.path.display()
+    ));
     let audio = at_rate(loaded, id, decoded, rate_hz)?;
     let stereo = StereoAudio::from_planar(&audio.channels);
     if stereo.contained() > 0 {
@@ -58,13 +91,7 @@ fn at_rate(loaded: &Loaded, id: MediaId, audio: Audio, rate_hz: u32) -> Result<A
         check_memory(loaded, id, frames, &audio, rate_hz)?;
         return Ok(hocket_media::resample_beginning(&audio, rate_hz, frames));
     }
-    let cause =
-        format!("this file has {} Hz, the session runs at {rate_hz} Hz", audio.sample_rate_hz);
-    let remedy = format!(
-        "set resample = true in [session], convert the file to {rate_hz} Hz, or run at its rate \
-         with --rate {}",
-        audio.sample_rate_hz
-    );
+    let MediaRefusal { cause, remedy } = other_rate(audio.sample_rate_hz, rate_hz);
     Err(Failure::bad_input(loaded.media_error(id, &cause, &remedy)))
 }
 

@@ -3,6 +3,7 @@
 use crate::cli::RenderArgs;
 use crate::failure::Failure;
 use crate::files::folder_of;
+use crate::written::readable;
 
 /// Nobody renders more than a day of audio by accident and wants it.
 const USUAL_S: f64 = 86_400.0;
@@ -48,12 +49,4 @@ fn free_bytes(args: &RenderArgs) -> Option<u64> {
     }
     let disk = rustix::fs::statvfs(folder_of(&args.output)).ok()?;
     Some(disk.f_bavail.saturating_mul(disk.f_frsize))
-}
-
-fn readable(bytes: u64) -> String {
-    match bytes {
-        0..1_000_000 => format!("{} kB", bytes.div_ceil(1000)),
-        1_000_000..1_000_000_000 => format!("{:.1} MB", bytes as f64 / 1e6),
-        _ => format!("{:.1} GB", bytes as f64 / 1e9),
-    }
 }

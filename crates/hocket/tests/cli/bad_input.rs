@@ -85,10 +85,10 @@ fn truncated_audio_is_played_with_a_warning_or_refused_where_asked_for() {
 }
 
 #[test]
-fn a_sample_rate_mismatch_is_refused_with_both_rates() {
+fn a_sample_rate_mismatch_is_refused_with_both_rates_where_the_session_says_so() {
     refused_session(
-        "[session]\nsample_rate_hz = 48000\n[[track]]\nname = \"a\"\nclip = [{ file = \"loop.flac\" }]\n",
-        &["try.toml:5", "44100 Hz", "48000 Hz", "resample = true", "--rate 44100"],
+        "[session]\nresample = false\n[[track]]\nname = \"a\"\nclip = [{ file = \"loop.flac\" }]\n",
+        &["try.toml:5", "44100 Hz", "48000 Hz", "resample = false", "--rate 44100"],
     );
 }
 

@@ -48,7 +48,13 @@ fn refused(args: &[&str], code: i32, words: &[&str]) {
 
 #[test]
 fn a_run_is_kept_reported_exported_and_asked() {
-    let report = ran(&["report"]);
+    let short = ran(&["report"]);
+    assert_eq!(short.code, Some(0), "{}", short.err);
+    assert!(short.out.lines().count() < 24 && !short.out.contains("same (again)"), "{}", short.out);
+    for word in ["Lab run 1", "What to do:", "--all"] {
+        assert!(short.out.contains(word), "no '{word}' in\n{}", short.out);
+    }
+    let report = ran(&["report", "--all"]);
     assert_eq!(report.code, Some(0), "{}", report.err);
     for word in ["aa: How large", "same (again)", "Clock", "disturbed"] {
         assert!(report.out.contains(word), "no '{word}' in\n{}", report.out);
@@ -81,6 +87,10 @@ fn a_run_is_kept_reported_exported_and_asked() {
     );
     let asked = ran(&["query", "SELECT count(DISTINCT process) AS starts FROM rows", "--csv"]).out;
     assert_eq!(asked.lines().next(), Some("starts"));
+    let none = ran(&["query", "SELECT process FROM rows WHERE 0"]).out;
+    assert_eq!(none.lines().map(str::trim).collect::<Vec<_>>(), ["process", "0 rows"]);
+    let none = ran(&["query", "SELECT process FROM rows WHERE 0", "--csv"]).out;
+    assert_eq!(none.trim_end(), "process");
     let layouts = ran(&[
         "query",
         "SELECT environment_bytes, stack_frames, heap_bytes FROM processes",
@@ -233,4 +243,43 @@ fn the_catalogue_is_listed_and_explained() {
             told.out
         );
     }
+}
+
+/// What comes with the documentation: 30 experiments, most with many tables.
+#[test]
+fn a_run_of_everything_is_told_on_one_screen_and_changes_are_percent_throughout() {
+    let records = crate::support::root().join("docs/results/lab-quick-2cpu-vm.sqlite");
+    let report = |more: &[&str]| {
+        let ran = run(&[&["lab", "report", "--records", records.to_str().unwrap()], more].concat());
+        assert_eq!(ran.code, Some(0), "{}", ran.err);
+        ran.out
+    };
+    let (short, all) = (report(&[]), report(&["--all"]));
+    assert!(short.lines().count() <= 45, "{} lines:\n{short}", short.lines().count());
+    assert!(short.lines().all(|line| line.chars().count() <= 100), "{short}");
+    for word in [
+        "Verdicts: ",
+        "* false-sharing: ",
+        "No difference shown: ",
+        "Not measurable here: ",
+        "What to do:",
+    ] {
+        assert!(short.contains(word), "no '{word}' in\n{short}");
+    }
+    assert!(all.lines().count() > 1000);
+    let mixed: Vec<&str> = all.lines().filter(|line| line.contains(" times [")).collect();
+    assert!(mixed.is_empty() && all.contains(" % ["), "{mixed:#?}");
+}
+
+#[test]
+fn the_list_says_how_long_runs_take() {
+    let list = run(&["lab", "list"]);
+    assert_eq!(list.code, Some(0), "{}", list.err);
+    for word in ["hocket lab run --full", "together", " min\n", "false-sharing"] {
+        assert!(list.out.contains(word), "no '{word}' in\n{}", list.out);
+    }
+    let json: serde_json::Value =
+        serde_json::from_str(&run(&["lab", "list", "--json"]).out).unwrap();
+    let times = json.as_array().unwrap().iter().filter(|it| it["quick_s"].as_f64() > Some(1.0));
+    assert!(times.count() > 15);
 }

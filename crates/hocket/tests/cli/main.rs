@@ -3,10 +3,13 @@
 mod support;
 mod tuning;
 mod bad_input;
+mod check;
 mod good_runs;
 mod playing;
 mod lab;
 mod interrupted;
 mod files;
 mod foreign;
+mod talking;
+mod installed;
 mod documented;

@@ -1,0 +1,95 @@
+//! The report for one screen: what was found, and what to do. [`super::text()`] has the rest.
+
+use super::grid::{Lines, WIDTH, plain};
+use super::text::{grants, head, mark};
+use super::{Chapter, Lab};
+use crate::harness::{Sentence, Standing};
+
+/// With at most so many experiments, all their sentences fit on a screen.
+const FEW: usize = 3;
+/// Above this share of disturbed rounds, verdicts suffer.
+const MUCH_NOISE: f64 = 0.25;
+
+/// The report in short, ending with a line break.
+pub fn short(lab: &Lab<'_>) -> String {
+    let mut out = Lines::default();
+    head(lab, &mut out);
+    out.prose("", &lab.opening());
+    if lab.answers().next().is_some() {
+        out.blank();
+        out.line(&format!("Verdicts: {}", lab.tally()));
+        if lab.answers().count() <= FEW { in_full(lab, &mut out) } else { in_lines(lab, &mut out) }
+    }
+    out.blank();
+    out.line("What to do:");
+    advice(lab).iter().for_each(|words| out.prose("  ", words));
+    out.text
+}
+
+/// Every sentence of every experiment.
+fn in_full(lab: &Lab<'_>, out: &mut Lines) {
+    for chapter in lab.answers() {
+        out.prose("  ", &format!("{}: {}", chapter.id(), chapter.question()));
+        for sentence in &chapter.sentences {
+            out.prose(&format!("  {}", mark(sentence.standing)), &sentence.text);
+        }
+    }
+}
+
+/// A line for each experiment with a result; the others by name.
+fn in_lines(lab: &Lab<'_>, out: &mut Lines) {
+    let has_result = |standing| matches!(standing, Standing::Shown | Standing::Failed);
+    let results = lab.answers().filter(|chapter| has_result(chapter.standing()));
+    results.for_each(|chapter| out.line(&line(chapter.id(), &chapter.headline())));
+    for (standing, words) in [
+        (Standing::NotShown, "No difference shown:"),
+        (Standing::NotMeasurable, "Not measurable here:"),
+    ] {
+        let of = lab.answers().filter(|chapter| chapter.standing() == standing);
+        let names: Vec<&str> = of.map(Chapter::id).collect();
+        if !names.is_empty() {
+            out.prose("  ", &format!("{words} {}.", names.join(", ")));
+        }
+    }
+}
+
+/// One line, cut at the width of the screen.
+fn line(id: &str, sentence: &Sentence) -> String {
+    let whole = format!("  {}{}: {}", mark(sentence.standing), plain(id), plain(&sentence.text));
+    match whole.chars().count() > WIDTH {
+        true => whole.chars().take(WIDTH - 1).chain(['…']).collect(),
+        false => whole,
+    }
+}
+
+/// What follows from the run for who reads it, the most urgent first.
+fn advice(lab: &Lab<'_>) -> Vec<String> {
+    let mut advice = Vec::new();
+    if lab.answers().any(|chapter| chapter.standing() == Standing::Failed) {
+        advice.push(
+            "Results marked ! are wrong: believe no figure of theirs, and report them.".into(),
+        );
+    }
+    let flagged = lab.flagged();
+    if flagged.rounds > 0 && flagged.flagged as f64 > MUCH_NOISE * flagged.rounds as f64 {
+        advice.push(format!(
+            "Other programs disturbed the run ({} of {} rounds): end them and run it again for firmer verdicts.",
+            flagged.flagged, flagged.rounds
+        ));
+    }
+    if lab.floors().is_empty() {
+        advice.push("Give it more time, as in `hocket lab run --time 10m`.".into());
+    }
+    let (_, refused) = grants(lab);
+    if !refused.is_empty() {
+        advice.push(format!(
+            "The system refused {}; `hocket machine` says why.",
+            super::number::count(refused.len(), "right")
+        ));
+    }
+    advice.push(
+        "`hocket tune` turns such figures into defaults for `bench`, `play` and `render`.".into(),
+    );
+    advice.push("`hocket lab report --all` prints every figure; `--html` writes a page.".into());
+    advice
+}

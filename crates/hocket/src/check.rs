@@ -1,0 +1,64 @@
+//! `hocket check`: are these sessions right, as far as can be seen without their sound?
+
+use std::path::Path;
+
+use hocket_plan::Session;
+
+use crate::cli::CheckArgs;
+use crate::failure::{Exit, Failure};
+use crate::load::{OpenedSession, topology};
+use crate::output::{print, tell};
+
+/// Runs the command.
+///
+/// # Errors
+/// [`Failure`], where not even one session can be looked at. Mistakes in sessions are printed, and end with exit
+/// code 2.
+pub fn run(args: &CheckArgs) -> Result<Exit, Failure> {
+    let topology = topology()?;
+    let mut wrong = 0;
+    for path in &args.sessions {
+        match OpenedSession::open(path, args.rate, &topology) {
+            Ok(opened) => {
+                opened
+                    .warnings()
+                    .iter()
+                    .for_each(|warning| tell(format_args!("warning: {warning}")));
+                print(&format!("{}: {}\n", path.display(), summary(path, &opened)));
+            }
+            Err(failure) => {
+                tell(&failure);
+                wrong += 1;
+            }
+        }
+    }
+    if wrong > 0 && args.sessions.len() > 1 {
+        tell(format_args!("{wrong} of {} sessions have mistakes", args.sessions.len()));
+    }
+    Ok(if wrong > 0 { Exit::BadInput } else { Exit::Done })
+}
+
+fn summary(path: &Path, opened: &OpenedSession) -> String {
+    let session = opened.session();
+    let name = match path.file_stem().is_some_and(|stem| *stem == *session.name) {
+        true => String::new(),
+        false => format!("'{}', ", session.name),
+    };
+    let conversions = opened.conversions().map_or(String::new(), |words| format!("; {words}"));
+    format!("{name}{} at {} Hz: no mistakes{conversions}", parts(session), opened.rate_hz())
+}
+
+fn parts(session: &Session) -> String {
+    let counted = [
+        (session.tracks.len(), "track"),
+        (session.groups.len(), "group"),
+        (session.returns.len(), "return"),
+        (session.media.len(), "audio file"),
+    ];
+    let there = counted.iter().filter(|(count, _)| *count > 0);
+    let words = there.map(|(count, what)| match count {
+        1 => format!("1 {what}"),
+        _ => format!("{count} {what}s"),
+    });
+    words.collect::<Vec<_>>().join(", ")
+}

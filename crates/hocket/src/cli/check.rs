@@ -1,0 +1,40 @@
+//! Arguments of `hocket check`.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+
+/// Arguments of `hocket check`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  hocket check sessions/band.toml
+  hocket check sessions/*.toml
+  hocket check sessions/band.toml --rate 96000
+
+Reads the session files and the headers of their audio files, and renders nothing. Prints all mistakes, each with
+its place and what to do. Ends with exit code 0 if there are none, else with 2.
+`hocket session check` is the same command.")]
+pub struct CheckArgs {
+    /// The session files; `-` reads one from standard input.
+    #[arg(value_name = "SESSION", required = true)]
+    pub sessions: Vec<PathBuf>,
+    /// Sample rate in Hz at which they will run [default: each session's own].
+    #[arg(long, value_name = "HZ")]
+    pub rate: Option<u32>,
+}
+
+/// Arguments of `hocket session`.
+#[derive(Debug, Args)]
+pub struct SessionArgs {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: SessionCommand,
+}
+
+/// What can be done with session files.
+#[derive(Debug, Subcommand)]
+pub enum SessionCommand {
+    /// Checks session files without rendering; the same as `hocket check`.
+    Check(CheckArgs),
+}
