@@ -22,13 +22,34 @@
 
 // The number of this interface. It grows when a function or structure changes so that programs have to be
 // recompiled. `hocket_abi()` returns the library's number.
-#define HOCKET_ABI 2
+#define HOCKET_ABI 3
 
 // The result of `hocket_session_frames` for a session that has no end.
 #define HOCKET_ENDLESS UINT64_MAX
 
 // What `hocket_graph_add_node` and `hocket_graph_add_effect` return instead of a number when they fail.
 #define HOCKET_NO_NODE UINT32_MAX
+
+// An edge arrives at the node's main port.
+#define HOCKET_PORT_MAIN 0
+
+// An edge arrives at the node's side chain.
+#define HOCKET_PORT_SIDE_CHAIN 1
+
+// The song runs from where it is.
+#define HOCKET_PLAY 1
+
+// The song stays where it is.
+#define HOCKET_PAUSE 2
+
+// The song goes to `frame`, and plays or not as before.
+#define HOCKET_LOCATE 3
+
+// From now on, when the song reaches `end` from before it, it goes on at `frame`.
+#define HOCKET_LOOP 4
+
+// There is no loop.
+#define HOCKET_LOOP_OFF 5
 
 // How many edits that took effect an engine remembers for `hocket_engine_applied`. If there are more, it
 // forgets the oldest.
@@ -65,6 +86,9 @@ typedef int32_t hocket_status;
 #endif // __STDC_VERSION__ >= 202311L
 #endif // __cplusplus
 
+// The time of one block, for `hocket_time_at`. It ends with the callback that gets it.
+typedef struct hocket_clock hocket_clock;
+
 // A running engine.
 typedef struct hocket_engine hocket_engine;
 
@@ -80,6 +104,9 @@ typedef struct hocket_graph hocket_graph;
 // A session with its audio in memory. It never changes. You may start several engines from it, on several
 // threads, and free it as soon as they have started.
 typedef struct hocket_session hocket_session;
+
+// Tempos and time signatures of a song at one sample rate. It never changes, so several threads may read it.
+typedef struct hocket_tempo_map hocket_tempo_map;
 
 // The settings of an engine. Start with `hocket_settings_for` and change what you need. The names are those of
 // `hocket bench`.
@@ -139,6 +166,58 @@ typedef struct hocket_param {
     bool fixed;
 } hocket_param;
 
+// A place in the song, in every unit. A beat is a quarter note, whatever the time signature.
+typedef struct hocket_position {
+    // Frames since the start of the song. Negative before it.
+    int64_t frame;
+    // Seconds since the start of the song.
+    double seconds;
+    // Quarter notes since the start of the song.
+    double beats;
+    // Quarter notes per minute.
+    double bpm;
+    // The bar, counted from 0. Negative before the start of the song.
+    int64_t bar;
+    // The beat in the bar, counted from 0 in notes of `denominator`.
+    uint16_t beat;
+    // The tick in the beat, 960 per quarter note, counted from 0.
+    uint16_t tick;
+    // Upper number of the time signature.
+    uint16_t numerator;
+    // Lower number of the time signature.
+    uint16_t denominator;
+} hocket_position;
+
+// Where the song is at a frame of a block.
+typedef struct hocket_time {
+    // Frames since the engine's start. It never goes back, whatever the song does.
+    uint64_t steady_frame;
+    // The place in the song.
+    struct hocket_position song;
+    // Whether the song plays. If not, every frame has the same position.
+    bool playing;
+} hocket_time;
+
+// A tempo from a beat on.
+typedef struct hocket_tempo_point {
+    // Quarter notes since the start of the song, 0 to 10,000,000.
+    double beats;
+    // Quarter notes per minute, 1 to 10,000.
+    double bpm;
+    // Whether the tempo moves in a straight line to that of the next point. If not, it stays until there.
+    bool glides;
+} hocket_tempo_point;
+
+// A time signature from a beat on. It begins a bar there.
+typedef struct hocket_time_signature {
+    // Quarter notes since the start of the song, 0 to 10,000,000.
+    double beats;
+    // Beats per bar, 1 to 255.
+    uint16_t numerator;
+    // The note that counts as a beat: 1, 2, 4, 8, 16, 32 or 64.
+    uint16_t denominator;
+} hocket_time_signature;
+
 // A parameter that changes inside a block.
 typedef struct hocket_event {
     // Frame at which it changes, counted from the start of the block.
@@ -149,16 +228,34 @@ typedef struct hocket_event {
     float value;
 } hocket_event;
 
+// A stretch of a block in which the song plays without a jump, or stands still.
+typedef struct hocket_segment {
+    // Song position of its first frame. If the song plays, each further frame is one further.
+    int64_t position;
+    // Its first frame, counted from the start of the block.
+    uint32_t offset;
+    // Its length in frames, at least 1.
+    uint32_t frames;
+    // Whether the song plays.
+    bool playing;
+    // Whether it begins with a jump: a locate, or the next pass of a loop.
+    bool jumped;
+} hocket_segment;
+
 // One block of audio for a processor of the host. All pointers are valid until the callback returns.
+//
+// A stereo node needs only the first fields. A node with other ports (`hocket_graph_set_ports`) finds all its
+// channels in `main`, `side_chain` and `extra`.
 typedef struct hocket_block {
-    // The left row: `frames` samples, 1.0 is full scale. It holds the sum of the node's inputs. What the
+    // The first main row: `frames` samples, 1.0 is full scale. It holds the sum of the node's inputs. What the
     // callback writes there is the node's output.
     float *left;
-    // The right row.
+    // The second main row. NULL if the node has one main channel.
     float *right;
-    // The left row of the side chain, read-only. NULL if the node has none.
+    // The first row of the side chain, read-only. NULL if the node has none.
     const float *side_left;
-    // The right row of the side chain, read-only. NULL if the node has none.
+    // The second row of the side chain, read-only, or the first one again if there is only one. NULL if the node
+    // has none.
     const float *side_right;
     // Changes of parameters, sorted by frame.
     const struct hocket_event *events;
@@ -166,6 +263,26 @@ typedef struct hocket_block {
     size_t event_count;
     // Samples of each row, at least 1.
     uint32_t frames;
+    // Number of `main`, at least 1.
+    uint32_t main_count;
+    // All main rows, changed in place. The first two are `left` and `right`.
+    float *const *main;
+    // All rows of the side chain, read-only.
+    const float *const *side_chain;
+    // All rows of the extra outputs. They begin as silence.
+    float *const *extra;
+    // Number of `side_chain`.
+    uint32_t side_chain_count;
+    // Number of `extra`.
+    uint32_t extra_count;
+    // Where the song is at the block's first frame. NULL if the processor does not keep time.
+    const struct hocket_time *time;
+    // The stretches in which the song runs without a jump, in order and without gaps.
+    const struct hocket_segment *segments;
+    // Number of `segments`: at least 1 for a processor that keeps time, otherwise 0.
+    size_t segment_count;
+    // For `hocket_time_at`, which says where the song is at any frame. NULL if the processor does not keep time.
+    const struct hocket_clock *clock;
 } hocket_block;
 
 // Processes one block in place.
@@ -200,7 +317,39 @@ typedef struct hocket_processor {
     double cost;
     // How many frames the output lags behind the input.
     uint32_t latency_frames;
+    // Whether blocks say where the song is (`time`, `segments` and `clock` of `hocket_block`). The time is that of
+    // the sound that reaches the node: behind a latency of 100 frames, 100 frames earlier.
+    bool keeps_time;
 } hocket_processor;
+
+// The channels of a node's ports.
+typedef struct hocket_ports {
+    // Channels that the node processes in place, 1 to 64.
+    uint32_t main;
+    // Channels of the second input, 0 to 64.
+    uint32_t side_chain;
+    // Channels of further outputs, 0 to 64.
+    uint32_t extra;
+} hocket_ports;
+
+// An edge between two nodes. Zeros in the fields after `gain_lin` make what `hocket_graph_add_edge` makes.
+typedef struct hocket_edge {
+    // The node that is read.
+    uint32_t from;
+    // The node that reads.
+    uint32_t to;
+    // Linear gain. 1.0: unchanged.
+    float gain_lin;
+    // `HOCKET_PORT_MAIN` or `HOCKET_PORT_SIDE_CHAIN` of the node that reads.
+    uint32_t port;
+    // How many channels the edge carries. 0: each main channel to the one of the same number. Both ports then have
+    // equally many channels, or `from` has one, which goes to all of them.
+    uint32_t channels;
+    // The first of these channels in `from`: the main channels, then the extra ones, counted from 0.
+    uint32_t from_channel;
+    // The first of these channels in the port of `to`.
+    uint32_t to_channel;
+} hocket_edge;
 
 // Times of one block, relative to its planned start.
 typedef struct hocket_block_times {
@@ -244,6 +393,45 @@ typedef struct hocket_worker_totals {
 
 // Called for each thread.
 typedef void (*hocket_totals_fn)(void *user, const struct hocket_worker_totals *totals);
+
+// What an output has.
+typedef struct hocket_output {
+    // Channels of the node's main port.
+    uint32_t main;
+    // Channels of its extra outputs. They follow the main ones.
+    uint32_t extra;
+    // How many frames it lags behind sources and engine inputs, on the longest path.
+    uint32_t latency_frames;
+} hocket_output;
+
+// What the transport is to do, and when. An engine starts at frame 0 of the song, and plays.
+typedef struct hocket_command {
+    // `HOCKET_PLAY`, `HOCKET_PAUSE`, `HOCKET_LOCATE`, `HOCKET_LOOP` or `HOCKET_LOOP_OFF`.
+    uint32_t action;
+    // The frame since the engine's start before which it takes effect, also in the middle of a block. A frame that
+    // has passed counts as the next block's first one, so 0 means at once.
+    uint64_t at_steady_frame;
+    // For `HOCKET_LOCATE` the frame of the song, for `HOCKET_LOOP` the loop's first one. It may be negative.
+    int64_t frame;
+    // For `HOCKET_LOOP` the frame behind the loop's last one, at least 256 frames after `frame`.
+    int64_t end;
+} hocket_command;
+
+// Where the song is after the last block.
+typedef struct hocket_transport_state {
+    // Frames since the engine's start: the next block's first one. It never goes back.
+    uint64_t steady_frame;
+    // Song position of the next frame.
+    int64_t position;
+    // The loop's first frame. 0 without a loop.
+    int64_t loop_start;
+    // The frame behind the loop's last one. 0 without a loop.
+    int64_t loop_end;
+    // Whether the next frame plays.
+    bool playing;
+    // Whether there is a loop.
+    bool loops;
+} hocket_transport_state;
 
 // A new strip of a session. Add its effects and sends afterwards.
 typedef struct hocket_new_strip {
@@ -561,6 +749,86 @@ bool hocket_effect_param(const char *kind,
                          size_t index,
                          struct hocket_param *param);
 
+// Writes where the song is at a frame of the block into `time`. A frame past the block counts on.
+//
+// Thread: the worker, inside the callback that got `clock` in its block. Cost: a search in the tempo map for each
+// unit; no allocation.
+//
+// # Safety
+// P (`clock` is the one of the running callback's block).
+hocket_status hocket_time_at(const struct hocket_clock *clock,
+                             uint32_t frame,
+                             struct hocket_time *time);
+
+// Makes a tempo map of points and time signatures, each list sorted by beats. Returns NULL on failure. The first
+// tempo also holds before its point, and 4/4 before the first time signature. There must be a tempo.
+//
+// Thread: any but the leader. Cost: allocates.
+//
+// # Safety
+// P (`tempos` and `signatures` have as many values as their counts).
+struct hocket_tempo_map *hocket_tempo_map_new(uint32_t rate_hz,
+                                              const struct hocket_tempo_point *tempos,
+                                              size_t tempo_count,
+                                              const struct hocket_time_signature *signatures,
+                                              size_t signature_count,
+                                              struct hocket_error **error);
+
+// Frees a tempo map. NULL does nothing. Engines that use it go on.
+//
+// Thread: any but the leader. Cost: frees memory.
+//
+// # Safety
+// P, H, X.
+void hocket_tempo_map_free(struct hocket_tempo_map *map);
+
+// Writes the place at a frame of the song into `position`. A frame further than 2^40 from the start counts as the
+// furthest one.
+//
+// Thread: any. Cost: a search in the map for each unit; no allocation.
+//
+// # Safety
+// P, H.
+hocket_status hocket_tempo_map_at(const struct hocket_tempo_map *map,
+                                  int64_t frame,
+                                  struct hocket_position *position);
+
+// Writes the frame nearest to a beat (quarter notes since the start of the song) into `frame`. It refuses a beat
+// that is not finite, and one further than 2^40 frames from the start.
+//
+// Thread: any but the leader. Cost: a search in the map.
+//
+// # Safety
+// P, H.
+hocket_status hocket_tempo_map_frame_at_beats(const struct hocket_tempo_map *map,
+                                              double beats,
+                                              int64_t *frame,
+                                              struct hocket_error **error);
+
+// Like `hocket_tempo_map_frame_at_beats`, for seconds since the start of the song.
+//
+// Thread: any but the leader. Cost: a multiplication.
+//
+// # Safety
+// P, H.
+hocket_status hocket_tempo_map_frame_at_seconds(const struct hocket_tempo_map *map,
+                                                double seconds,
+                                                int64_t *frame,
+                                                struct hocket_error **error);
+
+// Like `hocket_tempo_map_frame_at_beats`, for a bar and a beat in it, both counted from 0. A beat is a note of the
+// time signature's denominator. A beat past the end of the bar counts on.
+//
+// Thread: any but the leader. Cost: two searches in the map.
+//
+// # Safety
+// P, H.
+hocket_status hocket_tempo_map_frame_at_bar(const struct hocket_tempo_map *map,
+                                            int64_t bar,
+                                            uint16_t beat,
+                                            int64_t *frame,
+                                            struct hocket_error **error);
+
 // Makes a graph without nodes. Returns NULL only after an error in Hocket itself.
 //
 // Thread: control. Cost: allocates.
@@ -603,7 +871,8 @@ uint32_t hocket_graph_add_effect(struct hocket_graph *graph,
                                  size_t count,
                                  struct hocket_error **error);
 
-// Makes node `to` read node `from` with a linear gain (1.0: unchanged). A node sums its inputs in the order in
+// Makes node `to` read node `from` with a linear gain (1.0: unchanged), from main port to main port. Both have equally
+// many channels, or `from` has one. `hocket_graph_connect` makes every other edge. A node sums its inputs in the order in
 // which their edges were added, so every worker computes the same bits. The call refuses an edge that would
 // close a circle.
 //
@@ -618,8 +887,8 @@ hocket_status hocket_graph_add_edge(struct hocket_graph *graph,
                                     struct hocket_error **error);
 
 // Makes node `to` read node `from` on its side chain: a second input that only controls, such as a
-// compressor's key. A node sums the edges of its side chain separately. Otherwise like
-// `hocket_graph_add_edge`.
+// compressor's key. A node sums the edges of its side chain separately. Unless `hocket_graph_set_ports` says
+// otherwise, a side chain has two channels. Otherwise like `hocket_graph_add_edge`.
 //
 // Thread: control. Cost: as `hocket_graph_add_edge`.
 //
@@ -631,7 +900,7 @@ hocket_status hocket_graph_add_side_chain(struct hocket_graph *graph,
                                           float gain_lin,
                                           struct hocket_error **error);
 
-// Removes every edge from node `from` to node `to`, including those of the side chain.
+// Removes every edge from node `from` to node `to`, including those of the side chain and feedback.
 //
 // Thread: control. Cost: O(inputs of the node).
 //
@@ -642,7 +911,8 @@ hocket_status hocket_graph_remove_edge(struct hocket_graph *graph,
                                        uint32_t to,
                                        struct hocket_error **error);
 
-// Removes a node and all its edges. A new processor is freed at once. If an engine plays the processor, it is
+// Removes a node and all its edges. If it is one of several outputs, the start or exchange of the graph fails until
+// `hocket_graph_set_outputs` has set others. A new processor is freed at once. If an engine plays the processor, it is
 // freed after the graph has been exchanged.
 //
 // Thread: control. Cost: O(edges).
@@ -653,7 +923,7 @@ hocket_status hocket_graph_remove_node(struct hocket_graph *graph,
                                        uint32_t node,
                                        struct hocket_error **error);
 
-// Sets the output node. Every node has to lead to it.
+// Sets the output node. Every node has to lead to it. `hocket_graph_set_outputs` sets several.
 //
 // Thread: control. Cost: none.
 //
@@ -662,6 +932,67 @@ hocket_status hocket_graph_remove_node(struct hocket_graph *graph,
 hocket_status hocket_graph_set_output(struct hocket_graph *graph,
                                       uint32_t node,
                                       struct hocket_error **error);
+
+// Sets the channels of a node's ports. A new node is stereo. The host's own processors may have any ports. A node
+// that only sums, and an engine input, may have any number of main channels. Hocket's effects stay stereo, with a
+// side chain of up to two channels. The call refuses ports that an edge of the node does not fit.
+//
+// Thread: control. Cost: allocates; O(edges).
+//
+// # Safety
+// P, H, G.
+hocket_status hocket_graph_set_ports(struct hocket_graph *graph,
+                                     uint32_t node,
+                                     const struct hocket_ports *ports,
+                                     struct hocket_error **error);
+
+// Adds an edge. Otherwise like `hocket_graph_add_edge`.
+//
+// Thread: control. Cost: as `hocket_graph_add_edge`.
+//
+// # Safety
+// P, H, G.
+hocket_status hocket_graph_connect(struct hocket_graph *graph,
+                                   const struct hocket_edge *edge,
+                                   struct hocket_error **error);
+
+// Adds an edge that brings what `from` put out one largest block (`settings.frames`) ago, whatever the lengths of the
+// blocks. So it may close a circle, and a node may feed itself. Delay compensation does not count it.
+//
+// Thread: control. Cost: allocates.
+//
+// # Safety
+// P, H, G.
+hocket_status hocket_graph_feed_back(struct hocket_graph *graph,
+                                     const struct hocket_edge *edge,
+                                     struct hocket_error **error);
+
+// Adds a node that plays an engine input, and returns its number (`HOCKET_NO_NODE` on failure). Before each block the
+// leader writes what it plays (`hocket_engine_write_input`). Several nodes may play one input. Only feedback may lead
+// to it.
+//
+// Thread: control. Cost: allocates.
+//
+// # Safety
+// P, H, G.
+uint32_t hocket_graph_add_input(struct hocket_graph *graph,
+                                const char *name,
+                                uint16_t input,
+                                uint32_t channels,
+                                struct hocket_error **error);
+
+// Sets the nodes that the host reads after each block, at least one. The first is what `hocket_engine_process` writes.
+// Any node may be an output, also one that others read: a tap for a meter or a recorder. The other nodes may then lead
+// anywhere; all nodes run in every block.
+//
+// Thread: control. Cost: allocates.
+//
+// # Safety
+// P (`nodes` has `count` numbers), H, G.
+hocket_status hocket_graph_set_outputs(struct hocket_graph *graph,
+                                       const uint32_t *nodes,
+                                       size_t count,
+                                       struct hocket_error **error);
 
 // Starts an engine for a session, and returns NULL on failure. When it returns, every worker waits on its
 // seat. A right that the system refuses is not a failure: see `hocket_engine_reports`.
@@ -741,9 +1072,9 @@ hocket_status hocket_engine_process(const struct hocket_engine *engine,
                                     float *out_right,
                                     struct hocket_block_times *times);
 
-// Processes one block of 1 to `settings.frames` frames and writes the output, 1.0 = full scale.
-// `signaled_ns` is the planned start, on the clock of `hocket_now_ns`. `times` may be NULL. The call writes
-// only if it returns `HOCKET_STATUS_OK`.
+// Processes one block of 1 to `settings.frames` frames and writes the first two channels of the first output,
+// 1.0 = full scale. If that output has one channel, both rows get it. `signaled_ns` is the planned start, on the
+// clock of `hocket_now_ns`. `times` may be NULL. The call writes only if it returns `HOCKET_STATUS_OK`.
 //
 // Thread: leader, one at a time. A second caller gets `HOCKET_STATUS_BUSY` at once. Cost: the block. It does
 // not allocate and does not wait for a lock. It makes only the engine's own system calls, which the
@@ -757,6 +1088,18 @@ hocket_status hocket_engine_process_planned(const struct hocket_engine *engine,
                                             float *out_left,
                                             float *out_right,
                                             struct hocket_block_times *times);
+
+// Processes one block and writes no output: read the outputs afterwards (`hocket_engine_read_output`). Otherwise
+// like `hocket_engine_process_planned`.
+//
+// Thread: leader. Cost: as `hocket_engine_process_planned`.
+//
+// # Safety
+// P, H.
+hocket_status hocket_engine_run(const struct hocket_engine *engine,
+                                uint32_t frames,
+                                uint64_t signaled_ns,
+                                struct hocket_block_times *times);
 
 // Sets the planned start of the block after the next one (on the clock of `hocket_now_ns`), so that workers
 // can be awake by then. It applies to one block. A host that knows its period calls this before each block.
@@ -786,6 +1129,96 @@ hocket_status hocket_engine_reset(const struct hocket_engine *engine);
 hocket_status hocket_engine_totals(const struct hocket_engine *engine,
                                    hocket_totals_fn each,
                                    void *user);
+
+// The number of channels of an engine input (`hocket_graph_add_input`). 0 if the graph has no such input, and
+// while another thread leads.
+//
+// Thread: leader, between blocks. Cost: none.
+//
+// # Safety
+// P, H.
+uint32_t hocket_engine_input_channels(const struct hocket_engine *engine,
+                                      uint16_t input);
+
+// Writes what an engine input plays in the next block: `channel_count` rows of `frames` samples each, as many as
+// that block has. Call it before each block. Channels that nobody writes are silent, and so is the whole input in
+// a block for which nobody calls this. It refuses an input or a channel that the graph does not have.
+//
+// Thread: leader, between blocks. Cost: a copy. It does not allocate and does not wait.
+//
+// # Safety
+// P (`channels` has `channel_count` rows of `frames` samples), H.
+hocket_status hocket_engine_write_input(const struct hocket_engine *engine,
+                                        uint16_t input,
+                                        const float *const *channels,
+                                        uint32_t channel_count,
+                                        uint32_t frames);
+
+// Writes what an output has into `found`. Outputs count from 0, in the order of `hocket_graph_set_outputs`. It
+// refuses an output that the graph does not have.
+//
+// Thread: leader, between blocks. Cost: none.
+//
+// # Safety
+// P, H.
+hocket_status hocket_engine_output(const struct hocket_engine *engine,
+                                   uint32_t output,
+                                   struct hocket_output *found);
+
+// Copies the first `channel_count` channels of an output in the last block: the main channels, then the extra
+// ones. It refuses an output or a channel that the graph does not have, and then it writes nothing.
+//
+// Thread: leader, between blocks. Cost: a copy. It does not allocate and does not wait.
+//
+// # Safety
+// P (`channels` has `channel_count` rows with room for `frames` samples), H.
+hocket_status hocket_engine_read_output(const struct hocket_engine *engine,
+                                        uint32_t output,
+                                        float *const *channels,
+                                        uint32_t channel_count,
+                                        uint32_t frames);
+
+// Sends the transport a command. It waits in order with the edits, but it is no edit: it has no number.
+//
+// Thread: any but the leader. Cost: a lock among control threads, allocates. `HOCKET_STATUS_BUSY` if 256 edits and
+// commands are on their way.
+//
+// # Safety
+// P, H.
+hocket_status hocket_engine_transport(const struct hocket_engine *engine,
+                                      const struct hocket_command *command,
+                                      struct hocket_error **error);
+
+// Gives the transport a command before the next block. `HOCKET_STATUS_BUSY` if 16 commands wait for their frame
+// already.
+//
+// Thread: leader, between blocks. Cost: no allocation, no lock.
+//
+// # Safety
+// P, H.
+hocket_status hocket_engine_command(const struct hocket_engine *engine,
+                                    const struct hocket_command *command);
+
+// Writes where the song is into `state`. Edits and commands that wait for the next block are not in it.
+//
+// Thread: leader, between blocks. Cost: none.
+//
+// # Safety
+// P, H.
+hocket_status hocket_engine_transport_state(const struct hocket_engine *engine,
+                                            struct hocket_transport_state *state);
+
+// Goes on with other tempos and time signatures from the next block on. The song stays at its frame. The map has
+// to have the engine's sample rate. The engine copies it.
+//
+// Thread: any but the leader. Cost: a lock among control threads, allocates. `HOCKET_STATUS_BUSY` as in
+// `hocket_engine_transport`.
+//
+// # Safety
+// P, H.
+hocket_status hocket_engine_set_tempo_map(const struct hocket_engine *engine,
+                                          const struct hocket_tempo_map *map,
+                                          struct hocket_error **error);
 
 // The number of periods for which the device had nothing new to play because of this block: its own, if it was
 // late, and `skipped_periods`, which passed after it without a block. The host counts those by its own clock.
@@ -1007,8 +1440,9 @@ struct hocket_graph *hocket_engine_graph(const struct hocket_engine *engine,
                                          struct hocket_error **error);
 
 // Replaces the graph by a changed copy. The call consumes the copy, even if it fails. Nodes that stay keep
-// their processors and their state. All changes happen from one block to the next, without a fade. The call
-// refuses a copy if another one has been exchanged since it was made.
+// their processors and their state, and the delays of the edges between them. All changes happen from one block to
+// the next, without a fade (`hocket_engine_exchange_graph_softly` fades). The call refuses a copy if another one has
+// been exchanged since it was made.
 //
 // Thread: any but the leader. Cost: a lock among control threads; builds effects and a plan.
 //
@@ -1017,6 +1451,27 @@ struct hocket_graph *hocket_engine_graph(const struct hocket_engine *engine,
 hocket_status hocket_engine_exchange_graph(const struct hocket_engine *engine,
                                            struct hocket_graph *graph,
                                            struct hocket_error **error);
+
+// Like `hocket_engine_exchange_graph`, but edges that come, go or change their gain fade over 512 frames, if the node
+// that reads stays. What has been removed runs on for that time. It is freed later, by a control thread that sends an
+// edit or calls `hocket_engine_is_settled`.
+//
+// Thread: any but the leader. Cost: as `hocket_engine_exchange_graph`.
+//
+// # Safety
+// P, H, X (for the graph), C.
+hocket_status hocket_engine_exchange_graph_softly(const struct hocket_engine *engine,
+                                                  struct hocket_graph *graph,
+                                                  struct hocket_error **error);
+
+// How many edges ended without a fade since the start, because the old and the new ways together would have made a
+// circle. 0 for NULL.
+//
+// Thread: any but the leader. Cost: a lock among control threads.
+//
+// # Safety
+// P, H.
+uint64_t hocket_engine_refused_fades(const struct hocket_engine *engine);
 
 // Whether the engine has carried out every edit. True for NULL.
 //

@@ -63,9 +63,9 @@ pub unsafe extern "C" fn hocket_engine_process(
     }
 }
 
-/// Processes one block of 1 to `settings.frames` frames and writes the output, 1.0 = full scale.
-/// `signaled_ns` is the planned start, on the clock of `hocket_now_ns`. `times` may be NULL. The call writes
-/// only if it returns `HOCKET_STATUS_OK`.
+/// Processes one block of 1 to `settings.frames` frames and writes the first two channels of the first output,
+/// 1.0 = full scale. If that output has one channel, both rows get it. `signaled_ns` is the planned start, on the
+/// clock of `hocket_now_ns`. `times` may be NULL. The call writes only if it returns `HOCKET_STATUS_OK`.
 ///
 /// Thread: leader, one at a time. A second caller gets `HOCKET_STATUS_BUSY` at once. Cost: the block. It does
 /// not allocate and does not wait for a lock. It makes only the engine's own system calls, which the
@@ -82,21 +82,61 @@ pub unsafe extern "C" fn hocket_engine_process_planned(
     out_right: *mut f32,
     times: *mut BlockTimes,
 ) -> Status {
+    if out_left.is_null() || out_right.is_null() {
+        return Status::BadInput;
+    }
+    // SAFETY: the caller's obligation.
+    unsafe {
+        run(engine, frames, signaled_ns, times, |engine| {
+            let output = engine.output(frames as usize);
+            let right = if output.right.is_empty() { output.left } else { output.right };
+            for (out, row) in [(out_left, output.left), (out_right, right)] {
+                // P: it has room for `frames` samples. It is the caller's memory, so it does not overlap the
+                // engine's rows. These have `frames` samples, which is at most the settings' number.
+                rows::copy(from_raw_parts_mut(out, row.len()), row);
+            }
+        })
+    }
+}
+
+/// Processes one block and writes no output: read the outputs afterwards (`hocket_engine_read_output`). Otherwise
+/// like `hocket_engine_process_planned`.
+///
+/// Thread: leader. Cost: as `hocket_engine_process_planned`.
+///
+/// # Safety
+/// P, H.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hocket_engine_run(
+    engine: *const Engine,
+    frames: u32,
+    signaled_ns: u64,
+    times: *mut BlockTimes,
+) -> Status {
+    // SAFETY: the caller's obligation.
+    unsafe { run(engine, frames, signaled_ns, times, |_| ()) }
+}
+
+/// Processes a block. `read` then reads the outputs.
+///
+/// # Safety
+/// P, H.
+unsafe fn run(
+    engine: *const Engine,
+    frames: u32,
+    signaled_ns: u64,
+    times: *mut BlockTimes,
+    read: impl FnOnce(&hocket_engine::Engine),
+) -> Status {
     // SAFETY: P, H.
     let Some(engine) = (unsafe { engine.as_ref() }) else { return Status::BadInput };
-    let possible = (1..=engine.frames).contains(&frames);
-    if !possible || out_left.is_null() || out_right.is_null() {
+    if !(1..=engine.frames).contains(&frames) {
         return Status::BadInput;
     }
     quiet(Status::Fault, || {
         let Some(mut leading) = engine.leading() else { return Status::Busy };
         let took = leading.engine.process_planned(frames as usize, signaled_ns);
-        let output = leading.engine.output(frames as usize);
-        for (out, row) in [(out_left, output.left), (out_right, output.right)] {
-            // SAFETY: P: it has room for `frames` samples. It is the caller's memory, so it does not overlap
-            // the engine's rows. These have at least `frames` samples, which is at most the settings' number.
-            rows::copy(unsafe { from_raw_parts_mut(out, row.len()) }, row);
-        }
+        read(&leading.engine);
         // SAFETY: P.
         if let Some(times) = unsafe { times.as_mut() } {
             *times = BlockTimes::from(&took);
@@ -181,7 +221,10 @@ pub unsafe extern "C" fn hocket_engine_totals(
 
 /// # Safety
 /// P, H.
-unsafe fn lead(engine: *const Engine, act: impl FnOnce(&mut hocket_engine::Engine)) -> Status {
+pub(crate) unsafe fn lead(
+    engine: *const Engine,
+    act: impl FnOnce(&mut hocket_engine::Engine),
+) -> Status {
     // SAFETY: the caller's obligation.
     let Some(engine) = (unsafe { engine.as_ref() }) else { return Status::BadInput };
     quiet(Status::Fault, || {

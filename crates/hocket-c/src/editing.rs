@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use hocket_engine::{Change, Editor, GraphEditor, NodeSource};
+use hocket_engine::{Change as NodeChange, Editor, GraphEditor, NodeSource};
 
 use crate::failure::Failure;
 use crate::graph::{Graph, Played, Source};
@@ -43,6 +43,15 @@ pub(crate) struct Editing {
 pub(crate) enum Hand {
     Session(Box<Editor>),
     Graph(Box<GraphInHand>),
+}
+
+/// How one graph follows another.
+#[derive(Clone, Copy)]
+pub(crate) enum Change {
+    /// From one block to the next.
+    AtOnce,
+    /// Edges fade.
+    Fades,
 }
 
 /// A graph, with the host's numbers for its nodes.
@@ -156,11 +165,11 @@ impl GraphInHand {
                 )));
             }
         }
-        self.editor.change(id, Change::Param { index, value })?;
+        self.editor.change(id, NodeChange::Param { index, value })?;
         Ok(())
     }
 
-    pub(crate) fn exchange(&mut self, graph: Graph) -> Result<(), Failure> {
+    pub(crate) fn exchange(&mut self, graph: Graph, change: Change) -> Result<(), Failure> {
         if graph.copy_of() != Some(self.version) {
             return Err(Failure::bad_input(
                 "the graph is no copy of what the engine plays now (hocket_engine_graph): another \
@@ -175,7 +184,10 @@ impl GraphInHand {
             Source::Kept => self.played.id(node).map_or(NodeSource::Sum, NodeSource::Kept),
         };
         let sources = laid_out.nodes.into_iter().map(source).collect();
-        self.editor.replace(&laid_out.graph, sources)?;
+        match change {
+            Change::AtOnce => self.editor.replace(&laid_out.graph, sources)?,
+            Change::Fades => self.editor.replace_softly(&laid_out.graph, sources)?,
+        };
         (self.played, self.version) = (laid_out.played, next_version());
         Ok(())
     }

@@ -27,6 +27,7 @@ pub struct Engine {
     /// `None`: the engine does not explain late blocks.
     drain: Option<Mutex<FlightDrain>>,
     pub(crate) frames: u32,
+    pub(crate) rate_hz: u32,
 }
 
 /// What belongs to the leader.
@@ -209,6 +210,7 @@ impl Engine {
             reports: Mutex::new(Reports { own, leader: None, protection: None, memory }),
             drain: drain.map(Mutex::new),
             frames: engine.settings().frames,
+            rate_hz: engine.settings().rate_hz,
             leading: Mutex::new(Leading { seat: None, engine, recorder }),
         }
     }

@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::ffi::c_char;
 
-use hocket_engine::{Edge, Graph as PlanGraph, Kind, Node, NodeId, NodeKind};
+use hocket_engine::{Edge, Graph as PlanGraph, InputPort, Kind, Node, NodeId, NodeKind, Ports};
 
 use crate::border::{done, quiet, text, told};
 use crate::effects::{kind_named, values_of};
@@ -20,34 +20,55 @@ pub const HOCKET_NO_NODE: u32 = u32::MAX;
 /// time may use a graph.
 pub struct Graph {
     nodes: Vec<Option<Draft>>,
-    /// `None`: the last node.
-    output: Option<u32>,
+    pub(crate) outputs: Outputs,
+    pub(crate) feedback: Vec<Feedback>,
     /// Whether every edge leads from an older node to a newer one. If so, there is no circle.
     rising: bool,
     /// The copied version, if this is a copy of a graph that an engine plays.
     copy_of: Option<u64>,
 }
 
+/// The nodes that the host reads.
+#[derive(Clone)]
+pub(crate) enum Outputs {
+    /// The newest node. Every other one has to lead to it.
+    Newest,
+    /// One node. Every other one has to lead to it.
+    One(u32),
+    /// A list. Other nodes may lead nowhere.
+    Listed(Vec<u32>),
+}
+
+/// An edge that brings what a node put out one largest block ago.
+#[derive(Clone)]
+pub(crate) struct Feedback {
+    pub(crate) edge: Edge,
+    pub(crate) to: u32,
+}
+
 /// A node under construction.
-struct Draft {
-    facts: Facts,
+pub(crate) struct Draft {
+    pub(crate) facts: Facts,
     work: Work,
 }
 
 /// What an engine keeps of a node.
 #[derive(Clone)]
-struct Facts {
-    name: String,
-    inputs: Vec<Edge>,
-    side_chain: Vec<Edge>,
+pub(crate) struct Facts {
+    pub(crate) name: String,
+    /// The edges of all ports.
+    pub(crate) inputs: Vec<Edge>,
+    pub(crate) ports: Ports,
     cost: f64,
     latency_frames: u32,
     /// The kind, for a built-in effect.
-    kind: Option<&'static Kind>,
-    sums: bool,
+    pub(crate) kind: Option<&'static Kind>,
+    pub(crate) sums: bool,
+    /// The number, for an engine input.
+    pub(crate) input: Option<u16>,
 }
 
-enum Work {
+pub(crate) enum Work {
     Sum,
     Host(HostProcessor),
     Effect(Vec<f32>),
@@ -138,7 +159,8 @@ pub unsafe extern "C" fn hocket_graph_add_effect(
     added.unwrap_or(HOCKET_NO_NODE)
 }
 
-/// Makes node `to` read node `from` with a linear gain (1.0: unchanged). A node sums its inputs in the order in
+/// Makes node `to` read node `from` with a linear gain (1.0: unchanged), from main port to main port. Both have equally
+/// many channels, or `from` has one. `hocket_graph_connect` makes every other edge. A node sums its inputs in the order in
 /// which their edges were added, so every worker computes the same bits. The call refuses an edge that would
 /// close a circle.
 ///
@@ -155,12 +177,12 @@ pub unsafe extern "C" fn hocket_graph_add_edge(
     error: *mut *mut Error,
 ) -> Status {
     // SAFETY: P, H, G.
-    unsafe { done(error, || building(graph)?.connect(from, to, gain_lin, Input::Main)) }
+    unsafe { done(error, || building(graph)?.connect(Edge::new(NodeId(from), gain_lin), to)) }
 }
 
 /// Makes node `to` read node `from` on its side chain: a second input that only controls, such as a
-/// compressor's key. A node sums the edges of its side chain separately. Otherwise like
-/// `hocket_graph_add_edge`.
+/// compressor's key. A node sums the edges of its side chain separately. Unless `hocket_graph_set_ports` says
+/// otherwise, a side chain has two channels. Otherwise like `hocket_graph_add_edge`.
 ///
 /// Thread: control. Cost: as `hocket_graph_add_edge`.
 ///
@@ -175,10 +197,15 @@ pub unsafe extern "C" fn hocket_graph_add_side_chain(
     error: *mut *mut Error,
 ) -> Status {
     // SAFETY: P, H, G.
-    unsafe { done(error, || building(graph)?.connect(from, to, gain_lin, Input::SideChain)) }
+    unsafe {
+        done(error, || {
+            let edge = Edge::new(NodeId(from), gain_lin);
+            building(graph)?.connect(Edge { to: InputPort::SideChain, ..edge }, to)
+        })
+    }
 }
 
-/// Removes every edge from node `from` to node `to`, including those of the side chain.
+/// Removes every edge from node `from` to node `to`, including those of the side chain and feedback.
 ///
 /// Thread: control. Cost: O(inputs of the node).
 ///
@@ -195,7 +222,8 @@ pub unsafe extern "C" fn hocket_graph_remove_edge(
     unsafe { done(error, || building(graph)?.disconnect(from, to)) }
 }
 
-/// Removes a node and all its edges. A new processor is freed at once. If an engine plays the processor, it is
+/// Removes a node and all its edges. If it is one of several outputs, the start or exchange of the graph fails until
+/// `hocket_graph_set_outputs` has set others. A new processor is freed at once. If an engine plays the processor, it is
 /// freed after the graph has been exchanged.
 ///
 /// Thread: control. Cost: O(edges).
@@ -212,7 +240,7 @@ pub unsafe extern "C" fn hocket_graph_remove_node(
     unsafe { done(error, || building(graph)?.remove(node)) }
 }
 
-/// Sets the output node. Every node has to lead to it.
+/// Sets the output node. Every node has to lead to it. `hocket_graph_set_outputs` sets several.
 ///
 /// Thread: control. Cost: none.
 ///
@@ -229,7 +257,7 @@ pub unsafe extern "C" fn hocket_graph_set_output(
         done(error, || {
             let graph = building(graph)?;
             graph.draft(node)?;
-            graph.output = Some(node);
+            graph.outputs = Outputs::One(node);
             Ok(())
         })
     }
@@ -237,16 +265,9 @@ pub unsafe extern "C" fn hocket_graph_set_output(
 
 /// # Safety
 /// P, H, G. The lifetime is that of the call.
-unsafe fn building<'a>(graph: *mut Graph) -> Result<&'a mut Graph, Failure> {
+pub(crate) unsafe fn building<'a>(graph: *mut Graph) -> Result<&'a mut Graph, Failure> {
     // SAFETY: the caller's obligation.
     unsafe { graph.as_mut() }.ok_or_else(|| Failure::null("graph"))
-}
-
-/// Which input of a node an edge feeds.
-#[derive(Clone, Copy)]
-enum Input {
-    Main,
-    SideChain,
 }
 
 /// A graph in the order of computation, ready for an engine.
@@ -268,7 +289,8 @@ pub(crate) enum Source {
 #[derive(Clone)]
 pub(crate) struct Played {
     nodes: Vec<Option<Facts>>,
-    output: u32,
+    outputs: Outputs,
+    feedback: Vec<Feedback>,
     rising: bool,
     /// For each of the host's numbers, the node's id in the engine's graph.
     ids: Vec<Option<NodeId>>,
@@ -287,13 +309,12 @@ impl Played {
 
     /// A copy that can be changed.
     pub(crate) fn copy(&self, version: u64) -> Graph {
-        let draft = |facts: &Facts| Draft {
-            facts: facts.clone(),
-            work: if facts.sums { Work::Sum } else { Work::Kept },
-        };
+        // A node that only sums is kept too: the delay lines of its edges go on.
+        let draft = |facts: &Facts| Draft { facts: facts.clone(), work: Work::Kept };
         Graph {
             nodes: self.nodes.iter().map(|facts| facts.as_ref().map(draft)).collect(),
-            output: Some(self.output),
+            outputs: self.outputs.clone(),
+            feedback: self.feedback.clone(),
             rising: self.rising,
             copy_of: Some(version),
         }
@@ -302,7 +323,8 @@ impl Played {
 
 impl Graph {
     fn new() -> Graph {
-        Graph { nodes: Vec::new(), output: None, rising: true, copy_of: None }
+        let (outputs, feedback) = (Outputs::Newest, Vec::new());
+        Graph { nodes: Vec::new(), outputs, feedback, rising: true, copy_of: None }
     }
 
     /// The version of the engine's graph that this is a copy of. `None`: it is not a copy.
@@ -310,63 +332,55 @@ impl Graph {
         self.copy_of
     }
 
-    fn with_room(&mut self) -> Result<&mut Graph, Failure> {
+    pub(crate) fn with_room(&mut self) -> Result<&mut Graph, Failure> {
         let full = || Failure::bad_input("the graph has as many nodes as a graph can have");
         (self.nodes.len() < PlanGraph::MAX_NODES).then_some(self).ok_or_else(full)
     }
 
-    fn add(&mut self, name: &str, kind: Option<&'static Kind>, work: Work) -> u32 {
+    pub(crate) fn add(&mut self, name: &str, kind: Option<&'static Kind>, work: Work) -> u32 {
         let facts = Facts {
             name: name.to_owned(),
             inputs: Vec::new(),
-            side_chain: Vec::new(),
+            ports: Ports::STEREO,
             cost: 2.0,
             latency_frames: 0,
             kind,
             sums: matches!(work, Work::Sum),
+            input: None,
         };
         self.nodes.push(Some(Draft { facts, work }));
         self.nodes.len() as u32 - 1
     }
 
-    fn draft(&mut self, node: u32) -> Result<&mut Draft, Failure> {
+    pub(crate) fn draft(&mut self, node: u32) -> Result<&mut Draft, Failure> {
         let count = self.nodes.len();
-        let missing = || {
-            Failure::bad_input(format!(
-                "there is no node {node}: the graph has counted {count}, from 0, and some may have \
-                 been removed"
-            ))
-        };
-        self.nodes.get_mut(node as usize).and_then(Option::as_mut).ok_or_else(missing)
+        let draft = self.nodes.get_mut(node as usize).and_then(Option::as_mut);
+        draft.ok_or_else(|| no_node(node, count))
     }
 
-    fn connect(&mut self, from: u32, to: u32, gain_lin: f32, input: Input) -> Result<(), Failure> {
-        self.draft(from)?;
-        self.draft(to)?;
-        if !gain_lin.is_finite() {
-            return Err(Failure::bad_input(format!("a gain of {gain_lin} is not possible")));
-        }
+    pub(crate) fn no_node(&self, node: u32) -> Failure {
+        no_node(node, self.nodes.len())
+    }
+
+    /// Adds an edge from `edge.from` to `to`.
+    pub(crate) fn connect(&mut self, edge: Edge, to: u32) -> Result<(), Failure> {
+        let from = edge.from.0;
+        self.check_edge(&edge, to)?;
         let rising = self.rising && from < to;
         if from == to || (!rising && self.leads_to(to, from)) {
             let (from, to) = (self.name(from), self.name(to));
-            let text = format!("node '{to}' cannot read node '{from}': it would be a circle");
+            let text = format!(
+                "node '{to}' cannot read node '{from}': it would be a circle; close it with \
+                 hocket_graph_feed_back"
+            );
             return Err(Failure::bad_input(text));
         }
         self.rising = rising;
-        let edge = Edge::new(NodeId(from), gain_lin);
-        let facts = &mut self.draft(to)?.facts;
-        match input {
-            Input::Main => facts.inputs.push(edge),
-            Input::SideChain if facts.sums => {
-                let text = format!("node '{}' only sums: it has no side chain", facts.name);
-                return Err(Failure::bad_input(text));
-            }
-            Input::SideChain => facts.side_chain.push(edge),
-        }
+        self.draft(to)?.facts.inputs.push(edge);
         Ok(())
     }
 
-    fn name(&self, node: u32) -> &str {
+    pub(crate) fn name(&self, node: u32) -> &str {
         self.nodes[node as usize].as_ref().map_or("", |draft| &draft.facts.name)
     }
 
@@ -379,20 +393,20 @@ impl Graph {
             }
             if !std::mem::replace(&mut seen[node as usize], true) {
                 let draft = self.nodes[node as usize].iter();
-                open.extend(draft.flat_map(|draft| draft.facts.edges()).map(|edge| edge.from.0));
+                open.extend(draft.flat_map(|draft| &draft.facts.inputs).map(|edge| edge.from.0));
             }
         }
         false
     }
 
     fn disconnect(&mut self, from: u32, to: u32) -> Result<(), Failure> {
-        let (before, after) = {
-            let facts = &mut self.draft(to)?.facts;
-            let before = facts.edges().count();
-            facts.forget(from);
-            (before, facts.edges().count())
+        let edges = |graph: &mut Graph| -> Result<usize, Failure> {
+            Ok(graph.draft(to)?.facts.inputs.len() + graph.feedback.len())
         };
-        match before == after {
+        let before = edges(self)?;
+        self.draft(to)?.facts.inputs.retain(|edge| edge.from.0 != from);
+        self.feedback.retain(|back| (back.edge.from.0, back.to) != (from, to));
+        match before == edges(self)? {
             false => Ok(()),
             true => Err(Failure::bad_input(format!("node {to} does not read node {from}"))),
         }
@@ -401,60 +415,115 @@ impl Graph {
     fn remove(&mut self, node: u32) -> Result<(), Failure> {
         self.draft(node)?;
         self.nodes[node as usize] = None;
-        self.nodes.iter_mut().flatten().for_each(|draft| draft.facts.forget(node));
-        if self.output == Some(node) {
-            self.output = None;
+        for draft in self.nodes.iter_mut().flatten() {
+            draft.facts.inputs.retain(|edge| edge.from.0 != node);
+        }
+        self.feedback.retain(|back| back.edge.from.0 != node && back.to != node);
+        if matches!(self.outputs, Outputs::One(output) if output == node) {
+            self.outputs = Outputs::Newest;
         }
         Ok(())
+    }
+
+    /// The facts of a node that is there.
+    pub(crate) fn facts(&self, node: u32) -> Option<&Facts> {
+        Some(&self.nodes.get(node as usize)?.as_ref()?.facts)
+    }
+
+    /// The numbers of the nodes.
+    pub(crate) fn numbers(&self) -> impl Iterator<Item = u32> {
+        (0..self.nodes.len() as u32).filter(|node| self.facts(*node).is_some())
     }
 
     /// Puts the nodes into the order of computation, and builds the effects for a sample rate. New processors
     /// move into the result.
     pub(crate) fn laid_out(mut self, rate_hz: u32) -> Result<LaidOut, Failure> {
-        let order = self.order()?;
+        let outputs = self.checked_outputs()?;
+        let (order, ports) = (self.order(), self.all_ports());
         let mut ids = vec![None; self.nodes.len()];
         let (mut graph, mut nodes, mut kept) = (PlanGraph::default(), Vec::new(), Vec::new());
         kept.resize_with(self.nodes.len(), || None);
-        for number in &order {
-            let Some(draft) = self.nodes[*number as usize].take() else { continue };
+        for number in order {
+            let Some(draft) = self.nodes[number as usize].take() else { continue };
             let (facts, source) = draft.built(rate_hz);
-            let edges = |edges: &[Edge]| -> Vec<Edge> {
-                let id = |edge: &Edge| ids[edge.from.index()].unwrap_or(edge.from);
-                edges.iter().map(|edge| Edge { from: id(edge), ..*edge }).collect()
-            };
             let node = Node {
                 name: facts.name.clone(),
-                kind: NodeKind::Custom(*number),
-                inputs: edges(&facts.inputs),
+                kind: facts.input.map_or(NodeKind::Custom(number), NodeKind::Input),
+                inputs: facts.inputs.iter().map(|edge| with_id(edge, &ids)).collect(),
                 cost: facts.cost,
                 latency_frames: facts.latency_frames,
-                ports: Default::default(),
+                ports: ports[number as usize],
             };
-            let id = graph.add_with_side_chain(node, edges(&facts.side_chain));
-            ids[*number as usize] = Some(id.map_err(Failure::bad_input)?);
-            nodes.push((*number, source));
-            kept[*number as usize] = Some(facts);
+            ids[number as usize] = Some(graph.add(node).map_err(Failure::bad_input)?);
+            nodes.push((number, source));
+            kept[number as usize] = Some(facts);
         }
-        let output = order.last().copied().unwrap_or(0);
-        Ok(LaidOut {
-            graph,
-            nodes,
-            played: Played { nodes: kept, output, rising: self.rising, ids },
-        })
+        let id = |number: u32| ids[number as usize].unwrap_or(NodeId(number));
+        for Feedback { edge, to } in &self.feedback {
+            graph.feed_back(with_id(edge, &ids), id(*to)).map_err(Failure::bad_input)?;
+        }
+        graph.set_outputs(outputs.into_iter().map(id).collect()).map_err(Failure::bad_input)?;
+        let Graph { outputs, feedback, rising, .. } = self;
+        Ok(LaidOut { graph, nodes, played: Played { nodes: kept, outputs, feedback, rising, ids } })
     }
 
-    /// The numbers of the nodes. Each comes after all nodes that it reads, older ones first, the output last.
-    fn order(&self) -> Result<Vec<u32>, Failure> {
-        let newest = self.nodes.iter().rposition(Option::is_some).map(|node| node as u32);
-        let output = self.output.or(newest);
-        let output = output.ok_or_else(|| Failure::bad_input("the graph is empty"))?;
+    /// The numbers of the nodes that the host reads. The newest node becomes the output for good.
+    fn checked_outputs(&mut self) -> Result<Vec<u32>, Failure> {
+        let newest = self.numbers().last();
+        let newest = newest.ok_or_else(|| Failure::bad_input("the graph is empty"))?;
+        if matches!(self.outputs, Outputs::Newest) {
+            self.outputs = Outputs::One(newest);
+        }
+        let one = match &self.outputs {
+            Outputs::Listed(nodes) => {
+                let missing = nodes.iter().position(|node| self.facts(*node).is_none());
+                let text = |output| {
+                    format!("output {output} has been removed: set the outputs of the graph again")
+                };
+                return missing.map_or(Ok(nodes.clone()), |at| Err(Failure::bad_input(text(at))));
+            }
+            Outputs::One(node) => *node,
+            Outputs::Newest => newest,
+        };
+        match self.stray(one) {
+            None => Ok(vec![one]),
+            Some(stray) => Err(Failure::bad_input(format!(
+                "node '{}' does not lead to the output '{}': connect it, or list the outputs with \
+                 hocket_graph_set_outputs",
+                self.name(stray),
+                self.name(one)
+            ))),
+        }
+    }
+
+    /// A node that does not lead to the output, with feedback or without.
+    fn stray(&self, output: u32) -> Option<u32> {
+        let mut sources = vec![Vec::new(); self.nodes.len()];
+        for node in self.numbers() {
+            let edges = self.facts(node).into_iter().flat_map(|facts| &facts.inputs);
+            sources[node as usize].extend(edges.map(|edge| edge.from.0));
+        }
+        for back in &self.feedback {
+            sources[back.to as usize].push(back.edge.from.0);
+        }
+        let (mut seen, mut open) = (vec![false; self.nodes.len()], vec![output]);
+        while let Some(node) = open.pop() {
+            if !std::mem::replace(&mut seen[node as usize], true) {
+                open.extend(&sources[node as usize]);
+            }
+        }
+        self.numbers().find(|node| !seen[*node as usize])
+    }
+
+    /// The numbers of the nodes. Each comes after all nodes that it reads, older ones first.
+    fn order(&self) -> Vec<u32> {
         let mut readers = vec![Vec::new(); self.nodes.len()];
         let mut waiting = vec![0usize; self.nodes.len()];
         let mut ready = BinaryHeap::new();
         for (node, draft) in self.nodes.iter().enumerate() {
             let Some(draft) = draft else { continue };
-            draft.facts.edges().for_each(|edge| readers[edge.from.index()].push(node));
-            waiting[node] = draft.facts.edges().count();
+            draft.facts.inputs.iter().for_each(|edge| readers[edge.from.index()].push(node));
+            waiting[node] = draft.facts.inputs.len();
             if waiting[node] == 0 {
                 ready.push(Reverse(node));
             }
@@ -469,26 +538,19 @@ impl Graph {
                 }
             }
         }
-        match order.last() {
-            Some(last) if *last != output => {
-                let (stray, output) = (self.name(*last), self.name(output));
-                let text = format!("node '{stray}' does not lead to the output '{output}'");
-                Err(Failure::bad_input(text))
-            }
-            _ => Ok(order),
-        }
+        order
     }
 }
 
-impl Facts {
-    fn edges(&self) -> impl Iterator<Item = &Edge> {
-        self.inputs.iter().chain(&self.side_chain)
-    }
+fn no_node(node: u32, count: usize) -> Failure {
+    Failure::bad_input(format!(
+        "there is no node {node}: the graph has counted {count}, from 0, and some may have been removed"
+    ))
+}
 
-    fn forget(&mut self, from: u32) {
-        self.inputs.retain(|edge| edge.from.0 != from);
-        self.side_chain.retain(|edge| edge.from.0 != from);
-    }
+/// An edge of the host's numbers as one of the engine's ids.
+fn with_id(edge: &Edge, ids: &[Option<NodeId>]) -> Edge {
+    Edge { from: ids[edge.from.index()].unwrap_or(edge.from), ..*edge }
 }
 
 impl Draft {

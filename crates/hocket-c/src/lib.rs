@@ -7,8 +7,9 @@
 //!
 //! - [`status`] and [`settings`].
 //! - [`session`] and [`graph`]: the two things that an engine can play, made of [`effects`] and
-//!   [`processor`]s.
-//! - [`engine`] starts and stops. [`block`] is for the audio thread.
+//!   [`processor`]s. [`graph_ports`] has what only graphs with more than stereo and edges need.
+//! - [`engine`] starts and stops. [`block`] is for the audio thread, and so are [`ports`] (inputs and outputs) and a
+//!   part of [`transport`]. [`time`] has the units of song time.
 //! - Every other thread may edit ([`strip_edit`], [`routing_edit`], [`node_edit`], all three based on
 //!   [`editing`]) and inspect ([`control`], [`explain`]).
 //!
@@ -35,10 +36,14 @@ pub mod status;
 pub mod settings;
 pub mod session;
 pub mod effects;
+pub mod time;
 pub mod processor;
 pub mod graph;
+pub mod graph_ports;
 pub mod engine;
 pub mod block;
+pub mod ports;
+pub mod transport;
 pub mod misses;
 pub mod editing;
 pub mod strip_edit;
@@ -54,7 +59,7 @@ use std::ffi::c_char;
 
 /// The number of this interface. It grows when a function or structure changes so that programs have to be
 /// recompiled. `hocket_abi()` returns the library's number.
-pub const HOCKET_ABI: u32 = 2;
+pub const HOCKET_ABI: u32 = 3;
 
 /// The interface number of the running library. Compare it with `HOCKET_ABI`.
 ///

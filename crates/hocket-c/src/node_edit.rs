@@ -1,6 +1,7 @@
 //! Edits of a graph while it plays.
 
-use crate::border::{done, made, seen};
+use crate::border::{done, made, quiet, seen};
+use crate::editing::Change;
 use crate::engine::Engine;
 use crate::failure::Failure;
 use crate::graph::Graph;
@@ -53,8 +54,9 @@ pub unsafe extern "C" fn hocket_engine_graph(
 }
 
 /// Replaces the graph by a changed copy. The call consumes the copy, even if it fails. Nodes that stay keep
-/// their processors and their state. All changes happen from one block to the next, without a fade. The call
-/// refuses a copy if another one has been exchanged since it was made.
+/// their processors and their state, and the delays of the edges between them. All changes happen from one block to
+/// the next, without a fade (`hocket_engine_exchange_graph_softly` fades). The call refuses a copy if another one has
+/// been exchanged since it was made.
 ///
 /// Thread: any but the leader. Cost: a lock among control threads; builds effects and a plan.
 ///
@@ -66,13 +68,57 @@ pub unsafe extern "C" fn hocket_engine_exchange_graph(
     graph: *mut Graph,
     error: *mut *mut Error,
 ) -> Status {
+    // SAFETY: the caller's obligation.
+    unsafe { exchange(engine, graph, Change::AtOnce, error) }
+}
+
+/// Like `hocket_engine_exchange_graph`, but edges that come, go or change their gain fade over 512 frames, if the node
+/// that reads stays. What has been removed runs on for that time. It is freed later, by a control thread that sends an
+/// edit or calls `hocket_engine_is_settled`.
+///
+/// Thread: any but the leader. Cost: as `hocket_engine_exchange_graph`.
+///
+/// # Safety
+/// P, H, X (for the graph), C.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hocket_engine_exchange_graph_softly(
+    engine: *const Engine,
+    graph: *mut Graph,
+    error: *mut *mut Error,
+) -> Status {
+    // SAFETY: the caller's obligation.
+    unsafe { exchange(engine, graph, Change::Fades, error) }
+}
+
+/// How many edges ended without a fade since the start, because the old and the new ways together would have made a
+/// circle. 0 for NULL.
+///
+/// Thread: any but the leader. Cost: a lock among control threads.
+///
+/// # Safety
+/// P, H.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hocket_engine_refused_fades(engine: *const Engine) -> u64 {
+    // SAFETY: P, H.
+    let Some(engine) = (unsafe { engine.as_ref() }) else { return 0 };
+    quiet(0, || engine.control.refused_fades() as u64)
+}
+
+/// # Safety
+/// P, H, X (for the graph), C.
+unsafe fn exchange(
+    engine: *const Engine,
+    graph: *mut Graph,
+    change: Change,
+    error: *mut *mut Error,
+) -> Status {
     // SAFETY: P; H and X for the graph, which `border::made` or `hocket_graph_new` made.
     unsafe {
         let graph = (!graph.is_null()).then(|| Box::from_raw(graph));
         done(error, || {
             let graph = graph.ok_or_else(|| Failure::null("graph"))?;
             let engine = seen(engine, "engine")?;
-            engine.editing().nodes(|played| played.exchange(*graph))
+            engine.editing().nodes(|played| played.exchange(*graph, change))
         })
     }
 }

@@ -1,12 +1,14 @@
 //! Processors of the host: what a callback gets, and the engine's side of it.
 
 use std::ffi::c_void;
+use std::ptr::{null, null_mut};
 
-use hocket_engine::time::BlockTime;
-use hocket_engine::{Block as EngineBlock, Change, Event as EngineEvent};
+use hocket_engine::time::{BlockTime, MAX_SEGMENTS};
+use hocket_engine::{Block as EngineBlock, Change, Event as EngineEvent, MoreRows, Ports};
 use hocket_engine::{Processor as EngineProcessor, StereoRef};
 
 use crate::failure::Failure;
+use crate::time::{Clock, Segment, Time};
 
 /// A parameter that changes inside a block.
 #[repr(C)]
@@ -21,17 +23,21 @@ pub struct Event {
 }
 
 /// One block of audio for a processor of the host. All pointers are valid until the callback returns.
+///
+/// A stereo node needs only the first fields. A node with other ports (`hocket_graph_set_ports`) finds all its
+/// channels in `main`, `side_chain` and `extra`.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub struct Block {
-    /// The left row: `frames` samples, 1.0 is full scale. It holds the sum of the node's inputs. What the
+    /// The first main row: `frames` samples, 1.0 is full scale. It holds the sum of the node's inputs. What the
     /// callback writes there is the node's output.
     pub left: *mut f32,
-    /// The right row.
+    /// The second main row. NULL if the node has one main channel.
     pub right: *mut f32,
-    /// The left row of the side chain, read-only. NULL if the node has none.
+    /// The first row of the side chain, read-only. NULL if the node has none.
     pub side_left: *const f32,
-    /// The right row of the side chain, read-only. NULL if the node has none.
+    /// The second row of the side chain, read-only, or the first one again if there is only one. NULL if the node
+    /// has none.
     pub side_right: *const f32,
     /// Changes of parameters, sorted by frame.
     pub events: *const Event,
@@ -39,6 +45,26 @@ pub struct Block {
     pub event_count: usize,
     /// Samples of each row, at least 1.
     pub frames: u32,
+    /// Number of `main`, at least 1.
+    pub main_count: u32,
+    /// All main rows, changed in place. The first two are `left` and `right`.
+    pub main: *const *mut f32,
+    /// All rows of the side chain, read-only.
+    pub side_chain: *const *const f32,
+    /// All rows of the extra outputs. They begin as silence.
+    pub extra: *const *mut f32,
+    /// Number of `side_chain`.
+    pub side_chain_count: u32,
+    /// Number of `extra`.
+    pub extra_count: u32,
+    /// Where the song is at the block's first frame. NULL if the processor does not keep time.
+    pub time: *const Time,
+    /// The stretches in which the song runs without a jump, in order and without gaps.
+    pub segments: *const Segment,
+    /// Number of `segments`: at least 1 for a processor that keeps time, otherwise 0.
+    pub segment_count: usize,
+    /// For `hocket_time_at`, which says where the song is at any frame. NULL if the processor does not keep time.
+    pub clock: *const Clock,
 }
 
 /// Processes one block in place.
@@ -75,17 +101,32 @@ pub struct Processor {
     pub cost: f64,
     /// How many frames the output lags behind the input.
     pub latency_frames: u32,
+    /// Whether blocks say where the song is (`time`, `segments` and `clock` of `hocket_block`). The time is that of
+    /// the sound that reaches the node: behind a latency of 100 frames, 100 frames earlier.
+    pub keeps_time: bool,
 }
 
 /// Room for events from the start. The engine passes fewer in one block.
 const EVENTS: usize = 256;
 
+/// Channels of a port.
+const CHANNELS: usize = Ports::MOST as usize;
+
 /// A processor of the host. Its drop calls `free`.
 pub(crate) struct HostProcessor {
     host: Processor,
     events: Vec<Event>,
+    segments: Vec<Segment>,
+    rows: Box<RowPointers>,
     /// The song position that the last block led to.
     position: i64,
+}
+
+/// The rows of a block, by port. Only a block's own callback reads them.
+struct RowPointers {
+    main: [*mut f32; CHANNELS],
+    side_chain: [*const f32; CHANNELS],
+    extra: [*mut f32; CHANNELS],
 }
 
 // SAFETY: C: any thread may call `process`. The threads that `reset`, `locate` and `free` name may call
@@ -101,7 +142,13 @@ impl HostProcessor {
             let cost = processor.cost;
             return Err(Failure::bad_input(format!("processor.cost of {cost} is not more than 0")));
         }
-        Ok(HostProcessor { host: *processor, events: Vec::with_capacity(EVENTS), position: 0 })
+        Ok(HostProcessor {
+            host: *processor,
+            events: Vec::with_capacity(EVENTS),
+            segments: Vec::with_capacity(if processor.keeps_time { MAX_SEGMENTS } else { 0 }),
+            rows: Box::new(RowPointers::NONE),
+            position: 0,
+        })
     }
 
     pub(crate) fn cost(&self) -> f64 {
@@ -119,11 +166,65 @@ impl HostProcessor {
         self.position = last.map_or(position, |segment| segment.end_position());
     }
 
+    /// The block as the callback sees it, without the time.
+    fn seen(&self, block: &EngineBlock<'_>) -> Block {
+        let row = |side: Option<StereoRef<'_>>, of: fn(StereoRef<'_>) -> *const f32| {
+            side.map_or(null(), of)
+        };
+        let more = block.more.as_ref();
+        Block {
+            left: self.rows.main[0],
+            right: self.rows.main[1],
+            side_left: row(block.side_chain, |side| side.left.as_ptr()),
+            side_right: row(block.side_chain, |side| side.right.as_ptr()),
+            events: self.events.as_ptr(),
+            event_count: self.events.len(),
+            frames: block.frames() as u32,
+            main_count: block.channels() as u32,
+            main: self.rows.main.as_ptr(),
+            side_chain: self.rows.side_chain.as_ptr(),
+            extra: self.rows.extra.as_ptr(),
+            side_chain_count: more.map_or(0, |more| more.side_chain.len() as u32),
+            extra_count: more.map_or(0, |more| more.extra.len() as u32),
+            time: null(),
+            segments: self.segments.as_ptr(),
+            segment_count: self.segments.len(),
+            clock: null(),
+        }
+    }
+
     fn call(&self, function: UserFn) {
         if let Some(function) = function {
             // SAFETY: C.
             unsafe { function(self.host.user) }
         }
+    }
+}
+
+impl RowPointers {
+    const NONE: RowPointers = RowPointers {
+        main: [null_mut(); CHANNELS],
+        side_chain: [null(); CHANNELS],
+        extra: [null_mut(); CHANNELS],
+    };
+
+    /// Notes the rows of a block. Stereo nodes have the first two only.
+    fn note(&mut self, block: &mut EngineBlock<'_>) {
+        let right = &mut block.main.right;
+        self.main[0] = block.main.left.as_mut_ptr();
+        self.main[1] = if right.is_empty() { null_mut() } else { right.as_mut_ptr() };
+        if let Some(more) = &mut block.more {
+            self.note_more(more);
+        }
+    }
+
+    fn note_more(&mut self, more: &mut MoreRows<'_>) {
+        let rows = more.main.iter_mut().zip(&mut self.main[2..]);
+        rows.for_each(|(row, place)| *place = row.as_mut_ptr());
+        let rows = (0..more.side_chain.len()).zip(&mut self.side_chain);
+        rows.for_each(|(row, place)| *place = more.side_chain.row(row).as_ptr());
+        let rows = more.extra.iter_mut().zip(&mut self.extra);
+        rows.for_each(|(row, place)| *place = row.as_mut_ptr());
     }
 }
 
@@ -134,22 +235,20 @@ impl EngineProcessor for HostProcessor {
         }
         self.events.clear();
         self.events.extend(block.events.iter().map(Event::from));
-        let row = |side: Option<StereoRef<'_>>, of: fn(StereoRef<'_>) -> *const f32| {
-            side.map_or(std::ptr::null(), of)
-        };
+        let time = block.time.filter(|_| self.host.keeps_time);
+        let segments = time.map_or(&[][..], |time| time.segments.as_slice());
+        self.segments.clear();
+        self.segments.extend(segments.iter().map(Segment::from));
+        self.rows.note(block);
+        let now = time.map(|time| Time::at(time, 0));
+        let Some(process) = self.host.process else { return };
         let seen = Block {
-            frames: block.frames() as u32,
-            left: block.main.left.as_mut_ptr(),
-            right: block.main.right.as_mut_ptr(),
-            side_left: row(block.side_chain, |side| side.left.as_ptr()),
-            side_right: row(block.side_chain, |side| side.right.as_ptr()),
-            events: self.events.as_ptr(),
-            event_count: self.events.len(),
+            time: now.as_ref().map_or(null(), std::ptr::from_ref),
+            clock: time.map_or(null(), Clock::of),
+            ..self.seen(block)
         };
-        if let Some(process) = self.host.process {
-            // SAFETY: C. All rows have `frames` samples: the engine's `Block` guarantees it.
-            unsafe { process(self.host.user, &seen) }
-        }
+        // SAFETY: C. All rows have `frames` samples: the engine's `Block` guarantees it.
+        unsafe { process(self.host.user, &seen) }
     }
 
     fn reset(&mut self) {
@@ -157,7 +256,7 @@ impl EngineProcessor for HostProcessor {
     }
 
     fn keeps_time(&self) -> bool {
-        self.host.locate.is_some()
+        self.host.locate.is_some() || self.host.keeps_time
     }
 
     fn latency_frames(&self) -> u32 {

@@ -144,6 +144,31 @@ fn a_graph_of_callbacks_is_changed_while_it_plays() {
 }
 
 #[test]
+fn a_studio_plays_from_c_sample_by_sample() {
+    let told = program("a_studio_plays_from_c_sample_by_sample", "studio.c", None);
+    assert!(told.is_none_or(|told| told == "every sample as expected\n"));
+}
+
+/// The C text in `docs/embedding.md` comes from programs that are compiled and run here, so it is compiled too.
+#[test]
+fn the_c_text_of_the_documentation_is_that_of_programs() {
+    let lines = |text: &str| -> Vec<String> {
+        text.lines().map(|line| line.trim().to_owned()).filter(|line| !line.is_empty()).collect()
+    };
+    let read = |path: PathBuf| std::fs::read_to_string(path).unwrap();
+    let sources = ["examples/c/embed.c", "examples/c/graph.c", "crates/hocket-c/tests/c/studio.c"];
+    let sources = sources.map(|path| lines(&read(root().join(path))));
+    let page = read(root().join("docs/embedding.md"));
+    let blocks: Vec<&str> = page.split("```c\n").skip(1).collect();
+    assert!(blocks.len() > 3, "the page has C text");
+    for block in blocks {
+        let block = lines(block.split("```").next().unwrap_or_default());
+        let is_in = |source: &Vec<String>| source.windows(block.len()).any(|part| part == block);
+        assert!(sources.iter().any(is_in), "no program has this text: {block:#?}");
+    }
+}
+
+#[test]
 fn errors_reach_a_c_program_with_place_and_remedy() {
     let test = "errors_reach_a_c_program_with_place_and_remedy";
     if !has("cc", test) || !has_topology(test) {

@@ -139,6 +139,15 @@ impl RowsMut<'_> {
     pub fn row_mut(&mut self, row: usize) -> &mut [f32] {
         &mut self.samples[row * self.room..][..self.frames]
     }
+
+    /// All rows at once, for processors that need several of them side by side.
+    #[inline]
+    pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut [f32]> {
+        let frames = self.frames;
+        // Without rows there is no room either, and a chunk cannot be empty.
+        let rows = self.samples.chunks_exact_mut(self.room.max(1));
+        rows.map(move |row| &mut row[..frames])
+    }
 }
 
 /// A change inside the block.

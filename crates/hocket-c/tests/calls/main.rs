@@ -20,6 +20,9 @@ use hocket_c::settings::*;
 use hocket_c::status::*;
 use hocket_c::strip_edit::*;
 
+mod ports;
+mod transport;
+
 /// Calls, and returns the message with which the call failed, empty where it did not.
 ///
 /// Every `SAFETY: told` below: pointers are null where that is tested, and otherwise come from this
@@ -48,6 +51,7 @@ fn engine(process: ProcessFn, user: *mut c_void) -> *mut Engine {
         free: Some(count_free),
         cost: 1.0,
         latency_frames: 0,
+        keeps_time: false,
     };
     let (engine, text) = told(|error| {
         // SAFETY: told.
@@ -181,6 +185,7 @@ fn a_processor_is_freed_once_and_only_when_it_was_taken() {
         free: Some(count_free),
         cost: 1.0,
         latency_frames: 0,
+        keeps_time: false,
     };
     let (name, none) = (c"one".as_ptr(), null_mut());
     // SAFETY: told.

@@ -1,0 +1,130 @@
+//! The leader's calls and a callback's block allocate nothing. A process of its own: it counts every allocation.
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+use std::ffi::c_void;
+use std::ptr::{null, null_mut};
+
+use hocket_c::block::*;
+use hocket_c::engine::*;
+use hocket_c::graph::*;
+use hocket_c::graph_ports::*;
+use hocket_c::ports::*;
+use hocket_c::processor::{Block, Processor};
+use hocket_c::settings::*;
+use hocket_c::status::*;
+use hocket_c::time::*;
+use hocket_c::transport::*;
+
+/// Counts what the calling thread allocates.
+struct Counts;
+
+thread_local! {
+    static COUNT: Cell<usize> = const { Cell::new(0) };
+}
+
+// SAFETY: the system's allocator does the work.
+unsafe impl GlobalAlloc for Counts {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        let _ = COUNT.try_with(|count| count.set(count.get() + 1));
+        // SAFETY: the caller's obligation.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, memory: *mut u8, layout: Layout) {
+        // SAFETY: the caller's obligation.
+        unsafe { System.dealloc(memory, layout) }
+    }
+}
+
+#[global_allocator]
+static COUNTS: Counts = Counts;
+
+const FRAMES: usize = 256;
+
+unsafe extern "C" fn looks_at_all(user: *mut c_void, block: *const Block) {
+    // SAFETY: the engine's block; `user` is a counter that outlives the engine.
+    unsafe {
+        let (jumps, block) = (&mut *user.cast::<usize>(), &*block);
+        let segments = std::slice::from_raw_parts(block.segments, block.segment_count);
+        *jumps += segments.iter().filter(|segment| segment.jumped).count();
+        let mut time = *block.time;
+        let last = block.frames - 1;
+        assert_eq!(hocket_time_at(block.clock, last, &mut time), Status::Ok);
+        for channel in 0..block.main_count as usize {
+            **block.main.add(channel) = time.song.beats as f32;
+        }
+    }
+}
+
+/// An engine of one thread: this one.
+///
+/// # Safety
+/// `jumps` outlives the engine.
+unsafe fn engine(jumps: *mut usize) -> *mut Engine {
+    let processor = Processor {
+        user: jumps.cast(),
+        process: Some(looks_at_all),
+        reset: None,
+        locate: None,
+        free: None,
+        cost: 1.0,
+        latency_frames: 0,
+        keeps_time: true,
+    };
+    // SAFETY: all pointers are null or valid during the calls.
+    unsafe {
+        let (graph, none) = (hocket_graph_new(), null_mut());
+        let input = hocket_graph_add_input(graph, c"in".as_ptr(), 0, 6, none);
+        let node = hocket_graph_add_node(graph, c"looks".as_ptr(), &processor, none);
+        let ports = Ports { main: 6, side_chain: 2, extra: 64 };
+        assert_eq!(hocket_graph_set_ports(graph, node, &ports, none), Status::Ok);
+        assert_eq!(hocket_graph_add_edge(graph, input, node, 1.0, none), Status::Ok);
+        let settings = Settings {
+            priority: 0,
+            workers: 1,
+            schedule: c"serial".as_ptr(),
+            ..hocket_settings_for(FRAMES as u32, 48_000)
+        };
+        hocket_engine_start_graph(graph, &settings, none)
+    }
+}
+
+#[test]
+fn the_leader_and_a_callback_allocate_nothing() {
+    let mut jumps = 0_usize;
+    // SAFETY: `jumps` outlives the engine; all pointers are valid during the calls.
+    unsafe {
+        let engine = engine(&raw mut jumps);
+        if engine.is_null() {
+            return println!("SKIPPED the_leader_and_a_callback_allocate_nothing: no engine here");
+        }
+        let mut rows = vec![vec![0.5_f32; FRAMES]; 70];
+        let pointers: Vec<*mut f32> = rows.iter_mut().map(|row| row.as_mut_ptr()).collect();
+        let before = COUNT.get();
+        for block in 0..20 {
+            let frames = FRAMES as u32;
+            let written = hocket_engine_write_input(engine, 0, pointers.as_ptr().cast(), 6, frames);
+            assert_eq!(written, Status::Ok);
+            let jump = Command {
+                action: HOCKET_LOCATE,
+                at_steady_frame: block * 256 + 100,
+                frame: 1_000,
+                end: 0,
+            };
+            assert_eq!(hocket_engine_command(engine, &jump), Status::Ok);
+            let wrong = Command { frame: i64::MAX, ..jump };
+            assert_eq!(hocket_engine_command(engine, &wrong), Status::BadInput);
+            assert_eq!(hocket_engine_run(engine, frames, hocket_now_ns(), null_mut()), Status::Ok);
+            let read = hocket_engine_read_output(engine, 0, pointers.as_ptr(), 70, frames);
+            assert_eq!(read, Status::Ok);
+            let mut found = Output { main: 0, extra: 0, latency_frames: 0 };
+            assert_eq!(hocket_engine_output(engine, 0, &mut found), Status::Ok);
+            let unknown = hocket_engine_read_output(engine, 9, null(), 0, frames);
+            assert_eq!(unknown, Status::BadInput);
+        }
+        assert_eq!(COUNT.get() - before, 0, "allocations in 20 blocks");
+        assert_eq!(hocket_engine_stop(engine), Status::Ok);
+    }
+    assert_eq!(jumps, 20);
+}

@@ -1,0 +1,63 @@
+//! The examples run, and what they promise is heard.
+
+#[path = "../src/bin/feedback_delay.rs"]
+mod feedback_delay;
+#[path = "../src/bin/monitor.rs"]
+mod monitor;
+#[path = "../src/bin/surround.rs"]
+mod surround;
+#[path = "../src/bin/synth.rs"]
+mod synth;
+
+#[test]
+fn the_synthesizer_follows_the_song() {
+    let [first, again, slow, stopped] = synth::play().unwrap();
+    let bits = |heard: &[f32]| heard.iter().map(|sample| sample.to_bits()).collect::<Vec<_>>();
+    assert!(first.iter().any(|sample| sample.abs() > 0.2));
+    assert_eq!(bits(&first), bits(&again), "a place of the song sounds the same each time");
+    // At half the tempo the first note has the same sound, at half the loudness, and goes on when the second
+    // would have come.
+    let note = hocket_embedder::RATE_HZ as usize / 4;
+    let halves = first[..note].iter().zip(&slow).all(|(loud, soft)| *soft == loud / 2.0);
+    assert!(halves, "the first note");
+    assert!(first[note..].iter().zip(&slow[note..]).any(|(loud, soft)| *soft != loud / 2.0));
+    assert!(stopped.iter().all(|sample| *sample == 0.0));
+    synth::main().unwrap();
+}
+
+#[test]
+fn the_echo_comes_on_time_and_halves() {
+    let heard = feedback_delay::play().unwrap();
+    for (frame, sample) in heard.iter().enumerate().take(5 * feedback_delay::ECHO) {
+        let echo = (frame / feedback_delay::ECHO) as i32;
+        let expected = if frame % feedback_delay::ECHO == 0 { 0.5_f32.powi(echo) } else { 0.0 };
+        assert_eq!(*sample, expected, "frame {frame}");
+    }
+    feedback_delay::main().unwrap();
+}
+
+#[test]
+fn the_fold_has_what_the_bus_has() {
+    let (bus, fold) = surround::play().unwrap();
+    assert_eq!(bus, [0.5, 0.5, 0.25, 0.0625, 0.125, 0.125]);
+    let expected = 0.5 + (0.25 + 0.125) * std::f32::consts::FRAC_1_SQRT_2;
+    assert_eq!(fold.len(), 2);
+    assert!(fold.iter().all(|sample| (sample - expected).abs() < 1e-6), "{fold:?}");
+    surround::main().unwrap();
+}
+
+#[test]
+fn the_backing_waits_for_the_limiter_and_the_recorder_does_not() {
+    let microphone: Vec<f32> = (0..3_000_u16).map(|frame| f32::from(frame % 7) / 16.0).collect();
+    let take = monitor::play(&microphone).unwrap();
+    assert_eq!(take.recorded, microphone);
+    let late = take.latencies[0] as usize;
+    assert!(late > 0 && take.latencies[1] == 0);
+    for (frame, heard) in take.headphones[late..].iter().enumerate() {
+        let click = if frame % 1_000 == 0 { 0.25 } else { 0.0 };
+        let expected = 0.5 * microphone[frame] + click;
+        assert!((heard - expected).abs() < 1e-6, "frame {frame}: {heard} and not {expected}");
+    }
+    assert!(take.headphones[..late].iter().all(|sample| *sample == 0.0));
+    monitor::main().unwrap();
+}
