@@ -79,7 +79,9 @@ impl From<ControlError> for Failure {
             ControlError::Full | ControlError::NothingMeasured => {
                 Failure { status: Status::Busy, text }
             }
-            ControlError::Rule(_) | ControlError::Lane { .. } => Failure::bad_input(text),
+            ControlError::Rule(_) | ControlError::Rate { .. } | ControlError::Lane { .. } => {
+                Failure::bad_input(text)
+            }
         }
     }
 }

@@ -21,9 +21,10 @@ pub struct StereoRef<'a> {
 }
 
 impl StereoMut<'_> {
-    /// The frames from `start` up to but not including `end`, both within the rows.
+    /// The frames from `start` up to but not including `end`, both within the rows. An empty right row stays empty.
     pub fn part(&mut self, start: usize, end: usize) -> StereoMut<'_> {
-        StereoMut { left: &mut self.left[start..end], right: &mut self.right[start..end] }
+        let right = if self.right.is_empty() { 0..0 } else { start..end };
+        StereoMut { left: &mut self.left[start..end], right: &mut self.right[right] }
     }
 }
 
@@ -177,7 +178,8 @@ pub enum Change {
 /// One block of audio with its events.
 #[derive(Debug)]
 pub struct Block<'a> {
-    /// Input and output: the first two main channels, processed in place. A mono node has an empty right row.
+    /// Input and output: the first two main channels, processed in place. A mono node has an empty right row; the built-in
+    /// effects are for two.
     pub main: StereoMut<'a>,
     /// A second input that only steers, such as a compressor's key: its first two channels.
     pub side_chain: Option<StereoRef<'a>>,

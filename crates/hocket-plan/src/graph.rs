@@ -188,6 +188,14 @@ pub enum GraphError {
         /// The edge's map.
         map: ChannelMap,
     },
+    /// A gain that is no number.
+    #[error("an edge to '{node}' has a gain of {gain_lin}, which is not finite")]
+    Gain {
+        /// The node that reads.
+        node: String,
+        /// The gain.
+        gain_lin: f32,
+    },
     /// A node that does not exist is named as an output or in a feedback edge.
     #[error("the graph has no node {}", .0.0)]
     NoNode(NodeId),
@@ -217,6 +225,7 @@ impl Graph {
     /// # Errors
     /// - [`GraphError::UnknownInput`] if an input is not in the graph yet,
     /// - [`GraphError::Channels`] if an edge's channels do not fit the ports,
+    /// - [`GraphError::Gain`] if a gain is not finite,
     /// - [`GraphError::Ports`] if a port has too few or too many channels,
     /// - [`GraphError::InputWithEdges`] if an engine input has edges,
     /// - [`GraphError::TooLarge`] past [`Graph::MAX_NODES`].
@@ -235,6 +244,7 @@ impl Graph {
             let unknown =
                 || GraphError::UnknownInput { node: node.name.clone(), input: edge.from.0 };
             let source = self.nodes.get(edge.from.index()).ok_or_else(unknown)?;
+            check_gain(edge, &node)?;
             ports::spans(edge, source, &node)?;
         }
         self.nodes.push(node);
@@ -262,9 +272,10 @@ impl Graph {
     /// Brings what a node puts out to one that runs before it, or to itself, one largest block later.
     ///
     /// # Errors
-    /// [`GraphError::NoNode`], [`GraphError::Channels`].
+    /// [`GraphError::NoNode`], [`GraphError::Channels`], [`GraphError::Gain`].
     pub fn feed_back(&mut self, edge: Edge, reader: NodeId) -> Result<(), GraphError> {
         let node = |id: NodeId| self.nodes.get(id.index()).ok_or(GraphError::NoNode(id));
+        check_gain(&edge, node(reader)?)?;
         ports::spans(&edge, node(edge.from)?, node(reader)?)?;
         self.feedback.push(Feedback { edge, reader });
         Ok(())
@@ -319,5 +330,12 @@ impl Graph {
     /// Number of edges.
     pub fn edge_count(&self) -> usize {
         self.nodes.iter().map(|node| node.inputs.len()).sum()
+    }
+}
+
+fn check_gain(edge: &Edge, reader: &Node) -> Result<(), GraphError> {
+    match edge.gain_lin.is_finite() {
+        true => Ok(()),
+        false => Err(GraphError::Gain { node: reader.name.clone(), gain_lin: edge.gain_lin }),
     }
 }

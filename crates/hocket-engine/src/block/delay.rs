@@ -9,6 +9,7 @@
 //! does so when it happens to look.
 
 use std::cell::UnsafeCell;
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
@@ -138,13 +139,20 @@ pub(crate) struct DelayState {
 #[derive(Clone, Copy)]
 struct Ramp {
     from: f32,
+    /// Frames until it begins.
+    wait: u64,
     /// Frames that are over.
     over: u32,
 }
 
 impl Ramp {
     fn gain_at(self, to: f32, frame: u32) -> f32 {
-        self.from + (to - self.from) * faded(self.over.saturating_add(frame))
+        let Some(frame) = u64::from(frame).checked_sub(self.wait) else { return self.from };
+        match self.over.saturating_add(frame as u32) {
+            // Exactly that, as in the blocks behind the fade.
+            FADE_FRAMES.. => to,
+            over => self.from + (to - self.from) * faded(over),
+        }
     }
 }
 
@@ -198,14 +206,27 @@ impl DelayCell {
         DelayCell { state: UnsafeCell::new(state), longest, asked, over, before: None }
     }
 
-    /// For an edge that was there with `was`, without a line: it goes on with that and fades.
+    /// For an edge that was there with `was`, without a line: it goes on with that and fades. `wait`: how long its source
+    /// is silent, in frames.
     ///
     /// Thread: control; allocates.
-    pub(crate) fn joining(rows: u16, was: Waits, waits: Waits, block: usize) -> DelayCell {
+    pub(crate) fn joining(
+        rows: u16,
+        was: Waits,
+        waits: Waits,
+        wait: u64,
+        block: usize,
+    ) -> DelayCell {
         let mut cell = DelayCell::new(rows, waits, block);
         let state = cell.state.get_mut();
         (state.delay, state.gain) = (was.delay, was.gain_lin);
         state.set(waits);
+        if let Some(ramp) = &mut state.ramp
+            && was.delay == waits.delay
+        {
+            // Of a new edge nothing is heard before its delay is over: it fades in when there is something.
+            ramp.wait = waits.delay as u64 + wait;
+        }
         cell.asked = AtomicU32::new(1);
         cell
     }
@@ -336,7 +357,7 @@ impl DelayState {
         self.set_delay(waits.delay);
         if waits.gain_lin != self.gain {
             let now = self.ramp.map(|ramp| ramp.gain_at(self.gain, 0));
-            self.ramp = Some(Ramp { from: now.unwrap_or(self.gain), over: 0 });
+            self.ramp = Some(Ramp { from: now.unwrap_or(self.gain), wait: 0, over: 0 });
             self.gain = waits.gain_lin;
         }
     }
@@ -371,19 +392,31 @@ impl DelayState {
 
     #[inline]
     fn run(&mut self, rows: RowsRef<'_>, first: usize) {
-        let DelayState { ring, out, delay, change, .. } = self;
         let frames = rows.frames();
-        ring.push(rows, first);
-        match change {
-            None => pull_all(ring, *delay, out, frames),
-            Some(moving) => {
-                if !moving.run(ring, *delay, out, frames) {
-                    *change = None;
-                    self.go_on();
-                }
-            }
+        self.ring.push(rows, first);
+        if self.change.is_none() {
+            pull_all(&self.ring, self.delay, &mut self.out, 0..frames, frames);
+        } else {
+            self.run_change(frames);
         }
         self.amplify(frames);
+    }
+
+    /// A change may end inside the block, and another one begin there: at a frame, not at a block's edge.
+    #[cold]
+    fn run_change(&mut self, frames: usize) {
+        let mut at = 0;
+        while at < frames {
+            let DelayState { ring, out, delay, change, .. } = self;
+            let Some(moving) = change else {
+                return pull_all(ring, *delay, out, at..frames, frames);
+            };
+            at = moving.run(ring, *delay, out, at..frames, frames);
+            if moving.over == FADE_FRAMES {
+                *change = None;
+                self.go_on();
+            }
+        }
     }
 
     #[inline]
@@ -402,7 +435,9 @@ impl DelayState {
             }
         }
         if let Some(moving) = ramp {
-            moving.over = moving.over.saturating_add(frames as u32);
+            let still = moving.wait.min(frames as u64);
+            moving.wait -= still;
+            moving.over = moving.over.saturating_add(frames as u32 - still as u32);
             if moving.over >= FADE_FRAMES {
                 *ramp = None;
             }
@@ -423,36 +458,44 @@ impl DelayState {
     }
 }
 
+/// The frames at `range` of a block of so many, each `delay` frames late. The ring holds the block already.
 #[inline]
-fn pull_all(ring: &Ring, delay: usize, out: &mut Rows, frames: usize) {
+fn pull_all(ring: &Ring, delay: usize, out: &mut Rows, range: Range<usize>, frames: usize) {
     let mut out = out.all_mut(frames);
     for row in 0..out.len() {
-        ring.pull(row, delay + frames, out.row_mut(row));
+        ring.pull(row, delay + frames - range.start, &mut out.row_mut(row)[range.clone()]);
     }
 }
 
 impl Change {
-    /// Whether it goes on after this block.
-    #[cold]
-    fn run(&mut self, ring: &Ring, to: usize, out: &mut Rows, frames: usize) -> bool {
-        pull_all(ring, self.from, out, frames);
-        let still = (frames as u64).min(self.wait) as usize;
-        self.wait -= still as u64;
+    /// The frames at `range` of a block, as far as the change goes. Returns where it ended.
+    fn run(
+        &mut self,
+        ring: &Ring,
+        to: usize,
+        out: &mut Rows,
+        range: Range<usize>,
+        frames: usize,
+    ) -> usize {
+        let still = range.len().min(usize::try_from(self.wait).unwrap_or(usize::MAX));
+        let fading = (range.len() - still).min((FADE_FRAMES - self.over) as usize);
+        let (begin, end) = (range.start + still, range.start + still + fading);
+        pull_all(ring, self.from, out, range.start..end, frames);
         let mut out = out.all_mut(frames);
         for row in 0..out.len() {
-            let later = &mut out.row_mut(row)[still..];
-            let (mut new, mut at) = ([0.0; 64], 0);
-            for piece in later.chunks_mut(new.len()) {
-                ring.pull(row, to + frames - still - at, &mut new[..piece.len()]);
+            let (mut new, mut at) = ([0.0; 64], begin);
+            for piece in out.row_mut(row)[begin..end].chunks_mut(new.len()) {
+                ring.pull(row, to + frames - at, &mut new[..piece.len()]);
                 for (i, (sample, new)) in piece.iter_mut().zip(&new).enumerate() {
-                    let part = faded(self.over.saturating_add((at + i) as u32));
+                    let part = faded(self.over + (at - begin + i) as u32);
                     *sample += (new - *sample) * part;
                 }
                 at += piece.len();
             }
         }
-        self.over = self.over.saturating_add((frames - still) as u32);
-        self.over < FADE_FRAMES
+        self.wait -= still as u64;
+        self.over += fading as u32;
+        end
     }
 }
 
@@ -479,9 +522,17 @@ pub(crate) struct PortState {
 
 impl PortCell {
     /// Thread: control; allocates. `block`: the most frames of a block.
-    pub(crate) fn new(rows: u16, block: usize) -> PortCell {
+    pub(crate) fn input(rows: u16, block: usize) -> PortCell {
+        PortCell::with_ring(rows, Ring::new(0, 0, block), block)
+    }
+
+    /// Thread: control; allocates. `block`: the most frames of a block.
+    pub(crate) fn feedback(rows: u16, block: usize) -> PortCell {
         // What feeds back waits for the longest block, so a block never needs what it puts out itself.
-        let ring = Ring::new(rows, block, block);
+        PortCell::with_ring(rows, Ring::new(rows, block, block), block)
+    }
+
+    fn with_ring(rows: u16, ring: Ring, block: usize) -> PortCell {
         let rows = Rows::new(rows, block);
         let state = PortState { rows, ring, delay: block, written: false };
         PortCell { state: UnsafeCell::new(state) }
@@ -599,7 +650,7 @@ mod tests {
     fn one_delay_fades_into_another_when_its_frames_are_there() {
         let blocks = vec![16; 100];
         for (cell, delay_before, wait) in [
-            (DelayCell::joining(1, PLAIN, Waits { delay: 40, ..PLAIN }, 16), 0, 40),
+            (DelayCell::joining(1, PLAIN, Waits { delay: 40, ..PLAIN }, 0, 16), 0, 40),
             (line(100), 100, 40),
         ] {
             let set = if delay_before > 0 { vec![(10, 40)] } else { vec![] };
@@ -627,10 +678,11 @@ mod tests {
         let set = [(2, 30), (3, 10), (4, 70)];
         let whole = answer(&line(100), &[16; 100], &set);
         let mut cut = vec![16; 5];
-        cut.extend([3, 13, 1, 15].repeat(47));
-        cut.extend([16]);
+        cut.extend([3, 14, 1, 15, 7].repeat(38));
         let parts = answer(&line(100), &cut, &set);
-        assert_eq!(whole[..1500], parts[..1500]);
+        let common = whole.len().min(parts.len());
+        assert!(common > 1500);
+        assert_eq!(whole[..common], parts[..common]);
         let last = whole.len();
         assert_eq!(whole[last - 1], (last - 70) as f32, "the last one in the end");
         let mut steps = whole[200..].windows(2).map(|pair| (pair[1] - pair[0]).abs());
@@ -665,7 +717,7 @@ mod tests {
 
     #[test]
     fn a_gain_fades_without_a_corner_and_is_silent_in_the_end() {
-        let cell = DelayCell::joining(1, PLAIN, Waits { gain_lin: 0.0, ..PLAIN }, 16);
+        let cell = DelayCell::joining(1, PLAIN, Waits { gain_lin: 0.0, ..PLAIN }, 0, 16);
         let ones = [1.0; 16];
         let mut heard = Vec::new();
         for block in 0..40 {
@@ -684,7 +736,7 @@ mod tests {
 
     #[test]
     fn feedback_comes_one_longest_block_later_and_an_input_is_heard_once() {
-        let port = PortCell::new(1, 16);
+        let port = PortCell::feedback(1, 16);
         let (mut heard, mut next) = (Vec::new(), 1.0);
         for frames in [16, 5, 11, 16, 1, 15, 9, 16] {
             // SAFETY: this is the only thread and the only reference.
@@ -696,7 +748,7 @@ mod tests {
             state.keep(RowsRef::new(&out, frames, frames));
         }
         assert!(heard.iter().copied().eq((1..=heard.len()).map(|i| i.saturating_sub(16) as f32)));
-        let host = PortCell::new(1, 16);
+        let host = PortCell::input(1, 16);
         // SAFETY: as above.
         let state = unsafe { host.get_mut() };
         state.input_mut(16).row_mut(0).fill(0.5);

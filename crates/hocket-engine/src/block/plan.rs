@@ -67,6 +67,8 @@ pub(crate) struct Before<'a, F: Fn(NodeId) -> Option<NodeId>> {
     pub same: F,
     /// By reader and place among its edges: the same of the edge before, if it stays.
     pub edges: &'a Edges,
+    /// By node of the new units: how long it puts out silence because it is new, in frames.
+    pub silent: &'a [u32],
 }
 
 /// Edges that stay: by reader and place among its edges, in the new graph and in the old one.
@@ -83,7 +85,7 @@ impl Cells {
     ) -> Cells {
         let line =
             |line: &DelayLine| Arc::new(DelayCell::new(line.span.count, waits(line), frames));
-        let port = |port: &Port| Arc::new(PortCell::new(rows_of(port), frames));
+        let port = |port: &Port| Arc::new(new_port(port, frames));
         let lines = units.lines().iter().map(line).collect();
         Cells { nodes, lines, ports: units.ports().iter().map(port).collect() }
     }
@@ -100,12 +102,16 @@ impl Cells {
     ) -> (Cells, Vec<(Arc<DelayCell>, Waits)>) {
         let key = |line: &DelayLine| ((line.reader, line.edge), line.part);
         let old = before.units.lines().iter().zip(&before.cells.lines);
-        let old: HashMap<_, _> = old.map(|(line, cell)| (key(line), (waits(line), cell))).collect();
+        let old: HashMap<_, _> =
+            old.map(|(line, cell)| (key(line), (waits(line), line.span.count, cell))).collect();
         let mut changed = Vec::new();
         let line = |line: &DelayLine| {
             let (rows, now) = (line.span.count, waits(line));
             let edge = before.edges.get(&(line.reader, line.edge));
+            // A node that stays may have other channels, and then its edges have other rows.
             let was = edge.and_then(|edge| old.get(&(*edge, line.part)));
+            let was =
+                was.filter(|(_, before, _)| *before == rows).map(|(was, _, cell)| (was, *cell));
             match was {
                 Some((was, cell)) if cell.holds(now.delay) => {
                     if *was != now {
@@ -118,7 +124,8 @@ impl Cells {
                     // What a new edge brings is late from its first frame on.
                     let delay = if edge.is_some() { 0 } else { now.delay };
                     let was = Waits { delay, gain_lin: line.gain_before };
-                    Arc::new(DelayCell::joining(rows, was, now, frames))
+                    let wait = if edge.is_some() { 0 } else { before.silent[line.from.index()] };
+                    Arc::new(DelayCell::joining(rows, was, now, u64::from(wait), frames))
                 }
             }
         };
@@ -133,26 +140,30 @@ impl<F: Fn(NodeId) -> Option<NodeId>> Before<'_, F> {
     ///
     /// Thread: control; allocates.
     fn port(&self, port: &Port, frames: usize) -> Arc<PortCell> {
-        let as_before = match *port {
-            Port::Input { .. } => Some(*port),
-            Port::Feedback { from, rows } => {
-                (self.same)(from).map(|from| Port::Feedback { from, rows })
+        let is_same = |old: &Port| match (*old, *port) {
+            // Its cell has room for any width, so that what the host wrote is not lost.
+            (Port::Input { number: old, .. }, Port::Input { number, .. }) => old == number,
+            (Port::Feedback { from: old, rows: before }, Port::Feedback { from, rows }) => {
+                (self.same)(from) == Some(old) && rows == before
             }
+            _ => false,
         };
-        let old = self.units.ports().iter().position(|old| Some(*old) == as_before);
+        let old = self.units.ports().iter().position(is_same);
         let cell = old.map(|place| Arc::clone(&self.cells.ports[place]));
-        cell.unwrap_or_else(|| Arc::new(PortCell::new(rows_of(port), frames)))
+        cell.unwrap_or_else(|| Arc::new(new_port(port, frames)))
+    }
+}
+
+/// Thread: control; allocates.
+fn new_port(port: &Port, frames: usize) -> PortCell {
+    match *port {
+        Port::Input { .. } => PortCell::input(Ports::MOST, frames),
+        Port::Feedback { rows, .. } => PortCell::feedback(rows, frames),
     }
 }
 
 fn waits(line: &DelayLine) -> Waits {
     Waits { delay: line.frames as usize, gain_lin: line.gain_lin }
-}
-
-fn rows_of(port: &Port) -> u16 {
-    match *port {
-        Port::Input { rows, .. } | Port::Feedback { rows, .. } => rows,
-    }
 }
 
 /// Where units wait for a worker, for each kind of schedule.

@@ -96,6 +96,10 @@ impl Planner {
 
     /// Goes on with other tempos. Lanes in beats follow them.
     pub(crate) fn set_tempo_map(&mut self, map: TempoMap) -> Result<u64, ControlError> {
+        let (map_hz, engine_hz) = (map.rate_hz(), self.rate_hz);
+        if map_hz != engine_hz {
+            return Err(ControlError::Rate { map_hz, engine_hz });
+        }
         let map = Arc::new(map);
         let mut new = Vec::new();
         for cell in self.nodes().iter().flatten() {

@@ -125,7 +125,9 @@ impl GraphEditor {
     }
 
     /// The same, but edges that come, go or change their gain fade, over 512 frames. What is removed runs on for that
-    /// time and is freed after it.
+    /// time. It is freed after it, when this editor is asked for something or the engine makes a new plan.
+    ///
+    /// Feedback edges, outputs and edges of a node whose ports change take effect from one block to the next.
     ///
     /// # Errors
     /// As [`GraphEditor::replace`].

@@ -58,6 +58,16 @@ pub enum ControlError {
     /// Costs have not been measured yet.
     #[error("no costs have been measured yet: let the engine run some blocks first")]
     NothingMeasured,
+    /// A tempo map that counts frames of another length.
+    #[error(
+        "the tempo map is made for {map_hz} Hz, and the engine runs at {engine_hz} Hz: make it for that rate"
+    )]
+    Rate {
+        /// The map's sample rate.
+        map_hz: u32,
+        /// The engine's.
+        engine_hz: u32,
+    },
     /// An automation lane cannot be made.
     #[error("the lane of parameter {param} of node '{node}' cannot be made: {why}")]
     Lane {
@@ -163,7 +173,8 @@ impl Control {
     /// beats are made anew.
     ///
     /// # Errors
-    /// [`ControlError::Full`]; [`ControlError::Lane`] where a point would be too far. Nothing has changed then.
+    /// [`ControlError::Full`]; [`ControlError::Rate`]; [`ControlError::Lane`] where a point would be too far. Nothing has
+    /// changed then.
     pub fn set_tempo_map(&self, map: TempoMap) -> Result<u64, ControlError> {
         self.lock().set_tempo_map(map)
     }

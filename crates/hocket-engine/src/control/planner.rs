@@ -377,7 +377,9 @@ impl Planner {
         let Planned { units, schedule, .. } = self.planned(&base, &prices);
         let verified = VerifiedSchedule::verify(units, schedule).map_err(ControlError::from)?;
         let same = |id: NodeId| next.origins[id.index()];
-        let before = Before { units: &self.base, cells: &self.cells, same, edges: &next.edges };
+        let silent = silent_frames(&next, &base);
+        let (units, cells, edges) = (&self.base, &self.cells, &next.edges);
+        let before = Before { units, cells, same, edges, silent: &silent };
         let (cells, delays) = Cells::following(&before, &base, nodes, self.frames);
         let mut plan = Plan::new(verified, &cells, self.frames);
         let changed: Vec<_> = delays.iter().map(|(line, _)| Arc::clone(line)).collect();
@@ -436,6 +438,22 @@ impl Planner {
             Steer::Auto => self.choose(moved),
         }
     }
+}
+
+/// How long each node puts out silence because it is new: its latency, and what its inputs wait for.
+fn silent_frames(next: &Transition, units: &UnitGraph) -> Vec<u32> {
+    let mut silent: Vec<u32> = Vec::with_capacity(next.origins.len());
+    for (id, node) in (0..).map(NodeId).zip(next.graph.nodes()) {
+        let waits =
+            |from: NodeId| units.heard_frames(id).saturating_sub(units.arrival_frames(from));
+        let heard = node
+            .inputs
+            .iter()
+            .map(|edge| waits(edge.from).saturating_add(silent[edge.from.index()]));
+        let frames = heard.max().unwrap_or(0).saturating_add(node.latency_frames);
+        silent.push(if next.origins[id.index()].is_some() { 0 } else { frames });
+    }
+    silent
 }
 
 /// Cuts wide sums into parts if that can help.

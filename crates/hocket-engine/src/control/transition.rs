@@ -11,7 +11,7 @@
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 use hocket_plan::compile::{Fade, Fades};
-use hocket_plan::{ChannelMap, Edge, Graph, GraphError, InputPort, NodeId};
+use hocket_plan::{ChannelMap, Edge, Graph, GraphError, InputPort, NodeId, NodeKind};
 
 use crate::block::plan::Edges;
 
@@ -154,19 +154,28 @@ impl<'a> Draft<'a> {
             let Some(reader) = *was else { continue };
             let (node, now) = (&self.old.graph.nodes()[reader.index()], &self.new.nodes()[new]);
             // Where the ports change, the old edge may not fit any more.
-            if node.ports != now.ports {
+            if node.ports != now.ports || matches!(now.kind, NodeKind::Input(_)) {
                 continue;
             }
             let stays = keys(&now.inputs, |from| self.was[from.index()]);
             let stays: HashSet<Key> = stays.into_iter().flatten().collect();
             for (index, key) in self.old.keys(reader).iter().enumerate() {
                 let stays = key.is_some_and(|key| stays.contains(&key));
-                if !self.is_over(reader, index) && !stays {
+                if !self.is_over(reader, index) && !stays && self.fits(&node.inputs[index]) {
                     goes.push(Goes { reader: new, was: (reader, index), edge: node.inputs[index] });
                 }
             }
         }
         goes
+    }
+
+    /// Whether the source of an old edge has the ports that it had.
+    fn fits(&self, edge: &Edge) -> bool {
+        let before = self.old.graph.nodes()[edge.from.index()].ports;
+        match self.is.get(&edge.from) {
+            Some(Place::New(new)) => self.new.nodes()[*new].ports == before,
+            _ => true,
+        }
     }
 
     /// Whether an old edge has faded out.
@@ -195,7 +204,7 @@ impl<'a> Draft<'a> {
     /// The edges of a node that is left over, with their places in the old graph; without those that are over.
     fn left_edges(&self, node: NodeId) -> impl Iterator<Item = (usize, Edge)> {
         let edges = self.old.graph.nodes()[node.index()].inputs.iter().copied().enumerate();
-        edges.filter(move |(place, _)| !self.is_over(node, *place))
+        edges.filter(move |(place, edge)| !self.is_over(node, *place) && self.fits(edge))
     }
 
     /// The places of all that a place hears.

@@ -90,7 +90,8 @@ impl VirtualDevice {
         let rows = engine.output(self.frames as usize);
         let [left, right] = &mut self.buffers[self.filling];
         rows::copy(left, rows.left);
-        rows::copy(right, rows.right);
+        // A mono output plays on both sides.
+        rows::copy(right, if rows.right.is_empty() { rows.left } else { rows.right });
         if !times.is_late() {
             let peak = |row: &[f32]| row.iter().fold(0.0f32, |peak, sample| peak.max(sample.abs()));
             self.played_peak = self.played_peak.max(peak(left)).max(peak(right));

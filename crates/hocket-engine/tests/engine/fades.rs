@@ -121,6 +121,11 @@ fn all_edits() -> Vec<Edit> {
         Edit::Route(StripId::Group(0), Destination::Master),
         Edit::RemoveGroup(2),
         Edit::Bypass(at, true),
+        // Its latency makes all others wait.
+        Edit::InsertEffect(
+            EffectAt { strip: StripId::Group(0), index: 0 },
+            stage::effect("limiter"),
+        ),
         Edit::RemoveTrack(1),
     ]
 }

@@ -1,8 +1,9 @@
 //! Channels, ports, inputs, outputs, delays and feedback, against a model that knows nothing of blocks and workers.
 
+use hocket_engine::time::TempoMap;
 use hocket_engine::{
-    Block, Engine, Fusing, Graph, GraphEditor, Node, NodeId, NodeKind, NodeSource, Ports, Prepared,
-    Processor, ScheduleKind,
+    Block, Edge, Engine, Fusing, Graph, GraphEditor, Node, NodeId, NodeKind, NodeSource, Ports,
+    Prepared, Processor, ScheduleKind,
 };
 
 use super::model::{Case, Random, bits};
@@ -158,4 +159,92 @@ fn a_node_that_stays_may_have_other_ports_in_the_next_graph() {
         let expected = 100 * ports.main + 10 * ports.side_chain + ports.extra;
         assert_eq!(heard.row(0), [f32::from(expected); FRAMES]);
     }
+}
+
+/// A reader of two sources, one of them late, so that the other one's edge waits.
+fn reader_of(source: Ports) -> Graph {
+    let mut graph = Graph::default();
+    let node = |ports, latency_frames| Node {
+        ports,
+        latency_frames,
+        ..Node::new("node", NodeKind::Custom(0))
+    };
+    let early = graph.add(node(source, 0)).unwrap();
+    let late = graph.add(node(Ports::STEREO, 40)).unwrap();
+    let inputs = vec![Edge::new(early, 1.0), Edge::new(late, 1.0)];
+    graph.add(Node { inputs, ..node(Ports::STEREO, 0) }).unwrap();
+    graph
+}
+
+#[test]
+fn an_edge_that_waits_may_carry_other_channels_in_the_next_graph() {
+    for softly in [false, true] {
+        let (mono, stereo) = (reader_of(Ports::of(1)), reader_of(Ports::STEREO));
+        let source = || Some(Box::new(Counts) as _);
+        let kind = ScheduleKind::Dataflow;
+        let (mut engine, mut editor) =
+            GraphEditor::start(&mono, vec![source(), None, None], settings(kind), seating(2))
+                .unwrap();
+        for graph in [&stereo, &mono, &mono, &stereo, &stereo, &mono] {
+            let kept = || (0..3).map(|id| NodeSource::Kept(NodeId(id))).collect();
+            match softly {
+                true => editor.replace_softly(graph, kept()).unwrap(),
+                false => editor.replace(graph, kept()).unwrap(),
+            };
+            for _ in 0..40 {
+                engine.process(FRAMES);
+                _ = editor.take_applied();
+            }
+            let expected = 100.0 * f32::from(graph.nodes()[0].ports.main);
+            let heard = engine.output(FRAMES);
+            assert_eq!(
+                (heard.left, heard.right),
+                (&[expected; FRAMES][..], &[expected; FRAMES][..])
+            );
+        }
+    }
+}
+
+#[test]
+fn what_the_host_played_is_not_lost_when_an_input_becomes_wider() {
+    let graph = |wide| {
+        let mut graph = Graph::default();
+        let input = |ports| Node { ports, ..Node::new("input", NodeKind::Input(0)) };
+        let heard = graph.add(input(Ports::STEREO)).unwrap();
+        if wide {
+            graph.add(input(Ports::of(6))).unwrap();
+        }
+        graph.set_outputs(vec![heard]).unwrap();
+        graph
+    };
+    let kind = ScheduleKind::Serial;
+    let (mut engine, mut editor) =
+        GraphEditor::start(&graph(false), vec![None], settings(kind), seating(1)).unwrap();
+    for block in 0..8 {
+        let kept = NodeSource::Kept(NodeId(0));
+        let sources = if block % 2 == 0 { vec![kept, NodeSource::Sum] } else { vec![kept] };
+        editor.replace(&graph(block % 2 == 0), sources).unwrap();
+        let mut rows = engine.input_mut(0, FRAMES).unwrap();
+        (0..2).for_each(|row| rows.row_mut(row).fill(0.5));
+        engine.process(FRAMES);
+        assert_eq!(engine.output(FRAMES).right, [0.5; FRAMES], "block {block}");
+    }
+}
+
+#[test]
+fn gains_that_are_no_numbers_and_maps_of_another_rate_are_refused() {
+    let mut graph = Graph::default();
+    let id = graph.add(Node::new("one", NodeKind::Custom(0))).unwrap();
+    for gain_lin in [f32::NAN, f32::INFINITY] {
+        let inputs = vec![Edge::new(id, gain_lin)];
+        let node = Node { inputs, ..Node::new("two", NodeKind::Custom(0)) };
+        assert!(graph.add(node).unwrap_err().to_string().contains("not finite"));
+        assert!(graph.feed_back(Edge::new(id, gain_lin), id).is_err());
+    }
+    let kind = ScheduleKind::Serial;
+    let (engine, _editor) =
+        GraphEditor::start(&graph, vec![None], settings(kind), seating(1)).unwrap();
+    let other = TempoMap::constant(44_100, 120.0).unwrap();
+    let refused = engine.control().set_tempo_map(other).unwrap_err();
+    assert!(refused.to_string().contains("44100 Hz"), "{refused}");
 }

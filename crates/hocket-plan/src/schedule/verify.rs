@@ -306,8 +306,15 @@ fn check_rows(units: &UnitGraph) -> Result<(), Violation> {
     if let Some(line) = lines.iter().position(|count| *count != 1) {
         return broken(Rule::R1InRange, format!("line {line} in {} inputs", lines[line]));
     }
-    match units.outputs().iter().find(|node| units.unit_of(**node).is_none()) {
-        Some(node) => broken(Rule::R8Last, format!("output {} is no unit's own bus", node.0)),
+    let fed_back = units.ports().iter().filter_map(|port| match port {
+        Port::Feedback { from, .. } => Some(from),
+        Port::Input { .. } => None,
+    });
+    match units.outputs().iter().chain(fed_back).find(|node| units.unit_of(**node).is_none()) {
+        Some(node) => broken(
+            Rule::R8Last,
+            format!("node {} is heard outside and is no unit's own bus", node.0),
+        ),
         None => Ok(()),
     }
 }
