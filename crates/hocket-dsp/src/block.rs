@@ -96,7 +96,7 @@ impl<'a> RowsRef<'a> {
     }
 }
 
-impl RowsMut<'_> {
+impl<'a> RowsMut<'a> {
     /// The first `frames` of each row of `room` samples; the rows lie one after the other in `samples`.
     ///
     /// # Panics
@@ -121,6 +121,14 @@ impl RowsMut<'_> {
     /// Length of a row.
     pub fn frames(&self) -> usize {
         self.frames
+    }
+
+    /// The first so many rows.
+    ///
+    /// # Panics
+    /// If there are fewer.
+    pub fn first(self, rows: usize) -> RowsMut<'a> {
+        RowsMut { samples: &mut self.samples[..rows * self.room], ..self }
     }
 
     /// One row.

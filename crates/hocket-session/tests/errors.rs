@@ -31,6 +31,18 @@ fn check_at(text: &str, here: &str, cause: &str, remedy: &str) {
     check_error(&error(text), text, byte, here.chars().count(), cause, remedy);
 }
 
+/// The same where the session has other mistakes besides.
+fn check_among(text: &str, here: &str, cause: &str, remedy: &str) {
+    let byte = text.find(here).expect("the test's text has the place");
+    let errors = match Folder::new().load_for(text.as_bytes(), 4) {
+        Ok(_) => panic!("this session loads:\n{text}"),
+        Err(errors) => errors,
+    };
+    let error = errors.iter().find(|error| error.to_string().contains(cause));
+    let error = error.unwrap_or_else(|| panic!("nobody says '{cause}': {errors}"));
+    check_error(error, text, byte, here.chars().count(), cause, remedy);
+}
+
 fn check_error(
     error: &SessionError,
     text: &str,
@@ -77,7 +89,7 @@ fn with(tables: &str) -> String {
 #[test]
 fn unknown_keys() {
     let check = |text: &str, key: &str, remedy: &str| {
-        check_at(text, key, &format!("unknown key '{key}' in "), remedy);
+        check_among(text, key, &format!("unknown key '{key}' in "), remedy);
     };
     check(&in_track("gian_db = 3"), "gian_db", "did you mean 'gain_db'?");
     check(&in_clip("colour = 3"), "colour", "the keys here are 'file', 'start_s'");
@@ -93,14 +105,16 @@ fn unknown_keys() {
 }
 
 #[test]
-fn the_first_unknown_key_of_the_file_is_named() {
-    check_at(&in_track("zzz = 1\naaa = 2"), "zzz", "unknown key 'zzz'", "the keys here are");
+fn every_unknown_key_of_the_file_is_named() {
+    for (key, cause) in [("zzz", "unknown key 'zzz'"), ("aaa", "unknown key 'aaa'")] {
+        check_among(&in_track("zzz = 1\naaa = 2"), key, cause, "the keys here are");
+    }
 }
 
 #[test]
 fn wrong_types() {
     let check = |text: &str, value: &str, cause: &str, remedy: &str| {
-        check_at(text, value, cause, remedy);
+        check_among(text, value, cause, remedy);
     };
     check(
         &in_track("pan = \"left\""),

@@ -13,8 +13,8 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
-use hocket_dsp::RowsRef;
 use hocket_dsp::mix;
+use hocket_dsp::{RowsMut, RowsRef};
 
 use super::rows::Rows;
 
@@ -516,8 +516,8 @@ pub(crate) struct PortState {
     ring: Ring,
     /// The longest block: what feedback waits.
     delay: usize,
-    /// The rows may hold something else than silence.
-    written: bool,
+    /// How many rows may hold something else than silence.
+    written: u16,
 }
 
 impl PortCell {
@@ -534,7 +534,7 @@ impl PortCell {
 
     fn with_ring(rows: u16, ring: Ring, block: usize) -> PortCell {
         let rows = Rows::new(rows, block);
-        let state = PortState { rows, ring, delay: block, written: false };
+        let state = PortState { rows, ring, delay: block, written: 0 };
         PortCell { state: UnsafeCell::new(state) }
     }
 
@@ -558,17 +558,16 @@ impl PortCell {
 }
 
 impl PortState {
-    /// The rows, for what the host plays.
-    pub(crate) fn input_mut(&mut self, frames: usize) -> hocket_dsp::RowsMut<'_> {
-        self.written = true;
-        self.rows.all_mut(frames)
+    /// The first rows, for what the host plays.
+    pub(crate) fn input_mut(&mut self, rows: u16, frames: usize) -> RowsMut<'_> {
+        self.written = self.written.max(rows);
+        self.rows.all_mut(frames).first(rows.into())
     }
 
     /// The host's frames have been heard; a host that writes nothing for the next block plays silence.
     pub(crate) fn forget(&mut self) {
-        if std::mem::take(&mut self.written) {
-            self.rows.silence();
-        }
+        let (written, room) = (std::mem::take(&mut self.written), self.rows.room());
+        self.rows.clear(0..written, room);
     }
 
     /// Before a block: what was put out one longest block ago.
@@ -751,7 +750,7 @@ mod tests {
         let host = PortCell::input(1, 16);
         // SAFETY: as above.
         let state = unsafe { host.get_mut() };
-        state.input_mut(16).row_mut(0).fill(0.5);
+        state.input_mut(1, 16).row_mut(0).fill(0.5);
         assert_eq!(state.rows.all(16).row(0), [0.5; 16]);
         state.forget();
         assert_eq!(state.rows.all(16).row(0), [0.0; 16], "not a second time");

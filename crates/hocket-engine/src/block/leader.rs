@@ -136,9 +136,12 @@ impl Leader {
     /// An engine input, for the host to write.
     pub(crate) fn input_mut(&mut self, number: u16, frames: usize) -> Option<RowsMut<'_>> {
         let plan = self.runner.plan();
-        let port = plan.inputs.iter().position(|input| *input == Some(number))?;
+        let is = |(port, input): (usize, &Option<(u16, u16)>)| {
+            input.filter(|(own, _)| *own == number).map(|(_, rows)| (port, rows))
+        };
+        let (port, rows) = plan.inputs.iter().enumerate().find_map(is)?;
         // SAFETY: CLOSED, by the type's invariant. The leader is borrowed exclusively.
-        Some(unsafe { plan.units.ports[port].get_mut() }.input_mut(frames))
+        Some(unsafe { plan.units.ports[port].get_mut() }.input_mut(rows, frames))
     }
 
     /// Before a block: feedback arrives. Nearly no graph has any.

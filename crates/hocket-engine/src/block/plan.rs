@@ -33,8 +33,8 @@ pub(crate) struct Plan {
     pub last: u32,
     /// By output of the graph: the unit whose bus it is, and its ports.
     pub outputs: Box<[(u32, Ports)]>,
-    /// By port: the number of the engine input that it is.
-    pub inputs: Box<[Option<u16>]>,
+    /// By port: the number of the engine input that it is, and its channels.
+    pub inputs: Box<[Option<(u16, u16)>]>,
     /// By port: the unit that feeds back into it.
     pub fed_by: Box<[Option<u32>]>,
     pub offered: Offered,
@@ -206,7 +206,7 @@ impl Plan {
         let unit_of = |node: NodeId| units.unit_of(node).map_or(0, |unit| unit.0);
         let output = |node: &NodeId| (unit_of(*node), units.node_ports()[node.index()]);
         let input = |port: &Port| match port {
-            Port::Input { number, .. } => Some(*number),
+            Port::Input { number, rows } => Some((*number, *rows)),
             Port::Feedback { .. } => None,
         };
         let fed_by = |port: &Port| match port {
