@@ -34,7 +34,8 @@ pub enum LaneTarget {
     Bypass(EffectAt),
 }
 
-/// One change. Indices are those of the session at the time of the edit.
+/// One change. Indices are those of the session at the time of the edit. What routes, sends and strips do takes effect from
+/// one block to the next, unless [`Editor::fade_edits`](crate::Editor::fade_edits) is on.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Edit {
     /// A strip's fader, in decibels; smoothed.
@@ -56,11 +57,11 @@ pub enum Edit {
     Automate(Vec<(LaneTarget, Option<LaneSpec>)>),
     /// Adds an effect before the one at this place; cross-faded.
     InsertEffect(EffectAt, Effect),
-    /// Removes an effect; faded.
+    /// Removes an effect.
     RemoveEffect(EffectAt),
-    /// Adds a track at the end of the list; it fades in. Its clips play from the song's position.
+    /// Adds a track at the end of the list. Its clips play from the song's position.
     AddTrack(Box<Track>),
-    /// Removes a track; it fades out.
+    /// Removes a track.
     RemoveTrack(usize),
     /// Adds a group at the end of the list.
     AddGroup(Box<Group>),
@@ -70,11 +71,11 @@ pub enum Edit {
     AddReturn(Box<Return>),
     /// Removes a return that no strip sends to; those after it move up.
     RemoveReturn(usize),
-    /// Routes a strip's output elsewhere; the old way fades into the new one.
+    /// Routes a strip's output elsewhere.
     Route(StripId, Destination),
-    /// Sets a strip's send to a return: adds it, or changes its level or tap; faded.
+    /// Sets a strip's send to a return: adds it, or changes its level or tap.
     Send(StripId, Send),
-    /// Removes a strip's send; faded.
+    /// Removes a strip's send.
     RemoveSend(StripId, ReturnId),
 }
 

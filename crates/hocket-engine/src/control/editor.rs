@@ -61,6 +61,7 @@ pub struct Editor {
     /// Edits that were sent, by the number of their order.
     sent: Vec<(u64, Edit)>,
     applied: Vec<Applied>,
+    fades: bool,
 }
 
 /// The purpose of a node, which stays when its index changes.
@@ -114,7 +115,11 @@ impl Editor {
         let ids = (0..).map(NodeId);
         let nodes = keys.zip(ids.zip(cells)).collect();
         let (sent, applied) = (Vec::new(), Vec::new());
-        Ok((engine, Editor { control, session, media, rate_hz, names, nodes, sent, applied }))
+        let fades = false;
+        Ok((
+            engine,
+            Editor { control, session, media, rate_hz, names, nodes, sent, applied, fades },
+        ))
     }
 
     /// The session with all edits that were accepted.
@@ -125,6 +130,15 @@ impl Editor {
     /// The engine's handle.
     pub fn control(&self) -> &Control {
         &self.control
+    }
+
+    /// Whether routes, sends, effects and strips that come or go fade from now on, over 512 frames. Otherwise they change
+    /// from one block to the next, as they do at the start.
+    ///
+    /// Limit: where many edits come at once, what fades may depend on when a plan was made. Then a replay of the same
+    /// edits may differ from what was heard.
+    pub fn fade_edits(&mut self, on: bool) {
+        self.fades = on;
     }
 
     /// Sends an edit to the engine, which carries it out before its next block.
@@ -242,7 +256,7 @@ impl Editor {
         }
         let keys: Vec<Key> = graph.nodes().iter().map(|node| names.key(node.kind)).collect();
         let before = |id: NodeId| self.nodes.get(&keys[id.index()]).map(|(id, _)| *id);
-        let new = Installation { graph, nodes: cells, changes, fades: true };
+        let new = Installation { graph, nodes: cells, changes, fades: self.fades };
         let number = self.control.lock().install(new, before)?;
         (self.names, self.nodes) = (names, nodes);
         Ok(number)
