@@ -2,6 +2,8 @@
 
 pub(crate) mod bus;
 pub(crate) mod delay;
+pub(crate) mod fade;
+mod port;
 pub(crate) mod now;
 pub(crate) mod lanes;
 mod rows;

@@ -25,10 +25,11 @@ use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use super::delay::{DelayCell, PortCell};
+use super::delay::{DelayCell, Set};
 use super::fetch::{Stretch, Touched};
 use super::node::{NodeCell, NodeState};
 use super::now::Now;
+use super::port::PortCell;
 use super::rows::Rows;
 use super::sum::{Bus, Input, Sum, Waiting, sums, waiting};
 use hocket_dsp::mix::{self, Begin, Scaled};
@@ -55,18 +56,18 @@ pub(crate) struct ChainNode {
 }
 
 impl ChainState {
-    /// A chain whose bus has so many rows. `lines`: by line of the plan.
+    /// A chain whose bus has so many rows. `lines`: by line of the plan, with what they have to do when it begins.
     ///
     /// Thread: control; allocates.
     pub(crate) fn new(
         inputs: &[UnitInput],
         nodes: Vec<ChainNode>,
-        lines: &[Arc<DelayCell>],
+        (lines, sets): (&[Arc<DelayCell>], &[Option<Set>]),
         rows: u16,
         frames: usize,
     ) -> ChainState {
         ChainState {
-            waiting: waiting(inputs, lines),
+            waiting: waiting(inputs, lines, sets),
             sums: sums(inputs, rows),
             nodes: nodes.into_boxed_slice(),
             rows: Rows::new(rows, frames),
@@ -89,6 +90,17 @@ impl ChainState {
     /// The delay lines of its inputs.
     pub(crate) fn lines(&self) -> impl Iterator<Item = &DelayCell> {
         self.waiting.iter().map(|waiting| &*waiting.cell)
+    }
+
+    /// Does for its delay lines what its plan's first block would have done.
+    ///
+    /// # Safety
+    /// CLOSED and ONE-PLAN hold.
+    unsafe fn set_lines(&mut self) {
+        for waiting in &mut self.waiting {
+            // SAFETY: the caller's obligation.
+            unsafe { waiting.set() };
+        }
     }
 
     /// Runs the nodes on the bus. A processor that panics stays silent from then on, and the nodes after
@@ -273,6 +285,17 @@ impl UnitState {
         self.folded.iter().chain([&self.own]).flat_map(ChainState::lines)
     }
 
+    /// Does for all delay lines what the first block of a plan does, if it never came.
+    ///
+    /// # Safety
+    /// CLOSED and ONE-PLAN hold.
+    pub(crate) unsafe fn set_lines(&mut self) {
+        for chain in self.folded.iter_mut().chain([&mut self.own]) {
+            // SAFETY: the caller's obligation.
+            unsafe { chain.set_lines() };
+        }
+    }
+
     /// Silences every bus, as at the start of the session.
     pub(crate) fn silence(&mut self) {
         self.folded.iter_mut().chain([&mut self.own]).for_each(ChainState::silence);
@@ -368,11 +391,12 @@ impl Units {
     ) {
         let ChainState { waiting, sums, rows, .. } = chain;
         for place in 0..waiting.len() {
-            let Waiting { bus, row, cell } = &waiting[place];
+            let waiting = &mut waiting[place];
             // SAFETY: the caller's obligation. No input waits twice, so it reads none of these lines.
             unsafe {
-                let source = self.read(*bus, before, &[]);
-                cell.run(source.all(frames), usize::from(*row));
+                waiting.set();
+                let source = self.read(waiting.bus, before, &[]);
+                waiting.cell.run(source.all(frames), usize::from(waiting.row));
             }
         }
         for sum in sums.iter() {

@@ -5,7 +5,7 @@
 //! sends it back. Plans share nodes, so each processor keeps its state. The control thread frees a node
 //! with the last plan that has it.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 
@@ -15,8 +15,9 @@ use hocket_rt::{Barrier, Claim, Countdown, Deque, Padded, ReadySet};
 
 use super::bus::{ChainNode, ChainState, UnitState, Units};
 use super::costs::Costs;
-use super::delay::{DelayCell, PortCell, Waits};
+use super::delay::{DelayCell, Set, Waits};
 use super::node::NodeCell;
+use super::port::PortCell;
 
 /// A schedule, ready to run.
 pub(crate) struct Plan {
@@ -42,8 +43,6 @@ pub(crate) struct Plan {
     /// How many barriers each worker of this plan has reached. A hint for partners that publishes nothing.
     pub phases: Box<[Padded<AtomicU32>]>,
     pub costs: Arc<Costs>,
-    /// Lines of the plan before that wait for something else from now on.
-    pub delays: Vec<(Arc<DelayCell>, Waits)>,
     /// Whether `auto` tries its workers immediately (`leader/choose_walk.rs`).
     pub trial: bool,
 }
@@ -65,14 +64,48 @@ pub(crate) struct Before<'a, F: Fn(NodeId) -> Option<NodeId>> {
     pub cells: &'a Cells,
     /// The node before, if it stays.
     pub same: F,
-    /// By reader and place among its edges: the same of the edge before, if it stays.
+    /// The edge before, if it stays.
     pub edges: &'a Edges,
+    /// Ports before that go on; `None`: all.
+    pub ports_of: Option<&'a PortsOf>,
     /// By node of the new units: how long it puts out silence because it is new, in frames.
     pub silent: &'a [u32],
+    /// How edges that stay get another gain.
+    pub gains: Gains,
 }
 
-/// Edges that stay: by reader and place among its edges, in the new graph and in the old one.
-pub(crate) type Edges = HashMap<(NodeId, usize), (NodeId, usize)>;
+/// An edge: its reader, and its place among the reader's edges: the inputs, then what feeds back.
+pub(crate) type At = (NodeId, usize);
+
+/// Edges that stay: in the new graph and in the old one.
+pub(crate) type Edges = HashMap<At, At>;
+
+/// The ports that nodes have.
+#[derive(Debug, Default)]
+pub(crate) struct PortsOf {
+    /// Numbers of engine inputs.
+    pub inputs: HashSet<u16>,
+    /// Nodes that feed back.
+    pub feed_back: HashSet<NodeId>,
+}
+
+impl PortsOf {
+    fn contains(&self, port: &Port) -> bool {
+        match port {
+            Port::Input { number, .. } => self.inputs.contains(number),
+            Port::Feedback { from, .. } => self.feed_back.contains(from),
+        }
+    }
+}
+
+/// How edges that stay get another gain.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Gains {
+    /// Over [`FADE_FRAMES`](super::fade::FADE_FRAMES).
+    Fade,
+    /// From one frame to the next. A fade that runs ends.
+    Jump,
+}
 
 impl Cells {
     /// Of the first plan.
@@ -90,8 +123,8 @@ impl Cells {
         Cells { nodes, lines, ports: units.ports().iter().map(port).collect() }
     }
 
-    /// Of a plan that follows another. Between two nodes that stay, a new delay fades in. Also returns the lines
-    /// that stay and change their delay.
+    /// Of a plan that follows another. Between two nodes that stay, a new delay fades in. Also returns, by line, what
+    /// those that stay have to do when the plan begins.
     ///
     /// Thread: control; allocates. Cost: O(lines + ports).
     pub(crate) fn following<F: Fn(NodeId) -> Option<NodeId>>(
@@ -99,12 +132,11 @@ impl Cells {
         units: &UnitGraph,
         nodes: Vec<Option<Arc<NodeCell>>>,
         frames: usize,
-    ) -> (Cells, Vec<(Arc<DelayCell>, Waits)>) {
+    ) -> (Cells, Vec<Option<Set>>) {
         let key = |line: &DelayLine| ((line.reader, line.edge), line.part);
         let old = before.units.lines().iter().zip(&before.cells.lines);
         let old: HashMap<_, _> =
             old.map(|(line, cell)| (key(line), (waits(line), line.span.count, cell))).collect();
-        let mut changed = Vec::new();
         let line = |line: &DelayLine| {
             let (rows, now) = (line.span.count, waits(line));
             let edge = before.edges.get(&(line.reader, line.edge));
@@ -112,34 +144,40 @@ impl Cells {
             let was = edge.and_then(|edge| old.get(&(*edge, line.part)));
             let was =
                 was.filter(|(_, before, _)| *before == rows).map(|(was, _, cell)| (was, *cell));
+            let set = Some(Set { waits: now, gains: before.gains });
             match was {
                 Some((was, cell)) if cell.holds(now.delay) => {
-                    if *was != now {
-                        changed.push((Arc::clone(cell), now));
-                    }
-                    Arc::clone(cell)
+                    let jumps = before.gains == Gains::Jump && !cell.is_settled();
+                    (Arc::clone(cell), set.filter(|_| *was != now || jumps))
                 }
-                Some((_, cell)) => Arc::new(DelayCell::longer(cell, rows, now, frames)),
+                Some((_, cell)) => (Arc::new(DelayCell::longer(cell, rows, now, frames)), set),
                 None => {
                     // What a new edge brings is late from its first frame on.
                     let delay = if edge.is_some() { 0 } else { now.delay };
                     let was = Waits { delay, gain_lin: line.gain_before };
-                    let wait = if edge.is_some() { 0 } else { before.silent[line.from.index()] };
-                    Arc::new(DelayCell::joining(rows, was, now, u64::from(wait), frames))
+                    let wait = if edge.is_some() { 0 } else { before.silent_frames(line, frames) };
+                    (Arc::new(DelayCell::joining(rows, was, now, wait, frames)), None)
                 }
             }
         };
-        let lines = units.lines().iter().map(line).collect();
+        let (lines, sets) = units.lines().iter().map(line).unzip();
         let ports = units.ports().iter().map(|port| before.port(port, frames)).collect();
-        (Cells { nodes, lines, ports }, changed)
+        (Cells { nodes, lines, ports }, sets)
     }
 }
 
 impl<F: Fn(NodeId) -> Option<NodeId>> Before<'_, F> {
+    /// How long a new edge brings silence, in frames. A port may hold what it got for others: one largest block.
+    fn silent_frames(&self, line: &DelayLine, frames: usize) -> u64 {
+        let port = if line.feeds_back { frames as u64 } else { 0 };
+        u64::from(self.silent[line.from.index()]) + port
+    }
+
     /// The port's cell, or a new one.
     ///
     /// Thread: control; allocates.
     fn port(&self, port: &Port, frames: usize) -> Arc<PortCell> {
+        let goes_on = |old: &Port| self.ports_of.is_none_or(|ports| ports.contains(old));
         let is_same = |old: &Port| match (*old, *port) {
             // Its cell has room for any width, so that what the host wrote is not lost.
             (Port::Input { number: old, .. }, Port::Input { number, .. }) => old == number,
@@ -148,6 +186,7 @@ impl<F: Fn(NodeId) -> Option<NodeId>> Before<'_, F> {
             }
             _ => false,
         };
+        let is_same = |old: &Port| is_same(old) && goes_on(old);
         let old = self.units.ports().iter().position(is_same);
         let cell = old.map(|place| Arc::clone(&self.cells.ports[place]));
         cell.unwrap_or_else(|| Arc::new(new_port(port, frames)))
@@ -187,6 +226,18 @@ pub(crate) enum Offered {
 impl Plan {
     /// Thread: control; allocates all memory that blocks will need.
     pub(crate) fn new(schedule: VerifiedSchedule, cells: &Cells, frames: usize) -> Plan {
+        Plan::exchanging(schedule, cells, &[], frames)
+    }
+
+    /// A plan with whose first block lines change what they do. `sets`: by line.
+    ///
+    /// Thread: control; allocates all memory that blocks will need.
+    pub(crate) fn exchanging(
+        schedule: VerifiedSchedule,
+        cells: &Cells,
+        sets: &[Option<Set>],
+        frames: usize,
+    ) -> Plan {
         let units = schedule.units();
         let all = units.units();
         let node = |id: &NodeId| {
@@ -196,7 +247,7 @@ impl Plan {
         };
         let chain = |inputs: &[_], ids: &[NodeId], rows| {
             let nodes = ids.iter().filter_map(node).collect();
-            ChainState::new(inputs, nodes, &cells.lines, rows, frames)
+            ChainState::new(inputs, nodes, (&cells.lines, sets), rows, frames)
         };
         let unit = |unit: &hocket_plan::Unit| {
             let folded = unit.folded.iter();
@@ -230,7 +281,6 @@ impl Plan {
             barrier: Barrier::new(schedule.workers() as u32),
             phases: (0..schedule.workers()).map(|_| Padded(AtomicU32::new(0))).collect(),
             costs: Arc::new(Costs::new(all.len())),
-            delays: Vec::new(),
             trial: false,
             schedule,
         }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use hocket_plan::UnitId;
 use hocket_plan::compile::{LineId, PortId, Source, UnitInput};
 
-use super::delay::DelayCell;
+use super::delay::{DelayCell, Set};
 
 /// Where an input comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -56,6 +56,22 @@ pub(super) struct Waiting {
     /// The first row of the bus.
     pub row: u16,
     pub cell: Arc<DelayCell>,
+    /// What the line does from the plan's first block on, until that is over.
+    set: Option<Set>,
+}
+
+impl Waiting {
+    /// Does what the line has to do when the plan begins, once.
+    ///
+    /// # Safety
+    /// As [`DelayCell::get_mut`].
+    #[inline]
+    pub(super) unsafe fn set(&mut self) {
+        if let Some(set) = self.set.take() {
+            // SAFETY: the caller's obligation.
+            unsafe { self.cell.set(set) };
+        }
+    }
 }
 
 /// The sums of a bus with so many rows: neighbouring rows in one sum where they have the same inputs.
@@ -72,13 +88,15 @@ pub(super) fn sums(inputs: &[UnitInput], rows: u16) -> Box<[Sum]> {
         let inputs = inputs.iter().zip(&lines).filter_map(|(input, line)| {
             let to = input.span.to;
             let covers = to <= rows.start && rows.end <= to + input.span.count;
+            // A line whose gain is 0 is left out too, so the bits of a sum do not depend on whether there is one.
+            let silent = line.is_none() && input.gain_lin == 0.0;
             let into = rows.start - to.min(rows.start);
             // What comes out of a line begins with the first row of its span, and has its gain.
             let (bus, row, gain_lin) = match line {
                 Some(line) => (Bus::Line(*line), into, 1.0),
                 None => (Bus::of(input.from), input.span.from + into, input.gain_lin),
             };
-            covers.then_some(Input { bus, gain_lin, row })
+            (covers && !silent).then_some(Input { bus, gain_lin, row })
         });
         let inputs: Box<[Input]> = inputs.collect();
         let has_lines = inputs.iter().any(|input| matches!(input.bus, Bus::Line(_)));
@@ -101,14 +119,19 @@ fn lines(inputs: &[UnitInput]) -> Vec<Option<u32>> {
     inputs.iter().map(place).collect()
 }
 
-/// The inputs that wait. `cells`: by line.
+/// The inputs that wait. `cells` and `sets`: by line; lines without a set go on as they are.
 ///
 /// Thread: control; allocates.
-pub(super) fn waiting(inputs: &[UnitInput], cells: &[Arc<DelayCell>]) -> Box<[Waiting]> {
+pub(super) fn waiting(
+    inputs: &[UnitInput],
+    cells: &[Arc<DelayCell>],
+    sets: &[Option<Set>],
+) -> Box<[Waiting]> {
     let wait = |input: &UnitInput| {
         let LineId(line) = input.line?;
         let cell = Arc::clone(&cells[line as usize]);
-        Some(Waiting { bus: Bus::of(input.from), row: input.span.from, cell })
+        let set = sets.get(line as usize).copied().flatten();
+        Some(Waiting { bus: Bus::of(input.from), row: input.span.from, cell, set })
     };
     inputs.iter().filter_map(wait).collect()
 }
@@ -140,6 +163,13 @@ mod tests {
         assert_eq!(told(&stereo, 2), [(0..2, terms)]);
         assert_eq!(told(&[], 2), [(0..2, vec![])]);
         assert_eq!(told(&[], 0), []);
+    }
+
+    #[test]
+    fn an_input_with_a_gain_of_zero_is_left_out_unless_a_line_fades_it() {
+        let silent = |line| UnitInput { gain_lin: 0.0, ..input(3, 0, 0, 2, line) };
+        assert_eq!(told(&[silent(None)], 2), [(0..2, vec![])]);
+        assert_eq!(told(&[silent(Some(0))], 2), [(0..2, vec![(Bus::Line(0), 0)])]);
     }
 
     #[test]

@@ -7,13 +7,41 @@
 //!
 //! Only edges to a node that stays fade. Linear gains: what comes and what goes are mostly the same sound by two
 //! ways, and then their sum stays as loud as it was.
+//!
+//! # Why a replay sounds the same
+//!
+//! What is heard depends on the edits and on the blocks at which they take effect. It does not depend on when a control
+//! thread made a plan. Plans differ only in what is no longer heard: edges that have faded out and the nodes behind
+//! them. They go with the first plan that is made after that. Until then, they change nothing:
+//!
+//! 1. **What leaves, comes or stays** follows from two graphs: the new one and the one before it. An edge that leaves
+//!    already is in neither. If it comes back, it is a new edge. It fades in beside the old one, which fades out, so
+//!    the sum goes on from the gain that the old one has. Whether the old one is still there makes no difference.
+//! 2. **Which edges would close a circle** is decided newest first, by the edit with which each began to leave
+//!    ([`Began`]). Edges that stay come before all of them. An edge is taken if it closes no circle with those taken
+//!    before it. So it decides only about edges that began to leave earlier.
+//! 3. **The older edge is silent first**: each fade out takes [`FADE_FRAMES`](crate::block::fade::FADE_FRAMES) from the
+//!    block of its edit. So an edge that is silent decides only about silent ones (by 2). The same holds for an edge
+//!    into a removed node, if all ways on from there are silent: until one of these ways is taken, nothing that is
+//!    heard can run in a circle through that node.
+//! 4. **A silent edge adds nothing**: sums leave it out, and it delays no other edge (`arrivals` in `hocket-plan`). The
+//!    order of a sum is the new graph's, then newest first; leaving edges out does not change the order of the others.
+//! 5. **A delay line that has nothing left to do** computes what an edge without a line does, and a line that is made
+//!    anew begins as the one that was there would go on (`block/delay.rs`).
+//! 6. **Ports** (feedback, engine inputs) may live longer than what is heard of them. So an edge that is new to a
+//!    port is silent for one largest block (`silent_frames` in `planner.rs`): until all that the port holds is newer
+//!    than the edge.
+//!
+//! Changes of gains and delays are applied in the order of the edits, each at its block, even where several plans take
+//! effect before the same block (`Leader::exchange`).
 
+use std::cmp::Reverse;
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 use hocket_plan::compile::{Fade, Fades};
-use hocket_plan::{ChannelMap, Edge, Graph, GraphError, InputPort, NodeId, NodeKind};
+use hocket_plan::{ChannelMap, Edge, Graph, GraphError, InputPort, Node, NodeId, NodeKind};
 
-use crate::block::plan::Edges;
+use crate::block::plan::{At, Edges, PortsOf};
 
 /// A graph between two others.
 pub(super) struct Transition {
@@ -25,56 +53,99 @@ pub(super) struct Transition {
     pub fades: Fades,
     /// Edges that are edges of the old graph.
     pub edges: Edges,
-    /// Whether something fades out: the plain graph has to follow.
-    pub leaves: bool,
+    /// Edges that are only there until they have faded out.
+    pub leaving: Leaving,
+    /// Ports of the old graph that go on. `None`: all.
+    pub ports_of: Option<PortsOf>,
     /// Edges that end at once, because the old and the new ways make a circle.
     pub refused: usize,
+}
+
+/// Edges that fade out, and when each began.
+pub(super) type Leaving = HashMap<At, Began>;
+
+/// When an edge began to leave; the newest comes first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Began {
+    /// Number of the graph that lacks it.
+    graph: Reverse<u64>,
+    /// Which of the edges that left with that graph.
+    place: usize,
 }
 
 /// The old graph, and what its edges do.
 pub(super) struct Old<'a> {
     pub graph: &'a Graph,
-    /// Whether the edge at this place of this reader still fades.
-    pub fades: &'a dyn Fn(NodeId, usize) -> bool,
-    /// Whether it has a delay line.
-    pub waits: &'a dyn Fn(NodeId, usize) -> bool,
-    /// Whether it is only there until it has faded out.
-    pub leaves: &'a dyn Fn(NodeId, usize) -> bool,
+    /// Where the nodes of the graph are that somebody asked for; all others are only left over.
+    pub places: &'a [NodeId],
+    /// Edges whose lines still have something to do.
+    pub fading: HashSet<At>,
+    /// Edges that wait.
+    pub late: HashSet<At>,
+    pub leaving: &'a Leaving,
 }
 
 impl Old<'_> {
-    /// What each edge of a reader is; an edge that leaves is nobody's.
-    fn keys(&self, reader: NodeId) -> Vec<Option<Key>> {
-        let edges = &self.graph.nodes()[reader.index()].inputs;
-        let mut keys = keys(edges, Some);
-        let numbered = keys.iter_mut().enumerate();
-        numbered
-            .filter(|(place, _)| (self.leaves)(reader, *place))
-            .for_each(|(_, key)| *key = None);
-        keys
+    /// Whether an edge has a line that has to go on.
+    fn has_line(&self, at: At) -> bool {
+        self.fading.contains(&at) || self.late.contains(&at)
+    }
+
+    /// Whether an edge has faded out.
+    fn is_over(&self, at: At) -> bool {
+        self.leaving.contains_key(&at) && !self.fading.contains(&at)
     }
 }
 
-/// What an edge of a reader is in another graph: its source there, its port and channels, and the number of edges alike
-/// before it.
-type Key = (NodeId, InputPort, ChannelMap, usize);
-
-/// The keys of a node's edges, with sources renamed; without a name: `None`. Edges that leave stand behind all others, so
-/// they do not count among those alike.
-fn keys(edges: &[Edge], name: impl Fn(NodeId) -> Option<NodeId>) -> Vec<Option<Key>> {
-    let mut counts: HashMap<(NodeId, InputPort, ChannelMap), usize> = HashMap::new();
-    let mut key = |edge: &Edge| {
-        let from = name(edge.from)?;
-        let alike = counts.entry((from, edge.to, edge.map)).or_default();
-        *alike += 1;
-        Some((from, edge.to, edge.map, *alike))
-    };
-    edges.iter().map(&mut key).collect()
+/// An edge of a reader.
+#[derive(Debug, Clone, Copy)]
+struct Input {
+    edge: Edge,
+    feeds_back: bool,
 }
 
-/// What `new` needs of `old` while edges fade. `was`: the old node that a new one is.
+/// By node: its inputs, then what feeds back to it.
+fn inputs(graph: &Graph) -> Vec<Vec<Input>> {
+    let forward = |edge: &Edge| Input { edge: *edge, feeds_back: false };
+    let nodes = graph.nodes().iter();
+    let mut all: Vec<Vec<Input>> =
+        nodes.map(|node| node.inputs.iter().map(forward).collect()).collect();
+    for back in graph.feedback() {
+        all[back.reader.index()].push(Input { edge: back.edge, feeds_back: true });
+    }
+    all
+}
+
+/// What an edge of a reader is in another graph.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+struct Key {
+    /// Its source there.
+    from: NodeId,
+    to: InputPort,
+    map: ChannelMap,
+    feeds_back: bool,
+    /// The number of edges alike before it.
+    alike: usize,
+}
+
+/// The keys of a reader's edges, with sources renamed; without a name: `None`.
+fn keys(inputs: &[Input], name: impl Fn(usize, NodeId) -> Option<NodeId>) -> Vec<Option<Key>> {
+    let mut counts: HashMap<Key, usize> = HashMap::new();
+    let mut key = |(place, input): (usize, &Input)| {
+        let Input { edge: Edge { from, to, map, .. }, feeds_back } = *input;
+        let first = Key { from: name(place, from)?, to, map, feeds_back, alike: 0 };
+        let count = counts.entry(first).or_default();
+        *count += 1;
+        Some(Key { alike: *count, ..first })
+    };
+    inputs.iter().enumerate().map(&mut key).collect()
+}
+
+/// What `new` needs of `old` while edges fade. `was`: the old node that a new one is. `number`: of the new graph, larger
+/// than those before.
 ///
-/// Thread: control; allocates. Cost: O(nodes + edges) with a logarithm.
+/// Thread: control; allocates. Cost: O(nodes + edges) with a logarithm; if there is a circle, that for each edge that
+/// leaves.
 ///
 /// # Errors
 /// [`GraphError`]: `new` is not possible.
@@ -82,268 +153,379 @@ pub(super) fn transition(
     old: &Old<'_>,
     new: &Graph,
     was: &dyn Fn(NodeId) -> Option<NodeId>,
+    number: u64,
 ) -> Result<Transition, GraphError> {
     let mut draft = Draft::new(old, new, was);
-    let goes = draft.find_what_goes();
-    goes.iter().for_each(|goes| draft.add(*goes));
-    if let Some(order) = draft.order() {
-        return draft.build(&order);
-    }
-    // Old ways and new ones make a circle: those that close it end at once. Edges that fade out already come
-    // last, so that they change nothing for those that begin to.
-    let mut draft = Draft::new(old, new, was);
-    let mut refused = 0;
-    let (later, first): (Vec<Goes>, Vec<Goes>) =
-        goes.into_iter().partition(|goes| (old.leaves)(goes.was.0, goes.was.1));
-    for goes in first.into_iter().chain(later) {
-        let before = draft.clone();
-        draft.add(goes);
-        if draft.order().is_none() {
-            draft = before;
-            refused += 1;
-        }
-    }
-    let order = draft.order().unwrap_or_default();
+    let leaves = draft.find_what_leaves(number);
+    let refused = draft.take(leaves);
+    let heard = draft.find_what_is_heard();
+    draft.leaves.retain(|leaves| heard[leaves.reader]);
+    // What was taken makes no circle.
+    let order = draft.order(&heard).unwrap_or_default();
     Ok(Transition { refused, ..draft.build(&order)? })
 }
 
-/// An edge of a new node that fades out. Its source is an old node.
+/// An edge that fades out. Its source is an old node.
 #[derive(Debug, Clone, Copy)]
-struct Goes {
+struct Leaves {
+    /// The reader's place.
     reader: usize,
-    /// Reader and place in the old graph.
-    was: (NodeId, usize),
-    edge: Edge,
+    was: At,
+    input: Input,
+    began: Began,
 }
 
-/// A node of the transition, before it has an id.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-enum Place {
-    /// Of the old graph, and not in the new one. By place in [`Draft::left`].
-    Left(usize),
-    New(usize),
-}
-
-#[derive(Clone)]
+/// A transition before its nodes have ids. A node has a *place*: those that are only left over come first, then the new
+/// ones.
 struct Draft<'a> {
     old: &'a Old<'a>,
     new: &'a Graph,
+    /// By node of each graph.
+    old_inputs: Vec<Vec<Input>>,
+    new_inputs: Vec<Vec<Input>>,
     /// By new node: the old one.
     was: Vec<Option<NodeId>>,
-    /// By old node: where it is.
-    is: HashMap<NodeId, Place>,
-    /// Old nodes that are still needed.
+    /// Old nodes that the new graph lacks.
     left: Vec<NodeId>,
-    /// By new node: old edges that fade out. Sources are old nodes.
-    going: Vec<Vec<Goes>>,
+    /// By old node: its place.
+    is: Vec<usize>,
+    /// By place: the places that it hears in the same block.
+    hears: Vec<Vec<usize>>,
+    /// By place: the places that feed back to it.
+    fed_by: Vec<Vec<usize>>,
+    /// Edges that fade out, newest first.
+    leaves: Vec<Leaves>,
 }
 
 impl<'a> Draft<'a> {
-    fn new(old: &'a Old<'a>, new: &'a Graph, was: &dyn Fn(NodeId) -> Option<NodeId>) -> Draft<'a> {
-        let ids = (0..new.nodes().len()).map(|id| NodeId(id as u32));
-        let was: Vec<_> = ids.map(was).collect();
-        let is = was.iter().enumerate().filter_map(|(new, old)| Some(((*old)?, Place::New(new))));
-        let is = is.collect();
-        Draft { old, new, is, left: Vec::new(), going: vec![Vec::new(); was.len()], was }
+    /// All nodes, with the edges that stay.
+    fn new(
+        old: &'a Old<'a>,
+        new: &'a Graph,
+        was: &dyn Fn(NodeId) -> Option<NodeId>,
+    ) -> Draft<'a> {
+        let was: Vec<_> = ids(new).map(was).collect();
+        let stays: HashSet<NodeId> = was.iter().copied().flatten().collect();
+        let left: Vec<NodeId> = ids(old.graph).filter(|id| !stays.contains(id)).collect();
+        let mut is = vec![0; old.graph.nodes().len()];
+        left.iter().enumerate().for_each(|(place, id)| is[id.index()] = place);
+        for (new, old) in was.iter().enumerate() {
+            old.iter().for_each(|old| is[old.index()] = left.len() + new);
+        }
+        let count = left.len() + was.len();
+        let mut draft = Draft {
+            old,
+            new,
+            old_inputs: inputs(old.graph),
+            new_inputs: inputs(new),
+            was,
+            left,
+            is,
+            hears: vec![Vec::new(); count],
+            fed_by: vec![Vec::new(); count],
+            leaves: Vec::new(),
+        };
+        draft.connect_what_stays();
+        draft
     }
 
-    /// The old edges of nodes that stay which the new graph lacks.
-    fn find_what_goes(&self) -> Vec<Goes> {
-        let mut goes = Vec::new();
-        for (new, was) in self.was.iter().enumerate() {
-            let Some(reader) = *was else { continue };
-            let (node, now) = (&self.old.graph.nodes()[reader.index()], &self.new.nodes()[new]);
-            // Where the ports change, the old edge may not fit any more.
-            if node.ports != now.ports || matches!(now.kind, NodeKind::Input(_)) {
-                continue;
-            }
-            let stays = keys(&now.inputs, |from| self.was[from.index()]);
-            let stays: HashSet<Key> = stays.into_iter().flatten().collect();
-            for (index, key) in self.old.keys(reader).iter().enumerate() {
-                let stays = key.is_some_and(|key| stays.contains(&key));
-                if !self.is_over(reader, index) && !stays && self.fits(&node.inputs[index]) {
-                    goes.push(Goes { reader: new, was: (reader, index), edge: node.inputs[index] });
-                }
-            }
+    fn connect_what_stays(&mut self) {
+        let mut all: Vec<(usize, usize, bool)> = Vec::new();
+        for (place, node) in self.left.iter().enumerate() {
+            let stays = self.left_inputs(*node);
+            all.extend(stays.map(|(_, it)| (place, self.is[it.edge.from.index()], it.feeds_back)));
         }
-        goes
+        for (new, inputs) in self.new_inputs.iter().enumerate() {
+            let place = |new: usize| self.left.len() + new;
+            let inputs = inputs.iter();
+            all.extend(inputs.map(|it| (place(new), place(it.edge.from.index()), it.feeds_back)));
+        }
+        all.into_iter().for_each(|(reader, from, feeds_back)| self.connect(reader, from, feeds_back));
+    }
+
+    fn connect(&mut self, reader: usize, from: usize, feeds_back: bool) {
+        let sources = if feeds_back { &mut self.fed_by } else { &mut self.hears };
+        sources[reader].push(from);
+    }
+
+    /// The edges of a node that is left over, with their places in the old graph, but for those that leave.
+    fn left_inputs(&self, node: NodeId) -> impl Iterator<Item = (usize, Input)> {
+        let inputs = self.old_inputs[node.index()].iter().copied().enumerate();
+        inputs.filter(move |(place, input)| {
+            !self.old.leaving.contains_key(&(node, *place)) && self.fits(&input.edge)
+        })
     }
 
     /// Whether the source of an old edge has the ports that it had.
     fn fits(&self, edge: &Edge) -> bool {
         let before = self.old.graph.nodes()[edge.from.index()].ports;
-        match self.is.get(&edge.from) {
-            Some(Place::New(new)) => self.new.nodes()[*new].ports == before,
-            _ => true,
+        match self.is[edge.from.index()].checked_sub(self.left.len()) {
+            Some(new) => self.new.nodes()[new].ports == before,
+            None => true,
         }
     }
 
-    /// Whether an old edge has faded out.
-    fn is_over(&self, reader: NodeId, place: usize) -> bool {
-        (self.old.leaves)(reader, place) && !(self.old.fades)(reader, place)
-    }
-
-    /// Adds an edge that fades out, and the nodes behind it.
-    fn add(&mut self, goes: Goes) {
-        self.going[goes.reader].push(goes);
-        self.keep(goes.edge.from);
-    }
-
-    /// An old node is needed, with all that it hears.
-    fn keep(&mut self, node: NodeId) {
-        let mut open = vec![node];
-        while let Some(node) = open.pop() {
-            if !self.is.contains_key(&node) {
-                self.is.insert(node, Place::Left(self.left.len()));
-                self.left.push(node);
-                open.extend(self.left_edges(node).map(|(_, edge)| edge.from));
+    /// The old edges that the new graph lacks, newest first: of nodes that stay, and those that leave already.
+    fn find_what_leaves(&self, number: u64) -> Vec<Leaves> {
+        let mut all = Vec::new();
+        let mut place = 0;
+        let mut began = |was: At| {
+            place += 1;
+            let now = Began { graph: Reverse(number), place };
+            self.old.leaving.get(&was).copied().unwrap_or(now)
+        };
+        for (new, was) in self.was.iter().enumerate() {
+            let Some(reader) = was.filter(|_| self.takes_what_it_took(new)) else { continue };
+            let stays: HashSet<Key> = self.keys_now(new).into_iter().flatten().collect();
+            let gone = |key: &Option<Key>| key.is_none_or(|key| !stays.contains(&key));
+            let keys = self.keys_before(reader).into_iter().enumerate();
+            for (index, _) in keys.filter(|(_, key)| gone(key)) {
+                let (was, input) = ((reader, index), self.old_inputs[reader.index()][index]);
+                let (reader, began) = (self.left.len() + new, began(was));
+                all.push(Leaves { reader, was, input, began });
             }
         }
-    }
-
-    /// The edges of a node that is left over, with their places in the old graph; without those that are over.
-    fn left_edges(&self, node: NodeId) -> impl Iterator<Item = (usize, Edge)> {
-        let edges = self.old.graph.nodes()[node.index()].inputs.iter().copied().enumerate();
-        edges.filter(move |(place, edge)| !self.is_over(node, *place) && self.fits(edge))
-    }
-
-    /// The places of all that a place hears.
-    fn hears(&self, place: Place) -> Vec<Place> {
-        let old = |edge: &Edge| self.is[&edge.from];
-        match place {
-            Place::Left(left) => {
-                self.left_edges(self.left[left]).map(|(_, edge)| old(&edge)).collect()
-            }
-            Place::New(new) => {
-                let own = self.new.nodes()[new].inputs.iter();
-                let own = own.map(|edge| Place::New(edge.from.index()));
-                own.chain(self.going[new].iter().map(|goes| old(&goes.edge))).collect()
+        for (reader, node) in self.left.iter().enumerate() {
+            for (index, input) in self.old_inputs[node.index()].iter().enumerate() {
+                let (was, input) = ((*node, index), *input);
+                let began = self.old.leaving.get(&was);
+                all.extend(began.map(|began| Leaves { reader, was, input, began: *began }));
             }
         }
+        all.retain(|leaves| !self.old.is_over(leaves.was) && self.fits(&leaves.input.edge));
+        all.sort_by_key(|leaves| leaves.began);
+        all
     }
 
-    /// An order in which all can run, if there is one.
-    fn order(&self) -> Option<Vec<Place>> {
-        let left = (0..self.left.len()).map(Place::Left);
-        let all: Vec<Place> = left.chain((0..self.was.len()).map(Place::New)).collect();
-        let mut waiting: HashMap<Place, usize> = HashMap::new();
-        let mut readers: HashMap<Place, Vec<Place>> = HashMap::new();
+    /// Whether old edges of a new node still fit: its ports are those that it had.
+    fn takes_what_it_took(&self, new: usize) -> bool {
+        let now = &self.new.nodes()[new];
+        let before = self.was[new].map(|id| self.old.graph.nodes()[id.index()].ports);
+        before == Some(now.ports) && !matches!(now.kind, NodeKind::Input(_))
+    }
+
+    /// The keys of an old node's edges; those that leave have none.
+    fn keys_before(&self, reader: NodeId) -> Vec<Option<Key>> {
+        let stays = |place| !self.old.leaving.contains_key(&(reader, place));
+        keys(&self.old_inputs[reader.index()], |place, from| stays(place).then_some(from))
+    }
+
+    /// The keys that a new node's edges would have in the old graph.
+    fn keys_now(&self, new: usize) -> Vec<Option<Key>> {
+        keys(&self.new_inputs[new], |_, from| self.was[from.index()])
+    }
+
+    /// By edge of a new node: the place of the same edge of the old one.
+    fn same_inputs(&self, new: usize, reader: NodeId) -> Vec<Option<At>> {
+        let known = self.keys_before(reader).into_iter().enumerate();
+        let known: HashMap<Key, usize> =
+            known.filter_map(|(place, key)| Some((key?, place))).collect();
+        let at = |key: &Option<Key>| Some((reader, *known.get(key.as_ref()?)?));
+        self.keys_now(new).iter().map(at).collect()
+    }
+
+    /// Takes edges that close no circle with those taken before. Returns how many are refused.
+    fn take(&mut self, leaves: Vec<Leaves>) -> usize {
+        let hears = self.hears.clone();
+        leaves.iter().for_each(|leaves| self.connect_what_leaves(leaves));
+        if self.order(&vec![true; self.hears.len()]).is_some() {
+            self.leaves = leaves;
+            return 0;
+        }
+        self.hears = hears;
+        let count = leaves.len();
+        for leaves in leaves {
+            let from = self.is[leaves.input.edge.from.index()];
+            if leaves.input.feeds_back {
+                self.leaves.push(leaves);
+            } else if !self.hears_of(from, leaves.reader) {
+                self.connect_what_leaves(&leaves);
+                self.leaves.push(leaves);
+            }
+        }
+        count - self.leaves.len()
+    }
+
+    fn connect_what_leaves(&mut self, leaves: &Leaves) {
+        let Input { edge, feeds_back } = leaves.input;
+        self.connect(leaves.reader, self.is[edge.from.index()], feeds_back);
+    }
+
+    /// Whether a place hears another one, over any number of edges, or is that one.
+    fn hears_of(&self, place: usize, other: usize) -> bool {
+        let mut seen = vec![false; self.hears.len()];
+        let mut open = vec![place];
+        while let Some(place) = open.pop() {
+            if place == other {
+                return true;
+            }
+            if !std::mem::replace(&mut seen[place], true) {
+                open.extend(&self.hears[place]);
+            }
+        }
+        false
+    }
+
+    /// By place: whether it is a new node, or one that a new node hears while edges fade out.
+    fn find_what_is_heard(&self) -> Vec<bool> {
+        let mut heard = vec![false; self.hears.len()];
+        let mut open: Vec<usize> = (self.left.len()..heard.len()).collect();
+        while let Some(place) = open.pop() {
+            if !std::mem::replace(&mut heard[place], true) {
+                open.extend(self.hears[place].iter().chain(&self.fed_by[place]));
+            }
+        }
+        heard
+    }
+
+    /// An order in which these places can run, if there is one.
+    fn order(&self, heard: &[bool]) -> Option<Vec<usize>> {
+        let all: Vec<usize> = (0..heard.len()).filter(|place| heard[*place]).collect();
+        let mut waiting: Vec<usize> = self.hears.iter().map(Vec::len).collect();
+        let mut readers: Vec<Vec<usize>> = vec![Vec::new(); heard.len()];
         for place in &all {
-            let hears = self.hears(*place);
-            waiting.insert(*place, hears.len());
-            hears.into_iter().for_each(|from| readers.entry(from).or_default().push(*place));
+            self.hears[*place].iter().for_each(|from| readers[*from].push(*place));
         }
-        let mut ready: BTreeSet<Place> =
-            all.iter().copied().filter(|place| waiting[place] == 0).collect();
+        let mut ready: BTreeSet<usize> =
+            all.iter().copied().filter(|place| waiting[*place] == 0).collect();
         let mut order = Vec::with_capacity(all.len());
         while let Some(place) = ready.pop_first() {
             order.push(place);
-            for reader in readers.get(&place).into_iter().flatten() {
-                if let Some(count) = waiting.get_mut(reader) {
-                    *count -= 1;
-                    if *count == 0 {
-                        ready.insert(*reader);
-                    }
+            for reader in &readers[place] {
+                waiting[*reader] -= 1;
+                if waiting[*reader] == 0 {
+                    ready.insert(*reader);
                 }
             }
         }
         (order.len() == all.len()).then_some(order)
     }
 
-    fn build(&self, order: &[Place]) -> Result<Transition, GraphError> {
-        let ids: HashMap<Place, NodeId> =
-            order.iter().enumerate().map(|(id, place)| (*place, NodeId(id as u32))).collect();
-        let new_id = |id: NodeId| ids[&Place::New(id.index())];
-        let mut graph = Graph::default();
-        let (mut fades, mut origins, mut edges) = (Fades::new(), Vec::new(), Edges::new());
+    fn build(&self, order: &[usize]) -> Result<Transition, GraphError> {
+        let mut ids = vec![NodeId(0); self.hears.len()];
+        (0..).zip(order).for_each(|(id, place)| ids[*place] = NodeId(id));
+        let mut leaves: Vec<Vec<&Leaves>> = vec![Vec::new(); self.hears.len()];
+        self.leaves.iter().for_each(|it| leaves[it.reader].push(it));
+        let mut built = Built::default();
+        let mut origins = Vec::with_capacity(order.len());
         for place in order {
-            let (mut node, origin) = match place {
-                Place::Left(left) => {
-                    let old = self.left[*left];
-                    let mut node = self.old.graph.nodes()[old.index()].clone();
-                    node.inputs.clear();
-                    for (was, edge) in self.left_edges(old) {
-                        let at = (ids[place], node.inputs.len());
-                        edges.insert(at, (old, was));
-                        self.still_fading(at, (old, was), &edge, &mut fades);
-                        node.inputs.push(Edge { from: ids[&self.is[&edge.from]], ..edge });
-                    }
-                    (node, Some(old))
+            let (node, origin, mut edges) = match place.checked_sub(self.left.len()) {
+                None => {
+                    let old = self.left[*place];
+                    let node = &self.old.graph.nodes()[old.index()];
+                    (node, Some(old), self.edges_of_left(old))
                 }
-                Place::New(new) => {
-                    let mut node = self.new.nodes()[*new].clone();
-                    self.changing(ids[place], *new, &mut fades, &mut edges);
-                    node.inputs.iter_mut().for_each(|edge| edge.from = new_id(edge.from));
-                    (node, self.was[*new])
-                }
+                Some(new) => (&self.new.nodes()[new], self.was[new], self.edges_of_new(new)),
             };
-            if let Place::New(new) = place {
-                for Goes { was, edge, .. } in &self.going[*new] {
-                    edges.insert((ids[place], node.inputs.len()), *was);
-                    let fade = Fade { gain_before: edge.gain_lin, leaves: true };
-                    fades.insert((ids[place], node.inputs.len()), fade);
-                    let from = ids[&self.is[&edge.from]];
-                    node.inputs.push(Edge { from, gain_lin: 0.0, ..*edge });
-                }
-            }
-            graph.add(node)?;
+            edges.extend(leaves[*place].iter().map(|leaves| self.leaving_edge(leaves)));
+            edges.iter_mut().for_each(|it| it.edge.from = ids[it.edge.from.index()]);
+            built.add(node.clone(), edges)?;
             origins.push(origin);
         }
-        graph.set_outputs(self.new.outputs().into_iter().map(new_id).collect())?;
-        for back in self.new.feedback() {
-            graph.feed_back(
-                Edge { from: new_id(back.edge.from), ..back.edge },
-                new_id(back.reader),
-            )?;
-        }
-        let places = (0..self.was.len()).map(|new| ids[&Place::New(new)]).collect();
-        let leaves = self.going.iter().any(|going| !going.is_empty());
-        Ok(Transition { graph, places, origins, fades, edges, leaves, refused: 0 })
+        let new_id = |id: NodeId| ids[self.left.len() + id.index()];
+        let outputs = self.new.outputs().into_iter().map(new_id).collect();
+        let Built { graph, fades, edges, leaving, .. } = built.finish(outputs)?;
+        let places = ids_of(self.was.len()).map(new_id).collect();
+        let (ports_of, refused) = (None, 0);
+        Ok(Transition { graph, places, origins, fades, edges, leaving, ports_of, refused })
     }
 
-    /// An edge of a node that is only left over goes on with what it does.
-    fn still_fading(
-        &self,
-        at: (NodeId, usize),
-        (reader, place): (NodeId, usize),
-        edge: &Edge,
-        fades: &mut Fades,
-    ) {
-        if (self.old.fades)(reader, place) || (self.old.waits)(reader, place) {
-            let leaves = (self.old.leaves)(reader, place);
-            fades.insert(at, Fade { gain_before: edge.gain_lin, leaves });
-        }
+    /// The edges of a node that is only left over, but for those that leave. They go on with what they do.
+    fn edges_of_left(&self, node: NodeId) -> Vec<Drafted> {
+        let drafted = |(place, Input { edge, feeds_back })| {
+            let (was, gain_before) = ((node, place), edge.gain_lin);
+            let fade = Fade { gain_before, leaves: false };
+            let fade = self.old.has_line(was).then_some(fade);
+            let edge = Edge { from: NodeId(self.is[edge.from.index()] as u32), ..edge };
+            Drafted { edge, feeds_back, was: Some(was), fade, began: None }
+        };
+        self.left_inputs(node).map(drafted).collect()
     }
 
-    /// Edges of a new graph's node that are new, or have another gain, or still fade, or may wait for less than before.
-    fn changing(&self, id: NodeId, new: usize, fades: &mut Fades, edges: &mut Edges) {
-        let Some(reader) = self.was[new] else { return };
-        let before = &self.old.graph.nodes()[reader.index()].inputs;
-        let now = &self.new.nodes()[new].inputs;
-        let same = self.same_edges(new, reader);
-        for (index, place) in same.into_iter().enumerate() {
-            place.into_iter().for_each(|place| _ = edges.insert((id, index), (reader, place)));
-            let gain_before = place.map_or(0.0, |place| before[place].gain_lin);
-            let has_line =
-                |place| (self.old.fades)(reader, place) || (self.old.waits)(reader, place);
-            if place.is_some_and(has_line) || gain_before != now[index].gain_lin {
-                fades.insert((id, index), Fade { gain_before, leaves: false });
-            }
-        }
+    /// The edges of a new node. Those that are new, have another gain, still fade, or waited get a line.
+    fn edges_of_new(&self, new: usize) -> Vec<Drafted> {
+        let inputs = &self.new_inputs[new];
+        let same = self.was[new].map(|reader| self.same_inputs(new, reader));
+        let drafted = |(index, Input { edge, feeds_back }): (usize, &Input)| {
+            let was = same.as_ref().and_then(|same| same[index]);
+            let before = |at: At| self.old_inputs[at.0.index()][at.1].edge.gain_lin;
+            // All edges of a new node are new. What feeds back to it may come from a port that is not.
+            let begins = same.is_some() || *feeds_back;
+            let gain_before =
+                was.map(before).unwrap_or(if begins { 0.0 } else { edge.gain_lin });
+            let fades = gain_before != edge.gain_lin || was.is_some_and(|at| self.old.has_line(at));
+            let fade = fades.then_some(Fade { gain_before, leaves: false });
+            let place = self.left.len() + edge.from.index();
+            let edge = Edge { from: NodeId(place as u32), ..*edge };
+            Drafted { edge, feeds_back: *feeds_back, was, fade, began: None }
+        };
+        inputs.iter().enumerate().map(drafted).collect()
     }
 
-    /// By edge of a new node: the place of the same edge of the old one.
-    fn same_edges(&self, new: usize, reader: NodeId) -> Vec<Option<usize>> {
-        let known = self.old.keys(reader).into_iter().enumerate();
-        let known: HashMap<Key, usize> =
-            known.filter_map(|(place, key)| Some((key?, place))).collect();
-        let now = keys(&self.new.nodes()[new].inputs, |from| self.was[from.index()]);
-        let place = |key: &Option<Key>| known.get(key.as_ref()?).copied();
-        now.iter().map(place).collect()
+    fn leaving_edge(&self, leaves: &Leaves) -> Drafted {
+        let Leaves { was, input: Input { edge, feeds_back }, began, .. } = *leaves;
+        let fade = Some(Fade { gain_before: edge.gain_lin, leaves: true });
+        let from = NodeId(self.is[edge.from.index()] as u32);
+        let edge = Edge { from, gain_lin: 0.0, ..edge };
+        Drafted { edge, feeds_back, was: Some(was), fade, began: Some(began) }
     }
 }
 
-/// Another graph from one block to the next. Edges that stay keep their lines.
+/// An edge of a transition.
+struct Drafted {
+    /// Its source is a place, as long as there are no ids.
+    edge: Edge,
+    feeds_back: bool,
+    /// The same edge of the old graph.
+    was: Option<At>,
+    fade: Option<Fade>,
+    began: Option<Began>,
+}
+
+/// A transition, as far as it is built.
+#[derive(Default)]
+struct Built {
+    graph: Graph,
+    fades: Fades,
+    edges: Edges,
+    leaving: Leaving,
+    feedback: Vec<(Edge, NodeId)>,
+}
+
+impl Built {
+    fn add(&mut self, mut node: Node, edges: Vec<Drafted>) -> Result<(), GraphError> {
+        let id = NodeId(self.graph.nodes().len() as u32);
+        let (back, forward): (Vec<_>, Vec<_>) = edges.into_iter().partition(|it| it.feeds_back);
+        node.inputs = forward.iter().map(|it| it.edge).collect();
+        self.feedback.extend(back.iter().map(|it| (it.edge, id)));
+        for (place, it) in forward.into_iter().chain(back).enumerate() {
+            let at = (id, place);
+            self.edges.extend(it.was.map(|was| (at, was)));
+            self.fades.extend(it.fade.map(|fade| (at, fade)));
+            self.leaving.extend(it.began.map(|began| (at, began)));
+        }
+        self.graph.add(node).map(|_| ())
+    }
+
+    fn finish(mut self, outputs: Vec<NodeId>) -> Result<Built, GraphError> {
+        self.graph.set_outputs(outputs)?;
+        for (edge, reader) in std::mem::take(&mut self.feedback) {
+            self.graph.feed_back(edge, reader)?;
+        }
+        Ok(self)
+    }
+}
+
+fn ids(graph: &Graph) -> impl Iterator<Item = NodeId> + use<> {
+    ids_of(graph.nodes().len())
+}
+
+fn ids_of(count: usize) -> impl Iterator<Item = NodeId> {
+    (0..count).map(|id| NodeId(id as u32))
+}
+
+/// Another graph from one block to the next. Edges that stay keep their lines; where they no longer wait, until the delay
+/// that they had has faded.
 ///
 /// Thread: control; allocates.
 pub(super) fn at_once(
@@ -352,21 +534,35 @@ pub(super) fn at_once(
     was: &dyn Fn(NodeId) -> Option<NodeId>,
 ) -> Transition {
     let draft = Draft::new(old, new, was);
-    let ids = || (0..new.nodes().len()).map(|id| NodeId(id as u32));
-    let mut edges = Edges::new();
-    for (id, reader) in ids().zip(&draft.was) {
-        let Some(reader) = *reader else { continue };
-        for (index, place) in draft.same_edges(id.index(), reader).into_iter().enumerate() {
-            place.into_iter().for_each(|place| _ = edges.insert((id, index), (reader, place)));
+    let (mut edges, mut fades) = (Edges::new(), Fades::new());
+    for (id, reader) in ids(new).zip(&draft.was) {
+        let same = reader.map(|reader| draft.same_inputs(id.index(), reader));
+        for (place, was) in same.into_iter().flatten().enumerate() {
+            let Some(was) = was else { continue };
+            edges.insert((id, place), was);
+            if old.late.contains(&was) {
+                let gain_before = draft.new_inputs[id.index()][place].edge.gain_lin;
+                fades.insert((id, place), Fade { gain_before, leaves: false });
+            }
         }
     }
-    Transition {
-        graph: new.clone(),
-        places: ids().collect(),
-        origins: draft.was,
-        fades: Fades::new(),
-        edges,
-        leaves: false,
-        refused: 0,
+    let ports_of = Some(draft.find_ports());
+    let places = ids(new).collect();
+    let (graph, origins, leaving) = (new.clone(), draft.was, Leaving::new());
+    Transition { graph, places, origins, fades, edges, leaving, ports_of, refused: 0 }
+}
+
+impl Draft<'_> {
+    /// The ports of the old graph without what is only left over.
+    fn find_ports(&self) -> PortsOf {
+        let mut ports = PortsOf::default();
+        for node in self.old.places {
+            if let NodeKind::Input(number) = self.old.graph.nodes()[node.index()].kind {
+                ports.inputs.insert(number);
+            }
+            let keys = self.keys_before(*node).into_iter().flatten();
+            ports.feed_back.extend(keys.filter(|key| key.feeds_back).map(|key| key.from));
+        }
+        ports
     }
 }
