@@ -104,7 +104,7 @@ fn what_stays_of_a_graph_goes_on_when_it_is_replaced_by_itself() {
         for block in 0..20 {
             if block % 3 == 1 {
                 let sources = case.kept();
-                editor.replace(&case.graph, sources).unwrap();
+                editor.replace_at_once(&case.graph, sources).unwrap();
             }
             Case::play_inputs(&mut engine, block * FRAMES, FRAMES);
             engine.process(FRAMES);
@@ -152,7 +152,7 @@ fn a_node_that_stays_may_have_other_ports_in_the_next_graph() {
     let (mut engine, mut editor) =
         GraphEditor::start(&graph(ports[0]), processors, settings(kind), seating(1)).unwrap();
     for ports in ports {
-        editor.replace(&graph(ports), vec![NodeSource::Kept(NodeId(0))]).unwrap();
+        editor.replace_at_once(&graph(ports), vec![NodeSource::Kept(NodeId(0))]).unwrap();
         engine.process(FRAMES);
         let heard = engine.output_rows(0, FRAMES).unwrap();
         assert_eq!(heard.len(), usize::from(ports.rows()));
@@ -178,7 +178,7 @@ fn reader_of(source: Ports) -> Graph {
 
 #[test]
 fn an_edge_that_waits_may_carry_other_channels_in_the_next_graph() {
-    for softly in [false, true] {
+    for fades in [false, true] {
         let (mono, stereo) = (reader_of(Ports::of(1)), reader_of(Ports::STEREO));
         let source = || Some(Box::new(Counts) as _);
         let kind = ScheduleKind::Dataflow;
@@ -187,9 +187,9 @@ fn an_edge_that_waits_may_carry_other_channels_in_the_next_graph() {
                 .unwrap();
         for graph in [&stereo, &mono, &mono, &stereo, &stereo, &mono] {
             let kept = || (0..3).map(|id| NodeSource::Kept(NodeId(id))).collect();
-            match softly {
-                true => editor.replace_softly(graph, kept()).unwrap(),
-                false => editor.replace(graph, kept()).unwrap(),
+            match fades {
+                true => editor.replace(graph, kept()).unwrap(),
+                false => editor.replace_at_once(graph, kept()).unwrap(),
             };
             for _ in 0..40 {
                 engine.process(FRAMES);
@@ -223,7 +223,7 @@ fn what_the_host_played_is_not_lost_when_an_input_becomes_wider() {
     for block in 0..8 {
         let kept = NodeSource::Kept(NodeId(0));
         let sources = if block % 2 == 0 { vec![kept, NodeSource::Sum] } else { vec![kept] };
-        editor.replace(&graph(block % 2 == 0), sources).unwrap();
+        editor.replace_at_once(&graph(block % 2 == 0), sources).unwrap();
         let mut rows = engine.input_mut(0, FRAMES).unwrap();
         (0..2).for_each(|row| rows.row_mut(row).fill(0.5));
         engine.process(FRAMES);
