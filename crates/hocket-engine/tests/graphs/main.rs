@@ -6,6 +6,7 @@ use hocket_engine::{
     SiblingPolicy, Strategy,
 };
 
+mod feedback;
 mod model;
 mod plan_times;
 mod ports;

@@ -248,3 +248,30 @@ fn gains_that_are_no_numbers_and_maps_of_another_rate_are_refused() {
     let refused = engine.control().set_tempo_map(other).unwrap_err();
     assert!(refused.to_string().contains("44100 Hz"), "{refused}");
 }
+
+#[test]
+fn delay_lines_that_are_too_large_together_are_refused_and_the_old_graph_plays_on() {
+    let graph = |edges| {
+        let mut graph = Graph::default();
+        let latency_frames = Graph::MAX_DELAY;
+        let node = || Node::new("node", NodeKind::Custom(0));
+        let early = graph.add(node()).unwrap();
+        let late = graph.add(Node { latency_frames, ..node() }).unwrap();
+        let mut inputs = vec![Edge::new(early, 1.0); edges];
+        inputs.push(Edge::new(late, 1.0));
+        graph.add(Node { inputs, ..node() }).unwrap();
+        graph
+    };
+    let (kind, too_many) = (ScheduleKind::Serial, graph(17));
+    let none = || vec![None, None, None];
+    let refused = GraphEditor::start(&too_many, none(), settings(kind), seating(1));
+    let text = refused.err().unwrap().to_string();
+    assert!(text.contains("544 MiB") && text.contains("at most 512 MiB"), "{text}");
+    let (mut engine, mut editor) =
+        GraphEditor::start(&graph(0), none(), settings(kind), seating(1)).unwrap();
+    let kept = (0..3).map(|id| NodeSource::Kept(NodeId(id))).collect();
+    let refused = editor.replace(&too_many, kept).unwrap_err();
+    assert_eq!(refused.to_string(), text);
+    engine.process(FRAMES);
+    assert!(editor.is_settled() && editor.take_applied().is_empty());
+}
