@@ -45,6 +45,8 @@ pub(crate) struct ChainState {
     sums: Box<[Sum]>,
     nodes: Box<[ChainNode]>,
     rows: Rows,
+    /// Whether the sums took nothing in the present block. Only readers of a part look.
+    silent: bool,
 }
 
 /// A node in its place. Another plan may give it another one.
@@ -57,20 +59,23 @@ pub(crate) struct ChainNode {
 
 impl ChainState {
     /// A chain whose bus has so many rows. `lines`: by line of the plan, with what they have to do when it begins.
+    /// `silent`: by unit, see [`silent_parts`](super::sum::silent_parts).
     ///
     /// Thread: control; allocates.
     pub(crate) fn new(
         inputs: &[UnitInput],
         nodes: Vec<ChainNode>,
         (lines, sets): (&[Arc<DelayCell>], &[Option<Set>]),
+        silent: &[bool],
         rows: u16,
         frames: usize,
     ) -> ChainState {
         ChainState {
             waiting: waiting(inputs, lines, sets),
-            sums: sums(inputs, rows),
+            sums: sums(inputs, rows, silent),
             nodes: nodes.into_boxed_slice(),
             rows: Rows::new(rows, frames),
+            silent: false,
         }
     }
 
@@ -389,7 +394,7 @@ impl Units {
         frames: usize,
         now: &Now,
     ) {
-        let ChainState { waiting, sums, rows, .. } = chain;
+        let ChainState { waiting, sums, rows, silent, .. } = chain;
         for place in 0..waiting.len() {
             let waiting = &mut waiting[place];
             // SAFETY: the caller's obligation. No input waits twice, so it reads none of these lines.
@@ -399,20 +404,27 @@ impl Units {
                 waiting.cell.run(source.all(frames), usize::from(waiting.row));
             }
         }
+        let mut nothing = true;
         for sum in sums.iter() {
             for piece in rows.pieces(sum.rows.clone(), frames) {
                 let first = usize::from(sum.rows.start) * rows.room();
                 let out = &mut rows.samples_mut()[piece.clone()];
                 // SAFETY: the caller's obligation.
-                unsafe { self.sum_piece(sum, waiting, before, out, piece, first) };
+                let took = unsafe { self.sum_piece(sum, waiting, before, out, piece, first) };
+                nothing &= took == Begin::Anew;
             }
+        }
+        // Write only if needed: a write takes the cache line away from those that read the bus.
+        if *silent != nothing {
+            *silent = nothing;
         }
         // SAFETY: the caller's obligation.
         unsafe { chain.process(frames, now) };
     }
 
     /// Sums the inputs in their order, so that every worker computes the same bits. `piece`: the samples of
-    /// the chain's bus that `out` is; `first`: the first sample of the sum's rows.
+    /// the chain's bus that `out` is; `first`: the first sample of the sum's rows. Returns [`Begin::Anew`] if there was
+    /// nothing to sum.
     ///
     /// # Safety
     /// READ-AFTER-WRITE holds for every input.
@@ -425,13 +437,14 @@ impl Units {
         out: &mut [f32],
         piece: Range<usize>,
         first: usize,
-    ) {
+    ) -> Begin {
         if sum.inputs.is_empty() {
-            return mix::clear(out);
+            mix::clear(out);
+            return Begin::Anew;
         }
-        if sum.has_lines {
+        if sum.may_lack {
             // SAFETY: the caller's obligation.
-            return unsafe { self.sum_with_lines(sum, waiting, before, out, piece, first) };
+            return unsafe { self.sum_what_is_heard(sum, waiting, before, out, piece, first) };
         }
         let mut begin = Begin::Anew;
         for group in sum.inputs.chunks(mix::AT_ONCE) {
@@ -445,13 +458,15 @@ impl Units {
             mix::accumulate(out, &scaled[..group.len()], begin);
             begin = Begin::Onward;
         }
+        begin
     }
 
-    /// As [`Units::sum_piece`], input by input. One that has faded out is left out, as if its edge were gone.
+    /// As [`Units::sum_piece`], input by input. One that has faded out is left out, as if its edge were gone, and so is
+    /// a part that left out all of its inputs.
     ///
     /// # Safety
     /// READ-AFTER-WRITE holds for every input.
-    unsafe fn sum_with_lines(
+    unsafe fn sum_what_is_heard(
         &self,
         sum: &Sum,
         waiting: &[Waiting],
@@ -459,12 +474,14 @@ impl Units {
         out: &mut [f32],
         piece: Range<usize>,
         first: usize,
-    ) {
+    ) -> Begin {
         let mut begin = Begin::Anew;
         for Input { bus, gain_lin, row } in &sum.inputs {
             let silent = match bus {
                 // SAFETY: the line is this unit's (ONE-WRITER), and it has run.
                 Bus::Line(line) => unsafe { waiting[*line as usize].cell.is_silent() },
+                // SAFETY: as in `read`.
+                Bus::Part(from) => unsafe { &*self.cells[*from as usize].0.get() }.own.silent,
                 _ => false,
             };
             if silent {
@@ -479,6 +496,7 @@ impl Units {
         if begin == Begin::Anew {
             mix::clear(out);
         }
+        begin
     }
 
     /// The finished rows of an input.
@@ -495,7 +513,7 @@ impl Units {
         match bus {
             // SAFETY: the writer has finished (READ-AFTER-WRITE), and nobody writes again in this
             // block (ONE-WRITER). Other threads only read.
-            Bus::Unit(from) => &unsafe { &*self.cells[from as usize].0.get() }.own.rows,
+            Bus::Unit(from) | Bus::Part(from) => &unsafe { &*self.cells[from as usize].0.get() }.own.rows,
             Bus::Folded(chain) => &before[chain as usize].rows,
             // SAFETY: FILLED: the block is open.
             Bus::Port(port) => unsafe { self.ports[port as usize].rows() },

@@ -18,6 +18,7 @@ use super::costs::Costs;
 use super::delay::{DelayCell, Set, Waits};
 use super::node::NodeCell;
 use super::port::PortCell;
+use super::sum::silent_parts;
 
 /// A schedule, ready to run.
 pub(crate) struct Plan {
@@ -240,6 +241,7 @@ impl Plan {
     ) -> Plan {
         let units = schedule.units();
         let all = units.units();
+        let silent = silent_parts(units);
         let node = |id: &NodeId| {
             let cell = cells.nodes[id.index()].clone()?;
             let (ports, late) = (units.node_ports()[id.index()], units.heard_frames(*id));
@@ -247,7 +249,7 @@ impl Plan {
         };
         let chain = |inputs: &[_], ids: &[NodeId], rows| {
             let nodes = ids.iter().filter_map(node).collect();
-            ChainState::new(inputs, nodes, (&cells.lines, sets), rows, frames)
+            ChainState::new(inputs, nodes, (&cells.lines, sets), &silent, rows, frames)
         };
         let unit = |unit: &hocket_plan::Unit| {
             let folded = unit.folded.iter();

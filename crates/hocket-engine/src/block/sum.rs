@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use hocket_plan::UnitId;
+use hocket_plan::{UnitGraph, UnitId};
 use hocket_plan::compile::{LineId, PortId, Source, UnitInput};
 
 use super::delay::{DelayCell, Set};
@@ -13,6 +13,8 @@ use super::delay::{DelayCell, Set};
 pub(super) enum Bus {
     /// The own bus of a unit.
     Unit(u32),
+    /// The bus of a part of the same sum, of which perhaps nothing is heard.
+    Part(u32),
     /// A chain folded into the same unit.
     Folded(u32),
     /// What came from outside before the block.
@@ -22,8 +24,10 @@ pub(super) enum Bus {
 }
 
 impl Bus {
-    fn of(source: Source) -> Bus {
+    /// `silent`: by unit, whether it is a part of which perhaps nothing is heard.
+    fn of(source: Source, silent: &[bool]) -> Bus {
         match source {
+            Source::Unit(id) if silent.get(id.index()) == Some(&true) => Bus::Part(id.0),
             Source::Unit(UnitId(unit)) => Bus::Unit(unit),
             Source::Folded(chain) => Bus::Folded(chain),
             Source::Port(PortId(port)) => Bus::Port(port),
@@ -46,8 +50,8 @@ pub(super) struct Sum {
     pub rows: Range<u16>,
     /// In summing order. Without any the rows begin as silence.
     pub inputs: Box<[Input]>,
-    /// Whether some of them come out of lines.
-    pub has_lines: bool,
+    /// Whether some of them may be silent, and are left out then.
+    pub may_lack: bool,
 }
 
 /// An input that waits before it is summed.
@@ -74,10 +78,28 @@ impl Waiting {
     }
 }
 
-/// The sums of a bus with so many rows: neighbouring rows in one sum where they have the same inputs.
+/// By unit: whether it is a part of a sum of which perhaps nothing is heard. A sum leaves out what is silent, and a part
+/// must not add a zero in its place.
 ///
 /// Thread: control; allocates.
-pub(super) fn sums(inputs: &[UnitInput], rows: u16) -> Box<[Sum]> {
+pub(super) fn silent_parts(units: &UnitGraph) -> Vec<bool> {
+    let mut silent = vec![false; units.units().len()];
+    // Units come after those that they read.
+    for (at, unit) in units.units().iter().enumerate() {
+        let may_be = |input: &UnitInput| match input.from {
+            Source::Unit(from) if silent[from.index()] => true,
+            _ => input.line.is_some() || input.gain_lin == 0.0,
+        };
+        silent[at] = unit.is_part() && unit.inputs.iter().all(may_be);
+    }
+    silent
+}
+
+/// The sums of a bus with so many rows: neighbouring rows in one sum where they have the same inputs. `silent`: see
+/// [`silent_parts`].
+///
+/// Thread: control; allocates.
+pub(super) fn sums(inputs: &[UnitInput], rows: u16, silent: &[bool]) -> Box<[Sum]> {
     let ends = inputs.iter().flat_map(|input| [input.span.to, input.span.to + input.span.count]);
     let mut cuts: Vec<u16> = ends.chain([0, rows]).filter(|cut| *cut <= rows).collect();
     cuts.sort_unstable();
@@ -89,18 +111,19 @@ pub(super) fn sums(inputs: &[UnitInput], rows: u16) -> Box<[Sum]> {
             let to = input.span.to;
             let covers = to <= rows.start && rows.end <= to + input.span.count;
             // A line whose gain is 0 is left out too, so the bits of a sum do not depend on whether there is one.
-            let silent = line.is_none() && input.gain_lin == 0.0;
+            let is_nothing = line.is_none() && input.gain_lin == 0.0;
             let into = rows.start - to.min(rows.start);
             // What comes out of a line begins with the first row of its span, and has its gain.
             let (bus, row, gain_lin) = match line {
                 Some(line) => (Bus::Line(*line), into, 1.0),
-                None => (Bus::of(input.from), input.span.from + into, input.gain_lin),
+                None => (Bus::of(input.from, silent), input.span.from + into, input.gain_lin),
             };
-            (covers && !silent).then_some(Input { bus, gain_lin, row })
+            (covers && !is_nothing).then_some(Input { bus, gain_lin, row })
         });
         let inputs: Box<[Input]> = inputs.collect();
-        let has_lines = inputs.iter().any(|input| matches!(input.bus, Bus::Line(_)));
-        Sum { rows: rows.clone(), inputs, has_lines }
+        let may_lack =
+            inputs.iter().any(|input| matches!(input.bus, Bus::Line(_) | Bus::Part(_)));
+        Sum { rows: rows.clone(), inputs, may_lack }
     };
     cuts.windows(2).map(sum).collect()
 }
@@ -131,7 +154,7 @@ pub(super) fn waiting(
         let LineId(line) = input.line?;
         let cell = Arc::clone(&cells[line as usize]);
         let set = sets.get(line as usize).copied().flatten();
-        Some(Waiting { bus: Bus::of(input.from), row: input.span.from, cell, set })
+        Some(Waiting { bus: Bus::of(input.from, &[]), row: input.span.from, cell, set })
     };
     inputs.iter().filter_map(wait).collect()
 }
@@ -147,11 +170,14 @@ mod tests {
         UnitInput { from: source, gain_lin: 1.0, span, line: line.map(LineId) }
     }
 
+    /// By unit: only this one is a part that may be silent.
+    const PARTS: [bool; 10] = [false, false, false, false, false, false, false, false, false, true];
+
     /// Rows, and the buses that they sum with their first rows.
     type Told = (Range<u16>, Vec<(Bus, u16)>);
 
     fn told(inputs: &[UnitInput], rows: u16) -> Vec<Told> {
-        let sums = sums(inputs, rows);
+        let sums = sums(inputs, rows, &PARTS);
         let terms = |sum: &Sum| sum.inputs.iter().map(|input| (input.bus, input.row)).collect();
         sums.iter().map(|sum| (sum.rows.clone(), terms(sum))).collect()
     }
@@ -170,6 +196,14 @@ mod tests {
         let silent = |line| UnitInput { gain_lin: 0.0, ..input(3, 0, 0, 2, line) };
         assert_eq!(told(&[silent(None)], 2), [(0..2, vec![])]);
         assert_eq!(told(&[silent(Some(0))], 2), [(0..2, vec![(Bus::Line(0), 0)])]);
+    }
+
+    #[test]
+    fn a_part_that_may_be_silent_is_named_as_one() {
+        let inputs = [input(9, 0, 0, 2, None), input(0, 0, 0, 2, None)];
+        assert_eq!(told(&inputs, 2), [(0..2, vec![(Bus::Part(9), 0), (Bus::Unit(0), 0)])]);
+        assert!(sums(&inputs, 2, &PARTS)[0].may_lack);
+        assert!(!sums(&inputs, 2, &[])[0].may_lack);
     }
 
     #[test]

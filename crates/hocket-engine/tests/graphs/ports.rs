@@ -231,6 +231,46 @@ fn what_the_host_played_is_not_lost_when_an_input_becomes_wider() {
     }
 }
 
+/// Puts out the other zero.
+struct MinusZero;
+
+impl Processor for MinusZero {
+    fn process(&mut self, block: &mut Block<'_>) {
+        (0..block.channels()).for_each(|channel| block.channel_mut(channel).fill(-0.0));
+    }
+
+    fn reset(&mut self) {}
+}
+
+#[test]
+fn a_sum_in_parts_has_the_bits_of_the_whole_one_where_a_part_takes_nothing() {
+    const SOURCES: u32 = 80;
+    let mut graph = Graph::default();
+    let node = |id: u32| Node::new(format!("n{id}"), NodeKind::Custom(id));
+    (0..SOURCES).for_each(|id| _ = graph.add(node(id)).unwrap());
+    let gain = |id| if id < 60 { 0.0 } else { 1.0 };
+    let inputs = (0..SOURCES).map(|id| Edge::new(NodeId(id), gain(id))).collect();
+    graph.add(Node { inputs, ..node(SOURCES) }).unwrap();
+    for (kind, workers) in [(ScheduleKind::Serial, 1), (ScheduleKind::Critical, 2)] {
+        let sources = (0..SOURCES).map(|_| Some(Box::new(MinusZero) as _));
+        let processors = sources.chain([None]).collect();
+        let (mut engine, editor) =
+            GraphEditor::start(&graph, processors, settings(kind), seating(workers)).unwrap();
+        engine.process(FRAMES);
+        // What is cut depends on costs, so they are given.
+        let mut costs = editor.control().cost_table("any");
+        for row in &mut costs.rows {
+            (row.alone_ns, row.shared_ns) = (Some(100_000.0), Some(100_000.0));
+        }
+        editor.control().adopt_costs(&costs).unwrap();
+        engine.process(FRAMES);
+        let is_cut = engine.schedule().units().units().iter().any(|unit| unit.is_part());
+        assert_eq!(is_cut, kind == ScheduleKind::Critical);
+        let heard = engine.output(FRAMES).left.iter().map(|sample| sample.to_bits());
+        assert!(heard.eq([(-0.0f32).to_bits(); FRAMES]), "{kind:?}");
+    }
+}
+
 #[test]
 fn gains_that_are_no_numbers_and_maps_of_another_rate_are_refused() {
     let mut graph = Graph::default();
