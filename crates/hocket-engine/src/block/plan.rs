@@ -67,8 +67,8 @@ pub(crate) struct Before<'a, F: Fn(NodeId) -> Option<NodeId>> {
     pub same: F,
     /// The edge before, if it stays.
     pub edges: &'a Edges,
-    /// Ports before that go on; `None`: all.
-    pub ports_of: Option<&'a PortsOf>,
+    /// Ports before that do not go on.
+    pub ends: &'a PortsOf,
     /// By node of the new units: how long it puts out silence because it is new, in frames.
     pub silent: &'a [u32],
     /// How edges that stay get another gain.
@@ -178,7 +178,6 @@ impl<F: Fn(NodeId) -> Option<NodeId>> Before<'_, F> {
     ///
     /// Thread: control; allocates.
     fn port(&self, port: &Port, frames: usize) -> Arc<PortCell> {
-        let goes_on = |old: &Port| self.ports_of.is_none_or(|ports| ports.contains(old));
         let is_same = |old: &Port| match (*old, *port) {
             // Its cell has room for any width, so that what the host wrote is not lost.
             (Port::Input { number: old, .. }, Port::Input { number, .. }) => old == number,
@@ -187,7 +186,7 @@ impl<F: Fn(NodeId) -> Option<NodeId>> Before<'_, F> {
             }
             _ => false,
         };
-        let is_same = |old: &Port| is_same(old) && goes_on(old);
+        let is_same = |old: &Port| is_same(old) && !self.ends.contains(old);
         let old = self.units.ports().iter().position(is_same);
         let cell = old.map(|place| Arc::clone(&self.cells.ports[place]));
         cell.unwrap_or_else(|| Arc::new(new_port(port, frames)))

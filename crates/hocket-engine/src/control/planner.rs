@@ -388,7 +388,7 @@ impl Planner {
             cells: &self.cells,
             same: |id: NodeId| next.origins[id.index()],
             edges: &next.edges,
-            ports_of: next.ports_of.as_ref(),
+            ends: &next.ends,
             silent: &silent_frames(&next, &base, self.frames),
             gains,
         };
@@ -465,8 +465,8 @@ impl Way {
     }
 }
 
-/// How long each node puts out silence because it is new: its latency, and what its inputs wait for. An engine input may
-/// hold what the host wrote for another node, so for one largest block it counts as silent.
+/// How long each node puts out silence because it is new: its latency, and what its inputs wait for. The host writes to a
+/// new engine input after the first block.
 fn silent_frames(next: &Transition, units: &UnitGraph, block: usize) -> Vec<u32> {
     let mut silent: Vec<u32> = Vec::with_capacity(next.origins.len());
     for (id, node) in (0..).map(NodeId).zip(next.graph.nodes()) {

@@ -28,9 +28,9 @@
 //!    order of a sum is the new graph's, then newest first; leaving edges out does not change the order of the others.
 //! 5. **A delay line that has nothing left to do** computes what an edge without a line does, and a line that is made
 //!    anew begins as the one that was there would go on (`block/delay.rs`).
-//! 6. **Ports** (feedback, engine inputs) may live longer than what is heard of them. So an edge that is new to a
-//!    port is silent for one largest block (`silent_frames` in `planner.rs`): until all that the port holds is newer
-//!    than the edge.
+//! 6. **Ports** (feedback, engine inputs) may live longer than what is heard of them. So what is new to a port hears
+//!    nothing of what the port held before: an edge from feedback is silent for one largest block, and an engine input
+//!    that the graph before did not have begins with an empty port.
 //!
 //! Changes of gains and delays are applied in the order of the edits, each at its block, even where several plans take
 //! effect before the same block (`Leader::exchange`).
@@ -55,8 +55,8 @@ pub(super) struct Transition {
     pub edges: Edges,
     /// Edges that are only there until they have faded out.
     pub leaving: Leaving,
-    /// Ports of the old graph that go on. `None`: all.
-    pub ports_of: Option<PortsOf>,
+    /// Ports of the old graph that do not go on.
+    pub ends: PortsOf,
     /// Edges that end at once, because the old and the new ways make a circle.
     pub refused: usize,
 }
@@ -426,8 +426,8 @@ impl<'a> Draft<'a> {
         let outputs = self.new.outputs().into_iter().map(new_id).collect();
         let Built { graph, fades, edges, leaving, .. } = built.finish(outputs)?;
         let places = ids_of(self.was.len()).map(new_id).collect();
-        let (ports_of, refused) = (None, 0);
-        Ok(Transition { graph, places, origins, fades, edges, leaving, ports_of, refused })
+        let (ends, refused) = (self.inputs_that_begin(), 0);
+        Ok(Transition { graph, places, origins, fades, edges, leaving, ends, refused })
     }
 
     /// The edges of a node that is only left over, but for those that leave. They go on with what they do.
@@ -546,23 +546,42 @@ pub(super) fn at_once(
             }
         }
     }
-    let ports_of = Some(draft.find_ports());
+    let ends = draft.ports_left();
     let places = ids(new).collect();
     let (graph, origins, leaving) = (new.clone(), draft.was, Leaving::new());
-    Transition { graph, places, origins, fades, edges, leaving, ports_of, refused: 0 }
+    Transition { graph, places, origins, fades, edges, leaving, ends, refused: 0 }
 }
 
 impl Draft<'_> {
-    /// The ports of the old graph without what is only left over.
-    fn find_ports(&self) -> PortsOf {
-        let mut ports = PortsOf::default();
-        for node in self.old.places {
-            if let NodeKind::Input(number) = self.old.graph.nodes()[node.index()].kind {
-                ports.inputs.insert(number);
-            }
-            let keys = self.keys_before(*node).into_iter().flatten();
-            ports.feed_back.extend(keys.filter(|key| key.feeds_back).map(|key| key.from));
-        }
-        ports
+    /// Engine inputs of the new graph that the graph before did not have. What is left over may still have them.
+    fn inputs_that_begin(&self) -> PortsOf {
+        let before: HashSet<u16> = input_numbers(self.old.graph, self.old.places).collect();
+        let new: Vec<NodeId> = ids(self.new).collect();
+        let inputs = input_numbers(self.new, &new).filter(|number| !before.contains(number)).collect();
+        PortsOf { inputs, ..PortsOf::default() }
     }
+
+    /// The ports of the old graph that only what is left over has.
+    fn ports_left(&self) -> PortsOf {
+        let (graph, places) = (self.old.graph, self.old.places);
+        let all: Vec<NodeId> = ids(graph).collect();
+        let mut left = PortsOf {
+            inputs: input_numbers(graph, &all).collect(),
+            feed_back: graph.feedback().iter().map(|back| back.edge.from).collect(),
+        };
+        input_numbers(graph, places).for_each(|number| _ = left.inputs.remove(&number));
+        for reader in places {
+            let keys = self.keys_before(*reader).into_iter().flatten();
+            keys.filter(|key| key.feeds_back).for_each(|key| _ = left.feed_back.remove(&key.from));
+        }
+        left
+    }
+}
+
+/// The engine inputs that these nodes are.
+fn input_numbers(graph: &Graph, nodes: &[NodeId]) -> impl Iterator<Item = u16> {
+    nodes.iter().filter_map(|id| match graph.nodes()[id.index()].kind {
+        NodeKind::Input(number) => Some(number),
+        _ => None,
+    })
 }

@@ -3,7 +3,7 @@
 
 use hocket_engine::{
     Block, Edge, Engine, Graph, GraphEditor, Node, NodeId, NodeKind, NodeSource, Ports, Processor,
-    ScheduleKind, Settings,
+    ScheduleKind, Settings, Steer,
 };
 use proptest::prelude::*;
 
@@ -127,7 +127,8 @@ fn play_inputs(engine: &mut Engine, frame: usize) {
 fn play(exchanges: &[Exchange], made: Made) -> Vec<Vec<u32>> {
     let (first, mut nodes) = graph(0);
     let processors = nodes.iter().map(|node| Some(processor(*node))).collect();
-    let settings = Settings { frames: FRAMES as u32, ..settings(ScheduleKind::Serial) };
+    let settings = settings(ScheduleKind::Serial);
+    let settings = Settings { frames: FRAMES as u32, steer: Steer::Fixed, ..settings };
     let (mut engine, mut editor) =
         GraphEditor::start(&first, processors, settings, seating(1)).unwrap();
     let mut block = 1;
