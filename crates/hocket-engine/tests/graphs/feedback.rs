@@ -85,7 +85,8 @@ fn feedback_edges_that_come_go_or_change_their_gain_fade() {
     for (gain_lin, level) in [(Some(0.5), 2.0), (Some(0.75), 4.0), (None, 1.0)] {
         editor.replace(&graph(true, gain_lin), kept(&[0, 1, 2])).unwrap();
         heard.extend(play(&mut engine, FADE + 100));
-        assert_eq!(heard[heard.len() - 1], level, "{gain_lin:?}");
+        let last = heard[heard.len() - 1];
+        assert!((last - level).abs() < 1e-5, "{gain_lin:?}: {last}");
     }
     assert!(steps(&heard) < 0.03, "{}", steps(&heard));
     // At once, for comparison.
