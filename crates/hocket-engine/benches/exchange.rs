@@ -14,9 +14,7 @@
 //! | two exchanges before one block | the leader changes the lines of the first plan, which never runs |
 
 use hocket_dsp::{Block, Processor, rows};
-use hocket_engine::{
-    Engine, GraphEditor, NodeSource, Policy, Seating, Settings, Steer, Strategy,
-};
+use hocket_engine::{Engine, GraphEditor, NodeSource, Policy, Seating, Settings, Steer, Strategy};
 use hocket_plan::{Edge, Graph, Node, NodeId, NodeKind};
 use hocket_plan::{ScheduleKind, Seat, Seats, SiblingPolicy};
 

@@ -513,7 +513,9 @@ impl Units {
         match bus {
             // SAFETY: the writer has finished (READ-AFTER-WRITE), and nobody writes again in this
             // block (ONE-WRITER). Other threads only read.
-            Bus::Unit(from) | Bus::Part(from) => &unsafe { &*self.cells[from as usize].0.get() }.own.rows,
+            Bus::Unit(from) | Bus::Part(from) => {
+                &unsafe { &*self.cells[from as usize].0.get() }.own.rows
+            }
             Bus::Folded(chain) => &before[chain as usize].rows,
             // SAFETY: FILLED: the block is open.
             Bus::Port(port) => unsafe { self.ports[port as usize].rows() },

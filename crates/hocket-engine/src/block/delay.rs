@@ -54,7 +54,8 @@ impl Ring {
     ///
     /// Thread: control; allocates.
     fn following(self) -> Ring {
-        let nothing = Ring { samples: [].into(), frames: 1, written: 0, before: None, alone_from: 0 };
+        let nothing =
+            Ring { samples: [].into(), frames: 1, written: 0, before: None, alone_from: 0 };
         Ring { before: Some(Box::new(nothing)), ..self }
     }
 

@@ -58,7 +58,11 @@ impl Ramp {
         let (begin, rest) = row.split_at_mut(still);
         let (middle, end) = rest.split_at_mut(fading);
         // Nothing is exactly that, whatever came in.
-        if self.from == 0.0 { mix::clear(begin) } else { mix::scale(begin, self.from) }
+        if self.from == 0.0 {
+            mix::clear(begin)
+        } else {
+            mix::scale(begin, self.from)
+        }
         for (sample, part) in middle.iter_mut().zip(&FADED[self.over as usize..]) {
             *sample *= self.from + (to - self.from) * part;
         }

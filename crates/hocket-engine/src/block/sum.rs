@@ -3,8 +3,8 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use hocket_plan::{UnitGraph, UnitId};
 use hocket_plan::compile::{LineId, PortId, Source, UnitInput};
+use hocket_plan::{UnitGraph, UnitId};
 
 use super::delay::{DelayCell, Set};
 
@@ -121,8 +121,7 @@ pub(super) fn sums(inputs: &[UnitInput], rows: u16, silent: &[bool]) -> Box<[Sum
             (covers && !is_nothing).then_some(Input { bus, gain_lin, row })
         });
         let inputs: Box<[Input]> = inputs.collect();
-        let may_lack =
-            inputs.iter().any(|input| matches!(input.bus, Bus::Line(_) | Bus::Part(_)));
+        let may_lack = inputs.iter().any(|input| matches!(input.bus, Bus::Line(_) | Bus::Part(_)));
         Sum { rows: rows.clone(), inputs, may_lack }
     };
     cuts.windows(2).map(sum).collect()

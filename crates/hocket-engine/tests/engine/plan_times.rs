@@ -3,7 +3,9 @@
 
 use std::sync::Arc;
 
-use hocket_engine::{Applied, Edit, EditError, Editor, EffectAt, Engine, MediaPool, Settings, Steer};
+use hocket_engine::{
+    Applied, Edit, EditError, Editor, EffectAt, Engine, MediaPool, Settings, Steer,
+};
 use hocket_plan::session::{
     Clip, Destination, Group, GroupId, Return, ReturnId, Send, Strip, StripId, Tap, Track,
 };

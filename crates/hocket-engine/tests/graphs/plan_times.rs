@@ -117,7 +117,8 @@ fn play_inputs(engine: &mut Engine, frame: usize) {
     for number in 0..2 {
         let Some(mut rows) = engine.input_mut(number, FRAMES) else { continue };
         for row in 0..rows.len() {
-            let sample = |i| ((frame + i) * (3 + row + usize::from(number)) % 13) as f32 * 0.1 - 0.5;
+            let sample =
+                |i| ((frame + i) * (3 + row + usize::from(number)) % 13) as f32 * 0.1 - 0.5;
             rows.row_mut(row).iter_mut().enumerate().for_each(|(i, x)| *x = sample(i));
         }
     }
@@ -184,7 +185,7 @@ fn play(exchanges: &[Exchange], made: Made) -> Vec<Vec<u32>> {
 
 proptest! {
     #![proptest_config(ProptestConfig {
-        cases: std::env::var("PROPTEST_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(60),
+        cases: std::env::var("PROPTEST_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(150),
         failure_persistence: None,
         ..ProptestConfig::default()
     })]

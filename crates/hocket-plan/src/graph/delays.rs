@@ -46,7 +46,8 @@ impl Graph {
         let delays = arrivals(self, &|_, _| false).delays;
         let mut samples = 0u64;
         for ((reader, node), delays) in (0..).map(NodeId).zip(self.nodes()).zip(&delays) {
-            for (edge, frames) in node.inputs.iter().zip(delays).filter(|(_, frames)| **frames > 0) {
+            for (edge, frames) in node.inputs.iter().zip(delays).filter(|(_, frames)| **frames > 0)
+            {
                 let rows = self.spans(edge, reader).into_iter().map(|span| u64::from(span.count));
                 samples += u64::from(*frames) * rows.sum::<u64>();
             }
