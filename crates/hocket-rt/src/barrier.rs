@@ -74,7 +74,12 @@ impl Barrier {
 
     /// The second half. Returns whether all have arrived; if not, `stop` returned `true`. `stop` is called as in
     /// [`Signal::wait_until`].
-    pub fn wait_until(&self, round: &Round, wait: &Wait, stop: impl Fn() -> bool) -> (bool, Waited) {
+    pub fn wait_until(
+        &self,
+        round: &Round,
+        wait: &Wait,
+        stop: impl Fn() -> bool,
+    ) -> (bool, Waited) {
         let (value, waited) = self.release.wait_until(round.0, wait, stop);
         (value != round.0, waited)
     }

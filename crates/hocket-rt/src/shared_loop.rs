@@ -127,7 +127,9 @@ impl SharedLoop {
         let body: *const (dyn Fn(u32) + Sync + '_) = body;
         // SAFETY: only the lifetime changes. LOOP: nobody uses the pointer after `run` has returned.
         let body = unsafe {
-            std::mem::transmute::<*const (dyn Fn(u32) + Sync + '_), *const (dyn Fn(u32) + Sync)>(body)
+            std::mem::transmute::<*const (dyn Fn(u32) + Sync + '_), *const (dyn Fn(u32) + Sync)>(
+                body,
+            )
         };
         // SAFETY: LOOP: this thread has taken the place, and nobody is inside.
         self.work.with_mut(|work| unsafe { *work = Some(Work { passes, body }) });

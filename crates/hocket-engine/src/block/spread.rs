@@ -23,6 +23,7 @@ impl SpreadWork {
     /// Thread: worker, inside a block, outside units.
     #[cold]
     pub(super) fn help(&self) -> bool {
+        // block-path: it joins a loop, not a thread.
         self.0.join(|leave| edge(leave))
     }
 }

@@ -377,9 +377,8 @@ fn await_progress(runner: &Runner, worker: usize, seen: u32) {
     if free_list(runner).is_none() {
         return idle(runner, worker, seen);
     }
-    let until = || {
-        free_list(runner).is_none() || runner.is_overdue() || spread(runner).is_offered()
-    };
+    let until =
+        || free_list(runner).is_none() || runner.is_overdue() || spread(runner).is_offered();
     let (_, waited) = edge(|| runner.progress.wait_until(seen, &runner.waits.stand_in, until));
     note(runner, worker, What::Wait, waited);
     help(runner, worker);

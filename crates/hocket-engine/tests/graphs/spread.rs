@@ -111,10 +111,7 @@ impl Processor for Asks {
 }
 
 /// A processor that asks for help, and beside it one with nothing to do, whose worker then waits.
-fn asking(
-    kind: ScheduleKind,
-    elsewhere: Elsewhere,
-) -> (Engine, GraphEditor, Arc<AtomicBool>) {
+fn asking(kind: ScheduleKind, elsewhere: Elsewhere) -> (Engine, GraphEditor, Arc<AtomicBool>) {
     let mut graph = Graph::default();
     graph.add(node("asks", &[])).unwrap();
     graph.add(node("idle", &[])).unwrap();
