@@ -5,6 +5,7 @@ pub(crate) mod delay;
 pub(crate) mod fade;
 mod port;
 pub(crate) mod now;
+pub(crate) mod spread;
 pub(crate) mod lanes;
 mod rows;
 mod sum;

@@ -10,6 +10,7 @@ mod feedback;
 mod model;
 mod plan_times;
 mod ports;
+mod spread;
 
 const FRAMES: usize = 16;
 
