@@ -178,7 +178,7 @@ impl Ports {
     /// The ports for the engine, which refuses what is too wide.
     fn read(self) -> EnginePorts {
         let [main, side_chain, extra] = [self.main, self.side_chain, self.extra].map(channel);
-        EnginePorts { main, side_chain, extra }
+        EnginePorts { main, side_chain, extra, ..EnginePorts::STEREO }
     }
 }
 

@@ -22,7 +22,7 @@ pub(super) enum Bus {
 }
 
 impl Bus {
-    fn of(source: Source) -> Bus {
+    pub(super) fn of(source: Source) -> Bus {
         match source {
             Source::Unit(UnitId(unit)) => Bus::Unit(unit),
             Source::Folded(chain) => Bus::Folded(chain),
@@ -121,7 +121,7 @@ mod tests {
     fn input(unit: u32, from: u16, to: u16, count: u16, line: Option<u32>) -> UnitInput {
         let span = Span { from, to, count };
         let source = Source::Unit(UnitId(unit));
-        UnitInput { from: source, gain_lin: 1.0, span, line: line.map(LineId) }
+        UnitInput { span, line: line.map(LineId), ..UnitInput::stereo(source, 1.0) }
     }
 
     /// Rows, and the buses that they sum with their first rows.

@@ -138,9 +138,9 @@ impl Processor for Counts {
 fn a_node_that_stays_may_have_other_ports_in_the_next_graph() {
     let ports = [
         Ports::STEREO,
-        Ports { main: 2, side_chain: 2, extra: 0 },
+        Ports { side_chain: 2, ..Ports::STEREO },
         Ports::of(1),
-        Ports { main: 6, side_chain: 1, extra: 3 },
+        Ports { side_chain: 1, extra: 3, ..Ports::of(6) },
         Ports::STEREO,
     ];
     let graph = |ports| {
