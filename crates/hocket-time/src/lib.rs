@@ -10,7 +10,7 @@
 //!    of them, and [`SegmentHistory`]: the same for a processor whose input is late.
 //! 3. [`Lane`]: a parameter's values over the song. [`LaneCursor`]: those of one block.
 //! 4. [`Event`]: what happens at a frame. [`EventBuffer`]: the sorted events of a port. [`SoundingNotes`]: what has to
-//!    end when the song stops or jumps.
+//!    end when the song stops or jumps. [`HeldNotes`]: the events that end it.
 //! 5. [`Midi1`], [`Ump`]: messages of MIDI 1.0 and 2.0, and each as the other.
 //!
 //! # Who does what
@@ -87,8 +87,8 @@ pub use automation::{
 };
 pub use block_time::BlockTime;
 pub use events::{
-    END_ROOM, Event, EventBuffer, EventCounts, EventKind, Note, NoteAction, ParamChange, Pushed,
-    Sounding, SoundingNotes, Source, SysEx,
+    END_ROOM, Event, EventBuffer, EventCounts, EventKind, HeldNotes, Note, NoteAction, ParamChange,
+    Pushed, Sounding, SoundingNotes, Source, SysEx,
 };
 pub use midi::{
     Midi1, Midi1Messages, Midi1To2, MidiError, Ump, midi2_to_midi1, scale_down, scale_down_rounded,

@@ -215,7 +215,8 @@ impl EventBuffer {
     /// Merges from the end, so that each event moves once.
     fn merge_sorted(&mut self, events: &[Event], source: Source) {
         let mut old = self.events.len();
-        self.events.extend_from_slice(events);
+        // One by one: a block has no copy by the C library.
+        events.iter().for_each(|event| self.events.push(*event));
         let mut place = self.events.len();
         for event in events.iter().rev() {
             let event = Event { source, ..*event };

@@ -73,10 +73,18 @@ impl SoundingNotes {
         }
     }
 
+    /// Also takes note of what sounds of another port.
+    pub fn merge(&mut self, other: &SoundingNotes) {
+        self.keys.iter_mut().zip(&other.keys).for_each(|(own, other)| *own |= other);
+        self.pedals.iter_mut().zip(&other.pedals).for_each(|(own, other)| *own |= other);
+    }
+
     /// Forgets everything, and gives it to be ended: of each channel the notes from low to high, then the pedals.
     pub fn end_all(&mut self, mut end: impl FnMut(Sounding)) {
-        let SoundingNotes { keys, pedals } = std::mem::take(self);
-        for (channel, (mut keys, pedals)) in (0..).zip(keys.into_iter().zip(pedals)) {
+        let channels = self.keys.iter_mut().zip(&mut self.pedals);
+        for (channel, (keys, pedals)) in (0..).zip(channels) {
+            // One by one: a block has no copy by the C library.
+            let (mut keys, pedals) = (std::mem::take(keys), std::mem::take(pedals));
             while keys != 0 {
                 end(Sounding::Note { channel, key: keys.trailing_zeros() as u8 });
                 keys &= keys - 1;
