@@ -2,6 +2,7 @@
 
 pub(crate) mod bus;
 pub(crate) mod delay;
+pub(crate) mod events;
 pub(crate) mod now;
 pub(crate) mod lanes;
 mod rows;

@@ -16,6 +16,7 @@ use hocket_rt::{Barrier, Claim, Countdown, Deque, Padded, ReadySet};
 use super::bus::{ChainNode, ChainState, UnitState, Units};
 use super::costs::Costs;
 use super::delay::{DelayCell, PortCell, Waits};
+use super::events::{ChainEvents, EventCells};
 use super::node::NodeCell;
 
 /// A schedule, ready to run.
@@ -44,6 +45,8 @@ pub(crate) struct Plan {
     pub costs: Arc<Costs>,
     /// Lines of the plan before that wait for something else from now on.
     pub delays: Vec<(Arc<DelayCell>, Waits)>,
+    /// What the host hands over, and what the leader moves when it takes the plan over.
+    pub events: EventCells,
     /// Whether `auto` tries its workers immediately (`leader/choose_walk.rs`).
     pub trial: bool,
 }
@@ -57,6 +60,7 @@ pub(crate) struct Cells {
     pub lines: Vec<Arc<DelayCell>>,
     /// By port.
     pub ports: Vec<Arc<PortCell>>,
+    pub events: EventCells,
 }
 
 /// Which nodes, lines and ports of the plan before go on.
@@ -87,7 +91,8 @@ impl Cells {
             |line: &DelayLine| Arc::new(DelayCell::new(line.span.count, waits(line), frames));
         let port = |port: &Port| Arc::new(new_port(port, frames));
         let lines = units.lines().iter().map(line).collect();
-        Cells { nodes, lines, ports: units.ports().iter().map(port).collect() }
+        let events = EventCells::first(units, frames);
+        Cells { nodes, lines, ports: units.ports().iter().map(port).collect(), events }
     }
 
     /// Of a plan that follows another. Between two nodes that stay, a new delay fades in. Also returns the lines
@@ -131,7 +136,8 @@ impl Cells {
         };
         let lines = units.lines().iter().map(line).collect();
         let ports = units.ports().iter().map(|port| before.port(port, frames)).collect();
-        (Cells { nodes, lines, ports }, changed)
+        let events = EventCells::following(before, units, frames);
+        (Cells { nodes, lines, ports, events }, changed)
     }
 }
 
@@ -196,7 +202,8 @@ impl Plan {
         };
         let chain = |inputs: &[_], ids: &[NodeId], rows| {
             let nodes = ids.iter().filter_map(node).collect();
-            ChainState::new(inputs, nodes, &cells.lines, rows, frames)
+            let events = ChainEvents::new(units, cells, inputs, ids);
+            ChainState::new(inputs, nodes, &cells.lines, rows, frames, events)
         };
         let unit = |unit: &hocket_plan::Unit| {
             let folded = unit.folded.iter();
@@ -231,6 +238,7 @@ impl Plan {
             phases: (0..schedule.workers()).map(|_| Padded(AtomicU32::new(0))).collect(),
             costs: Arc::new(Costs::new(all.len())),
             delays: Vec::new(),
+            events: cells.events.clone(),
             trial: false,
             schedule,
         }

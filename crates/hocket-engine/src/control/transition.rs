@@ -160,7 +160,9 @@ impl<'a> Draft<'a> {
             let stays = keys(&now.inputs, |from| self.was[from.index()]);
             let stays: HashSet<Key> = stays.into_iter().flatten().collect();
             for (index, key) in self.old.keys(reader).iter().enumerate() {
-                let stays = key.is_some_and(|key| stays.contains(&key));
+                // Events do not fade: the notes of an event edge end with it.
+                let stays = key.is_some_and(|key| stays.contains(&key))
+                    || node.inputs[index].is_for_events();
                 if !self.is_over(reader, index) && !stays && self.fits(&node.inputs[index]) {
                     goes.push(Goes { reader: new, was: (reader, index), edge: node.inputs[index] });
                 }
