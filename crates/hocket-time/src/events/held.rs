@@ -78,7 +78,7 @@ impl HeldNotes {
             let own = (0..16).filter(|group| *groups >> group & 1 == 1);
             own.for_each(|group| give(EventKind::Ump(packet(group, held, *is_midi2))));
         });
-        (self.groups, self.any) = (0, false);
+        (self.groups, self.is_midi2, self.any) = (0, false, false);
     }
 
     /// Takes over what sounds of another port, which forgets it.
@@ -98,7 +98,9 @@ impl HeldNotes {
     /// Forgets everything.
     pub fn clear(&mut self) {
         if self.any {
-            *self = HeldNotes::new();
+            let HeldNotes { notes, midi, packets, .. } = self;
+            [notes, midi, packets].into_iter().for_each(SoundingNotes::clear);
+            (self.groups, self.is_midi2, self.any) = (0, false, false);
         }
     }
 }

@@ -68,9 +68,16 @@ impl SoundingNotes {
             EventKind::Note(note) => self.watch_note(note),
             EventKind::Midi(message) => self.watch_midi(*message),
             EventKind::Ump(packet) => self.watch_packet(packet),
-            EventKind::EndAllNotes => *self = SoundingNotes::new(),
+            EventKind::EndAllNotes => self.clear(),
             EventKind::Param(_) | EventKind::SysEx(_) => {}
         }
+    }
+
+    /// Forgets everything.
+    pub fn clear(&mut self) {
+        // One by one: a block has no fill by the C library.
+        self.keys.iter_mut().filter(|keys| **keys != 0).for_each(|keys| *keys = 0);
+        self.pedals.iter_mut().filter(|pedals| **pedals != 0).for_each(|pedals| *pedals = 0);
     }
 
     /// Also takes note of what sounds of another port.
@@ -113,7 +120,7 @@ impl SoundingNotes {
     fn watch_midi(&mut self, message: Midi1) {
         let [status, first, second] = message.bytes();
         if status == 0xff {
-            *self = SoundingNotes::new();
+            self.clear();
         }
         let (keys, pedals) = (&mut self.keys, &mut self.pedals);
         let channel = usize::from(status & 0xf);
