@@ -26,6 +26,9 @@
 //! at its frame, and the next value of the lane wins over the edit. A host that wants the edit to last pauses the
 //! lane ([`LaneCursor::set_paused`]).
 //!
+//! In the engine, lanes and edits reach a processor apart from the events of its inputs. There the processor decides; see
+//! `Block::events` of hocket-dsp.
+//!
 //! # Example
 //! A lane in beats, played in a loop:
 //! ```
