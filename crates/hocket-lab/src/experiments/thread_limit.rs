@@ -267,7 +267,9 @@ mod tests {
     #[test]
     fn threads_of_the_round_before_that_still_end_are_not_counted() {
         if let Err(why) = own_threads() {
-            return println!("SKIPPED threads_of_the_round_before_that_still_end_are_not_counted: {why}");
+            return println!(
+                "SKIPPED threads_of_the_round_before_that_still_end_are_not_counted: {why}"
+            );
         }
         for _ in 0..50 {
             let asleep = Asleep::start(20).unwrap();

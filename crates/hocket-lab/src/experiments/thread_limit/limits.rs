@@ -110,7 +110,9 @@ mod tests {
     #[test]
     fn this_process_has_threads() {
         match own_threads() {
-            Ok(threads) => assert!(threads.contains(&hocket_machine::pin::current_thread().number())),
+            Ok(threads) => {
+                assert!(threads.contains(&hocket_machine::pin::current_thread().number()))
+            }
             Err(why) => println!("SKIPPED this_process_has_threads: {why}"),
         }
     }
