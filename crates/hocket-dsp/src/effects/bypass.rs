@@ -145,6 +145,7 @@ impl Processor for Bypass {
             self.inner.process(&mut Block {
                 side_chain: block.side_chain.map(|key| key.part(start, end)),
                 events: &self.events,
+                helpers: block.helpers,
                 ..Block::new(main.part(0, end - start))
             });
             self.blend(main);

@@ -33,7 +33,7 @@ use super::now::Now;
 use super::rows::Rows;
 use super::sum::{Bus, Input, Sum, Waiting, sums, waiting};
 use hocket_dsp::mix::{self, Begin, Scaled};
-use hocket_dsp::{Block, MoreRows, RowsMut, RowsRef, StereoMut, StereoRef};
+use hocket_dsp::{Block, Helpers, MoreRows, RowsMut, RowsRef, StereoMut, StereoRef};
 use hocket_plan::Ports;
 use hocket_plan::compile::UnitInput;
 use hocket_time::{BlockTime, EventBuffer};
@@ -151,7 +151,7 @@ unsafe fn process_node(
         cell.play_lanes(node, now, *late);
         process_in_time(node, (*ports, *late), rows, frames, now, events);
     } else {
-        process_ports(node, *ports, rows, frames, None, events);
+        process_ports(node, *ports, rows, frames, (None, now), events);
     }
     // Write only if needed: a write takes the cache line away from the next thread that reads it.
     if !node.events.is_empty() {
@@ -175,9 +175,11 @@ fn process_in_time(
     events: NodeEvents<'_>,
 ) {
     if node.keeps_time {
-        now.with_time(late, |time| process_ports(node, ports, rows, frames, Some(time), events));
+        now.with_time(late, |time| {
+            process_ports(node, ports, rows, frames, (Some(time), now), events);
+        });
     } else {
-        process_ports(node, ports, rows, frames, None, events);
+        process_ports(node, ports, rows, frames, (None, now), events);
     }
 }
 
@@ -187,20 +189,22 @@ fn process_ports(
     ports: Ports,
     rows: &mut Rows,
     frames: usize,
-    time: Option<&BlockTime<'_>>,
+    (time, now): (Option<&BlockTime<'_>>, &Now),
     events: NodeEvents<'_>,
 ) {
     if !ports.is_stereo() {
-        return process_wide(node, ports, rows, frames, time, events);
+        return process_wide(node, ports, rows, frames, (time, now), events);
     }
     let (left, right) = split(rows);
     let main = StereoMut { left: &mut left[..frames], right: &mut right[..frames] };
+    let helpers: Option<&dyn Helpers> = Some(&now.spread);
     let NodeEvents { received: events_in, sends: events_out } = events;
     node.processor.process(&mut Block {
         events: &node.events,
         events_in,
         events_out,
         time,
+        helpers,
         ..Block::new(main)
     });
 }
@@ -218,7 +222,7 @@ fn process_wide(
     ports: Ports,
     rows: &mut Rows,
     frames: usize,
-    time: Option<&BlockTime<'_>>,
+    (time, now): (Option<&BlockTime<'_>>, &Now),
     NodeEvents { received: events_in, sends: events_out }: NodeEvents<'_>,
 ) {
     let room = rows.room();
@@ -247,6 +251,7 @@ fn process_wide(
         events_out,
         more: Some(&mut more),
         time,
+        helpers: Some(&now.spread),
     });
 }
 

@@ -9,6 +9,7 @@ use hocket_engine::{
 mod events;
 mod model;
 mod ports;
+mod spread;
 
 const FRAMES: usize = 16;
 

@@ -14,6 +14,7 @@ mod edits;
 mod events;
 mod jack;
 mod numbers;
+mod spreading;
 #[cfg(feature = "sentry")]
 mod offenders;
 #[cfg(feature = "sentry")]
