@@ -1440,9 +1440,12 @@ struct hocket_graph *hocket_engine_graph(const struct hocket_engine *engine,
                                          struct hocket_error **error);
 
 // Replaces the graph by a changed copy. The call consumes the copy, even if it fails. Nodes that stay keep
-// their processors and their state, and the delays of the edges between them. All changes happen from one block to
-// the next, without a fade (`hocket_engine_exchange_graph_softly` fades). The call refuses a copy if another one has
-// been exchanged since it was made.
+// their processors and their state, and the delays of the edges between them. The call refuses a copy if another one
+// has been exchanged since it was made.
+//
+// Edges that come, go or change their gain fade over 512 frames, if the node that reads stays with its ports. What has
+// been removed runs on for that time. It is freed later, by a control thread that sends an edit or calls
+// `hocket_engine_is_settled`. Outputs change from one block to the next.
 //
 // Thread: any but the leader. Cost: a lock among control threads; builds effects and a plan.
 //
@@ -1452,17 +1455,16 @@ hocket_status hocket_engine_exchange_graph(const struct hocket_engine *engine,
                                            struct hocket_graph *graph,
                                            struct hocket_error **error);
 
-// Like `hocket_engine_exchange_graph`, but edges that come, go or change their gain fade over 512 frames, if the node
-// that reads stays. What has been removed runs on for that time. It is freed later, by a control thread that sends an
-// edit or calls `hocket_engine_is_settled`.
+// Like `hocket_engine_exchange_graph`, but all changes happen from one block to the next, without a fade. Fades that run
+// end.
 //
 // Thread: any but the leader. Cost: as `hocket_engine_exchange_graph`.
 //
 // # Safety
 // P, H, X (for the graph), C.
-hocket_status hocket_engine_exchange_graph_softly(const struct hocket_engine *engine,
-                                                  struct hocket_graph *graph,
-                                                  struct hocket_error **error);
+hocket_status hocket_engine_exchange_graph_at_once(const struct hocket_engine *engine,
+                                                   struct hocket_graph *graph,
+                                                   struct hocket_error **error);
 
 // How many edges ended without a fade since the start, because the old and the new ways together would have made a
 // circle. 0 for NULL.

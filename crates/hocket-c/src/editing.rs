@@ -185,8 +185,8 @@ impl GraphInHand {
         };
         let sources = laid_out.nodes.into_iter().map(source).collect();
         match change {
-            Change::AtOnce => self.editor.replace(&laid_out.graph, sources)?,
-            Change::Fades => self.editor.replace_softly(&laid_out.graph, sources)?,
+            Change::AtOnce => self.editor.replace_at_once(&laid_out.graph, sources)?,
+            Change::Fades => self.editor.replace(&laid_out.graph, sources)?,
         };
         (self.played, self.version) = (laid_out.played, next_version());
         Ok(())

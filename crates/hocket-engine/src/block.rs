@@ -3,6 +3,8 @@
 pub(crate) mod bus;
 pub(crate) mod delay;
 pub(crate) mod events;
+pub(crate) mod fade;
+mod port;
 pub(crate) mod now;
 pub(crate) mod spread;
 pub(crate) mod lanes;

@@ -164,15 +164,17 @@ impl UnitGraph {
     /// Cost: O(n log n) in nodes plus edges.
     ///
     /// # Errors
-    /// [`GraphError::Empty`].
+    /// [`GraphError::Empty`], [`GraphError::TooLate`], [`GraphError::DelaysTooLarge`].
     pub fn compile(graph: &Graph, fusing: Fusing) -> Result<UnitGraph, GraphError> {
+        graph.check_delays()?;
         UnitGraph::compile_fading(graph, fusing, &Fades::new())
     }
 
-    /// The same, with lines for edges that fade. What fades is never fused.
+    /// The same, with lines for edges that fade. What fades is never fused. The caller checks the graph that stays with
+    /// [`Graph::check_delays`].
     ///
     /// # Errors
-    /// As [`UnitGraph::compile`].
+    /// [`GraphError::Empty`], [`GraphError::TooLate`].
     pub fn compile_fading(
         graph: &Graph,
         fusing: Fusing,

@@ -248,6 +248,15 @@ pub enum GraphError {
         /// By how much.
         frames: u32,
     },
+    /// Delay compensation of all edges together would take more memory than a mistake should.
+    #[error(
+        "the delay lines of the graph would hold {} MiB ({samples} samples); at most {} MiB are possible: use nodes \
+         with less latency, or fewer edges beside them", .samples >> 18, Graph::MAX_DELAY_SAMPLES >> 18
+    )]
+    DelaysTooLarge {
+        /// Samples that all edges together would have to keep.
+        samples: u64,
+    },
     /// An engine input that also has edges.
     #[error("node '{0}' is an engine input and cannot have inputs of its own")]
     InputWithEdges(String),
@@ -258,6 +267,8 @@ impl Graph {
     pub const MAX_NODES: usize = 1 << 24;
     /// The longest delay of an edge, in frames: 21 s at 192 kHz.
     pub const MAX_DELAY: u32 = 1 << 22;
+    /// The most samples that all delay lines together may hold: 512 MiB. Rings may take up to twice as much.
+    pub const MAX_DELAY_SAMPLES: u64 = 1 << 27;
 
     /// Appends a node and returns its id.
     ///

@@ -168,12 +168,12 @@ int main(void)
     CHECK(hocket_graph_add_edge(copy, fresh, out, 1.0f, NULL) == HOCKET_STATUS_OK);
     CHECK(hocket_graph_add_edge(copy, out, fresh, 1.0f, NULL) == HOCKET_STATUS_BAD_INPUT);
     CHECK(hocket_graph_remove_node(copy, key, NULL) == HOCKET_STATUS_OK);
-    CHECK(hocket_engine_exchange_graph(engine, copy, NULL) == HOCKET_STATUS_OK);
+    CHECK(hocket_engine_exchange_graph_at_once(engine, copy, NULL) == HOCKET_STATUS_OK);
     play(engine, 2 * 10 + 100, 2 * 3 + 1);
     CHECK(joined->joined == 2 * FRAMES);
     CHECK(hocket_engine_is_settled(engine) && alive == 2);
     hocket_error *error = NULL;
-    CHECK(hocket_engine_exchange_graph(engine, late_copy, &error) == HOCKET_STATUS_BAD_INPUT);
+    CHECK(hocket_engine_exchange_graph_at_once(engine, late_copy, &error) == HOCKET_STATUS_BAD_INPUT);
     CHECK(strstr(hocket_error_text(error), "another"));
     hocket_error_free(error);
     CHECK(hocket_engine_set_node(engine, key, 7, 1, NULL) == HOCKET_STATUS_BAD_INPUT);
@@ -183,7 +183,7 @@ int main(void)
     CHECK(hocket_graph_remove_edge(copy, fresh, out, NULL) == HOCKET_STATUS_OK);
     CHECK(hocket_graph_remove_edge(copy, fresh, out, NULL) == HOCKET_STATUS_BAD_INPUT);
     CHECK(hocket_graph_add_edge(copy, out, fresh, 1.0f, NULL) == HOCKET_STATUS_OK);
-    CHECK(hocket_engine_exchange_graph(engine, copy, &error) == HOCKET_STATUS_BAD_INPUT);
+    CHECK(hocket_engine_exchange_graph_at_once(engine, copy, &error) == HOCKET_STATUS_BAD_INPUT);
     CHECK(strstr(hocket_error_text(error), "does not lead to the output"));
     hocket_error_free(error);
     copy = hocket_engine_graph(engine, NULL);
@@ -192,7 +192,7 @@ int main(void)
     CHECK(hocket_graph_set_output(copy, fresh, NULL) == HOCKET_STATUS_BAD_INPUT);
     CHECK(hocket_graph_set_output(copy, ducker, NULL) == HOCKET_STATUS_OK);
     CHECK(hocket_graph_remove_node(copy, out, NULL) == HOCKET_STATUS_OK);
-    CHECK(hocket_engine_exchange_graph(engine, copy, NULL) == HOCKET_STATUS_OK);
+    CHECK(hocket_engine_exchange_graph_at_once(engine, copy, NULL) == HOCKET_STATUS_OK);
     play(engine, 10, 4);
 
     /* What is not finite is silenced and named. */

@@ -334,7 +334,7 @@ fn what_waits_at_a_sum_is_not_lost_when_the_graph_is_exchanged() {
             // SAFETY: told.
             unsafe {
                 let copy = hocket_engine_graph(engine, null_mut());
-                let status = hocket_engine_exchange_graph(engine, copy, null_mut());
+                let status = hocket_engine_exchange_graph_at_once(engine, copy, null_mut());
                 assert_eq!(status, Status::Ok);
             }
         }
@@ -371,7 +371,7 @@ fn feedback_goes_with_its_nodes_and_is_removed_like_an_edge() {
                     let again = Edge { gain_lin: 0.5, ..edge(echo, echo) };
                     assert_eq!(hocket_graph_feed_back(copy, &again, null_mut()), Status::Ok);
                 }
-                let status = hocket_engine_exchange_graph(engine, copy, null_mut());
+                let status = hocket_engine_exchange_graph_at_once(engine, copy, null_mut());
                 assert_eq!(status, Status::Ok, "block {block}");
             }
             let level = if block == 0 { 1.0 } else { 0.0 };
@@ -384,7 +384,7 @@ fn feedback_goes_with_its_nodes_and_is_removed_like_an_edge() {
 }
 
 #[test]
-fn a_soft_exchange_fades_and_frees_what_is_removed_afterwards() {
+fn an_exchange_fades_and_frees_what_is_removed_afterwards() {
     let freed = AtomicI32::new(0);
     let user = (&raw const freed).cast_mut().cast();
     let draft = Draft::new();
@@ -398,7 +398,7 @@ fn a_soft_exchange_fades_and_frees_what_is_removed_afterwards() {
     unsafe {
         let copy = hocket_engine_graph(engine, null_mut());
         assert_eq!(hocket_graph_remove_node(copy, source, null_mut()), Status::Ok);
-        let status = hocket_engine_exchange_graph_softly(engine, copy, null_mut());
+        let status = hocket_engine_exchange_graph(engine, copy, null_mut());
         assert_eq!(status, Status::Ok);
     }
     let heard: Vec<f32> = (0..8).flat_map(|_| process(engine, 64).1).collect();
@@ -416,7 +416,7 @@ fn a_soft_exchange_fades_and_frees_what_is_removed_afterwards() {
     unsafe {
         assert_eq!(hocket_engine_refused_fades(engine), 0);
         assert_eq!(hocket_engine_refused_fades(null()), 0);
-        let status = hocket_engine_exchange_graph_softly(engine, null_mut(), null_mut());
+        let status = hocket_engine_exchange_graph(engine, null_mut(), null_mut());
         assert_eq!(status, Status::BadInput);
     }
     stop(engine);

@@ -25,11 +25,12 @@ use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use super::delay::{DelayCell, PortCell};
+use super::delay::{DelayCell, Set};
 use super::events::{ChainEvents, NodeEvents};
 use super::fetch::{Stretch, Touched};
 use super::node::{NodeCell, NodeState};
 use super::now::Now;
+use super::port::PortCell;
 use super::rows::Rows;
 use super::sum::{Bus, Input, Sum, Waiting, sums, waiting};
 use hocket_dsp::mix::{self, Begin, Scaled};
@@ -45,6 +46,8 @@ pub(crate) struct ChainState {
     sums: Box<[Sum]>,
     nodes: Box<[ChainNode]>,
     rows: Rows,
+    /// Whether the sums took nothing in the present block. Only readers of a part look.
+    silent: bool,
     /// Nearly all chains have none.
     events: Option<Box<ChainEvents>>,
 }
@@ -58,22 +61,25 @@ pub(crate) struct ChainNode {
 }
 
 impl ChainState {
-    /// A chain whose bus has so many rows. `lines`: by line of the plan.
+    /// A chain whose bus has so many rows. `lines`: by line of the plan, with what they have to do when it begins.
+    /// `silent`: by unit, see [`silent_parts`](super::sum::silent_parts).
     ///
     /// Thread: control; allocates.
     pub(crate) fn new(
         inputs: &[UnitInput],
         nodes: Vec<ChainNode>,
-        lines: &[Arc<DelayCell>],
+        (lines, sets): (&[Arc<DelayCell>], &[Option<Set>]),
+        silent: &[bool],
         rows: u16,
         frames: usize,
         events: Option<Box<ChainEvents>>,
     ) -> ChainState {
         ChainState {
-            waiting: waiting(inputs, lines),
-            sums: sums(inputs, rows),
+            waiting: waiting(inputs, lines, sets),
+            sums: sums(inputs, rows, silent),
             nodes: nodes.into_boxed_slice(),
             rows: Rows::new(rows, frames),
+            silent: false,
             events,
         }
     }
@@ -94,6 +100,17 @@ impl ChainState {
     /// The delay lines of its inputs.
     pub(crate) fn lines(&self) -> impl Iterator<Item = &DelayCell> {
         self.waiting.iter().map(|waiting| &*waiting.cell)
+    }
+
+    /// Does for its delay lines what its plan's first block would have done.
+    ///
+    /// # Safety
+    /// CLOSED and ONE-PLAN hold.
+    unsafe fn set_lines(&mut self) {
+        for waiting in &mut self.waiting {
+            // SAFETY: the caller's obligation.
+            unsafe { waiting.set() };
+        }
     }
 
     /// Runs the nodes on the bus. A processor that panics stays silent from then on, and the nodes after
@@ -308,6 +325,17 @@ impl UnitState {
         self.folded.iter().chain([&self.own]).flat_map(ChainState::lines)
     }
 
+    /// Does for all delay lines what the first block of a plan does, if it never came.
+    ///
+    /// # Safety
+    /// CLOSED and ONE-PLAN hold.
+    pub(crate) unsafe fn set_lines(&mut self) {
+        for chain in self.folded.iter_mut().chain([&mut self.own]) {
+            // SAFETY: the caller's obligation.
+            unsafe { chain.set_lines() };
+        }
+    }
+
     /// The events of all chains.
     pub(super) fn events(&mut self) -> impl Iterator<Item = &mut ChainEvents> {
         let chains = self.folded.iter_mut().chain([&mut self.own]);
@@ -407,26 +435,33 @@ impl Units {
         frames: usize,
         now: &Now,
     ) {
-        let ChainState { waiting, sums, rows, events, nodes } = chain;
+        let ChainState { waiting, sums, rows, events, nodes, silent } = chain;
         if let Some(events) = events {
             // SAFETY: the caller's obligation.
             unsafe { self.receive(events, nodes, before, frames, now) };
         }
         for place in 0..waiting.len() {
-            let Waiting { bus, row, cell } = &waiting[place];
+            let waiting = &mut waiting[place];
             // SAFETY: the caller's obligation. No input waits twice, so it reads none of these lines.
             unsafe {
-                let source = self.read(*bus, before, &[]);
-                cell.run(source.all(frames), usize::from(*row));
+                waiting.set();
+                let source = self.read(waiting.bus, before, &[]);
+                waiting.cell.run(source.all(frames), usize::from(waiting.row));
             }
         }
+        let mut nothing = true;
         for sum in sums.iter() {
             for piece in rows.pieces(sum.rows.clone(), frames) {
                 let first = usize::from(sum.rows.start) * rows.room();
                 let out = &mut rows.samples_mut()[piece.clone()];
                 // SAFETY: the caller's obligation.
-                unsafe { self.sum_piece(sum, waiting, before, out, piece, first) };
+                let took = unsafe { self.sum_piece(sum, waiting, before, out, piece, first) };
+                nothing &= took == Begin::Anew;
             }
+        }
+        // Write only if needed: a write takes the cache line away from those that read the bus.
+        if *silent != nothing {
+            *silent = nothing;
         }
         // SAFETY: the caller's obligation.
         unsafe { chain.process(frames, now) };
@@ -471,14 +506,15 @@ impl Units {
             Bus::Unit(from) => &unsafe { &*self.cells[from as usize].0.get() }.own,
             Bus::Folded(chain) => &before[chain as usize],
             // No event edge begins there (R1).
-            Bus::Port(_) | Bus::Line(_) => return None,
+            Bus::Part(_) | Bus::Port(_) | Bus::Line(_) => return None,
         };
         // SAFETY: as above. FILLED: the block is open.
         unsafe { chain.events.as_ref()?.sent() }
     }
 
     /// Sums the inputs in their order, so that every worker computes the same bits. `piece`: the samples of
-    /// the chain's bus that `out` is; `first`: the first sample of the sum's rows.
+    /// the chain's bus that `out` is; `first`: the first sample of the sum's rows. Returns [`Begin::Anew`] if there was
+    /// nothing to sum.
     ///
     /// # Safety
     /// READ-AFTER-WRITE holds for every input.
@@ -491,13 +527,14 @@ impl Units {
         out: &mut [f32],
         piece: Range<usize>,
         first: usize,
-    ) {
+    ) -> Begin {
         if sum.inputs.is_empty() {
-            return mix::clear(out);
+            mix::clear(out);
+            return Begin::Anew;
         }
-        if sum.has_lines {
+        if sum.may_lack {
             // SAFETY: the caller's obligation.
-            return unsafe { self.sum_with_lines(sum, waiting, before, out, piece, first) };
+            return unsafe { self.sum_what_is_heard(sum, waiting, before, out, piece, first) };
         }
         let mut begin = Begin::Anew;
         for group in sum.inputs.chunks(mix::AT_ONCE) {
@@ -511,13 +548,15 @@ impl Units {
             mix::accumulate(out, &scaled[..group.len()], begin);
             begin = Begin::Onward;
         }
+        begin
     }
 
-    /// As [`Units::sum_piece`], input by input. One that has faded out is left out, as if its edge were gone.
+    /// As [`Units::sum_piece`], input by input. One that has faded out is left out, as if its edge were gone, and so is
+    /// a part that left out all of its inputs.
     ///
     /// # Safety
     /// READ-AFTER-WRITE holds for every input.
-    unsafe fn sum_with_lines(
+    unsafe fn sum_what_is_heard(
         &self,
         sum: &Sum,
         waiting: &[Waiting],
@@ -525,12 +564,14 @@ impl Units {
         out: &mut [f32],
         piece: Range<usize>,
         first: usize,
-    ) {
+    ) -> Begin {
         let mut begin = Begin::Anew;
         for Input { bus, gain_lin, row } in &sum.inputs {
             let silent = match bus {
                 // SAFETY: the line is this unit's (ONE-WRITER), and it has run.
                 Bus::Line(line) => unsafe { waiting[*line as usize].cell.is_silent() },
+                // SAFETY: as in `read`.
+                Bus::Part(from) => unsafe { &*self.cells[*from as usize].0.get() }.own.silent,
                 _ => false,
             };
             if silent {
@@ -545,6 +586,7 @@ impl Units {
         if begin == Begin::Anew {
             mix::clear(out);
         }
+        begin
     }
 
     /// The finished rows of an input.
@@ -561,7 +603,9 @@ impl Units {
         match bus {
             // SAFETY: the writer has finished (READ-AFTER-WRITE), and nobody writes again in this
             // block (ONE-WRITER). Other threads only read.
-            Bus::Unit(from) => &unsafe { &*self.cells[from as usize].0.get() }.own.rows,
+            Bus::Unit(from) | Bus::Part(from) => {
+                &unsafe { &*self.cells[from as usize].0.get() }.own.rows
+            }
             Bus::Folded(chain) => &before[chain as usize].rows,
             // SAFETY: FILLED: the block is open.
             Bus::Port(port) => unsafe { self.ports[port as usize].rows() },

@@ -1,25 +1,30 @@
-//! Delay lines of edges: what an input waits in so that all inputs of a node arrive together, and what feedback
-//! waits in until the next block.
+//! Delay lines of edges: what an input waits in so that all inputs of a node arrive together.
 //!
 //! A line belongs to an edge and not to a plan: the next plan goes on with it. So what is inside is not lost when a
 //! session is edited. If its delay changes, both delays are heard for [`FADE_FRAMES`], one fading into the other. A line
 //! also fades the gain of its edge, so edges that come, go or change their gain have one for that time.
 //!
-//! What is heard never depends on how long a line exists: a control thread may drop one that has nothing left to do, and
-//! does so when it happens to look.
+//! What is heard never depends on how long a line exists. A control thread may drop one that has nothing left to do, and
+//! does so when it happens to look:
+//!
+//! - A line without delay whose fades are over multiplies by its gain, as a sum does for an edge without a line. At a gain
+//!   of 0 both are left out of the sum.
+//! - A line that is made anew begins with the gain and the delay that its edge has, and then does what one that was
+//!   there does. A new delay begins after as many frames as it is long, however much the line holds already.
+//!
+//! [`FADE_FRAMES`]: super::fade::FADE_FRAMES
 
 use std::cell::UnsafeCell;
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
+use hocket_dsp::RowsRef;
 use hocket_dsp::mix;
-use hocket_dsp::{RowsMut, RowsRef};
 
+use super::fade::{Change, Ramp};
+use super::plan::Gains;
 use super::rows::Rows;
-
-/// How long a delay or a gain fades into another: 11 ms at 48 kHz.
-pub(crate) const FADE_FRAMES: u32 = 512;
 
 /// A ring for each row, and where the next frame goes.
 pub(super) struct Ring {
@@ -29,21 +34,46 @@ pub(super) struct Ring {
     frames: usize,
     /// Frames written since the start.
     written: u64,
+    /// A shorter ring that goes on beside this one, until this one holds all that is due. So nothing is copied.
+    before: Option<Box<Ring>>,
+    /// As long as fewer frames than these are written, the shorter ring is needed.
+    alone_from: u64,
 }
 
 impl Ring {
     /// For delays up to `delay` and blocks up to `block` frames.
     ///
     /// Thread: control; allocates.
-    fn new(rows: u16, delay: usize, block: usize) -> Ring {
+    pub(super) fn new(rows: u16, delay: usize, block: usize) -> Ring {
         let frames = (delay + block).next_power_of_two();
         let samples = vec![0.0; frames * usize::from(rows)].into_boxed_slice();
-        Ring { samples, frames, written: 0 }
+        Ring { samples, frames, written: 0, before: None, alone_from: 0 }
+    }
+
+    /// Room for a shorter ring.
+    ///
+    /// Thread: control; allocates.
+    fn following(self) -> Ring {
+        let nothing =
+            Ring { samples: [].into(), frames: 1, written: 0, before: None, alone_from: 0 };
+        Ring { before: Some(Box::new(nothing)), ..self }
+    }
+
+    /// Goes on after a shorter ring of which no delay longer than `delay` is due.
+    fn go_on(&mut self, shorter: &mut Ring, delay: usize) {
+        let Some(before) = &mut self.before else { return };
+        std::mem::swap(&mut **before, shorter);
+        self.alone_from = delay as u64;
     }
 
     /// Appends the frames of these rows.
     #[inline]
-    fn push(&mut self, rows: RowsRef<'_>, first: usize) {
+    pub(super) fn push(&mut self, rows: RowsRef<'_>, first: usize) {
+        if self.written < self.alone_from
+            && let Some(before) = &mut self.before
+        {
+            before.push(rows, first);
+        }
         let at = self.at(0);
         for (row, ring) in self.samples.chunks_exact_mut(self.frames).enumerate() {
             let input = rows.row(first + row);
@@ -56,7 +86,12 @@ impl Ring {
 
     /// Copies `out.len()` frames of a row that begin `back` frames before the next one to be written.
     #[inline]
-    fn pull(&self, row: usize, back: usize, out: &mut [f32]) {
+    pub(super) fn pull(&self, row: usize, back: usize, out: &mut [f32]) {
+        if (back as u64) > self.written
+            && let Some(before) = &self.before
+        {
+            return before.pull(row, back, out);
+        }
         let ring = &self.samples[row * self.frames..][..self.frames];
         let at = self.at(back);
         let (begin, wrapped) = out.split_at_mut(out.len().min(ring.len() - at));
@@ -70,22 +105,9 @@ impl Ring {
         (self.written as usize).wrapping_sub(back) & (self.frames - 1)
     }
 
-    fn silence(&mut self) {
+    pub(super) fn silence(&mut self) {
         self.samples.fill(0.0);
-    }
-
-    /// Takes over what a shorter ring holds.
-    fn go_on(&mut self, before: &Ring) {
-        let known = before.frames.min(self.frames);
-        let (rings, frames) = (self.samples.len() / self.frames, self.frames);
-        self.written = before.written;
-        for row in 0..rings {
-            for back in 1..=known {
-                let from = before.samples[row * before.frames + before.at(back)];
-                let at = self.at(back);
-                self.samples[row * frames + at] = from;
-            }
-        }
+        self.before.iter_mut().for_each(|before| before.silence());
     }
 }
 
@@ -109,7 +131,7 @@ pub(crate) struct DelayCell {
     asked: AtomicU32,
     /// How many changes are over. A hint for control threads that publishes nothing.
     over: AtomicU32,
-    /// The line whose place this one takes because it is too short; what it holds goes on here.
+    /// The line whose place this one takes because it is too short; what it does goes on here.
     before: Option<Arc<DelayCell>>,
 }
 
@@ -131,36 +153,8 @@ pub(crate) struct DelayState {
     begun: u32,
     /// Whether nothing of the present block is heard.
     silent: bool,
-    /// Whether what the line before holds is here.
+    /// Whether it does what the line before did.
     inherited: bool,
-}
-
-/// From one gain to another.
-#[derive(Clone, Copy)]
-struct Ramp {
-    from: f32,
-    /// Frames until it begins.
-    wait: u64,
-    /// Frames that are over.
-    over: u32,
-}
-
-impl Ramp {
-    fn gain_at(self, to: f32, frame: u32) -> f32 {
-        let Some(frame) = u64::from(frame).checked_sub(self.wait) else { return self.from };
-        match self.over.saturating_add(frame as u32) {
-            // Exactly that, as in the blocks behind the fade.
-            FADE_FRAMES.. => to,
-            over => self.from + (to - self.from) * faded(over),
-        }
-    }
-}
-
-/// How much of a fade is over, 0 to 1: a curve without corners (3 t^2 - 2 t^3), so that a fade has none either. One
-/// side's is what the other side's lacks, so two ways of the same sound stay as loud as one.
-fn faded(frame: u32) -> f32 {
-    let part = f64::from(frame.min(FADE_FRAMES)) / f64::from(FADE_FRAMES);
-    (part * part * (3.0 - 2.0 * part)) as f32
 }
 
 /// What a line does at its edge.
@@ -172,14 +166,11 @@ pub(crate) struct Waits {
     pub gain_lin: f32,
 }
 
-/// From one delay to another.
-#[derive(Clone, Copy)]
-struct Change {
-    from: usize,
-    /// Frames until the ring holds what the new delay needs; the fade begins then.
-    wait: u64,
-    /// Frames of the fade that are over.
-    over: u32,
+/// What a line has to do from a block on.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Set {
+    pub waits: Waits,
+    pub gains: Gains,
 }
 
 impl DelayCell {
@@ -220,18 +211,18 @@ impl DelayCell {
         let mut cell = DelayCell::new(rows, waits, block);
         let state = cell.state.get_mut();
         (state.delay, state.gain) = (was.delay, was.gain_lin);
-        state.set(waits);
+        state.set(Set { waits, gains: Gains::Fade });
         if let Some(ramp) = &mut state.ramp
             && was.delay == waits.delay
         {
             // Of a new edge nothing is heard before its delay is over: it fades in when there is something.
-            ramp.wait = waits.delay as u64 + wait;
+            *ramp = Ramp::from(was.gain_lin, waits.delay as u64 + wait);
         }
         cell.asked = AtomicU32::new(1);
         cell
     }
 
-    /// In the place of one that is too short.
+    /// In the place of one that is too short. It goes on where that one is with the first [`DelayCell::set`].
     ///
     /// Thread: control; allocates.
     pub(crate) fn longer(
@@ -240,11 +231,10 @@ impl DelayCell {
         waits: Waits,
         block: usize,
     ) -> DelayCell {
-        let mut cell = DelayCell::new(rows, waits, block);
-        cell.before = Some(Arc::clone(before));
-        cell.state.get_mut().begun = 1;
-        cell.asked = AtomicU32::new(1);
-        cell
+        let DelayCell { state, longest, asked, over, .. } = DelayCell::new(rows, waits, block);
+        let state = state.into_inner();
+        let state = UnsafeCell::new(DelayState { ring: state.ring.following(), ..state });
+        DelayCell { state, longest, asked, over, before: Some(Arc::clone(before)) }
     }
 
     /// Whether all changes that were asked for are over.
@@ -255,7 +245,7 @@ impl DelayCell {
         self.over.load(Relaxed) == self.asked.load(Relaxed)
     }
 
-    /// An order is on its way to the leader that will call [`DelayCell::set`] once.
+    /// A plan is on its way to the leader that will call [`DelayCell::set`] once.
     ///
     /// Thread: control, one at a time: the planner's lock orders them.
     pub(crate) fn ask(&self) {
@@ -263,13 +253,23 @@ impl DelayCell {
         self.asked.fetch_add(1, Relaxed);
     }
 
-    /// Waits for something else from the next block on.
+    /// Does something else from the next frame on.
+    ///
+    /// Cost: some 10 ns; no allocation.
     ///
     /// # Safety
-    /// The caller is the leader while CLOSED and ONE-PLAN hold, and holds no other reference.
-    pub(crate) unsafe fn set(&self, waits: Waits) {
+    /// As [`DelayCell::get_mut`].
+    #[cold]
+    pub(super) unsafe fn set(&self, set: Set) {
         // SAFETY: the caller's obligation.
-        unsafe { self.get_mut() }.set(waits);
+        let state = unsafe { self.get_mut() };
+        if let Some(before) = &self.before
+            && !state.inherited
+        {
+            // SAFETY: the line before is in no plan that the leader has (ONE-PLAN), so nobody runs it.
+            state.inherit(unsafe { before.get_mut() });
+        }
+        state.set(set);
     }
 
     /// Takes the frames of these rows from row `first` on, and gives those that are due.
@@ -280,33 +280,12 @@ impl DelayCell {
     /// As [`DelayCell::get_mut`].
     #[inline]
     pub(super) unsafe fn run(&self, rows: RowsRef<'_>, first: usize) {
-        if self.before.is_some() {
-            // SAFETY: the caller's obligation.
-            unsafe { self.inherit() };
-        }
         // SAFETY: the caller's obligation.
         let state = unsafe { self.get_mut() };
         state.run(rows, first);
         // Write only if needed: a write takes the cache line away from a thread that reads it.
         if !state.fades() && self.over.load(Relaxed) != state.begun {
             self.over.store(state.begun, Relaxed);
-        }
-    }
-
-    /// Takes over what the shorter line holds, which may itself have taken over from another and not begun.
-    ///
-    /// # Safety
-    /// As [`DelayCell::get_mut`]. The lines before are in no plan that the leader has (ONE-PLAN), so nobody runs them.
-    #[cold]
-    unsafe fn inherit(&self) {
-        let Some(before) = &self.before else { return };
-        // SAFETY: the caller's obligation.
-        unsafe {
-            before.inherit();
-            let (state, before) = (self.get_mut(), before.get_mut());
-            if !state.inherited {
-                state.inherit(before);
-            }
         }
     }
 
@@ -349,16 +328,15 @@ impl DelayCell {
 }
 
 impl DelayState {
-    /// Waits for something else from now on, or when the running change is over.
-    ///
-    /// Thread: leader, between blocks.
-    pub(crate) fn set(&mut self, waits: Waits) {
+    /// Does something else from now on. A new delay waits until the running change is over.
+    fn set(&mut self, Set { waits, gains }: Set) {
         self.begun += 1;
         self.set_delay(waits.delay);
-        if waits.gain_lin != self.gain {
-            let now = self.ramp.map(|ramp| ramp.gain_at(self.gain, 0));
-            self.ramp = Some(Ramp { from: now.unwrap_or(self.gain), wait: 0, over: 0 });
-            self.gain = waits.gain_lin;
+        if gains == Gains::Jump {
+            (self.gain, self.ramp) = (waits.gain_lin, None);
+        } else if waits.gain_lin != self.gain {
+            let now = self.ramp.map_or(self.gain, |ramp| ramp.gain(self.gain));
+            (self.gain, self.ramp) = (waits.gain_lin, Some(Ramp::from(now, 0)));
         }
     }
 
@@ -368,7 +346,7 @@ impl DelayState {
         } else if delay != self.delay {
             // For so long at most, what is due is not in the ring yet. Always the same time, however long the line is
             // there already: a control thread drops it when it likes.
-            self.change = Some(Change { from: self.delay, wait: delay as u64, over: 0 });
+            self.change = Some(Change::from(self.delay, delay as u64));
             self.delay = delay;
         }
     }
@@ -377,17 +355,13 @@ impl DelayState {
         self.change.is_some() || self.ramp.is_some()
     }
 
-    /// Goes on where a shorter line ended.
-    #[cold]
+    /// Goes on where a shorter line is.
     fn inherit(&mut self, before: &mut DelayState) {
         self.inherited = true;
-        self.ring.go_on(&before.ring);
-        let waits = Waits { delay: self.then.take().unwrap_or(self.delay), gain_lin: self.gain };
+        let due = before.change.map_or(before.delay, |change| before.delay.max(change.from));
+        self.ring.go_on(&mut before.ring, due);
         (self.delay, self.change, self.then) = (before.delay, before.change, before.then);
         (self.gain, self.ramp) = (before.gain, before.ramp);
-        self.set(waits);
-        // Counted when the line was made.
-        self.begun -= 1;
     }
 
     #[inline]
@@ -412,7 +386,7 @@ impl DelayState {
                 return pull_all(ring, *delay, out, at..frames, frames);
             };
             at = moving.run(ring, *delay, out, at..frames, frames);
-            if moving.over == FADE_FRAMES {
+            if moving.is_over() {
                 *change = None;
                 self.go_on();
             }
@@ -426,22 +400,12 @@ impl DelayState {
         let mut rows = out.all_mut(frames);
         for row in 0..rows.len() {
             match ramp {
-                Some(ramp) => {
-                    let samples = (0..).zip(rows.row_mut(row));
-                    samples.for_each(|(i, sample)| *sample *= ramp.gain_at(*gain, i));
-                }
+                Some(ramp) => ramp.scale(rows.row_mut(row), *gain),
                 None if *gain != 1.0 => mix::scale(rows.row_mut(row), *gain),
                 None => {}
             }
         }
-        if let Some(moving) = ramp {
-            let still = moving.wait.min(frames as u64);
-            moving.wait -= still;
-            moving.over = moving.over.saturating_add(frames as u32 - still as u32);
-            if moving.over >= FADE_FRAMES {
-                *ramp = None;
-            }
-        }
+        *ramp = ramp.and_then(|ramp| ramp.after(frames));
     }
 
     #[cold]
@@ -460,132 +424,16 @@ impl DelayState {
 
 /// The frames at `range` of a block of so many, each `delay` frames late. The ring holds the block already.
 #[inline]
-fn pull_all(ring: &Ring, delay: usize, out: &mut Rows, range: Range<usize>, frames: usize) {
+pub(super) fn pull_all(
+    ring: &Ring,
+    delay: usize,
+    out: &mut Rows,
+    range: Range<usize>,
+    frames: usize,
+) {
     let mut out = out.all_mut(frames);
     for row in 0..out.len() {
         ring.pull(row, delay + frames - range.start, &mut out.row_mut(row)[range.clone()]);
-    }
-}
-
-impl Change {
-    /// The frames at `range` of a block, as far as the change goes. Returns where it ended.
-    fn run(
-        &mut self,
-        ring: &Ring,
-        to: usize,
-        out: &mut Rows,
-        range: Range<usize>,
-        frames: usize,
-    ) -> usize {
-        let still = range.len().min(usize::try_from(self.wait).unwrap_or(usize::MAX));
-        let fading = (range.len() - still).min((FADE_FRAMES - self.over) as usize);
-        let (begin, end) = (range.start + still, range.start + still + fading);
-        pull_all(ring, self.from, out, range.start..end, frames);
-        let mut out = out.all_mut(frames);
-        for row in 0..out.len() {
-            let (mut new, mut at) = ([0.0; 64], begin);
-            for piece in out.row_mut(row)[begin..end].chunks_mut(new.len()) {
-                ring.pull(row, to + frames - at, &mut new[..piece.len()]);
-                for (i, (sample, new)) in piece.iter_mut().zip(&new).enumerate() {
-                    let part = faded(self.over + (at - begin + i) as u32);
-                    *sample += (new - *sample) * part;
-                }
-                at += piece.len();
-            }
-        }
-        self.wait -= still as u64;
-        self.over += fading as u32;
-        end
-    }
-}
-
-/// What comes from outside before a block: an engine input, or feedback.
-///
-/// Invariant FILLED: only the leader writes it, between blocks (CLOSED). Inside a block all workers may read.
-pub(crate) struct PortCell {
-    state: UnsafeCell<PortState>,
-}
-
-// SAFETY: `PortState` is `Send`; FILLED governs the sharing.
-unsafe impl Sync for PortCell {}
-
-/// What is inside a [`PortCell`].
-pub(crate) struct PortState {
-    rows: Rows,
-    /// For feedback.
-    ring: Ring,
-    /// The longest block: what feedback waits.
-    delay: usize,
-    /// How many rows may hold something else than silence.
-    written: u16,
-}
-
-impl PortCell {
-    /// Thread: control; allocates. `block`: the most frames of a block.
-    pub(crate) fn input(rows: u16, block: usize) -> PortCell {
-        PortCell::with_ring(rows, Ring::new(0, 0, block), block)
-    }
-
-    /// Thread: control; allocates. `block`: the most frames of a block.
-    pub(crate) fn feedback(rows: u16, block: usize) -> PortCell {
-        // What feeds back waits for the longest block, so a block never needs what it puts out itself.
-        PortCell::with_ring(rows, Ring::new(rows, block, block), block)
-    }
-
-    fn with_ring(rows: u16, ring: Ring, block: usize) -> PortCell {
-        let rows = Rows::new(rows, block);
-        let state = PortState { rows, ring, delay: block, written: 0 };
-        PortCell { state: UnsafeCell::new(state) }
-    }
-
-    /// The rows, inside a block.
-    ///
-    /// # Safety
-    /// FILLED: a block is open, or the caller is the leader and holds no reference from [`PortCell::get_mut`].
-    #[inline]
-    pub(super) unsafe fn rows(&self) -> &Rows {
-        // SAFETY: the caller's obligation.
-        unsafe { &(*self.state.get()).rows }
-    }
-
-    /// # Safety
-    /// The caller is the leader while CLOSED and ONE-PLAN hold, and uses one reference at a time.
-    #[allow(clippy::mut_from_ref)]
-    pub(crate) unsafe fn get_mut(&self) -> &mut PortState {
-        // SAFETY: the caller's obligation.
-        unsafe { &mut *self.state.get() }
-    }
-}
-
-impl PortState {
-    /// The first rows, for what the host plays.
-    pub(crate) fn input_mut(&mut self, rows: u16, frames: usize) -> RowsMut<'_> {
-        self.written = self.written.max(rows);
-        self.rows.all_mut(frames).first(rows.into())
-    }
-
-    /// The host's frames have been heard; a host that writes nothing for the next block plays silence.
-    pub(crate) fn forget(&mut self) {
-        let (written, room) = (std::mem::take(&mut self.written), self.rows.room());
-        self.rows.clear(0..written, room);
-    }
-
-    /// Before a block: what was put out one longest block ago.
-    pub(super) fn arrive(&mut self, frames: usize) {
-        let mut rows = self.rows.all_mut(frames);
-        for row in 0..rows.len() {
-            self.ring.pull(row, self.delay, rows.row_mut(row));
-        }
-    }
-
-    /// After a block: what its source put out.
-    pub(super) fn keep(&mut self, rows: RowsRef<'_>) {
-        self.ring.push(rows, 0);
-    }
-
-    pub(super) fn silence(&mut self) {
-        self.ring.silence();
-        self.rows.silence();
     }
 }
 
@@ -593,7 +441,13 @@ impl PortState {
 mod tests {
     use super::*;
 
+    use super::super::fade::FADE_FRAMES;
+
     const PLAIN: Waits = Waits { delay: 0, gain_lin: 1.0 };
+
+    fn to(delay: usize) -> Set {
+        Set { waits: Waits { delay, ..PLAIN }, gains: Gains::Fade }
+    }
 
     fn line(delay: usize) -> DelayCell {
         DelayCell::new(1, Waits { delay, ..PLAIN }, 16)
@@ -620,8 +474,7 @@ mod tests {
         for (block, frames) in blocks.iter().enumerate() {
             // SAFETY: this is the only thread and the only reference.
             let state = unsafe { cell.get_mut() };
-            let waits = |delay| Waits { delay, gain_lin: 1.0 };
-            set.iter().filter(|(at, _)| *at == block).for_each(|(_, d)| state.set(waits(*d)));
+            set.iter().filter(|(at, _)| *at == block).for_each(|(_, delay)| state.set(to(*delay)));
             let room = 16;
             let mut samples = vec![0.0; 2 * room];
             for sample in &mut samples[room..room + frames] {
@@ -697,6 +550,11 @@ mod tests {
         assert!(!first.holds(500));
         let second = Arc::new(longer(&first, 300));
         let third = longer(&second, 500);
+        for (line, delay) in [(&*second, 300), (&third, 500)] {
+            line.ask();
+            // SAFETY: this is the only thread and the only reference.
+            unsafe { line.set(to(delay)) };
+        }
         assert!(!third.is_settled());
         let before = heard.len();
         heard.extend(answer_from(&third, before, &[16; 120]));
@@ -712,6 +570,55 @@ mod tests {
             }
         }
         assert!(third.is_settled());
+    }
+
+    /// Two rows of numbered frames.
+    fn run(cell: &DelayCell, block: usize) -> Vec<u32> {
+        let samples: Vec<f32> = (0..32).map(|i| (16 * block + 1000 * i) as f32 * 0.37).collect();
+        // SAFETY: this is the only thread and the only reference.
+        unsafe {
+            cell.run(RowsRef::new(&samples, 16, 16), 0);
+            let out = cell.out().all(16);
+            out.row(0).iter().chain(out.row(1)).map(|sample| sample.to_bits()).collect()
+        }
+    }
+
+    #[test]
+    fn a_line_sounds_the_same_whether_it_was_long_enough_or_longer_ones_took_its_place() {
+        for seed in 0..50usize {
+            let number = |step: usize| (seed * 7919 + step * 104_729) / 64 % 1000;
+            let mut enough = DelayCell::new(2, Waits { delay: 2000, ..PLAIN }, 16);
+            enough.state.get_mut().delay = 40;
+            let mut short = Arc::new(DelayCell::new(2, Waits { delay: 40, ..PLAIN }, 16));
+            for block in 0..400 {
+                // Now and then several changes before one block, as in a burst of edits.
+                for change in 0..(if number(block).is_multiple_of(8) { 1 + block % 3 } else { 0 }) {
+                    let delay = number(block + 1000 * change) * (block + 40) / 400;
+                    let gain_lin = number(block + change) as f32 * 0.001;
+                    let set = Set { waits: Waits { delay, gain_lin }, gains: Gains::Fade };
+                    if !short.holds(delay) {
+                        short = Arc::new(DelayCell::longer(&short, 2, set.waits, 16));
+                    }
+                    // SAFETY: this is the only thread and the only reference.
+                    unsafe {
+                        enough.set(set);
+                        short.set(set);
+                    }
+                }
+                assert_eq!(run(&enough, block), run(&short, block), "seed {seed}, block {block}");
+            }
+            assert!(short.before.is_some(), "seed {seed}: nothing took its place");
+        }
+    }
+
+    #[test]
+    fn a_gain_that_jumps_ends_the_fade_that_runs() {
+        let cell = DelayCell::joining(1, PLAIN, Waits { gain_lin: 0.25, ..PLAIN }, 0, 16);
+        let fading = answer(&cell, &[16], &[]);
+        assert!(fading[15] < 16.0 && fading[15] > 15.9, "{fading:?}");
+        // SAFETY: this is the only thread and the only reference.
+        unsafe { cell.set(Set { waits: Waits { gain_lin: 0.5, ..PLAIN }, gains: Gains::Jump }) };
+        assert_eq!(answer(&cell, &[16], &[])[..3], [0.5, 1.0, 1.5]);
     }
 
     #[test]
@@ -731,28 +638,5 @@ mod tests {
         assert_eq!((heard[0], heard[256], heard[512]), (1.0, 0.5, 0.0));
         let bends = heard.windows(3).map(|three| (three[2] - 2.0 * three[1] + three[0]).abs());
         assert!(bends.fold(0.0, f32::max) < 6.0 / (512.0 * 512.0) * 1.1);
-    }
-
-    #[test]
-    fn feedback_comes_one_longest_block_later_and_an_input_is_heard_once() {
-        let port = PortCell::feedback(1, 16);
-        let (mut heard, mut next) = (Vec::new(), 1.0);
-        for frames in [16, 5, 11, 16, 1, 15, 9, 16] {
-            // SAFETY: this is the only thread and the only reference.
-            let state = unsafe { port.get_mut() };
-            state.arrive(frames);
-            heard.extend_from_slice(state.rows.all(frames).row(0));
-            let out: Vec<f32> = (0..frames).map(|i| next + i as f32).collect();
-            next += frames as f32;
-            state.keep(RowsRef::new(&out, frames, frames));
-        }
-        assert!(heard.iter().copied().eq((1..=heard.len()).map(|i| i.saturating_sub(16) as f32)));
-        let host = PortCell::input(1, 16);
-        // SAFETY: as above.
-        let state = unsafe { host.get_mut() };
-        state.input_mut(1, 16).row_mut(0).fill(0.5);
-        assert_eq!(state.rows.all(16).row(0), [0.5; 16]);
-        state.forget();
-        assert_eq!(state.rows.all(16).row(0), [0.0; 16], "not a second time");
     }
 }

@@ -245,7 +245,8 @@ impl ChainEvents {
             let EventLineId(id) = input.events?;
             let EventLine { from, edge, frames, .. } = units.event_lines()[id as usize];
             let keeps_time = processor(from).is_some_and(|cell| cell.keeps_time);
-            let (bus, line) = (Bus::of(input.from), Arc::clone(&cells.events.lines[id as usize]));
+            let (bus, line) =
+                (Bus::of(input.from, &[]), Arc::clone(&cells.events.lines[id as usize]));
             let source = Source::edge(edge);
             Some(EventInput { bus, line, delay: frames, source, keeps_time })
         };

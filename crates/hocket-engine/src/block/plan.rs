@@ -5,7 +5,7 @@
 //! sends it back. Plans share nodes, so each processor keeps its state. The control thread frees a node
 //! with the last plan that has it.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 
@@ -15,9 +15,11 @@ use hocket_rt::{Barrier, Claim, Countdown, Deque, Padded, ReadySet};
 
 use super::bus::{ChainNode, ChainState, UnitState, Units};
 use super::costs::Costs;
-use super::delay::{DelayCell, PortCell, Waits};
+use super::delay::{DelayCell, Set, Waits};
 use super::events::{ChainEvents, EventCells};
 use super::node::NodeCell;
+use super::port::PortCell;
+use super::sum::silent_parts;
 
 /// A schedule, ready to run.
 pub(crate) struct Plan {
@@ -43,8 +45,6 @@ pub(crate) struct Plan {
     /// How many barriers each worker of this plan has reached. A hint for partners that publishes nothing.
     pub phases: Box<[Padded<AtomicU32>]>,
     pub costs: Arc<Costs>,
-    /// Lines of the plan before that wait for something else from now on.
-    pub delays: Vec<(Arc<DelayCell>, Waits)>,
     /// What the host hands over, and what the leader moves when it takes the plan over.
     pub events: EventCells,
     /// Whether `auto` tries its workers immediately (`leader/choose_walk.rs`).
@@ -69,14 +69,48 @@ pub(crate) struct Before<'a, F: Fn(NodeId) -> Option<NodeId>> {
     pub cells: &'a Cells,
     /// The node before, if it stays.
     pub same: F,
-    /// By reader and place among its edges: the same of the edge before, if it stays.
+    /// The edge before, if it stays.
     pub edges: &'a Edges,
+    /// Ports before that do not go on.
+    pub ends: &'a PortsOf,
     /// By node of the new units: how long it puts out silence because it is new, in frames.
     pub silent: &'a [u32],
+    /// How edges that stay get another gain.
+    pub gains: Gains,
 }
 
-/// Edges that stay: by reader and place among its edges, in the new graph and in the old one.
-pub(crate) type Edges = HashMap<(NodeId, usize), (NodeId, usize)>;
+/// An edge: its reader, and its place among the reader's edges: the inputs, then what feeds back.
+pub(crate) type At = (NodeId, usize);
+
+/// Edges that stay: in the new graph and in the old one.
+pub(crate) type Edges = HashMap<At, At>;
+
+/// The ports that nodes have.
+#[derive(Debug, Default)]
+pub(crate) struct PortsOf {
+    /// Numbers of engine inputs.
+    pub inputs: HashSet<u16>,
+    /// Nodes that feed back.
+    pub feed_back: HashSet<NodeId>,
+}
+
+impl PortsOf {
+    fn contains(&self, port: &Port) -> bool {
+        match port {
+            Port::Input { number, .. } => self.inputs.contains(number),
+            Port::Feedback { from, .. } => self.feed_back.contains(from),
+        }
+    }
+}
+
+/// How edges that stay get another gain.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Gains {
+    /// Over [`FADE_FRAMES`](super::fade::FADE_FRAMES).
+    Fade,
+    /// From one frame to the next. A fade that runs ends.
+    Jump,
+}
 
 impl Cells {
     /// Of the first plan.
@@ -95,8 +129,8 @@ impl Cells {
         Cells { nodes, lines, ports: units.ports().iter().map(port).collect(), events }
     }
 
-    /// Of a plan that follows another. Between two nodes that stay, a new delay fades in. Also returns the lines
-    /// that stay and change their delay.
+    /// Of a plan that follows another. Between two nodes that stay, a new delay fades in. Also returns, by line, what
+    /// those that stay have to do when the plan begins.
     ///
     /// Thread: control; allocates. Cost: O(lines + ports).
     pub(crate) fn following<F: Fn(NodeId) -> Option<NodeId>>(
@@ -104,12 +138,11 @@ impl Cells {
         units: &UnitGraph,
         nodes: Vec<Option<Arc<NodeCell>>>,
         frames: usize,
-    ) -> (Cells, Vec<(Arc<DelayCell>, Waits)>) {
+    ) -> (Cells, Vec<Option<Set>>) {
         let key = |line: &DelayLine| ((line.reader, line.edge), line.part);
         let old = before.units.lines().iter().zip(&before.cells.lines);
         let old: HashMap<_, _> =
             old.map(|(line, cell)| (key(line), (waits(line), line.span.count, cell))).collect();
-        let mut changed = Vec::new();
         let line = |line: &DelayLine| {
             let (rows, now) = (line.span.count, waits(line));
             let edge = before.edges.get(&(line.reader, line.edge));
@@ -117,31 +150,36 @@ impl Cells {
             let was = edge.and_then(|edge| old.get(&(*edge, line.part)));
             let was =
                 was.filter(|(_, before, _)| *before == rows).map(|(was, _, cell)| (was, *cell));
+            let set = Some(Set { waits: now, gains: before.gains });
             match was {
                 Some((was, cell)) if cell.holds(now.delay) => {
-                    if *was != now {
-                        changed.push((Arc::clone(cell), now));
-                    }
-                    Arc::clone(cell)
+                    let jumps = before.gains == Gains::Jump && !cell.is_settled();
+                    (Arc::clone(cell), set.filter(|_| *was != now || jumps))
                 }
-                Some((_, cell)) => Arc::new(DelayCell::longer(cell, rows, now, frames)),
+                Some((_, cell)) => (Arc::new(DelayCell::longer(cell, rows, now, frames)), set),
                 None => {
                     // What a new edge brings is late from its first frame on.
                     let delay = if edge.is_some() { 0 } else { now.delay };
                     let was = Waits { delay, gain_lin: line.gain_before };
-                    let wait = if edge.is_some() { 0 } else { before.silent[line.from.index()] };
-                    Arc::new(DelayCell::joining(rows, was, now, u64::from(wait), frames))
+                    let wait = if edge.is_some() { 0 } else { before.silent_frames(line, frames) };
+                    (Arc::new(DelayCell::joining(rows, was, now, wait, frames)), None)
                 }
             }
         };
-        let lines = units.lines().iter().map(line).collect();
+        let (lines, sets) = units.lines().iter().map(line).unzip();
         let ports = units.ports().iter().map(|port| before.port(port, frames)).collect();
         let events = EventCells::following(before, units, frames);
-        (Cells { nodes, lines, ports, events }, changed)
+        (Cells { nodes, lines, ports, events }, sets)
     }
 }
 
 impl<F: Fn(NodeId) -> Option<NodeId>> Before<'_, F> {
+    /// How long a new edge brings silence, in frames. A port may hold what it got for others: one largest block.
+    fn silent_frames(&self, line: &DelayLine, frames: usize) -> u64 {
+        let port = if line.feeds_back { frames as u64 } else { 0 };
+        u64::from(self.silent[line.from.index()]) + port
+    }
+
     /// The port's cell, or a new one.
     ///
     /// Thread: control; allocates.
@@ -154,6 +192,7 @@ impl<F: Fn(NodeId) -> Option<NodeId>> Before<'_, F> {
             }
             _ => false,
         };
+        let is_same = |old: &Port| is_same(old) && !self.ends.contains(old);
         let old = self.units.ports().iter().position(is_same);
         let cell = old.map(|place| Arc::clone(&self.cells.ports[place]));
         cell.unwrap_or_else(|| Arc::new(new_port(port, frames)))
@@ -193,8 +232,21 @@ pub(crate) enum Offered {
 impl Plan {
     /// Thread: control; allocates all memory that blocks will need.
     pub(crate) fn new(schedule: VerifiedSchedule, cells: &Cells, frames: usize) -> Plan {
+        Plan::exchanging(schedule, cells, &[], frames)
+    }
+
+    /// A plan with whose first block lines change what they do. `sets`: by line.
+    ///
+    /// Thread: control; allocates all memory that blocks will need.
+    pub(crate) fn exchanging(
+        schedule: VerifiedSchedule,
+        cells: &Cells,
+        sets: &[Option<Set>],
+        frames: usize,
+    ) -> Plan {
         let units = schedule.units();
         let all = units.units();
+        let silent = silent_parts(units);
         let node = |id: &NodeId| {
             let cell = cells.nodes[id.index()].clone()?;
             let (ports, late) = (units.node_ports()[id.index()], units.heard_frames(*id));
@@ -203,7 +255,8 @@ impl Plan {
         let chain = |inputs: &[_], ids: &[NodeId], rows| {
             let nodes = ids.iter().filter_map(node).collect();
             let events = ChainEvents::new(units, cells, inputs, ids);
-            ChainState::new(inputs, nodes, &cells.lines, rows, frames, events)
+            let lines = (&cells.lines[..], sets);
+            ChainState::new(inputs, nodes, lines, &silent, rows, frames, events)
         };
         let unit = |unit: &hocket_plan::Unit| {
             let folded = unit.folded.iter();
@@ -237,7 +290,6 @@ impl Plan {
             barrier: Barrier::new(schedule.workers() as u32),
             phases: (0..schedule.workers()).map(|_| Padded(AtomicU32::new(0))).collect(),
             costs: Arc::new(Costs::new(all.len())),
-            delays: Vec::new(),
             events: cells.events.clone(),
             trial: false,
             schedule,

@@ -3,16 +3,18 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use hocket_plan::UnitId;
 use hocket_plan::compile::{LineId, PortId, Source, UnitInput};
+use hocket_plan::{UnitGraph, UnitId};
 
-use super::delay::DelayCell;
+use super::delay::{DelayCell, Set};
 
 /// Where an input comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Bus {
     /// The own bus of a unit.
     Unit(u32),
+    /// The bus of a part of the same sum, of which perhaps nothing is heard.
+    Part(u32),
     /// A chain folded into the same unit.
     Folded(u32),
     /// What came from outside before the block.
@@ -22,8 +24,10 @@ pub(super) enum Bus {
 }
 
 impl Bus {
-    pub(super) fn of(source: Source) -> Bus {
+    /// `silent`: by unit, whether it is a part of which perhaps nothing is heard.
+    pub(super) fn of(source: Source, silent: &[bool]) -> Bus {
         match source {
+            Source::Unit(id) if silent.get(id.index()) == Some(&true) => Bus::Part(id.0),
             Source::Unit(UnitId(unit)) => Bus::Unit(unit),
             Source::Folded(chain) => Bus::Folded(chain),
             Source::Port(PortId(port)) => Bus::Port(port),
@@ -46,8 +50,8 @@ pub(super) struct Sum {
     pub rows: Range<u16>,
     /// In summing order. Without any the rows begin as silence.
     pub inputs: Box<[Input]>,
-    /// Whether some of them come out of lines.
-    pub has_lines: bool,
+    /// Whether some of them may be silent, and are left out then.
+    pub may_lack: bool,
 }
 
 /// An input that waits before it is summed.
@@ -56,12 +60,46 @@ pub(super) struct Waiting {
     /// The first row of the bus.
     pub row: u16,
     pub cell: Arc<DelayCell>,
+    /// What the line does from the plan's first block on, until that is over.
+    set: Option<Set>,
 }
 
-/// The sums of a bus with so many rows: neighbouring rows in one sum where they have the same inputs.
+impl Waiting {
+    /// Does what the line has to do when the plan begins, once.
+    ///
+    /// # Safety
+    /// As [`DelayCell::get_mut`].
+    #[inline]
+    pub(super) unsafe fn set(&mut self) {
+        if let Some(set) = self.set.take() {
+            // SAFETY: the caller's obligation.
+            unsafe { self.cell.set(set) };
+        }
+    }
+}
+
+/// By unit: whether it is a part of a sum of which perhaps nothing is heard. A sum leaves out what is silent, and a part
+/// must not add a zero in its place.
 ///
 /// Thread: control; allocates.
-pub(super) fn sums(inputs: &[UnitInput], rows: u16) -> Box<[Sum]> {
+pub(super) fn silent_parts(units: &UnitGraph) -> Vec<bool> {
+    let mut silent = vec![false; units.units().len()];
+    // Units come after those that they read.
+    for (at, unit) in units.units().iter().enumerate() {
+        let may_be = |input: &UnitInput| match input.from {
+            Source::Unit(from) if silent[from.index()] => true,
+            _ => input.line.is_some() || input.gain_lin == 0.0,
+        };
+        silent[at] = unit.is_part() && unit.inputs.iter().all(may_be);
+    }
+    silent
+}
+
+/// The sums of a bus with so many rows: neighbouring rows in one sum where they have the same inputs. `silent`: see
+/// [`silent_parts`].
+///
+/// Thread: control; allocates.
+pub(super) fn sums(inputs: &[UnitInput], rows: u16, silent: &[bool]) -> Box<[Sum]> {
     let ends = inputs.iter().flat_map(|input| [input.span.to, input.span.to + input.span.count]);
     let mut cuts: Vec<u16> = ends.chain([0, rows]).filter(|cut| *cut <= rows).collect();
     cuts.sort_unstable();
@@ -72,17 +110,19 @@ pub(super) fn sums(inputs: &[UnitInput], rows: u16) -> Box<[Sum]> {
         let inputs = inputs.iter().zip(&lines).filter_map(|(input, line)| {
             let to = input.span.to;
             let covers = to <= rows.start && rows.end <= to + input.span.count;
+            // A line whose gain is 0 is left out too, so the bits of a sum do not depend on whether there is one.
+            let is_nothing = line.is_none() && input.gain_lin == 0.0;
             let into = rows.start - to.min(rows.start);
             // What comes out of a line begins with the first row of its span, and has its gain.
             let (bus, row, gain_lin) = match line {
                 Some(line) => (Bus::Line(*line), into, 1.0),
-                None => (Bus::of(input.from), input.span.from + into, input.gain_lin),
+                None => (Bus::of(input.from, silent), input.span.from + into, input.gain_lin),
             };
-            covers.then_some(Input { bus, gain_lin, row })
+            (covers && !is_nothing).then_some(Input { bus, gain_lin, row })
         });
         let inputs: Box<[Input]> = inputs.collect();
-        let has_lines = inputs.iter().any(|input| matches!(input.bus, Bus::Line(_)));
-        Sum { rows: rows.clone(), inputs, has_lines }
+        let may_lack = inputs.iter().any(|input| matches!(input.bus, Bus::Line(_) | Bus::Part(_)));
+        Sum { rows: rows.clone(), inputs, may_lack }
     };
     cuts.windows(2).map(sum).collect()
 }
@@ -101,14 +141,19 @@ fn lines(inputs: &[UnitInput]) -> Vec<Option<u32>> {
     inputs.iter().map(place).collect()
 }
 
-/// The inputs that wait. `cells`: by line.
+/// The inputs that wait. `cells` and `sets`: by line; lines without a set go on as they are.
 ///
 /// Thread: control; allocates.
-pub(super) fn waiting(inputs: &[UnitInput], cells: &[Arc<DelayCell>]) -> Box<[Waiting]> {
+pub(super) fn waiting(
+    inputs: &[UnitInput],
+    cells: &[Arc<DelayCell>],
+    sets: &[Option<Set>],
+) -> Box<[Waiting]> {
     let wait = |input: &UnitInput| {
         let LineId(line) = input.line?;
         let cell = Arc::clone(&cells[line as usize]);
-        Some(Waiting { bus: Bus::of(input.from), row: input.span.from, cell })
+        let set = sets.get(line as usize).copied().flatten();
+        Some(Waiting { bus: Bus::of(input.from, &[]), row: input.span.from, cell, set })
     };
     inputs.iter().filter_map(wait).collect()
 }
@@ -124,11 +169,14 @@ mod tests {
         UnitInput { span, line: line.map(LineId), ..UnitInput::stereo(source, 1.0) }
     }
 
+    /// By unit: only this one is a part that may be silent.
+    const PARTS: [bool; 10] = [false, false, false, false, false, false, false, false, false, true];
+
     /// Rows, and the buses that they sum with their first rows.
     type Told = (Range<u16>, Vec<(Bus, u16)>);
 
     fn told(inputs: &[UnitInput], rows: u16) -> Vec<Told> {
-        let sums = sums(inputs, rows);
+        let sums = sums(inputs, rows, &PARTS);
         let terms = |sum: &Sum| sum.inputs.iter().map(|input| (input.bus, input.row)).collect();
         sums.iter().map(|sum| (sum.rows.clone(), terms(sum))).collect()
     }
@@ -140,6 +188,21 @@ mod tests {
         assert_eq!(told(&stereo, 2), [(0..2, terms)]);
         assert_eq!(told(&[], 2), [(0..2, vec![])]);
         assert_eq!(told(&[], 0), []);
+    }
+
+    #[test]
+    fn an_input_with_a_gain_of_zero_is_left_out_unless_a_line_fades_it() {
+        let silent = |line| UnitInput { gain_lin: 0.0, ..input(3, 0, 0, 2, line) };
+        assert_eq!(told(&[silent(None)], 2), [(0..2, vec![])]);
+        assert_eq!(told(&[silent(Some(0))], 2), [(0..2, vec![(Bus::Line(0), 0)])]);
+    }
+
+    #[test]
+    fn a_part_that_may_be_silent_is_named_as_one() {
+        let inputs = [input(9, 0, 0, 2, None), input(0, 0, 0, 2, None)];
+        assert_eq!(told(&inputs, 2), [(0..2, vec![(Bus::Part(9), 0), (Bus::Unit(0), 0)])]);
+        assert!(sums(&inputs, 2, &PARTS)[0].may_lack);
+        assert!(!sums(&inputs, 2, &[])[0].may_lack);
     }
 
     #[test]

@@ -34,8 +34,8 @@ pub enum LaneTarget {
     Bypass(EffectAt),
 }
 
-/// One change. Indices are those of the session at the time of the edit. What routes, sends and strips do takes effect from
-/// one block to the next, unless [`Editor::fade_edits`](crate::Editor::fade_edits) is on.
+/// One change. Indices are those of the session at the time of the edit. Routes, sends,
+/// effects and strips that come or go fade, unless [`Editor::fade_edits`](crate::Editor::fade_edits) is off.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Edit {
     /// A strip's fader, in decibels; smoothed.

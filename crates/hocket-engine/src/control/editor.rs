@@ -4,6 +4,9 @@
 //! to the engine: changes of parameters for nodes that stay, or a new plan that shares the nodes that stay.
 //! The leader carries it out between two blocks, without locks, allocations or frees. Then the editor
 //! learns the frame. The same edits at the same frames give the same bits again.
+//!
+//! Nothing clicks: parameters are smoothed, and routes, sends, effects and strips that come or go fade
+//! (`control/transition.rs`).
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -115,7 +118,7 @@ impl Editor {
         let ids = (0..).map(NodeId);
         let nodes = keys.zip(ids.zip(cells)).collect();
         let (sent, applied) = (Vec::new(), Vec::new());
-        let fades = false;
+        let fades = true;
         Ok((
             engine,
             Editor { control, session, media, rate_hz, names, nodes, sent, applied, fades },
@@ -132,11 +135,10 @@ impl Editor {
         &self.control
     }
 
-    /// Whether routes, sends, effects and strips that come or go fade from now on, over 512 frames. Otherwise they change
-    /// from one block to the next, as they do at the start.
+    /// Whether routes, sends, effects and strips that come or go fade from now on, over 512 frames, as they do at the
+    /// start. Otherwise they change from one block to the next, and fades that run end.
     ///
-    /// Limit: where many edits come at once, what fades may depend on when a plan was made. Then a replay of the same
-    /// edits may differ from what was heard.
+    /// The setting is part of the edits: a replay sounds the same if it is made with the same one.
     pub fn fade_edits(&mut self, on: bool) {
         self.fades = on;
     }

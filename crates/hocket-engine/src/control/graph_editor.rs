@@ -111,8 +111,16 @@ impl GraphEditor {
         Ok(self.accept(order))
     }
 
-    /// Goes on with another graph, from one block to the next. `sources`: one for each of its nodes.
-    /// Returns the number of the edit.
+    /// Goes on with another graph. `sources`: one for each of its nodes. Returns the number of the edit.
+    ///
+    /// Edges that come, go or change their gain fade, over 512 frames from the block on at which the edit takes effect, if
+    /// the node that reads stays with its ports. What is removed runs on for that time, with what feeds back to it. It
+    /// is freed after it, when this editor is asked for something or the engine makes a new plan.
+    ///
+    /// From one block to the next change outputs, edges of a node whose ports change, and edges that leave where the old
+    /// and the new ways together would make a circle ([`Control::refused_fades`] counts these).
+    ///
+    /// The sound depends on the edits and on the blocks at which they take effect, and on nothing else.
     ///
     /// Cost: builds and verifies a plan, frees what is no longer needed later, on this thread.
     ///
@@ -121,22 +129,20 @@ impl GraphEditor {
     /// [`EditError::Prepare`], [`EditError::Graph`], [`EditError::Control`]. The old graph plays on, and
     /// new processors are freed.
     pub fn replace(&mut self, graph: &Graph, sources: Vec<NodeSource>) -> Result<u64, EditError> {
-        self.go_on_with(graph, sources, false)
+        self.go_on_with(graph, sources, true)
     }
 
-    /// The same, but edges that come, go or change their gain fade, over 512 frames. What is removed runs on for that
-    /// time. It is freed after it, when this editor is asked for something or the engine makes a new plan.
-    ///
-    /// Feedback edges, outputs and edges of a node whose ports change take effect from one block to the next.
+    /// The same from one block to the next, without fades; those that run end. Only delays that change still fade from
+    /// the old one to the new one.
     ///
     /// # Errors
     /// As [`GraphEditor::replace`].
-    pub fn replace_softly(
+    pub fn replace_at_once(
         &mut self,
         graph: &Graph,
         sources: Vec<NodeSource>,
     ) -> Result<u64, EditError> {
-        self.go_on_with(graph, sources, true)
+        self.go_on_with(graph, sources, false)
     }
 
     fn go_on_with(

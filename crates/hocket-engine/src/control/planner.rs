@@ -5,15 +5,15 @@
 //! exchanges the plans at the start of a block. Plans share processors, so each processor keeps its state,
 //! and the output stays the same bit for bit.
 
-use std::collections::{HashSet, VecDeque};
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
 use hocket_dsp::Change;
 use hocket_machine::clock::TickRate;
-use hocket_plan::compile::{DelayLine, Fades, PartSize, Prices, UnitGraph};
+use hocket_plan::compile::{DelayLine, PartSize, Prices, UnitGraph};
 use hocket_plan::schedule::{Overheads, Schedule, Team, best};
-use hocket_plan::{Fusing, Graph, GraphError, NodeId, ScheduleKind, VerifiedSchedule};
+use hocket_plan::{Fusing, Graph, GraphError, NodeId, NodeKind, ScheduleKind, VerifiedSchedule};
 use hocket_time::TempoMap;
 
 use super::choose_schedule::ChooseSchedule;
@@ -22,11 +22,11 @@ use super::handle::{ControlError, Standing};
 use super::orders::{Order, Outbox};
 use super::prepare::Prepared;
 use super::settings::{Settings, Steer};
-use super::transition::{Old, Transition, at_once, transition};
+use super::transition::{Leaving, Old, Transition, at_once, transition};
 use crate::block::costs::Costs;
 use crate::block::node::Contained;
 use crate::block::node::NodeCell;
-use crate::block::plan::{Before, Cells, Plan};
+use crate::block::plan::{Before, Cells, Gains, Plan};
 use crate::leader::block_estimates::BlockEstimates;
 use crate::leader::choose_walk::{Finding, Reason};
 
@@ -56,10 +56,12 @@ pub(crate) struct Planner {
     pub(crate) graph: Graph,
     /// Where the nodes of the newest graph that somebody asked for are in `graph`.
     pub(super) places: Vec<NodeId>,
-    /// How its edges fade or faded.
-    present_fades: Fades,
-    /// What follows when all edges have faded out.
+    /// Its edges that are only there until they have faded out.
+    leaving: Leaving,
+    /// What follows when all edges have faded.
     follows: Option<Graph>,
+    /// How many graphs were installed.
+    installed: u64,
     /// Edges that could not fade out.
     pub(super) refused_fades: usize,
     pub(crate) cells: Cells,
@@ -146,8 +148,9 @@ impl Planner {
             places: (0..prepared.graph.nodes().len()).map(|id| NodeId(id as u32)).collect(),
             base: prepared.units,
             graph: prepared.graph,
-            present_fades: Fades::new(),
+            leaving: Leaving::new(),
             follows: None,
+            installed: 0,
             refused_fades: 0,
             cells,
             prices: Prices::new(),
@@ -297,50 +300,54 @@ impl Planner {
         new: Installation,
         before: impl Fn(NodeId) -> Option<NodeId>,
     ) -> Result<u64, EditError> {
+        new.graph.check_delays()?;
         let was = |id: NodeId| Some(self.places[before(id)?.index()]);
-        let between = self.transition(&new.graph, new.fades, &was)?;
-        let mut nodes = vec![None; between.graph.nodes().len()];
-        for (cell, id) in nodes.iter_mut().zip(&between.origins) {
+        // If both graphs together are too large, the new one alone may still be possible.
+        let softly = new.fades.then(|| self.way_to(&new.graph, true, &was)).and_then(Result::ok);
+        let way = softly.map_or_else(|| self.way_to(&new.graph, false, &was), Ok)?;
+        let mut nodes = vec![None; way.next.graph.nodes().len()];
+        for (cell, id) in nodes.iter_mut().zip(&way.next.origins) {
             // What is only left over keeps its cell; the others get theirs below.
             *cell = id.and_then(|id| self.cells.nodes[id.index()].clone());
         }
-        for (cell, place) in new.nodes.into_iter().zip(&between.places) {
+        for (cell, place) in new.nodes.into_iter().zip(&way.next.places) {
             nodes[place.index()] = cell;
         }
-        let follows = between.leaves.then_some(new.graph);
-        let refused = between.refused;
-        let places = between.places.clone();
-        let number = self.exchange(between, nodes, new.changes)?;
+        let follows = way.is_passing().then_some(new.graph);
+        let (refused, places) = (way.next.refused, way.next.places.clone());
+        let gains = if new.fades { Gains::Fade } else { Gains::Jump };
+        let number = self.exchange(way, nodes, new.changes, gains)?;
         (self.places, self.follows) = (places, follows);
         self.refused_fades += refused;
+        self.installed += 1;
         Ok(number)
     }
 
     /// How to get from the present graph to another.
-    fn transition(
+    fn way_to(
         &self,
         new: &Graph,
         fades: bool,
         was: &dyn Fn(NodeId) -> Option<NodeId>,
-    ) -> Result<Transition, GraphError> {
-        let edge = |line: &DelayLine| (line.reader, line.edge);
+    ) -> Result<Way, GraphError> {
         let lines = || self.base.lines().iter().zip(&self.cells.lines);
-        let fading = lines().filter(|(_, cell)| !cell.is_settled());
-        let fading: HashSet<_> = fading.map(|(line, _)| edge(line)).collect();
-        let late = lines().filter(|(line, _)| line.frames > 0);
-        let late: HashSet<_> = late.map(|(line, _)| edge(line)).collect();
+        let at = |(line, _): (&DelayLine, _)| (line.reader, line.edge);
         let old = Old {
             graph: &self.graph,
-            fades: &|reader, place| fading.contains(&(reader, place)),
-            waits: &|reader, place| late.contains(&(reader, place)),
-            leaves: &|reader, place| {
-                self.present_fades.get(&(reader, place)).is_some_and(|fade| fade.leaves)
-            },
+            places: &self.places,
+            fading: lines().filter(|(_, cell)| !cell.is_settled()).map(at).collect(),
+            late: lines().filter(|(line, _)| line.frames > 0).map(at).collect(),
+            leaving: &self.leaving,
         };
-        if fades { transition(&old, new, was) } else { Ok(at_once(&old, new, was)) }
+        let next = match fades {
+            true => transition(&old, new, was, self.installed)?,
+            false => at_once(&old, new, was),
+        };
+        let base = UnitGraph::compile_fading(&next.graph, Fusing::Chains, &next.fades)?;
+        Ok(Way { next, base })
     }
 
-    /// Goes on without what has faded out. Does nothing as long as something fades.
+    /// Goes on without what has faded. Does nothing as long as something fades.
     pub(crate) fn tidy(&mut self) {
         let fades = self.cells.lines.iter().any(|line| !line.is_settled());
         if self.follows.is_none() || !self.outbox.is_settled() || fades {
@@ -348,10 +355,10 @@ impl Planner {
         }
         let Some(graph) = self.follows.take() else { return };
         let was = |id: NodeId| self.places.get(id.index()).copied();
-        let Ok(plain) = self.transition(&graph, false, &was) else { return };
+        let Ok(plain) = self.way_to(&graph, false, &was) else { return };
         let cells = self.places.iter().map(|place| self.cells.nodes[place.index()].clone());
         let cells = cells.collect();
-        match self.exchange(plain, cells, Vec::new()) {
+        match self.exchange(plain, cells, Vec::new(), Gains::Jump) {
             Ok(_) => self.places = (0..graph.nodes().len()).map(|id| NodeId(id as u32)).collect(),
             // The next look tries again.
             Err(_) => self.follows = Some(graph),
@@ -361,11 +368,11 @@ impl Planner {
     /// Sends a plan for a graph whose nodes have these cells.
     fn exchange(
         &mut self,
-        next: Transition,
+        Way { next, base }: Way,
         nodes: Vec<Option<Arc<NodeCell>>>,
         changes: Vec<(Arc<NodeCell>, Change)>,
+        gains: Gains,
     ) -> Result<u64, EditError> {
-        let base = UnitGraph::compile_fading(&next.graph, Fusing::Chains, &next.fades)?;
         // Known prices stay with their nodes.
         self.learn();
         self.auto.end_trial();
@@ -376,20 +383,24 @@ impl Planner {
         }
         let Planned { units, schedule, .. } = self.planned(&base, &prices);
         let verified = VerifiedSchedule::verify(units, schedule).map_err(ControlError::from)?;
-        let same = |id: NodeId| next.origins[id.index()];
-        let silent = silent_frames(&next, &base);
-        let (units, cells, edges) = (&self.base, &self.cells, &next.edges);
-        let before = Before { units, cells, same, edges, silent: &silent };
-        let (cells, delays) = Cells::following(&before, &base, nodes, self.frames);
-        let mut plan = Plan::new(verified, &cells, self.frames);
-        let changed: Vec<_> = delays.iter().map(|(line, _)| Arc::clone(line)).collect();
-        plan.delays = delays;
+        let before = Before {
+            units: &self.base,
+            cells: &self.cells,
+            same: |id: NodeId| next.origins[id.index()],
+            edges: &next.edges,
+            ends: &next.ends,
+            silent: &silent_frames(&next, &base, self.frames),
+            gains,
+        };
+        let (cells, sets) = Cells::following(&before, &base, nodes, self.frames);
+        let plan = Plan::exchanging(verified, &cells, &sets, self.frames);
         let present = Present::of(&plan, None);
         let order = Order { plan: Some(Box::new(plan)), changes, ..Order::default() };
         let number = self.send(order)?;
-        changed.iter().for_each(|line| line.ask());
+        let set = cells.lines.iter().zip(&sets).filter(|(_, set)| set.is_some());
+        set.for_each(|(line, _)| line.ask());
         (self.base, self.cells, self.prices) = (base, cells, prices);
-        (self.graph, self.present_fades) = (next.graph, next.fades);
+        (self.graph, self.leaving) = (next.graph, next.leaving);
         self.go_on_with(present);
         Ok(number)
     }
@@ -440,8 +451,23 @@ impl Planner {
     }
 }
 
-/// How long each node puts out silence because it is new: its latency, and what its inputs wait for.
-fn silent_frames(next: &Transition, units: &UnitGraph) -> Vec<u32> {
+/// A graph to go on with.
+struct Way {
+    next: Transition,
+    /// Its units before folding.
+    base: UnitGraph,
+}
+
+impl Way {
+    /// Whether it is only for a time: an edge leaves, or has a line only to fade.
+    fn is_passing(&self) -> bool {
+        self.base.lines().iter().any(|line| line.frames == 0) || !self.next.leaving.is_empty()
+    }
+}
+
+/// How long each node puts out silence because it is new: its latency, and what its inputs wait for. The host writes to a
+/// new engine input after the first block.
+fn silent_frames(next: &Transition, units: &UnitGraph, block: usize) -> Vec<u32> {
     let mut silent: Vec<u32> = Vec::with_capacity(next.origins.len());
     for (id, node) in (0..).map(NodeId).zip(next.graph.nodes()) {
         let waits =
@@ -450,7 +476,8 @@ fn silent_frames(next: &Transition, units: &UnitGraph) -> Vec<u32> {
             .inputs
             .iter()
             .map(|edge| waits(edge.from).saturating_add(silent[edge.from.index()]));
-        let frames = heard.max().unwrap_or(0).saturating_add(node.latency_frames);
+        let input = if matches!(node.kind, NodeKind::Input(_)) { block as u32 } else { 0 };
+        let frames = heard.max().unwrap_or(input).saturating_add(node.latency_frames);
         silent.push(if next.origins[id.index()].is_some() { 0 } else { frames });
     }
     silent

@@ -7,13 +7,45 @@
 //!
 //! Only edges to a node that stays fade. Linear gains: what comes and what goes are mostly the same sound by two
 //! ways, and then their sum stays as loud as it was.
+//!
+//! # Why a replay sounds the same
+//!
+//! What is heard depends on the edits and on the blocks at which they take effect. It does not depend on when a control
+//! thread made a plan. Plans differ only in what is no longer heard: edges that have faded out and the nodes behind
+//! them. They go with the first plan that is made after that. Until then, they change nothing:
+//!
+//! 1. **What leaves, comes or stays** follows from two graphs: the new one and the one before it. An edge that leaves
+//!    already is in neither. If it comes back, it is a new edge. It fades in beside the old one, which fades out, so
+//!    the sum goes on from the gain that the old one has. Whether the old one is still there makes no difference.
+//! 2. **Which edges would close a circle** is decided newest first, by the edit with which each began to leave
+//!    ([`Began`]). Edges that stay come before all of them. An edge is taken if it closes no circle with those taken
+//!    before it. So it decides only about edges that began to leave earlier.
+//! 3. **The older edge is silent first**: each fade out takes [`FADE_FRAMES`](crate::block::fade::FADE_FRAMES) from the
+//!    block of its edit. So an edge that is silent decides only about silent ones (by 2). The same holds for an edge
+//!    into a removed node, if all ways on from there are silent: until one of these ways is taken, nothing that is
+//!    heard can run in a circle through that node.
+//! 4. **A silent edge adds nothing**: sums leave it out, and it delays no other edge (`arrivals` in `hocket-plan`). The
+//!    order of a sum is the new graph's, then newest first; leaving edges out does not change the order of the others.
+//! 5. **A delay line that has nothing left to do** computes what an edge without a line does, and a line that is made
+//!    anew begins as the one that was there would go on (`block/delay.rs`).
+//! 6. **Ports** (feedback, engine inputs) may live longer than what is heard of them. So what is new to a port hears
+//!    nothing of what the port held before: an edge from feedback is silent for one largest block, and an engine input
+//!    that the graph before did not have begins with an empty port.
+//!
+//! Changes of gains and delays are applied in the order of the edits, each at its block, even where several plans take
+//! effect before the same block (`Leader::exchange`).
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+mod build;
+mod draft;
+
+use std::cmp::Reverse;
+use std::collections::{HashMap, HashSet};
 
 use hocket_plan::compile::{Fade, Fades};
-use hocket_plan::{ChannelMap, Edge, Graph, GraphError, InputPort, NodeId, NodeKind};
+use hocket_plan::{Graph, GraphError, NodeId};
 
-use crate::block::plan::Edges;
+use crate::block::plan::{At, Edges, PortsOf};
+use draft::{Draft, ids};
 
 /// A graph between two others.
 pub(super) struct Transition {
@@ -25,56 +57,55 @@ pub(super) struct Transition {
     pub fades: Fades,
     /// Edges that are edges of the old graph.
     pub edges: Edges,
-    /// Whether something fades out: the plain graph has to follow.
-    pub leaves: bool,
+    /// Edges that are only there until they have faded out.
+    pub leaving: Leaving,
+    /// Ports of the old graph that do not go on.
+    pub ends: PortsOf,
     /// Edges that end at once, because the old and the new ways make a circle.
     pub refused: usize,
+}
+
+/// Edges that fade out, and when each began.
+pub(super) type Leaving = HashMap<At, Began>;
+
+/// When an edge began to leave; the newest comes first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Began {
+    /// Number of the graph that lacks it.
+    graph: Reverse<u64>,
+    /// Which of the edges that left with that graph.
+    place: usize,
 }
 
 /// The old graph, and what its edges do.
 pub(super) struct Old<'a> {
     pub graph: &'a Graph,
-    /// Whether the edge at this place of this reader still fades.
-    pub fades: &'a dyn Fn(NodeId, usize) -> bool,
-    /// Whether it has a delay line.
-    pub waits: &'a dyn Fn(NodeId, usize) -> bool,
-    /// Whether it is only there until it has faded out.
-    pub leaves: &'a dyn Fn(NodeId, usize) -> bool,
+    /// Where the nodes of the graph are that somebody asked for; all others are only left over.
+    pub places: &'a [NodeId],
+    /// Edges whose lines still have something to do.
+    pub fading: HashSet<At>,
+    /// Edges that wait.
+    pub late: HashSet<At>,
+    pub leaving: &'a Leaving,
 }
 
 impl Old<'_> {
-    /// What each edge of a reader is; an edge that leaves is nobody's.
-    fn keys(&self, reader: NodeId) -> Vec<Option<Key>> {
-        let edges = &self.graph.nodes()[reader.index()].inputs;
-        let mut keys = keys(edges, Some);
-        let numbered = keys.iter_mut().enumerate();
-        numbered
-            .filter(|(place, _)| (self.leaves)(reader, *place))
-            .for_each(|(_, key)| *key = None);
-        keys
+    /// Whether an edge has a line that has to go on.
+    fn has_line(&self, at: At) -> bool {
+        self.fading.contains(&at) || self.late.contains(&at)
+    }
+
+    /// Whether an edge has faded out.
+    fn is_over(&self, at: At) -> bool {
+        self.leaving.contains_key(&at) && !self.fading.contains(&at)
     }
 }
 
-/// What an edge of a reader is in another graph: its source there, its port and channels, and the number of edges alike
-/// before it.
-type Key = (NodeId, InputPort, ChannelMap, usize);
-
-/// The keys of a node's edges, with sources renamed; without a name: `None`. Edges that leave stand behind all others, so
-/// they do not count among those alike.
-fn keys(edges: &[Edge], name: impl Fn(NodeId) -> Option<NodeId>) -> Vec<Option<Key>> {
-    let mut counts: HashMap<(NodeId, InputPort, ChannelMap), usize> = HashMap::new();
-    let mut key = |edge: &Edge| {
-        let from = name(edge.from)?;
-        let alike = counts.entry((from, edge.to, edge.map)).or_default();
-        *alike += 1;
-        Some((from, edge.to, edge.map, *alike))
-    };
-    edges.iter().map(&mut key).collect()
-}
-
-/// What `new` needs of `old` while edges fade. `was`: the old node that a new one is.
+/// What `new` needs of `old` while edges fade. `was`: the old node that a new one is. `number`: of the new graph, larger
+/// than those before.
 ///
-/// Thread: control; allocates. Cost: O(nodes + edges) with a logarithm.
+/// Thread: control; allocates. Cost: O(nodes + edges) with a logarithm; if there is a circle, that for each edge that
+/// leaves.
 ///
 /// # Errors
 /// [`GraphError`]: `new` is not possible.
@@ -82,270 +113,20 @@ pub(super) fn transition(
     old: &Old<'_>,
     new: &Graph,
     was: &dyn Fn(NodeId) -> Option<NodeId>,
+    number: u64,
 ) -> Result<Transition, GraphError> {
     let mut draft = Draft::new(old, new, was);
-    let goes = draft.find_what_goes();
-    goes.iter().for_each(|goes| draft.add(*goes));
-    if let Some(order) = draft.order() {
-        return draft.build(&order);
-    }
-    // Old ways and new ones make a circle: those that close it end at once. Edges that fade out already come
-    // last, so that they change nothing for those that begin to.
-    let mut draft = Draft::new(old, new, was);
-    let mut refused = 0;
-    let (later, first): (Vec<Goes>, Vec<Goes>) =
-        goes.into_iter().partition(|goes| (old.leaves)(goes.was.0, goes.was.1));
-    for goes in first.into_iter().chain(later) {
-        let before = draft.clone();
-        draft.add(goes);
-        if draft.order().is_none() {
-            draft = before;
-            refused += 1;
-        }
-    }
-    let order = draft.order().unwrap_or_default();
+    let leaves = draft.find_what_leaves(number);
+    let refused = draft.take(leaves);
+    let heard = draft.find_what_is_heard();
+    draft.leaves.retain(|leaves| heard[leaves.reader]);
+    // What was taken makes no circle.
+    let order = draft.order(&heard).unwrap_or_default();
     Ok(Transition { refused, ..draft.build(&order)? })
 }
 
-/// An edge of a new node that fades out. Its source is an old node.
-#[derive(Debug, Clone, Copy)]
-struct Goes {
-    reader: usize,
-    /// Reader and place in the old graph.
-    was: (NodeId, usize),
-    edge: Edge,
-}
-
-/// A node of the transition, before it has an id.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-enum Place {
-    /// Of the old graph, and not in the new one. By place in [`Draft::left`].
-    Left(usize),
-    New(usize),
-}
-
-#[derive(Clone)]
-struct Draft<'a> {
-    old: &'a Old<'a>,
-    new: &'a Graph,
-    /// By new node: the old one.
-    was: Vec<Option<NodeId>>,
-    /// By old node: where it is.
-    is: HashMap<NodeId, Place>,
-    /// Old nodes that are still needed.
-    left: Vec<NodeId>,
-    /// By new node: old edges that fade out. Sources are old nodes.
-    going: Vec<Vec<Goes>>,
-}
-
-impl<'a> Draft<'a> {
-    fn new(old: &'a Old<'a>, new: &'a Graph, was: &dyn Fn(NodeId) -> Option<NodeId>) -> Draft<'a> {
-        let ids = (0..new.nodes().len()).map(|id| NodeId(id as u32));
-        let was: Vec<_> = ids.map(was).collect();
-        let is = was.iter().enumerate().filter_map(|(new, old)| Some(((*old)?, Place::New(new))));
-        let is = is.collect();
-        Draft { old, new, is, left: Vec::new(), going: vec![Vec::new(); was.len()], was }
-    }
-
-    /// The old edges of nodes that stay which the new graph lacks.
-    fn find_what_goes(&self) -> Vec<Goes> {
-        let mut goes = Vec::new();
-        for (new, was) in self.was.iter().enumerate() {
-            let Some(reader) = *was else { continue };
-            let (node, now) = (&self.old.graph.nodes()[reader.index()], &self.new.nodes()[new]);
-            // Where the ports change, the old edge may not fit any more.
-            if node.ports != now.ports || matches!(now.kind, NodeKind::Input(_)) {
-                continue;
-            }
-            let stays = keys(&now.inputs, |from| self.was[from.index()]);
-            let stays: HashSet<Key> = stays.into_iter().flatten().collect();
-            for (index, key) in self.old.keys(reader).iter().enumerate() {
-                // Events do not fade: the notes of an event edge end with it.
-                let stays = key.is_some_and(|key| stays.contains(&key))
-                    || node.inputs[index].is_for_events();
-                if !self.is_over(reader, index) && !stays && self.fits(&node.inputs[index]) {
-                    goes.push(Goes { reader: new, was: (reader, index), edge: node.inputs[index] });
-                }
-            }
-        }
-        goes
-    }
-
-    /// Whether the source of an old edge has the ports that it had.
-    fn fits(&self, edge: &Edge) -> bool {
-        let before = self.old.graph.nodes()[edge.from.index()].ports;
-        match self.is.get(&edge.from) {
-            Some(Place::New(new)) => self.new.nodes()[*new].ports == before,
-            _ => true,
-        }
-    }
-
-    /// Whether an old edge has faded out.
-    fn is_over(&self, reader: NodeId, place: usize) -> bool {
-        (self.old.leaves)(reader, place) && !(self.old.fades)(reader, place)
-    }
-
-    /// Adds an edge that fades out, and the nodes behind it.
-    fn add(&mut self, goes: Goes) {
-        self.going[goes.reader].push(goes);
-        self.keep(goes.edge.from);
-    }
-
-    /// An old node is needed, with all that it hears.
-    fn keep(&mut self, node: NodeId) {
-        let mut open = vec![node];
-        while let Some(node) = open.pop() {
-            if !self.is.contains_key(&node) {
-                self.is.insert(node, Place::Left(self.left.len()));
-                self.left.push(node);
-                open.extend(self.left_edges(node).map(|(_, edge)| edge.from));
-            }
-        }
-    }
-
-    /// The edges of a node that is left over, with their places in the old graph; without those that are over.
-    fn left_edges(&self, node: NodeId) -> impl Iterator<Item = (usize, Edge)> {
-        let edges = self.old.graph.nodes()[node.index()].inputs.iter().copied().enumerate();
-        edges.filter(move |(place, edge)| !self.is_over(node, *place) && self.fits(edge))
-    }
-
-    /// The places of all that a place hears.
-    fn hears(&self, place: Place) -> Vec<Place> {
-        let old = |edge: &Edge| self.is[&edge.from];
-        match place {
-            Place::Left(left) => {
-                self.left_edges(self.left[left]).map(|(_, edge)| old(&edge)).collect()
-            }
-            Place::New(new) => {
-                let own = self.new.nodes()[new].inputs.iter();
-                let own = own.map(|edge| Place::New(edge.from.index()));
-                own.chain(self.going[new].iter().map(|goes| old(&goes.edge))).collect()
-            }
-        }
-    }
-
-    /// An order in which all can run, if there is one.
-    fn order(&self) -> Option<Vec<Place>> {
-        let left = (0..self.left.len()).map(Place::Left);
-        let all: Vec<Place> = left.chain((0..self.was.len()).map(Place::New)).collect();
-        let mut waiting: HashMap<Place, usize> = HashMap::new();
-        let mut readers: HashMap<Place, Vec<Place>> = HashMap::new();
-        for place in &all {
-            let hears = self.hears(*place);
-            waiting.insert(*place, hears.len());
-            hears.into_iter().for_each(|from| readers.entry(from).or_default().push(*place));
-        }
-        let mut ready: BTreeSet<Place> =
-            all.iter().copied().filter(|place| waiting[place] == 0).collect();
-        let mut order = Vec::with_capacity(all.len());
-        while let Some(place) = ready.pop_first() {
-            order.push(place);
-            for reader in readers.get(&place).into_iter().flatten() {
-                if let Some(count) = waiting.get_mut(reader) {
-                    *count -= 1;
-                    if *count == 0 {
-                        ready.insert(*reader);
-                    }
-                }
-            }
-        }
-        (order.len() == all.len()).then_some(order)
-    }
-
-    fn build(&self, order: &[Place]) -> Result<Transition, GraphError> {
-        let ids: HashMap<Place, NodeId> =
-            order.iter().enumerate().map(|(id, place)| (*place, NodeId(id as u32))).collect();
-        let new_id = |id: NodeId| ids[&Place::New(id.index())];
-        let mut graph = Graph::default();
-        let (mut fades, mut origins, mut edges) = (Fades::new(), Vec::new(), Edges::new());
-        for place in order {
-            let (mut node, origin) = match place {
-                Place::Left(left) => {
-                    let old = self.left[*left];
-                    let mut node = self.old.graph.nodes()[old.index()].clone();
-                    node.inputs.clear();
-                    for (was, edge) in self.left_edges(old) {
-                        let at = (ids[place], node.inputs.len());
-                        edges.insert(at, (old, was));
-                        self.still_fading(at, (old, was), &edge, &mut fades);
-                        node.inputs.push(Edge { from: ids[&self.is[&edge.from]], ..edge });
-                    }
-                    (node, Some(old))
-                }
-                Place::New(new) => {
-                    let mut node = self.new.nodes()[*new].clone();
-                    self.changing(ids[place], *new, &mut fades, &mut edges);
-                    node.inputs.iter_mut().for_each(|edge| edge.from = new_id(edge.from));
-                    (node, self.was[*new])
-                }
-            };
-            if let Place::New(new) = place {
-                for Goes { was, edge, .. } in &self.going[*new] {
-                    edges.insert((ids[place], node.inputs.len()), *was);
-                    let fade = Fade { gain_before: edge.gain_lin, leaves: true };
-                    fades.insert((ids[place], node.inputs.len()), fade);
-                    let from = ids[&self.is[&edge.from]];
-                    node.inputs.push(Edge { from, gain_lin: 0.0, ..*edge });
-                }
-            }
-            graph.add(node)?;
-            origins.push(origin);
-        }
-        graph.set_outputs(self.new.outputs().into_iter().map(new_id).collect())?;
-        for back in self.new.feedback() {
-            graph.feed_back(
-                Edge { from: new_id(back.edge.from), ..back.edge },
-                new_id(back.reader),
-            )?;
-        }
-        let places = (0..self.was.len()).map(|new| ids[&Place::New(new)]).collect();
-        let leaves = self.going.iter().any(|going| !going.is_empty());
-        Ok(Transition { graph, places, origins, fades, edges, leaves, refused: 0 })
-    }
-
-    /// An edge of a node that is only left over goes on with what it does.
-    fn still_fading(
-        &self,
-        at: (NodeId, usize),
-        (reader, place): (NodeId, usize),
-        edge: &Edge,
-        fades: &mut Fades,
-    ) {
-        if (self.old.fades)(reader, place) || (self.old.waits)(reader, place) {
-            let leaves = (self.old.leaves)(reader, place);
-            fades.insert(at, Fade { gain_before: edge.gain_lin, leaves });
-        }
-    }
-
-    /// Edges of a new graph's node that are new, or have another gain, or still fade, or may wait for less than before.
-    fn changing(&self, id: NodeId, new: usize, fades: &mut Fades, edges: &mut Edges) {
-        let Some(reader) = self.was[new] else { return };
-        let before = &self.old.graph.nodes()[reader.index()].inputs;
-        let now = &self.new.nodes()[new].inputs;
-        let same = self.same_edges(new, reader);
-        for (index, place) in same.into_iter().enumerate() {
-            place.into_iter().for_each(|place| _ = edges.insert((id, index), (reader, place)));
-            let gain_before = place.map_or(0.0, |place| before[place].gain_lin);
-            let has_line =
-                |place| (self.old.fades)(reader, place) || (self.old.waits)(reader, place);
-            if place.is_some_and(has_line) || gain_before != now[index].gain_lin {
-                fades.insert((id, index), Fade { gain_before, leaves: false });
-            }
-        }
-    }
-
-    /// By edge of a new node: the place of the same edge of the old one.
-    fn same_edges(&self, new: usize, reader: NodeId) -> Vec<Option<usize>> {
-        let known = self.old.keys(reader).into_iter().enumerate();
-        let known: HashMap<Key, usize> =
-            known.filter_map(|(place, key)| Some((key?, place))).collect();
-        let now = keys(&self.new.nodes()[new].inputs, |from| self.was[from.index()]);
-        let place = |key: &Option<Key>| known.get(key.as_ref()?).copied();
-        now.iter().map(place).collect()
-    }
-}
-
-/// Another graph from one block to the next. Edges that stay keep their lines.
+/// Another graph from one block to the next. Edges that stay keep their lines; where they no longer wait, until the delay
+/// that they had has faded.
 ///
 /// Thread: control; allocates.
 pub(super) fn at_once(
@@ -354,21 +135,20 @@ pub(super) fn at_once(
     was: &dyn Fn(NodeId) -> Option<NodeId>,
 ) -> Transition {
     let draft = Draft::new(old, new, was);
-    let ids = || (0..new.nodes().len()).map(|id| NodeId(id as u32));
-    let mut edges = Edges::new();
-    for (id, reader) in ids().zip(&draft.was) {
-        let Some(reader) = *reader else { continue };
-        for (index, place) in draft.same_edges(id.index(), reader).into_iter().enumerate() {
-            place.into_iter().for_each(|place| _ = edges.insert((id, index), (reader, place)));
+    let (mut edges, mut fades) = (Edges::new(), Fades::new());
+    for (id, reader) in ids(new).zip(&draft.was) {
+        let same = reader.map(|reader| draft.same_inputs(id.index(), reader));
+        for (place, was) in same.into_iter().flatten().enumerate() {
+            let Some(was) = was else { continue };
+            edges.insert((id, place), was);
+            if old.late.contains(&was) {
+                let gain_before = draft.new_inputs[id.index()][place].edge.gain_lin;
+                fades.insert((id, place), Fade { gain_before, leaves: false });
+            }
         }
     }
-    Transition {
-        graph: new.clone(),
-        places: ids().collect(),
-        origins: draft.was,
-        fades: Fades::new(),
-        edges,
-        leaves: false,
-        refused: 0,
-    }
+    let ends = draft.ports_left();
+    let places = ids(new).collect();
+    let (graph, origins, leaving) = (new.clone(), draft.was, Leaving::new());
+    Transition { graph, places, origins, fades, edges, leaving, ends, refused: 0 }
 }

@@ -261,7 +261,7 @@ fn lanes_go_on_over_new_plans_and_follow_a_latency_that_changed() {
     let first = heard(&mut engine, [FRAMES, FRAMES]);
     assert!(first.iter().enumerate().all(|(frame, heard)| heard[0] == frame as f32));
     let kept = (0..2).map(|node| NodeSource::Kept(NodeId(node))).collect();
-    editor.replace(&graph, kept).unwrap();
+    editor.replace_at_once(&graph, kept).unwrap();
     let second = heard(&mut engine, [FRAMES, FRAMES]);
     assert!(second.iter().enumerate().all(|(frame, heard)| heard[0] == 28.0 + frame as f32));
 }
@@ -272,7 +272,7 @@ fn a_node_has_its_new_number_while_an_edit_fades() {
     let (mut engine, mut editor) = probe(0, ScheduleKind::Dataflow);
     let mut graph = Graph::default();
     let alone = graph.add(Node::new("probe", NodeKind::Custom(0))).unwrap();
-    editor.replace_softly(&graph, vec![NodeSource::Kept(PROBE)]).unwrap();
+    editor.replace(&graph, vec![NodeSource::Kept(PROBE)]).unwrap();
     heard(&mut engine, [FRAMES]);
     let spec = steps(&[(0, 3.0)]);
     editor.automate([LaneChange { node: alone, ..lane(0, spec.clone()) }]).unwrap();

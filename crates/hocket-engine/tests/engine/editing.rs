@@ -155,9 +155,8 @@ fn edit_at_random(editor: &mut Editor, count: usize, seed: u64) -> Vec<Applied> 
 }
 
 /// Plays the same edits at the same frames on one worker, without a clock.
-fn replay(edits: &[Applied], blocks: usize, fades: bool) -> Vec<u32> {
+fn replay(edits: &[Applied], blocks: usize) -> Vec<u32> {
     let (mut engine, mut editor) = start(ScheduleKind::Serial, Steer::Fixed, 1);
-    editor.fade_edits(fades);
     let mut edits = edits.iter().peekable();
     let mut bits = Vec::new();
     for block in 0..blocks {
@@ -212,7 +211,7 @@ fn check_against_replay(schedule: ScheduleKind, steer: Steer, workers: usize, ed
     let (bits, applied, late) = play_and_edit(schedule, steer, workers, edits);
     assert_eq!(applied.len(), edits);
     let blocks = bits.len() / (2 * FRAMES);
-    let expected = replay(&applied, blocks, false);
+    let expected = replay(&applied, blocks);
     let differs = bits.iter().zip(&expected).position(|(live, replayed)| live != replayed);
     assert_eq!(differs.map(|at| at / (2 * FRAMES)), None, "the first block that differs");
     assert!(bits.iter().any(|bits| *bits != 0));
@@ -349,7 +348,6 @@ fn edits_that_wait_for_their_block_sound_as_replayed() {
     let seeds = (most_edits() / 100).min(30) as u64;
     for seed in 0..seeds {
         let (mut engine, mut editor) = start(ScheduleKind::Serial, Steer::Fixed, 1);
-        editor.fade_edits(true);
         let mut random = Random(seed);
         let mut bits = Vec::new();
         for _ in 0..12 {
@@ -369,7 +367,7 @@ fn edits_that_wait_for_their_block_sound_as_replayed() {
             bits.extend(stage::bits(engine.output(FRAMES)));
         }
         assert!(editor.is_settled());
-        let expected = replay(editor.applied(), bits.len() / (2 * FRAMES), true);
+        let expected = replay(editor.applied(), bits.len() / (2 * FRAMES));
         let differs = bits.iter().zip(&expected).position(|(live, replayed)| live != replayed);
         assert_eq!(
             differs.map(|at| at / (2 * FRAMES)),

@@ -61,10 +61,7 @@ fn media() -> MediaPool {
 fn start() -> (Engine, Editor) {
     let policy = policy(ScheduleKind::Dataflow);
     let seating = stage::seating(policy.sibling, 2);
-    let (engine, mut editor) =
-        Editor::start(session(), media(), stage::settings(policy), seating).unwrap();
-    editor.fade_edits(true);
-    (engine, editor)
+    Editor::start(session(), media(), stage::settings(policy), seating).unwrap()
 }
 
 /// How far a row is from any sine of that period, frame by frame: what a click adds. A smooth fade of the sine adds

@@ -17,6 +17,7 @@ mod leaders;
 mod life;
 mod one_cpu;
 mod panics;
+mod plan_times;
 mod refusals;
 mod steering;
 mod transport;

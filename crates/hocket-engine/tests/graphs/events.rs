@@ -305,8 +305,8 @@ fn no_note_hangs_when_its_edge_or_its_writer_goes() {
         };
         for (graph, sources) in steps {
             match softly {
-                true => editor.replace_softly(&graph, sources).unwrap(),
-                false => editor.replace(&graph, sources).unwrap(),
+                true => editor.replace(&graph, sources).unwrap(),
+                false => editor.replace_at_once(&graph, sources).unwrap(),
             };
         }
         for _ in 0..80 {
@@ -327,8 +327,8 @@ fn nothing_ends_when_a_graph_is_replaced_by_itself() {
     for frame in 0..20 {
         play(&mut engine, 1, 1);
         match frame % 2 {
-            0 => editor.replace(&pair(true), kept([0, 1])).unwrap(),
-            _ => editor.replace_softly(&pair(true), kept([0, 1])).unwrap(),
+            0 => editor.replace_at_once(&pair(true), kept([0, 1])).unwrap(),
+            _ => editor.replace(&pair(true), kept([0, 1])).unwrap(),
         };
     }
     assert_eq!(taken(&heard), begins);

@@ -7,7 +7,9 @@ use hocket_engine::{
 };
 
 mod events;
+mod feedback;
 mod model;
+mod plan_times;
 mod ports;
 mod spread;
 
@@ -165,7 +167,7 @@ fn nodes_that_stay_keep_their_state_when_the_graph_is_replaced() {
     let few = editor.replace(&larger, vec![NodeSource::Sum]);
     assert!(matches!(few, Err(EditError::Prepare(_))), "{few:?}");
     let sources = vec![NodeSource::New(level(0.5)), NodeSource::Kept(NodeId(0)), NodeSource::Sum];
-    assert_eq!(editor.replace(&larger, sources), Ok(0));
+    assert_eq!(editor.replace_at_once(&larger, sources), Ok(0));
     assert_eq!(block(&mut engine), (1.5 + 5000.0, 1.5), "five blocks are behind the old node");
     let frame = 5 * FRAMES as u64;
     assert_eq!(editor.take_applied(), [AppliedAt { number: 0, frame }]);

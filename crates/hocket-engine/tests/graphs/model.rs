@@ -401,10 +401,11 @@ impl Case {
     }
 }
 
-/// The sum of a row, as the engine makes it: the first term times its gain, then one after the other.
+/// The sum of a row, as the engine makes it: the first term times its gain, then one after the other. A gain of 0 is no
+/// term.
 fn in_order(terms: &[(f32, f32)]) -> f32 {
     let mut sum = None;
-    for (sample, gain) in terms {
+    for (sample, gain) in terms.iter().filter(|(_, gain)| *gain != 0.0) {
         sum = Some(match sum {
             None => sample * gain,
             Some(before) => before + sample * gain,

@@ -109,7 +109,7 @@ fn what_stays_of_a_graph_goes_on_when_it_is_replaced_by_itself() {
         for block in 0..20 {
             if block % 3 == 1 {
                 let sources = case.kept();
-                editor.replace(&case.graph, sources).unwrap();
+                editor.replace_at_once(&case.graph, sources).unwrap();
             }
             Case::play_inputs(&mut engine, block * FRAMES, FRAMES);
             engine.process(FRAMES);
@@ -157,7 +157,7 @@ fn a_node_that_stays_may_have_other_ports_in_the_next_graph() {
     let (mut engine, mut editor) =
         GraphEditor::start(&graph(ports[0]), processors, settings(kind), seating(1)).unwrap();
     for ports in ports {
-        editor.replace(&graph(ports), vec![NodeSource::Kept(NodeId(0))]).unwrap();
+        editor.replace_at_once(&graph(ports), vec![NodeSource::Kept(NodeId(0))]).unwrap();
         engine.process(FRAMES);
         let heard = engine.output_rows(0, FRAMES).unwrap();
         assert_eq!(heard.len(), usize::from(ports.rows()));
@@ -183,7 +183,7 @@ fn reader_of(source: Ports) -> Graph {
 
 #[test]
 fn an_edge_that_waits_may_carry_other_channels_in_the_next_graph() {
-    for softly in [false, true] {
+    for fades in [false, true] {
         let (mono, stereo) = (reader_of(Ports::of(1)), reader_of(Ports::STEREO));
         let source = || Some(Box::new(Counts) as _);
         let kind = ScheduleKind::Dataflow;
@@ -192,9 +192,9 @@ fn an_edge_that_waits_may_carry_other_channels_in_the_next_graph() {
                 .unwrap();
         for graph in [&stereo, &mono, &mono, &stereo, &stereo, &mono] {
             let kept = || (0..3).map(|id| NodeSource::Kept(NodeId(id))).collect();
-            match softly {
-                true => editor.replace_softly(graph, kept()).unwrap(),
-                false => editor.replace(graph, kept()).unwrap(),
+            match fades {
+                true => editor.replace(graph, kept()).unwrap(),
+                false => editor.replace_at_once(graph, kept()).unwrap(),
             };
             for _ in 0..40 {
                 engine.process(FRAMES);
@@ -228,11 +228,51 @@ fn what_the_host_played_is_not_lost_when_an_input_becomes_wider() {
     for block in 0..8 {
         let kept = NodeSource::Kept(NodeId(0));
         let sources = if block % 2 == 0 { vec![kept, NodeSource::Sum] } else { vec![kept] };
-        editor.replace(&graph(block % 2 == 0), sources).unwrap();
+        editor.replace_at_once(&graph(block % 2 == 0), sources).unwrap();
         let mut rows = engine.input_mut(0, FRAMES).unwrap();
         (0..2).for_each(|row| rows.row_mut(row).fill(0.5));
         engine.process(FRAMES);
         assert_eq!(engine.output(FRAMES).right, [0.5; FRAMES], "block {block}");
+    }
+}
+
+/// Puts out the other zero.
+struct MinusZero;
+
+impl Processor for MinusZero {
+    fn process(&mut self, block: &mut Block<'_>) {
+        (0..block.channels()).for_each(|channel| block.channel_mut(channel).fill(-0.0));
+    }
+
+    fn reset(&mut self) {}
+}
+
+#[test]
+fn a_sum_in_parts_has_the_bits_of_the_whole_one_where_a_part_takes_nothing() {
+    const SOURCES: u32 = 80;
+    let mut graph = Graph::default();
+    let node = |id: u32| Node::new(format!("n{id}"), NodeKind::Custom(id));
+    (0..SOURCES).for_each(|id| _ = graph.add(node(id)).unwrap());
+    let gain = |id| if id < 60 { 0.0 } else { 1.0 };
+    let inputs = (0..SOURCES).map(|id| Edge::new(NodeId(id), gain(id))).collect();
+    graph.add(Node { inputs, ..node(SOURCES) }).unwrap();
+    for (kind, workers) in [(ScheduleKind::Serial, 1), (ScheduleKind::Critical, 2)] {
+        let sources = (0..SOURCES).map(|_| Some(Box::new(MinusZero) as _));
+        let processors = sources.chain([None]).collect();
+        let (mut engine, editor) =
+            GraphEditor::start(&graph, processors, settings(kind), seating(workers)).unwrap();
+        engine.process(FRAMES);
+        // What is cut depends on costs, so they are given.
+        let mut costs = editor.control().cost_table("any");
+        for row in &mut costs.rows {
+            (row.alone_ns, row.shared_ns) = (Some(100_000.0), Some(100_000.0));
+        }
+        editor.control().adopt_costs(&costs).unwrap();
+        engine.process(FRAMES);
+        let is_cut = engine.schedule().units().units().iter().any(|unit| unit.is_part());
+        assert_eq!(is_cut, kind == ScheduleKind::Critical);
+        let heard = engine.output(FRAMES).left.iter().map(|sample| sample.to_bits());
+        assert!(heard.eq([(-0.0f32).to_bits(); FRAMES]), "{kind:?}");
     }
 }
 
@@ -252,4 +292,31 @@ fn gains_that_are_no_numbers_and_maps_of_another_rate_are_refused() {
     let other = TempoMap::constant(44_100, 120.0).unwrap();
     let refused = engine.control().set_tempo_map(other).unwrap_err();
     assert!(refused.to_string().contains("44100 Hz"), "{refused}");
+}
+
+#[test]
+fn delay_lines_that_are_too_large_together_are_refused_and_the_old_graph_plays_on() {
+    let graph = |edges| {
+        let mut graph = Graph::default();
+        let latency_frames = Graph::MAX_DELAY;
+        let node = || Node::new("node", NodeKind::Custom(0));
+        let early = graph.add(node()).unwrap();
+        let late = graph.add(Node { latency_frames, ..node() }).unwrap();
+        let mut inputs = vec![Edge::new(early, 1.0); edges];
+        inputs.push(Edge::new(late, 1.0));
+        graph.add(Node { inputs, ..node() }).unwrap();
+        graph
+    };
+    let (kind, too_many) = (ScheduleKind::Serial, graph(17));
+    let none = || vec![None, None, None];
+    let refused = GraphEditor::start(&too_many, none(), settings(kind), seating(1));
+    let text = refused.err().unwrap().to_string();
+    assert!(text.contains("544 MiB") && text.contains("at most 512 MiB"), "{text}");
+    let (mut engine, mut editor) =
+        GraphEditor::start(&graph(0), none(), settings(kind), seating(1)).unwrap();
+    let kept = (0..3).map(|id| NodeSource::Kept(NodeId(id))).collect();
+    let refused = editor.replace(&too_many, kept).unwrap_err();
+    assert_eq!(refused.to_string(), text);
+    engine.process(FRAMES);
+    assert!(editor.is_settled() && editor.take_applied().is_empty());
 }

@@ -19,15 +19,16 @@ pub struct EventLineId(pub u32);
 pub struct PortId(pub u32);
 
 /// Where an input waits, so that all inputs of a node arrive together, and where its gain fades.
-///
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct DelayLine {
     /// The node that is read.
     pub from: NodeId,
     /// The node that reads.
     pub reader: NodeId,
-    /// The place among the reader's edges.
+    /// The place among the reader's edges: its inputs, then what feeds back to it.
     pub edge: usize,
+    /// Whether it is a feedback edge.
+    pub feeds_back: bool,
     /// Which part of the edge: one that spreads its channels has several.
     pub part: usize,
     /// The rows that it carries.
@@ -63,7 +64,8 @@ pub struct Fade {
     pub leaves: bool,
 }
 
-/// Edges that need a line although they need not wait, by reader and place among its edges.
+/// Edges that need a line although they need not wait, by reader and place among its edges: its inputs, then what feeds
+/// back to it.
 pub type Fades = HashMap<(NodeId, usize), Fade>;
 
 /// What units read that no unit of the same block writes.
@@ -161,7 +163,7 @@ impl Wiring {
             let inputs = wiring.of_edges(graph, NodeId(i as u32), delays, fades)?;
             wiring.inputs.push(inputs);
         }
-        wiring.add_feedback(graph);
+        wiring.add_feedback(graph, fades);
         Ok(wiring)
     }
 
@@ -195,6 +197,7 @@ impl Wiring {
                         from: edge.from,
                         reader,
                         edge: index,
+                        feeds_back: false,
                         part,
                         span,
                         frames: *frames,
@@ -224,15 +227,31 @@ impl Wiring {
         PortId(at as u32)
     }
 
-    fn add_feedback(&mut self, graph: &Graph) {
+    fn add_feedback(&mut self, graph: &Graph, fades: &Fades) {
+        let mut places: Vec<usize> = graph.nodes().iter().map(|node| node.inputs.len()).collect();
         for back in graph.feedback() {
-            let from = back.edge.from;
+            let (from, reader, gain_lin) = (back.edge.from, back.reader, back.edge.gain_lin);
+            let index = places[reader.index()];
+            places[reader.index()] += 1;
             let rows = graph.nodes()[from.index()].ports.rows();
             let port = From::Port(self.port(Port::Feedback { from, rows }));
-            for span in graph.spans(&back.edge, back.reader) {
-                let gain_lin = back.edge.gain_lin;
-                let input = NodeInput { from: port, gain_lin, span, line: None, events: None };
-                self.inputs[back.reader.index()].push(input);
+            for (part, span) in graph.spans(&back.edge, reader).into_iter().enumerate() {
+                let line = fades.get(&(reader, index)).map(|fade| {
+                    self.lines.push(DelayLine {
+                        from,
+                        reader,
+                        edge: index,
+                        feeds_back: true,
+                        part,
+                        span,
+                        frames: 0,
+                        gain_lin,
+                        gain_before: fade.gain_before,
+                    });
+                    LineId(self.lines.len() as u32 - 1)
+                });
+                let input = NodeInput { from: port, gain_lin, span, line, events: None };
+                self.inputs[reader.index()].push(input);
             }
         }
     }

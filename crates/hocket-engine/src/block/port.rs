@@ -1,0 +1,126 @@
+//! What units read that no unit of the same block writes: engine inputs, and feedback from the block before.
+
+use std::cell::UnsafeCell;
+
+use hocket_dsp::{RowsMut, RowsRef};
+
+use super::delay::Ring;
+use super::rows::Rows;
+
+/// What comes from outside before a block: an engine input, or feedback.
+///
+/// Invariant FILLED: only the leader writes it, between blocks (CLOSED). Inside a block all workers may read.
+pub(crate) struct PortCell {
+    state: UnsafeCell<PortState>,
+}
+
+// SAFETY: `PortState` is `Send`; FILLED governs the sharing.
+unsafe impl Sync for PortCell {}
+
+/// What is inside a [`PortCell`].
+pub(crate) struct PortState {
+    rows: Rows,
+    /// For feedback.
+    ring: Ring,
+    /// The longest block: what feedback waits.
+    delay: usize,
+    /// How many rows may hold something else than silence.
+    written: u16,
+}
+
+impl PortCell {
+    /// Thread: control; allocates. `block`: the most frames of a block.
+    pub(crate) fn input(rows: u16, block: usize) -> PortCell {
+        PortCell::with_ring(rows, Ring::new(0, 0, block), block)
+    }
+
+    /// Thread: control; allocates. `block`: the most frames of a block.
+    pub(crate) fn feedback(rows: u16, block: usize) -> PortCell {
+        // What feeds back waits for the longest block, so a block never needs what it puts out itself.
+        PortCell::with_ring(rows, Ring::new(rows, block, block), block)
+    }
+
+    fn with_ring(rows: u16, ring: Ring, block: usize) -> PortCell {
+        let rows = Rows::new(rows, block);
+        let state = PortState { rows, ring, delay: block, written: 0 };
+        PortCell { state: UnsafeCell::new(state) }
+    }
+
+    /// The rows, inside a block.
+    ///
+    /// # Safety
+    /// FILLED: a block is open, or the caller is the leader and holds no reference from [`PortCell::get_mut`].
+    #[inline]
+    pub(super) unsafe fn rows(&self) -> &Rows {
+        // SAFETY: the caller's obligation.
+        unsafe { &(*self.state.get()).rows }
+    }
+
+    /// # Safety
+    /// The caller is the leader while CLOSED and ONE-PLAN hold, and uses one reference at a time.
+    #[allow(clippy::mut_from_ref)]
+    pub(crate) unsafe fn get_mut(&self) -> &mut PortState {
+        // SAFETY: the caller's obligation.
+        unsafe { &mut *self.state.get() }
+    }
+}
+
+impl PortState {
+    /// The first rows, for what the host plays.
+    pub(crate) fn input_mut(&mut self, rows: u16, frames: usize) -> RowsMut<'_> {
+        self.written = self.written.max(rows);
+        self.rows.all_mut(frames).first(rows.into())
+    }
+
+    /// The host's frames have been heard; a host that writes nothing for the next block plays silence.
+    pub(crate) fn forget(&mut self) {
+        let (written, room) = (std::mem::take(&mut self.written), self.rows.room());
+        self.rows.clear(0..written, room);
+    }
+
+    /// Before a block: what was put out one longest block ago.
+    pub(super) fn arrive(&mut self, frames: usize) {
+        let mut rows = self.rows.all_mut(frames);
+        for row in 0..rows.len() {
+            self.ring.pull(row, self.delay, rows.row_mut(row));
+        }
+    }
+
+    /// After a block: what its source put out.
+    pub(super) fn keep(&mut self, rows: RowsRef<'_>) {
+        self.ring.push(rows, 0);
+    }
+
+    pub(super) fn silence(&mut self) {
+        self.ring.silence();
+        self.rows.silence();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn feedback_comes_one_longest_block_later_and_an_input_is_heard_once() {
+        let port = PortCell::feedback(1, 16);
+        let (mut heard, mut next) = (Vec::new(), 1.0);
+        for frames in [16, 5, 11, 16, 1, 15, 9, 16] {
+            // SAFETY: this is the only thread and the only reference.
+            let state = unsafe { port.get_mut() };
+            state.arrive(frames);
+            heard.extend_from_slice(state.rows.all(frames).row(0));
+            let out: Vec<f32> = (0..frames).map(|i| next + i as f32).collect();
+            next += frames as f32;
+            state.keep(RowsRef::new(&out, frames, frames));
+        }
+        assert!(heard.iter().copied().eq((1..=heard.len()).map(|i| i.saturating_sub(16) as f32)));
+        let host = PortCell::input(1, 16);
+        // SAFETY: as above.
+        let state = unsafe { host.get_mut() };
+        state.input_mut(1, 16).row_mut(0).fill(0.5);
+        assert_eq!(state.rows.all(16).row(0), [0.5; 16]);
+        state.forget();
+        assert_eq!(state.rows.all(16).row(0), [0.0; 16], "not a second time");
+    }
+}
