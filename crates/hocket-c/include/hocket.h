@@ -36,6 +36,37 @@
 // An edge arrives at the node's side chain.
 #define HOCKET_PORT_SIDE_CHAIN 1
 
+// An edge brings events (`hocket_graph_connect_events`). It has no channels and no gain.
+#define HOCKET_PORT_EVENTS 2
+
+// A message of MIDI 1.0: its bytes are `data[0]` to `data[2]`, 0 where it has fewer.
+#define HOCKET_MESSAGE_MIDI 0
+
+// A Universal MIDI Packet: its words are `data`, 0 where it has fewer.
+#define HOCKET_MESSAGE_PACKET 1
+
+// A note starts: `data[0]` is the channel, `data[1]` the key (60 is middle C), `data[2]` the note's id, and `value` the
+// velocity, 0 to 1. `HOCKET_ANY` for no id.
+#define HOCKET_MESSAGE_NOTE_ON 2
+
+// A note is released. Fields as in `HOCKET_MESSAGE_NOTE_ON`. `HOCKET_ANY` for every channel, key or id.
+#define HOCKET_MESSAGE_NOTE_OFF 3
+
+// A note stops at once. Fields as in `HOCKET_MESSAGE_NOTE_OFF`.
+#define HOCKET_MESSAGE_NOTE_CHOKE 4
+
+// A processor reports that a note has ended. Fields as in `HOCKET_MESSAGE_NOTE_OFF`.
+#define HOCKET_MESSAGE_NOTE_END 5
+
+// A parameter gets `value`: `data[0]` is the parameter.
+#define HOCKET_MESSAGE_PARAM 6
+
+// Every note ends and every pedal is released. Every instrument has to take it.
+#define HOCKET_MESSAGE_END_ALL_NOTES 7
+
+// Stands for every channel, every key or every note.
+#define HOCKET_ANY UINT32_MAX
+
 // The song runs from where it is.
 #define HOCKET_PLAY 1
 
@@ -100,6 +131,10 @@ typedef struct hocket_error hocket_error;
 // The output is the last added node, unless `hocket_graph_set_output` sets another one. Only one thread at a
 // time may use a graph.
 typedef struct hocket_graph hocket_graph;
+
+// The event ports of a node in one block, for `hocket_message_at` and `hocket_message_send`. It ends with the callback
+// that gets it.
+typedef struct hocket_messages hocket_messages;
 
 // A session with its audio in memory. It never changes. You may start several engines from it, on several
 // threads, and free it as soon as they have started.
@@ -283,6 +318,11 @@ typedef struct hocket_block {
     size_t segment_count;
     // For `hocket_time_at`, which says where the song is at any frame. NULL if the processor does not keep time.
     const struct hocket_clock *clock;
+    // The node's event ports, for `hocket_message_at` and `hocket_message_send`, which take the block. Event edges bring
+    // messages, also changes of parameters. Edits and automation lanes come in `events`.
+    const struct hocket_messages *messages;
+    // How many messages the event edges bring in this block.
+    size_t message_count;
 } hocket_block;
 
 // Processes one block in place.
@@ -322,7 +362,7 @@ typedef struct hocket_processor {
     bool keeps_time;
 } hocket_processor;
 
-// The channels of a node's ports.
+// The channels of a node's ports. Event ports have none: see `hocket_graph_set_event_ports`.
 typedef struct hocket_ports {
     // Channels that the node processes in place, 1 to 64.
     uint32_t main;
@@ -340,7 +380,7 @@ typedef struct hocket_edge {
     uint32_t to;
     // Linear gain. 1.0: unchanged.
     float gain_lin;
-    // `HOCKET_PORT_MAIN` or `HOCKET_PORT_SIDE_CHAIN` of the node that reads.
+    // `HOCKET_PORT_MAIN`, `HOCKET_PORT_SIDE_CHAIN` or `HOCKET_PORT_EVENTS` of the node that reads.
     uint32_t port;
     // How many channels the edge carries. 0: each main channel to the one of the same number. Both ports then have
     // equally many channels, or `from` has one, which goes to all of them.
@@ -350,6 +390,18 @@ typedef struct hocket_edge {
     // The first of these channels in the port of `to`.
     uint32_t to_channel;
 } hocket_edge;
+
+// What travels on an event edge. System-exclusive messages do not reach processors in C.
+typedef struct hocket_message {
+    // Frame, counted from the start of the block.
+    uint32_t frame;
+    // What it is: `HOCKET_MESSAGE_MIDI` and so on. It says what the other fields mean. They are 0 if it says nothing.
+    uint32_t kind;
+    // See the kinds.
+    uint32_t data[4];
+    // See the kinds.
+    double value;
+} hocket_message;
 
 // Times of one block, relative to its planned start.
 typedef struct hocket_block_times {
@@ -993,6 +1045,70 @@ hocket_status hocket_graph_set_outputs(struct hocket_graph *graph,
                                        const uint32_t *nodes,
                                        size_t count,
                                        struct hocket_error **error);
+
+// Says whether a node reads events and whether it writes them. A new node does neither. An engine input may write: it
+// sends on what the host hands over (`hocket_engine_write_messages`). Other nodes need a processor of the host. The
+// call refuses to take away a port that an event edge needs.
+//
+// Thread: control. Cost: O(edges).
+//
+// # Safety
+// P, H, G.
+hocket_status hocket_graph_set_event_ports(struct hocket_graph *graph,
+                                           uint32_t node,
+                                           bool reads,
+                                           bool writes,
+                                           struct hocket_error **error);
+
+// Brings the events that node `from` writes to node `to`: notes, MIDI and changes of parameters, at exact frames and
+// delayed as audio is. It is an edge as others are: it must not close a circle, and `hocket_graph_remove_edge` removes
+// it. If it goes, the notes that it started end. Those of a node that keeps time end where the song stops or jumps.
+//
+// Thread: control. Cost: as `hocket_graph_add_edge`.
+//
+// # Safety
+// P, H, G.
+hocket_status hocket_graph_connect_events(struct hocket_graph *graph,
+                                          uint32_t from,
+                                          uint32_t to,
+                                          struct hocket_error **error);
+
+// Hands messages over for an engine input whose node writes events. Frames count from the first one of the next
+// block. Messages may come in any order, and those behind the block wait. `taken` gets how many of them the engine took,
+// counted from the first. The host still has the others: an input takes 1024 messages per block, and note ends besides.
+// It refuses an input that the graph does not have, and a message that is none. `taken` may be NULL.
+//
+// Thread: leader, between blocks. Cost: O(count) in order of frames. It does not allocate and does not wait.
+//
+// # Safety
+// P (`messages` has `count` messages), H.
+hocket_status hocket_engine_write_messages(const struct hocket_engine *engine,
+                                           uint16_t input,
+                                           const struct hocket_message *messages,
+                                           size_t count,
+                                           size_t *taken);
+
+// Writes the message at `index` of a block into `message`. Messages count from 0 to `message_count` of the block, and are
+// sorted by frame, then by edge, then in the order in which they were sent. A system-exclusive message is refused.
+//
+// Thread: the worker, inside the callback that got the block. Cost: O(1); no allocation.
+//
+// # Safety
+// P (`block` is the one of the running callback).
+hocket_status hocket_message_at(const struct hocket_block *block,
+                                size_t index,
+                                struct hocket_message *message);
+
+// Sends a message to the nodes that read the events of this one. A frame behind the block counts as its last one.
+// `HOCKET_STATUS_BUSY`: there is no room in this block. A port takes 1024 messages per block, and note ends besides; the
+// engine counts the others. It refuses a message that is none, and a node that does not write events.
+//
+// Thread: the worker, inside the callback that got the block. Cost: O(1) in order of frames; no allocation.
+//
+// # Safety
+// P (`block` is the one of the running callback).
+hocket_status hocket_message_send(const struct hocket_block *block,
+                                  const struct hocket_message *message);
 
 // Starts an engine for a session, and returns NULL on failure. When it returns, every worker waits on its
 // seat. A right that the system refuses is not a failure: see `hocket_engine_reports`.

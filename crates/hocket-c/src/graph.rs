@@ -369,10 +369,12 @@ impl Graph {
         let rising = self.rising && from < to;
         if from == to || (!rising && self.leads_to(to, from)) {
             let (from, to) = (self.name(from), self.name(to));
-            let text = format!(
-                "node '{to}' cannot read node '{from}': it would be a circle; close it with \
-                 hocket_graph_feed_back"
-            );
+            let remedy = match edge.is_for_events() {
+                true => "remove an edge that leads back",
+                false => "close it with hocket_graph_feed_back",
+            };
+            let text =
+                format!("node '{to}' cannot read node '{from}': it would be a circle; {remedy}");
             return Err(Failure::bad_input(text));
         }
         self.rising = rising;

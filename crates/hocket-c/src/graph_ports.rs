@@ -13,7 +13,7 @@ use crate::graph::{Feedback, Graph, HOCKET_NO_NODE, Outputs, Work, building};
 use crate::status::{Error, Status};
 use crate::time::listed;
 
-/// The channels of a node's ports.
+/// The channels of a node's ports. Event ports have none: see `hocket_graph_set_event_ports`.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub struct Ports {
@@ -30,6 +30,9 @@ pub const HOCKET_PORT_MAIN: u32 = 0;
 /// An edge arrives at the node's side chain.
 pub const HOCKET_PORT_SIDE_CHAIN: u32 = 1;
 
+/// An edge brings events (`hocket_graph_connect_events`). It has no channels and no gain.
+pub const HOCKET_PORT_EVENTS: u32 = 2;
+
 /// An edge between two nodes. Zeros in the fields after `gain_lin` make what `hocket_graph_add_edge` makes.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
@@ -40,7 +43,7 @@ pub struct Edge {
     pub to: u32,
     /// Linear gain. 1.0: unchanged.
     pub gain_lin: f32,
-    /// `HOCKET_PORT_MAIN` or `HOCKET_PORT_SIDE_CHAIN` of the node that reads.
+    /// `HOCKET_PORT_MAIN`, `HOCKET_PORT_SIDE_CHAIN` or `HOCKET_PORT_EVENTS` of the node that reads.
     pub port: u32,
     /// How many channels the edge carries. 0: each main channel to the one of the same number. Both ports then have
     /// equally many channels, or `from` has one, which goes to all of them.
@@ -178,7 +181,7 @@ impl Ports {
     /// The ports for the engine, which refuses what is too wide.
     fn read(self) -> EnginePorts {
         let [main, side_chain, extra] = [self.main, self.side_chain, self.extra].map(channel);
-        EnginePorts { main, side_chain, extra }
+        EnginePorts { main, side_chain, extra, ..EnginePorts::STEREO }
     }
 }
 
@@ -187,9 +190,11 @@ impl Edge {
         let port = match self.port {
             HOCKET_PORT_MAIN => InputPort::Main,
             HOCKET_PORT_SIDE_CHAIN => InputPort::SideChain,
+            HOCKET_PORT_EVENTS => return Ok(EngineEdge::events(NodeId(self.from))),
             other => {
                 return Err(Failure::bad_input(format!(
-                    "edge.port of {other} is not possible: choose HOCKET_PORT_MAIN or HOCKET_PORT_SIDE_CHAIN"
+                    "edge.port of {other} is not possible: choose HOCKET_PORT_MAIN, HOCKET_PORT_SIDE_CHAIN or \
+                     HOCKET_PORT_EVENTS"
                 )));
             }
         };
@@ -222,7 +227,9 @@ impl Graph {
         }
         let lone = Node { ports, ..Node::new(&facts.name, NodeKind::Custom(node)) };
         PlanGraph::default().add(lone).map_err(Failure::bad_input)?;
-        let before = std::mem::replace(&mut self.draft(node)?.facts.ports, ports);
+        let own = &mut self.draft(node)?.facts.ports;
+        // Its event ports stay.
+        let before = std::mem::replace(own, ports.with_events(own.events));
         let fits = self.check_edges_of(node);
         if fits.is_err() {
             self.draft(node)?.facts.ports = before;
@@ -231,7 +238,7 @@ impl Graph {
     }
 
     /// Whether all edges from and to a node fit its ports.
-    fn check_edges_of(&self, node: u32) -> Result<(), Failure> {
+    pub(crate) fn check_edges_of(&self, node: u32) -> Result<(), Failure> {
         for reader in self.numbers() {
             let edges = self.facts(reader).into_iter().flat_map(|facts| &facts.inputs);
             for edge in edges.filter(|edge| reader == node || edge.from.0 == node) {

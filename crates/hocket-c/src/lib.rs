@@ -7,7 +7,8 @@
 //!
 //! - [`status`] and [`settings`].
 //! - [`session`] and [`graph`]: the two things that an engine can play, made of [`effects`] and
-//!   [`processor`]s. [`graph_ports`] has what only graphs with more than stereo and edges need.
+//!   [`processor`]s. [`graph_ports`] has what only graphs with more than stereo and edges need, and [`events`] what
+//!   travels on event edges.
 //! - [`engine`] starts and stops. [`block`] is for the audio thread, and so are [`ports`] (inputs and outputs) and a
 //!   part of [`transport`]. [`time`] has the units of song time.
 //! - Every other thread may edit ([`strip_edit`], [`routing_edit`], [`node_edit`], all three based on
@@ -40,6 +41,7 @@ pub mod time;
 pub mod processor;
 pub mod graph;
 pub mod graph_ports;
+pub mod events;
 pub mod engine;
 pub mod block;
 pub mod ports;

@@ -7,6 +7,7 @@ use hocket_engine::time::{BlockTime, MAX_SEGMENTS};
 use hocket_engine::{Block as EngineBlock, Change, Event as EngineEvent, MoreRows, Ports};
 use hocket_engine::{Processor as EngineProcessor, StereoRef};
 
+use crate::events::{Mail, Messages};
 use crate::failure::Failure;
 use crate::time::{Clock, Segment, Time};
 
@@ -65,6 +66,11 @@ pub struct Block {
     pub segment_count: usize,
     /// For `hocket_time_at`, which says where the song is at any frame. NULL if the processor does not keep time.
     pub clock: *const Clock,
+    /// The node's event ports, for `hocket_message_at` and `hocket_message_send`, which take the block. Event edges bring
+    /// messages, also changes of parameters. Edits and automation lanes come in `events`.
+    pub messages: *const Messages,
+    /// How many messages the event edges bring in this block.
+    pub message_count: usize,
 }
 
 /// Processes one block in place.
@@ -190,6 +196,8 @@ impl HostProcessor {
             segments: self.segments.as_ptr(),
             segment_count: self.segments.len(),
             clock: null(),
+            messages: null(),
+            message_count: 0,
         }
     }
 
@@ -242,7 +250,10 @@ impl EngineProcessor for HostProcessor {
         self.rows.note(block);
         let now = time.map(|time| Time::at(time, 0));
         let Some(process) = self.host.process else { return };
+        let mail = Mail::new(block.received(), block.events_out.take());
         let seen = Block {
+            messages: mail.handle(),
+            message_count: mail.count(),
             time: now.as_ref().map_or(null(), std::ptr::from_ref),
             clock: time.map_or(null(), Clock::of),
             ..self.seen(block)

@@ -1,6 +1,6 @@
 //! One block of audio as a processor sees it, and the processor's contract.
 
-use hocket_time::BlockTime;
+use hocket_time::{BlockTime, EventBuffer, EventKind, Pushed, Source};
 
 /// Two rows of the same length that may be written.
 #[derive(Debug)]
@@ -197,14 +197,54 @@ pub struct Block<'a> {
     pub main: StereoMut<'a>,
     /// A second input that only steers, such as a compressor's key: its first two channels.
     pub side_chain: Option<StereoRef<'a>>,
-    /// Sorted by frame.
+    /// Changes of parameters: automation lanes and edits, sorted by frame.
+    ///
+    /// What event edges bring is in `events_in`, also changes of parameters. A processor that takes both takes those of
+    /// `events_in` first at one frame, so that an edit wins.
     pub events: &'a [Event],
+    /// What the event edges bring: notes, MIDI and changes of parameters; see [`Block::received`]. `None` for a node
+    /// without event input.
+    pub events_in: Option<&'a EventBuffer>,
+    /// Where the processor sends events; see [`Block::send`]. `None` for a node without event output.
+    pub events_out: Option<EventsOut<'a>>,
     /// What a node has besides; `None` for a stereo node.
     pub more: Option<&'a mut MoreRows<'a>>,
     /// Where the song is; `None` for a processor that does not ask for it ([`Processor::keeps_time`]).
     pub time: Option<&'a BlockTime<'a>>,
     /// Who helps with work that is spread; `None` where nobody can.
     pub helpers: Option<&'a dyn Helpers>,
+}
+
+/// The event output of a node, in one block.
+#[derive(Debug)]
+pub struct EventsOut<'a> {
+    buffer: &'a mut EventBuffer,
+    frames: u32,
+}
+
+impl EventsOut<'_> {
+    /// Sends to `buffer` in a block of so many frames, at least 1.
+    pub fn new(buffer: &mut EventBuffer, frames: usize) -> EventsOut<'_> {
+        EventsOut { buffer, frames: frames as u32 }
+    }
+
+    /// Sends an event at a frame of the block. Readers get it at this frame, in the order of sending. A frame behind the
+    /// block counts as its last one: send what belongs to a later block in that block.
+    ///
+    /// Cost: O(1) in order of frames. A full buffer keeps every note end ([`EventBuffer`]); the engine counts what it
+    /// refuses.
+    pub fn send(&mut self, frame: u32, kind: EventKind) -> Pushed {
+        self.buffer.push(hocket_time::Event::new(self.in_block(frame), Source::edge(0), kind))
+    }
+
+    /// Sends a system-exclusive message, of which it copies the bytes.
+    pub fn send_sysex(&mut self, frame: u32, bytes: &[u8]) -> Pushed {
+        self.buffer.push_sysex(self.in_block(frame), Source::edge(0), bytes)
+    }
+
+    fn in_block(&self, frame: u32) -> u32 {
+        frame.min(self.frames.saturating_sub(1))
+    }
 }
 
 /// The rows of a node that is not simply stereo.
@@ -221,7 +261,21 @@ pub struct MoreRows<'a> {
 impl<'a> Block<'a> {
     /// A stereo block without events, side chain, time and helpers.
     pub fn new(main: StereoMut<'a>) -> Block<'a> {
-        Block { main, side_chain: None, events: &[], more: None, time: None, helpers: None }
+        let (events_in, events_out) = (None, None);
+        let (more, time, helpers) = (None, None, None);
+        let events: &[Event] = &[];
+        Block { main, side_chain: None, events, events_in, events_out, more, time, helpers }
+    }
+
+    /// What the event edges bring in this block, sorted by frame, then edge, then order of sending. The bytes of
+    /// system-exclusive messages are in [`Block::events_in`].
+    pub fn received(&self) -> &'a [hocket_time::Event] {
+        self.events_in.map_or(&[], |events| events.block(self.frames() as u32))
+    }
+
+    /// Sends an event at a frame; see [`EventsOut::send`]. Refused for a node without event output.
+    pub fn send(&mut self, frame: u32, kind: EventKind) -> Pushed {
+        self.events_out.as_mut().map_or(Pushed::Refused, |out| out.send(frame, kind))
     }
 
     /// Calls `body` with every number below `passes`, once each and in any order, on this thread and on others that

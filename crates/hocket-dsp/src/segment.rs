@@ -191,14 +191,8 @@ mod tests {
 
     fn run(probe: &mut Segmented<Probe>, frames: usize, events: &[Event]) -> (Vec<f32>, Vec<f32>) {
         let (mut left, mut right) = (vec![9.0; frames], vec![9.0; frames]);
-        probe.process(&mut Block {
-            main: StereoMut { left: &mut left, right: &mut right },
-            side_chain: None,
-            events,
-            more: None,
-            time: None,
-            helpers: None,
-        });
+        let main = StereoMut { left: &mut left, right: &mut right };
+        probe.process(&mut Block { events, ..Block::new(main) });
         (left, right)
     }
 

@@ -138,13 +138,7 @@ fn an_event_behind_the_block_counts_from_the_next_block_on() {
 
 fn late_block(processor: &mut dyn Processor, events: &[Event]) -> Vec<f32> {
     let (mut left, mut right) = (vec![1.0; 100], vec![1.0; 100]);
-    processor.process(&mut hocket_dsp::Block {
-        main: hocket_dsp::StereoMut { left: &mut left, right: &mut right },
-        side_chain: None,
-        events,
-        more: None,
-        time: None,
-        helpers: None,
-    });
+    let main = hocket_dsp::StereoMut { left: &mut left, right: &mut right };
+    processor.process(&mut hocket_dsp::Block { events, ..hocket_dsp::Block::new(main) });
     left
 }

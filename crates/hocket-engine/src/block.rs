@@ -2,6 +2,7 @@
 
 pub(crate) mod bus;
 pub(crate) mod delay;
+pub(crate) mod events;
 pub(crate) mod fade;
 mod port;
 pub(crate) mod now;

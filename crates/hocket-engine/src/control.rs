@@ -17,6 +17,7 @@ pub(crate) mod regular_thread;
 pub mod measured_costs;
 pub(crate) mod choose_schedule;
 pub mod automation;
+pub mod events;
 pub mod edit;
 pub mod editor;
 pub mod graph_editor;

@@ -123,6 +123,7 @@ pub use control::automation::{LaneChange, LaneSpec, ThinnedOut};
 pub use control::edit::{Edit, EditError, EffectAt, LaneTarget};
 pub use control::editor::{Applied, Editor, EditorError};
 pub use control::engine::{Engine, Entered};
+pub use control::events::LostEvents;
 pub use control::follow::{FollowError, FollowReport, Following, LeaderReport};
 pub use control::graph_editor::{AppliedAt, GraphEditor, NodeSource};
 pub use control::handle::{Control, ControlError, Standing};
@@ -143,16 +144,16 @@ pub use worker::seat::{LeaderSeat, ThreadReport, settle_leader};
 
 // Processors: what a host writes, and the built-in effects.
 pub use hocket_dsp::{
-    Block, Bypass, Change, Event, Kind, MoreRows, Param, Processor, RowsMut, RowsRef, StereoMut,
-    StereoRef, kind, kinds, rows,
+    Block, Bypass, Change, Event, EventsOut, Kind, MoreRows, Param, Processor, RowsMut, RowsRef,
+    StereoMut, StereoRef, kind, kinds, rows,
 };
 // When it is played.
 pub use hocket_time as time;
 // Graphs and schedules: what is played, and by whom.
 pub use hocket_plan::{
-    ChannelMap, CookieShape, Edge, Effect, EffectCatalogue, Fusing, Graph, GraphError, InputPort,
-    Node, NodeId, NodeKind, ParamSpec, Placement, Ports, Schedule, ScheduleKind, Seat, SeatId,
-    Seats, SiblingPolicy, VerifiedSchedule, Violation,
+    ChannelMap, CookieShape, Edge, Effect, EffectCatalogue, EventPorts, Fusing, Graph, GraphError,
+    InputPort, Node, NodeId, NodeKind, ParamSpec, Placement, Ports, Schedule, ScheduleKind, Seat,
+    SeatId, Seats, SiblingPolicy, VerifiedSchedule, Violation,
 };
 // Costs that are kept from one run to the next.
 pub use hocket_plan::{ChainCost, CostTable};

@@ -13,7 +13,7 @@ mod price;
 mod cut;
 
 pub use cut::PartSize;
-pub use lines::{DelayLine, Fade, Fades, LineId, Port, PortId};
+pub use lines::{DelayLine, EventLine, EventLineId, Fade, Fades, LineId, Port, PortId};
 pub use price::Prices;
 
 use crate::graph::{Edge, Graph, GraphError, Node, NodeId, NodeKind, Ports, Span, arrivals};
@@ -61,12 +61,14 @@ pub struct UnitInput {
     pub span: Span,
     /// The line in which it waits, if it does.
     pub line: Option<LineId>,
+    /// The line of an event edge. Such an input brings events and no rows.
+    pub events: Option<EventLineId>,
 }
 
 impl UnitInput {
     /// The two rows of a stereo bus, without delay.
     pub fn stereo(from: Source, gain_lin: f32) -> UnitInput {
-        UnitInput { from, gain_lin, span: Span::STEREO, line: None }
+        UnitInput { from, gain_lin, span: Span::STEREO, line: None, events: None }
     }
 }
 
@@ -218,6 +220,16 @@ impl UnitGraph {
         &self.wiring.lines
     }
 
+    /// The lines of event edges; an index is an [`EventLineId`].
+    pub fn event_lines(&self) -> &[EventLine] {
+        &self.wiring.event_lines
+    }
+
+    /// Nodes that send on the events of an engine input, and its number.
+    pub fn event_inputs(&self) -> &[(NodeId, u16)] {
+        &self.wiring.event_inputs
+    }
+
     /// What comes from outside; an index is a [`PortId`].
     pub fn ports(&self) -> &[Port] {
         &self.wiring.ports
@@ -318,7 +330,10 @@ fn chains(graph: &Graph, fusing: Fusing, fades: &Fades) -> Vec<Vec<NodeId>> {
 /// Whether a node finds on its predecessor's bus what the edge would bring.
 fn goes_on(edge: &Edge, nodes: &[Node], node: &Node) -> bool {
     let source = nodes[edge.from.index()].ports;
+    // A chain gets its events before its first node runs, and others find there what its last node writes.
+    let inside = !source.events.output && !node.ports.events.input;
     *edge == Edge::new(edge.from, 1.0)
+        && inside
         && source.main == node.ports.main
         && node.ports.side_chain == 0
 }

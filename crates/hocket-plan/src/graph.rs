@@ -3,6 +3,9 @@
 //! A node owns one bus, of two rows unless its [`Ports`] say otherwise. It first sums what its edges bring into its own
 //! rows, then processes in place. It sums in the order of its edges, so the bits are the same on every worker.
 //!
+//! An edge from event port to event port ([`Edge::events`]) carries notes, MIDI and changes of parameters in place of
+//! channels. It counts like every other edge for the order of the nodes and for delay compensation.
+//!
 //! Three things come from outside the block's graph: engine inputs ([`NodeKind::Input`]), what a feedback edge brings
 //! from an earlier block ([`Graph::feed_back`]), and the outputs that the host reads ([`Graph::set_outputs`]).
 
@@ -12,7 +15,7 @@ mod ports;
 mod routing;
 
 pub use from_session::{EffectFacts, audible, session_graph};
-pub use ports::{ChannelMap, InputPort, Ports, Span};
+pub use ports::{ChannelMap, EventPorts, InputPort, Ports, Span};
 
 pub(crate) use delays::arrivals;
 
@@ -46,7 +49,7 @@ pub enum NodeKind {
     /// Gain, pan and mute of the strip.
     Fader(StripId),
     /// The engine's input of this number: what the host wrote for the block, as many of its channels as the node has.
-    /// It has no edges.
+    /// It has no edges. With an event output it sends on what the host hands over for the input of this number.
     Input(u16),
     /// Something that no session file describes, such as the load of a benchmark.
     Custom(u32),
@@ -69,6 +72,16 @@ impl Edge {
     /// An edge from main port to main port, channel by channel.
     pub const fn new(from: NodeId, gain_lin: f32) -> Edge {
         Edge { from, gain_lin, to: InputPort::Main, map: ChannelMap::Straight }
+    }
+
+    /// An edge from event output to event input. It has no gain and no channels.
+    pub const fn events(from: NodeId) -> Edge {
+        Edge { to: InputPort::Events, ..Edge::new(from, 1.0) }
+    }
+
+    /// Whether it carries events.
+    pub fn is_for_events(&self) -> bool {
+        self.to == InputPort::Events
     }
 }
 
@@ -188,6 +201,32 @@ pub enum GraphError {
         /// The edge's map.
         map: ChannelMap,
     },
+    /// An event edge between nodes without the ports for it.
+    #[error(
+        "no events can go from '{source}' to '{reader}': {}",
+        missing_ports(*.writes, *.reads)
+    )]
+    EventPorts {
+        /// The node that is read.
+        r#source: String,
+        /// The node that reads.
+        reader: String,
+        /// Whether the first one has an event output.
+        writes: bool,
+        /// Whether the second one has an event input.
+        reads: bool,
+    },
+    /// An event edge to a node that comes before its source.
+    #[error(
+        "the event edge from '{source}' to '{reader}' goes back or closes a circle: add '{reader}' behind '{source}', \
+         and remove the edges that lead from '{reader}' to '{source}'"
+    )]
+    EventCircle {
+        /// The node that is read.
+        r#source: String,
+        /// The node that reads.
+        reader: String,
+    },
     /// A gain that is no number.
     #[error("an edge to '{node}' has a gain of {gain_lin}, which is not finite")]
     Gain {
@@ -236,6 +275,7 @@ impl Graph {
     /// # Errors
     /// - [`GraphError::UnknownInput`] if an input is not in the graph yet,
     /// - [`GraphError::Channels`] if an edge's channels do not fit the ports,
+    /// - [`GraphError::EventPorts`] if an event edge connects nodes without the ports for it,
     /// - [`GraphError::Gain`] if a gain is not finite,
     /// - [`GraphError::Ports`] if a port has too few or too many channels,
     /// - [`GraphError::InputWithEdges`] if an engine input has edges,
@@ -280,12 +320,35 @@ impl Graph {
         self.add(node)
     }
 
+    /// Brings the events that `from` writes to `reader`, which comes behind it. The edge becomes the reader's last one.
+    ///
+    /// # Errors
+    /// - [`GraphError::NoNode`],
+    /// - [`GraphError::EventPorts`] if `from` has no event output or `reader` no event input,
+    /// - [`GraphError::EventCircle`] if `reader` does not come behind `from`: such an edge could close a circle.
+    pub fn connect_events(&mut self, from: NodeId, reader: NodeId) -> Result<(), GraphError> {
+        let node = |id: NodeId| self.nodes.get(id.index()).ok_or(GraphError::NoNode(id));
+        let (source, reads, edge) = (node(from)?, node(reader)?, Edge::events(from));
+        if from >= reader {
+            let (source, reader) = (source.name.clone(), reads.name.clone());
+            return Err(GraphError::EventCircle { source, reader });
+        }
+        ports::spans(&edge, source, reads)?;
+        self.nodes[reader.index()].inputs.push(edge);
+        Ok(())
+    }
+
     /// Brings what a node puts out to one that runs before it, or to itself, one largest block later.
     ///
     /// # Errors
-    /// [`GraphError::NoNode`], [`GraphError::Channels`], [`GraphError::Gain`].
+    /// [`GraphError::NoNode`], [`GraphError::Channels`], [`GraphError::Gain`]; [`GraphError::EventCircle`] for an event
+    /// edge: events do not feed back.
     pub fn feed_back(&mut self, edge: Edge, reader: NodeId) -> Result<(), GraphError> {
         let node = |id: NodeId| self.nodes.get(id.index()).ok_or(GraphError::NoNode(id));
+        if edge.is_for_events() {
+            let (source, reader) = (node(edge.from)?.name.clone(), node(reader)?.name.clone());
+            return Err(GraphError::EventCircle { source, reader });
+        }
         check_gain(&edge, node(reader)?)?;
         ports::spans(&edge, node(edge.from)?, node(reader)?)?;
         self.feedback.push(Feedback { edge, reader });
@@ -341,6 +404,15 @@ impl Graph {
     /// Number of edges.
     pub fn edge_count(&self) -> usize {
         self.nodes.iter().map(|node| node.inputs.len()).sum()
+    }
+}
+
+/// Which ports an event edge lacks, and what to do.
+fn missing_ports(writes: bool, reads: bool) -> &'static str {
+    match (writes, reads) {
+        (false, true) => "the first one has no event output; give it one (EventPorts::OUTPUT)",
+        (true, _) => "the second one has no event input; give it one (EventPorts::INPUT)",
+        (false, false) => "they have no event ports; give them some (EventPorts)",
     }
 }
 

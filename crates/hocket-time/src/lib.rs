@@ -10,7 +10,7 @@
 //!    of them, and [`SegmentHistory`]: the same for a processor whose input is late.
 //! 3. [`Lane`]: a parameter's values over the song. [`LaneCursor`]: those of one block.
 //! 4. [`Event`]: what happens at a frame. [`EventBuffer`]: the sorted events of a port. [`SoundingNotes`]: what has to
-//!    end when the song stops or jumps.
+//!    end when the song stops or jumps. [`HeldNotes`]: the events that end it.
 //! 5. [`Midi1`], [`Ump`]: messages of MIDI 1.0 and 2.0, and each as the other.
 //!
 //! # Who does what
@@ -25,6 +25,9 @@
 //! the inputs of a node in the order of its edges, then live edits ([`Source::LIVE`]). So a live edit wins over a lane
 //! at its frame, and the next value of the lane wins over the edit. A host that wants the edit to last pauses the
 //! lane ([`LaneCursor::set_paused`]).
+//!
+//! In the engine, lanes and edits reach a processor apart from the events of its inputs. There the processor decides; see
+//! `Block::events` of hocket-dsp.
 //!
 //! # Example
 //! A lane in beats, played in a loop:
@@ -87,8 +90,8 @@ pub use automation::{
 };
 pub use block_time::BlockTime;
 pub use events::{
-    END_ROOM, Event, EventBuffer, EventCounts, EventKind, Note, NoteAction, ParamChange, Pushed,
-    Sounding, SoundingNotes, Source, SysEx,
+    END_ROOM, Event, EventBuffer, EventCounts, EventKind, HeldNotes, Note, NoteAction, ParamChange,
+    Pushed, Sounding, SoundingNotes, Source, SysEx,
 };
 pub use midi::{
     Midi1, Midi1Messages, Midi1To2, MidiError, Ump, midi2_to_midi1, scale_down, scale_down_rounded,

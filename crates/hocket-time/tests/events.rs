@@ -1,8 +1,8 @@
 //! Event buffers against a stable sort, and what they do when they are full.
 
 use hocket_time::{
-    END_ROOM, Event, EventBuffer, EventKind, Midi1, Midi1To2, Note, NoteAction, ParamChange,
-    Pushed, Sounding, SoundingNotes, Source, Ump, midi2_to_midi1,
+    END_ROOM, Event, EventBuffer, EventKind, HeldNotes, Midi1, Midi1To2, Note, NoteAction,
+    ParamChange, Pushed, Sounding, SoundingNotes, Source, Ump, midi2_to_midi1,
 };
 use proptest::prelude::*;
 
@@ -355,4 +355,86 @@ fn what_ends_notes_is_known() {
     }
     assert!(!EventKind::Note(Note::on(0, 0, 60, 0.0)).ends_notes());
     assert!(EventKind::EndAllNotes.ends_notes() && !EventKind::param(0, 0.0).ends_notes());
+}
+
+/// Notes, MIDI and packets of both protocols that start and end notes, and pedals.
+fn notes() -> impl Strategy<Value = Vec<EventKind>> {
+    let one = (0u8..4, 0u8..5, 0u8..16, 0u8..128, 0u8..128).prop_map(
+        |(kind, what, channel, key, value)| {
+            let bytes = match what {
+                0..=2 => [0x90 | channel, key, value],
+                3 => [0x80 | channel, key, value],
+                _ => [0xb0 | channel, [64, 66, 69][usize::from(key % 3)], value],
+            };
+            let message = Midi1::new(&bytes).unwrap();
+            let note = Note::from_midi(message);
+            match (kind, note) {
+                (0, Some(note)) => EventKind::Note(note),
+                (1, _) => EventKind::Ump(Ump::from_midi1(channel, message)),
+                (2, _) => EventKind::Ump(Midi1To2::new().translate(channel, message).unwrap()),
+                _ => EventKind::Midi(message),
+            }
+        },
+    );
+    proptest::collection::vec(one, 0..60)
+}
+
+proptest! {
+    #[test]
+    fn what_is_held_is_ended_in_its_own_kind_and_nothing_else_is(
+        notes in notes(), also in notes(), at in 0usize..60,
+    ) {
+        let mut held = HeldNotes::new();
+        // What each kind alone makes of it.
+        let kind = |event: &EventKind| std::mem::discriminant(event);
+        let mut alone: Vec<(std::mem::Discriminant<EventKind>, SoundingNotes)> = Vec::new();
+        let mut other = HeldNotes::new();
+        for (n, event) in notes.iter().chain(&also).enumerate() {
+            // Two ports, one of which the other takes over in the end.
+            if n < at { held.watch(event) } else { other.watch(event) }
+            match alone.iter_mut().find(|(own, _)| *own == kind(event)) {
+                Some((_, sounding)) => sounding.watch(event),
+                None => {
+                    let mut sounding = SoundingNotes::new();
+                    sounding.watch(event);
+                    alone.push((kind(event), sounding));
+                }
+            }
+        }
+        held.take_over(&mut other);
+        prop_assert!(other.is_empty());
+        let mut ends = Vec::new();
+        held.end_all(7, Source(3), |end| ends.push(end));
+        prop_assert!(held.is_empty());
+        let mut again = 0;
+        held.end_all(0, Source(3), |_| again += 1);
+        prop_assert_eq!(again, 0);
+        for end in &ends {
+            prop_assert!(end.kind.ends_notes() && (end.frame, end.source) == (7, Source(3)));
+            let sounding = alone.iter_mut().filter(|(own, _)| *own == kind(&end.kind));
+            sounding.for_each(|(_, sounding)| sounding.watch(&end.kind));
+        }
+        // Pedals of CLAP's notes do not exist, so every kind is silent now.
+        prop_assert!(alone.iter().all(|(_, sounding)| *sounding == SoundingNotes::new()));
+    }
+}
+
+#[test]
+fn packets_are_ended_in_every_group_and_in_their_protocol() {
+    let mut held = HeldNotes::new();
+    let on = Midi1::new(&[0x95, 60, 100]).unwrap();
+    for group in [2, 11] {
+        held.watch(&EventKind::Ump(Midi1To2::new().translate(group, on).unwrap()));
+    }
+    let mut ends = Vec::new();
+    held.end_all(0, Source::LANE, |end| match end.kind {
+        EventKind::Ump(packet) => {
+            ends.push((packet.message_type(), packet.group(), packet.ends_notes()))
+        }
+        other => panic!("{other:?}"),
+    });
+    assert_eq!(ends, [(4, 2, true), (4, 11, true)]);
+    held.watch(&EventKind::Midi(on));
+    held.watch(&EventKind::EndAllNotes);
+    assert!(held.is_empty());
 }

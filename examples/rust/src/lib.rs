@@ -3,11 +3,14 @@
 //! | example | shows |
 //! |---|---|
 //! | `small`, `embed` | the smallest host; a session that changes while it plays |
-//! | `synth` | a processor that knows the song's position; transport and tempo |
+//! | `synth` | a sequencer that knows the song's position and sends notes to a synthesizer; transport and tempo |
+//! | `arpeggiator` | a keyboard of the host: events into a graph, through a node, and on to the next |
 //! | `feedback_delay` | an edge that closes a circle |
 //! | `surround` | a bus of six channels, and its fold to stereo by edges |
 //! | `monitor` | an engine input, two outputs, and delay compensation |
 #![forbid(unsafe_code)]
+
+pub mod instrument;
 
 use std::error::Error;
 

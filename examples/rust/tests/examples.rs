@@ -1,5 +1,7 @@
 //! The examples run, and what they promise is heard.
 
+#[path = "../src/bin/arpeggiator.rs"]
+mod arpeggiator;
 #[path = "../src/bin/feedback_delay.rs"]
 mod feedback_delay;
 #[path = "../src/bin/monitor.rs"]
@@ -23,6 +25,32 @@ fn the_synthesizer_follows_the_song() {
     assert!(first[note..].iter().zip(&slow[note..]).any(|(loud, soft)| *soft != loud / 2.0));
     assert!(stopped.iter().all(|sample| *sample == 0.0));
     synth::main().unwrap();
+}
+
+/// The keys that the arpeggiator plays, and the frames at which each begins and ends.
+fn arpeggio() -> Vec<(i8, u32, u32)> {
+    let keys = [60, 67, 60, 64, 67, 60, 64];
+    let begins = (100..).step_by(arpeggiator::STEP as usize);
+    // The last one is cut short where the last key is released.
+    let ends = |begin: u32| (begin + arpeggiator::STEP).min(20_500);
+    keys.into_iter().zip(begins).map(|(key, begin)| (key, begin, ends(begin))).collect()
+}
+
+#[test]
+fn the_arpeggiator_plays_the_held_keys_frame_by_frame() {
+    let heard = arpeggiator::play(hocket_embedder::FRAMES).unwrap();
+    let mut expected = vec![0.0; heard.len()];
+    for (key, begin, end) in arpeggio() {
+        for frame in begin..end {
+            let tone = hocket_embedder::instrument::tone(key, frame - begin);
+            expected[frame as usize] = arpeggiator::LOUDNESS * tone;
+        }
+    }
+    for (frame, (heard, expected)) in heard.iter().zip(&expected).enumerate() {
+        assert_eq!(heard, expected, "frame {frame}");
+    }
+    assert_eq!(arpeggiator::play(7).unwrap(), heard, "shorter blocks");
+    arpeggiator::main().unwrap();
 }
 
 #[test]

@@ -20,6 +20,7 @@ use hocket_c::settings::*;
 use hocket_c::status::*;
 use hocket_c::strip_edit::*;
 
+mod events;
 mod ports;
 mod transport;
 

@@ -159,7 +159,7 @@ fn edges_that_do_not_fit_are_refused_with_both_names() {
         assert!(draft.connect(wrong).contains("do not fit"), "{wrong:?}");
         assert!(draft.feed_back(wrong).contains("do not fit"), "{wrong:?}");
     }
-    assert!(draft.connect(Edge { port: 2, ..edge(stereo, stereo) }).contains("edge.port of 2"));
+    assert!(draft.connect(Edge { port: 3, ..edge(stereo, stereo) }).contains("edge.port of 3"));
     let aside = Edge { port: HOCKET_PORT_SIDE_CHAIN, ..edge(six, stereo) };
     assert!(draft.connect(aside).contains("no side chain"));
     assert!(draft.feed_back(Edge { gain_lin: f32::NAN, ..edge(stereo, stereo) }).contains("NaN"));

@@ -143,12 +143,10 @@ impl Processor for Bypass {
             let mut main = block.main.part(start, end);
             self.keep_dry(&main);
             self.inner.process(&mut Block {
-                main: main.part(0, end - start),
                 side_chain: block.side_chain.map(|key| key.part(start, end)),
                 events: &self.events,
-                more: None,
-                time: None,
                 helpers: block.helpers,
+                ..Block::new(main.part(0, end - start))
             });
             self.blend(main);
             events = later;

@@ -86,16 +86,14 @@ pub fn run_with(
         let inside = |event: &&Event| (start..end).contains(&(event.frame as usize));
         let shift = |event: &Event| Event { frame: event.frame - start as u32, ..*event };
         let events: Vec<Event> = events.iter().filter(inside).map(shift).collect();
+        let main = StereoMut { left: &mut out.left[start..end], right: &mut out.right[start..end] };
         processor.process(&mut Block {
-            main: StereoMut { left: &mut out.left[start..end], right: &mut out.right[start..end] },
             side_chain: key.map(|key| StereoRef {
                 left: &key.left[start..end],
                 right: &key.right[start..end],
             }),
             events: &events,
-            more: None,
-            time: None,
-            helpers: None,
+            ..Block::new(main)
         });
         start = end;
         if start == out.frames() {

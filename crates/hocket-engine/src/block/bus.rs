@@ -17,8 +17,8 @@
 //!   belongs to one unit (R3).
 //! - **IN-RANGE**: unit indices in schedules, inputs and lists are below the number of units (R1), and
 //!   `frames` is at most the length of the rows. The leader checks `frames` before the block opens.
-//! - **FILLED**: only the leader writes a port and the block's time, between blocks (CLOSED). Inside a block nobody
-//!   does.
+//! - **FILLED**: only the leader writes a port, the host's events and the block's time, between blocks (CLOSED). Inside a
+//!   block nobody does.
 
 use std::cell::UnsafeCell;
 use std::ops::Range;
@@ -26,6 +26,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use super::delay::{DelayCell, Set};
+use super::events::{ChainEvents, NodeEvents};
 use super::fetch::{Stretch, Touched};
 use super::node::{NodeCell, NodeState};
 use super::now::Now;
@@ -36,7 +37,7 @@ use hocket_dsp::mix::{self, Begin, Scaled};
 use hocket_dsp::{Block, Helpers, MoreRows, RowsMut, RowsRef, StereoMut, StereoRef};
 use hocket_plan::Ports;
 use hocket_plan::compile::UnitInput;
-use hocket_time::BlockTime;
+use hocket_time::{BlockTime, EventBuffer};
 
 /// A chain of nodes, with its inputs and its bus.
 pub(crate) struct ChainState {
@@ -47,6 +48,8 @@ pub(crate) struct ChainState {
     rows: Rows,
     /// Whether the sums took nothing in the present block. Only readers of a part look.
     silent: bool,
+    /// Nearly all chains have none.
+    events: Option<Box<ChainEvents>>,
 }
 
 /// A node in its place. Another plan may give it another one.
@@ -69,6 +72,7 @@ impl ChainState {
         silent: &[bool],
         rows: u16,
         frames: usize,
+        events: Option<Box<ChainEvents>>,
     ) -> ChainState {
         ChainState {
             waiting: waiting(inputs, lines, sets),
@@ -76,6 +80,7 @@ impl ChainState {
             nodes: nodes.into_boxed_slice(),
             rows: Rows::new(rows, frames),
             silent: false,
+            events,
         }
     }
 
@@ -115,15 +120,16 @@ impl ChainState {
     /// ONE-WRITER and ONE-PLAN hold for the chain's unit.
     #[inline]
     unsafe fn process(&mut self, frames: usize, now: &Now) {
-        let ChainState { nodes, rows, .. } = self;
+        let ChainState { nodes, rows, events, .. } = self;
         let mut place = 0;
         while place < nodes.len() {
             // One catch frame serves the whole chain. Without a panic it costs about one call.
             // Unwind safety: the code below clears the rows and never calls the processor again.
             let ran = catch_unwind(AssertUnwindSafe(|| {
                 while let Some(node) = nodes.get(place) {
+                    let own = events.as_mut().map(|events| events.of(place, nodes.len(), frames));
                     // SAFETY: the caller's obligation. The plan has the node once (R3).
-                    unsafe { process_node(node, rows, frames, now) };
+                    unsafe { process_node(node, rows, frames, now, own.unwrap_or_default()) };
                     place += 1;
                 }
             }));
@@ -134,7 +140,13 @@ impl ChainState {
                 nodes[place].cell.show(state);
                 silence(nodes[place].ports, rows, frames);
                 place += 1;
+                if let Some(events) = events.as_mut().filter(|_| place == nodes.len()) {
+                    events.end_what_was_sent();
+                }
             }
+        }
+        if let (Some(events), Some(last)) = (events, nodes.last()) {
+            last.cell.lose_events(events.refused());
         }
     }
 }
@@ -142,15 +154,21 @@ impl ChainState {
 /// # Safety
 /// ONE-WRITER and ONE-PLAN hold for the node.
 #[inline]
-unsafe fn process_node(node: &ChainNode, rows: &mut Rows, frames: usize, now: &Now) {
+unsafe fn process_node(
+    node: &ChainNode,
+    rows: &mut Rows,
+    frames: usize,
+    now: &Now,
+    events: NodeEvents<'_>,
+) {
     let ChainNode { cell, ports, late } = node;
     // SAFETY: the caller's obligation.
     let node = unsafe { cell.get_mut() };
     if node.follows_song {
         cell.play_lanes(node, now, *late);
-        process_in_time(node, (*ports, *late), rows, frames, now);
+        process_in_time(node, (*ports, *late), rows, frames, now, events);
     } else {
-        process_ports(node, *ports, rows, frames, (None, now));
+        process_ports(node, *ports, rows, frames, (None, now), events);
     }
     // Write only if needed: a write takes the cache line away from the next thread that reads it.
     if !node.events.is_empty() {
@@ -171,11 +189,14 @@ fn process_in_time(
     rows: &mut Rows,
     frames: usize,
     now: &Now,
+    events: NodeEvents<'_>,
 ) {
     if node.keeps_time {
-        now.with_time(late, |time| process_ports(node, ports, rows, frames, (Some(time), now)));
+        now.with_time(late, |time| {
+            process_ports(node, ports, rows, frames, (Some(time), now), events);
+        });
     } else {
-        process_ports(node, ports, rows, frames, (None, now));
+        process_ports(node, ports, rows, frames, (None, now), events);
     }
 }
 
@@ -186,14 +207,23 @@ fn process_ports(
     rows: &mut Rows,
     frames: usize,
     (time, now): (Option<&BlockTime<'_>>, &Now),
+    events: NodeEvents<'_>,
 ) {
-    if ports != Ports::STEREO {
-        return process_wide(node, ports, rows, frames, (time, now));
+    if !ports.is_stereo() {
+        return process_wide(node, ports, rows, frames, (time, now), events);
     }
     let (left, right) = split(rows);
     let main = StereoMut { left: &mut left[..frames], right: &mut right[..frames] };
     let helpers: Option<&dyn Helpers> = Some(&now.spread);
-    node.processor.process(&mut Block { events: &node.events, time, helpers, ..Block::new(main) });
+    let NodeEvents { received: events_in, sends: events_out } = events;
+    node.processor.process(&mut Block {
+        events: &node.events,
+        events_in,
+        events_out,
+        time,
+        helpers,
+        ..Block::new(main)
+    });
 }
 
 /// The first row, and those after it.
@@ -210,6 +240,7 @@ fn process_wide(
     rows: &mut Rows,
     frames: usize,
     (time, now): (Option<&BlockTime<'_>>, &Now),
+    NodeEvents { received: events_in, sends: events_out }: NodeEvents<'_>,
 ) {
     let room = rows.room();
     // What a processor leaves alone there is silence.
@@ -233,6 +264,8 @@ fn process_wide(
         // A mono key steers both sides.
         side_chain: (ports.side_chain > 0).then(|| key(usize::from(ports.side_chain > 1))),
         events: &node.events,
+        events_in,
+        events_out,
         more: Some(&mut more),
         time,
         helpers: Some(&now.spread),
@@ -301,6 +334,12 @@ impl UnitState {
             // SAFETY: the caller's obligation.
             unsafe { chain.set_lines() };
         }
+    }
+
+    /// The events of all chains.
+    pub(super) fn events(&mut self) -> impl Iterator<Item = &mut ChainEvents> {
+        let chains = self.folded.iter_mut().chain([&mut self.own]);
+        chains.filter_map(|chain| chain.events.as_deref_mut())
     }
 
     /// Silences every bus, as at the start of the session.
@@ -396,7 +435,11 @@ impl Units {
         frames: usize,
         now: &Now,
     ) {
-        let ChainState { waiting, sums, rows, silent, .. } = chain;
+        let ChainState { waiting, sums, rows, events, nodes, silent } = chain;
+        if let Some(events) = events {
+            // SAFETY: the caller's obligation.
+            unsafe { self.receive(events, nodes, before, frames, now) };
+        }
         for place in 0..waiting.len() {
             let waiting = &mut waiting[place];
             // SAFETY: the caller's obligation. No input waits twice, so it reads none of these lines.
@@ -422,6 +465,51 @@ impl Units {
         }
         // SAFETY: the caller's obligation.
         unsafe { chain.process(frames, now) };
+    }
+
+    /// Merges the events that the edges of a chain bring, in their order, so that every worker finds the same ones.
+    ///
+    /// # Safety
+    /// READ-AFTER-WRITE holds for every input of the chain. ONE-WRITER and ONE-PLAN hold for its unit.
+    unsafe fn receive(
+        &self,
+        events: &mut ChainEvents,
+        nodes: &[ChainNode],
+        before: &[ChainState],
+        frames: usize,
+        now: &Now,
+    ) {
+        // SAFETY: the caller's obligation.
+        unsafe { events.begin() };
+        // A chain that receives events has a processor in its first place.
+        let Some(first) = nodes.first() else { return };
+        let (mut place, mut lost) = (0, 0);
+        while let Some(bus) = events.bus(place) {
+            // SAFETY: the caller's obligation.
+            unsafe {
+                let sent = self.sent(bus, before);
+                lost += u64::from(events.merge(place, sent, frames, (now, first.late)));
+            }
+            place += 1;
+        }
+        first.cell.lose_events(lost);
+    }
+
+    /// What the chain of a bus sent in this block.
+    ///
+    /// # Safety
+    /// READ-AFTER-WRITE holds for the input.
+    unsafe fn sent<'a>(&'a self, bus: Bus, before: &'a [ChainState]) -> Option<&'a EventBuffer> {
+        let chain = match bus {
+            // SAFETY: the writer has finished (READ-AFTER-WRITE), and nobody writes again in this
+            // block (ONE-WRITER). Other threads only read.
+            Bus::Unit(from) => &unsafe { &*self.cells[from as usize].0.get() }.own,
+            Bus::Folded(chain) => &before[chain as usize],
+            // No event edge begins there (R1).
+            Bus::Part(_) | Bus::Port(_) | Bus::Line(_) => return None,
+        };
+        // SAFETY: as above. FILLED: the block is open.
+        unsafe { chain.events.as_ref()?.sent() }
     }
 
     /// Sums the inputs in their order, so that every worker computes the same bits. `piece`: the samples of

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use hocket_dsp::RowsMut;
-use hocket_time::{Full, TempoMap, TimedCommand, Transport, TransportCommand};
+use hocket_time::{EventBuffer, Full, TempoMap, TimedCommand, Transport, TransportCommand};
 
 use super::bus::UnitState;
 use super::node::{Contained, NodeCell, NodeState};
@@ -131,6 +131,12 @@ impl Leader {
                 // SAFETY: as above.
                 unsafe { line.get_mut() }.silence();
             }
+            // SAFETY: as above.
+            unit.events().for_each(|events| unsafe { events.forget() });
+        }
+        for (_, host) in &self.runner.plan().events.hosts {
+            // SAFETY: CLOSED, by the type's invariant. The leader is borrowed exclusively.
+            unsafe { host.get_mut() }.clear();
         }
         for port in &self.runner.plan().units.ports {
             // SAFETY: CLOSED, by the type's invariant. The leader is borrowed exclusively.
@@ -149,6 +155,13 @@ impl Leader {
         Some(unsafe { plan.units.ports[port].get_mut() }.input_mut(rows, frames))
     }
 
+    /// The events of an engine input, for the host to hand over.
+    pub(crate) fn events_mut(&mut self, number: u16) -> Option<&mut EventBuffer> {
+        let (_, host) = self.runner.plan().events.hosts.iter().find(|(own, _)| *own == number)?;
+        // SAFETY: CLOSED, by the type's invariant. The leader is borrowed exclusively.
+        Some(unsafe { host.get_mut() })
+    }
+
     /// Before a block: feedback arrives. Nearly no graph has any.
     pub(crate) fn fill_ports(&mut self, frames: usize) {
         let plan = self.runner.plan();
@@ -163,6 +176,10 @@ impl Leader {
     /// After a block: what feeds back is kept for the next one, and what the host played is over.
     pub(crate) fn drain_ports(&mut self, frames: usize) {
         let plan = self.runner.plan();
+        for (_, host) in &plan.events.hosts {
+            // SAFETY: CLOSED, by the type's invariant. The leader is borrowed exclusively.
+            unsafe { host.get_mut() }.advance(frames as u32);
+        }
         for (port, fed_by) in plan.units.ports.iter().zip(&plan.fed_by) {
             // SAFETY: CLOSED, by the type's invariant. The leader is borrowed exclusively.
             let port = unsafe { port.get_mut() };
@@ -184,6 +201,10 @@ impl Leader {
                 // SAFETY: CLOSED and ONE-PLAN, by the type's invariant. The leader is borrowed exclusively.
                 unsafe { self.runner.plan().units.get_mut(unit).set_lines() };
             }
+        }
+        for moved in &plan.events.moves {
+            // SAFETY: CLOSED, by the type's invariant. The leader is borrowed exclusively.
+            unsafe { moved.carry_out() };
         }
         // SAFETY: CLOSED, by the type's invariant. The leader is borrowed exclusively, so nobody looks inside.
         unsafe { self.runner.exchange(plan) }

@@ -192,6 +192,10 @@ pub(crate) struct NodeCell {
     shown: AtomicU64,
     /// How many values of lanes were thinned out. Its worker and the leader write it, control threads read it.
     thinned: AtomicU64,
+    /// How many events found no room. As `thinned`.
+    lost_events: AtomicU64,
+    /// Whether its processor asks for the time. Never changes.
+    pub(super) keeps_time: bool,
     /// What its lanes are made of, for control threads only.
     pub automated: Mutex<Automated>,
     /// The memory of its processor. The constructor notes it, because later only the node's worker may look
@@ -214,9 +218,10 @@ impl NodeCell {
         let (not_finite, panicked) = (0, None);
         let state =
             NodeState { processor, events, lanes, not_finite, follows_song, keeps_time, panicked };
-        let (shown, thinned) = (AtomicU64::new(0), AtomicU64::new(0));
+        let [shown, thinned, lost_events] = [0; 3].map(AtomicU64::new);
         let (state, automated) = (UnsafeCell::new(state), Mutex::default());
-        NodeCell { name, shown, thinned, automated, processor: place, state }
+        let processor = place;
+        NodeCell { name, shown, thinned, lost_events, keeps_time, automated, processor, state }
     }
 
     /// Adds what the node's lanes say in a block to its events. `late`: how many frames what it hears is late.
@@ -239,6 +244,24 @@ impl NodeCell {
         self.thinned.load(Relaxed)
     }
 
+    /// Counts events that found no room on their way to or from the node.
+    ///
+    /// Thread: the node's worker, inside a block.
+    pub(super) fn lose_events(&self, count: u64) {
+        if count > 0 {
+            // Relaxed: the number publishes nothing else.
+            self.lost_events.fetch_add(count, Relaxed);
+        }
+    }
+
+    /// How many events found no room since the node joined or was reset.
+    ///
+    /// Thread: any.
+    pub(crate) fn lost_events(&self) -> u64 {
+        // Relaxed: as above.
+        self.lost_events.load(Relaxed)
+    }
+
     /// Forgets what happened to the node and where its lanes are.
     ///
     /// Thread: the leader, between blocks, which has `state`.
@@ -246,6 +269,7 @@ impl NodeCell {
         state.start_again();
         // Relaxed: as above.
         self.thinned.store(0, Relaxed);
+        self.lost_events.store(0, Relaxed);
         self.show(state);
     }
 

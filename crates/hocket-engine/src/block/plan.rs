@@ -16,6 +16,7 @@ use hocket_rt::{Barrier, Claim, Countdown, Deque, Padded, ReadySet};
 use super::bus::{ChainNode, ChainState, UnitState, Units};
 use super::costs::Costs;
 use super::delay::{DelayCell, Set, Waits};
+use super::events::{ChainEvents, EventCells};
 use super::node::NodeCell;
 use super::port::PortCell;
 use super::sum::silent_parts;
@@ -44,6 +45,8 @@ pub(crate) struct Plan {
     /// How many barriers each worker of this plan has reached. A hint for partners that publishes nothing.
     pub phases: Box<[Padded<AtomicU32>]>,
     pub costs: Arc<Costs>,
+    /// What the host hands over, and what the leader moves when it takes the plan over.
+    pub events: EventCells,
     /// Whether `auto` tries its workers immediately (`leader/choose_walk.rs`).
     pub trial: bool,
 }
@@ -57,6 +60,7 @@ pub(crate) struct Cells {
     pub lines: Vec<Arc<DelayCell>>,
     /// By port.
     pub ports: Vec<Arc<PortCell>>,
+    pub events: EventCells,
 }
 
 /// Which nodes, lines and ports of the plan before go on.
@@ -121,7 +125,8 @@ impl Cells {
             |line: &DelayLine| Arc::new(DelayCell::new(line.span.count, waits(line), frames));
         let port = |port: &Port| Arc::new(new_port(port, frames));
         let lines = units.lines().iter().map(line).collect();
-        Cells { nodes, lines, ports: units.ports().iter().map(port).collect() }
+        let events = EventCells::first(units, frames);
+        Cells { nodes, lines, ports: units.ports().iter().map(port).collect(), events }
     }
 
     /// Of a plan that follows another. Between two nodes that stay, a new delay fades in. Also returns, by line, what
@@ -163,7 +168,8 @@ impl Cells {
         };
         let (lines, sets) = units.lines().iter().map(line).unzip();
         let ports = units.ports().iter().map(|port| before.port(port, frames)).collect();
-        (Cells { nodes, lines, ports }, sets)
+        let events = EventCells::following(before, units, frames);
+        (Cells { nodes, lines, ports, events }, sets)
     }
 }
 
@@ -248,7 +254,9 @@ impl Plan {
         };
         let chain = |inputs: &[_], ids: &[NodeId], rows| {
             let nodes = ids.iter().filter_map(node).collect();
-            ChainState::new(inputs, nodes, (&cells.lines, sets), &silent, rows, frames)
+            let events = ChainEvents::new(units, cells, inputs, ids);
+            let lines = (&cells.lines[..], sets);
+            ChainState::new(inputs, nodes, lines, &silent, rows, frames, events)
         };
         let unit = |unit: &hocket_plan::Unit| {
             let folded = unit.folded.iter();
@@ -282,6 +290,7 @@ impl Plan {
             barrier: Barrier::new(schedule.workers() as u32),
             phases: (0..schedule.workers()).map(|_| Padded(AtomicU32::new(0))).collect(),
             costs: Arc::new(Costs::new(all.len())),
+            events: cells.events.clone(),
             trial: false,
             schedule,
         }

@@ -25,7 +25,7 @@ pub(super) enum Bus {
 
 impl Bus {
     /// `silent`: by unit, whether it is a part of which perhaps nothing is heard.
-    fn of(source: Source, silent: &[bool]) -> Bus {
+    pub(super) fn of(source: Source, silent: &[bool]) -> Bus {
         match source {
             Source::Unit(id) if silent.get(id.index()) == Some(&true) => Bus::Part(id.0),
             Source::Unit(UnitId(unit)) => Bus::Unit(unit),
@@ -166,7 +166,7 @@ mod tests {
     fn input(unit: u32, from: u16, to: u16, count: u16, line: Option<u32>) -> UnitInput {
         let span = Span { from, to, count };
         let source = Source::Unit(UnitId(unit));
-        UnitInput { from: source, gain_lin: 1.0, span, line: line.map(LineId) }
+        UnitInput { span, line: line.map(LineId), ..UnitInput::stereo(source, 1.0) }
     }
 
     /// By unit: only this one is a part that may be silent.

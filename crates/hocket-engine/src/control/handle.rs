@@ -8,6 +8,7 @@ use hocket_time::{LaneError, TempoMap, TimedCommand};
 
 use super::automation::{LaneChange, ThinnedOut};
 use super::edit::EditError;
+use super::events::LostEvents;
 use super::measured_costs::{Adopted, Expectations, UnitCost};
 use super::orders::{Order, Outbox};
 use super::planner::Planner;
@@ -207,6 +208,16 @@ impl Control {
     /// The first and the last value of a lane in a block always stay.
     pub fn thinned_out(&self) -> Vec<ThinnedOut> {
         self.lock().thinned_out()
+    }
+
+    /// Nodes of the newest plan that events did not reach or leave, because they found no room, since they joined or were
+    /// reset.
+    ///
+    /// A port takes 1024 events per block, and note ends besides. A node with several event edges has room for as many
+    /// from each of 8. Of changes of parameters on a ramp every second one goes before an event is lost. Note ends are
+    /// never lost.
+    pub fn lost_events(&self) -> Vec<LostEvents> {
+        self.lock().lost_events()
     }
 
     /// Makes a plan from what was measured and hands it over, whatever the settings say of steering.

@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use hocket_dsp::{RowsMut, RowsRef, StereoRef};
 use hocket_machine::clock::{monotonic_ns, ticks};
 use hocket_machine::float_mode::FlushDenormals;
-use hocket_time::{Full, TimedCommand, Transport};
+use hocket_time::{EventBuffer, Full, TimedCommand, Transport};
 
 use super::block_estimates::Of;
 use super::choose_walk::{self, ChooseWalk, Sample};
@@ -260,6 +260,19 @@ impl Engine {
     pub fn input_mut(&mut self, number: u16, frames: usize) -> Option<RowsMut<'_>> {
         let frames = frames.min(self.settings.frames as usize);
         self.leader.input_mut(number, frames)
+    }
+
+    /// The events of an engine input whose node has an event output, to be handed over before a block. `None`: the graph
+    /// has no such input.
+    ///
+    /// Frames count from the first one of the next block. Events may come in any order. Those behind the block wait for
+    /// later blocks. It takes 1024 events, and note ends besides; [`EventBuffer`] says what becomes of more.
+    /// [`EventBuffer::push`] returns whether it took an event, and [`EventBuffer::counts`] how many it did not. To end
+    /// everything that sounds, hand over [`EventKind::EndAllNotes`](hocket_time::EventKind::EndAllNotes).
+    ///
+    /// Thread: leader, between blocks. Allocates nothing.
+    pub fn events_mut(&mut self, number: u16) -> Option<&mut EventBuffer> {
+        self.leader.events_mut(number)
     }
 
     /// What plays, and where: the state after the last block and the commands carried out before it.

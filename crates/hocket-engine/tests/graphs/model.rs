@@ -3,9 +3,10 @@
 
 use std::collections::VecDeque;
 
+use hocket_engine::time::{Event, EventKind, Midi1, Note, Pushed, Source};
 use hocket_engine::{
-    Block, ChannelMap, Edge, Graph, InputPort, Node, NodeId, NodeKind, NodeSource, Ports,
-    Processor, RowsRef,
+    Block, ChannelMap, Edge, EventPorts, Graph, InputPort, Node, NodeId, NodeKind, NodeSource,
+    Ports, Processor, RowsRef,
 };
 
 use super::FRAMES;
@@ -50,6 +51,33 @@ fn played(number: u16, channel: usize, frame: usize) -> f32 {
     ((frame * 7 + channel * 3 + usize::from(number)) % 11) as f32 * 0.1 - 0.5
 }
 
+/// What the host hands over for input `number` at a frame.
+fn handed_over(number: u16, frame: usize) -> Vec<EventKind> {
+    let count = if (frame + usize::from(number)).is_multiple_of(7) { 2 } else { 0 };
+    (0..count).map(|n| event(number.into(), frame + n)).collect()
+}
+
+/// An event that differs from its neighbours.
+fn event(number: usize, frame: usize) -> EventKind {
+    let key = (frame * 5 + number) % 128;
+    match frame % 3 {
+        0 => EventKind::Note(Note::on(-1, 0, key as i8, 0.5)),
+        1 => EventKind::Midi(Midi1::new(&[0x80, key as u8, 0]).unwrap()),
+        _ => EventKind::param(number as u32, frame as f64 / 8.0),
+    }
+}
+
+/// What a voice sounds like after an event. The order of events is heard.
+fn after(voice: f32, event: &EventKind) -> f32 {
+    let heard = match event {
+        EventKind::Note(note) => f32::from(note.key) + note.velocity as f32,
+        EventKind::Midi(message) => -f32::from(message.bytes()[1]),
+        EventKind::Param(change) => change.value as f32,
+        other => panic!("nobody sends {other:?}"),
+    };
+    voice * 0.5 + heard * 0.01
+}
+
 /// What a source adds, so that there is sound without inputs: one impulse, then a pattern.
 fn source(number: usize, frame: usize) -> f32 {
     if frame.is_multiple_of(9) { 1.0 / (number + 1) as f32 } else { 0.0 }
@@ -59,6 +87,9 @@ fn source(number: usize, frame: usize) -> f32 {
 struct Works {
     number: usize,
     is_source: bool,
+    writes_events: bool,
+    /// What events made it sound like.
+    voice: f32,
     frame: usize,
     late: Vec<VecDeque<f32>>,
 }
@@ -77,7 +108,11 @@ impl Processor for Works {
                 assert_eq!((key.left[i], key.right[i]), (side[0], side[1.min(side_rows - 1)]));
             }
             let mut extra = vec![0.0; extra_rows];
-            self.frame(&mut main, &side, &mut extra);
+            let now = block.received().iter().filter(|event| event.frame as usize == i);
+            let received: Vec<EventKind> = now.map(|event| event.kind).collect();
+            for kind in self.frame((&mut main, &side, &mut extra), &received) {
+                assert_eq!(block.send(i as u32, kind), Pushed::Stored);
+            }
             (0..channels).for_each(|c| block.channel_mut(c)[i] = main[c]);
             for (c, sample) in extra.into_iter().enumerate() {
                 block.more.as_mut().unwrap().extra.row_mut(c)[i] = sample;
@@ -86,7 +121,7 @@ impl Processor for Works {
     }
 
     fn reset(&mut self) {
-        self.frame = 0;
+        (self.frame, self.voice) = (0, 0.0);
         self.late.iter_mut().flatten().for_each(|sample| *sample = 0.0);
     }
 }
@@ -95,20 +130,33 @@ impl Works {
     fn of(number: usize, node: &Node) -> Works {
         let late = vec![0.0; node.latency_frames as usize].into();
         let late = vec![late; usize::from(node.ports.main)];
-        let is_source = node.inputs.is_empty() && !matches!(node.kind, NodeKind::Input(_));
-        Works { number, is_source, frame: 0, late }
+        let is_input = matches!(node.kind, NodeKind::Input(_));
+        let is_source = node.inputs.iter().all(Edge::is_for_events) && !is_input;
+        let writes_events = node.ports.events.output && !is_input;
+        Works { number, is_source, writes_events, voice: 0.0, frame: 0, late }
     }
 
-    fn frame(&mut self, main: &mut [f32], side: &[f32], extra: &mut [f32]) {
+    /// One frame of main channels, side chain and extra outputs. Returns what it sends.
+    fn frame(
+        &mut self,
+        (main, side, extra): (&mut [f32], &[f32], &mut [f32]),
+        received: &[EventKind],
+    ) -> Vec<EventKind> {
         if self.is_source {
             main.iter_mut().for_each(|sample| *sample += source(self.number, self.frame));
         }
+        self.voice = received.iter().fold(self.voice, after);
+        main.iter_mut().for_each(|sample| *sample += self.voice);
         work(self.number, main, side, extra);
         for (sample, late) in main.iter_mut().zip(&mut self.late) {
             late.push_back(*sample);
             *sample = late.pop_front().unwrap_or(0.0);
         }
+        let frame = self.frame;
         self.frame += 1;
+        let own = self.writes_events && (frame + self.number).is_multiple_of(11);
+        let sent = received.iter().take(1).copied().filter(|_| self.writes_events);
+        sent.chain(own.then(|| event(self.number, frame))).collect()
     }
 }
 
@@ -125,7 +173,10 @@ impl Case {
         let count = 2 + random.below(24);
         for number in 0..count {
             let node = case.node(number, random);
+            let deaf = node.ports.events == EventPorts::NONE;
+            let may_sum = deaf || matches!(node.kind, NodeKind::Input(_));
             let sums = node.latency_frames == 0 && node.ports.extra == 0 && random.one_in(4);
+            let sums = sums && may_sum;
             case.sums.push(sums);
             case.graph.add(node).unwrap();
         }
@@ -151,7 +202,8 @@ impl Case {
         let side_chain = [0, 0, 0, 0, 1, 2, 3][random.below(7)];
         let extra = [0, 0, 0, 0, 1, 4][random.below(6)];
         let mut node = Node::new(format!("n{number}"), NodeKind::Custom(number as u32));
-        node.ports = Ports { main, side_chain, extra };
+        let events = EventPorts { input: random.one_in(3), output: random.one_in(3) };
+        node.ports = Ports { main, side_chain, extra, events };
         node.cost = random.below(500) as f64;
         node.latency_frames = [0, 0, 0, 1, 5, 40][random.below(6)];
         if random.one_in(6) {
@@ -164,7 +216,21 @@ impl Case {
             let from = if random.one_in(3) { random.below(number) } else { number - back };
             node.inputs.extend(self.edge(from, &node, random));
         }
+        self.add_event_edges(&mut node, random);
         node
+    }
+
+    /// Event edges anywhere among the edges of a node that reads events.
+    fn add_event_edges(&self, node: &mut Node, random: &mut Random) {
+        let ids = (0..).map(NodeId).zip(self.graph.nodes());
+        let writers: Vec<NodeId> =
+            ids.filter(|(_, node)| node.ports.events.output).map(|(id, _)| id).collect();
+        if node.ports.events.input && !writers.is_empty() {
+            for _ in 0..random.below(4) {
+                let edge = Edge::events(writers[random.below(writers.len())]);
+                node.inputs.insert(random.below(node.inputs.len() + 1), edge);
+            }
+        }
     }
 
     /// An edge that fits, if there is one.
@@ -202,6 +268,14 @@ impl Case {
     /// Writes what the host plays from `frame` on, in a block of `frames`.
     pub fn play_inputs(engine: &mut hocket_engine::Engine, frame: usize, frames: usize) {
         for number in 0..2 {
+            // The last frames first: a host need not sort.
+            for i in (0..frames).rev() {
+                let Some(events) = engine.events_mut(number) else { break };
+                for kind in handed_over(number, frame + i) {
+                    let event = Event::new(i as u32, Source::LIVE, kind);
+                    assert_eq!(events.push(event), Pushed::Stored);
+                }
+            }
             let Some(mut rows) = engine.input_mut(number, frames) else { continue };
             for channel in 0..rows.len() {
                 let row = rows.row_mut(channel).iter_mut();
@@ -219,6 +293,8 @@ impl Case {
         // By node, by row, by frame.
         let mut past: Vec<Vec<Vec<f32>>> =
             nodes.iter().map(|node| vec![Vec::new(); usize::from(node.ports.rows())]).collect();
+        // By node, by frame.
+        let mut sent: Vec<Vec<Vec<EventKind>>> = vec![Vec::new(); nodes.len()];
         for frame in 0..frames {
             for (number, node) in nodes.iter().enumerate() {
                 let mut rows = self.sum(number, frame, &past, &arrivals);
@@ -227,11 +303,17 @@ impl Case {
                     heard.for_each(|(c, sum)| sum.insert(0, (played(input, c, frame), 1.0)));
                 }
                 let mut rows: Vec<f32> = rows.iter().map(|terms| in_order(terms)).collect();
+                let received = self.received(number, frame, &sent, &arrivals);
+                let mut sends = Vec::new();
                 if !self.sums[number] {
                     let (main, rest) = rows.split_at_mut(usize::from(node.ports.main));
                     let (side, extra) = rest.split_at_mut(usize::from(node.ports.side_chain));
-                    works[number].frame(main, side, extra);
+                    sends = works[number].frame((main, side, extra), &received);
                 }
+                if let NodeKind::Input(input) = node.kind {
+                    sends = handed_over(input, frame);
+                }
+                sent[number].push(sends);
                 past[number].iter_mut().zip(rows).for_each(|(row, sample)| row.push(sample));
             }
         }
@@ -249,6 +331,25 @@ impl Case {
             }
         }
         at
+    }
+
+    /// What a node receives at a frame: edge by edge, each with what was sent so long ago that it arrives with the audio.
+    fn received(
+        &self,
+        number: usize,
+        frame: usize,
+        sent: &[Vec<Vec<EventKind>>],
+        arrivals: &[u32],
+    ) -> Vec<EventKind> {
+        let edges = &self.graph.nodes()[number].inputs;
+        let at = |edge: &Edge| arrivals[edge.from.index()] as usize;
+        let latest = edges.iter().map(at).max().unwrap_or(0);
+        let events = edges.iter().filter(|edge| edge.is_for_events());
+        let of = |edge: &Edge| {
+            let then = frame.checked_sub(latest - at(edge))?;
+            sent[edge.from.index()].get(then).cloned()
+        };
+        events.filter_map(of).flatten().collect()
     }
 
     /// The terms that each row of a node sums, in order.
@@ -283,6 +384,7 @@ impl Case {
             InputPort::SideChain => {
                 (usize::from(reader.ports.main), usize::from(reader.ports.side_chain))
             }
+            InputPort::Events => return Vec::new(),
         };
         let row = |channel: usize| match channel < usize::from(source.main) {
             true => channel,

@@ -1,4 +1,5 @@
-//! Channels, ports, inputs, outputs, delays and feedback, against a model that knows nothing of blocks and workers.
+//! Channels, ports, inputs, outputs, events, delays and feedback, against a model that knows nothing of blocks and
+//! workers.
 
 use hocket_engine::time::TempoMap;
 use hocket_engine::{
@@ -61,6 +62,7 @@ fn check(case: &Case, schedule: (ScheduleKind, usize), fusing: Fusing, random: &
             }
         }
     }
+    assert_eq!(engine.control().lost_events(), []);
     let latencies: Vec<u32> =
         case.graph.outputs().iter().map(|id| case.arrivals()[id.index()]).collect();
     assert_eq!(engine.output_latencies(), latencies);
@@ -68,7 +70,7 @@ fn check(case: &Case, schedule: (ScheduleKind, usize), fusing: Fusing, random: &
 
 #[test]
 fn graphs_of_every_shape_sound_as_the_model_says_under_every_schedule() {
-    let mut seen = [0; 5];
+    let mut seen = [0; 7];
     for seed in 0..120 {
         let mut random = Random::new(seed);
         let case = Case::random(&mut random);
@@ -85,8 +87,11 @@ fn graphs_of_every_shape_sound_as_the_model_says_under_every_schedule() {
         seen[2] += has(graph.outputs().len() > 1);
         seen[3] += has(graph.nodes().iter().any(|node| node.ports.rows() > 2));
         seen[4] += has(units.units().iter().any(hocket_plan::Unit::is_end));
+        seen[5] += has(units.event_lines().iter().any(|line| line.frames == 0));
+        seen[6] += has(units.event_lines().iter().any(|line| line.frames > 0));
     }
-    println!("graphs with delays, feedback, several outputs, wide ports, several ends: {seen:?}");
+    println!("graphs with delays, feedback, several outputs, wide ports, several ends,");
+    println!("events, events that wait: {seen:?}");
     assert!(seen.iter().all(|count| *count > 20), "{seen:?} of 120");
 }
 
@@ -138,9 +143,9 @@ impl Processor for Counts {
 fn a_node_that_stays_may_have_other_ports_in_the_next_graph() {
     let ports = [
         Ports::STEREO,
-        Ports { main: 2, side_chain: 2, extra: 0 },
+        Ports { side_chain: 2, ..Ports::STEREO },
         Ports::of(1),
-        Ports { main: 6, side_chain: 1, extra: 3 },
+        Ports { side_chain: 1, extra: 3, ..Ports::of(6) },
         Ports::STEREO,
     ];
     let graph = |ports| {

@@ -11,6 +11,7 @@ mod watching;
 
 mod clean;
 mod edits;
+mod events;
 mod jack;
 mod numbers;
 mod spreading;

@@ -39,7 +39,8 @@ impl Unit {
 impl UnitInput {
     /// All rows of the part before.
     pub(crate) fn onward(part: UnitId, rows: u16) -> UnitInput {
-        UnitInput { from: Source::Unit(part), gain_lin: 1.0, span: Span::whole(rows), line: None }
+        let from = Source::Unit(part);
+        UnitInput { from, gain_lin: 1.0, span: Span::whole(rows), line: None, events: None }
     }
 }
 
@@ -90,11 +91,12 @@ impl UnitGraph {
 }
 
 /// Folded chains belong to the unit that reads them; no other unit sees their buses. A part begins with all rows of the
-/// part before it, so all inputs must reach the same rows, the first ones.
+/// part before it, so all inputs must reach the same rows, the first ones. Events go to a node and not to a part.
 fn may_be_cut(unit: &Unit) -> bool {
     let rows = |input: &UnitInput| (input.span.to, input.span.count);
     let first = unit.inputs.first().map(rows);
-    let alike = unit.inputs.iter().all(|input| Some(rows(input)) == first && input.span.to == 0);
+    let same = |input: &UnitInput| Some(rows(input)) == first && input.span.to == 0;
+    let alike = unit.inputs.iter().all(|input| same(input) && input.events.is_none());
     unit.folded.is_empty() && !unit.is_part() && alike
 }
 

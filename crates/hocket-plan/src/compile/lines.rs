@@ -3,12 +3,16 @@
 use std::collections::HashMap;
 
 use super::{
-    Graph, GraphError, NodeId, NodeKind, Ports, Source, Span, UnitId, UnitInput, arrivals,
+    Graph, GraphError, Node, NodeId, NodeKind, Ports, Source, Span, UnitId, UnitInput, arrivals,
 };
 
 /// Index of a line in its [`UnitGraph`](super::UnitGraph).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct LineId(pub u32);
+
+/// Index of an event line in its [`UnitGraph`](super::UnitGraph).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct EventLineId(pub u32);
 
 /// Index of a port in its [`UnitGraph`](super::UnitGraph).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -35,6 +39,20 @@ pub struct DelayLine {
     pub gain_lin: f32,
     /// The gain from which it fades, if the line is new.
     pub gain_before: f32,
+}
+
+/// Where the events of an edge wait, so that notes and audio of one instant arrive together. Every event edge has one:
+/// it also knows which notes of the edge sound.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct EventLine {
+    /// The node that writes.
+    pub from: NodeId,
+    /// The node that reads.
+    pub reader: NodeId,
+    /// The place among the reader's edges.
+    pub edge: usize,
+    /// How long events wait, in frames.
+    pub frames: u32,
 }
 
 /// How an edge fades.
@@ -79,6 +97,10 @@ pub(super) struct Wiring {
     pub(super) heard: Vec<u32>,
     /// By [`LineId`].
     pub(super) lines: Vec<DelayLine>,
+    /// By [`EventLineId`].
+    pub(super) event_lines: Vec<EventLine>,
+    /// Nodes that play the events of an engine input.
+    pub(super) event_inputs: Vec<(NodeId, u16)>,
     /// By [`PortId`].
     pub(super) ports: Vec<Port>,
     pub(super) outputs: Vec<NodeId>,
@@ -93,6 +115,7 @@ struct NodeInput {
     gain_lin: f32,
     span: Span,
     line: Option<LineId>,
+    events: Option<EventLineId>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -110,6 +133,8 @@ impl Wiring {
             arrivals: vec![0; nodes],
             heard: vec![0; nodes],
             lines: Vec::new(),
+            event_lines: Vec::new(),
+            event_inputs: Vec::new(),
             ports: Vec::new(),
             outputs,
             inputs: Vec::new(),
@@ -128,6 +153,8 @@ impl Wiring {
             arrivals: arrivals.outputs,
             heard: arrivals.inputs,
             lines: Vec::new(),
+            event_lines: Vec::new(),
+            event_inputs: event_inputs(graph),
             ports: Vec::new(),
             outputs: graph.outputs(),
             inputs: Vec::with_capacity(graph.nodes().len()),
@@ -151,13 +178,16 @@ impl Wiring {
         if let NodeKind::Input(number) = node.kind {
             let port = self.port(Port::Input { number, rows: input_rows(graph, number) });
             let (from, span) = (From::Port(port), Span::whole(node.ports.main));
-            return Ok(vec![NodeInput { from, gain_lin: 1.0, span, line: None }]);
+            return Ok(vec![NodeInput { from, gain_lin: 1.0, span, line: None, events: None }]);
         }
         let mut inputs: Vec<NodeInput> = Vec::with_capacity(node.inputs.len());
         for (index, (edge, frames)) in node.inputs.iter().zip(delays).enumerate() {
             let fade = fades.get(&(reader, index));
             if *frames > Graph::MAX_DELAY {
                 return Err(GraphError::TooLate { node: node.name.clone(), frames: *frames });
+            }
+            if edge.is_for_events() {
+                inputs.push(self.event_input(edge.from, reader, index, *frames));
             }
             for (part, span) in graph.spans(edge, reader).into_iter().enumerate() {
                 let from = From::Node(edge.from);
@@ -176,10 +206,16 @@ impl Wiring {
                     });
                     LineId(self.lines.len() as u32 - 1)
                 });
-                inputs.push(NodeInput { from, gain_lin: edge.gain_lin, span, line });
+                inputs.push(NodeInput { from, gain_lin: edge.gain_lin, span, line, events: None });
             }
         }
         Ok(inputs)
+    }
+
+    fn event_input(&mut self, from: NodeId, reader: NodeId, edge: usize, frames: u32) -> NodeInput {
+        let events = Some(EventLineId(self.event_lines.len() as u32));
+        self.event_lines.push(EventLine { from, reader, edge, frames });
+        NodeInput { from: From::Node(from), gain_lin: 1.0, span: Span::NONE, line: None, events }
     }
 
     /// The port, once for all that read it.
@@ -214,7 +250,7 @@ impl Wiring {
                     });
                     LineId(self.lines.len() as u32 - 1)
                 });
-                let input = NodeInput { from: port, gain_lin, span, line };
+                let input = NodeInput { from: port, gain_lin, span, line, events: None };
                 self.inputs[reader.index()].push(input);
             }
         }
@@ -229,10 +265,20 @@ impl Wiring {
                 From::Node(node) => Source::Unit(unit_of[node.index()]),
                 From::Port(port) => Source::Port(port),
             };
-            UnitInput { from, gain_lin: input.gain_lin, span: input.span, line: input.line }
+            let NodeInput { gain_lin, span, line, events, .. } = *input;
+            UnitInput { from, gain_lin, span, line, events }
         };
         inputs.map(input).collect()
     }
+}
+
+/// The engine inputs whose events somebody may read.
+fn event_inputs(graph: &Graph) -> Vec<(NodeId, u16)> {
+    let number = |(id, node): (NodeId, &Node)| match node.kind {
+        NodeKind::Input(number) if node.ports.events.output => Some((id, number)),
+        _ => None,
+    };
+    (0..).map(NodeId).zip(graph.nodes()).filter_map(number).collect()
 }
 
 /// Channels of an engine input: as many as the widest node that plays it has. The others play the first ones.

@@ -10,6 +10,8 @@
 //!
 //! So there is one kind of memory and one kind of sum for any number of channels and ports. A stereo node, the
 //! usual one, has two rows.
+//!
+//! Event ports have no rows. A node has one event input and one event output at most ([`EventPorts`]).
 
 use super::{Edge, GraphError, Node};
 
@@ -22,6 +24,28 @@ pub struct Ports {
     pub side_chain: u16,
     /// Channels of further outputs; 0 for none.
     pub extra: u16,
+    /// Whether it reads and writes events.
+    pub events: EventPorts,
+}
+
+/// Whether a node reads events and whether it writes them: notes, MIDI, and changes of parameters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub struct EventPorts {
+    /// It reads what its event edges bring.
+    pub input: bool,
+    /// It writes events that others read.
+    pub output: bool,
+}
+
+impl EventPorts {
+    /// Neither: the usual node.
+    pub const NONE: EventPorts = EventPorts { input: false, output: false };
+    /// An instrument, for example.
+    pub const INPUT: EventPorts = EventPorts { input: true, output: false };
+    /// A sequencer, for example.
+    pub const OUTPUT: EventPorts = EventPorts { input: false, output: true };
+    /// An arpeggiator, for example.
+    pub const BOTH: EventPorts = EventPorts { input: true, output: true };
 }
 
 impl Default for Ports {
@@ -38,7 +62,18 @@ impl Ports {
 
     /// A node with `main` channels in and out.
     pub const fn of(main: u16) -> Ports {
-        Ports { main, side_chain: 0, extra: 0 }
+        Ports { main, side_chain: 0, extra: 0, events: EventPorts::NONE }
+    }
+
+    /// The same channels with event ports.
+    pub const fn with_events(self, events: EventPorts) -> Ports {
+        Ports { events, ..self }
+    }
+
+    /// Whether it has two main channels and no others.
+    #[inline]
+    pub fn is_stereo(self) -> bool {
+        (self.main, self.side_chain, self.extra) == (2, 0, 0)
     }
 
     /// Rows of the bus.
@@ -70,6 +105,8 @@ pub enum InputPort {
     Main,
     /// The side chain.
     SideChain,
+    /// The event input: the edge brings events and no channels ([`Edge::events`]).
+    Events,
 }
 
 /// Which channels an edge carries.
@@ -106,6 +143,8 @@ pub struct Span {
 impl Span {
     /// The two rows of stereo buses.
     pub const STEREO: Span = Span::whole(2);
+    /// No rows: what an event edge connects.
+    pub const NONE: Span = Span::whole(0);
 
     /// All rows of two buses with `count` rows.
     pub const fn whole(count: u16) -> Span {
@@ -116,11 +155,13 @@ impl Span {
 /// The rows that `edge` connects, from a bus with ports `source` to one with ports `reader`; as few spans as possible.
 ///
 /// # Errors
-/// [`GraphError::Channels`] if the edge names channels that are not there, or numbers that do not fit.
+/// - [`GraphError::Channels`] if the edge names channels that are not there, or numbers that do not fit,
+/// - [`GraphError::EventPorts`] if it is an event edge, and one of both nodes lacks the port.
 pub(super) fn spans(edge: &Edge, source: &Node, reader: &Node) -> Result<Vec<Span>, GraphError> {
     let (first, width) = match edge.to {
         InputPort::Main => (0, reader.ports.main),
         InputPort::SideChain => (reader.ports.main, reader.ports.side_chain),
+        InputPort::Events => return no_spans(source, reader),
     };
     let pairs: Vec<(u16, u16)> = match edge.map {
         ChannelMap::Straight if source.ports.main == width => (0..width).map(|c| (c, c)).collect(),
@@ -139,6 +180,16 @@ pub(super) fn spans(edge: &Edge, source: &Node, reader: &Node) -> Result<Vec<Spa
     }
     let rows = pairs.into_iter().map(|(from, to)| (source.ports.output_row(from), first + to));
     Ok(joined(rows))
+}
+
+/// An event edge connects no rows.
+fn no_spans(source: &Node, reader: &Node) -> Result<Vec<Span>, GraphError> {
+    let (writes, reads) = (source.ports.events.output, reader.ports.events.input);
+    let (source, reader) = (source.name.clone(), reader.name.clone());
+    match writes && reads {
+        true => Ok(Vec::new()),
+        false => Err(GraphError::EventPorts { source, reader, writes, reads }),
+    }
 }
 
 /// Neighbouring pairs of rows as spans.
@@ -195,7 +246,7 @@ mod tests {
 
     #[test]
     fn ranges_reach_side_chains_and_extra_outputs_and_nothing_else() {
-        let drums = Ports { main: 2, side_chain: 1, extra: 4 };
+        let drums = Ports { side_chain: 1, extra: 4, ..Ports::STEREO };
         let range = |from, to, count, port| {
             between(ChannelMap::Range { from, to, count }, port, drums, drums)
         };
@@ -213,5 +264,16 @@ mod tests {
         assert_eq!(between(most, main, drums, drums), None);
         let deaf = Ports::STEREO;
         assert_eq!(between(ChannelMap::Straight, side, deaf, deaf), None, "no such port");
+    }
+
+    #[test]
+    fn event_edges_connect_no_rows_and_need_both_ports() {
+        let kinds = [EventPorts::NONE, EventPorts::INPUT, EventPorts::OUTPUT, EventPorts::BOTH];
+        for (source, reader) in kinds.iter().flat_map(|a| kinds.map(|b| (*a, b))) {
+            let [from, to] = [source, reader].map(|events| Ports::STEREO.with_events(events));
+            let fits = source.output && reader.input;
+            let spans = between(ChannelMap::Straight, InputPort::Events, from, to);
+            assert_eq!(spans, fits.then(Vec::new), "{source:?} {reader:?}");
+        }
     }
 }

@@ -10,7 +10,8 @@ use crate::graph::NodeId;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Rule {
     /// R1: every index is in range: steps, inputs, predecessors and successors name existing units; inputs name existing
-    /// ports, lines and rows, and each line belongs to one input.
+    /// ports, lines and rows, and each line belongs to one input. An event input names the line of the node that writes
+    /// last in the chain that it reads.
     R1InRange,
     /// R2: every unit runs exactly once per block.
     R2Once,
@@ -285,6 +286,7 @@ fn may_read(unit: &Unit, i: usize, place: usize, input: &UnitInput) -> bool {
 /// Whether all rows, ports and lines that inputs name exist, each line belongs to one input, and outputs have buses.
 fn check_rows(units: &UnitGraph) -> Result<(), Violation> {
     let mut lines = vec![0u32; units.lines().len()];
+    let mut event_lines = vec![0u32; units.event_lines().len()];
     for (i, unit) in units.units().iter().enumerate() {
         let folded = unit.folded.iter().map(|chain| (&chain.inputs, chain.rows));
         for (inputs, rows) in folded.chain([(&unit.inputs, unit.rows)]) {
@@ -295,6 +297,7 @@ fn check_rows(units: &UnitGraph) -> Result<(), Violation> {
                 }
                 // The check above found the line in range.
                 input.line.into_iter().for_each(|line| lines[line.0 as usize] += 1);
+                input.events.into_iter().for_each(|line| event_lines[line.0 as usize] += 1);
             }
         }
         if let Some(narrow) = narrow_node(units, unit) {
@@ -305,6 +308,10 @@ fn check_rows(units: &UnitGraph) -> Result<(), Violation> {
     }
     if let Some(line) = lines.iter().position(|count| *count != 1) {
         return broken(Rule::R1InRange, format!("line {line} in {} inputs", lines[line]));
+    }
+    if let Some(line) = event_lines.iter().position(|count| *count != 1) {
+        let detail = format!("event line {line} in {} inputs", event_lines[line]);
+        return broken(Rule::R1InRange, detail);
     }
     let fed_back = units.ports().iter().filter_map(|port| match port {
         Port::Feedback { from, .. } => Some(from),
@@ -334,7 +341,24 @@ fn rows_exist(units: &UnitGraph, unit: &Unit, own: u16, input: &UnitInput) -> bo
         let line = units.lines().get(line.0 as usize);
         line.is_some_and(|line| line.span == input.span)
     });
-    line && reaches(input.span.to, own) && source.is_some_and(|rows| reaches(input.span.from, rows))
+    line && event_line_exists(units, unit, input)
+        && reaches(input.span.to, own)
+        && source.is_some_and(|rows| reaches(input.span.from, rows))
+}
+
+/// Whether the line of an event input belongs to the node that the input reads.
+fn event_line_exists(units: &UnitGraph, unit: &Unit, input: &UnitInput) -> bool {
+    let Some(line) = input.events else { return true };
+    let nodes = match input.from {
+        Source::Unit(from) => Some(&units.units()[from.index()].nodes),
+        Source::Folded(index) => unit.folded.get(index as usize).map(|chain| &chain.nodes),
+        Source::Port(_) => None,
+    };
+    let line = units.event_lines().get(line.0 as usize);
+    let writer = line.map(|line| line.from);
+    input.span.count == 0
+        && writer.is_some()
+        && nodes.and_then(|nodes| nodes.last()) == writer.as_ref()
 }
 
 /// A node of the unit that needs more rows than its chain has.

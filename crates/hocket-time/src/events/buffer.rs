@@ -124,10 +124,12 @@ impl EventBuffer {
     /// Ends a block: its events go, and the frames of the others count from the block's end.
     pub fn advance(&mut self, frames: u32) {
         let done = self.count_before(frames);
-        self.events.drain(..done);
-        for event in &mut self.events {
-            event.frame -= frames;
+        // One by one: a block has no copy by the C library.
+        for place in done..self.events.len() {
+            let later = self.events[place];
+            self.events[place - done] = Event { frame: later.frame - frames, ..later };
         }
+        self.events.truncate(self.events.len() - done);
         self.is_thin &= done == 0;
         self.free_bytes();
     }
@@ -215,7 +217,8 @@ impl EventBuffer {
     /// Merges from the end, so that each event moves once.
     fn merge_sorted(&mut self, events: &[Event], source: Source) {
         let mut old = self.events.len();
-        self.events.extend_from_slice(events);
+        // One by one: a block has no copy by the C library.
+        events.iter().for_each(|event| self.events.push(*event));
         let mut place = self.events.len();
         for event in events.iter().rev() {
             let event = Event { source, ..*event };
@@ -231,12 +234,13 @@ impl EventBuffer {
 
     /// Inserts behind all that are not later. There is room.
     fn insert(&mut self, event: Event) {
-        let key = event.key();
-        let place = match self.events.last() {
-            Some(last) if last.key() > key => self.events.partition_point(|it| it.key() <= key),
-            _ => self.events.len(),
-        };
-        self.events.insert(place, event);
+        let mut place = self.events.len();
+        self.events.push(event);
+        // One by one: a block has no copy by the C library.
+        while place > 0 && self.events[place - 1].key() > event.key() {
+            self.events.swap(place - 1, place);
+            place -= 1;
+        }
     }
 
     fn refuse(&mut self) -> Pushed {

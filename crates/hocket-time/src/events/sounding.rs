@@ -68,15 +68,30 @@ impl SoundingNotes {
             EventKind::Note(note) => self.watch_note(note),
             EventKind::Midi(message) => self.watch_midi(*message),
             EventKind::Ump(packet) => self.watch_packet(packet),
-            EventKind::EndAllNotes => *self = SoundingNotes::new(),
+            EventKind::EndAllNotes => self.clear(),
             EventKind::Param(_) | EventKind::SysEx(_) => {}
         }
     }
 
+    /// Forgets everything.
+    pub fn clear(&mut self) {
+        // One by one: a block has no fill by the C library.
+        self.keys.iter_mut().filter(|keys| **keys != 0).for_each(|keys| *keys = 0);
+        self.pedals.iter_mut().filter(|pedals| **pedals != 0).for_each(|pedals| *pedals = 0);
+    }
+
+    /// Also takes note of what sounds of another port.
+    pub fn merge(&mut self, other: &SoundingNotes) {
+        self.keys.iter_mut().zip(&other.keys).for_each(|(own, other)| *own |= other);
+        self.pedals.iter_mut().zip(&other.pedals).for_each(|(own, other)| *own |= other);
+    }
+
     /// Forgets everything, and gives it to be ended: of each channel the notes from low to high, then the pedals.
     pub fn end_all(&mut self, mut end: impl FnMut(Sounding)) {
-        let SoundingNotes { keys, pedals } = std::mem::take(self);
-        for (channel, (mut keys, pedals)) in (0..).zip(keys.into_iter().zip(pedals)) {
+        let channels = self.keys.iter_mut().zip(&mut self.pedals);
+        for (channel, (keys, pedals)) in (0..).zip(channels) {
+            // One by one: a block has no copy by the C library.
+            let (mut keys, pedals) = (std::mem::take(keys), std::mem::take(pedals));
             while keys != 0 {
                 end(Sounding::Note { channel, key: keys.trailing_zeros() as u8 });
                 keys &= keys - 1;
@@ -105,7 +120,7 @@ impl SoundingNotes {
     fn watch_midi(&mut self, message: Midi1) {
         let [status, first, second] = message.bytes();
         if status == 0xff {
-            *self = SoundingNotes::new();
+            self.clear();
         }
         let (keys, pedals) = (&mut self.keys, &mut self.pedals);
         let channel = usize::from(status & 0xf);

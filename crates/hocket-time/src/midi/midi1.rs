@@ -73,7 +73,7 @@ impl Midi1 {
     }
 
     /// A channel message from parts that are in range. `second` is 0 where the message has one data byte.
-    pub(super) fn channel(status: u8, channel: u8, first: u8, second: u8) -> Midi1 {
+    pub(crate) fn channel(status: u8, channel: u8, first: u8, second: u8) -> Midi1 {
         let status = status | (channel & 0xf);
         let len = length(status).unwrap_or(3) as u8;
         Midi1 { bytes: [status, first & 0x7f, second & 0x7f], len }

@@ -1,66 +1,65 @@
-//! A synthesizer that plays a pattern by the song's position: it follows play, stop, locate and tempo.
+//! A sequencer that plays a pattern by the song's position, and a synthesizer that hears its notes: they follow play,
+//! stop, locate and tempo.
 //!
-//! Graphs have no edges for notes yet (MIDI). Until they have, an instrument keeps its notes itself and asks
-//! `Block::time` where the song is. Parameters come as events: here parameter 0, the loudness.
+//! The sequencer has an event output and the synthesizer an event input, with an event edge between them. Because the
+//! sequencer keeps time, the engine ends its notes where the song stops or jumps. Parameters come apart from notes: here
+//! parameter 0, the loudness.
 //!
 //! `cargo run -p hocket-embedder --bin synth`
 #![forbid(unsafe_code)]
 
 use std::error::Error;
-use std::f64::consts::TAU;
 
+use hocket_embedder::instrument::Synth;
 use hocket_embedder::{FRAMES, RATE_HZ, start};
-use hocket_engine::time::{BlockTime, TempoMap, TimedCommand, TransportCommand};
-use hocket_engine::{Block, Change, Engine, Event, Graph, Node, NodeKind, Processor};
+use hocket_engine::time::{EventKind, Note, TempoMap, TimedCommand, TransportCommand};
+use hocket_engine::{
+    Block, Change, Edge, Engine, EventPorts, Graph, Node, NodeKind, Ports, Processor,
+};
 
-/// One bar: semitones above A3, a note for each half beat.
-const PATTERN: [i32; 8] = [0, 12, 7, 12, 3, 12, 7, 10];
+/// One bar: a key for each half beat.
+const PATTERN: [i8; 8] = [57, 69, 64, 69, 60, 69, 64, 67];
 
-struct Synth {
-    loudness: f32,
+/// Sends a note for each half beat of the song.
+struct Sequencer {
+    /// The half beat whose note sounds.
+    step: Option<i64>,
 }
 
-impl Processor for Synth {
+impl Processor for Sequencer {
     fn process(&mut self, block: &mut Block<'_>) {
-        let mut events = block.events.iter().peekable();
-        for frame in 0..block.frames() {
-            while let Some(event) = events.next_if(|event| event.frame as usize <= frame) {
-                self.change(event);
+        let Some(time) = block.time else { return };
+        for frame in 0..block.frames() as u32 {
+            let segment = time.segment_at(frame);
+            if !segment.playing || segment.jumped && segment.offset == frame {
+                // The engine has ended the note.
+                self.step = None;
             }
-            let sample = block.time.map_or(0.0, |time| wave(time, frame as u32));
-            block.main.left[frame] = self.loudness * sample;
-            block.main.right[frame] = self.loudness * sample;
+            let step = (2.0 * time.beats_at(frame)).floor() as i64;
+            if segment.playing && self.step != Some(step) {
+                self.go_to(step, frame, block);
+            }
         }
     }
 
-    /// Nothing: what is heard depends on the song's position alone. So a locate needs no preparation, and the same
-    /// place always sounds the same.
-    fn reset(&mut self) {}
+    fn reset(&mut self) {
+        self.step = None;
+    }
 
     fn keeps_time(&self) -> bool {
         true
     }
 }
 
-impl Synth {
-    fn change(&mut self, event: &Event) {
-        if let Change::Param { index: 0, value } = event.change {
-            self.loudness = value.clamp(0.0, 1.0);
+impl Sequencer {
+    fn go_to(&mut self, step: i64, frame: u32, block: &mut Block<'_>) {
+        let key = |step: i64| PATTERN[step.rem_euclid(8) as usize];
+        // The engine counts what finds no room. Two events always do.
+        if let Some(before) = self.step.replace(step) {
+            _ = block.send(frame, EventKind::Note(Note::off(-1, 0, key(before), 0.0)));
         }
+        _ = block.send(frame, EventKind::Note(Note::on(-1, 0, key(step), 1.0)));
     }
-}
-
-/// A decaying sine from the beginning of each half beat on.
-fn wave(time: &BlockTime<'_>, frame: u32) -> f32 {
-    if !time.is_playing_at(frame) {
-        return 0.0;
-    }
-    let half_beats = 2.0 * time.beats_at(frame);
-    let note = half_beats.floor();
-    let since_note_s = (half_beats - note) * 30.0 / time.bpm_at(frame);
-    let semitones = PATTERN[(note as i64).rem_euclid(8) as usize];
-    let pitch_hz = 220.0 * (f64::from(semitones) / 12.0).exp2();
-    ((TAU * pitch_hz * since_note_s).sin() * (-8.0 * since_note_s).exp()) as f32
 }
 
 /// Plays so many blocks. Returns the left row.
@@ -76,8 +75,16 @@ fn listen(engine: &mut Engine, blocks: usize) -> Vec<f32> {
 /// Plays half a second, the same again after a locate, the same at half the tempo, and a stopped song.
 pub fn play() -> Result<[Vec<f32>; 4], Box<dyn Error>> {
     let mut graph = Graph::default();
-    let synth = graph.add(Node::new("synth", NodeKind::Custom(0)))?;
-    let (mut engine, mut editor) = start(&graph, vec![Some(Box::new(Synth { loudness: 0.5 }))])?;
+    let node = |name, events| Node {
+        ports: Ports::STEREO.with_events(events),
+        ..Node::new(name, NodeKind::Custom(0))
+    };
+    let sequencer = graph.add(node("sequencer", EventPorts::OUTPUT))?;
+    let inputs = vec![Edge::events(sequencer)];
+    let synth = graph.add(Node { inputs, ..node("synth", EventPorts::INPUT) })?;
+    let processors: Vec<Option<Box<dyn Processor>>> =
+        vec![Some(Box::new(Sequencer { step: None })), Some(Box::new(Synth::new(0.5)))];
+    let (mut engine, mut editor) = start(&graph, processors)?;
     let now = |command| TimedCommand { at_steady: 0, command };
 
     let first = listen(&mut engine, 375);

@@ -180,6 +180,8 @@ impl<'a> Draft<'a> {
                 all.extend(began.map(|began| Leaves { reader, was, input, began: *began }));
             }
         }
+        // Events do not fade: the notes of an event edge end with it.
+        all.retain(|leaves| !leaves.input.edge.is_for_events());
         all.retain(|leaves| !self.old.is_over(leaves.was) && self.fits(&leaves.input.edge));
         all.sort_by_key(|leaves| leaves.began);
         all

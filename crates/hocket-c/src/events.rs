@@ -1,0 +1,312 @@
+//! Events between nodes: notes, MIDI, and changes of parameters on event edges.
+
+use std::cell::RefCell;
+
+use hocket_engine::EventsOut;
+use hocket_engine::time::{Event, EventKind, Midi1, Note, NoteAction, Pushed, Source, Ump};
+use hocket_engine::{Edge, EventPorts, NodeId};
+
+use crate::block::lead;
+use crate::border::{done, quiet};
+use crate::engine::Engine;
+use crate::failure::Failure;
+use crate::graph::{Graph, building};
+use crate::processor::Block;
+use crate::status::{Error, Status};
+use crate::time::listed;
+
+/// A message of MIDI 1.0: its bytes are `data[0]` to `data[2]`, 0 where it has fewer.
+pub const HOCKET_MESSAGE_MIDI: u32 = 0;
+/// A Universal MIDI Packet: its words are `data`, 0 where it has fewer.
+pub const HOCKET_MESSAGE_PACKET: u32 = 1;
+/// A note starts: `data[0]` is the channel, `data[1]` the key (60 is middle C), `data[2]` the note's id, and `value` the
+/// velocity, 0 to 1. `HOCKET_ANY` for no id.
+pub const HOCKET_MESSAGE_NOTE_ON: u32 = 2;
+/// A note is released. Fields as in `HOCKET_MESSAGE_NOTE_ON`. `HOCKET_ANY` for every channel, key or id.
+pub const HOCKET_MESSAGE_NOTE_OFF: u32 = 3;
+/// A note stops at once. Fields as in `HOCKET_MESSAGE_NOTE_OFF`.
+pub const HOCKET_MESSAGE_NOTE_CHOKE: u32 = 4;
+/// A processor reports that a note has ended. Fields as in `HOCKET_MESSAGE_NOTE_OFF`.
+pub const HOCKET_MESSAGE_NOTE_END: u32 = 5;
+/// A parameter gets `value`: `data[0]` is the parameter.
+pub const HOCKET_MESSAGE_PARAM: u32 = 6;
+/// Every note ends and every pedal is released. Every instrument has to take it.
+pub const HOCKET_MESSAGE_END_ALL_NOTES: u32 = 7;
+/// Stands for every channel, every key or every note.
+pub const HOCKET_ANY: u32 = u32::MAX;
+
+/// What travels on an event edge. System-exclusive messages do not reach processors in C.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Message {
+    /// Frame, counted from the start of the block.
+    pub frame: u32,
+    /// What it is: `HOCKET_MESSAGE_MIDI` and so on. It says what the other fields mean. They are 0 if it says nothing.
+    pub kind: u32,
+    /// See the kinds.
+    pub data: [u32; 4],
+    /// See the kinds.
+    pub value: f64,
+}
+
+/// The event ports of a node in one block, for `hocket_message_at` and `hocket_message_send`. It ends with the callback
+/// that gets it.
+pub struct Messages {
+    _opaque: [u8; 0],
+}
+
+/// What a [`Messages`] points to.
+pub(crate) struct Mail<'a> {
+    received: &'a [Event],
+    sends: RefCell<Option<EventsOut<'a>>>,
+}
+
+impl<'a> Mail<'a> {
+    pub(crate) fn new(received: &'a [Event], sends: Option<EventsOut<'a>>) -> Mail<'a> {
+        Mail { received, sends: RefCell::new(sends) }
+    }
+
+    pub(crate) fn count(&self) -> usize {
+        self.received.len()
+    }
+
+    /// For the block that a callback gets.
+    pub(crate) fn handle(&self) -> *const Messages {
+        std::ptr::from_ref(self).cast()
+    }
+}
+
+/// Says whether a node reads events and whether it writes them. A new node does neither. An engine input may write: it
+/// sends on what the host hands over (`hocket_engine_write_messages`). Other nodes need a processor of the host. The
+/// call refuses to take away a port that an event edge needs.
+///
+/// Thread: control. Cost: O(edges).
+///
+/// # Safety
+/// P, H, G.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hocket_graph_set_event_ports(
+    graph: *mut Graph,
+    node: u32,
+    reads: bool,
+    writes: bool,
+    error: *mut *mut Error,
+) -> Status {
+    let events = EventPorts { input: reads, output: writes };
+    // SAFETY: P, H, G.
+    unsafe { done(error, || building(graph)?.set_event_ports(node, events)) }
+}
+
+/// Brings the events that node `from` writes to node `to`: notes, MIDI and changes of parameters, at exact frames and
+/// delayed as audio is. It is an edge as others are: it must not close a circle, and `hocket_graph_remove_edge` removes
+/// it. If it goes, the notes that it started end. Those of a node that keeps time end where the song stops or jumps.
+///
+/// Thread: control. Cost: as `hocket_graph_add_edge`.
+///
+/// # Safety
+/// P, H, G.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hocket_graph_connect_events(
+    graph: *mut Graph,
+    from: u32,
+    to: u32,
+    error: *mut *mut Error,
+) -> Status {
+    // SAFETY: P, H, G.
+    unsafe { done(error, || building(graph)?.connect(Edge::events(NodeId(from)), to)) }
+}
+
+/// Hands messages over for an engine input whose node writes events. Frames count from the first one of the next
+/// block. Messages may come in any order, and those behind the block wait. `taken` gets how many of them the engine took,
+/// counted from the first. The host still has the others: an input takes 1024 messages per block, and note ends besides.
+/// It refuses an input that the graph does not have, and a message that is none. `taken` may be NULL.
+///
+/// Thread: leader, between blocks. Cost: O(count) in order of frames. It does not allocate and does not wait.
+///
+/// # Safety
+/// P (`messages` has `count` messages), H.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hocket_engine_write_messages(
+    engine: *const Engine,
+    input: u16,
+    messages: *const Message,
+    count: usize,
+    taken: *mut usize,
+) -> Status {
+    if messages.is_null() && count > 0 {
+        return Status::BadInput;
+    }
+    // SAFETY: P, and not null.
+    let Ok(messages) = (unsafe { listed(messages, count, "messages") }) else {
+        return Status::BadInput;
+    };
+    let (mut fits, mut stored) = (false, 0);
+    // SAFETY: P, H.
+    let status = unsafe {
+        lead(engine, |leading| {
+            let Some(events) = leading.events_mut(input) else { return };
+            fits = true;
+            for message in messages {
+                let Some(kind) = message.read() else { return fits = false };
+                if events.push(Event::new(message.frame, Source::LIVE, kind)) == Pushed::Refused {
+                    return;
+                }
+                stored += 1;
+            }
+        })
+    };
+    // SAFETY: P.
+    if let Some(taken) = unsafe { taken.as_mut() } {
+        *taken = stored;
+    }
+    if status == Status::Ok && !fits { Status::BadInput } else { status }
+}
+
+/// Writes the message at `index` of a block into `message`. Messages count from 0 to `message_count` of the block, and are
+/// sorted by frame, then by edge, then in the order in which they were sent. A system-exclusive message is refused.
+///
+/// Thread: the worker, inside the callback that got the block. Cost: O(1); no allocation.
+///
+/// # Safety
+/// P (`block` is the one of the running callback).
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hocket_message_at(
+    block: *const Block,
+    index: usize,
+    message: *mut Message,
+) -> Status {
+    // SAFETY: P.
+    let (Some(mail), Some(message)) = (unsafe { (mail_of(block), message.as_mut()) }) else {
+        return Status::BadInput;
+    };
+    match mail.received.get(index).and_then(Message::of) {
+        Some(found) => {
+            *message = found;
+            Status::Ok
+        }
+        None => Status::BadInput,
+    }
+}
+
+/// Sends a message to the nodes that read the events of this one. A frame behind the block counts as its last one.
+/// `HOCKET_STATUS_BUSY`: there is no room in this block. A port takes 1024 messages per block, and note ends besides; the
+/// engine counts the others. It refuses a message that is none, and a node that does not write events.
+///
+/// Thread: the worker, inside the callback that got the block. Cost: O(1) in order of frames; no allocation.
+///
+/// # Safety
+/// P (`block` is the one of the running callback).
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hocket_message_send(
+    block: *const Block,
+    message: *const Message,
+) -> Status {
+    // SAFETY: P.
+    let (Some(mail), Some(message)) = (unsafe { (mail_of(block), message.as_ref()) }) else {
+        return Status::BadInput;
+    };
+    quiet(Status::Fault, || {
+        let mut sends = mail.sends.borrow_mut();
+        let (Some(sends), Some(kind)) = (sends.as_mut(), message.read()) else {
+            return Status::BadInput;
+        };
+        match sends.send(message.frame, kind) {
+            Pushed::Refused => Status::Busy,
+            Pushed::Stored | Pushed::Merged => Status::Ok,
+        }
+    })
+}
+
+/// # Safety
+/// P: the callback that got the block still runs.
+unsafe fn mail_of<'a>(block: *const Block) -> Option<&'a Mail<'a>> {
+    // SAFETY: the caller's obligation. `Mail::handle` made the pointer from this type.
+    unsafe { block.as_ref()?.messages.cast::<Mail<'a>>().as_ref() }
+}
+
+impl Message {
+    /// What it says. `None`: it is no message.
+    fn read(&self) -> Option<EventKind> {
+        let Message { kind, data, value, .. } = *self;
+        let note = |action| self.note(action).map(EventKind::Note);
+        match kind {
+            HOCKET_MESSAGE_MIDI => {
+                let [status, first, second] = [0, 1, 2].map(|n| u8::try_from(data[n]).ok());
+                let bytes = [status?, first?, second?];
+                // The status byte says how many bytes there are. The others are 0.
+                let message = (1..=3).find_map(|count| Midi1::new(&bytes[..count]).ok())?;
+                let rest = bytes[message.as_slice().len()..].iter().all(|byte| *byte == 0);
+                rest.then_some(EventKind::Midi(message))
+            }
+            HOCKET_MESSAGE_PACKET => Some(EventKind::Ump(Ump::new(data))),
+            HOCKET_MESSAGE_NOTE_ON => note(NoteAction::On),
+            HOCKET_MESSAGE_NOTE_OFF => note(NoteAction::Off),
+            HOCKET_MESSAGE_NOTE_CHOKE => note(NoteAction::Choke),
+            HOCKET_MESSAGE_NOTE_END => note(NoteAction::End),
+            HOCKET_MESSAGE_PARAM if value.is_finite() => Some(EventKind::param(data[0], value)),
+            HOCKET_MESSAGE_END_ALL_NOTES => Some(EventKind::EndAllNotes),
+            _ => None,
+        }
+    }
+
+    fn note(&self, action: NoteAction) -> Option<Note> {
+        let [channel, key, id, _] = self.data;
+        let number = |number: u32, end: u32| match number {
+            HOCKET_ANY if action != NoteAction::On => Some(-1),
+            number => i8::try_from(number).ok().filter(|_| number < end),
+        };
+        let id = if id == HOCKET_ANY { Some(-1) } else { i32::try_from(id).ok() };
+        let (channel, key) = (number(channel, 16)?, number(key, 128)?);
+        let velocity = Some(self.value).filter(|value| (0.0..=1.0).contains(value))?;
+        Some(Note { action, id: id?, channel, key, velocity })
+    }
+
+    /// `None`: C has no message for it.
+    fn of(event: &Event) -> Option<Message> {
+        let of = |kind, data, value| Some(Message { frame: event.frame, kind, data, value });
+        match event.kind {
+            EventKind::Midi(message) => {
+                let [status, first, second] = message.bytes().map(u32::from);
+                of(HOCKET_MESSAGE_MIDI, [status, first, second, 0], 0.0)
+            }
+            EventKind::Ump(packet) => of(HOCKET_MESSAGE_PACKET, packet.words(), 0.0),
+            EventKind::Note(note) => {
+                let kind = match note.action {
+                    NoteAction::On => HOCKET_MESSAGE_NOTE_ON,
+                    NoteAction::Off => HOCKET_MESSAGE_NOTE_OFF,
+                    NoteAction::Choke => HOCKET_MESSAGE_NOTE_CHOKE,
+                    NoteAction::End => HOCKET_MESSAGE_NOTE_END,
+                };
+                let number = |number: i32| u32::try_from(number).unwrap_or(HOCKET_ANY);
+                let [channel, key] = [note.channel, note.key].map(|it| number(it.into()));
+                of(kind, [channel, key, number(note.id), 0], note.velocity)
+            }
+            EventKind::Param(change) => {
+                of(HOCKET_MESSAGE_PARAM, [change.param, 0, 0, 0], change.value)
+            }
+            EventKind::EndAllNotes => of(HOCKET_MESSAGE_END_ALL_NOTES, [0; 4], 0.0),
+            EventKind::SysEx(_) => None,
+        }
+    }
+}
+
+impl Graph {
+    fn set_event_ports(&mut self, node: u32, events: EventPorts) -> Result<(), Failure> {
+        let facts = &mut self.draft(node)?.facts;
+        let is_input = facts.input.is_some();
+        let no_processor = facts.kind.is_some() || facts.sums && !is_input;
+        if (no_processor || is_input && events.input) && events != EventPorts::NONE {
+            return Err(Failure::bad_input(format!(
+                "node '{}' cannot have these event ports: nodes with a processor of the host may read and write \
+                 events, an engine input may write them, and no other node has events",
+                facts.name
+            )));
+        }
+        let before = std::mem::replace(&mut facts.ports.events, events);
+        let fits = self.check_edges_of(node);
+        if fits.is_err() {
+            self.draft(node)?.facts.ports.events = before;
+        }
+        fits
+    }
+}

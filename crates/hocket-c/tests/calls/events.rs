@@ -1,0 +1,180 @@
+//! Events between nodes: what the calls refuse, and what arrives.
+
+use super::*;
+use hocket_c::events::*;
+use hocket_c::graph_ports::*;
+
+const FRAMES: u32 = 64;
+
+fn processor(process: ProcessFn, user: *mut c_void) -> Processor {
+    Processor {
+        user,
+        process,
+        reset: None,
+        locate: None,
+        free: None,
+        cost: 1.0,
+        latency_frames: 0,
+        keeps_time: false,
+    }
+}
+
+fn message(frame: u32, kind: u32, data: [u32; 4], value: f64) -> Message {
+    Message { frame, kind, data, value }
+}
+
+fn note(frame: u32, kind: u32, key: u32) -> Message {
+    message(frame, kind, [0, key, HOCKET_ANY, 0], 0.5)
+}
+
+/// All messages of a block.
+unsafe fn messages(block: *const Block) -> Vec<Message> {
+    // SAFETY: told: the block of the running callback.
+    unsafe {
+        let mut all = vec![note(0, 0, 0); (*block).message_count];
+        for (index, message) in all.iter_mut().enumerate() {
+            assert_eq!(hocket_message_at(block, index, message), Status::Ok);
+        }
+        let mut none = note(0, 0, 0);
+        assert_eq!(hocket_message_at(block, all.len(), &mut none), Status::BadInput);
+        all
+    }
+}
+
+/// Sends every message on, and notes an octave higher after them.
+unsafe extern "C" fn sends_on(_user: *mut c_void, block: *const Block) {
+    // SAFETY: told.
+    unsafe {
+        for own in messages(block) {
+            assert_eq!(hocket_message_send(block, &own), Status::Ok);
+            if own.kind == HOCKET_MESSAGE_NOTE_ON {
+                let mut higher = own;
+                higher.data[1] += 12;
+                assert_eq!(hocket_message_send(block, &higher), Status::Ok);
+            }
+        }
+        let strange = note(0, 99, 0);
+        assert_eq!(hocket_message_send(block, &strange), Status::BadInput);
+    }
+}
+
+/// Appends what it receives to the list of its user.
+unsafe extern "C" fn hears(user: *mut c_void, block: *const Block) {
+    // SAFETY: told: the list outlives the engine, and nobody else uses it inside a block.
+    unsafe {
+        (*user.cast::<Vec<Message>>()).extend(messages(block));
+        let deaf = hocket_message_send(block, &note(0, HOCKET_MESSAGE_NOTE_ON, 1));
+        assert_eq!(deaf, Status::BadInput, "a node without event output");
+    }
+}
+
+fn set_ports(graph: *mut Graph, node: u32, reads: bool, writes: bool) -> String {
+    // SAFETY: told.
+    told(|error| unsafe { hocket_graph_set_event_ports(graph, node, reads, writes, error) }).1
+}
+
+fn connect(graph: *mut Graph, from: u32, to: u32) -> String {
+    // SAFETY: told.
+    told(|error| unsafe { hocket_graph_connect_events(graph, from, to, error) }).1
+}
+
+/// A keyboard (0), a node that sends on (1), one that hears (2), a sum (3).
+unsafe fn graph(heard: *mut Vec<Message>) -> *mut Graph {
+    // SAFETY: told.
+    unsafe {
+        let (graph, none) = (hocket_graph_new(), null_mut());
+        hocket_graph_add_input(graph, c"keyboard".as_ptr(), 5, 1, none);
+        let on = processor(Some(sends_on), null_mut());
+        hocket_graph_add_node(graph, c"sends on".as_ptr(), &on, none);
+        let ears = processor(Some(hears), heard.cast());
+        hocket_graph_add_node(graph, c"hears".as_ptr(), &ears, none);
+        hocket_graph_add_node(graph, c"sum".as_ptr(), null(), none);
+        let outputs = [3];
+        assert_eq!(hocket_graph_set_outputs(graph, outputs.as_ptr(), 1, none), Status::Ok);
+        graph
+    }
+}
+
+#[test]
+fn event_ports_and_edges_that_cannot_be_are_refused() {
+    let mut heard = Vec::new();
+    // SAFETY: told.
+    let graph = unsafe { graph(&mut heard) };
+    assert!(set_ports(graph, 3, true, false).contains("node 'sum' cannot have these event ports"));
+    assert!(set_ports(graph, 0, true, true).contains("an engine input may write them"));
+    assert!(set_ports(graph, 9, true, true).contains("there is no node 9"));
+    assert!(connect(graph, 0, 1).contains("no event"));
+    assert_eq!(set_ports(graph, 0, false, true) + &set_ports(graph, 1, true, true), "");
+    assert_eq!(set_ports(graph, 2, true, true), "");
+    assert_eq!(connect(graph, 0, 1) + &connect(graph, 1, 2), "");
+    let circle = connect(graph, 2, 1);
+    assert!(circle.contains("circle") && !circle.contains("feed_back"), "{circle}");
+    let used = set_ports(graph, 1, true, false);
+    assert!(used.contains("'sends on'"), "an edge needs it: {used}");
+    let edge = Edge {
+        from: 1,
+        to: 1,
+        gain_lin: 1.0,
+        port: HOCKET_PORT_EVENTS,
+        channels: 0,
+        from_channel: 0,
+        to_channel: 0,
+    };
+    // SAFETY: told.
+    let back = told(|error| unsafe { hocket_graph_feed_back(graph, &edge, error) }).1;
+    assert!(back.contains("circle"), "{back}");
+    // SAFETY: told.
+    unsafe { hocket_graph_free(graph) };
+}
+
+#[test]
+fn messages_of_the_host_travel_through_nodes_at_their_frames() {
+    let mut heard: Vec<Message> = Vec::new();
+    // SAFETY: told: `heard` outlives the engine.
+    unsafe {
+        let graph = graph(&raw mut heard);
+        assert_eq!(set_ports(graph, 0, false, true) + &set_ports(graph, 1, true, true), "");
+        assert_eq!(set_ports(graph, 2, true, false), "");
+        assert_eq!(connect(graph, 0, 1) + &connect(graph, 1, 2), "");
+        let (engine, text) = told(|error| hocket_engine_start_graph(graph, &settings(), error));
+        assert_eq!(text, "");
+        let sent = [
+            message(70, HOCKET_MESSAGE_PARAM, [7, 0, 0, 0], -2.5),
+            message(3, HOCKET_MESSAGE_MIDI, [0xb2, 64, 127, 0], 0.0),
+            note(9, HOCKET_MESSAGE_NOTE_ON, 60),
+            message(9, HOCKET_MESSAGE_PACKET, [0x4090_3c00, 0x8000_0000, 0, 0], 0.0),
+            message(80, HOCKET_MESSAGE_NOTE_OFF, [HOCKET_ANY, HOCKET_ANY, HOCKET_ANY, 0], 0.0),
+            message(81, HOCKET_MESSAGE_END_ALL_NOTES, [0; 4], 0.0),
+        ];
+        let mut taken = 99;
+        let write = |input, messages: &[Message], taken: &mut usize| {
+            hocket_engine_write_messages(engine, input, messages.as_ptr(), messages.len(), taken)
+        };
+        assert_eq!(write(4, &sent, &mut taken), Status::BadInput, "no such input");
+        for wrong in [
+            message(0, HOCKET_MESSAGE_MIDI, [0x12, 0, 0, 0], 0.0),
+            message(0, HOCKET_MESSAGE_MIDI, [0x190, 60, 1, 0], 0.0),
+            note(0, HOCKET_MESSAGE_NOTE_ON, HOCKET_ANY),
+            note(0, HOCKET_MESSAGE_NOTE_ON, 128),
+            message(0, HOCKET_MESSAGE_PARAM, [0; 4], f64::NAN),
+            message(0, 8, [0; 4], 0.0),
+        ] {
+            assert_eq!(write(5, &[wrong], &mut taken), Status::BadInput, "{wrong:?}");
+            assert_eq!(taken, 0);
+        }
+        assert_eq!(write(5, &sent, &mut taken), Status::Ok);
+        assert_eq!(taken, sent.len());
+        for _ in 0..2 {
+            assert_eq!(hocket_engine_run(engine, FRAMES, hocket_now_ns(), null_mut()), Status::Ok);
+        }
+        let higher = note(9, HOCKET_MESSAGE_NOTE_ON, 72);
+        let late = |own: Message| Message { frame: own.frame - FRAMES, ..own };
+        let [param, pedal, on, packet, off, all] = sent;
+        assert_eq!(heard, [pedal, on, higher, packet, late(param), late(off), late(all)]);
+        heard.clear();
+        let many = vec![note(0, HOCKET_MESSAGE_NOTE_ON, 1); 2000];
+        assert_eq!(write(5, &many, &mut taken), Status::Ok);
+        assert_eq!(taken, 1024, "the host has the others");
+        assert_eq!(hocket_engine_stop(engine), Status::Ok);
+    }
+}
