@@ -23,7 +23,7 @@ main() {
     return
   fi
   if ! cargo +nightly fetch --locked --manifest-path fuzz/Cargo.toml >/dev/null 2>&1; then
-    skip fuzz "the crates of fuzz/ are not to be had"
+    skip fuzz "the crates of fuzz/ cannot be downloaded"
     return
   fi
   build
@@ -86,6 +86,8 @@ run_target() { # TARGET
   for folder in fuzz/corpus/"$target" fuzz/regressions/"$target"; do
     [ -d "$folder" ] && given+=("$folder")
   done
+  words=()
+  [ ! -f "fuzz/dictionaries/$target.txt" ] || words=(-dict="fuzz/dictionaries/$target.txt")
   spend_time "$target" || rc=$?
   [ -n "$brief" ] || keep_corpus "$target"
   if [ "$rc" -eq 0 ]; then
@@ -110,7 +112,7 @@ spend_time() { # TARGET
   while [ "$left" -gt 0 ]; do
     local before after rc=0
     before=$(cpu_seconds)
-    fuzzer "$1" "${options[@]}" -print_final_stats=1 -use_value_profile=1 "${given[@]}" || rc=$?
+    fuzzer "$1" "${options[@]}" -print_final_stats=1 -use_value_profile=1 "${words[@]}" "${given[@]}" || rc=$?
     after=$(cpu_seconds)
     used=$((used + after - before))
     [ "$rc" -eq 0 ] || return "$rc"

@@ -23,7 +23,7 @@ pub fn check(bytes: &[u8]) {
     check_placements(&topology);
 }
 
-/// Whoever follows an index finds what it names.
+/// Each index names something that exists.
 fn check_indices(topology: &Topology) {
     let seats = topology.seats.len();
     for (index, seat) in topology.seats.iter().enumerate() {

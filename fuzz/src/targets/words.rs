@@ -1,4 +1,4 @@
-//! Bytes as numbers, for what is no file: whoever runs out of bytes reads zeros.
+//! Bytes as numbers, for input that is no file. Behind the last byte there are zeros.
 
 /// What is left of an input.
 pub struct Words<'a>(pub &'a [u8]);
