@@ -68,7 +68,7 @@ test-smt: ## Checks the sibling policies on an emulated machine with SMT
 test-fleet: ## Runs a plan of the lab on a real Slurm on this machine
 	@ci/fleet.sh
 
-fuzz: ## Feeds every parser with mutated inputs (FUZZ_SECONDS=3600 per target; nightly Rust)
+fuzz: ## Feeds every parser with mutated inputs (FUZZ_SECONDS=3600 per target; a C++ compiler)
 	@ci/fuzz.sh
 
 fresh-debian: ## Follows README.md in a fresh Debian (as root)

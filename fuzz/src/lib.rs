@@ -1,7 +1,7 @@
 //! What the fuzzers of `fuzz_targets/` have in common: the [`targets`], and a bound on their memory.
 //!
 //! `ci/fuzz.sh` builds and runs them. `crates/hocket/tests/corpus.rs` compiles [`targets`] a second time and feeds
-//! the kept inputs to them on the stable toolchain.
+//! the kept inputs to them in `make test`.
 #![forbid(unsafe_code)]
 
 use std::alloc::System;
