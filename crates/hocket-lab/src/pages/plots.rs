@@ -194,7 +194,7 @@ impl Table {
         html! {
             div.scroll tabindex="0" role="group" aria-label={ (ink::plain(title)) ", as a table" } {
                 table {
-                    thead { tr { @for head in &self.heads { th scope="col" { (ink::plain(head)) } } } }
+                    thead { tr { @for head in &self.heads { @if head.is_empty() { td {} } @else { th scope="col" { (ink::plain(head)) } } } } }
                     tbody {
                         @for row in &self.rows {
                             tr {
