@@ -199,6 +199,7 @@ fn name(doing: &Doing, trace: &BlockTrace) -> String {
         }
         Doing::Barrier => "barrier".into(),
         Doing::Wait => "wait: nothing was ready".into(),
+        Doing::Help => "help: passes of work that another worker has spread".into(),
         Doing::Guard => "guard: keeps the seat from strangers".into(),
     }
 }
@@ -208,6 +209,7 @@ fn class(doing: &Doing, trace: &BlockTrace, strips: &Strips) -> String {
         Doing::Unit(_) => format!("u s{}", strips.colour(&name(doing, trace))),
         Doing::Barrier => "w barrier".into(),
         Doing::Wait => "w wait".into(),
+        Doing::Help => "w help".into(),
         Doing::Guard => "w guard".into(),
     }
 }
@@ -224,6 +226,7 @@ fn legend(strips: &Strips, trace: &BlockTrace) -> Markup {
     let other = [
         (Doing::Barrier, "barrier", "barrier"),
         (Doing::Wait, "wait", "wait"),
+        (Doing::Help, "help", "help"),
         (Doing::Guard, "guard", "guard"),
     ];
     html! {
