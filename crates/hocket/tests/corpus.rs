@@ -71,6 +71,7 @@ fn every_target_has_a_fuzzer_and_a_corpus_and_no_corpus_is_lost() {
 #[test]
 fn the_corpus_is_small() {
     let size = |path: &PathBuf| path.metadata().expect("readable").len();
-    let sizes = TARGETS.map(|target| files(&folder("corpus").join(target.name)).iter().map(size).sum::<u64>());
+    let sizes = TARGETS
+        .map(|target| files(&folder("corpus").join(target.name)).iter().map(size).sum::<u64>());
     assert!(sizes.iter().sum::<u64>() <= MOST_CORPUS_BYTES, "{sizes:?}");
 }

@@ -30,7 +30,8 @@ pub fn check(bytes: &[u8]) {
 }
 
 fn check_job(host: &Host) {
-    let lab = LabJob { experiments: vec!["wake".into()], full: false, time_s: None, width_percent: 5.0 };
+    let lab =
+        LabJob { experiments: vec!["wake".into()], full: false, time_s: None, width_percent: 5.0 };
     let job = Job::lab(host, 7, lab);
     assert_eq!(Job::parse(Path::new("job.toml"), &job.text()).expect("what Hocket writes"), job);
     assert!(job.is_for(&job.hostname));

@@ -2,8 +2,8 @@
 
 use hocket_engine::seats_of;
 use hocket_machine::Topology;
-use hocket_plan::place::{capacity, place};
 use hocket_plan::SiblingPolicy;
+use hocket_plan::place::{capacity, place};
 
 use super::scratch;
 

@@ -36,8 +36,7 @@ struct Ridge<'a> {
 /// When the outputs were ready, and below them how late the bare wake-up loop was: both count from the planned start,
 /// so they share the axis and the deadline.
 pub(super) fn ready<'a>(analysis: &'a Analysis) -> Option<Panel<'a>> {
-    let engine =
-        analysis.measured().map(|(row, m)| ridge(&row.label, m, &m.ready_sorted, m.ready));
+    let engine = analysis.measured().map(|(row, m)| ridge(&row.label, m, &m.ready_sorted, m.ready));
     let ridges: Vec<Ridge> = engine.chain(wake(analysis)).collect();
     let caption = match (ridges.first().is_some_and(|it| it.reference), analysis.wake.is_some()) {
         (true, _) => "Wake-up lateness, µs after the planned time",
