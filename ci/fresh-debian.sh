@@ -23,6 +23,8 @@ main() {
     return
   fi
   debian=$(mktemp -d)
+  # The user's way leads through it.
+  chmod 755 "$debian"
   trap clean_up EXIT
   stage debootstrap bootstrap
   stage tree unpack_tree
