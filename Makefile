@@ -1,6 +1,6 @@
 # The ways into this repository; each is one script or one cargo command.
 .DEFAULT_GOAL := help
-.PHONY: help demo install uninstall deb site test test-busy bench lint fmt docs loom weakened tsan rtsan test-smt test-fleet comparison comparison-check clean
+.PHONY: help demo install uninstall deb site test test-busy bench lint fmt docs loom weakened tsan rtsan test-smt test-fleet fuzz fresh-debian comparison comparison-check clean
 
 PREFIX ?= /usr/local
 DESTDIR ?=
@@ -68,6 +68,12 @@ test-smt: ## Checks the sibling policies on an emulated machine with SMT
 test-fleet: ## Runs a plan of the lab on a real Slurm on this machine
 	@ci/fleet.sh
 
+fuzz: ## Feeds every parser with mutated inputs (FUZZ_SECONDS=3600 per target; a C++ compiler)
+	@ci/fuzz.sh
+
+fresh-debian: ## Follows README.md in a fresh Debian (as root)
+	@ci/fresh-debian.sh
+
 comparison: ## Runs Hocket beside other engines (a package of its own)
 	cargo run --locked --release --manifest-path comparison/Cargo.toml
 
@@ -76,4 +82,4 @@ comparison-check: ## Builds and tests that package, without timing anything
 
 clean: ## Removes everything that was built or written
 	cargo clean
-	rm -rf out comparison/target
+	rm -rf out comparison/target fuzz/target

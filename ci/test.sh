@@ -11,6 +11,7 @@
 #   tsan       the same protocols on real threads under ThreadSanitizer; then whole engines (tsan-engine)
 #   sentry     every system call and allocation inside a block, seen and counted
 #   rtsan      the block path under RealtimeSanitizer
+#   fuzz       every parser with mutated inputs, two seconds each; left out without a C++ compiler
 #   smt-vm     the sibling policies on a kernel with core scheduling, in an emulated machine; left out only
 #              where its tools cannot be installed
 #   benches    each benchmark once, for its own checks, not for time
@@ -34,6 +35,8 @@ main() {
   stage sentry cargo test --locked --workspace --features hocket-engine/sentry,hocket-engine/hostile \
     --test realtime -- --show-output
   stage rtsan ci/rtsan.sh
+  # Half a minute; its build takes three to six the first time.
+  stage fuzz ci/fuzz.sh brief
   # On a free host it takes two to four minutes; its kernel, the first time, five to fifteen more.
   stage smt-vm ci/smt-vm/run.sh
   stage benches benches

@@ -5,7 +5,7 @@
 mod browser;
 mod lab_fixture;
 
-use browser::{Scheme, View, assert_fits, chromium, look, strings};
+use browser::{Scheme, View, assert_fits, chromium, look, objections, strings};
 use hocket_lab::harness::{
     Axis, Bar, Dumbbell, Estimate, Mark, Plot, Quantiles, Rank, Results, Series, Span,
 };
@@ -131,6 +131,20 @@ fn the_page_of_the_lab_is_whole_at_both_widths_and_in_both_schemes() {
         }
         let chosen = if scheme == Scheme::Light { "light" } else { "dark" };
         assert_eq!(seen["desk"]["auto"], seen["desk"]["themes"][chosen]);
+    }
+}
+
+#[test]
+fn axe_core_has_no_objections_to_the_page_of_the_lab() {
+    let test = "axe_core_has_no_objections_to_the_page_of_the_lab";
+    let Some(browser) = chromium(test) else { return };
+    let (record, all) = run();
+    let mut lab = Lab::of(&record, &all);
+    lab.chapters[1].plots = plots(3);
+    let page = html(&lab);
+    for (scheme, width) in [(Scheme::Light, 1280), (Scheme::Dark, 390)] {
+        let objections = objections(&browser, scheme, &page, width);
+        assert!(objections.is_empty(), "{width}: {objections:#?}");
     }
 }
 

@@ -36,7 +36,7 @@ fn a_difference_stands_first_and_what_is_below_the_floor_is_grey() {
     let opening = page
         .find("The smallest difference that this machine can show today")
         .expect("it opens with it");
-    let verdicts = page.find("Verdicts").expect("a summary");
+    let verdicts = page.find("<h2>Verdicts</h2>").expect("a summary");
     assert!(opening < verdicts && verdicts < page.find("Clock").expect("a clock"));
     assert!(page.contains("+50.0 %") && text.contains("+50.0 %"));
     assert!(page.contains("class=\"not-shown\"") && page.contains("no difference shown"));
@@ -116,4 +116,22 @@ fn every_plot_is_a_file_that_needs_no_other() {
         assert!(says.iter().all(|said| svg.contains(said)), "{}: {svg}", file.name);
         roxmltree::Document::parse(svg).expect("well-formed");
     }
+}
+
+#[test]
+fn the_title_says_what_was_found_and_each_section_leads_back() {
+    let record = record(json!({}));
+    let all = [results("aa", 30, 1.0), results("false-sharing", 30, 1.5), results("wake", 30, 1.2)];
+    let lab = Lab::of(&record, &all);
+    let page = html(&lab);
+    assert!(lab.title().starts_with("2 experiments: "), "{}", lab.title());
+    assert!(page.contains(&format!("<title>{} – hocket lab</title>", lab.title())));
+    assert!(page.contains(&format!("<h1>{}</h1>", lab.title())));
+    let (_, sections) = page.split_once("id=\"ground\"").expect("what the figures rest on");
+    let backs = sections.matches("<a href=\"#verdicts\">Back to the verdicts</a>").count();
+    let ends = sections.matches("<h2>").count() + sections.matches("<article").count();
+    assert!(backs == ends && ends > 3, "{backs} {ends}");
+    let single = [results("aa", 30, 1.0), results("false-sharing", 30, 1.5)];
+    let lab = Lab::of(&record, &single);
+    assert!(lab.title().contains("+50.0 %"), "{}", lab.title());
 }

@@ -462,6 +462,58 @@ fn a_large_run_makes_a_page_that_loads() {
     assert!(page.len() < 1_000_000, "{} bytes", page.len());
 }
 
+/// As many strips as a session of 32 tracks has.
+fn with_strips(count: usize) -> BenchRecord {
+    let mut record = quiet();
+    for variant in &mut record.variants {
+        for trace in variant.ordinary.iter_mut().chain(&mut variant.worst) {
+            trace.unit_names = (0..count).map(|at| format!("track {at}: play, eq")).collect();
+        }
+    }
+    record
+}
+
+/// The colours in each legend of timelines.
+fn legends(page: &str) -> Vec<Vec<&str>> {
+    let (_, timelines) = page.split_once("Inside a block").expect("timelines");
+    let legends = timelines.split("<ul class=\"legend\">").skip(1);
+    legends.map(colours).filter(|colours| !colours.is_empty()).collect()
+}
+
+fn colours(legend: &str) -> Vec<&str> {
+    let within = legend.split("</ul>").next().expect("the part before");
+    let swatches = within.split("class=\"swatch s").skip(1);
+    swatches.filter_map(|rest| rest.split('"').next()).collect()
+}
+
+#[test]
+fn no_two_strips_of_a_legend_share_a_colour() {
+    for (count, others) in [(3, None), (9, None), (10, Some("2 others")), (32, Some("24 others"))] {
+        let page = html(&with_strips(count));
+        let legends = legends(&page);
+        assert!(!legends.is_empty());
+        for legend in legends {
+            let distinct: std::collections::BTreeSet<&str> = legend.iter().copied().collect();
+            assert_eq!(distinct.len(), legend.len(), "{count}: {legend:?}");
+            assert_eq!(legend.len(), count.min(9));
+        }
+        assert_eq!(page.contains(" others, which take less time"), others.is_some());
+        assert!(others.is_none_or(|words| page.contains(words)));
+    }
+}
+
+#[test]
+fn the_table_says_first_what_is_late_and_all_times_are_microseconds() {
+    let record = fixture::example(1);
+    let page = html(&record);
+    let at = |head: &str| page.find(&format!("<th scope=\"col\">{head}</th>")).expect("a column");
+    assert!(at("late") < at("mean"));
+    let mut old = record;
+    old.session.name = "worst-case-4".into();
+    assert!(html(&old).contains("<th scope=\"col\">mean, µs</th>"));
+    assert!(!html(&old).contains(", ms<"));
+}
+
 #[test]
 fn the_same_record_makes_the_same_page() {
     let record = quiet();

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use hocket_lab::record::{BenchRecord, fixture};
 use hocket_lab::report::{Analysis, html, svg_comparison};
 
-use browser::{Scheme, View, assert_fits, chromium, look, run, strings};
+use browser::{Scheme, View, assert_fits, chromium, look, objections, run, strings};
 
 /// A desk and a phone.
 const WIDTHS: [u32; 2] = [1280, 390];
@@ -42,7 +42,14 @@ fn the_page_is_whole_at_both_widths_with_and_without_scripts() {
             labels.iter().all(|label| rows.contains(&label.as_str())),
             "{labels:?} in {rows:?}"
         );
-        assert_eq!(strings(&seen["ridges"]), labels[..5]);
+        let ridges = strings(&seen["ridges"]);
+        assert_eq!(ridges[..5], labels[..5]);
+        assert_eq!(ridges.last(), Some(&"bare wake-up loop"));
+        let deadlines = numbers(&seen["deadlines"]);
+        assert_eq!(deadlines.len(), ridges.len(), "one axis for the engine and the bare loop");
+        assert!(deadlines.iter().all(|x| *x == deadlines[0]), "{deadlines:?}");
+        assert!(seen["lateRight"].as_f64().is_some_and(|right| right <= f64::from(view.width)));
+        assert!(strings(&seen["coloursTwice"]).is_empty());
         assert_eq!(seen["loaded"], 0);
         assert_eq!((&seen["nameless"], &seen["unlabelled"]), (&0.into(), &0.into()));
         assert_eq!(seen["views"], serde_json::json!([[false, true], [true, false]]));
@@ -62,6 +69,30 @@ fn the_page_is_whole_at_both_widths_with_and_without_scripts() {
     assert_eq!(headings, wanted);
     let readout = seen["desk"]["keyboard"].as_str().expect("text");
     assert!(readout.contains(": worker 0 (leader), ") && readout.ends_with(" µs"), "{readout}");
+}
+
+fn numbers(value: &serde_json::Value) -> Vec<f64> {
+    value.as_array().map(|all| all.iter().filter_map(|x| x.as_f64()).collect()).unwrap_or_default()
+}
+
+/// The report as people with a keyboard or a screen reader meet it.
+#[test]
+fn axe_core_has_no_objections_to_the_report() {
+    let Some(browser) = chromium("axe_core_has_no_objections_to_the_report") else { return };
+    let page = html(&fixture::example(1));
+    for (scheme, width) in [(Scheme::Light, 1280), (Scheme::Dark, 390)] {
+        let objections = objections(&browser, scheme, &page, width);
+        assert!(objections.is_empty(), "{width}: {objections:#?}");
+    }
+}
+
+/// The check of that check: a picture without a name is noticed.
+#[test]
+fn axe_core_notices_a_nameless_picture() {
+    let Some(browser) = chromium("axe_core_notices_a_nameless_picture") else { return };
+    let page = html(&fixture::example(1)).replace("</main>", "<img src=\"data:,\"></main>");
+    let objections = objections(&browser, Scheme::Light, &page, 1280);
+    assert!(objections.iter().any(|line| line.starts_with("image-alt")), "{objections:#?}");
 }
 
 #[test]

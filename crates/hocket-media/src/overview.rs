@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::bytes::{ReadAt, read_full};
-use crate::decode::{FrameDecoder, PcmLayout, Source};
+use crate::decode::{FrameDecoder, MAX_CHANNELS, PcmLayout, Source};
 use hocket_files::OutputFile;
 
 use crate::{MediaError, WriteError};
@@ -244,8 +244,12 @@ impl Overview {
         let points = u64::from(word(24)) | u64::from(word(28)) << 32;
         let stated =
             points.checked_mul(POINT_BYTES as u64).and_then(|n| n.checked_mul(channels as u64));
-        if channels == 0 || stated != Some(body.len() as u64) {
+        if stated != Some(body.len() as u64) {
             return Err("its size is not what its header says");
+        }
+        // Without points, any number of channels has the right size.
+        if !(1..=MAX_CHANNELS).contains(&channels) {
+            return Err("it has no channels, or more than any audio file");
         }
         let mut rows = vec![Vec::with_capacity(points as usize); channels];
         for (index, raw) in body.chunks_exact(POINT_BYTES).enumerate() {
@@ -269,6 +273,15 @@ mod tests {
         assert!(Overview::parse(b"HKTOVERV").is_err());
         let mut bytes = MAGIC.to_vec();
         for word in [VERSION, 48_000, u32::MAX, 256, u32::MAX, u32::MAX] {
+            bytes.extend(word.to_le_bytes());
+        }
+        assert!(Overview::parse(&bytes).is_err());
+    }
+
+    #[test]
+    fn channels_without_points_take_no_memory() {
+        let mut bytes = MAGIC.to_vec();
+        for word in [VERSION, 48_000, u32::MAX, 256, 0, 0] {
             bytes.extend(word.to_le_bytes());
         }
         assert!(Overview::parse(&bytes).is_err());

@@ -224,7 +224,7 @@ pub const CRATES: &[CrateRule] = &[
             "hocket-engine",
             "hocket-lab",
         ],
-        workspace_dev: &[],
+        workspace_dev: &["hocket-disk"],
         external: External::Any,
         serde: true,
         std_banned: &[],

@@ -4,14 +4,18 @@ use maud::{Markup, html};
 use serde_json::Value;
 
 use super::number::count;
+use super::page::{GROUND, heading};
 use super::{Chapter, Flagged, Lab};
 use crate::report::shared::{facts, grants, plain, topology};
+
+/// The heading of the section.
+pub(super) const TITLE: &str = "What the figures rest on";
 
 /// The section after the verdicts.
 pub(super) fn section(lab: &Lab<'_>) -> Markup {
     html! {
-        section {
-            h2 { "What the figures rest on" }
+        section id=(GROUND) {
+            (heading(TITLE))
             h3 { "Clock" }
             p { (plain(&lab.clock())) " " (tick_source(lab)) }
             h3 { "Noise" }

@@ -7,6 +7,7 @@ use serde_json::Value;
 use super::Chapter;
 use super::number::percent;
 use crate::harness::{Results, Section, Standing};
+use crate::report::shared::plain;
 use crate::store::RunRecord;
 
 /// The id of the experiment that measures one thing twice.
@@ -112,6 +113,16 @@ impl<'a> Lab<'a> {
             super::number::count(self.answers().count(), "experiment"),
             said.join(", ")
         )
+    }
+
+    /// What was found, as a title: the answer of a single experiment, or how many have one.
+    pub fn title(&self) -> String {
+        let mut answers = self.answers();
+        match (answers.next(), answers.next()) {
+            (None, _) => "The smallest difference that this machine can show".into(),
+            (Some(only), None) => super::number::capital(&plain(&only.headline().text)),
+            _ => self.tally(),
+        }
     }
 
     /// What disturbed the whole run.

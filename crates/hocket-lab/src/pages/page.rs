@@ -3,12 +3,28 @@
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use serde_json::Value;
 
-use super::number::capital;
 use super::{Lab, ground, plots, section, summary};
 use crate::report::shared::{choice, palette_css, plain};
 
 /// What bench reports use as well, and what pictures of the lab need besides.
 const STYLE: &str = concat!(include_str!("../report/style.css"), include_str!("style.css"));
+
+/// Places of the page.
+pub(super) const VERDICTS: &str = "verdicts";
+/// What the figures rest on.
+pub(super) const GROUND: &str = "ground";
+const REPEAT: &str = "repeat";
+const REPEAT_TITLE: &str = "To measure it again";
+
+/// The heading of a section, with the way back.
+pub(super) fn heading(title: &str) -> Markup {
+    html! { h2 { (title) } (back()) }
+}
+
+/// The way back to what was found.
+pub(super) fn back() -> Markup {
+    html! { p.back { a href={ "#" (VERDICTS) } { "Back to the verdicts" } } }
+}
 
 /// A page about a run that needs nothing but itself, not even a script.
 ///
@@ -40,7 +56,7 @@ fn head(lab: &Lab<'_>) -> Markup {
             meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'";
             meta name="viewport" content="width=device-width,initial-scale=1";
             meta name="color-scheme" content="light dark";
-            title { (plain(&lab.record.machine())) " – hocket lab" }
+            title { (lab.title()) " – hocket lab" }
             link rel="icon" href="data:,";
             style { (PreEscaped(palette_css())) (PreEscaped(plots::heat_css())) (PreEscaped(STYLE)) }
         }
@@ -54,10 +70,28 @@ fn top(lab: &Lab<'_>) -> Markup {
         header {
             p.brand { "Hocket lab" }
             (choice("theme", "Colours", &[("auto", "auto"), ("light", "light"), ("dark", "dark")]))
-            h1 { (plain(&record.machine())) }
+            h1 { (lab.title()) }
             p.setting {
-                (capital(&plain(&lab.name()))) " · begun " (plain(&record.started_at)) " · " (plain(size))
+                (plain(&record.machine())) " · " (plain(&lab.name())) " · begun " (plain(&record.started_at)) " · " (plain(size))
                 " · " (plain(&record.end()))
+            }
+            (contents(lab))
+        }
+    }
+}
+
+/// The way to each section; each leads back to the verdicts.
+fn contents(lab: &Lab<'_>) -> Markup {
+    html! {
+        nav.contents aria-label="Sections" {
+            ul {
+                li { a href={ "#" (VERDICTS) } { "Verdicts" } }
+                li { a href={ "#" (GROUND) } { (ground::TITLE) } }
+                @for (section, _) in lab.sections() {
+                    @let title = section::title(section);
+                    li { a href={ "#" (summary::anchor(title)) } { (title) } }
+                }
+                li { a href={ "#" (REPEAT) } { (REPEAT_TITLE) } }
             }
         }
     }
@@ -71,8 +105,8 @@ fn repeat(lab: &Lab<'_>) -> Markup {
         lab.meta("/build/version").and_then(Value::as_str).unwrap_or("of unknown version");
     let commit = lab.meta("/build/commit").and_then(Value::as_str).unwrap_or("unknown");
     html! {
-        section {
-            h2 { "To measure it again" }
+        section id=(REPEAT) {
+            (heading(REPEAT_TITLE))
             @if !words.is_empty() { pre { (plain(&words.join(" "))) } }
             p.small { "hocket " (plain(version)) ", commit " (plain(commit)) ", seed " (lab.record.seed) "." }
         }

@@ -152,11 +152,11 @@ impl Drawn {
         html! {
             figure.lab {
                 @if !self.title.is_empty() { p.plot-title { (ink::plain(&self.title)) } }
-                div class=(if scrolls { "scroll" } else { "wide-only" }) tabindex=[scrolls.then_some("0")] { (self.wide.svg(&self.title, &about)) }
+                div class=(if scrolls { "scroll" } else { "wide-only" }) tabindex=[scrolls.then_some("0")] role=[scrolls.then_some("group")] aria-label=[scrolls.then(|| format!("{}, drawn", ink::plain(&self.title)))] { (self.wide.svg(&self.title, &about)) }
                 @if !scrolls { div.narrow-only { (self.narrow.svg(&self.title, &about)) } }
                 (self.legend())
                 figcaption { (source) }
-                details.numbers { summary { "The same as a table" } (self.table.html()) }
+                details.numbers { summary { "The same as a table" } (self.table.html(&self.title)) }
             }
         }
     }
@@ -189,12 +189,12 @@ impl Drawn {
 }
 
 impl Table {
-    /// As HTML that scrolls where it is too wide.
-    pub(super) fn html(&self) -> Markup {
+    /// As HTML that scrolls where it is too wide; `title` is that of the figure.
+    pub(super) fn html(&self, title: &str) -> Markup {
         html! {
-            div.scroll tabindex="0" {
+            div.scroll tabindex="0" role="group" aria-label={ (ink::plain(title)) ", as a table" } {
                 table {
-                    thead { tr { @for head in &self.heads { th scope="col" { (ink::plain(head)) } } } }
+                    thead { tr { @for head in &self.heads { @if head.is_empty() { td {} } @else { th scope="col" { (ink::plain(head)) } } } } }
                     tbody {
                         @for row in &self.rows {
                             tr {

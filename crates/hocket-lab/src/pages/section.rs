@@ -3,6 +3,7 @@
 use maud::{Markup, html};
 
 use super::number::{NONE, capital, digits, estimate, quantity, with_unit};
+use super::page::{back, heading};
 use super::summary::{anchor, class, words};
 use super::text::{contrast_cells, range, sources};
 use super::{Chapter, Lab, Over, VariantFigure, VariantTable, compared, plots};
@@ -16,11 +17,16 @@ pub(super) fn section(
     chapters: &[&Chapter<'_>],
 ) -> Markup {
     html! {
-        section {
-            h2 { (section.map_or("Not known to this version", |section| section.title())) }
+        section id=(anchor(title(section))) {
+            (heading(title(section)))
             @for chapter in chapters { (experiment(lab, chapter)) }
         }
     }
+}
+
+/// The heading of a section; `None` is for experiments that this version does not know.
+pub(super) fn title(section: Option<Section>) -> &'static str {
+    section.map_or("Not known to this version", Section::title)
 }
 
 fn experiment(lab: &Lab<'_>, chapter: &Chapter<'_>) -> Markup {
@@ -35,10 +41,11 @@ fn experiment(lab: &Lab<'_>, chapter: &Chapter<'_>) -> Markup {
             @if !found.is_empty() { ul.sentences { @for sentence in found { li class=(class(sentence.standing)) { (words(sentence)) } } } }
             @for plot in chapter.plots.iter().chain(&chapter.dumbbells()) { (figure(lab, chapter, plot)) }
             (contrasts(lab, chapter))
-            @for table in chapter.tables.iter().filter(|table| !table.rows.is_empty()) { (variants(table)) }
+            @for table in chapter.tables.iter().filter(|table| !table.rows.is_empty()) { (variants(chapter, table)) }
             (then_now(chapter))
             @if !absent.is_empty() { ul.sentences { @for sentence in absent { li.absent { (words(sentence)) } } } }
             (method(lab, chapter))
+            (back())
         }
     }
 }
@@ -95,7 +102,7 @@ fn contrasts(lab: &Lab<'_>, chapter: &Chapter<'_>) -> Markup {
             (plots::forest(COMPARED, &ratios).figure(&source(lab, chapter)))
             details {
                 summary { "Ratios with and without the disturbed rounds" }
-                div.scroll tabindex="0" {
+                div.scroll tabindex="0" role="region" aria-label={ "Ratios of " (plain(chapter.id())) } {
                     table {
                         thead { tr { @for head in ["Compared", "all rounds", "undisturbed rounds", "the same twice", "verdict"] { th scope="col" { (head) } } } }
                         tbody { @for contrast in &chapter.contrasts { (contrast_row(contrast)) } }
@@ -117,11 +124,11 @@ fn contrast_row(contrast: &crate::harness::ContrastResult) -> Markup {
     }
 }
 
-fn variants(table: &VariantTable) -> Markup {
+fn variants(chapter: &Chapter<'_>, table: &VariantTable) -> Markup {
     let values = table.rows.iter().any(|row| row.over == Over::Values);
     let heads = ["median", "95 %", "min", "p99", "max", if values { "values" } else { "rounds" }];
     html! {
-        div.scroll tabindex="0" role="region" aria-label={ "Variants in " (plain(&table.metric)) } {
+        div.scroll tabindex="0" role="region" aria-label={ (plain(chapter.id())) ": variants in " (plain(&table.metric)) } {
             table.variants {
                 thead { tr {
                     th scope="col" { (plain(&with_unit(&table.metric, &table.unit))) }
@@ -153,7 +160,7 @@ fn variant(row: &VariantFigure) -> Markup {
 fn then_now(chapter: &Chapter<'_>) -> Markup {
     html! {
         @if !chapter.then_now.is_empty() {
-            div.scroll tabindex="0" role="region" aria-label="Then and now" {
+            div.scroll tabindex="0" role="region" aria-label={ "Then and now, " (plain(chapter.id())) } {
                 table {
                     thead { tr { th scope="col" { "Then and now" } @for head in ["metric", "then", "now"] { th scope="col" { (head) } } } }
                     tbody {

@@ -3,6 +3,7 @@
 use maud::{Markup, html};
 
 use super::number::capital;
+use super::page::VERDICTS;
 use super::{Chapter, Lab};
 use crate::harness::{Sentence, Standing};
 use crate::report::shared::plain;
@@ -11,7 +12,7 @@ use crate::report::shared::plain;
 pub(super) fn section(lab: &Lab<'_>) -> Markup {
     let known = !lab.floors().is_empty();
     html! {
-        div class=(if known { "verdict holds" } else { "verdict unsure" }) {
+        div id=(VERDICTS) class=(if known { "verdict holds" } else { "verdict unsure" }) {
             p { (lab.opening()) }
             p.small { "Found by measuring the same thing under two names in random order. What is smaller says \u{201c}no difference shown\u{201d} and is grey." }
         }

@@ -33,13 +33,19 @@ struct Ridge<'a> {
     reference: bool,
 }
 
-/// When the outputs were ready, with the deadline.
+/// When the outputs were ready, and below them how late the bare wake-up loop was: both count from the planned start,
+/// so they share the axis and the deadline.
 pub(super) fn ready<'a>(analysis: &'a Analysis) -> Option<Panel<'a>> {
-    let ridges: Vec<Ridge> = analysis
-        .measured()
-        .map(|(row, m)| ridge(&row.label, m, &m.ready_sorted, m.ready))
-        .collect();
-    panel("Output ready, µs after the block's planned start", ridges, Some(analysis.period_ns))
+    let engine = analysis.measured().map(|(row, m)| ridge(&row.label, m, &m.ready_sorted, m.ready));
+    let ridges: Vec<Ridge> = engine.chain(wake(analysis)).collect();
+    let caption = match (ridges.first().is_some_and(|it| it.reference), analysis.wake.is_some()) {
+        (true, _) => "Wake-up lateness, µs after the planned time",
+        (false, true) => {
+            "Output ready, and the bare loop awake, µs after the block's planned start"
+        }
+        (false, false) => "Output ready, µs after the block's planned start",
+    };
+    panel(caption, ridges, Some(analysis.period_ns))
 }
 
 /// How long the processing took, which the deadline line would misjudge by the wake-up.
@@ -50,24 +56,15 @@ pub(super) fn took<'a>(analysis: &'a Analysis) -> Option<Panel<'a>> {
 }
 
 /// How late the bare wake-up loop was.
-pub(super) fn wake<'a>(analysis: &'a Analysis) -> Option<Panel<'a>> {
+fn wake<'a>(analysis: &'a Analysis) -> Option<Ridge<'a>> {
     let wake = analysis.wake.as_ref()?;
-    let ridge = Ridge {
+    Some(Ridge {
         label: "bare wake-up loop".into(),
         sorted: &wake.sorted,
         summary: wake.lateness,
         note: format!("{} late", of(wake.late)),
         reference: true,
-    };
-    let mut panel = panel(
-        "Wake-up lateness, µs after the planned time",
-        vec![ridge],
-        Some(analysis.period_ns),
-    )?;
-    let high = wake.lateness.max.max(analysis.period_ns) * 1.15;
-    panel.scale = LogScale::new(wake.lateness.min.max(500.0) * 0.8, high);
-    panel.deadline_ns = Some(analysis.period_ns);
-    Some(panel)
+    })
 }
 
 fn ridge<'a>(label: &str, measured: &Measured, sorted: &'a [f64], summary: Summary) -> Ridge<'a> {
@@ -84,6 +81,9 @@ fn ridge<'a>(label: &str, measured: &Measured, sorted: &'a [f64], summary: Summa
 /// distributions would shrink to needles.
 const FAR: f64 = 6.0;
 
+/// Where a logarithmic axis begins: some wake-ups come at the very moment that was planned.
+const EARLIEST_NS: f64 = 500.0;
+
 fn panel<'a>(
     caption: &'static str,
     ridges: Vec<Ridge<'a>>,
@@ -92,7 +92,8 @@ fn panel<'a>(
     let lowest = ridges
         .iter()
         .filter_map(|r| crate::stats::quantile_sorted(r.sorted, 0.001))
-        .reduce(f64::min)?;
+        .reduce(f64::min)?
+        .max(EARLIEST_NS);
     let highest = ridges.iter().map(|r| r.summary.max).reduce(f64::max)?;
     let near = deadline_ns.filter(|deadline| *deadline < FAR * highest);
     let high = near.map_or(highest, |deadline| deadline.max(highest));
@@ -315,7 +316,7 @@ const EDGE: f64 = 18.0;
 ///
 /// Self-contained and still: no style sheets, scripts, fonts or links.
 pub(super) fn standalone(analysis: &Analysis) -> String {
-    let panels: Vec<Panel> = [ready(analysis), wake(analysis)].into_iter().flatten().collect();
+    let panels: Vec<Panel> = ready(analysis).into_iter().collect();
     let height: f64 = panels.iter().map(Panel::height).sum::<f64>() + 34.0;
     let mut top = 0.0;
     let title = super::numbers::plain(&format!(

@@ -112,7 +112,7 @@ pub(super) fn threads(analysis: &Analysis) -> Markup {
         @for (labels, threads) in &groups {
             details {
                 summary { "Threads: what they asked for and got " span { "· " (listed(labels)) } }
-                div.scroll tabindex="0" role="region" aria-label="Threads" { (thread_table(threads)) }
+                div.scroll tabindex="0" role="group" aria-label={ "Threads of " (listed(labels)) } { (thread_table(threads)) }
             }
         }
     }

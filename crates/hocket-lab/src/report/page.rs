@@ -5,6 +5,7 @@ use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 use super::analysis::{Analysis, Measured, Row};
 use super::numbers::{count, plain, us};
+use super::timeline::Strips;
 use super::verdict::{Headline, Holding};
 use super::{causes, comparison, machine, method, palette, tables, timeline};
 use crate::record::{BenchRecord, SessionFacts, Variant};
@@ -139,19 +140,17 @@ fn unbroken(text: &str) -> String {
 }
 
 fn distributions(analysis: &Analysis) -> Markup {
-    let (ready, took, wake) =
-        (comparison::ready(analysis), comparison::took(analysis), comparison::wake(analysis));
+    let (ready, took) = (comparison::ready(analysis), comparison::took(analysis));
     html! {
-        @if ready.is_some() || wake.is_some() {
+        @if let Some(ready) = &ready {
             section {
                 h2 { "All blocks" }
                 div.pictures role="group" aria-label="Distributions of all variants" {
-                    @if let (Some(ready), Some(took)) = (&ready, &took) {
+                    @if let Some(took) = &took {
                         (choice("view", "What is drawn", &[("ready", "output ready"), ("took", "block time alone")]))
                         div.view-ready { (ready.rows()) }
                         div.view-took { (took.rows()) }
-                    }
-                    @if let Some(wake) = &wake { (wake.rows()) }
+                    } @else { (ready.rows()) }
                     (comparison::legend(true))
                     p.note { "Logarithmic axes. Each shape is scaled to its own peak." }
                 }
@@ -167,6 +166,8 @@ fn distributions(analysis: &Analysis) -> Markup {
 /// and the one with the slowest block.
 fn timelines(analysis: &Analysis) -> Markup {
     let chosen = chosen(analysis);
+    let drawn = chosen.iter().flat_map(|row| traces(row.variant)).map(|(trace, _)| trace);
+    let strips = Strips::of(drawn);
     html! {
         @if !chosen.is_empty() {
             section {
@@ -176,7 +177,7 @@ fn timelines(analysis: &Analysis) -> Markup {
                     @for (trace, what) in traces(row.variant) {
                         details open[at == 0 && what == "an ordinary block"] {
                             summary { (row.label) span { " · " (what) ", ready after " (us(trace.finished_ns as f64, 0)) " µs" } }
-                            (timeline::timeline(trace, &format!("{}, {what}", row.label)))
+                            (timeline::timeline(trace, &format!("{}, {what}", row.label), &strips))
                             @let why = if what == WORST { causes::of_the_worst(row.variant) } else { String::new() };
                             @if !why.is_empty() { p { (why) "." } }
                         }

@@ -37,7 +37,8 @@ pub(super) fn ready(analysis: &Analysis) -> Markup {
         table.wide {
             thead { tr {
                 th scope="col" { "Variant" }
-                @for head in ["mean", "p50", "p99", "p99.9", "max", "late", "95 % interval of late", "misses = late + skipped"] { th scope="col" { (head) } }
+                // What the page is about stands first: a phone shows no more without scrolling.
+                @for head in ["late", "95 % interval of late", "mean", "p50", "p99", "p99.9", "max", "misses = late + skipped"] { th scope="col" { (head) } }
             } }
             tbody {
                 @for row in &analysis.rows {
@@ -45,9 +46,9 @@ pub(super) fn ready(analysis: &Analysis) -> Markup {
                         None => (absent(row, 8)),
                         Some(m) => tr class=(place(row, analysis)) {
                             th scope="row" { (row.label) }
-                            (times(&m.ready, digits, analysis.period_ns))
                             td.is-late[m.late.count > 0] { (of(m.late)) }
                             td { (percent_range(m.late.interval())) }
+                            (times(&m.ready, digits, analysis.period_ns))
                             td.is-late[m.misses.total() > 0] { (m.misses_words()) }
                         },
                     }
@@ -63,9 +64,9 @@ fn wake_row(wake: &Wake, digits: usize, period_ns: f64) -> Markup {
     html! {
         tr.reference {
             th scope="row" { "bare wake-up loop" }
-            (times(&wake.lateness, digits, period_ns))
             td { (of(wake.late)) }
             td { (percent_range(wake.late.interval())) }
+            (times(&wake.lateness, digits, period_ns))
             td { "" }
         }
     }
@@ -277,12 +278,12 @@ fn then_and_now(table: &HistoricTable, analysis: &Analysis) -> Markup {
             div.then-now {
                 div {
                     h3 { "2009: \"" (table.project) "\"" }
-                    (mean_and_max("Table of 2009", table.rows.iter().map(|row| (format!("{}, {}", row.os, row.configuration), row.mean_ms, row.max_ms))))
+                    (mean_and_max("Table of 2009", table.rows.iter().map(|row| (format!("{}, {}", row.os, row.configuration), row.mean_ms * 1e6, row.max_ms * 1e6))))
                     p.note { (table.machine) "; " (table.source) "." }
                 }
                 div {
                     h3 { "This run" }
-                    (mean_and_max("This run", analysis.measured().map(|(row, m)| (row.label.clone(), m.took.mean / 1e6, m.took.max / 1e6))))
+                    (mean_and_max("This run", analysis.measured().map(|(row, m)| (row.label.clone(), m.took.mean, m.took.max))))
                     p.note { (count(analysis.record.settings.blocks_per_variant)) " blocks of " (analysis.record.settings.frames) " frames per variant." }
                 }
             }
@@ -290,12 +291,13 @@ fn then_and_now(table: &HistoricTable, analysis: &Analysis) -> Markup {
     }
 }
 
+/// Times in nanoseconds.
 fn mean_and_max(name: &str, rows: impl Iterator<Item = (String, f64, f64)>) -> Markup {
     let table = html! {
         table.wide {
-            thead { tr { th scope="col" { "Configuration" } th scope="col" { "mean, ms" } th scope="col" { "max, ms" } } }
+            thead { tr { th scope="col" { "Configuration" } th scope="col" { "mean, µs" } th scope="col" { "max, µs" } } }
             tbody { @for (name, mean, max) in rows {
-                tr { th scope="row" { (name) } td { (format!("{mean:.3}")) } td { (format!("{max:.3}")) } }
+                tr { th scope="row" { (name) } td { (us(mean, 0)) } td { (us(max, 0)) } }
             } }
         }
     };

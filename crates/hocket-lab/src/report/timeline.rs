@@ -13,15 +13,67 @@ use super::scale::linear_ticks;
 /// More spans than this on a lane are not drawn: nobody could tell them apart, and the page would
 /// not load.
 const MOST_SPANS: usize = 1500;
-/// Strips named in the legend.
-const MOST_STRIPS: usize = 18;
 /// How much of the axis a block must fill for its deadline to be drawn rather than pointed at.
 const NEAR: f64 = 0.55;
 
+/// Which strip has which colour, in all timelines of a page.
+///
+/// No two strips that have a colour share it: where there are more strips than colours, those that take most time
+/// have one, and all others are grey.
+pub(super) struct Strips {
+    coloured: Vec<String>,
+    others: usize,
+}
+
+/// The grey of [`STRIPS`], for all strips without a colour of their own.
+const OTHERS: usize = STRIPS.len() - 1;
+
+impl Strips {
+    /// The strips of these blocks, in order of their first unit.
+    pub fn of<'t>(traces: impl IntoIterator<Item = &'t BlockTrace>) -> Strips {
+        let mut strips: Vec<(String, i64)> = Vec::new();
+        for trace in traces {
+            let times = unit_times(trace);
+            for (name, time) in trace.unit_names.iter().zip(times) {
+                let name = plain(name);
+                let strip = strip_of(&name);
+                match strips.iter_mut().find(|(known, _)| known == strip) {
+                    Some((_, sum)) => *sum = sum.saturating_add(time),
+                    None => strips.push((strip.into(), time)),
+                }
+            }
+        }
+        let all = strips.len();
+        if all > STRIPS.len() {
+            strips.sort_by_key(|(_, time)| std::cmp::Reverse(*time));
+            strips.truncate(OTHERS);
+        }
+        let coloured: Vec<String> = strips.into_iter().map(|(strip, _)| strip).collect();
+        Strips { others: all - coloured.len(), coloured }
+    }
+
+    fn colour(&self, unit: &str) -> usize {
+        let strip = strip_of(unit);
+        self.coloured.iter().position(|known| known == strip).unwrap_or(OTHERS)
+    }
+}
+
+/// The time of each unit in a block, in nanoseconds.
+fn unit_times(trace: &BlockTrace) -> Vec<i64> {
+    let mut times = vec![0_i64; trace.unit_names.len()];
+    for span in trace.lanes.iter().flat_map(|lane| &lane.spans) {
+        if let Doing::Unit(index) = span.doing
+            && let Some(time) = times.get_mut(index as usize)
+        {
+            *time = time.saturating_add(span.end_ns.saturating_sub(span.start_ns));
+        }
+    }
+    times
+}
+
 /// The timeline of a block; `what` says which block of which variant it is.
-pub(super) fn timeline(trace: &BlockTrace, what: &str) -> Markup {
+pub(super) fn timeline(trace: &BlockTrace, what: &str, strips: &Strips) -> Markup {
     let view = View::of(trace);
-    let strips = strips(trace);
     let summary = summary(trace, what);
     html! {
         figure.timeline aria-label=(summary) {
@@ -29,10 +81,10 @@ pub(super) fn timeline(trace: &BlockTrace, what: &str) -> Markup {
             div.scroll tabindex="0" role="group" aria-label={ "Lanes of " (what) ", scrollable; arrow keys step through the units" } {
                 div.lanes {
                     div.tl-row.tl-axis aria-hidden="true" { div.tl-who {} (view.axis()) }
-                    @for lane in &trace.lanes { (view.lane(lane, trace, &strips)) }
+                    @for lane in &trace.lanes { (view.lane(lane, trace, strips)) }
                 }
             }
-            (legend(&strips, trace))
+            (legend(strips, trace))
             p.readout aria-live="polite" { (longest(trace)) }
         }
     }
@@ -92,7 +144,7 @@ impl View {
         }
     }
 
-    fn lane(&self, lane: &Lane, trace: &BlockTrace, strips: &[String]) -> Markup {
+    fn lane(&self, lane: &Lane, trace: &BlockTrace, strips: &Strips) -> Markup {
         let name = plain(&lane.name);
         html! {
             div.tl-row {
@@ -121,7 +173,7 @@ impl View {
         }
     }
 
-    fn span(&self, span: &Span, lane: &str, trace: &BlockTrace, strips: &[String]) -> Markup {
+    fn span(&self, span: &Span, lane: &str, trace: &BlockTrace, strips: &Strips) -> Markup {
         let (from, to) = (self.place(span.start_ns), self.place(span.end_ns));
         let name = name(&span.doing, trace);
         let class = class(&span.doing, trace, strips);
@@ -152,13 +204,9 @@ fn name(doing: &Doing, trace: &BlockTrace) -> String {
     }
 }
 
-fn class(doing: &Doing, trace: &BlockTrace, strips: &[String]) -> String {
+fn class(doing: &Doing, trace: &BlockTrace, strips: &Strips) -> String {
     match doing {
-        Doing::Unit(_) => {
-            let name = name(doing, trace);
-            let index = strips.iter().position(|strip| strip == strip_of(&name)).unwrap_or(0);
-            format!("u s{}", index % STRIPS.len())
-        }
+        Doing::Unit(_) => format!("u s{}", strips.colour(&name(doing, trace))),
         Doing::Barrier => "w barrier".into(),
         Doing::Wait => "w wait".into(),
         Doing::Help => "w help".into(),
@@ -171,20 +219,7 @@ fn strip_of(name: &str) -> &str {
     name.split_once(": ").map_or(name, |(strip, _)| strip)
 }
 
-/// The strips that run in the block, in order of their first unit.
-fn strips(trace: &BlockTrace) -> Vec<String> {
-    let mut strips: Vec<String> = Vec::new();
-    for name in &trace.unit_names {
-        let name = plain(name);
-        let strip = strip_of(&name);
-        if !strips.iter().any(|known| known == strip) {
-            strips.push(strip.into());
-        }
-    }
-    strips
-}
-
-fn legend(strips: &[String], trace: &BlockTrace) -> Markup {
+fn legend(strips: &Strips, trace: &BlockTrace) -> Markup {
     let seen = |doing: &Doing| {
         trace.lanes.iter().flat_map(|lane| &lane.spans).any(|span| span.doing == *doing)
     };
@@ -196,10 +231,12 @@ fn legend(strips: &[String], trace: &BlockTrace) -> Markup {
     ];
     html! {
         ul.legend {
-            @for (at, strip) in strips.iter().take(MOST_STRIPS).enumerate() {
-                li { i class={ "swatch s" (at % STRIPS.len()) } {} (strip) }
+            @for (at, strip) in strips.coloured.iter().enumerate() {
+                li { i class={ "swatch s" (at) } {} (strip) }
             }
-            @if strips.len() > MOST_STRIPS { li { (strips.len() - MOST_STRIPS) " more" } }
+            @if strips.others > 0 {
+                li { i class={ "swatch s" (OTHERS) } {} (strips.others) " others, which take less time" }
+            }
             @for (doing, class, name) in &other {
                 @if seen(doing) { li { i class={ "swatch " (class) } {} (name) } }
             }

@@ -115,6 +115,20 @@ const seen = (frame) => {
       }
     });
   }
+  // Boxes that hide columns: each must say so with a shadow that stays, be reachable by keyboard and have a name.
+  const hiding = [...d.querySelectorAll(".scroll")].filter((e) => visible(e) && e.scrollWidth > e.clientWidth + 1);
+  const cueless = hiding.filter((e) => {
+    const style = frame.contentWindow.getComputedStyle(e);
+    const cue = style.backgroundImage.includes("gradient") && style.backgroundAttachment.includes("local") && style.backgroundAttachment.includes("scroll");
+    return !cue || e.tabIndex !== 0 || !e.getAttribute("role") || !e.getAttribute("aria-label");
+  }).map((e) => e.getAttribute("aria-label") ?? e.className);
+  const late = [...d.querySelectorAll("th[scope=col]")].find((e) => e.textContent === "late");
+  const deadlines = [...d.querySelectorAll(".view-ready .ridge line.deadline")].map((e) => Math.round(e.getBoundingClientRect().left * 10) / 10);
+  const coloursTwice = [...d.querySelectorAll(".legend")].flatMap((legend) => {
+    const fills = [...legend.querySelectorAll(".swatch[class*=' s']")].map((e) => frame.contentWindow.getComputedStyle(e).backgroundColor);
+    return fills.filter((fill, at) => fills.indexOf(fill) !== at);
+  });
+  const deadLinks = [...d.querySelectorAll("a[href^='#']")].map((e) => e.getAttribute("href").slice(1)).filter((id) => !d.getElementById(id));
   const timeline = d.querySelector(".timeline");
   let keyboard = "";
   if (timeline) {
@@ -131,6 +145,7 @@ const seen = (frame) => {
     nameless: [...d.querySelectorAll("svg[role=img], [role=region], [role=group], figure")].filter((e) => !e.getAttribute("aria-label") && !e.querySelector("figcaption")).length,
     unlabelled: [...d.querySelectorAll("input")].filter((e) => !e.labels.length).length,
     auto, themes, views, keyboard, out, covered,
+    hiding: hiding.length, cueless, lateRight: late ? late.getBoundingClientRect().right : null, deadlines, coloursTwice, deadLinks,
     pictures: [...d.querySelectorAll("svg[role=img]")].filter(visible).length,
   };
 };
@@ -168,15 +183,69 @@ pub fn look(browser: &Path, scheme: Scheme, views: &[View]) -> (Value, Vec<Strin
         format!("file://{}", outer.display()),
     ];
     let said = run(browser, scheme, &arguments);
-    let (_, rest) = said.dom.split_once("<pre id=\"seen\">").expect("the outer page was dumped");
+    (written(&said.dom), said.console)
+}
+
+/// What the outer page was given to show.
+fn written(dom: &str) -> Value {
+    let (_, rest) = dom.split_once("<pre id=\"seen\">").expect("the outer page was dumped");
     let (json, _) = rest.split_once("</pre>").expect("its end");
     let json = json
         .replace("&lt;", "<")
         .replace("&gt;", ">")
         .replace("&nbsp;", "\u{a0}")
         .replace("&amp;", "&");
-    (serde_json::from_str(&json).expect("the frames were looked at"), said.console)
+    serde_json::from_str(&json).expect("the frames were looked at")
 }
+
+/// Runs axe-core on the page at this width, with everything unfolded; what it objects to, one line per rule and place.
+pub fn objections(browser: &Path, scheme: Scheme, page: &str, width: u32) -> Vec<String> {
+    // The page forbids foreign scripts, which this is: its policy goes, for the test alone.
+    let policy = "<meta http-equiv=\"Content-Security-Policy\"";
+    let (before, rest) = page.split_once(policy).expect("a page of ours");
+    let (_, after) = rest.split_once('>').expect("the end of the tag");
+    let page = format!("{before}{after}<script>{AXE}</script><script>{OBJECT}</script>");
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let (inner, outer) = (folder.path().join("page.html"), folder.path().join("outer.html"));
+    std::fs::write(&inner, page).expect("written");
+    let frame = format!(
+        "<!doctype html><pre id=seen></pre><iframe name=page style=\"border:0;width:{width}px;height:900px\" \
+         src=page.html></iframe><script>addEventListener('message', (it) => {{ \
+         document.getElementById('seen').textContent = it.data; }});</script>"
+    );
+    std::fs::write(&outer, frame).expect("written");
+    let arguments = [
+        format!("--window-size={},1000", width.max(500)),
+        "--virtual-time-budget=60000".into(),
+        "--dump-dom".into(),
+        format!("file://{}", outer.display()),
+    ];
+    let said = run(browser, scheme, &arguments);
+    let seen = written(&said.dom);
+    assert!(seen["checked"].as_u64() > Some(20), "axe-core did not run: {seen} {:?}", said.console);
+    strings(&seen["objections"]).into_iter().map(String::from).collect()
+}
+
+const AXE: &str = include_str!("axe/axe.min.js");
+
+/// Unfolds the page, asks axe-core for the rules of WCAG 2.2 A and AA and for its best practices, and sends what it
+/// says to the outer page.
+const OBJECT: &str = r#"
+addEventListener("load", async () => {
+  document.querySelectorAll("details").forEach((e) => { e.open = true; });
+  const tags = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"];
+  let said;
+  try {
+    const found = await axe.run(document, { runOnly: tags, resultTypes: ["violations"] });
+    const line = (rule, node) => `${rule.id}: ${node.target.join(" ")}: ${node.failureSummary.replace(/\s+/g, " ")}`;
+    said = {
+      checked: found.passes.length,
+      objections: found.violations.flatMap((rule) => rule.nodes.slice(0, 3).map((node) => line(rule, node))),
+    };
+  } catch (error) { said = { error: String(error) }; }
+  parent.postMessage(JSON.stringify(said), "*");
+});
+"#;
 
 pub fn strings(value: &Value) -> Vec<&str> {
     value.as_array().map(|all| all.iter().filter_map(Value::as_str).collect()).unwrap_or_default()
@@ -186,4 +255,6 @@ pub fn assert_fits(seen: &Value, name: &str) {
     assert_eq!(seen["error"], Value::Null, "{name}");
     assert!(strings(&seen["wide"]).is_empty(), "{name} is too wide: {}", seen["wide"]);
     assert_eq!(seen["scrollWidth"], seen["clientWidth"], "{name} scrolls sideways");
+    assert!(strings(&seen["cueless"]).is_empty(), "{name} hides columns: {}", seen["cueless"]);
+    assert!(strings(&seen["deadLinks"]).is_empty(), "{name}: {}", seen["deadLinks"]);
 }

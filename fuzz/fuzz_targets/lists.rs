@@ -1,0 +1,3 @@
+//! The target `lists`: see `src/targets/lists.rs`.
+#![no_main]
+hocket_fuzz::fuzz!("lists");

@@ -1,0 +1,3 @@
+//! The target `midi`: see `src/targets/midi.rs`.
+#![no_main]
+hocket_fuzz::fuzz!("midi");

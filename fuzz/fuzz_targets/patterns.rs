@@ -1,0 +1,3 @@
+//! The target `patterns`: see `src/targets/patterns.rs`.
+#![no_main]
+hocket_fuzz::fuzz!("patterns");

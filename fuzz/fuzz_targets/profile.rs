@@ -1,0 +1,3 @@
+//! The target `profile`: see `src/targets/profile.rs`.
+#![no_main]
+hocket_fuzz::fuzz!("profile");

@@ -1,0 +1,3 @@
+//! The target `session`: see `src/targets/session.rs`.
+#![no_main]
+hocket_fuzz::fuzz!("session");

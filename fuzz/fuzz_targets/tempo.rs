@@ -1,0 +1,3 @@
+//! The target `tempo`: see `src/targets/tempo.rs`.
+#![no_main]
+hocket_fuzz::fuzz!("tempo");

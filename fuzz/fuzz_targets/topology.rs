@@ -1,0 +1,3 @@
+//! The target `topology`: see `src/targets/topology.rs`.
+#![no_main]
+hocket_fuzz::fuzz!("topology");

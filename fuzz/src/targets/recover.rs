@@ -1,0 +1,27 @@
+//! Interrupted recordings: the header may be corrected, and nothing else.
+
+use hocket_disk::{Recovery, recover};
+
+use super::scratch;
+
+/// More bytes than the lengths of any header take: the sizes of RIFF, data and fact, and the chunk `ds64`.
+const MOST_CHANGED: usize = 64;
+
+pub fn check(bytes: &[u8]) {
+    let path = scratch::file("take.wav", bytes);
+    let found = recover(&path);
+    let after = std::fs::read(&path).expect("the file is still there");
+    assert_eq!(after.len(), bytes.len(), "nothing is added or removed");
+    let changed = after.iter().zip(bytes).filter(|(after, before)| after != before).count();
+    match found {
+        Ok(Recovery::Repaired { frames, .. }) => {
+            assert!(changed <= MOST_CHANGED, "{changed} bytes are other ones");
+            assert_eq!(recover(&path).expect("it is a recording"), Recovery::Intact { frames });
+        }
+        Ok(Recovery::Intact { .. } | Recovery::LeftAlone { .. }) => assert_eq!(changed, 0),
+        Err(error) => {
+            assert_eq!(changed, 0, "{error}");
+            assert!(!error.to_string().is_empty());
+        }
+    }
+}

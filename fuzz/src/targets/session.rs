@@ -1,0 +1,63 @@
+//! Session files: what loads can be planned.
+
+use hocket_engine::BuiltinEffects;
+use hocket_plan::graph::session_graph;
+use hocket_plan::{Fusing, ScheduleKind, Session, UnitGraph, VerifiedSchedule};
+use hocket_session::{LoadOptions, Loaded, SessionErrors, load};
+
+use super::scratch;
+
+/// Larger graphs take too long to plan thousands of times.
+const MOST_NODES: usize = 300;
+const WORKERS: usize = 3;
+
+pub fn check(bytes: &[u8]) {
+    for name in ["audio/a.wav", "audio/b.wav"] {
+        scratch::file(name, b"RIFF");
+    }
+    let path = scratch::file("live.toml", bytes);
+    let once = || load(&path, &BuiltinEffects { rate_hz: 48_000 }, &LoadOptions { seats: 4 });
+    match (once(), once()) {
+        (Ok(loaded), Ok(again)) => {
+            assert_eq!(loaded.session, again.session);
+            assert_eq!(loaded.warnings, again.warnings);
+            check_places(&loaded);
+            plan(&loaded.session);
+        }
+        (Err(errors), Err(again)) => {
+            assert_eq!(errors.to_string(), again.to_string());
+            check_errors(bytes, &errors);
+        }
+        _ => panic!("a file is right once and wrong once"),
+    }
+}
+
+fn check_places(loaded: &Loaded) {
+    for id in 0..loaded.session.media.len() {
+        assert!(loaded.locate(hocket_plan::session::MediaId(id)).line > 0);
+    }
+    assert!(loaded.fade_warnings(|_| 1.0).iter().all(|warning| !warning.is_empty()));
+}
+
+fn check_errors(bytes: &[u8], errors: &SessionErrors) {
+    assert!(errors.count() > 0 && !errors.render(true).is_empty());
+    let lines = bytes.iter().filter(|byte| **byte == b'\n').count() + 1;
+    for error in errors.iter() {
+        assert!(!error.cause().is_empty() && !error.remedy().is_empty(), "{error}");
+        let Some(place) = error.place() else { continue };
+        assert!((1..=lines).contains(&place.line), "{error}");
+        assert!((1..=place.text_line.chars().count() + 1).contains(&place.column), "{error}");
+    }
+}
+
+fn plan(session: &Session) {
+    let effects = BuiltinEffects { rate_hz: session.sample_rate_hz };
+    let graph = session_graph(session, &effects).expect("a session that loads can be planned");
+    if graph.nodes().len() > MOST_NODES {
+        return;
+    }
+    let units = UnitGraph::compile(&graph, Fusing::Chains).expect("it has nodes");
+    for kind in ScheduleKind::ALL {
+        VerifiedSchedule::plan(kind, units.clone(), WORKERS).expect("a plan obeys the rules");
+    }
+}
