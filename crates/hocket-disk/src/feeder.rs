@@ -93,6 +93,13 @@ impl Feeder {
             && (self.work_on_cue(status, cues) || !self.has_to_wait() && self.work_on_ring(status))
     }
 
+    /// Whether there is no room, or nothing more to read.
+    pub fn is_filled(&mut self) -> bool {
+        self.look();
+        let loops = self.lap.as_ref().is_some_and(|lap| lap.start < self.info.frames);
+        self.ring.is_empty() || !loops && self.cursor >= self.info.frames
+    }
+
     /// Whether the disk has failed, and it is too early to ask it again.
     fn has_to_wait(&self) -> bool {
         self.trouble.as_ref().is_some_and(|trouble| Instant::now() < trouble.retry_at)

@@ -149,6 +149,10 @@ impl StreamReader {
     /// allocation, lock or system call; never waits.
     pub fn read(&mut self, position: u64, rows: &mut [&mut [f32]]) -> usize {
         let position = position.min(FAR);
+        if self.waits {
+            self.waits = false;
+            self.post(self.next, false);
+        }
         self.locate(position);
         self.service();
         let frames = rows.first().map_or(0, |row| row.len());
