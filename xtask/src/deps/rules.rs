@@ -221,6 +221,7 @@ pub const CRATES: &[CrateRule] = &[
             "hocket-files",
             "hocket-session",
             "hocket-media",
+            "hocket-disk",
             "hocket-engine",
             "hocket-lab",
         ],
