@@ -92,7 +92,7 @@ impl StreamReader {
         lease: Arc<Lease>,
     ) -> StreamReader {
         let (frames, channels, chunk_frames) = shape;
-        let gaps = GapCounter::new(notices, chunk_frames as u64);
+        let gaps = GapCounter::new(notices);
         StreamReader {
             frames,
             channels,
