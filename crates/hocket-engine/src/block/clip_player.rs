@@ -156,10 +156,11 @@ impl PlayingClip {
             }
             let out = (at as i64 - position) as usize;
             let (left, right) = (&mut left[out..out + run], &mut right[out..out + run]);
+            let (from_left, from_right) = (&rows.left[..run], &rows.right[..run]);
             for i in 0..run {
                 let gain = times.gain_at(at + i as u64);
-                left[i] += rows.left[i] * gain;
-                right[i] += rows.right[i] * gain;
+                left[i] += from_left[i] * gain;
+                right[i] += from_right[i] * gain;
             }
             at += run as u64;
         }

@@ -7,12 +7,13 @@ use std::fmt;
 use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use hocket_disk::{Preloader, Settings, Storage, Stream, StreamReader};
 use hocket_engine::{
     ClipSource, ClipStream, NotReady, StereoRef, StreamGap, StreamHandle, StreamedFile,
 };
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use crate::failure::Failure;
 use crate::written::readable;
@@ -27,6 +28,12 @@ const CHUNK_FRAMES: [usize; 4] = [8192, 4096, 2048, 1024];
 const ENOUGH_CHUNKS: usize = 4;
 /// One device never holds more than half of them.
 const THREADS: usize = 4;
+/// How often idle threads look for room. Live, streams are so far ahead that it may be seldom, and looking costs a CPU
+/// some time; a render uses up what was read as fast as it can.
+const LIVE_POLL: Duration = Duration::from_millis(10);
+const OFFLINE_POLL: Duration = Duration::from_millis(1);
+/// Files that are open besides streams, at most.
+const OTHER_FILES: u64 = 256;
 
 /// What to do while a file's frames are not in memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -121,7 +128,9 @@ impl DiskBuffer {
         channels: &[usize],
         rate_hz: u32,
     ) -> Result<Arc<DiskBuffer>, Failure> {
-        let settings = Settings { threads: THREADS, ..Settings::new(disk.buffer_bytes) };
+        let poll = if disk.wait == Wait::Never { LIVE_POLL } else { OFFLINE_POLL };
+        let settings = Settings { threads: THREADS, poll, ..Settings::new(disk.buffer_bytes) };
+        allow_open_files(channels.len())?;
         DiskBuffer::start(settings, channels, disk.wait, rate_hz)
     }
 
@@ -142,6 +151,25 @@ impl DiskBuffer {
         let (streams, bytes) = (count(self.streams, "stream"), readable(self.bytes() as u64));
         format!("{streams}, each {ahead:.2} s ahead, disk buffer {bytes}")
     }
+}
+
+/// Every stream keeps its file open. Systems usually allow 1024 files, and a program may raise that up to a hard limit.
+fn allow_open_files(streams: usize) -> Result<(), Failure> {
+    let wanted = streams as u64 + OTHER_FILES;
+    let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
+    let is_enough = |limit: Option<u64>| limit.is_none_or(|limit| limit >= wanted);
+    if is_enough(current) {
+        return Ok(());
+    }
+    let raised = Rlimit { current: Some(wanted), maximum };
+    if is_enough(maximum) && setrlimit(Resource::Nofile, raised).is_ok() {
+        return Ok(());
+    }
+    Err(Failure::not_possible(format!(
+        "{streams} clips play from the disk, and each keeps its file open: {wanted} open files are needed, {} are \
+         allowed; raise the limit (ulimit -n), or decode every file in memory with --disk-buffer 0",
+        maximum.or(current).unwrap_or(0)
+    )))
 }
 
 /// The length of chunks, and how many each stream has in its ring.

@@ -212,3 +212,25 @@ fn what_is_no_recording_is_refused_and_the_others_are_recovered() {
     assert_eq!(ran.code, Some(2));
     assert!(ran.out.contains("loop.flac: the header is right"), "{}", ran.out);
 }
+
+#[test]
+fn open_files_are_allowed_as_far_as_the_system_does_and_refused_beyond() {
+    let stage = Stage::new(&every_kind_of_clip());
+    let output = stage.folder.path().join("out.wav");
+    let render = |limit: &str| {
+        let script = format!("ulimit {limit} && exec \"$0\" \"$@\"");
+        let ran = Command::new("bash")
+            .args(["-c", &script, env!("CARGO_BIN_EXE_hocket"), "render", text(&stage.file)])
+            .args(["-o", text(&output), "--length", "0.1"])
+            .env("HOCKET_PROFILE", "none")
+            .output()
+            .unwrap();
+        crate::support::Ran::from(ran)
+    };
+    let refused = render("-Hn 200");
+    assert_eq!(refused.code, Some(3), "{}", refused.err);
+    for word in ["9 clips", "265 open files", "200 are allowed", "--disk-buffer 0"] {
+        assert!(refused.err.contains(word), "{word}: {}", refused.err);
+    }
+    assert_eq!(render("-Sn 40").code, Some(0));
+}
