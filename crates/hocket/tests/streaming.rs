@@ -8,14 +8,15 @@ mod streamed;
 use std::sync::Arc;
 use std::time::Duration;
 
-use common::{Disk, OnDisk, wait_for};
+use common::{Disk, OnDisk, Random, wait_for};
 use hocket::load::LoadedSession;
 use hocket::load::streams::{DiskBuffer, DiskFile, DiskUse, Wait};
 use hocket_disk::Settings;
+use hocket_engine::session::{Clip, MediaId};
 use hocket_engine::time::{LoopRange, TimedCommand, TransportCommand};
 use hocket_engine::{
     ClipMedia, Engine, Fusing, MediaPool, NotReady, Policy, ScheduleKind, Seat, Seating, Seats,
-    SiblingPolicy, Strategy, prepare_session,
+    Session, SiblingPolicy, Strategy, prepare_session,
 };
 use streamed::{FILE_FRAMES, RATE_HZ, Stage, every_kind_of_clip};
 
@@ -29,6 +30,10 @@ fn engine(session: &LoadedSession) -> Engine {
 }
 
 fn engine_of(session: &LoadedSession, media: &MediaPool) -> Engine {
+    engine_from(&session.session, media)
+}
+
+fn engine_from(session: &Session, media: &MediaPool) -> Engine {
     let policy = Policy {
         schedule: ScheduleKind::Dataflow,
         sibling: SiblingPolicy::All,
@@ -40,7 +45,7 @@ fn engine_of(session: &LoadedSession, media: &MediaPool) -> Engine {
         priority: None,
         ..hocket_engine::Settings::new(FRAMES as u32, RATE_HZ, policy)
     };
-    let prepared = prepare_session(&session.session, media, RATE_HZ, Fusing::Chains).unwrap();
+    let prepared = prepare_session(session, media, RATE_HZ, Fusing::Chains).unwrap();
     Engine::start(prepared, settings, seating).unwrap()
 }
 
@@ -319,4 +324,80 @@ fn short_files_other_rates_and_whole_use_are_decoded_in_memory() {
     assert_eq!(streams(48_000, DiskUse { strict: true, ..disk }), 1, "FLAC states its length");
     assert_eq!(streams(44_100, disk), 0, "another rate");
     assert_eq!(streams(48_000, DiskUse::IN_MEMORY), 0);
+}
+
+/// Any clip of the session's five files.
+fn any_clip(random: &mut Random, like: &Clip) -> Clip {
+    let seconds = |frames: u64| frames as f64 / f64::from(RATE_HZ);
+    let all = FILE_FRAMES as u64;
+    let offset = match random.below(3) {
+        0 => 0,
+        1 => random.below(all),
+        // Short loops, and clips that end soon or never begin.
+        _ => all + 20 - random.below(2_000),
+    };
+    Clip {
+        media: MediaId(random.below(5) as usize),
+        start_s: seconds(random.below(3_000)),
+        offset_s: seconds(offset),
+        length_s: (random.below(2) == 0).then(|| seconds(1 + random.below(20_000))),
+        looped: random.below(2) == 0,
+        gain_db: random.below(24) as f32 - 20.0,
+        fade_in_s: seconds(random.below(500)),
+        fade_out_s: seconds(random.below(500)),
+        ..like.clone()
+    }
+}
+
+fn any_command(random: &mut Random) -> TransportCommand {
+    let far = FILE_FRAMES as u64 + 1_000;
+    match random.below(6) {
+        0 => TransportCommand::Stop,
+        1 => TransportCommand::LoopOff,
+        2 | 3 => TransportCommand::Locate(random.below(far) as i64 - 300),
+        4 => {
+            let start = random.below(5_000) as i64;
+            let end = start + 256 + random.below(3_000) as i64;
+            TransportCommand::Loop(LoopRange::from_frames(start, end).unwrap())
+        }
+        _ => TransportCommand::Play,
+    }
+}
+
+#[test]
+fn any_clips_under_any_commands_have_the_bits_of_memory() {
+    let stage = Stage::new(&every_kind_of_clip());
+    let memory = stage.in_memory();
+    // Room for any number of clips.
+    let disk =
+        DiskUse { buffer_bytes: 256 << 20, wait: Wait::ForTheDisk, engines: 3, strict: false };
+    let streamed = stage.load(&disk);
+    let like = memory.session.tracks[0].clips[0].clone();
+    let mut random = Random(11);
+    for round in 0..25 {
+        let mut session = memory.session.clone();
+        for track in &mut session.tracks {
+            let clips = random.below(4);
+            track.clips = (0..clips).map(|_| any_clip(&mut random, &like)).collect();
+        }
+        let mut expected = engine_from(&session, &memory.media);
+        let mut engine = engine_from(&session, &streamed.media);
+        for step in 0..12 {
+            let asked = any_command(&mut random);
+            command(&mut engine, asked);
+            command(&mut expected, asked);
+            let frames = 1 + random.below(FRAMES as u64) as usize;
+            for block in 0..1 + random.below(20) {
+                engine.process(frames);
+                expected.process(frames);
+                let (got, wanted) = (engine.output(frames), expected.output(frames));
+                let same = |a: &[f32], b: &[f32]| {
+                    a.iter().map(|x| x.to_bits()).eq(b.iter().map(|x| x.to_bits()))
+                };
+                let is_same = same(got.left, wanted.left) && same(got.right, wanted.right);
+                assert!(is_same, "round {round}, step {step}, {asked:?}, block {block}");
+            }
+        }
+        assert_eq!(silent_frames(&streamed.media), 0, "round {round}");
+    }
 }
