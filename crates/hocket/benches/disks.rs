@@ -4,10 +4,10 @@
 //!         [--files 200] [--buffer 256M] [--folder FOLDER] [--warm]
 //!     cargo bench -p hocket --bench disks -- opening [--tracks 1000] [--effects 5] [--runs 5] [--folder FOLDER]
 //!
-//! - `streaming` writes as many stereo files of 24 bits as the session has tracks, or as `--files` says, and takes them
-//!   out of the system's cache (not with `--warm`). Then it plays them with `hocket play` and prints the misses and
-//!   their causes, the silence for which the disk is to blame, and the memory of the program. The files of the
-//!   defaults take 6.9 GB.
+//! - `streaming` writes as many stereo files of 24 bits as the session has tracks, or as `--files` says; the other
+//!   tracks then play these by links. It takes them out of the system's cache (not with `--warm`), plays them with
+//!   `hocket play`, and prints the misses and their causes, the silence for which the disk is to blame, and the memory
+//!   of the program. The files of the defaults take 6.9 GB.
 //! - `opening` prints how long `hocket play` loads and prepares a session of many tracks and effects.
 //!
 //! Nothing is judged. Without `--bench` both run on a small session, to see that they work.
@@ -97,10 +97,14 @@ fn streaming(options: &Options<'_>, tracks: usize, seconds: usize) -> Outcome {
     let session = folder.path().join("streaming.toml");
     let mut text = format!("[session]\nsample_rate_hz = {rate}\n");
     for track in 0..tracks {
-        let file = track % files;
+        let file = format!("{track}.wav");
+        if track >= files {
+            let (from, to) = (format!("{}.wav", track % files), folder.path().join(&file));
+            std::os::unix::fs::symlink(from, &to).map_err(|error| cannot(&to, &error))?;
+        }
         let _ = write!(
             text,
-            "\n[[track]]\nname = \"track {track}\"\ngain_db = -40\nclip = [{{ file = \"{file}.wav\" }}]\n"
+            "\n[[track]]\nname = \"track {track}\"\ngain_db = -40\nclip = [{{ file = \"{file}\" }}]\n"
         );
     }
     write(&session, &text)?;

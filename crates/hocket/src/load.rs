@@ -192,27 +192,15 @@ impl OpenedSession {
         let mut streamable = self.streamable(disk);
         let buffer = self.disk_buffer(disk, &streamable)?;
         let OpenedSession { loaded, rate_hz, .. } = self;
-        let mut warnings = loaded.warnings.clone();
-        let (mut damaged, mut lengths_s) = (Vec::new(), Vec::new());
-        let mut load = |index| -> Result<ClipMedia, Failure> {
-            let id = MediaId(index);
+        let (mut warnings, mut damaged) = (loaded.warnings.clone(), Vec::new());
+        let (mut media, mut lengths_s) = (Vec::new(), Vec::new());
+        for id in (0..loaded.session.media.len()).map(MediaId) {
             let mut told = (&mut warnings, &mut damaged);
-            if let (Some(file), Some(buffer)) = (streamable.remove(&index), &buffer) {
-                audio::tell_faults(&loaded, id, &file.info.warnings, &mut told);
-                let frames = file.info.frames;
-                lengths_s.push(frames as f64 / f64::from(rate_hz));
-                return Ok(ClipMedia::Stream(Arc::new(DiskFile::new(
-                    buffer,
-                    Arc::new(file.storage),
-                    frames,
-                ))));
-            }
-            let audio = audio::load(&loaded, id, rate_hz, &mut told)?;
-            lengths_s.push(audio.length_s);
-            Ok(ClipMedia::Memory(audio.stereo))
-        };
-        let media: Vec<_> =
-            (0..loaded.session.media.len()).map(&mut load).collect::<Result<_, _>>()?;
+            let file = streamable.remove(&id.0).zip(buffer.as_ref());
+            let (audio, length_s) = file_of_clips(&loaded, id, rate_hz, file, &mut told)?;
+            media.push(audio);
+            lengths_s.push(length_s);
+        }
         warnings.extend(loaded.fade_warnings(|id| lengths_s[id.0]));
         let (session, media) = (loaded.session, MediaPool::of(media));
         Ok(LoadedSession { session, media, rate_hz, warnings, damaged, disk: buffer })
@@ -224,30 +212,24 @@ impl OpenedSession {
         if disk.buffer_bytes == 0 {
             return found;
         }
-        for (index, media) in self.loaded.session.media.iter().enumerate() {
-            let uses = self.clips(index);
+        let session = &self.loaded.session;
+        for ((index, media), uses) in session.media.iter().enumerate().zip(uses(session)) {
             // The preview is read as a whole.
-            if uses == 0 || self.loaded.session.preview == Some(MediaId(index)) {
+            if uses == 0 || session.preview == Some(MediaId(index)) {
                 continue;
             }
             let facts = self.facts.get(&media.path);
-            if let Some(file) = audio::streamable(&media.path, facts, self.rate_hz, disk.strict) {
-                detail(format_args!(
-                    "{}: plays from the disk: {:.2} s, channels: {}, clips: {uses}",
-                    media.path.display(),
-                    file.info.frames as f64 / f64::from(self.rate_hz),
-                    file.info.channels,
-                ));
-                found.insert(index, file);
-            }
+            let file = audio::streamable(&media.path, facts, self.rate_hz, disk.strict);
+            let Some(file) = file.filter(|file| file.is_worth_it(uses)) else { continue };
+            detail(format_args!(
+                "{}: plays from the disk: {:.2} s, channels: {}, clips: {uses}",
+                media.path.display(),
+                file.info.frames as f64 / f64::from(self.rate_hz),
+                file.info.channels,
+            ));
+            found.insert(index, file);
         }
         found
-    }
-
-    /// How many clips play a file.
-    fn clips(&self, index: usize) -> usize {
-        let clips = self.loaded.session.tracks.iter().flat_map(|track| &track.clips);
-        clips.filter(|clip| clip.media == MediaId(index)).count()
     }
 
     /// Memory for every clip that streams, in every engine; `None` where none does.
@@ -295,6 +277,33 @@ impl OpenedSession {
             }
         }
     }
+}
+
+/// How many clips play each file.
+fn uses(session: &Session) -> Vec<usize> {
+    let mut uses = vec![0; session.media.len()];
+    for clip in session.tracks.iter().flat_map(|track| &track.clips) {
+        uses[clip.media.0] += 1;
+    }
+    uses
+}
+
+/// A file from the disk or in memory, and its length in seconds.
+fn file_of_clips(
+    loaded: &Loaded,
+    id: MediaId,
+    rate_hz: u32,
+    streamable: Option<(Streamable, &Arc<DiskBuffer>)>,
+    told: &mut audio::Told<'_>,
+) -> Result<(ClipMedia, f64), Failure> {
+    let Some((file, buffer)) = streamable else {
+        let audio = audio::load(loaded, id, rate_hz, told)?;
+        return Ok((ClipMedia::Memory(audio.stereo), audio.length_s));
+    };
+    audio::tell_faults(loaded, id, &file.info.warnings, told);
+    let frames = file.info.frames;
+    let file = DiskFile::new(buffer, Arc::new(file.storage), frames);
+    Ok((ClipMedia::Stream(Arc::new(file)), frames as f64 / f64::from(rate_hz)))
 }
 
 impl LoadedSession {

@@ -271,14 +271,18 @@ fn a_file_that_is_deleted_while_it_plays_plays_on() {
 fn two_hundred_tracks_stay_within_the_disk_buffer() {
     let tracks: String = (0..200)
         .map(|track| {
-            let (file, offset_s) = (["a", "b", "c"][track % 3], track as f64 / 100.0);
+            let offset_s = track as f64 / 100.0;
             format!(
                 "\n[[track]]\nname = \"track {track}\"\n\
-                 clip = [{{ file = \"{file}.wav\", offset_s = {offset_s} }}]\n"
+                 clip = [{{ file = \"{track}.wav\", offset_s = {offset_s} }}]\n"
             )
         })
         .collect();
     let stage = Stage::new(&format!("[session]\nsample_rate_hz = 48000\n{tracks}"));
+    let at = |name: String| stage.folder.path().join(name);
+    for track in 0..200 {
+        std::os::unix::fs::symlink(at("b.wav".into()), at(format!("{track}.wav"))).unwrap();
+    }
     let bytes = 64 << 20;
     let disk = DiskUse { buffer_bytes: bytes, wait: Wait::Never, engines: 1, strict: false };
     let streamed = stage.load(&disk);
@@ -305,6 +309,20 @@ fn two_hundred_tracks_stay_within_the_disk_buffer() {
 fn resident() -> String {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     status.lines().find(|line| line.starts_with("VmRSS")).unwrap_or("VmRSS unknown").into()
+}
+
+#[test]
+fn a_file_with_many_clips_is_decoded_once_instead_of_read_by_each() {
+    let clips = |count: usize| {
+        let clips = vec!["{ file = \"b.wav\", length_s = 0.01 }"; count].join(", ");
+        let text = format!(
+            "[session]\nsample_rate_hz = 48000\n\n[[track]]\nname = \"one\"\nclip = [{clips}]\n"
+        );
+        let disk = DiskUse { buffer_bytes: 64 << 20, wait: Wait::Never, engines: 1, strict: false };
+        Stage::new(&text).load(&disk).disk.is_some()
+    };
+    assert!(clips(1) && clips(4));
+    assert!(!clips(50));
 }
 
 #[test]

@@ -12,7 +12,7 @@ use hocket_session::{Loaded, MediaRefusal, MediaUse};
 use crate::failure::Failure;
 use crate::output::detail;
 
-use super::streams::LONGEST_IN_MEMORY_S;
+use super::streams::{LONGEST_IN_MEMORY_S, usual_stream_bytes};
 
 /// An audio file in memory.
 pub(super) struct LoadedAudio {
@@ -25,6 +25,15 @@ pub(super) struct LoadedAudio {
 pub(super) struct Streamable {
     pub storage: FileStorage,
     pub info: StreamInfo,
+}
+
+impl Streamable {
+    /// Whether the streams of so many clips take less memory than the file itself.
+    pub(super) fn is_worth_it(&self, clips: usize) -> bool {
+        let in_memory = self.info.frames.saturating_mul(2 * size_of::<f32>() as u64);
+        let streams = clips.saturating_mul(usual_stream_bytes(self.info.channels));
+        (streams as u64) < in_memory
+    }
 }
 
 /// Warnings for the user, and what `--strict` refuses.

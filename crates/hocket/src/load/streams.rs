@@ -91,6 +91,12 @@ fn count(count: usize, what: &str) -> String {
     if count == 1 { format!("1 {what}") } else { format!("{count} {what}s") }
 }
 
+/// The memory of a stream with as many of the longest chunks as are enough.
+pub(super) fn usual_stream_bytes(channels: usize) -> usize {
+    let settings = Settings { chunk_frames: CHUNK_FRAMES[0], ..Settings::new(0) };
+    settings.stream_bytes(channels, ENOUGH_CHUNKS)
+}
+
 /// The disk buffer of a session, and the threads that fill it.
 #[derive(Debug)]
 pub struct DiskBuffer {
