@@ -8,7 +8,7 @@ mod streamed;
 use std::sync::Arc;
 use std::time::Duration;
 
-use common::{Disk, OnDisk, Random, wait_for};
+use common::{Disk, GoesOn, OnDisk, Random, wait_for};
 use hocket::load::LoadedSession;
 use hocket::load::streams::{DiskBuffer, DiskFile, DiskUse, Wait};
 use hocket_disk::Settings;
@@ -171,6 +171,7 @@ fn a_disk_that_stalls_is_silence_that_is_named_and_no_block_waits() {
     let (disk, media) = breakable(&stage, Wait::Never, Duration::ZERO);
     let mut engine = engine_of(&session, &media);
     media.fill(PATIENCE).unwrap();
+    let _goes_on = GoesOn(Arc::clone(&disk));
     disk.change(|state| state.stalls = true);
     let blocks = FILE_FRAMES / FRAMES / 2;
     let (got, wanted) = (play(&mut engine, blocks), play(&mut expected, blocks));

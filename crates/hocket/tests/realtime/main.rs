@@ -15,7 +15,7 @@ mod streamed;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use common::{Disk, OnDisk};
+use common::{Disk, GoesOn, OnDisk};
 use hocket::load::streams::{DiskBuffer, DiskFile, Wait};
 use hocket_disk::{Recorder, RecorderSettings, TakeSettings};
 use hocket_engine::time::{LoopRange, TimedCommand, TransportCommand};
@@ -98,6 +98,7 @@ fn a_disk_that_stalls_leaves_no_trace_in_a_block() {
     let media = MediaPool::of(vec![ClipMedia::Stream(Arc::new(file))]);
     let mut engine = engine(&session, &media, ScheduleKind::Dataflow);
     media.fill(PATIENCE).unwrap();
+    let _goes_on = GoesOn(Arc::clone(&disk));
     disk.change(|state| state.stalls = true);
     watching::forget();
     let blocks = 3_000;
