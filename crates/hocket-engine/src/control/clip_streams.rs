@@ -109,12 +109,17 @@ impl Cue {
         Cue { times, rate_hz, handle }
     }
 
-    /// The file's frame with which the clip goes on when the song does so at `song`; `None`: there is time enough, or
-    /// the clip is over.
-    fn due(&self, song: i64) -> Option<u64> {
-        let until = song.saturating_add(PREROLL_S * i64::from(self.rate_hz));
-        let is_due = self.times.is_due(song..until);
-        self.times.next_read(song).filter(|_| is_due)
+    /// The file's frame with which the clip goes on when the song does so at `song`, after the start of its loop if that
+    /// follows soon. None: there is time enough, or the clip is over.
+    fn due(&self, song: i64) -> Vec<u64> {
+        let ahead = PREROLL_S * i64::from(self.rate_hz);
+        let is_due = self.times.is_due(song..song.saturating_add(ahead));
+        let Some(position) = self.times.next_read(song).filter(|_| is_due) else {
+            return Vec::new();
+        };
+        let follows = |lap: &Range<u64>| lap.end - position < ahead as u64 && lap.start != position;
+        let start = self.times.lap().filter(follows).map(|lap| lap.start);
+        start.into_iter().chain([position]).collect()
     }
 }
 
@@ -139,8 +144,11 @@ impl Cues {
 
     pub(crate) fn preroll(&self, song: i64, patience: Duration) -> Result<(), PrerollError> {
         let until = Instant::now() + patience;
-        let due: Vec<_> =
-            self.all().into_iter().filter_map(|cue| Some((cue.due(song)?, cue))).collect();
+        let cues = self.all();
+        let due_of = |cue: &Arc<Cue>| -> Vec<_> {
+            cue.due(song).into_iter().map(|position| (position, Arc::clone(cue))).collect()
+        };
+        let due: Vec<_> = cues.iter().flat_map(due_of).collect();
         // All are asked for before the first answer.
         due.iter().for_each(|(position, cue)| cue.handle.want(*position));
         let waited = due.iter().map(|(position, cue)| cue.handle.wait(*position, until));

@@ -94,7 +94,7 @@ impl MediaPool {
     }
 
     /// Brings into memory what clips play when the song goes on at frame `song`. Call it before a locate, and for the
-    /// start of a loop. A stream keeps the latest two positions. The next read there is ready at once, and the stream
+    /// start of a loop. A stream keeps the latest two positions; a clip that loops soon needs both. The next read there is ready at once, and the stream
     /// goes on by itself.
     ///
     /// Thread: control; waits for the disk, at most `patience`. The engine has to run blocks meanwhile, or to have

@@ -75,7 +75,16 @@ fn playing_from_the_disk_is_told_beside_the_misses() {
 #[test]
 fn bench_plays_from_the_disk_with_memory_for_every_variant() {
     let stage = Stage::new(&every_kind_of_clip());
-    let two = ["--schedule", "serial,dataflow", "--blocks", "40", "--blocks-per-round", "20"];
+    let two = [
+        "--schedule",
+        "serial,dataflow",
+        "--policy",
+        "off",
+        "--blocks",
+        "40",
+        "--blocks-per-round",
+        "20",
+    ];
     let mut args = vec!["bench", text(&stage.file), "--json", "-v"];
     args.extend(two);
     let ran = run(&args);
@@ -227,7 +236,7 @@ fn open_files_are_allowed_as_far_as_the_system_does_and_refused_beyond() {
             .unwrap();
         crate::support::Ran::from(ran)
     };
-    let refused = render("-Hn 200");
+    let refused = render("-n 200");
     assert_eq!(refused.code, Some(3), "{}", refused.err);
     for word in ["9 clips", "265 open files", "200 are allowed", "--disk-buffer 0"] {
         assert!(refused.err.contains(word), "{word}: {}", refused.err);
