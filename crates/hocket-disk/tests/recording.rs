@@ -281,3 +281,19 @@ fn a_flac_file_whose_header_states_too_little_is_repaired() {
         assert_eq!(recover(&path).unwrap(), Recovery::Intact { frames: 20_000 });
     }
 }
+
+/// So it may be moved, and the space of one that is removed is free at once.
+#[test]
+fn a_take_that_has_reported_holds_no_file_open() {
+    let folder = tempfile::tempdir().unwrap();
+    for number in 0..50 {
+        let path = folder.path().join(format!("{number}.wav"));
+        record(&path, TakeFormat::Wav(WavFormat::Float32), &[vec![0.5; 300]]);
+        let open: Vec<_> = std::fs::read_dir("/proc/self/fd")
+            .unwrap()
+            .filter_map(|entry| std::fs::read_link(entry.ok()?.path()).ok())
+            .filter(|file| file.starts_with(&path))
+            .collect();
+        assert!(open.is_empty(), "{open:?}");
+    }
+}

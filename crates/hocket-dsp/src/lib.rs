@@ -65,7 +65,7 @@ pub mod effects;
 
 pub use biquad::{Biquad, BiquadCascade, Coefficients, Shape};
 pub use block::{
-    Block, Change, Event, MoreRows, Processor, RowsMut, RowsRef, StereoMut, StereoRef,
+    Block, Change, Event, Helpers, MoreRows, Processor, RowsMut, RowsRef, StereoMut, StereoRef,
 };
 pub use effects::Bypass;
 pub use fader::Fader;

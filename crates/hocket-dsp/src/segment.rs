@@ -197,6 +197,7 @@ mod tests {
             events,
             more: None,
             time: None,
+            helpers: None,
         });
         (left, right)
     }

@@ -144,6 +144,7 @@ fn late_block(processor: &mut dyn Processor, events: &[Event]) -> Vec<f32> {
         events,
         more: None,
         time: None,
+        helpers: None,
     });
     left
 }

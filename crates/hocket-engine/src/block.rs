@@ -3,6 +3,7 @@
 pub(crate) mod bus;
 pub(crate) mod delay;
 pub(crate) mod now;
+pub(crate) mod spread;
 pub(crate) mod lanes;
 mod rows;
 mod sum;

@@ -34,6 +34,11 @@ pub enum Arrival {
     Waited,
 }
 
+/// A round of a barrier at which a thread has arrived, and for whose end it has to wait.
+#[derive(Debug)]
+#[must_use = "the round goes on until the thread has waited for its end"]
+pub struct Round(u32);
+
 impl Barrier {
     /// A barrier for `n` threads. With one thread it never waits.
     ///
@@ -48,16 +53,35 @@ impl Barrier {
     ///
     /// Thread: one of the `n`. Cost: one atomic subtraction and the wait.
     pub fn wait(&self, wait: &Wait) -> (Arrival, Waited) {
+        let Some(round) = self.arrive() else { return (Arrival::Last, Waited::default()) };
+        let (_, waited) = self.wait_until(&round, wait, || false);
+        (Arrival::Waited, waited)
+    }
+
+    /// The first half of [`wait`](Self::wait). `None`: the caller was the last, and all may go on. Otherwise it has to
+    /// [wait](Self::wait_until), and may do something else in between.
+    pub fn arrive(&self) -> Option<Round> {
         // Read it before the arrival: afterwards the round may end at any time.
         let round = self.release.value();
         if self.arrivals.arrive() {
             // Reset before the release: afterwards others arrive again.
             self.arrivals.reset();
             self.release.advance();
-            return (Arrival::Last, Waited::default());
+            return None;
         }
-        let (_, waited) = self.release.wait_past(round, wait);
-        (Arrival::Waited, waited)
+        Some(Round(round))
+    }
+
+    /// The second half. Returns whether all have arrived; if not, `stop` returned `true`. `stop` is called as in
+    /// [`Signal::wait_until`].
+    pub fn wait_until(
+        &self,
+        round: &Round,
+        wait: &Wait,
+        stop: impl Fn() -> bool,
+    ) -> (bool, Waited) {
+        let (value, waited) = self.release.wait_until(round.0, wait, stop);
+        (value != round.0, waited)
     }
 
     /// How many threads meet here.

@@ -22,6 +22,7 @@
 //! | [`Claim`] | threads of which only one can have a thing: a list's owner and its stand-in |
 //! | [`Barrier`] | all workers, between two levels |
 //! | [`Turnstile`] | workers that enter a block, the leader that closes it |
+//! | [`SharedLoop`] | a thread with a loop, others that take passes of it |
 //! | [`ReadySet`] | threads that make units ready, threads that run them |
 //! | [`Deque`] | the owner of units, threads that steal from it |
 //! | [`Ring`] | one writer, one reader: spans, edits |
@@ -36,7 +37,7 @@
 //! - A [`Wait`] that blocks or yields. If its [`Signal`] has a fan-out, the woken thread wakes others.
 //! - The wake-up in [`Signal::advance`], only if a thread sleeps there.
 //! - The sleep of a leader that has closed a [`Turnstile`] and waits for long, and the wake-up by the last
-//!   worker that leaves.
+//!   worker that leaves. The same at the end of a [`SharedLoop`].
 //!
 //! `PROTOCOL.md` in this crate's folder lists the steps of each protocol, the interleaving that would break
 //! it, and why that cannot happen. In the code, every ordering stronger than `Relaxed` cites one of its edges
@@ -56,6 +57,8 @@ mod barrier;
 
 mod turnstile;
 
+mod shared_loop;
+
 mod ready;
 
 mod deque;
@@ -67,7 +70,7 @@ mod pad;
 mod park;
 mod sync;
 
-pub use barrier::{Arrival, Barrier};
+pub use barrier::{Arrival, Barrier, Round};
 pub use claim::Claim;
 pub use countdown::Countdown;
 pub use deque::{Deque, Steal};
@@ -76,6 +79,7 @@ pub use pad::Padded;
 pub use park::monotonic_ns;
 pub use ready::ReadySet;
 pub use ring::{Ring, RingReader, RingWriter};
+pub use shared_loop::SharedLoop;
 pub use signal::Signal;
 pub use spin_cost::{SpinCost, spin_pass};
 pub use turnstile::{Inside, Turnstile};

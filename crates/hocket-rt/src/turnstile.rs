@@ -63,6 +63,13 @@ impl Turnstile {
         self.word.store(OPEN, Release); // E4 (store)
     }
 
+    /// Whether a thread could enter now. A hint.
+    #[inline]
+    pub(crate) fn is_open(&self) -> bool {
+        // Relaxed: only `enter` decides.
+        self.word.load(Relaxed) & OPEN != 0
+    }
+
     /// Enters the block. `None` if it is closed. A drop of the guard leaves the block.
     ///
     /// Thread: worker. Cost: a load and, if it is open, an atomic exchange. Leaving costs an atomic

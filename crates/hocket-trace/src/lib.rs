@@ -21,6 +21,8 @@ pub enum Doing {
     Barrier,
     /// Had no ready unit, and waited until another worker finished one.
     Wait,
+    /// Helped another worker with the work that its unit had spread.
+    Help,
     /// Kept its seat busy so that no other thread runs beside its partner.
     Guard,
 }

@@ -160,7 +160,14 @@ fn run(incoming: &Receiver<Writing>, poll: Duration) {
             Err(RecvTimeoutError::Timeout) => false,
             Err(RecvTimeoutError::Disconnected) => true,
         };
-        takes.retain_mut(|take| !take.work(stops));
+        let mut place = 0;
+        while place < takes.len() {
+            if takes[place].work(stops) {
+                takes.remove(place).end();
+            } else {
+                place += 1;
+            }
+        }
         if stops {
             return;
         }
@@ -214,7 +221,6 @@ impl Writing {
             self.take(piece);
         }
         if stops || self.state.is_ended {
-            self.end();
             return true;
         }
         if Instant::now() >= self.state.next_sync {
@@ -283,30 +289,32 @@ impl Writing {
         }
     }
 
-    fn end(&mut self) {
+    /// Closes the files before it reports: then they may be moved, and what is removed has left the disk.
+    fn end(mut self) {
         self.list_in_manifest();
         if self.state.error.is_none() {
             let finished = self.file.finish();
             self.fail_on(finished);
         }
-        let error = self.state.error.take();
-        let text = error.as_ref().map(ToString::to_string);
-        let _ = self.manifest.end(self.file.frames(), text.as_deref());
-        self.file.release();
-        let written = self.file.written();
-        let mut status = lock(&self.shared.status);
+        let Writing { settings, file, mut manifest, shared, state, .. } = self;
+        let text = state.error.as_ref().map(ToString::to_string);
+        let _ = manifest.end(file.frames(), text.as_deref());
+        file.release();
+        let written = file.written();
+        drop((file, manifest));
+        let mut status = lock(&shared.status);
         (status.frames, status.safe_frames) = (written.frames, written.frames);
         (status.silent_frames, status.error, status.writing_since) =
-            (self.state.silent_frames, text, None);
+            (state.silent_frames, text, None);
         drop(status);
-        self.shared.report(TakeReport {
-            path: self.settings.path.clone(),
+        shared.report(TakeReport {
+            path: settings.path,
             frames: written.frames,
-            silent_frames: self.state.silent_frames,
-            silences: std::mem::take(&mut self.state.silences),
+            silent_frames: state.silent_frames,
+            silences: state.silences,
             clipped: written.clipped,
             not_finite: written.not_finite,
-            error,
+            error: state.error,
         });
     }
 

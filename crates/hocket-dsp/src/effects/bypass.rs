@@ -148,6 +148,7 @@ impl Processor for Bypass {
                 events: &self.events,
                 more: None,
                 time: None,
+                helpers: block.helpers,
             });
             self.blend(main);
             events = later;

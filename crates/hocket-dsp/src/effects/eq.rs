@@ -10,7 +10,7 @@
 
 use std::f64::consts::LN_2;
 
-use crate::biquad::{self, Biquad, Coefficients, Shape};
+use crate::biquad::{Biquad, Coefficients, Shape};
 use crate::block::{StereoMut, StereoRef};
 use crate::kinds::{Param, value};
 use crate::math;
@@ -46,6 +46,10 @@ fn log2(x: f32) -> f32 {
     (math::ln(f64::from(x)) / LN_2) as f32
 }
 
+/// The two delayed sums of a section, each for left and right: so both sides of a sum are one vector. The other way
+/// round, [side][sum], the compiler leaves half of the work scalar.
+type State = [[f64; 2]; 2];
+
 /// One section with its gliding parameters.
 #[derive(Debug, Clone)]
 struct Band {
@@ -61,7 +65,7 @@ struct Band {
     q: f64,
     rate_hz: f64,
     morph: Morph<5>,
-    state: [[f64; 2]; 2],
+    state: State,
 }
 
 impl Band {
@@ -147,12 +151,21 @@ impl Band {
         for ramp in self.ramps() {
             ramp.skip(elapsed);
         }
-        self.state.iter_mut().for_each(|state| math::flush_together(state));
+        self.flush();
         if self.is_gliding() {
             let target = self.design(CONTROL_FRAMES);
             self.morph.head_for(target, CONTROL_FRAMES);
         } else if self.morph.is_moving() {
             self.morph = Morph::at(self.design(0));
+        }
+    }
+
+    /// Each side by itself: what one side plays does not change the other one.
+    fn flush(&mut self) {
+        for side in 0..2 {
+            let mut sums = [self.state[0][side], self.state[1][side]];
+            math::flush_together(&mut sums);
+            [self.state[0][side], self.state[1][side]] = sums;
         }
     }
 
@@ -231,11 +244,18 @@ impl Eq {
     }
 }
 
-/// [`biquad::step`] for both sides.
+/// [`crate::biquad::step`] for both sides at once, with the same operations in the same order.
 #[inline(always)]
-fn step(c: &[f64; 5], state: &mut [[f64; 2]; 2], y: &mut [f64; 2]) {
-    for (state, y) in state.iter_mut().zip(y) {
-        *y = biquad::step(c, state, *y);
+fn step(c: &[f64; 5], [first, second]: &mut State, y: &mut [f64; 2]) {
+    let x = *y;
+    for side in 0..2 {
+        y[side] = c[0] * x[side] + first[side];
+    }
+    for side in 0..2 {
+        first[side] = (c[1] * x[side] + second[side]) - c[3] * y[side];
+    }
+    for side in 0..2 {
+        second[side] = c[2] * x[side] - c[4] * y[side];
     }
 }
 

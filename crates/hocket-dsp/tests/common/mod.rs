@@ -95,6 +95,7 @@ pub fn run_with(
             events: &events,
             more: None,
             time: None,
+            helpers: None,
         });
         start = end;
         if start == out.frames() {

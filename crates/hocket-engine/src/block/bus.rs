@@ -32,7 +32,7 @@ use super::now::Now;
 use super::rows::Rows;
 use super::sum::{Bus, Input, Sum, Waiting, sums, waiting};
 use hocket_dsp::mix::{self, Begin, Scaled};
-use hocket_dsp::{Block, MoreRows, RowsMut, RowsRef, StereoMut, StereoRef};
+use hocket_dsp::{Block, Helpers, MoreRows, RowsMut, RowsRef, StereoMut, StereoRef};
 use hocket_plan::Ports;
 use hocket_plan::compile::UnitInput;
 use hocket_time::BlockTime;
@@ -133,7 +133,7 @@ unsafe fn process_node(node: &ChainNode, rows: &mut Rows, frames: usize, now: &N
         cell.play_lanes(node, now, *late);
         process_in_time(node, (*ports, *late), rows, frames, now);
     } else {
-        process_ports(node, *ports, rows, frames, None);
+        process_ports(node, *ports, rows, frames, (None, now));
     }
     // Write only if needed: a write takes the cache line away from the next thread that reads it.
     if !node.events.is_empty() {
@@ -156,9 +156,9 @@ fn process_in_time(
     now: &Now,
 ) {
     if node.keeps_time {
-        now.with_time(late, |time| process_ports(node, ports, rows, frames, Some(time)));
+        now.with_time(late, |time| process_ports(node, ports, rows, frames, (Some(time), now)));
     } else {
-        process_ports(node, ports, rows, frames, None);
+        process_ports(node, ports, rows, frames, (None, now));
     }
 }
 
@@ -168,14 +168,15 @@ fn process_ports(
     ports: Ports,
     rows: &mut Rows,
     frames: usize,
-    time: Option<&BlockTime<'_>>,
+    (time, now): (Option<&BlockTime<'_>>, &Now),
 ) {
     if ports != Ports::STEREO {
-        return process_wide(node, ports, rows, frames, time);
+        return process_wide(node, ports, rows, frames, (time, now));
     }
     let (left, right) = split(rows);
     let main = StereoMut { left: &mut left[..frames], right: &mut right[..frames] };
-    node.processor.process(&mut Block { events: &node.events, time, ..Block::new(main) });
+    let helpers: Option<&dyn Helpers> = Some(&now.spread);
+    node.processor.process(&mut Block { events: &node.events, time, helpers, ..Block::new(main) });
 }
 
 /// The first row, and those after it.
@@ -191,7 +192,7 @@ fn process_wide(
     ports: Ports,
     rows: &mut Rows,
     frames: usize,
-    time: Option<&BlockTime<'_>>,
+    (time, now): (Option<&BlockTime<'_>>, &Now),
 ) {
     let room = rows.room();
     // What a processor leaves alone there is silence.
@@ -217,6 +218,7 @@ fn process_wide(
         events: &node.events,
         more: Some(&mut more),
         time,
+        helpers: Some(&now.spread),
     });
 }
 

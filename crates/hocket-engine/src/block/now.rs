@@ -1,19 +1,23 @@
-//! Where the song is in the present block, for all workers.
+//! What all workers share of the present block: where the song is, and work that is spread.
 
 use std::sync::Arc;
 
+use super::spread::SpreadWork;
 use hocket_time::{BlockTime, SegmentHistory, Segments, TempoMap};
 
 /// The latest that sound may reach a node that keeps time, in frames. A node behind a longer latency gets the time of
 /// this one.
 pub(crate) const LATEST_FRAMES: u32 = 1 << 18;
 
-/// The time of a block. The leader writes it between blocks, and workers read it inside (invariant FILLED).
+/// The time of a block, and its spread work. The leader writes it between blocks, and workers read it inside (invariant
+/// FILLED).
 pub(crate) struct Now {
     pub steady_frame: u64,
     pub segments: Segments,
     pub map: Arc<TempoMap>,
     pub history: SegmentHistory,
+    /// The loops of processors that spread their work.
+    pub spread: SpreadWork,
 }
 
 impl Now {
@@ -22,7 +26,7 @@ impl Now {
     /// Thread: control; allocates.
     pub(crate) fn new(map: Arc<TempoMap>) -> Now {
         let (segments, history) = (Segments::EMPTY, SegmentHistory::new(LATEST_FRAMES));
-        Now { steady_frame: 0, segments, map, history }
+        Now { steady_frame: 0, segments, map, history, spread: SpreadWork::default() }
     }
 
     /// The time of what reaches a node `late` frames after it left its source. `room`: for a time that is late.

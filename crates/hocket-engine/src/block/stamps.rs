@@ -8,6 +8,8 @@ pub(crate) enum What {
     Unit(u32),
     Barrier,
     Wait,
+    /// Passes of another worker's loop.
+    Help,
     Guard,
 }
 

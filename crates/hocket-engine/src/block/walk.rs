@@ -4,11 +4,12 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use hocket_machine::clock::ticks;
 use hocket_plan::{ScheduleKind, Step, VerifiedSchedule};
-use hocket_rt::{Steal, Waited};
+use hocket_rt::{Signal, Steal, Waited};
 
 use super::costs::Circumstance;
 use super::plan::Offered;
 use super::runner::{Moment, Runner};
+use super::spread::SpreadWork;
 use super::stamps::What;
 use crate::watch::edge;
 
@@ -81,7 +82,18 @@ fn at_barrier(runner: &Runner, worker: usize) {
         let seen = runner.progress.value();
         waited += keep_seat(runner, seen, || partners(runner, worker).any(behind));
     }
-    waited += edge(|| runner.plan().barrier.wait(runner.in_block())).1;
+    let barrier = &runner.plan().barrier;
+    let round = edge(|| barrier.arrive());
+    while let Some(round) = &round {
+        let offered = || spread(runner).is_offered();
+        let (over, since) = edge(|| barrier.wait_until(round, runner.in_block(), offered));
+        waited += since;
+        if over {
+            break;
+        }
+        note(runner, worker, What::Barrier, std::mem::take(&mut waited));
+        help(runner, worker);
+    }
     note(runner, worker, What::Barrier, waited);
     desk.busy.store(true, Relaxed);
 }
@@ -176,9 +188,35 @@ fn idle(runner: &Runner, worker: usize, seen: u32) {
     desk.busy.store(false, Relaxed);
     let busy = |other: usize| runner.desks[other].busy.load(Relaxed);
     let mut waited = keep_seat(runner, seen, || partners(runner, worker).any(busy));
-    waited += edge(|| runner.progress.wait_past(seen, runner.in_block())).1;
+    waited += or_spread(runner, &runner.progress, seen).1;
     note(runner, worker, What::Wait, waited);
     desk.busy.store(true, Relaxed);
+    help(runner, worker);
+}
+
+/// Waits until `signal` has left `seen`, or work is spread that this worker could help with.
+fn or_spread(runner: &Runner, signal: &Signal, seen: u32) -> (u32, Waited) {
+    edge(|| signal.wait_until(seen, runner.in_block(), || spread(runner).is_offered()))
+}
+
+#[inline]
+fn spread(runner: &Runner) -> &SpreadWork {
+    &runner.now().spread
+}
+
+/// Takes passes of work that is spread, if there are any.
+#[inline]
+fn help(runner: &Runner, worker: usize) {
+    if !spread(runner).is_offered() {
+        return;
+    }
+    let busy = &runner.desks[worker].busy;
+    // Relaxed: a hint, and its own writer's.
+    let before = busy.swap(true, Relaxed);
+    if spread(runner).help() {
+        note(runner, worker, What::Help, Waited::default());
+    }
+    busy.store(before, Relaxed);
 }
 
 /// Runs a unit, then one of the successors that it made ready, and so on. Offers the other successors.
@@ -339,9 +377,11 @@ fn await_progress(runner: &Runner, worker: usize, seen: u32) {
     if free_list(runner).is_none() {
         return idle(runner, worker, seen);
     }
-    let until = || free_list(runner).is_none() || runner.is_overdue();
+    let until =
+        || free_list(runner).is_none() || runner.is_overdue() || spread(runner).is_offered();
     let (_, waited) = edge(|| runner.progress.wait_until(seen, &runner.waits.stand_in, until));
     note(runner, worker, What::Wait, waited);
+    help(runner, worker);
 }
 
 /// The last unit has run, so the block is complete.
@@ -365,8 +405,9 @@ pub(crate) fn await_finish(runner: &Runner, worker: usize) {
     let done = runner.params().finished_value;
     let mut seen = runner.finished.value();
     while seen != done {
-        let (value, waited) = edge(|| runner.finished.wait_past(seen, runner.in_block()));
+        let (value, waited) = or_spread(runner, &runner.finished, seen);
         note(runner, worker, What::Wait, waited);
+        help(runner, worker);
         seen = value;
     }
 }

@@ -158,6 +158,7 @@ impl BlockNotes {
             What::Unit(unit) => Doing::Unit(unit),
             What::Barrier => Doing::Barrier,
             What::Wait => Doing::Wait,
+            What::Help => Doing::Help,
             What::Guard => Doing::Guard,
         };
         let [start_ns, end_ns] = [span.start, span.end].map(|tick| self.since_signal(tick, rate));

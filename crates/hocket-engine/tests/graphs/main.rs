@@ -8,6 +8,7 @@ use hocket_engine::{
 
 mod model;
 mod ports;
+mod spread;
 
 const FRAMES: usize = 16;
 

@@ -13,6 +13,7 @@ mod clean;
 mod edits;
 mod jack;
 mod numbers;
+mod spreading;
 #[cfg(feature = "sentry")]
 mod offenders;
 #[cfg(feature = "sentry")]

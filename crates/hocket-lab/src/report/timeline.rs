@@ -147,6 +147,7 @@ fn name(doing: &Doing, trace: &BlockTrace) -> String {
         }
         Doing::Barrier => "barrier".into(),
         Doing::Wait => "wait: nothing was ready".into(),
+        Doing::Help => "help: passes of work that another worker has spread".into(),
         Doing::Guard => "guard: keeps the seat from strangers".into(),
     }
 }
@@ -160,6 +161,7 @@ fn class(doing: &Doing, trace: &BlockTrace, strips: &[String]) -> String {
         }
         Doing::Barrier => "w barrier".into(),
         Doing::Wait => "w wait".into(),
+        Doing::Help => "w help".into(),
         Doing::Guard => "w guard".into(),
     }
 }
@@ -189,6 +191,7 @@ fn legend(strips: &[String], trace: &BlockTrace) -> Markup {
     let other = [
         (Doing::Barrier, "barrier", "barrier"),
         (Doing::Wait, "wait", "wait"),
+        (Doing::Help, "help", "help"),
         (Doing::Guard, "guard", "guard"),
     ];
     html! {

@@ -91,7 +91,8 @@ pub fn together<R: Send + 'static>(
     handles.into_iter().map(|handle| handle.join().unwrap()).collect()
 }
 
-/// Fails the test if `body` does not end in time. Only a hang detector: nothing is timed.
+/// Fails the test if `body` does not end in time. Only a hang detector: nothing is timed. Beside other programs a
+/// thread that yields may wait milliseconds for its next turn, and a rally has tens of thousands of them.
 #[cfg(not(loom))]
 pub fn without_hanging(body: impl FnOnce() + Send + 'static) {
     let (done, ended) = std::sync::mpsc::channel();
@@ -99,7 +100,7 @@ pub fn without_hanging(body: impl FnOnce() + Send + 'static) {
         body();
         let _ = done.send(());
     });
-    let waited = ended.recv_timeout(Duration::from_secs(120));
+    let waited = ended.recv_timeout(Duration::from_secs(1200));
     if waited == Err(std::sync::mpsc::RecvTimeoutError::Timeout) {
         panic!("hangs: a wake-up was lost");
     }

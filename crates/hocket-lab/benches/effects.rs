@@ -1,0 +1,221 @@
+//! What built-in effects cost: `cargo bench --bench effects -- [--record FILE]`.
+//!
+//! - Each kind with its defaults: nanoseconds per stereo frame, blocks of 64 frames of noise, caches warm.
+//! - The equaliser against the same sections with their state side by side, left then right ([side][sum]), as it was
+//!   before; in turns of one run, in random order, with the equaliser a second time as its twin. Both forms give the
+//!   same bits, which is checked first.
+
+use std::hint::black_box;
+use std::process::ExitCode;
+use std::time::Instant;
+
+use hocket_dsp::{Block, Coefficients, Kind, Processor, Shape, StereoMut, kind, kinds, math};
+use hocket_lab::stats::{self, Rng};
+use hocket_machine::Topology;
+use serde_json::{Value, json};
+
+const FRAMES: usize = 64;
+const RATE_HZ: u32 = 48_000;
+const SEED: u64 = 1;
+
+fn main() -> ExitCode {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let real = args.iter().any(|arg| arg == "--bench");
+    let record = args.iter().position(|arg| arg == "--record").and_then(|at| args.get(at + 1));
+    let size = if real { Size { rounds: 60, blocks: 500 } } else { Size { rounds: 6, blocks: 5 } };
+    let result = contest(&size).and_then(|equaliser| {
+        let effects = every_kind(&size);
+        record.map(|path| save(path, &effects, &equaliser)).transpose()
+    });
+    match result {
+        Ok(_) => ExitCode::SUCCESS,
+        Err(message) => {
+            eprintln!("effects: {message}");
+            ExitCode::from(3)
+        }
+    }
+}
+
+/// How much is measured.
+struct Size {
+    rounds: usize,
+    /// Blocks of one turn.
+    blocks: usize,
+}
+
+// --- every kind ---------------------------------------------------------------
+
+fn every_kind(size: &Size) -> Vec<Value> {
+    println!("nanoseconds per stereo frame, median of {} turns", size.rounds);
+    let mut all: Vec<(&Kind, Box<dyn Processor>, Vec<f64>)> = Vec::new();
+    for kind in kinds() {
+        all.push((kind, (kind.build)(&kind.defaults(), RATE_HZ), Vec::new()));
+    }
+    let (mut rng, mut sound) = (Rng::new(SEED), Sound::new());
+    for _ in 0..size.rounds {
+        let mut order: Vec<usize> = (0..all.len()).collect();
+        rng.shuffle(&mut order);
+        for which in order {
+            let (_, effect, ns) = &mut all[which];
+            ns.push(turn(effect.as_mut(), &mut sound, size.blocks));
+        }
+    }
+    let row = |(kind, _, ns): (&Kind, Box<dyn Processor>, Vec<f64>)| {
+        println!("{:<12} {:>8.2}", kind.name, stats::median(&ns).unwrap_or(f64::NAN));
+        json!({"kind": kind.name, "ns_per_frame": ns})
+    };
+    all.into_iter().map(row).collect()
+}
+
+// --- the equaliser in two forms -------------------------------------------------
+
+fn contest(size: &Size) -> Result<Value, String> {
+    let names = ["sides apart", "equaliser", "equaliser again"];
+    let mut rivals: [Box<dyn Processor>; 3] =
+        [Box::new(SidesApart::new()), equaliser(), equaliser()];
+    same_bits(&mut rivals)?;
+    let (mut rng, mut sound) = (Rng::new(SEED), Sound::new());
+    let mut ns = [const { Vec::new() }; 3];
+    for _ in 0..size.rounds {
+        let mut order = [0, 1, 2];
+        rng.shuffle(&mut order);
+        for which in order {
+            ns[which].push(turn(rivals[which].as_mut(), &mut sound, size.blocks));
+        }
+    }
+    println!("four bands, nanoseconds per stereo frame");
+    for (name, ns) in names.iter().zip(&ns) {
+        println!("{name:<16} {:>8.2}", stats::median(ns).unwrap_or(f64::NAN));
+    }
+    for (name, reference, candidate) in
+        [("equaliser / sides apart", &ns[0], &ns[1]), ("the same twice", &ns[1], &ns[2])]
+    {
+        let ratio = stats::compare(reference, candidate, SEED).ok_or("too few rounds")?;
+        let interval = ratio.interval.map(|at| format!("[{:.3}, {:.3}]", at.low, at.high));
+        println!("{name:<24} {:.3} {}", ratio.ratio, interval.unwrap_or_default());
+    }
+    let [apart, one, again] = ns;
+    Ok(json!({"sides_apart_ns": apart, "equaliser_ns": one, "equaliser_again_ns": again}))
+}
+
+fn equaliser() -> Box<dyn Processor> {
+    let kind = kind("eq").expect("a kind of this name");
+    (kind.build)(&kind.defaults(), RATE_HZ)
+}
+
+fn same_bits(rivals: &mut [Box<dyn Processor>; 3]) -> Result<(), String> {
+    let outputs = rivals.each_mut().map(|rival| {
+        let mut sound = Sound::new();
+        let mut bits = Vec::new();
+        for _ in 0..50 {
+            sound.through(rival.as_mut());
+            bits.extend(sound.left.iter().chain(&sound.right).map(|sample| sample.to_bits()));
+        }
+        bits
+    });
+    let same = outputs.iter().all(|bits| *bits == outputs[0]);
+    same.then_some(()).ok_or("the two forms of the equaliser differ in their bits".into())
+}
+
+/// The four default sections of the equaliser, with the two sums of the left side, then those of the right side.
+struct SidesApart {
+    sections: [[f64; 5]; 4],
+    state: [[[f64; 2]; 2]; 4],
+}
+
+impl SidesApart {
+    fn new() -> SidesApart {
+        let at = |shape, freq_hz| {
+            Coefficients::design(
+                shape,
+                freq_hz,
+                f64::from(0.707_106_77_f32),
+                0.0,
+                f64::from(RATE_HZ),
+            )
+            .to_array()
+        };
+        let sections = [
+            at(Shape::LowShelf, 100.0),
+            at(Shape::Peaking, 400.0),
+            at(Shape::Peaking, 2500.0),
+            at(Shape::HighShelf, 8000.0),
+        ];
+        SidesApart { sections, state: [[[0.0; 2]; 2]; 4] }
+    }
+}
+
+impl Processor for SidesApart {
+    fn process(&mut self, block: &mut Block<'_>) {
+        let mut states = self.state;
+        for (left, right) in block.main.left.iter_mut().zip(block.main.right.iter_mut()) {
+            let mut y = [f64::from(*left), f64::from(*right)];
+            for (c, state) in self.sections.iter().zip(&mut states) {
+                for (state, y) in state.iter_mut().zip(&mut y) {
+                    let x = *y;
+                    *y = c[0] * x + state[0];
+                    state[0] = (c[1] * x + state[1]) - c[3] * *y;
+                    state[1] = c[2] * x - c[4] * *y;
+                }
+            }
+            (*left, *right) = (math::narrow(y[0]), math::narrow(y[1]));
+        }
+        self.state = states;
+    }
+
+    fn reset(&mut self) {
+        self.state = [[[0.0; 2]; 2]; 4];
+    }
+}
+
+// --- turns ------------------------------------------------------------------------
+
+/// A block of noise that is played again and again.
+struct Sound {
+    noise: [Vec<f32>; 2],
+    left: Vec<f32>,
+    right: Vec<f32>,
+}
+
+impl Sound {
+    fn new() -> Sound {
+        let mut rng = Rng::new(SEED);
+        let mut row = || (0..FRAMES).map(|_| (rng.unit() - 0.5) as f32).collect::<Vec<f32>>();
+        let noise = [row(), row()];
+        Sound { left: noise[0].clone(), right: noise[1].clone(), noise }
+    }
+
+    fn through(&mut self, effect: &mut dyn Processor) {
+        self.left.copy_from_slice(&self.noise[0]);
+        self.right.copy_from_slice(&self.noise[1]);
+        let main = StereoMut { left: &mut self.left, right: &mut self.right };
+        effect.process(&mut Block::new(main));
+        black_box(&self.left);
+    }
+}
+
+/// Nanoseconds per stereo frame of one turn. Its first blocks warm the caches.
+fn turn(effect: &mut dyn Processor, sound: &mut Sound, blocks: usize) -> f64 {
+    for _ in 0..blocks.div_ceil(10) {
+        sound.through(effect);
+    }
+    let start = Instant::now();
+    for _ in 0..blocks {
+        sound.through(effect);
+    }
+    start.elapsed().as_nanos() as f64 / (blocks * FRAMES) as f64
+}
+
+fn save(path: &str, effects: &[Value], equaliser: &Value) -> Result<(), String> {
+    let topology = Topology::discover().map_err(|error| error.to_string())?;
+    let record = json!({
+        "format": "hocket-effects/1",
+        "hocket": hocket_lab::about::build(),
+        "machine": hocket_lab::about::machine(&topology),
+        "frames": FRAMES,
+        "equaliser": equaliser,
+        "effects": effects,
+    });
+    std::fs::write(path, record.to_string())
+        .map_err(|error| format!("{path}: {error}; choose a folder that can be written to"))
+}
