@@ -32,7 +32,7 @@ main() {
   stage tsan optional_script crates/hocket-rt/check-tsan.sh
   stage tsan-engine optional_script crates/hocket-engine/check-tsan.sh
   # With `hostile`, so that what holds workers up is compiled somewhere; nobody is held up here.
-  stage sentry cargo test --locked --workspace --features hocket-engine/sentry,hocket-engine/hostile \
+  stage sentry cargo test --locked --workspace --features hocket/sentry,hocket-engine/sentry,hocket-engine/hostile \
     --test realtime -- --show-output
   stage rtsan ci/rtsan.sh
   # Half a minute; its build takes three to six the first time.

@@ -2,6 +2,8 @@
 
 use std::ops::Range;
 
+use hocket_dsp::rows as moves;
+
 /// A piece of a file, in memory. Chunks are made when a stream opens and only change hands afterwards.
 #[derive(Debug)]
 pub(crate) struct Chunk {
@@ -58,9 +60,9 @@ impl Chunk {
             let channel = if channels == 1 { 0 } else { index };
             let out = &mut row[at..at + run];
             if channel < channels {
-                out.copy_from_slice(&self.row(channel)[from..from + run]);
+                moves::copy(out, &self.row(channel)[from..from + run]);
             } else {
-                out.fill(0.0);
+                moves::fill(out, 0.0);
             }
         }
         Run::Ready(run)
@@ -83,7 +85,7 @@ pub(crate) enum Run {
 }
 
 pub(crate) fn silence(rows: &mut [&mut [f32]], at: usize, run: usize) {
-    rows.iter_mut().for_each(|row| row[at..at + run].fill(0.0));
+    rows.iter_mut().for_each(|row| moves::fill(&mut row[at..at + run], 0.0));
 }
 
 /// Memory that a real-time thread reads or writes, to be locked by the caller. Valid as long as the value that

@@ -49,12 +49,16 @@ pub(crate) struct Feeder {
     trouble: Option<Trouble>,
 }
 
-/// A disk that fails.
+/// A disk that fails, or a file that ends early.
 struct Trouble {
     since: Instant,
     retry_at: Instant,
     delay: Duration,
+    is_end: bool,
 }
+
+/// A file that ends early may still be on its way here, but rarely is.
+const PATIENCE_AT_AN_END: Duration = Duration::from_secs(2);
 
 impl Feeder {
     pub fn new(
@@ -89,8 +93,23 @@ impl Feeder {
     pub fn work(&mut self, status: &Mutex<Status>, cues: &Cues) -> bool {
         self.look();
         // A position that somebody waits for comes first.
-        !self.has_to_wait()
-            && (self.work_on_cue(status, cues) || !self.has_to_wait() && self.work_on_ring(status))
+        if !self.has_to_wait() && self.work_on_cue(status, cues) {
+            return true;
+        }
+        (!self.has_to_wait() || self.has_given_up()) && self.work_on_ring(status)
+    }
+
+    /// Whether chunks are lost until the disk is asked again: the file ends before them.
+    fn has_given_up(&self) -> bool {
+        let is_end = self.trouble.as_ref().is_some_and(|trouble| trouble.is_end);
+        is_end && self.reader_waits && self.is_out_of_patience() && self.has_to_wait()
+    }
+
+    /// Whether there is no room, or nothing more to read.
+    pub fn is_filled(&mut self) -> bool {
+        self.look();
+        let loops = self.lap.as_ref().is_some_and(|lap| lap.start < self.info.frames);
+        self.ring.is_empty() || !loops && self.cursor >= self.info.frames
     }
 
     /// Whether the disk has failed, and it is too early to ask it again.
@@ -146,7 +165,7 @@ impl Feeder {
         let Some(mut chunk) = self.ring.pop() else { return false };
         (chunk.generation, chunk.start, chunk.is_lost) = (self.generation, self.cursor, false);
         let wanted = (limit - self.cursor).min(self.chunk_frames as u64) as usize;
-        let read = self.fill(&mut chunk, wanted, status);
+        let read = !self.has_given_up() && self.fill(&mut chunk, wanted, status);
         // The reader may have jumped meanwhile.
         self.look();
         let is_wanted = chunk.generation == self.generation && chunk.start == self.cursor;
@@ -199,11 +218,12 @@ impl Feeder {
             read.map_err(|error| error.to_string())
         });
         lock(status).reading_since = None;
-        let read = read.and_then(|frames| match frames {
-            0 => Err(self.ends_early(start)),
-            frames => Ok(frames),
-        });
         match read {
+            Ok(0) => {
+                lock(status).failure = Some(self.ends_early(start));
+                self.note_trouble(true);
+                false
+            }
             Ok(frames) => {
                 chunk.frames = frames;
                 self.trouble = None;
@@ -212,7 +232,7 @@ impl Feeder {
             }
             Err(cause) => {
                 lock(status).failure = Some(cause);
-                self.note_trouble();
+                self.note_trouble(false);
                 false
             }
         }
@@ -233,17 +253,21 @@ impl Feeder {
         Ok(())
     }
 
-    fn note_trouble(&mut self) {
+    fn note_trouble(&mut self, is_end: bool) {
         let now = Instant::now();
         let (since, delay) = match &self.trouble {
             Some(trouble) => (trouble.since, (trouble.delay * 2).min(LONGEST_RETRY)),
             None => (now, FIRST_RETRY),
         };
-        self.trouble = Some(Trouble { since, retry_at: now + delay, delay });
+        self.trouble = Some(Trouble { since, retry_at: now + delay, delay, is_end });
     }
 
     fn is_out_of_patience(&self) -> bool {
-        self.trouble.as_ref().is_some_and(|trouble| trouble.since.elapsed() >= self.patience)
+        self.trouble.as_ref().is_some_and(|trouble| {
+            let at_an_end = self.patience.min(PATIENCE_AT_AN_END);
+            let patience = if trouble.is_end { at_an_end } else { self.patience };
+            trouble.since.elapsed() >= patience
+        })
     }
 }
 

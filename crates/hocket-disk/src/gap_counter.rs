@@ -9,13 +9,11 @@ pub(crate) struct GapCounter {
     notices: RingWriter<Notice>,
     gap: Option<Notice>,
     total_frames: u64,
-    /// A gap that goes on is noticed again after so many frames.
-    step_frames: u64,
 }
 
 impl GapCounter {
-    pub fn new(notices: RingWriter<Notice>, step_frames: u64) -> GapCounter {
-        GapCounter { notices, gap: None, total_frames: 0, step_frames }
+    pub fn new(notices: RingWriter<Notice>) -> GapCounter {
+        GapCounter { notices, gap: None, total_frames: 0 }
     }
 
     pub fn total_frames(&self) -> u64 {
@@ -25,15 +23,11 @@ impl GapCounter {
     /// Frames from `position` on are missing.
     pub fn miss(&mut self, position: u64, frames: u64) {
         self.total_frames += frames;
-        let is_new = self.gap.is_none();
         let begin = Notice { position, frames: 0, total_frames: 0, is_over: false };
         let gap = self.gap.get_or_insert(begin);
-        let steps = gap.frames / self.step_frames;
         (gap.frames, gap.total_frames) = (gap.frames + frames, self.total_frames);
-        if is_new || gap.frames / self.step_frames != steps {
-            // Without room it is lost, and the next one has the totals.
-            let _ = self.notices.push(*gap);
-        }
+        // Without room it is lost, and the next one has the totals.
+        let _ = self.notices.push(*gap);
     }
 
     /// Frames arrive again.

@@ -92,7 +92,7 @@ impl StreamReader {
         lease: Arc<Lease>,
     ) -> StreamReader {
         let (frames, channels, chunk_frames) = shape;
-        let gaps = GapCounter::new(notices, chunk_frames as u64);
+        let gaps = GapCounter::new(notices);
         StreamReader {
             frames,
             channels,
@@ -149,6 +149,10 @@ impl StreamReader {
     /// allocation, lock or system call; never waits.
     pub fn read(&mut self, position: u64, rows: &mut [&mut [f32]]) -> usize {
         let position = position.min(FAR);
+        if self.waits {
+            self.waits = false;
+            self.post(self.next, false);
+        }
         self.locate(position);
         self.service();
         let frames = rows.first().map_or(0, |row| row.len());

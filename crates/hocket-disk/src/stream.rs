@@ -115,7 +115,10 @@ impl Stream {
         if errors.is_empty() { Ok(()) } else { Err(errors) }
     }
 
-    fn want(&self, position: u64) {
+    /// Begins what [`Stream::preload`] does, without waiting. A `preload` of the same position waits for it.
+    ///
+    /// Thread: control; never waits for the disk.
+    pub fn want(&self, position: u64) {
         self.entry.cues.want(position);
         self.preloader.wake();
     }
@@ -129,6 +132,16 @@ impl Stream {
         match lock(&entry.status).failure.clone() {
             Some(cause) => Err(PreloadError::Failing { name, position, cause }),
             None => Err(PreloadError::TooSlow { name, position, waited }),
+        }
+    }
+
+    /// Whether the ring is full, or has all that follows: from the position that the reader is at, or has announced.
+    ///
+    /// Thread: control; never waits for the disk. While a read is going on, the answer is no.
+    pub fn is_filled(&self) -> bool {
+        match self.entry.feeder.try_lock() {
+            Ok(mut feeder) => feeder.is_filled(),
+            Err(_) => false,
         }
     }
 

@@ -4,9 +4,10 @@ mod common;
 
 use std::ops::Range;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
-use common::{Random, bits, noise, preloader, written};
+use common::{Disk, OnDisk, Random, bits, noise, preloader, wait_for, written};
 use hocket_disk::{
     OpenError, PreloadError, Preloader, SeekCost, Settings, StreamReader, WavFormat,
 };
@@ -315,4 +316,55 @@ fn ends_may_go_to_other_threads() {
     shares::<hocket_disk::Take>();
     shares::<Preloader>();
     shares::<hocket_disk::Recorder>();
+}
+
+#[test]
+fn a_stream_is_filled_when_all_that_finds_room_is_read_from_where_its_reader_will_be() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = written(folder.path(), "a.wav", WavFormat::Pcm24, 20_000);
+    let disk = Disk::new(&path, 1);
+    let preloader = preloader(256);
+    let storage = Arc::new(OnDisk(Arc::clone(&disk)));
+    let (stream, mut reader) = preloader.open_storage(storage, 48_000, 4).unwrap();
+    wait_for("it is filled from the start", || stream.is_filled());
+    disk.change(|state| state.stalls = true);
+    reader.locate(7_000);
+    assert!(!stream.is_filled(), "the disk stalls");
+    disk.change(|state| state.stalls = false);
+    wait_for("it is filled from the new place", || stream.is_filled());
+    let mut rows = [vec![0.0; 1_024], vec![0.0; 1_024]];
+    let [left, right] = &mut rows;
+    assert_eq!(reader.read(7_000, &mut [left, right]), 1_024);
+    // Less than the ring holds is left of the file.
+    reader.locate(19_900);
+    wait_for("the rest is there", || stream.is_filled());
+    assert_eq!(reader.read(19_900, &mut [&mut rows[0][..100]]), 100);
+}
+
+#[test]
+fn a_position_can_be_wanted_before_it_is_waited_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = written(folder.path(), "a.wav", WavFormat::Pcm24, 20_000);
+    let preloader = preloader(256);
+    let (stream, mut reader) = preloader.open(&path, 48_000, 4).unwrap();
+    stream.want(9_000);
+    stream.preload(9_000, Duration::from_secs(60)).unwrap();
+    assert_eq!(reader.read(9_000, &mut [&mut [0.0; 512]]), 512);
+}
+
+#[test]
+fn a_reader_that_waited_does_not_wait_any_more_when_it_plays_live() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = written(folder.path(), "a.wav", WavFormat::Pcm24, 20_000);
+    let disk = Disk::new(&path, 1);
+    let preloader = preloader(256);
+    let storage = Arc::new(OnDisk(Arc::clone(&disk)));
+    let (stream, mut reader) = preloader.open_storage(storage, 48_000, 4).unwrap();
+    let mut row = [0.0; 512];
+    assert_eq!(reader.read_waiting(0, &mut [&mut row]), 512);
+    disk.change(|state| state.stalls = true);
+    // Far behind what is read ahead.
+    assert_eq!(reader.read(15_000, &mut [&mut row]), 0);
+    disk.change(|state| state.stalls = false);
+    wait_for("it is counted", || stream.report().not_ready_frames == 512);
 }

@@ -10,6 +10,7 @@ pub(crate) mod spread;
 pub(crate) mod lanes;
 mod rows;
 mod sum;
+pub mod clip_source;
 pub mod clip_player;
 pub(crate) mod fetch;
 pub(crate) mod costs;

@@ -3,6 +3,7 @@
 pub mod settings;
 pub mod seating;
 pub mod choose_sibling_policy;
+pub mod clip_streams;
 pub mod media;
 pub mod prepare;
 pub mod start;

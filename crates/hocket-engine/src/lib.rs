@@ -116,10 +116,14 @@ pub mod sentry;
 mod test_engines;
 
 pub use block::clip_player::ClipPlayer;
+pub use block::clip_source::ClipSource;
 pub use block::node::Contained;
 pub use block::times::{BlockTimes, WorkerTotals};
 pub use catalogue::BuiltinEffects;
 pub use control::automation::{LaneChange, LaneSpec, ThinnedOut};
+pub use control::clip_streams::{
+    ClipStream, NotReady, PrerollError, StreamGap, StreamHandle, StreamedFile,
+};
 pub use control::edit::{Edit, EditError, EffectAt, LaneTarget};
 pub use control::editor::{Applied, Editor, EditorError};
 pub use control::engine::{Engine, Entered};
@@ -128,7 +132,7 @@ pub use control::follow::{FollowError, FollowReport, Following, LeaderReport};
 pub use control::graph_editor::{AppliedAt, GraphEditor, NodeSource};
 pub use control::handle::{Control, ControlError, Standing};
 pub use control::measured_costs::{Adopted, UnitCost};
-pub use control::media::{MediaPool, StereoAudio};
+pub use control::media::{ClipMedia, MediaPool, StereoAudio};
 pub use control::prepare::{PrepareError, Prepared, prepare_session, session_end_frames};
 pub use control::protect::Protection;
 pub use control::seating::{SeatSpeeds, Seating, seats_of};

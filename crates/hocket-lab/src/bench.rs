@@ -13,20 +13,26 @@ mod turn;
 mod wake;
 
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::time::Duration;
 
 use hocket_engine::{
-    Engine, EngineError, MediaPool, Policy, Seating, Settings as EngineSettings, Steer, Strategy,
-    prepare_session, seats_of,
+    Engine, EngineError, MediaPool, NotReady, Policy, Seating, Settings as EngineSettings, Steer,
+    Strategy, prepare_session, seats_of,
 };
 use hocket_machine::Topology;
 use hocket_machine::smt::{self, SmtOff};
 use hocket_plan::{Fusing, Session, SiblingPolicy};
 
 use crate::disturb::{DisturbError, DisturbSpec, Disturbers, PreviewSource};
-use crate::record::{BenchRecord, Contained, SessionFacts, Settings, Variant, WakeLoop};
+use crate::record::{
+    BenchRecord, Contained, DiskSilence, SessionFacts, Settings, Variant, WakeLoop,
+};
 use crate::stats::Rng;
 
 pub use seat::seat_cpus;
+
+/// How long the start waits until what plays from the disk is read ahead.
+const FILL_PATIENCE: Duration = Duration::from_secs(20);
 
 /// One of the things to compare.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -154,6 +160,8 @@ pub fn run(
     // For the whole run: a CPU that goes off line between turns would take its threads' seats away.
     let _smt_off = switch_smt_off(plan)?;
     let mut variants = start_variants(plan, input)?;
+    // A disk that is too slow for this is silence that the record names.
+    let _ = input.media.fill(FILL_PATIENCE);
     let seats = seat_cpus(input.topology);
     let disturbers = Disturbers::start(&plan.disturb, input.preview.as_ref(), &seats)?;
     let mut wake_loop = wake::WakeTurns::new(plan, &variants[0].engine);
@@ -267,6 +275,7 @@ fn assemble(
     let workers = variants.iter().map(|v| v.engine.schedule().workers()).max().unwrap_or(1);
     let session = session_facts(plan, input, &variants[0].engine);
     let contained = contained(&variants);
+    let disk = disk_silence(input.media.not_ready());
     let memory = variants.iter().find_map(|variant| variant.engine.memory());
     let memory_lock = memory.and_then(|report| serde_json::to_value(report).ok());
     let memory_lock = memory_lock.unwrap_or_default();
@@ -297,6 +306,7 @@ fn assemble(
         variants: variants.into_iter().map(Running::into_record).collect(),
         wake_loop,
         contained,
+        disk,
     }
 }
 
@@ -320,6 +330,25 @@ fn session_facts(plan: &BenchPlan, input: &BenchInput<'_>, engine: &Engine) -> S
         critical_path_units: units.critical_path().len(),
         media: crate::about::media(input.session),
     }
+}
+
+/// By file; clips that play the same one count together.
+fn disk_silence(clips: Vec<NotReady>) -> Vec<DiskSilence> {
+    let mut all: Vec<DiskSilence> = Vec::new();
+    for clip in clips.into_iter().filter(|clip| clip.frames > 0) {
+        if let Some(found) = all.iter_mut().find(|found| found.file == clip.file) {
+            found.silent_frames += clip.frames;
+            continue;
+        }
+        let gap = clip.gaps.into_iter().next();
+        all.push(DiskSilence {
+            file: clip.file,
+            silent_frames: clip.frames,
+            position: gap.as_ref().map(|gap| gap.position),
+            cause: gap.map(|gap| gap.cause),
+        });
+    }
+    all
 }
 
 fn contained(variants: &[Running]) -> Vec<Contained> {

@@ -9,6 +9,7 @@ use hocket_machine::Topology;
 use crate::cli::{BenchArgs, ScheduleArg, WaitArg};
 use crate::failure::{Exit, Failure};
 use crate::files::{Files, Kind};
+use crate::load::streams::{DiskUse, Wait};
 use crate::load::{LoadedSession, OpenedSession};
 use crate::output::{bar, note, print, print_json};
 use crate::profile::Known;
@@ -36,7 +37,8 @@ pub fn run(args: &BenchArgs) -> Result<Exit, Failure> {
     crate::notes::whole_turns(&plan);
     crate::notes::serial_workers(args.workers, &args.schedule);
     let mut parts = Parts::default();
-    let loaded = opened.load()?;
+    let disk = args.disk.with(Wait::Never, args.strict);
+    let loaded = opened.load_for(&DiskUse { engines: plan.variants.len(), ..disk })?;
     loaded.accept(args.strict)?;
     parts.end("loading");
     let stop = crate::interrupt::flag()?;

@@ -5,6 +5,7 @@ mod check;
 mod choices;
 mod demo;
 mod play;
+mod recover;
 mod render;
 mod report;
 
@@ -12,9 +13,10 @@ use clap::{Parser, Subcommand};
 
 pub use bench::BenchArgs;
 pub use check::{CheckArgs, SessionArgs, SessionCommand};
-pub use choices::{FormatArg, ScheduleArg, SiblingChoice, WaitArg};
+pub use choices::{DiskArgs, FormatArg, ScheduleArg, SiblingChoice, WaitArg};
 pub use demo::DemoArgs;
-pub use play::PlayArgs;
+pub use play::{PlayArgs, TakeArg};
+pub use recover::RecoverArgs;
 pub use render::RenderArgs;
 pub use report::ReportArgs;
 
@@ -87,6 +89,8 @@ pub enum Command {
     Check(CheckArgs),
     /// Plays a session in real time and says why blocks were late.
     Play(PlayArgs),
+    /// Completes the header of recordings whose program was killed.
+    Recover(RecoverArgs),
     /// Writes a session to an audio file, as fast as the machine can.
     Render(RenderArgs),
     /// Turns a record of `bench` into a table or a page.
@@ -132,6 +136,7 @@ pub fn run(cli: Cli) -> Result<Exit, Failure> {
         Command::Completions(args) => Ok(crate::generate::completions(&args)),
         Command::Generate(args) => crate::generate::run(&args),
         Command::Play(args) => crate::play::run(&args),
+        Command::Recover(args) => crate::recover::run(&args),
         Command::Render(args) => crate::render::run(&args),
         Command::Report(args) => crate::report::run(&args),
         Command::Tune(args) => crate::tune::run(&args),

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use hocket_engine::Settings;
 use hocket_plan::SiblingPolicy;
 
-use crate::cli::{BenchArgs, DemoArgs, ScheduleArg, WaitArg};
+use crate::cli::{BenchArgs, DemoArgs, DiskArgs, ScheduleArg, WaitArg};
 use crate::failure::{Exit, Failure};
 use crate::files::{Files, Kind};
 use crate::load::{OpenedSession, topology};
@@ -115,6 +115,7 @@ fn bench_args(args: &DemoArgs, session: PathBuf, seats: usize) -> BenchArgs {
         force: args.force,
         max_misses: None,
         strict: false,
+        disk: DiskArgs { disk_buffer: 0 },
         profile: crate::profile::ProfileArgs { profile: None, no_profile: true },
     }
 }

@@ -15,6 +15,7 @@ pub mod bench;
 pub mod demo;
 pub mod play;
 pub mod render;
+pub mod recover;
 pub mod report;
 pub mod lab;
 pub mod tune;
@@ -26,6 +27,7 @@ mod written;
 mod notes;
 mod leftovers;
 mod interrupt;
+mod disk_silence;
 pub mod output;
 
 pub use failure::{Exit, Failure};

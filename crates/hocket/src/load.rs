@@ -1,15 +1,17 @@
-//! Session file -> session and audio in memory.
+//! Session file -> session, and audio in memory or on the disk.
 
 mod audio;
+pub mod streams;
 
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
 
-use hocket_engine::{BuiltinEffects, MediaPool, Settings, SettingsError, seats_of};
+use hocket_engine::{BuiltinEffects, ClipMedia, MediaPool, Settings, SettingsError, seats_of};
 use hocket_machine::Topology;
 use hocket_media::AudioFacts;
 use hocket_plan::Session;
@@ -17,7 +19,9 @@ use hocket_plan::session::MediaId;
 use hocket_session::{LoadOptions, Loaded};
 
 use crate::failure::Failure;
-use crate::output::note;
+use crate::output::{detail, note};
+use audio::Streamable;
+use streams::{DiskBuffer, DiskFile, DiskUse};
 
 /// A session ready to be prepared for an engine.
 pub struct LoadedSession {
@@ -31,6 +35,8 @@ pub struct LoadedSession {
     pub warnings: Vec<String>,
     /// Audio files that are cut short or damaged, place included; what is left of them is played.
     pub damaged: Vec<String>,
+    /// Where files stream; `None`: every file is in memory.
+    pub disk: Option<Arc<DiskBuffer>>,
 }
 
 /// A session file that is read and checked; of its audio files only the headers are.
@@ -70,7 +76,20 @@ pub fn load_session_for_seats(
     rate_hz: Option<u32>,
     seats: usize,
 ) -> Result<LoadedSession, Failure> {
-    OpenedSession::open_for_seats(path, rate_hz, seats)?.load()
+    load_session_streaming(path, rate_hz, seats, &DiskUse::IN_MEMORY)
+}
+
+/// As [`load_session_for_seats`], but long files stream.
+///
+/// # Errors
+/// As [`load_session`]. A disk buffer that is too small: exit code 2.
+pub fn load_session_streaming(
+    path: &Path,
+    rate_hz: Option<u32>,
+    seats: usize,
+    disk: &DiskUse,
+) -> Result<LoadedSession, Failure> {
+    OpenedSession::open_for_seats(path, rate_hz, seats)?.load_for(disk)
 }
 
 impl OpenedSession {
@@ -154,35 +173,98 @@ impl OpenedSession {
         self.loaded.session.media.iter().map(|media| media.path.clone())
     }
 
-    /// Decodes the audio and converts what is played of it to the rate.
+    /// Decodes all audio and converts what is played of it to the rate.
     ///
     /// # Errors
     /// Audio that cannot be decoded: exit code 2. Less free memory than it needs: exit code 3.
     pub fn load(self) -> Result<LoadedSession, Failure> {
+        self.load_for(&DiskUse::IN_MEMORY)
+    }
+
+    /// As [`OpenedSession::load`], but long files stream where they can.
+    ///
+    /// # Errors
+    /// As [`OpenedSession::load`]. A disk buffer that is too small: exit code 2.
+    pub fn load_for(self, disk: &DiskUse) -> Result<LoadedSession, Failure> {
         if let Some(conversions) = self.conversions() {
             note(format_args!("{conversions}; resample = false in [session] refuses that"));
         }
+        let mut streamable = self.streamable(disk);
+        let buffer = self.disk_buffer(disk, &streamable)?;
         let OpenedSession { loaded, rate_hz, .. } = self;
-        let mut warnings = loaded.warnings.clone();
-        let ids = (0..loaded.session.media.len()).map(MediaId);
-        let mut damaged = Vec::new();
-        let audio = ids.map(|id| audio::load(&loaded, id, rate_hz, &mut warnings, &mut damaged));
-        let audio: Vec<_> = audio.collect::<Result<_, _>>()?;
-        warnings.extend(loaded.fade_warnings(|id| audio[id.0].length_s));
-        let media = MediaPool::new(audio.into_iter().map(|loaded| loaded.stereo).collect());
-        Ok(LoadedSession { session: loaded.session, media, rate_hz, warnings, damaged })
+        let (mut warnings, mut damaged) = (loaded.warnings.clone(), Vec::new());
+        let (mut media, mut lengths_s) = (Vec::new(), Vec::new());
+        for id in (0..loaded.session.media.len()).map(MediaId) {
+            let mut told = (&mut warnings, &mut damaged);
+            let file = streamable.remove(&id.0).zip(buffer.as_ref());
+            let (audio, length_s) = file_of_clips(&loaded, id, rate_hz, file, &mut told)?;
+            media.push(audio);
+            lengths_s.push(length_s);
+        }
+        warnings.extend(loaded.fade_warnings(|id| lengths_s[id.0]));
+        let (session, media) = (loaded.session, MediaPool::of(media));
+        Ok(LoadedSession { session, media, rate_hz, warnings, damaged, disk: buffer })
     }
 
-    /// As [`OpenedSession::load`]; `None` as soon as `stop` becomes true. The thread that loads is then left alone: it
+    /// The files that stream, by their place in the session's list.
+    fn streamable(&self, disk: &DiskUse) -> HashMap<usize, Streamable> {
+        let mut found = HashMap::new();
+        if disk.buffer_bytes == 0 {
+            return found;
+        }
+        let session = &self.loaded.session;
+        for ((index, media), uses) in session.media.iter().enumerate().zip(uses(session)) {
+            // The preview is read as a whole.
+            if uses == 0 || session.preview == Some(MediaId(index)) {
+                continue;
+            }
+            let facts = self.facts.get(&media.path);
+            let file = audio::streamable(&media.path, facts, self.rate_hz, disk.strict);
+            let Some(file) = file.filter(|file| file.is_worth_it(uses)) else { continue };
+            detail(format_args!(
+                "{}: plays from the disk: {:.2} s, channels: {}, clips: {uses}",
+                media.path.display(),
+                file.info.frames as f64 / f64::from(self.rate_hz),
+                file.info.channels,
+            ));
+            found.insert(index, file);
+        }
+        found
+    }
+
+    /// Memory for every clip that streams, in every engine; `None` where none does.
+    fn disk_buffer(
+        &self,
+        disk: &DiskUse,
+        streamable: &HashMap<usize, Streamable>,
+    ) -> Result<Option<Arc<DiskBuffer>>, Failure> {
+        if streamable.is_empty() {
+            return Ok(None);
+        }
+        let tracks = &self.loaded.session.tracks;
+        let clips = tracks.iter().flat_map(|track| &track.clips);
+        let streams = clips.filter_map(|clip| Some(streamable.get(&clip.media.0)?.info.channels));
+        let of_one: Vec<usize> = streams.collect();
+        let channels = of_one.repeat(disk.engines.max(1));
+        let buffer = DiskBuffer::of(disk, &channels, self.rate_hz)?;
+        detail(format_args!("{}", buffer.summary()));
+        Ok(Some(buffer))
+    }
+
+    /// As [`OpenedSession::load_for`]; `None` as soon as `stop` becomes true. The thread that loads is then left alone: it
     /// holds nothing but memory, and the command ends.
     ///
     /// # Errors
-    /// As [`OpenedSession::load`].
-    pub fn load_unless(self, stop: &AtomicBool) -> Result<Option<LoadedSession>, Failure> {
+    /// As [`OpenedSession::load_for`].
+    pub fn load_unless(
+        self,
+        disk: DiskUse,
+        stop: &AtomicBool,
+    ) -> Result<Option<LoadedSession>, Failure> {
         let (done, wait) = channel();
         std::thread::spawn(move || {
             // After an interruption nobody waits for it any more.
-            let _ = done.send(self.load());
+            let _ = done.send(self.load_for(&disk));
         });
         loop {
             match wait.recv_timeout(Duration::from_millis(50)) {
@@ -195,6 +277,33 @@ impl OpenedSession {
             }
         }
     }
+}
+
+/// How many clips play each file.
+fn uses(session: &Session) -> Vec<usize> {
+    let mut uses = vec![0; session.media.len()];
+    for clip in session.tracks.iter().flat_map(|track| &track.clips) {
+        uses[clip.media.0] += 1;
+    }
+    uses
+}
+
+/// A file from the disk or in memory, and its length in seconds.
+fn file_of_clips(
+    loaded: &Loaded,
+    id: MediaId,
+    rate_hz: u32,
+    streamable: Option<(Streamable, &Arc<DiskBuffer>)>,
+    told: &mut audio::Told<'_>,
+) -> Result<(ClipMedia, f64), Failure> {
+    let Some((file, buffer)) = streamable else {
+        let audio = audio::load(loaded, id, rate_hz, told)?;
+        return Ok((ClipMedia::Memory(audio.stereo), audio.length_s));
+    };
+    audio::tell_faults(loaded, id, &file.info.warnings, told);
+    let frames = file.info.frames;
+    let file = DiskFile::new(buffer, Arc::new(file.storage), frames);
+    Ok((ClipMedia::Stream(Arc::new(file)), frames as f64 / f64::from(rate_hz)))
 }
 
 impl LoadedSession {

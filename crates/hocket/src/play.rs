@@ -3,10 +3,12 @@
 mod costs;
 mod meter;
 mod outcome;
+mod takes;
 mod watcher;
 
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::time::{Duration, Instant};
 
 use hocket_engine::control::choose_sibling_policy::Need;
 use hocket_engine::{
@@ -15,18 +17,22 @@ use hocket_engine::{
 };
 use hocket_machine::Topology;
 use hocket_machine::pin::current_thread;
+use hocket_plan::session::StripId;
 use hocket_plan::{CostTable, Fusing, SiblingPolicy};
 
 use crate::cli::{PlayArgs, ScheduleArg, SiblingChoice};
+use crate::disk_silence::DiskSilence;
 use crate::failure::{Exit, Failure};
 use crate::files::{Files, Kind};
+use crate::load::streams::Wait;
 use crate::load::{LoadedSession, OpenedSession, topology};
-use crate::output::{note, print, print_json};
+use crate::output::{note, print, print_json, tell};
 use crate::profile::Known;
 use crate::render::{check_length, wanted_frames};
 use crate::written::{Parts, wrote};
 use meter::Meter;
-use outcome::Outcome;
+use outcome::{Disk, Outcome};
+use takes::Takes;
 use watcher::{Live, watch};
 
 /// Late blocks on their way to be explained; the watcher takes them ten times a second, so it is
@@ -55,16 +61,20 @@ pub fn run(args: &PlayArgs) -> Result<Exit, Failure> {
     check_workers(args, &topology)?;
     crate::notes::serial_workers(args.workers, &[args.schedule]);
     let mut parts = Parts::default();
-    let loaded = opened.load()?;
+    let strips = takes::strips(&args.take, opened.session())?;
+    let loaded = opened.load_for(&args.disk.with(Wait::Never, args.strict))?;
     loaded.accept(args.strict)?;
     parts.end("loading");
     let frames = wanted_frames(args.length, &loaded)?;
     let blocks = frames.map(|frames| frames.div_ceil(u64::from(args.frames)).max(1));
     let stop = crate::interrupt::flag()?;
-    let stage = Stage { args, loaded: &loaded, topology: &topology, known: &known, costs };
+    let stage =
+        Stage { args, loaded: &loaded, topology: &topology, known: &known, costs, strips: &strips };
     let mut engine = stage.engine(&stop)?;
+    fill(&loaded, &stop);
+    let takes = Takes::begin(&args.take, &engine, frames)?;
     parts.end("preparing");
-    let outcome = play(&mut engine, blocks, &stop, args, &loaded);
+    let outcome = play(&mut engine, (blocks, takes), &stop, args, &loaded);
     parts.end("playing");
     match args.json {
         true => print_json(&outcome.json()),
@@ -82,10 +92,10 @@ fn check_files(args: &PlayArgs, opened: &OpenedSession) -> Result<(), Failure> {
     let mut files = Files::new(false);
     files.reads_session(&args.session, opened.sources());
     args.profile.profile.iter().for_each(|path| files.reads("the profile", path));
-    match &args.costs {
-        Some(path) => files.writes("--costs", path, Kind::Checked),
-        None => Ok(()),
+    if let Some(path) = &args.costs {
+        files.writes("--costs", path, Kind::Checked)?;
     }
+    takes::check_files(&args.take, opened.rate_hz(), &mut files)
 }
 
 /// More workers than the policy has seats for are refused later; more than the machine has, before anything is loaded.
@@ -107,10 +117,12 @@ fn check_device(device: &str) -> Result<(), Failure> {
 
 fn exit(outcome: &Outcome, args: &PlayArgs) -> Exit {
     let missed = args.max_misses.is_some_and(|most| outcome.meter.misses.total() > most);
-    match (outcome.interrupted, missed) {
-        (true, _) => Exit::Interrupted,
-        (false, true) => Exit::Missed,
-        (false, false) => Exit::Done,
+    let lost = outcome.takes.iter().any(|take| !take.is_whole());
+    match (lost, outcome.interrupted, missed) {
+        (true, _, _) => Exit::NotPossible,
+        (false, true, _) => Exit::Interrupted,
+        (false, false, true) => Exit::Missed,
+        (false, false, false) => Exit::Done,
     }
 }
 
@@ -122,6 +134,8 @@ struct Stage<'a> {
     known: &'a Known,
     /// Where costs are kept, and what is known of them.
     costs: Option<(&'a Path, Option<CostTable>)>,
+    /// What is recorded.
+    strips: &'a [StripId],
 }
 
 impl Stage<'_> {
@@ -168,6 +182,7 @@ impl Stage<'_> {
         let (session, media) = (&loaded.session, &loaded.media);
         let prepared = prepare_session(session, media, loaded.rate_hz, Fusing::Chains)
             .map_err(Failure::bad_input)?;
+        let prepared = takes::tapped(prepared, self.strips)?;
         Engine::start(prepared, settings, seating).map_err(Failure::not_possible)
     }
 
@@ -183,6 +198,25 @@ impl Stage<'_> {
             serial_ns: took.get(took.len() / 2).copied().unwrap_or(0.0),
             deadline_ns: engine.settings().period().as_nanos() as f64,
             pair_speed: self.known.pair_speed(),
+        }
+    }
+}
+
+/// How long the start waits for a disk; after that, the beginning is silent where it is not there.
+const FILL_PATIENCE: Duration = Duration::from_secs(20);
+/// How often it looks whether the user has ended it.
+const FILL_STEP: Duration = Duration::from_millis(200);
+
+/// Waits until everything that plays from the disk is read ahead.
+fn fill(loaded: &LoadedSession, stop: &AtomicBool) {
+    let begun = Instant::now();
+    while let Err(error) = loaded.media.fill(FILL_STEP) {
+        if stop.load(Relaxed) {
+            return;
+        }
+        if begun.elapsed() >= FILL_PATIENCE {
+            error.causes.iter().for_each(|cause| tell(format_args!("warning: {cause}")));
+            return;
         }
     }
 }
@@ -213,11 +247,12 @@ fn workers_at_work(engine: &Engine) -> usize {
 /// Plays on the calling thread while another one explains what was late. `blocks`: `None` for ever.
 fn play(
     engine: &mut Engine,
-    blocks: Option<u64>,
+    (blocks, mut takes): (Option<u64>, Takes),
     stop: &AtomicBool,
     args: &PlayArgs,
     loaded: &LoadedSession,
 ) -> Outcome {
+    let before = loaded.media.not_ready();
     let settings = FlightSettings { events: EVENTS, ..FlightSettings::default() };
     let (mut recorder, mut drain) = flight::record(engine, settings);
     let limits = drain.watch(current_thread(), SWITCH_RING_BYTES);
@@ -225,12 +260,21 @@ fn play(
     let mut meter = Meter::new();
     let (log, led) = std::thread::scope(|scope| {
         let watcher = scope.spawn(|| watch(drain, &live));
-        let led = lead(engine, blocks.unwrap_or(u64::MAX), &mut recorder, &mut meter, &live, stop);
+        let notes = Notes { recorder: &mut recorder, meter: &mut meter, takes: &mut takes };
+        let led = lead(engine, blocks.unwrap_or(u64::MAX), notes, &live, stop);
         live.end();
         // If it panicked, it has said so; what the leader counted is there still.
         (watcher.join().ok(), led)
     });
     let interrupted = stop.load(Relaxed);
+    let takes = takes.end();
+    let silence = DiskSilence::since(&before, loaded.media.not_ready());
+    let disk = loaded.disk.as_ref().map(|buffer| Disk {
+        silence,
+        summary: buffer.summary(),
+        buffer_bytes: buffer.bytes(),
+        used_bytes: buffer.used_bytes(),
+    });
     let threads = std::iter::once(led.report).chain(engine.reports().iter().cloned()).collect();
     Outcome {
         session: loaded.session.name.clone(),
@@ -248,6 +292,8 @@ fn play(
         memory: engine.memory().cloned(),
         contained: engine.contained(),
         interrupted,
+        disk,
+        takes,
     }
 }
 
@@ -256,25 +302,26 @@ fn names(args: &PlayArgs, policy: Policy) -> [&'static str; 3] {
     [args.schedule.name(), policy.sibling.name(), policy.wait.name()]
 }
 
+/// Who takes notes of every block.
+struct Notes<'a> {
+    recorder: &'a mut FlightRecorder,
+    meter: &'a mut Meter,
+    takes: &'a mut Takes,
+}
+
 /// Thread: becomes the leader for as long as it plays; then says what it was granted.
-fn lead(
-    engine: &mut Engine,
-    blocks: u64,
-    recorder: &mut FlightRecorder,
-    meter: &mut Meter,
-    live: &Live,
-    stop: &AtomicBool,
-) -> Led {
+fn lead(engine: &mut Engine, blocks: u64, notes: Notes<'_>, live: &Live, stop: &AtomicBool) -> Led {
     let settings = engine.settings();
     let mut device = VirtualDevice::new(settings.frames, settings.rate_hz);
     let entered = engine.enter();
     device.run(engine, blocks, |times, engine| {
-        recorder.note(engine, times);
-        meter.note(times);
+        notes.takes.note(engine, times.frames);
+        notes.recorder.note(engine, times);
+        notes.meter.note(times);
         live.note(times);
         !stop.load(Relaxed)
     });
-    recorder.end_run();
+    notes.recorder.end_run();
     Led { report: entered.report.clone(), protection: protection(&entered) }
 }
 

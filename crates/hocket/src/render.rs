@@ -13,8 +13,10 @@ use hocket_media::{AudioWriter, WriteError};
 use hocket_plan::Fusing;
 
 use crate::cli::RenderArgs;
+use crate::disk_silence::DiskSilence;
 use crate::failure::{Exit, Failure};
 use crate::load::LoadedSession;
+use crate::load::streams::Wait;
 use crate::output::{bar, note, tell};
 use crate::play::protection;
 use crate::written::{Parts, wrote};
@@ -46,7 +48,8 @@ pub(crate) fn to_file(args: &RenderArgs, stop: &AtomicBool) -> Result<bool, Fail
 
 fn render(args: &RenderArgs, prepared: Prepared, stop: &AtomicBool) -> Result<bool, Failure> {
     let Prepared { opened, format, known, schedule, sibling, seating } = prepared;
-    let Some(loaded) = opened.load_unless(stop)? else { return Ok(false) };
+    let disk = args.disk.with(Wait::ForTheDisk, args.strict);
+    let Some(loaded) = opened.load_unless(disk, stop)? else { return Ok(false) };
     loaded.accept(args.strict)?;
     let (rate_hz, frames) = (loaded.rate_hz, length_frames(args, &loaded)?);
     size::question(args, frames, rate_hz)?;
@@ -66,6 +69,7 @@ fn render(args: &RenderArgs, prepared: Prepared, stop: &AtomicBool) -> Result<bo
     note(summary(&engine, frames as f64 / f64::from(rate_hz), &parts));
     tell_policy(&engine, done.protection);
     tell_faults(&engine, &written);
+    tell_lost(&loaded);
     Ok(true)
 }
 
@@ -97,6 +101,13 @@ fn tell_faults(engine: &Engine, written: &hocket_media::Written) {
         ));
     }
     engine.contained().iter().for_each(|contained| tell(format_args!("warning: {contained}")));
+}
+
+/// What could not be read although the render waited for it.
+fn tell_lost(loaded: &LoadedSession) {
+    for silence in DiskSilence::of(&loaded.media).streams {
+        tell(format_args!("warning: {}", silence.line()));
+    }
 }
 
 fn length_frames(args: &RenderArgs, loaded: &LoadedSession) -> Result<u64, Failure> {

@@ -8,6 +8,8 @@
 //! Seats are described (cores of two seats), so that every policy has pairs to work with and four
 //! workers run on any machine. Nothing here looks at time.
 
+mod streamed;
+
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -308,6 +310,25 @@ fn check_grids(name: &str) {
         println!("SKIPPED parity of wait {missing}: {}", missing.missing().unwrap_or_default());
     }
     tally.tell(name);
+}
+
+/// Files that stream give the bits of files in memory: every schedule and worker count, and every clip.
+#[test]
+fn a_session_that_streams_is_bit_identical_over_the_grid() {
+    let stage = streamed::Stage::new(&streamed::every_kind_of_clip());
+    let expected = reference(&stage.in_memory());
+    let session = stage.streamed(hocket::load::streams::Wait::ForTheDisk);
+    let mut tally = Tally::default();
+    for policy in policies(&[SiblingPolicy::All, SiblingPolicy::PairBarrier], &WAITS[1..]) {
+        for workers in counts(policy) {
+            tally.check(&session, policy, workers, &FRAMES, &expected);
+        }
+    }
+    tally.see_every_worker(&session, &expected);
+    tally.check_auto(&session, &expected);
+    tally.tell("streamed");
+    let lost: u64 = session.media.not_ready().iter().map(|clip| clip.frames).sum();
+    assert_eq!(lost, 0, "a render that waits loses nothing");
 }
 
 fn first_difference(a: &[u32], b: &[u32]) -> Option<usize> {

@@ -150,7 +150,7 @@ pub const CRATES: &[CrateRule] = &[
     },
     CrateRule {
         name: "hocket-disk",
-        workspace: &["hocket-rt", "hocket-files", "hocket-media"],
+        workspace: &["hocket-dsp", "hocket-rt", "hocket-files", "hocket-media"],
         workspace_dev: &[],
         external: External::Only(&[always("thiserror")]),
         serde: false,
@@ -221,6 +221,7 @@ pub const CRATES: &[CrateRule] = &[
             "hocket-files",
             "hocket-session",
             "hocket-media",
+            "hocket-disk",
             "hocket-engine",
             "hocket-lab",
         ],

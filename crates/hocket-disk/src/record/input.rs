@@ -1,5 +1,6 @@
 //! The real-time end of a take.
 
+use hocket_dsp::rows as moves;
 use hocket_rt::{RingReader, RingWriter};
 
 use crate::chunk::MemoryRange;
@@ -111,8 +112,8 @@ impl TakeInput {
                 let from = channel * piece.stride + piece.frames;
                 let out = &mut piece.samples[from..from + run];
                 match rows.get(channel) {
-                    Some(row) => out.copy_from_slice(&row[at..at + run]),
-                    None => out.fill(0.0),
+                    Some(row) => moves::copy(out, &row[at..at + run]),
+                    None => moves::fill(out, 0.0),
                 }
             }
             piece.frames += run;

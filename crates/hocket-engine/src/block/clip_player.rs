@@ -1,62 +1,86 @@
 //! Plays a track's clips: the processor at the head of a track's chain.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use hocket_dsp::{Block, Processor, mix};
 use hocket_plan::session::Clip;
 
+use super::clip_source::{ClipSource, InMemory};
+use crate::control::clip_streams::Cue;
 use crate::control::media::StereoAudio;
 
-/// One clip in frames.
-struct Playing {
-    audio: Arc<StereoAudio>,
+/// When a clip sounds, and which frames of its file it plays. All in frames.
+#[derive(Debug, Clone)]
+pub(crate) struct ClipTimes {
     start: u64,
+    /// `u64::MAX`: never.
     end: u64,
-    offset: usize,
+    offset: u64,
+    file_frames: u64,
     looped: bool,
     gain_lin: f32,
     fade_in: u64,
     fade_out: u64,
 }
 
+/// One clip with its source.
+pub(crate) struct PlayingClip {
+    times: ClipTimes,
+    source: Box<dyn ClipSource>,
+    /// `None`: the file is in memory.
+    cue: Option<Arc<Cue>>,
+}
+
 /// Plays clips where the song is. While it stands still, they are silent.
 ///
 /// Shape: overwrites the block. Thread: worker, inside a block. Cost: O(segments * clips + frames).
 pub struct ClipPlayer {
-    clips: Vec<Playing>,
+    clips: Vec<PlayingClip>,
 }
 
 impl ClipPlayer {
-    /// Makes a player for clips, each with its audio.
+    /// Makes a player for clips, each with its audio in memory.
     ///
     /// Thread: control; allocates.
     pub fn new(clips: &[(Clip, Arc<StereoAudio>)], rate_hz: u32) -> ClipPlayer {
-        let clips = clips.iter().map(|(clip, audio)| Playing::new(clip, audio, rate_hz)).collect();
+        let playing = |(clip, audio): &(Clip, Arc<StereoAudio>)| {
+            PlayingClip::in_memory(ClipTimes::new(clip, audio.frames() as u64, rate_hz), audio)
+        };
+        ClipPlayer { clips: clips.iter().map(playing).collect() }
+    }
+
+    pub(crate) fn of(clips: Vec<PlayingClip>) -> ClipPlayer {
         ClipPlayer { clips }
     }
 
     /// The frame after the last audible one. `None` if a clip loops for ever.
     pub fn end(&self) -> Option<u64> {
-        let ends = self.clips.iter().map(|clip| clip.end);
-        ends.max().filter(|end| *end != u64::MAX).or(self.clips.is_empty().then_some(0))
+        last_end(self.clips.iter().map(|clip| &clip.times))
     }
 }
 
-impl Playing {
-    fn new(clip: &Clip, audio: &Arc<StereoAudio>, rate_hz: u32) -> Playing {
+/// The frame after the last audible one of all clips; 0 without any. `None` if one loops for ever.
+pub(crate) fn last_end<'a>(clips: impl Iterator<Item = &'a ClipTimes>) -> Option<u64> {
+    Some(clips.map(|clip| clip.end).max().unwrap_or(0)).filter(|end| *end != u64::MAX)
+}
+
+impl ClipTimes {
+    /// Of a clip that plays a file of `file_frames` frames.
+    pub(crate) fn new(clip: &Clip, file_frames: u64, rate_hz: u32) -> ClipTimes {
         let start = frames(clip.start_s, rate_hz);
-        let offset = (frames(clip.offset_s, rate_hz) as usize).min(audio.frames());
-        let natural = if clip.looped && offset < audio.frames() {
+        let offset = frames(clip.offset_s, rate_hz).min(file_frames);
+        let natural = if clip.looped && offset < file_frames {
             u64::MAX
         } else {
-            start.saturating_add((audio.frames() - offset) as u64)
+            start.saturating_add(file_frames - offset)
         };
         let asked = clip.length_s.map(|length| start.saturating_add(frames(length, rate_hz)));
-        Playing {
-            audio: Arc::clone(audio),
+        ClipTimes {
             start,
             end: asked.map_or(natural, |asked| asked.min(natural)),
             offset,
+            file_frames,
             looped: clip.looped,
             gain_lin: hocket_dsp::level::db_to_lin(clip.gain_db),
             fade_in: frames(clip.fade_in_s, rate_hz),
@@ -64,31 +88,27 @@ impl Playing {
         }
     }
 
-    /// Adds the part of the clip that is in these frames, of which the first is at `position`.
-    fn add_to(&self, left: &mut [f32], right: &mut [f32], position: i64) {
-        let end = position.saturating_add(left.len() as i64);
-        // What lies before the song's start has no clips.
-        let Ok(end) = u64::try_from(end) else { return };
-        let from = self.start.max(u64::try_from(position).unwrap_or(0));
-        let to = self.end.min(end);
-        let mut at = from;
-        while at < to {
-            let source = self.source_frame(at - self.start);
-            let run = (to - at).min((self.audio.frames() - source) as u64) as usize;
-            let out = (at as i64 - position) as usize;
-            for i in 0..run {
-                let gain = self.gain_at(at + i as u64);
-                left[out + i] += self.audio.left()[source + i] * gain;
-                right[out + i] += self.audio.right()[source + i] * gain;
-            }
-            at += run as u64;
-        }
+    /// The frames of the file that follow each other for ever; `None` if the clip does not loop.
+    pub(crate) fn lap(&self) -> Option<Range<u64>> {
+        (self.looped && self.offset < self.file_frames).then_some(self.offset..self.file_frames)
     }
 
-    fn source_frame(&self, played: u64) -> usize {
-        let length = (self.audio.frames() - self.offset) as u64;
+    /// The frame of the file that is read next when the song goes on at `song`. `None`: the clip is over by then.
+    pub(crate) fn next_read(&self, song: i64) -> Option<u64> {
+        let song = u64::try_from(song).unwrap_or(0).max(self.start);
+        (song < self.end).then(|| self.source_frame(song - self.start))
+    }
+
+    /// Whether the clip begins in these frames of the song, or sounds before.
+    pub(crate) fn is_due(&self, song: Range<i64>) -> bool {
+        let until = u64::try_from(song.end).unwrap_or(0);
+        self.start < until && self.next_read(song.start).is_some()
+    }
+
+    fn source_frame(&self, played: u64) -> u64 {
+        let length = self.file_frames - self.offset;
         let inside = if self.looped { played % length } else { played };
-        self.offset + inside as usize
+        self.offset + inside
     }
 
     fn gain_at(&self, at: u64) -> f32 {
@@ -104,6 +124,57 @@ impl Playing {
     }
 }
 
+impl PlayingClip {
+    pub(crate) fn in_memory(times: ClipTimes, audio: &Arc<StereoAudio>) -> PlayingClip {
+        PlayingClip { times, source: Box::new(InMemory(Arc::clone(audio))), cue: None }
+    }
+
+    pub(crate) fn streamed(
+        times: ClipTimes,
+        source: Box<dyn ClipSource>,
+        cue: Arc<Cue>,
+    ) -> PlayingClip {
+        PlayingClip { times, source, cue: Some(cue) }
+    }
+
+    /// Adds the part of the clip that is in these frames, of which the first is at `position`; whether there was any.
+    fn add_to(&mut self, left: &mut [f32], right: &mut [f32], position: i64) -> bool {
+        let PlayingClip { times, source, .. } = self;
+        let end = position.saturating_add(left.len() as i64);
+        // What lies before the song's start has no clips.
+        let Ok(end) = u64::try_from(end) else { return false };
+        let from = times.start.max(u64::try_from(position).unwrap_or(0));
+        let to = times.end.min(end);
+        let mut at = from;
+        while at < to {
+            let frame = times.source_frame(at - times.start);
+            let run = (to - at).min(times.file_frames - frame) as usize;
+            let rows = source.read(frame, run);
+            let run = run.min(rows.left.len()).min(rows.right.len());
+            if run == 0 {
+                break;
+            }
+            let out = (at as i64 - position) as usize;
+            let (left, right) = (&mut left[out..out + run], &mut right[out..out + run]);
+            let (from_left, from_right) = (&rows.left[..run], &rows.right[..run]);
+            for i in 0..run {
+                let gain = times.gain_at(at + i as u64);
+                left[i] += from_left[i] * gain;
+                right[i] += from_right[i] * gain;
+            }
+            at += run as u64;
+        }
+        from < to
+    }
+
+    /// Says where the next read will be when the song goes on at `song`.
+    fn rest(&mut self, song: i64) {
+        if self.cue.is_some() {
+            self.source.rest(self.times.next_read(song));
+        }
+    }
+}
+
 fn frames(seconds: f64, rate_hz: u32) -> u64 {
     (seconds * f64::from(rate_hz)).round() as u64
 }
@@ -113,15 +184,25 @@ impl Processor for ClipPlayer {
         mix::clear(block.main.left);
         mix::clear(block.main.right);
         let Some(time) = block.time else { return };
-        for segment in time.segments.into_iter().filter(|segment| segment.playing) {
-            let frames = segment.offset as usize..segment.end() as usize;
-            let left = &mut block.main.left[frames.clone()];
-            let right = &mut block.main.right[frames];
-            self.clips.iter().for_each(|clip| clip.add_to(left, right, segment.position));
+        let song = time.position_at(time.frames());
+        for clip in &mut self.clips {
+            let mut sounded = false;
+            for segment in time.segments.into_iter().filter(|segment| segment.playing) {
+                let frames = segment.offset as usize..segment.end() as usize;
+                let left = &mut block.main.left[frames.clone()];
+                let right = &mut block.main.right[frames];
+                sounded |= clip.add_to(left, right, segment.position);
+            }
+            if !sounded {
+                clip.rest(song);
+            }
         }
     }
 
-    fn reset(&mut self) {}
+    /// The next block is the session's first: files that stream are read from there at once.
+    fn reset(&mut self) {
+        self.clips.iter_mut().for_each(|clip| clip.rest(0));
+    }
 
     fn keeps_time(&self) -> bool {
         true

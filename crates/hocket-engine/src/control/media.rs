@@ -1,6 +1,12 @@
-//! Audio in memory, ready to play.
+//! The audio of a session: in memory, ready to play, or on the disk.
 
 use std::sync::Arc;
+use std::time::Duration;
+
+use hocket_plan::session::{Clip, MediaId};
+
+use super::clip_streams::{ClipStream, Cue, Cues, NotReady, PrerollError, StreamedFile};
+use crate::block::clip_player::{ClipTimes, PlayingClip};
 
 /// A stereo file in memory at the engine's sample rate; every sample is finite.
 #[derive(Debug, Clone, PartialEq)]
@@ -52,20 +58,101 @@ impl StereoAudio {
     }
 }
 
-/// The audio of a session's media, by [`hocket_plan::session::MediaId`].
+/// The audio of one file.
+#[derive(Debug, Clone)]
+pub enum ClipMedia {
+    /// All of it is in memory.
+    Memory(Arc<StereoAudio>),
+    /// It plays from the disk.
+    Stream(Arc<dyn StreamedFile>),
+}
+
+/// The audio of a session's media, by [`MediaId`]. Clones share the streams that clips open.
 #[derive(Debug, Clone, Default)]
 pub struct MediaPool {
-    audio: Vec<Arc<StereoAudio>>,
+    media: Vec<ClipMedia>,
+    cues: Cues,
 }
 
 impl MediaPool {
-    /// In the order of the session's media list.
+    /// Audio in memory, in the order of the session's media list.
     pub fn new(audio: Vec<Arc<StereoAudio>>) -> MediaPool {
-        MediaPool { audio }
+        MediaPool::of(audio.into_iter().map(ClipMedia::Memory).collect())
     }
 
-    /// The audio of one file.
-    pub fn get(&self, id: hocket_plan::session::MediaId) -> Option<&Arc<StereoAudio>> {
-        self.audio.get(id.0)
+    /// In the order of the session's media list.
+    pub fn of(media: Vec<ClipMedia>) -> MediaPool {
+        MediaPool { media, cues: Cues::default() }
+    }
+
+    /// The audio of one file; `None` if it streams, or was not loaded.
+    pub fn get(&self, id: MediaId) -> Option<&Arc<StereoAudio>> {
+        match self.media.get(id.0)? {
+            ClipMedia::Memory(audio) => Some(audio),
+            ClipMedia::Stream(_) => None,
+        }
+    }
+
+    /// Brings into memory what clips play when the song goes on at frame `song`. Call it before a locate, and for the
+    /// start of a loop. A stream keeps the latest two positions; a clip that loops soon needs both. The next read there is ready at once, and the stream
+    /// goes on by itself.
+    ///
+    /// Thread: control; waits for the disk, at most `patience`. The engine has to run blocks meanwhile, or to have
+    /// had no more than two such calls since its last block.
+    ///
+    /// # Errors
+    /// The clips that are not ready. A retry may help.
+    pub fn preroll(&self, song: i64, patience: Duration) -> Result<(), PrerollError> {
+        self.cues.preroll(song, patience)
+    }
+
+    /// Waits until every stream has read as far ahead as its memory allows. Call it after the engine's start and
+    /// reset, before the first block in real time.
+    ///
+    /// Thread: control; waits for the disk, at most `patience`.
+    ///
+    /// # Errors
+    /// The clips that are not ready. A retry may help.
+    pub fn fill(&self, patience: Duration) -> Result<(), PrerollError> {
+        self.cues.fill(patience)
+    }
+
+    /// What was silent so far because it was not in memory in time: an entry for each clip that streams. Those of
+    /// engines that were dropped are gone.
+    ///
+    /// Thread: control; never waits for the disk.
+    pub fn not_ready(&self) -> Vec<NotReady> {
+        self.cues.not_ready()
+    }
+
+    /// A clip, ready to play. `None`: its file was not loaded.
+    pub(crate) fn clip(&self, clip: &Clip, rate_hz: u32) -> Option<Result<PlayingClip, String>> {
+        let times = self.times(clip, rate_hz)?;
+        Some(match self.media.get(clip.media.0)? {
+            ClipMedia::Memory(audio) => Ok(PlayingClip::in_memory(times, audio)),
+            ClipMedia::Stream(file) => self.stream(times, file.as_ref(), rate_hz),
+        })
+    }
+
+    /// When a clip sounds. `None`: its file was not loaded.
+    pub(crate) fn times(&self, clip: &Clip, rate_hz: u32) -> Option<ClipTimes> {
+        let frames = match self.media.get(clip.media.0)? {
+            ClipMedia::Memory(audio) => audio.frames() as u64,
+            ClipMedia::Stream(file) => file.frames(),
+        };
+        Some(ClipTimes::new(clip, frames, rate_hz))
+    }
+
+    fn stream(
+        &self,
+        times: ClipTimes,
+        file: &dyn StreamedFile,
+        rate_hz: u32,
+    ) -> Result<PlayingClip, String> {
+        let ClipStream { source, handle } =
+            file.open(times.next_read(0).unwrap_or(0), times.lap())?;
+        let cue = Arc::new(Cue::new(times.clone(), rate_hz, handle));
+        self.cues.add(&cue);
+        Ok(PlayingClip::streamed(times, source, cue))
     }
 }

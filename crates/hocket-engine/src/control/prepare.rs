@@ -1,14 +1,12 @@
 //! Session -> units and one processor per node.
 
-use std::sync::Arc;
-
 use hocket_dsp::{Bypass, Fader, Processor, level::db_to_lin};
 use hocket_plan::graph::{GraphError, audible, session_graph};
 use hocket_plan::session::{Session, StripId};
 use hocket_plan::{Effect, Fusing, Graph, NodeKind, UnitGraph};
 
 use super::media::MediaPool;
-use crate::block::clip_player::ClipPlayer;
+use crate::block::clip_player::{ClipPlayer, last_end};
 use crate::catalogue::BuiltinEffects;
 
 /// What an engine needs: the units, and for every node the processor that does its work.
@@ -60,6 +58,14 @@ pub enum PrepareError {
         track: String,
         /// Index into the session's media.
         media: usize,
+    },
+    /// A clip whose file cannot be opened to play from the disk.
+    #[error("track '{track}': {why}")]
+    Stream {
+        /// The track's name.
+        track: String,
+        /// Why not, with the file's name.
+        why: String,
     },
 }
 
@@ -178,13 +184,14 @@ fn player(
     let track = &session.tracks[track];
     let mut clips = Vec::with_capacity(track.clips.len());
     for clip in &track.clips {
-        let audio = media.get(clip.media).ok_or_else(|| PrepareError::MissingMedia {
+        let playing = media.clip(clip, rate_hz).ok_or_else(|| PrepareError::MissingMedia {
             track: track.strip.name.clone(),
             media: clip.media.0,
         })?;
-        clips.push((clip.clone(), Arc::clone(audio)));
+        let failed = |why| PrepareError::Stream { track: track.strip.name.clone(), why };
+        clips.push(playing.map_err(failed)?);
     }
-    Ok(Box::new(ClipPlayer::new(&clips, rate_hz)))
+    Ok(Box::new(ClipPlayer::of(clips)))
 }
 
 fn fader(session: &Session, strip: StripId, heard: bool, rate_hz: u32) -> Box<dyn Processor> {
@@ -194,14 +201,7 @@ fn fader(session: &Session, strip: StripId, heard: bool, rate_hz: u32) -> Box<dy
 
 /// When the last clip ends, in frames at `rate_hz`; `None` if one loops for ever or is missing.
 pub fn session_end_frames(session: &Session, media: &MediaPool, rate_hz: u32) -> Option<u64> {
-    let mut end = 0;
-    for track in &session.tracks {
-        let clips: Option<Vec<_>> = track
-            .clips
-            .iter()
-            .map(|clip| Some((clip.clone(), Arc::clone(media.get(clip.media)?))))
-            .collect();
-        end = end.max(ClipPlayer::new(&clips?, rate_hz).end()?);
-    }
-    Some(end)
+    let clips = session.tracks.iter().flat_map(|track| &track.clips);
+    let times: Option<Vec<_>> = clips.map(|clip| media.times(clip, rate_hz)).collect();
+    last_end(times?.iter())
 }

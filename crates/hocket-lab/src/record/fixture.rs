@@ -90,6 +90,7 @@ impl Shape {
             wake_loop: self.wake_loop(&mut rng),
             variants,
             contained: Vec::new(),
+            disk: Vec::new(),
         }
     }
 

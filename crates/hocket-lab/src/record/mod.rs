@@ -61,6 +61,9 @@ pub struct BenchRecord {
     /// Units that were silenced, with how often and why. Empty: none.
     #[serde(default)]
     pub contained: Vec<Contained>,
+    /// Files that were silent for a while because the disk did not answer in time. Empty: none. These are no misses.
+    #[serde(default)]
+    pub disk: Vec<DiskSilence>,
 }
 
 impl BenchRecord {
@@ -424,4 +427,19 @@ pub struct Contained {
     /// The message of its panic; it was silent from then on.
     #[serde(default)]
     pub panic: Option<String>,
+}
+
+/// What a file that plays from the disk did not have in memory in time.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DiskSilence {
+    /// The file.
+    pub file: String,
+    /// Frames of silence, over all variants and turns.
+    pub silent_frames: u64,
+    /// Where the first gap begins that is known, as a frame of the file.
+    #[serde(default)]
+    pub position: Option<u64>,
+    /// Why, as far as that is known.
+    #[serde(default)]
+    pub cause: Option<String>,
 }

@@ -173,6 +173,7 @@ impl Analysis<'_> {
         out.extend(self.refusals());
         out.extend(self.silenced());
         out.extend(self.panicked());
+        out.extend(self.disks());
         out
     }
 
@@ -326,6 +327,18 @@ impl Analysis<'_> {
         self.record.contained.iter().filter_map(|contained| {
             let message = contained.panic.as_ref()?;
             Some(format!("{} panicked and was silent: {}.", plain(&contained.unit), plain(message)))
+        })
+    }
+
+    fn disks(&self) -> impl Iterator<Item = String> {
+        self.record.disk.iter().map(|silence| {
+            let cause = silence.cause.as_deref().unwrap_or("the disk was too slow");
+            format!(
+                "{} was silent for {} frames, because the disk did not answer in time ({}); these are no misses.",
+                plain(&silence.file),
+                count(silence.silent_frames),
+                plain(cause)
+            )
         })
     }
 

@@ -61,15 +61,9 @@ pub const MAX_SAMPLE_RATE_HZ: u32 = 1_536_000;
 /// One [`MediaError`] with path, cause and remedy; this never panics.
 pub fn decode(path: &Path) -> Result<Audio, MediaError> {
     let mut source = Source::open(path)?;
-    let mut audio = match source.identify()? {
-        Content::Unsupported(format) => {
-            return Err(MediaError::Unsupported { path: path.into(), format: format.into() });
-        }
-        Content::Pcm(container) => match source.header(container)? {
-            Header::Pcm(layout) => pcm::decode(&mut source, &layout)?,
-            Header::Compressed(format) => compressed::decode(source, format)?,
-        },
-        Content::Compressed(format) => compressed::decode(source, format.into())?,
+    let mut audio = match source.any_header()? {
+        Header::Pcm(layout) => pcm::decode(&mut source, &layout)?,
+        Header::Compressed(format) => compressed::decode(source, format)?,
     };
     audio.silence_non_finite();
     Ok(audio)
@@ -83,15 +77,9 @@ pub fn decode(path: &Path) -> Result<Audio, MediaError> {
 /// As [`decode`], for whatever is wrong up to the first sound; this never panics.
 pub fn probe(path: &Path) -> Result<AudioFacts, MediaError> {
     let mut source = Source::open(path)?;
-    match source.identify()? {
-        Content::Unsupported(format) => {
-            Err(MediaError::Unsupported { path: path.into(), format: format.into() })
-        }
-        Content::Pcm(container) => match source.header(container)? {
-            Header::Pcm(layout) => Ok(layout.facts()),
-            Header::Compressed(format) => compressed::probe(source, format),
-        },
-        Content::Compressed(format) => compressed::probe(source, format.into()),
+    match source.any_header()? {
+        Header::Pcm(layout) => Ok(layout.facts()),
+        Header::Compressed(format) => compressed::probe(source, format),
     }
 }
 
@@ -130,6 +118,17 @@ impl<'p> Source<'p> {
         let named_mp3 = self.path.extension().is_some_and(|ext| ext.eq_ignore_ascii_case("mp3"));
         sniff::identify(&head[..len], named_mp3)
             .map_err(|found| MediaError::Unrecognised { path: self.path.into(), found })
+    }
+
+    /// What the first bytes say, and the header of an uncompressed container.
+    fn any_header(&mut self) -> Result<Header, MediaError> {
+        match self.identify()? {
+            Content::Unsupported(format) => {
+                Err(MediaError::Unsupported { path: self.path.into(), format: format.into() })
+            }
+            Content::Pcm(container) => self.header(container),
+            Content::Compressed(format) => Ok(Header::Compressed(format.into())),
+        }
     }
 
     /// The header of an uncompressed container.

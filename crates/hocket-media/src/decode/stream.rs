@@ -14,7 +14,7 @@ use symphonia::core::formats::{SeekMode, SeekTo};
 use super::compressed::{Stream, panicked};
 use super::header::Header;
 use super::mp4::{Edits, Heard};
-use super::sniff::{self, Content};
+use super::sniff;
 use super::{FrameDecoder, MAX_CHANNELS, PcmLayout, Source, pcm};
 use crate::MediaError;
 use crate::bytes::{LastFailure, ReadAt, Reader, read_full};
@@ -46,6 +46,8 @@ pub struct StreamInfo {
     pub frames: u64,
     /// What a jump costs.
     pub seek: SeekCost,
+    /// Whether the length is only what a FLAC header states: decoding may show that the file is cut short.
+    pub is_length_stated: bool,
     /// As [`Audio::warnings`](crate::Audio::warnings), as far as they are known without decoding.
     pub warnings: Vec<String>,
 }
@@ -94,15 +96,28 @@ impl StreamDecoder {
     /// As [`decode`](super::decode); no file is too large.
     pub fn open(path: &Path, bytes: Arc<dyn ReadAt>) -> Result<Self, MediaError> {
         let mut source = Source::new(path, bytes)?;
-        match source.identify()? {
-            Content::Unsupported(format) => {
-                Err(MediaError::Unsupported { path: path.into(), format: format.into() })
+        match source.any_header()? {
+            Header::Pcm(layout) => Self::pcm(source, layout),
+            Header::Compressed(format) => {
+                let opened = caught(source, format, Compressed::open)?;
+                Ok(Self::compressed(path, opened))
             }
-            Content::Pcm(container) => match source.header(container)? {
-                Header::Pcm(layout) => Self::pcm(source, layout),
-                Header::Compressed(format) => Self::compressed(source, format),
-            },
-            Content::Compressed(format) => Self::compressed(source, format.into()),
+        }
+    }
+
+    /// As [`StreamDecoder::open`], but only what can be read from any position at once ([`SeekCost::Direct`]).
+    /// `None` for other files, which are not decoded.
+    ///
+    /// # Errors
+    /// As [`StreamDecoder::open`].
+    pub fn open_direct(path: &Path, bytes: Arc<dyn ReadAt>) -> Result<Option<Self>, MediaError> {
+        let mut source = Source::new(path, bytes)?;
+        match source.any_header()? {
+            Header::Pcm(layout) => Self::pcm(source, layout).map(Some),
+            Header::Compressed(format) => {
+                let opened = caught(source, format, Compressed::open_direct)?;
+                Ok(opened.map(|opened| Self::compressed(path, opened)))
+            }
         }
     }
 
@@ -114,17 +129,15 @@ impl StreamDecoder {
             channels: layout.channels,
             frames: layout.data_len / frame,
             seek: SeekCost::Direct,
+            is_length_stated: false,
             warnings,
         };
         let kind = Kind::Pcm { bytes: source.bytes, layout, decoder, piece: Vec::new() };
         Ok(Self { path: source.path.into(), info, kind })
     }
 
-    fn compressed(source: Source, format: String) -> Result<Self, MediaError> {
-        let (path, name) = (source.path, format.clone());
-        let opened = catch_unwind(AssertUnwindSafe(|| Compressed::open(source, format)));
-        let (compressed, info) = opened.unwrap_or_else(|_| Err(panicked(path, name)))?;
-        Ok(Self { path: path.into(), info, kind: Kind::Compressed(Box::new(compressed)) })
+    fn compressed(path: &Path, (compressed, info): (Compressed, StreamInfo)) -> Self {
+        Self { path: path.into(), info, kind: Kind::Compressed(Box::new(compressed)) }
     }
 
     /// What the stream holds.
@@ -192,6 +205,17 @@ impl StreamDecoder {
     }
 }
 
+/// Opens a compressed stream; a panic becomes an error.
+fn caught<T>(
+    source: Source,
+    format: String,
+    open: impl FnOnce(Source, String) -> Result<T, MediaError>,
+) -> Result<T, MediaError> {
+    let (path, name) = (source.path, format.clone());
+    let opened = catch_unwind(AssertUnwindSafe(|| open(source, format)));
+    opened.unwrap_or_else(|_| Err(panicked(path, name)))
+}
+
 const CHANGED: &str = "it is another file than the one that was opened";
 
 fn read_pcm(
@@ -221,15 +245,32 @@ fn read_pcm(
 }
 
 impl Compressed {
-    fn open(mut source: Source, format: String) -> Result<(Self, StreamInfo), MediaError> {
+    fn open(source: Source, format: String) -> Result<(Self, StreamInfo), MediaError> {
+        let path = source.path;
+        let (mut this, heard) = Self::begun(source, format)?;
+        let info = if this.can_seek { this.stated() } else { this.counted(path, heard)? };
+        Ok((this, info))
+    }
+
+    /// `None`: what lies before a position has to be decoded first.
+    fn open_direct(
+        source: Source,
+        format: String,
+    ) -> Result<Option<(Self, StreamInfo)>, MediaError> {
+        let (this, _) = Self::begun(source, format)?;
+        let info = this.stated();
+        Ok(this.can_seek.then_some((this, info)))
+    }
+
+    /// At the start, and which part is heard.
+    fn begun(mut source: Source, format: String) -> Result<(Self, Option<Heard>), MediaError> {
         let edits = if format == sniff::MP4 { Edits::read(&mut source) } else { Edits::default() };
         let mut this = Self::at_the_start(source.path, source.bytes, source.len, format)?;
         let sink = &this.stream.sink;
         let heard = edits.heard(this.stream.track.id, sink.sample_rate_hz);
         let stated = sink.announced > 0 && (1..=MAX_CHANNELS).contains(&sink.channels.len());
         this.can_seek = this.format == sniff::FLAC && stated && this.stream.frame_stamps;
-        let info = if this.can_seek { this.stated() } else { this.counted(source.path, heard)? };
-        Ok((this, info))
+        Ok((this, heard))
     }
 
     fn at_the_start(
@@ -252,6 +293,7 @@ impl Compressed {
             channels: sink.channels.len(),
             frames: sink.announced,
             seek: SeekCost::Direct,
+            is_length_stated: true,
             warnings: Vec::new(),
         }
     }
@@ -271,6 +313,7 @@ impl Compressed {
             channels: sink.channels.len(),
             frames: end.saturating_sub(start),
             seek: SeekCost::FromTheStart,
+            is_length_stated: false,
             warnings: sink.warnings(),
         };
         self.restart(path)?;

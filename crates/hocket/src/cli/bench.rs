@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use hocket_engine::Settings;
 
-use super::choices::{ScheduleArg, SiblingChoice, WaitArg, at_least_one};
+use super::choices::{DiskArgs, ScheduleArg, SiblingChoice, WaitArg, at_least_one};
 use crate::profile::ProfileArgs;
 
 /// Arguments of `hocket bench`.
@@ -82,6 +82,9 @@ pub struct BenchArgs {
     /// Refuses a session whose audio files are cut short or damaged, instead of playing what can be read.
     #[arg(long)]
     pub strict: bool,
+    /// How files play from the disk.
+    #[command(flatten)]
+    pub disk: DiskArgs,
     /// Where defaults come from.
     #[command(flatten)]
     pub profile: ProfileArgs,

@@ -1,8 +1,10 @@
 //! What several commands let the user choose: policy, schedule, wait, workers, format.
 
-use clap::ValueEnum;
 use clap::builder::PossibleValue;
+use clap::{Args, ValueEnum};
 use hocket_plan::SiblingPolicy;
+
+use crate::load::streams::{DiskUse, Wait};
 
 /// A sibling policy on the command line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -170,8 +172,54 @@ impl From<FormatArg> for hocket_media::WavFormat {
     }
 }
 
+/// How files play from the disk.
+#[derive(Debug, Clone, Args)]
+pub struct DiskArgs {
+    /// Memory for all files that play from the disk: bytes, or with K, M or G. 0 decodes every file in memory.
+    #[arg(long, value_name = "SIZE", default_value = "256M", value_parser = size)]
+    pub disk_buffer: usize,
+}
+
+impl DiskArgs {
+    /// For one engine.
+    pub(crate) fn with(&self, wait: Wait, strict: bool) -> DiskUse {
+        DiskUse { buffer_bytes: self.disk_buffer, wait, engines: 1, strict }
+    }
+}
+
+/// `65536`, `64K`, `64M`, `1G`: a number of bytes.
+fn size(text: &str) -> Result<usize, String> {
+    let units = [('K', 10), ('M', 20), ('G', 30)];
+    let unit = units.iter().find(|(unit, _)| text.to_ascii_uppercase().ends_with(*unit));
+    let (number, shift) = unit.map_or((text, 0), |(_, shift)| (&text[..text.len() - 1], *shift));
+    let wrong = || "not a size; write a whole number of bytes, or 64K, 64M, 1G".to_owned();
+    let number: usize = number.parse().map_err(|_| wrong())?;
+    number
+        .checked_mul(1 << shift)
+        .filter(|size| *size <= 1 << 40)
+        .ok_or_else(|| "more than 1024G; a disk buffer is memory".into())
+}
+
 /// A number of workers.
 pub(super) fn at_least_one(text: &str) -> Result<usize, String> {
     let count = text.parse().map_err(|_| "not a whole number".to_owned())?;
     if count == 0 { Err("at least 1 worker is needed, the leader".into()) } else { Ok(count) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::size;
+
+    #[test]
+    fn sizes_have_binary_units() {
+        let read = ["0", "65536", "64k", "64K", "3M", "1G"].map(size);
+        assert_eq!(read, [0, 65_536, 65_536, 65_536, 3 << 20, 1 << 30].map(Ok));
+    }
+
+    #[test]
+    fn what_is_no_size_is_refused() {
+        for text in ["", "M", "-1", "1.5G", "64MB", "1T", "99999999999G", "1025G", "é"] {
+            assert!(size(text).is_err(), "{text}");
+        }
+    }
 }

@@ -1,11 +1,13 @@
 //! Arguments of `hocket play`.
 
+use std::fmt;
 use std::path::PathBuf;
+use std::str::FromStr;
 
 use clap::Args;
 use hocket_engine::Settings;
 
-use super::choices::{ScheduleArg, SiblingChoice, WaitArg, at_least_one};
+use super::choices::{DiskArgs, ScheduleArg, SiblingChoice, WaitArg, at_least_one};
 use crate::profile::ProfileArgs;
 
 /// Arguments of `hocket play`.
@@ -14,7 +16,8 @@ use crate::profile::ProfileArgs;
 Examples:
   hocket play sessions/band.toml --length 10
   hocket play sessions/band.toml --schedule auto --frames 128 --max-misses 0
-  hocket play sessions/worst-case-8.toml --length 60 --json > run.json")]
+  hocket play sessions/worst-case-8.toml --length 60 --json > run.json
+  hocket play sessions/band.toml --length 10 --take master=mix.wav --take drums=drums.flac")]
 pub struct PlayArgs {
     /// The session file; `-` reads it from standard input.
     #[arg(value_name = "SESSION")]
@@ -54,6 +57,10 @@ pub struct PlayArgs {
     /// Real-time priority to request, 1 to 99; 0 requests ordinary threads.
     #[arg(long, value_name = "N", default_value_t = Settings::PRIORITY, value_parser = clap::value_parser!(u8).range(0..=99))]
     pub priority: u8,
+    /// Records what a strip puts out behind its fader, as it plays: `master` or the name of a track, group or
+    /// return, and a new file, .wav (floats) or .flac (24 bits). May be given several times.
+    #[arg(long, value_name = "BUS=FILE")]
+    pub take: Vec<TakeArg>,
     /// Prints the result as JSON instead of the table.
     #[arg(long)]
     pub json: bool,
@@ -63,7 +70,38 @@ pub struct PlayArgs {
     /// Refuses a session whose audio files are cut short or damaged, instead of playing what can be read.
     #[arg(long)]
     pub strict: bool,
+    /// How files play from the disk.
+    #[command(flatten)]
+    pub disk: DiskArgs,
     /// Where defaults come from.
     #[command(flatten)]
     pub profile: ProfileArgs,
+}
+
+/// A take on the command line.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TakeArg {
+    /// `master`, or the name of a strip.
+    pub bus: String,
+    /// The file to record.
+    pub file: PathBuf,
+}
+
+impl FromStr for TakeArg {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<TakeArg, String> {
+        match text.split_once('=') {
+            Some((bus, file)) if !bus.is_empty() && !file.is_empty() => {
+                Ok(TakeArg { bus: bus.into(), file: file.into() })
+            }
+            _ => Err("write BUS=FILE, such as master=take.wav".into()),
+        }
+    }
+}
+
+impl fmt::Display for TakeArg {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}={}", self.bus, self.file.display())
+    }
 }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use hocket_plan::SiblingPolicy;
 
-use super::choices::{FormatArg, ScheduleArg, SiblingChoice, WaitArg, at_least_one};
+use super::choices::{DiskArgs, FormatArg, ScheduleArg, SiblingChoice, WaitArg, at_least_one};
 use crate::profile::ProfileArgs;
 
 /// Arguments of `hocket render`.
@@ -53,6 +53,9 @@ pub struct RenderArgs {
     /// Refuses a session whose audio files are cut short or damaged, instead of playing what can be read.
     #[arg(long)]
     pub strict: bool,
+    /// How files play from the disk.
+    #[command(flatten)]
+    pub disk: DiskArgs,
     /// Where defaults come from.
     #[command(flatten)]
     pub profile: ProfileArgs,

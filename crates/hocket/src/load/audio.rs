@@ -1,21 +1,84 @@
-//! An audio file of a session, at the session's rate.
+//! An audio file of a session, at the session's rate: all of it in memory, or a header and where to read.
 
 use std::path::Path;
 use std::sync::Arc;
 
+use hocket_disk::{FileStorage, Storage};
 use hocket_engine::StereoAudio;
-use hocket_media::{Audio, AudioFacts};
+use hocket_media::{Audio, AudioFacts, StreamDecoder, StreamInfo};
 use hocket_plan::session::MediaId;
 use hocket_session::{Loaded, MediaRefusal, MediaUse};
 
 use crate::failure::Failure;
 use crate::output::detail;
 
+use super::streams::{LONGEST_IN_MEMORY_S, usual_stream_bytes};
+
 /// An audio file in memory.
 pub(super) struct LoadedAudio {
     pub stereo: Arc<StereoAudio>,
     /// Of the whole file, also where only its beginning was converted.
     pub length_s: f64,
+}
+
+/// An audio file that can stream.
+pub(super) struct Streamable {
+    pub storage: FileStorage,
+    pub info: StreamInfo,
+}
+
+impl Streamable {
+    /// Whether the streams of so many clips take less memory than the file itself.
+    pub(super) fn is_worth_it(&self, clips: usize) -> bool {
+        let in_memory = self.info.frames.saturating_mul(2 * size_of::<f32>() as u64);
+        let streams = clips.saturating_mul(usual_stream_bytes(self.info.channels));
+        (streams as u64) < in_memory
+    }
+}
+
+/// Warnings for the user, and what `--strict` refuses.
+pub(super) type Told<'a> = (&'a mut Vec<String>, &'a mut Vec<String>);
+
+/// A file that is long, has the engine's rate and can be read from any position at once. `None`: decode it in memory,
+/// also where it cannot be opened, because decoding says what is wrong.
+///
+/// `strict`: a file whose header alone states its length is decoded, so that it is known to be whole.
+pub(super) fn streamable(
+    path: &Path,
+    facts: Option<&AudioFacts>,
+    rate_hz: u32,
+    strict: bool,
+) -> Option<Streamable> {
+    let longest = u64::from(LONGEST_IN_MEMORY_S) * u64::from(rate_hz);
+    let facts = facts.filter(|facts| facts.sample_rate_hz == rate_hz)?;
+    facts.frames.filter(|frames| *frames > longest)?;
+    let storage = FileStorage::new(path).ok()?;
+    let decoder = StreamDecoder::open_direct(path, storage.open().ok()?).ok()??;
+    let info = decoder.info().clone();
+    let fits = info.sample_rate_hz == rate_hz && info.frames > longest;
+    (fits && !(strict && info.is_length_stated)).then_some(Streamable { storage, info })
+}
+
+/// Tells what is wrong with a file that can be played.
+pub(super) fn tell_faults(
+    loaded: &Loaded,
+    id: MediaId,
+    faults: &[String],
+    (warnings, damaged): &mut Told<'_>,
+) {
+    let remedy = "replace the file, or leave out --strict to play what can be read";
+    let fault = |warning: &String| loaded.media_error(id, warning, remedy).to_string();
+    damaged.extend(faults.iter().map(fault));
+    let name = place(loaded, id);
+    let remedy = "what can be read is played; replace the file, or refuse such files with --strict";
+    warnings.extend(faults.iter().map(|warning| format!("{name}: {warning}; {remedy}")));
+}
+
+/// The file, and where the session names it.
+fn place(loaded: &Loaded, id: MediaId) -> String {
+    let place = loaded.locate(id);
+    let (file, line, column) = (place.file.display(), place.line, place.column);
+    format!("{file}:{line}:{column}: {}", loaded.session.media[id.0].path.display())
 }
 
 /// What to do with a file that cannot be decoded.
@@ -46,36 +109,28 @@ fn other_rate(of_file: u32, rate_hz: u32) -> MediaRefusal {
     }
 }
 
-/// Decodes one file and converts what is played of it. `damaged` gets what is wrong with a file that is cut short.
+/// Decodes one file and converts what is played of it.
 pub(super) fn load(
     loaded: &Loaded,
     id: MediaId,
     rate_hz: u32,
-    warnings: &mut Vec<String>,
-    damaged: &mut Vec<String>,
+    told: &mut Told<'_>,
 ) -> Result<LoadedAudio, Failure> {
     let media = &loaded.session.media[id.0];
     let decoded = hocket_media::decode(&media.path)
         .map_err(|error| Failure::bad_input(loaded.media_error(id, &error.to_string(), REPAIR)))?;
-    let remedy = "replace the file, or leave out --strict to play what can be read";
-    let fault = |warning: &String| loaded.media_error(id, warning, remedy).to_string();
-    damaged.extend(decoded.warnings.iter().map(fault));
-    let place = loaded.locate(id);
-    let (file, line, column) = (place.file.display(), place.line, place.column);
-    let name = format!("{file}:{line}:{column}: {}", media.path.display());
-    let remedy = "what can be read is played; replace the file, or refuse such files with --strict";
-    warnings.extend(decoded.warnings.iter().map(|warning| format!("{name}: {warning}; {remedy}")));
+    tell_faults(loaded, id, &decoded.warnings, told);
     let length_s = decoded.length_s();
     let (of_file, channels) = (decoded.sample_rate_hz, decoded.channels.len());
     detail(format_args!(
-        "{}: {of_file} Hz, channels: {channels}, {length_s:.2} s",
+        "{}: in memory: {of_file} Hz, channels: {channels}, {length_s:.2} s",
         media.path.display()
     ));
     let audio = at_rate(loaded, id, decoded, rate_hz)?;
     let stereo = StereoAudio::from_planar(&audio.channels);
     if stereo.contained() > 0 {
-        let count = stereo.contained();
-        warnings
+        let (name, count) = (place(loaded, id), stereo.contained());
+        told.0
             .push(format!("{name}: {count} samples are not finite numbers; they play as silence"));
     }
     Ok(LoadedAudio { stereo: Arc::new(stereo), length_s })

@@ -6,6 +6,9 @@ use hocket_machine::memory::LockReport;
 use serde_json::{Value, json};
 
 use super::meter::{Histogram, Meter};
+use super::takes::Ended;
+use crate::disk_silence::DiskSilence;
+use crate::written::readable;
 
 /// Everything that is told at the end.
 pub(super) struct Outcome {
@@ -29,6 +32,34 @@ pub(super) struct Outcome {
     pub contained: Vec<Contained>,
     /// Whether the user ended it.
     pub interrupted: bool,
+    /// `None`: every file was in memory.
+    pub disk: Option<Disk>,
+    pub takes: Vec<Ended>,
+}
+
+/// What played from the disk.
+pub(super) struct Disk {
+    /// What was not there in time.
+    pub silence: DiskSilence,
+    /// How many streams, and how far ahead.
+    pub summary: String,
+    pub buffer_bytes: usize,
+    /// Of the buffer, at the end.
+    pub used_bytes: usize,
+}
+
+impl Disk {
+    fn text(&self) -> String {
+        let used = readable(self.used_bytes as u64);
+        format!("disk: {}, {used} used\n{}", self.summary, self.silence.text())
+    }
+
+    fn json(&self) -> Value {
+        let mut all = self.silence.json();
+        all["buffer_bytes"] = self.buffer_bytes.into();
+        all["used_bytes"] = self.used_bytes.into();
+        all
+    }
 }
 
 impl Outcome {
@@ -55,6 +86,8 @@ impl Outcome {
         let (mean, most) = (self.meter.duration.mean(), self.meter.duration.max() as f64);
         text += &format!("load: mean {:.1} %, at most {:.1} %\n", load(mean), load(most));
         text += &self.misses_text();
+        self.disk.iter().for_each(|disk| text += &disk.text());
+        self.takes.iter().for_each(|take| text += &format!("{}\n", take.line()));
         for contained in &self.contained {
             text += &format!("{contained}\n");
         }
@@ -159,6 +192,8 @@ impl Outcome {
             "limits": self.limits,
             "contained": self.contained.iter().map(contained).collect::<Vec<_>>(),
             "interrupted": self.interrupted,
+            "disk": self.disk.as_ref().map(Disk::json),
+            "takes": self.takes.iter().map(Ended::json).collect::<Vec<_>>(),
         });
         for (key, _, times) in self.rows() {
             all[key] = quantiles(times);

@@ -13,3 +13,6 @@ mod foreign;
 mod talking;
 mod installed;
 mod documented;
+mod disks;
+#[path = "../streamed/mod.rs"]
+mod streamed;

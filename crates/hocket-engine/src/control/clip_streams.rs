@@ -1,0 +1,188 @@
+//! Files that clips play from the disk, as control threads see them.
+//!
+//! The engine knows no files. A host gives it a [`StreamedFile`] for each file that is to stream. Every clip opens one
+//! stream of its own: a [`ClipSource`] for the worker and a [`StreamHandle`] for control threads. The pool keeps a
+//! note of each handle, so that it can bring positions into memory before the song jumps there.
+
+use std::fmt;
+use std::ops::Range;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::{Duration, Instant};
+
+use crate::block::clip_player::ClipTimes;
+use crate::block::clip_source::ClipSource;
+
+/// How far ahead of a position clips are brought into memory that begin there. Later ones have the time until they
+/// begin.
+const PREROLL_S: i64 = 2;
+/// How often a control thread looks whether streams are filled.
+const LOOK: Duration = Duration::from_millis(2);
+
+/// A file that plays from the disk, at the engine's rate.
+///
+/// Thread: control.
+pub trait StreamedFile: fmt::Debug + Send + Sync {
+    /// Length in frames.
+    fn frames(&self) -> u64;
+
+    /// Opens a stream for one clip.
+    ///
+    /// It is read ahead from frame `first` on. Behind the last frame of `lap` its first one follows; without a lap
+    /// the file ends.
+    ///
+    /// # Errors
+    /// Why it cannot be opened, with the file's name.
+    fn open(&self, first: u64, lap: Option<Range<u64>>) -> Result<ClipStream, String>;
+}
+
+/// An open stream.
+pub struct ClipStream {
+    /// For the clip's worker.
+    pub source: Box<dyn ClipSource>,
+    /// For control threads.
+    pub handle: Arc<dyn StreamHandle>,
+}
+
+impl fmt::Debug for ClipStream {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ClipStream").finish_non_exhaustive()
+    }
+}
+
+/// A stream, for control threads.
+pub trait StreamHandle: Send + Sync {
+    /// Asks for the frames from `position` on. Does not wait.
+    fn want(&self, position: u64);
+
+    /// Waits until a position that was wanted is in memory, at most until `until`.
+    ///
+    /// # Errors
+    /// Why it is not, with the file's name.
+    fn wait(&self, position: u64, until: Instant) -> Result<(), String>;
+
+    /// Whether everything is in memory that finds room, from the position on that is read next.
+    fn is_filled(&self) -> bool;
+
+    /// What was silent so far because it was not in memory in time.
+    fn not_ready(&self) -> NotReady;
+}
+
+/// What a file did not have in memory in time.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NotReady {
+    /// The file.
+    pub file: String,
+    /// All frames of silence.
+    pub frames: u64,
+    /// Where and why: the latest ones.
+    pub gaps: Vec<StreamGap>,
+}
+
+/// Frames in a row that were silent because they were not in memory in time.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StreamGap {
+    /// The first one, as a frame of the file.
+    pub position: u64,
+    /// How many.
+    pub frames: u64,
+    /// What the disk said, or that it was too slow.
+    pub cause: String,
+}
+
+/// Why positions are not in memory. Playing there is possible; it may begin with silence.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{}", causes.join("\n"))]
+pub struct PrerollError {
+    /// One for each clip, with its file.
+    pub causes: Vec<String>,
+}
+
+/// What a pool notes of a clip that streams.
+pub(crate) struct Cue {
+    times: ClipTimes,
+    rate_hz: u32,
+    handle: Arc<dyn StreamHandle>,
+}
+
+impl Cue {
+    pub(crate) fn new(times: ClipTimes, rate_hz: u32, handle: Arc<dyn StreamHandle>) -> Cue {
+        Cue { times, rate_hz, handle }
+    }
+
+    /// The file's frame with which the clip goes on when the song does so at `song`, after the start of its loop if that
+    /// follows soon. None: there is time enough, or the clip is over.
+    fn due(&self, song: i64) -> Vec<u64> {
+        let ahead = PREROLL_S * i64::from(self.rate_hz);
+        let is_due = self.times.is_due(song..song.saturating_add(ahead));
+        let Some(position) = self.times.next_read(song).filter(|_| is_due) else {
+            return Vec::new();
+        };
+        let follows = |lap: &Range<u64>| lap.end - position < ahead as u64 && lap.start != position;
+        let start = self.times.lap().filter(follows).map(|lap| lap.start);
+        start.into_iter().chain([position]).collect()
+    }
+}
+
+/// The clips that stream. The players own them, so those of an engine that has ended are gone.
+#[derive(Clone, Default)]
+pub(crate) struct Cues(Arc<Mutex<Vec<Weak<Cue>>>>);
+
+impl Cues {
+    pub(crate) fn add(&self, cue: &Arc<Cue>) {
+        let mut cues = self.lock();
+        cues.retain(|cue| cue.strong_count() > 0);
+        cues.push(Arc::downgrade(cue));
+    }
+
+    fn all(&self) -> Vec<Arc<Cue>> {
+        self.lock().iter().filter_map(Weak::upgrade).collect()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Vec<Weak<Cue>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn preroll(&self, song: i64, patience: Duration) -> Result<(), PrerollError> {
+        let until = Instant::now() + patience;
+        let cues = self.all();
+        let due_of = |cue: &Arc<Cue>| -> Vec<_> {
+            cue.due(song).into_iter().map(|position| (position, Arc::clone(cue))).collect()
+        };
+        let due: Vec<_> = cues.iter().flat_map(due_of).collect();
+        // All are asked for before the first answer.
+        due.iter().for_each(|(position, cue)| cue.handle.want(*position));
+        let waited = due.iter().map(|(position, cue)| cue.handle.wait(*position, until));
+        let causes: Vec<String> = waited.filter_map(Result::err).collect();
+        if causes.is_empty() { Ok(()) } else { Err(PrerollError { causes }) }
+    }
+
+    pub(crate) fn fill(&self, patience: Duration) -> Result<(), PrerollError> {
+        let until = Instant::now() + patience;
+        let mut waiting = self.all();
+        loop {
+            waiting.retain(|cue| !cue.handle.is_filled());
+            if waiting.is_empty() {
+                return Ok(());
+            }
+            if Instant::now() >= until {
+                let slow = waiting.iter().map(|cue| too_slow(&cue.handle.not_ready().file));
+                return Err(PrerollError { causes: slow.collect() });
+            }
+            std::thread::sleep(LOOK);
+        }
+    }
+
+    pub(crate) fn not_ready(&self) -> Vec<NotReady> {
+        self.all().iter().map(|cue| cue.handle.not_ready()).collect()
+    }
+}
+
+impl fmt::Debug for Cues {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Cues({})", self.lock().len())
+    }
+}
+
+fn too_slow(file: &str) -> String {
+    format!("{file}: the disk is too slow to fill the stream before the start")
+}

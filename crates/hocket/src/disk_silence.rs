@@ -1,0 +1,123 @@
+//! What was silent because a disk was too slow or failed: where, and why.
+
+use hocket_engine::{MediaPool, NotReady, StreamGap};
+use serde_json::{Value, json};
+
+/// So many gaps are told; all are counted.
+const GAPS_TOLD: usize = 5;
+
+/// The silence of a run, by clip.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct DiskSilence {
+    /// Only clips with silence.
+    pub streams: Vec<Silent>,
+}
+
+/// The silence of a clip.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Silent {
+    pub file: String,
+    pub frames: u64,
+    gaps: Vec<StreamGap>,
+}
+
+impl DiskSilence {
+    /// Since the session's engines started. Ask before the engine is dropped.
+    pub(crate) fn of(media: &MediaPool) -> DiskSilence {
+        DiskSilence::since(&[], media.not_ready())
+    }
+
+    /// What came after `before`, an earlier answer for the same streams.
+    pub(crate) fn since(before: &[NotReady], now: Vec<NotReady>) -> DiskSilence {
+        let mut streams = Vec::new();
+        for (index, mut now) in now.into_iter().enumerate() {
+            let old = before.get(index).filter(|old| old.file == now.file);
+            let frames = now.frames - old.map_or(0, |old| old.frames.min(now.frames));
+            if let Some(old) = old {
+                now.gaps.retain(|gap| !old.gaps.contains(gap));
+            }
+            if frames > 0 {
+                streams.push(Silent { file: now.file, frames, gaps: now.gaps });
+            }
+        }
+        DiskSilence { streams }
+    }
+
+    /// All frames of silence.
+    pub(crate) fn frames(&self) -> u64 {
+        self.streams.iter().map(|stream| stream.frames).sum()
+    }
+
+    /// For people; empty without silence.
+    pub(crate) fn text(&self) -> String {
+        if self.streams.is_empty() {
+            return String::new();
+        }
+        let (clips, frames) = (self.streams.len(), self.frames());
+        let clips = if clips == 1 { "1 clip".into() } else { format!("{clips} clips") };
+        let mut text = format!(
+            "disk: {clips} silent for {frames} frames in all, because the disk did not answer in time; these are no misses\n"
+        );
+        for stream in self.streams.iter().take(GAPS_TOLD) {
+            text += &format!("  {}\n", stream.line());
+        }
+        if self.streams.len() > GAPS_TOLD {
+            text +=
+                &format!("  and {} more clips; --json names all\n", self.streams.len() - GAPS_TOLD);
+        }
+        text
+    }
+
+    /// For programs.
+    pub(crate) fn json(&self) -> Value {
+        let gap = |gap: &StreamGap| json!({ "position": gap.position, "frames": gap.frames, "cause": gap.cause });
+        let stream = |stream: &Silent| {
+            let gaps: Vec<Value> = stream.gaps.iter().map(gap).collect();
+            json!({ "file": stream.file, "silent_frames": stream.frames, "gaps": gaps })
+        };
+        let streams: Vec<Value> = self.streams.iter().map(stream).collect();
+        json!({ "silent_frames": self.frames(), "streams": streams })
+    }
+}
+
+impl Silent {
+    /// `FILE: 300 frames of silence; the first 100 at frame 8192: the disk was too slow`
+    pub(crate) fn line(&self) -> String {
+        let first = self.gaps.first().map(|gap| {
+            format!("; the first {} at frame {}: {}", gap.frames, gap.position, gap.cause)
+        });
+        format!("{}: {} frames of silence{}", self.file, self.frames, first.unwrap_or_default())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn not_ready(file: &str, frames: u64, gaps: &[(u64, u64)]) -> NotReady {
+        let gap = |(position, frames): &(u64, u64)| StreamGap {
+            position: *position,
+            frames: *frames,
+            cause: "the disk was too slow".into(),
+        };
+        NotReady { file: file.into(), frames, gaps: gaps.iter().map(gap).collect() }
+    }
+
+    #[test]
+    fn silence_before_the_start_does_not_count() {
+        let before = [not_ready("a", 64, &[(0, 64)]), not_ready("b", 10, &[(5, 10)])];
+        let now = vec![not_ready("a", 164, &[(0, 64), (900, 100)]), not_ready("b", 10, &[(5, 10)])];
+        let silence = DiskSilence::since(&before, now);
+        assert_eq!((silence.frames(), silence.streams.len()), (100, 1));
+        let text = silence.text();
+        for part in ["1 clip silent for 100 frames", "a: 100 frames", "at frame 900", "too slow"] {
+            assert!(text.contains(part), "{text}");
+        }
+    }
+
+    #[test]
+    fn without_silence_nothing_is_said() {
+        let silence = DiskSilence::since(&[], vec![not_ready("a", 0, &[])]);
+        assert_eq!((silence.text(), silence.frames()), (String::new(), 0));
+    }
+}

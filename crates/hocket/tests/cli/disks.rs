@@ -1,0 +1,245 @@
+//! Files that play from the disk, takes, and recordings that were interrupted, as a user meets them.
+
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use hocket_media::decode;
+use serde_json::Value;
+
+use crate::streamed::{Stage, every_kind_of_clip};
+use crate::support::{check_refused, files, hocket, one_track, run};
+
+fn text(path: &Path) -> &str {
+    path.to_str().unwrap()
+}
+
+fn bits(path: &Path) -> Vec<Vec<u32>> {
+    let channels = decode(path).unwrap().channels;
+    channels.iter().map(|row| row.iter().map(|sample| sample.to_bits()).collect()).collect()
+}
+
+#[test]
+fn a_render_from_the_disk_has_the_bytes_of_one_from_memory() {
+    let stage = Stage::new(&every_kind_of_clip());
+    let at = |name: &str| stage.folder.path().join(name);
+    let render = |output: &Path, more: &[&str]| {
+        let mut args = vec!["render", text(&stage.file), "-v", "--length", "3", "-o", text(output)];
+        args.extend(more);
+        let ran = run(&args);
+        assert_eq!(ran.code, Some(0), "{}", ran.err);
+        ran.err
+    };
+    let streamed = render(&at("streamed.wav"), &[]);
+    let in_memory = render(&at("memory.wav"), &["--disk-buffer", "0"]);
+    let small = render(&at("small.wav"), &["--disk-buffer", "2M", "--schedule", "steal"]);
+    let bytes = |name| std::fs::read(at(name)).unwrap();
+    assert!(bytes("streamed.wav") == bytes("memory.wav"), "streamed");
+    assert!(bytes("small.wav") == bytes("memory.wav"), "with a small buffer");
+    for said in [&streamed, &small] {
+        assert!(said.contains("d.flac: plays from the disk"), "{said}");
+        assert!(said.contains("9 streams, each "), "{said}");
+    }
+    assert!(in_memory.contains("d.flac: in memory"), "{in_memory}");
+    assert!(!in_memory.contains("from the disk"), "{in_memory}");
+}
+
+#[test]
+fn a_disk_buffer_that_is_too_small_is_refused_with_what_would_do() {
+    let stage = Stage::new(&every_kind_of_clip());
+    let output = stage.folder.path().join("out.wav");
+    let args = ["render", text(&stage.file), "-o", text(&output), "--disk-buffer", "100K"];
+    check_refused(&args, 2, &["--disk-buffer", "9 clips", "1M or more", "or 0 to decode"]);
+    check_refused(&["play", text(&stage.file), "--disk-buffer", "100K"], 2, &["9 clips"]);
+    check_refused(&["play", text(&stage.file), "--disk-buffer", "lots"], 2, &["not a size"]);
+    assert!(!output.exists());
+}
+
+#[test]
+fn playing_from_the_disk_is_told_beside_the_misses() {
+    let stage = Stage::new(&every_kind_of_clip());
+    let ran = run(&["play", text(&stage.file), "--length", "0.3", "--json"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.err);
+    let told: Value = serde_json::from_str(&ran.out).unwrap();
+    let disk = |key: &str| told["disk"][key].as_u64().unwrap();
+    assert!(disk("used_bytes") > 0 && disk("used_bytes") <= disk("buffer_bytes"), "{told:#}");
+    let streams = told["disk"]["streams"].as_array().unwrap().iter();
+    let silent: u64 = streams.map(|stream| stream["silent_frames"].as_u64().unwrap()).sum();
+    assert_eq!(silent, disk("silent_frames"));
+    let ran = run(&["play", text(&stage.file), "--length", "0.1"]);
+    assert!(ran.out.contains("disk: 9 streams, each "), "{}", ran.out);
+    let ran = run(&["play", text(&stage.file), "--length", "0.1", "--json", "--disk-buffer", "0"]);
+    assert_eq!(serde_json::from_str::<Value>(&ran.out).unwrap()["disk"], Value::Null);
+}
+
+#[test]
+fn bench_plays_from_the_disk_with_memory_for_every_variant() {
+    let stage = Stage::new(&every_kind_of_clip());
+    let two = [
+        "--schedule",
+        "serial,dataflow",
+        "--policy",
+        "off",
+        "--blocks",
+        "40",
+        "--blocks-per-round",
+        "20",
+    ];
+    let mut args = vec!["bench", text(&stage.file), "--json", "-v"];
+    args.extend(two);
+    let ran = run(&args);
+    assert_eq!(ran.code, Some(0), "{}", ran.err);
+    assert!(ran.err.contains("18 streams, each "), "{}", ran.err);
+    let record: Value = serde_json::from_str(&ran.out).unwrap();
+    assert!(record["disk"].is_array(), "{record:#}");
+}
+
+#[test]
+fn a_take_of_the_master_is_what_a_render_writes() {
+    let stage = Stage::new(&every_kind_of_clip());
+    let at = |name: &str| stage.folder.path().join(name);
+    let take = |bus: &str, name: &str| format!("{bus}={}", text(&at(name)));
+    let (master, band, room) =
+        (take("master", "mix.wav"), take("band", "band.flac"), take("room", "room.WAV"));
+    // Not a whole number of blocks.
+    let length = ["--length", "0.301", "--disk-buffer", "0"];
+    let mut args = vec!["play", text(&stage.file), "--json"];
+    for take in [&master, &band, &room] {
+        args.extend(["--take", take.as_str()]);
+    }
+    args.extend(length);
+    let ran = run(&args);
+    assert_eq!(ran.code, Some(0), "{}\n{}", ran.err, ran.out);
+    let render = at("render.wav");
+    let mut args = vec!["render", text(&stage.file), "-o", text(&render), "--format", "32f"];
+    args.extend(length);
+    assert_eq!(run(&args).code, Some(0));
+    assert!(bits(&at("mix.wav")) == bits(&render));
+    assert!(bits(&at("room.WAV")) != bits(&render), "the return is not the mix");
+
+    let told: Value = serde_json::from_str(&ran.out).unwrap();
+    let takes = told["takes"].as_array().unwrap();
+    assert_eq!(takes.len(), 3);
+    for take in takes {
+        assert_eq!(take["frames"], 14_448, "{take:#}");
+        assert_eq!((&take["whole"], &take["error"]), (&Value::Bool(true), &Value::Null));
+    }
+    assert_eq!(decode(&at("band.flac")).unwrap().frames(), 14_448);
+}
+
+#[test]
+fn a_take_never_replaces_anything() {
+    let (folder, file) = one_track("");
+    let at = |name: &str| folder.path().join(name);
+    std::fs::write(at("mine.wav"), "mine").unwrap();
+    std::fs::write(at("noted.wav.take.toml"), "notes").unwrap();
+    std::os::unix::fs::symlink(at("nowhere"), at("link.wav")).unwrap();
+    let before = files(folder.path());
+    let refused = |takes: &[&str], words: &[&str]| {
+        let mut args = vec!["play".to_owned(), file.clone(), "--length".into(), "0.1".into()];
+        for take in takes {
+            let (bus, name) = take.split_once('=').unwrap();
+            args.extend(["--take".into(), format!("{bus}={}", text(&at(name)))]);
+        }
+        let args: Vec<&str> = args.iter().map(String::as_str).collect();
+        check_refused(&args, 2, words);
+    };
+    refused(&["master=mine.wav"], &["mine.wav exists", "never replaces"]);
+    refused(&["master=noted.wav"], &["noted.wav.take.toml exists"]);
+    refused(&["master=link.wav"], &["link.wav exists"]);
+    refused(&["master=loop.flac"], &["loop.flac exists"]);
+    refused(&["master=a.wav", "one=a.wav"], &["--take", "name another file"]);
+    refused(&["master=a.mp3"], &["the ending says the format"]);
+    refused(&["nobody=a.wav"], &["no strip 'nobody'", "one"]);
+    check_refused(&["play", &file, "--take", "a.wav"], 2, &["BUS=FILE"]);
+    assert_eq!(files(folder.path()), before);
+    assert_eq!(std::fs::read(at("mine.wav")).unwrap(), b"mine");
+}
+
+/// The shell lets no file grow beyond 64 KiB: the same failure as a full disk, at another place.
+#[test]
+fn a_disk_that_is_full_ends_the_take_and_is_told_with_exit_code_3() {
+    let (folder, file) = one_track("");
+    let take = folder.path().join("take.wav");
+    let script = "trap '' XFSZ; ulimit -f 64; exec \"$0\" \"$@\"";
+    let ran = Command::new("bash")
+        .args(["-c", script, env!("CARGO_BIN_EXE_hocket"), "play", &file, "--length", "1"])
+        .args(["--take", &format!("master={}", text(&take))])
+        .env("HOCKET_PROFILE", "none")
+        .output()
+        .unwrap();
+    let ran = crate::support::Ran::from(ran);
+    assert_eq!(ran.code, Some(3), "{}\n{}", ran.out, ran.err);
+    assert!(ran.out.contains("it ended early"), "{}", ran.out);
+    // What fits is a valid file.
+    let kept = decode(&take).unwrap();
+    assert!(kept.frames() > 0 && kept.warnings.is_empty(), "{:?}", kept.warnings);
+}
+
+#[test]
+fn a_take_that_was_killed_is_recovered() {
+    let (folder, file) = one_track("");
+    let take = folder.path().join("take.wav");
+    let mut child = hocket(&["play", &file, "--length", "600"])
+        .args(["--take", &format!("master={}", text(&take))])
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    // The program gives the system 256 KiB at a time, and states in the header what is on the disk.
+    let begun = Instant::now();
+    let len = || std::fs::metadata(&take).map_or(0, |there| there.len());
+    while len() < 600_000 && begun.elapsed() < Duration::from_secs(120) {
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let bytes = len();
+    assert!(bytes >= 600_000, "the take never grew");
+
+    let ran = run(&["recover", text(&take)]);
+    assert_eq!(ran.code, Some(0), "{}\n{}", ran.out, ran.err);
+    assert!(ran.out.contains("take.wav: the header"), "{}", ran.out);
+    let audio = decode(&take).unwrap();
+    assert_eq!(audio.warnings, Vec::<String>::new());
+    // Two channels of floats behind a header of less than a kilobyte.
+    let frames = audio.frames() as u64;
+    assert!(frames * 8 <= bytes && bytes - frames * 8 < 1_000, "{frames} frames, {bytes} bytes");
+    let again = run(&["recover", text(&take)]);
+    assert_eq!(again.code, Some(0));
+    assert!(again.out.contains("the header is right"), "{}", again.out);
+}
+
+#[test]
+fn what_is_no_recording_is_refused_and_the_others_are_recovered() {
+    let (folder, file) = one_track("");
+    let whole = folder.path().join("loop.flac");
+    let missing = folder.path().join("missing.wav");
+    check_refused(&["recover", text(&missing)], 2, &["missing.wav", "cannot be recovered"]);
+    check_refused(&["recover", &file], 2, &["neither RIFF nor RF64 nor fLaC"]);
+    let ran = run(&["recover", &file, text(&whole)]);
+    assert_eq!(ran.code, Some(2));
+    assert!(ran.out.contains("loop.flac: the header is right"), "{}", ran.out);
+}
+
+#[test]
+fn open_files_are_allowed_as_far_as_the_system_does_and_refused_beyond() {
+    let stage = Stage::new(&every_kind_of_clip());
+    let output = stage.folder.path().join("out.wav");
+    let render = |limit: &str| {
+        let script = format!("ulimit {limit} && exec \"$0\" \"$@\"");
+        let ran = Command::new("bash")
+            .args(["-c", &script, env!("CARGO_BIN_EXE_hocket"), "render", text(&stage.file)])
+            .args(["-o", text(&output), "--length", "0.1"])
+            .env("HOCKET_PROFILE", "none")
+            .output()
+            .unwrap();
+        crate::support::Ran::from(ran)
+    };
+    let refused = render("-n 200");
+    assert_eq!(refused.code, Some(3), "{}", refused.err);
+    for word in ["9 clips", "265 open files", "200 are allowed", "--disk-buffer 0"] {
+        assert!(refused.err.contains(word), "{word}: {}", refused.err);
+    }
+    assert_eq!(render("-Sn 40").code, Some(0));
+}
