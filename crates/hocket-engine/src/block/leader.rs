@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use hocket_dsp::RowsMut;
-use hocket_time::{Full, TempoMap, TimedCommand, Transport, TransportCommand};
+use hocket_time::{Full, LoopRange, TempoMap, TimedCommand, Transport, TransportCommand};
 
 use super::bus::UnitState;
 use super::node::{Contained, NodeCell, NodeState};
@@ -18,12 +18,14 @@ use super::stamps::Stamps;
 pub(crate) struct Leader {
     runner: Arc<Runner>,
     transport: Transport,
+    /// The song's own loop, from the start on.
+    repeat: Option<LoopRange>,
 }
 
 impl Leader {
-    /// Becomes the leader of a runner whose workers have run no block yet.
-    pub(crate) fn new(runner: Arc<Runner>) -> Leader {
-        Leader { runner, transport: from_the_start() }
+    /// Becomes the leader of a runner whose workers have run no block yet. `repeat`: the song's loop.
+    pub(crate) fn new(runner: Arc<Runner>, repeat: Option<LoopRange>) -> Leader {
+        Leader { runner, transport: from_the_start(repeat), repeat }
     }
 
     /// What plays, and where.
@@ -109,7 +111,7 @@ impl Leader {
 
     /// Resets all processors and silences all buses.
     pub(crate) fn reset(&mut self) {
-        self.transport = from_the_start();
+        self.transport = from_the_start(self.repeat);
         // SAFETY: CLOSED, by the type's invariant. The leader is borrowed exclusively.
         unsafe { self.runner.now_mut() }.history.clear();
         for unit in 0..self.runner.plan().units.len() {
@@ -119,7 +121,7 @@ impl Leader {
             for cell in unit.nodes() {
                 // SAFETY: as above, and ONE-PLAN.
                 let node = unsafe { cell.get_mut() };
-                node.call(|processor| processor.reset());
+                node.reset();
                 cell.start_again(node);
             }
             for line in unit.lines() {
@@ -180,8 +182,11 @@ impl Leader {
 }
 
 /// An engine plays from its first block on, unless somebody says otherwise.
-fn from_the_start() -> Transport {
+fn from_the_start(repeat: Option<LoopRange>) -> Transport {
     let mut transport = Transport::new();
+    if let Some(range) = repeat {
+        transport.apply(TransportCommand::Loop(range));
+    }
     transport.apply(TransportCommand::Play);
     transport
 }

@@ -18,5 +18,6 @@ mod life;
 mod one_cpu;
 mod panics;
 mod refusals;
+mod song;
 mod steering;
 mod transport;
