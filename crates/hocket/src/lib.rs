@@ -16,6 +16,7 @@ pub mod demo;
 pub mod play;
 pub mod render;
 pub mod report;
+pub mod session;
 pub mod lab;
 pub mod tune;
 pub mod profile;
