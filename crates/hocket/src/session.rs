@@ -43,13 +43,12 @@ fn show(args: &ShowArgs) -> Result<Exit, Failure> {
 
 fn write_converted(args: &ConvertArgs) -> Result<Exit, Failure> {
     let (path, output) = (&args.session, &args.output);
-    let topology = topology()?;
-    let opened = OpenedSession::open(path, None, &topology)?;
     let mut files = Files::new(false);
-    files.reads_session(path, opened.sources());
+    files.reads("the session", path);
+    // What is there stays, so audio files of the session need no further care.
     refuse_to_replace(output)?;
     files.writes("--output", output, Kind::Session)?;
-    let options = LoadOptions { seats: seats_of(&topology).0.seats.len() };
+    let options = LoadOptions { seats: seats_of(&topology()?).0.seats.len() };
     let folder = if is_standard_output(output) { Path::new(".") } else { folder_of(output) };
     let text = convert(path, folder, &CATALOGUE, &options).map_err(Failure::bad_input)?;
     let written = OutputFile::create(output).and_then(|mut file| {

@@ -54,6 +54,10 @@ fn a_converted_session_says_the_same_and_nothing_is_replaced() {
     assert_eq!(std::fs::read_to_string(&new).unwrap(), text);
     let printed = run(&["session", "convert", &file, "-o", "-"]);
     assert!(printed.code == Some(0) && printed.out.contains("format = 2"), "{}", printed.err);
+    let mut piped = crate::support::hocket(&["session", "convert", "-", "-o", "-"]);
+    piped.current_dir(folder.path()).stdin(std::fs::File::open(&file).unwrap());
+    let piped: crate::support::Ran = piped.output().unwrap().into();
+    assert_eq!((piped.code, piped.out), (Some(0), text), "{}", piped.err);
     let (wrong, wrong_file) = session("[[track]]\nname = 1\n");
     let output = wrong.path().join("out.toml");
     check_refused(
