@@ -77,7 +77,7 @@ pub unsafe extern "C" fn hocket_engine_add_track(
                 _ => std::slice::from_raw_parts(clips, count),
             };
             let clips = clips.iter().map(NewClip::clip).collect::<Result<_, _>>()?;
-            Ok(Edit::AddTrack(Box::new(Track { strip, output, clips })))
+            Ok(Edit::AddTrack(Box::new(Track { strip, output, clips, input: None })))
         })
     }
 }
@@ -181,7 +181,10 @@ pub unsafe extern "C" fn hocket_engine_send(
     unsafe {
         edit(engine, strip, error, |session, strip| {
             let tap = if before_fader { Tap::PreFader } else { Tap::PostFader };
-            Ok(Edit::Send(strip, Send { to: return_named(session, to)?, gain_db, tap }))
+            let to = return_named(session, to)?;
+            let before = session.strip(strip).sends.iter().find(|send| send.to == to);
+            let feedback = before.is_some_and(|send| send.feedback);
+            Ok(Edit::Send(strip, Send { to, gain_db, tap, feedback }))
         })
     }
 }
@@ -229,7 +232,7 @@ pub unsafe extern "C" fn hocket_engine_insert_effect(
         edit(engine, strip, error, |_, strip| {
             let kind = kind_named(text(kind, "kind")?)?;
             let values = values_of(kind, values, count)?;
-            let effect = Effect { kind: kind.name.to_owned(), values, bypass: false };
+            let effect = Effect { kind: kind.name.to_owned(), values, bypass: false, key: None };
             Ok(Edit::InsertEffect(EffectAt { strip, index: at as usize }, effect))
         })
     }

@@ -333,6 +333,14 @@ pub trait Processor: Send {
     /// Forgets all history (delay lines, envelopes), keeps the parameters.
     fn reset(&mut self);
 
+    /// Takes a change outside of blocks, before the first one. A [`reset`](Processor::reset) follows, so a ramp that it
+    /// begins is over. A processor that has no automation from the start on need not know of it.
+    ///
+    /// Thread: control before it plays, or the leader between blocks.
+    fn preset(&mut self, change: Change) {
+        let _ = change;
+    }
+
     /// Whether [`Block::time`] says where the song is. For processors that play something by position. Their time is
     /// that of the sound that reaches them: behind a latency of 100 frames, 100 frames earlier. Asked once, when the
     /// processor joins a graph.

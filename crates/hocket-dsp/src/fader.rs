@@ -1,6 +1,6 @@
 //! The fader of a channel strip.
 
-use crate::block::{Block, Change, Event, Processor, StereoMut};
+use crate::block::{Block, Change, Processor, StereoMut};
 use crate::level;
 use crate::mix;
 use crate::ramp::Ramp;
@@ -104,8 +104,8 @@ impl Fader {
         add_side(&mut self.right, out.right, right);
     }
 
-    fn take(&mut self, event: &Event) {
-        let Change::Param { index, value } = event.change;
+    fn take(&mut self, change: Change) {
+        let Change::Param { index, value } = change;
         match index {
             Fader::GAIN_DB => self.set_gain_db(value),
             Fader::PAN => self.set_pan(value),
@@ -128,7 +128,7 @@ impl Processor for Fader {
         for event in block.events {
             let due = (event.frame as usize).clamp(at, block.main.left.len());
             self.apply(&mut block.main.part(at, due));
-            self.take(event);
+            self.take(event.change);
             at = due;
         }
         let frames = block.frames();
@@ -137,6 +137,10 @@ impl Processor for Fader {
 
     fn reset(&mut self) {
         self.snap();
+    }
+
+    fn preset(&mut self, change: Change) {
+        self.take(change);
     }
 }
 

@@ -57,6 +57,8 @@ pub struct Kind {
     pub build: fn(values: &[f32], sample_rate_hz: u32) -> Box<dyn Processor>,
     /// Declared floating-point operations a stereo frame, for the first cost estimate.
     pub flops_per_frame: fn(values: &[f32], sample_rate_hz: u32) -> f64,
+    /// Whether it listens to a side chain where one is connected.
+    pub side_chain: bool,
 }
 
 impl Kind {
@@ -75,7 +77,13 @@ impl Kind {
         summary: &'static str,
         flops_per_frame: fn(&[f32], u32) -> f64,
     ) -> Kind {
-        Kind { name, summary, params: E::PARAMS, build: build::<E>, flops_per_frame }
+        let params = E::PARAMS;
+        Kind { name, summary, params, build: build::<E>, flops_per_frame, side_chain: false }
+    }
+
+    /// The same kind, which listens to a side chain.
+    const fn with_side_chain(self) -> Kind {
+        Kind { side_chain: true, ..self }
     }
 }
 
@@ -119,7 +127,8 @@ static KINDS: &[Kind] = &[
         "compressor",
         "Reduces the level above a threshold; listens to the side chain where one is connected.",
         effects::compressor::flops,
-    ),
+    )
+    .with_side_chain(),
     Kind::of::<effects::limiter::Limiter>(
         "limiter",
         "Looks ahead and lets no sample pass the ceiling.",

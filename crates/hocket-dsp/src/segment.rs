@@ -75,8 +75,8 @@ impl<E: Effect> Segmented<E> {
         &self.effect
     }
 
-    fn take(&mut self, event: &Event) {
-        let Change::Param { index, value } = event.change;
+    fn take(&mut self, change: Change) {
+        let Change::Param { index, value } = change;
         let index = usize::from(index);
         let Some(param) = E::PARAMS.get(index) else {
             return;
@@ -92,7 +92,7 @@ impl<E: Effect> Segmented<E> {
         while let Some((event, later)) = events.split_first()
             && event.frame as usize <= at
         {
-            self.take(event);
+            self.take(event.change);
             events = later;
         }
         events
@@ -131,6 +131,10 @@ impl<E: Effect> Processor for Segmented<E> {
         self.effect.reset();
         self.elapsed = 0;
         self.due = true;
+    }
+
+    fn preset(&mut self, change: Change) {
+        self.take(change);
     }
 
     fn latency_frames(&self) -> u32 {

@@ -49,11 +49,13 @@ fn session() -> Session {
         kind: kind.name.into(),
         values: kind.defaults(),
         bypass: false,
+        key: None,
     });
     let track = |name: &str| Track {
         strip: strip(name, compressor.clone().into_iter().collect()),
         output: Destination::Master,
         clips: vec![looped(MediaId(0))],
+        input: None,
     };
     Session {
         name: "embedded".into(),
@@ -64,7 +66,7 @@ fn session() -> Session {
         groups: vec![],
         returns: vec![],
         master: strip("master", vec![]),
-        preview: None,
+        ..Session::default()
     }
 }
 

@@ -23,8 +23,13 @@ impl EffectCatalogue for BuiltinEffects {
             min: param.min,
             max: param.max,
             default: param.default,
+            fixed: param.fixed,
         };
         hocket_dsp::kind(kind).map(|kind| kind.params.iter().map(spec).collect())
+    }
+
+    fn has_side_chain(&self, kind: &str) -> bool {
+        hocket_dsp::kind(kind).is_some_and(|kind| kind.side_chain)
     }
 }
 

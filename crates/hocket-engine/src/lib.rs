@@ -171,9 +171,11 @@ pub use hocket_trace::{BlockTrace, Misses};
 
 /// The session model: tracks, groups, returns, sends and clips.
 pub mod session {
+    pub use hocket_plan::session::LaneSpec;
     pub use hocket_plan::session::{
-        Clip, Destination, Group, GroupId, Media, MediaId, Return, ReturnId, Send, Session, Strip,
-        StripId, Tap, Track,
+        Automation, Clip, Destination, Group, GroupId, Input, InputId, LoopPoints, Media, MediaId,
+        Output, Return, ReturnId, Send, SendAt, Session, SongTime, Strip, StripId, Tap, Track,
     };
+    pub use hocket_plan::{Effect, Key};
 }
 pub use session::Session;

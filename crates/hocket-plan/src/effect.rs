@@ -4,6 +4,8 @@
 //! offer an [`EffectCatalogue`], so a reader of session files can check names and ranges without
 //! knowing any processor.
 
+use crate::session::{StripId, Tap};
+
 /// One effect in a chain.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Effect {
@@ -13,6 +15,17 @@ pub struct Effect {
     pub values: Vec<f32>,
     /// A bypassed effect passes its input on unchanged (and delayed by its latency).
     pub bypass: bool,
+    /// What it hears besides, at its side chain. Only for kinds that listen to one.
+    pub key: Option<Key>,
+}
+
+/// What an effect hears at its side chain.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Key {
+    /// The strip that it hears.
+    pub from: StripId,
+    /// Where on that strip.
+    pub tap: Tap,
 }
 
 /// One parameter of an effect kind.
@@ -28,6 +41,8 @@ pub struct ParamSpec {
     pub max: f32,
     /// The value if the file does not set the parameter.
     pub default: f32,
+    /// Set when the effect is built; no automation moves it.
+    pub fixed: bool,
 }
 
 /// The effect kinds that exist where the session will run.
@@ -36,4 +51,9 @@ pub trait EffectCatalogue {
     fn kinds(&self) -> Vec<&'static str>;
     /// The parameters of `kind`, or `None` if no such kind exists.
     fn params(&self, kind: &str) -> Option<Vec<ParamSpec>>;
+    /// Whether `kind` listens to a side chain. None does unless the catalogue says so.
+    fn has_side_chain(&self, kind: &str) -> bool {
+        let _ = kind;
+        false
+    }
 }

@@ -19,7 +19,7 @@ pub use ports::{ChannelMap, EventPorts, InputPort, Ports, Span};
 
 pub(crate) use delays::arrivals;
 
-use crate::session::StripId;
+use crate::session::{SendAt, StripId};
 
 /// Index of a node in its [`Graph`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -48,6 +48,8 @@ pub enum NodeKind {
     },
     /// Gain, pan and mute of the strip.
     Fader(StripId),
+    /// The level of a send that automation moves. The level of any other send is its edge's gain.
+    Send(SendAt),
     /// The engine's input of this number: what the host wrote for the block, as many of its channels as the node has.
     /// It has no edges. With an event output it sends on what the host hands over for the input of this number.
     Input(u16),
@@ -153,6 +155,14 @@ pub enum GraphError {
         strip: String,
         /// Where it leads.
         feeds: StripId,
+    },
+    /// A track plays an input that the session does not have.
+    #[error("track '{track}' plays input {input}, which the session does not have")]
+    NoInput {
+        /// The track's name.
+        track: String,
+        /// Index of the input.
+        input: usize,
     },
     /// A node names an input that does not exist (yet).
     #[error(

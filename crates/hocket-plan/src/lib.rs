@@ -25,7 +25,7 @@ pub mod session;
 
 pub use compile::{Fusing, Unit, UnitGraph, UnitId};
 pub use cost_table::{ChainCost, CostTable};
-pub use effect::{Effect, EffectCatalogue, ParamSpec};
+pub use effect::{Effect, EffectCatalogue, Key, ParamSpec};
 pub use graph::{
     ChannelMap, Edge, EventPorts, Feedback, Graph, GraphError, InputPort, Node, NodeId, NodeKind,
     Ports, Span,

@@ -1,9 +1,16 @@
-//! The session model: tracks with clips, channel strips, groups, sends and returns, the master.
+//! The session model: tracks with clips, channel strips, groups, sends and returns, the master; tempos, automation,
+//! inputs and outputs.
 //!
-//! Times are in seconds and levels in decibels here, as in the file; the engine turns them into
+//! Times are in seconds or beats and levels in decibels here, as in the file; the engine turns them into
 //! frames and linear gains once it knows its sample rate.
 
+mod automation;
+mod song;
+
 use std::path::PathBuf;
+
+pub use automation::{Automation, EffectAt, LaneSpec, LaneTarget, SendAt};
+pub use song::{LoopPoints, SongTime};
 
 use crate::effect::Effect;
 
@@ -16,6 +23,9 @@ pub struct GroupId(pub usize);
 /// Index into [`Session::returns`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ReturnId(pub usize);
+/// Index into [`Session::inputs`], which is the number of the engine's input.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct InputId(pub usize);
 
 /// Everything that plays together.
 #[derive(Debug, Clone, PartialEq)]
@@ -38,6 +48,55 @@ pub struct Session {
     pub master: Strip,
     /// A large file; the disturber `preview` computes its waveform while the session plays.
     pub preview: Option<MediaId>,
+    /// Tempos, time signatures and the loop.
+    pub time: SongTime,
+    /// What the host brings into the engine; tracks play it.
+    pub inputs: Vec<Input>,
+    /// What the host reads beside the master, which is output 0: the first of these is output 1.
+    pub outputs: Vec<Output>,
+    /// Parameters that move while the song plays; at most one lane for each target.
+    pub automation: Vec<Automation>,
+}
+
+impl Default for Session {
+    /// Nothing, at 48 kHz: a start for literals.
+    fn default() -> Session {
+        Session {
+            name: String::new(),
+            sample_rate_hz: 48_000,
+            length_s: None,
+            media: Vec::new(),
+            tracks: Vec::new(),
+            groups: Vec::new(),
+            returns: Vec::new(),
+            master: Strip::new("master"),
+            preview: None,
+            time: SongTime::default(),
+            inputs: Vec::new(),
+            outputs: Vec::new(),
+            automation: Vec::new(),
+        }
+    }
+}
+
+/// Sound that the host brings into the engine, such as a microphone.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Input {
+    /// Unique among inputs.
+    pub name: String,
+    /// 1, which both sides of a track get, or 2.
+    pub channels: u16,
+}
+
+/// Sound that the host reads beside the master's, such as a cue mix or a strip to be recorded.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Output {
+    /// Unique among outputs.
+    pub name: String,
+    /// The strip that it takes from.
+    pub from: StripId,
+    /// Where on the strip.
+    pub tap: Tap,
 }
 
 /// An audio file.
@@ -58,6 +117,8 @@ pub struct Track {
     pub output: Destination,
     /// What it plays; overlapping clips add up, in this order.
     pub clips: Vec<Clip>,
+    /// The engine input that it plays besides; it adds up with the clips.
+    pub input: Option<InputId>,
 }
 
 /// A piece of an audio file on the time line.
@@ -118,6 +179,21 @@ pub struct Strip {
     pub sends: Vec<Send>,
 }
 
+impl Strip {
+    /// A strip at 0 dB in the centre, without effects and sends.
+    pub fn new(name: impl Into<String>) -> Strip {
+        Strip {
+            name: name.into(),
+            chain: Vec::new(),
+            gain_db: 0.0,
+            pan: 0.0,
+            mute: false,
+            solo: false,
+            sends: Vec::new(),
+        }
+    }
+}
+
 /// A tap from a strip to a return.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Send {
@@ -127,9 +203,11 @@ pub struct Send {
     pub gain_db: f32,
     /// Where on the strip the tap sits.
     pub tap: Tap,
+    /// Arrives one block of the engine's largest length later, and so may close a circle.
+    pub feedback: bool,
 }
 
-/// Where a send leaves the strip.
+/// Where a send, an output or a key leaves the strip.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Tap {
     /// After the chain, before fader and pan (and before mute).

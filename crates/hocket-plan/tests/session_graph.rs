@@ -5,12 +5,14 @@ use std::fmt;
 
 use hocket_plan::graph::{EffectFacts, audible, session_graph};
 use hocket_plan::session::{
-    Clip, Destination, Group, GroupId, MediaId, Return, ReturnId, Send, Strip, StripId, Tap, Track,
+    Clip, Destination, EffectAt, Group, GroupId, Input, InputId, LaneSpec, LaneTarget, MediaId,
+    Output, Return, ReturnId, Send, SendAt, Strip, StripId, Tap, Track,
 };
 use hocket_plan::{
-    Effect, Fusing, Graph, GraphError, Node, NodeKind, ScheduleKind, Session, UnitGraph,
-    VerifiedSchedule,
+    Effect, Fusing, Graph, GraphError, InputPort, Key, Node, NodeKind, ScheduleKind, Session,
+    UnitGraph, VerifiedSchedule,
 };
+use hocket_time::TimeBase;
 use proptest::prelude::*;
 
 /// An effect's first value is its cost, its second its latency.
@@ -27,7 +29,7 @@ impl EffectFacts for Facts {
 }
 
 fn effect(kind: &str, cost: f32, latency_frames: f32) -> Effect {
-    Effect { kind: kind.into(), values: vec![cost, latency_frames], bypass: false }
+    Effect { kind: kind.into(), values: vec![cost, latency_frames], bypass: false, key: None }
 }
 
 fn strip(name: &str) -> Strip {
@@ -53,7 +55,7 @@ fn session() -> Session {
         groups: Vec::new(),
         returns: Vec::new(),
         master: strip("master"),
-        preview: None,
+        ..Session::default()
     }
 }
 
@@ -64,7 +66,7 @@ fn to_group(index: usize) -> Destination {
 }
 
 fn add_track(session: &mut Session, name: &str, output: Destination) -> usize {
-    session.tracks.push(Track { strip: strip(name), output, clips: Vec::new() });
+    session.tracks.push(Track { strip: strip(name), output, clips: Vec::new(), input: None });
     session.tracks.len() - 1
 }
 
@@ -88,7 +90,7 @@ fn strip_mut(session: &mut Session, id: StripId) -> &mut Strip {
 }
 
 fn send(session: &mut Session, from: StripId, to: usize, tap: Tap, gain_db: f32) {
-    strip_mut(session, from).sends.push(Send { to: ReturnId(to), gain_db, tap });
+    strip_mut(session, from).sends.push(Send { to: ReturnId(to), gain_db, tap, feedback: false });
 }
 
 fn graph(session: &Session) -> Graph {
@@ -321,6 +323,119 @@ fn groups_in_a_circle_are_named_in_the_direction_of_the_signal() {
     let room = add_return(&mut session, "room", to_group(3));
     send(&mut session, StripId::Group(1), room, Tap::PostFader, 0.0);
     assert_eq!(turned(&circle(&session)), ["a", "b", "c"]);
+}
+
+#[test]
+fn a_key_is_heard_in_the_same_block_and_feedback_is_not() {
+    let mut session = session();
+    add_track(&mut session, "bass", MASTER);
+    add_track(&mut session, "drums", MASTER);
+    let key = Some(Key { from: StripId::Track(1), tap: Tap::PreFader });
+    session.tracks[0].strip.chain = vec![Effect { key, ..effect("comp", 1.0, 0.0) }];
+    let made = graph(&session);
+    assert_eq!(inputs(&made, "bass: comp"), ["bass: play", "drums: play"]);
+    let edges = &node(&made, "bass: comp").inputs;
+    assert_eq!([edges[0].to, edges[1].to], [InputPort::Main, InputPort::SideChain]);
+    // Two that hear each other.
+    let key = Some(Key { from: StripId::Track(0), tap: Tap::PostFader });
+    session.tracks[1].strip.chain = vec![Effect { key, ..effect("comp", 1.0, 0.0) }];
+    assert_eq!(turned(&circle(&session)), ["bass", "drums"]);
+    session.tracks[1].strip.chain.clear();
+    let (x, y) = (add_return(&mut session, "x", MASTER), add_return(&mut session, "y", MASTER));
+    send(&mut session, StripId::Return(x), y, Tap::PostFader, 0.0);
+    send(&mut session, StripId::Return(y), x, Tap::PreFader, -6.0);
+    assert_eq!(turned(&circle(&session)), ["x", "y"]);
+    session.returns[y].strip.sends[0].feedback = true;
+    let made = graph(&session);
+    assert_eq!(inputs(&made, "x: sum"), Vec::<String>::new());
+    let [back] = made.feedback() else { panic!("{:?}", made.feedback()) };
+    let names = [back.edge.from, back.reader].map(|id| made.nodes()[id.index()].name.as_str());
+    assert_eq!(names, ["y: sum", "x: sum"]);
+    assert!((back.edge.gain_lin - 10f32.powf(-0.3)).abs() < 1e-6);
+}
+
+#[test]
+fn inputs_outputs_and_moving_sends_have_nodes() {
+    let mut session = session();
+    add_track(&mut session, "live", MASTER);
+    add_track(&mut session, "both", MASTER);
+    let room = add_return(&mut session, "room", MASTER);
+    session.inputs = vec![
+        Input { name: "unused".into(), channels: 2 },
+        Input { name: "mic".into(), channels: 1 },
+    ];
+    let input = Some(InputId(1));
+    (session.tracks[0].input, session.tracks[1].input) = (input, input);
+    session.tracks[1].clips.push(clip());
+    send(&mut session, StripId::Track(0), room, Tap::PreFader, -6.0);
+    send(&mut session, StripId::Track(1), room, Tap::PostFader, -6.0);
+    let at = SendAt { strip: StripId::Track(1), index: 0 };
+    session.set_lane(LaneTarget::Send(at), Some(LaneSpec::new(TimeBase::Seconds, [])));
+    let strip = StripId::Return(room);
+    session.outputs = vec![Output { name: "cue".into(), from: strip, tap: Tap::PreFader }];
+    let made = graph(&session);
+    assert_eq!(inputs(&made, "live: sum"), ["input mic"]);
+    assert_eq!(inputs(&made, "both: sum"), ["both: play", "input mic"]);
+    assert_eq!(node(&made, "input mic").kind, NodeKind::Input(1));
+    assert!(made.nodes().iter().all(|node| node.name != "input unused"));
+    assert_eq!(inputs(&made, "room: sum")[1], "both: send to room");
+    assert_eq!(inputs(&made, "both: send to room"), ["both: fader"]);
+    assert!(inputs(&made, "room: sum")[0].starts_with("live: sum * 0.50"));
+    let outputs: Vec<&str> =
+        made.outputs().iter().map(|id| made.nodes()[id.index()].name.as_str()).collect();
+    assert_eq!(outputs, ["master: fader", "room: sum"]);
+    session.tracks[0].input = Some(InputId(2));
+    let missing = GraphError::NoInput { track: "live".into(), input: 2 };
+    assert_eq!(session_graph(&session, &Facts), Err(missing));
+    session.tracks[0].input = None;
+    session.outputs[0].from = StripId::Group(4);
+    let lost = GraphError::UnknownStrip { strip: "cue".into(), feeds: StripId::Group(4) };
+    assert_eq!(session_graph(&session, &Facts), Err(lost));
+}
+
+#[test]
+fn places_follow_what_is_removed() {
+    let mut session = session();
+    for name in ["a", "b", "c"] {
+        add_track(&mut session, name, MASTER);
+    }
+    let lane = || Some(LaneSpec::new(TimeBase::Beats, []));
+    let effect_at = |strip, index| LaneTarget::Bypass(EffectAt { strip, index });
+    let send_at = |strip, index| LaneTarget::Send(SendAt { strip, index });
+    let [a, b, c] = [0, 1, 2].map(StripId::Track);
+    for target in [
+        LaneTarget::Pan(a),
+        LaneTarget::Gain(b),
+        effect_at(c, 0),
+        effect_at(c, 1),
+        send_at(c, 0),
+        send_at(c, 1),
+    ] {
+        session.set_lane(target, lane());
+    }
+    session.outputs = vec![Output { name: "o".into(), from: c, tap: Tap::PostFader }];
+    let key = Some(Key { from: b, tap: Tap::PostFader });
+    session.master.chain = vec![Effect { key, ..effect("comp", 1.0, 0.0) }];
+    assert_eq!([a, b, c].map(|id| session.listener(id)), [None, Some("master"), Some("o")]);
+    session.tracks.remove(0);
+    session.forget_strip(a);
+    let targets = |session: &Session| -> Vec<LaneTarget> {
+        session.automation.iter().map(|lane| lane.target).collect()
+    };
+    let (b, c) = (StripId::Track(0), StripId::Track(1));
+    let expected =
+        [LaneTarget::Gain(b), effect_at(c, 0), effect_at(c, 1), send_at(c, 0), send_at(c, 1)];
+    assert_eq!(targets(&session), expected);
+    assert_eq!(
+        (session.outputs[0].from, session.master.chain[0].key.map(|key| key.from)),
+        (c, Some(b))
+    );
+    session.forget_effect(EffectAt { strip: c, index: 0 });
+    session.make_room(EffectAt { strip: c, index: 0 });
+    session.forget_send(SendAt { strip: c, index: 0 });
+    assert_eq!(targets(&session), [LaneTarget::Gain(b), effect_at(c, 1), send_at(c, 0)]);
+    session.set_lane(LaneTarget::Gain(b), None);
+    assert!(session.lane(LaneTarget::Gain(b)).is_none() && session.lane(send_at(c, 0)).is_some());
 }
 
 #[test]

@@ -1,25 +1,30 @@
 //! Effects of a chain, checked against the catalogue.
 
-use hocket_plan::{Effect, EffectCatalogue};
+use hocket_plan::session::StripId;
+use hocket_plan::{Effect, EffectCatalogue, Key};
 
 use crate::fields::{At, Fields};
 use crate::mistakes::Mistakes;
+use crate::ports::tap;
+use crate::routing::Names;
 use crate::schema;
 use crate::suggest::{list, nearest};
 
 /// The chain of a strip; without the effects of which not even the kind is right.
 pub(crate) fn chain(
     mistakes: &Mistakes<'_>,
-    strip: &Fields<'_>,
+    names: &mut Names<'_>,
+    (strip, id): (&Fields<'_>, StripId),
     catalogue: &dyn EffectCatalogue,
 ) -> Vec<Effect> {
     let tables = strip.open_tables(&schema::EFFECTS, &schema::EFFECT_TABLE);
-    tables.iter().filter_map(|fields| effect(mistakes, fields, catalogue)).collect()
+    tables.iter().filter_map(|fields| effect(mistakes, names, (fields, id), catalogue)).collect()
 }
 
 fn effect(
     mistakes: &Mistakes<'_>,
-    fields: &Fields<'_>,
+    names: &mut Names<'_>,
+    (fields, id): (&Fields<'_>, StripId),
     catalogue: &dyn EffectCatalogue,
 ) -> Option<Effect> {
     let kind = fields.require_text(&schema::KIND)?;
@@ -27,13 +32,45 @@ fn effect(
         report_unknown_kind(mistakes, kind, catalogue);
         return None;
     };
-    let names: Vec<&str> = params.iter().map(|param| param.name).collect();
-    fields.refuse_unknown(&names);
+    let known: Vec<&str> = params.iter().map(|param| param.name).collect();
+    fields.refuse_unknown(&known);
+    if fields.has(&schema::SIDE_CHAIN) && !catalogue.has_side_chain(kind.value) {
+        report_deaf(mistakes, fields, kind.value, catalogue);
+    }
     Some(Effect {
         kind: kind.value.to_owned(),
         values: params.iter().map(|param| fields.parameter(param)).collect(),
         bypass: fields.flag(&schema::BYPASS, false),
+        key: key(mistakes, names, (fields, id)),
     })
+}
+
+/// What the effect hears at its side chain.
+fn key(
+    mistakes: &Mistakes<'_>,
+    names: &mut Names<'_>,
+    (fields, id): (&Fields<'_>, StripId),
+) -> Option<Key> {
+    let tap = tap(fields, &schema::KEY_TAP);
+    if fields.has(&schema::KEY_TAP) && !fields.has(&schema::SIDE_CHAIN) {
+        let remedy = "add key = \"...\", the name of the strip that the effect hears";
+        mistakes.report(fields.span_of(&schema::KEY_TAP), "key_tap is there without a key", remedy);
+    }
+    let from = names.key(id, fields.text(&schema::SIDE_CHAIN)?)?;
+    Some(Key { from, tap })
+}
+
+fn report_deaf(
+    mistakes: &Mistakes<'_>,
+    fields: &Fields<'_>,
+    kind: &str,
+    catalogue: &dyn EffectCatalogue,
+) {
+    let kinds = catalogue.kinds();
+    let listen = kinds.iter().copied().filter(|kind| catalogue.has_side_chain(kind));
+    let remedy = format!("take the key out; the kinds that listen are {}", list(listen));
+    let cause = format!("an effect of the kind '{kind}' does not listen to a side chain");
+    mistakes.report(fields.span_of(&schema::SIDE_CHAIN), cause, remedy);
 }
 
 fn report_unknown_kind(mistakes: &Mistakes<'_>, kind: At<&str>, catalogue: &dyn EffectCatalogue) {

@@ -117,12 +117,55 @@ impl<'a> Fields<'a> {
         self.table.get(key.name)
     }
 
+    /// The place of a key's value; that of the table where the key is missing.
+    pub(crate) fn span_of(&self, key: &Key) -> Span {
+        self.get(key).map_or(self.span.clone(), Spanned::span)
+    }
+
+    /// The items of a list that must be there.
+    pub(crate) fn require_items(&self, key: &Key) -> Option<&'a [Spanned<DeValue<'a>>]> {
+        let Some(found) = self.get(key) else {
+            self.report_missing(key, key.value.allowed());
+            return None;
+        };
+        match found.get_ref().as_array() {
+            Some(items) => Some(items),
+            None => self.wrong_type(key, found),
+        }
+    }
+
+    /// A number in the key's range that must be there.
+    pub(crate) fn require_number(&self, key: &Key) -> Option<At<f64>> {
+        if !self.has(key) {
+            self.report_missing(key, key.value.allowed());
+        }
+        self.number(key)
+    }
+
+    /// A place in a list, counted from 1 in the file, or a name in it.
+    pub(crate) fn place_or_name(&self, key: &Key) -> Option<PlaceOrName<'a>> {
+        match self.is_text(key) {
+            true => self.text(key).map(PlaceOrName::Name),
+            false => self.whole(key).map(|At { value, span }| {
+                let value = usize::try_from(value - 1).unwrap_or(usize::MAX);
+                PlaceOrName::Place(At { value, span })
+            }),
+        }
+    }
+
+    /// Reports a key that is missing and was not meant by a misspelt one.
+    fn report_missing(&self, key: &Key, value: String) {
+        if !self.is_misspelt(key) {
+            let cause = format!("'{}' is missing in {}", key.name, self.schema.header);
+            let remedy = format!("add {} = {value}: {}", key.name, sentence(key.summary));
+            self.mistakes.report(self.span.clone(), cause, remedy);
+        }
+    }
+
     /// Text that must be there.
     pub(crate) fn require_text(&self, key: &Key) -> Option<At<&'a str>> {
-        if !self.has(key) && !self.is_misspelt(key) {
-            let cause = format!("'{}' is missing in {}", key.name, self.schema.header);
-            let remedy = format!("add {} = \"...\": {}", key.name, sentence(key.summary));
-            self.mistakes.report(self.span.clone(), cause, remedy);
+        if !self.has(key) {
+            self.report_missing(key, "\"...\"".into());
         }
         self.text(key)
     }
@@ -198,6 +241,7 @@ impl<'a> Fields<'a> {
         let (min, max) = match key.value {
             Value::Whole { min, max } => (min, max),
             Value::Count { max } => (1, max),
+            Value::PlaceOrName => (1, i64::MAX),
             _ => (i64::MIN, i64::MAX),
         };
         match (min..=max).contains(&value) {
@@ -213,7 +257,7 @@ impl<'a> Fields<'a> {
 
     /// The parameter of an effect, in its range or the default.
     pub(crate) fn parameter(&self, param: &ParamSpec) -> f32 {
-        let ParamSpec { name, summary, min, max, default } = *param;
+        let ParamSpec { name, summary, min, max, default, .. } = *param;
         let Some(found) = self.table.get(name) else { return default };
         let allowed = || match sentence(summary) {
             "" => format!("a number from {min} to {max}"),
@@ -285,6 +329,14 @@ impl<'a> Fields<'a> {
     }
 }
 
+/// Which part of a strip is meant.
+pub(crate) enum PlaceOrName<'a> {
+    /// Its place, from 0.
+    Place(At<usize>),
+    /// Its name.
+    Name(At<&'a str>),
+}
+
 /// The table that has such a key, where this one has not.
 fn owner(name: &str, header: &str) -> Option<&'static str> {
     let has =
@@ -298,7 +350,7 @@ fn mistyped(name: &str, found: &DeValue<'_>) -> String {
 }
 
 /// `a text`, `a number`: for messages.
-fn describe(value: &DeValue<'_>) -> &'static str {
+pub(crate) fn describe(value: &DeValue<'_>) -> &'static str {
     match value {
         DeValue::String(_) => "a text",
         DeValue::Integer(_) => "a whole number",
@@ -310,7 +362,7 @@ fn describe(value: &DeValue<'_>) -> &'static str {
     }
 }
 
-fn number(value: &DeValue<'_>) -> Option<f64> {
+pub(crate) fn number(value: &DeValue<'_>) -> Option<f64> {
     match value {
         DeValue::Float(float) => float.as_str().parse().ok(),
         DeValue::Integer(_) => whole(value).map(|whole| whole as f64),
@@ -319,7 +371,7 @@ fn number(value: &DeValue<'_>) -> Option<f64> {
 }
 
 /// A whole number; one that no 64 bits hold is the nearest that they do, and so out of any range.
-fn whole(value: &DeValue<'_>) -> Option<i64> {
+pub(crate) fn whole(value: &DeValue<'_>) -> Option<i64> {
     let DeValue::Integer(integer) = value else { return None };
     let text = integer.as_str();
     let end = if text.starts_with('-') { i64::MIN } else { i64::MAX };

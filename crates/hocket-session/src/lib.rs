@@ -16,7 +16,13 @@
 //! - `strips` and `effects`: build the model
 //! - `media`: collects audio files
 //! - `routing`: looks for circles
+//! - `ports`: inputs and outputs
+//! - `song`: tempos, time signatures and the loop
+//! - `automation`: lanes
 //! - `costs`: reads and writes cost tables
+//! - `write`: a session as text
+//! - `convert`: a file in the newest format, with its comments
+//! - `json_schema`: the schema for editors
 //!
 //! Limits: this crate only checks that it can open the audio files. [`load_checking`] lets a decoder look into
 //! them; what it finds later it reports at the clip's line through [`Loaded::media_error`].
@@ -38,13 +44,21 @@ mod strips;
 mod effects;
 mod media;
 mod routing;
+mod ports;
+mod song;
+mod automation;
 mod costs;
+mod write;
+mod convert;
+mod json_schema;
 
 pub use costs::{COST_FORMAT, costs_text, read_costs};
 pub use error::{Place, SessionError};
+pub use json_schema::json_schema;
 pub use media::{MediaCheck, MediaRefusal, MediaUse};
 pub use mistakes::SessionErrors;
 use source::{Source, What};
+pub use write::{WriteError, session_text};
 
 /// A place in the text, in bytes.
 type Span = Range<usize>;
@@ -133,4 +147,36 @@ pub fn load_checking(
         media_spans: built.media_spans,
         open_fades: built.open_fades,
     })
+}
+
+/// A session file in the newest format, as a text for a file in the folder `to`: comments, order and spaces stay, and
+/// relative paths of audio files are those of the same files seen from there.
+///
+/// Thread: control; does file I/O. Cost: O(length of the file).
+///
+/// # Errors
+/// As [`load`]: only a session without mistakes is converted.
+pub fn convert(
+    path: &Path,
+    to: &Path,
+    catalogue: &dyn EffectCatalogue,
+    options: &LoadOptions,
+) -> Result<String, SessionErrors> {
+    let source = Source::read(path, What::Session)?;
+    strips::build(&source, catalogue, options, &|_, _| Ok(()))?;
+    let whole = |folder: &Path| match folder.as_os_str().is_empty() {
+        true => Path::new(".").canonicalize(),
+        false => folder.canonicalize(),
+    };
+    let folders = whole(source.folder()).and_then(|from| Ok((from, whole(to)?)));
+    let paths = |path: &str| match &folders {
+        Ok((from, to)) => convert::seen_from(path, from, to),
+        Err(_) => path.to_owned(),
+    };
+    let converted = convert::converted(source.text(), &paths);
+    let refused = || {
+        let remedy = "add format = 2 to its [session] by hand";
+        source.error(0..0, "this file cannot be converted without changing what it says", remedy)
+    };
+    Ok(converted.ok_or_else(refused)?)
 }

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use hocket_plan::graph::{EffectFacts, GraphError, session_graph};
-use hocket_plan::session::{Destination, GroupId, ReturnId, StripId};
+use hocket_plan::session::{Destination, GroupId, ReturnId, Strip, StripId};
 use hocket_plan::{Effect, Session};
 
 use crate::Span;
@@ -110,11 +110,50 @@ impl<'a> Names<'a> {
         self.mistakes.report(to.span.clone(), cause, remedy);
     }
 
-    /// Where a send leads.
-    pub(crate) fn send(&mut self, from: StripId, to: At<&str>) -> Option<ReturnId> {
+    /// The return of this name.
+    pub(crate) fn return_named(&self, name: &str) -> Option<usize> {
+        match self.strips.get(name) {
+            Some((StripId::Return(index), _)) => Some(*index),
+            _ => None,
+        }
+    }
+
+    /// The strip of this name, the master too; `what` it is for the reader.
+    pub(crate) fn any(&self, name: At<&str>, what: &str) -> Option<StripId> {
+        if name.value == MASTER {
+            return Some(StripId::Master);
+        }
+        if let Some((id, _)) = self.strips.get(name.value) {
+            return Some(*id);
+        }
+        if !self.is_unsure(name.value) {
+            let mut known: Vec<&str> = self.strips.keys().map(String::as_str).collect();
+            known.sort_unstable();
+            let remedy = match nearest(name.value, known) {
+                Some(near) => format!("did you mean '{near}'?"),
+                None => "name a track, a group, a return or \"master\"".to_owned(),
+            };
+            let cause = format!("the {what} '{}' does not exist", name.value);
+            self.mistakes.report(name.span, cause, remedy);
+        }
+        None
+    }
+
+    /// What an effect of a strip hears at its side chain.
+    pub(crate) fn key(&mut self, of: StripId, name: At<&str>) -> Option<StripId> {
+        let span = name.span.clone();
+        let from = self.any(name, "strip")?;
+        self.links.push((from, of, span));
+        Some(from)
+    }
+
+    /// Where a send leads. One that feeds back closes no circle.
+    pub(crate) fn send(&mut self, from: StripId, to: At<&str>, feedback: bool) -> Option<ReturnId> {
         match self.strips.get(to.value) {
             Some((id @ StripId::Return(index), _)) => {
-                self.links.push((from, *id, to.span));
+                if !feedback {
+                    self.links.push((from, *id, to.span));
+                }
                 Some(ReturnId(*index))
             }
             found => {
@@ -152,7 +191,11 @@ impl<'a> Names<'a> {
                 Ok(_) => return,
                 Err(GraphError::Cycle { strips, names }) => {
                     self.report_circle(&strips, &names);
-                    let rest = opened.get_or_insert_with(|| session.clone());
+                    // Without automation: its places would no longer be those of the sends that are left.
+                    let rest = opened.get_or_insert_with(|| Session {
+                        automation: Vec::new(),
+                        ..session.clone()
+                    });
                     strips.windows(2).for_each(|step| cut(rest, step[0], step[1]));
                 }
                 // Of a session with other mistakes the graph says little.
@@ -172,7 +215,8 @@ impl<'a> Names<'a> {
         let links = self.links.iter().filter(|(from, to, _)| steps.contains(&(*from, *to)));
         let span = links.map(|(_, _, span)| span.clone()).min_by_key(|span| span.start);
         let cause = format!("the routing goes in a circle: {}", path(names));
-        let remedy = "let one of these outputs go to \"master\", or take one of these sends out";
+        let remedy = "let one of these outputs go to \"master\", or take one of these sends out; a send with \
+                      feedback = true arrives a block later and may close a circle";
         self.mistakes.report(span.unwrap_or(0..0), cause, remedy);
     }
 }
@@ -183,20 +227,30 @@ const MOST_CIRCLES: usize = 10;
 /// Takes a step of a circle out of the session.
 fn cut(session: &mut Session, from: StripId, to: StripId) {
     let output = match from {
+        StripId::Track(index) => session.tracks.get_mut(index).map(|track| &mut track.output),
         StripId::Group(index) => session.groups.get_mut(index).map(|group| &mut group.output),
         StripId::Return(index) => session.returns.get_mut(index).map(|strip| &mut strip.output),
-        StripId::Track(_) | StripId::Master => None,
+        StripId::Master => None,
     };
     if let Some(output) = output.filter(|output| StripId::from(**output) == to) {
         *output = Destination::Master;
     }
-    let sends = match from {
-        StripId::Group(index) => session.groups.get_mut(index).map(|it| &mut it.strip.sends),
-        StripId::Return(index) => session.returns.get_mut(index).map(|it| &mut it.strip.sends),
-        StripId::Track(_) | StripId::Master => None,
-    };
-    if let (Some(sends), StripId::Return(index)) = (sends, to) {
-        sends.retain(|send| send.to != ReturnId(index));
+    if let Some(strip) = strip_mut(session, from) {
+        strip.sends.retain(|send| send.feedback || StripId::from(send.to) != to);
+    }
+    if let Some(strip) = strip_mut(session, to) {
+        for effect in &mut strip.chain {
+            effect.key = effect.key.filter(|key| key.from != from);
+        }
+    }
+}
+
+fn strip_mut(session: &mut Session, id: StripId) -> Option<&mut Strip> {
+    match id {
+        StripId::Track(index) => session.tracks.get_mut(index).map(|track| &mut track.strip),
+        StripId::Group(index) => session.groups.get_mut(index).map(|group| &mut group.strip),
+        StripId::Return(index) => session.returns.get_mut(index).map(|back| &mut back.strip),
+        StripId::Master => Some(&mut session.master),
     }
 }
 

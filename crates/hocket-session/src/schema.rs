@@ -1,6 +1,8 @@
 //! Which tables and keys a session file has: the one place that knows their ranges and defaults.
 //!
-//! The reader checks files against it, `docs/session-format.md` shows it.
+//! The reader checks files against it, `docs/session-format.md` shows it, and editors get it as JSON Schema.
+
+use hocket_time::MAX_POINT_BEATS;
 
 /// A table of the file and its keys.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -63,18 +65,29 @@ pub enum Value {
         /// The largest value, `seats` resolved.
         max: i64,
     },
+    /// A whole number from 1, or text in quotes: which part of the strip is meant.
+    PlaceOrName,
+    /// A time signature in quotes, such as `"6/8"`.
+    Signature,
+    /// The points of an automation lane.
+    Points,
     /// A list of tables, `[[...]]`.
     Tables,
     /// One table, `[...]`.
     Table,
 }
 
+/// The newest version of the format.
+pub const FORMAT: i64 = 2;
+
 /// The largest time in a session: eleven and a half days.
-const MAX_S: f64 = 1_000_000.0;
+pub(crate) const MAX_S: f64 = 1_000_000.0;
+/// The most automation points of a session, copies counted.
+pub(crate) const MAX_POINTS: usize = 1_000_000;
 /// The largest number of copies of one track.
 pub(crate) const MAX_COUNT: i64 = 1024;
 
-const REQUIRED: &str = "required";
+pub(crate) const REQUIRED: &str = "required";
 
 const fn key(
     name: &'static str,
@@ -106,10 +119,26 @@ pub(crate) const MASTER: Key = key("master", Value::Table, "none", "The last str
 pub(crate) const PREVIEW: Key =
     key("preview", Value::Table, "none", "A file for the preview disturber.");
 
+pub(crate) const TEMPO: Key =
+    key("tempo", Value::Tables, "120 beats per minute", "The tempos, sorted by place.");
+pub(crate) const METER: Key =
+    key("meter", Value::Tables, "4/4", "The time signatures, sorted by place.");
+pub(crate) const TRANSPORT: Key = key("transport", Value::Table, "none", "What is repeated.");
+pub(crate) const INPUTS: Key =
+    key("input", Value::Tables, "none", "Sound that the host brings into the engine.");
+pub(crate) const OUTPUTS: Key =
+    key("output", Value::Tables, "none", "Sound that the host reads beside the master's.");
+
 pub(crate) const NAME: Key =
     key("name", Value::Text, REQUIRED, "Unique among tracks, groups and returns; not `master`.");
 pub(crate) const SESSION_NAME: Key =
     key("name", Value::Text, "the file's name", "For people and records.");
+pub(crate) const VERSION: Key = key(
+    "format",
+    Value::Whole { min: 1, max: FORMAT },
+    "1",
+    "The version of the format; `hocket session convert` writes the newest one.",
+);
 pub(crate) const SAMPLE_RATE: Key = key(
     "sample_rate_hz",
     Value::Whole { min: 8_000, max: 384_000 },
@@ -153,6 +182,10 @@ pub(crate) const CLIPS: Key = key("clip", Value::Tables, "none", "What the track
 pub(crate) const EFFECTS: Key =
     key("effect", Value::Tables, "none", "The chain before the fader, first to last.");
 pub(crate) const SENDS: Key = key("send", Value::Tables, "none", "Taps that feed returns.");
+pub(crate) const AUTOMATION: Key =
+    key("automation", Value::Tables, "none", "Parameters that move while the song plays.");
+pub(crate) const TRACK_INPUT: Key =
+    key("input", Value::Text, "none", "The name of an input that the track plays with its clips.");
 
 pub(crate) const FILE: Key = key(
     "file",
@@ -190,20 +223,142 @@ pub(crate) const TAP: Key = key(
     "`pre`: after the chain, before fader, pan and mute; `post`: after them.",
 );
 
+pub(crate) const SIDE_CHAIN: Key = key(
+    "key",
+    Value::Text,
+    "none",
+    "The name of the strip that the effect hears at its side chain; only kinds that listen to one.",
+);
+pub(crate) const KEY_TAP: Key = key(
+    "key_tap",
+    Value::Choice(&["pre", "post"]),
+    "\"post\"",
+    "Where that strip is heard: `pre` its fader or `post`.",
+);
+pub(crate) const FEEDBACK: Key = key(
+    "feedback",
+    Value::Flag,
+    "false",
+    "Arrives one block of the engine's largest length later, and so may close a circle.",
+);
+
+pub(crate) const PARAMETER: Key = key(
+    "parameter",
+    Value::Text,
+    REQUIRED,
+    "What moves: of the strip `gain_db`, `pan` or `mute`, of a send `gain_db`, of an effect a parameter or `bypass`.",
+);
+pub(crate) const OF_EFFECT: Key = key(
+    "effect",
+    Value::PlaceOrName,
+    "the strip",
+    "The effect, by its place in the chain or by a kind that the chain has once.",
+);
+pub(crate) const OF_SEND: Key = key(
+    "send",
+    Value::PlaceOrName,
+    "the strip",
+    "The send, by its place or by a return that the strip feeds once.",
+);
+pub(crate) const TIME: Key = key(
+    "time",
+    Value::Choice(&["seconds", "beats"]),
+    "\"seconds\"",
+    "The unit of the times; a beat is a quarter note, and follows the tempo.",
+);
+pub(crate) const POINTS: Key = key(
+    "points",
+    Value::Points,
+    REQUIRED,
+    "Each `[time, value]`, `[time, value, \"hold\"]`, `[time, value, \"linear\"]` or `[time, value, \"curve\", bend]`.",
+);
+pub(crate) const GRID: Key = key(
+    "grid_frames",
+    Value::Whole { min: 1, max: 8192 },
+    "32",
+    "The distance of values on the way between two points, in frames.",
+);
+
+pub(crate) const AT_BEATS: Key = key(
+    "at_beats",
+    Value::Number { min: 0.0, max: MAX_POINT_BEATS, above_min: false },
+    "0",
+    "Where it begins, in quarter notes.",
+);
+pub(crate) const AT_S: Key =
+    time("at_s", "`at_beats`", "The same in seconds; not behind a `linear` glide.");
+pub(crate) const AT_BAR: Key = key(
+    "at_bar",
+    Value::Whole { min: 1, max: 10_000_000 },
+    "`at_beats`",
+    "The bar that it begins; the first one is 1.",
+);
+pub(crate) const BPM: Key = key(
+    "bpm",
+    Value::Number { min: 1.0, max: 10_000.0, above_min: false },
+    REQUIRED,
+    "Quarter notes per minute.",
+);
+pub(crate) const GLIDE: Key = key(
+    "glide",
+    Value::Choice(&["step", "linear"]),
+    "\"step\"",
+    "The way to the next tempo: it stays and then steps, or it moves in a straight line over beats.",
+);
+pub(crate) const SIGNATURE: Key =
+    key("signature", Value::Signature, REQUIRED, "Beats per bar, and the note that is a beat.");
+pub(crate) const LOOP_FROM: Key =
+    time("loop_from", "no loop", "Where the loop begins, in the unit of `time`.");
+pub(crate) const LOOP_TO: Key =
+    time("loop_to", "no loop", "Where it ends and begins again: at least 256 frames later.");
+
+pub(crate) const INPUT_NAME: Key = key("name", Value::Text, REQUIRED, "Unique among the inputs.");
+pub(crate) const CHANNELS: Key = key(
+    "channels",
+    Value::Whole { min: 1, max: 2 },
+    "2",
+    "1, which goes to both sides of a track, or 2.",
+);
+pub(crate) const OUTPUT_NAME: Key =
+    key("name", Value::Text, REQUIRED, "Unique among the outputs; not `master`.");
+pub(crate) const FROM: Key =
+    key("from", Value::Text, REQUIRED, "The name of the strip that it takes from, or `master`.");
+pub(crate) const OUTPUT_TAP: Key = key(
+    "tap",
+    Value::Choice(&["pre", "post"]),
+    "\"post\"",
+    "`pre`: after the chain, before fader, pan and mute; `post`: after them.",
+);
+
 pub(crate) static ROOT: Table = Table {
     header: "the file",
     summary: "The tables of a session file.",
-    keys: &[SESSION, TRACK, GROUP, RETURN, MASTER, PREVIEW],
+    keys: &[
+        SESSION, TEMPO, METER, TRANSPORT, INPUTS, TRACK, GROUP, RETURN, MASTER, OUTPUTS, PREVIEW,
+    ],
 };
 pub(crate) static SESSION_TABLE: Table = Table {
     header: "[session]",
     summary: "About the session as a whole.",
-    keys: &[SESSION_NAME, SAMPLE_RATE, SESSION_LENGTH, RESAMPLE],
+    keys: &[VERSION, SESSION_NAME, SAMPLE_RATE, SESSION_LENGTH, RESAMPLE],
 };
 pub(crate) static TRACK_TABLE: Table = Table {
     header: "[[track]]",
     summary: "A strip that plays clips.",
-    keys: &[NAME, COUNT, OUTPUT, GAIN, PAN, MUTE, SOLO, CLIPS, EFFECTS, SENDS],
+    keys: &[
+        NAME,
+        COUNT,
+        OUTPUT,
+        GAIN,
+        PAN,
+        MUTE,
+        SOLO,
+        TRACK_INPUT,
+        CLIPS,
+        EFFECTS,
+        SENDS,
+        AUTOMATION,
+    ],
 };
 pub(crate) static CLIP_TABLE: Table = Table {
     header: "[[track.clip]]",
@@ -213,45 +368,81 @@ pub(crate) static CLIP_TABLE: Table = Table {
 pub(crate) static EFFECT_TABLE: Table = Table {
     header: "[[track.effect]]",
     summary: "An effect; also in `[[group.effect]]`, `[[return.effect]]` and `[[master.effect]]`.",
-    keys: &[KIND, BYPASS],
+    keys: &[KIND, BYPASS, SIDE_CHAIN, KEY_TAP],
 };
 pub(crate) static SEND_TABLE: Table = Table {
     header: "[[track.send]]",
     summary: "A tap that feeds a return; also in `[[group.send]]` and `[[return.send]]`.",
-    keys: &[TO, SEND_GAIN, TAP],
+    keys: &[TO, SEND_GAIN, TAP, FEEDBACK],
 };
 pub(crate) static GROUP_TABLE: Table = Table {
     header: "[[group]]",
     summary: "A strip that sums what is routed to it.",
-    keys: &[NAME, OUTPUT, GAIN, PAN, MUTE, SOLO, EFFECTS, SENDS],
+    keys: &[NAME, OUTPUT, GAIN, PAN, MUTE, SOLO, EFFECTS, SENDS, AUTOMATION],
 };
 pub(crate) static RETURN_TABLE: Table = Table {
     header: "[[return]]",
     summary: "A strip that sums sends.",
-    keys: &[NAME, OUTPUT, GAIN, PAN, MUTE, SOLO, EFFECTS, SENDS],
+    keys: &[NAME, OUTPUT, GAIN, PAN, MUTE, SOLO, EFFECTS, SENDS, AUTOMATION],
 };
 pub(crate) static MASTER_TABLE: Table = Table {
     header: "[master]",
     summary: "The last strip before the device.",
-    keys: &[GAIN, PAN, MUTE, EFFECTS],
+    keys: &[GAIN, PAN, MUTE, EFFECTS, AUTOMATION],
 };
 pub(crate) static PREVIEW_TABLE: Table = Table {
     header: "[preview]",
     summary: "A large file; its waveform preview is computed while the session plays.",
     keys: &[FILE],
 };
+pub(crate) static TEMPO_TABLE: Table = Table {
+    header: "[[tempo]]",
+    summary: "A tempo from a place on.",
+    keys: &[AT_BEATS, AT_S, BPM, GLIDE],
+};
+pub(crate) static METER_TABLE: Table = Table {
+    header: "[[meter]]",
+    summary: "A time signature from a place on, where a bar begins.",
+    keys: &[AT_BEATS, AT_BAR, SIGNATURE],
+};
+pub(crate) static TRANSPORT_TABLE: Table = Table {
+    header: "[transport]",
+    summary: "What is repeated, from the start on.",
+    keys: &[LOOP_FROM, LOOP_TO, TIME],
+};
+pub(crate) static INPUT_TABLE: Table = Table {
+    header: "[[input]]",
+    summary: "Sound that the host brings into the engine, such as a microphone.",
+    keys: &[INPUT_NAME, CHANNELS],
+};
+pub(crate) static OUTPUT_TABLE: Table = Table {
+    header: "[[output]]",
+    summary: "Sound that the host reads beside the master's, such as a cue mix.",
+    keys: &[OUTPUT_NAME, FROM, OUTPUT_TAP],
+};
+pub(crate) static AUTOMATION_TABLE: Table = Table {
+    header: "[[track.automation]]",
+    summary: "A parameter that moves; also in `[[group.automation]]`, `[[return.automation]]` and `[[master.automation]]`.",
+    keys: &[PARAMETER, OF_EFFECT, OF_SEND, TIME, POINTS, GRID],
+};
 
 /// All tables of a session file, in the order in which they are documented.
-pub static TABLES: [&Table; 10] = [
+pub static TABLES: [&Table; 16] = [
     &ROOT,
     &SESSION_TABLE,
+    &TEMPO_TABLE,
+    &METER_TABLE,
+    &TRANSPORT_TABLE,
+    &INPUT_TABLE,
     &TRACK_TABLE,
     &CLIP_TABLE,
     &EFFECT_TABLE,
     &SEND_TABLE,
+    &AUTOMATION_TABLE,
     &GROUP_TABLE,
     &RETURN_TABLE,
     &MASTER_TABLE,
+    &OUTPUT_TABLE,
     &PREVIEW_TABLE,
 ];
 
@@ -278,6 +469,9 @@ impl Value {
             Value::Count { max } => {
                 format!("a whole number from 1 to {max}, \"seats\", or \"seats x N\"")
             }
+            Value::PlaceOrName => "a whole number from 1, or a name in quotes".into(),
+            Value::Signature => "1 to 255 over 1, 2, 4, 8, 16, 32 or 64, as in \"6/8\"".into(),
+            Value::Points => "a list of points, as in [[0, -6], [2.5, 0]]".into(),
             Value::Tables => "a list of tables".into(),
             Value::Table => "a table".into(),
         }

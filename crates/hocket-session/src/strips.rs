@@ -2,17 +2,20 @@
 
 use hocket_plan::EffectCatalogue;
 use hocket_plan::session::{
-    Clip, Group, MediaId, Return, Send, Session, Strip, StripId, Tap, Track,
+    Automation, Clip, Group, LaneSpec, LaneTarget, MediaId, Return, Send, Session, Strip, StripId,
+    Track,
 };
 use toml::de::DeTable;
 
-use crate::fields::{At, Fields};
+use crate::automation::{self, Automated};
+use crate::fields::{self, At, Fields};
 use crate::media::{MediaCheck, MediaList, MediaUse};
 use crate::mistakes::{Mistakes, SessionErrors};
+use crate::ports::{self, Inputs, tap};
 use crate::routing::{MASTER, Names};
-use crate::schema::{self, MAX_COUNT};
+use crate::schema::{self, FORMAT, MAX_COUNT, MAX_POINTS};
 use crate::source::Source;
-use crate::{LoadOptions, Span, effects};
+use crate::{LoadOptions, Span, effects, song};
 
 /// What a file says.
 pub(crate) struct Built {
@@ -47,8 +50,24 @@ pub(crate) fn build(
         report_syntax(&mistakes, &errors);
         return Err(mistakes.into_errors());
     }
+    if let Some(errors) = newer_format(&mistakes, document.get_ref()) {
+        return Err(errors);
+    }
     let built = built(&mistakes, document.get_ref(), catalogue, options, check);
     mistakes.or(built)
+}
+
+/// Of a file in a newer format nobody knows what its keys mean: that is the only mistake.
+fn newer_format(mistakes: &Mistakes<'_>, document: &DeTable<'_>) -> Option<SessionErrors> {
+    let session = document.get(schema::SESSION.name)?.get_ref().as_table()?;
+    let version = session.get(schema::VERSION.name)?;
+    let format = fields::whole(version.get_ref()).filter(|format| *format > FORMAT)?;
+    let (newest, program) = (FORMAT, env!("CARGO_PKG_VERSION"));
+    let cause = format!(
+        "this session has the format {format}, and Hocket {program} reads the formats 1 to {newest}"
+    );
+    let remedy = format!("use a newer Hocket, one that reads format {format}");
+    Some(mistakes.source().error(version.span(), cause, remedy).into())
 }
 
 /// What the file says, with defaults in the place of what is wrong.
@@ -73,6 +92,10 @@ fn built<'a>(
         mistakes,
         catalogue,
         names: Names::new(mistakes),
+        inputs: Inputs::read(mistakes, &root),
+        automation: Vec::new(),
+        lane_spans: Vec::new(),
+        points: 0,
         media: MediaList::new(mistakes, facts.media, check),
         warnings: Vec::new(),
         open_fades: Vec::new(),
@@ -91,9 +114,10 @@ fn built<'a>(
     let returns = builder.named(returns, StripId::Return);
     let preview = root.table(&schema::PREVIEW, &schema::PREVIEW_TABLE);
     let preview = preview.and_then(|fields| fields.require_text(&schema::FILE));
+    let rate_hz = facts.media.sample_rate_hz;
     let mut session = Session {
         name: facts.name,
-        sample_rate_hz: facts.media.sample_rate_hz,
+        sample_rate_hz: rate_hz,
         length_s: facts.length_s,
         tracks: builder.tracks(tracks),
         groups: builder.groups(groups),
@@ -101,7 +125,14 @@ fn built<'a>(
         master: builder.master(&root),
         preview: preview.and_then(|file| builder.media.id(file)),
         media: Vec::new(),
+        time: song::time(mistakes, &root, rate_hz),
+        inputs: Vec::new(),
+        outputs: ports::outputs(mistakes, &root, &builder.names),
+        automation: Vec::new(),
     };
+    builder.check_reach(&session);
+    session.automation = std::mem::take(&mut builder.automation);
+    session.inputs = std::mem::take(&mut builder.inputs.list);
     builder.names.refuse_circles(&session);
     let Builder { warnings, open_fades, media, .. } = builder;
     let media_spans;
@@ -141,6 +172,8 @@ fn facts(mistakes: &Mistakes<'_>, root: &Fields<'_>) -> Facts {
     if let Some(name) = fields.text(&schema::SESSION_NAME) {
         facts.name = name.value.to_owned();
     }
+    // All formats are read in the same way: each only adds keys. What counts is that it is one.
+    let _ = fields.whole(&schema::VERSION);
     facts.length_s = fields.number(&schema::SESSION_LENGTH).map(|length| length.value);
     facts.media.resample = fields.flag(&schema::RESAMPLE, true);
     if let Some(rate) = fields.whole(&schema::SAMPLE_RATE) {
@@ -171,6 +204,12 @@ struct Builder<'a> {
     mistakes: &'a Mistakes<'a>,
     catalogue: &'a dyn EffectCatalogue,
     names: Names<'a>,
+    inputs: Inputs<'a>,
+    automation: Vec<Automation>,
+    /// Where each of them is.
+    lane_spans: Vec<Span>,
+    /// Automation points so far, copies counted.
+    points: usize,
     media: MediaList<'a>,
     warnings: Vec<String>,
     open_fades: Vec<OpenFade>,
@@ -241,7 +280,7 @@ impl<'a> Builder<'a> {
     /// Counts the parts of a strip; reports the strip with which they are too many.
     fn has_room(&mut self, fields: &Fields<'_>, copies: usize) -> bool {
         let had_room = self.parts <= MAX_PARTS;
-        let lists = [&schema::CLIPS, &schema::EFFECTS, &schema::SENDS];
+        let lists = [&schema::CLIPS, &schema::EFFECTS, &schema::SENDS, &schema::AUTOMATION];
         let each: usize = 1 + lists.iter().map(|key| fields.length(key)).sum::<usize>();
         self.parts += each * copies;
         if self.parts <= MAX_PARTS {
@@ -301,8 +340,10 @@ impl Builder<'_> {
                 strip: self.strip(&fields, id, String::new()),
                 output: self.names.output(id, fields.text(&schema::OUTPUT)),
                 clips: self.clips(&fields),
+                input: fields.text(&schema::TRACK_INPUT).and_then(|name| self.inputs.find(name)),
             };
-            if track.clips.is_empty() {
+            self.automate(&fields, id, &track.strip, names.len());
+            if track.clips.is_empty() && !fields.has(&schema::TRACK_INPUT) {
                 let text = format!("track '{}' has no clips: it is silent", names[0]);
                 self.warn(&fields, &text);
             }
@@ -317,6 +358,7 @@ impl Builder<'_> {
             let id = StripId::Group(index);
             let strip = self.strip(&fields, id, names.pop().unwrap_or_default());
             let output = self.names.output(id, fields.text(&schema::OUTPUT));
+            self.automate(&fields, id, &strip, 1);
             groups.push(Group { strip, output });
         }
         groups
@@ -328,6 +370,7 @@ impl Builder<'_> {
             let id = StripId::Return(index);
             let strip = self.strip(&fields, id, names.pop().unwrap_or_default());
             let output = self.names.output(id, fields.text(&schema::OUTPUT));
+            self.automate(&fields, id, &strip, 1);
             returns.push(Return { strip, output });
         }
         returns
@@ -335,8 +378,12 @@ impl Builder<'_> {
 
     fn master(&mut self, root: &Fields<'_>) -> Strip {
         match root.table(&schema::MASTER, &schema::MASTER_TABLE) {
-            Some(fields) => self.strip(&fields, StripId::Master, MASTER.to_owned()),
-            None => silent_strip(MASTER.to_owned()),
+            Some(fields) => {
+                let strip = self.strip(&fields, StripId::Master, MASTER.to_owned());
+                self.automate(&fields, StripId::Master, &strip, 1);
+                strip
+            }
+            None => Strip::new(MASTER),
         }
     }
 
@@ -344,7 +391,7 @@ impl Builder<'_> {
     fn strip(&mut self, fields: &Fields<'_>, id: StripId, name: String) -> Strip {
         Strip {
             name,
-            chain: effects::chain(self.mistakes, fields, self.catalogue),
+            chain: effects::chain(self.mistakes, &mut self.names, (fields, id), self.catalogue),
             gain_db: fields.number_or_zero(&schema::GAIN) as f32,
             pan: fields.number_or_zero(&schema::PAN) as f32,
             mute: fields.flag(&schema::MUTE, false),
@@ -359,13 +406,93 @@ impl Builder<'_> {
     }
 
     fn send(&mut self, fields: &Fields<'_>, from: StripId) -> Option<Send> {
-        let to = fields.require_text(&schema::TO).and_then(|to| self.names.send(from, to));
+        let feedback = fields.flag(&schema::FEEDBACK, false);
+        let to = fields.require_text(&schema::TO);
+        let to = to.and_then(|to| self.names.send(from, to, feedback));
         let gain_db = fields.number_or_zero(&schema::SEND_GAIN) as f32;
-        let tap = match fields.choice(&schema::TAP) {
-            Some(0) => Tap::PreFader,
-            _ => Tap::PostFader,
+        let tap = tap(fields, &schema::TAP);
+        Some(Send { to: to?, gain_db, tap, feedback })
+    }
+}
+
+/// Automation.
+impl Builder<'_> {
+    /// The lanes of a strip and its copies, whose ids follow its own.
+    fn automate(&mut self, fields: &Fields<'_>, id: StripId, strip: &Strip, copies: usize) {
+        let mut seen: Vec<LaneTarget> = Vec::new();
+        for table in fields.tables(&schema::AUTOMATION, &schema::AUTOMATION_TABLE) {
+            if !self.has_room_for_points(&table, copies) {
+                return;
+            }
+            let Some((target, lane)) = self.lane(fields, &table, id, strip) else { continue };
+            if seen.contains(&target) {
+                let cause = "an earlier lane of the strip moves the same parameter";
+                let remedy = "put the points of both into one lane";
+                self.mistakes.report(table.span.clone(), cause, remedy);
+                continue;
+            }
+            seen.push(target);
+            self.add_lane(target, &lane, copies);
+            self.lane_spans.resize(self.automation.len(), table.span_of(&schema::POINTS));
+        }
+    }
+
+    fn lane(
+        &self,
+        strip_fields: &Fields<'_>,
+        table: &Fields<'_>,
+        id: StripId,
+        strip: &Strip,
+    ) -> Option<(LaneTarget, LaneSpec)> {
+        let find_return = |name: &str| self.names.return_named(name);
+        let of = Automated {
+            id,
+            strip,
+            has_all_effects: strip.chain.len() == strip_fields.length(&schema::EFFECTS),
+            has_all_sends: strip.sends.len() == strip_fields.length(&schema::SENDS),
+            find_return: &find_return,
         };
-        Some(Send { to: to?, gain_db, tap })
+        automation::lane(self.mistakes, table, &of, self.catalogue)
+    }
+
+    /// Copies share the points.
+    fn add_lane(&mut self, target: LaneTarget, lane: &LaneSpec, copies: usize) {
+        for copy in 0..copies {
+            let target = target.on(match target.strip() {
+                StripId::Track(first) => StripId::Track(first + copy),
+                other => other,
+            });
+            self.automation.push(Automation { target, lane: lane.clone() });
+        }
+    }
+
+    /// Counts the points of a lane; reports the lane with which they are too many.
+    fn has_room_for_points(&mut self, table: &Fields<'_>, copies: usize) -> bool {
+        let had_room = self.points <= MAX_POINTS;
+        self.points += table.length(&schema::POINTS) * copies;
+        if self.points > MAX_POINTS && had_room {
+            let cause = format!("up to here the session has {} automation points", self.points);
+            let remedy =
+                format!("use at most {MAX_POINTS} together, copies counted: thin them out");
+            self.mistakes.report(table.span_of(&schema::POINTS), cause, remedy);
+        }
+        self.points <= MAX_POINTS
+    }
+
+    /// Points in beats may lie further than any song, if the tempo is slow.
+    fn check_reach(&self, session: &Session) {
+        if self.mistakes.count() > 0 {
+            return;
+        }
+        let Ok(map) = session.time.map(song::HIGHEST_RATE_HZ) else { return };
+        for (automation, span) in self.automation.iter().zip(&self.lane_spans) {
+            let Some(last) = automation.lane.points.last() else { continue };
+            let place = automation.lane.base.position(last.at);
+            if let Err(error) = map.song_frame(place) {
+                let remedy = "move the last points to earlier beats, or raise the tempo";
+                self.mistakes.report(span.clone(), error.to_string(), remedy);
+            }
+        }
     }
 }
 
@@ -373,18 +500,6 @@ fn copy(track: &Track, name: String) -> Track {
     let mut copy = track.clone();
     copy.strip.name = name;
     copy
-}
-
-fn silent_strip(name: String) -> Strip {
-    Strip {
-        name,
-        chain: Vec::new(),
-        gain_db: 0.0,
-        pan: 0.0,
-        mute: false,
-        solo: false,
-        sends: Vec::new(),
-    }
 }
 
 /// Clips.

@@ -100,7 +100,7 @@ fn unknown_keys() {
     check("tracks = []", "tracks", "did you mean 'track'?");
     check(&with("[[effect]]\nkind = \"reverb\""), "effect", "'effect' belongs to [[track]]");
     check(&with("[master]\nsolo = true"), "solo", "'solo' belongs to [[track]]");
-    check(&with("[[track.send]]\nlevel = 1"), "level", "'to', 'gain_db' and 'tap'");
+    check(&with("[[track.send]]\nlevel = 1"), "level", "'to', 'gain_db', 'tap' and 'feedback'");
     check(&with("[preview]\nfiles = 1"), "files", "did you mean 'file'?");
 }
 
@@ -302,7 +302,7 @@ fn effects() {
         &other,
         "ratio",
         "unknown key 'ratio'",
-        "the keys here are 'kind', 'bypass' and 'mix'",
+        "the keys here are 'kind', 'bypass', 'key', 'key_tap' and 'mix'",
     );
 }
 

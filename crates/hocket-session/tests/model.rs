@@ -3,11 +3,13 @@
 mod common;
 
 use common::{FULL, Folder, loaded};
-use hocket_plan::Effect;
 use hocket_plan::session::{
-    Clip, Destination, Group, GroupId, Media, MediaId, Return, ReturnId, Send, Session, Strip, Tap,
-    Track,
+    Automation, Clip, Destination, EffectAt, Group, GroupId, Input, InputId, LaneSpec, LaneTarget,
+    LoopPoints, Media, MediaId, Output, Return, ReturnId, Send, SendAt, Session, SongTime, Strip,
+    StripId, Tap, Track,
 };
+use hocket_plan::{Effect, Key};
+use hocket_time::{Glide, LanePoint, MeterPoint, Shape, TempoPoint, TimeBase, TimeSignature};
 
 fn strip(name: &str) -> Strip {
     let name = name.to_owned();
@@ -15,7 +17,7 @@ fn strip(name: &str) -> Strip {
 }
 
 fn effect(kind: &str, values: &[f32]) -> Effect {
-    Effect { kind: kind.to_owned(), values: values.to_vec(), bypass: false }
+    Effect { kind: kind.to_owned(), values: values.to_vec(), bypass: false, key: None }
 }
 
 fn whole_file(media: usize) -> Clip {
@@ -42,7 +44,8 @@ fn drums() -> Track {
         fade_in_s: 0.1,
         fade_out_s: 0.2,
     };
-    let compressor = Effect { bypass: true, ..effect("compressor", &[-18.0, 8.0]) };
+    let key = Some(Key { from: StripId::Track(1), tap: Tap::PreFader });
+    let compressor = Effect { bypass: true, key, ..effect("compressor", &[-18.0, 8.0]) };
     Track {
         strip: Strip {
             chain: vec![compressor, effect("reverb", &[0.98])],
@@ -51,13 +54,14 @@ fn drums() -> Track {
             mute: true,
             solo: true,
             sends: vec![
-                Send { to: ReturnId(1), gain_db: -12.0, tap: Tap::PreFader },
-                Send { to: ReturnId(0), gain_db: 0.0, tap: Tap::PostFader },
+                Send { to: ReturnId(1), gain_db: -12.0, tap: Tap::PreFader, feedback: false },
+                Send { to: ReturnId(0), gain_db: 0.0, tap: Tap::PostFader, feedback: false },
             ],
             ..strip("drums")
         },
         output: Destination::Group(GroupId(0)),
         clips: vec![clip, whole_file(1)],
+        input: Some(InputId(1)),
     }
 }
 
@@ -65,7 +69,7 @@ fn groups() -> Vec<Group> {
     let rhythm = Strip {
         pan: 1.0,
         chain: vec![effect("reverb", &[0.3])],
-        sends: vec![Send { to: ReturnId(0), gain_db: 0.0, tap: Tap::PostFader }],
+        sends: vec![Send { to: ReturnId(0), gain_db: 0.0, tap: Tap::PostFader, feedback: false }],
         ..strip("rhythm")
     };
     let all = Strip { gain_db: f32::NEG_INFINITY, mute: true, solo: true, ..strip("all") };
@@ -79,13 +83,70 @@ fn returns() -> Vec<Return> {
     let echo = Strip {
         gain_db: 1.0,
         chain: vec![effect("compressor", &[-18.0, 4.0])],
-        sends: vec![Send { to: ReturnId(1), gain_db: -6.0, tap: Tap::PostFader }],
+        sends: vec![Send { to: ReturnId(1), gain_db: -6.0, tap: Tap::PostFader, feedback: true }],
         ..strip("echo")
     };
+    let back = Send { to: ReturnId(0), gain_db: -12.0, tap: Tap::PostFader, feedback: false };
+    let hall = Strip { sends: vec![back], ..strip("hall") };
     vec![
         Return { strip: echo, output: Destination::Group(GroupId(1)) },
-        Return { strip: strip("hall"), output: Destination::Master },
+        Return { strip: hall, output: Destination::Master },
     ]
+}
+
+fn time() -> SongTime {
+    // From beat 0 to 16 the tempo rises in a line: the time it takes is 16 * 60 * ln(120.5 / 90) / 30.5 s.
+    let glide_s = 16.0 * 60.0 * (120.5f64 / 90.0).ln() / 30.5;
+    let last = 16.0 + (30.0 - glide_s) * 120.5 / 60.0;
+    let meter = |beats, numerator, denominator| MeterPoint {
+        beats,
+        signature: TimeSignature { numerator, denominator },
+    };
+    SongTime {
+        tempos: vec![
+            TempoPoint { beats: 0.0, bpm: 90.0, glide: Glide::Linear },
+            TempoPoint::step(16.0, 120.5),
+            TempoPoint::step(last, 60.0),
+        ],
+        // Two bars of 6/8 are 6 quarter notes.
+        meters: vec![meter(0.0, 6, 8), meter(6.0, 3, 4), meter(12.0, 4, 4)],
+        repeat: Some(LoopPoints { base: TimeBase::Beats, from: 4.0, to: 8.5 }),
+    }
+}
+
+fn lane(target: LaneTarget, points: &[(f64, f64, Shape)]) -> Automation {
+    let point = |(at, value, shape): &(f64, f64, Shape)| LanePoint {
+        at: *at,
+        value: *value,
+        shape: *shape,
+    };
+    let points: Vec<LanePoint> = points.iter().map(point).collect();
+    Automation { target, lane: LaneSpec::new(TimeBase::Seconds, points) }
+}
+
+fn automation() -> Vec<Automation> {
+    use Shape::{Curve, Hold, Linear};
+    let drums = StripId::Track(0);
+    let effect = |index| EffectAt { strip: drums, index };
+    let send = |strip, index| LaneTarget::Send(SendAt { strip, index });
+    let mut ratio =
+        lane(LaneTarget::Param(effect(0), 1), &[(0.0, 1.0, Linear), (4.0, 100.0, Linear)]);
+    (ratio.lane.base, ratio.lane.grid_frames) = (TimeBase::Beats, 64);
+    let gain =
+        [(0.0, -200.0, Linear), (1.5, 0.0, Linear), (2.0, -6.0, Hold), (3.0, -6.5, Curve(-2.5))];
+    let pans = (1..=8).map(|track| {
+        lane(LaneTarget::Pan(StripId::Track(track)), &[(0.0, -1.0, Linear), (10.0, 1.0, Linear)])
+    });
+    let mut all = vec![
+        lane(LaneTarget::Gain(drums), &gain),
+        ratio,
+        lane(LaneTarget::Bypass(effect(1)), &[(0.0, 1.0, Hold), (1.0, 0.0, Linear)]),
+        lane(send(drums, 1), &[(0.0, -60.0, Linear), (1.0, 0.0, Linear)]),
+    ];
+    all.extend(pans);
+    all.push(lane(send(StripId::Return(1), 0), &[(0.0, -12.0, Linear)]));
+    all.push(lane(LaneTarget::Mute(StripId::Master), &[(0.0, 0.0, Hold), (20.0, 1.0, Linear)]));
+    all
 }
 
 #[test]
@@ -96,6 +157,7 @@ fn every_key_lands_in_the_model() {
         strip: strip(&format!("voice {number}")),
         output: Destination::Master,
         clips: vec![whole_file(0)],
+        input: None,
     };
     let media = |name: &str| Media { path: folder.path(name), resample: true };
     let master = Strip {
@@ -115,8 +177,23 @@ fn every_key_lands_in_the_model() {
         returns: returns(),
         master,
         preview: Some(MediaId(1)),
+        time: time(),
+        inputs: vec![
+            Input { name: "mic".into(), channels: 1 },
+            Input { name: "keys".into(), channels: 2 },
+        ],
+        outputs: vec![
+            Output { name: "cue".into(), from: StripId::Return(1), tap: Tap::PreFader },
+            Output { name: "all of it".into(), from: StripId::Master, tap: Tap::PostFader },
+        ],
+        automation: automation(),
     };
-    assert_eq!(loaded.session, expected);
+    // The last tempo is placed in seconds, and two ways to compute it round differently.
+    let mut session = loaded.session;
+    let placed = &mut session.time.tempos[2].beats;
+    assert!((*placed - expected.time.tempos[2].beats).abs() < 1e-9, "{placed}");
+    *placed = expected.time.tempos[2].beats;
+    assert_eq!(session, expected);
     assert_eq!(loaded.warnings, Vec::<String>::new());
 }
 
@@ -128,8 +205,12 @@ fn what_is_left_out_has_its_default() {
     assert_eq!((session.length_s, session.preview), (None, None));
     assert!(session.media[0].resample);
     assert_eq!(session.master, strip("master"));
-    let track =
-        Track { strip: strip("a"), output: Destination::Master, clips: vec![whole_file(0)] };
+    let track = Track {
+        strip: strip("a"),
+        output: Destination::Master,
+        clips: vec![whole_file(0)],
+        input: None,
+    };
     assert_eq!(session.tracks, [track]);
 }
 

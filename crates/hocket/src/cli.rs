@@ -8,17 +8,19 @@ mod play;
 mod recover;
 mod render;
 mod report;
+mod session;
 
 use clap::{Parser, Subcommand};
 
 pub use bench::BenchArgs;
-pub use check::{CheckArgs, SessionArgs, SessionCommand};
+pub use check::CheckArgs;
 pub use choices::{DiskArgs, FormatArg, ScheduleArg, SiblingChoice, WaitArg};
 pub use demo::DemoArgs;
 pub use play::{PlayArgs, TakeArg};
 pub use recover::RecoverArgs;
 pub use render::RenderArgs;
 pub use report::ReportArgs;
+pub use session::{ConvertArgs, SessionArgs, SessionCommand, ShowArgs};
 
 use crate::failure::{Exit, Failure};
 use crate::output::{Talk, set_talk};
@@ -102,8 +104,7 @@ pub enum Command {
     /// Writes man pages and completions for packages.
     #[command(hide = true)]
     Generate(crate::generate::GenerateArgs),
-    /// Checks session files (`hocket session check`).
-    #[command(hide = true)]
+    /// Shows, converts and checks session files, and prints their schema.
     Session(SessionArgs),
     /// Runs experiments on siblings, waiting, sharing and priorities.
     Lab(crate::lab::LabArgs),
@@ -120,6 +121,7 @@ pub fn run(cli: Cli) -> Result<Exit, Failure> {
         Command::Machine(args) => args.restore,
         Command::Lab(args) => args.is_child(),
         Command::Completions(_) | Command::Generate(_) => true,
+        Command::Session(args) => matches!(args.command, SessionCommand::Schema),
         _ => false,
     };
     if !is_silent {
@@ -130,9 +132,7 @@ pub fn run(cli: Cli) -> Result<Exit, Failure> {
         Command::Machine(args) => crate::machine::run(&args),
         Command::Bench(args) => crate::bench::run(&args),
         Command::Check(args) => crate::check::run(&args),
-        Command::Session(SessionArgs { command: SessionCommand::Check(args) }) => {
-            crate::check::run(&args)
-        }
+        Command::Session(args) => crate::session::run(&args),
         Command::Completions(args) => Ok(crate::generate::completions(&args)),
         Command::Generate(args) => crate::generate::run(&args),
         Command::Play(args) => crate::play::run(&args),

@@ -25,6 +25,8 @@ pub(crate) enum Kind {
     Picture,
     /// A file that its reader has checked already: what is there is an input, too.
     Checked,
+    /// A session: somebody's work, which is never replaced.
+    Session,
 }
 
 /// Enough for the mark of every kind.
@@ -42,6 +44,7 @@ impl Kind {
             Kind::Page => begins("<!DOCTYPE html>") && has("name=\"generator\" content=\"Hocket\""),
             Kind::Picture => begins("<svg") && has("data-from=\"hocket"),
             Kind::Checked => true,
+            Kind::Session => false,
         }
     }
 }
@@ -112,7 +115,7 @@ impl Files {
             return Ok(());
         }
         // A folder that was mistyped would swallow a whole render.
-        if kind != Kind::Audio {
+        if !matches!(kind, Kind::Audio | Kind::Session) {
             make_folder(path)?;
         }
         if let Some(file) = Identity::of(path) {

@@ -17,6 +17,7 @@ pub mod play;
 pub mod render;
 pub mod recover;
 pub mod report;
+pub mod session;
 pub mod lab;
 pub mod tune;
 pub mod profile;

@@ -189,6 +189,11 @@ impl OpenedSession {
         if let Some(conversions) = self.conversions() {
             note(format_args!("{conversions}; resample = false in [session] refuses that"));
         }
+        if !self.loaded.session.inputs.is_empty() {
+            let names = self.loaded.session.inputs.iter().map(|input| input.name.as_str());
+            let names = names.collect::<Vec<_>>().join(", ");
+            note(format_args!("no device brings sound into the inputs ({names}): they are silent"));
+        }
         let mut streamable = self.streamable(disk);
         let buffer = self.disk_buffer(disk, &streamable)?;
         let OpenedSession { loaded, rate_hz, .. } = self;

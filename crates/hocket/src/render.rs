@@ -113,7 +113,7 @@ fn tell_lost(loaded: &LoadedSession) {
 fn length_frames(args: &RenderArgs, loaded: &LoadedSession) -> Result<u64, Failure> {
     wanted_frames(args.length, loaded)?.ok_or_else(|| {
         Failure::bad_input(format!(
-            "{}: the session has no end, because a clip loops for ever (or nothing plays); set \
+            "{}: the session has no end, because a clip or its transport loops for ever (or nothing plays); set \
              length_s in [session], or use --length SECONDS",
             args.session.display()
         ))

@@ -1,5 +1,5 @@
 //! Parity: the same bits for every schedule, sibling policy, wait and worker count, over block
-//! sizes and sample rates, on the four example sessions; and proof that the parallel path ran.
+//! sizes and sample rates, on the example sessions and one with all that the format knows; and proof that the parallel path ran.
 //!
 //! Two grids. The full one crosses every schedule with the policies that seat workers differently, the
 //! waits that differ in kind, all worker counts, block sizes and rates. The wide one takes in every
@@ -21,6 +21,7 @@ use hocket_dsp::{Block, Processor};
 use hocket_engine::{
     Engine, Policy, Prepared, Seating, Settings, Steer, Strategy, prepare_session,
 };
+use hocket_plan::session::StripId;
 use hocket_plan::{
     ChainCost, CostTable, Edge, Fusing, Graph, Node, NodeKind, ScheduleKind, Seat, Seats,
     SiblingPolicy,
@@ -41,9 +42,15 @@ fn seats(policy: SiblingPolicy) -> Seats {
     Seats { seats: (0..2 * cores).map(seat).collect() }
 }
 
+/// Automation, tempos, a loop, inputs, outputs, side chains and feedback, all within the first blocks.
+const FORMAT_2: &str = "format-2.toml";
+
 fn load(name: &str, rate_hz: u32) -> LoadedSession {
-    let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let file = root.join("sessions").join(name);
+    let here = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
+    let file = match name {
+        FORMAT_2 => here.join("tests/data").join(name),
+        _ => here.join("../../sessions").join(name),
+    };
     load_session_for_seats(&file, Some(rate_hz), 4).unwrap_or_else(|error| panic!("{error}"))
 }
 
@@ -90,17 +97,37 @@ fn start_steered(
     Engine::start(prepared, settings, seating).unwrap()
 }
 
-/// The bits of both rows from the session's start, in blocks of this length.
+/// The bits of the first two rows of every output from the session's start, in blocks of this length.
 fn play(engine: &mut Engine, frames: u32) -> Vec<u32> {
     engine.reset();
-    let mut bits = Vec::with_capacity(2 * TOTAL_FRAMES);
-    while bits.len() < 2 * TOTAL_FRAMES {
-        let frames = (frames as usize).min(TOTAL_FRAMES - bits.len() / 2);
+    let outputs = (0..).take_while(|output| engine.output_rows(*output, 1).is_some()).count();
+    let mut bits = vec![Vec::with_capacity(2 * TOTAL_FRAMES); outputs];
+    let mut begin = 0;
+    while begin < TOTAL_FRAMES {
+        let frames = (frames as usize).min(TOTAL_FRAMES - begin);
+        write_inputs(engine, begin, frames);
         engine.process(frames);
-        let rows = engine.output(frames);
-        bits.extend(rows.left.iter().zip(rows.right).flat_map(|(l, r)| [l.to_bits(), r.to_bits()]));
+        for (output, bits) in bits.iter_mut().enumerate() {
+            let rows = engine.output_rows(output, frames).expect("it was there before");
+            let rows = rows.row(0).iter().zip(rows.row(1));
+            bits.extend(rows.flat_map(|(left, right)| [left.to_bits(), right.to_bits()]));
+        }
+        begin += frames;
     }
-    bits
+    bits.concat()
+}
+
+/// Another sound for each channel of each input, the same at each frame however time is cut.
+fn write_inputs(engine: &mut Engine, begin: usize, frames: usize) {
+    for number in 0.. {
+        let Some(mut rows) = engine.input_mut(number, frames) else { return };
+        for row in 0..rows.len() {
+            let step = 0.01 * (1.0 + f64::from(number) + row as f64);
+            let sound = |frame: usize| (0.3 * (frame as f64 * step).sin()) as f32;
+            let samples = rows.row_mut(row).iter_mut().zip(begin..);
+            samples.for_each(|(sample, frame)| *sample = sound(frame));
+        }
+    }
 }
 
 /// One reference for all block sizes: processors give the same bits however time is cut.
@@ -432,6 +459,41 @@ fn worst_case_8_is_bit_identical_over_the_grid() {
 #[test]
 fn best_case_is_bit_identical_over_the_grid() {
     check_grids("best-case.toml");
+}
+
+/// Every part of the format is heard: without it, other bits come out.
+#[test]
+fn what_format_2_brings_is_heard() {
+    let whole = load(FORMAT_2, 48_000);
+    let expected = reference(&whole);
+    let without = |change: &dyn Fn(&mut hocket_plan::Session)| {
+        let mut session = load(FORMAT_2, 48_000);
+        change(&mut session.session);
+        reference(&session)
+    };
+    for lane in 0..whole.session.automation.len() {
+        let target = whole.session.automation[lane].target;
+        let bits = without(&|session| _ = session.automation.remove(lane));
+        assert_ne!(bits, expected, "{target:?}");
+    }
+    let silent = |session: &mut hocket_plan::Session| session.tracks[2].input = None;
+    assert_ne!(without(&silent), expected, "an input");
+    assert_ne!(without(&|session| session.time.tempos.clear()), expected, "tempos");
+    assert_ne!(without(&|session| session.time.repeat = None), expected, "the loop");
+    let deaf = |session: &mut hocket_plan::Session| session.tracks[1].strip.chain[0].key = None;
+    assert_ne!(without(&deaf), expected, "a side chain");
+    for back in 0..2 {
+        let bits = without(&|session| {
+            session.returns[back].strip.sends.retain(|send| !send.feedback);
+            session.automation.retain(|lane| lane.target.strip() != StripId::Return(back));
+        });
+        assert_ne!(bits, expected, "feedback of return {back}");
+    }
+}
+
+#[test]
+fn format_2_is_bit_identical_over_the_grid() {
+    check_grids(FORMAT_2);
 }
 
 #[test]

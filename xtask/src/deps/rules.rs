@@ -64,7 +64,7 @@ pub const NO_SUBJECT: [&str; 6] = ["core", "common", "utils", "util", "misc", "s
 pub const CRATES: &[CrateRule] = &[
     CrateRule {
         name: "hocket-plan",
-        workspace: &[],
+        workspace: &["hocket-time"],
         workspace_dev: &[],
         external: External::Only(&[always("thiserror")]),
         serde: false,
@@ -159,7 +159,7 @@ pub const CRATES: &[CrateRule] = &[
     },
     CrateRule {
         name: "hocket-session",
-        workspace: &["hocket-plan", "hocket-files"],
+        workspace: &["hocket-plan", "hocket-time", "hocket-files"],
         workspace_dev: &[],
         external: External::Any,
         serde: true,

@@ -160,6 +160,13 @@ impl Processor for Bypass {
         self.delays.iter_mut().for_each(DelayLine::reset);
     }
 
+    fn preset(&mut self, change: Change) {
+        match change {
+            Change::Param { index: Bypass::PARAM, value } => self.switch(value),
+            other => self.inner.preset(other),
+        }
+    }
+
     fn latency_frames(&self) -> u32 {
         self.latency as u32
     }

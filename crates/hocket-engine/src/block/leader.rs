@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use hocket_dsp::RowsMut;
-use hocket_time::{EventBuffer, Full, TempoMap, TimedCommand, Transport, TransportCommand};
+use hocket_time::{
+    EventBuffer, Full, LoopRange, TempoMap, TimedCommand, Transport, TransportCommand,
+};
 
 use super::bus::UnitState;
 use super::node::{Contained, NodeCell, NodeState};
@@ -20,12 +22,14 @@ pub(crate) struct Leader {
     transport: Transport,
     /// Whether the plan has not run a block yet.
     plan_is_new: bool,
+    /// The song's own loop, from the start on.
+    repeat: Option<LoopRange>,
 }
 
 impl Leader {
-    /// Becomes the leader of a runner whose workers have run no block yet.
-    pub(crate) fn new(runner: Arc<Runner>) -> Leader {
-        Leader { runner, transport: from_the_start(), plan_is_new: true }
+    /// Becomes the leader of a runner whose workers have run no block yet. `repeat`: the song's loop.
+    pub(crate) fn new(runner: Arc<Runner>, repeat: Option<LoopRange>) -> Leader {
+        Leader { runner, transport: from_the_start(repeat), plan_is_new: true, repeat }
     }
 
     /// What plays, and where.
@@ -114,7 +118,7 @@ impl Leader {
 
     /// Resets all processors and silences all buses.
     pub(crate) fn reset(&mut self) {
-        self.transport = from_the_start();
+        self.transport = from_the_start(self.repeat);
         // SAFETY: CLOSED, by the type's invariant. The leader is borrowed exclusively.
         unsafe { self.runner.now_mut() }.history.clear();
         for unit in 0..self.runner.plan().units.len() {
@@ -124,7 +128,7 @@ impl Leader {
             for cell in unit.nodes() {
                 // SAFETY: as above, and ONE-PLAN.
                 let node = unsafe { cell.get_mut() };
-                node.call(|processor| processor.reset());
+                node.reset();
                 cell.start_again(node);
             }
             for line in unit.lines() {
@@ -212,8 +216,11 @@ impl Leader {
 }
 
 /// An engine plays from its first block on, unless somebody says otherwise.
-fn from_the_start() -> Transport {
+fn from_the_start(repeat: Option<LoopRange>) -> Transport {
     let mut transport = Transport::new();
+    if let Some(range) = repeat {
+        transport.apply(TransportCommand::Loop(range));
+    }
     transport.apply(TransportCommand::Play);
     transport
 }

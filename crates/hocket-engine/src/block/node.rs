@@ -137,6 +137,19 @@ impl NodeState {
         self.follows_song = self.keeps_time || self.lanes.is_some();
     }
 
+    /// Resets the processor, with the first values of its lanes as its settings: for a start from the beginning.
+    ///
+    /// Thread: control before it plays, or the leader between blocks.
+    pub(super) fn reset(&mut self) {
+        let lanes = self.lanes.take();
+        self.call(|processor| {
+            let first = lanes.iter().flat_map(|lanes| lanes.first_values());
+            first.for_each(|change| processor.preset(change));
+            processor.reset();
+        });
+        self.lanes = lanes;
+    }
+
     /// Forgets events, where its lanes are, and what was counted: for a start from the beginning.
     ///
     /// Thread: leader, between blocks.
@@ -222,6 +235,15 @@ impl NodeCell {
         let (state, automated) = (UnsafeCell::new(state), Mutex::default());
         let processor = place;
         NodeCell { name, shown, thinned, lost_events, keeps_time, automated, processor, state }
+    }
+
+    /// Gives a node that has not run its lanes, and their first values as its settings.
+    ///
+    /// Thread: control.
+    pub(crate) fn begin_with(&mut self, mut lanes: LaneExchange) {
+        let state = self.state.get_mut();
+        state.exchange_lanes(&mut lanes);
+        state.reset();
     }
 
     /// Adds what the node's lanes say in a block to its events. `late`: how many frames what it hears is late.

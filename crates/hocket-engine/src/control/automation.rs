@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, MutexGuard, PoisonError};
 
 use hocket_plan::NodeId;
-use hocket_time::{CONTROL_GRID_FRAMES, Lane, LaneError, LanePoint, TempoMap, TimeBase};
+use hocket_time::{LaneError, TempoMap, TimeBase};
 
 use super::edit::EditError;
 use super::handle::ControlError;
@@ -16,29 +16,7 @@ use super::orders::Order;
 use super::planner::Planner;
 use crate::block::lanes::MappedLane;
 use crate::block::node::{LaneExchange, NodeCell};
-
-/// What a lane is made of. A copy shares the points.
-#[derive(Debug, Clone, PartialEq)]
-pub struct LaneSpec {
-    /// Sorted, in the unit of `base`.
-    pub points: Arc<[LanePoint]>,
-    /// The unit of the points. Those in beats follow the tempo map, also when it changes while the song plays.
-    pub base: TimeBase,
-    /// The distance of values on the way between two points, in frames.
-    pub grid_frames: u32,
-}
-
-impl LaneSpec {
-    /// A lane of these points, with values every [`CONTROL_GRID_FRAMES`] frames between them.
-    pub fn new(base: TimeBase, points: impl Into<Arc<[LanePoint]>>) -> LaneSpec {
-        LaneSpec { points: points.into(), base, grid_frames: CONTROL_GRID_FRAMES }
-    }
-
-    fn made(&self, map: &Arc<TempoMap>) -> Result<Arc<MappedLane>, LaneError> {
-        let lane = Lane::new(map, self.base, &self.points)?.with_grid(self.grid_frames)?;
-        Ok(Arc::new(MappedLane { lane, map: Arc::clone(map) }))
-    }
-}
+pub use hocket_plan::session::LaneSpec;
 
 /// Gives a parameter of a node a lane.
 #[derive(Debug, Clone, PartialEq)]
@@ -70,6 +48,38 @@ pub(crate) type CellChange = (Arc<NodeCell>, u16, Option<LaneSpec>);
 
 /// Nodes and the lanes that they get.
 type NewLanes = Vec<(Arc<NodeCell>, Automated)>;
+
+/// The lanes with which an engine starts, by node.
+pub(crate) type FirstLanes = BTreeMap<NodeId, Automated>;
+
+/// Makes the lanes with which an engine starts.
+///
+/// # Errors
+/// The parameter of a node, and what is wrong with its lane.
+pub(super) fn first_lanes(
+    changes: &[LaneChange],
+    map: &Arc<TempoMap>,
+) -> Result<FirstLanes, (NodeId, u16, LaneError)> {
+    let mut first = FirstLanes::new();
+    for LaneChange { node, param, lane } in changes {
+        let Some(spec) = lane else { continue };
+        let lane = mapped(spec, map).map_err(|why| (*node, *param, why))?;
+        first.entry(*node).or_default().insert(*param, (spec.clone(), lane));
+    }
+    Ok(first)
+}
+
+impl NodeCell {
+    /// Gives a node lanes before it has run: it begins with their first values.
+    ///
+    /// Thread: control; allocates. Blocks have up to `frames` frames.
+    pub(super) fn with_lanes(mut self, lanes: Automated, frames: usize) -> NodeCell {
+        let each = lanes.iter().map(|(param, (_, lane))| (*param, Arc::clone(lane)));
+        self.begin_with(LaneExchange::new(each.collect(), frames));
+        self.automated = lanes.into();
+        self
+    }
+}
 
 impl Planner {
     /// Gives nodes of the newest plan other lanes, all before one block. Returns the number of the order.
@@ -154,7 +164,11 @@ fn made(
     cell: &NodeCell,
     param: u16,
 ) -> Result<Arc<MappedLane>, ControlError> {
-    spec.made(map).map_err(|why| ControlError::Lane { node: cell.name.clone(), param, why })
+    mapped(spec, map).map_err(|why| ControlError::Lane { node: cell.name.clone(), param, why })
+}
+
+fn mapped(spec: &LaneSpec, map: &Arc<TempoMap>) -> Result<Arc<MappedLane>, LaneError> {
+    Ok(Arc::new(MappedLane { lane: spec.lane(map)?, map: Arc::clone(map) }))
 }
 
 fn automated(cell: &NodeCell) -> MutexGuard<'_, Automated> {

@@ -2,37 +2,15 @@
 
 use hocket_plan::graph::GraphError;
 use hocket_plan::session::{
-    Destination, Group, GroupId, MediaId, Return, ReturnId, Send, Session, Strip, StripId, Track,
+    Destination, Group, GroupId, MediaId, Return, ReturnId, Send, SendAt, Session, Strip, StripId,
+    Track,
 };
 use hocket_plan::{Effect, NodeId};
 
 use super::automation::LaneSpec;
 use super::handle::ControlError;
 use super::prepare::PrepareError;
-
-/// An effect by its place.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct EffectAt {
-    /// The strip.
-    pub strip: StripId,
-    /// Place in its chain.
-    pub index: usize,
-}
-
-/// What a lane of a session moves. Values are in the parameter's unit; those out of its range count as its ends.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum LaneTarget {
-    /// A strip's fader, in decibels; -200 and less is as good as silence.
-    Gain(StripId),
-    /// A strip's pan, -1 to +1.
-    Pan(StripId),
-    /// A strip's mute: on from 0.5.
-    Mute(StripId),
-    /// One of an effect's parameters.
-    Param(EffectAt, usize),
-    /// An effect's bypass: on from 0.5.
-    Bypass(EffectAt),
-}
+pub use hocket_plan::session::{EffectAt, LaneTarget};
 
 /// One change. Indices are those of the session at the time of the edit. Routes, sends,
 /// effects and strips that come or go fade, unless [`Editor::fade_edits`](crate::Editor::fade_edits) is off.
@@ -53,7 +31,8 @@ pub enum Edit {
     /// Gives parameters automation lanes, or removes them: all before the same block. A live edit of the parameter holds
     /// until the lane's next value.
     ///
-    /// Lanes stay with their strip and effect, and go with them. The session's model does not have them.
+    /// Lanes stay with their strip, effect or send, and go with them. Lanes of sends can be exchanged, but not added or
+    /// removed: a send without one is part of a sum.
     Automate(Vec<(LaneTarget, Option<LaneSpec>)>),
     /// Adds an effect before the one at this place; cross-faded.
     InsertEffect(EffectAt, Effect),
@@ -118,6 +97,17 @@ pub enum EditError {
         kind: String,
         /// Requested.
         index: usize,
+    },
+    /// A lane for a send that had none, or none for one that had.
+    #[error("'{0}' has no such send with a lane: lanes of sends can only be exchanged for others")]
+    SendLane(String),
+    /// The session has no such input.
+    #[error("track '{track}' plays input {input}, which the session does not have")]
+    NoInput {
+        /// The track's name.
+        track: String,
+        /// Index of the input.
+        input: usize,
     },
     /// The strip does not send there.
     #[error("strip '{0}' has no such send")]
@@ -186,12 +176,14 @@ impl Edit {
             Edit::Param(at, index, value) => set_param(effect(session, *at)?, *index, *value)?,
             Edit::Bypass(at, bypass) => effect(session, *at)?.bypass = *bypass,
             Edit::Automate(lanes) => {
-                lanes.iter().try_for_each(|(target, _)| find(session, *target))?;
+                lanes.iter().try_for_each(|(target, lane)| find(session, *target, lane))?;
+                lanes.iter().for_each(|(target, lane)| session.set_lane(*target, lane.clone()));
             }
             Edit::InsertEffect(at, new) => insert_effect(session, *at, new)?,
             Edit::RemoveEffect(at) => {
                 effect(session, *at)?;
                 strip(session, at.strip)?.chain.remove(at.index);
+                session.forget_effect(*at);
             }
             Edit::AddTrack(track) => add_track(session, track)?,
             Edit::RemoveTrack(index) => remove_track(session, *index)?,
@@ -207,7 +199,7 @@ impl Edit {
             Edit::RemoveReturn(index) => remove_return(session, *index)?,
             Edit::Route(id, to) => *output(session, *id)? = *to,
             Edit::Send(id, send) => set_send(strip(session, *id)?, send)?,
-            Edit::RemoveSend(id, to) => remove_send(strip(session, *id)?, *to)?,
+            Edit::RemoveSend(id, to) => remove_send(session, *id, *to)?,
         }
         Ok(())
     }
@@ -260,8 +252,17 @@ fn set_param(effect: &mut Effect, index: usize, value: f32) -> Result<(), EditEr
 }
 
 /// Whether the session has what a lane is to move.
-fn find(session: &mut Session, target: LaneTarget) -> Result<(), EditError> {
+fn find(
+    session: &mut Session,
+    target: LaneTarget,
+    lane: &Option<LaneSpec>,
+) -> Result<(), EditError> {
     match target {
+        LaneTarget::Send(at) => {
+            let stays = session.lane(target).is_some() && lane.is_some();
+            let name = strip(session, at.strip)?.name.clone();
+            if stays { Ok(()) } else { Err(EditError::SendLane(name)) }
+        }
         LaneTarget::Gain(id) | LaneTarget::Pan(id) | LaneTarget::Mute(id) => {
             strip(session, id).map(drop)
         }
@@ -284,6 +285,7 @@ fn insert_effect(session: &mut Session, at: EffectAt, new: &Effect) -> Result<()
     }
     values(new)?;
     strip.chain.insert(at.index, new.clone());
+    session.make_room(at);
     Ok(())
 }
 
@@ -291,6 +293,9 @@ fn add_track(session: &mut Session, track: &Track) -> Result<(), EditError> {
     let unknown = track.clips.iter().find(|clip| clip.media.0 >= session.media.len());
     if let Some(clip) = unknown {
         return Err(EditError::NoMedia(clip.media));
+    }
+    if let Some(input) = track.input.filter(|input| input.0 >= session.inputs.len()) {
+        return Err(EditError::NoInput { track: track.strip.name.clone(), input: input.0 });
     }
     numbers(&track.strip)?;
     session.tracks.push(track.clone());
@@ -318,6 +323,7 @@ fn remove_group(session: &mut Session, index: usize) -> Result<(), EditError> {
     let by = |id: &StripId| session.output(*id) == Some(Destination::Group(GroupId(index)));
     refuse_used(session, StripId::Group(index), session.strip_ids().into_iter().find(by))?;
     session.groups.remove(index);
+    session.forget_strip(StripId::Group(index));
     for id in session.strip_ids() {
         if let Ok(Destination::Group(GroupId(to))) = output(session, id) {
             *to -= usize::from(*to > index);
@@ -334,6 +340,7 @@ fn remove_return(session: &mut Session, index: usize) -> Result<(), EditError> {
     let sends = |id: &StripId| session.strip(*id).sends.iter().any(|send| send.to.0 == index);
     refuse_used(session, StripId::Return(index), session.strip_ids().into_iter().find(sends))?;
     session.returns.remove(index);
+    session.forget_strip(StripId::Return(index));
     for id in session.strip_ids() {
         for send in &mut strip(session, id)?.sends {
             send.to.0 -= usize::from(send.to.0 > index);
@@ -344,7 +351,8 @@ fn remove_return(session: &mut Session, index: usize) -> Result<(), EditError> {
 
 fn refuse_used(session: &Session, id: StripId, by: Option<StripId>) -> Result<(), EditError> {
     let name = |id| session.strip(id).name.clone();
-    by.map_or(Ok(()), |by| Err(EditError::InUse { strip: name(id), by: name(by) }))
+    let by = by.map(name).or(session.listener(id).map(str::to_owned));
+    by.map_or(Ok(()), |by| Err(EditError::InUse { strip: name(id), by }))
 }
 
 fn remove_track(session: &mut Session, index: usize) -> Result<(), EditError> {
@@ -352,7 +360,9 @@ fn remove_track(session: &mut Session, index: usize) -> Result<(), EditError> {
         length if index >= length => Err(EditError::NoStrip(StripId::Track(index))),
         1 => Err(EditError::LastTrack),
         _ => {
+            refuse_used(session, StripId::Track(index), None)?;
             session.tracks.remove(index);
+            session.forget_strip(StripId::Track(index));
             Ok(())
         }
     }
@@ -367,14 +377,14 @@ fn set_send(strip: &mut Strip, send: &Send) -> Result<(), EditError> {
     Ok(())
 }
 
-fn remove_send(strip: &mut Strip, to: ReturnId) -> Result<(), EditError> {
-    match strip.sends.iter().position(|own| own.to == to) {
-        Some(at) => {
-            strip.sends.remove(at);
-            Ok(())
-        }
-        None => Err(EditError::NoSend(strip.name.clone())),
-    }
+fn remove_send(session: &mut Session, id: StripId, to: ReturnId) -> Result<(), EditError> {
+    let strip = strip(session, id)?;
+    let Some(index) = strip.sends.iter().position(|own| own.to == to) else {
+        return Err(EditError::NoSend(strip.name.clone()));
+    };
+    strip.sends.remove(index);
+    session.forget_send(SendAt { strip: id, index });
+    Ok(())
 }
 
 /// Where a group's own output leads is checked with the graph; whether a group exists, here.

@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use hocket_dsp::{Bypass, Change, Fader};
 use hocket_plan::graph::{audible, session_graph};
-use hocket_plan::session::{Session, StripId};
+use hocket_plan::session::{ReturnId, Send, SendAt, Session, Strip, StripId};
 use hocket_plan::{Fusing, Graph, NodeId, NodeKind};
 
 use super::automation::LaneSpec;
@@ -23,7 +23,7 @@ use super::handle::Control;
 use super::media::MediaPool;
 use super::orders::Order;
 use super::planner::Installation;
-use super::prepare::{PrepareError, Workshop, prepared};
+use super::prepare::{PrepareError, Workshop, parameter, prepared};
 use super::seating::Seating;
 use super::settings::Settings;
 use super::start::EngineError;
@@ -71,6 +71,9 @@ pub struct Editor {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum Key {
     Head(u64),
+    /// A track that also plays an input has a head before its head.
+    Player(u64),
+    Send(u64),
     Effect(u64),
     Fader(u64),
     Input(u16),
@@ -91,6 +94,8 @@ struct Names {
 struct StripNames {
     own: u64,
     effects: Vec<u64>,
+    /// Each with the return that it feeds, by its present index.
+    sends: Vec<(u64, ReturnId)>,
 }
 
 impl Editor {
@@ -109,8 +114,9 @@ impl Editor {
         let workshop = Workshop::new(&session, &media, rate_hz);
         let processors: Result<Vec<_>, _> =
             graph.nodes().iter().map(|node| workshop.editable(node.kind, false)).collect();
-        let engine =
-            Engine::start(prepared(&graph, processors?, Fusing::Chains)?, settings, seating)?;
+        let mut prepared = prepared(&graph, processors?, Fusing::Chains)?;
+        prepared.add_song(&session, rate_hz)?;
+        let engine = Engine::start(prepared, settings, seating)?;
         let names = Names::of(&session);
         let control = engine.control();
         let cells = control.lock().nodes().to_vec();
@@ -256,6 +262,9 @@ impl Editor {
             nodes.insert(key, (NodeId(i as u32), cell.clone()));
             cells.push(cell);
         }
+        if let Edit::Send(id, send) = edit {
+            changes.extend(send_level(session, *id, send, |kind| nodes.get(&names.key(kind))));
+        }
         let keys: Vec<Key> = graph.nodes().iter().map(|node| names.key(node.kind)).collect();
         let before = |id: NodeId| self.nodes.get(&keys[id.index()]).map(|(id, _)| *id);
         let new = Installation { graph, nodes: cells, changes, fades: self.fades };
@@ -280,18 +289,6 @@ impl Editor {
     }
 }
 
-/// The node that a lane moves, and its parameter.
-fn parameter(target: LaneTarget) -> (NodeKind, u16) {
-    let effect = |at: EffectAt| NodeKind::Effect { strip: at.strip, index: at.index };
-    match target {
-        LaneTarget::Gain(id) => (NodeKind::Fader(id), Fader::GAIN_DB),
-        LaneTarget::Pan(id) => (NodeKind::Fader(id), Fader::PAN),
-        LaneTarget::Mute(id) => (NodeKind::Fader(id), Fader::MUTE),
-        LaneTarget::Param(at, index) => (effect(at), index as u16),
-        LaneTarget::Bypass(at) => (effect(at), Bypass::PARAM),
-    }
-}
-
 /// A new effect begins bypassed and is cross-faded in, unless it is to stay bypassed.
 fn fade_in(
     session: &Session,
@@ -304,6 +301,19 @@ fn fade_in(
     cell.filter(|_| !stays).map(|cell| (Arc::clone(cell), change))
 }
 
+/// The new level of a send that has a node, because a lane moves it.
+fn send_level<'a>(
+    session: &Session,
+    strip: StripId,
+    send: &Send,
+    node: impl Fn(NodeKind) -> Option<&'a (NodeId, Option<Arc<NodeCell>>)>,
+) -> Option<(Arc<NodeCell>, Change)> {
+    let index = session.strip(strip).sends.iter().position(|own| own.to == send.to)?;
+    let (_, cell) = node(NodeKind::Send(SendAt { strip, index }))?;
+    let change = Change::Param { index: Fader::GAIN_DB, value: send.gain_db };
+    cell.clone().map(|cell| (cell, change))
+}
+
 fn graph_of(session: &Session, rate_hz: u32) -> Result<Graph, hocket_plan::GraphError> {
     session_graph(session, &BuiltinEffects { rate_hz })
 }
@@ -312,12 +322,12 @@ impl Names {
     fn of(session: &Session) -> Names {
         let mut names = Names::default();
         let mut strips = |count: usize, id: &dyn Fn(usize) -> StripId| -> Vec<StripNames> {
-            (0..count).map(|i| names.fresh_strip(session.strip(id(i)).chain.len())).collect()
+            (0..count).map(|i| names.fresh_strip(session.strip(id(i)))).collect()
         };
         let tracks = strips(session.tracks.len(), &StripId::Track);
         let groups = strips(session.groups.len(), &StripId::Group);
         let returns = strips(session.returns.len(), &StripId::Return);
-        let master = names.fresh_strip(session.master.chain.len());
+        let master = names.fresh_strip(&session.master);
         Names { tracks, groups, returns, master, ..names }
     }
 
@@ -326,9 +336,17 @@ impl Names {
         self.next
     }
 
-    fn fresh_strip(&mut self, effects: usize) -> StripNames {
+    fn fresh_strip(&mut self, strip: &Strip) -> StripNames {
         let own = self.fresh();
-        StripNames { own, effects: (0..effects).map(|_| self.fresh()).collect() }
+        let effects = strip.chain.iter().map(|_| self.fresh()).collect();
+        let sends = strip.sends.iter().map(|send| (self.fresh(), send.to)).collect();
+        StripNames { own, effects, sends }
+    }
+
+    /// All strips.
+    fn all_mut(&mut self) -> impl Iterator<Item = &mut StripNames> {
+        let Names { tracks, groups, returns, master, .. } = self;
+        tracks.iter_mut().chain(groups).chain(returns).chain([master])
     }
 
     fn strip(&self, id: StripId) -> Option<&StripNames> {
@@ -353,12 +371,16 @@ impl Names {
     fn key(&self, kind: NodeKind) -> Key {
         let own = |id: StripId| self.strip(id).map_or(0, |strip| strip.own);
         match kind {
-            NodeKind::Play(track) => Key::Head(own(StripId::Track(track))),
+            NodeKind::Play(track) => Key::Player(own(StripId::Track(track))),
             NodeKind::Sum(id) => Key::Head(own(id)),
             NodeKind::Fader(id) => Key::Fader(own(id)),
             NodeKind::Effect { strip, index } => {
                 let effect = self.strip(strip).and_then(|strip| strip.effects.get(index));
                 Key::Effect(effect.copied().unwrap_or(0))
+            }
+            NodeKind::Send(at) => {
+                let send = self.strip(at.strip).and_then(|strip| strip.sends.get(at.index));
+                Key::Send(send.map_or(0, |(name, _)| *name))
             }
             NodeKind::Input(number) => Key::Input(number),
             NodeKind::Custom(number) => Key::Custom(number),
@@ -380,15 +402,15 @@ impl Names {
                 }
             }
             Edit::AddTrack(track) => {
-                let strip = self.fresh_strip(track.strip.chain.len());
+                let strip = self.fresh_strip(&track.strip);
                 self.tracks.push(strip);
             }
             Edit::AddGroup(group) => {
-                let strip = self.fresh_strip(group.strip.chain.len());
+                let strip = self.fresh_strip(&group.strip);
                 self.groups.push(strip);
             }
             Edit::AddReturn(back) => {
-                let strip = self.fresh_strip(back.strip.chain.len());
+                let strip = self.fresh_strip(&back.strip);
                 self.returns.push(strip);
             }
             Edit::RemoveTrack(index) => {
@@ -399,6 +421,24 @@ impl Names {
             }
             Edit::RemoveReturn(index) => {
                 self.returns.remove(*index);
+                // Nobody sends to it any more.
+                let sends = self.all_mut().flat_map(|strip| &mut strip.sends);
+                sends.filter(|(_, to)| to.0 > *index).for_each(|(_, to)| to.0 -= 1);
+            }
+            Edit::Send(id, send) => {
+                let name = self.fresh();
+                if let Some(strip) = self.strip_mut(*id)
+                    && strip.sends.iter().all(|(_, to)| *to != send.to)
+                {
+                    strip.sends.push((name, send.to));
+                }
+            }
+            Edit::RemoveSend(id, to) => {
+                if let Some(strip) = self.strip_mut(*id)
+                    && let Some(place) = strip.sends.iter().position(|(_, own)| own == to)
+                {
+                    strip.sends.remove(place);
+                }
             }
             _ => {}
         }

@@ -6,7 +6,7 @@ use hocket_plan::schedule::Team;
 use hocket_plan::{CostTable, ScheduleKind, VerifiedSchedule, Violation};
 use hocket_time::{LaneError, TempoMap, TimedCommand};
 
-use super::automation::{LaneChange, ThinnedOut};
+use super::automation::{FirstLanes, LaneChange, ThinnedOut};
 use super::edit::EditError;
 use super::events::LostEvents;
 use super::measured_costs::{Adopted, Expectations, UnitCost};
@@ -98,13 +98,14 @@ impl std::fmt::Debug for Control {
 impl Control {
     /// The first plan, and the handle.
     pub(crate) fn new(
-        prepared: Prepared,
+        (prepared, lanes): (Prepared, FirstLanes),
         schedule: VerifiedSchedule,
         settings: &Settings,
         seats: (Team, Vec<usize>),
         outbox: Outbox,
         shared: (&Arc<BlockEstimates>, &Arc<TempoMap>),
     ) -> (Plan, Control) {
+        let prepared = (prepared, lanes);
         let (plan, inner) = Planner::new(prepared, schedule, settings, seats, outbox, shared);
         (plan, Control { inner: Arc::new(Mutex::new(inner)) })
     }

@@ -16,6 +16,7 @@ use hocket_plan::schedule::{Overheads, Schedule, Team, best};
 use hocket_plan::{Fusing, Graph, GraphError, NodeId, NodeKind, ScheduleKind, VerifiedSchedule};
 use hocket_time::TempoMap;
 
+use super::automation::FirstLanes;
 use super::choose_schedule::ChooseSchedule;
 use super::edit::EditError;
 use super::handle::{ControlError, Standing};
@@ -128,19 +129,24 @@ impl Present {
 impl Planner {
     /// Makes the first plan, and the planner.
     pub(crate) fn new(
-        prepared: Prepared,
+        (prepared, mut lanes): (Prepared, FirstLanes),
         schedule: VerifiedSchedule,
         settings: &Settings,
         (team, kinds): (Team, Vec<usize>),
         outbox: Outbox,
         (progress, map): (&Arc<BlockEstimates>, &Arc<TempoMap>),
     ) -> (Plan, Planner) {
-        let named = prepared.processors.into_iter().zip(prepared.node_names);
-        let cell = |(processor, name): (Option<_>, String)| {
-            Some(Arc::new(NodeCell::new(name, processor?)))
-        };
-        let nodes: Vec<_> = named.map(cell).collect();
         let frames = settings.frames as usize;
+        let named = prepared.processors.into_iter().zip(prepared.node_names);
+        let cell = |(node, (processor, name)): (u32, (Option<_>, String))| {
+            let cell = NodeCell::new(name, processor?);
+            let lanes = lanes.remove(&NodeId(node));
+            Some(Arc::new(match lanes {
+                Some(lanes) => cell.with_lanes(lanes, frames),
+                None => cell,
+            }))
+        };
+        let nodes: Vec<_> = (0..).zip(named).map(cell).collect();
         let cells = Cells::first(&prepared.units, nodes, frames);
         let plan = Plan::new(schedule, &cells, frames);
         let inner = Planner {

@@ -1,10 +1,14 @@
 //! Session -> units and one processor per node.
 
+use std::collections::HashMap;
+
 use hocket_dsp::{Bypass, Fader, Processor, level::db_to_lin};
 use hocket_plan::graph::{GraphError, audible, session_graph};
-use hocket_plan::session::{Session, StripId};
-use hocket_plan::{Effect, Fusing, Graph, NodeKind, UnitGraph};
+use hocket_plan::session::{EffectAt, LaneTarget, SendAt, Session, SongTime, StripId};
+use hocket_plan::{Effect, Fusing, Graph, NodeId, NodeKind, UnitGraph};
+use hocket_time::{LaneError, LoopError, TempoError};
 
+use super::automation::LaneChange;
 use super::media::MediaPool;
 use crate::block::clip_player::{ClipPlayer, last_end};
 use crate::catalogue::BuiltinEffects;
@@ -19,6 +23,10 @@ pub struct Prepared {
     pub processors: Vec<Option<Box<dyn Processor>>>,
     /// One per node, for reports of contained samples.
     pub node_names: Vec<String>,
+    /// Tempos, time signatures and the loop from the first block on.
+    pub time: SongTime,
+    /// Automation from the first block on. Nodes begin with the first values of their lanes, without a ramp.
+    pub lanes: Vec<LaneChange>,
 }
 
 impl std::fmt::Debug for Prepared {
@@ -50,6 +58,23 @@ pub enum PrepareError {
         processors: usize,
         /// Needed.
         nodes: usize,
+    },
+    /// The tempos or time signatures.
+    #[error("the tempo map cannot be made: {0}")]
+    Tempo(#[from] TempoError),
+    /// The loop.
+    #[error("the loop is not possible: {0}")]
+    Loop(#[from] LoopError),
+    /// A lane whose target does not exist, or that moves what cannot move.
+    #[error("automation of {0:?}: the session has nothing there that could move while it plays")]
+    NoTarget(LaneTarget),
+    /// A lane's points.
+    #[error("automation of {target:?}: {why}")]
+    Lane {
+        /// What it moves.
+        target: LaneTarget,
+        /// What is wrong with it.
+        why: LaneError,
     },
     /// A clip whose audio was not loaded.
     #[error("track '{track}' plays media {media}, which was not loaded")]
@@ -85,7 +110,9 @@ pub fn prepare_session(
     let workshop = Workshop::new(session, media, rate_hz);
     let processors: Result<_, _> =
         graph.nodes().iter().map(|node| workshop.processor(node.kind)).collect();
-    prepared(&graph, processors?, fusing)
+    let mut prepared = prepared(&graph, processors?, fusing)?;
+    prepared.add_song(session, rate_hz)?;
+    Ok(prepared)
 }
 
 /// Makes the processors of a session.
@@ -114,12 +141,14 @@ impl<'a> Workshop<'a> {
             NodeKind::Effect { strip, index } => {
                 let effect = &session.strip(strip).chain[index];
                 let processor = self.effect(strip, index)?;
-                Some(match effect.bypass {
-                    true => Box::new(Bypass::new(processor, rate_hz, true)),
+                let moves = session.lane(LaneTarget::Bypass(EffectAt { strip, index })).is_some();
+                Some(match effect.bypass || moves {
+                    true => Box::new(Bypass::new(processor, rate_hz, effect.bypass)),
                     false => processor,
                 })
             }
             NodeKind::Fader(strip) => Some(fader(session, strip, self.heard(strip), rate_hz)),
+            NodeKind::Send(at) => Some(send(session, at, rate_hz)),
             NodeKind::Sum(_) | NodeKind::Input(_) | NodeKind::Custom(_) => None,
         })
     }
@@ -158,7 +187,8 @@ pub(super) fn prepared(
 ) -> Result<Prepared, PrepareError> {
     let node_names = graph.nodes().iter().map(|node| node.name.clone()).collect();
     let units = UnitGraph::compile(graph, fusing)?;
-    Ok(Prepared { graph: graph.clone(), units, processors, node_names })
+    let (time, lanes) = (SongTime::default(), Vec::new());
+    Ok(Prepared { graph: graph.clone(), units, processors, node_names, time, lanes })
 }
 
 impl Prepared {
@@ -172,6 +202,51 @@ impl Prepared {
         fusing: Fusing,
     ) -> Result<Prepared, PrepareError> {
         prepared(graph, processors, fusing)
+    }
+
+    /// Adds what the session says of time, and its automation, to the session's own graph.
+    ///
+    /// # Errors
+    /// [`PrepareError::Tempo`], [`PrepareError::Loop`], [`PrepareError::NoTarget`], [`PrepareError::Lane`].
+    pub(super) fn add_song(&mut self, session: &Session, rate_hz: u32) -> Result<(), PrepareError> {
+        let map = session.time.map(rate_hz)?;
+        session.time.loop_range(&map)?;
+        let nodes = (0..).map(NodeId).zip(self.graph.nodes());
+        let nodes: HashMap<NodeKind, NodeId> = nodes.map(|(id, node)| (node.kind, id)).collect();
+        for automation in &session.automation {
+            let (target, lane) = (automation.target, &automation.lane);
+            let (kind, param) = moved(session, target).ok_or(PrepareError::NoTarget(target))?;
+            let node = *nodes.get(&kind).ok_or(PrepareError::NoTarget(target))?;
+            lane.lane(&map).map_err(|why| PrepareError::Lane { target, why })?;
+            self.lanes.push(LaneChange { node, param, lane: Some(lane.clone()) });
+        }
+        self.time = session.time.clone();
+        Ok(())
+    }
+}
+
+/// The node that a lane moves, and its parameter; `None` for a parameter that is not there or cannot move.
+fn moved(session: &Session, target: LaneTarget) -> Option<(NodeKind, u16)> {
+    if let LaneTarget::Param(at, index) = target {
+        // Nodes are looked up later, so only the parameter is asked for here.
+        let strips = session.strip_ids();
+        let strip = strips.into_iter().find(|id| *id == at.strip)?;
+        let kind = hocket_dsp::kind(&session.strip(strip).chain.get(at.index)?.kind)?;
+        kind.params.get(index).filter(|param| !param.fixed)?;
+    }
+    Some(parameter(target))
+}
+
+/// The node that a lane moves, and its parameter.
+pub(super) fn parameter(target: LaneTarget) -> (NodeKind, u16) {
+    let effect = |at: EffectAt| NodeKind::Effect { strip: at.strip, index: at.index };
+    match target {
+        LaneTarget::Gain(id) => (NodeKind::Fader(id), Fader::GAIN_DB),
+        LaneTarget::Pan(id) => (NodeKind::Fader(id), Fader::PAN),
+        LaneTarget::Mute(id) => (NodeKind::Fader(id), Fader::MUTE),
+        LaneTarget::Send(at) => (NodeKind::Send(at), Fader::GAIN_DB),
+        LaneTarget::Param(at, index) => (effect(at), index as u16),
+        LaneTarget::Bypass(at) => (effect(at), Bypass::PARAM),
     }
 }
 
@@ -199,8 +274,17 @@ fn fader(session: &Session, strip: StripId, heard: bool, rate_hz: u32) -> Box<dy
     Box::new(Fader::new(db_to_lin(strip.gain_db), strip.pan, !heard, rate_hz))
 }
 
-/// When the last clip ends, in frames at `rate_hz`; `None` if one loops for ever or is missing.
+fn send(session: &Session, at: SendAt, rate_hz: u32) -> Box<dyn Processor> {
+    let gain_db = session.strip(at.strip).sends[at.index].gain_db;
+    Box::new(Fader::new(db_to_lin(gain_db), 0.0, false, rate_hz))
+}
+
+/// When the last clip ends, in frames at `rate_hz`; `None` if one loops for ever or is missing, or if the song
+/// loops.
 pub fn session_end_frames(session: &Session, media: &MediaPool, rate_hz: u32) -> Option<u64> {
+    if session.time.repeat.is_some() {
+        return None;
+    }
     let clips = session.tracks.iter().flat_map(|track| &track.clips);
     let times: Option<Vec<_>> = clips.map(|clip| media.times(clip, rate_hz)).collect();
     last_end(times?.iter())

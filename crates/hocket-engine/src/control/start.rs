@@ -6,10 +6,11 @@ use std::time::Duration;
 use hocket_machine::clock::TickRate;
 use hocket_plan::compile::{PartSize, Prices};
 use hocket_plan::schedule::Team;
-use hocket_plan::{ScheduleKind, VerifiedSchedule, Violation};
+use hocket_plan::{NodeId, ScheduleKind, VerifiedSchedule, Violation};
 use hocket_rt::{SpinCost, Strategy, Wait};
-use hocket_time::TempoMap;
+use hocket_time::{LaneError, LoopError, TempoError, TempoMap};
 
+use super::automation::{FirstLanes, first_lanes};
 use super::engine::{Engine, Last};
 use super::follow::ThreadsLive;
 use super::handle::Control;
@@ -51,6 +52,22 @@ pub enum EngineError {
         processors: usize,
         /// Processors needed.
         nodes: usize,
+    },
+    /// The song's tempos or time signatures.
+    #[error("the song's tempo map cannot be made: {0}")]
+    Tempo(#[from] TempoError),
+    /// The song's loop.
+    #[error("the song's loop is not possible: {0}")]
+    Loop(#[from] LoopError),
+    /// An automation lane.
+    #[error("the lane of parameter {param} of '{node}' cannot be made: {why}")]
+    Lane {
+        /// The node's name.
+        node: String,
+        /// The parameter.
+        param: u16,
+        /// What is wrong with the lane.
+        why: LaneError,
     },
     /// The system cannot start another thread.
     #[error(
@@ -110,9 +127,12 @@ impl Engine {
         let spans = if settings.spans { spans_a_block(&schedule) } else { 0 };
         let (outbox, inbox) = rings();
         let progress = Arc::new(BlockEstimates::default());
-        let map = usual_tempo(&settings)?;
+        let map = Arc::new(prepared.time.map(settings.rate_hz)?);
+        let repeat = prepared.time.loop_range(&map)?;
+        let lanes = lanes(&prepared, &map)?;
         let (seats, shared) = (team(&seating, workers), (&progress, &map));
-        let (plan, control) = Control::new(prepared, schedule, &settings, seats, outbox, shared);
+        let (plan, control) =
+            Control::new((prepared, lanes), schedule, &settings, seats, outbox, shared);
         let places = (0..workers).map(|worker| place(&seating, worker, workers)).collect();
         let waits = waits(&settings, seating.is_pinned());
         let (alone_is_serial, frames) = (settings.alone_is_serial, settings.frames as usize);
@@ -130,7 +150,7 @@ impl Engine {
             Chooser::new(TickRate::get().ns_to_ticks(period_ns))
         });
         let mut engine = Engine {
-            leader: Leader::new(runner),
+            leader: Leader::new(runner, repeat),
             threads,
             reports,
             settings,
@@ -158,10 +178,10 @@ impl Engine {
     }
 }
 
-/// 120 quarter notes a minute, until somebody says otherwise.
-fn usual_tempo(settings: &Settings) -> Result<Arc<TempoMap>, EngineError> {
-    let map = TempoMap::constant(settings.rate_hz, 120.0);
-    Ok(Arc::new(map.map_err(|_| SettingsError::Rate(settings.rate_hz))?))
+fn lanes(prepared: &Prepared, map: &Arc<TempoMap>) -> Result<FirstLanes, EngineError> {
+    let name = |node: NodeId| prepared.node_names.get(node.index()).cloned().unwrap_or_default();
+    let failed = |(node, param, why)| EngineError::Lane { node: name(node), param, why };
+    first_lanes(&prepared.lanes, map).map_err(failed)
 }
 
 fn jobs(settings: &Settings, seating: &Seating, workers: usize) -> Vec<Job> {

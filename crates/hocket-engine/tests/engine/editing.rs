@@ -114,13 +114,18 @@ impl Random {
     fn send(&mut self, session: &Session) -> Send {
         let tap = if self.below(2) == 0 { Tap::PreFader } else { Tap::PostFader };
         let to = ReturnId(self.below(session.returns.len()));
-        Send { to, gain_db: -30.0 + 30.0 * self.part(), tap }
+        Send { to, gain_db: -30.0 + 30.0 * self.part(), tap, feedback: false }
     }
 
     fn track(&mut self, session: &Session) -> Track {
         let start_s = f64::from(self.part()) * 0.5;
         let clip = Clip { start_s, looped: true, ..stage::whole_file() };
-        Track { strip: plain("added"), output: self.destination(session), clips: vec![clip] }
+        Track {
+            strip: plain("added"),
+            output: self.destination(session),
+            clips: vec![clip],
+            input: None,
+        }
     }
 }
 
@@ -264,7 +269,10 @@ fn impossible_edits_are_refused_and_change_nothing() {
         // The outer group into the inner one, which flows into it.
         Edit::Route(StripId::Group(0), Destination::Group(GroupId(1))),
         Edit::RemoveSend(StripId::Master, ReturnId(0)),
-        Edit::Send(StripId::Track(0), Send { to: ReturnId(9), gain_db: 0.0, tap: Tap::PreFader }),
+        Edit::Send(
+            StripId::Track(0),
+            Send { to: ReturnId(9), gain_db: 0.0, tap: Tap::PreFader, feedback: false },
+        ),
     ];
     for edit in refused {
         let error = editor.apply(edit.clone()).expect_err(&format!("{edit:?}"));
@@ -306,7 +314,8 @@ fn groups_and_returns_go_when_nobody_uses_them() {
     }
     let track = StripId::Track(0);
     let to_two = Destination::Group(GroupId(groups + 1));
-    let to_far = Send { to: ReturnId(returns + 1), gain_db: -6.0, tap: Tap::PostFader };
+    let to_far =
+        Send { to: ReturnId(returns + 1), gain_db: -6.0, tap: Tap::PostFader, feedback: false };
     editor.apply(Edit::Route(track, to_two)).unwrap();
     editor.apply(Edit::Send(track, to_far)).unwrap();
     let used = |result: Result<(), EditError>| matches!(result, Err(EditError::InUse { .. }));

@@ -31,7 +31,7 @@ fn strip(name: &str, effects: &[&str]) -> Strip {
 
 fn track(name: &str, effects: &[&str], output: Destination) -> Track {
     let clip = Clip { media: MediaId(0), looped: true, ..stage::whole_file() };
-    Track { strip: strip(name, effects), output, clips: vec![clip] }
+    Track { strip: strip(name, effects), output, clips: vec![clip], input: None }
 }
 
 /// Two tracks with a sine, two groups, a return.
@@ -49,7 +49,7 @@ fn session() -> Session {
         groups: vec![group("left bank"), group("right bank")],
         returns: vec![Return { strip: strip("hall", &[]), output: Destination::Master }],
         master: strip("master", &[]),
-        preview: None,
+        ..Session::default()
     }
 }
 
@@ -76,7 +76,7 @@ fn steps(row: &[f32]) -> f64 {
 }
 
 fn send(gain_db: f32) -> Send {
-    Send { to: ReturnId(0), gain_db, tap: Tap::PostFader }
+    Send { to: ReturnId(0), gain_db, tap: Tap::PostFader, feedback: false }
 }
 
 /// The loudest step that edits make, each after some blocks, and the blocks that were heard.

@@ -19,5 +19,6 @@ mod one_cpu;
 mod panics;
 mod plan_times;
 mod refusals;
+mod song;
 mod steering;
 mod transport;

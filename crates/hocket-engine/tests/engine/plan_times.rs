@@ -80,7 +80,7 @@ impl Draw {
 fn send(session: &Session, number: usize) -> Send {
     let gain_db = [0.0, -6.0, f32::NEG_INFINITY, 3.0][number % 4];
     let tap = if number.is_multiple_of(3) { Tap::PreFader } else { Tap::PostFader };
-    Send { to: ReturnId(number % session.returns.len().max(1)), gain_db, tap }
+    Send { to: ReturnId(number % session.returns.len().max(1)), gain_db, tap, feedback: false }
 }
 
 fn plain(name: &str, effects: &[&str]) -> Strip {
@@ -91,7 +91,7 @@ fn plain(name: &str, effects: &[&str]) -> Strip {
 
 fn track(number: usize, output: Destination) -> Track {
     let clip = Clip { start_s: number as f64 * 0.0007, looped: true, ..stage::whole_file() };
-    Track { strip: plain("track", &["gain"]), output, clips: vec![clip] }
+    Track { strip: plain("track", &["gain"]), output, clips: vec![clip], input: None }
 }
 
 fn hall() -> Return {

@@ -86,8 +86,9 @@ fn units_that_break_a_rule_are_refused_before_anybody_follows_them() {
     for kind in ScheduleKind::ALL {
         let start = |units: Vec<Unit>| {
             let (graph, units) = (Graph::default(), UnitGraph::from_units(units, 1));
-            let prepared =
-                Prepared { graph, units, processors: vec![None], node_names: vec!["one".into()] };
+            let (time, lanes) = (Default::default(), Vec::new());
+            let (processors, node_names) = (vec![None], vec!["one".into()]);
+            let prepared = Prepared { graph, units, processors, node_names, time, lanes };
             let seating = stage::seating(SiblingPolicy::Off, 2);
             Engine::start(prepared, stage::settings(stage::policy(kind)), seating).err().unwrap()
         };

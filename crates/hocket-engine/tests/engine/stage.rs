@@ -82,7 +82,7 @@ pub fn session() -> Session {
             output: Destination::Master,
         }],
         master: strip("master", vec![effect("limiter")]),
-        preview: None,
+        ..Session::default()
     }
 }
 
@@ -104,7 +104,7 @@ pub fn audio(frames: usize) -> StereoAudio {
 
 pub fn effect(kind: &str) -> Effect {
     let known = hocket_dsp::kind(kind).unwrap();
-    Effect { kind: kind.into(), values: known.defaults(), bypass: false }
+    Effect { kind: kind.into(), values: known.defaults(), bypass: false, key: None }
 }
 
 fn strip(name: &str, chain: Vec<Effect>) -> Strip {
@@ -114,11 +114,16 @@ fn strip(name: &str, chain: Vec<Effect>) -> Strip {
 
 fn track(index: usize, kind: &str) -> Track {
     let mut strip = strip(kind, vec![effect(kind)]);
-    strip.sends.push(Send { to: ReturnId(0), gain_db: -12.0, tap: Tap::PostFader });
+    strip.sends.push(Send {
+        to: ReturnId(0),
+        gain_db: -12.0,
+        tap: Tap::PostFader,
+        feedback: false,
+    });
     let outputs =
         [Destination::Master, Destination::Group(GroupId(0)), Destination::Group(GroupId(1))];
     let clip = Clip { start_s: index as f64 * 0.0007, looped: true, ..whole_file() };
-    Track { strip, output: outputs[index % 3], clips: vec![clip] }
+    Track { strip, output: outputs[index % 3], clips: vec![clip], input: None }
 }
 
 /// The whole of the first file, once, at full level.

@@ -79,7 +79,7 @@ pub fn everything() -> (Session, MediaPool) {
         ],
         returns: vec![back("room", "freeverb"), back("echo", "delay")],
         master: strip("master", vec![default_effect("limiter")]),
-        preview: None,
+        ..Session::default()
     };
     let pool = MediaPool::new(vec![Arc::new(noise(2_048))]);
     (session, pool)
@@ -102,7 +102,7 @@ fn noise(frames: usize) -> StereoAudio {
 
 pub fn default_effect(kind: &str) -> Effect {
     let known = hocket_dsp::kind(kind).unwrap();
-    Effect { kind: kind.into(), values: known.defaults(), bypass: false }
+    Effect { kind: kind.into(), values: known.defaults(), bypass: false, key: None }
 }
 
 pub fn strip(name: &str, chain: Vec<Effect>) -> Strip {
@@ -113,11 +113,11 @@ pub fn strip(name: &str, chain: Vec<Effect>) -> Strip {
 pub fn track(index: usize, chain: Vec<Effect>) -> Track {
     let mut strip = strip(&format!("track {index}"), chain);
     let tap = [Tap::PreFader, Tap::PostFader][index % 2];
-    strip.sends.push(Send { to: ReturnId(index % 2), gain_db: -12.0, tap });
+    strip.sends.push(Send { to: ReturnId(index % 2), gain_db: -12.0, tap, feedback: false });
     strip.pan = index as f32 / 10.0 - 0.5;
     let outputs =
         [Destination::Master, Destination::Group(GroupId(0)), Destination::Group(GroupId(1))];
-    Track { strip, output: outputs[index % 3], clips: clips(index) }
+    Track { strip, output: outputs[index % 3], clips: clips(index), input: None }
 }
 
 /// One that loops for ever, one that comes and goes in the midst of blocks.

@@ -1,11 +1,11 @@
 //! Session -> graph.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
-use super::routing::{Feed, Routing, place};
-use super::{Edge, Graph, GraphError, Node, NodeId, NodeKind};
-use crate::effect::Effect;
-use crate::session::{Session, StripId, Tap};
+use super::routing::{FedBack, Feed, Routing, place};
+use super::{Edge, Graph, GraphError, Node, NodeId, NodeKind, Ports};
+use crate::effect::{Effect, Key};
+use crate::session::{InputId, LaneTarget, SendAt, Session, StripId, Tap};
 
 /// What the graph needs to know of an effect; its runner provides it.
 pub trait EffectFacts {
@@ -24,11 +24,15 @@ const INPUT_COST: f64 = 4.0;
 
 /// Builds the graph of a session: one chain per strip, sums where strips meet, the master's fader last.
 ///
+/// Output 0 is the master, and then come the session's outputs.
+///
 /// Cost: O(n log n) in strips plus effects plus sends.
 ///
 /// # Errors
 /// - [`GraphError::Cycle`]: strips feed each other in a circle.
-/// - [`GraphError::UnknownStrip`]: an output or a send leads nowhere.
+/// - [`GraphError::UnknownStrip`]: an output, a send or a key names no strip of the session.
+/// - [`GraphError::NoInput`]: a track plays an input that the session does not have.
+/// - [`GraphError::Ports`]: an input has no channels, or too many.
 /// - [`GraphError::Empty`]: the session has no tracks.
 /// - [`GraphError::TooLarge`]: more nodes than [`Graph::MAX_NODES`].
 pub fn session_graph(session: &Session, facts: &dyn EffectFacts) -> Result<Graph, GraphError> {
@@ -37,44 +41,78 @@ pub fn session_graph(session: &Session, facts: &dyn EffectFacts) -> Result<Graph
     }
     let routing = Routing::new(session)?;
     let order = routing.order(session)?;
-    let taps = vec![None; order.len()];
-    let mut builder = Builder { session, facts, routing, graph: Graph::default(), taps };
+    let places = order.len();
+    let automated = session.automation.iter().filter_map(|lane| match lane.target {
+        LaneTarget::Send(at) => Some(at),
+        _ => None,
+    });
+    let mut builder = Builder {
+        session,
+        facts,
+        routing,
+        automated: automated.collect(),
+        graph: Graph::default(),
+        taps: vec![None; places],
+        sends: HashMap::new(),
+        inputs: HashMap::new(),
+    };
     for place in order {
         builder.add_strip(place)?;
     }
+    builder.feed_back()?;
+    builder.set_outputs()?;
     Ok(builder.graph)
 }
 
 /// The node from which others read a finished strip.
 #[derive(Clone, Copy)]
 struct Taps {
+    head: NodeId,
     before_fader: NodeId,
     after_fader: NodeId,
+}
+
+impl Taps {
+    fn at(self, tap: Tap) -> NodeId {
+        match tap {
+            Tap::PreFader => self.before_fader,
+            Tap::PostFader => self.after_fader,
+        }
+    }
 }
 
 struct Builder<'a> {
     session: &'a Session,
     facts: &'a dyn EffectFacts,
     routing: Routing,
+    /// Sends whose level moves.
+    automated: HashSet<SendAt>,
     graph: Graph,
     /// By place; `None` until the strip is in the graph.
     taps: Vec<Option<Taps>>,
+    /// The nodes of those sends.
+    sends: HashMap<SendAt, NodeId>,
+    /// The nodes of inputs that tracks play.
+    inputs: HashMap<usize, NodeId>,
 }
 
 impl Builder<'_> {
     fn add_strip(&mut self, place: usize) -> Result<(), GraphError> {
         let id = self.routing.ids[place];
         let strip = self.session.strip(id);
-        let mut last = self.add_head(place)?;
+        let head = self.add_head(place)?;
+        let mut last = head;
         for (index, effect) in strip.chain.iter().enumerate() {
-            last = self.graph.add(Node {
+            let node = Node {
                 name: format!("{}: {}", strip.name, effect.kind),
                 kind: NodeKind::Effect { strip: id, index },
                 inputs: vec![Edge::new(last, 1.0)],
                 cost: self.facts.cost(effect),
                 latency_frames: self.facts.latency_frames(effect),
                 ports: Default::default(),
-            })?;
+            };
+            let key = effect.key.and_then(|key| self.key(key));
+            last = self.graph.add_with_side_chain(node, key.into_iter().collect())?;
         }
         let fader = self.graph.add(Node {
             name: format!("{}: fader", strip.name),
@@ -84,50 +122,117 @@ impl Builder<'_> {
             latency_frames: 0,
             ports: Default::default(),
         })?;
-        self.taps[place] = Some(Taps { before_fader: last, after_fader: fader });
+        self.taps[place] = Some(Taps { head, before_fader: last, after_fader: fader });
+        self.add_sends(place)
+    }
+
+    /// What an effect hears at its side chain. The order of the strips puts it before the effect.
+    fn key(&self, key: Key) -> Option<Edge> {
+        let taps = self.taps[place(self.session, key.from)?]?;
+        Some(Edge::new(taps.at(key.tap), 1.0))
+    }
+
+    /// A node for each send whose level moves.
+    fn add_sends(&mut self, place: usize) -> Result<(), GraphError> {
+        let strip = self.routing.ids[place];
+        let Some(taps) = self.taps[place] else { return Ok(()) };
+        for (index, send) in self.session.strip(strip).sends.iter().enumerate() {
+            let at = SendAt { strip, index };
+            if !self.automated.contains(&at) {
+                continue;
+            }
+            let to = self.session.returns.get(send.to.0).map_or("", |to| &to.strip.name);
+            let name = format!("{}: send to {to}", self.session.strip(strip).name);
+            let inputs = vec![Edge::new(taps.at(send.tap), 1.0)];
+            let kind = NodeKind::Send(at);
+            let node =
+                self.graph.add(Node { inputs, cost: FADER_COST, ..Node::new(name, kind) })?;
+            self.sends.insert(at, node);
+        }
         Ok(())
     }
 
-    /// The first node of a strip: a player for a track, a sum for everything else.
+    /// The first node of a strip: a player for a track, a sum for everything else. A track that plays an input sums it
+    /// with its clips.
     fn add_head(&mut self, place: usize) -> Result<NodeId, GraphError> {
         let id = self.routing.ids[place];
-        let name = &self.session.strip(id).name;
-        let node = match id {
-            StripId::Track(index) => Node {
-                name: format!("{name}: play"),
-                kind: NodeKind::Play(index),
-                inputs: Vec::new(),
-                cost: PLAY_COST * self.session.tracks[index].clips.len().max(1) as f64,
-                latency_frames: 0,
-                ports: Default::default(),
-            },
-            _ => {
-                let inputs = self.inputs_of(place);
-                Node {
-                    name: format!("{name}: sum"),
-                    kind: NodeKind::Sum(id),
-                    cost: INPUT_COST * inputs.len().max(1) as f64,
-                    inputs,
-                    latency_frames: 0,
-                    ports: Default::default(),
-                }
-            }
+        let StripId::Track(index) = id else { return self.add_sum(place, self.inputs_of(place)) };
+        let track = &self.session.tracks[index];
+        let Some(input) = track.input else { return self.add_player(index) };
+        let input = Edge::new(self.input(index, input)?, 1.0);
+        let player = match track.clips.is_empty() {
+            true => None,
+            false => Some(Edge::new(self.add_player(index)?, 1.0)),
         };
-        self.graph.add(node)
+        self.add_sum(place, player.into_iter().chain([input]).collect())
+    }
+
+    fn add_player(&mut self, track: usize) -> Result<NodeId, GraphError> {
+        let clips = self.session.tracks[track].clips.len();
+        let name = format!("{}: play", self.session.tracks[track].strip.name);
+        let cost = PLAY_COST * clips.max(1) as f64;
+        self.graph.add(Node { cost, ..Node::new(name, NodeKind::Play(track)) })
+    }
+
+    fn add_sum(&mut self, place: usize, inputs: Vec<Edge>) -> Result<NodeId, GraphError> {
+        let id = self.routing.ids[place];
+        let name = format!("{}: sum", self.session.strip(id).name);
+        let cost = INPUT_COST * inputs.len().max(1) as f64;
+        self.graph.add(Node { cost, inputs, ..Node::new(name, NodeKind::Sum(id)) })
+    }
+
+    /// The node of an engine input, which the first track that plays it adds.
+    fn input(&mut self, track: usize, InputId(number): InputId) -> Result<NodeId, GraphError> {
+        if let Some(node) = self.inputs.get(&number) {
+            return Ok(*node);
+        }
+        let missing = || GraphError::NoInput {
+            track: self.session.tracks[track].strip.name.clone(),
+            input: number,
+        };
+        let input = self.session.inputs.get(number).ok_or_else(missing)?;
+        let name = format!("input {}", input.name);
+        let kind = NodeKind::Input(u16::try_from(number).map_err(|_| missing())?);
+        let node = Node { ports: Ports::of(input.channels), ..Node::new(name, kind) };
+        let node = self.graph.add(node)?;
+        self.inputs.insert(number, node);
+        Ok(node)
     }
 
     /// What flows into a strip, in the order tracks, groups, returns.
     fn inputs_of(&self, place: usize) -> Vec<Edge> {
-        let edge = |feed: &Feed| {
-            let taps = self.taps[feed.from]?;
-            let from = match feed.tap {
-                Tap::PreFader => taps.before_fader,
-                Tap::PostFader => taps.after_fader,
-            };
-            Some(Edge::new(from, feed.gain_lin))
-        };
         // Strips come in the order of the routing, so every feed has its taps by now.
-        self.routing.feeds[place].iter().filter_map(edge).collect()
+        self.routing.feeds[place].iter().filter_map(|feed| self.edge(feed)).collect()
+    }
+
+    fn edge(&self, feed: &Feed) -> Option<Edge> {
+        let strip = self.routing.ids[feed.from];
+        let node = feed.send.and_then(|index| self.sends.get(&SendAt { strip, index }));
+        match node {
+            Some(node) => Some(Edge::new(*node, 1.0)),
+            None => Some(Edge::new(self.taps[feed.from]?.at(feed.tap), feed.gain_lin)),
+        }
+    }
+
+    fn feed_back(&mut self) -> Result<(), GraphError> {
+        let edge = |fed: &FedBack| Some((self.edge(&fed.feed)?, self.taps[fed.to]?.head));
+        let edges: Vec<_> = self.routing.feedback.iter().filter_map(edge).collect();
+        edges.into_iter().try_for_each(|(edge, reader)| self.graph.feed_back(edge, reader))
+    }
+
+    /// A session without outputs of its own has the last node, the master's fader.
+    fn set_outputs(&mut self) -> Result<(), GraphError> {
+        if self.session.outputs.is_empty() {
+            return Ok(());
+        }
+        let mut outputs: Vec<NodeId> = self.graph.output().into_iter().collect();
+        for output in &self.session.outputs {
+            let taps = place(self.session, output.from).and_then(|place| self.taps[place]);
+            let strip = || output.name.clone();
+            let unknown = || GraphError::UnknownStrip { strip: strip(), feeds: output.from };
+            outputs.push(taps.ok_or_else(unknown)?.at(output.tap));
+        }
+        self.graph.set_outputs(outputs)
     }
 }
 

@@ -14,6 +14,15 @@ pub(super) struct Feed {
     pub(super) tap: Tap,
     /// Linear.
     pub(super) gain_lin: f32,
+    /// Which send of that strip it is; `None` for its output.
+    pub(super) send: Option<usize>,
+}
+
+/// Something that flows into a strip a block later.
+pub(super) struct FedBack {
+    pub(super) feed: Feed,
+    /// Place of the strip into which it flows.
+    pub(super) to: usize,
 }
 
 /// The strips of a session and what flows into each.
@@ -23,33 +32,47 @@ pub(super) struct Routing {
     pub(super) ids: Vec<StripId>,
     /// In the order tracks, groups, returns; of one strip its output before its sends.
     pub(super) feeds: Vec<Vec<Feed>>,
+    /// Places of the strips that effects of each strip listen to.
+    heard: Vec<Vec<usize>>,
+    /// Sends that close circles.
+    pub(super) feedback: Vec<FedBack>,
 }
 
 impl Routing {
-    /// Collects all outputs and sends. Cost: O(strips + sends).
+    /// Collects all outputs, sends and keys. Cost: O(strips + sends + effects).
     ///
     /// # Errors
-    /// [`GraphError::UnknownStrip`] if an output or a send names a strip that does not exist.
+    /// [`GraphError::UnknownStrip`] if an output, a send or a key names a strip that does not exist.
     pub(super) fn new(session: &Session) -> Result<Routing, GraphError> {
         let ids = session.strip_ids();
-        let mut feeds: Vec<Vec<Feed>> = vec![Vec::new(); ids.len()];
+        let none = || vec![Vec::new(); ids.len()];
+        let (feeds, heard) = (none(), vec![Vec::new(); ids.len()]);
+        let mut routing = Routing { feeds, heard, feedback: Vec::new(), ids: Vec::new() };
         for (from, id) in ids.iter().enumerate() {
-            let output = session.output(*id).map(|to| (to.into(), Tap::PostFader, 1.0));
-            let sends = &session.strip(*id).sends;
-            let sends =
-                sends.iter().map(|send| (send.to.into(), send.tap, db_to_lin(send.gain_db)));
-            for (to, tap, gain_lin) in output.into_iter().chain(sends) {
-                let Some(place) = place(session, to) else {
-                    let strip = session.strip(*id).name.clone();
-                    return Err(GraphError::UnknownStrip { strip, feeds: to });
-                };
-                feeds[place].push(Feed { from, tap, gain_lin });
+            let strip = session.strip(*id);
+            let unknown =
+                |feeds: StripId| GraphError::UnknownStrip { strip: strip.name.clone(), feeds };
+            let find = |to: StripId| place(session, to).ok_or_else(|| unknown(to));
+            if let Some(to) = session.output(*id) {
+                let (tap, gain_lin) = (Tap::PostFader, 1.0);
+                routing.feeds[find(to.into())?].push(Feed { from, tap, gain_lin, send: None });
+            }
+            for (index, send) in strip.sends.iter().enumerate() {
+                let (gain_lin, to) = (db_to_lin(send.gain_db), find(send.to.into())?);
+                let feed = Feed { from, tap: send.tap, gain_lin, send: Some(index) };
+                match send.feedback {
+                    true => routing.feedback.push(FedBack { feed, to }),
+                    false => routing.feeds[to].push(feed),
+                }
+            }
+            for key in strip.chain.iter().filter_map(|effect| effect.key) {
+                routing.heard[from].push(find(key.from)?);
             }
         }
-        Ok(Routing { ids, feeds })
+        Ok(Routing { ids, ..routing })
     }
 
-    /// Places such that each strip comes after everything that feeds it; otherwise in list order.
+    /// Places such that each strip comes after everything that it hears; otherwise in list order.
     ///
     /// Cost: O(n log n) in strips plus feeds.
     ///
@@ -57,7 +80,8 @@ impl Routing {
     /// [`GraphError::Cycle`].
     pub(super) fn order(&self, session: &Session) -> Result<Vec<usize>, GraphError> {
         let fed = self.fed();
-        let mut waiting: Vec<usize> = self.feeds.iter().map(Vec::len).collect();
+        let places = 0..self.feeds.len();
+        let mut waiting: Vec<usize> = places.map(|to| self.upstream(to).count()).collect();
         let mut ready: BTreeSet<usize> = (0..waiting.len()).filter(|i| waiting[*i] == 0).collect();
         let mut order = Vec::with_capacity(waiting.len());
         while let Some(i) = ready.pop_first() {
@@ -72,11 +96,16 @@ impl Routing {
         if order.len() == waiting.len() { Ok(order) } else { Err(self.cycle(session, &waiting)) }
     }
 
-    /// The same feeds from the other end: for each strip the places that it feeds.
+    /// Places of what a strip hears in the same block.
+    fn upstream(&self, to: usize) -> impl Iterator<Item = usize> {
+        self.feeds[to].iter().map(|feed| feed.from).chain(self.heard[to].iter().copied())
+    }
+
+    /// The same from the other end: for each strip the places that hear it.
     fn fed(&self) -> Vec<Vec<usize>> {
         let mut fed = vec![Vec::new(); self.feeds.len()];
-        for (to, feeds) in self.feeds.iter().enumerate() {
-            feeds.iter().for_each(|feed| fed[feed.from].push(to));
+        for to in 0..self.feeds.len() {
+            self.upstream(to).for_each(|from| fed[from].push(to));
         }
         fed
     }
@@ -85,8 +114,7 @@ impl Routing {
     fn cycle(&self, session: &Session, waiting: &[usize]) -> GraphError {
         // A strip that waits may only be behind the circle. Walking upstream among those that
         // wait never ends, so it meets itself.
-        let upstream =
-            |i: usize| self.feeds[i].iter().map(|feed| feed.from).find(|from| waiting[*from] > 0);
+        let upstream = |i: usize| self.upstream(i).find(|from| waiting[*from] > 0);
         let mut seen_at: Vec<Option<usize>> = vec![None; waiting.len()];
         let mut path: Vec<usize> = Vec::new();
         let mut at = waiting.iter().position(|count| *count > 0);

@@ -10,7 +10,7 @@ use hocket_session::{LoadOptions, Loaded, SessionErrors, load};
 pub struct Few;
 
 const fn param(name: &'static str, min: f32, max: f32, default: f32) -> ParamSpec {
-    ParamSpec { name, summary: "", min, max, default }
+    ParamSpec { name, summary: "", min, max, default, fixed: false }
 }
 
 impl EffectCatalogue for Few {
@@ -30,6 +30,10 @@ impl EffectCatalogue for Few {
             }
             _ => None,
         }
+    }
+
+    fn has_side_chain(&self, kind: &str) -> bool {
+        kind == "compressor"
     }
 }
 
@@ -72,10 +76,50 @@ pub fn loaded(text: &str) -> Loaded {
 /// Every key of the format at least once.
 pub const FULL: &str = r#"
 [session]
+format = 2
 name = "Full"
 sample_rate_hz = 44100
 length_s = 12.5
 resample = true
+
+[[tempo]]
+bpm = 90
+glide = "linear"
+[[tempo]]
+at_beats = 16
+bpm = 120.5
+[[tempo]]
+at_s = 30
+bpm = 60
+glide = "step"
+
+[[meter]]
+signature = "6/8"
+[[meter]]
+at_bar = 3
+signature = "3/4"
+[[meter]]
+at_beats = 12
+signature = "4/4"
+
+[transport]
+loop_from = 4
+loop_to = 8.5
+time = "beats"
+
+[[input]]
+name = "mic"
+channels = 1
+[[input]]
+name = "keys"
+
+[[output]]
+name = "cue"
+from = "hall"
+tap = "pre"
+[[output]]
+name = "all of it"
+from = "master"
 
 [[track]]
 name = "drums"
@@ -84,6 +128,7 @@ gain_db = -3
 pan = -0.25
 mute = true
 solo = true
+input = "keys"
     [[track.clip]]
     file = "audio/a.wav"
     start_s = 1
@@ -99,6 +144,8 @@ solo = true
     kind = "compressor"
     ratio = 8
     bypass = true
+    key = "voice 1"
+    key_tap = "pre"
     [[track.effect]]
     kind = "reverb"
     mix = 0.98
@@ -108,12 +155,32 @@ solo = true
     tap = "pre"
     [[track.send]]
     to = "echo"
+    [[track.automation]]
+    parameter = "gain_db"
+    points = [[0, -200], [1.5, 0, "linear"], [2, -6, "hold"], [3, -6.5, "curve", -2.5]]
+    [[track.automation]]
+    parameter = "ratio"
+    effect = "compressor"
+    time = "beats"
+    grid_frames = 64
+    points = [[0, 1], [4, 100]]
+    [[track.automation]]
+    parameter = "bypass"
+    effect = 2
+    points = [[0, 1, "hold"], [1, 0]]
+    [[track.automation]]
+    parameter = "gain_db"
+    send = "echo"
+    points = [[0, -60], [1, 0]]
 
 [[track]]
 name = "voice"
 count = "seats x 2"
     [[track.clip]]
     file = "audio//a.wav"
+    [[track.automation]]
+    parameter = "pan"
+    points = [[0, -1], [10, 1]]
 
 [[group]]
 name = "rhythm"
@@ -143,9 +210,17 @@ solo = false
     [[return.send]]
     to = "hall"
     gain_db = -6
+    feedback = true
 
 [[return]]
 name = "hall"
+    [[return.send]]
+    to = "echo"
+    gain_db = -12
+    [[return.automation]]
+    parameter = "gain_db"
+    send = 1
+    points = [[0, -12]]
 
 [master]
 gain_db = -1
@@ -154,6 +229,9 @@ mute = true
     [[master.effect]]
     kind = "compressor"
     threshold_db = -6.5
+    [[master.automation]]
+    parameter = "mute"
+    points = [[0, 0, "hold"], [20, 1]]
 
 [preview]
 file = "audio/b.wav"
@@ -187,7 +265,8 @@ impl Documented {
         let name = cells.next()?.strip_prefix('`')?.strip_suffix('`')?.to_owned();
         let mut number = || cells.next()?.parse().ok();
         let (min, max, default) = (number()?, number()?, number()?);
-        Some(ParamSpec { name: name.leak(), summary: "", min, max, default })
+        let fixed = cells.next()? != "any time";
+        Some(ParamSpec { name: name.leak(), summary: "", min, max, default, fixed })
     }
 }
 
@@ -198,5 +277,9 @@ impl EffectCatalogue for Documented {
 
     fn params(&self, kind: &str) -> Option<Vec<ParamSpec>> {
         self.kinds.iter().find(|(name, _)| *name == kind).map(|(_, params)| params.clone())
+    }
+
+    fn has_side_chain(&self, kind: &str) -> bool {
+        kind == "compressor"
     }
 }

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, Subcommand};
+use clap::Args;
 
 /// Arguments of `hocket check`.
 #[derive(Debug, Args)]
@@ -22,19 +22,4 @@ pub struct CheckArgs {
     /// Sample rate in Hz at which they will run [default: each session's own].
     #[arg(long, value_name = "HZ")]
     pub rate: Option<u32>,
-}
-
-/// Arguments of `hocket session`.
-#[derive(Debug, Args)]
-pub struct SessionArgs {
-    /// What to do.
-    #[command(subcommand)]
-    pub command: SessionCommand,
-}
-
-/// What can be done with session files.
-#[derive(Debug, Subcommand)]
-pub enum SessionCommand {
-    /// Checks session files without rendering; the same as `hocket check`.
-    Check(CheckArgs),
 }

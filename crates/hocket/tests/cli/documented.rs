@@ -40,8 +40,13 @@ const SHORTER: &[(&str, &str)] = &[
 ];
 
 /// Names of commands in running text, and forms without all that they need.
-const FORMS: &[&str] =
-    &["hocket bench", "hocket play", "hocket lab plan", "hocket bench --wait umwait"];
+const FORMS: &[&str] = &[
+    "hocket bench",
+    "hocket play",
+    "hocket lab plan",
+    "hocket bench --wait umwait",
+    "hocket session convert",
+];
 
 /// What cannot be run here, and why.
 const SKIPPED: &[(&str, &str)] = &[

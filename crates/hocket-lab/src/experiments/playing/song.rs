@@ -33,7 +33,7 @@ impl Song {
             groups: Vec::new(),
             returns: Vec::new(),
             master: strip("Master".into(), Vec::new()),
-            preview: None,
+            ..Session::default()
         };
         (session, MediaPool::new(vec![Arc::new(noise())]))
     }
@@ -54,6 +54,7 @@ impl Song {
             strip: strip(format!("Channel {}", channel + 1), chain),
             output: Destination::Master,
             clips: vec![clip],
+            input: None,
         }
     }
 }
@@ -93,7 +94,7 @@ fn built_in(name: &str, values: &[(&str, f32)]) -> Effect {
             all[index] = *value;
         }
     }
-    Effect { kind: name.into(), values: all, bypass: false }
+    Effect { kind: name.into(), values: all, bypass: false, key: None }
 }
 
 /// The same in every run.

@@ -1,0 +1,116 @@
+//! What the host brings into the engine, and what it reads beside the master.
+
+use std::collections::HashMap;
+
+use hocket_plan::session::{Input, InputId, Output, Tap};
+
+use crate::Span;
+use crate::fields::{At, Fields};
+use crate::mistakes::Mistakes;
+use crate::routing::{MASTER, Names};
+use crate::schema::{self, Key};
+use crate::suggest::{list, nearest};
+
+/// The inputs by name.
+pub(crate) struct Inputs<'a> {
+    mistakes: &'a Mistakes<'a>,
+    pub(crate) list: Vec<Input>,
+    ids: HashMap<String, InputId>,
+    /// One has no name that can be read, so an unknown name may be its own.
+    incomplete: bool,
+}
+
+impl<'a> Inputs<'a> {
+    pub(crate) fn read(mistakes: &'a Mistakes<'a>, root: &Fields<'_>) -> Inputs<'a> {
+        let mut inputs =
+            Inputs { mistakes, list: Vec::new(), ids: HashMap::new(), incomplete: false };
+        let tables = root.tables(&schema::INPUTS, &schema::INPUT_TABLE);
+        inputs.incomplete = tables.len() < root.length(&schema::INPUTS);
+        for fields in &tables {
+            inputs.add(fields);
+        }
+        inputs
+    }
+
+    fn add(&mut self, fields: &Fields<'_>) {
+        let channels = fields.whole(&schema::CHANNELS).map_or(2, |channels| channels.value);
+        let channels = u16::try_from(channels).unwrap_or(2);
+        let Some(At { value: name, span }) = fields.require_text(&schema::INPUT_NAME) else {
+            self.incomplete = true;
+            return;
+        };
+        if self.ids.contains_key(name) {
+            report_taken(self.mistakes, name, span, "input");
+            return;
+        }
+        if self.list.len() == MOST {
+            let remedy = "use fewer inputs";
+            self.mistakes.report(span, format!("more than {MOST} inputs"), remedy);
+            self.incomplete = true;
+            return;
+        }
+        self.ids.insert(name.to_owned(), InputId(self.list.len()));
+        self.list.push(Input { name: name.to_owned(), channels });
+    }
+
+    /// The input that a track names.
+    pub(crate) fn find(&self, name: At<&str>) -> Option<InputId> {
+        if let Some(id) = self.ids.get(name.value) {
+            return Some(*id);
+        }
+        if self.incomplete {
+            return None;
+        }
+        let known = || self.list.iter().map(|input| input.name.as_str());
+        let remedy = match nearest(name.value, known()) {
+            _ if self.list.is_empty() => {
+                "the session has no inputs: add [[input]] with a name".into()
+            }
+            Some(near) => format!("did you mean '{near}'?"),
+            None => format!("the inputs are {}", list(known())),
+        };
+        let cause = format!("the input '{}' does not exist", name.value);
+        self.mistakes.report(name.span, cause, remedy);
+        None
+    }
+}
+
+/// More have no numbers in the engine, or nobody's machine has them.
+const MOST: usize = 1024;
+
+fn report_taken(mistakes: &Mistakes<'_>, name: &str, span: Span, what: &str) {
+    let cause = format!("'{name}' is already the name of another {what}");
+    mistakes.report(span, cause, format!("choose another name: each {what} has its own"));
+}
+
+/// `pre` or `post`.
+pub(crate) fn tap(fields: &Fields<'_>, key: &Key) -> Tap {
+    match fields.choice(key) {
+        Some(0) => Tap::PreFader,
+        _ => Tap::PostFader,
+    }
+}
+
+/// What the host reads beside the master.
+pub(crate) fn outputs(
+    mistakes: &Mistakes<'_>,
+    root: &Fields<'_>,
+    names: &Names<'_>,
+) -> Vec<Output> {
+    let mut outputs: Vec<Output> = Vec::new();
+    for fields in root.tables(&schema::OUTPUTS, &schema::OUTPUT_TABLE) {
+        let name = fields.require_text(&schema::OUTPUT_NAME);
+        let from = fields.require_text(&schema::FROM);
+        let from = from.and_then(|from| names.any(from, "strip"));
+        let tap = tap(&fields, &schema::OUTPUT_TAP);
+        let Some(At { value: name, span }) = name else { continue };
+        if name == MASTER || outputs.iter().any(|output| output.name == name) {
+            report_taken(mistakes, name, span, "output");
+        } else if outputs.len() == MOST {
+            mistakes.report(span, format!("more than {MOST} outputs"), "use fewer outputs");
+        } else if let Some(from) = from {
+            outputs.push(Output { name: name.to_owned(), from, tap });
+        }
+    }
+    outputs
+}

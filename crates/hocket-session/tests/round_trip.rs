@@ -1,0 +1,350 @@
+//! A session that is written as a file is read back as the same session.
+
+mod common;
+
+use common::{FULL, Few, Folder};
+use hocket_plan::session::{
+    Automation, Clip, Destination, EffectAt, Group, GroupId, Input, InputId, LaneSpec, LaneTarget,
+    LoopPoints, Media, MediaId, Output, Return, ReturnId, Send, SendAt, Session, SongTime, Strip,
+    StripId, Tap, Track,
+};
+use hocket_plan::{Effect, Key};
+use hocket_session::{WriteError, session_text};
+use hocket_time::{Glide, LanePoint, MeterPoint, Shape, TempoPoint, TimeBase, TimeSignature};
+use proptest::prelude::*;
+use proptest::sample::Index;
+
+/// Writes and reads; panics with the text where it is refused.
+fn again(folder: &Folder, session: &Session) -> Session {
+    let path = folder.path("live.toml");
+    let root = path.parent().expect("a folder");
+    let text = session_text(session, &Few, root).unwrap_or_else(|error| panic!("{error}"));
+    let loaded = folder.load(&text);
+    loaded.unwrap_or_else(|errors| panic!("{errors}\n\n{text}")).session
+}
+
+fn number() -> impl Strategy<Value = f64> {
+    prop_oneof![Just(0.0), Just(0.1), 0.0..1e6, 0.0..1e-6]
+}
+
+fn level() -> impl Strategy<Value = f32> {
+    prop_oneof![Just(0.0), Just(-0.0), Just(f32::NEG_INFINITY), -200.0f32..24.0, -1e-30f32..1e-30]
+}
+
+fn tap() -> impl Strategy<Value = Tap> {
+    prop_oneof![Just(Tap::PreFader), Just(Tap::PostFader)]
+}
+
+/// Anything that a name may be.
+fn word() -> impl Strategy<Value = String> {
+    "[a-z\"'\\\\#=\u{e4}\u{1f3b8} \\[\\]]{0,8}".prop_map(|word| format!("x{word}"))
+}
+
+fn clip(media: usize) -> impl Strategy<Value = Clip> {
+    let times = [number(), number(), number(), number()];
+    let length = prop::option::of(1e-9..1e6f64);
+    (0..media, times, length, any::<bool>(), level()).prop_map(
+        |(media, [start_s, offset_s, fade_in_s, fade_out_s], length_s, looped, gain_db)| Clip {
+            media: MediaId(media),
+            start_s,
+            offset_s,
+            length_s,
+            looped,
+            gain_db,
+            fade_in_s,
+            fade_out_s,
+        },
+    )
+}
+
+/// A compressor, which may have a key, or a reverb.
+fn effect() -> impl Strategy<Value = Effect> {
+    let compressor = (-60.0f32..=0.0, 1.0f32..=100.0).prop_map(|(threshold, ratio)| Effect {
+        kind: "compressor".into(),
+        values: vec![threshold, ratio],
+        bypass: false,
+        key: None,
+    });
+    let reverb = prop_oneof![Just(0.98f32), 0.0f32..=0.98].prop_map(|mix| Effect {
+        kind: "reverb".into(),
+        values: vec![mix],
+        bypass: true,
+        key: None,
+    });
+    prop_oneof![compressor, reverb]
+}
+
+/// What a strip has that depends on no other.
+fn strip() -> impl Strategy<Value = Strip> {
+    let chain = prop::collection::vec(effect(), 0..3);
+    (chain, level(), -1.0f32..=1.0, any::<[bool; 2]>()).prop_map(
+        |(chain, gain_db, pan, [mute, solo])| Strip {
+            chain,
+            gain_db,
+            pan,
+            mute,
+            solo,
+            ..Strip::new("later")
+        },
+    )
+}
+
+fn points(min: f64, max: f64) -> impl Strategy<Value = Vec<LanePoint>> {
+    let shape = prop_oneof![
+        Just(Shape::Hold),
+        Just(Shape::Linear),
+        (-20.0f32..=20.0).prop_map(Shape::Curve)
+    ];
+    let point = (number(), 0.0..=1.0f64, shape).prop_map(move |(at, part, shape)| LanePoint {
+        at,
+        value: (min + (max - min) * part).clamp(min, max),
+        shape,
+    });
+    prop::collection::vec(point, 1..5).prop_map(|mut points| {
+        points.sort_by(|a, b| a.at.total_cmp(&b.at));
+        points
+    })
+}
+
+fn lane(min: f64, max: f64) -> impl Strategy<Value = LaneSpec> {
+    let base = prop_oneof![Just(TimeBase::Seconds), Just(TimeBase::Beats)];
+    (points(min, max), base, prop_oneof![Just(32u32), 1u32..=8192]).prop_map(
+        |(points, base, grid_frames)| LaneSpec { grid_frames, ..LaneSpec::new(base, points) },
+    )
+}
+
+fn time() -> impl Strategy<Value = SongTime> {
+    let tempo = (0.0..1e4f64, 20.0..1e3f64, any::<bool>()).prop_map(|(beats, bpm, line)| {
+        let glide = if line { Glide::Linear } else { Glide::Step };
+        TempoPoint { beats, bpm, glide }
+    });
+    let meter = (0.0..1e4f64, 1u16..=255, 0u32..7).prop_map(|(beats, numerator, power)| {
+        let signature = TimeSignature { numerator, denominator: 1 << power };
+        MeterPoint { beats, signature }
+    });
+    let base = prop_oneof![Just(TimeBase::Seconds), Just(TimeBase::Beats)];
+    let repeat = (base, 0.0..1e4f64, 1.0..1e4f64).prop_map(|(base, from, length)| LoopPoints {
+        base,
+        from,
+        to: from + length,
+    });
+    let tempos = prop::collection::vec(tempo, 0..5);
+    let meters = prop::collection::vec(meter, 0..5);
+    (tempos, meters, prop::option::of(repeat)).prop_map(|(mut tempos, mut meters, repeat)| {
+        tempos.sort_by(|a, b| a.beats.total_cmp(&b.beats));
+        meters.sort_by(|a, b| a.beats.total_cmp(&b.beats));
+        meters.dedup_by_key(|meter| meter.beats);
+        SongTime { tempos, meters, repeat }
+    })
+}
+
+/// How the strips of a session hang together: groups and returns feed later ones only, but for feedback.
+#[derive(Debug, Clone)]
+struct Wires {
+    outputs: Vec<Index>,
+    sends: Vec<(Index, Index, f32, Tap, bool)>,
+    keys: Vec<(Index, Index, Tap)>,
+    lanes: Vec<(Index, Index, [LaneSpec; 3])>,
+    taps: Vec<(Index, Tap)>,
+}
+
+fn wires() -> impl Strategy<Value = Wires> {
+    let index = any::<Index>;
+    let some = |most: usize| 0..most;
+    let lanes = [lane(-200.0, 24.0), lane(-1.0, 1.0), lane(0.0, 1.0)];
+    // Lanes of effects come with the range of any of them: 1 is in all.
+    (
+        prop::collection::vec(index(), 16),
+        prop::collection::vec((index(), index(), level(), tap(), any::<bool>()), some(8)),
+        prop::collection::vec((index(), index(), tap()), some(3)),
+        prop::collection::vec((index(), index(), lanes), some(8)),
+        prop::collection::vec((index(), tap()), some(3)),
+    )
+        .prop_map(|(outputs, sends, keys, lanes, taps)| Wires {
+            outputs,
+            sends,
+            keys,
+            lanes,
+            taps,
+        })
+}
+
+fn strip_mut(session: &mut Session, id: StripId) -> &mut Strip {
+    match id {
+        StripId::Track(i) => &mut session.tracks[i].strip,
+        StripId::Group(i) => &mut session.groups[i].strip,
+        StripId::Return(i) => &mut session.returns[i].strip,
+        StripId::Master => &mut session.master,
+    }
+}
+
+/// A target of a strip, and which of the three ranges of lanes it has.
+fn target(session: &Session, id: StripId, which: &Index) -> (LaneTarget, usize) {
+    let strip = session.strip(id);
+    let mut all =
+        vec![(LaneTarget::Gain(id), 0), (LaneTarget::Pan(id), 1), (LaneTarget::Mute(id), 2)];
+    all.extend(
+        (0..strip.sends.len()).map(|index| (LaneTarget::Send(SendAt { strip: id, index }), 0)),
+    );
+    for (index, effect) in strip.chain.iter().enumerate() {
+        let at = EffectAt { strip: id, index };
+        all.push((LaneTarget::Bypass(at), 2));
+        if effect.kind == "reverb" {
+            all.push((LaneTarget::Param(at, 0), 3));
+        }
+    }
+    *which.get(&all)
+}
+
+fn wired(mut session: Session, wires: Wires) -> Session {
+    let (groups, returns) = (session.groups.len(), session.returns.len());
+    let group = |from: usize, which: &Index| match which.index(groups + 1) {
+        to if to >= from && to < groups => Destination::Group(GroupId(to)),
+        _ => Destination::Master,
+    };
+    let mut outputs = wires.outputs.iter().cycle();
+    let mut next = |from| group(from, outputs.next().expect("there are sixteen"));
+    session.tracks.iter_mut().for_each(|track| track.output = next(0));
+    (0..groups).for_each(|i| session.groups[i].output = next(i + 1));
+    let ids = session.strip_ids();
+    let (master, strips) =
+        ids.split_last().map(|(last, rest)| (*last, rest.to_vec())).expect("master");
+    for (from, to, gain_db, tap, feedback) in wires.sends {
+        let from = *from.get(&strips);
+        let first = if let StripId::Return(i) = from { i + 1 } else { 0 };
+        let (to, feedback) = match feedback {
+            true if returns > 0 => (to.index(returns), true),
+            false if first < returns => (first + to.index(returns - first), false),
+            _ => continue,
+        };
+        let send = Send { to: ReturnId(to), gain_db, tap, feedback };
+        strip_mut(&mut session, from).sends.push(send);
+    }
+    for (of, from, tap) in wires.keys {
+        // Tracks hear nothing but clips, so all but tracks may listen to them.
+        let listeners: Vec<StripId> = ids.iter().copied().skip(session.tracks.len()).collect();
+        let key = Key { from: StripId::Track(from.index(session.tracks.len())), tap };
+        let chain = &mut strip_mut(&mut session, *of.get(&listeners)).chain;
+        let compressor = chain.iter_mut().find(|effect| effect.kind == "compressor");
+        compressor.into_iter().for_each(|effect| effect.key = Some(key));
+    }
+    for (strip, which, lanes) in wires.lanes {
+        let (target, range) = target(&session, *strip.get(&ids), &which);
+        let mut lane = lanes[range.min(2)].clone();
+        if range == 3 {
+            let within = |point: &LanePoint| LanePoint { value: point.value * 0.98, ..*point };
+            lane.points = lane.points.iter().map(within).collect();
+        }
+        session.set_lane(target, Some(lane));
+    }
+    // As they stand in a file: strip by strip.
+    let place = |lane: &Automation| ids.iter().position(|id| *id == lane.target.strip());
+    session.automation.sort_by_key(place);
+    for (number, (from, tap)) in wires.taps.into_iter().enumerate() {
+        session.outputs.push(Output { name: format!("out {number}"), from: *from.get(&ids), tap });
+    }
+    session.master.solo = false;
+    debug_assert_eq!(master, StripId::Master);
+    session
+}
+
+/// Audio files are numbered in the order in which clips name them.
+fn number_media(session: &mut Session, folder: &Folder) {
+    let mut order: Vec<usize> = Vec::new();
+    for clip in session.tracks.iter_mut().flat_map(|track| &mut track.clips) {
+        let place = order.iter().position(|own| *own == clip.media.0);
+        clip.media.0 = place.unwrap_or_else(|| {
+            order.push(clip.media.0);
+            order.len() - 1
+        });
+    }
+    let path = |file: &usize| folder.path(["audio/a.wav", "audio/b.wav"][*file]);
+    session.media = order.iter().map(|file| Media { path: path(file), resample: true }).collect();
+}
+
+fn sessions() -> impl Strategy<Value = Session> {
+    let inputs = prop::collection::vec(1u16..=2, 0..3);
+    let track = (strip(), prop::collection::vec(clip(2), 0..3), prop::option::of(any::<Index>()));
+    let strips = || prop::collection::vec(strip(), 0..4);
+    let about = (word(), 8_000u32..=384_000, prop::option::of(1e-3..1e6f64), time());
+    let parts = (prop::collection::vec(track, 1..5), strips(), strips(), strip());
+    (about, parts, inputs, wires()).prop_map(
+        |(
+            (name, sample_rate_hz, length_s, time),
+            (tracks, groups, returns, master),
+            inputs,
+            wires,
+        )| {
+            let named = |sort: &str, number: usize, strip: Strip| Strip {
+                name: format!("{sort} {name} {number}"),
+                ..strip
+            };
+            let mut session = Session { sample_rate_hz, length_s, time, ..Session::default() };
+            let input =
+                |(number, channels): (usize, u16)| Input { name: format!("in {number}"), channels };
+            session.inputs = inputs.into_iter().enumerate().map(input).collect();
+            let count = session.inputs.len();
+            for (number, (strip, clips, input)) in tracks.into_iter().enumerate() {
+                let input = input.filter(|_| count > 0).map(|which| InputId(which.index(count)));
+                let strip = named("track", number, strip);
+                session.tracks.push(Track { strip, output: Destination::Master, clips, input });
+            }
+            for (number, strip) in groups.into_iter().enumerate() {
+                let strip = named("group", number, strip);
+                session.groups.push(Group { strip, output: Destination::Master });
+            }
+            for (number, strip) in returns.into_iter().enumerate() {
+                let strip = named("return", number, strip);
+                session.returns.push(Return { strip, output: Destination::Master });
+            }
+            session.master = Strip { name: "master".into(), ..master };
+            session.name = name;
+            wired(session, wires)
+        },
+    )
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig {
+        cases: 300,
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    })]
+
+    #[test]
+    fn what_is_written_is_read_back(session in sessions()) {
+        let folder = Folder::new();
+        let mut session = session;
+        number_media(&mut session, &folder);
+        let read = again(&folder, &session);
+        prop_assert_eq!(read, session);
+    }
+}
+
+#[test]
+fn the_session_with_every_key_stays_the_same() {
+    let folder = Folder::new();
+    let session = folder.load(FULL).unwrap_or_else(|errors| panic!("{errors}")).session;
+    let once = again(&folder, &session);
+    assert_eq!(once, session);
+    assert_eq!(again(&folder, &once), session);
+}
+
+#[test]
+fn what_no_file_can_say_is_refused() {
+    let folder = Folder::new();
+    let session = folder.load(FULL).unwrap_or_else(|errors| panic!("{errors}")).session;
+    let refused = |change: &dyn Fn(&mut Session)| {
+        let mut changed = session.clone();
+        change(&mut changed);
+        session_text(&changed, &Few, &folder.path("")).expect_err("nothing says this")
+    };
+    let unknown = refused(&|session| session.master.chain[0].kind = "plug-in".into());
+    assert!(matches!(unknown, WriteError::UnknownEffect { .. }), "{unknown}");
+    let missing = refused(&|session| session.tracks[0].clips[0].media = MediaId(9));
+    assert_eq!(missing, WriteError::Missing { strip: "drums".into() });
+    let missing = refused(&|session| session.outputs[0].from = StripId::Group(9));
+    assert_eq!(missing, WriteError::Missing { strip: "cue".into() });
+    let mixed = refused(&|session| session.media[1].resample = false);
+    assert_eq!(mixed, WriteError::Resample);
+}

@@ -1,0 +1,59 @@
+//! Arguments of `hocket session`.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+
+use super::CheckArgs;
+
+/// Arguments of `hocket session`.
+#[derive(Debug, Args)]
+pub struct SessionArgs {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: SessionCommand,
+}
+
+/// What can be done with session files.
+#[derive(Debug, Subcommand)]
+pub enum SessionCommand {
+    /// Checks session files without rendering; the same as `hocket check`.
+    Check(CheckArgs),
+    /// Shows a session: strips, routes, effects, lanes, tempos, latency.
+    Show(ShowArgs),
+    /// Writes a session file in the newest format; comments stay.
+    Convert(ConvertArgs),
+    /// Prints the JSON schema of session files, for editors.
+    Schema,
+}
+
+/// Arguments of `hocket session show`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  hocket session show sessions/band.toml
+  hocket session show sessions/band.toml --rate 96000")]
+pub struct ShowArgs {
+    /// The session file; `-` reads it from standard input.
+    #[arg(value_name = "SESSION")]
+    pub session: PathBuf,
+    /// Sample rate in Hz at which it will run [default: the session's own].
+    #[arg(long, value_name = "HZ")]
+    pub rate: Option<u32>,
+}
+
+/// Arguments of `hocket session convert`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  hocket session convert sessions/band.toml -o band.toml
+
+Paths of audio files are written as seen from the new file's folder. A file that is there is never replaced.")]
+pub struct ConvertArgs {
+    /// The session file; `-` reads it from standard input.
+    #[arg(value_name = "SESSION")]
+    pub session: PathBuf,
+    /// The session file to write; `-` is standard output.
+    #[arg(short, long, value_name = "FILE")]
+    pub output: PathBuf,
+}

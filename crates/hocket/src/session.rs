@@ -1,0 +1,75 @@
+//! `hocket session`: what can be done with session files beside checking and playing them.
+
+mod show;
+
+use std::io::Write;
+use std::path::Path;
+
+use hocket_engine::{BuiltinEffects, seats_of};
+use hocket_files::{OutputFile, is_standard_output};
+use hocket_session::{LoadOptions, convert, json_schema};
+
+use crate::cli::{ConvertArgs, SessionArgs, SessionCommand, ShowArgs};
+use crate::failure::{Exit, Failure};
+use crate::files::{Files, Kind, folder_of};
+use crate::load::{OpenedSession, topology};
+use crate::output::{print, print_json, tell};
+
+/// Runs the command.
+///
+/// # Errors
+/// [`Failure`].
+pub fn run(args: &SessionArgs) -> Result<Exit, Failure> {
+    match &args.command {
+        SessionCommand::Check(args) => crate::check::run(args),
+        SessionCommand::Show(args) => show(args),
+        SessionCommand::Convert(args) => write_converted(args),
+        SessionCommand::Schema => {
+            print_json(&json_schema(&CATALOGUE));
+            Ok(Exit::Done)
+        }
+    }
+}
+
+/// Names and ranges do not depend on the rate.
+const CATALOGUE: BuiltinEffects = BuiltinEffects { rate_hz: 48_000 };
+
+fn show(args: &ShowArgs) -> Result<Exit, Failure> {
+    let opened = OpenedSession::open(&args.session, args.rate, &topology()?)?;
+    opened.warnings().iter().for_each(|warning| tell(format_args!("warning: {warning}")));
+    print(&show::text(opened.session(), opened.rate_hz()));
+    Ok(Exit::Done)
+}
+
+fn write_converted(args: &ConvertArgs) -> Result<Exit, Failure> {
+    let (path, output) = (&args.session, &args.output);
+    let mut files = Files::new(false);
+    files.reads("the session", path);
+    // What is there stays, so audio files of the session need no further care.
+    refuse_to_replace(output)?;
+    files.writes("--output", output, Kind::Session)?;
+    let options = LoadOptions { seats: seats_of(&topology()?).0.seats.len() };
+    let folder = if is_standard_output(output) { Path::new(".") } else { folder_of(output) };
+    let text = convert(path, folder, &CATALOGUE, &options).map_err(Failure::bad_input)?;
+    let written = OutputFile::create(output).and_then(|mut file| {
+        file.file().write_all(text.as_bytes())?;
+        file.commit()
+    });
+    written.map_err(|error| Failure::not_possible(format!("{}: {error}", output.display())))?;
+    if !is_standard_output(output) {
+        crate::written::wrote(output);
+    }
+    Ok(Exit::Done)
+}
+
+/// A session is somebody's work.
+fn refuse_to_replace(output: &Path) -> Result<(), Failure> {
+    let is_file = std::fs::metadata(output).is_ok_and(|there| there.is_file());
+    match is_file && !is_standard_output(output) {
+        false => Ok(()),
+        true => Err(Failure::bad_input(format!(
+            "--output {}: there is a file of this name, and nothing was changed; name another file",
+            output.display()
+        ))),
+    }
+}

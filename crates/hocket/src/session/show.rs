@@ -1,0 +1,216 @@
+//! A session as a tree for people.
+
+use std::fmt::Write;
+
+use hocket_engine::BuiltinEffects;
+use hocket_engine::session::{
+    Automation, Clip, Destination, Effect, LaneSpec, LoopPoints, SendAt, Session, StripId, Tap,
+};
+use hocket_engine::time::{Glide, TimeBase};
+use hocket_engine::{EffectCatalogue, Fusing, LaneTarget};
+use hocket_plan::UnitGraph;
+use hocket_plan::graph::{EffectFacts, session_graph};
+
+/// The tree, line by line.
+pub(super) fn text(session: &Session, rate_hz: u32) -> String {
+    let mut tree =
+        Tree { session, effects: BuiltinEffects { rate_hz }, rate_hz, out: String::new() };
+    tree.about();
+    tree.time();
+    tree.ports();
+    for id in session.strip_ids() {
+        tree.strip(id);
+    }
+    tree.latency();
+    tree.out
+}
+
+struct Tree<'a> {
+    session: &'a Session,
+    effects: BuiltinEffects,
+    rate_hz: u32,
+    out: String,
+}
+
+impl Tree<'_> {
+    fn line(&mut self, depth: usize, text: &str) {
+        let _ = writeln!(self.out, "{:1$}{text}", "", 2 * depth);
+    }
+
+    fn about(&mut self) {
+        let Session { name, length_s, .. } = self.session;
+        let length = length_s.map_or(String::new(), |length| format!(", {length} s"));
+        self.line(0, &format!("session {name} at {} Hz{length}", self.rate_hz));
+    }
+
+    fn time(&mut self) {
+        let time = &self.session.time;
+        for tempo in &time.tempos {
+            let glide =
+                if tempo.glide == Glide::Linear { ", then in a line to the next" } else { "" };
+            self.line(1, &format!("tempo {} at beat {}{glide}", tempo.bpm, tempo.beats));
+        }
+        for meter in &time.meters {
+            let signature = meter.signature;
+            let (numerator, denominator) = (signature.numerator, signature.denominator);
+            self.line(1, &format!("meter {numerator}/{denominator} at beat {}", meter.beats));
+        }
+        if let Some(LoopPoints { base, from, to }) = time.repeat {
+            self.line(1, &format!("loop from {from} to {to} {}", unit(base)));
+        }
+    }
+
+    fn ports(&mut self) {
+        for (number, input) in self.session.inputs.iter().enumerate() {
+            let channels = if input.channels == 1 { "mono" } else { "stereo" };
+            self.line(1, &format!("input {number}: {}, {channels}", input.name));
+        }
+        self.line(1, "output 0: master");
+        for (number, output) in (1..).zip(&self.session.outputs) {
+            let from = self.name(output.from);
+            self.line(
+                1,
+                &format!("output {number}: {}, from {from}{}", output.name, tap(output.tap)),
+            );
+        }
+    }
+
+    fn name(&self, id: StripId) -> &str {
+        &self.session.strip(id).name
+    }
+
+    fn strip(&mut self, id: StripId) {
+        let strip = self.session.strip(id);
+        let sort = match id {
+            StripId::Track(_) => "track ",
+            StripId::Group(_) => "group ",
+            StripId::Return(_) => "return ",
+            StripId::Master => "",
+        };
+        let mut head = format!("{sort}{}", strip.name);
+        match self.session.output(id) {
+            Some(Destination::Master) => head.push_str(" -> master"),
+            Some(Destination::Group(group)) => {
+                let _ = write!(head, " -> {}", self.name(StripId::Group(group.0)));
+            }
+            None => {}
+        }
+        let _ = write!(head, ", {} dB", strip.gain_db);
+        if strip.pan != 0.0 {
+            let _ = write!(head, ", pan {}", strip.pan);
+        }
+        for (is_on, word) in [(strip.mute, ", muted"), (strip.solo, ", soloed")] {
+            head.push_str(if is_on { word } else { "" });
+        }
+        self.line(1, &head);
+        if let StripId::Track(index) = id {
+            self.sources(index);
+        }
+        for effect in &strip.chain {
+            self.effect(effect);
+        }
+        for send in &strip.sends {
+            let to = self.name(send.to.into());
+            let later = if send.feedback { ", a block later" } else { "" };
+            self.line(2, &format!("send to {to}, {} dB{}{later}", send.gain_db, tap(send.tap)));
+        }
+        for lane in self.session.automation.iter().filter(|lane| lane.target.strip() == id) {
+            self.lane(lane);
+        }
+    }
+
+    fn sources(&mut self, track: usize) {
+        let track = &self.session.tracks[track];
+        for Clip { media, start_s, length_s, looped, .. } in &track.clips {
+            let path =
+                self.session.media.get(media.0).map(|media| media.path.display().to_string());
+            let length = length_s.map_or(String::new(), |length| format!(", {length} s"));
+            let looped = if *looped { ", looped" } else { "" };
+            let path = path.unwrap_or_default();
+            self.line(2, &format!("clip {path} at {start_s} s{length}{looped}"));
+        }
+        if let Some(input) = track.input.and_then(|input| self.session.inputs.get(input.0)) {
+            self.line(2, &format!("input {}", input.name));
+        }
+    }
+
+    /// An effect with what differs from its defaults.
+    fn effect(&mut self, effect: &Effect) {
+        let params = self.effects.params(&effect.kind).unwrap_or_default();
+        let mut text = effect.kind.clone();
+        for (param, value) in params.iter().zip(&effect.values) {
+            if *value != param.default {
+                let _ = write!(text, ", {} {value}", param.name);
+            }
+        }
+        if effect.bypass {
+            text.push_str(", bypassed");
+        }
+        if let Some(key) = effect.key {
+            let _ = write!(text, ", hears {}{}", self.name(key.from), tap(key.tap));
+        }
+        match self.effects.latency_frames(effect) {
+            0 => {}
+            late => _ = write!(text, ", {late} frames late"),
+        }
+        self.line(2, &text);
+    }
+
+    fn lane(&mut self, Automation { target, lane }: &Automation) {
+        let LaneSpec { points, base, .. } = lane;
+        let count = match points.len() {
+            1 => "1 point".to_owned(),
+            count => format!("{count} points"),
+        };
+        let ends = points.first().zip(points.last());
+        let from_to = ends.map_or(String::new(), |(first, last)| {
+            format!(" from {} to {} {}", first.at, last.at, unit(*base))
+        });
+        let what = self.target(*target);
+        self.line(2, &format!("lane of {what}: {count}{from_to}"));
+    }
+
+    /// What a lane moves, in the words of the file.
+    fn target(&self, target: LaneTarget) -> String {
+        let strip = self.session.strip(target.strip());
+        let kind = |index: usize| strip.chain.get(index).map_or("", |effect| &effect.kind);
+        match target {
+            LaneTarget::Gain(_) => "gain_db".into(),
+            LaneTarget::Pan(_) => "pan".into(),
+            LaneTarget::Mute(_) => "mute".into(),
+            LaneTarget::Send(SendAt { index, .. }) => {
+                let to = strip.sends.get(index).map_or("", |send| self.name(send.to.into()));
+                format!("gain_db of the send to {to}")
+            }
+            LaneTarget::Bypass(at) => format!("bypass of {}", kind(at.index)),
+            LaneTarget::Param(at, param) => {
+                let params = self.effects.params(kind(at.index)).unwrap_or_default();
+                let name = params.get(param).map_or("", |param| param.name);
+                format!("{name} of {}", kind(at.index))
+            }
+        }
+    }
+
+    fn latency(&mut self) {
+        let graph = session_graph(self.session, &self.effects);
+        let units = graph.and_then(|graph| UnitGraph::compile(&graph, Fusing::Chains));
+        let Ok(units) = units else { return };
+        let frames = units.units()[units.last().index()].latency_frames;
+        let ms = 1e3 * f64::from(frames) / f64::from(self.rate_hz);
+        self.line(1, &format!("latency {frames} frames ({ms:.1} ms)"));
+    }
+}
+
+fn unit(base: TimeBase) -> &'static str {
+    match base {
+        TimeBase::Beats => "beats",
+        TimeBase::Seconds => "s",
+    }
+}
+
+fn tap(tap: Tap) -> &'static str {
+    match tap {
+        Tap::PreFader => ", before the fader",
+        Tap::PostFader => "",
+    }
+}
