@@ -601,10 +601,11 @@ impl Units {
         waiting: &'a [Waiting],
     ) -> &'a Rows {
         match bus {
-            // SAFETY: the writer has finished (READ-AFTER-WRITE), and nobody writes again in this
-            // block (ONE-WRITER). Other threads only read.
             Bus::Unit(from) | Bus::Part(from) => {
-                &unsafe { &*self.cells[from as usize].0.get() }.own.rows
+                // SAFETY: the writer has finished (READ-AFTER-WRITE), and nobody writes again in this
+                // block (ONE-WRITER). Other threads only read.
+                let unit = unsafe { &*self.cells[from as usize].0.get() };
+                &unit.own.rows
             }
             Bus::Folded(chain) => &before[chain as usize].rows,
             // SAFETY: FILLED: the block is open.

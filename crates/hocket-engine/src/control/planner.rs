@@ -288,7 +288,8 @@ impl Planner {
         let mut plan = Plan::new(verified, &self.cells, self.frames);
         plan.trial = trial;
         let present = Present::of(&plan, expected_ns);
-        self.send(Order { plan: Some(Box::new(plan)), ..Order::default() })?;
+        let plan = Some(Box::new(plan));
+        self.send(Order { plan, is_unheard: true, ..Order::default() })?;
         self.go_on_with(present);
         Ok(())
     }
@@ -316,7 +317,7 @@ impl Planner {
         let follows = way.is_passing().then_some(new.graph);
         let (refused, places) = (way.next.refused, way.next.places.clone());
         let gains = if new.fades { Gains::Fade } else { Gains::Jump };
-        let number = self.exchange(way, nodes, new.changes, gains)?;
+        let number = self.exchange(way, nodes, Some(new.changes), gains)?;
         (self.places, self.follows) = (places, follows);
         self.refused_fades += refused;
         self.installed += 1;
@@ -358,19 +359,20 @@ impl Planner {
         let Ok(plain) = self.way_to(&graph, false, &was) else { return };
         let cells = self.places.iter().map(|place| self.cells.nodes[place.index()].clone());
         let cells = cells.collect();
-        match self.exchange(plain, cells, Vec::new(), Gains::Jump) {
+        match self.exchange(plain, cells, None, Gains::Jump) {
             Ok(_) => self.places = (0..graph.nodes().len()).map(|id| NodeId(id as u32)).collect(),
             // The next look tries again.
             Err(_) => self.follows = Some(graph),
         }
     }
 
-    /// Sends a plan for a graph whose nodes have these cells.
+    /// Sends a plan for a graph whose nodes have these cells. `changes`: of nodes, together with the plan; none if nobody
+    /// hears the exchange.
     fn exchange(
         &mut self,
         Way { next, base }: Way,
         nodes: Vec<Option<Arc<NodeCell>>>,
-        changes: Vec<(Arc<NodeCell>, Change)>,
+        changes: Option<Vec<(Arc<NodeCell>, Change)>>,
         gains: Gains,
     ) -> Result<u64, EditError> {
         // Known prices stay with their nodes.
@@ -395,7 +397,9 @@ impl Planner {
         let (cells, sets) = Cells::following(&before, &base, nodes, self.frames);
         let plan = Plan::exchanging(verified, &cells, &sets, self.frames);
         let present = Present::of(&plan, None);
-        let order = Order { plan: Some(Box::new(plan)), changes, ..Order::default() };
+        let (plan, is_unheard) = (Some(Box::new(plan)), changes.is_none());
+        let changes = changes.unwrap_or_default();
+        let order = Order { plan, changes, is_unheard, ..Order::default() };
         let number = self.send(order)?;
         let set = cells.lines.iter().zip(&sets).filter(|(_, set)| set.is_some());
         set.for_each(|(line, _)| line.ask());

@@ -12,7 +12,7 @@ use crate::block::leader::Leader;
 use crate::block::node::EVENTS_A_BLOCK;
 use crate::control::orders::{Done, Order, Sent};
 
-/// How many orders the leader carries out before one block.
+/// How many orders the leader carries out before one block, besides those that nobody hears.
 const A_BLOCK: usize = EVENTS_A_BLOCK;
 
 /// The leader's side.
@@ -52,9 +52,10 @@ impl Inbox {
     /// needs more workers than the last.
     pub(crate) fn carry_out(&mut self, leader: &mut Leader) -> u32 {
         let frame = leader.transport().steady_frame();
-        let mut count = 0;
-        for _ in 0..A_BLOCK {
+        let (mut count, mut heard) = (0, 0);
+        while heard < A_BLOCK {
             let Some(mut taken) = self.next() else { break };
+            heard += usize::from(!taken.sent.order.is_unheard);
             let carried = taken.carry(leader);
             count += u32::from(carried != Carried::Over);
             if carried != Carried::Out {

@@ -157,6 +157,7 @@ fn edit_at_random(editor: &mut Editor, count: usize, seed: u64) -> Vec<Applied> 
 /// Plays the same edits at the same frames on one worker, without a clock.
 fn replay(edits: &[Applied], blocks: usize) -> Vec<u32> {
     let (mut engine, mut editor) = start(ScheduleKind::Serial, Steer::Fixed, 1);
+    let all = edits;
     let mut edits = edits.iter().peekable();
     let mut bits = Vec::new();
     for block in 0..blocks {
@@ -167,6 +168,10 @@ fn replay(edits: &[Applied], blocks: usize) -> Vec<u32> {
         bits.extend(stage::bits(engine.output(FRAMES)));
     }
     assert!(edits.next().is_none(), "every edit fell on a block");
+    assert!(editor.is_settled());
+    assert_eq!(editor.applied().len(), all.len());
+    let moved = editor.applied().iter().zip(all).find(|(replayed, live)| replayed != live);
+    assert_eq!(moved, None, "an edit took effect at another frame than asked for");
     bits
 }
 

@@ -184,6 +184,24 @@ fn what_has_faded_out_is_gone_and_was_not_heard_to_go() {
     assert_eq!(editor.control().refused_fades(), 0);
 }
 
+/// As many edits as one block takes, and with the first of them what has faded out goes: a replay asks for that at another
+/// time.
+#[test]
+fn what_goes_after_a_fade_takes_no_place_from_edits() {
+    let _alone = stage::alone();
+    let (mut engine, mut editor) = start();
+    editor.apply(Edit::Route(StripId::Track(0), Destination::Group(GroupId(1)))).unwrap();
+    (0..20).for_each(|_| _ = engine.process(FRAMES));
+    assert_eq!(editor.take_applied().len(), 1);
+    for edit in 0..32 {
+        editor.apply(Edit::Gain(StripId::Track(edit % 2), -(edit as f32))).unwrap();
+    }
+    engine.process(FRAMES);
+    assert!(editor.is_settled());
+    let frames = editor.applied().iter().map(|applied| applied.frame);
+    assert!(frames.eq([20 * FRAMES as u64; 32]));
+}
+
 #[test]
 fn ways_that_turn_round_are_counted_where_they_cannot_fade() {
     let _alone = stage::alone();

@@ -79,7 +79,7 @@ impl Draw {
 
 fn send(session: &Session, number: usize) -> Send {
     let gain_db = [0.0, -6.0, f32::NEG_INFINITY, 3.0][number % 4];
-    let tap = if number % 3 == 0 { Tap::PreFader } else { Tap::PostFader };
+    let tap = if number.is_multiple_of(3) { Tap::PreFader } else { Tap::PostFader };
     Send { to: ReturnId(number % session.returns.len().max(1)), gain_db, tap }
 }
 

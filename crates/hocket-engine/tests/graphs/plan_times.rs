@@ -77,7 +77,7 @@ fn graph(number: u64) -> (Graph, Vec<usize>) {
     live.push(NODES - 1);
     let mut graph = Graph::default();
     for (at, node) in live.iter().enumerate() {
-        let mono = *node == 3 || (*node == 7 && number % 3 == 0);
+        let mono = *node == 3 || (*node == 7 && number.is_multiple_of(3));
         let ports = if mono { Ports::of(1) } else { Ports::STEREO };
         let kind = if *node < 2 { NodeKind::Input(*node as u16) } else { NodeKind::Custom(0) };
         let latency_frames = [0, 0, 0, 0, 40, 0, 3, 0, 700, 0][*node];

@@ -80,7 +80,15 @@ fn change(editor: &mut Editor, engine: &Engine, block: usize) {
             engine.control().set_tempo_map(map).unwrap();
             return;
         }
-        2 | 10 => {
+        // Its latency makes all others wait: delay lines come, become longer and go.
+        10 => {
+            let at = EffectAt { strip: StripId::Track(0), index: 0 };
+            match block % 24 {
+                10 => Edit::InsertEffect(at, stage::default_effect("limiter")),
+                _ => Edit::RemoveEffect(at),
+            }
+        }
+        2 => {
             // Refused as long as nothing has been measured.
             let _ = engine.control().replan();
             return;
