@@ -21,8 +21,9 @@ use crate::preloader::Lease;
 pub(crate) const CUES_PER_POSITION: usize = 2;
 /// How many chunks a reader keeps for jumps: those of two positions.
 pub(crate) const CUES_KEPT: usize = 2 * CUES_PER_POSITION;
-/// With those for a third position, which are on their way before older ones come back.
-pub(crate) const CUE_CHUNKS: usize = CUES_KEPT + CUES_PER_POSITION;
+/// With those for two further positions, which are on their way before older ones come back: a clip that loops soon
+/// wants its place and the start of its loop.
+pub(crate) const CUE_CHUNKS: usize = CUES_KEPT + 2 * CUES_PER_POSITION;
 
 /// No file is as long. Beyond this a position counts as this one.
 const FAR: u64 = 1 << 62;

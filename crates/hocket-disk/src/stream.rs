@@ -85,7 +85,7 @@ impl Stream {
     /// `position` after that is ready at once; the ring has the time of two chunks to follow.
     ///
     /// The reader keeps the latest two positions. It takes them up when it reads or
-    /// [services](crate::StreamReader::service), so a reader that does neither gets no fourth one.
+    /// [services](crate::StreamReader::service), so a reader that does neither gets no fifth one.
     ///
     /// Thread: control; waits for the disk, at most `patience`.
     ///

@@ -351,9 +351,9 @@ fn a_session_that_streams_is_bit_identical_over_the_grid() {
             tally.check(&session, policy, workers, &FRAMES, &expected);
         }
     }
-    tally.see_every_worker(&session, &expected);
     tally.check_auto(&session, &expected);
     tally.tell("streamed");
+    assert!(tally.shared > 0, "the leader was alone in every cell");
     let lost: u64 = session.media.not_ready().iter().map(|clip| clip.frames).sum();
     assert_eq!(lost, 0, "a render that waits loses nothing");
 }

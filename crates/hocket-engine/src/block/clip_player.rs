@@ -125,10 +125,12 @@ impl ClipTimes {
 }
 
 impl PlayingClip {
+    /// Of a file in memory. Thread: control; allocates.
     pub(crate) fn in_memory(times: ClipTimes, audio: &Arc<StereoAudio>) -> PlayingClip {
         PlayingClip { times, source: Box::new(InMemory(Arc::clone(audio))), cue: None }
     }
 
+    /// Of a file that streams.
     pub(crate) fn streamed(
         times: ClipTimes,
         source: Box<dyn ClipSource>,

@@ -134,6 +134,6 @@ fn stereo(path: &Path, samples: WavFormat, seed: u64) {
 fn mono(path: &Path, seed: u64) {
     let layout = WavLayout { samples: WavFormat::Pcm24, sample_rate_hz: RATE_HZ, channels: 1 };
     let mut bytes = layout.header(FILE_FRAMES as u64);
-    layout.encode(noise(FILE_FRAMES, seed).into_iter(), &mut bytes, &mut Written::default());
+    layout.encode(noise(FILE_FRAMES, seed), &mut bytes, &mut Written::default());
     std::fs::write(path, bytes).unwrap();
 }
