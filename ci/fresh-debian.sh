@@ -62,8 +62,8 @@ bootstrap() {
     tail -n 5 "$logs/debootstrap.log"
     return 1
   fi
-  chroot "$debian" useradd --create-home "$user"
-  home="$debian/home/$user"
+  chroot "$debian" useradd --create-home --home-dir "/$user" "$user"
+  home="$debian/$user"
   echo "fresh-debian: Debian $(cat "$debian/etc/debian_version") with ${packages//,/ }"
 }
 
@@ -74,7 +74,7 @@ unpack_tree() {
   # The name of a registry is part of where its crates lie.
   cp "${CARGO_HOME:-$HOME/.cargo}"/config.toml "$home/.cargo/" 2>/dev/null || true
   ln -s /opt/registry "$home/.cargo/registry"
-  chroot "$debian" chown -R "$user:" "/home/$user"
+  chroot "$debian" chown -R "$user:" "/$user"
 }
 
 # Runs a command in the folder of the tree, as `root` or as the user. The mounts end with it.
@@ -92,7 +92,7 @@ as() { # USER COMMAND...
       mount -t proc proc "$debian/proc"
       mount --rbind /sys "$debian/sys"
       mount --rbind /dev "$debian/dev"
-      exec chroot --userspec="$who" "$debian" env -i HOME="/home/$user" LANG=C.UTF-8 CARGO_NET_OFFLINE=true \
+      exec chroot --userspec="$who" "$debian" env -i HOME="/$user" LANG=C.UTF-8 CARGO_NET_OFFLINE=true \
         PATH=/usr/local/bin:/usr/bin:/bin:/opt/rust/bin bash -c "cd ~/hocket && $*"
     ' _ "$who" "$@"
 }

@@ -16,7 +16,9 @@ pub fn check(bytes: &[u8]) {
     match found {
         Ok(Recovery::Repaired { frames, .. }) => {
             assert!(changed <= MOST_CHANGED, "{changed} bytes are other ones");
-            assert_eq!(recover(&path).expect("it is a recording"), Recovery::Intact { frames });
+            let again = recover(&path).expect("it is a recording");
+            // A length of zero in `ds64` says as little as none, so an empty RF64 file is corrected each time.
+            assert!(frames == 0 || again == Recovery::Intact { frames }, "{again}");
         }
         Ok(Recovery::Intact { .. } | Recovery::LeftAlone { .. }) => assert_eq!(changed, 0),
         Err(error) => {
