@@ -57,7 +57,7 @@ fn quiet_and_verbose_change_what_is_said_and_not_what_is_done() {
     for part in [" s of audio, ", " times real time (loading ", " s, rendering "] {
         assert!(usual.contains(part), "no '{part}' in\n{usual}");
     }
-    let detail = "loop.flac: 44100 Hz, channels: ";
+    let detail = "loop.flac: in memory: 44100 Hz, channels: ";
     assert!(verbose.contains(detail) && !usual.contains(detail), "{verbose}");
     check_refused(&["render", &file, "-o", &at("x.wav"), "-q", "-v"], 2, &["--quiet", "--verbose"]);
 }
