@@ -11,7 +11,8 @@
 
 use crate::sync::{AtomicU32, UnsafeCell};
 use crate::turnstile::Turnstile;
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 /// A place for one open loop at a time.
@@ -23,7 +24,7 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 /// let (place, sum) = (SharedLoop::new(), AtomicU32::new(0));
 /// std::thread::scope(|threads| {
 ///     threads.spawn(|| place.join(|leave| leave())); // takes passes, if it comes in time
-///     place.run(100, &|pass| _ = sum.fetch_add(pass, Relaxed), |close| close());
+///     place.run(100, &|pass| _ = sum.fetch_add(pass, Relaxed), || false, |close| close());
 /// });
 /// assert_eq!(sum.into_inner(), 4950);
 /// ```
@@ -36,8 +37,15 @@ pub struct SharedLoop {
     next: AtomicU32,
     /// 1: a pass has panicked on a thread that joined.
     failed: AtomicU32,
+    /// The payload of that panic. Who sets `failed` writes it.
+    payload: UnsafeCell<Option<Payload>>,
     work: UnsafeCell<Option<Work>>,
 }
+
+type Payload = Box<dyn Any + Send>;
+
+/// Leaves room for additions of threads that find no pass.
+const MOST_PASSES: u32 = 1 << 31;
 
 /// What the threads inside run.
 #[derive(Debug, Clone, Copy)]
@@ -49,7 +57,8 @@ struct Work {
 
 // SAFETY: LOOP, an invariant of this file. The thread that has taken the place writes `work` while the door is closed
 // and nobody is inside (E12, E5). Threads inside only read it (E4), and call a body that is `Sync`. That thread
-// returns from `run`, or unwinds from it, only after all have left.
+// returns from `run`, or unwinds from it, only after all have left. `payload` is written by the one thread inside that
+// set `failed`, and taken after all have left.
 unsafe impl Sync for SharedLoop {}
 // SAFETY: as above. The pointer is used only while its loop is open.
 unsafe impl Send for SharedLoop {}
@@ -62,6 +71,7 @@ impl SharedLoop {
             door: Turnstile::new(),
             next: AtomicU32::new(0),
             failed: AtomicU32::new(0),
+            payload: UnsafeCell::new(None),
             work: UnsafeCell::new(None),
         }
     }
@@ -77,22 +87,29 @@ impl SharedLoop {
     /// Calls `body` with every number below `passes`, once each, here and on the threads that [join](Self::join).
     /// Returns after the last, and then sees what all passes did. While another loop is open, it runs all passes here.
     ///
-    /// `close` has to call what it gets. There the thread waits for those that are inside, for long ones in the kernel.
+    /// `close` has to call what it gets. There the thread waits for those that are inside: it spins while `awake`
+    /// returns `true`, and then sleeps in the kernel.
     ///
     /// Thread: any. No allocation. Cost: five atomic operations, one per pass, and the wait.
     ///
     /// # Panics
-    /// If a pass panics, on whichever thread. All others have left then.
-    pub fn run(&self, passes: u32, body: &(dyn Fn(u32) + Sync), close: impl FnOnce(&dyn Fn())) {
-        if passes < 2 || !self.take() {
+    /// With a pass that panics, on whichever thread. All others have left then.
+    pub fn run(
+        &self,
+        passes: u32,
+        body: &(dyn Fn(u32) + Sync),
+        awake: impl Fn() -> bool,
+        close: impl FnOnce(&dyn Fn()),
+    ) {
+        if !(2..=MOST_PASSES).contains(&passes) || !self.take() {
             return (0..passes).for_each(body);
         }
         self.open(passes, body);
-        let open = Open(self);
+        let mut open = Open { place: self, awake, close: Some(close) };
         self.take_passes(passes, body);
-        close(&|| _ = self.door.close_and_wait());
-        std::mem::forget(open);
-        assert!(!self.end(), "a pass of a shared loop panicked on another thread");
+        if let Some(payload) = open.end() {
+            resume_unwind(payload);
+        }
     }
 
     /// Takes passes of the loop that is open, until none is left. Returns whether there was one.
@@ -108,13 +125,25 @@ impl SharedLoop {
             // SAFETY: LOOP: the body lives until this thread has left.
             work.map(|Work { passes, body }| self.take_passes(passes, unsafe { &*body }))
         }));
-        if ran.is_err() {
-            // Relaxed: the exit publishes it (E5).
-            self.failed.store(1, Relaxed);
+        let worked = !matches!(ran, Ok(None | Some(0)));
+        if let Err(payload) = ran {
+            self.keep(payload);
         }
         let inside = std::cell::Cell::new(Some(inside));
         leave(&|| drop(inside.take()));
-        matches!(ran, Ok(Some(1..)))
+        worked
+    }
+
+    /// Keeps the first payload for the thread that opened the loop. Nothing is freed here: a block must not.
+    #[cold]
+    fn keep(&self, payload: Payload) {
+        // Relaxed: the exit publishes it and the payload (E5).
+        if self.failed.swap(1, Relaxed) == 0 {
+            // SAFETY: LOOP: the first one alone writes.
+            self.payload.with_mut(|kept| unsafe { *kept = Some(payload) });
+        } else {
+            std::mem::forget(payload);
+        }
     }
 
     fn take(&self) -> bool {
@@ -139,14 +168,17 @@ impl SharedLoop {
         self.door.open();
     }
 
-    /// Waits until nobody is inside, and frees the place. Returns whether a pass has panicked on another thread.
-    fn end(&self) -> bool {
-        // Nobody is inside any more, unless a pass has panicked here.
+    /// Frees the place. Returns the panic of a pass on another thread.
+    fn end(&self) -> Option<Payload> {
+        // Nobody is inside any more, if the caller's closure did what it has to.
         let _ = self.door.close_and_wait();
         // Relaxed: those that left have published it (E5).
         let failed = self.failed.load(Relaxed) != 0;
+        // SAFETY: LOOP: nobody is inside.
+        let take = || self.payload.with_mut(|kept| unsafe { (*kept).take() });
+        let payload = failed.then(take).flatten();
         self.taken.store(0, Release); // E12 (store)
-        failed
+        payload
     }
 
     /// Runs passes until none is left, and returns how many.
@@ -174,11 +206,25 @@ impl Default for SharedLoop {
     }
 }
 
-/// Ends the loop if a pass panics on the thread that opened it.
-struct Open<'a>(&'a SharedLoop);
+/// A loop that is open. Ends it if a pass panics on the thread that opened it.
+struct Open<'a, A: Fn() -> bool, C: FnOnce(&dyn Fn())> {
+    place: &'a SharedLoop,
+    awake: A,
+    /// `None`: the loop has ended.
+    close: Option<C>,
+}
 
-impl Drop for Open<'_> {
+impl<A: Fn() -> bool, C: FnOnce(&dyn Fn())> Open<'_, A, C> {
+    fn end(&mut self) -> Option<Payload> {
+        let close = self.close.take()?;
+        close(&|| _ = self.place.door.close_and_wait_awake(&self.awake));
+        self.place.end()
+    }
+}
+
+impl<A: Fn() -> bool, C: FnOnce(&dyn Fn())> Drop for Open<'_, A, C> {
     fn drop(&mut self) {
-        self.0.end();
+        // One panic is enough, and a block frees nothing.
+        std::mem::forget(self.end());
     }
 }

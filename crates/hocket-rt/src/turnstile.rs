@@ -105,13 +105,20 @@ impl Turnstile {
     /// Thread: the leader. Cost: spins until the last thread has left. After about 75 µs it sleeps in the
     /// kernel, and the last thread to leave makes the system call that wakes it (about 2 µs).
     pub fn close_and_wait(&self) -> Waited {
+        let mut passes = 0;
+        self.close_and_wait_awake(|| {
+            passes += 1;
+            passes <= PASSES_BEFORE_SLEEP
+        })
+    }
+
+    /// As [`close_and_wait`](Self::close_and_wait), but spins while `awake` returns `true`, and sleeps after that.
+    pub(crate) fn close_and_wait_awake(&self, mut awake: impl FnMut() -> bool) -> Waited {
         let mut waited = Waited::default();
         let mut word = self.word.fetch_and(!OPEN, Acquire) & !OPEN; // E5 (load)
-        let mut passes = 0;
         while word & INSIDE != 0 {
-            if passes < PASSES_BEFORE_SLEEP {
+            if awake() {
                 spin_pass();
-                passes += 1;
             } else {
                 self.sleep(&mut waited);
             }

@@ -49,7 +49,7 @@ impl Shared {
             output.set(output.get() + self.input.get());
             body(pass);
         };
-        self.place.run(PASSES as u32, &pass, |close| close());
+        self.place.run(PASSES as u32, &pass, || false, |close| close());
     }
 }
 
@@ -84,7 +84,7 @@ fn two_threads_open_loops_again_and_again() {
             for number in 1..=LOOPS {
                 let rows: [Plain; PASSES] = std::array::from_fn(|_| Plain::new(0));
                 let pass = |pass: u32| rows[pass as usize].set(number);
-                place.run(PASSES as u32, &pass, |close| close());
+                place.run(PASSES as u32, &pass, || false, |close| close());
                 assert!(rows.iter().all(|row| row.get() == number));
                 place.join(|leave| leave());
             }
@@ -109,7 +109,7 @@ fn a_panic_in_a_pass_arrives_where_the_loop_was_opened() {
                         shared.run(1, |_| {
                             std::thread::yield_now();
                             if (std::thread::current().id() == here) == fail_here {
-                                panic!("a pass that fails");
+                                std::panic::resume_unwind(Box::new("a pass that fails"));
                             }
                         });
                     }));
@@ -129,15 +129,16 @@ fn a_panic_in_a_pass_arrives_where_the_loop_was_opened() {
 fn nothing_to_join_and_nothing_to_run() {
     let place = SharedLoop::default();
     assert!(!place.is_open() && !place.join(|leave| leave()));
-    place.run(0, &|_| panic!("no pass"), |close| close());
+    place.run(0, &|_| panic!("no pass"), || false, |close| close());
     let (seen, inner) = (AtomicU64::new(0), AtomicU64::new(0));
     place.run(
         2,
         &|pass| {
             seen.fetch_add(u64::from(pass) + 1, Relaxed);
             // The place is taken: the inner loop runs here.
-            place.run(3, &|_| _ = inner.fetch_add(1, Relaxed), |close| close());
+            place.run(3, &|_| _ = inner.fetch_add(1, Relaxed), || false, |close| close());
         },
+        || false,
         |close| close(),
     );
     assert_eq!((seen.into_inner(), inner.into_inner()), (3, 6));

@@ -42,7 +42,7 @@ pub struct Cli {
     /// Prints only results, warnings and errors.
     #[arg(short, long, global = true, conflicts_with = "verbose")]
     pub quiet: bool,
-    /// Also prints what was used and where the time went.
+    /// Also prints each audio file, whether it plays from the disk, and where the time went.
     #[arg(short, long, global = true)]
     pub verbose: bool,
 }

@@ -72,6 +72,7 @@ pub fn run(args: &PlayArgs) -> Result<Exit, Failure> {
         Stage { args, loaded: &loaded, topology: &topology, known: &known, costs, strips: &strips };
     let mut engine = stage.engine(&stop)?;
     fill(&loaded, &stop);
+    ready_to_loop(&loaded);
     let takes = Takes::begin(&args.take, &engine, frames)?;
     parts.end("preparing");
     let outcome = play(&mut engine, (blocks, takes), &stop, args, &loaded);
@@ -218,6 +219,17 @@ fn fill(loaded: &LoadedSession, stop: &AtomicBool) {
             error.causes.iter().for_each(|cause| tell(format_args!("warning: {cause}")));
             return;
         }
+    }
+}
+
+/// Reads the start of the song's loop ahead, so that the way back finds it in memory.
+fn ready_to_loop(loaded: &LoadedSession) {
+    let time = &loaded.session.time;
+    // The engine has made the same map.
+    let Ok(map) = time.map(loaded.rate_hz) else { return };
+    let Ok(Some(range)) = time.loop_range(&map) else { return };
+    if let Err(error) = loaded.media.preroll(range.start(), FILL_PATIENCE) {
+        error.causes.iter().for_each(|cause| tell(format_args!("warning: {cause}")));
     }
 }
 

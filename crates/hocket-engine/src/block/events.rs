@@ -436,7 +436,7 @@ impl EventCells {
         let nodes = (0..units.node_count()).map(|id| NodeId(id as u32));
         let ends = nodes.map(|node| reads(units, node).then(|| Arc::new(new_ends())));
         let mut cells = EventCells { lines, ends: ends.collect(), ..EventCells::default() };
-        cells.add_hosts(units, &[]);
+        cells.add_hosts(units, &[], &HashSet::new());
         cells
     }
 
@@ -466,7 +466,7 @@ impl EventCells {
         }
         let gone = (0..old.lines.len()).filter(|line| !stays.contains(line));
         cells.end_lines(before, gone);
-        cells.add_hosts(units, &old.hosts);
+        cells.add_hosts(units, &old.hosts, &before.ends.inputs);
         cells
     }
 
@@ -502,11 +502,20 @@ impl EventCells {
         }
     }
 
+    /// `ends`: inputs of the plan before that only sound out. One of the same number that begins now hears nothing of
+    /// what they still hold.
+    ///
     /// Thread: control; allocates.
-    fn add_hosts(&mut self, units: &UnitGraph, before: &[(u16, Arc<EventCell<EventBuffer>>)]) {
+    fn add_hosts(
+        &mut self,
+        units: &UnitGraph,
+        before: &[(u16, Arc<EventCell<EventBuffer>>)],
+        ends: &HashSet<u16>,
+    ) {
         for (_, number) in units.event_inputs() {
             if self.host(*number).is_none() {
-                let same = before.iter().find(|(own, _)| own == number);
+                let goes_on = !ends.contains(number);
+                let same = before.iter().find(|(own, _)| own == number && goes_on);
                 let new = || Arc::new(EventCell::new(EventBuffer::new(EVENTS, SYSEX_BYTES)));
                 let cell = same.map_or_else(new, |(_, cell)| Arc::clone(cell));
                 self.hosts.push((*number, cell));

@@ -24,9 +24,9 @@ impl Now {
     /// Before the first block.
     ///
     /// Thread: control; allocates.
-    pub(crate) fn new(map: Arc<TempoMap>) -> Now {
+    pub(crate) fn new(map: Arc<TempoMap>, spread: SpreadWork) -> Now {
         let (segments, history) = (Segments::EMPTY, SegmentHistory::new(LATEST_FRAMES));
-        Now { steady_frame: 0, segments, map, history, spread: SpreadWork::default() }
+        Now { steady_frame: 0, segments, map, history, spread }
     }
 
     /// The time of what reaches a node `late` frames after it left its source. `room`: for a time that is late.

@@ -23,6 +23,7 @@ use hocket_time::TempoMap;
 
 use super::now::Now;
 use super::plan::Plan;
+use super::spread::SpreadWork;
 use super::stamps::{Stamps, What};
 use super::walk;
 use crate::watch::{Watch, edge};
@@ -211,6 +212,10 @@ impl Runner {
             place,
         };
         let guard_places = (0..guards).map(|_| Place::default());
+        let real_time = Arc::default();
+        let in_ticks = |ns| TickRate::get().ns_to_ticks(ns);
+        let (ordinary, longest) = (in_ticks(ORDINARY_NS), in_ticks(waits.longest_ns));
+        let now = Now::new(map, SpreadWork::new(&real_time, longest, ordinary));
         Runner {
             needed: AtomicU32::new(plan.workers() as u32),
             plan: UnsafeCell::new(Box::new(plan)),
@@ -222,16 +227,16 @@ impl Runner {
             stopping: AtomicBool::new(false),
             announced: AtomicU64::new(0),
             params: UnsafeCell::new(Params::default()),
-            now: UnsafeCell::new(Now::new(map)),
+            now: UnsafeCell::new(now),
             desks: places.into_iter().chain(guard_places).map(desk).collect(),
             guards,
             alone_is_serial,
             frames,
-            patience: TickRate::get().ns_to_ticks(PATIENCE_NS),
-            ordinary: TickRate::get().ns_to_ticks(ORDINARY_NS),
-            longest: TickRate::get().ns_to_ticks(waits.longest_ns),
+            patience: in_ticks(PATIENCE_NS),
+            ordinary,
+            longest,
             waits,
-            real_time: Arc::default(),
+            real_time,
             #[cfg(test)]
             hold: std::sync::OnceLock::new(),
         }

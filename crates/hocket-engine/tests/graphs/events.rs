@@ -318,6 +318,49 @@ fn no_note_hangs_when_its_edge_or_its_writer_goes() {
     }
 }
 
+/// A keyboard that is played ahead, removed, and added again while what it fed still fades out: what was played ahead is
+/// gone, whether a control thread has tidied up in between or not.
+#[test]
+fn an_input_that_comes_again_plays_nothing_of_before() {
+    let without = || {
+        let mut graph = Graph::default();
+        graph.add(node("master", EventPorts::NONE)).unwrap();
+        graph
+    };
+    let with = || {
+        let mut graph = Graph::default();
+        let ports = Ports::of(1).with_events(EventPorts::OUTPUT);
+        let keys = Node { ports, ..Node::new("keyboard", NodeKind::Input(3)) };
+        let inputs = vec![Edge::events(graph.add(keys).unwrap())];
+        let reader = Node { inputs, ..node("reader", EventPorts::INPUT) };
+        let inputs = vec![Edge::new(graph.add(reader).unwrap(), 1.0)];
+        graph.add(Node { inputs, ..node("master", EventPorts::NONE) }).unwrap();
+        graph
+    };
+    for tidies in [false, true] {
+        let ((reader, _), master) = (hears(), NodeSource::Sum);
+        let (mut engine, mut editor) =
+            start(&with(), vec![NodeSource::Sum, reader, master], ScheduleKind::Dataflow);
+        let ahead = Event::new(1500, Source::LIVE, on(1));
+        assert_eq!(engine.events_mut(3).unwrap().push(ahead), Pushed::Stored);
+        play(&mut engine, FRAMES, FRAMES);
+        editor.replace(&without(), kept([2])).unwrap();
+        play(&mut engine, 800, FRAMES);
+        if tidies {
+            editor.take_applied();
+            assert!(editor.is_settled());
+            play(&mut engine, FRAMES, FRAMES);
+            editor.take_applied();
+        } else {
+            play(&mut engine, FRAMES, FRAMES);
+        }
+        let (again, heard) = hears();
+        editor.replace(&with(), vec![NodeSource::Sum, again, NodeSource::Kept(NodeId(0))]).unwrap();
+        play(&mut engine, 1500, FRAMES);
+        assert_eq!(taken(&heard), [], "tidied up: {tidies}");
+    }
+}
+
 #[test]
 fn nothing_ends_when_a_graph_is_replaced_by_itself() {
     let (begins, _) = held();

@@ -147,5 +147,8 @@ fn a_panic_on_a_worker_that_helps_silences_the_processor_that_asked() {
         let contained = editor.control().contained();
         assert_eq!(contained.len(), 1, "{kind:?}");
         assert_eq!((contained[0].node.as_str(), contained[0].panicked), ("asks", true), "{kind:?}");
+        // The panic of the pass itself, whoever ran it.
+        let message = engine.contained().remove(0).message;
+        assert_eq!(message.as_deref(), Some("as the test asked"), "{kind:?}");
     }
 }

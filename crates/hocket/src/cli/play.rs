@@ -59,7 +59,7 @@ pub struct PlayArgs {
     pub priority: u8,
     /// Records what a strip puts out behind its fader, as it plays: `master` or the name of a track, group or
     /// return, and a new file, .wav (floats) or .flac (24 bits). May be given several times.
-    #[arg(long, value_name = "BUS=FILE")]
+    #[arg(long, value_name = "STRIP=FILE")]
     pub take: Vec<TakeArg>,
     /// Prints the result as JSON instead of the table.
     #[arg(long)]
@@ -95,7 +95,7 @@ impl FromStr for TakeArg {
             Some((bus, file)) if !bus.is_empty() && !file.is_empty() => {
                 Ok(TakeArg { bus: bus.into(), file: file.into() })
             }
-            _ => Err("write BUS=FILE, such as master=take.wav".into()),
+            _ => Err("write STRIP=FILE, such as master=take.wav".into()),
         }
     }
 }

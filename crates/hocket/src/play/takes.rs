@@ -81,7 +81,8 @@ fn strip(take: &TakeArg, session: &Session) -> Result<StripId, Failure> {
     let ids = session.strip_ids();
     let named = ids.iter().copied().find(|id| session.strip(*id).name == take.bus);
     named.ok_or_else(|| {
-        let names: Vec<&str> = ids.iter().map(|id| session.strip(*id).name.as_str()).collect();
+        let others = ids.iter().filter(|id| **id != StripId::Master);
+        let names: Vec<&str> = others.map(|id| session.strip(*id).name.as_str()).collect();
         let more = if names.len() > NAMES_LISTED { ", ..." } else { "" };
         let names = names[..names.len().min(NAMES_LISTED)].join(", ");
         Failure::bad_input(format!(
@@ -99,7 +100,7 @@ pub(super) fn tapped(prepared: Prepared, strips: &[StripId]) -> Result<Prepared,
     if strips.is_empty() {
         return Ok(prepared);
     }
-    let mut graph = prepared.graph;
+    let (mut graph, time, lanes) = (prepared.graph, prepared.time, prepared.lanes);
     let fader = |strip: &StripId| {
         let is = |kind| kind == NodeKind::Fader(*strip);
         graph.nodes().iter().position(|node| is(node.kind)).map(|index| NodeId(index as u32))
@@ -108,7 +109,9 @@ pub(super) fn tapped(prepared: Prepared, strips: &[StripId]) -> Result<Prepared,
     outputs.truncate(1);
     outputs.extend(strips.iter().filter_map(fader));
     graph.set_outputs(outputs).map_err(Failure::bad_input)?;
-    Prepared::from_graph(&graph, prepared.processors, Fusing::Chains).map_err(Failure::bad_input)
+    let tapped = Prepared::from_graph(&graph, prepared.processors, Fusing::Chains);
+    // Only the outputs are others, so lanes still name their nodes.
+    Ok(Prepared { time, lanes, ..tapped.map_err(Failure::bad_input)? })
 }
 
 /// Takes that are recorded.

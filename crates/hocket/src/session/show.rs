@@ -151,7 +151,7 @@ impl Tree<'_> {
         }
         match self.effects.latency_frames(effect) {
             0 => {}
-            late => _ = write!(text, ", {late} frames late"),
+            frames => _ = write!(text, ", latency {frames} frames"),
         }
         self.line(2, &text);
     }

@@ -151,7 +151,7 @@ fn a_take_never_replaces_anything() {
     refused(&["master=a.wav", "one=a.wav"], &["--take", "name another file"]);
     refused(&["master=a.mp3"], &["the ending says the format"]);
     refused(&["nobody=a.wav"], &["no strip 'nobody'", "one"]);
-    check_refused(&["play", &file, "--take", "a.wav"], 2, &["BUS=FILE"]);
+    check_refused(&["play", &file, "--take", "a.wav"], 2, &["STRIP=FILE"]);
     assert_eq!(files(folder.path()), before);
     assert_eq!(std::fs::read(at("mine.wav")).unwrap(), b"mine");
 }

@@ -23,12 +23,18 @@ fn every_command_has_a_man_page_and_hidden_ones_have_none() {
     let folder = tempfile::tempdir().unwrap();
     assert_eq!(run(&["generate", folder.path().to_str().unwrap()]).code, Some(0));
     let pages = files(&folder.path().join("man"));
-    for name in
-        ["hocket", "hocket-bench", "hocket-check", "hocket-lab", "hocket-lab-run", "hocket-play"]
-    {
+    for name in [
+        "hocket",
+        "hocket-bench",
+        "hocket-check",
+        "hocket-lab",
+        "hocket-lab-run",
+        "hocket-play",
+        "hocket-session-convert",
+    ] {
         assert!(pages.contains(&format!("{name}.1")), "{name} is not among {pages:?}");
     }
-    for hidden in ["generate", "session", "child"] {
+    for hidden in ["generate", "child"] {
         assert!(pages.iter().all(|page| !page.contains(hidden)), "{hidden} is among {pages:?}");
     }
     let page = std::fs::read_to_string(folder.path().join("man/hocket-render.1")).unwrap();
