@@ -254,9 +254,31 @@ fn only_headers_that_state_too_little_are_repaired_and_the_time_stays() {
         let left = file(&|bytes| bytes.extend(tail));
         assert!(matches!(left, Recovery::LeftAlone { .. }), "{left}");
     }
+    // A title behind the samples that the file states, as programs write it, also behind no samples and in a take that
+    // was recovered before.
+    let riff = |bytes: &mut Vec<u8>| {
+        let size = (bytes.len() as u32 - 8).to_le_bytes();
+        bytes[4..8].copy_from_slice(&size);
+    };
+    let title = &b"LIST\x04\0\0\0INFO"[..];
+    let titled = |bytes: &mut Vec<u8>| {
+        bytes.extend(title);
+        riff(bytes);
+    };
+    assert_eq!(file(&titled), Recovery::Intact { frames: 1000 });
+    let empty = |bytes: &mut Vec<u8>| {
+        bytes.truncate(data_at);
+        size(bytes, 0);
+        titled(bytes);
+    };
+    assert_eq!(file(&empty), Recovery::Intact { frames: 0 });
+    let manifest = folder.path().join("a.wav.take.toml");
+    std::fs::write(&manifest, "# It does not say how the take ended.\n").unwrap();
+    assert_eq!(file(&titled), Recovery::Intact { frames: 1000 });
+    std::fs::remove_file(manifest).unwrap();
     for content in [&b""[..], b"hello", b"RIFF\0\0\0\0WAVE", b"fLaC"] {
         std::fs::write(&path, content).unwrap();
-        let _ = recover(&path);
+        assert!(recover(&path).is_err(), "{content:?}");
         assert_eq!(std::fs::read(&path).unwrap(), content);
     }
 }
@@ -296,4 +318,16 @@ fn a_take_that_has_reported_holds_no_file_open() {
             .collect();
         assert!(open.is_empty(), "{open:?}");
     }
+}
+
+#[test]
+fn a_take_whose_file_went_away_says_so() {
+    let folder = tempfile::tempdir().unwrap();
+    let (path, recorder) = (folder.path().join("a.wav"), recorder());
+    let (mut input, take) = recorder.begin(&TakeSettings::new(&path, 48_000, 1)).unwrap();
+    assert_eq!(input.write(&[&[0.5; 300]]), 300);
+    std::fs::remove_file(&path).unwrap();
+    drop(input);
+    let error = take.finish(PATIENCE).unwrap().error.unwrap().to_string();
+    assert!(error.contains("a.wav") && error.contains("removed"), "{error}");
 }

@@ -89,6 +89,34 @@ impl OutputFile {
     }
 }
 
+impl OutputFile {
+    /// As [`commit`](Self::commit), but fails if something has the name by now, a link that leads nowhere too.
+    ///
+    /// # Errors
+    /// As [`commit`](Self::commit); [`io::ErrorKind::AlreadyExists`]. What had the name stays.
+    pub fn commit_new(mut self) -> io::Result<()> {
+        let Some(part) = &self.part else { return Ok(()) };
+        self.file.sync_all()?;
+        match std::fs::hard_link(&part.temporary, &part.target) {
+            // The drop removes the part's own name.
+            Ok(()) => {
+                sync_folder(&part.target);
+                return Ok(());
+            }
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => return Err(error),
+            // A file system without links.
+            Err(_) => {}
+        }
+        if part.target.symlink_metadata().is_ok() {
+            return Err(io::ErrorKind::AlreadyExists.into());
+        }
+        std::fs::rename(&part.temporary, &part.target)?;
+        sync_folder(&part.target);
+        self.part = None;
+        Ok(())
+    }
+}
+
 impl Drop for OutputFile {
     fn drop(&mut self) {
         if let Some(part) = self.part.take() {

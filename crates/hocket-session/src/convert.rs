@@ -80,20 +80,24 @@ fn with_session(text: &str) -> String {
     format!("{}session.format = {FORMAT}\n{}", &text[..mark], &text[mark..])
 }
 
-/// The path of a file, seen from another folder. Both folders are whole and without links.
-pub(crate) fn seen_from(path: &str, old: &Path, new: &Path) -> String {
+/// The path of a file, seen from another folder. Both folders are whole and without links. `None`: a session file cannot
+/// hold that path.
+pub(crate) fn seen_from(path: &str, old: &Path, new: &Path) -> Option<String> {
     if Path::new(path).is_absolute() || old == new {
-        return path.to_owned();
+        return Some(path.to_owned());
     }
     let (from, to): (Vec<_>, Vec<_>) = (new.components().collect(), old.components().collect());
     let same = from.iter().zip(&to).take_while(|(a, b)| a == b).count();
     let up = from[same..].iter().map(|_| Component::ParentDir);
     let way: PathBuf = up.chain(to[same..].iter().copied()).collect();
-    way.join(path).to_str().map_or(path.to_owned(), str::to_owned)
+    let path = way.join(path).to_str()?.to_owned();
+    (!path.chars().any(char::is_control)).then_some(path)
 }
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::ffi::OsStrExt;
+
     use super::*;
 
     fn check(text: &str, expected: &str) {
@@ -125,12 +129,17 @@ mod tests {
 
     #[test]
     fn paths_are_those_of_the_same_files() {
-        let see = |path, old: &str, new: &str| seen_from(path, Path::new(old), Path::new(new));
+        let see = |path, old: &str, new: &str| {
+            seen_from(path, Path::new(old), Path::new(new)).unwrap_or_default()
+        };
         assert_eq!(see("audio/a.wav", "/s", "/s"), "audio/a.wav");
         assert_eq!(see("audio/a.wav", "/s", "/s/new"), "../audio/a.wav");
         assert_eq!(see("audio/a.wav", "/s/old", "/s/new"), "../old/audio/a.wav");
         assert_eq!(see("../a.wav", "/s/old", "/"), "s/old/../a.wav");
         assert_eq!(see("/abs/a.wav", "/s/old", "/"), "/abs/a.wav");
+        assert_eq!(see("a.wav", "/s/with\nline", "/s"), "", "no session file can hold it");
+        let not_utf8 = std::ffi::OsStr::from_bytes(b"/s/\xff");
+        assert_eq!(seen_from("a.wav", Path::new(not_utf8), Path::new("/s")), None);
         let up = |path: &str| format!("../{path}");
         let text =
             "# x\n[[track.clip]]\nfile = 'a.wav' # first\n[preview]\nfile = \"b\"\n[session]\n";

@@ -27,6 +27,9 @@ pub(crate) struct Fields<'a> {
     closed: bool,
 }
 
+/// Bytes of a text. No name needs more, and no path may have more on Linux; copies of a track each have their name.
+const LONGEST_TEXT: usize = 4096;
+
 impl<'a> Fields<'a> {
     /// The whole file.
     pub(crate) fn root(
@@ -177,12 +180,14 @@ impl<'a> Fields<'a> {
         self.closed && unknown.iter().any(|(name, _)| nearest(name, known()) == Some(key.name))
     }
 
-    /// Text that is not empty and has no control characters.
+    /// Text that is not empty, not too long, and has no control characters.
     pub(crate) fn text(&self, key: &Key) -> Option<At<&'a str>> {
         let found = self.get(key)?;
         let Some(value) = found.get_ref().as_str() else { return self.wrong_type(key, found) };
         let problem = if value.trim().is_empty() {
             "is empty"
+        } else if value.len() > LONGEST_TEXT {
+            "is longer than 4096 bytes"
         } else if value.chars().any(char::is_control) {
             "has a control character in it"
         } else {

@@ -28,6 +28,7 @@
 //! them; what it finds later it reports at the clip's line through [`Loaded::media_error`].
 #![forbid(unsafe_code)]
 
+use std::cell::Cell;
 use std::ops::Range;
 use std::path::Path;
 
@@ -169,14 +170,32 @@ pub fn convert(
         false => folder.canonicalize(),
     };
     let folders = whole(source.folder()).and_then(|from| Ok((from, whole(to)?)));
-    let paths = |path: &str| match &folders {
-        Ok((from, to)) => convert::seen_from(path, from, to),
-        Err(_) => path.to_owned(),
+    let unspeakable = Cell::new(false);
+    let paths = |path: &str| {
+        let seen = match &folders {
+            Ok((from, to)) => convert::seen_from(path, from, to),
+            Err(_) => None,
+        };
+        unspeakable.set(unspeakable.get() || seen.is_none());
+        seen.unwrap_or_else(|| path.to_owned())
     };
     let converted = convert::converted(source.text(), &paths);
     let refused = || {
         let remedy = "add format = 2 to its [session] by hand";
         source.error(0..0, "this file cannot be converted without changing what it says", remedy)
     };
+    if unspeakable.get() {
+        let cause =
+            "the way from the new file to an audio file has signs that a session file cannot hold";
+        return Err(source
+            .error(0..0, cause, "write the new file into the folder of this one")
+            .into());
+    }
+    if converted.as_ref().is_some_and(|text| text.len() as u64 > source::MAX_BYTES) {
+        let cause = "the new file would be larger than 16 MiB, and nothing could read it";
+        return Err(source
+            .error(0..0, cause, "write it into the folder of this one, or split the session")
+            .into());
+    }
     Ok(converted.ok_or_else(refused)?)
 }

@@ -81,6 +81,11 @@ impl<'a> Mistakes<'a> {
         }
     }
 
+    /// Whether nobody will see the message of another mistake: it need not be thought of.
+    pub(crate) fn is_full(&self) -> bool {
+        self.count() >= MOST
+    }
+
     /// How many were reported so far.
     pub(crate) fn count(&self) -> usize {
         self.count.get()

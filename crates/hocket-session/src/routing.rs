@@ -95,6 +95,9 @@ impl<'a> Names<'a> {
         if self.is_unsure(to.value) {
             return;
         }
+        if self.mistakes.is_full() {
+            return self.mistakes.report(to.span.clone(), "", "");
+        }
         let known = self.groups.iter().map(String::as_str).chain([MASTER]);
         let remedy = match (found, nearest(to.value, known.clone())) {
             (Some(StripId::Return(_)), _) => {
@@ -126,7 +129,9 @@ impl<'a> Names<'a> {
         if let Some((id, _)) = self.strips.get(name.value) {
             return Some(*id);
         }
-        if !self.is_unsure(name.value) {
+        if !self.is_unsure(name.value) && self.mistakes.is_full() {
+            self.mistakes.report(name.span, "", "");
+        } else if !self.is_unsure(name.value) {
             let mut known: Vec<&str> = self.strips.keys().map(String::as_str).collect();
             known.sort_unstable();
             let remedy = match nearest(name.value, known) {
@@ -167,6 +172,9 @@ impl<'a> Names<'a> {
         let found = found.or((to.value == MASTER).then_some(StripId::Master));
         if found.is_none() && self.is_unsure(to.value) || self.ambiguous.contains(to.value) {
             return;
+        }
+        if self.mistakes.is_full() {
+            return self.mistakes.report(to.span.clone(), "", "");
         }
         let cause = match found {
             Some(id) => format!("the send goes to '{}', which is a {}", to.value, noun(id)),
@@ -215,7 +223,7 @@ impl<'a> Names<'a> {
         let links = self.links.iter().filter(|(from, to, _)| steps.contains(&(*from, *to)));
         let span = links.map(|(_, _, span)| span.clone()).min_by_key(|span| span.start);
         let cause = format!("the routing goes in a circle: {}", path(names));
-        let remedy = "let one of these outputs go to \"master\", or take one of these sends out; a send with \
+        let remedy = "let one of these outputs go to \"master\", or take one of these sends or keys out; a send with \
                       feedback = true arrives a block later and may close a circle";
         self.mistakes.report(span.unwrap_or(0..0), cause, remedy);
     }

@@ -151,7 +151,8 @@ impl Files {
         there: &Metadata,
         kind: Kind,
     ) -> Result<(), Failure> {
-        match self.force || there.len() == 0 || kind.wrote(&head(path)) {
+        let own = there.len() == 0 || kind.wrote(&head(path)) && !is_take(path);
+        match self.force || own {
             true => Ok(()),
             false => Err(Failure::bad_input(format!(
                 "{what} {}: there is a file that Hocket did not write as such, and nothing was changed; name another \
@@ -160,6 +161,13 @@ impl Files {
             ))),
         }
     }
+}
+
+/// Whether this is a recording: it has a manifest beside it. No other run makes it again.
+fn is_take(path: &Path) -> bool {
+    let mut manifest = path.as_os_str().to_owned();
+    manifest.push(".take.toml");
+    Path::new(&manifest).exists()
 }
 
 /// The first bytes; nothing of what cannot be read, which Hocket then did not write.

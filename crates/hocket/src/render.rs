@@ -69,7 +69,13 @@ fn render(args: &RenderArgs, prepared: Prepared, stop: &AtomicBool) -> Result<bo
     note(summary(&engine, frames as f64 / f64::from(rate_hz), &parts));
     tell_policy(&engine, done.protection);
     tell_faults(&engine, &written);
-    tell_lost(&loaded);
+    let lost = tell_lost(&loaded);
+    if lost > 0 && args.strict {
+        return Err(Failure::not_possible(format!(
+            "{}: parts of {lost} clips are silent, as said above; make their files whole, or leave out --strict",
+            args.output.display()
+        )));
+    }
     Ok(true)
 }
 
@@ -104,10 +110,12 @@ fn tell_faults(engine: &Engine, written: &hocket_media::Written) {
 }
 
 /// What could not be read although the render waited for it.
-fn tell_lost(loaded: &LoadedSession) {
-    for silence in DiskSilence::of(&loaded.media).streams {
-        tell(format_args!("warning: {}", silence.line()));
-    }
+///
+/// Returns of how many clips.
+fn tell_lost(loaded: &LoadedSession) -> usize {
+    let lost = DiskSilence::of(&loaded.media).streams;
+    lost.iter().for_each(|silence| tell(format_args!("warning: {}", silence.line())));
+    lost.len()
 }
 
 fn length_frames(args: &RenderArgs, loaded: &LoadedSession) -> Result<u64, Failure> {

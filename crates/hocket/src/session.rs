@@ -2,7 +2,7 @@
 
 mod show;
 
-use std::io::Write;
+use std::io::{ErrorKind, Write};
 use std::path::Path;
 
 use hocket_engine::{BuiltinEffects, seats_of};
@@ -49,13 +49,22 @@ fn write_converted(args: &ConvertArgs) -> Result<Exit, Failure> {
     refuse_to_replace(output)?;
     files.writes("--output", output, Kind::Session)?;
     let options = LoadOptions { seats: seats_of(&topology()?).0.seats.len() };
-    let folder = if is_standard_output(output) { Path::new(".") } else { folder_of(output) };
+    // A pipe or a device says nothing of where the text will be.
+    let is_file = std::fs::metadata(output).map_or(true, |there| there.is_file());
+    let is_elsewhere = is_standard_output(output) || !is_file;
+    let folder = if is_elsewhere { Path::new(".") } else { folder_of(output) };
     let text = convert(path, folder, &CATALOGUE, &options).map_err(Failure::bad_input)?;
     let written = OutputFile::create(output).and_then(|mut file| {
         file.file().write_all(text.as_bytes())?;
-        file.commit()
+        file.commit_new()
     });
-    written.map_err(|error| Failure::not_possible(format!("{}: {error}", output.display())))?;
+    written.map_err(|error| {
+        let remedy = match error.kind() {
+            ErrorKind::AlreadyExists => "a file of this name has come meanwhile; name another one",
+            _ => "free some space, or name another place",
+        };
+        Failure::not_possible(format!("{}: {error}; {remedy}", output.display()))
+    })?;
     if !is_standard_output(output) {
         crate::written::wrote(output);
     }
@@ -64,7 +73,9 @@ fn write_converted(args: &ConvertArgs) -> Result<Exit, Failure> {
 
 /// A session is somebody's work.
 fn refuse_to_replace(output: &Path) -> Result<(), Failure> {
-    let is_file = std::fs::metadata(output).is_ok_and(|there| there.is_file());
+    // A link that leads nowhere is somebody's, too.
+    let there = std::fs::metadata(output).or_else(|_| output.symlink_metadata());
+    let is_file = there.is_ok_and(|there| there.is_file() || there.is_symlink());
     match is_file && !is_standard_output(output) {
         false => Ok(()),
         true => Err(Failure::bad_input(format!(

@@ -5,7 +5,7 @@
 
 use std::fs::File;
 use std::io;
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
 use hocket_media::{FlacEncoder, WavLayout, WriteError, Written};
@@ -157,6 +157,24 @@ impl TakeFile {
         let settled = self.file.set_len(self.at).and_then(|()| self.file.sync_data());
         if settled.is_ok() && self.put_header().is_ok() {
             let _ = self.file.sync_all();
+        }
+    }
+
+    /// Whether the file still has its name: somebody may have removed or replaced it.
+    ///
+    /// # Errors
+    /// It has not.
+    pub fn check_name(&self) -> Result<(), WriteError> {
+        let id = |there: &std::fs::Metadata| (there.dev(), there.ino());
+        let own = self.file.metadata().as_ref().map(id).ok();
+        let there = std::fs::metadata(&self.path).as_ref().map(id).ok();
+        match own.is_some() && own == there {
+            true => Ok(()),
+            false => Err(WriteError::refused(
+                &self.path,
+                "the file was removed, renamed or replaced while it was recorded",
+                "leave a take alone until it has ended",
+            )),
         }
     }
 

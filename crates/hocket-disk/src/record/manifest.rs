@@ -22,8 +22,12 @@ pub(crate) fn path_of(recording: &Path) -> PathBuf {
 
 /// Whether there is a manifest of this recording, and it does not say how the take ended.
 pub(crate) fn is_interrupted(recording: &Path) -> bool {
-    hocket_files::read_text(&path_of(recording), 64 << 20)
-        .is_ok_and(|bytes| !String::from_utf8_lossy(&bytes).lines().any(|line| line == END))
+    let path = path_of(recording);
+    // A pipe would never answer.
+    let is_file = std::fs::metadata(&path).is_ok_and(|there| there.is_file());
+    is_file
+        && hocket_files::read_text(&path, 64 << 20)
+            .is_ok_and(|bytes| !String::from_utf8_lossy(&bytes).lines().any(|line| line == END))
 }
 
 /// An open manifest.
@@ -35,9 +39,14 @@ pub(crate) struct Manifest {
 impl Manifest {
     /// Writes what is known before the first frame, and puts it on the disk.
     pub fn create(settings: &TakeSettings) -> io::Result<Manifest> {
-        let mut file = File::create_new(path_of(&settings.path))?;
-        file.write_all(head(settings).as_bytes())?;
-        file.sync_all()?;
+        let path = path_of(&settings.path);
+        let mut file = File::create_new(&path)?;
+        let written = file.write_all(head(settings).as_bytes()).and_then(|()| file.sync_all());
+        if let Err(error) = written {
+            // It says nothing, and would forbid the next take of this name.
+            let _ = std::fs::remove_file(&path);
+            return Err(error);
+        }
         Ok(Manifest { file })
     }
 

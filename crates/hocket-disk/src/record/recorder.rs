@@ -293,7 +293,7 @@ impl Writing {
     fn end(mut self) {
         self.list_in_manifest();
         if self.state.error.is_none() {
-            let finished = self.file.finish();
+            let finished = self.file.finish().and_then(|()| self.file.check_name());
             self.fail_on(finished);
         }
         let Writing { settings, file, mut manifest, shared, state, .. } = self;

@@ -38,7 +38,10 @@ pub(super) fn repair(path: &Path) -> Result<Repair, RecoverError> {
     let io = |source| RecoverError::Io { path: path.into(), source };
     let file = File::open(path).map_err(io)?;
     let mut length = [0; 5];
-    super::read_at(&file, LENGTH_AT, &mut length).map_err(io)?;
+    if super::read_at(&file, LENGTH_AT, &mut length).map_err(io)? < length.len() {
+        let cause = "it ends before its format is stated".into();
+        return Err(RecoverError::NotARecording { path: path.into(), cause });
+    }
     let stated = length.iter().fold(0u64, |sum, byte| sum << 8 | u64::from(*byte)) & 0xf_ffff_ffff;
     let frames = match StreamDecoder::open(path, Arc::new(WithoutLength(file))) {
         Ok(stream) => stream.info().frames,

@@ -43,6 +43,10 @@ pub(super) fn repair(
     }
     let present = len.saturating_sub(data_at) / chunks.frame_bytes;
     let stated = chunks.stated(data_size);
+    if chunks.are_whole(file, (data_at, data_size), len).map_err(io)? {
+        let frames = u64::from(data_size) / chunks.frame_bytes;
+        return Ok(Repair::nothing(Recovery::Intact { frames }));
+    }
     if let Some(bytes) = stated {
         let frames = bytes / chunks.frame_bytes;
         if frames > present {
@@ -56,7 +60,8 @@ pub(super) fn repair(
         if frames == present || room == 0 {
             return Ok(Repair::nothing(Recovery::Intact { frames }));
         }
-        if !interrupted && let Some(why) = other_content(file, &chunks, end).map_err(io)? {
+        let other = other_content(file, &chunks, end, interrupted).map_err(io)?;
+        if let Some(why) = other {
             return Ok(Repair::nothing(Recovery::LeftAlone { why }));
         }
     }
@@ -106,6 +111,30 @@ fn scan(file: &File) -> std::io::Result<Chunks> {
 }
 
 impl Chunks {
+    /// Whether the file is chunk by chunk what its header states, up to its end. Then what lies behind the samples are
+    /// other chunks, such as a title, also if there are no samples.
+    fn are_whole(&self, file: &File, data: (u64, u32), len: u64) -> std::io::Result<bool> {
+        if self.is_rf64 || u64::from(self.riff_size) + 8 != len {
+            return Ok(false);
+        }
+        let (mut at, mut size) = data;
+        for _ in 0..MAX_CHUNKS {
+            at += u64::from(size) + u64::from(size % 2);
+            let mut header = [0; 8];
+            // Some programs leave the last byte of padding out.
+            if at >= len {
+                return Ok(at - len <= 1 && size != UNKNOWN);
+            }
+            let is_chunk = read_at(file, at, &mut header)? == 8
+                && header[..4].iter().all(|byte| (b' '..=b'~').contains(byte));
+            if !is_chunk {
+                return Ok(false);
+            }
+            (at, size) = (at + 8, u32_at(&header, 4));
+        }
+        Ok(false)
+    }
+
     /// The bytes of samples that the header states. `None` for 0 and -1.
     fn stated(&self, data_size: u32) -> Option<u64> {
         let size = match data_size {
@@ -149,12 +178,21 @@ impl Chunks {
     }
 }
 
-/// Why the bytes behind the stated samples may be something else, if they may.
-fn other_content(file: &File, chunks: &Chunks, end: u64) -> std::io::Result<Option<String>> {
+/// Why the bytes behind the stated samples may be something else, if they may. `interrupted`: samples are expected.
+fn other_content(
+    file: &File,
+    chunks: &Chunks,
+    end: u64,
+    interrupted: bool,
+) -> std::io::Result<Option<String>> {
     let mut id = [0; 4];
     read_at(file, end, &mut id)?;
-    if !chunks.is_rf64 && u64::from(chunks.riff_size) + 8 > end {
+    let is_stated = !chunks.is_rf64 && chunks.riff_size != UNKNOWN;
+    if is_stated && u64::from(chunks.riff_size) + 8 > end {
         return Ok(Some("other chunks follow the samples".into()));
+    }
+    if interrupted {
+        return Ok(None);
     }
     let is_name = id.iter().all(|byte| (b' '..=b'~').contains(byte))
         || id.starts_with(b"ID3")

@@ -48,6 +48,7 @@ pub(super) fn check_files(
             }
         }
         files.writes("--take", path, Kind::Audio)?;
+        files.writes("the notes of --take", &manifest(path), Kind::Session)?;
     }
     Ok(())
 }

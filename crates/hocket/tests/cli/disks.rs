@@ -152,8 +152,38 @@ fn a_take_never_replaces_anything() {
     refused(&["master=a.mp3"], &["the ending says the format"]);
     refused(&["nobody=a.wav"], &["no strip 'nobody'", "one"]);
     check_refused(&["play", &file, "--take", "a.wav"], 2, &["STRIP=FILE"]);
+    let notes = at("a.wav.take.toml");
+    let costs = ["--costs", text(&notes)];
+    let take = format!("master={}", text(&at("a.wav")));
+    let both = [&["play", &file, "--length", "0.1", "--take", &take][..], &costs].concat();
+    check_refused(&both, 2, &["--take", "name another file"]);
     assert_eq!(files(folder.path()), before);
     assert_eq!(std::fs::read(at("mine.wav")).unwrap(), b"mine");
+
+    // Nor does a render replace a take.
+    assert_eq!(run(&["play", &file, "--length", "0.1", "--take", &take]).code, Some(0));
+    let recorded = std::fs::read(at("a.wav")).unwrap();
+    check_refused(&["render", &file, "-o", text(&at("a.wav"))], 2, &["a.wav", "--force"]);
+    assert_eq!(std::fs::read(at("a.wav")).unwrap(), recorded);
+}
+
+/// What moves is recorded as it is rendered.
+#[test]
+fn a_take_hears_lanes_tempos_and_the_loop() {
+    let song = "[session]\nsample_rate_hz = 44100\n[transport]\nloop_from = 0.05\nloop_to = 0.15\n\
+                [[tempo]]\nbpm = 90\nglide = \"linear\"\n[[tempo]]\nat_beats = 1\nbpm = 180\n\
+                [[track]]\nname = \"one\"\nclip = [{ file = \"loop.flac\" }]\n\
+                [[track.automation]]\nparameter = \"gain_db\"\ntime = \"beats\"\npoints = [[0, -40], [0.3, 0]]\n";
+    let (folder, file) = crate::support::session(song);
+    let (take, render) = (folder.path().join("take.wav"), folder.path().join("render.wav"));
+    let length = ["--length", "0.4"];
+    let arg = format!("master={}", text(&take));
+    let ran = run(&[&["play", &file, "--take", &arg][..], &length].concat());
+    assert_eq!(ran.code, Some(0), "{}", ran.err);
+    let ran =
+        run(&[&["render", &file, "-o", text(&render), "--format", "32f"][..], &length].concat());
+    assert_eq!(ran.code, Some(0), "{}", ran.err);
+    assert!(bits(&take) == bits(&render));
 }
 
 /// The shell lets no file grow beyond 64 KiB: the same failure as a full disk, at another place.

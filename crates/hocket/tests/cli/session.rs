@@ -52,6 +52,11 @@ fn a_converted_session_says_the_same_and_nothing_is_replaced() {
     }
     assert_eq!(std::fs::read_to_string(&file).unwrap(), old);
     assert_eq!(std::fs::read_to_string(&new).unwrap(), text);
+    let link = folder.path().join("link.toml");
+    std::os::unix::fs::symlink(folder.path().join("nowhere"), &link).unwrap();
+    let args = ["session", "convert", &file, "-o", link.to_str().unwrap()];
+    check_refused(&args, 2, &["nothing was changed"]);
+    assert!(link.is_symlink());
     let printed = run(&["session", "convert", &file, "-o", "-"]);
     assert!(printed.code == Some(0) && printed.out.contains("format = 2"), "{}", printed.err);
     let mut piped = crate::support::hocket(&["session", "convert", "-", "-o", "-"]);
