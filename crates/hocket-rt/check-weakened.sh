@@ -150,7 +150,7 @@ try "late-reset" barrier.rs \
     's/(            self\.arrivals\.reset\(\);\n)(            self\.release\.advance\(\);\n)/$2$1/' \
     two_sleeping_workers
 try "late-look" barrier.rs \
-    's/(        let round = self\.release\.value\(\);\n)(        if self\.arrivals\.arrive\(\) \{\n)(.*?)(        let \(_, waited\))/$2$3$1$4/s' \
+    's/(        let round = self\.release\.value\(\);\n)(        if self\.arrivals\.arrive\(\) \{\n)(.*?)(        Some\(Round)/$2$3$1$4/s' \
     two_sleeping_workers
 try "uncounted" signal.rs \
     's/self\.sleepers\.fetch_add\(1, Relaxed\);//; s/self\.sleepers\.fetch_sub\(1, Relaxed\)/self.sleepers.load(Relaxed)/' \

@@ -9,7 +9,10 @@ use std::hint::black_box;
 use std::process::ExitCode;
 use std::time::Instant;
 
-use hocket_dsp::{Block, Coefficients, Kind, Processor, Shape, StereoMut, kind, kinds, math};
+use hocket_dsp::segment::{Effect, Segmented};
+use hocket_dsp::{
+    Block, Coefficients, Kind, Param, Processor, Shape, StereoMut, StereoRef, kind, kinds, math,
+};
 use hocket_lab::stats::{self, Rng};
 use hocket_machine::Topology;
 use serde_json::{Value, json};
@@ -72,7 +75,7 @@ fn every_kind(size: &Size) -> Vec<Value> {
 fn contest(size: &Size) -> Result<Value, String> {
     let names = ["sides apart", "equaliser", "equaliser again"];
     let mut rivals: [Box<dyn Processor>; 3] =
-        [Box::new(SidesApart::new()), equaliser(), equaliser()];
+        [Box::new(Segmented::<SidesApart>::new(&[], RATE_HZ)), equaliser(), equaliser()];
     same_bits(&mut rivals)?;
     let (mut rng, mut sound) = (Rng::new(SEED), Sound::new());
     let mut ns = [const { Vec::new() }; 3];
@@ -145,12 +148,24 @@ impl SidesApart {
     }
 }
 
-impl Processor for SidesApart {
-    fn process(&mut self, block: &mut Block<'_>) {
-        let mut states = self.state;
-        for (left, right) in block.main.left.iter_mut().zip(block.main.right.iter_mut()) {
+impl Effect for SidesApart {
+    const PARAMS: &'static [Param] = &[];
+
+    fn new(_: &[f32], _: u32) -> SidesApart {
+        SidesApart::new()
+    }
+
+    fn set(&mut self, _: usize, _: f32) {}
+
+    fn control(&mut self, _: usize) {
+        self.state.iter_mut().flatten().for_each(|sums| math::flush_together(sums));
+    }
+
+    fn run(&mut self, rows: StereoMut<'_>, _: Option<StereoRef<'_>>) {
+        let (sections, mut states) = (self.sections, self.state);
+        for (left, right) in rows.left.iter_mut().zip(rows.right.iter_mut()) {
             let mut y = [f64::from(*left), f64::from(*right)];
-            for (c, state) in self.sections.iter().zip(&mut states) {
+            for (c, state) in sections.iter().zip(&mut states) {
                 for (state, y) in state.iter_mut().zip(&mut y) {
                     let x = *y;
                     *y = c[0] * x + state[0];
