@@ -1,4 +1,4 @@
-//! Edge E12 and the protocol Shared loop: each pass runs once, and whoever opened the loop sees them all.
+//! Edge E12 and the protocol Shared loop: each pass runs once, and the thread that opened the loop sees them all.
 #![cfg(loom)]
 
 mod common;

@@ -3,7 +3,7 @@
 use hocket_engine::{MediaPool, NotReady, StreamGap};
 use serde_json::{Value, json};
 
-/// So many gaps are told; all are counted.
+/// Hocket prints at most so many gaps, and counts all.
 const GAPS_TOLD: usize = 5;
 
 /// The silence of a run, by clip.

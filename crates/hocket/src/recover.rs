@@ -12,7 +12,7 @@ use crate::output::{print, tell};
 /// Runs the command.
 ///
 /// # Errors
-/// None: what is wrong with a file is told, and the others are recovered. The exit code is that of the worst file.
+/// None: Hocket prints what is wrong with a file and recovers the others. The exit code is that of the worst file.
 pub fn run(args: &RecoverArgs) -> Result<Exit, Failure> {
     let exits: Vec<Exit> = args.files.iter().map(|path| recover(path)).collect();
     Ok(exits.into_iter().max_by_key(|exit| exit.code()).unwrap_or(Exit::Done))

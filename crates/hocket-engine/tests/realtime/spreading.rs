@@ -1,4 +1,4 @@
-//! Work that a processor spreads leaves no trace of the system either, whoever does it.
+//! Work that a processor spreads makes no system call or allocation either, on any thread that runs it.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
