@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 use std::ops::Range;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -213,10 +214,14 @@ impl Feeder {
     fn fill(&mut self, chunk: &mut Chunk, wanted: usize, status: &Mutex<Status>) -> bool {
         lock(status).reading_since = Some(Instant::now());
         let start = chunk.start;
-        let read = self.reopen_after_trouble().and_then(|()| {
+        // A decoder that panics is a file that cannot be read: the thread has other streams to serve, and nobody else
+        // would tell a reader that waits. Unwind safety: the decoder is opened anew before it is used again.
+        let read = catch_unwind(AssertUnwindSafe(|| {
+            self.reopen_after_trouble()?;
             let read = self.decoder.read(start, &mut chunk.rows_mut(wanted));
             read.map_err(|error| error.to_string())
-        });
+        }));
+        let read = read.unwrap_or_else(|_| Err(self.decoder_panicked(start)));
         lock(status).reading_since = None;
         match read {
             Ok(0) => {
@@ -240,7 +245,14 @@ impl Feeder {
 
     fn ends_early(&self, at: u64) -> String {
         let (path, frames) = (self.storage.path().display(), self.info.frames);
-        format!("{path}: the file ends at frame {at} of {frames}; was it cut short?")
+        format!(
+            "{path}: the file has no frame {at}, although it states {frames}; was it cut short?"
+        )
+    }
+
+    fn decoder_panicked(&self, at: u64) -> String {
+        let path = self.storage.path().display();
+        format!("{path}: the decoder panicked at frame {at}; please report this with the file")
     }
 
     fn reopen_after_trouble(&mut self) -> Result<(), String> {

@@ -197,6 +197,28 @@ fn offline_a_disk_that_fails_ends_in_silence_and_not_in_waiting() {
 }
 
 #[test]
+fn a_decoder_that_panics_ends_in_silence_and_holds_up_no_other_stream() {
+    let preloader = preloader(CHUNK);
+    let ((_one, bad, _), (_two, good, audio)) = (disk(1), disk(1));
+    let (stream, mut reader) = open(&preloader, &bad);
+    fill(&bad);
+    bad.change(|state| state.panics = true);
+    // More panics than there are threads, and a reader that waits for the disk.
+    reader.locate(500_000);
+    let mut row = [0.5; 4 * CHUNK];
+    let ready = reader.read_waiting(500_000, &mut [&mut row]);
+    assert!(row[ready..].iter().all(|sample| *sample == 0.0) && ready < row.len());
+    wait_for("it is named", || {
+        let causes = stream.report().gaps.into_iter().map(|gap| gap.cause);
+        causes.into_iter().any(|cause| cause.contains("panicked"))
+    });
+    let (_stream, reader) = open(&preloader, &good);
+    fill(&good);
+    let mut player = Player { reader, position: 0, audio };
+    assert!(player.block());
+}
+
+#[test]
 fn a_deleted_file_plays_on_because_it_is_open() {
     let folder = tempfile::tempdir().unwrap();
     let path = written(folder.path(), "a.wav", WavFormat::Pcm16, 200_000);

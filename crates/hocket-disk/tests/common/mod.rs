@@ -75,6 +75,8 @@ pub struct State {
     pub stalls: bool,
     /// A read fails, and so does opening.
     pub fails: Option<io::ErrorKind>,
+    /// A read panics, as a decoder with a fault does.
+    pub panics: bool,
     /// The end of the last byte that was read.
     pub read_up_to: u64,
     /// Reads so far.
@@ -87,8 +89,16 @@ impl Disk {
     pub fn new(path: &Path, device: u64) -> Arc<Disk> {
         let bytes = std::fs::read(path).unwrap();
         let len = bytes.len();
-        let state =
-            State { bytes, len, stalls: false, fails: None, read_up_to: 0, reads: 0, waiting: 0 };
+        let state = State {
+            bytes,
+            len,
+            stalls: false,
+            fails: None,
+            panics: false,
+            read_up_to: 0,
+            reads: 0,
+            waiting: 0,
+        };
         Arc::new(Disk {
             path: path.into(),
             device,
@@ -143,6 +153,10 @@ impl ReadAt for OnDisk {
             state = self.0.changed.wait(state).unwrap();
         }
         state.waiting -= 1;
+        if state.panics {
+            drop(state);
+            std::panic::resume_unwind(Box::new("a decoder with a fault"));
+        }
         if let Some(kind) = state.fails {
             return Err(kind.into());
         }
