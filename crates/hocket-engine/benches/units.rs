@@ -5,23 +5,14 @@
 //! samples that are not finite and no costs; the ratio is what all of that takes, and it holds on a busy machine, where
 //! times do not. Its interval is that of a median by order statistics (95 %), over the ratios of neighbouring blocks.
 //!
-//! `-- [BLOCKS] lanes`: the same engine with and without automation lanes of 1,024 parameters, 16 for each track, first all
-//! on ramps, then all at rest: the serial walks take turns. The processors ignore the values, so the difference is what the
-//! engine does.
-//!
 //! `valgrind --tool=callgrind` counts the instructions of the same program: `-- 2000 engine` runs the serial walk alone,
 //! `-- 2000 loops` the bare loops, `-- 2000 startup` neither.
 
 use std::hint::black_box;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Instant;
 
 use hocket_dsp::{Block, Processor, mix, rows};
-use hocket_engine::time::{LanePoint, Shape, TimeBase};
-use hocket_engine::{
-    Engine, LaneChange, LaneSpec, Policy, Prepared, Seating, Settings, Steer, Strategy,
-};
+use hocket_engine::{Engine, Policy, Prepared, Seating, Settings, Steer, Strategy};
 use hocket_plan::{Edge, Fusing, Graph, Node, NodeId, NodeKind};
 use hocket_plan::{ScheduleKind, Seat, Seats, SiblingPolicy};
 
@@ -30,15 +21,13 @@ const TRACKS: usize = 64;
 const GROUP: usize = 8;
 const UNITS: usize = TRACKS + TRACKS / GROUP + 1;
 const LEVEL: f32 = 0.25;
-/// Automated parameters of each track.
-const LANES: usize = 16;
 
 fn main() {
     let args: Vec<String> = std::env::args().skip(1).collect();
     let real = args.iter().any(|arg| arg == "--bench");
     let blocks = args.iter().find_map(|arg| arg.parse().ok()).unwrap_or(20_000);
     let blocks = if real { blocks } else { 10 };
-    let mut engine = engine(|| Box::new(Constant));
+    let mut engine = engine();
     let mut loops = Loops::new();
     check(&mut engine, &mut loops);
     let only = |what: &str| args.iter().any(|arg| arg == what);
@@ -49,9 +38,6 @@ fn main() {
         });
     } else if only("loops") {
         (0..blocks).for_each(|_| loops.run());
-    } else if only("lanes") || !real {
-        compare_lanes("on ramps", 1.0, blocks);
-        compare_lanes("at rest", 0.0, blocks);
     } else {
         compare(&mut engine, &mut loops, blocks);
     }
@@ -89,57 +75,6 @@ fn compare(engine: &mut Engine, loops: &mut Loops, blocks: usize) {
         per_unit(&mut whole),
         per_unit(&mut bare),
     );
-}
-
-/// `rise`: of each lane over a day.
-fn compare_lanes(what: &str, rise: f64, blocks: usize) {
-    let (events, no_events) = (Arc::<AtomicU64>::default(), Arc::<AtomicU64>::default());
-    let mut automated = engine(|| Box::new(Counts(Arc::clone(&events))));
-    let mut plain = engine(|| Box::new(Counts(Arc::clone(&no_events))));
-    automate(&automated, rise);
-    // The first values.
-    automated.process_serial(FRAMES);
-    plain.process_serial(FRAMES);
-    let expected = if rise == 0.0 { 0 } else { TRACKS * LANES * FRAMES / 32 };
-    let (mut with, mut without) = (Vec::with_capacity(blocks), Vec::with_capacity(blocks));
-    for round in 0..blocks + 200 {
-        let begun = events.load(Relaxed);
-        let ns = match round % 2 {
-            0 => (walk_ns(&mut automated), walk_ns(&mut plain)),
-            _ => {
-                let plain = walk_ns(&mut plain);
-                (walk_ns(&mut automated), plain)
-            }
-        };
-        let values = (events.load(Relaxed) - begun) as usize;
-        assert_eq!(values, expected, "a value every 32 frames on a ramp");
-        if round >= 200 {
-            with.push(ns.0);
-            without.push(ns.1);
-        }
-    }
-    assert_eq!(no_events.load(Relaxed), 0);
-    let mut more: Vec<f64> =
-        with.iter().zip(&without).map(|(with, without)| with - without).collect();
-    let (low, ns, high) = median(&mut more);
-    println!(
-        "{} lanes {what}, {blocks} blocks of {FRAMES} frames: {ns:.0} ns more per block [{low:.0}, {high:.0}], {:.1} ns per lane; \
-         the walk alone takes {:.0} ns",
-        TRACKS * LANES,
-        ns / (TRACKS * LANES) as f64,
-        median(&mut without).1,
-    );
-}
-
-/// Gives every track lanes that go from 0 to `rise` in a day.
-fn automate(engine: &Engine, rise: f64) {
-    let point = |at, value| LanePoint { at, value, shape: Shape::Linear };
-    let lane = LaneSpec::new(TimeBase::Seconds, vec![point(0.0, 0.0), point(86_400.0, rise)]);
-    let tracks = (0..TRACKS as u32).map(NodeId);
-    let change = |node, param| LaneChange { node, param, lane: Some(lane.clone()) };
-    let changes = tracks.flat_map(|node| (0..LANES as u16).map(move |param| (node, param)));
-    let changes = changes.map(|(node, param)| change(node, param));
-    engine.control().automate(changes).expect("tracks have processors");
 }
 
 fn walk_ns(engine: &mut Engine) -> f64 {
@@ -205,21 +140,11 @@ impl Processor for Constant {
     fn reset(&mut self) {}
 }
 
-/// Counts the events of all tracks.
-struct Counts(Arc<AtomicU64>);
-
-impl Processor for Counts {
-    fn process(&mut self, block: &mut Block<'_>) {
-        self.0.fetch_add(block.events.len() as u64, Relaxed);
-    }
-
-    fn reset(&mut self) {}
-}
-
-fn engine(track: impl Fn() -> Box<dyn Processor>) -> Engine {
+fn engine() -> Engine {
     let graph = graph();
-    let processor =
-        |node: &Node| -> Option<Box<dyn Processor>> { node.inputs.is_empty().then(&track) };
+    let processor = |node: &Node| -> Option<Box<dyn Processor>> {
+        if node.inputs.is_empty() { Some(Box::new(Constant)) } else { None }
+    };
     let processors = graph.nodes().iter().map(processor).collect();
     let prepared = Prepared::from_graph(&graph, processors, Fusing::Chains).expect("a graph");
     let seats = Seats { seats: vec![Seat { core: 0, speed: 1.0 }] };

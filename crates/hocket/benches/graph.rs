@@ -1,0 +1,337 @@
+//! What parts of a graph cost the block: `cargo bench -p hocket --bench graph -- [--rounds N] [--record FILE]`.
+//!
+//! All on one thread, with the serial walk, blocks of 64 frames. Engines take turns in random order; each turn gives
+//! the median of its blocks. Differences are printed with the 95 % interval of their median over the rounds.
+//!
+//! - *delay lines*: 1,000 sources and their mix. In one engine a late node beside them gives 998 edges a delay line, in the
+//!   other no edge has one. A twin of the second engine says what this machine cannot tell apart.
+//! - *automation*: 64 tracks with and without lanes of 1,024 parameters, all on ramps, and all at rest. The processors
+//!   ignore the values, so the difference is what the engine does. `sessions/band.toml` takes turns with them: its block time
+//!   is what the difference is compared with.
+//! - *exchange*: the same graph as the first, with other delays, while it plays. The time is that of the leader's orders
+//!   before the block ([`BlockTimes::orders_ns`]).
+//!
+//! Nothing is judged. Without `--bench` all of it runs briefly, to see that it works.
+
+use std::hint::black_box;
+use std::path::Path;
+use std::process::ExitCode;
+
+use hocket::load::{load_session, topology};
+use hocket_dsp::{Block, Processor, rows};
+use hocket_engine::time::{LanePoint, Shape, TimeBase};
+use hocket_engine::{
+    Engine, GraphEditor, LaneChange, LaneSpec, NodeSource, Policy, Prepared, Seating, Settings,
+    Steer, Strategy, prepare_session,
+};
+use hocket_lab::stats::{Rng, median, quantile_sorted};
+use hocket_plan::{Edge, Fusing, Graph, Node, NodeId, NodeKind};
+use hocket_plan::{ScheduleKind, Seat, Seats, SiblingPolicy};
+use serde_json::{Value, json};
+
+const FRAMES: usize = 64;
+const RATE_HZ: u32 = 48_000;
+const SEED: u64 = 1;
+
+const NODES: u32 = 1000;
+/// Latencies of the late node, in frames.
+const LATENCIES: [u32; 2] = [100, 200];
+/// Blocks until all fades are over: two delays one after the other, each with up to 200 frames of waiting and 512 of the fade.
+const FADED: usize = 24;
+
+const TRACKS: u32 = 64;
+/// Automated parameters of each track.
+const LANES: u16 = 16;
+
+fn main() -> ExitCode {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let value_of = |name: &str| {
+        args.iter().position(|arg| arg == name).and_then(|at| args.get(at + 1).cloned())
+    };
+    let real = args.iter().any(|arg| arg == "--bench");
+    let rounds = value_of("--rounds").and_then(|rounds| rounds.parse().ok()).unwrap_or(200);
+    let size = match real {
+        true => Size { rounds, blocks: 40 },
+        false => Size { rounds: 6, blocks: 2 },
+    };
+    let results = [delay_lines(&size), automation(&size), exchange(&size)];
+    match results.into_iter().collect::<Result<Vec<Value>, String>>() {
+        Ok(results) => match value_of("--record").map(|path| save(&path, &results)) {
+            Some(Err(message)) => failed(&message),
+            _ => ExitCode::SUCCESS,
+        },
+        Err(message) => failed(&message),
+    }
+}
+
+fn failed(message: &str) -> ExitCode {
+    eprintln!("graph: {message}");
+    ExitCode::from(3)
+}
+
+/// How much is measured.
+struct Size {
+    rounds: usize,
+    /// Blocks of one turn.
+    blocks: usize,
+}
+
+// --- delay lines --------------------------------------------------------------
+
+fn delay_lines(size: &Size) -> Result<Value, String> {
+    let mut engines = [late_mix(0)?, late_mix(0)?, late_mix(LATENCIES[0])?];
+    let [without, again, with] = turns(&mut engines, size);
+    let edges = f64::from(NODES - 2);
+    println!("delay lines on {edges} of {} edges, ns per edge", NODES - 1);
+    let per_edge = |from: &[f64], to: &[f64]| differences(from, to, edges);
+    Estimate::of(&per_edge(&without, &with)).print("with a line / without");
+    Estimate::of(&per_edge(&without, &again)).print("without, a second engine");
+    println!("  a block without takes {:.0} ns", middle(&without));
+    Ok(json!({"edges": edges, "without_ns": without, "without_again_ns": again, "with_ns": with}))
+}
+
+/// 999 sources, the first with a latency, and their mix.
+fn late_graph(latency_frames: u32) -> Graph {
+    let mut graph = Graph::default();
+    for id in 0..NODES - 1 {
+        let latency_frames = if id == 0 { latency_frames } else { 0 };
+        add(&mut graph, latency_frames, &[]);
+    }
+    let all: Vec<NodeId> = (0..NODES - 1).map(NodeId).collect();
+    add(&mut graph, 0, &all);
+    graph
+}
+
+fn late_mix(latency_frames: u32) -> Result<Engine, String> {
+    engine(&late_graph(latency_frames))
+}
+
+// --- automation ---------------------------------------------------------------
+
+fn automation(size: &Size) -> Result<Value, String> {
+    let tracks = tracks();
+    let mut engines = [engine(&tracks)?, engine(&tracks)?, engine(&tracks)?, band()?];
+    automate(&engines[1], 0.0)?;
+    automate(&engines[2], 1.0)?;
+    let [without, at_rest, on_ramps, band] = turns(&mut engines, size);
+    let lanes = TRACKS * u32::from(LANES);
+    println!(
+        "{lanes} automation lanes, percent of the block time of `band` ({:.0} ns)",
+        middle(&band)
+    );
+    for (what, with) in [("on ramps", &on_ramps), ("at rest", &at_rest)] {
+        let more = differences(&without, with, 1.0);
+        let shares: Vec<f64> =
+            more.iter().zip(&band).map(|(more, band)| 100.0 * more / band).collect();
+        Estimate::of(&shares).print(what);
+        println!("  {:.1} ns per lane and block", middle(&more) / f64::from(lanes));
+    }
+    Ok(json!({
+        "lanes": lanes, "without_ns": without, "at_rest_ns": at_rest, "on_ramps_ns": on_ramps, "band_ns": band,
+    }))
+}
+
+/// Tracks, groups of eight, and a master.
+fn tracks() -> Graph {
+    let mut graph = Graph::default();
+    let tracks: Vec<NodeId> = (0..TRACKS).map(|_| add(&mut graph, 0, &[])).collect();
+    let groups: Vec<NodeId> = tracks.chunks(8).map(|from| add(&mut graph, 0, from)).collect();
+    add(&mut graph, 0, &groups);
+    graph
+}
+
+/// Gives every track lanes that go from 0 to `rise` in a day.
+fn automate(engine: &Engine, rise: f64) -> Result<(), String> {
+    let point = |at, value| LanePoint { at, value, shape: Shape::Linear };
+    let lane = LaneSpec::new(TimeBase::Seconds, vec![point(0.0, 0.0), point(86_400.0, rise)]);
+    let params = (0..TRACKS).flat_map(|node| (0..LANES).map(move |param| (NodeId(node), param)));
+    let changes = params.map(|(node, param)| LaneChange { node, param, lane: Some(lane.clone()) });
+    engine.control().automate(changes).map(|_| ()).map_err(|error| error.to_string())
+}
+
+fn band() -> Result<Engine, String> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../sessions/band.toml");
+    let topology = topology().map_err(|failure| failure.to_string())?;
+    let loaded = load_session(&path, Some(RATE_HZ), &topology).map_err(|why| why.to_string())?;
+    let prepared = prepare_session(&loaded.session, &loaded.media, RATE_HZ, Fusing::Chains);
+    start(prepared.map_err(|error| error.to_string())?)
+}
+
+// --- exchange -----------------------------------------------------------------
+
+const EXCHANGES: [&str; 4] =
+    ["the same graph", "other delays", "other delays again", "two exchanges before one block"];
+
+fn exchange(size: &Size) -> Result<Value, String> {
+    let graph = late_graph(LATENCIES[0]);
+    let (seating, settings) = one_seat()?;
+    let started = GraphEditor::start(&graph, constants(&graph), settings, seating);
+    let (mut engine, mut editor) = started.map_err(|error| error.to_string())?;
+    let mut samples: [Vec<f64>; 4] = Default::default();
+    let mut latency = 0;
+    for round in 0..4 * (size.rounds + 2) {
+        let exchange = round % 4;
+        let before = latency;
+        latency = if exchange == 0 { before } else { 1 - before };
+        if exchange == 3 {
+            replace(&mut editor, latency)?;
+            latency = before;
+        }
+        replace(&mut editor, latency)?;
+        let times = engine.process(FRAMES);
+        if times.orders == 0 {
+            return Err("an exchange did not come with its block".into());
+        }
+        if round >= 8 {
+            samples[exchange].push(times.orders_ns as f64);
+        }
+        (0..FADED).for_each(|_| _ = engine.process(FRAMES));
+        // Takes back what was replaced, and goes on without what has faded.
+        (0..2).for_each(|_| {
+            editor.take_applied();
+            engine.process(FRAMES);
+        });
+        // All sources arrive together: each frame of the mix is the sum of as many levels.
+        if engine.output(FRAMES).left != [0.25 * (NODES - 1) as f32; FRAMES] {
+            return Err("the sources do not arrive together".into());
+        }
+    }
+    println!("an exchange of plans with {NODES} nodes, the leader's orders: us at p50, p99");
+    for (exchange, ns) in EXCHANGES.iter().zip(&samples) {
+        println!("  {exchange}: {:.1}, {:.1}", quantile(ns, 0.5) / 1e3, quantile(ns, 0.99) / 1e3);
+    }
+    let rows = EXCHANGES.iter().zip(&samples);
+    Ok(rows.map(|(name, ns)| json!({"exchange": name, "orders_ns": ns})).collect())
+}
+
+fn replace(editor: &mut GraphEditor, latency: usize) -> Result<(), String> {
+    let kept = (0..NODES).map(|id| NodeSource::Kept(NodeId(id))).collect();
+    editor.replace(&late_graph(LATENCIES[latency]), kept).map(|_| ()).map_err(|why| why.to_string())
+}
+
+// --- engines ------------------------------------------------------------------
+
+struct Constant;
+
+impl Processor for Constant {
+    fn process(&mut self, block: &mut Block<'_>) {
+        rows::fill(block.main.left, 0.25);
+    }
+
+    fn reset(&mut self) {}
+}
+
+fn add(graph: &mut Graph, latency_frames: u32, from: &[NodeId]) -> NodeId {
+    let inputs = from.iter().map(|from| Edge::new(*from, 1.0)).collect();
+    let index = graph.nodes().len() as u32;
+    let node = Node::new(format!("n{index}"), NodeKind::Custom(index));
+    graph.add(Node { inputs, latency_frames, ..node }).expect("inputs come before")
+}
+
+/// Nodes without inputs are constant.
+fn engine(graph: &Graph) -> Result<Engine, String> {
+    let prepared = Prepared::from_graph(graph, constants(graph), Fusing::Chains);
+    start(prepared.map_err(|error| error.to_string())?)
+}
+
+fn constants(graph: &Graph) -> Vec<Option<Box<dyn Processor>>> {
+    let processor = |node: &Node| -> Option<Box<dyn Processor>> {
+        if node.inputs.is_empty() { Some(Box::new(Constant)) } else { None }
+    };
+    graph.nodes().iter().map(processor).collect()
+}
+
+fn start(prepared: Prepared) -> Result<Engine, String> {
+    let (seating, settings) = one_seat()?;
+    Engine::start(prepared, settings, seating).map_err(|error| error.to_string())
+}
+
+fn one_seat() -> Result<(Seating, Settings), String> {
+    let seats = Seats { seats: vec![Seat { core: 0, speed: 1.0 }] };
+    let seating = Seating::described(&seats, SiblingPolicy::Off, None);
+    let policy = Policy {
+        schedule: ScheduleKind::Serial,
+        sibling: SiblingPolicy::Off,
+        wait: Strategy::Hybrid,
+    };
+    let settings = Settings {
+        steer: Steer::Fixed,
+        priority: None,
+        ..Settings::new(FRAMES as u32, RATE_HZ, policy)
+    };
+    Ok((seating.map_err(|error| error.to_string())?, settings))
+}
+
+// --- turns --------------------------------------------------------------------
+
+/// The median block time of each turn of each engine, in ns.
+fn turns<const N: usize>(engines: &mut [Engine; N], size: &Size) -> [Vec<f64>; N] {
+    let mut rng = Rng::new(SEED);
+    let mut ns = [const { Vec::new() }; N];
+    for _ in 0..size.rounds {
+        let mut order: Vec<usize> = (0..N).collect();
+        rng.shuffle(&mut order);
+        for which in order {
+            ns[which].push(turn(&mut engines[which], size.blocks));
+        }
+    }
+    ns
+}
+
+/// The first blocks warm the caches.
+fn turn(engine: &mut Engine, blocks: usize) -> f64 {
+    let mut walk = || black_box(engine.process_serial(FRAMES)).duration_ns as f64;
+    (0..blocks.div_ceil(10)).for_each(|_| _ = walk());
+    let ns: Vec<f64> = (0..blocks).map(|_| walk()).collect();
+    middle(&ns)
+}
+
+/// What the second takes more than the first, round by round, in parts of `share`.
+fn differences(first: &[f64], second: &[f64], share: f64) -> Vec<f64> {
+    first.iter().zip(second).map(|(first, second)| (second - first) / share).collect()
+}
+
+/// A median with the bounds of its 95 % interval (order statistics, normal approximation).
+struct Estimate {
+    low: f64,
+    median: f64,
+    high: f64,
+}
+
+impl Estimate {
+    fn of(values: &[f64]) -> Estimate {
+        let reach = 0.98 / (values.len() as f64).sqrt();
+        let [low, median, high] =
+            [0.5 - reach, 0.5, 0.5 + reach].map(|part| quantile(values, part));
+        Estimate { low, median, high }
+    }
+
+    fn print(&self, what: &str) {
+        println!("  {what}: {:.2} [{:.2}, {:.2}]", self.median, self.low, self.high);
+    }
+}
+
+fn middle(values: &[f64]) -> f64 {
+    median(values).unwrap_or(f64::NAN)
+}
+
+fn quantile(values: &[f64], part: f64) -> f64 {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    quantile_sorted(&sorted, part).unwrap_or(f64::NAN)
+}
+
+fn save(path: &str, results: &[Value]) -> Result<(), String> {
+    let topology = topology().map_err(|failure| failure.to_string())?;
+    let record = json!({
+        "format": "hocket-graph-costs/1",
+        "hocket": hocket_lab::about::build(),
+        "machine": hocket_lab::about::machine(&topology),
+        "frames": FRAMES,
+        "delay_lines": results[0],
+        "automation": results[1],
+        "exchange": results[2],
+    });
+    std::fs::write(path, record.to_string())
+        .map_err(|error| format!("{path}: {error}; choose a folder that can be written to"))
+}
