@@ -283,8 +283,7 @@ impl Planner {
     /// Looks at what was measured, and makes another plan where that is worth it.
     pub(super) fn choose(&mut self, moved: f64) {
         let Some(finding) = self.progress.finding(self.present.number) else { return };
-        let units = self.priced_units(WORTH);
-        let workers = self.workers_worth_trying(&units);
+        let workers = self.workers_worth_trying(WORTH);
         let blocks = self.progress.blocks_since_order();
         let look = Look { finding, blocks, moved, worth_trying: workers.is_some() };
         let next = self.auto.look(self.present.schedule.kind(), &look);
@@ -292,6 +291,7 @@ impl Planner {
             (Next::Try(kind), Some(choice)) => self.send_kind(kind, &choice, true),
             (Next::Use(kind), Some(choice)) => self.send_kind(kind, &choice, false),
             (Next::OneWorker, _) => {
+                let units = self.priced_units(WORTH);
                 let choice = best(&units, &self.team.first(1), self.overheads);
                 self.send_plan(units, choice.schedule, Some(choice.expected), false)
             }
@@ -303,10 +303,12 @@ impl Planner {
         }
     }
 
-    /// The number of workers with the shortest blocks, by costs; `None`: not worth a try.
-    fn workers_worth_trying(&self, units: &UnitGraph) -> Option<Choice> {
-        let at_best = best_with_workers(units, &self.team, Overheads::NONE)?;
-        let choice = best_with_workers(units, &self.team, self.overheads)?;
+    /// The number of workers with the shortest blocks, by the costs of the units as a kind of schedule gets them;
+    /// `None`: not worth a try.
+    fn workers_worth_trying(&self, kind: ScheduleKind) -> Option<Choice> {
+        let units = self.priced_units(kind);
+        let at_best = best_with_workers(&units, &self.team, Overheads::NONE)?;
+        let choice = best_with_workers(&units, &self.team, self.overheads)?;
         let worth =
             at_best.expected < PARALLEL * at_best.serial && choice.expected < DOUBT * choice.serial;
         worth.then_some(choice)
