@@ -27,6 +27,7 @@ pub const FORMAT: &str = "hocket-comparison/3";
 /// # Errors
 /// Why not.
 pub fn writable(path: &Path) -> Result<(), String> {
+    hocket_lab::provenance::check(path)?;
     let is_new = !path.exists();
     let opened = OpenOptions::new().append(true).create(true).open(path);
     opened.map_err(|error| refused(path, &error))?;

@@ -6,6 +6,7 @@
 //!   same bits, which is checked first.
 
 use std::hint::black_box;
+use std::path::Path;
 use std::process::ExitCode;
 use std::time::Instant;
 
@@ -231,6 +232,5 @@ fn save(path: &str, effects: &[Value], equaliser: &Value) -> Result<(), String> 
         "equaliser": equaliser,
         "effects": effects,
     });
-    std::fs::write(path, record.to_string())
-        .map_err(|error| format!("{path}: {error}; choose a folder that can be written to"))
+    hocket_lab::provenance::write(Path::new(path), &record)
 }

@@ -5,6 +5,7 @@
 //!   with the bare serial walk, within one run. The difference is what the schedule costs a unit.
 
 use std::hint::black_box;
+use std::path::Path;
 use std::process::ExitCode;
 use std::time::Instant;
 
@@ -178,6 +179,5 @@ fn save(path: &str, compiled: &[Value], units: &[Value]) -> Result<(), String> {
         "compile": compiled,
         "units": units,
     });
-    std::fs::write(path, record.to_string())
-        .map_err(|error| format!("{path}: {error}; choose a folder that can be written to"))
+    hocket_lab::provenance::write(Path::new(path), &record)
 }

@@ -17,6 +17,7 @@ pub fn build() -> Build {
         commit: option_env!("HOCKET_COMMIT").filter(|text| !text.is_empty()).map(Into::into),
         dirty: option_env!("HOCKET_DIRTY") == Some("yes"),
         rustc: option_env!("HOCKET_RUSTC").unwrap_or("unknown").into(),
+        program_sha256: std::env::current_exe().ok().and_then(|program| digest(&program)),
     }
 }
 

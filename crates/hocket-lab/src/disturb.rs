@@ -259,3 +259,33 @@ impl SeatCpus {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::{Duration, Instant};
+
+    use super::*;
+
+    #[test]
+    fn a_load_works_and_is_counted_until_it_is_dropped() {
+        let specs = DisturbSpec::parse_list("compute:2,preview").unwrap();
+        let silence = || vec![0.0; 4800];
+        let source = PreviewSource {
+            left: silence(),
+            right: silence(),
+            rate_hz: 48_000,
+            bytes: PreviewSource::BYTES,
+        };
+        let load = Disturbers::start(&specs, Some(&source), &SeatCpus::default()).unwrap();
+        // Nothing but a hang takes this long: the threads are ordinary ones of low priority.
+        let patience = Instant::now() + Duration::from_secs(1200);
+        while load.progress().iter().any(|thread| thread.pieces == 0) {
+            assert!(Instant::now() < patience, "{:?}, {:?}", load.progress(), load.troubles());
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        let names: Vec<String> = load.progress().into_iter().map(|thread| thread.name).collect();
+        assert_eq!(names.len(), 3, "{names:?}");
+        assert!(load.progress().iter().all(|thread| thread.cpu_time_ns > 0));
+        assert_eq!(load.troubles(), Vec::<String>::new());
+    }
+}

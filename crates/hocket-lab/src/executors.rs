@@ -27,6 +27,10 @@ pub fn run(options: &Options) -> ExitCode {
         eprintln!("executors: {why}");
         return ExitCode::from(3);
     }
+    if let Some(Err(why)) = options.record.as_deref().map(crate::provenance::check) {
+        eprintln!("executors: {why}");
+        return ExitCode::from(2);
+    }
     let done = if options.is_contest() { contest::run(options) } else { cells(options) };
     match done {
         Ok(()) => ExitCode::SUCCESS,

@@ -3,7 +3,7 @@
 //! A measurement leaves a [`record`]; [`stats`] says what its samples show and what they do not;
 //! [`siblings`] infers who shares a core; [`report`] and, for runs of the lab, [`pages`] print it for
 //! the terminal, a browser or a read-me; [`historic`] holds the figures of the experiments that are
-//! repeated here; [`foreign`] makes text from elsewhere fit to be shown; [`tune`] derives how to play on this machine; [`fleet`] writes what schedulers of many
+//! repeated here; [`provenance`] keeps records from lying about where they come from; [`foreign`] makes text from elsewhere fit to be shown; [`tune`] derives how to play on this machine; [`fleet`] writes what schedulers of many
 //! machines need to run the lab there.
 #![forbid(unsafe_code)]
 
@@ -13,6 +13,7 @@ pub mod graphs;
 pub mod executors;
 pub mod awake;
 pub mod about;
+pub mod provenance;
 
 pub mod harness;
 pub mod store;

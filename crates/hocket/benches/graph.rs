@@ -24,6 +24,7 @@ use hocket_engine::{
     Engine, GraphEditor, LaneChange, LaneSpec, NodeSource, Policy, Prepared, Seating, Settings,
     Steer, Strategy, prepare_session,
 };
+use hocket_lab::provenance::check;
 use hocket_lab::stats::{Rng, median, quantile_sorted};
 use hocket_plan::{Edge, Fusing, Graph, Node, NodeId, NodeKind};
 use hocket_plan::{ScheduleKind, Seat, Seats, SiblingPolicy};
@@ -54,6 +55,9 @@ fn main() -> ExitCode {
         true => Size { rounds, blocks: 40 },
         false => Size { rounds: 6, blocks: 2 },
     };
+    if let Some(Err(message)) = value_of("--record").map(|path| check(Path::new(&path))) {
+        return failed(&message);
+    }
     let results = [delay_lines(&size), automation(&size), exchange(&size)];
     match results.into_iter().collect::<Result<Vec<Value>, String>>() {
         Ok(results) => match value_of("--record").map(|path| save(&path, &results)) {
@@ -332,6 +336,5 @@ fn save(path: &str, results: &[Value]) -> Result<(), String> {
         "automation": results[1],
         "exchange": results[2],
     });
-    std::fs::write(path, record.to_string())
-        .map_err(|error| format!("{path}: {error}; choose a folder that can be written to"))
+    hocket_lab::provenance::write(Path::new(path), &record)
 }

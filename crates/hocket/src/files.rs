@@ -118,6 +118,9 @@ impl Files {
         if !matches!(kind, Kind::Audio | Kind::Session) {
             make_folder(path)?;
         }
+        if kind == Kind::Record {
+            hocket_lab::provenance::check(path).map_err(Failure::bad_input)?;
+        }
         if let Some(file) = Identity::of(path) {
             if let Some(other) = self.seen.iter().find(|seen| seen.file == file) {
                 return Err(Failure::bad_input(format!(

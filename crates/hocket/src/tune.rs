@@ -86,6 +86,7 @@ fn prepare(output: &Path) -> Result<(), Failure> {
     crate::files::make_folder(output)
         .map_err(|failure| Failure { message: format!("{failure} with --output"), ..failure })?;
     crate::files::check_writable(output)?;
+    hocket_lab::provenance::check(output).map_err(Failure::bad_input)?;
     match Profile::may_replace(output) {
         true => Ok(()),
         false => Err(Failure::bad_input(format!(

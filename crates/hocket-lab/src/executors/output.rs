@@ -5,6 +5,7 @@ use serde_json::json;
 
 use super::measure::Cell;
 use super::options::Options;
+use crate::provenance;
 use crate::stats::quantile_sorted;
 
 pub(super) fn head(options: &Options) {
@@ -87,14 +88,7 @@ pub(super) fn save(options: &Options, cells: &[Cell]) -> Result<(), String> {
         "keep_awake": options.keep_awake,
         "cells": cells,
     });
-    write(path, &record)
-}
-
-/// Writes a record.
-pub(super) fn write(path: &std::path::Path, record: &serde_json::Value) -> Result<(), String> {
-    std::fs::write(path, record.to_string()).map_err(|error| {
-        format!("{}: {error}; choose a folder that exists and can be written to", path.display())
-    })
+    provenance::write(path, &record)
 }
 
 /// As it can be typed again, wherever the program was built.

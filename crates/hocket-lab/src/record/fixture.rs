@@ -67,6 +67,7 @@ impl Shape {
                 commit: Some("3f1c2ab97d0e".into()),
                 dirty: false,
                 rustc: "rustc 1.95.0 (59807616e 2026-04-14)".into(),
+                program_sha256: None,
             },
             command:
                 "hocket bench sessions/worst-case-8.toml --frames 64 --disturb preview --disturb ui"

@@ -86,6 +86,9 @@ pub struct Build {
     pub dirty: bool,
     /// `rustc 1.95.0 (...)`.
     pub rustc: String,
+    /// SHA-256 of the program's file; older records lack it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub program_sha256: Option<String>,
 }
 
 /// What was run.

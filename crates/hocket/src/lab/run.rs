@@ -57,6 +57,7 @@ pub(super) fn run(args: &RunArgs) -> Result<Exit, Failure> {
         width_percent: args.width,
     };
     let plan = plan(&wanted, args.seed.unwrap_or_else(hocket_machine::clock::monotonic_ns))?;
+    hocket_lab::provenance::check(&args.records.records).map_err(Failure::bad_input)?;
     let mut store = Store::open_or_create(&args.records.records).map_err(failure)?;
     let stop = crate::interrupt::flag()?;
     let started = Instant::now();

@@ -120,7 +120,10 @@ fn a_bench_leaves_a_record_that_can_be_read_and_reported() {
         assert!(
             variant.worst.is_some() && variant.ordinary.is_some() && !variant.threads.is_empty()
         );
-        assert!(variant.disturbers[0].progress.iter().sum::<f64>() > 0.0);
+        // A busy machine may give the load no time beside threads of real-time class.
+        let load = &variant.disturbers[0];
+        assert_eq!(load.progress.len(), variant.rounds.len(), "one figure for each turn");
+        assert!(load.cpu_time_ns > 0 || load.progress.iter().all(|work| *work == 0.0));
     }
     assert_eq!(record.wake_loop.lateness_ns().count(), 120);
     assert!(record.partial.is_none());

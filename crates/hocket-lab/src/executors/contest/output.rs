@@ -120,7 +120,7 @@ pub(super) fn save(
         "summary": summary_json(summary),
         "graphs": graphs,
     });
-    output::write(path, &record)
+    crate::provenance::write(path, &record)
 }
 
 fn summary_json(summary: &Summary) -> Value {

@@ -1,0 +1,198 @@
+//! Whether a record may lie among the published ones, in `docs/results` of Hocket's repository.
+//!
+//! A record names the commit of the program that made it. The stamp is from the build, and a build notices neither
+//! edited sources nor a later commit. So [`check`] compares program and tree when the record is made. It refuses a place in
+//! `docs/results` unless the tree has no changes, the program was built from its commit, and no source is newer than the
+//! program. Any other place is fine.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::SystemTime;
+
+use crate::record::Build;
+
+const PUBLISHED: &str = "docs/results";
+
+/// The program that makes the record.
+struct Program {
+    build: Build,
+    /// When its file was written.
+    written: Option<SystemTime>,
+}
+
+/// Checks the place of a record; call it before anything is measured.
+///
+/// Cost: outside of `docs/results` it looks at the path; there it runs git a few times.
+///
+/// # Errors
+/// Why a record at this place would not be what it says, and what to do.
+pub fn check(record: &Path) -> Result<(), String> {
+    let Some(tree) = tree_that_publishes(record) else { return Ok(()) };
+    let written = std::env::current_exe().and_then(std::fs::metadata).and_then(|it| it.modified());
+    let program = Program { build: crate::about::build(), written: written.ok() };
+    program.check(&tree).map_err(|why| {
+        format!("{}: records in {PUBLISHED} are made from a clean tree: {why}", record.display())
+    })
+}
+
+/// Writes a record of a benchmark.
+///
+/// # Errors
+/// As [`check`]; or it cannot be written.
+pub fn write(path: &Path, record: &serde_json::Value) -> Result<(), String> {
+    check(path)?;
+    std::fs::write(path, record.to_string()).map_err(|error| {
+        format!("{}: {error}; choose a folder that exists and can be written to", path.display())
+    })
+}
+
+/// The repository among whose published records this one would be.
+fn tree_that_publishes(record: &Path) -> Option<PathBuf> {
+    let folder = record.parent().filter(|folder| !folder.as_os_str().is_empty());
+    let folder = folder.unwrap_or(Path::new(".")).canonicalize().ok()?;
+    let is_tree = |tree: &&Path| {
+        folder.starts_with(tree.join(PUBLISHED)) && tree.join("crates/hocket-lab").is_dir()
+    };
+    folder.ancestors().find(is_tree).map(Path::to_owned)
+}
+
+impl Program {
+    fn check(&self, tree: &Path) -> Result<(), String> {
+        // Records that were just made are no changes of the program.
+        let but_records = format!(":!{PUBLISHED}");
+        let changes = git(tree, &["status", "--porcelain", "--", ".", &but_records])?;
+        if let Some(first) = changes.lines().next() {
+            return Err(format!("'{}' is not committed; commit it first", first.trim()));
+        }
+        let head = git(tree, &["rev-parse", "HEAD"])?;
+        let commit = self.build.commit.as_deref().unwrap_or("an unknown commit");
+        if !head.starts_with(commit) {
+            let head = head.get(..commit.len()).unwrap_or(&head);
+            return Err(format!(
+                "the program is from {commit}, the tree is at {head}; build it again"
+            ));
+        }
+        if self.build.dirty {
+            return Err("the program was built with changes in the tree; build it again".into());
+        }
+        match self.newer_source(tree)? {
+            Some(source) => Err(format!(
+                "{source} is newer than the program; build it again (after `cargo clean -p hocket-lab`, if cargo sees \
+                 nothing to do)"
+            )),
+            None => Ok(()),
+        }
+    }
+
+    /// A source that may have been another one when the program was built.
+    fn newer_source(&self, tree: &Path) -> Result<Option<String>, String> {
+        let sources = git(tree, &["ls-files", "crates/*/src/*", "crates/*/benches/*", "*Cargo.*"])?;
+        let written = |name: &str| tree.join(name).symlink_metadata().and_then(|it| it.modified());
+        let is_newer = |name: &&str| match (written(name), self.written) {
+            (Ok(source), Some(program)) => source > program,
+            _ => true,
+        };
+        Ok(sources.lines().find(is_newer).map(Into::into))
+    }
+}
+
+fn git(tree: &Path, args: &[&str]) -> Result<String, String> {
+    let output = Command::new("git").arg("-C").arg(tree).args(args).output();
+    let output = output.map_err(|error| format!("git cannot be asked: {error}; install it"))?;
+    if !output.status.success() {
+        let why = String::from_utf8_lossy(&output.stderr);
+        return Err(format!("git {}: {}", args.join(" "), why.trim()));
+    }
+    Ok(String::from_utf8_lossy(&output.stdout).trim_end().into())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    struct Repository {
+        folder: tempfile::TempDir,
+    }
+
+    impl Repository {
+        /// With one source and one published record.
+        fn new() -> Repository {
+            let repository = Repository { folder: tempfile::tempdir().unwrap() };
+            repository.write("crates/hocket-lab/src/lib.rs", "// one\n");
+            repository.write("docs/results/old.json", "{}");
+            repository.git(&["init", "-q"]);
+            repository.commit();
+            repository
+        }
+
+        fn tree(&self) -> PathBuf {
+            self.folder.path().canonicalize().unwrap()
+        }
+
+        fn write(&self, name: &str, text: &str) {
+            let path = self.folder.path().join(name);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, text).unwrap();
+        }
+
+        fn git(&self, args: &[&str]) -> String {
+            let who = ["-c", "user.name=A", "-c", "user.email=a@b.c", "-c", "commit.gpgsign=false"];
+            git(self.folder.path(), &[&who[..], args].concat()).unwrap()
+        }
+
+        fn commit(&self) {
+            self.git(&["add", "-A"]);
+            self.git(&["commit", "-q", "-m", "all"]);
+        }
+
+        /// Built now from what is there.
+        fn program(&self, dirty: bool) -> Program {
+            let commit = Some(self.git(&["rev-parse", "--short=12", "HEAD"]));
+            let build = Build { commit, dirty, ..crate::about::build() };
+            Program { build, written: Some(SystemTime::now() + Duration::from_secs(1)) }
+        }
+
+        fn refused(&self, program: &Program, part: &str) {
+            let why = program.check(&self.tree()).unwrap_err();
+            assert!(why.contains(part), "{why}");
+        }
+    }
+
+    #[test]
+    fn only_a_program_of_this_very_tree_makes_published_records() {
+        let repository = Repository::new();
+        let program = repository.program(false);
+        assert_eq!(program.check(&repository.tree()), Ok(()));
+        repository.refused(&repository.program(true), "changes in the tree");
+        let older = SystemTime::UNIX_EPOCH;
+        let older = Program { written: Some(older), ..repository.program(false) };
+        repository.refused(&older, "crates/hocket-lab/src/lib.rs is newer");
+
+        repository.write("docs/results/new.json", "{}");
+        assert_eq!(
+            program.check(&repository.tree()),
+            Ok(()),
+            "records are made one after the other"
+        );
+        repository.write("crates/hocket-lab/src/lib.rs", "// two\n");
+        repository.refused(&program, "is not committed");
+        repository.commit();
+        repository.refused(&program, "the tree is at");
+        assert_eq!(repository.program(false).check(&repository.tree()), Ok(()));
+    }
+
+    #[test]
+    fn other_places_are_fine() {
+        let repository = Repository::new();
+        let folder = repository.folder.path();
+        assert_eq!(tree_that_publishes(&folder.join("record.json")), None);
+        assert_eq!(tree_that_publishes(&folder.join("docs/results.json")), None);
+        assert_eq!(tree_that_publishes(&folder.join("docs/none/record.json")), None);
+        let published = folder.join("docs/results/record.json");
+        assert_eq!(tree_that_publishes(&published), Some(repository.tree()));
+        std::fs::remove_dir_all(folder.join("crates")).unwrap();
+        assert_eq!(tree_that_publishes(&published), None, "somebody else's folder of this name");
+    }
+}
