@@ -1,15 +1,17 @@
-//! The session model: tracks with clips, channel strips, groups, sends and returns, the master; tempos, automation,
+//! The session model: tracks with clips and notes, channel strips, groups, sends and returns, the master; tempos, automation,
 //! inputs and outputs.
 //!
 //! Times are in seconds or beats and levels in decibels here, as in the file; the engine turns them into
 //! frames and linear gains once it knows its sample rate.
 
 mod automation;
+mod notes;
 mod song;
 
 use std::path::PathBuf;
 
 pub use automation::{Automation, EffectAt, LaneSpec, LaneTarget, SendAt};
+pub use notes::{ClipMessage, ClipNote, MidiFile, NoteClip, NoteSource};
 pub use song::{LoopPoints, SongTime};
 
 use crate::effect::Effect;
@@ -86,6 +88,9 @@ pub struct Input {
     pub name: String,
     /// 1, which both sides of a track get, or 2.
     pub channels: u16,
+    /// Whether the host hands over events, too: notes, MIDI and changes of parameters. Effects with an event input
+    /// receive them on the tracks that play the input.
+    pub events: bool,
 }
 
 /// Sound that the host reads beside the master's, such as a cue mix or a strip to be recorded.
@@ -119,6 +124,8 @@ pub struct Track {
     pub clips: Vec<Clip>,
     /// The engine input that it plays besides; it adds up with the clips.
     pub input: Option<InputId>,
+    /// What it plays for effects with an event input: its own, and those that name the track ([`Effect::events`]).
+    pub notes: Vec<NoteClip>,
 }
 
 /// A piece of an audio file on the time line.

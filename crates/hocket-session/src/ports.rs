@@ -35,6 +35,7 @@ impl<'a> Inputs<'a> {
     fn add(&mut self, fields: &Fields<'_>) {
         let channels = fields.whole(&schema::CHANNELS).map_or(2, |channels| channels.value);
         let channels = u16::try_from(channels).unwrap_or(2);
+        let events = fields.flag(&schema::INPUT_EVENTS, false);
         let Some(At { value: name, span }) = fields.require_text(&schema::INPUT_NAME) else {
             self.incomplete = true;
             return;
@@ -50,7 +51,7 @@ impl<'a> Inputs<'a> {
             return;
         }
         self.ids.insert(name.to_owned(), InputId(self.list.len()));
-        self.list.push(Input { name: name.to_owned(), channels });
+        self.list.push(Input { name: name.to_owned(), channels, events });
     }
 
     /// The input that a track names.

@@ -165,7 +165,7 @@ fn what_the_decoder_refuses_is_among_the_mistakes() {
             true => Err(MediaRefusal { cause: "no audio".into(), remedy: "replace it".into() }),
         }
     };
-    let loaded = load_checking(&path, &Few, &LoadOptions { seats: 1 }, &refuse_b);
+    let loaded = load_checking(&path, &Few, &LoadOptions::for_seats(1), &refuse_b);
     let errors = loaded.expect_err("two things are wrong");
     let causes: Vec<&str> = errors.iter().map(|error| error.cause()).collect();
     assert_eq!(causes.len(), 2, "{errors}");

@@ -165,7 +165,7 @@ fn what_is_set_when_built_does_not_move_and_deaf_kinds_get_no_key() {
     let text = "[[track]]\nname = \"a\"\n[[track.clip]]\nfile = \"audio/a.wav\"\n[[track.effect]]\nkind = \"hall\"\n\
                 key = \"a\"\n[[track.automation]]\neffect = 1\nparameter = \"lines\"\npoints = [[0, 9]]\n";
     std::fs::write(&path, text).expect("the session can be written");
-    let errors = load(&path, &WithFixed, &LoadOptions { seats: 1 }).expect_err("two mistakes");
+    let errors = load(&path, &WithFixed, &LoadOptions::for_seats(1)).expect_err("two mistakes");
     let circle = "circle: a -> a";
     let deaf = (7, "'hall' does not listen to a side chain", "take the key out");
     compare(
@@ -282,7 +282,7 @@ fn a_converted_file_says_the_same_from_another_folder() {
     let before = folder.load(&text).unwrap_or_else(|errors| panic!("{errors}")).session;
     let deep = folder.path("deep/er");
     std::fs::create_dir_all(&deep).expect("a folder");
-    let options = LoadOptions { seats: 4 };
+    let options = LoadOptions::for_seats(4);
     let converted =
         convert(&path, &deep, &Few, &options).unwrap_or_else(|errors| panic!("{errors}"));
     assert!(converted.contains("start_s = 1 # late"), "{converted}");

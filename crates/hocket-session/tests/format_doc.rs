@@ -79,7 +79,7 @@ fn its_examples_load_without_warnings() {
         }
         let path = folder.path("example.toml");
         std::fs::write(&path, example).expect("the example can be written");
-        let loaded = load(&path, &Documented::read(), &LoadOptions { seats: 4 });
+        let loaded = load(&path, &Documented::read(), &LoadOptions::for_seats(4));
         let loaded = loaded.unwrap_or_else(|error| panic!("{error}"));
         assert_eq!(loaded.warnings, Vec::<String>::new());
     }

@@ -17,7 +17,7 @@ fn strip(name: &str) -> Strip {
 }
 
 fn effect(kind: &str, values: &[f32]) -> Effect {
-    Effect { kind: kind.to_owned(), values: values.to_vec(), bypass: false, key: None }
+    Effect { kind: kind.to_owned(), values: values.to_vec(), bypass: false, key: None, events: None }
 }
 
 fn whole_file(media: usize) -> Clip {
@@ -62,6 +62,7 @@ fn drums() -> Track {
         output: Destination::Group(GroupId(0)),
         clips: vec![clip, whole_file(1)],
         input: Some(InputId(1)),
+        notes: Vec::new(),
     }
 }
 
@@ -158,6 +159,7 @@ fn every_key_lands_in_the_model() {
         output: Destination::Master,
         clips: vec![whole_file(0)],
         input: None,
+        notes: Vec::new(),
     };
     let media = |name: &str| Media { path: folder.path(name), resample: true };
     let master = Strip {
@@ -179,8 +181,8 @@ fn every_key_lands_in_the_model() {
         preview: Some(MediaId(1)),
         time: time(),
         inputs: vec![
-            Input { name: "mic".into(), channels: 1 },
-            Input { name: "keys".into(), channels: 2 },
+            Input { name: "mic".into(), channels: 1, events: false },
+            Input { name: "keys".into(), channels: 2, events: false },
         ],
         outputs: vec![
             Output { name: "cue".into(), from: StripId::Return(1), tap: Tap::PreFader },
@@ -210,6 +212,7 @@ fn what_is_left_out_has_its_default() {
         output: Destination::Master,
         clips: vec![whole_file(0)],
         input: None,
+        notes: Vec::new(),
     };
     assert_eq!(session.tracks, [track]);
 }

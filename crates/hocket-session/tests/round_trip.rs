@@ -64,12 +64,14 @@ fn effect() -> impl Strategy<Value = Effect> {
         values: vec![threshold, ratio],
         bypass: false,
         key: None,
+        events: None,
     });
     let reverb = prop_oneof![Just(0.98f32), 0.0f32..=0.98].prop_map(|mix| Effect {
         kind: "reverb".into(),
         values: vec![mix],
         bypass: true,
         key: None,
+        events: None,
     });
     prop_oneof![compressor, reverb]
 }

@@ -122,7 +122,7 @@ impl OpenedSession {
             facts.borrow_mut().insert(path.to_owned(), audio::check(path, wanted, rate_hz)?);
             Ok(())
         };
-        let options = LoadOptions { seats };
+        let options = LoadOptions { seats, rate_hz };
         let loaded = hocket_session::load_checking(path, &catalogue, &options, &check)
             .map_err(Failure::bad_input)?;
         let rate_hz = rate_hz.unwrap_or(loaded.session.sample_rate_hz);

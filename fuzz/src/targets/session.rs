@@ -16,7 +16,7 @@ pub fn check(bytes: &[u8]) {
         scratch::file(name, b"RIFF");
     }
     let path = scratch::file("live.toml", bytes);
-    let once = || load(&path, &BuiltinEffects { rate_hz: 48_000 }, &LoadOptions { seats: 4 });
+    let once = || load(&path, &BuiltinEffects { rate_hz: 48_000 }, &LoadOptions::for_seats(4));
     match (once(), once()) {
         (Ok(loaded), Ok(again)) => {
             assert_eq!(loaded.session, again.session);

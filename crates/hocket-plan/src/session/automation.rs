@@ -5,6 +5,7 @@ use std::sync::Arc;
 use hocket_time::{CONTROL_GRID_FRAMES, Lane, LaneError, LanePoint, TempoMap, TimeBase};
 
 use super::{Session, Strip, StripId};
+use crate::effect::Effect;
 
 /// An effect by its place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -130,8 +131,8 @@ impl Session {
     /// The name of what takes from this strip besides sends and routes: an effect's strip, an output.
     pub fn listener(&self, id: StripId) -> Option<&str> {
         let hears = |strip: &&Strip| {
-            let mut keys = strip.chain.iter().filter_map(|effect| effect.key);
-            keys.any(|key| key.from == id)
+            let from = |effect: &Effect| [effect.key.map(|key| key.from), effect.events];
+            strip.chain.iter().flat_map(from).any(|from| from == Some(id))
         };
         let strips = self.strip_ids().into_iter().filter(|own| *own != id);
         let strip = strips.map(|own| self.strip(own)).find(hears).map(|strip| strip.name.as_str());
@@ -155,6 +156,9 @@ impl Session {
         for effect in strips.flat_map(|strip| &mut strip.chain) {
             if let Some(key) = &mut effect.key {
                 move_up(&mut key.from, id);
+            }
+            if let Some(events) = &mut effect.events {
+                move_up(events, id);
             }
         }
     }

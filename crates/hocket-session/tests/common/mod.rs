@@ -60,7 +60,7 @@ impl Folder {
     pub fn load_for(&self, text: impl AsRef<[u8]>, seats: usize) -> Result<Loaded, SessionErrors> {
         let path = self.path("live.toml");
         std::fs::write(&path, text).expect("the session can be written");
-        load(&path, &Few, &LoadOptions { seats })
+        load(&path, &Few, &LoadOptions::for_seats(seats))
     }
 
     pub fn load(&self, text: impl AsRef<[u8]>) -> Result<Loaded, SessionErrors> {
