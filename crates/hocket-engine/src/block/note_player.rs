@@ -2,7 +2,7 @@
 
 use hocket_dsp::{Block, Processor, mix};
 use hocket_plan::session::{ClipNote, MidiFile, NoteClip, NoteSource};
-use hocket_time::{EventKind, Note, NoteAction, TempoMap, TimeBase};
+use hocket_time::{EventKind, Note, TempoMap, TimeBase};
 
 /// The MIDI channel of notes that the session says itself.
 const CHANNEL: i8 = 0;
@@ -138,6 +138,8 @@ pub(crate) fn last_note_end(clips: &[NoteClip], map: &TempoMap) -> u64 {
 #[cfg(test)]
 mod tests {
     use std::sync::Arc;
+
+    use hocket_time::NoteAction;
 
     use super::*;
 

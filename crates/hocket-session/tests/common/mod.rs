@@ -35,6 +35,10 @@ impl EffectCatalogue for Few {
     fn has_side_chain(&self, kind: &str) -> bool {
         kind == "compressor"
     }
+
+    fn has_event_input(&self, kind: &str) -> bool {
+        kind == "synth"
+    }
 }
 
 /// A folder with the audio files `a.wav` and `b.wav`, and a session.
