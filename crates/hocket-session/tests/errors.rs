@@ -291,9 +291,9 @@ fn effects() {
         &kind("compresor"),
         "\"compresor\"",
         "there is no effect of the kind 'compresor'",
-        "did you mean 'compressor'? the kinds are 'compressor' and 'reverb'",
+        "did you mean 'compressor'? the kinds are 'compressor', 'reverb' and 'synth'",
     );
-    let remedy = "the kinds are 'compressor' and 'reverb'";
+    let remedy = "the kinds are 'compressor', 'reverb' and 'synth'";
     check_at(&kind("vocoder"), "\"vocoder\"", "there is no effect of the kind 'vocoder'", remedy);
     let param = in_track("[[track.effect]]\nkind = \"compressor\"\ntreshold_db = -3");
     check_at(&param, "treshold_db", "unknown key 'treshold_db'", "did you mean 'threshold_db'?");

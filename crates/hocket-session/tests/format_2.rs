@@ -203,6 +203,18 @@ fn tempos_time_signatures_and_loops_are_checked() {
         &with("[transport]\nloop_from = 1\nloop_to = 1.001\n"),
         &[(7, "the loop is shorter than 256 frames", "move loop_to")],
     );
+    // A wrong time signature or tempo hides no wrong loop.
+    let short = "[transport]\nloop_from = 1\nloop_to = 1.001\n";
+    check(
+        &with(&format!("[[meter]]\nsignature = \"4/3\"\n{short}")),
+        &[(6, "'4/3' is no time signature", "6/8"), (9, "the loop is shorter", "move loop_to")],
+    );
+    check(
+        &with(&format!("[[tempo]]\nbpm = 0\n{short}")),
+        &[(6, "bpm = 0 is out of range", "from 1"), (9, "the loop is shorter", "move loop_to")],
+    );
+    let beats = "[[tempo]]\nbpm = 0\n[transport]\nloop_from = 1\nloop_to = 1.001\ntime = \"beats\"\n";
+    check(&with(beats), &[(6, "bpm = 0 is out of range", "from 1")]);
     let slow = "[[tempo]]\nbpm = 1\n[[master.automation]]\nparameter = \"pan\"\ntime = \"beats\"\npoints = [[1e6, 0]]\n";
     let slow = with(&slow.replace("[[master", "[master]\n[[master"));
     check(&slow, &[(11, "more than 1099511627776 frames", "earlier beats")]);
