@@ -176,7 +176,7 @@ pub mod session {
     pub use hocket_plan::session::{
         Automation, Clip, ClipMessage, ClipNote, Destination, Group, GroupId, Input, InputId,
         LoopPoints, Media, MediaId, MidiFile, NoteClip, NoteSource, Output, Return, ReturnId, Send,
-        SendAt, Session, SongTime, Strip, StripId, Tap, Track,
+        SendAt, Session, SongTime, Strip, StripId, TakeFrom, TakeSpec, Tap, Track,
     };
     pub use hocket_plan::{Effect, Key};
 }

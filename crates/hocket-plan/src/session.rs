@@ -58,6 +58,8 @@ pub struct Session {
     pub outputs: Vec<Output>,
     /// Parameters that move while the song plays; at most one lane for each target.
     pub automation: Vec<Automation>,
+    /// What is recorded while it plays or is rendered.
+    pub takes: Vec<TakeSpec>,
 }
 
 impl Default for Session {
@@ -77,6 +79,7 @@ impl Default for Session {
             inputs: Vec::new(),
             outputs: Vec::new(),
             automation: Vec::new(),
+            takes: Vec::new(),
         }
     }
 }
@@ -102,6 +105,26 @@ pub struct Output {
     pub from: StripId,
     /// Where on the strip.
     pub tap: Tap,
+}
+
+/// A take that a session asks for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TakeSpec {
+    /// What is recorded.
+    pub from: TakeFrom,
+    /// The new audio file, already resolved against the session file's folder.
+    pub file: PathBuf,
+    /// Whether it is recorded at all.
+    pub armed: bool,
+}
+
+/// What a take records.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TakeFrom {
+    /// What a strip puts out, before or after its fader.
+    Strip(StripId, Tap),
+    /// What the host brings into an input that a track plays.
+    Input(InputId),
 }
 
 /// An audio file.

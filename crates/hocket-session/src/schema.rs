@@ -133,6 +133,9 @@ pub(crate) const INPUTS: Key =
 pub(crate) const OUTPUTS: Key =
     key("output", Value::Tables, "none", "Sound that the host reads beside the master's.");
 
+pub(crate) const TAKES: Key =
+    key("take", Value::Tables, "none", "What `play` and `render` record.");
+
 pub(crate) const NAME: Key =
     key("name", Value::Text, REQUIRED, "Unique among tracks, groups and returns; not `master`.");
 pub(crate) const SESSION_NAME: Key =
@@ -388,11 +391,24 @@ pub(crate) const OUTPUT_TAP: Key = key(
     "`pre`: after the chain, before fader, pan and mute; `post`: after them.",
 );
 
+pub(crate) const TAKE_FROM: Key =
+    key("from", Value::Text, "`input`", "The name of the strip that is recorded, or `master`.");
+pub(crate) const TAKE_INPUT: Key =
+    key("input", Value::Text, "`from`", "The name of an input that a track plays.");
+pub(crate) const TAKE_FILE: Key = key(
+    "file",
+    Value::Text,
+    REQUIRED,
+    "The new audio file, .wav or .flac, relative to the folder of the session file.",
+);
+pub(crate) const ARMED: Key = key("armed", Value::Flag, "true", "Whether it is recorded.");
+
 pub(crate) static ROOT: Table = Table {
     header: "the file",
     summary: "The tables of a session file.",
     keys: &[
-        SESSION, TEMPO, METER, TRANSPORT, INPUTS, TRACK, GROUP, RETURN, MASTER, OUTPUTS, PREVIEW,
+        SESSION, TEMPO, METER, TRANSPORT, INPUTS, TRACK, GROUP, RETURN, MASTER, OUTPUTS, TAKES,
+        PREVIEW,
     ],
 };
 pub(crate) static SESSION_TABLE: Table = Table {
@@ -484,6 +500,11 @@ pub(crate) static OUTPUT_TABLE: Table = Table {
     summary: "Sound that the host reads beside the master's, such as a cue mix.",
     keys: &[OUTPUT_NAME, FROM, OUTPUT_TAP],
 };
+pub(crate) static TAKE_TABLE: Table = Table {
+    header: "[[take]]",
+    summary: "A recording that `play` and `render` make.",
+    keys: &[TAKE_FROM, TAKE_INPUT, OUTPUT_TAP, TAKE_FILE, ARMED],
+};
 pub(crate) static AUTOMATION_TABLE: Table = Table {
     header: "[[track.automation]]",
     summary: "A parameter that moves; also in `[[group.automation]]`, `[[return.automation]]` and `[[master.automation]]`.",
@@ -491,7 +512,7 @@ pub(crate) static AUTOMATION_TABLE: Table = Table {
 };
 
 /// All tables of a session file, in the order in which they are documented.
-pub static TABLES: [&Table; 17] = [
+pub static TABLES: [&Table; 18] = [
     &ROOT,
     &SESSION_TABLE,
     &TEMPO_TABLE,
@@ -508,6 +529,7 @@ pub static TABLES: [&Table; 17] = [
     &RETURN_TABLE,
     &MASTER_TABLE,
     &OUTPUT_TABLE,
+    &TAKE_TABLE,
     &PREVIEW_TABLE,
 ];
 

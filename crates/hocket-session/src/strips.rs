@@ -133,7 +133,10 @@ fn built<'a>(
         inputs: Vec::new(),
         outputs: ports::outputs(mistakes, &root, &builder.names),
         automation: Vec::new(),
+        takes: Vec::new(),
     };
+    let known = (&builder.names, &builder.inputs, &session.tracks[..]);
+    session.takes = ports::takes(mistakes, &root, known);
     builder.check_reach(&session);
     builder.warn_of_unheard_notes(&session);
     session.automation = std::mem::take(&mut builder.automation);

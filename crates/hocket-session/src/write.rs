@@ -6,7 +6,8 @@ use std::path::Path;
 
 use hocket_plan::session::{
     Automation, Clip, ClipNote, Destination, EffectAt, Input, LaneTarget, LoopPoints, MediaId,
-    MidiFile, NoteClip, NoteSource, Output, Send, SendAt, Session, Strip, StripId, Tap,
+    MidiFile, NoteClip, NoteSource, Output, Send, SendAt, Session, Strip, StripId, TakeFrom,
+    TakeSpec, Tap,
 };
 use hocket_plan::{Effect, EffectCatalogue};
 use hocket_time::{CONTROL_GRID_FRAMES, Glide, LanePoint, MeterPoint, Shape, TempoPoint, TimeBase};
@@ -103,6 +104,9 @@ impl Writer<'_> {
         for output in &self.session.outputs {
             self.output(output)?;
         }
+        for take in &self.session.takes {
+            self.take(take)?;
+        }
         if let Some(preview) = self.session.preview {
             self.header("[preview]");
             let file = self.file(preview, "preview")?;
@@ -167,6 +171,28 @@ impl Writer<'_> {
         let from = self.name_of(*from, name)?;
         self.text("from", &from);
         self.tap("tap", *tap);
+        Ok(())
+    }
+
+    fn take(&mut self, TakeSpec { from, file, armed }: &TakeSpec) -> Written {
+        self.header("[[take]]");
+        let file = self.path(file)?;
+        match from {
+            TakeFrom::Strip(id, tap) => {
+                let from = self.name_of(*id, &file)?;
+                self.text("from", &from);
+                self.tap("tap", *tap);
+            }
+            TakeFrom::Input(id) => {
+                let missing = || WriteError::Missing { strip: file.clone() };
+                let input = self.session.inputs.get(id.0).ok_or_else(missing)?.name.clone();
+                self.text("input", &input);
+            }
+        }
+        self.text("file", &file);
+        if !armed {
+            self.value("armed", false);
+        }
         Ok(())
     }
 

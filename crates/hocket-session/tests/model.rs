@@ -189,6 +189,7 @@ fn every_key_lands_in_the_model() {
             Output { name: "all of it".into(), from: StripId::Master, tap: Tap::PostFader },
         ],
         automation: automation(),
+        takes: Vec::new(),
     };
     // The last tempo is placed in seconds, and two ways to compute it round differently.
     let mut session = loaded.session;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use hocket_time::{CONTROL_GRID_FRAMES, Lane, LaneError, LanePoint, TempoMap, TimeBase};
 
-use super::{Session, Strip, StripId};
+use super::{Session, Strip, StripId, TakeFrom};
 use crate::effect::Effect;
 
 /// An effect by its place.
@@ -148,6 +148,13 @@ impl Session {
         }
         for output in &mut self.outputs {
             move_up(&mut output.from, id);
+        }
+        // What is recorded was fixed when it began to play; a take of nothing goes.
+        self.takes.retain(|take| !matches!(take.from, TakeFrom::Strip(strip, _) if strip == id));
+        for take in &mut self.takes {
+            if let TakeFrom::Strip(strip, _) = &mut take.from {
+                move_up(strip, id);
+            }
         }
         let tracks = self.tracks.iter_mut().map(|track| &mut track.strip);
         let groups = self.groups.iter_mut().map(|group| &mut group.strip);

@@ -6,7 +6,7 @@ use hocket_machine::memory::LockReport;
 use serde_json::{Value, json};
 
 use super::meter::{Histogram, Meter};
-use super::takes::Ended;
+use crate::takes::Ended;
 use crate::disk_silence::DiskSilence;
 use crate::written::readable;
 
