@@ -113,6 +113,12 @@ fn tell_faults(engine: &Engine, written: &hocket_media::Written) {
         ));
     }
     engine.contained().iter().for_each(|contained| tell(format_args!("warning: {contained}")));
+    for lost in engine.control().lost_events() {
+        tell(format_args!(
+            "warning: {} lost {} events, because there were more than 1024 in a block; use a smaller --frames",
+            lost.node, lost.events
+        ));
+    }
 }
 
 /// What could not be read although the render waited for it.
