@@ -105,7 +105,8 @@ fn every_wave_sounds_and_the_filter_takes_what_is_high() {
         let mut settings = PLAIN;
         settings[0].1 = wave as f32;
         let open = play(&settings, 48_000, &[(0, on(45))]);
-        let level = |row: &[f32], harmonic: f64| amplitude_at(&row[4800..43_680], harmonic * fundamental);
+        let level =
+            |row: &[f32], harmonic: f64| amplitude_at(&row[4800..43_680], harmonic * fundamental);
         assert!(level(&open, 1.0) > 0.6, "wave {wave}");
         settings[3].1 = 220.0;
         let closed = play(&settings, 48_000, &[(0, on(45))]);
@@ -120,7 +121,8 @@ fn every_wave_sounds_and_the_filter_takes_what_is_high() {
     let saw = play(&settings, 48_000, &[(0, on(45))]);
     settings[0].1 = 3.0;
     let square = play(&settings, 48_000, &[(0, on(45))]);
-    let level = |row: &[f32], harmonic: f64| amplitude_at(&row[4800..43_680], harmonic * fundamental);
+    let level =
+        |row: &[f32], harmonic: f64| amplitude_at(&row[4800..43_680], harmonic * fundamental);
     for harmonic in [2.0, 3.0, 5.0] {
         let expected = 2.0 / std::f64::consts::PI / harmonic;
         assert!((level(&saw, harmonic) - expected).abs() < 0.03, "{harmonic}");
@@ -196,7 +198,10 @@ fn melody() -> (Vec<(u32, EventKind)>, Vec<Event>) {
     let mut heard = Vec::new();
     for n in 0..40u32 {
         let key = 40 + (n * 7 % 37) as i8;
-        heard.push((n * 137, EventKind::Note(Note::on(n as i32, 0, key, 0.3 + 0.01 * f64::from(n)))));
+        heard.push((
+            n * 137,
+            EventKind::Note(Note::on(n as i32, 0, key, 0.3 + 0.01 * f64::from(n))),
+        ));
         heard.push((n * 137 + 211 + n, EventKind::Note(Note::off(n as i32, 0, key, 0.0))));
     }
     heard.push((1001, midi([0xe0, 5, 90])));
@@ -228,8 +233,7 @@ fn the_bits_are_the_same_for_every_cut_into_blocks() {
 #[test]
 fn a_bypassed_synthesizer_hears_on_and_the_input_passes() {
     let input = stereo_noise(6000, 9);
-    let mut bypass =
-        Bypass::new(build("synth", RATE_HZ, &PLAIN), RATE_HZ, true).with_event_input();
+    let mut bypass = Bypass::new(build("synth", RATE_HZ, &PLAIN), RATE_HZ, true).with_event_input();
     let back = [event(4000, Bypass::PARAM, 0.0)];
     let out = run(&mut bypass, &input, &[64], &[(100, on(69))], &back);
     assert_eq!(out.left[..4000], input.left[..4000]);

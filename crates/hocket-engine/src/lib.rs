@@ -157,8 +157,8 @@ pub use hocket_time as time;
 // Graphs and schedules: what is played, and by whom.
 pub use hocket_plan::{
     ChannelMap, CookieShape, Edge, Effect, EffectCatalogue, EventPorts, Fusing, Graph, GraphError,
-    InputPort, LiveCause, Liveness, Node, NodeId, NodeKind, ParamSpec, Placement, Ports, Schedule, ScheduleKind, Seat,
-    SeatId, Seats, SiblingPolicy, VerifiedSchedule, Violation,
+    InputPort, LiveCause, Liveness, Node, NodeId, NodeKind, ParamSpec, Placement, Ports, Schedule,
+    ScheduleKind, Seat, SeatId, Seats, SiblingPolicy, VerifiedSchedule, Violation,
 };
 // Costs that are kept from one run to the next.
 pub use hocket_plan::{ChainCost, CostTable};

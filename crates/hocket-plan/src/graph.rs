@@ -169,7 +169,9 @@ pub enum GraphError {
         input: usize,
     },
     /// An effect receives the events of something that is no track of the session.
-    #[error("an effect of strip '{strip}' receives the events of {from:?}, which is no track of the session")]
+    #[error(
+        "an effect of strip '{strip}' receives the events of {from:?}, which is no track of the session"
+    )]
     NoEvents {
         /// The strip's name.
         strip: String,

@@ -1,8 +1,6 @@
 //! What depends on live input, in random graphs, against a search that looks at every path.
 
-use hocket_plan::{
-    Edge, EventPorts, Graph, InputPort, LiveCause, Node, NodeId, NodeKind, Ports,
-};
+use hocket_plan::{Edge, EventPorts, Graph, InputPort, LiveCause, Node, NodeId, NodeKind, Ports};
 use proptest::prelude::*;
 
 /// A node to be made: whether it is an engine input, how far back its edges reach and whether they carry events.

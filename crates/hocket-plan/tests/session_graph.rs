@@ -29,7 +29,13 @@ impl EffectFacts for Facts {
 }
 
 fn effect(kind: &str, cost: f32, latency_frames: f32) -> Effect {
-    Effect { kind: kind.into(), values: vec![cost, latency_frames], bypass: false, key: None, events: None }
+    Effect {
+        kind: kind.into(),
+        values: vec![cost, latency_frames],
+        bypass: false,
+        key: None,
+        events: None,
+    }
 }
 
 fn strip(name: &str) -> Strip {
@@ -66,7 +72,13 @@ fn to_group(index: usize) -> Destination {
 }
 
 fn add_track(session: &mut Session, name: &str, output: Destination) -> usize {
-    session.tracks.push(Track { strip: strip(name), output, clips: Vec::new(), input: None, notes: Vec::new() });
+    session.tracks.push(Track {
+        strip: strip(name),
+        output,
+        clips: Vec::new(),
+        input: None,
+        notes: Vec::new(),
+    });
     session.tracks.len() - 1
 }
 

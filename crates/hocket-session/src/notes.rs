@@ -84,11 +84,17 @@ impl<'a> NoteReader<'a> {
         let number = track.as_ref().and_then(|track| u16::try_from(track.value).ok());
         let channel = channel.and_then(|channel| u8::try_from(channel.value - 1).ok());
         match messages(&bytes, number, channel, base) {
-            Ok(messages) => Some(NoteSource::File(MidiFile { path, track: number, channel, messages })),
+            Ok(messages) => {
+                Some(NoteSource::File(MidiFile { path, track: number, channel, messages }))
+            }
             Err(Refusal::NoTrack(count)) => {
                 let cause = format!("'{}' has {count} tracks", path.display());
                 let span = track.map_or(span, |track| track.span);
-                self.mistakes.report(span, cause, format!("write a whole number from 1 to {count}"));
+                self.mistakes.report(
+                    span,
+                    cause,
+                    format!("write a whole number from 1 to {count}"),
+                );
                 None
             }
             Err(Refusal::NoBeats) => {
@@ -110,7 +116,12 @@ impl<'a> NoteReader<'a> {
         if let Some(bytes) = self.files.get(path) {
             return bytes.clone();
         }
-        let bytes = match self.folders.openable(path, !self.mistakes.is_full()).map_err(Some).and_then(|()| read(path)) {
+        let bytes = match self
+            .folders
+            .openable(path, !self.mistakes.is_full())
+            .map_err(Some)
+            .and_then(|()| read(path))
+        {
             Ok(bytes) => Some(bytes),
             Err(why) => {
                 let told = || (TOO_LARGE.to_owned(), "name a standard MIDI file (.mid)".to_owned());
@@ -308,7 +319,9 @@ impl Clock {
             (Timing::Metrical(ticks), _) if ticks.as_int() == 0 => {
                 Err(Refusal::Cause("a quarter note of it has no ticks".into()))
             }
-            (Timing::Metrical(ticks), TimeBase::Beats) => Ok(Clock::Even(f64::from(ticks.as_int()))),
+            (Timing::Metrical(ticks), TimeBase::Beats) => {
+                Ok(Clock::Even(f64::from(ticks.as_int())))
+            }
             (Timing::Metrical(ticks), TimeBase::Seconds) => {
                 Ok(Clock::Tempos(tempos(file, f64::from(ticks.as_int()))))
             }

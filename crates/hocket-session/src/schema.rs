@@ -374,12 +374,8 @@ pub(crate) const CHANNELS: Key = key(
     "2",
     "1, which goes to both sides of a track, or 2.",
 );
-pub(crate) const INPUT_EVENTS: Key = key(
-    "events",
-    Value::Flag,
-    "false",
-    "Whether the host hands over notes and MIDI, too.",
-);
+pub(crate) const INPUT_EVENTS: Key =
+    key("events", Value::Flag, "false", "Whether the host hands over notes and MIDI, too.");
 pub(crate) const OUTPUT_NAME: Key =
     key("name", Value::Text, REQUIRED, "Unique among the outputs; not `master`.");
 pub(crate) const FROM: Key =

@@ -579,7 +579,8 @@ impl Builder<'_> {
         let had_room = self.note_count <= MAX_NOTES;
         self.note_count += count;
         if self.note_count > MAX_NOTES && had_room {
-            let cause = format!("up to here the session has {} notes and messages", self.note_count);
+            let cause =
+                format!("up to here the session has {} notes and messages", self.note_count);
             let remedy = format!("use at most {MAX_NOTES} together, copies counted");
             self.mistakes.report(fields.span.clone(), cause, remedy);
         }

@@ -180,7 +180,8 @@ fn many_missing_files_in_a_large_folder_are_all_counted() {
     }
     let clip = |number: usize| format!("[[track.clip]]\nfile = \"audio/gone {number:05}.wav\"\n");
     let clips: String = (0..1000).map(clip).collect();
-    let errors = folder.load(format!("[[track]]\nname = \"a\"\n{clips}")).expect_err("all are gone");
+    let errors =
+        folder.load(format!("[[track]]\nname = \"a\"\n{clips}")).expect_err("all are gone");
     assert_eq!((errors.count(), errors.iter().count()), (1000, 100));
     let near = "[[track]]\nname = \"a\"\n[[track.clip]]\nfile = \"audio/thier 01234.wav\"\n";
     let error = folder.load(near).expect_err("it is misspelt").to_string();

@@ -213,7 +213,8 @@ fn tempos_time_signatures_and_loops_are_checked() {
         &with(&format!("[[tempo]]\nbpm = 0\n{short}")),
         &[(6, "bpm = 0 is out of range", "from 1"), (9, "the loop is shorter", "move loop_to")],
     );
-    let beats = "[[tempo]]\nbpm = 0\n[transport]\nloop_from = 1\nloop_to = 1.001\ntime = \"beats\"\n";
+    let beats =
+        "[[tempo]]\nbpm = 0\n[transport]\nloop_from = 1\nloop_to = 1.001\ntime = \"beats\"\n";
     check(&with(beats), &[(6, "bpm = 0 is out of range", "from 1")]);
     let slow = "[[tempo]]\nbpm = 1\n[[master.automation]]\nparameter = \"pan\"\ntime = \"beats\"\npoints = [[1e6, 0]]\n";
     let slow = with(&slow.replace("[[master", "[master]\n[[master"));

@@ -17,7 +17,13 @@ fn strip(name: &str) -> Strip {
 }
 
 fn effect(kind: &str, values: &[f32]) -> Effect {
-    Effect { kind: kind.to_owned(), values: values.to_vec(), bypass: false, key: None, events: None }
+    Effect {
+        kind: kind.to_owned(),
+        values: values.to_vec(),
+        bypass: false,
+        key: None,
+        events: None,
+    }
 }
 
 fn whole_file(media: usize) -> Clip {

@@ -120,7 +120,12 @@ fn wrong_notes_are_refused_with_place_and_remedy() {
     check(&notes("[[0, 1, 60.5]]"), 4, "the key of a note cannot be a number", "0 to 127");
     check(&notes("[[0, 1, 60, 1.5]]"), 4, "the velocity of a note is out of range", "from 0 to 1");
     check(&notes("[[0, 1, 60]]\nfile = 'a.mid'"), 5, "given twice", "keep one");
-    check(&notes("[[0, 1, 60]]\nmidi_track = 1"), 5, "midi_track is there without a file", "file =");
+    check(
+        &notes("[[0, 1, 60]]\nmidi_track = 1"),
+        5,
+        "midi_track is there without a file",
+        "file =",
+    );
     check(&track("start = 1"), 3, "'notes' is missing", "notes = ");
     check(&notes("[[0, 1, 60]]\ntime = 'bars'"), 5, "'time' cannot be 'bars'", "beats");
     let far = format!("[[tempo]]\nbpm = 1\n{}", notes("[[1e6, 1, 60]]"));
@@ -131,12 +136,19 @@ fn wrong_notes_are_refused_with_place_and_remedy() {
 fn events_come_from_tracks_and_go_to_kinds_that_receive_them() {
     let to = |strip: &str, kind: &str| {
         track("notes = [[0, 1, 60]]")
-            + &format!("[[group]]\nname = 'g'\n[[group.effect]]\nkind = '{kind}'\nevents = '{strip}'\n")
+            + &format!(
+                "[[group]]\nname = 'g'\n[[group.effect]]\nkind = '{kind}'\nevents = '{strip}'\n"
+            )
     };
     check(&to("b", "synth"), 11, "the track 'b' does not exist", "");
     check(&to("g", "synth"), 11, "'g' is a group, and only tracks have notes", "name a track");
     check(&to("master", "synth"), 11, "'master' is a master, and only tracks", "name a track");
-    check(&to("a", "reverb"), 11, "'reverb' has no event input", "the kinds with an event input are 'synth'");
+    check(
+        &to("a", "reverb"),
+        11,
+        "'reverb' has no event input",
+        "the kinds with an event input are 'synth'",
+    );
 }
 
 #[test]
@@ -156,7 +168,8 @@ fn wrong_midi_files_are_refused_at_their_place() {
     let errors = folder.load(file("'smpte.mid'")).expect_err("it has no beats");
     assert!(errors.to_string().contains("has no beats"), "{errors}");
     let seconds = folder.load(file("'smpte.mid'\ntime = 'seconds'"));
-    let clip = seconds.unwrap_or_else(|errors| panic!("{errors}")).session.tracks[0].notes[0].clone();
+    let clip =
+        seconds.unwrap_or_else(|errors| panic!("{errors}")).session.tracks[0].notes[0].clone();
     assert_eq!(clip.end(), 0.384);
     std::fs::write(folder.path("long.mid"), vec![0; (4 << 20) + 1]).expect("a file");
     let errors = folder.load(file("'long.mid'")).expect_err("it is too long");
@@ -235,7 +248,9 @@ fn real_midi_files_have_their_notes() {
                 seen += 1;
             }
             // Files without any channel message.
-            Err(errors) => assert!(errors.to_string().contains("no notes or messages"), "{name}: {errors}"),
+            Err(errors) => {
+                assert!(errors.to_string().contains("no notes or messages"), "{name}: {errors}")
+            }
         }
     }
     assert!(seen >= 10, "only {seen} files were read");
@@ -262,7 +277,8 @@ fn real_midi_files_are_as_long_as_another_program_says() {
     let truth: serde_json::Value = serde_json::from_str(&text).expect("it is JSON");
     for file in truth["files"].as_array().expect("a list") {
         let name = file["file"].as_str().expect("a name");
-        let (Some(length_s), Some(end_tick)) = (file["length_s"].as_f64(), file["end_tick"].as_f64())
+        let (Some(length_s), Some(end_tick)) =
+            (file["length_s"].as_f64(), file["end_tick"].as_f64())
         else {
             continue;
         };

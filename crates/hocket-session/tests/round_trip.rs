@@ -5,8 +5,8 @@ mod common;
 use common::{FULL, Few, Folder};
 use hocket_plan::session::{
     Automation, Clip, ClipNote, Destination, EffectAt, Group, GroupId, Input, InputId, LaneSpec,
-    LaneTarget, LoopPoints, Media, MediaId, MidiFile, NoteClip, NoteSource, Output, Return, ReturnId,
-    Send, SendAt, Session, SongTime, Strip, StripId, Tap, Track,
+    LaneTarget, LoopPoints, Media, MediaId, MidiFile, NoteClip, NoteSource, Output, Return,
+    ReturnId, Send, SendAt, Session, SongTime, Strip, StripId, Tap, Track,
 };
 use hocket_plan::{Effect, Key};
 use hocket_session::{WriteError, session_text};
@@ -82,7 +82,8 @@ fn notes() -> impl Strategy<Value = NoteClip> {
     let base = prop_oneof![Just(TimeBase::Seconds), Just(TimeBase::Beats)];
     let note = (0.0..1e4f64, 1e-3..1e2f64, 0u8..128, 0.0..=1.0f64);
     let note = note.prop_map(|(at, length, key, velocity)| ClipNote { at, length, key, velocity });
-    let written = prop::collection::vec(note, 1..6).prop_map(|notes| NoteSource::Written(notes.into()));
+    let written =
+        prop::collection::vec(note, 1..6).prop_map(|notes| NoteSource::Written(notes.into()));
     let file = prop_oneof![
         Just((None, None)),
         Just((Some(0), None)),

@@ -65,7 +65,12 @@ fn wrong_takes_are_refused_with_place_and_remedy() {
     check(&with("from = 'b'\nfile = 'a.wav'"), 7, "the strip 'b' does not exist", "");
     check(&with("input = 'mike'\nfile = 'a.wav'"), 7, "the input 'mike' does not exist", "'mic'");
     check(&with("from = 'a'\ninput = 'mic'\nfile = 'a.wav'"), 8, "names both", "keep one");
-    check(&with("input = 'mic'\ntap = 'pre'\nfile = 'a.wav'"), 8, "an input has no fader", "tap out");
+    check(
+        &with("input = 'mic'\ntap = 'pre'\nfile = 'a.wav'"),
+        8,
+        "an input has no fader",
+        "tap out",
+    );
     let twice = with("from = 'a'\nfile = 'a.wav'") + "[[take]]\nfrom = 'a'\nfile = './a.wav'\n";
     check(&twice, 11, "an earlier take is recorded to the same file", "another file");
     let unplayed = with("input = 'mic'\nfile = 'a.wav'").replace("input = 'mic'\n[[take", "[[take");

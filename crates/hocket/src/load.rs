@@ -160,8 +160,9 @@ impl OpenedSession {
         let silent: Vec<&str> = names.filter(|name| !is_fed(name)).collect();
         let names = silent.join(", ");
         let help = "--input NAME=FILE plays a file there";
-        (!silent.is_empty())
-            .then(|| format!("nothing brings sound into the inputs ({names}): they are silent; {help}"))
+        (!silent.is_empty()).then(|| {
+            format!("nothing brings sound into the inputs ({names}): they are silent; {help}")
+        })
     }
 
     /// Which audio files are converted to the session's rate, in one line; `None` where all have it.

@@ -172,7 +172,8 @@ fn engine(
     seating: Seating,
     takes: &[Wanted],
 ) -> Result<Engine, Failure> {
-    Engine::start(takes::tapped(loaded.prepare()?, takes)?, settings, seating).map_err(Failure::not_possible)
+    Engine::start(takes::tapped(loaded.prepare()?, takes)?, settings, seating)
+        .map_err(Failure::not_possible)
 }
 
 /// What came of a render.

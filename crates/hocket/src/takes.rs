@@ -222,12 +222,7 @@ impl Takes {
         self.each(engine, frames, |input, rows| _ = input.write_waiting(rows, PATIENCE));
     }
 
-    fn each(
-        &mut self,
-        engine: &Engine,
-        frames: usize,
-        write: impl Fn(&mut TakeInput, &[&[f32]]),
-    ) {
+    fn each(&mut self, engine: &Engine, frames: usize, write: impl Fn(&mut TakeInput, &[&[f32]])) {
         let frames = self.left.map_or(frames, |left| frames.min(left as usize));
         self.left = self.left.map(|left| left - frames as u64);
         for running in &mut self.running {

@@ -18,10 +18,10 @@ use std::time::{Duration, Instant};
 
 use hocket::load::{LoadedSession, load_session_for_seats};
 use hocket_dsp::{Block, Processor};
+use hocket_engine::time::{Event, EventKind, Midi1, Pushed, Source};
 use hocket_engine::{
     Engine, Policy, Prepared, Seating, Settings, Steer, Strategy, prepare_session,
 };
-use hocket_engine::time::{Event, EventKind, Midi1, Pushed, Source};
 use hocket_plan::session::StripId;
 use hocket_plan::{
     ChainCost, CostTable, Edge, Fusing, Graph, Node, NodeKind, ScheduleKind, Seat, Seats,

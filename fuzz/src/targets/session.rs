@@ -11,9 +11,11 @@ use super::scratch;
 const MOST_NODES: usize = 300;
 const WORKERS: usize = 3;
 /// A note of a quarter.
-const MIDI: &[u8] = b"MThd\0\0\0\x06\0\0\0\x01\0\x60MTrk\0\0\0\x0c\0\x90\x3c\x64\x60\x80\x3c\0\0\xff\x2f\0";
+const MIDI: &[u8] =
+    b"MThd\0\0\0\x06\0\0\0\x01\0\x60MTrk\0\0\0\x0c\0\x90\x3c\x64\x60\x80\x3c\0\0\xff\x2f\0";
 /// Plays a MIDI file in both units.
-const PLAYS: &[u8] = b"[[track]]\nname = 'a'\n[[track.notes]]\nfile = 'a.mid'\n[[track.notes]]\nfile = 'a.mid'\n\
+const PLAYS: &[u8] =
+    b"[[track]]\nname = 'a'\n[[track.notes]]\nfile = 'a.mid'\n[[track.notes]]\nfile = 'a.mid'\n\
     time = 'seconds'\nlength = 1\n[[track.effect]]\nkind = 'synth'\n";
 
 pub fn check(bytes: &[u8]) {

@@ -324,9 +324,7 @@ impl Synth {
         let mut best = 0;
         for index in 1..VOICES {
             let (own, found) = (rank(&self.voices[index]), rank(&self.voices[best]));
-            if own.0 < found.0
-                || own.0 == found.0 && (own.1, own.2) < (found.1, found.2)
-            {
+            if own.0 < found.0 || own.0 == found.0 && (own.1, own.2) < (found.1, found.2) {
                 best = index;
             }
         }
@@ -334,7 +332,8 @@ impl Synth {
     }
 
     fn filter(&mut self, frames: usize) -> Filter {
-        let (cutoff, damping) = (row_of(&mut self.cutoff, frames), row_of(&mut self.damping, frames));
+        let (cutoff, damping) =
+            (row_of(&mut self.cutoff, frames), row_of(&mut self.damping, frames));
         let (mut a1, mut a2, mut a3) =
             ([0.0; CONTROL_FRAMES], [0.0; CONTROL_FRAMES], [0.0; CONTROL_FRAMES]);
         for frame in 0..frames {
@@ -403,7 +402,8 @@ impl Voice {
                 }
             }
             Stage::Release | Stage::Choke => {
-                let fall = if self.stage == Stage::Choke { envelope.choke } else { envelope.release };
+                let fall =
+                    if self.stage == Stage::Choke { envelope.choke } else { envelope.release };
                 self.level *= fall;
                 if self.level < SILENT {
                     (self.level, self.stage) = (0.0, Stage::Off);

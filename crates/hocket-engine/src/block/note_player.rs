@@ -62,7 +62,13 @@ impl PlayingNotes {
     }
 
     /// Sends what is due in `frames` frames of the song from `position` on, which begin at `offset` of the block.
-    fn send(&self, block: &mut Block<'_>, map: &TempoMap, position: i64, (offset, frames): (u32, u32)) {
+    fn send(
+        &self,
+        block: &mut Block<'_>,
+        map: &TempoMap,
+        position: i64,
+        (offset, frames): (u32, u32),
+    ) {
         let first = self.events.partition_point(|event| self.frame(event, map) < position);
         let end = position.saturating_add(i64::from(frames));
         for event in &self.events[first..] {
@@ -180,7 +186,8 @@ mod tests {
 
     #[test]
     fn a_length_ends_what_sounds_and_leaves_out_what_begins_later() {
-        let clip = clip(vec![note(0.0, 4.0, 60), note(1.5, 1.0, 62), note(2.0, 1.0, 64)], Some(2.0));
+        let clip =
+            clip(vec![note(0.0, 4.0, 60), note(1.5, 1.0, 62), note(2.0, 1.0, 64)], Some(2.0));
         let expected = [(4.0, 60, true), (5.5, 62, true), (6.0, 60, false), (6.0, 62, false)];
         assert_eq!(of(&[clip.clone()]), expected);
         assert_eq!(clip.end(), 6.0);
@@ -199,7 +206,12 @@ mod tests {
             message(1.0, [0x91, 61, 100]),
             message(3.0, [0x81, 61, 0]),
         ];
-        let file = MidiFile { path: "a.mid".into(), track: None, channel: None, messages: messages.into() };
+        let file = MidiFile {
+            path: "a.mid".into(),
+            track: None,
+            channel: None,
+            messages: messages.into(),
+        };
         let all = of_file(&file, f64::INFINITY);
         assert_eq!(all.len(), 5);
         let cut = of_file(&file, 2.0);

@@ -19,7 +19,13 @@ use crate::stage::{self, FRAMES, RATE_HZ, policy, whole_file};
 /// Plays a constant for ever.
 fn track(name: &str) -> Track {
     let clips = vec![Clip { looped: true, ..whole_file() }];
-    Track { strip: Strip::new(name), output: Destination::Master, clips, input: None, notes: Vec::new() }
+    Track {
+        strip: Strip::new(name),
+        output: Destination::Master,
+        clips,
+        input: None,
+        notes: Vec::new(),
+    }
 }
 
 fn session(tracks: Vec<Track>) -> Session {
@@ -85,7 +91,8 @@ fn a_lane_of_a_session_begins_without_a_ramp_and_again_after_a_reset() {
 fn sends_effects_and_switches_move() {
     let _alone = stage::alone();
     let mut plain = session(vec![track("a")]);
-    let gain = Effect { kind: "gain".into(), values: vec![0.0], bypass: false, key: None, events: None };
+    let gain =
+        Effect { kind: "gain".into(), values: vec![0.0], bypass: false, key: None, events: None };
     plain.tracks[0].strip.chain.push(gain);
     plain.tracks[0].strip.gain_db = f32::NEG_INFINITY;
     let send = Send { to: ReturnId(0), gain_db: -6.0, tap: Tap::PreFader, feedback: false };

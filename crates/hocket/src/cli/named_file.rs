@@ -44,7 +44,9 @@ impl FromStr for NamedFile {
         let file = NamedFile { text: text.to_owned() };
         match file.ways().next() {
             Some(_) => Ok(file),
-            None => Err("write NAME=FILE, with a name of the session, such as master=take.wav".into()),
+            None => {
+                Err("write NAME=FILE, with a name of the session, such as master=take.wav".into())
+            }
         }
     }
 }

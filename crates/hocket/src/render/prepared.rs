@@ -78,11 +78,7 @@ fn format_of(output: &Path) -> Result<FileFormat, Failure> {
     }
 }
 
-fn check_files(
-    args: &RenderArgs,
-    opened: &OpenedSession,
-    takes: &[Wanted],
-) -> Result<(), Failure> {
+fn check_files(args: &RenderArgs, opened: &OpenedSession, takes: &[Wanted]) -> Result<(), Failure> {
     let mut files = Files::new(args.force);
     files.reads_session(&args.session, opened.sources());
     opened.input_files().for_each(|path| files.reads("the file of an --input", path));

@@ -24,7 +24,8 @@ pub(super) fn text(session: &Session, rate_hz: u32) -> String {
     }
     let graph = session_graph(session, &effects).unwrap_or_default();
     let live = Live::of(&graph);
-    let mut tree = Tree { session, effects, rate_hz, lanes, graph: &graph, live, out: String::new() };
+    let mut tree =
+        Tree { session, effects, rate_hz, lanes, graph: &graph, live, out: String::new() };
     tree.about();
     tree.time();
     tree.ports();
@@ -181,7 +182,9 @@ impl Tree<'_> {
     fn liveness(&mut self) {
         let nodes = (0..).map(NodeId).zip(self.graph.nodes());
         let live = |(id, node): (NodeId, &hocket_engine::Node)| {
-            (0..node.inputs.len()).filter(|place| self.live.liveness.of_edge(id, *place).is_some()).count()
+            (0..node.inputs.len())
+                .filter(|place| self.live.liveness.of_edge(id, *place).is_some())
+                .count()
         };
         let edges: usize = nodes.map(live).sum();
         let (all_nodes, all_edges) = (self.graph.nodes().len(), self.graph.edge_count());

@@ -150,7 +150,8 @@ fn the_example_with_notes_sounds_and_is_shown() {
     ] {
         assert!(shown.out.lines().any(|own| own == line), "no '{line}' in\n{}", shown.out);
     }
-    let of_file = |line: &&str| line.contains("messages of") && line.contains("bass.mid from 8 to ");
+    let of_file =
+        |line: &&str| line.contains("messages of") && line.contains("bass.mid from 8 to ");
     assert!(shown.out.lines().any(|line| of_file(&line)), "{}", shown.out);
     assert!(shown.out.contains("receives the notes of chords"), "{}", shown.out);
     assert!(shown.out.contains("  live: "), "{}", shown.out);
