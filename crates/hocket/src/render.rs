@@ -64,7 +64,10 @@ fn render(args: &RenderArgs, prepared: Prepared, stop: &AtomicBool) -> Result<bo
     let mut takes = Takes::begin(&wanted, &engine, Some(frames))?;
     let done = write(&mut engine, (writer, &mut takes), frames, stop);
     let recorded = takes.end();
-    recorded.iter().for_each(|take| note(take.line()));
+    for take in &recorded {
+        // What is wrong is said with --quiet, too.
+        if take.is_whole() { note(take.line()) } else { tell(take.line()) }
+    }
     let done = done.map_err(Failure::not_possible)?;
     parts.end("rendering");
     let Some(written) = done.written else { return Ok(false) };
