@@ -12,6 +12,7 @@ use midly::{MetaMessage, MidiMessage, Smf, Timing, TrackEvent, TrackEventKind};
 use toml::Spanned;
 use toml::de::DeValue;
 
+use crate::Span;
 use crate::fields::{At, Fields, describe, number, whole};
 use crate::media::Folders;
 use crate::mistakes::Mistakes;
@@ -28,11 +29,18 @@ pub(crate) struct NoteReader<'a> {
     folders: Folders,
     /// `None`: the file cannot be read, and that is reported.
     files: HashMap<PathBuf, Option<Arc<[u8]>>>,
+    /// What is probably not intended, place included.
+    pub(crate) warnings: Vec<String>,
 }
 
 impl<'a> NoteReader<'a> {
     pub(crate) fn new(mistakes: &'a Mistakes<'a>) -> NoteReader<'a> {
-        NoteReader { mistakes, folders: Folders::default(), files: HashMap::new() }
+        NoteReader {
+            mistakes,
+            folders: Folders::default(),
+            files: HashMap::new(),
+            warnings: Vec::new(),
+        }
     }
 
     /// Reads a clip; reports what is wrong with it.
@@ -84,7 +92,10 @@ impl<'a> NoteReader<'a> {
         let number = track.as_ref().and_then(|track| u16::try_from(track.value).ok());
         let channel = channel.and_then(|channel| u8::try_from(channel.value - 1).ok());
         match messages(&bytes, number, channel, base) {
-            Ok(messages) => {
+            Ok((messages, is_whole)) => {
+                if !is_whole {
+                    self.warn_of_damage(span, &path);
+                }
                 Some(NoteSource::File(MidiFile { path, track: number, channel, messages }))
             }
             Err(Refusal::NoTrack(count)) => {
@@ -109,6 +120,14 @@ impl<'a> NoteReader<'a> {
                 None
             }
         }
+    }
+
+    fn warn_of_damage(&mut self, span: Span, path: &Path) {
+        let text = format!(
+            "the MIDI file '{}' is cut short or damaged: what can be read of it plays",
+            path.display()
+        );
+        self.warnings.push(self.mistakes.source().warning(span, &text));
     }
 
     /// What is in a file; looks at it only when it is named for the first time.
@@ -230,19 +249,27 @@ enum Refusal {
     Cause(String),
 }
 
-/// The channel messages of a MIDI file, of all tracks or one, and of all channels or one; times in the unit of `base`.
+/// The channel messages of a MIDI file, of all tracks or one, and of all channels or one; times in the unit of `base`. And
+/// whether the file is whole.
 fn messages(
     bytes: &[u8],
     track: Option<u16>,
     channel: Option<u8>,
     base: TimeBase,
-) -> Result<Arc<[ClipMessage]>, Refusal> {
+) -> Result<(Arc<[ClipMessage]>, bool), Refusal> {
     let file = Smf::parse(bytes).map_err(|error| Refusal::Cause(refusal(&error)))?;
     let tracks = file.tracks.len();
     if track.is_some_and(|track| usize::from(track) >= tracks) {
         return Err(Refusal::NoTrack(tracks));
     }
     let clock = Clock::of(&file, base)?;
+    // Reading stops in silence where a track makes no sense.
+    let ends = |events: &Vec<TrackEvent<'_>>| {
+        let last = events.last().map(|event| event.kind);
+        matches!(last, Some(TrackEventKind::Meta(MetaMessage::EndOfTrack)))
+    };
+    let stated = midly::parse(bytes).map_or(0, |(_, tracks)| tracks.size_hint().0);
+    let is_whole = file.tracks.iter().all(ends) && tracks >= stated;
     let mut found: Vec<(u64, Midi1)> = Vec::new();
     for (index, events) in file.tracks.iter().enumerate() {
         if track.is_none_or(|track| usize::from(track) == index) {
@@ -261,7 +288,7 @@ fn messages(
         Some(last) if last.at > MAX_S => {
             Err(Refusal::Cause(format!("it is longer than {MAX_S} beats or seconds")))
         }
-        Some(_) => Ok(found),
+        Some(_) => Ok((found, is_whole)),
     }
 }
 

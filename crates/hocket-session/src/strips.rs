@@ -142,7 +142,8 @@ fn built<'a>(
     session.automation = std::mem::take(&mut builder.automation);
     session.inputs = std::mem::take(&mut builder.inputs.list);
     builder.names.refuse_circles(&session);
-    let Builder { warnings, open_fades, media, .. } = builder;
+    let Builder { mut warnings, notes, open_fades, media, .. } = builder;
+    warnings.extend(notes.warnings.into_iter().take(MAX_WARNINGS));
     let media_spans;
     (session.media, media_spans) = media.finish();
     Built { session, warnings, media_spans, open_fades }

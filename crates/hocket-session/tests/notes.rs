@@ -185,6 +185,17 @@ fn too_many_notes_are_refused() {
 }
 
 #[test]
+fn a_midi_file_that_is_cut_short_plays_with_a_warning() {
+    let folder = Folder::new();
+    let whole = common::midi();
+    std::fs::write(folder.path("cut.mid"), &whole[..whole.len() - 30]).expect("a file");
+    let loaded = folder.load(track("file = 'cut.mid'")).unwrap_or_else(|errors| panic!("{errors}"));
+    assert_eq!(loaded.warnings.len(), 1, "{:?}", loaded.warnings);
+    assert!(loaded.warnings[0].contains("live.toml:4:8: "), "{:?}", loaded.warnings);
+    assert!(loaded.warnings[0].contains("is cut short or damaged"), "{:?}", loaded.warnings);
+}
+
+#[test]
 fn a_damaged_midi_file_is_refused_or_read_and_never_more() {
     let folder = Folder::new();
     let whole = common::midi();
