@@ -257,6 +257,9 @@ fn messages(
     channel: Option<u8>,
     base: TimeBase,
 ) -> Result<(Arc<[ClipMessage]>, bool), Refusal> {
+    if has_impossible_rate(bytes) {
+        return Err(Refusal::Cause("its header counts 128 frames per second".into()));
+    }
     let file = Smf::parse(bytes).map_err(|error| Refusal::Cause(refusal(&error)))?;
     let tracks = file.tracks.len();
     if track.is_some_and(|track| usize::from(track) >= tracks) {
@@ -290,6 +293,12 @@ fn messages(
         }
         Some(_) => Ok((found, is_whole)),
     }
+}
+
+/// Whether a header has a frame rate of -128: the parser negates it, which overflows.
+fn has_impossible_rate(bytes: &[u8]) -> bool {
+    let mut headers = bytes.windows(13).filter(|part| part.starts_with(b"MThd"));
+    headers.any(|header| header[12] == 0x80)
 }
 
 fn refusal(error: &midly::Error) -> String {

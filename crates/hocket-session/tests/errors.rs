@@ -302,7 +302,7 @@ fn effects() {
         &other,
         "ratio",
         "unknown key 'ratio'",
-        "the keys here are 'kind', 'bypass', 'key', 'key_tap' and 'mix'",
+        "the keys here are 'kind', 'bypass', 'key', 'key_tap', 'events' and 'mix'",
     );
 }
 
