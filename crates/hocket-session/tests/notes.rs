@@ -205,7 +205,7 @@ fn a_damaged_midi_file_is_refused_or_read_and_never_more() {
         let _ = folder.load(&text);
     }
     for at in 0..whole.len() {
-        for byte in 0..=255 {
+        for byte in [0, 1, 0x7f, 0x80, 0x90, 0xff] {
             let mut damaged = whole.clone();
             damaged[at] = byte;
             std::fs::write(folder.path("cut.mid"), &damaged).expect("a file");

@@ -42,12 +42,9 @@ impl FromStr for NamedFile {
 
     fn from_str(text: &str) -> Result<NamedFile, String> {
         let file = NamedFile { text: text.to_owned() };
-        match file.ways().next() {
-            Some(_) => Ok(file),
-            None => {
-                Err("write NAME=FILE, with a name of the session, such as master=take.wav".into())
-            }
-        }
+        let is_whole = file.ways().next().is_some();
+        let help = "write NAME=FILE, with a name of the session, such as master=take.wav";
+        if is_whole { Ok(file) } else { Err(help.into()) }
     }
 }
 
