@@ -22,7 +22,7 @@ fn plain(word: &str) -> Vec<char> {
 
 /// Insertions, deletions, replacements and swaps of neighbours between two words; `None` if they are more than `most`.
 fn distance(a: &[char], b: &[char], most: usize) -> Option<usize> {
-    // Folders have thousands of names, and most of them are told apart by their length or their beginning.
+    // Folders have thousands of names, and most of them differ in length or at the beginning.
     if a.len().abs_diff(b.len()) > most {
         return None;
     }

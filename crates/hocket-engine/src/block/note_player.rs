@@ -83,6 +83,8 @@ impl PlayingNotes {
 }
 
 /// Ends come before starts of the same time, so that a repeated note begins anew.
+///
+/// Thread: control; allocates.
 fn of_notes(notes: &[ClipNote], limit: f64, ids: &mut impl Iterator<Item = i32>) -> Vec<Timed> {
     let mut events = Vec::with_capacity(2 * notes.len());
     for note in notes.iter().filter(|note| note.at < limit) {
@@ -98,6 +100,8 @@ fn of_notes(notes: &[ClipNote], limit: f64, ids: &mut impl Iterator<Item = i32>)
 }
 
 /// The messages up to the limit, and the ends of the notes and pedals that are held there.
+///
+/// Thread: control; allocates.
 fn of_file(file: &MidiFile, limit: f64) -> Vec<Timed> {
     let played = file.messages.iter().take_while(|message| message.at < limit);
     let event = |message: &hocket_plan::session::ClipMessage| Timed {
