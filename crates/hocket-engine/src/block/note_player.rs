@@ -184,7 +184,7 @@ mod tests {
             (5.0, 60, true),
             (6.0, 60, false),
         ];
-        assert_eq!(of(&[clip.clone()]), expected);
+        assert_eq!(of(std::slice::from_ref(&clip)), expected);
         assert_eq!((clip.end(), clip.len()), (6.0, 3));
     }
 
@@ -193,7 +193,7 @@ mod tests {
         let clip =
             clip(vec![note(0.0, 4.0, 60), note(1.5, 1.0, 62), note(2.0, 1.0, 64)], Some(2.0));
         let expected = [(4.0, 60, true), (5.5, 62, true), (6.0, 60, false), (6.0, 62, false)];
-        assert_eq!(of(&[clip.clone()]), expected);
+        assert_eq!(of(std::slice::from_ref(&clip)), expected);
         assert_eq!(clip.end(), 6.0);
     }
 
