@@ -48,6 +48,7 @@ install_all() { # ROOT
   copy "$root/made/fish/hocket.fish" "$root/share/fish/vendor_completions.d"
   copy sessions/*.toml "$root/share/hocket/sessions"
   copy sessions/audio/* "$root/share/hocket/sessions/audio"
+  copy sessions/midi/* "$root/share/hocket/sessions/midi"
   copy README.md CHANGELOG.md LICENSE-MIT LICENSE-APACHE packaging/limits.conf "$root/share/doc/hocket"
   rm -r "$root/made"
 }

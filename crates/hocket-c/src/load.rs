@@ -23,7 +23,7 @@ pub(crate) fn load(path: &Path, rate_hz: Option<u32>) -> Result<LoadedSession, F
     let seats = seats_of(&crate::settings::topology()?).0.seats.len();
     // Names and ranges do not depend on the rate.
     let catalogue = BuiltinEffects { rate_hz: 48_000 };
-    let loaded = hocket_session::load(path, &catalogue, &LoadOptions { seats })
+    let loaded = hocket_session::load(path, &catalogue, &LoadOptions::for_seats(seats))
         .map_err(Failure::bad_input)?;
     let rate_hz = rate_hz.unwrap_or(loaded.session.sample_rate_hz);
     let mut warnings = loaded.warnings.clone();

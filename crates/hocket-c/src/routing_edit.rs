@@ -77,7 +77,13 @@ pub unsafe extern "C" fn hocket_engine_add_track(
                 _ => std::slice::from_raw_parts(clips, count),
             };
             let clips = clips.iter().map(NewClip::clip).collect::<Result<_, _>>()?;
-            Ok(Edit::AddTrack(Box::new(Track { strip, output, clips, input: None })))
+            Ok(Edit::AddTrack(Box::new(Track {
+                strip,
+                output,
+                clips,
+                input: None,
+                notes: Vec::new(),
+            })))
         })
     }
 }
@@ -232,7 +238,13 @@ pub unsafe extern "C" fn hocket_engine_insert_effect(
         edit(engine, strip, error, |_, strip| {
             let kind = kind_named(text(kind, "kind")?)?;
             let values = values_of(kind, values, count)?;
-            let effect = Effect { kind: kind.name.to_owned(), values, bypass: false, key: None };
+            let effect = Effect {
+                kind: kind.name.to_owned(),
+                values,
+                bypass: false,
+                key: None,
+                events: None,
+            };
             Ok(Edit::InsertEffect(EffectAt { strip, index: at as usize }, effect))
         })
     }

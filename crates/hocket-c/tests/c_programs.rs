@@ -234,7 +234,7 @@ fn sound_from_rust(path: &Path) -> Vec<u8> {
 fn load(path: &Path) -> (Session, MediaPool) {
     let topology = Topology::discover().unwrap();
     let options =
-        hocket_session::LoadOptions { seats: hocket_engine::seats_of(&topology).0.seats.len() };
+        hocket_session::LoadOptions::for_seats(hocket_engine::seats_of(&topology).0.seats.len());
     let catalogue = BuiltinEffects { rate_hz: 48_000 };
     let session = hocket_session::load(path, &catalogue, &options).unwrap().session;
     let audio = session.media.iter().map(|media| {

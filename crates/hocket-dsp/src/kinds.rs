@@ -59,6 +59,8 @@ pub struct Kind {
     pub flops_per_frame: fn(values: &[f32], sample_rate_hz: u32) -> f64,
     /// Whether it listens to a side chain where one is connected.
     pub side_chain: bool,
+    /// Whether it has an event input: notes, MIDI and changes of parameters reach it.
+    pub event_input: bool,
 }
 
 impl Kind {
@@ -78,12 +80,18 @@ impl Kind {
         flops_per_frame: fn(&[f32], u32) -> f64,
     ) -> Kind {
         let params = E::PARAMS;
-        Kind { name, summary, params, build: build::<E>, flops_per_frame, side_chain: false }
+        let (side_chain, event_input) = (false, false);
+        Kind { name, summary, params, build: build::<E>, flops_per_frame, side_chain, event_input }
     }
 
     /// The same kind, which listens to a side chain.
     const fn with_side_chain(self) -> Kind {
         Kind { side_chain: true, ..self }
+    }
+
+    /// The same kind, which receives events.
+    const fn with_event_input(self) -> Kind {
+        Kind { event_input: true, ..self }
     }
 }
 
@@ -144,6 +152,12 @@ static KINDS: &[Kind] = &[
         "Meter of how alike left and right are; passes the sound on unchanged.",
         effects::correlation::flops,
     ),
+    Kind::of::<effects::synth::Synth>(
+        "synth",
+        "Subtractive synthesizer of 16 voices: plays the notes that it receives, and adds them to its input.",
+        effects::synth::flops,
+    )
+    .with_event_input(),
 ];
 
 /// All kinds, in the order in which they are documented.

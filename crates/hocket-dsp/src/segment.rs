@@ -1,7 +1,7 @@
 //! Cuts blocks into segments, so that the output does not depend on how blocks were cut.
 //!
 //! An effect implements [`Effect`]; [`Segmented`] makes a [`Processor`] of it. It splits each block
-//! 1. at the frames of events, which are applied exactly there, and
+//! 1. at the frames of events, also of received ones, which are applied exactly there, and
 //! 2. at control points: after each event, and [`CONTROL_FRAMES`] after the last control point.
 //!
 //! What an effect computes less often than every frame (filter coefficients, modulation, flushing
@@ -10,6 +10,8 @@
 //! and an effect whose loops carry their state from frame to frame gives the same bits for any
 //! block sizes. Segments are at most [`CONTROL_FRAMES`] long, so effects can keep scratch rows in
 //! arrays.
+
+use hocket_time::EventKind;
 
 use crate::block::{Block, Change, Event, Processor, StereoMut, StereoRef};
 use crate::kinds::Param;
@@ -27,6 +29,12 @@ pub trait Effect: Send + 'static {
 
     /// Heads for a new value, which is in range. Not called for fixed parameters.
     fn set(&mut self, index: usize, value: f32);
+
+    /// Takes a note or a message of the event input, where it has one. Changes of parameters go to
+    /// [`Effect::set`].
+    fn hear(&mut self, event: &EventKind) {
+        let _ = event;
+    }
 
     /// A control point, `elapsed` frames after the last one (0 for the first).
     fn control(&mut self, elapsed: usize);
@@ -98,6 +106,31 @@ impl<E: Effect> Segmented<E> {
         events
     }
 
+    /// The same of received events.
+    fn hear_until<'e>(
+        &mut self,
+        at: usize,
+        mut events: &'e [hocket_time::Event],
+    ) -> &'e [hocket_time::Event] {
+        while let Some((event, later)) = events.split_first()
+            && event.frame as usize <= at
+        {
+            match &event.kind {
+                EventKind::Param(change) => self.take_received(change.param, change.value),
+                other => self.effect.hear(other),
+            }
+            self.due = true;
+            events = later;
+        }
+        events
+    }
+
+    fn take_received(&mut self, param: u32, value: f64) {
+        // An index that no parameter has changes nothing.
+        let index = u16::try_from(param).unwrap_or(u16::MAX);
+        self.take(Change::Param { index, value: value as f32 });
+    }
+
     fn control_if_due(&mut self) {
         if self.due {
             self.effect.control(self.elapsed);
@@ -110,13 +143,16 @@ impl<E: Effect> Segmented<E> {
 impl<E: Effect> Processor for Segmented<E> {
     fn process(&mut self, block: &mut Block<'_>) {
         let frames = block.frames();
-        let mut events = block.events;
+        let (mut events, mut received) = (block.events, block.received());
         let mut at = 0;
         while at < frames {
+            received = self.hear_until(at, received);
             events = self.take_until(at, events);
             self.control_if_due();
             let next_event = events.first().map_or(frames, |event| event.frame as usize);
-            let end = next_event.min(frames).min(at + CONTROL_FRAMES - self.elapsed);
+            let next_received = received.first().map_or(frames, |event| event.frame as usize);
+            let next = next_event.min(next_received);
+            let end = next.min(frames).min(at + CONTROL_FRAMES - self.elapsed);
             let key = block.side_chain.map(|key| key.part(at, end));
             self.effect.run(block.main.part(at, end), key);
             self.elapsed += end - at;

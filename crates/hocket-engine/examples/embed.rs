@@ -50,12 +50,14 @@ fn session() -> Session {
         values: kind.defaults(),
         bypass: false,
         key: None,
+        events: None,
     });
     let track = |name: &str| Track {
         strip: strip(name, compressor.clone().into_iter().collect()),
         output: Destination::Master,
         clips: vec![looped(MediaId(0))],
         input: None,
+        notes: Vec::new(),
     };
     Session {
         name: "embedded".into(),

@@ -12,6 +12,7 @@ mod rows;
 mod sum;
 pub mod clip_source;
 pub mod clip_player;
+pub mod note_player;
 pub(crate) mod fetch;
 pub(crate) mod costs;
 pub(crate) mod plan;

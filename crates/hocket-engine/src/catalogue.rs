@@ -31,6 +31,10 @@ impl EffectCatalogue for BuiltinEffects {
     fn has_side_chain(&self, kind: &str) -> bool {
         hocket_dsp::kind(kind).is_some_and(|kind| kind.side_chain)
     }
+
+    fn has_event_input(&self, kind: &str) -> bool {
+        hocket_dsp::kind(kind).is_some_and(|kind| kind.event_input)
+    }
 }
 
 impl EffectFacts for BuiltinEffects {
@@ -40,6 +44,10 @@ impl EffectFacts for BuiltinEffects {
 
     fn latency_frames(&self, effect: &Effect) -> u32 {
         known(effect).map_or(0, |kind| (kind.build)(&effect.values, self.rate_hz).latency_frames())
+    }
+
+    fn has_event_input(&self, effect: &Effect) -> bool {
+        known(effect).is_some_and(|kind| kind.event_input)
     }
 }
 

@@ -118,6 +118,7 @@ mod test_engines;
 pub use block::clip_player::ClipPlayer;
 pub use block::clip_source::ClipSource;
 pub use block::node::Contained;
+pub use block::note_player::NotePlayer;
 pub use block::times::{BlockTimes, WorkerTotals};
 pub use catalogue::BuiltinEffects;
 pub use control::automation::{LaneChange, LaneSpec, ThinnedOut};
@@ -156,8 +157,8 @@ pub use hocket_time as time;
 // Graphs and schedules: what is played, and by whom.
 pub use hocket_plan::{
     ChannelMap, CookieShape, Edge, Effect, EffectCatalogue, EventPorts, Fusing, Graph, GraphError,
-    InputPort, Node, NodeId, NodeKind, ParamSpec, Placement, Ports, Schedule, ScheduleKind, Seat,
-    SeatId, Seats, SiblingPolicy, VerifiedSchedule, Violation,
+    InputPort, LiveCause, Liveness, Node, NodeId, NodeKind, ParamSpec, Placement, Ports, Schedule,
+    ScheduleKind, Seat, SeatId, Seats, SiblingPolicy, VerifiedSchedule, Violation,
 };
 // Costs that are kept from one run to the next.
 pub use hocket_plan::{ChainCost, CostTable};
@@ -173,8 +174,9 @@ pub use hocket_trace::{BlockTrace, Misses};
 pub mod session {
     pub use hocket_plan::session::LaneSpec;
     pub use hocket_plan::session::{
-        Automation, Clip, Destination, Group, GroupId, Input, InputId, LoopPoints, Media, MediaId,
-        Output, Return, ReturnId, Send, SendAt, Session, SongTime, Strip, StripId, Tap, Track,
+        Automation, Clip, ClipMessage, ClipNote, Destination, Group, GroupId, Input, InputId,
+        LoopPoints, Media, MediaId, MidiFile, NoteClip, NoteSource, Output, Return, ReturnId, Send,
+        SendAt, Session, SongTime, Strip, StripId, TakeFrom, TakeSpec, Tap, Track,
     };
     pub use hocket_plan::{Effect, Key};
 }

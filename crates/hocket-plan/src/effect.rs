@@ -17,6 +17,15 @@ pub struct Effect {
     pub bypass: bool,
     /// What it hears besides, at its side chain. Only for kinds that listen to one.
     pub key: Option<Key>,
+    /// The track whose notes and events it receives; `None`: those of its own track. Only for kinds with an event input.
+    pub events: Option<StripId>,
+}
+
+impl Effect {
+    /// An effect that is not bypassed and listens to nothing else.
+    pub fn new(kind: impl Into<String>, values: Vec<f32>) -> Effect {
+        Effect { kind: kind.into(), values, bypass: false, key: None, events: None }
+    }
 }
 
 /// What an effect hears at its side chain.
@@ -53,6 +62,11 @@ pub trait EffectCatalogue {
     fn params(&self, kind: &str) -> Option<Vec<ParamSpec>>;
     /// Whether `kind` listens to a side chain. None does unless the catalogue says so.
     fn has_side_chain(&self, kind: &str) -> bool {
+        let _ = kind;
+        false
+    }
+    /// Whether `kind` has an event input, as instruments do. None has unless the catalogue says so.
+    fn has_event_input(&self, kind: &str) -> bool {
         let _ = kind;
         false
     }

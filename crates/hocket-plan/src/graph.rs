@@ -11,10 +11,12 @@
 
 mod delays;
 mod from_session;
+mod liveness;
 mod ports;
 mod routing;
 
 pub use from_session::{EffectFacts, audible, session_graph};
+pub use liveness::{LiveCause, Liveness};
 pub use ports::{ChannelMap, EventPorts, InputPort, Ports, Span};
 
 pub(crate) use delays::arrivals;
@@ -37,6 +39,8 @@ impl NodeId {
 pub enum NodeKind {
     /// Plays the clips of the track with this index.
     Play(usize),
+    /// Sends the notes of the track with this index.
+    Notes(usize),
     /// Nothing more: groups, returns and the master begin with one.
     Sum(StripId),
     /// The effect at `index` of the strip's chain.
@@ -163,6 +167,16 @@ pub enum GraphError {
         track: String,
         /// Index of the input.
         input: usize,
+    },
+    /// An effect receives the events of something that is no track of the session.
+    #[error(
+        "an effect of strip '{strip}' receives the events of {from:?}, which is no track of the session"
+    )]
+    NoEvents {
+        /// The strip's name.
+        strip: String,
+        /// What it names.
+        from: StripId,
     },
     /// A node names an input that does not exist (yet).
     #[error(

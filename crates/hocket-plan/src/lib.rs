@@ -27,8 +27,8 @@ pub use compile::{Fusing, Unit, UnitGraph, UnitId};
 pub use cost_table::{ChainCost, CostTable};
 pub use effect::{Effect, EffectCatalogue, Key, ParamSpec};
 pub use graph::{
-    ChannelMap, Edge, EventPorts, Feedback, Graph, GraphError, InputPort, Node, NodeId, NodeKind,
-    Ports, Span,
+    ChannelMap, Edge, EventPorts, Feedback, Graph, GraphError, InputPort, LiveCause, Liveness,
+    Node, NodeId, NodeKind, Ports, Span,
 };
 pub use place::{CookieShape, Placement, Seat, SeatId, Seats, SiblingPolicy};
 pub use schedule::{Rule, Schedule, ScheduleKind, Step, VerifiedSchedule, Violation};

@@ -1,15 +1,17 @@
-//! The session model: tracks with clips, channel strips, groups, sends and returns, the master; tempos, automation,
+//! The session model: tracks with clips and notes, channel strips, groups, sends and returns, the master; tempos, automation,
 //! inputs and outputs.
 //!
 //! Times are in seconds or beats and levels in decibels here, as in the file; the engine turns them into
 //! frames and linear gains once it knows its sample rate.
 
 mod automation;
+mod notes;
 mod song;
 
 use std::path::PathBuf;
 
 pub use automation::{Automation, EffectAt, LaneSpec, LaneTarget, SendAt};
+pub use notes::{ClipMessage, ClipNote, MidiFile, NoteClip, NoteSource};
 pub use song::{LoopPoints, SongTime};
 
 use crate::effect::Effect;
@@ -56,6 +58,8 @@ pub struct Session {
     pub outputs: Vec<Output>,
     /// Parameters that move while the song plays; at most one lane for each target.
     pub automation: Vec<Automation>,
+    /// What is recorded while it plays or is rendered.
+    pub takes: Vec<TakeSpec>,
 }
 
 impl Default for Session {
@@ -75,6 +79,7 @@ impl Default for Session {
             inputs: Vec::new(),
             outputs: Vec::new(),
             automation: Vec::new(),
+            takes: Vec::new(),
         }
     }
 }
@@ -86,6 +91,9 @@ pub struct Input {
     pub name: String,
     /// 1, which both sides of a track get, or 2.
     pub channels: u16,
+    /// Whether the host hands over events, too: notes, MIDI and changes of parameters. Effects with an event input
+    /// receive them on the tracks that play the input.
+    pub events: bool,
 }
 
 /// Sound that the host reads beside the master's, such as a cue mix or a strip to be recorded.
@@ -97,6 +105,26 @@ pub struct Output {
     pub from: StripId,
     /// Where on the strip.
     pub tap: Tap,
+}
+
+/// A take that a session asks for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TakeSpec {
+    /// What is recorded.
+    pub from: TakeFrom,
+    /// The new audio file, already resolved against the session file's folder.
+    pub file: PathBuf,
+    /// Whether it is recorded at all.
+    pub armed: bool,
+}
+
+/// What a take records.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TakeFrom {
+    /// What a strip puts out, before or after its fader.
+    Strip(StripId, Tap),
+    /// What the host brings into an input that a track plays.
+    Input(InputId),
 }
 
 /// An audio file.
@@ -119,6 +147,8 @@ pub struct Track {
     pub clips: Vec<Clip>,
     /// The engine input that it plays besides; it adds up with the clips.
     pub input: Option<InputId>,
+    /// What it plays for effects with an event input: its own, and those that name the track ([`Effect::events`]).
+    pub notes: Vec<NoteClip>,
 }
 
 /// A piece of an audio file on the time line.

@@ -29,7 +29,13 @@ impl EffectFacts for Facts {
 }
 
 fn effect(kind: &str, cost: f32, latency_frames: f32) -> Effect {
-    Effect { kind: kind.into(), values: vec![cost, latency_frames], bypass: false, key: None }
+    Effect {
+        kind: kind.into(),
+        values: vec![cost, latency_frames],
+        bypass: false,
+        key: None,
+        events: None,
+    }
 }
 
 fn strip(name: &str) -> Strip {
@@ -66,7 +72,13 @@ fn to_group(index: usize) -> Destination {
 }
 
 fn add_track(session: &mut Session, name: &str, output: Destination) -> usize {
-    session.tracks.push(Track { strip: strip(name), output, clips: Vec::new(), input: None });
+    session.tracks.push(Track {
+        strip: strip(name),
+        output,
+        clips: Vec::new(),
+        input: None,
+        notes: Vec::new(),
+    });
     session.tracks.len() - 1
 }
 
@@ -361,8 +373,8 @@ fn inputs_outputs_and_moving_sends_have_nodes() {
     add_track(&mut session, "both", MASTER);
     let room = add_return(&mut session, "room", MASTER);
     session.inputs = vec![
-        Input { name: "unused".into(), channels: 2 },
-        Input { name: "mic".into(), channels: 1 },
+        Input { name: "unused".into(), channels: 2, events: false },
+        Input { name: "mic".into(), channels: 1, events: false },
     ];
     let input = Some(InputId(1));
     (session.tracks[0].input, session.tracks[1].input) = (input, input);

@@ -22,7 +22,7 @@ pub(crate) fn converted(text: &str, paths: &dyn Fn(&str) -> String) -> Option<St
     Some(document.to_string())
 }
 
-/// Only clips and the preview have a `file`.
+/// Only clips, notes, takes and the preview have a `file`.
 fn rewrite_files(table: &mut dyn TableLike, paths: &dyn Fn(&str) -> String) {
     for (key, item) in table.iter_mut() {
         if key.get() == "file"

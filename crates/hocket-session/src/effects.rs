@@ -37,11 +37,15 @@ fn effect(
     if fields.has(&schema::SIDE_CHAIN) && !catalogue.has_side_chain(kind.value) {
         report_deaf(mistakes, fields, kind.value, catalogue);
     }
+    if fields.has(&schema::EVENTS_FROM) && !catalogue.has_event_input(kind.value) {
+        report_without_events(mistakes, fields, kind.value, catalogue);
+    }
     Some(Effect {
         kind: kind.value.to_owned(),
         values: params.iter().map(|param| fields.parameter(param)).collect(),
         bypass: fields.flag(&schema::BYPASS, false),
         key: key(mistakes, names, (fields, id)),
+        events: fields.text(&schema::EVENTS_FROM).and_then(|name| names.track(name)),
     })
 }
 
@@ -71,6 +75,19 @@ fn report_deaf(
     let remedy = format!("take the key out; the kinds that listen are {}", list(listen));
     let cause = format!("an effect of the kind '{kind}' does not listen to a side chain");
     mistakes.report(fields.span_of(&schema::SIDE_CHAIN), cause, remedy);
+}
+
+fn report_without_events(
+    mistakes: &Mistakes<'_>,
+    fields: &Fields<'_>,
+    kind: &str,
+    catalogue: &dyn EffectCatalogue,
+) {
+    let kinds = catalogue.kinds();
+    let hear = kinds.iter().copied().filter(|kind| catalogue.has_event_input(kind));
+    let remedy = format!("take events out; the kinds with an event input are {}", list(hear));
+    let cause = format!("an effect of the kind '{kind}' has no event input");
+    mistakes.report(fields.span_of(&schema::EVENTS_FROM), cause, remedy);
 }
 
 fn report_unknown_kind(mistakes: &Mistakes<'_>, kind: At<&str>, catalogue: &dyn EffectCatalogue) {

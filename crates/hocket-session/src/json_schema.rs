@@ -98,6 +98,7 @@ fn of_value(key: &Key) -> Json {
             json!({ "type": "string", "pattern": "^ *[0-9]+ */ *(1|2|4|8|16|32|64) *$" })
         }
         Value::Points => json!({ "type": "array", "minItems": 1, "items": point() }),
+        Value::Notes => json!({ "type": "array", "minItems": 1, "items": note() }),
         Value::Tables => json!({ "type": "array", "items": tables_of(key.name) }),
         Value::Table => tables_of(key.name),
     }
@@ -105,6 +106,14 @@ fn of_value(key: &Key) -> Json {
 
 fn number(min: f64, max: f64) -> Json {
     json!({ "type": "number", "minimum": min, "maximum": max })
+}
+
+/// A note of a clip: with a velocity, or without.
+fn note() -> Json {
+    let length = json!({ "type": "number", "exclusiveMinimum": 0.0, "maximum": schema::MAX_S });
+    let key = json!({ "type": "integer", "minimum": 0, "maximum": 127 });
+    let parts = [number(0.0, schema::MAX_S), length, key, number(0.0, 1.0)];
+    json!({ "type": "array", "minItems": 3, "maxItems": 4, "prefixItems": parts })
 }
 
 /// A point of a lane: with the way to the next one, or without.
@@ -127,7 +136,8 @@ fn point() -> Json {
     ] })
 }
 
-/// An effect has the parameters of its kind, and a key only where the kind listens to one.
+/// An effect has the parameters of its kind, a key only where the kind listens to one, and events only where it has an
+/// input for them.
 fn add_kinds(effect: &mut Map<String, Json>, catalogue: &dyn EffectCatalogue) {
     let kinds = catalogue.kinds();
     let mut rules = Vec::new();
@@ -135,7 +145,9 @@ fn add_kinds(effect: &mut Map<String, Json>, catalogue: &dyn EffectCatalogue) {
         let mut known: Map<String, Json> = Map::new();
         for key in schema::EFFECT_TABLE.keys {
             let is_key = [schema::SIDE_CHAIN.name, schema::KEY_TAP.name].contains(&key.name);
-            if !is_key || catalogue.has_side_chain(kind) {
+            let is_events = key.name == schema::EVENTS_FROM.name;
+            let fits = !is_key || catalogue.has_side_chain(kind);
+            if fits && (!is_events || catalogue.has_event_input(kind)) {
                 known.insert(key.name.into(), json!(true));
             }
         }

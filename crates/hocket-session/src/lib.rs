@@ -15,6 +15,7 @@
 //! - `fields`: reads one table by its schema
 //! - `strips` and `effects`: build the model
 //! - `media`: collects audio files
+//! - `notes`: notes of tracks, and MIDI files
 //! - `routing`: looks for circles
 //! - `ports`: inputs and outputs
 //! - `song`: tempos, time signatures and the loop
@@ -44,6 +45,7 @@ mod fields;
 mod strips;
 mod effects;
 mod media;
+mod notes;
 mod routing;
 mod ports;
 mod song;
@@ -69,6 +71,15 @@ type Span = Range<usize>;
 pub struct LoadOptions {
     /// How many seats the machine has, for `count = "seats x 2"`.
     pub seats: usize,
+    /// The rate at which it will run, for what counts frames; `None`: the session's own.
+    pub rate_hz: Option<u32>,
+}
+
+impl LoadOptions {
+    /// For a machine with so many seats, at the session's own rate.
+    pub const fn for_seats(seats: usize) -> LoadOptions {
+        LoadOptions { seats, rate_hz: None }
+    }
 }
 
 /// A session, and the places of its parts in the file.

@@ -1,5 +1,6 @@
 //! The audio files of a session: each once, seen to be readable.
 
+use std::cell::RefCell;
 use std::collections::HashMap;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -38,6 +39,7 @@ pub(crate) struct MediaList<'a> {
     mistakes: &'a Mistakes<'a>,
     wanted: MediaUse,
     check: &'a MediaCheck<'a>,
+    folders: Folders,
     media: Vec<Media>,
     spans: Vec<Span>,
     /// `None`: the file cannot be played, and that is reported.
@@ -51,7 +53,8 @@ impl<'a> MediaList<'a> {
         check: &'a MediaCheck<'a>,
     ) -> MediaList<'a> {
         let (media, spans, ids) = (Vec::new(), Vec::new(), HashMap::new());
-        MediaList { mistakes, wanted, check, media, spans, ids }
+        let folders = Folders::default();
+        MediaList { mistakes, wanted, check, folders, media, spans, ids }
     }
 
     /// The id of a file; looks at a file only when it is named for the first time.
@@ -73,7 +76,8 @@ impl<'a> MediaList<'a> {
 
     fn is_playable(&self, path: &Path, file: &At<&str>) -> bool {
         let name = path.display();
-        if let Err((cause, remedy)) = openable(path) {
+        let seen = !self.mistakes.is_full();
+        if let Err((cause, remedy)) = self.folders.openable(path, seen) {
             let cause = format!("the audio file '{name}' {cause}");
             self.mistakes.report(file.span.clone(), cause, remedy);
             return false;
@@ -92,54 +96,70 @@ impl<'a> MediaList<'a> {
     }
 }
 
-/// Whether the file can be opened; else cause and remedy.
-fn openable(path: &Path) -> Result<(), (String, String)> {
-    let fail = |cause: &str, remedy: &str| Err((cause.to_owned(), remedy.to_owned()));
-    let unreadable = |error: &std::io::Error| format!("cannot be read: {}", io_cause(error));
-    match fs::metadata(path) {
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-            fail("does not exist", &missing_remedy(path))
-        }
-        Err(error) => {
-            let remedy = "correct the path, or make sure that you may read its folder";
-            fail(&unreadable(&error), remedy)
-        }
-        Ok(facts) if facts.is_dir() => fail("is a directory", "name an audio file in it"),
-        // Opening a pipe or a device could wait for ever.
-        Ok(facts) if !facts.is_file() => {
-            fail("is not a regular file", "copy the audio into a file and name that")
-        }
-        Ok(_) => match File::open(path) {
-            Ok(_) => Ok(()),
-            Err(error) => fail(&unreadable(&error), "make sure that you may read it"),
-        },
-    }
+/// The names in folders of missing files, each listed once: a session may name thousands that are gone.
+#[derive(Debug, Default)]
+pub(crate) struct Folders {
+    /// `None`: the folder cannot be read.
+    names: RefCell<HashMap<PathBuf, Option<Vec<String>>>>,
 }
 
 /// How many names of a folder are looked at for a suggestion.
 const LOOKED_AT: usize = 10_000;
 
-fn missing_remedy(path: &Path) -> String {
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-    let folder = folder.unwrap_or(Path::new("."));
-    let wanted = path.file_name().unwrap_or_default().to_string_lossy();
-    let Ok(entries) = fs::read_dir(folder) else {
-        return format!(
-            "its folder '{}' cannot be read either; paths are relative to the session \
-                        file's folder",
-            folder.display()
-        );
-    };
-    let mut names: Vec<String> = entries
-        .take(LOOKED_AT)
-        .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
-        .collect();
-    names.sort();
-    match nearest(&wanted, names.iter().map(String::as_str)) {
-        Some(near) => format!("did you mean '{near}', which is in that folder?"),
-        None => {
-            "put it there, or correct the path; paths are relative to the session file's folder"
-                .to_owned()
+impl Folders {
+    /// Whether the file can be opened; else cause and remedy. `seen`: whether anybody will see these.
+    pub(crate) fn openable(&self, path: &Path, seen: bool) -> Result<(), (String, String)> {
+        let fail = |cause: &str, remedy: &str| Err((cause.to_owned(), remedy.to_owned()));
+        let unreadable = |error: &std::io::Error| format!("cannot be read: {}", io_cause(error));
+        match fs::metadata(path) {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+                let remedy = if seen { self.missing_remedy(path) } else { String::new() };
+                fail("does not exist", &remedy)
+            }
+            Err(error) => {
+                let remedy = "correct the path, or make sure that you may read its folder";
+                fail(&unreadable(&error), remedy)
+            }
+            Ok(facts) if facts.is_dir() => fail("is a directory", "name a file in it"),
+            // Opening a pipe or a device could wait for ever.
+            Ok(facts) if !facts.is_file() => {
+                fail("is not a regular file", "copy its contents into a file and name that")
+            }
+            Ok(_) => match File::open(path) {
+                Ok(_) => Ok(()),
+                Err(error) => fail(&unreadable(&error), "make sure that you may read it"),
+            },
         }
     }
+
+    fn missing_remedy(&self, path: &Path) -> String {
+        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+        let folder = folder.unwrap_or(Path::new("."));
+        let wanted = path.file_name().unwrap_or_default().to_string_lossy();
+        let mut names = self.names.borrow_mut();
+        let names = names.entry(folder.to_owned()).or_insert_with(|| listed(folder));
+        let Some(names) = names else {
+            return format!(
+                "its folder '{}' cannot be read either; paths are relative to the session \
+                            file's folder",
+                folder.display()
+            );
+        };
+        match nearest(&wanted, names.iter().map(String::as_str)) {
+            Some(near) => format!("did you mean '{near}', which is in that folder?"),
+            None => {
+                "put it there, or correct the path; paths are relative to the session file's folder"
+                    .to_owned()
+            }
+        }
+    }
+}
+
+/// The names in a folder, sorted.
+fn listed(folder: &Path) -> Option<Vec<String>> {
+    let entries = fs::read_dir(folder).ok()?.take(LOOKED_AT);
+    let mut names: Vec<String> =
+        entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok()).collect();
+    names.sort();
+    Some(names)
 }

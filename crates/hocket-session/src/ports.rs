@@ -1,8 +1,8 @@
-//! What the host brings into the engine, and what it reads beside the master.
+//! What the host brings into the engine, what it reads beside the master, and what is recorded.
 
 use std::collections::HashMap;
 
-use hocket_plan::session::{Input, InputId, Output, Tap};
+use hocket_plan::session::{Input, InputId, Output, TakeFrom, TakeSpec, Tap, Track};
 
 use crate::Span;
 use crate::fields::{At, Fields};
@@ -35,6 +35,7 @@ impl<'a> Inputs<'a> {
     fn add(&mut self, fields: &Fields<'_>) {
         let channels = fields.whole(&schema::CHANNELS).map_or(2, |channels| channels.value);
         let channels = u16::try_from(channels).unwrap_or(2);
+        let events = fields.flag(&schema::INPUT_EVENTS, false);
         let Some(At { value: name, span }) = fields.require_text(&schema::INPUT_NAME) else {
             self.incomplete = true;
             return;
@@ -50,7 +51,7 @@ impl<'a> Inputs<'a> {
             return;
         }
         self.ids.insert(name.to_owned(), InputId(self.list.len()));
-        self.list.push(Input { name: name.to_owned(), channels });
+        self.list.push(Input { name: name.to_owned(), channels, events });
     }
 
     /// The input that a track names.
@@ -113,4 +114,66 @@ pub(crate) fn outputs(
         }
     }
     outputs
+}
+
+/// What is recorded. A recording of an input needs a track that plays it: only then is it in the graph.
+pub(crate) fn takes(
+    mistakes: &Mistakes<'_>,
+    root: &Fields<'_>,
+    (names, inputs, tracks): (&Names<'_>, &Inputs<'_>, &[Track]),
+) -> Vec<TakeSpec> {
+    let mut takes: Vec<TakeSpec> = Vec::new();
+    for fields in root.tables(&schema::TAKES, &schema::TAKE_TABLE) {
+        let file = fields.require_text(&schema::TAKE_FILE);
+        let armed = fields.flag(&schema::ARMED, true);
+        let tap = tap(&fields, &schema::OUTPUT_TAP);
+        let from = match (fields.has(&schema::TAKE_FROM), fields.has(&schema::TAKE_INPUT)) {
+            (true, true) => {
+                let cause = "a take records a strip or an input, and this one names both";
+                let remedy = "keep one of the two; write another [[take]] for the other";
+                mistakes.report(fields.span_of(&schema::TAKE_INPUT), cause, remedy);
+                None
+            }
+            (false, true) => take_of_input(mistakes, &fields, inputs, tracks),
+            (_, false) => {
+                let from = fields.require_text(&schema::TAKE_FROM);
+                let from = from.and_then(|from| names.any(from, "strip"));
+                from.map(|strip| TakeFrom::Strip(strip, tap))
+            }
+        };
+        let (Some(from), Some(At { value: file, span })) = (from, file) else { continue };
+        let file = mistakes.source().folder().join(file).components().collect();
+        if takes.iter().any(|take| take.file == file) {
+            let cause = "an earlier take is recorded to the same file";
+            mistakes.report(span, cause, "name another file");
+        } else if takes.len() == MOST {
+            mistakes.report(span, format!("more than {MOST} takes"), "use fewer takes");
+        } else {
+            takes.push(TakeSpec { from, file, armed });
+        }
+    }
+    takes
+}
+
+fn take_of_input(
+    mistakes: &Mistakes<'_>,
+    fields: &Fields<'_>,
+    inputs: &Inputs<'_>,
+    tracks: &[Track],
+) -> Option<TakeFrom> {
+    let At { value, span } = fields.text(&schema::TAKE_INPUT)?;
+    let input = inputs.find(At { value, span: span.clone() })?;
+    if fields.has(&schema::OUTPUT_TAP) {
+        let cause = "an input has no fader, and so no tap";
+        mistakes.report(fields.span_of(&schema::OUTPUT_TAP), cause, "take the tap out");
+    }
+    let is_played = tracks.iter().any(|track| track.input == Some(input));
+    // A track that is wrong may be the one that plays it.
+    if is_played || mistakes.count() > 0 {
+        return is_played.then_some(TakeFrom::Input(input));
+    }
+    let cause = format!("no track plays the input '{value}', so it is not in the engine");
+    let remedy = format!("add input = \"{value}\" to a track; mute it if nobody is to hear it");
+    mistakes.report(span, cause, remedy);
+    None
 }

@@ -144,6 +144,19 @@ impl<'a> Names<'a> {
         None
     }
 
+    /// The track whose events an effect receives.
+    pub(crate) fn track(&self, name: At<&str>) -> Option<StripId> {
+        let (value, span) = (name.value.to_owned(), name.span.clone());
+        match self.any(name, "track")? {
+            id @ StripId::Track(_) => Some(id),
+            other => {
+                let cause = format!("'{value}' is a {}, and only tracks have notes", noun(other));
+                self.mistakes.report(span, cause, "name a track, or take events out");
+                None
+            }
+        }
+    }
+
     /// What an effect of a strip hears at its side chain.
     pub(crate) fn key(&mut self, of: StripId, name: At<&str>) -> Option<StripId> {
         let span = name.span.clone();

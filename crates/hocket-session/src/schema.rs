@@ -71,6 +71,8 @@ pub enum Value {
     Signature,
     /// The points of an automation lane.
     Points,
+    /// The notes of a clip.
+    Notes,
     /// A list of tables, `[[...]]`.
     Tables,
     /// One table, `[...]`.
@@ -84,6 +86,8 @@ pub const FORMAT: i64 = 2;
 pub(crate) const MAX_S: f64 = 1_000_000.0;
 /// The most automation points of a session, copies counted.
 pub(crate) const MAX_POINTS: usize = 1_000_000;
+/// The most notes and MIDI messages of a session, copies counted.
+pub(crate) const MAX_NOTES: usize = 1_000_000;
 /// The largest number of copies of one track.
 pub(crate) const MAX_COUNT: i64 = 1024;
 
@@ -128,6 +132,9 @@ pub(crate) const INPUTS: Key =
     key("input", Value::Tables, "none", "Sound that the host brings into the engine.");
 pub(crate) const OUTPUTS: Key =
     key("output", Value::Tables, "none", "Sound that the host reads beside the master's.");
+
+pub(crate) const TAKES: Key =
+    key("take", Value::Tables, "none", "What `play` and `render` record.");
 
 pub(crate) const NAME: Key =
     key("name", Value::Text, REQUIRED, "Unique among tracks, groups and returns; not `master`.");
@@ -187,6 +194,48 @@ pub(crate) const AUTOMATION: Key =
 pub(crate) const TRACK_INPUT: Key =
     key("input", Value::Text, "none", "The name of an input that the track plays with its clips.");
 
+pub(crate) const NOTE_CLIPS: Key =
+    key("notes", Value::Tables, "none", "What effects with an event input receive.");
+
+pub(crate) const NOTE_FILE: Key = key(
+    "file",
+    Value::Text,
+    "`notes`",
+    "A standard MIDI file, relative to the folder of the session file.",
+);
+pub(crate) const NOTES: Key = key(
+    "notes",
+    Value::Notes,
+    "`file`",
+    "Each `[time, length, key]` or `[time, length, key, velocity]`: the key from 0 to 127, 60 is middle C; the velocity \
+     from 0 to 1, or 0.8.",
+);
+pub(crate) const MIDI_TRACK: Key = key(
+    "midi_track",
+    Value::Whole { min: 1, max: 65_535 },
+    "all of them",
+    "Only this track of the MIDI file; the first one is 1.",
+);
+pub(crate) const MIDI_CHANNEL: Key = key(
+    "midi_channel",
+    Value::Whole { min: 1, max: 16 },
+    "all of them",
+    "Only this channel of the MIDI file.",
+);
+pub(crate) const NOTE_TIME: Key = key(
+    "time",
+    Value::Choice(&["seconds", "beats"]),
+    "\"beats\"",
+    "The unit of all times here; a beat is a quarter note, and follows the session's tempo.",
+);
+pub(crate) const NOTE_START: Key =
+    time("start", "0", "When it starts in the song, in the unit of `time`.");
+pub(crate) const NOTE_LENGTH: Key = length(
+    "length",
+    "to the end of its last note",
+    "How long it plays: notes that sound then end, and later ones are left out.",
+);
+
 pub(crate) const FILE: Key = key(
     "file",
     Value::Text,
@@ -234,6 +283,12 @@ pub(crate) const KEY_TAP: Key = key(
     Value::Choice(&["pre", "post"]),
     "\"post\"",
     "Where that strip is heard: `pre` its fader or `post`.",
+);
+pub(crate) const EVENTS_FROM: Key = key(
+    "events",
+    Value::Text,
+    "the effect's own track",
+    "The name of the track whose notes and events the effect receives; only kinds with an event input.",
 );
 pub(crate) const FEEDBACK: Key = key(
     "feedback",
@@ -319,6 +374,8 @@ pub(crate) const CHANNELS: Key = key(
     "2",
     "1, which goes to both sides of a track, or 2.",
 );
+pub(crate) const INPUT_EVENTS: Key =
+    key("events", Value::Flag, "false", "Whether the host hands over notes and MIDI, too.");
 pub(crate) const OUTPUT_NAME: Key =
     key("name", Value::Text, REQUIRED, "Unique among the outputs; not `master`.");
 pub(crate) const FROM: Key =
@@ -330,11 +387,24 @@ pub(crate) const OUTPUT_TAP: Key = key(
     "`pre`: after the chain, before fader, pan and mute; `post`: after them.",
 );
 
+pub(crate) const TAKE_FROM: Key =
+    key("from", Value::Text, "`input`", "The name of the strip that is recorded, or `master`.");
+pub(crate) const TAKE_INPUT: Key =
+    key("input", Value::Text, "`from`", "The name of an input that a track plays.");
+pub(crate) const TAKE_FILE: Key = key(
+    "file",
+    Value::Text,
+    REQUIRED,
+    "The new audio file, .wav or .flac, relative to the folder of the session file.",
+);
+pub(crate) const ARMED: Key = key("armed", Value::Flag, "true", "Whether it is recorded.");
+
 pub(crate) static ROOT: Table = Table {
     header: "the file",
     summary: "The tables of a session file.",
     keys: &[
-        SESSION, TEMPO, METER, TRANSPORT, INPUTS, TRACK, GROUP, RETURN, MASTER, OUTPUTS, PREVIEW,
+        SESSION, TEMPO, METER, TRANSPORT, INPUTS, TRACK, GROUP, RETURN, MASTER, OUTPUTS, TAKES,
+        PREVIEW,
     ],
 };
 pub(crate) static SESSION_TABLE: Table = Table {
@@ -355,6 +425,7 @@ pub(crate) static TRACK_TABLE: Table = Table {
         SOLO,
         TRACK_INPUT,
         CLIPS,
+        NOTE_CLIPS,
         EFFECTS,
         SENDS,
         AUTOMATION,
@@ -365,10 +436,15 @@ pub(crate) static CLIP_TABLE: Table = Table {
     summary: "A piece of an audio file on the time line; overlapping clips add up.",
     keys: &[FILE, START, OFFSET, CLIP_LENGTH, LOOP, CLIP_GAIN, FADE_IN, FADE_OUT],
 };
+pub(crate) static NOTE_TABLE: Table = Table {
+    header: "[[track.notes]]",
+    summary: "Notes on the time line, written here or in a MIDI file.",
+    keys: &[NOTES, NOTE_FILE, MIDI_TRACK, MIDI_CHANNEL, NOTE_TIME, NOTE_START, NOTE_LENGTH],
+};
 pub(crate) static EFFECT_TABLE: Table = Table {
     header: "[[track.effect]]",
     summary: "An effect; also in `[[group.effect]]`, `[[return.effect]]` and `[[master.effect]]`.",
-    keys: &[KIND, BYPASS, SIDE_CHAIN, KEY_TAP],
+    keys: &[KIND, BYPASS, SIDE_CHAIN, KEY_TAP, EVENTS_FROM],
 };
 pub(crate) static SEND_TABLE: Table = Table {
     header: "[[track.send]]",
@@ -413,12 +489,17 @@ pub(crate) static TRANSPORT_TABLE: Table = Table {
 pub(crate) static INPUT_TABLE: Table = Table {
     header: "[[input]]",
     summary: "Sound that the host brings into the engine, such as a microphone.",
-    keys: &[INPUT_NAME, CHANNELS],
+    keys: &[INPUT_NAME, CHANNELS, INPUT_EVENTS],
 };
 pub(crate) static OUTPUT_TABLE: Table = Table {
     header: "[[output]]",
     summary: "Sound that the host reads beside the master's, such as a cue mix.",
     keys: &[OUTPUT_NAME, FROM, OUTPUT_TAP],
+};
+pub(crate) static TAKE_TABLE: Table = Table {
+    header: "[[take]]",
+    summary: "A recording that `play` and `render` make.",
+    keys: &[TAKE_FROM, TAKE_INPUT, OUTPUT_TAP, TAKE_FILE, ARMED],
 };
 pub(crate) static AUTOMATION_TABLE: Table = Table {
     header: "[[track.automation]]",
@@ -427,7 +508,7 @@ pub(crate) static AUTOMATION_TABLE: Table = Table {
 };
 
 /// All tables of a session file, in the order in which they are documented.
-pub static TABLES: [&Table; 16] = [
+pub static TABLES: [&Table; 18] = [
     &ROOT,
     &SESSION_TABLE,
     &TEMPO_TABLE,
@@ -436,6 +517,7 @@ pub static TABLES: [&Table; 16] = [
     &INPUT_TABLE,
     &TRACK_TABLE,
     &CLIP_TABLE,
+    &NOTE_TABLE,
     &EFFECT_TABLE,
     &SEND_TABLE,
     &AUTOMATION_TABLE,
@@ -443,6 +525,7 @@ pub static TABLES: [&Table; 16] = [
     &RETURN_TABLE,
     &MASTER_TABLE,
     &OUTPUT_TABLE,
+    &TAKE_TABLE,
     &PREVIEW_TABLE,
 ];
 
@@ -471,6 +554,7 @@ impl Value {
             }
             Value::PlaceOrName => "a whole number from 1, or a name in quotes".into(),
             Value::Signature => "1 to 255 over 1, 2, 4, 8, 16, 32 or 64, as in \"6/8\"".into(),
+            Value::Notes => "a list of notes, as in [[0, 1, 60], [1, 0.5, 64, 1]]".into(),
             Value::Points => "a list of points, as in [[0, -6], [2.5, 0]]".into(),
             Value::Tables => "a list of tables".into(),
             Value::Table => "a table".into(),

@@ -18,11 +18,11 @@ pub(crate) const HIGHEST_RATE_HZ: u32 = 384_000;
 pub(crate) fn time(mistakes: &Mistakes<'_>, root: &Fields<'_>, rate_hz: u32) -> SongTime {
     let before = mistakes.count();
     let tempos = tempos(mistakes, root);
+    let tempos_are_known = mistakes.count() == before;
     let meters = meters(mistakes, root);
+    let is_known = mistakes.count() == before;
     let (spans, mut time) = (tempos.1, SongTime { tempos: tempos.0, meters, repeat: None });
-    if mistakes.count() == before
-        && let Err(error) = time.map(HIGHEST_RATE_HZ)
-    {
+    if is_known && let Err(error) = time.map(HIGHEST_RATE_HZ) {
         let span = match error {
             TempoError::TooLate { index, .. } => spans.get(index).cloned(),
             _ => None,
@@ -30,12 +30,11 @@ pub(crate) fn time(mistakes: &Mistakes<'_>, root: &Fields<'_>, rate_hz: u32) -> 
         let remedy = "use fewer of them, earlier ones, or faster tempos";
         mistakes.report(span.unwrap_or(0..0), error.to_string(), remedy);
     }
-    let transport = root.table(&schema::TRANSPORT, &schema::TRANSPORT_TABLE);
-    let is_known = mistakes.count() == before;
-    if let Some(fields) = transport {
+    if let Some(fields) = root.table(&schema::TRANSPORT, &schema::TRANSPORT_TABLE) {
         time.repeat = repeat(mistakes, &fields);
-        if is_known {
-            check_loop(mistakes, &fields, &time, rate_hz);
+        let in_seconds = time.repeat.is_some_and(|repeat| repeat.base == TimeBase::Seconds);
+        if tempos_are_known || in_seconds {
+            check_loop(mistakes, &fields, &time, tempos_are_known, rate_hz);
         }
     }
     time
@@ -216,9 +215,18 @@ fn repeat(mistakes: &Mistakes<'_>, fields: &Fields<'_>) -> Option<LoopPoints> {
     Some(LoopPoints { base, from: from?.value, to: to?.value })
 }
 
-fn check_loop(mistakes: &Mistakes<'_>, fields: &Fields<'_>, time: &SongTime, rate_hz: u32) {
-    let Ok(map) = time.map(rate_hz) else { return };
-    let Err(error) = time.loop_range(&map) else { return };
+/// Time signatures place no loop, and tempos place none in seconds: where they are wrong, the loop is seen without them.
+fn check_loop(
+    mistakes: &Mistakes<'_>,
+    fields: &Fields<'_>,
+    time: &SongTime,
+    tempos_are_known: bool,
+    rate_hz: u32,
+) {
+    let tempos = if tempos_are_known { time.tempos.clone() } else { Vec::new() };
+    let only = SongTime { tempos, meters: Vec::new(), repeat: time.repeat };
+    let Ok(map) = only.map(rate_hz) else { return };
+    let Err(error) = only.loop_range(&map) else { return };
     let (cause, remedy) = match error {
         LoopError::Short { .. } => {
             let cause = format!("the loop is shorter than {MIN_LOOP_FRAMES} frames");

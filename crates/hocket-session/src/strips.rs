@@ -2,8 +2,8 @@
 
 use hocket_plan::EffectCatalogue;
 use hocket_plan::session::{
-    Automation, Clip, Group, LaneSpec, LaneTarget, MediaId, Return, Send, Session, Strip, StripId,
-    Track,
+    Automation, Clip, Group, LaneSpec, LaneTarget, MediaId, NoteClip, Return, Send, Session, Strip,
+    StripId, Track,
 };
 use toml::de::DeTable;
 
@@ -11,9 +11,10 @@ use crate::automation::{self, Automated};
 use crate::fields::{self, At, Fields};
 use crate::media::{MediaCheck, MediaList, MediaUse};
 use crate::mistakes::{Mistakes, SessionErrors};
+use crate::notes::NoteReader;
 use crate::ports::{self, Inputs, tap};
 use crate::routing::{MASTER, Names};
-use crate::schema::{self, FORMAT, MAX_COUNT, MAX_POINTS};
+use crate::schema::{self, FORMAT, MAX_COUNT, MAX_NOTES, MAX_POINTS};
 use crate::source::Source;
 use crate::{LoadOptions, Span, effects, song};
 
@@ -96,6 +97,9 @@ fn built<'a>(
         automation: Vec::new(),
         lane_spans: Vec::new(),
         points: 0,
+        notes: NoteReader::new(mistakes),
+        note_count: 0,
+        note_spans: Vec::new(),
         media: MediaList::new(mistakes, facts.media, check),
         warnings: Vec::new(),
         open_fades: Vec::new(),
@@ -114,10 +118,10 @@ fn built<'a>(
     let returns = builder.named(returns, StripId::Return);
     let preview = root.table(&schema::PREVIEW, &schema::PREVIEW_TABLE);
     let preview = preview.and_then(|fields| fields.require_text(&schema::FILE));
-    let rate_hz = facts.media.sample_rate_hz;
+    let rate_hz = options.rate_hz.unwrap_or(facts.media.sample_rate_hz);
     let mut session = Session {
         name: facts.name,
-        sample_rate_hz: rate_hz,
+        sample_rate_hz: facts.media.sample_rate_hz,
         length_s: facts.length_s,
         tracks: builder.tracks(tracks),
         groups: builder.groups(groups),
@@ -129,12 +133,17 @@ fn built<'a>(
         inputs: Vec::new(),
         outputs: ports::outputs(mistakes, &root, &builder.names),
         automation: Vec::new(),
+        takes: Vec::new(),
     };
+    let known = (&builder.names, &builder.inputs, &session.tracks[..]);
+    session.takes = ports::takes(mistakes, &root, known);
     builder.check_reach(&session);
+    builder.warn_of_unheard_notes(&session);
     session.automation = std::mem::take(&mut builder.automation);
     session.inputs = std::mem::take(&mut builder.inputs.list);
     builder.names.refuse_circles(&session);
-    let Builder { warnings, open_fades, media, .. } = builder;
+    let Builder { mut warnings, notes, open_fades, media, .. } = builder;
+    warnings.extend(notes.warnings.into_iter().take(MAX_WARNINGS));
     let media_spans;
     (session.media, media_spans) = media.finish();
     Built { session, warnings, media_spans, open_fades }
@@ -210,6 +219,11 @@ struct Builder<'a> {
     lane_spans: Vec<Span>,
     /// Automation points so far, copies counted.
     points: usize,
+    notes: NoteReader<'a>,
+    /// Notes and messages so far, copies counted.
+    note_count: usize,
+    /// For each clip of notes, without copies: its track, its place there, and where it is.
+    note_spans: Vec<(usize, usize, Span)>,
     media: MediaList<'a>,
     warnings: Vec<String>,
     open_fades: Vec<OpenFade>,
@@ -280,7 +294,13 @@ impl<'a> Builder<'a> {
     /// Counts the parts of a strip; reports the strip with which they are too many.
     fn has_room(&mut self, fields: &Fields<'_>, copies: usize) -> bool {
         let had_room = self.parts <= MAX_PARTS;
-        let lists = [&schema::CLIPS, &schema::EFFECTS, &schema::SENDS, &schema::AUTOMATION];
+        let lists = [
+            &schema::CLIPS,
+            &schema::NOTE_CLIPS,
+            &schema::EFFECTS,
+            &schema::SENDS,
+            &schema::AUTOMATION,
+        ];
         let each: usize = 1 + lists.iter().map(|key| fields.length(key)).sum::<usize>();
         self.parts += each * copies;
         if self.parts <= MAX_PARTS {
@@ -341,9 +361,11 @@ impl Builder<'_> {
                 output: self.names.output(id, fields.text(&schema::OUTPUT)),
                 clips: self.clips(&fields),
                 input: fields.text(&schema::TRACK_INPUT).and_then(|name| self.inputs.find(name)),
+                notes: self.note_clips(&fields, first, names.len()),
             };
             self.automate(&fields, id, &track.strip, names.len());
-            if track.clips.is_empty() && !fields.has(&schema::TRACK_INPUT) {
+            let plays = fields.has(&schema::TRACK_INPUT) || fields.has(&schema::NOTE_CLIPS);
+            if track.clips.is_empty() && !plays {
                 let text = format!("track '{}' has no clips: it is silent", names[0]);
                 self.warn(&fields, &text);
             }
@@ -479,7 +501,7 @@ impl Builder<'_> {
         self.points <= MAX_POINTS
     }
 
-    /// Points in beats may lie further than any song, if the tempo is slow.
+    /// Points and notes in beats may lie further than any song, if the tempo is slow.
     fn check_reach(&self, session: &Session) {
         if self.mistakes.count() > 0 {
             return;
@@ -490,6 +512,13 @@ impl Builder<'_> {
             let place = automation.lane.base.position(last.at);
             if let Err(error) = map.song_frame(place) {
                 let remedy = "move the last points to earlier beats, or raise the tempo";
+                self.mistakes.report(span.clone(), error.to_string(), remedy);
+            }
+        }
+        for (track, place, span) in &self.note_spans {
+            let clip = &session.tracks[*track].notes[*place];
+            if let Err(error) = map.song_frame(clip.base.position(clip.end())) {
+                let remedy = "move the notes to earlier beats, or raise the tempo";
                 self.mistakes.report(span.clone(), error.to_string(), remedy);
             }
         }
@@ -530,6 +559,54 @@ impl Builder<'_> {
             );
         }
         Some(clip)
+    }
+
+    /// The notes of a track and its copies.
+    fn note_clips(&mut self, track: &Fields<'_>, index: usize, copies: usize) -> Vec<NoteClip> {
+        let mut clips = Vec::new();
+        for fields in track.tables(&schema::NOTE_CLIPS, &schema::NOTE_TABLE) {
+            let Some(clip) = self.notes.clip(&fields) else { continue };
+            if !self.has_room_for_notes(&fields, clip.len() * copies) {
+                break;
+            }
+            self.note_spans.push((index, clips.len(), fields.span.clone()));
+            clips.push(clip);
+        }
+        clips
+    }
+
+    /// Counts the notes of a clip; reports the clip with which they are too many.
+    fn has_room_for_notes(&mut self, fields: &Fields<'_>, count: usize) -> bool {
+        let had_room = self.note_count <= MAX_NOTES;
+        self.note_count += count;
+        if self.note_count > MAX_NOTES && had_room {
+            let cause =
+                format!("up to here the session has {} notes and messages", self.note_count);
+            let remedy = format!("use at most {MAX_NOTES} together, copies counted");
+            self.mistakes.report(fields.span.clone(), cause, remedy);
+        }
+        self.note_count <= MAX_NOTES
+    }
+
+    /// Notes that no effect receives are silent.
+    fn warn_of_unheard_notes(&mut self, session: &Session) {
+        let mut heard = vec![false; session.tracks.len()];
+        for id in session.strip_ids() {
+            for effect in &session.strip(id).chain {
+                let from = effect.events.unwrap_or(id);
+                if let StripId::Track(index) = from
+                    && self.catalogue.has_event_input(&effect.kind)
+                {
+                    heard[index] = true;
+                }
+            }
+        }
+        for (track, place, span) in std::mem::take(&mut self.note_spans) {
+            if place == 0 && !heard[track] && self.warnings.len() < MAX_WARNINGS {
+                let text = "no effect receives these notes: they are silent; add one with an event input, such as synth";
+                self.warnings.push(self.mistakes.source().warning(span, text));
+            }
+        }
     }
 
     fn warn_of_fades(&mut self, fields: &Fields<'_>, clip: &Clip) {

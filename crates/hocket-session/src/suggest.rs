@@ -7,12 +7,9 @@ pub(crate) fn nearest<'a>(
 ) -> Option<&'a str> {
     let word = plain(word);
     let allowed = word.len().div_ceil(3).clamp(1, 4);
-    candidates
-        .into_iter()
-        .map(|candidate| (distance(&word, &plain(candidate)), candidate))
-        .filter(|(distance, _)| *distance <= allowed)
-        .min_by_key(|(distance, _)| *distance)
-        .map(|(_, candidate)| candidate)
+    let near = |candidate: &'a str| Some((distance(&word, &plain(candidate), allowed)?, candidate));
+    let found = candidates.into_iter().filter_map(near).min_by_key(|(distance, _)| *distance);
+    found.map(|(_, candidate)| candidate)
 }
 
 /// Longer words are no misspelling of anything; the cut keeps the cost small.
@@ -23,22 +20,35 @@ fn plain(word: &str) -> Vec<char> {
     letters.flat_map(char::to_lowercase).take(LONGEST).collect()
 }
 
-/// Insertions, deletions, replacements and swaps of neighbours between two words.
-fn distance(a: &[char], b: &[char]) -> usize {
-    let mut rows = vec![(0..=b.len()).collect::<Vec<usize>>()];
-    for i in 1..=a.len() {
-        let mut row = vec![i];
-        for j in 1..=b.len() {
-            let replaced = rows[i - 1][j - 1] + usize::from(a[i - 1] != b[j - 1]);
-            let mut best = replaced.min(rows[i - 1][j] + 1).min(row[j - 1] + 1);
-            if i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] {
-                best = best.min(rows[i - 2][j - 2] + 1);
-            }
-            row.push(best);
-        }
-        rows.push(row);
+/// Insertions, deletions, replacements and swaps of neighbours between two words; `None` if they are more than `most`.
+fn distance(a: &[char], b: &[char], most: usize) -> Option<usize> {
+    // Folders have thousands of names, and most of them differ in length or at the beginning.
+    if a.len().abs_diff(b.len()) > most {
+        return None;
     }
-    rows[a.len()][b.len()]
+    let width = b.len() + 1;
+    let mut rows = [[0; LONGEST + 1]; 3];
+    (0..width).for_each(|j| rows[0][j] = j);
+    for i in 1..=a.len() {
+        let (before, last, own) = ((i + 1) % 3, (i + 2) % 3, i % 3);
+        rows[own][0] = i;
+        let mut least = i;
+        for j in 1..width {
+            let replaced = rows[last][j - 1] + usize::from(a[i - 1] != b[j - 1]);
+            let mut best = replaced.min(rows[last][j] + 1).min(rows[own][j - 1] + 1);
+            if i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] {
+                best = best.min(rows[before][j - 2] + 1);
+            }
+            rows[own][j] = best;
+            least = least.min(best);
+        }
+        // Later rows are no smaller, but for a swap, which takes one from two rows before.
+        if least > most + 1 {
+            return None;
+        }
+    }
+    let found = rows[a.len() % 3][b.len()];
+    (found <= most).then_some(found)
 }
 
 /// `'a', 'b' and 'c'`.

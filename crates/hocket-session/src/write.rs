@@ -1,11 +1,13 @@
 //! Sessions as text: what a program has made or changed, for [`load`](crate::load) to read back as the same session.
 
+use std::collections::HashMap;
 use std::fmt::{self, Write};
 use std::path::Path;
 
 use hocket_plan::session::{
-    Automation, Clip, Destination, EffectAt, Input, LaneTarget, LoopPoints, MediaId, Output, Send,
-    SendAt, Session, Strip, StripId, Tap,
+    Automation, Clip, ClipNote, Destination, EffectAt, Input, LaneTarget, LoopPoints, MediaId,
+    MidiFile, NoteClip, NoteSource, Output, Send, SendAt, Session, Strip, StripId, TakeFrom,
+    TakeSpec, Tap,
 };
 use hocket_plan::{Effect, EffectCatalogue};
 use hocket_time::{CONTROL_GRID_FRAMES, Glide, LanePoint, MeterPoint, Shape, TempoPoint, TimeBase};
@@ -92,11 +94,18 @@ impl Writer<'_> {
         self.about()?;
         self.time();
         self.session.inputs.iter().for_each(|input| self.input(input));
+        let mut lanes: HashMap<StripId, Vec<&Automation>> = HashMap::new();
+        for lane in &self.session.automation {
+            lanes.entry(lane.target.strip()).or_default().push(lane);
+        }
         for id in self.session.strip_ids() {
-            self.strip(id)?;
+            self.strip(id, lanes.remove(&id).unwrap_or_default())?;
         }
         for output in &self.session.outputs {
             self.output(output)?;
+        }
+        for take in &self.session.takes {
+            self.take(take)?;
         }
         if let Some(preview) = self.session.preview {
             self.header("[preview]");
@@ -147,12 +156,13 @@ impl Writer<'_> {
         }
     }
 
-    fn input(&mut self, Input { name, channels }: &Input) {
+    fn input(&mut self, Input { name, channels, events }: &Input) {
         self.header("[[input]]");
         self.text("name", name);
         if *channels != 2 {
             self.value("channels", channels);
         }
+        self.flag("events", *events);
     }
 
     fn output(&mut self, Output { name, from, tap }: &Output) -> Written {
@@ -164,7 +174,29 @@ impl Writer<'_> {
         Ok(())
     }
 
-    fn strip(&mut self, id: StripId) -> Written {
+    fn take(&mut self, TakeSpec { from, file, armed }: &TakeSpec) -> Written {
+        self.header("[[take]]");
+        let file = self.path(file)?;
+        match from {
+            TakeFrom::Strip(id, tap) => {
+                let from = self.name_of(*id, &file)?;
+                self.text("from", &from);
+                self.tap("tap", *tap);
+            }
+            TakeFrom::Input(id) => {
+                let missing = || WriteError::Missing { strip: file.clone() };
+                let input = self.session.inputs.get(id.0).ok_or_else(missing)?.name.clone();
+                self.text("input", &input);
+            }
+        }
+        self.text("file", &file);
+        if !armed {
+            self.value("armed", false);
+        }
+        Ok(())
+    }
+
+    fn strip(&mut self, id: StripId, lanes: Vec<&Automation>) -> Written {
         let strip = self.session.strip(id);
         let table = table(id);
         match id {
@@ -187,6 +219,9 @@ impl Writer<'_> {
             for clip in &self.session.tracks[index].clips {
                 self.clip(clip, &strip.name)?;
             }
+            for clip in &self.session.tracks[index].notes {
+                self.notes(clip)?;
+            }
         }
         for effect in &strip.chain {
             self.effect(effect, table, &strip.name)?;
@@ -194,7 +229,6 @@ impl Writer<'_> {
         for send in &strip.sends {
             self.send(send, table, &strip.name)?;
         }
-        let lanes = self.session.automation.iter().filter(|lane| lane.target.strip() == id);
         lanes.into_iter().try_for_each(|lane| self.lane(lane, table, strip))
     }
 
@@ -223,8 +257,43 @@ impl Writer<'_> {
         Ok(())
     }
 
+    fn notes(&mut self, clip: &NoteClip) -> Written {
+        let NoteClip { base, start, length, source } = clip;
+        self.header("[[track.notes]]");
+        self.unless_zero("start", *start);
+        if let Some(length) = length {
+            self.value("length", number(*length));
+        }
+        if *base == TimeBase::Seconds {
+            self.text("time", "seconds");
+        }
+        match source {
+            NoteSource::Written(notes) => self.written(notes),
+            NoteSource::File(MidiFile { path, track, channel, .. }) => {
+                let file = self.path(path)?;
+                self.text("file", &file);
+                if let Some(track) = track {
+                    self.value("midi_track", u32::from(*track) + 1);
+                }
+                if let Some(channel) = channel {
+                    self.value("midi_channel", channel + 1);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn written(&mut self, notes: &[ClipNote]) {
+        self.out.push_str("notes = [\n");
+        for ClipNote { at, length, key, velocity } in notes {
+            let (at, length, velocity) = (number(*at), number(*length), number(*velocity));
+            let _ = writeln!(self.out, "    [{at}, {length}, {key}, {velocity}],");
+        }
+        self.out.push_str("]\n");
+    }
+
     fn effect(&mut self, effect: &Effect, table: &str, strip: &str) -> Written {
-        let Effect { kind, values, bypass, key } = effect;
+        let Effect { kind, values, bypass, key, events } = effect;
         let params = self.catalogue.params(kind).filter(|params| params.len() == values.len());
         let unknown = || WriteError::UnknownEffect { strip: strip.into(), kind: kind.clone() };
         let params = params.ok_or_else(unknown)?;
@@ -240,6 +309,10 @@ impl Writer<'_> {
             let from = self.name_of(key.from, strip)?;
             self.text("key", &from);
             self.tap("key_tap", key.tap);
+        }
+        if let Some(events) = events {
+            let from = self.name_of(*events, strip)?;
+            self.text("events", &from);
         }
         Ok(())
     }
@@ -332,7 +405,10 @@ impl Writer<'_> {
 
     fn file(&self, id: MediaId, user: &str) -> Result<String, WriteError> {
         let missing = || WriteError::Missing { strip: user.into() };
-        let path = &self.session.media.get(id.0).ok_or_else(missing)?.path;
+        self.path(&self.session.media.get(id.0).ok_or_else(missing)?.path)
+    }
+
+    fn path(&self, path: &Path) -> Result<String, WriteError> {
         let path = path.strip_prefix(self.folder).unwrap_or(path);
         let not_text = || WriteError::Path { path: path.display().to_string() };
         path.to_str().map(str::to_owned).ok_or_else(not_text)

@@ -165,9 +165,25 @@ fn what_the_decoder_refuses_is_among_the_mistakes() {
             true => Err(MediaRefusal { cause: "no audio".into(), remedy: "replace it".into() }),
         }
     };
-    let loaded = load_checking(&path, &Few, &LoadOptions { seats: 1 }, &refuse_b);
+    let loaded = load_checking(&path, &Few, &LoadOptions::for_seats(1), &refuse_b);
     let errors = loaded.expect_err("two things are wrong");
     let causes: Vec<&str> = errors.iter().map(|error| error.cause()).collect();
     assert_eq!(causes.len(), 2, "{errors}");
     assert!(causes[0].contains("pan = 2") && causes[1].ends_with("b.wav': no audio"), "{errors}");
+}
+
+#[test]
+fn many_missing_files_in_a_large_folder_are_all_counted() {
+    let folder = Folder::new();
+    for number in 0..2000 {
+        std::fs::write(folder.path(&format!("audio/there {number:05}.wav")), b"").expect("a file");
+    }
+    let clip = |number: usize| format!("[[track.clip]]\nfile = \"audio/gone {number:05}.wav\"\n");
+    let clips: String = (0..1000).map(clip).collect();
+    let errors =
+        folder.load(format!("[[track]]\nname = \"a\"\n{clips}")).expect_err("all are gone");
+    assert_eq!((errors.count(), errors.iter().count()), (1000, 100));
+    let near = "[[track]]\nname = \"a\"\n[[track.clip]]\nfile = \"audio/thier 01234.wav\"\n";
+    let error = folder.load(near).expect_err("it is misspelt").to_string();
+    assert!(error.contains("did you mean 'there 01234.wav'"), "{error}");
 }

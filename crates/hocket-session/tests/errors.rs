@@ -291,9 +291,9 @@ fn effects() {
         &kind("compresor"),
         "\"compresor\"",
         "there is no effect of the kind 'compresor'",
-        "did you mean 'compressor'? the kinds are 'compressor' and 'reverb'",
+        "did you mean 'compressor'? the kinds are 'compressor', 'reverb' and 'synth'",
     );
-    let remedy = "the kinds are 'compressor' and 'reverb'";
+    let remedy = "the kinds are 'compressor', 'reverb' and 'synth'";
     check_at(&kind("vocoder"), "\"vocoder\"", "there is no effect of the kind 'vocoder'", remedy);
     let param = in_track("[[track.effect]]\nkind = \"compressor\"\ntreshold_db = -3");
     check_at(&param, "treshold_db", "unknown key 'treshold_db'", "did you mean 'threshold_db'?");
@@ -302,7 +302,7 @@ fn effects() {
         &other,
         "ratio",
         "unknown key 'ratio'",
-        "the keys here are 'kind', 'bypass', 'key', 'key_tap' and 'mix'",
+        "the keys here are 'kind', 'bypass', 'key', 'key_tap', 'events' and 'mix'",
     );
 }
 
@@ -439,12 +439,12 @@ fn media_files() {
     check("audio/c.wav", "audio/c.wav' does not exist", "did you mean 'a.wav', which is in");
     check("audio/other.flac", "does not exist", "paths are relative to the session file's folder");
     check("sound/a.wav", "does not exist", "cannot be read either");
-    check("audio", "audio' is a directory", "name an audio file in it");
+    check("audio", "audio' is a directory", "name a file in it");
     check("audio/a.wav/b", "cannot be read: not a directory", "correct the path");
     let preview = with("[preview]\nfile = \"audio/x.wav\"");
     check_at(&preview, "\"audio/x.wav\"", "does not exist", "did you mean");
     let device = clip("/dev/null");
-    check_at(&device, "\"/dev/null\"", "is not a regular file", "copy the audio into a file");
+    check_at(&device, "\"/dev/null\"", "is not a regular file", "copy its contents into a file");
 }
 
 #[cfg(unix)]
@@ -492,7 +492,7 @@ fn the_largest_file_loads() {
 fn paths_that_are_no_file() {
     let folder = Folder::new();
     let path = folder.path("live.toml");
-    let options = LoadOptions { seats: 1 };
+    let options = LoadOptions::for_seats(1);
     let read = || single(load(&path, &Few, &options).expect_err("there is no session"));
     check_whole(&read(), "this session file cannot be read: no such file", "check the spelling");
     std::fs::create_dir(&path).expect("a directory of that name");

@@ -27,7 +27,7 @@ fn every_example_loads_on_small_and_large_machines() {
     let catalogue = Documented::read();
     for path in paths {
         for seats in [1, 2, 16, 256] {
-            let loaded = load(&path, &catalogue, &LoadOptions { seats });
+            let loaded = load(&path, &catalogue, &LoadOptions::for_seats(seats));
             let loaded = loaded.unwrap_or_else(|error| panic!("{error}"));
             assert_eq!(loaded.warnings, Vec::<String>::new(), "{}", path.display());
         }

@@ -165,7 +165,7 @@ fn what_is_set_when_built_does_not_move_and_deaf_kinds_get_no_key() {
     let text = "[[track]]\nname = \"a\"\n[[track.clip]]\nfile = \"audio/a.wav\"\n[[track.effect]]\nkind = \"hall\"\n\
                 key = \"a\"\n[[track.automation]]\neffect = 1\nparameter = \"lines\"\npoints = [[0, 9]]\n";
     std::fs::write(&path, text).expect("the session can be written");
-    let errors = load(&path, &WithFixed, &LoadOptions { seats: 1 }).expect_err("two mistakes");
+    let errors = load(&path, &WithFixed, &LoadOptions::for_seats(1)).expect_err("two mistakes");
     let circle = "circle: a -> a";
     let deaf = (7, "'hall' does not listen to a side chain", "take the key out");
     compare(
@@ -203,6 +203,19 @@ fn tempos_time_signatures_and_loops_are_checked() {
         &with("[transport]\nloop_from = 1\nloop_to = 1.001\n"),
         &[(7, "the loop is shorter than 256 frames", "move loop_to")],
     );
+    // A wrong time signature or tempo hides no wrong loop.
+    let short = "[transport]\nloop_from = 1\nloop_to = 1.001\n";
+    check(
+        &with(&format!("[[meter]]\nsignature = \"4/3\"\n{short}")),
+        &[(6, "'4/3' is no time signature", "6/8"), (9, "the loop is shorter", "move loop_to")],
+    );
+    check(
+        &with(&format!("[[tempo]]\nbpm = 0\n{short}")),
+        &[(6, "bpm = 0 is out of range", "from 1"), (9, "the loop is shorter", "move loop_to")],
+    );
+    let beats =
+        "[[tempo]]\nbpm = 0\n[transport]\nloop_from = 1\nloop_to = 1.001\ntime = \"beats\"\n";
+    check(&with(beats), &[(6, "bpm = 0 is out of range", "from 1")]);
     let slow = "[[tempo]]\nbpm = 1\n[[master.automation]]\nparameter = \"pan\"\ntime = \"beats\"\npoints = [[1e6, 0]]\n";
     let slow = with(&slow.replace("[[master", "[master]\n[[master"));
     check(&slow, &[(11, "more than 1099511627776 frames", "earlier beats")]);
@@ -282,7 +295,7 @@ fn a_converted_file_says_the_same_from_another_folder() {
     let before = folder.load(&text).unwrap_or_else(|errors| panic!("{errors}")).session;
     let deep = folder.path("deep/er");
     std::fs::create_dir_all(&deep).expect("a folder");
-    let options = LoadOptions { seats: 4 };
+    let options = LoadOptions::for_seats(4);
     let converted =
         convert(&path, &deep, &Few, &options).unwrap_or_else(|errors| panic!("{errors}"));
     assert!(converted.contains("start_s = 1 # late"), "{converted}");

@@ -71,15 +71,17 @@ fn its_examples_load_without_warnings() {
         .skip(1)
         .filter_map(|rest| rest.split("```").next())
         .collect();
-    assert_eq!(examples.len(), 3);
+    assert_eq!(examples.len(), 4);
     for example in examples {
         let folder = common::Folder::new();
         for name in ["audio/drums.wav", "audio/voice.wav"] {
             std::fs::write(folder.path(name), b"RIFF").expect("a file in the test's folder");
         }
+        std::fs::create_dir(folder.path("midi")).expect("a folder in the test's folder");
+        std::fs::write(folder.path("midi/bass.mid"), common::midi()).expect("a file there");
         let path = folder.path("example.toml");
         std::fs::write(&path, example).expect("the example can be written");
-        let loaded = load(&path, &Documented::read(), &LoadOptions { seats: 4 });
+        let loaded = load(&path, &Documented::read(), &LoadOptions::for_seats(4));
         let loaded = loaded.unwrap_or_else(|error| panic!("{error}"));
         assert_eq!(loaded.warnings, Vec::<String>::new());
     }

@@ -17,7 +17,13 @@ fn strip(name: &str) -> Strip {
 }
 
 fn effect(kind: &str, values: &[f32]) -> Effect {
-    Effect { kind: kind.to_owned(), values: values.to_vec(), bypass: false, key: None }
+    Effect {
+        kind: kind.to_owned(),
+        values: values.to_vec(),
+        bypass: false,
+        key: None,
+        events: None,
+    }
 }
 
 fn whole_file(media: usize) -> Clip {
@@ -62,6 +68,7 @@ fn drums() -> Track {
         output: Destination::Group(GroupId(0)),
         clips: vec![clip, whole_file(1)],
         input: Some(InputId(1)),
+        notes: Vec::new(),
     }
 }
 
@@ -158,6 +165,7 @@ fn every_key_lands_in_the_model() {
         output: Destination::Master,
         clips: vec![whole_file(0)],
         input: None,
+        notes: Vec::new(),
     };
     let media = |name: &str| Media { path: folder.path(name), resample: true };
     let master = Strip {
@@ -179,14 +187,15 @@ fn every_key_lands_in_the_model() {
         preview: Some(MediaId(1)),
         time: time(),
         inputs: vec![
-            Input { name: "mic".into(), channels: 1 },
-            Input { name: "keys".into(), channels: 2 },
+            Input { name: "mic".into(), channels: 1, events: false },
+            Input { name: "keys".into(), channels: 2, events: false },
         ],
         outputs: vec![
             Output { name: "cue".into(), from: StripId::Return(1), tap: Tap::PreFader },
             Output { name: "all of it".into(), from: StripId::Master, tap: Tap::PostFader },
         ],
         automation: automation(),
+        takes: Vec::new(),
     };
     // The last tempo is placed in seconds, and two ways to compute it round differently.
     let mut session = loaded.session;
@@ -210,6 +219,7 @@ fn what_is_left_out_has_its_default() {
         output: Destination::Master,
         clips: vec![whole_file(0)],
         input: None,
+        notes: Vec::new(),
     };
     assert_eq!(session.tracks, [track]);
 }

@@ -4,9 +4,9 @@ mod common;
 
 use common::{FULL, Few, Folder};
 use hocket_plan::session::{
-    Automation, Clip, Destination, EffectAt, Group, GroupId, Input, InputId, LaneSpec, LaneTarget,
-    LoopPoints, Media, MediaId, Output, Return, ReturnId, Send, SendAt, Session, SongTime, Strip,
-    StripId, Tap, Track,
+    Automation, Clip, ClipNote, Destination, EffectAt, Group, GroupId, Input, InputId, LaneSpec,
+    LaneTarget, LoopPoints, Media, MediaId, MidiFile, NoteClip, NoteSource, Output, Return,
+    ReturnId, Send, SendAt, Session, SongTime, Strip, StripId, Tap, Track,
 };
 use hocket_plan::{Effect, Key};
 use hocket_session::{WriteError, session_text};
@@ -64,14 +64,38 @@ fn effect() -> impl Strategy<Value = Effect> {
         values: vec![threshold, ratio],
         bypass: false,
         key: None,
+        events: None,
     });
     let reverb = prop_oneof![Just(0.98f32), 0.0f32..=0.98].prop_map(|mix| Effect {
         kind: "reverb".into(),
         values: vec![mix],
         bypass: true,
         key: None,
+        events: None,
     });
-    prop_oneof![compressor, reverb]
+    let synth = (0.0f32..=1.0).prop_map(|sustain| Effect::new("synth", vec![sustain]));
+    prop_oneof![compressor, reverb, synth]
+}
+
+/// Notes that the session says itself, or those of the one MIDI file; its messages come with the reading.
+fn notes() -> impl Strategy<Value = NoteClip> {
+    let base = prop_oneof![Just(TimeBase::Seconds), Just(TimeBase::Beats)];
+    let note = (0.0..1e4f64, 1e-3..1e2f64, 0u8..128, 0.0..=1.0f64);
+    let note = note.prop_map(|(at, length, key, velocity)| ClipNote { at, length, key, velocity });
+    let written =
+        prop::collection::vec(note, 1..6).prop_map(|notes| NoteSource::Written(notes.into()));
+    let file = prop_oneof![
+        Just((None, None)),
+        Just((Some(0), None)),
+        Just((Some(1), Some(1))),
+        Just((None, Some(0)))
+    ];
+    let file = file.prop_map(|(track, channel)| {
+        NoteSource::File(MidiFile { path: "a.mid".into(), track, channel, messages: [].into() })
+    });
+    let source = prop_oneof![written, file];
+    (base, 0.0..1e4f64, prop::option::of(1e-3..1e4f64), source)
+        .prop_map(|(base, start, length, source)| NoteClip { base, start, length, source })
 }
 
 /// What a strip has that depends on no other.
@@ -144,6 +168,7 @@ struct Wires {
     outputs: Vec<Index>,
     sends: Vec<(Index, Index, f32, Tap, bool)>,
     keys: Vec<(Index, Index, Tap)>,
+    events: Vec<(Index, Index)>,
     lanes: Vec<(Index, Index, [LaneSpec; 3])>,
     taps: Vec<(Index, Tap)>,
 }
@@ -157,13 +182,15 @@ fn wires() -> impl Strategy<Value = Wires> {
         prop::collection::vec(index(), 16),
         prop::collection::vec((index(), index(), level(), tap(), any::<bool>()), some(8)),
         prop::collection::vec((index(), index(), tap()), some(3)),
+        prop::collection::vec((index(), index()), some(3)),
         prop::collection::vec((index(), index(), lanes), some(8)),
         prop::collection::vec((index(), tap()), some(3)),
     )
-        .prop_map(|(outputs, sends, keys, lanes, taps)| Wires {
+        .prop_map(|(outputs, sends, keys, events, lanes, taps)| Wires {
             outputs,
             sends,
             keys,
+            events,
             lanes,
             taps,
         })
@@ -228,6 +255,12 @@ fn wired(mut session: Session, wires: Wires) -> Session {
         let compressor = chain.iter_mut().find(|effect| effect.kind == "compressor");
         compressor.into_iter().for_each(|effect| effect.key = Some(key));
     }
+    for (of, from) in wires.events {
+        let from = StripId::Track(from.index(session.tracks.len()));
+        let chain = &mut strip_mut(&mut session, *of.get(&ids)).chain;
+        let synth = chain.iter_mut().find(|effect| effect.kind == "synth");
+        synth.into_iter().for_each(|effect| effect.events = Some(from));
+    }
     for (strip, which, lanes) in wires.lanes {
         let (target, range) = target(&session, *strip.get(&ids), &which);
         let mut lane = lanes[range.min(2)].clone();
@@ -262,9 +295,24 @@ fn number_media(session: &mut Session, folder: &Folder) {
     session.media = order.iter().map(|file| Media { path: path(file), resample: true }).collect();
 }
 
+/// MIDI files are in the folder, and their messages are those that the reader found. What these are, other tests see.
+fn take_messages(session: &mut Session, read: &Session, folder: &Folder) {
+    for (track, read) in session.tracks.iter_mut().zip(&read.tracks) {
+        for (clip, read) in track.notes.iter_mut().zip(&read.notes) {
+            let (NoteSource::File(file), NoteSource::File(read)) = (&mut clip.source, &read.source)
+            else {
+                continue;
+            };
+            assert!(!read.messages.is_empty());
+            (file.path, file.messages) = (folder.path("a.mid"), read.messages.clone());
+        }
+    }
+}
+
 fn sessions() -> impl Strategy<Value = Session> {
-    let inputs = prop::collection::vec(1u16..=2, 0..3);
-    let track = (strip(), prop::collection::vec(clip(2), 0..3), prop::option::of(any::<Index>()));
+    let inputs = prop::collection::vec((1u16..=2, any::<bool>()), 0..3);
+    let clips = (prop::collection::vec(clip(2), 0..3), prop::collection::vec(notes(), 0..3));
+    let track = (strip(), clips, prop::option::of(any::<Index>()));
     let strips = || prop::collection::vec(strip(), 0..4);
     let about = (word(), 8_000u32..=384_000, prop::option::of(1e-3..1e6f64), time());
     let parts = (prop::collection::vec(track, 1..5), strips(), strips(), strip());
@@ -280,14 +328,15 @@ fn sessions() -> impl Strategy<Value = Session> {
                 ..strip
             };
             let mut session = Session { sample_rate_hz, length_s, time, ..Session::default() };
-            let input =
-                |(number, channels): (usize, u16)| Input { name: format!("in {number}"), channels };
-            session.inputs = inputs.into_iter().enumerate().map(input).collect();
+            for (number, (channels, events)) in inputs.into_iter().enumerate() {
+                session.inputs.push(Input { name: format!("in {number}"), channels, events });
+            }
             let count = session.inputs.len();
-            for (number, (strip, clips, input)) in tracks.into_iter().enumerate() {
+            for (number, (strip, (clips, notes), input)) in tracks.into_iter().enumerate() {
                 let input = input.filter(|_| count > 0).map(|which| InputId(which.index(count)));
                 let strip = named("track", number, strip);
-                session.tracks.push(Track { strip, output: Destination::Master, clips, input });
+                let output = Destination::Master;
+                session.tracks.push(Track { strip, output, clips, input, notes });
             }
             for (number, strip) in groups.into_iter().enumerate() {
                 let strip = named("group", number, strip);
@@ -317,6 +366,7 @@ proptest! {
         let mut session = session;
         number_media(&mut session, &folder);
         let read = again(&folder, &session);
+        take_messages(&mut session, &read, &folder);
         prop_assert_eq!(read, session);
     }
 }

@@ -29,6 +29,7 @@ mod notes;
 mod leftovers;
 mod interrupt;
 mod disk_silence;
+mod takes;
 pub mod output;
 
 pub use failure::{Exit, Failure};

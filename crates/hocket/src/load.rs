@@ -1,6 +1,7 @@
 //! Session file -> session, and audio in memory or on the disk.
 
 mod audio;
+pub(crate) mod inputs;
 pub mod streams;
 
 use std::cell::RefCell;
@@ -11,16 +12,21 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
 
-use hocket_engine::{BuiltinEffects, ClipMedia, MediaPool, Settings, SettingsError, seats_of};
+use hocket_engine::{
+    BuiltinEffects, ClipMedia, MediaPool, Prepared, Settings, SettingsError, prepare_session,
+    seats_of,
+};
 use hocket_machine::Topology;
 use hocket_media::AudioFacts;
-use hocket_plan::Session;
 use hocket_plan::session::MediaId;
+use hocket_plan::{Fusing, Session};
 use hocket_session::{LoadOptions, Loaded};
 
+use crate::cli::NamedFile;
 use crate::failure::Failure;
 use crate::output::{detail, note};
 use audio::Streamable;
+use inputs::{FedInput, InputSound};
 use streams::{DiskBuffer, DiskFile, DiskUse};
 
 /// A session ready to be prepared for an engine.
@@ -37,6 +43,8 @@ pub struct LoadedSession {
     pub damaged: Vec<String>,
     /// Where files stream; `None`: every file is in memory.
     pub disk: Option<Arc<DiskBuffer>>,
+    /// What files bring into the inputs.
+    inputs: Vec<InputSound>,
 }
 
 /// A session file that is read and checked; of its audio files only the headers are.
@@ -45,6 +53,8 @@ pub struct OpenedSession {
     rate_hz: u32,
     /// What the audio files say of themselves, by path.
     facts: HashMap<PathBuf, AudioFacts>,
+    /// Files that feed inputs.
+    inputs: Vec<FedInput>,
 }
 
 /// The machine at hand.
@@ -122,11 +132,37 @@ impl OpenedSession {
             facts.borrow_mut().insert(path.to_owned(), audio::check(path, wanted, rate_hz)?);
             Ok(())
         };
-        let options = LoadOptions { seats };
+        let options = LoadOptions { seats, rate_hz };
         let loaded = hocket_session::load_checking(path, &catalogue, &options, &check)
             .map_err(Failure::bad_input)?;
         let rate_hz = rate_hz.unwrap_or(loaded.session.sample_rate_hz);
-        Ok(OpenedSession { loaded, rate_hz, facts: facts.into_inner() })
+        Ok(OpenedSession { loaded, rate_hz, facts: facts.into_inner(), inputs: Vec::new() })
+    }
+
+    /// Files that bring sound into the inputs, as `--input` names them.
+    ///
+    /// # Errors
+    /// A name that no input has, or an input that two files feed: exit code 2.
+    pub(crate) fn feed(&mut self, args: &[NamedFile]) -> Result<(), Failure> {
+        self.inputs = inputs::fed(args, &self.loaded.session)?;
+        Ok(())
+    }
+
+    /// The files that feed inputs.
+    pub(crate) fn input_files(&self) -> impl Iterator<Item = &Path> {
+        self.inputs.iter().map(|input| input.file.as_path())
+    }
+
+    /// Which inputs nothing feeds, in one line; `None` where there is none.
+    fn silent_inputs(&self) -> Option<String> {
+        let is_fed = |name: &str| self.inputs.iter().any(|input| input.name == name);
+        let names = self.loaded.session.inputs.iter().map(|input| input.name.as_str());
+        let silent: Vec<&str> = names.filter(|name| !is_fed(name)).collect();
+        let names = silent.join(", ");
+        let help = "--input NAME=FILE plays a file there";
+        (!silent.is_empty()).then(|| {
+            format!("nothing brings sound into the inputs ({names}): they are silent; {help}")
+        })
     }
 
     /// Which audio files are converted to the session's rate, in one line; `None` where all have it.
@@ -189,13 +225,10 @@ impl OpenedSession {
         if let Some(conversions) = self.conversions() {
             note(format_args!("{conversions}; resample = false in [session] refuses that"));
         }
-        if !self.loaded.session.inputs.is_empty() {
-            let names = self.loaded.session.inputs.iter().map(|input| input.name.as_str());
-            let names = names.collect::<Vec<_>>().join(", ");
-            note(format_args!("no device brings sound into the inputs ({names}): they are silent"));
-        }
+        self.silent_inputs().into_iter().for_each(note);
         let mut streamable = self.streamable(disk);
         let buffer = self.disk_buffer(disk, &streamable)?;
+        let inputs = inputs::load(&self.inputs, &self.loaded.session, self.rate_hz)?;
         let OpenedSession { loaded, rate_hz, .. } = self;
         let (mut warnings, mut damaged) = (loaded.warnings.clone(), Vec::new());
         let (mut media, mut lengths_s) = (Vec::new(), Vec::new());
@@ -208,7 +241,7 @@ impl OpenedSession {
         }
         warnings.extend(loaded.fade_warnings(|id| lengths_s[id.0]));
         let (session, media) = (loaded.session, MediaPool::of(media));
-        Ok(LoadedSession { session, media, rate_hz, warnings, damaged, disk: buffer })
+        Ok(LoadedSession { session, media, rate_hz, warnings, damaged, disk: buffer, inputs })
     }
 
     /// The files that stream, by their place in the session's list.
@@ -312,6 +345,15 @@ fn file_of_clips(
 }
 
 impl LoadedSession {
+    /// Graph, units and processors; files play at the inputs that they feed.
+    ///
+    /// # Errors
+    /// What the engine refuses: exit code 2.
+    pub(crate) fn prepare(&self) -> Result<Prepared, Failure> {
+        let prepared = prepare_session(&self.session, &self.media, self.rate_hz, Fusing::Chains);
+        Ok(inputs::feed(prepared.map_err(Failure::bad_input)?, &self.inputs))
+    }
+
     /// Refuses damaged audio files where the user asked for that (`--strict`), and prints the warnings otherwise.
     ///
     /// # Errors

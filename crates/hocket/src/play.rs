@@ -3,7 +3,6 @@
 mod costs;
 mod meter;
 mod outcome;
-mod takes;
 mod watcher;
 
 use std::path::Path;
@@ -13,12 +12,11 @@ use std::time::{Duration, Instant};
 use hocket_engine::control::choose_sibling_policy::Need;
 use hocket_engine::{
     Engine, Entered, FlightRecorder, FlightSettings, Policy, SeatSpeeds, Seating, Settings,
-    ThreadReport, VirtualDevice, flight, prepare_session, seats_of,
+    ThreadReport, VirtualDevice, flight, seats_of,
 };
 use hocket_machine::Topology;
 use hocket_machine::pin::current_thread;
-use hocket_plan::session::StripId;
-use hocket_plan::{CostTable, Fusing, SiblingPolicy};
+use hocket_plan::{CostTable, SiblingPolicy};
 
 use crate::cli::{PlayArgs, ScheduleArg, SiblingChoice};
 use crate::disk_silence::DiskSilence;
@@ -29,10 +27,10 @@ use crate::load::{LoadedSession, OpenedSession, topology};
 use crate::output::{note, print, print_json, tell};
 use crate::profile::Known;
 use crate::render::{check_length, wanted_frames};
+use crate::takes::{self, Takes, Wanted};
 use crate::written::{Parts, wrote};
 use meter::Meter;
 use outcome::{Disk, Outcome};
-use takes::Takes;
 use watcher::{Live, watch};
 
 /// Late blocks on their way to be explained; the watcher takes them ten times a second, so it is
@@ -54,14 +52,15 @@ pub fn run(args: &PlayArgs) -> Result<Exit, Failure> {
     known.tell();
     let known_costs = args.costs.as_deref().map(|path| Ok((path, costs::read(path)?)));
     let costs = known_costs.transpose()?;
-    let opened = OpenedSession::open(&args.session, args.rate, &topology)?;
-    check_files(args, &opened)?;
+    let mut opened = OpenedSession::open(&args.session, args.rate, &topology)?;
+    opened.feed(&args.input)?;
+    let wanted = takes::wanted(&args.take, opened.session())?;
+    check_files(args, &opened, &wanted)?;
     crate::bench::check_block(args.frames, opened.rate_hz())?;
     check_length(args.length)?;
     check_workers(args, &topology)?;
     crate::notes::serial_workers(args.workers, &[args.schedule]);
     let mut parts = Parts::default();
-    let strips = takes::strips(&args.take, opened.session())?;
     let loaded = opened.load_for(&args.disk.with(Wait::Never, args.strict))?;
     loaded.accept(args.strict)?;
     parts.end("loading");
@@ -69,11 +68,11 @@ pub fn run(args: &PlayArgs) -> Result<Exit, Failure> {
     let blocks = frames.map(|frames| frames.div_ceil(u64::from(args.frames)).max(1));
     let stop = crate::interrupt::flag()?;
     let stage =
-        Stage { args, loaded: &loaded, topology: &topology, known: &known, costs, strips: &strips };
+        Stage { args, loaded: &loaded, topology: &topology, known: &known, costs, takes: &wanted };
     let mut engine = stage.engine(&stop)?;
     fill(&loaded, &stop);
     ready_to_loop(&loaded);
-    let takes = Takes::begin(&args.take, &engine, frames)?;
+    let takes = Takes::begin(&wanted, &engine, frames)?;
     parts.end("preparing");
     let outcome = play(&mut engine, (blocks, takes), &stop, args, &loaded);
     parts.end("playing");
@@ -89,14 +88,15 @@ pub fn run(args: &PlayArgs) -> Result<Exit, Failure> {
     Ok(exit(&outcome, args))
 }
 
-fn check_files(args: &PlayArgs, opened: &OpenedSession) -> Result<(), Failure> {
+fn check_files(args: &PlayArgs, opened: &OpenedSession, takes: &[Wanted]) -> Result<(), Failure> {
     let mut files = Files::new(false);
     files.reads_session(&args.session, opened.sources());
+    opened.input_files().for_each(|path| files.reads("the file of an --input", path));
     args.profile.profile.iter().for_each(|path| files.reads("the profile", path));
     if let Some(path) = &args.costs {
         files.writes("--costs", path, Kind::Checked)?;
     }
-    takes::check_files(&args.take, opened.rate_hz(), &mut files)
+    takes::check_files(takes, opened.rate_hz(), &mut files)
 }
 
 /// More workers than the policy has seats for are refused later; more than the machine has, before anything is loaded.
@@ -136,7 +136,7 @@ struct Stage<'a> {
     /// Where costs are kept, and what is known of them.
     costs: Option<(&'a Path, Option<CostTable>)>,
     /// What is recorded.
-    strips: &'a [StripId],
+    takes: &'a [Wanted],
 }
 
 impl Stage<'_> {
@@ -180,10 +180,7 @@ impl Stage<'_> {
         let settings = known.inform(args.schedule.steer(settings));
         let seating = Seating::here_with(topology, sibling, args.workers, &known.speeds())
             .map_err(Failure::bad_input)?;
-        let (session, media) = (&loaded.session, &loaded.media);
-        let prepared = prepare_session(session, media, loaded.rate_hz, Fusing::Chains)
-            .map_err(Failure::bad_input)?;
-        let prepared = takes::tapped(prepared, self.strips)?;
+        let prepared = takes::tapped(loaded.prepare()?, self.takes)?;
         Engine::start(prepared, settings, seating).map_err(Failure::not_possible)
     }
 

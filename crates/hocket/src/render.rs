@@ -5,12 +5,9 @@ mod size;
 
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-use hocket_engine::{
-    Engine, Policy, Seating, Settings, offline, prepare_session, session_end_frames,
-};
+use hocket_engine::{Engine, Policy, Seating, Settings, offline, session_end_frames};
 use hocket_files::is_standard_output;
 use hocket_media::{AudioWriter, WriteError};
-use hocket_plan::Fusing;
 
 use crate::cli::RenderArgs;
 use crate::disk_silence::DiskSilence;
@@ -19,6 +16,7 @@ use crate::load::LoadedSession;
 use crate::load::streams::Wait;
 use crate::output::{bar, note, tell};
 use crate::play::protection;
+use crate::takes::{self, Takes, Wanted};
 use crate::written::{Parts, wrote};
 use prepared::Prepared;
 
@@ -47,7 +45,7 @@ pub(crate) fn to_file(args: &RenderArgs, stop: &AtomicBool) -> Result<bool, Fail
 }
 
 fn render(args: &RenderArgs, prepared: Prepared, stop: &AtomicBool) -> Result<bool, Failure> {
-    let Prepared { opened, format, known, schedule, sibling, seating } = prepared;
+    let Prepared { opened, format, known, schedule, sibling, seating, takes: wanted } = prepared;
     let disk = args.disk.with(Wait::ForTheDisk, args.strict);
     let Some(loaded) = opened.load_unless(disk, stop)? else { return Ok(false) };
     loaded.accept(args.strict)?;
@@ -59,16 +57,27 @@ fn render(args: &RenderArgs, prepared: Prepared, stop: &AtomicBool) -> Result<bo
         Settings { priority: None, spans: false, ..Settings::new(args.frames, rate_hz, policy) };
     let mut parts = Parts::default();
     parts.end("loading");
-    let mut engine = engine(&loaded, known.inform(schedule.steer(settings)), seating)?;
+    let settings = known.inform(schedule.steer(settings));
+    let mut engine = engine(&loaded, settings, seating, &wanted)?;
     let writer = AudioWriter::create(&args.output, format, rate_hz, args.format.into(), frames)
         .map_err(Failure::not_possible)?;
-    let done = write(&mut engine, writer, frames, stop).map_err(Failure::not_possible)?;
+    let mut takes = Takes::begin(&wanted, &engine, Some(frames))?;
+    let done = write(&mut engine, (writer, &mut takes), frames, stop);
+    let recorded = takes.end();
+    for take in &recorded {
+        // What is wrong is said with --quiet, too.
+        if take.is_whole() { note(take.line()) } else { tell(take.line()) }
+    }
+    let done = done.map_err(Failure::not_possible)?;
     parts.end("rendering");
     let Some(written) = done.written else { return Ok(false) };
     wrote(&args.output);
     note(summary(&engine, frames as f64 / f64::from(rate_hz), &parts));
     tell_policy(&engine, done.protection);
     tell_faults(&engine, &written);
+    if recorded.iter().any(|take| !take.is_whole()) {
+        return Err(Failure::not_possible("a take is not whole, as said above"));
+    }
     let lost = tell_lost(&loaded);
     if lost > 0 && args.strict {
         return Err(Failure::not_possible(format!(
@@ -107,6 +116,12 @@ fn tell_faults(engine: &Engine, written: &hocket_media::Written) {
         ));
     }
     engine.contained().iter().for_each(|contained| tell(format_args!("warning: {contained}")));
+    for lost in engine.control().lost_events() {
+        tell(format_args!(
+            "warning: {} lost {} events, because there were more than 1024 in a block; use a smaller --frames",
+            lost.node, lost.events
+        ));
+    }
 }
 
 /// What could not be read although the render waited for it.
@@ -154,10 +169,14 @@ pub(crate) fn wanted_frames(
         .filter(|frames| *frames > 0))
 }
 
-fn engine(loaded: &LoadedSession, settings: Settings, seating: Seating) -> Result<Engine, Failure> {
-    let prepared = prepare_session(&loaded.session, &loaded.media, loaded.rate_hz, Fusing::Chains)
-        .map_err(Failure::bad_input)?;
-    Engine::start(prepared, settings, seating).map_err(Failure::not_possible)
+fn engine(
+    loaded: &LoadedSession,
+    settings: Settings,
+    seating: Seating,
+    takes: &[Wanted],
+) -> Result<Engine, Failure> {
+    Engine::start(takes::tapped(loaded.prepare()?, takes)?, settings, seating)
+        .map_err(Failure::not_possible)
 }
 
 /// What came of a render.
@@ -170,14 +189,16 @@ struct Rendered {
 
 fn write(
     engine: &mut Engine,
-    mut writer: AudioWriter,
+    (mut writer, takes): (AudioWriter, &mut Takes),
     frames: u64,
     stop: &AtomicBool,
 ) -> Result<Rendered, WriteError> {
     let entered = engine.enter();
     let protection = protection(&entered);
     let bar = bar(frames, "rendering");
-    let done = offline::render(engine, frames, |rows| {
+    let done = offline::render_blocks(engine, frames, |engine, length| {
+        let rows = engine.output(length);
+        takes.keep(engine, length);
         writer.write(rows.left, rows.right)?;
         bar.inc(rows.left.len() as u64);
         Ok::<bool, WriteError>(!stop.load(Relaxed))

@@ -48,7 +48,7 @@ fn write_converted(args: &ConvertArgs) -> Result<Exit, Failure> {
     // What is there stays, so audio files of the session need no further care.
     refuse_to_replace(output)?;
     files.writes("--output", output, Kind::Session)?;
-    let options = LoadOptions { seats: seats_of(&topology()?).0.seats.len() };
+    let options = LoadOptions::for_seats(seats_of(&topology()?).0.seats.len());
     // A pipe or a device says nothing of where the text will be.
     let is_file = std::fs::metadata(output).map_or(true, |there| there.is_file());
     let is_elsewhere = is_standard_output(output) || !is_file;

@@ -18,6 +18,7 @@ use std::time::{Duration, Instant};
 
 use hocket::load::{LoadedSession, load_session_for_seats};
 use hocket_dsp::{Block, Processor};
+use hocket_engine::time::{Event, EventKind, Midi1, Pushed, Source};
 use hocket_engine::{
     Engine, Policy, Prepared, Seating, Settings, Steer, Strategy, prepare_session,
 };
@@ -44,11 +45,13 @@ fn seats(policy: SiblingPolicy) -> Seats {
 
 /// Automation, tempos, a loop, inputs, outputs, side chains and feedback, all within the first blocks.
 const FORMAT_2: &str = "format-2.toml";
+/// Notes, MIDI files, events of the host and instruments, all within the first blocks.
+const NOTES: &str = "notes.toml";
 
 fn load(name: &str, rate_hz: u32) -> LoadedSession {
     let here = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
     let file = match name {
-        FORMAT_2 => here.join("tests/data").join(name),
+        FORMAT_2 | NOTES => here.join("tests/data").join(name),
         _ => here.join("../../sessions").join(name),
     };
     load_session_for_seats(&file, Some(rate_hz), 4).unwrap_or_else(|error| panic!("{error}"))
@@ -126,6 +129,25 @@ fn write_inputs(engine: &mut Engine, begin: usize, frames: usize) {
             let sound = |frame: usize| (0.3 * (frame as f64 * step).sin()) as f32;
             let samples = rows.row_mut(row).iter_mut().zip(begin..);
             samples.for_each(|(sample, frame)| *sample = sound(frame));
+        }
+        write_events(engine, number, begin, frames);
+    }
+}
+
+/// Notes for inputs that take events, at the same frames however time is cut.
+fn write_events(engine: &mut Engine, number: u16, begin: usize, frames: usize) {
+    let Some(events) = engine.events_mut(number) else { return };
+    for (at, bytes) in [
+        (3, [0x90, 72, 90]),
+        (700, [0x80, 72, 0]),
+        (700, [0x90, 79, 127]),
+        (900, [0xe0, 0, 96]),
+        (1500, [0xb0, 123, 0]),
+    ] {
+        if (begin..begin + frames).contains(&at) {
+            let message = Midi1::new(&bytes).expect("a message");
+            let event = Event::new((at - begin) as u32, Source::LIVE, EventKind::Midi(message));
+            assert_eq!(events.push(event), Pushed::Stored);
         }
     }
 }
@@ -494,6 +516,31 @@ fn what_format_2_brings_is_heard() {
 #[test]
 fn format_2_is_bit_identical_over_the_grid() {
     check_grids(FORMAT_2);
+}
+
+#[test]
+fn notes_are_bit_identical_over_the_grid() {
+    check_grids(NOTES);
+}
+
+/// Notes, MIDI files, events of the host and every way to an instrument are heard: without them, other bits come out.
+#[test]
+fn notes_are_heard() {
+    let expected = reference(&load(NOTES, 48_000));
+    let without = |change: &dyn Fn(&mut hocket_plan::Session)| {
+        let mut session = load(NOTES, 48_000);
+        change(&mut session.session);
+        reference(&session)
+    };
+    for (track, clip) in [(0, 0), (0, 1), (1, 0), (1, 1)] {
+        let bits = without(&|session| _ = session.tracks[track].notes.remove(clip));
+        assert_ne!(bits, expected, "clip {clip} of track {track}");
+    }
+    assert_ne!(without(&|session| session.inputs[0].events = false), expected, "the host's events");
+    let deaf = |session: &mut hocket_plan::Session| session.groups[0].strip.chain[0].events = None;
+    assert_ne!(without(&deaf), expected, "a group that receives the notes of a track");
+    let deaf = |session: &mut hocket_plan::Session| session.returns[0].strip.chain[1].events = None;
+    assert_ne!(without(&deaf), expected, "a return that receives the notes of a track");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Session files: what loads can be planned.
+//! Session files: what loads can be planned. Bytes that begin as a MIDI file are one that a session plays.
 
 use hocket_engine::BuiltinEffects;
 use hocket_plan::graph::session_graph;
@@ -10,13 +10,22 @@ use super::scratch;
 /// Larger graphs take too long to plan thousands of times.
 const MOST_NODES: usize = 300;
 const WORKERS: usize = 3;
+/// A note of a quarter.
+const MIDI: &[u8] =
+    b"MThd\0\0\0\x06\0\0\0\x01\0\x60MTrk\0\0\0\x0c\0\x90\x3c\x64\x60\x80\x3c\0\0\xff\x2f\0";
+/// Plays a MIDI file in both units.
+const PLAYS: &[u8] =
+    b"[[track]]\nname = 'a'\n[[track.notes]]\nfile = 'a.mid'\n[[track.notes]]\nfile = 'a.mid'\n\
+    time = 'seconds'\nlength = 1\n[[track.effect]]\nkind = 'synth'\n";
 
 pub fn check(bytes: &[u8]) {
     for name in ["audio/a.wav", "audio/b.wav"] {
         scratch::file(name, b"RIFF");
     }
-    let path = scratch::file("live.toml", bytes);
-    let once = || load(&path, &BuiltinEffects { rate_hz: 48_000 }, &LoadOptions { seats: 4 });
+    let is_midi = bytes.starts_with(b"MThd");
+    scratch::file("a.mid", if is_midi { bytes } else { MIDI });
+    let path = scratch::file("live.toml", if is_midi { PLAYS } else { bytes });
+    let once = || load(&path, &BuiltinEffects { rate_hz: 48_000 }, &LoadOptions::for_seats(4));
     match (once(), once()) {
         (Ok(loaded), Ok(again)) => {
             assert_eq!(loaded.session, again.session);
@@ -26,7 +35,7 @@ pub fn check(bytes: &[u8]) {
         }
         (Err(errors), Err(again)) => {
             assert_eq!(errors.to_string(), again.to_string());
-            check_errors(bytes, &errors);
+            check_errors(if is_midi { PLAYS } else { bytes }, &errors);
         }
         _ => panic!("a file is right once and wrong once"),
     }

@@ -1,5 +1,7 @@
 //! The real-time end of a take.
 
+use std::time::{Duration, Instant};
+
 use hocket_dsp::rows as moves;
 use hocket_rt::{RingReader, RingWriter};
 
@@ -32,6 +34,9 @@ impl Piece {
         (0..self.frames).flat_map(frame)
     }
 }
+
+/// How often a take that may wait looks for room.
+const LOOK: Duration = Duration::from_millis(2);
 
 /// Takes frames for a recording, from one thread at a time.
 ///
@@ -101,7 +106,37 @@ impl TakeInput {
     /// Thread: real-time. Cost: O(frames). No allocation, lock or system call; never waits.
     pub fn write(&mut self, rows: &[&[f32]]) -> usize {
         let frames = rows.first().map_or(0, |row| row.len());
-        let mut at = 0;
+        let at = self.fill(rows, 0);
+        self.count(frames, at);
+        at
+    }
+
+    /// As [`TakeInput::write`], but waits for room: for takes of what is not played in real time.
+    ///
+    /// Thread: control; waits for the disk, at most `patience`. What finds no room until then is lost as it is there.
+    pub fn write_waiting(&mut self, rows: &[&[f32]], patience: Duration) -> usize {
+        let frames = rows.first().map_or(0, |row| row.len());
+        let begun = Instant::now();
+        let mut at = self.fill(rows, 0);
+        while at < frames && begun.elapsed() < patience {
+            std::thread::sleep(LOOK);
+            at = self.fill(rows, at);
+        }
+        self.count(frames, at);
+        at
+    }
+
+    /// Counts frames of which the first `at` found room.
+    fn count(&mut self, frames: usize, at: usize) {
+        let lost = (frames - at) as u64;
+        self.silence += lost;
+        self.lost_frames += lost;
+        self.frames += frames as u64;
+    }
+
+    /// Takes the frames from `at` on that find room; returns the first that does not.
+    fn fill(&mut self, rows: &[&[f32]], mut at: usize) -> usize {
+        let frames = rows.first().map_or(0, |row| row.len());
         while at < frames {
             let Some(piece) = next_piece(&mut self.piece, &mut self.empty, &mut self.silence)
             else {
@@ -122,10 +157,6 @@ impl TakeInput {
                 self.send();
             }
         }
-        let lost = (frames - at) as u64;
-        self.silence += lost;
-        self.lost_frames += lost;
-        self.frames += frames as u64;
         at
     }
 

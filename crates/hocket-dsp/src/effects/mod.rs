@@ -19,6 +19,8 @@ pub mod amp;
 
 pub mod correlation;
 
+pub mod synth;
+
 mod bypass;
 
 pub use bypass::Bypass;

@@ -73,6 +73,7 @@ enum Key {
     Head(u64),
     /// A track that also plays an input has a head before its head.
     Player(u64),
+    Notes(u64),
     Send(u64),
     Effect(u64),
     Fader(u64),
@@ -372,6 +373,7 @@ impl Names {
         let own = |id: StripId| self.strip(id).map_or(0, |strip| strip.own);
         match kind {
             NodeKind::Play(track) => Key::Player(own(StripId::Track(track))),
+            NodeKind::Notes(track) => Key::Notes(own(StripId::Track(track))),
             NodeKind::Sum(id) => Key::Head(own(id)),
             NodeKind::Fader(id) => Key::Fader(own(id)),
             NodeKind::Effect { strip, index } => {

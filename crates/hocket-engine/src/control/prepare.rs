@@ -11,6 +11,7 @@ use hocket_time::{LaneError, LoopError, TempoError};
 use super::automation::LaneChange;
 use super::media::MediaPool;
 use crate::block::clip_player::{ClipPlayer, last_end};
+use crate::block::note_player::{NotePlayer, last_note_end};
 use crate::catalogue::BuiltinEffects;
 
 /// What an engine needs: the units, and for every node the processor that does its work.
@@ -138,12 +139,13 @@ impl<'a> Workshop<'a> {
         let Workshop { session, media, rate_hz, .. } = *self;
         Ok(match kind {
             NodeKind::Play(track) => Some(player(session, media, track, rate_hz)?),
+            NodeKind::Notes(track) => Some(Box::new(NotePlayer::new(&session.tracks[track].notes))),
             NodeKind::Effect { strip, index } => {
                 let effect = &session.strip(strip).chain[index];
                 let processor = self.effect(strip, index)?;
                 let moves = session.lane(LaneTarget::Bypass(EffectAt { strip, index })).is_some();
                 Some(match effect.bypass || moves {
-                    true => Box::new(Bypass::new(processor, rate_hz, effect.bypass)),
+                    true => bypass(processor, &effect.kind, rate_hz, effect.bypass),
                     false => processor,
                 })
             }
@@ -161,9 +163,9 @@ impl<'a> Workshop<'a> {
         fades_in: bool,
     ) -> Result<Option<Box<dyn Processor>>, PrepareError> {
         let NodeKind::Effect { strip, index } = kind else { return self.processor(kind) };
-        let bypassed = self.session.strip(strip).chain[index].bypass || fades_in;
+        let effect = &self.session.strip(strip).chain[index];
         let processor = self.effect(strip, index)?;
-        Ok(Some(Box::new(Bypass::new(processor, self.rate_hz, bypassed))))
+        Ok(Some(bypass(processor, &effect.kind, self.rate_hz, effect.bypass || fades_in)))
     }
 
     fn heard(&self, id: StripId) -> bool {
@@ -177,6 +179,20 @@ impl<'a> Workshop<'a> {
         let unknown =
             || PrepareError::UnknownEffect { strip: strip.name.clone(), kind: kind.clone() };
         Ok((known.ok_or_else(unknown)?.build)(values, self.rate_hz))
+    }
+}
+
+/// An effect that can be bypassed; one with an event input goes on hearing its notes.
+fn bypass(
+    processor: Box<dyn Processor>,
+    kind: &str,
+    rate_hz: u32,
+    bypassed: bool,
+) -> Box<dyn Processor> {
+    let bypass = Bypass::new(processor, rate_hz, bypassed);
+    match hocket_dsp::kind(kind).is_some_and(|kind| kind.event_input) {
+        true => Box::new(bypass.with_event_input()),
+        false => Box::new(bypass),
     }
 }
 
@@ -279,13 +295,16 @@ fn send(session: &Session, at: SendAt, rate_hz: u32) -> Box<dyn Processor> {
     Box::new(Fader::new(db_to_lin(gain_db), 0.0, false, rate_hz))
 }
 
-/// When the last clip ends, in frames at `rate_hz`; `None` if one loops for ever or is missing, or if the song
-/// loops.
+/// When the last clip and the last note end, in frames at `rate_hz`; `None` if a clip loops for ever or is missing, or if
+/// the song loops.
 pub fn session_end_frames(session: &Session, media: &MediaPool, rate_hz: u32) -> Option<u64> {
     if session.time.repeat.is_some() {
         return None;
     }
     let clips = session.tracks.iter().flat_map(|track| &track.clips);
     let times: Option<Vec<_>> = clips.map(|clip| media.times(clip, rate_hz)).collect();
-    last_end(times?.iter())
+    let clips_end = last_end(times?.iter())?;
+    let map = session.time.map(rate_hz).ok()?;
+    let notes = session.tracks.iter().map(|track| last_note_end(&track.notes, &map));
+    Some(notes.fold(clips_end, u64::max))
 }

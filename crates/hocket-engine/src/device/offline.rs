@@ -13,13 +13,24 @@ pub fn render<E>(
     total_frames: u64,
     mut each: impl FnMut(StereoRef<'_>) -> Result<bool, E>,
 ) -> Result<u64, E> {
+    render_blocks(engine, total_frames, |engine, frames| each(engine.output(frames)))
+}
+
+/// The same for callers that read more than the first output: `each` gets the engine and the block's length in frames.
+///
+/// Returns the number of frames rendered.
+pub fn render_blocks<E>(
+    engine: &mut Engine,
+    total_frames: u64,
+    mut each: impl FnMut(&Engine, usize) -> Result<bool, E>,
+) -> Result<u64, E> {
     let largest = u64::from(engine.settings().frames);
     let mut done = 0;
     while done < total_frames {
         let frames = largest.min(total_frames - done) as usize;
         engine.process(frames);
         done += frames as u64;
-        if !each(engine.output(frames))? {
+        if !each(engine, frames)? {
             break;
         }
     }

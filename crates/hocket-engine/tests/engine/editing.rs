@@ -125,6 +125,7 @@ impl Random {
             output: self.destination(session),
             clips: vec![clip],
             input: None,
+            notes: Vec::new(),
         }
     }
 }

@@ -31,7 +31,7 @@ fn strip(name: &str, effects: &[&str]) -> Strip {
 
 fn track(name: &str, effects: &[&str], output: Destination) -> Track {
     let clip = Clip { media: MediaId(0), looped: true, ..stage::whole_file() };
-    Track { strip: strip(name, effects), output, clips: vec![clip], input: None }
+    Track { strip: strip(name, effects), output, clips: vec![clip], input: None, notes: Vec::new() }
 }
 
 /// Two tracks with a sine, two groups, a return.

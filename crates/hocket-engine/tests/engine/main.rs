@@ -15,6 +15,7 @@ mod flight;
 mod foreign_leaders;
 mod leaders;
 mod life;
+mod notes;
 mod one_cpu;
 mod panics;
 mod plan_times;

@@ -91,7 +91,13 @@ fn plain(name: &str, effects: &[&str]) -> Strip {
 
 fn track(number: usize, output: Destination) -> Track {
     let clip = Clip { start_s: number as f64 * 0.0007, looped: true, ..stage::whole_file() };
-    Track { strip: plain("track", &["gain"]), output, clips: vec![clip], input: None }
+    Track {
+        strip: plain("track", &["gain"]),
+        output,
+        clips: vec![clip],
+        input: None,
+        notes: Vec::new(),
+    }
 }
 
 fn hall() -> Return {

@@ -19,7 +19,13 @@ use crate::stage::{self, FRAMES, RATE_HZ, policy, whole_file};
 /// Plays a constant for ever.
 fn track(name: &str) -> Track {
     let clips = vec![Clip { looped: true, ..whole_file() }];
-    Track { strip: Strip::new(name), output: Destination::Master, clips, input: None }
+    Track {
+        strip: Strip::new(name),
+        output: Destination::Master,
+        clips,
+        input: None,
+        notes: Vec::new(),
+    }
 }
 
 fn session(tracks: Vec<Track>) -> Session {
@@ -85,7 +91,8 @@ fn a_lane_of_a_session_begins_without_a_ramp_and_again_after_a_reset() {
 fn sends_effects_and_switches_move() {
     let _alone = stage::alone();
     let mut plain = session(vec![track("a")]);
-    let gain = Effect { kind: "gain".into(), values: vec![0.0], bypass: false, key: None };
+    let gain =
+        Effect { kind: "gain".into(), values: vec![0.0], bypass: false, key: None, events: None };
     plain.tracks[0].strip.chain.push(gain);
     plain.tracks[0].strip.gain_db = f32::NEG_INFINITY;
     let send = Send { to: ReturnId(0), gain_db: -6.0, tap: Tap::PreFader, feedback: false };
@@ -153,8 +160,8 @@ fn inputs_reach_their_tracks_and_outputs_have_their_strips() {
     let _alone = stage::alone();
     let mut session = session(vec![track("clip"), track("both"), track("live")]);
     session.inputs = vec![
-        Input { name: "mono".into(), channels: 1 },
-        Input { name: "stereo".into(), channels: 2 },
+        Input { name: "mono".into(), channels: 1, events: false },
+        Input { name: "stereo".into(), channels: 2, events: false },
     ];
     session.tracks[1].input = Some(InputId(1));
     (session.tracks[2].input, session.tracks[2].clips) = (Some(InputId(0)), Vec::new());
@@ -244,6 +251,7 @@ fn an_editor_keeps_the_lanes_of_its_session_with_their_strips() {
     session = automated(session, gain(StripId::Track(2)), lane.clone());
     session.tracks[2].strip.chain.push(Effect {
         key: Some(Key { from: StripId::Track(1), tap: Tap::PostFader }),
+        events: None,
         ..stage::effect("compressor")
     });
     let kind = policy(ScheduleKind::Serial);

@@ -104,7 +104,7 @@ pub fn audio(frames: usize) -> StereoAudio {
 
 pub fn effect(kind: &str) -> Effect {
     let known = hocket_dsp::kind(kind).unwrap();
-    Effect { kind: kind.into(), values: known.defaults(), bypass: false, key: None }
+    Effect { kind: kind.into(), values: known.defaults(), bypass: false, key: None, events: None }
 }
 
 fn strip(name: &str, chain: Vec<Effect>) -> Strip {
@@ -123,7 +123,7 @@ fn track(index: usize, kind: &str) -> Track {
     let outputs =
         [Destination::Master, Destination::Group(GroupId(0)), Destination::Group(GroupId(1))];
     let clip = Clip { start_s: index as f64 * 0.0007, looped: true, ..whole_file() };
-    Track { strip, output: outputs[index % 3], clips: vec![clip], input: None }
+    Track { strip, output: outputs[index % 3], clips: vec![clip], input: None, notes: Vec::new() }
 }
 
 /// The whole of the first file, once, at full level.

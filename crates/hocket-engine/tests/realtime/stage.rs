@@ -102,7 +102,7 @@ fn noise(frames: usize) -> StereoAudio {
 
 pub fn default_effect(kind: &str) -> Effect {
     let known = hocket_dsp::kind(kind).unwrap();
-    Effect { kind: kind.into(), values: known.defaults(), bypass: false, key: None }
+    Effect { kind: kind.into(), values: known.defaults(), bypass: false, key: None, events: None }
 }
 
 pub fn strip(name: &str, chain: Vec<Effect>) -> Strip {
@@ -117,7 +117,7 @@ pub fn track(index: usize, chain: Vec<Effect>) -> Track {
     strip.pan = index as f32 / 10.0 - 0.5;
     let outputs =
         [Destination::Master, Destination::Group(GroupId(0)), Destination::Group(GroupId(1))];
-    Track { strip, output: outputs[index % 3], clips: clips(index), input: None }
+    Track { strip, output: outputs[index % 3], clips: clips(index), input: None, notes: Vec::new() }
 }
 
 /// One that loops for ever, one that comes and goes in the midst of blocks.

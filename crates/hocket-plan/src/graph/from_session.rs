@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use super::routing::{FedBack, Feed, Routing, place};
-use super::{Edge, Graph, GraphError, Node, NodeId, NodeKind, Ports};
+use super::{Edge, EventPorts, Graph, GraphError, Node, NodeId, NodeKind, Ports};
 use crate::effect::{Effect, Key};
 use crate::session::{InputId, LaneTarget, SendAt, Session, StripId, Tap};
 
@@ -13,6 +13,11 @@ pub trait EffectFacts {
     fn cost(&self, effect: &Effect) -> f64;
     /// Latency in frames.
     fn latency_frames(&self, effect: &Effect) -> u32;
+    /// Whether it has an event input. None has unless the runner says so.
+    fn has_event_input(&self, effect: &Effect) -> bool {
+        let _ = effect;
+        false
+    }
 }
 
 /// The cost of playing a clip, in floating-point operations per frame (read, gain, fade, two rows).
@@ -32,6 +37,7 @@ const INPUT_COST: f64 = 4.0;
 /// - [`GraphError::Cycle`]: strips feed each other in a circle.
 /// - [`GraphError::UnknownStrip`]: an output, a send or a key names no strip of the session.
 /// - [`GraphError::NoInput`]: a track plays an input that the session does not have.
+/// - [`GraphError::NoEvents`]: an effect receives the events of something that is no track of the session.
 /// - [`GraphError::Ports`]: an input has no channels, or too many.
 /// - [`GraphError::Empty`]: the session has no tracks.
 /// - [`GraphError::TooLarge`]: more nodes than [`Graph::MAX_NODES`].
@@ -55,6 +61,7 @@ pub fn session_graph(session: &Session, facts: &dyn EffectFacts) -> Result<Graph
         taps: vec![None; places],
         sends: HashMap::new(),
         inputs: HashMap::new(),
+        notes: HashMap::new(),
     };
     for place in order {
         builder.add_strip(place)?;
@@ -94,6 +101,8 @@ struct Builder<'a> {
     sends: HashMap<SendAt, NodeId>,
     /// The nodes of inputs that tracks play.
     inputs: HashMap<usize, NodeId>,
+    /// The nodes of notes that effects receive, by track.
+    notes: HashMap<usize, NodeId>,
 }
 
 impl Builder<'_> {
@@ -103,7 +112,7 @@ impl Builder<'_> {
         let head = self.add_head(place)?;
         let mut last = head;
         for (index, effect) in strip.chain.iter().enumerate() {
-            let node = Node {
+            let mut node = Node {
                 name: format!("{}: {}", strip.name, effect.kind),
                 kind: NodeKind::Effect { strip: id, index },
                 inputs: vec![Edge::new(last, 1.0)],
@@ -111,6 +120,10 @@ impl Builder<'_> {
                 latency_frames: self.facts.latency_frames(effect),
                 ports: Default::default(),
             };
+            if self.facts.has_event_input(effect) {
+                node.ports.events = EventPorts::INPUT;
+                node.inputs.extend(self.events(id, effect)?);
+            }
             let key = effect.key.and_then(|key| self.key(key));
             last = self.graph.add_with_side_chain(node, key.into_iter().collect())?;
         }
@@ -124,6 +137,44 @@ impl Builder<'_> {
         })?;
         self.taps[place] = Some(Taps { head, before_fader: last, after_fader: fader });
         self.add_sends(place)
+    }
+
+    /// What an effect receives: the notes of a track, then the events of the track's input.
+    fn events(&mut self, own: StripId, effect: &Effect) -> Result<Vec<Edge>, GraphError> {
+        let index = match (effect.events, own) {
+            (Some(StripId::Track(index)), _) if index < self.session.tracks.len() => index,
+            (Some(from), _) => {
+                let strip = self.session.strip(own).name.clone();
+                return Err(GraphError::NoEvents { strip, from });
+            }
+            (None, StripId::Track(index)) => index,
+            (None, _) => return Ok(Vec::new()),
+        };
+        let track = &self.session.tracks[index];
+        let mut edges = Vec::new();
+        if !track.notes.is_empty() {
+            edges.push(Edge::events(self.notes(index)?));
+        }
+        if let Some(input) = track.input {
+            let node = self.input(index, input)?;
+            if self.session.inputs[input.0].events {
+                edges.push(Edge::events(node));
+            }
+        }
+        Ok(edges)
+    }
+
+    /// The node of a track's notes, which the first effect that receives them adds.
+    fn notes(&mut self, track: usize) -> Result<NodeId, GraphError> {
+        if let Some(node) = self.notes.get(&track) {
+            return Ok(*node);
+        }
+        let name = format!("{}: notes", self.session.tracks[track].strip.name);
+        // A node has one channel at least; nobody hears this one.
+        let ports = Ports::of(1).with_events(EventPorts::OUTPUT);
+        let node = self.graph.add(Node { ports, ..Node::new(name, NodeKind::Notes(track)) })?;
+        self.notes.insert(track, node);
+        Ok(node)
     }
 
     /// What an effect hears at its side chain. The order of the strips puts it before the effect.
@@ -193,7 +244,9 @@ impl Builder<'_> {
         let input = self.session.inputs.get(number).ok_or_else(missing)?;
         let name = format!("input {}", input.name);
         let kind = NodeKind::Input(u16::try_from(number).map_err(|_| missing())?);
-        let node = Node { ports: Ports::of(input.channels), ..Node::new(name, kind) };
+        let events = if input.events { EventPorts::OUTPUT } else { EventPorts::NONE };
+        let ports = Ports::of(input.channels).with_events(events);
+        let node = Node { ports, ..Node::new(name, kind) };
         let node = self.graph.add(node)?;
         self.inputs.insert(number, node);
         Ok(node)

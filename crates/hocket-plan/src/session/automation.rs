@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use hocket_time::{CONTROL_GRID_FRAMES, Lane, LaneError, LanePoint, TempoMap, TimeBase};
 
-use super::{Session, Strip, StripId};
+use super::{Session, Strip, StripId, TakeFrom};
+use crate::effect::Effect;
 
 /// An effect by its place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -130,8 +131,8 @@ impl Session {
     /// The name of what takes from this strip besides sends and routes: an effect's strip, an output.
     pub fn listener(&self, id: StripId) -> Option<&str> {
         let hears = |strip: &&Strip| {
-            let mut keys = strip.chain.iter().filter_map(|effect| effect.key);
-            keys.any(|key| key.from == id)
+            let from = |effect: &Effect| [effect.key.map(|key| key.from), effect.events];
+            strip.chain.iter().flat_map(from).any(|from| from == Some(id))
         };
         let strips = self.strip_ids().into_iter().filter(|own| *own != id);
         let strip = strips.map(|own| self.strip(own)).find(hears).map(|strip| strip.name.as_str());
@@ -148,6 +149,13 @@ impl Session {
         for output in &mut self.outputs {
             move_up(&mut output.from, id);
         }
+        // What is recorded was fixed when it began to play; a take of nothing goes.
+        self.takes.retain(|take| !matches!(take.from, TakeFrom::Strip(strip, _) if strip == id));
+        for take in &mut self.takes {
+            if let TakeFrom::Strip(strip, _) = &mut take.from {
+                move_up(strip, id);
+            }
+        }
         let tracks = self.tracks.iter_mut().map(|track| &mut track.strip);
         let groups = self.groups.iter_mut().map(|group| &mut group.strip);
         let returns = self.returns.iter_mut().map(|back| &mut back.strip);
@@ -155,6 +163,9 @@ impl Session {
         for effect in strips.flat_map(|strip| &mut strip.chain) {
             if let Some(key) = &mut effect.key {
                 move_up(&mut key.from, id);
+            }
+            if let Some(events) = &mut effect.events {
+                move_up(events, id);
             }
         }
     }

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use hocket_plan::{EffectCatalogue, ParamSpec};
 use hocket_session::{LoadOptions, Loaded, SessionErrors, load};
 
-/// Two small kinds.
+/// Three small kinds.
 pub struct Few;
 
 const fn param(name: &'static str, min: f32, max: f32, default: f32) -> ParamSpec {
@@ -15,7 +15,7 @@ const fn param(name: &'static str, min: f32, max: f32, default: f32) -> ParamSpe
 
 impl EffectCatalogue for Few {
     fn kinds(&self) -> Vec<&'static str> {
-        vec!["compressor", "reverb"]
+        vec!["compressor", "reverb", "synth"]
     }
 
     fn params(&self, kind: &str) -> Option<Vec<ParamSpec>> {
@@ -28,6 +28,7 @@ impl EffectCatalogue for Few {
                 let mix = ParamSpec { summary: "How wet.", ..param("mix", 0.0, 0.98, 0.3) };
                 Some(vec![mix])
             }
+            "synth" => Some(vec![param("sustain", 0.0, 1.0, 0.5)]),
             _ => None,
         }
     }
@@ -35,9 +36,13 @@ impl EffectCatalogue for Few {
     fn has_side_chain(&self, kind: &str) -> bool {
         kind == "compressor"
     }
+
+    fn has_event_input(&self, kind: &str) -> bool {
+        kind == "synth"
+    }
 }
 
-/// A folder with the audio files `a.wav` and `b.wav`, and a session.
+/// A folder with the audio files `a.wav` and `b.wav`, the MIDI file `a.mid`, and a session.
 pub struct Folder {
     dir: tempfile::TempDir,
 }
@@ -49,6 +54,7 @@ impl Folder {
         for name in ["audio/a.wav", "audio/b.wav"] {
             std::fs::write(dir.path().join(name), b"RIFF").expect("a file in it");
         }
+        std::fs::write(dir.path().join("a.mid"), midi()).expect("a file in it");
         Folder { dir }
     }
 
@@ -60,12 +66,40 @@ impl Folder {
     pub fn load_for(&self, text: impl AsRef<[u8]>, seats: usize) -> Result<Loaded, SessionErrors> {
         let path = self.path("live.toml");
         std::fs::write(&path, text).expect("the session can be written");
-        load(&path, &Few, &LoadOptions { seats })
+        load(&path, &Few, &LoadOptions::for_seats(seats))
     }
 
     pub fn load(&self, text: impl AsRef<[u8]>) -> Result<Loaded, SessionErrors> {
         self.load_for(text, 4)
     }
+}
+
+/// A MIDI file of two tracks, with 96 ticks per quarter note: 60 bpm, then 120 from beat 2 on. On the first track a note
+/// on channel 1 from beat 0 to 1 and one from 2 to 4; on the second a pitch bend and a program on channel 2 at beat 1.
+pub fn midi() -> Vec<u8> {
+    let first: &[&[u8]] = &[
+        &[0, 0xff, 0x51, 3, 0x0f, 0x42, 0x40],
+        &[0, 0x90, 60, 100],
+        &[96, 0x80, 60, 0],
+        &[96, 0xff, 0x51, 3, 0x07, 0xa1, 0x20],
+        &[0, 0x90, 62, 64],
+        // Running status, and a note end that is a start of velocity 0.
+        &[0x81, 0x40, 62, 0],
+        &[0, 0xff, 0x2f, 0],
+    ];
+    let second: &[&[u8]] = &[
+        &[0, 0xff, 0x03, 2, b'h', b'i'],
+        &[96, 0xe1, 0, 0x60],
+        &[0, 0xc1, 5],
+        &[0, 0xff, 0x2f, 0],
+    ];
+    let mut file = b"MThd\0\0\0\x06\0\x01\0\x02\0\x60".to_vec();
+    for track in [first.concat(), second.concat()] {
+        file.extend_from_slice(b"MTrk");
+        file.extend_from_slice(&(track.len() as u32).to_be_bytes());
+        file.extend_from_slice(&track);
+    }
+    file
 }
 
 /// The session of `text`; panics with the message where there is none.
@@ -281,5 +315,9 @@ impl EffectCatalogue for Documented {
 
     fn has_side_chain(&self, kind: &str) -> bool {
         kind == "compressor"
+    }
+
+    fn has_event_input(&self, kind: &str) -> bool {
+        kind == "synth"
     }
 }

@@ -1,13 +1,12 @@
 //! Arguments of `hocket play`.
 
-use std::fmt;
 use std::path::PathBuf;
-use std::str::FromStr;
 
 use clap::Args;
 use hocket_engine::Settings;
 
 use super::choices::{DiskArgs, ScheduleArg, SiblingChoice, WaitArg, at_least_one};
+use super::named_file::NamedFile;
 use crate::profile::ProfileArgs;
 
 /// Arguments of `hocket play`.
@@ -60,7 +59,11 @@ pub struct PlayArgs {
     /// Records what a strip puts out behind its fader, as it plays: `master` or the name of a track, group or
     /// return, and a new file, .wav (floats) or .flac (24 bits). May be given several times.
     #[arg(long, value_name = "STRIP=FILE")]
-    pub take: Vec<TakeArg>,
+    pub take: Vec<NamedFile>,
+    /// Plays an audio file at an input of the session, from the start on and once. May be given several times; inputs
+    /// without a file are silent.
+    #[arg(long, value_name = "NAME=FILE")]
+    pub input: Vec<NamedFile>,
     /// Prints the result as JSON instead of the table.
     #[arg(long)]
     pub json: bool,
@@ -76,32 +79,4 @@ pub struct PlayArgs {
     /// Where defaults come from.
     #[command(flatten)]
     pub profile: ProfileArgs,
-}
-
-/// A take on the command line.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct TakeArg {
-    /// `master`, or the name of a strip.
-    pub bus: String,
-    /// The file to record.
-    pub file: PathBuf,
-}
-
-impl FromStr for TakeArg {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<TakeArg, String> {
-        match text.split_once('=') {
-            Some((bus, file)) if !bus.is_empty() && !file.is_empty() => {
-                Ok(TakeArg { bus: bus.into(), file: file.into() })
-            }
-            _ => Err("write STRIP=FILE, such as master=take.wav".into()),
-        }
-    }
-}
-
-impl fmt::Display for TakeArg {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}={}", self.bus, self.file.display())
-    }
 }

@@ -6,6 +6,7 @@ use clap::Args;
 use hocket_plan::SiblingPolicy;
 
 use super::choices::{DiskArgs, FormatArg, ScheduleArg, SiblingChoice, WaitArg, at_least_one};
+use super::named_file::NamedFile;
 use crate::profile::ProfileArgs;
 
 /// Arguments of `hocket render`.
@@ -15,7 +16,8 @@ Examples:
   hocket render sessions/band.toml -o band.wav
   hocket render sessions/band.toml -o band.flac --format 16
   hocket render sessions/band.toml -o - | sox - band.ogg
-  hocket render sessions/band.toml -o band.wav --format 32f --rate 96000 --length 10")]
+  hocket render sessions/band.toml -o band.wav --format 32f --rate 96000 --length 10
+  hocket render sessions/automation.toml -o out.wav --input microphone=sessions/audio/perc_bell.flac")]
 pub struct RenderArgs {
     /// The session file; `-` reads it from standard input.
     #[arg(value_name = "SESSION")]
@@ -35,6 +37,10 @@ pub struct RenderArgs {
     /// Length in seconds [default: the session's, or to the end of the last clip].
     #[arg(long, value_name = "SECONDS", allow_negative_numbers = true)]
     pub length: Option<f64>,
+    /// Plays an audio file at an input of the session, from the start on and once. May be given several times; inputs
+    /// without a file are silent.
+    #[arg(long, value_name = "NAME=FILE")]
+    pub input: Vec<NamedFile>,
     /// Number of workers, including the leader [default: one per seat that the policy uses].
     #[arg(long, value_name = "N", value_parser = at_least_one)]
     pub workers: Option<usize>,

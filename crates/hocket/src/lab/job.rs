@@ -188,6 +188,7 @@ fn one(render: &RenderJob, session: &Path, stop: &AtomicBool) -> Result<Option<V
 
 fn arguments(render: &RenderJob, session: &Path, audio: &Path) -> RenderArgs {
     RenderArgs {
+        input: Vec::new(),
         session: session.into(),
         output: audio.into(),
         format: FormatArg::Pcm24,

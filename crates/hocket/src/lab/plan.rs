@@ -117,7 +117,7 @@ fn sessions(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
         let path = entry.map_err(unreadable)?.path();
         if path.extension().is_some_and(|extension| extension == "toml") && path.is_file() {
             let catalogue = BuiltinEffects { rate_hz: 48_000 };
-            hocket_session::load(&path, &catalogue, &LoadOptions { seats: 2 })
+            hocket_session::load(&path, &catalogue, &LoadOptions::for_seats(2))
                 .map_err(Failure::bad_input)?;
             sessions.push(path);
         }

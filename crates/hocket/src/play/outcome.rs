@@ -6,8 +6,8 @@ use hocket_machine::memory::LockReport;
 use serde_json::{Value, json};
 
 use super::meter::{Histogram, Meter};
-use super::takes::Ended;
 use crate::disk_silence::DiskSilence;
+use crate::takes::Ended;
 use crate::written::readable;
 
 /// Everything that is told at the end.

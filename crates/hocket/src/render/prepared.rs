@@ -14,6 +14,7 @@ use crate::failure::Failure;
 use crate::files::{Files, Kind};
 use crate::load::{OpenedSession, topology};
 use crate::profile::Known;
+use crate::takes::{self, Wanted};
 
 /// A render that can begin: nothing of it is wrong as far as can be known without its audio.
 pub(super) struct Prepared {
@@ -23,6 +24,8 @@ pub(super) struct Prepared {
     pub schedule: ScheduleArg,
     pub sibling: SiblingPolicy,
     pub seating: Seating,
+    /// What is recorded besides.
+    pub takes: Vec<Wanted>,
 }
 
 impl Prepared {
@@ -35,8 +38,10 @@ impl Prepared {
         let topology = topology()?;
         let known = Known::find(&args.profile, &topology)?;
         known.tell();
-        let opened = OpenedSession::open(&args.session, args.rate, &topology)?;
-        check_files(args, &opened)?;
+        let mut opened = OpenedSession::open(&args.session, args.rate, &topology)?;
+        opened.feed(&args.input)?;
+        let takes = takes::wanted(&[], opened.session())?;
+        check_files(args, &opened, &takes)?;
         crate::bench::check_block(args.frames, opened.rate_hz())?;
         format
             .check(&args.output, opened.rate_hz(), args.format.into())
@@ -45,7 +50,7 @@ impl Prepared {
         crate::notes::serial_workers(args.workers, &[schedule]);
         let sibling = known.policy(args.policy, args.frames, &topology, None);
         let seating = seating(args, sibling, &topology, &known)?;
-        Ok(Prepared { opened, format, known, schedule, sibling, seating })
+        Ok(Prepared { opened, format, known, schedule, sibling, seating, takes })
     }
 }
 
@@ -73,9 +78,11 @@ fn format_of(output: &Path) -> Result<FileFormat, Failure> {
     }
 }
 
-fn check_files(args: &RenderArgs, opened: &OpenedSession) -> Result<(), Failure> {
+fn check_files(args: &RenderArgs, opened: &OpenedSession, takes: &[Wanted]) -> Result<(), Failure> {
     let mut files = Files::new(args.force);
     files.reads_session(&args.session, opened.sources());
+    opened.input_files().for_each(|path| files.reads("the file of an --input", path));
     args.profile.profile.iter().for_each(|path| files.reads("the profile", path));
-    files.writes("--output", &args.output, Kind::Audio)
+    files.writes("--output", &args.output, Kind::Audio)?;
+    takes::check_files(takes, opened.rate_hz(), &mut files)
 }

@@ -1,20 +1,31 @@
 //! A session as a tree for people.
 
+use std::collections::HashMap;
 use std::fmt::Write;
 
 use hocket_engine::BuiltinEffects;
 use hocket_engine::session::{
-    Automation, Clip, Destination, Effect, LaneSpec, LoopPoints, SendAt, Session, StripId, Tap,
+    Automation, Clip, Destination, Effect, LaneSpec, LoopPoints, NoteClip, NoteSource, SendAt,
+    Session, StripId, Tap,
 };
 use hocket_engine::time::{Glide, TimeBase};
-use hocket_engine::{EffectCatalogue, Fusing, LaneTarget};
+use hocket_engine::{
+    EffectCatalogue, Fusing, Graph, LaneTarget, LiveCause, Liveness, NodeId, NodeKind,
+};
 use hocket_plan::UnitGraph;
 use hocket_plan::graph::{EffectFacts, session_graph};
 
 /// The tree, line by line.
 pub(super) fn text(session: &Session, rate_hz: u32) -> String {
+    let effects = BuiltinEffects { rate_hz };
+    let mut lanes: HashMap<StripId, Vec<&Automation>> = HashMap::new();
+    for lane in &session.automation {
+        lanes.entry(lane.target.strip()).or_default().push(lane);
+    }
+    let graph = session_graph(session, &effects).unwrap_or_default();
+    let live = Live::of(&graph);
     let mut tree =
-        Tree { session, effects: BuiltinEffects { rate_hz }, rate_hz, out: String::new() };
+        Tree { session, effects, rate_hz, lanes, graph: &graph, live, out: String::new() };
     tree.about();
     tree.time();
     tree.ports();
@@ -22,6 +33,7 @@ pub(super) fn text(session: &Session, rate_hz: u32) -> String {
         tree.strip(id);
     }
     tree.latency();
+    tree.liveness();
     tree.out
 }
 
@@ -29,7 +41,34 @@ struct Tree<'a> {
     session: &'a Session,
     effects: BuiltinEffects,
     rate_hz: u32,
+    /// By strip.
+    lanes: HashMap<StripId, Vec<&'a Automation>>,
+    graph: &'a Graph,
+    live: Live,
     out: String,
+}
+
+/// What depends on live input.
+struct Live {
+    liveness: Liveness,
+    /// The last node of each strip.
+    faders: HashMap<StripId, NodeId>,
+}
+
+impl Live {
+    fn of(graph: &Graph) -> Live {
+        let nodes = (0..).map(NodeId).zip(graph.nodes());
+        let faders = nodes.filter_map(|(id, node)| match node.kind {
+            NodeKind::Fader(strip) => Some((strip, id)),
+            _ => None,
+        });
+        Live { liveness: graph.liveness(), faders: faders.collect() }
+    }
+
+    /// Why what a strip puts out depends on live input.
+    fn of_strip(&self, strip: StripId) -> Option<LiveCause> {
+        self.liveness.of_node(*self.faders.get(&strip)?)
+    }
 }
 
 impl Tree<'_> {
@@ -63,7 +102,8 @@ impl Tree<'_> {
     fn ports(&mut self) {
         for (number, input) in self.session.inputs.iter().enumerate() {
             let channels = if input.channels == 1 { "mono" } else { "stereo" };
-            self.line(1, &format!("input {number}: {}, {channels}", input.name));
+            let events = if input.events { ", with events" } else { "" };
+            self.line(1, &format!("input {number}: {}, {channels}{events}", input.name));
         }
         self.line(1, "output 0: master");
         for (number, output) in (1..).zip(&self.session.outputs) {
@@ -114,9 +154,42 @@ impl Tree<'_> {
             let later = if send.feedback { ", a block later" } else { "" };
             self.line(2, &format!("send to {to}, {} dB{}{later}", send.gain_db, tap(send.tap)));
         }
-        for lane in self.session.automation.iter().filter(|lane| lane.target.strip() == id) {
+        for lane in self.lanes.remove(&id).unwrap_or_default() {
             self.lane(lane);
         }
+        if let Some(cause) = self.live.of_strip(id) {
+            let cause = self.cause(cause);
+            self.line(2, &format!("depends on live input: {cause}"));
+        }
+    }
+
+    fn cause(&self, cause: LiveCause) -> String {
+        let input = |number: u16| {
+            let input = self.session.inputs.get(usize::from(number));
+            input.map_or("", |input| input.name.as_str())
+        };
+        match cause {
+            LiveCause::Input(number) => format!("the input {}", input(number)),
+            LiveCause::InputEvents(number) => format!("events of the input {}", input(number)),
+            LiveCause::Feedback(from) => {
+                let node = self.graph.nodes().get(from.index());
+                format!("feedback from {}", node.map_or("", |node| node.name.as_str()))
+            }
+        }
+    }
+
+    /// How much of the graph can be rendered ahead.
+    fn liveness(&mut self) {
+        let nodes = (0..).map(NodeId).zip(self.graph.nodes());
+        let live = |(id, node): (NodeId, &hocket_engine::Node)| {
+            (0..node.inputs.len())
+                .filter(|place| self.live.liveness.of_edge(id, *place).is_some())
+                .count()
+        };
+        let edges: usize = nodes.map(live).sum();
+        let (all_nodes, all_edges) = (self.graph.nodes().len(), self.graph.edge_count());
+        let nodes = self.live.liveness.live_nodes();
+        self.line(1, &format!("live: {nodes} of {all_nodes} nodes, {edges} of {all_edges} edges"));
     }
 
     fn sources(&mut self, track: usize) {
@@ -129,9 +202,24 @@ impl Tree<'_> {
             let path = path.unwrap_or_default();
             self.line(2, &format!("clip {path} at {start_s} s{length}{looped}"));
         }
+        for clip in &track.notes {
+            self.notes(clip);
+        }
         if let Some(input) = track.input.and_then(|input| self.session.inputs.get(input.0)) {
             self.line(2, &format!("input {}", input.name));
         }
+    }
+
+    fn notes(&mut self, clip: &NoteClip) {
+        let (start, end, unit) = (clip.start, clip.end(), unit(clip.base));
+        let what = match &clip.source {
+            NoteSource::Written(notes) if notes.len() == 1 => "1 note".to_owned(),
+            NoteSource::Written(notes) => format!("{} notes", notes.len()),
+            NoteSource::File(file) => {
+                format!("{} messages of {}", file.messages.len(), file.path.display())
+            }
+        };
+        self.line(2, &format!("notes: {what} from {start} to {end} {unit}"));
     }
 
     /// An effect with what differs from its defaults.
@@ -148,6 +236,9 @@ impl Tree<'_> {
         }
         if let Some(key) = effect.key {
             let _ = write!(text, ", hears {}{}", self.name(key.from), tap(key.tap));
+        }
+        if let Some(events) = effect.events {
+            let _ = write!(text, ", receives the notes of {}", self.name(events));
         }
         match self.effects.latency_frames(effect) {
             0 => {}
@@ -192,9 +283,7 @@ impl Tree<'_> {
     }
 
     fn latency(&mut self) {
-        let graph = session_graph(self.session, &self.effects);
-        let units = graph.and_then(|graph| UnitGraph::compile(&graph, Fusing::Chains));
-        let Ok(units) = units else { return };
+        let Ok(units) = UnitGraph::compile(self.graph, Fusing::Chains) else { return };
         let frames = units.units()[units.last().index()].latency_frames;
         let ms = 1e3 * f64::from(frames) / f64::from(self.rate_hz);
         self.line(1, &format!("latency {frames} frames ({ms:.1} ms)"));

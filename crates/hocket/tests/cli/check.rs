@@ -96,3 +96,19 @@ fn a_rate_that_the_files_do_not_have_is_a_mistake_where_they_must_not_be_convert
         ran.err
     );
 }
+
+/// A loop of 0.02 s has 160 frames at the session's own rate, and 960 at 48 kHz.
+#[test]
+fn what_counts_frames_is_seen_at_the_rate_that_is_asked_for() {
+    let text = "[session]\nsample_rate_hz = 8000\n[transport]\nloop_from = 0\nloop_to = 0.02\n[[track]]\n\
+                name = \"one\"\nclip = [{ file = \"loop.flac\" }]\n";
+    let (_folder, file) = session(text);
+    let own = run(&["check", &file]);
+    assert_eq!(own.code, Some(2));
+    assert!(own.err.contains("try.toml:5:11: the loop is shorter than 256 frames"), "{}", own.err);
+    let other = run(&["check", &file, "--rate", "48000"]);
+    assert_eq!(other.code, Some(0), "{}", other.err);
+    let (_folder, file) = session(&text.replace("8000", "48000"));
+    assert_eq!(run(&["check", &file]).code, Some(0));
+    assert_eq!(run(&["check", &file, "--rate", "8000"]).code, Some(2));
+}

@@ -133,6 +133,7 @@ fn what_is_installed_works_and_is_removed_without_a_trace() {
         "share/fish/vendor_completions.d/hocket.fish",
         "share/hocket/sessions/band.toml",
         "share/hocket/sessions/audio/PROVENANCE.md",
+        "share/hocket/sessions/midi/bass.mid",
         "share/doc/hocket/LICENSE-MIT",
     ] {
         assert!(installed.contains(&format!("opt/{name}")), "{name} is missing in {installed:#?}");

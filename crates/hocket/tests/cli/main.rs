@@ -15,5 +15,6 @@ mod talking;
 mod installed;
 mod documented;
 mod disks;
+mod inputs;
 #[path = "../streamed/mod.rs"]
 mod streamed;

@@ -264,7 +264,9 @@ fn the_schema_accepts_every_example() {
     let mut paths: Vec<PathBuf> = here.map(|entry| entry.unwrap().path()).collect();
     paths.retain(|path| path.extension().is_some_and(|ending| ending == "toml"));
     assert!(paths.len() >= 5, "{paths:?}");
-    paths.push(root().join("crates/hocket/tests/data/format-2.toml"));
+    for name in ["format-2.toml", "notes.toml"] {
+        paths.push(root().join("crates/hocket/tests/data").join(name));
+    }
     for path in paths {
         let text = std::fs::read_to_string(&path).unwrap();
         assert!(accepts(&schema, &text), "{}", path.display());
@@ -280,6 +282,7 @@ fn the_schema_refuses_damaged_sessions_as_the_reader_does() {
         format!("{track}[[track.automation]]\nparameter = \"pan\"\npoints = {points}\n")
     };
     let effect = |keys: &str| format!("{track}[[track.effect]]\n{keys}\n");
+    let notes = |notes: &str| format!("{track}[[track.notes]]\nnotes = {notes}\n");
     for right in [
         lane("[[0, -1], [1, 1, \"hold\"], [2, 0, \"curve\", -3]]"),
         effect("kind = \"compressor\"\nratio = 2\nkey = \"one\"")
@@ -287,6 +290,9 @@ fn the_schema_refuses_damaged_sessions_as_the_reader_does() {
             + "[[track]]\nname = \"one\"\n[[track.clip]]\nfile = \"loop.flac\"\n",
         format!("{track}gain_db = -inf\ncount = \"seats x 2\"\n"),
         format!("{track}[[meter]]\nsignature = \"7/8\"\n"),
+        notes("[[0, 1, 60], [0.5, 1e3, 127, 0]]"),
+        effect("kind = \"synth\"\nwave = 1\nevents = \"one\""),
+        format!("{track}[[take]]\nfrom = \"one\"\ntap = \"pre\"\nfile = \"a.wav\"\n"),
     ] {
         let (_folder, file) = session(&right);
         assert_eq!(run(&["check", &file]).code, Some(0), "{}\n{right}", run(&["check", &file]).err);
@@ -320,6 +326,14 @@ fn the_schema_refuses_damaged_sessions_as_the_reader_does() {
         lane("[[0, 0, \"curve\"]]"),
         lane("[[0, 0, \"hold\", 1]]"),
         lane("[[0, 0, \"curve\", 21]]"),
+        notes("[]"),
+        notes("[[0, 1]]"),
+        notes("[[0, 0, 60]]"),
+        notes("[[0, 1, 128]]"),
+        notes("[[0, 1, 60, 2]]"),
+        effect("kind = \"freeverb\"\nevents = \"one\""),
+        format!("{track}[[take]]\nfrom = \"one\"\n"),
+        format!("{track}[[take]]\nfrom = \"one\"\nfile = \"a.wav\"\narmed = 1\n"),
     ] {
         let (_folder, file) = session(&wrong);
         assert_eq!(run(&["check", &file]).code, Some(2), "{wrong}");

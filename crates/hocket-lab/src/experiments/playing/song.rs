@@ -55,6 +55,7 @@ impl Song {
             output: Destination::Master,
             clips: vec![clip],
             input: None,
+            notes: Vec::new(),
         }
     }
 }
@@ -94,7 +95,7 @@ fn built_in(name: &str, values: &[(&str, f32)]) -> Effect {
             all[index] = *value;
         }
     }
-    Effect { kind: name.into(), values: all, bypass: false, key: None }
+    Effect { kind: name.into(), values: all, bypass: false, key: None, events: None }
 }
 
 /// The same in every run.

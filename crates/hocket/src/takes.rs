@@ -1,4 +1,4 @@
-//! Takes: what strips put out while a session plays, recorded as it sounds.
+//! Takes: what strips put out and inputs bring while a session plays or is rendered, recorded as it sounds.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -8,11 +8,11 @@ use hocket_disk::{
 };
 use hocket_engine::{Engine, NodeKind, Prepared};
 use hocket_media::{FileFormat, WavFormat};
-use hocket_plan::session::{Session, StripId};
-use hocket_plan::{Fusing, NodeId};
+use hocket_plan::session::{Session, StripId, TakeFrom, Tap};
+use hocket_plan::{Fusing, Graph, NodeId};
 use serde_json::{Value, json};
 
-use crate::cli::TakeArg;
+use crate::cli::NamedFile;
 use crate::failure::Failure;
 use crate::files::{Files, Kind};
 
@@ -23,22 +23,84 @@ const MASTER: &str = "master";
 /// So many names are listed where one is unknown.
 const NAMES_LISTED: usize = 20;
 
+/// A take that is asked for, by the command line or by the session.
+#[derive(Debug, Clone)]
+pub(crate) struct Wanted {
+    /// What is recorded, in the session's words.
+    name: String,
+    from: TakeFrom,
+    file: PathBuf,
+    /// Who asks for it, for messages: `--take master=mix.wav`.
+    asked: String,
+}
+
+/// The takes of the command line, and those of the session that are armed.
+///
+/// # Errors
+/// A name that no strip has: exit code 2.
+pub(crate) fn wanted(args: &[NamedFile], session: &Session) -> Result<Vec<Wanted>, Failure> {
+    let mut all = Vec::new();
+    for arg in args {
+        let (name, file) = arg.named(|name| strip_named(name, session).is_some());
+        let strip = strip_named(&name, session).ok_or_else(|| unknown(arg, &name, session))?;
+        let (from, asked) = (TakeFrom::Strip(strip, Tap::PostFader), format!("--take {arg}"));
+        all.push(Wanted { name, from, file, asked });
+    }
+    for take in session.takes.iter().filter(|take| take.armed) {
+        let name = match take.from {
+            TakeFrom::Strip(strip, _) => session.strip(strip).name.clone(),
+            TakeFrom::Input(input) => session.inputs[input.0].name.clone(),
+        };
+        let (file, asked) = (take.file.clone(), format!("the session's [[take]] of {name}"));
+        all.push(Wanted { name, from: take.from, file, asked });
+    }
+    Ok(all)
+}
+
+fn strip_named(name: &str, session: &Session) -> Option<StripId> {
+    if name == MASTER {
+        return Some(StripId::Master);
+    }
+    session.strip_ids().into_iter().find(|id| session.strip(*id).name == name)
+}
+
+fn unknown(arg: &NamedFile, name: &str, session: &Session) -> Failure {
+    let ids = session.strip_ids();
+    let others = ids.iter().filter(|id| **id != StripId::Master);
+    let names: Vec<&str> = others.map(|id| session.strip(*id).name.as_str()).collect();
+    let more = if names.len() > NAMES_LISTED { ", ..." } else { "" };
+    let names = names[..names.len().min(NAMES_LISTED)].join(", ");
+    Failure::bad_input(format!(
+        "--take {arg}: the session has no strip '{name}'; choose master or one of: {names}{more}"
+    ))
+}
+
+/// The longest name of a file on Linux, in bytes.
+const LONGEST_NAME: usize = 255;
+
 /// Sees that every take can begin: a new file of a known format in a folder that can be written to.
 ///
 /// # Errors
-/// A file that exists, an unknown ending, a rate that the format does not hold: exit code 2.
-pub(super) fn check_files(
-    takes: &[TakeArg],
+/// A file that exists, an unknown ending, a name that is too long, a rate that the format does not hold: exit code 2.
+pub(crate) fn check_files(
+    takes: &[Wanted],
     rate_hz: u32,
     files: &mut Files,
 ) -> Result<(), Failure> {
-    for take in takes {
-        let path = &take.file;
-        let refused = |why: String| Err(Failure::bad_input(format!("--take {take}: {why}")));
+    for Wanted { file: path, asked, .. } in takes {
+        let refused = |why: String| Err(Failure::bad_input(format!("{asked}: {why}")));
         let Some(format) = FileFormat::of(path) else {
             return refused(format!("the ending says the format; choose {}", FileFormat::ENDINGS));
         };
         format.check(path, rate_hz, samples(format)).map_err(Failure::bad_input)?;
+        // Seen before anything is created: a take whose manifest has no room would leave an empty file.
+        let longest = manifest(path).file_name().map_or(0, |name| name.len());
+        if longest > LONGEST_NAME {
+            return refused(format!(
+                "the name of its manifest, NAME.take.toml, would have {longest} bytes and may have {LONGEST_NAME}; \
+                 choose a shorter one"
+            ));
+        }
         for file in [path.clone(), manifest(path)] {
             if file.symlink_metadata().is_ok() {
                 let there = file.display();
@@ -47,8 +109,8 @@ pub(super) fn check_files(
                 ));
             }
         }
-        files.writes("--take", path, Kind::Audio)?;
-        files.writes("the notes of --take", &manifest(path), Kind::Session)?;
+        files.writes(asked, path, Kind::Audio)?;
+        files.writes(&format!("the notes of {asked}"), &manifest(path), Kind::Session)?;
     }
     Ok(())
 }
@@ -67,56 +129,39 @@ fn samples(format: FileFormat) -> WavFormat {
     }
 }
 
-/// The strips that takes name.
-///
-/// # Errors
-/// A name that no strip has: exit code 2.
-pub(super) fn strips(takes: &[TakeArg], session: &Session) -> Result<Vec<StripId>, Failure> {
-    takes.iter().map(|take| strip(take, session)).collect()
-}
-
-fn strip(take: &TakeArg, session: &Session) -> Result<StripId, Failure> {
-    if take.bus == MASTER {
-        return Ok(StripId::Master);
-    }
-    let ids = session.strip_ids();
-    let named = ids.iter().copied().find(|id| session.strip(*id).name == take.bus);
-    named.ok_or_else(|| {
-        let others = ids.iter().filter(|id| **id != StripId::Master);
-        let names: Vec<&str> = others.map(|id| session.strip(*id).name.as_str()).collect();
-        let more = if names.len() > NAMES_LISTED { ", ..." } else { "" };
-        let names = names[..names.len().min(NAMES_LISTED)].join(", ");
-        Failure::bad_input(format!(
-            "--take {take}: the session has no strip '{}'; choose master or one of: {names}{more}",
-            take.bus
-        ))
-    })
-}
-
-/// The same nodes with an output behind the fader of each strip, after the session's own.
+/// The same nodes with an output for each take, after the session's own.
 ///
 /// # Errors
 /// The graph cannot be compiled: exit code 2.
-pub(super) fn tapped(prepared: Prepared, strips: &[StripId]) -> Result<Prepared, Failure> {
-    if strips.is_empty() {
+pub(crate) fn tapped(prepared: Prepared, takes: &[Wanted]) -> Result<Prepared, Failure> {
+    if takes.is_empty() {
         return Ok(prepared);
     }
     let (mut graph, time, lanes) = (prepared.graph, prepared.time, prepared.lanes);
-    let fader = |strip: &StripId| {
-        let is = |kind| kind == NodeKind::Fader(*strip);
-        graph.nodes().iter().position(|node| is(node.kind)).map(|index| NodeId(index as u32))
-    };
     let mut outputs = graph.outputs();
-    outputs.truncate(1);
-    outputs.extend(strips.iter().filter_map(fader));
+    outputs.extend(takes.iter().filter_map(|take| tap(&graph, take.from)));
     graph.set_outputs(outputs).map_err(Failure::bad_input)?;
     let tapped = Prepared::from_graph(&graph, prepared.processors, Fusing::Chains);
     // Only the outputs are others, so lanes still name their nodes.
     Ok(Prepared { time, lanes, ..tapped.map_err(Failure::bad_input)? })
 }
 
+/// The node that a take records. The session has checked that it is there.
+fn tap(graph: &Graph, from: TakeFrom) -> Option<NodeId> {
+    let kind = match from {
+        TakeFrom::Strip(strip, _) => NodeKind::Fader(strip),
+        TakeFrom::Input(input) => NodeKind::Input(u16::try_from(input.0).ok()?),
+    };
+    let place = graph.nodes().iter().position(|node| node.kind == kind)?;
+    match from {
+        // A fader reads the end of its chain.
+        TakeFrom::Strip(_, Tap::PreFader) => Some(graph.nodes()[place].inputs.first()?.from),
+        _ => Some(NodeId(place as u32)),
+    }
+}
+
 /// Takes that are recorded.
-pub(super) struct Takes {
+pub(crate) struct Takes {
     /// Dropped after the takes have ended.
     recorder: Option<Recorder>,
     running: Vec<Running>,
@@ -125,7 +170,7 @@ pub(super) struct Takes {
 }
 
 struct Running {
-    arg: TakeArg,
+    take_of: Wanted,
     /// Of the engine's outputs.
     output: usize,
     input: TakeInput,
@@ -137,27 +182,28 @@ impl Takes {
     ///
     /// # Errors
     /// A file cannot be created: exit code 3. Takes that had begun stay, and are empty.
-    pub(super) fn begin(
-        args: &[TakeArg],
+    pub(crate) fn begin(
+        wanted: &[Wanted],
         engine: &Engine,
         frames: Option<u64>,
     ) -> Result<Takes, Failure> {
         let (mut running, rate_hz) = (Vec::new(), engine.settings().rate_hz);
-        if args.is_empty() {
+        if wanted.is_empty() {
             return Ok(Takes { recorder: None, running, left: frames });
         }
         let recorder = Recorder::start(RecorderSettings::default());
         let latencies = engine.output_latencies();
-        // The first output is the device's.
-        for (output, arg) in (1..).zip(args) {
+        // They are the last outputs.
+        let first = latencies.len().saturating_sub(wanted.len());
+        for (output, take_of) in (first..).zip(wanted) {
             let channels = engine.output_rows(output, 0).map_or(2, |rows| rows.len().max(1));
             let settings = TakeSettings {
-                format: take_format(&arg.file),
+                format: take_format(&take_of.file),
                 latency_frames: latencies.get(output).copied().unwrap_or(0).into(),
-                ..TakeSettings::new(&arg.file, rate_hz, channels)
+                ..TakeSettings::new(&take_of.file, rate_hz, channels)
             };
             let (input, take) = recorder.begin(&settings).map_err(Failure::not_possible)?;
-            running.push(Running { arg: arg.clone(), output, input, take });
+            running.push(Running { take_of: take_of.clone(), output, input, take });
         }
         Ok(Takes { recorder: Some(recorder), running, left: frames })
     }
@@ -165,15 +211,26 @@ impl Takes {
     /// Takes the block that the engine has just processed.
     ///
     /// Thread: leader, between blocks. No allocation, lock or system call; what finds no room is counted.
-    pub(super) fn note(&mut self, engine: &Engine, frames: usize) {
+    pub(crate) fn note(&mut self, engine: &Engine, frames: usize) {
+        self.each(engine, frames, |input, rows| _ = input.write(rows));
+    }
+
+    /// The same, but waits for a slow disk, as long as it answers at all.
+    ///
+    /// Thread: control, which leads an offline render.
+    pub(crate) fn keep(&mut self, engine: &Engine, frames: usize) {
+        self.each(engine, frames, |input, rows| _ = input.write_waiting(rows, PATIENCE));
+    }
+
+    fn each(&mut self, engine: &Engine, frames: usize, write: impl Fn(&mut TakeInput, &[&[f32]])) {
         let frames = self.left.map_or(frames, |left| frames.min(left as usize));
         self.left = self.left.map(|left| left - frames as u64);
         for running in &mut self.running {
             let Some(rows) = engine.output_rows(running.output, frames) else { continue };
             match rows.len() {
                 0 => {}
-                1 => drop(running.input.write(&[rows.row(0)])),
-                _ => drop(running.input.write(&[rows.row(0), rows.row(1)])),
+                1 => write(&mut running.input, &[rows.row(0)]),
+                _ => write(&mut running.input, &[rows.row(0), rows.row(1)]),
             }
         }
     }
@@ -181,17 +238,17 @@ impl Takes {
     /// Ends the takes, and waits until they are on the disk.
     ///
     /// Thread: control.
-    pub(super) fn end(self) -> Vec<Ended> {
+    pub(crate) fn end(self) -> Vec<Ended> {
         let Takes { recorder, running, .. } = self;
         let mut ending = Vec::new();
-        for Running { arg, input, take, .. } in running {
+        for Running { take_of, input, take, .. } in running {
             // The end of the input is the end of the take.
             drop(input);
-            ending.push((arg, take));
+            ending.push((take_of, take));
         }
-        let ended = ending.into_iter().map(|(arg, take)| {
+        let ended = ending.into_iter().map(|(take_of, take)| {
             let report = take.finish(PATIENCE).ok();
-            Ended { arg, report }
+            Ended { take_of, report }
         });
         let ended: Vec<Ended> = ended.collect();
         if ended.iter().any(|take| take.report.is_none()) {
@@ -210,24 +267,24 @@ fn take_format(path: &Path) -> TakeFormat {
 }
 
 /// A take that has ended.
-pub(super) struct Ended {
-    arg: TakeArg,
+pub(crate) struct Ended {
+    take_of: Wanted,
     /// `None`: the disk does not answer.
     report: Option<TakeReport>,
 }
 
 impl Ended {
     /// Whether the file has every frame as it was played.
-    pub(super) fn is_whole(&self) -> bool {
+    pub(crate) fn is_whole(&self) -> bool {
         self.report.as_ref().is_some_and(|report| {
             report.error.is_none() && report.silent_frames == 0 && report.not_finite == 0
         })
     }
 
     /// For people.
-    pub(super) fn line(&self) -> String {
-        let TakeArg { bus, file } = &self.arg;
-        let begin = format!("take {bus}: {}: ", file.display());
+    pub(crate) fn line(&self) -> String {
+        let Wanted { name, file, .. } = &self.take_of;
+        let begin = format!("take {name}: {}: ", file.display());
         let Some(report) = &self.report else {
             return begin
                 + &format!(
@@ -256,11 +313,11 @@ impl Ended {
     }
 
     /// For programs.
-    pub(super) fn json(&self) -> Value {
+    pub(crate) fn json(&self) -> Value {
         let report = self.report.as_ref();
         json!({
-            "bus": self.arg.bus,
-            "file": self.arg.file.display().to_string(),
+            "bus": self.take_of.name,
+            "file": self.take_of.file.display().to_string(),
             "whole": self.is_whole(),
             "frames": report.map(|report| report.frames),
             "silent_frames": report.map(|report| report.silent_frames),

@@ -1,0 +1,79 @@
+//! Takes that a session asks for.
+
+mod common;
+
+use std::path::PathBuf;
+
+use common::{Few, Folder, loaded};
+use hocket_plan::session::{InputId, StripId, TakeFrom, TakeSpec, Tap};
+use hocket_session::session_text;
+
+const TRACK: &str = "[[input]]\nname = 'mic'\n[[track]]\nname = 'a'\ninput = 'mic'\n";
+
+fn with(take: &str) -> String {
+    format!("{TRACK}[[take]]\n{take}\n")
+}
+
+#[test]
+fn takes_are_in_the_model_and_are_written_back() {
+    let folder = Folder::new();
+    let text = with("from = 'a'\nfile = 'takes/a.wav'")
+        + "[[take]]\nfrom = 'master'\ntap = 'pre'\nfile = 'mix.flac'\narmed = false\n"
+        + "[[take]]\ninput = 'mic'\nfile = '/else/where.wav'\n";
+    let session = folder.load(&text).unwrap_or_else(|errors| panic!("{errors}")).session;
+    let take = |from, file: PathBuf, armed| TakeSpec { from, file, armed };
+    let expected = [
+        take(TakeFrom::Strip(StripId::Track(0), Tap::PostFader), folder.path("takes/a.wav"), true),
+        take(TakeFrom::Strip(StripId::Master, Tap::PreFader), folder.path("mix.flac"), false),
+        take(TakeFrom::Input(InputId(0)), "/else/where.wav".into(), true),
+    ];
+    assert_eq!(session.takes, expected);
+    let written = session_text(&session, &Few, &folder.path("")).unwrap();
+    let again = folder.load(&written).unwrap_or_else(|errors| panic!("{errors}\n{written}"));
+    assert_eq!(again.session, session);
+}
+
+#[test]
+fn a_removed_strip_takes_its_takes_along() {
+    let text = format!(
+        "{TRACK}[[track]]\nname = 'b'\ninput = 'mic'\n[[take]]\nfrom = 'a'\nfile = 'a.wav'\n\
+         [[take]]\nfrom = 'b'\nfile = 'b.wav'\n"
+    );
+    let mut session = loaded(&text).session;
+    session.tracks.remove(0);
+    session.forget_strip(StripId::Track(0));
+    let from: Vec<TakeFrom> = session.takes.iter().map(|take| take.from).collect();
+    assert_eq!(from, [TakeFrom::Strip(StripId::Track(0), Tap::PostFader)]);
+}
+
+/// One mistake, with its line and parts of cause and remedy.
+#[track_caller]
+fn check(text: &str, line: usize, cause: &str, remedy: &str) {
+    let errors = Folder::new().load(text).expect_err("it is wrong");
+    let told = errors.to_string();
+    assert_eq!(errors.count(), 1, "{told}");
+    let error = errors.iter().next().expect("there is one");
+    assert_eq!(error.place().map(|place| place.line), Some(line), "{told}");
+    assert!(error.cause().contains(cause), "no '{cause}' in\n{told}");
+    assert!(error.remedy().contains(remedy), "no '{remedy}' in\n{told}");
+}
+
+#[test]
+fn wrong_takes_are_refused_with_place_and_remedy() {
+    check(&with("from = 'a'"), 6, "'file' is missing in [[take]]", "file = ");
+    check(&with("file = 'a.wav'"), 6, "'from' is missing in [[take]]", "from = ");
+    check(&with("from = 'b'\nfile = 'a.wav'"), 7, "the strip 'b' does not exist", "");
+    check(&with("input = 'mike'\nfile = 'a.wav'"), 7, "the input 'mike' does not exist", "'mic'");
+    check(&with("from = 'a'\ninput = 'mic'\nfile = 'a.wav'"), 8, "names both", "keep one");
+    check(
+        &with("input = 'mic'\ntap = 'pre'\nfile = 'a.wav'"),
+        8,
+        "an input has no fader",
+        "tap out",
+    );
+    let twice = with("from = 'a'\nfile = 'a.wav'") + "[[take]]\nfrom = 'a'\nfile = './a.wav'\n";
+    check(&twice, 11, "an earlier take is recorded to the same file", "another file");
+    let unplayed = with("input = 'mic'\nfile = 'a.wav'").replace("input = 'mic'\n[[take", "[[take");
+    let unplayed = unplayed + "[[track]]\nname = 'b'\n[[track.clip]]\nfile = 'audio/a.wav'\n";
+    check(&unplayed, 6, "no track plays the input 'mic'", "add input = \"mic\" to a track");
+}

@@ -1,0 +1,161 @@
+//! Files at a session's inputs, takes that a session asks for, and notes.
+
+use std::path::Path;
+
+use hocket_media::decode;
+
+use crate::support::{check_refused, example, files, run, session};
+
+/// A track that plays an input, and one that plays notes.
+const SESSION: &str = "[session]\nsample_rate_hz = 44100\nlength_s = 0.3\n[[input]]\nname = \"mic\"\n\
+                       [[input]]\nname = \"a=b\"\nchannels = 1\n[[track]]\nname = \"one\"\ninput = \"mic\"\n";
+/// The same sound from a clip.
+const CLIP: &str = "[session]\nsample_rate_hz = 44100\nlength_s = 0.3\n[[track]]\nname = \"one\"\n\
+                    clip = [{ file = \"loop.flac\" }]\n";
+
+fn bits(path: &Path) -> Vec<Vec<u32>> {
+    let audio = decode(path).unwrap();
+    audio.channels.iter().map(|row| row.iter().map(|sample| sample.to_bits()).collect()).collect()
+}
+
+fn render(file: &str, output: &Path, more: &[&str]) -> String {
+    let fixed = ["render", file, "-o", output.to_str().unwrap(), "--format", "32f"];
+    let ran = run(&[&fixed[..], more].concat());
+    assert_eq!(ran.code, Some(0), "{}", ran.err);
+    ran.err
+}
+
+#[test]
+fn a_file_at_an_input_sounds_as_a_clip_of_it_does() {
+    let (folder, file) = session(SESSION);
+    let at = |name: &str| folder.path().join(name);
+    let clip = at("clip.toml");
+    std::fs::write(&clip, CLIP).unwrap();
+    render(clip.to_str().unwrap(), &at("clip.wav"), &[]);
+    let feed = format!("mic={}", at("loop.flac").display());
+    let told = render(&file, &at("fed.wav"), &["--input", &feed]);
+    assert!(told.contains("(a=b): they are silent"), "{told}");
+    assert!(bits(&at("fed.wav")) == bits(&at("clip.wav")));
+    // Blocks of another length, and by `play`: the same samples.
+    render(&file, &at("small.wav"), &["--input", &feed, "--frames", "37"]);
+    assert!(bits(&at("small.wav")) == bits(&at("clip.wav")));
+    let take = format!("master={}", at("played.wav").display());
+    let ran = run(&["play", &file, "--input", &feed, "--take", &take]);
+    assert_eq!(ran.code, Some(0), "{}", ran.err);
+    assert!(bits(&at("played.wav")) == bits(&at("clip.wav")));
+
+    let told = render(&file, &at("silent.wav"), &[]);
+    assert!(told.contains("(mic, a=b): they are silent; --input NAME=FILE"), "{told}");
+    assert!(bits(&at("silent.wav")).concat().iter().all(|sample| *sample == 0));
+}
+
+#[test]
+fn a_wrong_input_is_refused() {
+    let (folder, file) = session(SESSION);
+    let out = folder.path().join("out.wav");
+    let sound = folder.path().join("loop.flac").display().to_string();
+    let before = files(folder.path());
+    let refused = |inputs: &[&str], words: &[&str]| {
+        let mut args = vec!["render", file.as_str(), "-o", out.to_str().unwrap()];
+        inputs.iter().for_each(|input| args.extend(["--input", *input]));
+        check_refused(&args, 2, words);
+    };
+    let named = |name: &str| format!("{name}={sound}");
+    refused(&[&named("mike")], &["--input mike=", "no input 'mike'", "mic, a=b"]);
+    refused(&[&named("mic"), &named("mic")], &["another file feeds the input 'mic'"]);
+    refused(&["mic=nowhere.wav"], &["--input mic=nowhere.wav"]);
+    refused(&[&format!("mic={}", folder.path().display())], &["this is a folder"]);
+    refused(&[&format!("mic={file}")], &["--input mic="]);
+    refused(&["mic"], &["NAME=FILE"]);
+    let over = format!("mic={}", out.display());
+    std::fs::copy(&sound, &out).unwrap();
+    refused(&[&over], &["--output"]);
+    std::fs::remove_file(&out).unwrap();
+    assert_eq!(files(folder.path()), before);
+    // The longest name that the session has: `a=b`, and not `a`.
+    let told = run(&["render", &file, "-o", out.to_str().unwrap(), "--input", &named("a=b")]);
+    assert_eq!(told.code, Some(0), "{}", told.err);
+    assert!(told.err.contains("no track plays the input 'a=b'"), "{}", told.err);
+    let (_none, plain) = session(CLIP);
+    check_refused(
+        &["render", &plain, "-o", out.to_str().unwrap(), "--input", &named("mic")],
+        2,
+        &["the session has no inputs", "[[input]]"],
+    );
+}
+
+#[test]
+fn render_and_play_record_the_takes_of_a_session() {
+    let takes = "\n[[take]]\nfrom = \"master\"\nfile = \"mix.wav\"\n[[take]]\ninput = \"mic\"\nfile = \"mic.wav\"\n\
+                 [[take]]\nfrom = \"one\"\ntap = \"pre\"\nfile = \"pre.wav\"\n\
+                 [[take]]\nfrom = \"one\"\nfile = \"not.wav\"\narmed = false\n[master]\ngain_db = -6\n";
+    let (folder, file) = session(&format!("{SESSION}gain_db = -3\n{takes}"));
+    let at = |name: &str| folder.path().join(name);
+    let feed = format!("mic={}", at("loop.flac").display());
+    for command in ["render", "play"] {
+        let out = at("out.wav");
+        let told = match command {
+            "render" => render(&file, &out, &["--input", &feed]),
+            _ => {
+                let ran = run(&["play", &file, "--input", &feed]);
+                assert_eq!(ran.code, Some(0), "{}", ran.err);
+                ran.err + &ran.out
+            }
+        };
+        assert!(told.contains("take master: "), "{told}");
+        assert!(bits(&at("mix.wav")) == bits(&out), "{command}");
+        let (mic, pre) = (bits(&at("mic.wav")), bits(&at("pre.wav")));
+        assert!(mic == pre && mic != bits(&out), "{command}");
+        assert!(!at("not.wav").exists());
+        // A second run would replace them.
+        check_refused(
+            &[command, &file, "--input", &feed, "-o", at("again.wav").to_str().unwrap()]
+                [..if command == "render" { 6 } else { 4 }],
+            2,
+            &["the session's [[take]] of master", "mix.wav exists", "never replaces"],
+        );
+        for name in ["mix", "mic", "pre"] {
+            std::fs::remove_file(at(&format!("{name}.wav"))).unwrap();
+            std::fs::remove_file(at(&format!("{name}.wav.take.toml"))).unwrap();
+        }
+    }
+}
+
+#[test]
+fn a_take_with_a_name_that_is_too_long_leaves_nothing() {
+    let (folder, file) = session(CLIP);
+    let before = files(folder.path());
+    let long = folder.path().join(format!("{}.wav", "x".repeat(246)));
+    let take = format!("one={}", long.display());
+    let first = format!("master={}", folder.path().join("a.wav").display());
+    let args = ["play", &file, "--take", &first, "--take", &take];
+    check_refused(&args, 2, &["--take one=", "260 bytes", "may have 255", "shorter"]);
+    assert_eq!(files(folder.path()), before);
+}
+
+#[test]
+fn the_example_with_notes_sounds_and_is_shown() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("notes.wav");
+    let file = example("notes.toml");
+    render(file.to_str().unwrap(), &out, &["--length", "4"]);
+    let loud = decode(&out).unwrap().channels.concat().iter().any(|sample| sample.abs() > 0.05);
+    assert!(loud);
+    let shown = run(&["session", "show", file.to_str().unwrap()]);
+    for line in [
+        "  input 0: keyboard, mono, with events",
+        "    notes: 15 notes from 4 to 20 beats",
+        "    depends on live input: the input keyboard",
+        "    depends on live input: events of the input keyboard",
+    ] {
+        assert!(shown.out.lines().any(|own| own == line), "no '{line}' in\n{}", shown.out);
+    }
+    let of_file =
+        |line: &&str| line.contains("messages of") && line.contains("bass.mid from 8 to ");
+    assert!(shown.out.lines().any(|line| of_file(&line)), "{}", shown.out);
+    assert!(shown.out.contains("receives the notes of chords"), "{}", shown.out);
+    assert!(shown.out.contains("  live: "), "{}", shown.out);
+    let strips: Vec<&str> = shown.out.split("\n  track ").collect();
+    let bass = strips.iter().find(|strip| strip.starts_with("bass")).unwrap();
+    assert!(!bass.contains("live"), "a MIDI file is known ahead: {bass}");
+}
