@@ -21,12 +21,15 @@ use serde_json::Value;
 pub use store::{RecordError, write_text_atomic};
 
 /// Name and version of the format, the first thing in the file.
-pub const FORMAT: &str = "hocket-bench/1";
+pub const FORMAT: &str = "hocket-bench/2";
+
+/// The format before, of one process start and without a twin; it is read as well.
+const FORMAT_OF_ONE_START: &str = "hocket-bench/1";
 
 /// One run of `hocket bench`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct BenchRecord {
-    /// [`FORMAT`].
+    /// [`FORMAT`], or an older one that is read as well.
     pub format: String,
     /// What measured.
     pub hocket: Build,
@@ -133,7 +136,10 @@ pub struct Settings {
     pub workers: usize,
     /// Measured blocks per variant that were asked for.
     pub blocks_per_variant: u64,
-    /// Rounds; each holds every variant once, in random order.
+    /// Process starts that were planned; the rounds are dealt out among them.
+    #[serde(default = "one")]
+    pub starts: usize,
+    /// Rounds of all starts; each holds every variant once, in random order.
     pub rounds: usize,
     /// Measured blocks per variant and round.
     pub blocks_per_round: u64,
@@ -147,6 +153,10 @@ pub struct Settings {
     /// Disturbers that ran beside, as asked for. Empty: none.
     #[serde(default)]
     pub disturb: Vec<String>,
+}
+
+fn one() -> usize {
+    1
 }
 
 /// The clock, as checked before the run.
@@ -176,6 +186,9 @@ pub struct Variant {
     pub sibling: String,
     /// Way of waiting.
     pub wait: String,
+    /// Whether this is the first variant measured again: what it shows as a difference is noise.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub twin: bool,
     /// Why its sibling policy makes no difference on this machine; `None`: it can make one.
     #[serde(default)]
     pub effect_here: Option<String>,
@@ -272,11 +285,15 @@ pub struct ThreadGrant {
 /// One variant's turn in one round. The columns hold one figure per block and are equally long.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Round {
-    /// Number of the round, from 0; rounds of the same number are compared with each other.
+    /// The process start, from 0.
+    #[serde(default)]
+    pub start: u32,
+    /// Number of the round in the whole run, from 0; rounds of the same number are compared with each other.
     pub round: u32,
     /// Place of this turn in the whole run, from 0, the wake-up loop's turns included.
     pub order: u32,
-    /// Number of the first measured block since the variant's engine was started.
+    /// Number of the first measured block since the variant's engine was started; every process start has engines
+    /// of its own.
     pub first_block: u64,
     /// How often the leader woke up during the turn. More than blocks: it woke for nothing.
     pub wakes: u64,
@@ -406,6 +423,9 @@ impl WakeLoop {
 /// One turn of the wake-up loop.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct WakeRound {
+    /// The process start, from 0.
+    #[serde(default)]
+    pub start: u32,
     /// Number of the round.
     pub round: u32,
     /// Place in the whole run.
