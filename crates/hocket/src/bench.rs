@@ -244,19 +244,17 @@ pub(crate) fn measure(
     let (mut records, mut cut, mut failure) = (Vec::new(), None, None);
     let mut before = 0;
     for (index, one) in starts.iter().enumerate() {
-        let start = start::Start { plan: one, args, text: opened.streamed_text(), index };
+        let place = (index, starts.len());
+        let start = start::Start { plan: one, args, text: opened.streamed_text(), place };
         let ended = start.run(stop, &bar, before);
         before += one.turns() as u64;
         records.extend(ended.record);
         match ended.failure {
             None => continue,
             Some(why) if why.exit == Exit::Interrupted => cut = Some(why.message),
-            // What is wrong from the beginning is wrong with what was asked for.
-            Some(why) if records.is_empty() => failure = Some(why),
             Some(why) => {
-                let text = format!("process start {} of {}: {why}", index + 1, starts.len());
-                cut = Some(text.lines().next().unwrap_or(&text).to_owned());
-                failure = Some(Failure::not_possible(text));
+                cut = Some(format!("process start {} of {} ended early", index + 1, starts.len()));
+                failure = Some(why);
             }
         }
         break;

@@ -23,8 +23,9 @@ pub fn merge(plan: &BenchPlan, starts: Vec<BenchRecord>, cut: Option<&str>) -> O
     all.settings.seed = plan.seed;
     all.command.clone_from(&plan.command);
     all.session.file.clone_from(&plan.session_file);
-    if let Some(why) = cut {
-        all.partial = Some(format!("{why} after {} of {} turns", turns(&all), plan.turns()));
+    let (done, of) = (turns(&all), plan.turns());
+    if let Some(why) = cut.filter(|_| done < of) {
+        all.partial = Some(format!("{why} after {done} of {of} turns"));
     }
     Some(all)
 }

@@ -217,10 +217,10 @@ impl Shape {
         let busy = rng.unit() < 0.08;
         Noise {
             wall_ns: (self.period_ns() * self.blocks_per_round as f64) as u64,
-            steal_ticks: u64::from(!self.pairs && rng.unit() < 0.3),
-            foreign_cpu_ns: if busy { 31_000_000 } else { (1e6 * rng.unit()) as u64 },
-            involuntary_switches: if self.pairs { 0 } else { rng.below(9) as u64 },
-            faults: rng.below(3) as u64,
+            steal_ticks: Some(u64::from(!self.pairs && rng.unit() < 0.3)),
+            foreign_cpu_ns: Some(if busy { 31_000_000 } else { (1e6 * rng.unit()) as u64 }),
+            involuntary_switches: Some(if self.pairs { 0 } else { rng.below(9) as u64 }),
+            faults: Some(rng.below(3) as u64),
             load: 2.0 + rng.unit(),
         }
     }

@@ -333,19 +333,23 @@ impl Round {
 }
 
 /// The ledger of one turn: what could have disturbed it. Disturbers of the bench are not counted
-/// as foreign.
+/// as foreign. `None`: the system does not tell; records of the first format have 0 there.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Noise {
     /// How long the turn took.
     pub wall_ns: u64,
     /// Time stolen by the hypervisor, in ticks of the kernel (usually 10 ms).
-    pub steal_ticks: u64,
+    #[serde(default)]
+    pub steal_ticks: Option<u64>,
     /// CPU time of processes that do not belong to the bench.
-    pub foreign_cpu_ns: u64,
+    #[serde(default)]
+    pub foreign_cpu_ns: Option<u64>,
     /// How often the bench's audio threads were put aside although they wanted to run.
-    pub involuntary_switches: u64,
+    #[serde(default)]
+    pub involuntary_switches: Option<u64>,
     /// Page faults of the process.
-    pub faults: u64,
+    #[serde(default)]
+    pub faults: Option<u64>,
     /// Load average over the last minute at the end of the turn; not a number where unknown.
     #[serde(deserialize_with = "json::number")]
     pub load: f64,
@@ -357,12 +361,18 @@ const FOREIGN_SHARE: f64 = 0.05;
 impl Noise {
     /// Why this turn counts as disturbed, if it does.
     pub fn disturbed(&self) -> Option<&'static str> {
-        let foreign = self.foreign_cpu_ns as f64 > FOREIGN_SHARE * self.wall_ns as f64;
-        match (self.steal_ticks > 0, foreign) {
+        let most = FOREIGN_SHARE * self.wall_ns as f64;
+        let foreign = self.foreign_cpu_ns.is_some_and(|ns| ns as f64 > most);
+        match (self.steal_ticks.is_some_and(|ticks| ticks > 0), foreign) {
             (true, _) => Some("the hypervisor took time"),
             (_, true) => Some("foreign work"),
             _ => None,
         }
+    }
+
+    /// Whether the system tells all that [`Noise::disturbed`] looks at.
+    pub fn is_known(&self) -> bool {
+        self.steal_ticks.is_some() && self.foreign_cpu_ns.is_some()
     }
 }
 

@@ -134,6 +134,8 @@ pub struct Turns {
     pub all: usize,
     /// The disturbed ones.
     pub disturbed: usize,
+    /// Those of which the system does not tell it.
+    pub unknown: usize,
 }
 
 impl<'a> Analysis<'a> {
@@ -390,5 +392,6 @@ fn turns(record: &BenchRecord) -> Turns {
     let of_loop = record.wake_loop.rounds.iter().map(|round| &round.noise);
     let all: Vec<&Noise> = of_variants.chain(of_loop).collect();
     let disturbed = all.iter().filter(|noise| noise.disturbed().is_some()).count();
-    Turns { all: all.len(), disturbed }
+    let unknown = all.iter().filter(|noise| !noise.is_known()).count();
+    Turns { all: all.len(), disturbed, unknown }
 }

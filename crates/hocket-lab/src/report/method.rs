@@ -164,6 +164,9 @@ pub(super) fn limits(analysis: &Analysis) -> Markup {
                 @if record.settings.rounds < MIN_ROUNDS {
                     li { "Which variant is faster: that needs at least " (MIN_ROUNDS) " rounds." }
                 }
+                @if analysis.turns.unknown > 0 {
+                    li { "Whether other work disturbed " (analysis.turns.unknown) " of " (analysis.turns.all) " turns: the system does not tell." }
+                }
                 @if analysis.turns.disturbed > 0 {
                     li { (analysis.turns.disturbed) " of " (analysis.turns.all) " turns saw work that was not the bench's, or time stolen by a hypervisor. They are kept in all figures." }
                 }

@@ -50,8 +50,8 @@ pub(super) struct Start<'a> {
     pub(super) args: &'a BenchArgs,
     /// The session, where nobody can read it again.
     pub(super) text: Option<&'a str>,
-    /// Its number, from 0.
-    pub(super) index: usize,
+    /// Its number, from 0, and how many there are.
+    pub(super) place: (usize, usize),
 }
 
 /// How it went.
@@ -102,7 +102,7 @@ impl Start<'_> {
         let failure = match status {
             _ if stop.load(Relaxed) => Some(interrupted()),
             Ok(status) if status.success() && record.is_some() => None,
-            Ok(status) => Some(early_end(status, &said)),
+            Ok(status) => Some(self.early_end(status, &said)),
             Err(error) => Some(Failure::not_possible(error)),
         };
         if failure.is_none() {
@@ -111,9 +111,22 @@ impl Start<'_> {
         Ended { record, failure }
     }
 
+    /// A start that refused what was asked for says why, with its exit code; any other was ended.
+    fn early_end(&self, status: ExitStatus, said: &str) -> Failure {
+        let refusals = [Exit::BadInput, Exit::NotPossible];
+        let refusal = refusals.into_iter().find(|exit| status.code() == Some(exit.code().into()));
+        if let Some(exit) = refusal.filter(|_| !said.is_empty()) {
+            return Failure { exit, message: said.to_owned() };
+        }
+        let (number, of) = (self.place.0 + 1, self.place.1);
+        let ended =
+            format!("process start {number} of {of} ended early ({status}); start the bench again");
+        Failure::not_possible(format!("{ended}\n{said}").trim_end())
+    }
+
     /// All starts say the same about the session, so the first one's words are enough.
     fn pass_on(&self, said: String, bar: &ProgressBar) {
-        if self.index == 0 && !said.is_empty() {
+        if self.place.0 == 0 && !said.is_empty() {
             bar.suspend(|| tell(said));
         }
     }
@@ -177,21 +190,6 @@ fn distinct<'n>(names: impl Iterator<Item = &'n str>) -> String {
 
 fn interrupted() -> Failure {
     Failure { exit: Exit::Interrupted, message: "interrupted".into() }
-}
-
-/// A start that refused what was asked for says why and with which exit code; any other ended on its own.
-fn early_end(status: ExitStatus, said: &str) -> Failure {
-    let exit = match status.code() {
-        Some(code) if code == i32::from(Exit::BadInput.code()) => Exit::BadInput,
-        _ => Exit::NotPossible,
-    };
-    let refused = [Exit::BadInput, Exit::NotPossible].map(|exit| Some(i32::from(exit.code())));
-    let message = match (refused.contains(&status.code()), said.is_empty()) {
-        (true, false) => said.to_owned(),
-        (_, true) => format!("it ended early ({status}); start the bench again"),
-        (false, false) => format!("it ended early ({status}); start the bench again\n{said}"),
-    };
-    Failure { exit, message }
 }
 
 /// Reads messages on a thread that sleeps while nothing comes.
