@@ -148,8 +148,9 @@ impl Start<'_> {
     fn options(&self) -> Vec<OsString> {
         let plan = self.plan;
         let mut all: Vec<OsString> = vec!["bench".into()];
-        all.extend(talk_flag().map(Into::into));
-        let mut option = |name: &str, value: String| all.extend([name.into(), value.into()]);
+        all.extend(talk_flag().map(OsString::from));
+        let mut option =
+            |name: &str, value: String| all.extend([OsString::from(name), value.into()]);
         option("--start-of", std::process::id().to_string());
         option("--blocks", plan.blocks.to_string());
         option("--blocks-per-round", plan.blocks_per_round.to_string());
@@ -169,10 +170,9 @@ impl Start<'_> {
         option("--seed", plan.seed.to_string());
         option("--disk-buffer", self.args.disk.disk_buffer.to_string());
         all.push("--no-profile".into());
-        all.extend(self.args.strict.then(|| "--strict".into()));
-        let session =
-            if self.text.is_some() { "-".into() } else { self.args.session.clone().into() };
-        all.extend(["--".into(), session]);
+        all.extend(self.args.strict.then(|| OsString::from("--strict")));
+        let file = || self.args.session.clone().into_os_string();
+        all.extend(["--".into(), self.text.map_or_else(file, |_| "-".into())]);
         all
     }
 }
