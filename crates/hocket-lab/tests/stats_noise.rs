@@ -240,7 +240,7 @@ fn the_floor_hides_what_the_same_code_shows() {
     assert_eq!(judge(&all, Some(&biased)), Judgement::BelowFloor);
     assert_eq!(judge(&all, None), Judgement::TooFew);
     assert_eq!(judge(&got(3, 1), Some(&biased)), Judgement::TooFew);
-    assert_eq!(judge(&got(2, 20), Some(&biased)), Judgement::TooFewStarts);
+    assert_eq!(judge(&got(2, before[0].len()), Some(&biased)), Judgement::TooFewStarts);
 }
 
 #[test]
