@@ -1,12 +1,17 @@
-//! `hocket bench`: the same session under several policies, interleaved in one run.
+//! `hocket bench`: the same session under several policies, interleaved in each of several process starts.
 //!
-//! A run has rounds. In every round each variant has one turn, and so has a bare wake-up loop of
+//! A start has rounds. In every round each variant has one turn, and so has a bare wake-up loop of
 //! the same priority and period; the order is drawn anew for every round. All variants exist from
 //! the start, each with its own engine and workers that sleep while others have their turn, so
 //! that a turn begins without allocation. What drifts (frequency, neighbours, load) drifts through
 //! all variants alike, and ratios are taken within rounds.
+//!
+//! An engine keeps its place in memory while the process lives, and two equal engines differ by where
+//! theirs happens to be. So a run has several starts ([`BenchPlan::of_starts`], [`merge`]), and the first
+//! variant has a twin in each: the same once more, whose difference from it is noise.
 
 mod flight;
+mod merge;
 mod turn_noise;
 mod seat;
 mod turn;
@@ -24,11 +29,13 @@ use hocket_machine::smt::{self, SmtOff};
 use hocket_plan::{Fusing, Session, SiblingPolicy};
 
 use crate::disturb::{DisturbError, DisturbSpec, Disturbers, PreviewSource};
+use crate::harness::TWIN;
 use crate::record::{
     BenchRecord, Contained, DiskSilence, SessionFacts, Settings, Variant, WakeLoop,
 };
 use crate::stats::Rng;
 
+pub use merge::merge;
 pub use seat::seat_cpus;
 
 /// How long the start waits until what plays from the disk is read ahead.
@@ -72,6 +79,8 @@ pub struct BenchPlan {
     pub priority: Option<u8>,
     /// How seats are kept on which nobody works.
     pub seat_wait: Strategy,
+    /// Process starts among which the rounds are dealt out.
+    pub starts: usize,
     /// Measured blocks a variant.
     pub blocks: u64,
     /// Measured blocks a turn.
@@ -128,7 +137,7 @@ pub enum BenchError {
     NoVariant,
 }
 
-/// How far the run is, for a progress bar; called between turns only.
+/// How far a start is, for a progress bar; called between turns only.
 #[derive(Debug, Clone, Copy)]
 pub struct Progress {
     /// Turns done.
@@ -144,7 +153,7 @@ struct Running {
     watched: flight::Watched,
 }
 
-/// Runs the bench on the calling thread, which becomes the leader turn by turn.
+/// Runs one process start on the calling thread, which becomes the leader turn by turn.
 ///
 /// Ends early when `stop` becomes true; the record then says so and holds every whole turn.
 ///
@@ -166,7 +175,7 @@ pub fn run(
     let disturbers = Disturbers::start(&plan.disturb, input.preview.as_ref(), &seats)?;
     let mut wake_loop = wake::WakeTurns::new(plan, &variants[0].engine);
     let rounds = plan.rounds();
-    let turns = rounds * (variants.len() + 1);
+    let turns = plan.turns();
     let mut rng = Rng::new(plan.seed);
     let mut done = 0;
     'rounds: for round in 0..rounds {
@@ -219,6 +228,26 @@ impl BenchPlan {
         self.blocks.div_ceil(self.blocks_per_round.max(1)).max(1) as usize
     }
 
+    /// Turns in all: in each round those of the variants, of the twin and of the wake-up loop.
+    pub fn turns(&self) -> usize {
+        self.rounds() * (self.variants.len() + 2)
+    }
+
+    /// What each process start does: its share of the rounds, in an order of its own. There are never more
+    /// starts than rounds.
+    pub fn of_starts(&self) -> Vec<BenchPlan> {
+        let rounds = self.rounds();
+        let starts = self.starts.clamp(1, rounds);
+        let until = |start: usize| rounds * start / starts;
+        let one = |start: usize| BenchPlan {
+            starts: 1,
+            blocks: (until(start + 1) - until(start)) as u64 * self.blocks_per_round,
+            seed: self.seed.wrapping_add(start as u64),
+            ..self.clone()
+        };
+        (0..starts).map(one).collect()
+    }
+
     fn engine_settings(&self, variant: &VariantPlan) -> EngineSettings {
         let settings = EngineSettings::new(self.frames, self.rate_hz, variant.policy);
         let steer = if variant.auto { Steer::Auto } else { settings.steer };
@@ -235,7 +264,13 @@ fn start_variants(plan: &BenchPlan, input: &BenchInput<'_>) -> Result<Vec<Runnin
     for variant in &plan.variants {
         Seating::here(input.topology, variant.policy.sibling, plan.workers)?;
     }
-    plan.variants.iter().map(|variant| start_variant(variant, plan, input)).collect()
+    let all = plan.variants.iter().map(|variant| start_variant(variant, plan, input));
+    let mut all = all.collect::<Result<Vec<Running>, BenchError>>()?;
+    let mut twin = start_variant(&plan.variants[0], plan, input)?;
+    twin.record.twin = true;
+    twin.record.name += TWIN;
+    all.push(twin);
+    Ok(all)
 }
 
 fn start_variant(
@@ -253,6 +288,7 @@ fn start_variant(
         schedule: variant.schedule_name().into(),
         sibling: policy.sibling.name().into(),
         wait: policy.wait.name().into(),
+        twin: false,
         effect_here,
         refused: None,
         threads: Vec::new(),
@@ -292,6 +328,7 @@ fn assemble(
             rate_hz: plan.rate_hz,
             workers,
             blocks_per_variant: plan.blocks,
+            starts: 1,
             rounds: plan.rounds(),
             blocks_per_round: plan.blocks_per_round,
             warmup: plan.warm_up,
@@ -332,41 +369,26 @@ fn session_facts(plan: &BenchPlan, input: &BenchInput<'_>, engine: &Engine) -> S
     }
 }
 
-/// By file; clips that play the same one count together.
 fn disk_silence(clips: Vec<NotReady>) -> Vec<DiskSilence> {
-    let mut all: Vec<DiskSilence> = Vec::new();
-    for clip in clips.into_iter().filter(|clip| clip.frames > 0) {
-        if let Some(found) = all.iter_mut().find(|found| found.file == clip.file) {
-            found.silent_frames += clip.frames;
-            continue;
-        }
+    let of_one = |clip: NotReady| {
         let gap = clip.gaps.into_iter().next();
-        all.push(DiskSilence {
+        DiskSilence {
             file: clip.file,
             silent_frames: clip.frames,
             position: gap.as_ref().map(|gap| gap.position),
             cause: gap.map(|gap| gap.cause),
-        });
-    }
-    all
+        }
+    };
+    merge::by_file(clips.into_iter().filter(|clip| clip.frames > 0).map(of_one))
 }
 
 fn contained(variants: &[Running]) -> Vec<Contained> {
-    let mut all: Vec<Contained> = Vec::new();
-    for found in variants.iter().flat_map(|variant| variant.engine.contained()) {
-        match all.iter_mut().find(|entry| entry.unit == found.node) {
-            Some(entry) => {
-                entry.blocks += found.not_finite;
-                entry.panic = entry.panic.take().or(found.message);
-            }
-            None => all.push(Contained {
-                unit: found.node,
-                blocks: found.not_finite,
-                panic: found.message,
-            }),
-        }
-    }
-    all
+    let all = variants.iter().flat_map(|variant| variant.engine.contained());
+    merge::by_unit(all.map(|found| Contained {
+        unit: found.node,
+        blocks: found.not_finite,
+        panic: found.message,
+    }))
 }
 
 /// The number of cores and of seats that may be used, for `--workers` and its errors.

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use hocket_lab::historic::{SessionKind, for_session_kind};
 use hocket_lab::record::{BenchRecord, Contained, fixture};
 use hocket_lab::report::{Analysis, Holding, Judgement, html, svg_comparison, text_table};
+use hocket_lab::stats;
 
 fn quiet() -> BenchRecord {
     fixture::Shape { seed: 3, pairs: true, rounds: 8, blocks_per_round: 100, load: 0.1 }.record()
@@ -27,7 +28,7 @@ fn a_run_without_late_blocks_holds() {
     let record = quiet();
     let headline = Analysis::of(&record).headline();
     assert_eq!(headline.holding, Some(Holding::Holds));
-    assert_eq!(headline.verdict, "Holds at 64 frames: none of 4000 blocks was late.");
+    assert_eq!(headline.verdict, "Holds at 64 frames: none of 4800 blocks was late.");
 }
 
 /// A block that ends in time and lets the next period pass leaves the device as silent as a late one.
@@ -55,7 +56,7 @@ fn a_short_run_says_how_little_it_promises() {
     let headline = Analysis::of(&record).headline();
     let verdict = headline.verdict;
     assert_eq!(headline.holding, Some(Holding::TooFewBlocks), "{verdict}");
-    assert!(verdict.starts_with("None of 300 blocks was late at 64 frames"), "{verdict}");
+    assert!(verdict.starts_with("None of 360 blocks was late at 64 frames"), "{verdict}");
     assert!(verdict.contains("60 blocks of a variant") && verdict.contains("6.0 %"), "{verdict}");
     // Where blocks were late, a bound for none being late has no place.
     let mut late = record;
@@ -175,12 +176,13 @@ fn the_fastest_variant_is_found_with_its_interval() {
 }
 
 #[test]
-fn without_pairs_sibling_policies_are_a_check_and_not_a_result() {
+fn without_pairs_sibling_policies_are_not_judged() {
     let record = fixture::example_without_pairs(4);
     let analysis = Analysis::of(&record);
-    let (floor, compared) = analysis.noise_floor().expect("there are such variants");
-    assert!(compared == 3 && floor < 0.02, "{floor} of {compared}");
+    let judged: Vec<_> = analysis.rows[1..4].iter().map(|row| analysis.judgement(row)).collect();
+    assert_eq!(judged, [Some(Judgement::SameHere); 3]);
     let findings = analysis.headline().findings;
+    assert!(findings.iter().any(|finding| finding.starts_with("4 of 6 variants cannot differ")));
     assert!(findings[0].starts_with("The audio threads asked for FIFO 70 and ran as OTHER"));
     let siblings = findings.iter().find(|finding| finding.contains("cannot differ"));
     assert!(siblings.is_some_and(|finding| finding.contains("no two seats share a core")));
@@ -190,17 +192,45 @@ fn without_pairs_sibling_policies_are_a_check_and_not_a_result() {
 #[test]
 fn a_difference_as_small_as_the_noise_is_not_called_one() {
     let mut record = fixture::example_without_pairs(4);
-    // One that cannot differ comes out 30 % slower: then 9 % elsewhere mean nothing.
-    for round in &mut record.variants[1].rounds {
+    // The twin comes out 30 % slower: then 9 % elsewhere mean nothing.
+    for round in &mut record.variants[TWIN].rounds {
         round.duration_ns.iter_mut().for_each(|ns| *ns = *ns * 13 / 10);
     }
     let analysis = Analysis::of(&record);
     let judged: Vec<_> = analysis.rows.iter().map(|row| analysis.judgement(row)).collect();
     assert_eq!(judged[0], None);
-    assert_eq!(judged[1], Some(Judgement::Check));
-    assert_eq!(judged[4], Some(Judgement::WithinNoise));
+    assert_eq!(judged[TWIN], Some(Judgement::Twin));
+    assert_eq!(judged[4], Some(Judgement::Judged(stats::Judgement::BelowFloor)));
     let findings = analysis.headline().findings;
     assert!(!findings.iter().any(|finding| finding.starts_with("Slowest")), "{findings:?}");
+    let noise = findings.iter().find(|finding| finding.starts_with("Differences below "));
+    assert!(noise.is_some_and(|finding| finding.contains("dataflow / off, measured again")));
+    // A run without a twin has nothing to compare with.
+    record.variants.remove(TWIN);
+    let analysis = Analysis::of(&record);
+    let judged = analysis.judgement(&analysis.rows[4]);
+    assert_eq!(judged, Some(Judgement::Judged(stats::Judgement::TooFew)));
+}
+
+/// The twin of the invented runs.
+const TWIN: usize = 6;
+
+#[test]
+fn the_twin_has_a_row_and_more_variants_need_wider_intervals() {
+    let mut record = fixture::example(1);
+    let width = |record: &BenchRecord| {
+        let analysis = Analysis::of(record);
+        let typical = analysis.rows[1].measured.as_ref().expect("measured").typical;
+        typical.expect("compared").interval().expect("five starts").half_width()
+    };
+    for text in [text_table(&record), html(&record)] {
+        assert!(text.contains("dataflow / off (again)") && text.contains("5 process starts"));
+    }
+    let of_four = width(&record);
+    record.variants.drain(2..TWIN);
+    // 1.25 % instead of 5 %: normal quantiles 2.50 and 1.96; Student's with 4 degrees of freedom 4.31 and 2.78.
+    let ratio = of_four / width(&record);
+    assert!((1.26..1.56).contains(&ratio), "{ratio}");
 }
 
 #[test]
@@ -226,7 +256,7 @@ fn an_interrupted_run_compares_the_rounds_that_both_have() {
     record.variants[0].rounds.remove(3);
     let analysis = Analysis::of(&record);
     let typical = analysis.rows[1].measured.as_ref().expect("measured").typical;
-    assert_eq!(typical.expect("compared").rounds, 19);
+    assert_eq!(typical.expect("compared").comparison.rounds, 19);
 }
 
 #[test]

@@ -158,13 +158,14 @@ fn judged(
 ) -> Run {
     let mut missed = false;
     for done in looks.at() {
-        let StartComparison { comparison, .. } =
+        let compared =
             compare_starts(&before[..*done], &after[..*done], looks.critical(), 1).expect("rounds");
+        let StartComparison { comparison, .. } = compared;
         missed |= !comparison.interval.is_some_and(|interval| interval.contains(effect));
         let stop = stop(looks, *done, comparison.interval, size.target);
         if !matches!(stop, Stop::GoOn(_)) {
             let early = stop == Stop::WidthReached;
-            return Run { judgement: judge(&comparison, floor), missed, early };
+            return Run { judgement: judge(&compared, Some(floor)), missed, early };
         }
     }
     unreachable!("the last look stops")
@@ -229,11 +230,17 @@ fn the_floor_hides_what_the_same_code_shows() {
     let biased = floor(&first, &second, looks.critical(), 0).expect("enough rounds");
     assert!(biased.smallest > 0.015 && biased.offset > 0.01 && biased.typical_false > 0.01);
     let (before, after) = measure(WHITE, QUICK, 1.013, 2);
-    let got = compare_starts(&before, &after, looks.critical(), 0).expect("rounds").comparison;
-    assert_eq!(got.verdict(), Verdict::Slower);
-    assert_eq!(judge(&got, &biased), Judgement::BelowFloor);
-    let few = compare_starts(&before[..1], &[after[0][..5].to_vec()], looks.critical(), 0);
-    assert_eq!(judge(&few.expect("rounds").comparison, &biased), Judgement::TooFew);
+    let got = |starts: usize, rounds: usize| {
+        let cut = |of: &[Vec<f64>]| of[..starts].iter().map(|it| it[..rounds].to_vec()).collect();
+        let (before, after): (Vec<Vec<f64>>, Vec<Vec<f64>>) = (cut(&before), cut(&after));
+        compare_starts(&before, &after, looks.critical(), 0).expect("rounds")
+    };
+    let all = got(before.len(), before[0].len());
+    assert_eq!(all.comparison.verdict(), Verdict::Slower);
+    assert_eq!(judge(&all, Some(&biased)), Judgement::BelowFloor);
+    assert_eq!(judge(&all, None), Judgement::TooFew);
+    assert_eq!(judge(&got(3, 1), Some(&biased)), Judgement::TooFew);
+    assert_eq!(judge(&got(2, before[0].len()), Some(&biased)), Judgement::TooFewStarts);
 }
 
 #[test]

@@ -95,6 +95,11 @@ pub struct Loaded {
 }
 
 impl Loaded {
+    /// The text of a session from standard input or a pipe, which nobody can read there again; `None` for a file.
+    pub fn streamed_text(&self) -> Option<&str> {
+        self.source.is_stream().then(|| self.source.text())
+    }
+
     /// Where the file first names this audio file; the top of the file for an id of another session.
     pub fn locate(&self, id: MediaId) -> Place {
         self.source.place(self.media_span(id))

@@ -105,6 +105,11 @@ impl Source {
         &self.text
     }
 
+    /// Whether the text came from no file with a place of its own.
+    pub(crate) fn is_stream(&self) -> bool {
+        is_stream(&self.path)
+    }
+
     /// The folder against which paths in the file are resolved: of standard input and pipes the current one.
     pub(crate) fn folder(&self) -> &Path {
         match is_stream(&self.path) {

@@ -1,16 +1,17 @@
-//! `hocket bench`.
+//! `hocket bench`: checks what was asked for, measures it in several starts of this program, shows the result.
+
+mod start;
 
 use hocket_engine::{Policy, Seating};
-use hocket_lab::bench::{BenchError, BenchInput, BenchPlan, Progress, VariantPlan};
-use hocket_lab::disturb::{DisturbSpec, PreviewSource, Where};
+use hocket_lab::bench::{BenchPlan, VariantPlan};
+use hocket_lab::disturb::{DisturbSpec, Where};
 use hocket_lab::record::BenchRecord;
 use hocket_machine::Topology;
 
 use crate::cli::{BenchArgs, ScheduleArg, WaitArg};
 use crate::failure::{Exit, Failure};
 use crate::files::{Files, Kind};
-use crate::load::streams::{DiskUse, Wait};
-use crate::load::{LoadedSession, OpenedSession};
+use crate::load::OpenedSession;
 use crate::output::{bar, note, print, print_json};
 use crate::profile::Known;
 use crate::written::{Parts, wrote};
@@ -24,6 +25,9 @@ const WARM_UP: u64 = 50;
 /// # Errors
 /// [`Failure`].
 pub fn run(args: &BenchArgs) -> Result<Exit, Failure> {
+    if let Some(parent) = args.start_of {
+        return start::serve(args, parent);
+    }
     check_waits("--wait", &args.wait)?;
     check_waits("--seat-wait", &[args.seat_wait])?;
     let topology = crate::load::topology()?;
@@ -37,12 +41,9 @@ pub fn run(args: &BenchArgs) -> Result<Exit, Failure> {
     crate::notes::whole_turns(&plan);
     crate::notes::serial_workers(args.workers, &args.schedule);
     let mut parts = Parts::default();
-    let disk = args.disk.with(Wait::Never, args.strict);
-    let loaded = opened.load_for(&DiskUse { engines: plan.variants.len(), ..disk })?;
-    loaded.accept(args.strict)?;
-    parts.end("loading");
+    parts.end("checking");
     let stop = crate::interrupt::flag()?;
-    let record = measure(&plan, &loaded, &topology, &stop)?;
+    let Measured { record, failure } = measure(&plan, args, &opened, &stop)?;
     parts.end("measuring");
     print_result(&record, args.json)?;
     if let Some(path) = &args.record {
@@ -54,7 +55,7 @@ pub fn run(args: &BenchArgs) -> Result<Exit, Failure> {
     }
     parts.end("results");
     parts.tell();
-    Ok(exit(&record, args))
+    failure.map_or_else(|| Ok(exit(&record, args)), Err)
 }
 
 fn check_files(args: &BenchArgs, opened: &OpenedSession) -> Result<(), Failure> {
@@ -131,6 +132,7 @@ pub(crate) fn plan(
         rate_hz: opened.rate_hz(),
         workers: args.workers,
         priority,
+        starts: usize::from(args.starts),
         blocks: args.blocks,
         blocks_per_round: args.blocks_per_round.min(args.blocks),
         warm_up: WARM_UP,
@@ -219,34 +221,50 @@ fn seed_from_clock() -> u64 {
     hocket_machine::clock::monotonic_ns()
 }
 
-/// Runs the plan with a progress bar; the terminal is touched between turns only.
+/// What a bench has come to.
+pub(crate) struct Measured {
+    /// Everything that was measured.
+    pub(crate) record: BenchRecord,
+    /// Why it ended early, if not by the user.
+    pub(crate) failure: Option<Failure>,
+}
+
+/// Measures start after start with a progress bar; the terminal is touched between turns only.
+///
+/// # Errors
+/// [`Failure`], where nothing at all was measured.
 pub(crate) fn measure(
     plan: &BenchPlan,
-    loaded: &LoadedSession,
-    topology: &Topology,
+    args: &BenchArgs,
+    opened: &OpenedSession,
     stop: &std::sync::atomic::AtomicBool,
-) -> Result<BenchRecord, Failure> {
-    let preview = loaded.preview_audio().map(|(left, right)| PreviewSource {
-        left,
-        right,
-        rate_hz: loaded.rate_hz,
-        bytes: PreviewSource::BYTES,
-    });
-    let input = BenchInput { session: &loaded.session, media: &loaded.media, topology, preview };
-    let bar = bar(0, "measuring");
-    let record = hocket_lab::bench::run(plan, &input, stop, |Progress { done, of }| {
-        bar.set_length(of as u64);
-        bar.set_position(done as u64);
-    });
-    bar.finish_and_clear();
-    record.map_err(|error| match error {
-        BenchError::Place(_)
-        | BenchError::NoVariant
-        | BenchError::OfflineWithOthers
-        | BenchError::Prepare(_) => Failure::bad_input(error),
-        BenchError::Disturb(hocket_lab::disturb::DisturbError::NoPreviewFile) => {
-            Failure::bad_input(error)
+) -> Result<Measured, Failure> {
+    let starts = plan.of_starts();
+    let bar = bar(plan.turns() as u64, "measuring");
+    let (mut records, mut cut, mut failure) = (Vec::new(), None, None);
+    let mut before = 0;
+    for (index, one) in starts.iter().enumerate() {
+        let place = (index, starts.len());
+        let start = start::Start { plan: one, args, text: opened.streamed_text(), place };
+        let ended = start.run(stop, &bar, before);
+        before += one.turns() as u64;
+        records.extend(ended.record);
+        match ended.failure {
+            None => continue,
+            Some(why) if why.exit == Exit::Interrupted => cut = Some(why.message),
+            Some(why) => {
+                cut = Some(format!("process start {} of {} ended early", index + 1, starts.len()));
+                failure = Some(why);
+            }
         }
-        _ => Failure::not_possible(error),
-    })
+        break;
+    }
+    bar.finish_and_clear();
+    match hocket_lab::bench::merge(plan, records, cut.as_deref()) {
+        Some(record) => Ok(Measured { record, failure }),
+        None => Err(failure.unwrap_or(Failure {
+            exit: Exit::Interrupted,
+            message: "interrupted before anything was measured".into(),
+        })),
+    }
 }

@@ -122,6 +122,7 @@ pub fn run(cli: Cli) -> Result<Exit, Failure> {
     let is_silent = match &cli.command {
         Command::Machine(args) => args.restore,
         Command::Lab(args) => args.is_child(),
+        Command::Bench(args) => args.start_of.is_some(),
         Command::Completions(_) | Command::Generate(_) => true,
         Command::Session(args) => matches!(args.command, SessionCommand::Schema),
         _ => false,

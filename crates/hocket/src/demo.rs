@@ -35,31 +35,35 @@ pub fn run(args: &DemoArgs) -> Result<Exit, Failure> {
     files.writes("the report", &html, Kind::Page)?;
     let bench = bench_args(args, session, topology.seats.len());
     let plan = crate::bench::plan(&bench, &opened, &Known::default(), &topology)?;
-    let loaded = opened.load()?;
-    loaded.print_warnings();
     print(&format!(
-        "\nRunning '{}' under {} sibling policies, {} blocks of {} frames each, with a waveform \
-         preview and a compute load a CPU beside it: about {} s.\n\n",
-        loaded.session.name,
+        "\nRunning '{}' under {} sibling policies, {} blocks of {} frames each in {} process starts, with a \
+         waveform preview and a compute load a CPU beside it: about {} s.\n\n",
+        opened.session().name,
         plan.variants.len(),
         plan.blocks,
         plan.frames,
+        plan.of_starts().len(),
         seconds(&plan),
     ));
     let stop = crate::interrupt::flag()?;
-    let record = crate::bench::measure(&plan, &loaded, &topology, &stop)?;
+    let measured = crate::bench::measure(&plan, &bench, &opened, &stop)?;
+    let record = measured.record;
     print(&hocket_lab::report::text_table(&record));
     crate::keep::record(&record, &json)?;
     wrote(&json);
     crate::report::write_page(&record, &html)?;
     print(&format!("\nReport: {}\nRecord: {}\n", html.display(), json.display()));
-    Ok(if record.partial.is_some() { Exit::Interrupted } else { Exit::Done })
+    match measured.failure {
+        Some(failure) => Err(failure),
+        None if record.partial.is_some() => Ok(Exit::Interrupted),
+        None => Ok(Exit::Done),
+    }
 }
 
 fn seconds(plan: &hocket_lab::bench::BenchPlan) -> u64 {
     let turn = plan.blocks_per_round + plan.warm_up;
-    let blocks = plan.rounds() as u64 * (plan.variants.len() as u64 + 1) * turn;
-    blocks * u64::from(plan.frames) / u64::from(plan.rate_hz) + 2
+    let blocks = plan.turns() as u64 * turn;
+    blocks * u64::from(plan.frames) / u64::from(plan.rate_hz) + 2 + plan.of_starts().len() as u64
 }
 
 /// Where an installation has the sessions, below its prefix.
@@ -92,6 +96,8 @@ fn bench_args(args: &DemoArgs, session: PathBuf, seats: usize) -> BenchArgs {
         session,
         blocks: args.blocks,
         blocks_per_round: 150,
+        starts: 5,
+        start_of: None,
         frames: 64,
         rate: None,
         workers: None,

@@ -199,6 +199,11 @@ impl OpenedSession {
         &self.loaded.session
     }
 
+    /// The text of a session from standard input or a pipe, which nobody can read there again.
+    pub(crate) fn streamed_text(&self) -> Option<&str> {
+        self.loaded.streamed_text()
+    }
+
     /// The rate at which it will run.
     pub fn rate_hz(&self) -> u32 {
         self.rate_hz

@@ -36,6 +36,15 @@ fn says(talk: Talk) -> bool {
     TALK.load(Relaxed) >= talk as u8
 }
 
+/// The flag with which the program, started by itself, says as much.
+pub(crate) fn talk_flag() -> Option<&'static str> {
+    match TALK.load(Relaxed) {
+        talk if talk == Talk::Quiet as u8 => Some("--quiet"),
+        talk if talk == Talk::Verbose as u8 => Some("--verbose"),
+        _ => None,
+    }
+}
+
 /// Tells what is good to know and no problem; not with `--quiet`.
 pub(crate) fn note(what: impl Display) {
     if says(Talk::Usual) {

@@ -11,7 +11,7 @@ use crate::stats;
 /// Traces kept a turn, at blocks spread evenly over its last ones.
 const SAMPLES_A_TURN: usize = 4;
 /// Explanations kept for the record.
-const EXPLANATIONS: usize = 8;
+pub(super) const EXPLANATIONS: usize = 8;
 /// Room for the thread switches of one CPU: at most some 10 000 a second, 80 bytes each.
 const RING_BYTES_A_SECOND: f64 = 800_000.0;
 const RING_BYTES: std::ops::RangeInclusive<usize> = (1 << 17)..=(1 << 22);

@@ -5,11 +5,11 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use hocket_engine::control::protect::Protection;
 use hocket_engine::{BlockTimes, Engine, Entered, ThreadReport, VirtualDevice};
 
-use super::seat::{Counts, Map};
+use super::seat::Map;
 use super::turn_noise::TurnNoise;
 use super::{BenchPlan, Running};
 use crate::disturb::{Disturbers, Progress, SeatCpus};
-use crate::record::{Disturber, Round, ThreadGrant, Variant};
+use crate::record::{Disturber, RanOn, Round, ThreadGrant, Variant};
 
 /// Where a turn stands in the run.
 #[derive(Debug, Clone, Copy)]
@@ -77,6 +77,7 @@ fn total_wakes(engine: &Engine) -> u64 {
 fn empty_round(at: At, plan: &BenchPlan) -> Round {
     let column = || Vec::with_capacity(plan.blocks_per_round as usize);
     Round {
+        start: 0,
         round: at.round,
         order: at.order,
         first_block: 0,
@@ -135,26 +136,24 @@ fn credit(variant: &mut Variant, map: &Map, before: &[Progress], after: &[Progre
         let disturber = &mut variant.disturbers[index];
         let done_before: f64 = disturber.progress.iter().sum();
         let pieces = (after.pieces - before.pieces) as f64;
-        disturber.ran_on = merge(disturber.ran_on, done_before, map.ran_on(before, after), pieces);
+        let ran_on = map.ran_on(before, after).shares();
+        disturber.ran_on = mean_share((disturber.ran_on, done_before), (ran_on, pieces));
         disturber.progress.push(pieces);
         disturber.cpu_time_ns += after.cpu_time_ns.saturating_sub(before.cpu_time_ns);
     }
 }
 
-/// Weighted mean of the shares so far and those of this turn.
-fn merge(
-    so_far: Option<crate::record::RanOn>,
-    weight_so_far: f64,
-    counts: Counts,
-    weight: f64,
-) -> Option<crate::record::RanOn> {
-    let Some(new) = counts.shares() else { return so_far };
-    let Some(old) = so_far else { return Some(new) };
-    let all = weight_so_far + weight;
-    let mean = |a: f64, b: f64| (a * weight_so_far + b * weight) / all;
-    Some(crate::record::RanOn {
-        worker_seat: mean(old.worker_seat, new.worker_seat),
-        sibling: mean(old.sibling, new.sibling),
-        elsewhere: mean(old.elsewhere, new.elsewhere),
+/// Weighted mean of the shares so far and those of what came after.
+pub(super) fn mean_share(
+    (old, before): (Option<RanOn>, f64),
+    (new, after): (Option<RanOn>, f64),
+) -> Option<RanOn> {
+    let (Some(a), Some(b)) = (old, new) else { return old.or(new) };
+    let all = (before + after).max(f64::MIN_POSITIVE);
+    let mean = |a: f64, b: f64| (a * before + b * after) / all;
+    Some(RanOn {
+        worker_seat: mean(a.worker_seat, b.worker_seat),
+        sibling: mean(a.sibling, b.sibling),
+        elsewhere: mean(a.elsewhere, b.elsewhere),
     })
 }

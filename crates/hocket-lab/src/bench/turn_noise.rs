@@ -12,7 +12,7 @@ use crate::record::Noise;
 pub(super) struct TurnNoise {
     system: SystemSnapshot,
     process: ProcessCounters,
-    threads: Vec<(ThreadId, u64)>,
+    threads: Vec<(ThreadId, Option<u64>)>,
 }
 
 impl TurnNoise {
@@ -38,13 +38,13 @@ impl TurnNoise {
         let own = process::counters();
         let own_cpu = difference(&own.cpu_ns, &self.process.cpu_ns);
         let all = system.all.value();
-        let busy_ns = all.map_or(0, |times| times.busy_ns());
+        let busy_ns = all.map(|times| times.busy_ns());
         let put_aside =
-            self.threads.iter().map(|(id, before)| switches(*id).saturating_sub(*before));
+            self.threads.iter().map(|(id, before)| Some(switches(*id)?.saturating_sub((*before)?)));
         Noise {
             wall_ns: system.at_ns,
-            steal_ticks: all.map_or(0, |times| times.steal_ns / TICK_NS),
-            foreign_cpu_ns: busy_ns.saturating_sub(own_cpu),
+            steal_ticks: all.map(|times| times.steal_ns / TICK_NS),
+            foreign_cpu_ns: busy_ns.zip(own_cpu).map(|(busy, own)| busy.saturating_sub(own)),
             involuntary_switches: put_aside.sum(),
             faults: difference(&own.faults, &self.process.faults),
             load: facts::read().load.value().map_or(f64::NAN, |load| load[0]),
@@ -55,13 +55,13 @@ impl TurnNoise {
 /// The kernel counts steal in hundredths of a second.
 const TICK_NS: u64 = 10_000_000;
 
-fn switches(thread: ThreadId) -> u64 {
-    process::involuntary_switches(thread).value().copied().unwrap_or(0)
+fn switches(thread: ThreadId) -> Option<u64> {
+    process::involuntary_switches(thread).value().copied()
 }
 
-fn difference(after: &hocket_machine::Fact<u64>, before: &hocket_machine::Fact<u64>) -> u64 {
-    match (after.value(), before.value()) {
-        (Some(after), Some(before)) => after.saturating_sub(*before),
-        _ => 0,
-    }
+fn difference(
+    after: &hocket_machine::Fact<u64>,
+    before: &hocket_machine::Fact<u64>,
+) -> Option<u64> {
+    Some(after.value()?.saturating_sub(*before.value()?))
 }

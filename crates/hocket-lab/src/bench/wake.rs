@@ -37,7 +37,7 @@ impl WakeTurns {
         let complete = lateness_ns.len() as u64 == plan.blocks_per_round;
         if complete {
             let (round, order) = (at.round, at.order);
-            self.record.rounds.push(WakeRound { round, order, noise, lateness_ns });
+            self.record.rounds.push(WakeRound { start: 0, round, order, noise, lateness_ns });
         }
         complete
     }

@@ -5,6 +5,7 @@ use hocket_trace::{BlockTrace, Doing, Lane, Span};
 use serde_json::{Value, json};
 
 use super::*;
+use crate::harness::TWIN;
 use crate::stats::Rng;
 
 /// The shape of an invented run.
@@ -23,7 +24,10 @@ pub struct Shape {
     pub load: f64,
 }
 
-/// A complete run of six variants, 3000 blocks each, on a machine with pairs.
+/// Process starts of an invented run that has as many rounds.
+const STARTS: usize = 5;
+
+/// A complete run of six variants and the twin, 3000 blocks each, on a machine with pairs.
 pub fn example(seed: u64) -> BenchRecord {
     Shape { seed, pairs: true, rounds: 30, blocks_per_round: 100, load: 0.36 }.record()
 }
@@ -34,7 +38,7 @@ pub fn example_without_pairs(seed: u64) -> BenchRecord {
 }
 
 /// `schedule / sibling / wait`, relative block time, weight of the tail, part of the disturber's
-/// progress that is left, why it was refused.
+/// progress that is left, why it was refused. The last one is the twin.
 struct Plan(&'static str, &'static str, &'static str, f64, f64, f64, Option<&'static str>);
 
 const PLANS: &[Plan] = &[
@@ -52,6 +56,7 @@ const PLANS: &[Plan] = &[
         0.9,
         Some("this kernel was built without core scheduling (CONFIG_SCHED_CORE)"),
     ),
+    Plan("dataflow", "off", "hybrid", 1.00, 0.6, 1.00, None),
 ];
 
 impl Shape {
@@ -95,6 +100,14 @@ impl Shape {
         }
     }
 
+    fn starts(self) -> usize {
+        STARTS.min(self.rounds)
+    }
+
+    fn start_of(self, round: usize) -> u32 {
+        (round * self.starts() / self.rounds) as u32
+    }
+
     fn workers(self) -> usize {
         if self.pairs { 4 } else { 2 }
     }
@@ -109,6 +122,7 @@ impl Shape {
             rate_hz: 48_000,
             workers: self.workers(),
             blocks_per_variant: self.rounds as u64 * self.blocks_per_round,
+            starts: self.starts(),
             rounds: self.rounds,
             blocks_per_round: self.blocks_per_round,
             warmup: 50,
@@ -122,11 +136,13 @@ impl Shape {
         let Plan(schedule, sibling, wait, ratio, tail, rest, refused) = *plan;
         let ratio = if self.pairs || schedule == "lists" { ratio } else { 1.0 };
         let tail = if self.pairs { tail } else { 2.0 };
+        let twin = index + 1 == PLANS.len();
         let mut variant = Variant {
-            name: format!("{schedule} / {sibling} / {wait}"),
+            name: format!("{schedule} / {sibling} / {wait}{}", if twin { TWIN } else { "" }),
             schedule: schedule.into(),
             sibling: sibling.into(),
             wait: wait.into(),
+            twin,
             effect_here: (!self.pairs && sibling != "off")
                 .then(|| "no two seats share a core here, so this is the same as 'off'".into()),
             refused: refused.map(String::from),
@@ -171,6 +187,7 @@ impl Shape {
         let period = self.period_ns();
         let jitter = if self.pairs { 1.0 } else { 6.0 };
         let mut out = Round {
+            start: self.start_of(round),
             round: round as u32,
             order: (round * (PLANS.len() + 1) + (variant + round) % PLANS.len()) as u32,
             first_block: 50 + (round as u64) * self.blocks_per_round,
@@ -201,10 +218,10 @@ impl Shape {
         let busy = rng.unit() < 0.08;
         Noise {
             wall_ns: (self.period_ns() * self.blocks_per_round as f64) as u64,
-            steal_ticks: u64::from(!self.pairs && rng.unit() < 0.3),
-            foreign_cpu_ns: if busy { 31_000_000 } else { (1e6 * rng.unit()) as u64 },
-            involuntary_switches: if self.pairs { 0 } else { rng.below(9) as u64 },
-            faults: rng.below(3) as u64,
+            steal_ticks: Some(u64::from(!self.pairs && rng.unit() < 0.3)),
+            foreign_cpu_ns: Some(if busy { 31_000_000 } else { (1e6 * rng.unit()) as u64 }),
+            involuntary_switches: Some(if self.pairs { 0 } else { rng.below(9) as u64 }),
+            faults: Some(rng.below(3) as u64),
             load: 2.0 + rng.unit(),
         }
     }
@@ -213,6 +230,7 @@ impl Shape {
         let jitter = if self.pairs { 1.0 } else { 6.0 };
         let rounds = (0..self.rounds)
             .map(|round| WakeRound {
+                start: self.start_of(round),
                 round: round as u32,
                 order: (round * (PLANS.len() + 1) + PLANS.len()) as u32,
                 noise: self.noise(rng),

@@ -21,12 +21,15 @@ use serde_json::Value;
 pub use store::{RecordError, write_text_atomic};
 
 /// Name and version of the format, the first thing in the file.
-pub const FORMAT: &str = "hocket-bench/1";
+pub const FORMAT: &str = "hocket-bench/2";
+
+/// The format before, of one process start and without a twin; it is read as well.
+const FORMAT_OF_ONE_START: &str = "hocket-bench/1";
 
 /// One run of `hocket bench`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct BenchRecord {
-    /// [`FORMAT`].
+    /// [`FORMAT`], or an older one that is read as well.
     pub format: String,
     /// What measured.
     pub hocket: Build,
@@ -136,7 +139,10 @@ pub struct Settings {
     pub workers: usize,
     /// Measured blocks per variant that were asked for.
     pub blocks_per_variant: u64,
-    /// Rounds; each holds every variant once, in random order.
+    /// Process starts that were planned; the rounds are dealt out among them.
+    #[serde(default = "one")]
+    pub starts: usize,
+    /// Rounds of all starts; each holds every variant once, in random order.
     pub rounds: usize,
     /// Measured blocks per variant and round.
     pub blocks_per_round: u64,
@@ -150,6 +156,10 @@ pub struct Settings {
     /// Disturbers that ran beside, as asked for. Empty: none.
     #[serde(default)]
     pub disturb: Vec<String>,
+}
+
+fn one() -> usize {
+    1
 }
 
 /// The clock, as checked before the run.
@@ -179,6 +189,9 @@ pub struct Variant {
     pub sibling: String,
     /// Way of waiting.
     pub wait: String,
+    /// Whether this is the first variant measured again: what it shows as a difference is noise.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub twin: bool,
     /// Why its sibling policy makes no difference on this machine; `None`: it can make one.
     #[serde(default)]
     pub effect_here: Option<String>,
@@ -275,11 +288,15 @@ pub struct ThreadGrant {
 /// One variant's turn in one round. The columns hold one figure per block and are equally long.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Round {
-    /// Number of the round, from 0; rounds of the same number are compared with each other.
+    /// The process start, from 0.
+    #[serde(default)]
+    pub start: u32,
+    /// Number of the round in the whole run, from 0; rounds of the same number are compared with each other.
     pub round: u32,
     /// Place of this turn in the whole run, from 0, the wake-up loop's turns included.
     pub order: u32,
-    /// Number of the first measured block since the variant's engine was started.
+    /// Number of the first measured block since the variant's engine was started; every process start has engines
+    /// of its own.
     pub first_block: u64,
     /// How often the leader woke up during the turn. More than blocks: it woke for nothing.
     pub wakes: u64,
@@ -319,19 +336,23 @@ impl Round {
 }
 
 /// The ledger of one turn: what could have disturbed it. Disturbers of the bench are not counted
-/// as foreign.
+/// as foreign. `None`: the system does not tell; records of the first format have 0 there.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Noise {
     /// How long the turn took.
     pub wall_ns: u64,
     /// Time stolen by the hypervisor, in ticks of the kernel (usually 10 ms).
-    pub steal_ticks: u64,
+    #[serde(default)]
+    pub steal_ticks: Option<u64>,
     /// CPU time of processes that do not belong to the bench.
-    pub foreign_cpu_ns: u64,
+    #[serde(default)]
+    pub foreign_cpu_ns: Option<u64>,
     /// How often the bench's audio threads were put aside although they wanted to run.
-    pub involuntary_switches: u64,
+    #[serde(default)]
+    pub involuntary_switches: Option<u64>,
     /// Page faults of the process.
-    pub faults: u64,
+    #[serde(default)]
+    pub faults: Option<u64>,
     /// Load average over the last minute at the end of the turn; not a number where unknown.
     #[serde(deserialize_with = "json::number")]
     pub load: f64,
@@ -343,12 +364,18 @@ const FOREIGN_SHARE: f64 = 0.05;
 impl Noise {
     /// Why this turn counts as disturbed, if it does.
     pub fn disturbed(&self) -> Option<&'static str> {
-        let foreign = self.foreign_cpu_ns as f64 > FOREIGN_SHARE * self.wall_ns as f64;
-        match (self.steal_ticks > 0, foreign) {
+        let most = FOREIGN_SHARE * self.wall_ns as f64;
+        let foreign = self.foreign_cpu_ns.is_some_and(|ns| ns as f64 > most);
+        match (self.steal_ticks.is_some_and(|ticks| ticks > 0), foreign) {
             (true, _) => Some("the hypervisor took time"),
             (_, true) => Some("foreign work"),
             _ => None,
         }
+    }
+
+    /// Whether the system tells all that [`Noise::disturbed`] looks at.
+    pub fn is_known(&self) -> bool {
+        self.steal_ticks.is_some() && self.foreign_cpu_ns.is_some()
     }
 }
 
@@ -409,6 +436,9 @@ impl WakeLoop {
 /// One turn of the wake-up loop.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct WakeRound {
+    /// The process start, from 0.
+    #[serde(default)]
+    pub start: u32,
     /// Number of the round.
     pub round: u32,
     /// Place in the whole run.

@@ -10,7 +10,7 @@ use serde_json::Serializer;
 use serde_json::error::Category;
 
 use super::json::Columns;
-use super::{BenchRecord, FORMAT, Round, Variant};
+use super::{BenchRecord, FORMAT, FORMAT_OF_ONE_START, Round, Variant};
 
 /// The largest record: 100 million blocks.
 const MAX_BYTES: u64 = 4 << 30;
@@ -140,7 +140,7 @@ impl BenchRecord {
         let head: Head = serde_json::from_slice(text).map_err(|cause| refusal(path, &cause))?;
         match head.format {
             None => return Err(RecordError::NotARecord { path: path.to_path_buf() }),
-            Some(found) if found != FORMAT => {
+            Some(found) if found != FORMAT && found != FORMAT_OF_ONE_START => {
                 return Err(RecordError::OtherFormat { path: path.to_path_buf(), found });
             }
             Some(_) => {}

@@ -2,10 +2,14 @@
 
 use hocket_trace::Misses;
 
+use std::collections::BTreeMap;
+
 use super::numbers::{count, plain};
+use crate::harness::TWIN;
 use crate::record::{BenchRecord, Noise, Round, Variant};
 use crate::stats::{
-    Comparison, MIN_ROUNDS, Proportion, Summary, Verdict, compare, quantile_sorted,
+    self, Floor, MIN_ROUNDS, Proportion, StartComparison, Summary, Z_95, compare_starts, judge,
+    quantile_sorted, ratio_of_starts,
 };
 
 /// Everything a report says in figures.
@@ -23,6 +27,10 @@ pub struct Analysis<'a> {
     pub wake: Option<Wake>,
     /// How many turns were disturbed.
     pub turns: Turns,
+    /// How many process starts have rounds.
+    pub starts: usize,
+    /// What the twin of the first variant shows: what this machine cannot show today.
+    pub floor: Option<Floor>,
 }
 
 /// One variant.
@@ -53,13 +61,14 @@ pub struct Measured {
     pub misses: Misses,
     /// Whether skipped periods were counted; older records lack them.
     pub counts_skipped: bool,
-    /// Medians of the block time against the reference's; `None` for the reference itself.
-    pub typical: Option<Comparison>,
-    /// 99 % quantiles of the block time likewise.
-    pub tail: Option<Comparison>,
-    /// As `typical`, without the rounds in which either was disturbed; `None` where that leaves
-    /// all of them or too few.
-    pub undisturbed: Option<Comparison>,
+    /// Medians of the block time against the reference's; `None` for the reference itself. The intervals of
+    /// all variants hold at once ([`stats::all_at_once`]).
+    pub typical: Option<StartComparison>,
+    /// The ratio of the 99 % quantiles of the block time.
+    pub tail: Option<f64>,
+    /// The ratio of the medians without the rounds in which either was disturbed, and the number of rounds
+    /// left; `None` where these are all or too few.
+    pub undisturbed: Option<(f64, usize)>,
 }
 
 impl Measured {
@@ -80,25 +89,30 @@ impl Measured {
     }
 }
 
-/// What a comparison comes to.
+/// What a row says about its difference from the reference.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Judgement {
-    /// What the interval says.
-    Shown(Verdict),
-    /// The interval says that there is a difference, but variants that cannot differ show as much.
-    WithinNoise,
-    /// The variant cannot differ; its difference tells the noise.
-    Check,
+    /// The variant is judged.
+    Judged(stats::Judgement),
+    /// The variant cannot differ here.
+    SameHere,
+    /// The reference once more; its difference tells the noise.
+    Twin,
 }
 
 impl Judgement {
     /// In words, for tables.
     pub fn words(self) -> &'static str {
         match self {
-            Judgement::Shown(verdict) => verdict.words(),
-            Judgement::WithinNoise => "within the noise",
-            Judgement::Check => "check: noise",
+            Judgement::Judged(judgement) => judgement.words(),
+            Judgement::SameHere => "the same here",
+            Judgement::Twin => "noise",
         }
+    }
+
+    /// Whether a difference is shown.
+    pub fn is_shown(self) -> bool {
+        matches!(self, Judgement::Judged(judgement) if judgement.is_shown())
     }
 }
 
@@ -120,6 +134,8 @@ pub struct Turns {
     pub all: usize,
     /// The disturbed ones.
     pub disturbed: usize,
+    /// Those of which the system does not tell it.
+    pub unknown: usize,
 }
 
 impl<'a> Analysis<'a> {
@@ -128,10 +144,11 @@ impl<'a> Analysis<'a> {
         let period_ns = record.period_ns();
         let reference = record.variants.first();
         let shared = Shared::of(&record.variants);
+        let against = Against { reference, critical: critical(record), seed: record.settings.seed };
         let row = |(at, variant): (usize, &'a Variant)| Row {
             variant,
             label: shared.label(variant),
-            measured: measure(variant, reference.filter(|_| at > 0), record.settings.seed),
+            measured: measure(variant, (at > 0).then_some(&against)),
         };
         Analysis {
             record,
@@ -140,6 +157,8 @@ impl<'a> Analysis<'a> {
             rows: record.variants.iter().enumerate().map(row).collect(),
             wake: wake(record, period_ns),
             turns: turns(record),
+            starts: starts(record),
+            floor: against.floor(record),
         }
     }
 
@@ -158,50 +177,26 @@ impl<'a> Analysis<'a> {
         self.measured().map(|(_, measured)| &measured.late).fold(none, add)
     }
 
-    /// Whether the variant can differ from the reference in nothing but its name: same schedule
-    /// and wait, and a sibling policy that means `off` here, as the reference's does. What it
-    /// shows as a difference is noise.
-    pub fn is_check(&self, row: &Row) -> bool {
-        let Some(first) = self.rows.first().map(|first| first.variant) else { return false };
-        let it = row.variant;
-        !std::ptr::eq(it, first)
-            && (first.sibling == "off" || first.effect_here.is_some())
-            && it.effect_here.is_some()
-            && it.schedule == first.schedule
-            && it.wait == first.wait
-    }
-
-    /// The largest change of the median block time among [checks](Analysis::is_check), with how
-    /// many were compared: what this machine shows as a difference where there is none. `None`
-    /// where there are no such variants.
-    pub fn noise_floor(&self) -> Option<(f64, usize)> {
-        let changes: Vec<f64> = self
-            .measured()
-            .filter(|(row, _)| self.is_check(row))
-            .filter_map(|(_, measured)| Some((measured.typical?.ratio - 1.0).abs()))
-            .collect();
-        let largest = changes.iter().copied().reduce(f64::max)?;
-        Some((largest, changes.len()))
-    }
-
-    /// What the median block time of a variant shows against the reference's, after the noise
-    /// that the checks show; `None` for the reference.
+    /// What the median block time of a variant shows against the reference's; `None` for the reference.
     pub fn judgement(&self, row: &Row) -> Option<Judgement> {
-        let comparison = row.measured.as_ref()?.typical?;
-        let floor = self.noise_floor().map_or(0.0, |(floor, _)| floor);
-        let within = (comparison.ratio - 1.0).abs() <= floor;
-        Some(match comparison.verdict() {
-            _ if self.is_check(row) => Judgement::Check,
-            Verdict::Faster | Verdict::Slower if within => Judgement::WithinNoise,
-            verdict => Judgement::Shown(verdict),
+        let compared = row.measured.as_ref()?.typical?;
+        Some(match (row.variant.twin, cannot_differ(self.record, row.variant)) {
+            (true, _) => Judgement::Twin,
+            (_, true) => Judgement::SameHere,
+            _ => Judgement::Judged(judge(&compared, self.floor.as_ref())),
         })
+    }
+
+    /// The critical value of intervals that hold at once for every variant that is judged.
+    pub(super) fn critical(&self) -> f64 {
+        critical(self.record)
     }
 
     /// How far the reference's median of a round wandered during the run: smallest and largest,
     /// in nanoseconds.
     pub fn drift_ns(&self) -> Option<(f64, f64)> {
-        let medians = round_figures(self.rows.first()?.variant, 0.5, any);
-        let all = || medians.iter().map(|(_, figure)| *figure);
+        let first = self.rows.first()?.variant;
+        let all = || round_figures(first, 0.5, any).map(|(_, figure)| figure);
         Some((all().reduce(f64::min)?, all().reduce(f64::max)?))
     }
 }
@@ -215,8 +210,9 @@ struct Shared {
 
 impl Shared {
     fn of(variants: &[Variant]) -> Shared {
+        let several = variants.iter().filter(|variant| !variant.twin).count() > 1;
         let same = |part: fn(&Variant) -> &str| {
-            variants.len() > 1 && variants.iter().all(|v| part(v) == part(&variants[0]))
+            several && variants.iter().all(|v| part(v) == part(&variants[0]))
         };
         Shared {
             schedule: same(|v| &v.schedule),
@@ -236,13 +232,14 @@ impl Shared {
     /// What differs, or the whole name where nothing does or the name is not made of the parts.
     fn label(&self, variant: &Variant) -> String {
         let parts = self.parts(variant);
-        let whole = parts.map(|(_, _, part)| part).join(" / ");
+        let again = if variant.twin { TWIN } else { "" };
+        let whole = parts.map(|(_, _, part)| part).join(" / ") + again;
         let own: Vec<&str> =
             parts.iter().filter(|(shared, ..)| !shared).map(|(_, _, part)| *part).collect();
         let label = if own.is_empty() || whole != variant.name {
             variant.name.clone()
         } else {
-            own.join(" / ")
+            own.join(" / ") + again
         };
         plain(&label)
     }
@@ -254,19 +251,41 @@ impl Shared {
     }
 }
 
-fn measure(variant: &Variant, reference: Option<&Variant>, seed: u64) -> Option<Measured> {
+/// Whether the variant can differ from the reference in nothing but its name: same schedule and wait, and
+/// a sibling policy that means `off` here, as the reference's does.
+fn cannot_differ(record: &BenchRecord, variant: &Variant) -> bool {
+    let is_off = |it: &Variant| it.sibling == "off" || it.effect_here.is_some();
+    record.variants.first().is_some_and(|first| {
+        let same = variant.schedule == first.schedule && variant.wait == first.wait;
+        same && is_off(first) && variant.effect_here.is_some()
+    })
+}
+
+fn critical(record: &BenchRecord) -> f64 {
+    let judged = |variant: &&Variant| {
+        !variant.twin && !variant.rounds.is_empty() && !cannot_differ(record, variant)
+    };
+    stats::all_at_once(record.variants.iter().skip(1).filter(judged).count())
+}
+
+/// Process starts that have rounds.
+fn starts(record: &BenchRecord) -> usize {
+    let rounds = record.variants.iter().flat_map(|variant| &variant.rounds);
+    rounds.map(|round| round.start).collect::<std::collections::BTreeSet<u32>>().len()
+}
+
+fn measure(variant: &Variant, against: Option<&Against>) -> Option<Measured> {
     let ready_sorted = ascending(variant.ready_ns());
     let took_sorted = ascending(variant.duration_ns());
-    let against = |q: f64| reference.and_then(|reference| against(reference, variant, q, seed));
     Some(Measured {
         ready: Summary::of_sorted(&ready_sorted)?,
         took: Summary::of_sorted(&took_sorted)?,
         late: Proportion { count: variant.misses().late, of: variant.blocks() },
         misses: variant.misses(),
         counts_skipped: variant.counts_skipped(),
-        typical: against(0.5),
-        tail: against(0.99),
-        undisturbed: reference.and_then(|reference| undisturbed(reference, variant, seed)),
+        typical: against.and_then(|against| against.typical(variant)),
+        tail: against.and_then(|against| against.tail(variant)),
+        undisturbed: against.and_then(|against| against.undisturbed(variant)),
         ready_sorted,
         took_sorted,
     })
@@ -278,13 +297,16 @@ fn ascending(samples: impl Iterator<Item = i64>) -> Vec<f64> {
     sorted
 }
 
-/// Quantile `q` of the block time in each round that `keep` wants, with the round's number.
-fn round_figures(variant: &Variant, q: f64, keep: fn(&Round) -> bool) -> Vec<(u32, f64)> {
-    let figure = |round: &Round| {
+/// Quantile `q` of the block time in each round that `keep` wants.
+fn round_figures(
+    variant: &Variant,
+    q: f64,
+    keep: fn(&Round) -> bool,
+) -> impl Iterator<Item = (&Round, f64)> {
+    variant.rounds.iter().filter(move |round| keep(round)).filter_map(move |round| {
         let sorted = ascending(round.duration_ns.iter().copied());
-        Some((round.round, quantile_sorted(&sorted, q)?))
-    };
-    variant.rounds.iter().filter(|round| keep(round)).filter_map(figure).collect()
+        Some((round, quantile_sorted(&sorted, q)?))
+    })
 }
 
 fn any(_: &Round) -> bool {
@@ -295,28 +317,64 @@ fn quiet(round: &Round) -> bool {
     round.noise.disturbed().is_none()
 }
 
-fn against(reference: &Variant, variant: &Variant, q: f64, seed: u64) -> Option<Comparison> {
-    compare_rounds(&round_figures(reference, q, any), &round_figures(variant, q, any), seed)
-}
-
-fn undisturbed(reference: &Variant, variant: &Variant, seed: u64) -> Option<Comparison> {
-    let rounds = |keep| (round_figures(reference, 0.5, keep), round_figures(variant, 0.5, keep));
-    let ((all, _), (before, after)) = (rounds(any), rounds(quiet));
-    let found = compare_rounds(&before, &after, seed)?;
-    (found.rounds >= MIN_ROUNDS && found.rounds < all.len()).then_some(found)
-}
-
-/// Compares what two variants have in rounds of the same number: a run that was ended early may
-/// lack the last round of some.
-fn compare_rounds(
-    reference: &[(u32, f64)],
-    variant: &[(u32, f64)],
+/// Comparisons with the reference.
+struct Against<'a> {
+    reference: Option<&'a Variant>,
+    critical: f64,
     seed: u64,
-) -> Option<Comparison> {
-    let partner = |number: u32| reference.iter().find(|(other, _)| *other == number);
-    let (before, after): (Vec<f64>, Vec<f64>) =
-        variant.iter().filter_map(|(number, figure)| Some((partner(*number)?.1, *figure))).unzip();
-    compare(&before, &after, seed)
+}
+
+impl Against<'_> {
+    fn typical(&self, variant: &Variant) -> Option<StartComparison> {
+        let (before, after) = self.paired(variant, 0.5, any)?;
+        compare_starts(&before, &after, self.critical, self.seed)
+    }
+
+    fn tail(&self, variant: &Variant) -> Option<f64> {
+        let (before, after) = self.paired(variant, 0.99, any)?;
+        ratio_of_starts(&before, &after)
+    }
+
+    fn undisturbed(&self, variant: &Variant) -> Option<(f64, usize)> {
+        let (before, after) = self.paired(variant, 0.5, quiet)?;
+        let rounds: usize = after.iter().map(Vec::len).sum();
+        let all = self.reference?.rounds.len();
+        let ratio = ratio_of_starts(&before, &after)?;
+        (rounds >= MIN_ROUNDS && rounds < all).then_some((ratio, rounds))
+    }
+
+    /// The twin is one comparison, whatever else is judged.
+    fn floor(&self, record: &BenchRecord) -> Option<Floor> {
+        let twin = record.variants.iter().find(|variant| variant.twin)?;
+        let (before, after) = self.paired(twin, 0.5, any)?;
+        stats::floor(&before, &after, Z_95, self.seed)
+    }
+
+    fn paired(&self, variant: &Variant, q: f64, keep: fn(&Round) -> bool) -> Option<Paired> {
+        let before = round_figures(self.reference?, q, keep);
+        Some(paired(before, round_figures(variant, q, keep)))
+    }
+}
+
+/// Figures of the reference and of a variant, `[start][round]`.
+pub(super) type Paired = (Vec<Vec<f64>>, Vec<Vec<f64>>);
+
+/// The figures that both have in rounds of the same number, by process start: a run that was ended early may
+/// lack the last round of some.
+pub(super) fn paired<'r>(
+    reference: impl Iterator<Item = (&'r Round, f64)>,
+    variant: impl Iterator<Item = (&'r Round, f64)>,
+) -> Paired {
+    let partner: BTreeMap<u32, f64> = reference.map(|(it, figure)| (it.round, figure)).collect();
+    let mut starts: BTreeMap<u32, (Vec<f64>, Vec<f64>)> = BTreeMap::new();
+    for (round, figure) in variant {
+        if let Some(before) = partner.get(&round.round) {
+            let (all, own) = starts.entry(round.start).or_default();
+            all.push(*before);
+            own.push(figure);
+        }
+    }
+    starts.into_values().unzip()
 }
 
 fn wake(record: &BenchRecord, period_ns: f64) -> Option<Wake> {
@@ -334,5 +392,6 @@ fn turns(record: &BenchRecord) -> Turns {
     let of_loop = record.wake_loop.rounds.iter().map(|round| &round.noise);
     let all: Vec<&Noise> = of_variants.chain(of_loop).collect();
     let disturbed = all.iter().filter(|noise| noise.disturbed().is_some()).count();
-    Turns { all: all.len(), disturbed }
+    let unknown = all.iter().filter(|noise| !noise.is_known()).count();
+    Turns { all: all.len(), disturbed, unknown }
 }

@@ -6,7 +6,17 @@ use super::analysis::Analysis;
 use super::numbers::{count, listed, percent, plain, shell, us};
 use super::verdict::none_allows;
 use crate::record::{Round, ThreadGrant};
-use crate::stats::{MIN_ROUNDS, RESAMPLES, median};
+use crate::stats::{MIN_ROUNDS, MIN_STARTS, median};
+
+/// Where intervals come from; [`crate::stats::compare_starts`] and [`crate::stats::all_at_once`] say more.
+const INTERVALS: &str = "Intervals of ratios are Student's over the process starts, or those of the rounds within the \
+    starts (a circular block bootstrap) where these are wider. They are widened by Bonferroni's inequality, so that all \
+    of them hold at once in 95 % of runs (Dunn 1961). Intervals of shares are Wilson's.";
+
+/// `once`, `5 times`.
+fn times(n: usize) -> String {
+    if n == 1 { "once".into() } else { format!("{n} times") }
+}
 
 /// How it was measured.
 pub(super) fn method(analysis: &Analysis) -> Markup {
@@ -17,10 +27,10 @@ pub(super) fn method(analysis: &Analysis) -> Markup {
         section {
             h2 { "How it was measured" }
             p {
-                "The variants ran one after the other in " (it.rounds) " rounds, in a new random order each round, " (count(it.blocks_per_round))
+                "The program was started " (times(analysis.starts)) ". In all, the variants ran one after the other in " (it.rounds) " rounds, in a new random order each round, " (count(it.blocks_per_round))
                 " measured blocks each after " (count(it.warmup)) " thrown away; the bare wake-up loop took its turn among them. "
                 "Every block has a planned start, and lateness counts from there, so a slow block cannot hide the wait it causes. "
-                "Intervals of ratios come from a circular block bootstrap over the rounds (" (count(RESAMPLES as u64)) " resamples); those of shares are Wilson's."
+                (INTERVALS)
             }
             dl.facts {
                 (fact("Started", &record.started_at))
@@ -138,11 +148,6 @@ fn thread_table(threads: &[ThreadGrant]) -> Markup {
 /// What the figures do not say.
 pub(super) fn limits(analysis: &Analysis) -> Markup {
     let record = analysis.record;
-    let comparisons = analysis
-        .rows
-        .iter()
-        .filter(|row| row.measured.as_ref().is_some_and(|m| m.typical.is_some()))
-        .count();
     let first = analysis.measured().next().map(|(_, measured)| measured);
     html! {
         section {
@@ -153,11 +158,14 @@ pub(super) fn limits(analysis: &Analysis) -> Markup {
                 @if let Some(words) = first.and_then(none_allows) { li { (words) } }
                 @if let Some(measured) = first { li { (capital(&measured.ready.p999_meaning())) "." } }
                 li { "Bursts: the intervals of late blocks take each block on its own. Late blocks come together, so the true intervals are wider." }
-                @if comparisons > 1 {
-                    li { "That all " (comparisons) " comparisons hold at once: each may be wrong in one of twenty cases." }
+                @if analysis.starts < MIN_STARTS {
+                    li { "Which variant is faster: that needs at least " (MIN_STARTS) " process starts (" code { "--starts" } ")." }
                 }
                 @if record.settings.rounds < MIN_ROUNDS {
                     li { "Which variant is faster: that needs at least " (MIN_ROUNDS) " rounds." }
+                }
+                @if analysis.turns.unknown > 0 {
+                    li { "Whether other work disturbed " (analysis.turns.unknown) " of " (analysis.turns.all) " turns: the system does not tell." }
                 }
                 @if analysis.turns.disturbed > 0 {
                     li { (analysis.turns.disturbed) " of " (analysis.turns.all) " turns saw work that was not the bench's, or time stolen by a hypervisor. They are kept in all figures." }

@@ -68,6 +68,11 @@ pub(super) fn change_range(range: Interval) -> String {
     format!("{:.1} to {:.1} %", a.min(b), a.max(b))
 }
 
+/// `1 process start`, `5 process starts`.
+pub(super) fn starts(n: usize) -> String {
+    format!("{n} process start{}", if n == 1 { "" } else { "s" })
+}
+
 /// `0.938`.
 pub(super) fn ratio(ratio: f64) -> String {
     format!("{ratio:.3}")

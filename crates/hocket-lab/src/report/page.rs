@@ -4,7 +4,7 @@ use hocket_trace::BlockTrace;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 use super::analysis::{Analysis, Measured, Row};
-use super::numbers::{count, plain, us};
+use super::numbers::{count, plain, starts, us};
 use super::timeline::Strips;
 use super::verdict::{Headline, Holding};
 use super::{causes, comparison, machine, method, palette, tables, timeline};
@@ -83,7 +83,7 @@ fn top(analysis: &Analysis) -> Markup {
             h1 { (plain(&record.session.name)) }
             p.setting {
                 (it.frames) " frames at " (it.rate_hz) " Hz · deadline " (us(analysis.period_ns, 0)) " µs · " (it.workers) " workers · "
-                (count(it.blocks_per_variant)) " blocks per variant · " (parts(&record.session))
+                (count(it.blocks_per_variant)) " blocks per variant in " (starts(analysis.starts)) " · " (parts(&record.session))
                 @if !it.disturb.is_empty() { " · beside " (plain(&it.disturb.join(" and "))) }
                 @for shared in &analysis.shared { " · " (shared) }
                 " · " (day(&record.started_at))

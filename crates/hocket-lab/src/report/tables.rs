@@ -6,7 +6,7 @@ use super::analysis::{Analysis, Judgement, Measured, Row, Wake};
 use super::numbers::{count, decimals, of, percent, percent_range, plain, ratio, ratio_range, us};
 use crate::historic::{HistoricTable, SessionKind, for_session_kind};
 use crate::record::{Disturber, Variant};
-use crate::stats::{Comparison, Summary, Verdict};
+use crate::stats::{StartComparison, Summary};
 
 fn digits(analysis: &Analysis) -> usize {
     analysis.measured().map(|(_, m)| decimals(m.took.p50)).max().unwrap_or(0)
@@ -110,7 +110,7 @@ pub(super) fn took(analysis: &Analysis) -> Markup {
     html! {
         h3 { (name) }
         (scrolling(name, table))
-        p.note { "Ratios to the first variant: the median over the rounds of one round's figure divided by the first variant's in the same round, with its 95 % interval. Below one is faster." }
+        p.note { "Ratios to the first variant: one round's figure divided by the first variant's in the same round; the median over the rounds of a process start, and the mean of that over the starts. Below one is faster. The 95 % intervals cover how starts differ, and hold for all variants at once." }
         (without_disturbed(analysis))
     }
 }
@@ -120,11 +120,11 @@ fn ratios(measured: &Measured, forest: &Forest, judgement: Option<Judgement>) ->
         @match measured.typical {
             None => { td { "1" } td.left { span.sub { "reference" } } },
             Some(c) => {
-                td { b { (ratio(c.ratio)) } br; span.sub { (ratio_range(c.interval)) } }
+                td { b { (ratio(c.comparison.ratio)) } br; span.sub { (ratio_range(c.interval())) } }
                 td.left { (forest.drawing(&c, judgement)) }
             },
         }
-        td { (measured.tail.map_or("1".into(), |c| ratio(c.ratio))) }
+        td { (measured.tail.map_or("1".into(), ratio)) }
         td.left { (judgement.map_or("", Judgement::words)) }
     }
 }
@@ -137,8 +137,9 @@ struct Forest {
 
 impl Forest {
     fn of(analysis: &Analysis) -> Forest {
-        let far = |c: Comparison| {
-            let ends = c.interval.map_or([c.ratio; 2], |interval| [interval.low, interval.high]);
+        let far = |c: StartComparison| {
+            let ratio = c.comparison.ratio;
+            let ends = c.interval().map_or([ratio; 2], |interval| [interval.low, interval.high]);
             ends.iter().map(|end| end.ln().abs()).fold(0.0, f64::max)
         };
         let all = analysis.measured().filter_map(|(_, m)| m.typical.map(far));
@@ -149,17 +150,17 @@ impl Forest {
         65.0 + 62.0 * (ratio.ln() / self.reach).clamp(-1.0, 1.0)
     }
 
-    fn drawing(&self, c: &Comparison, judgement: Option<Judgement>) -> Markup {
-        let shown = [Verdict::Faster, Verdict::Slower].map(|v| Some(Judgement::Shown(v)));
-        let none = !shown.contains(&judgement);
-        let words = ratio_range(c.interval);
+    fn drawing(&self, c: &StartComparison, judgement: Option<Judgement>) -> Markup {
+        let none = !judgement.is_some_and(Judgement::is_shown);
+        let (point, interval) = (c.comparison.ratio, c.interval());
+        let words = ratio_range(interval);
         html! {
-            svg class=(if none { "forest none" } else { "forest" }) width="130" height="16" role="img" aria-label={ "ratio " (ratio(c.ratio)) ", interval " (words) } {
+            svg class=(if none { "forest none" } else { "forest" }) width="130" height="16" role="img" aria-label={ "ratio " (ratio(point)) ", interval " (words) } {
                 line.one x1="65" x2="65" y1="0" y2="16" {}
-                @if let Some(interval) = c.interval {
+                @if let Some(interval) = interval {
                     line.range x1=(format!("{:.1}", self.x(interval.low))) x2=(format!("{:.1}", self.x(interval.high))) y1="8" y2="8" {}
                 }
-                circle.point cx=(format!("{:.1}", self.x(c.ratio))) cy="8" r="3.5" {}
+                circle.point cx=(format!("{:.1}", self.x(point))) cy="8" r="3.5" {}
             }
         }
     }
@@ -245,19 +246,13 @@ fn without_disturbed(analysis: &Analysis) -> Markup {
     let words: Vec<String> = analysis
         .measured()
         .filter_map(|(row, m)| {
-            let c = m.undisturbed?;
-            Some(format!(
-                "{} {} ({}, {} rounds)",
-                row.label,
-                ratio(c.ratio),
-                c.verdict().words(),
-                c.rounds
-            ))
+            let (left, rounds) = m.undisturbed?;
+            Some(format!("{} {} ({rounds} rounds)", row.label, ratio(left)))
         })
         .collect();
     html! {
         @if !words.is_empty() {
-            p.note { "Without the rounds in which either was disturbed by foreign work: " (words.join("; ")) "." }
+            p.note { "The ratios without the rounds in which either was disturbed by foreign work: " (words.join("; ")) "." }
         }
     }
 }

@@ -44,11 +44,12 @@ fn settings(analysis: &Analysis) -> String {
     let it = &analysis.record.settings;
     let disturb = if it.disturb.is_empty() { "none".into() } else { plain(&it.disturb.join(", ")) };
     format!(
-        "{} frames at {} Hz, deadline {} us, {} workers, {} rounds of {} blocks, disturbers: {disturb}, seed {}",
+        "{} frames at {} Hz, deadline {} us, {} workers, {} in {} rounds of {} blocks, disturbers: {disturb}, seed {}",
         it.frames,
         it.rate_hz,
         us(analysis.period_ns, 0),
         it.workers,
+        super::numbers::starts(analysis.starts),
         it.rounds,
         it.blocks_per_round,
         it.seed
@@ -129,9 +130,9 @@ fn took_table(analysis: &Analysis, out: &mut Page) {
                 let [mean, p50, max] =
                     [m.took.mean, m.took.p50, m.took.max].map(|ns| us(ns, digits));
                 let verdict = analysis.judgement(row).map_or("reference", Judgement::words);
-                let range = m.typical.map_or(String::new(), |c| ratio_range(c.interval));
-                let [typical, tail] =
-                    [m.typical, m.tail].map(|c| c.map_or("1".into(), |c| ratio(c.ratio)));
+                let range = m.typical.map_or(String::new(), |c| ratio_range(c.interval()));
+                let typical = m.typical.map(|c| c.comparison.ratio);
+                let [typical, tail] = [typical, m.tail].map(|c| c.map_or("1".into(), ratio));
                 took_cells([&mean, &p50, &max, &typical, &range, &tail, verdict])
             }),
         );

@@ -2,10 +2,12 @@
 
 use hocket_trace::Misses;
 
-use super::analysis::{Analysis, Judgement, Measured, Row};
-use super::numbers::{change, change_range, count, listed, of, percent, percent_range, plain, us};
-use crate::record::ThreadGrant;
-use crate::stats::{Comparison, Verdict, compare, wilson};
+use super::analysis::{Analysis, Judgement, Measured, Row, paired};
+use super::numbers::{
+    change, change_range, count, listed, of, percent, percent_range, plain, starts, us,
+};
+use crate::record::{Round, ThreadGrant};
+use crate::stats::{self, MIN_STARTS, StartComparison, Verdict, compare_starts, wilson};
 
 /// Blocks of a variant below which "none was late" promises next to nothing: of 500 without a late one up
 /// to 0.8 % may be.
@@ -167,6 +169,7 @@ impl Analysis<'_> {
         out.extend(self.rights());
         out.extend(self.too_few_to_rank());
         out.extend(self.speeds());
+        out.extend(self.noise());
         out.extend(self.siblings());
         out.extend(self.neighbours());
         out.extend(self.wake_ups());
@@ -215,76 +218,82 @@ impl Analysis<'_> {
         })
     }
 
-    /// Which variant is faster or slower than the reference.
+    /// Which variant is faster or slower than the reference. The best and the worst of several are named: their
+    /// intervals hold for all variants at once.
     fn speeds(&self) -> Vec<String> {
-        let compared: Vec<(&Row, Comparison)> = self
+        let judged: Vec<(&Row, StartComparison, stats::Judgement)> = self
             .measured()
-            .filter(|(row, _)| !self.is_check(row))
-            .filter_map(|(row, measured)| Some((row, measured.typical?)))
+            .filter_map(|(row, measured)| match self.judgement(row)? {
+                Judgement::Judged(judgement) => Some((row, measured.typical?, judgement)),
+                _ => None,
+            })
             .collect();
-        let Some(first) = self.rows.first().filter(|_| !compared.is_empty()) else {
+        let Some(first) = self.rows.first().filter(|_| !judged.is_empty()) else {
             return Vec::new();
         };
-        let by = |verdict: Verdict| {
-            let shown = Some(Judgement::Shown(verdict));
-            compared.iter().filter(move |(row, _)| self.judgement(row) == shown)
-        };
-        let ratio = |pair: &&(&Row, Comparison)| pair.1.ratio;
-        let fastest = by(Verdict::Faster).min_by(|a, b| ratio(a).total_cmp(&ratio(b)));
-        let slowest = by(Verdict::Slower).max_by(|a, b| ratio(a).total_cmp(&ratio(b)));
+        let are = |wanted: stats::Judgement| judged.iter().filter(move |it| it.2 == wanted);
+        if are(stats::Judgement::TooFewStarts).count() == judged.len() {
+            return vec![self.too_few_starts()];
+        }
         let reference = first.label.clone();
-        let mut out: Vec<String> =
-            fastest.map(|pair| speed("Fastest", pair, &reference)).into_iter().collect();
-        if out.is_empty() && by(Verdict::TooFewRounds).count() == compared.len() {
+        let ratio = |it: &&(&Row, StartComparison, stats::Judgement)| it.1.comparison.ratio;
+        let fastest = are(stats::Judgement::ShownFaster);
+        let fastest = fastest.min_by(|a, b| ratio(a).total_cmp(&ratio(b)));
+        let slowest = are(stats::Judgement::ShownSlower);
+        let slowest = slowest.max_by(|a, b| ratio(a).total_cmp(&ratio(b)));
+        let say = |word, it: &(&Row, StartComparison, _)| speed(word, it.0, &it.1, &reference);
+        let mut out: Vec<String> = fastest.map(|it| say("Fastest", it)).into_iter().collect();
+        if out.is_empty() && are(stats::Judgement::TooFew).count() == judged.len() {
             out.push("Too few rounds to say whether any variant is faster than another.".into());
         } else if out.is_empty() {
             out.push(format!("No variant is shown to be faster than {reference}."));
         }
-        out.extend(slowest.map(|pair| speed("Slowest", pair, &reference)));
+        out.extend(slowest.map(|it| say("Slowest", it)));
         out
     }
 
-    /// Why sibling policies make no difference, and what that is good for.
-    fn siblings(&self) -> Option<String> {
-        let idle = self.rows.iter().filter_map(|row| row.variant.effect_here.as_deref());
-        let mut reasons: Vec<&str> = idle.clone().collect();
-        reasons.dedup();
-        let idle = idle.count();
-        if idle == 0 {
-            return None;
-        }
-        let check = self.noise_floor().map_or_else(String::new, |(floor, variants)| {
-            format!(
-                " {} of them differ from the reference in nothing but the name and serve as a check: the largest difference they show, {:.1} %, is noise, so a smaller one elsewhere in this report means nothing.",
-                count(variants as u64),
-                floor * 100.0
-            )
-        });
+    fn too_few_starts(&self) -> String {
+        format!(
+            "No difference in speed is shown: the run has {}, and a verdict needs {MIN_STARTS}. Within a start each \
+             variant keeps its place in memory, which alone can make it faster or slower. Measure with --starts 5.",
+            starts(self.starts)
+        )
+    }
+
+    /// What the twin of the first variant says about this machine.
+    fn noise(&self) -> Option<String> {
+        let floor = self.floor.filter(|_| self.starts >= MIN_STARTS)?;
         Some(format!(
-            "{} of {} variants cannot differ through their sibling policy: {}.{check}",
-            idle,
-            self.rows.len(),
-            plain(&reasons.join("; "))
+            "Differences below {:.1} % are noise here: so far can {}, measured again, be from itself.",
+            floor.smallest.exp_m1() * 100.0,
+            self.rows.first()?.label
         ))
     }
 
-    /// What protection costs the neighbours, where it is shown, round by round.
+    /// Why sibling policies make no difference.
+    fn siblings(&self) -> Option<String> {
+        let all = || self.rows.iter().filter(|row| !row.variant.twin);
+        let mut reasons: Vec<&str> =
+            all().filter_map(|row| row.variant.effect_here.as_deref()).collect();
+        let idle = reasons.len();
+        reasons.dedup();
+        (idle > 0).then(|| {
+            format!(
+                "{idle} of {} variants cannot differ through their sibling policy: {}.",
+                all().count(),
+                plain(&reasons.join("; "))
+            )
+        })
+    }
+
+    /// What protection costs the neighbours, where it is shown.
     fn neighbours(&self) -> Option<String> {
-        let name = &self.rows.first()?.variant.disturbers.first()?.name;
-        let progress = |row: &'_ Row| -> Option<Vec<f64>> {
-            let disturber = row.variant.disturbers.iter().find(|it| it.name == *name)?;
-            Some(disturber.progress.clone())
-        };
-        let base = progress(self.rows.first()?)?;
-        let against = |row: &Row| compare(&base, &progress(row)?, self.record.settings.seed);
-        let (least, row) = self
-            .rows
+        let (first, others) = self.rows.split_first()?;
+        let name = &first.variant.disturbers.first()?.name;
+        let (least, row) = others
             .iter()
-            .skip(1)
-            .filter(|row| !self.is_check(row))
-            .filter_map(|row| Some((against(row)?, row)))
-            .filter(|(compared, _)| compared.verdict() == Verdict::Faster)
-            .map(|(compared, row)| (compared.ratio, row))
+            .filter(|row| matches!(self.judgement(row), Some(Judgement::Judged(_))))
+            .filter_map(|row| Some((self.neighbour(name, first, row)?, row)))
             .min_by(|a, b| a.0.total_cmp(&b.0))?;
         (least < 0.95).then(|| {
             format!(
@@ -292,9 +301,18 @@ impl Analysis<'_> {
                 plain(name),
                 row.label,
                 percent(least),
-                self.rows[0].label
+                first.label
             )
         })
+    }
+
+    /// What is left of a disturber's progress, where less is shown.
+    fn neighbour(&self, name: &str, reference: &Row, row: &Row) -> Option<f64> {
+        let (before, after) = paired(progress(name, reference)?, progress(name, row)?);
+        let seed = self.record.settings.seed;
+        let compared = compare_starts(&before, &after, self.critical(), seed)?;
+        let less = compared.covers_starts && compared.comparison.verdict() == Verdict::Faster;
+        less.then_some(compared.comparison.ratio)
     }
 
     /// Whether waking up alone eats the period.
@@ -361,12 +379,18 @@ fn late_in((row, measured): (&Row, &Measured)) -> String {
     format!("{} ({}{})", row.label, of(measured.late), skipped_words(measured.misses))
 }
 
-fn speed(word: &str, (row, comparison): &(&Row, Comparison), reference: &str) -> String {
-    let range = comparison.interval.map_or_else(String::new, |i| format!(" [{}]", change_range(i)));
+/// What a disturber got done in each round of a variant.
+fn progress<'a>(name: &str, row: &Row<'a>) -> Option<impl Iterator<Item = (&'a Round, f64)>> {
+    let disturber = row.variant.disturbers.iter().find(|it| it.name == name)?;
+    Some(row.variant.rounds.iter().zip(disturber.progress.iter().copied()))
+}
+
+fn speed(word: &str, row: &Row, compared: &StartComparison, reference: &str) -> String {
+    let range = compared.interval().map_or_else(String::new, |i| format!(" [{}]", change_range(i)));
     format!(
         "{word}: {}, whose median block time is {}{range} than that of {reference}.",
         row.label,
-        change(comparison.ratio)
+        change(compared.comparison.ratio)
     )
 }
 

@@ -4,8 +4,8 @@
 //! design. Any difference it shows is false; what is not larger cannot be told from it later,
 //! however narrow an interval claims to be.
 
-use super::paired::paired_logs;
-use super::{Comparison, Interval, Rng, StartComparison, compare_starts, median};
+use super::starts::paired_starts;
+use super::{Interval, Rng, StartComparison, compare_starts, median};
 
 /// How often the rounds of the A/A run are split for [`Floor::typical_false`].
 const SPLITS: usize = 400;
@@ -35,8 +35,7 @@ pub struct Floor {
 pub fn floor(first: &[Vec<f64>], second: &[Vec<f64>], critical: f64, seed: u64) -> Option<Floor> {
     let StartComparison { comparison, starts, .. } = compare_starts(first, second, critical, seed)?;
     let Interval { low, high } = comparison.interval?;
-    let pairs = first.iter().zip(second).map(|(a, b)| paired_logs(a, b));
-    let logs: Vec<Vec<f64>> = pairs.filter(|logs| !logs.is_empty()).collect();
+    let logs = paired_starts(first, second);
     Some(Floor {
         offset: comparison.ratio.ln(),
         half_width: (high / low).ln() / 2.0,
@@ -75,8 +74,10 @@ pub enum Judgement {
     BelowFloor,
     /// The interval holds one: a difference may exist, but this run does not show it.
     NotShown,
-    /// Too few rounds for an interval.
+    /// Too few rounds for an interval, of the candidate or of the A/A run.
     TooFew,
+    /// Fewer than [`super::MIN_STARTS`] process starts: a difference may be that of their memory layout.
+    TooFewStarts,
 }
 
 impl Judgement {
@@ -85,9 +86,10 @@ impl Judgement {
         match self {
             Judgement::ShownFaster => "faster",
             Judgement::ShownSlower => "slower",
-            Judgement::BelowFloor => "below what this machine can show",
+            Judgement::BelowFloor => "within the noise",
             Judgement::NotShown => "no difference shown",
             Judgement::TooFew => "too few rounds",
+            Judgement::TooFewStarts => "too few starts",
         }
     }
 
@@ -97,10 +99,16 @@ impl Judgement {
     }
 }
 
-/// What a comparison shows on a machine with this floor. Below one is faster, as in
-/// [`Comparison::ratio`]: the figures are times.
-pub fn judge(comparison: &Comparison, floor: &Floor) -> Judgement {
-    let Some(interval) = comparison.interval else { return Judgement::TooFew };
+/// What a comparison shows on a machine with this floor; nothing without one. Below one is faster, as
+/// in [`super::Comparison::ratio`]: the figures are times.
+pub fn judge(compared: &StartComparison, floor: Option<&Floor>) -> Judgement {
+    let StartComparison { comparison, covers_starts, .. } = compared;
+    if !covers_starts {
+        return Judgement::TooFewStarts;
+    }
+    let (Some(interval), Some(floor)) = (comparison.interval, floor) else {
+        return Judgement::TooFew;
+    };
     let size = comparison.ratio.ln().abs();
     match (interval.contains(1.0), size > floor.smallest) {
         (true, _) => Judgement::NotShown,

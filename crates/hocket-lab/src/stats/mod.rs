@@ -36,12 +36,23 @@ pub use proportion::{Proportion, wilson};
 pub use quantile::{Summary, quantile_sorted};
 pub use ranks::{Ranks, nemenyi_critical, ranks};
 pub use rng::Rng;
-pub use starts::{MIN_STARTS, StartComparison, compare_starts};
+pub use starts::{MIN_STARTS, StartComparison, compare_starts, ratio_of_starts};
 pub use steady::{Agreement, Class, Segment, Steady, agreement, steady};
 
 /// The 97.5 % quantile of the normal distribution: the critical value of a 95 % interval that is
 /// looked at once.
 pub const Z_95: f64 = 1.959_963_984_540_054;
+
+/// The critical value with which so many intervals hold all at once in 95 % of cases: 2.50 for four.
+///
+/// Bonferroni's inequality, as Dunn uses it for intervals ("Multiple comparisons among means", Journal
+/// of the American Statistical Association 56, 1961): each interval may miss in 5 % / `comparisons`. It
+/// needs nothing of how the comparisons depend on each other, and these share their reference. Holm's
+/// procedure shows a little more but has no intervals; Dunnett's needs equal normal spreads.
+pub fn all_at_once(comparisons: usize) -> f64 {
+    let outside = 0.05 / comparisons.max(1) as f64;
+    special::rising(0.0, 40.0, |z| 2.0 * special::normal_below(-z) <= outside)
+}
 
 /// A range with the confidence named by the function that returned it.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -42,6 +42,13 @@ pub struct StartComparison {
     pub due_to_starts: Option<f64>,
 }
 
+impl StartComparison {
+    /// The interval, where it covers how starts differ.
+    pub fn interval(&self) -> Option<Interval> {
+        self.comparison.interval.filter(|_| self.covers_starts)
+    }
+}
+
 /// Compares figures of two variants, `[start][round]`, paired by position.
 ///
 /// `critical` is [`super::Z_95`] for one look, else [`super::Looks::critical`]. Pairs in which a
@@ -55,8 +62,7 @@ pub fn compare_starts(
     critical: f64,
     seed: u64,
 ) -> Option<StartComparison> {
-    let pairs = reference.iter().zip(candidate).map(|(before, after)| paired_logs(before, after));
-    let starts: Vec<Vec<f64>> = pairs.filter(|logs| !logs.is_empty()).collect();
+    let starts = paired_starts(reference, candidate);
     let medians: Vec<f64> = starts.iter().filter_map(|logs| median(logs)).collect();
     let centre = mean(&medians)?;
     let rounds = starts.iter().map(Vec::len).sum();
@@ -70,6 +76,19 @@ pub fn compare_starts(
     let due_to_starts = spread.and_then(|spread| spread.due_to_starts);
     let covers_starts = starts.len() >= MIN_STARTS;
     Some(StartComparison { comparison, starts: starts.len(), covers_starts, due_to_starts })
+}
+
+/// The ratio of [`compare_starts`] alone, where no interval is asked for. O(rounds).
+pub fn ratio_of_starts(reference: &[Vec<f64>], candidate: &[Vec<f64>]) -> Option<f64> {
+    let starts = paired_starts(reference, candidate);
+    let medians: Vec<f64> = starts.iter().filter_map(|logs| median(logs)).collect();
+    mean(&medians).map(f64::exp)
+}
+
+/// The logarithms of the ratios, of the starts that have some.
+pub(super) fn paired_starts(reference: &[Vec<f64>], candidate: &[Vec<f64>]) -> Vec<Vec<f64>> {
+    let pairs = reference.iter().zip(candidate).map(|(before, after)| paired_logs(before, after));
+    pairs.filter(|logs| !logs.is_empty()).collect()
 }
 
 /// How far the estimate may be off, and why.

@@ -20,12 +20,16 @@ pub struct BenchArgs {
     /// The session file; `-` reads it from standard input.
     #[arg(value_name = "SESSION")]
     pub session: PathBuf,
-    /// Measured blocks per variant, in whole turns.
+    /// Measured blocks per variant in all process starts, in whole turns.
     #[arg(long, value_name = "N", default_value_t = 3000, value_parser = clap::value_parser!(u64).range(1..=10_000_000))]
     pub blocks: u64,
     /// Measured blocks per turn; then the next variant has its turn.
     #[arg(long, value_name = "N", default_value_t = 150, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
     pub blocks_per_round: u64,
+    /// Process starts among which the turns are dealt out. A difference in speed is called shown only from 3
+    /// on: within one start, the memory layout alone makes variants differ.
+    #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u16).range(1..=1000))]
+    pub starts: u16,
     /// Block length in frames.
     #[arg(long, value_name = "N", default_value_t = 64)]
     pub frames: u32,
@@ -82,6 +86,9 @@ pub struct BenchArgs {
     /// Refuses a session whose audio files are cut short or damaged, instead of playing what can be read.
     #[arg(long)]
     pub strict: bool,
+    /// Measures one start for the bench with this process ID, and tells it the record.
+    #[arg(long, value_name = "PID", hide = true)]
+    pub start_of: Option<i32>,
     /// How files play from the disk.
     #[command(flatten)]
     pub disk: DiskArgs,

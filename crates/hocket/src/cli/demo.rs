@@ -15,7 +15,7 @@ pub struct DemoArgs {
     #[arg(long, value_name = "FILE")]
     pub session: Option<PathBuf>,
     /// Measured blocks per policy.
-    #[arg(long, value_name = "N", default_value_t = 3000, value_parser = clap::value_parser!(u64).range(1..=10_000_000))]
+    #[arg(long, value_name = "N", default_value_t = 2400, value_parser = clap::value_parser!(u64).range(1..=10_000_000))]
     pub blocks: u64,
     /// Replaces files that Hocket did not write.
     #[arg(long)]

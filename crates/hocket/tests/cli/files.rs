@@ -174,9 +174,10 @@ fn eight_bit_mono(path: &Path, rate_hz: u32, frames: u32) {
     file.set_len(bytes.len() as u64 + u64::from(frames)).unwrap();
 }
 
-/// The most memory that a running child has had, in MiB.
+/// The most memory that a running child has had, or the process that loads for it, in MiB.
 fn peak_mib(child: &Child) -> u64 {
-    let status = std::fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap();
+    let process = crate::interrupted::start_of(child).unwrap_or(child.id());
+    let status = std::fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap_or("0");
     line.split_whitespace().next().unwrap().parse::<u64>().unwrap() / 1024
 }
@@ -295,6 +296,16 @@ fn sessions_and_records_are_read_from_pipes() {
         assert_eq!(ran.code, Some(0), "{line}: {}", ran.err);
         assert_eq!(std::fs::read(at(name)).unwrap(), std::fs::read(at("file.wav")).unwrap());
     }
+    // Every process start of a bench needs the text again.
+    for line in ["bench - SHORT < band.toml", "bench <(cat band.toml) SHORT"] {
+        let short =
+            "--blocks 60 --blocks-per-round 20 --starts 3 --policy off --disturb none --json";
+        let ran =
+            through_shell(&format!("cd sessions; \"$HOCKET\" {}", line.replace("SHORT", short)));
+        assert_eq!(ran.code, Some(0), "{line}: {}", ran.err);
+        let record: BenchRecord = serde_json::from_str(&ran.out).unwrap();
+        assert_eq!((record.settings.starts, record.session.tracks), (3, 24));
+    }
     let table = run(&["report", record().to_str().unwrap()]).out;
     let ran = through_shell(&format!("\"$HOCKET\" report - < {}", record().display()));
     assert_eq!((ran.code, &ran.out), (Some(0), &table), "{}", ran.err);
@@ -329,7 +340,7 @@ fn a_record_that_cannot_be_written_is_kept_elsewhere() {
     ]);
     command.current_dir(here.path()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let child = command.spawn().unwrap();
-    crate::interrupted::await_handler(&child);
+    crate::interrupted::await_start(&child);
     std::fs::remove_dir(&gone).unwrap();
     std::thread::sleep(Duration::from_secs(1));
     let pid = child.id().to_string();

@@ -1,7 +1,7 @@
 //! What works.
 
 use hocket_engine::Misses;
-use hocket_lab::record::BenchRecord;
+use hocket_lab::record::{BenchRecord, Round};
 
 use crate::support::{check_refused, example, one_track, root, run};
 
@@ -114,9 +114,14 @@ fn a_bench_leaves_a_record_that_can_be_read_and_reported() {
         assert!(ran.out.contains(word), "{word}:\n{}", ran.out);
     }
     let record = BenchRecord::read(at("r.json")).unwrap();
-    assert_eq!((record.variants.len(), record.settings.seed), (5, 7));
+    // Five policies, and the first one again.
+    assert_eq!((record.variants.len(), record.settings.seed), (6, 7));
+    assert_eq!((record.settings.starts, record.settings.rounds), (5, 6));
+    assert!(record.variants[5].twin && record.variants[5].name.ends_with("(again)"));
+    let starts = |rounds: &[Round]| rounds.iter().map(|round| round.start).collect::<Vec<u32>>();
     for variant in &record.variants {
         assert_eq!(variant.blocks(), 120, "{}", variant.name);
+        assert_eq!(starts(&variant.rounds), [0, 1, 2, 3, 4, 4], "{}", variant.name);
         assert!(
             variant.worst.is_some() && variant.ordinary.is_some() && !variant.threads.is_empty()
         );
@@ -136,6 +141,22 @@ fn a_bench_leaves_a_record_that_can_be_read_and_reported() {
     assert_eq!(ran.code, Some(0), "{}", ran.err);
     assert_eq!(std::fs::read_to_string(at("again.html")).unwrap(), page);
     assert!(std::fs::read_to_string(at("r.svg")).unwrap().contains("<svg"));
+}
+
+/// One start is quick, and promises nothing.
+#[test]
+fn a_bench_of_one_start_says_that_it_shows_no_difference() {
+    let (_folder, file) = one_track("");
+    let mut args = vec!["bench", &file, "--blocks", "160", "--blocks-per-round", "20"];
+    args.extend(["--schedule", "serial,dataflow", "--policy", "off", "--disturb", "none"]);
+    args.extend(["--starts", "1"]);
+    let ran = run(&args);
+    assert_eq!(ran.code, Some(0), "{}", ran.err);
+    for words in ["1 process start", "too few starts", "--starts 5", "No difference in speed"] {
+        assert!(ran.out.contains(words), "{words}:\n{}", ran.out);
+    }
+    check_refused(&["bench", &file, "--starts", "0"], 2, &["--starts", "1000"]);
+    check_refused(&["bench", &file, "--start-of", "1"], 2, &["--start-of"]);
 }
 
 #[test]

@@ -1,11 +1,13 @@
-//! Ctrl-C: a bench keeps its whole turns, a render leaves nothing half done, play tells what was played.
+//! Ctrl-C and worse: a bench keeps its whole turns and leaves no process behind, a render leaves nothing half done,
+//! play tells what was played.
 
+use std::path::Path;
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
 use hocket_lab::record::BenchRecord;
 
-use crate::support::{example, files, hocket, one_track};
+use crate::support::{Ran, example, files, hocket, one_track};
 
 fn start(args: &[&str]) -> Child {
     hocket(args).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
@@ -13,24 +15,54 @@ fn start(args: &[&str]) -> Child {
 
 /// Waits until the program catches Ctrl-C, which it does when everything is loaded.
 pub fn await_handler(child: &Child) {
-    const SIGINT_BIT: u64 = 1 << 1;
-    let status = format!("/proc/{}/status", child.id());
+    await_that("Ctrl-C is not caught", || catches_ctrl_c(child.id()).then_some(()));
+}
+
+/// Waits until a process start of a bench has loaded everything, and returns its process.
+pub fn await_start(bench: &Child) -> u32 {
+    let loaded = || start_of(bench).filter(|start| catches_ctrl_c(*start));
+    await_that("no process start has loaded the session", loaded)
+}
+
+/// Two minutes are only there to end a hang.
+fn await_that<T>(else_say: &str, found: impl Fn() -> Option<T>) -> T {
     for _ in 0..6000 {
-        let text = std::fs::read_to_string(&status).unwrap_or_default();
-        let caught = text.lines().find_map(|line| line.strip_prefix("SigCgt:"));
-        let caught = caught.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
-        if caught.is_some_and(|mask| mask & SIGINT_BIT != 0) {
-            return;
+        if let Some(found) = found() {
+            return found;
         }
         std::thread::sleep(Duration::from_millis(20));
     }
-    panic!("Ctrl-C is not caught after two minutes");
+    panic!("{else_say} after two minutes");
+}
+
+fn catches_ctrl_c(process: u32) -> bool {
+    const SIGINT_BIT: u64 = 1 << 1;
+    let text = std::fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
+    let caught = text.lines().find_map(|line| line.strip_prefix("SigCgt:"));
+    let caught = caught.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+    caught.is_some_and(|mask| mask & SIGINT_BIT != 0)
+}
+
+/// The process start that runs now.
+pub fn start_of(bench: &Child) -> Option<u32> {
+    let parent = format!("PPid:\t{}", bench.id());
+    let processes = std::fs::read_dir("/proc").unwrap().filter_map(Result::ok);
+    let numbers = processes.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    numbers.into_iter().find(|process: &u32| {
+        let status = std::fs::read_to_string(format!("/proc/{process}/status"));
+        status.is_ok_and(|text| text.lines().any(|line| line == parent))
+    })
+}
+
+/// Whether the process is there and not merely waited for.
+fn runs(process: u32) -> bool {
+    let status = std::fs::read_to_string(format!("/proc/{process}/status"));
+    status.is_ok_and(|text| !text.lines().any(|line| line.starts_with("State:\tZ")))
 }
 
 /// Interrupts and returns the exit code; three minutes are only there to end a hang.
 fn interrupt(mut child: Child) -> Option<i32> {
-    let pid = child.id().to_string();
-    assert!(std::process::Command::new("kill").args(["-INT", &pid]).status().unwrap().success());
+    kill("-INT", child.id());
     let start = Instant::now();
     loop {
         match child.try_wait().unwrap() {
@@ -62,24 +94,61 @@ fn a_bench_keeps_a_valid_partial_record() {
 }
 
 /// What a bench that would last for hours has kept when it is interrupted after this time.
-fn interrupted_bench(record: &std::path::Path, after: Duration) -> BenchRecord {
-    let session = example("worst-case-4.toml");
-    let child = start(&[
-        "bench",
-        session.to_str().unwrap(),
-        "--blocks",
-        "1000000",
-        "--blocks-per-round",
-        "20",
-        "--disturb",
-        "none",
-        "--record",
-        record.to_str().unwrap(),
-    ]);
-    await_handler(&child);
+fn interrupted_bench(record: &Path, after: Duration) -> BenchRecord {
+    let child = long_bench("1000000", record);
+    let process = await_start(&child);
     std::thread::sleep(after);
     assert_eq!(interrupt(child), Some(130));
+    assert!(!runs(process), "the process start goes on");
     BenchRecord::read(record).unwrap()
+}
+
+/// A bench of so many blocks for each variant in turns of 20, in 5 process starts.
+fn long_bench(blocks: &str, record: &Path) -> Child {
+    let session = example("worst-case-4.toml");
+    let mut args = vec!["bench", session.to_str().unwrap(), "--policy", "off"];
+    args.extend(["--blocks", blocks, "--blocks-per-round", "20", "--disturb", "none"]);
+    args.extend(["--record", record.to_str().unwrap()]);
+    hocket(&args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+}
+
+#[test]
+fn a_killed_start_ends_a_bench_and_loses_nothing_of_the_others() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("r.json");
+    let child = long_bench("500", &file);
+    let first = await_start(&child);
+    let later = await_that("there is no second start", || {
+        start_of(&child).filter(|start| *start != first && catches_ctrl_c(*start))
+    });
+    kill("-KILL", later);
+    let ran = Ran::from(child.wait_with_output().unwrap());
+    assert_eq!(ran.code, Some(3), "{}", ran.err);
+    assert!(ran.out.contains("bare wake-up loop"), "no table:\n{}", ran.out);
+    // The second one, unless this test had to wait for a CPU.
+    let number = (2..=5)
+        .find(|n| ran.err.contains(&format!("process start {n} of 5 ended early (signal: 9")));
+    let whole = number.unwrap_or_else(|| panic!("{}", ran.err)) - 1;
+    let record = BenchRecord::read(&file).unwrap();
+    let partial =
+        format!("process start {} of 5 ended early after {} of 75 turns", whole + 1, 15 * whole);
+    assert_eq!(record.partial, Some(partial));
+    assert!(record.variants.iter().all(|variant| variant.blocks() == 100 * whole));
+}
+
+#[test]
+fn a_killed_bench_leaves_no_start_behind() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut child = long_bench("1000000", &folder.path().join("r.json"));
+    let process = await_start(&child);
+    child.kill().unwrap();
+    child.wait().unwrap();
+    await_that("the process start goes on", || (!runs(process)).then_some(()));
+}
+
+fn kill(signal: &str, process: u32) {
+    let pid = process.to_string();
+    assert!(std::process::Command::new("kill").args([signal, &pid]).status().unwrap().success());
 }
 
 #[test]
