@@ -4,7 +4,9 @@ use std::cell::Cell;
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use hocket_engine::{Change as NodeChange, Editor, GraphEditor, NodeSource};
+use hocket_engine::{
+    Change as NodeChange, Editor, GraphEditor, LaneChange, LaneSpec, NodeId, NodeSource,
+};
 
 use crate::failure::Failure;
 use crate::graph::{Graph, Played, Source};
@@ -153,6 +155,27 @@ impl GraphInHand {
     }
 
     pub(crate) fn change(&mut self, node: u32, param: u32, value: f32) -> Result<(), Failure> {
+        let (id, index) = self.param(node, param)?;
+        self.editor.change(id, NodeChange::Param { index, value })?;
+        Ok(())
+    }
+
+    /// Gives parameters of nodes lanes, or removes them.
+    pub(crate) fn automate(
+        &mut self,
+        lanes: Vec<(u32, u32, Option<LaneSpec>)>,
+    ) -> Result<(), Failure> {
+        let change = |(node, param, lane)| {
+            let (node, param) = self.param(node, param)?;
+            Ok(LaneChange { node, param, lane })
+        };
+        let changes: Result<Vec<_>, Failure> = lanes.into_iter().map(change).collect();
+        self.editor.automate(changes?)?;
+        Ok(())
+    }
+
+    /// A parameter that can change while it plays.
+    fn param(&self, node: u32, param: u32) -> Result<(NodeId, u16), Failure> {
         let missing = || Failure::bad_input(format!("the graph has no node {node}"));
         let id = self.played.id(node).ok_or_else(missing)?;
         let index = u16::try_from(param).map_err(|_| no_param(node, param))?;
@@ -165,8 +188,7 @@ impl GraphInHand {
                 )));
             }
         }
-        self.editor.change(id, NodeChange::Param { index, value })?;
-        Ok(())
+        Ok((id, index))
     }
 
     pub(crate) fn exchange(&mut self, graph: Graph, change: Change) -> Result<(), Failure> {

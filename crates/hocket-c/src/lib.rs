@@ -12,7 +12,7 @@
 //! - [`engine`] starts and stops. [`block`] is for the audio thread, and so are [`ports`] (inputs and outputs) and a
 //!   part of [`transport`]. [`time`] has the units of song time.
 //! - Every other thread may edit ([`strip_edit`], [`routing_edit`], [`node_edit`], all three based on
-//!   [`editing`]) and inspect ([`control`], [`explain`]).
+//!   [`editing`]), give parameters lanes ([`automation`]) and inspect ([`control`], [`explain`]).
 //!
 //! # Invariants
 //!
@@ -51,6 +51,7 @@ pub mod editing;
 pub mod strip_edit;
 pub mod routing_edit;
 pub mod node_edit;
+pub mod automation;
 pub mod control;
 pub mod explain;
 mod border;
