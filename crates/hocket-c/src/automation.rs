@@ -191,7 +191,8 @@ pub unsafe extern "C" fn hocket_engine_thinned_out(
     // SAFETY: P, H, C.
     unsafe {
         done(error, || {
-            let (engine, each) = (seen(engine, "engine")?, each.ok_or_else(|| Failure::null("each"))?);
+            let (engine, each) =
+                (seen(engine, "engine")?, each.ok_or_else(|| Failure::null("each"))?);
             for found in engine.control.thinned_out() {
                 let node = c_text(&found.node);
                 each(user, &Lost { node: node.as_ptr(), count: found.values });
@@ -218,7 +219,8 @@ pub unsafe extern "C" fn hocket_engine_lost_events(
     // SAFETY: P, H, C.
     unsafe {
         done(error, || {
-            let (engine, each) = (seen(engine, "engine")?, each.ok_or_else(|| Failure::null("each"))?);
+            let (engine, each) =
+                (seen(engine, "engine")?, each.ok_or_else(|| Failure::null("each"))?);
             for found in engine.control.lost_events() {
                 let node = c_text(&found.node);
                 each(user, &Lost { node: node.as_ptr(), count: found.events });

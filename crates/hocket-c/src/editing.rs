@@ -1,7 +1,7 @@
 //! What control threads edit: a session or a graph. Also which edits took effect, and when.
 
 use std::cell::Cell;
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use hocket_engine::{
@@ -61,7 +61,11 @@ pub(crate) struct GraphInHand {
     editor: GraphEditor,
     played: Played,
     rate_hz: u32,
+    /// The length of the longest block.
+    frames: u32,
     version: u64,
+    /// The parameters of each node that have lanes.
+    lanes: HashMap<u32, BTreeSet<u32>>,
 }
 
 impl Editing {
@@ -145,8 +149,13 @@ impl Editing {
 }
 
 impl GraphInHand {
-    pub(crate) fn new(editor: GraphEditor, played: Played, rate_hz: u32) -> GraphInHand {
-        GraphInHand { editor, played, rate_hz, version: next_version() }
+    pub(crate) fn new(
+        editor: GraphEditor,
+        played: Played,
+        (rate_hz, frames): (u32, u32),
+    ) -> GraphInHand {
+        let lanes = HashMap::new();
+        GraphInHand { editor, played, rate_hz, frames, version: next_version(), lanes }
     }
 
     /// A copy that the host can change.
@@ -165,12 +174,21 @@ impl GraphInHand {
         &mut self,
         lanes: Vec<(u32, u32, Option<LaneSpec>)>,
     ) -> Result<(), Failure> {
-        let change = |(node, param, lane)| {
-            let (node, param) = self.param(node, param)?;
-            Ok(LaneChange { node, param, lane })
-        };
-        let changes: Result<Vec<_>, Failure> = lanes.into_iter().map(change).collect();
-        self.editor.automate(changes?)?;
+        let mut have = self.lanes.clone();
+        let mut changes = Vec::new();
+        for (number, index, lane) in lanes {
+            let (node, param) = self.param(number, index)?;
+            let of_node = have.entry(number).or_default();
+            _ = if lane.is_some() { of_node.insert(index) } else { of_node.remove(&index) };
+            changes.push(LaneChange { node, param, lane });
+        }
+        have.retain(|node, params| !params.is_empty() && self.played.has(*node));
+        // Before the first block with the lanes. What fails below has made room for nothing.
+        for (node, params) in &have {
+            self.played.make_room(*node, params.len(), self.frames as usize);
+        }
+        self.editor.automate(changes)?;
+        self.lanes = have;
         Ok(())
     }
 

@@ -117,6 +117,7 @@ mod test_engines;
 
 pub use block::clip_player::ClipPlayer;
 pub use block::clip_source::ClipSource;
+pub use block::lanes::most_events;
 pub use block::node::Contained;
 pub use block::times::{BlockTimes, WorkerTotals};
 pub use catalogue::BuiltinEffects;

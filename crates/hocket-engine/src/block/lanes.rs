@@ -23,6 +23,12 @@ fn room(lanes: usize, frames: usize) -> usize {
     enough.min(lanes * frames).max(2 * lanes)
 }
 
+/// The most changes of parameters that [`Block::events`](hocket_dsp::Block::events) can have for a node with so many
+/// automation lanes, edits included. Blocks have up to `frames` frames. For processors that copy the changes.
+pub fn most_events(lanes: usize, frames: usize) -> usize {
+    EVENTS_A_BLOCK + if lanes == 0 { 0 } else { room(lanes, frames) }
+}
+
 /// A lane with the tempo map that it was made with. Its values are those of this map, whatever the engine goes on with.
 #[derive(Debug)]
 pub(crate) struct MappedLane {
