@@ -149,6 +149,12 @@ fn a_studio_plays_from_c_sample_by_sample() {
     assert!(told.is_none_or(|told| told == "every sample as expected\n"));
 }
 
+#[test]
+fn lanes_and_spread_work_play_from_c_sample_by_sample() {
+    let told = program("lanes_and_spread_work_play_from_c_sample_by_sample", "lanes.c", None);
+    assert!(told.is_none_or(|told| told == "every sample as expected\n"));
+}
+
 /// The C text in `docs/embedding.md` comes from programs that are compiled and run here, so it is compiled too.
 #[test]
 fn the_c_text_of_the_documentation_is_that_of_programs() {
@@ -156,7 +162,12 @@ fn the_c_text_of_the_documentation_is_that_of_programs() {
         text.lines().map(|line| line.trim().to_owned()).filter(|line| !line.is_empty()).collect()
     };
     let read = |path: PathBuf| std::fs::read_to_string(path).unwrap();
-    let sources = ["examples/c/embed.c", "examples/c/graph.c", "crates/hocket-c/tests/c/studio.c"];
+    let sources = [
+        "examples/c/embed.c",
+        "examples/c/graph.c",
+        "crates/hocket-c/tests/c/lanes.c",
+        "crates/hocket-c/tests/c/studio.c",
+    ];
     let sources = sources.map(|path| lines(&read(root().join(path))));
     let page = read(root().join("docs/embedding.md"));
     let blocks: Vec<&str> = page.split("```c\n").skip(1).collect();
