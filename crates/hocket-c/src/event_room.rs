@@ -3,9 +3,9 @@
 use std::cell::UnsafeCell;
 use std::sync::OnceLock;
 
-use hocket_engine::{Event as EngineEvent, most_events};
+use hocket_engine::{TimedChange as EngineChange, most_events};
 
-use crate::processor::Event;
+use crate::processor::TimedChange;
 
 /// Events of the smallest part.
 const LEAST: usize = 64;
@@ -19,7 +19,7 @@ pub(crate) struct EventRoom {
     parts: [OnceLock<Part>; PARTS],
 }
 
-struct Part(UnsafeCell<Box<[Event]>>);
+struct Part(UnsafeCell<Box<[TimedChange]>>);
 
 // SAFETY: control threads only make parts. Only the node's processor reads and writes one that is made, in
 // `EventRoom::fill`, and an engine runs a processor on one thread at a time (rule R3 of verified schedules).
@@ -40,7 +40,7 @@ impl EventRoom {
     /// Thread: control; allocates.
     pub(crate) fn grow(&self, lanes: usize, frames: usize) {
         let place = place_for(most_events(lanes, frames));
-        let events = || vec![Event { frame: 0, param: 0, value: 0.0 }; LEAST << place];
+        let events = || vec![TimedChange { frame: 0, param: 0, value: 0.0 }; LEAST << place];
         self.parts[place].get_or_init(|| Part(UnsafeCell::new(events().into())));
     }
 
@@ -50,14 +50,14 @@ impl EventRoom {
     ///
     /// # Safety
     /// Only the node's processor calls it, for its present block. The next call ends what this one returned.
-    pub(crate) unsafe fn fill(&self, events: &[EngineEvent]) -> (*const Event, usize) {
+    pub(crate) unsafe fn fill(&self, events: &[EngineChange]) -> (*const TimedChange, usize) {
         let enough = self.parts[place_for(events.len())..].iter().find_map(OnceLock::get);
         let part = enough.or_else(|| self.parts.iter().rev().find_map(OnceLock::get));
         let Some(part) = part else { return (std::ptr::null(), 0) };
         // SAFETY: the caller's obligation: nobody else uses the part.
         let copies = unsafe { &mut *part.0.get() };
         let both = copies.iter_mut().zip(events);
-        both.for_each(|(copy, event)| *copy = Event::from(event));
+        both.for_each(|(copy, event)| *copy = TimedChange::from(event));
         (copies.as_ptr(), events.len().min(copies.len()))
     }
 }
@@ -74,9 +74,9 @@ mod tests {
 
     use super::*;
 
-    fn events(count: usize) -> Vec<EngineEvent> {
+    fn events(count: usize) -> Vec<EngineChange> {
         let change = |index| Change::Param { index, value: f32::from(index) };
-        (0..count).map(|at| EngineEvent { frame: at as u32, change: change(at as u16) }).collect()
+        (0..count).map(|at| EngineChange { frame: at as u32, change: change(at as u16) }).collect()
     }
 
     fn filled(room: &EventRoom, count: usize) -> usize {

@@ -5,7 +5,7 @@ use std::ptr::{null, null_mut};
 use std::sync::Arc;
 
 use hocket_engine::time::{BlockTime, MAX_SEGMENTS};
-use hocket_engine::{Block as EngineBlock, Change, Event as EngineEvent, MoreRows, Ports};
+use hocket_engine::{Block as EngineBlock, Change, MoreRows, Ports, TimedChange as EngineChange};
 use hocket_engine::{Processor as EngineProcessor, StereoRef};
 
 use crate::event_room::EventRoom;
@@ -17,7 +17,7 @@ use crate::time::{Clock, Segment, Time};
 /// A parameter that changes inside a block.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
-pub struct Event {
+pub struct TimedChange {
     /// Frame at which it changes, counted from the start of the block.
     pub frame: u32,
     /// The parameter, as in `hocket_engine_set_node`.
@@ -44,7 +44,7 @@ pub struct Block {
     /// has none.
     pub side_right: *const f32,
     /// Changes of parameters, sorted by frame.
-    pub events: *const Event,
+    pub events: *const TimedChange,
     /// Number of `events`.
     pub event_count: usize,
     /// Samples of each row, at least 1.
@@ -291,9 +291,9 @@ impl Drop for HostProcessor {
     }
 }
 
-impl From<&EngineEvent> for Event {
-    fn from(event: &EngineEvent) -> Event {
+impl From<&EngineChange> for TimedChange {
+    fn from(event: &EngineChange) -> TimedChange {
         let Change::Param { index, value } = event.change;
-        Event { frame: event.frame, param: index.into(), value }
+        TimedChange { frame: event.frame, param: index.into(), value }
     }
 }

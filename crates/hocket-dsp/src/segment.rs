@@ -11,7 +11,7 @@
 //! block sizes. Segments are at most [`CONTROL_FRAMES`] long, so effects can keep scratch rows in
 //! arrays.
 
-use crate::block::{Block, Change, Event, Processor, StereoMut, StereoRef};
+use crate::block::{Block, Change, Processor, StereoMut, StereoRef, TimedChange};
 use crate::kinds::Param;
 
 /// The longest segment and the distance of control points, in frames.
@@ -88,7 +88,7 @@ impl<E: Effect> Segmented<E> {
     }
 
     /// Applies all events up to frame `at` and returns the others.
-    fn take_until<'e>(&mut self, at: usize, mut events: &'e [Event]) -> &'e [Event] {
+    fn take_until<'e>(&mut self, at: usize, mut events: &'e [TimedChange]) -> &'e [TimedChange] {
         while let Some((event, later)) = events.split_first()
             && event.frame as usize <= at
         {
@@ -189,11 +189,15 @@ mod tests {
         }
     }
 
-    fn event(frame: u32, index: u16, value: f32) -> Event {
-        Event { frame, change: Change::Param { index, value } }
+    fn event(frame: u32, index: u16, value: f32) -> TimedChange {
+        TimedChange { frame, change: Change::Param { index, value } }
     }
 
-    fn run(probe: &mut Segmented<Probe>, frames: usize, events: &[Event]) -> (Vec<f32>, Vec<f32>) {
+    fn run(
+        probe: &mut Segmented<Probe>,
+        frames: usize,
+        events: &[TimedChange],
+    ) -> (Vec<f32>, Vec<f32>) {
         let (mut left, mut right) = (vec![9.0; frames], vec![9.0; frames]);
         let main = StereoMut { left: &mut left, right: &mut right };
         probe.process(&mut Block { events, ..Block::new(main) });

@@ -19,7 +19,8 @@ fn lane(unit: u32, points: &[LanePoint]) -> Lane {
 fn automate(engine: *const Engine, node: u32, param: u32, lane: *const Lane) -> String {
     let lanes = [NodeLane { node, param, lane }];
     // SAFETY: told.
-    let told = told(|error| unsafe { hocket_engine_automate_nodes(engine, lanes.as_ptr(), 1, error) });
+    let told =
+        told(|error| unsafe { hocket_engine_automate_nodes(engine, lanes.as_ptr(), 1, error) });
     assert_eq!(told.0 == Status::Ok, told.1.is_empty());
     told.1
 }
@@ -246,7 +247,10 @@ const WITHOUT: [(&str, &str); 4] = [
 "#,
         "",
     ),
-    (r#"[[4, -60, "hold"], [6, -60], [8, -6, "hold"], [12, -60, "hold"], [14, -60], [16, -6]]"#, "[[0, -60]]"),
+    (
+        r#"[[4, -60, "hold"], [6, -60], [8, -6, "hold"], [12, -60, "hold"], [14, -60], [16, -6]]"#,
+        "[[0, -60]]",
+    ),
     (
         r#"    [[master.automation]]
     effect = "limiter"
@@ -316,8 +320,12 @@ fn lanes_of_strips_sound_like_those_of_the_session_file() {
         let echo = lane(HOCKET_LANE_SECONDS, &echo);
         let bypass = lane(HOCKET_LANE_BEATS, &bypass);
         let end = lane(HOCKET_LANE_SECONDS, &end);
-        let of = |strip: &'static CStr, target, effect, name: &'static CStr, lane| {
-            StripLane { strip: strip.as_ptr(), target, effect, name: name.as_ptr(), lane }
+        let of = |strip: &'static CStr, target, effect, name: &'static CStr, lane| StripLane {
+            strip: strip.as_ptr(),
+            target,
+            effect,
+            name: name.as_ptr(),
+            lane,
         };
         let lanes = [
             of(c"bass", HOCKET_LANE_PARAM, 1, c"band1_freq_hz", &opens),
@@ -359,7 +367,10 @@ fn lanes_of_strips_sound_like_those_of_the_session_file() {
         ];
         let set = told(|e| hocket_engine_automate_strips(of_host, lanes.as_ptr(), 2, e));
         assert_eq!(set.1, "");
-        assert_eq!(hocket_engine_set_gain(of_host, c"master".as_ptr(), 0.0, null_mut()), Status::Ok);
+        assert_eq!(
+            hocket_engine_set_gain(of_host, c"master".as_ptr(), 0.0, null_mut()),
+            Status::Ok
+        );
         (0..100).for_each(|_| assert_eq!(process_any(of_host), Status::Ok));
         let [left, right] = process_both(of_host);
         assert!(left == [0.0; FRAMES] && right != [0.0; FRAMES], "hard right");
