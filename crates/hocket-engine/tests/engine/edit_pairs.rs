@@ -55,7 +55,7 @@ enum Kind {
     Stop,
     Play,
     Tempo,
-    /// All edits so far have faded; then this one changes from one block to the next.
+    /// A change from one block to the next, which ends the fades that run.
     AtOnce,
 }
 
@@ -102,7 +102,8 @@ impl Kind {
         let track = StripId::Track(which);
         let at = EffectAt { strip: track, index: 0 };
         let groups = editor.session().groups.len();
-        let send = |gain_db| Send { to: ReturnId(0), gain_db, tap: Tap::PostFader, feedback: false };
+        let send =
+            |gain_db| Send { to: ReturnId(0), gain_db, tap: Tap::PostFader, feedback: false };
         let edit = match self {
             RouteTrack => Edit::Route(track, Destination::Group(GroupId(1))),
             RouteGroup => match second {
@@ -121,7 +122,7 @@ impl Kind {
             InsertEffect => Edit::InsertEffect(at, stage::effect("gain")),
             InsertLatency => Edit::InsertEffect(at, stage::effect("limiter")),
             RemoveEffect => Edit::RemoveEffect(at),
-            RemoveLatency => Edit::RemoveEffect(EffectAt { index: 0, ..latent(editor.session()) }),
+            RemoveLatency => Edit::RemoveEffect(latent(editor.session())),
             Bypass => Edit::Bypass(at, true),
             Param => Edit::Param(EffectAt { strip: StripId::Track(2), index: 0 }, 0, -6.0),
             Gain => Edit::Gain(track, -20.0),
@@ -148,7 +149,8 @@ impl Kind {
             Play => return transport(editor, TransportCommand::Play),
             Tempo => {
                 let map = TempoMap::constant(RATE_HZ, 91.0 + which as f64).unwrap();
-                return _ = editor.control().set_tempo_map(map).unwrap();
+                editor.control().set_tempo_map(map).unwrap();
+                return;
             }
             AtOnce => {
                 editor.fade_edits(false);
@@ -278,7 +280,11 @@ fn every_edit_during_the_fade_of_every_other_has_the_same_bits_whoever_plays_it(
             let way = ways[pairs % ways.len()];
             let (heard, same) = play(pair, way);
             let at = heard.iter().zip(&expected).position(|(heard, expected)| heard != expected);
-            assert_eq!(at.map(|at| at % (heard.len() / 2)), None, "{pair:?}, {way:?}: the first frame");
+            assert_eq!(
+                at.map(|at| at % (heard.len() / 2)),
+                None,
+                "{pair:?}, {way:?}: the first frame"
+            );
             assert_eq!((same, heard.len()), (fades, expected.len()), "{pair:?}, {way:?}");
             refused.extend((fades > 0).then_some(pair));
             pairs += 1;

@@ -284,9 +284,30 @@ fn kinds(edits: &[Applied], moved: &[(usize, TransportCommand)]) -> BTreeMap<Str
 
 /// Those that 10,000 edits must contain.
 const KINDS: [&str; 24] = [
-    "AddGroup", "AddReturn", "AddTrack", "Automate", "Bypass", "Gain", "InsertEffect", "InsertLatency",
-    "Locate", "Loop", "LoopOff", "Mute", "Pan", "Param", "Play", "RemoveEffect", "RemoveGroup", "RemoveReturn",
-    "RemoveSend", "RemoveTrack", "Route", "Send", "Solo", "Stop",
+    "AddGroup",
+    "AddReturn",
+    "AddTrack",
+    "Automate",
+    "Bypass",
+    "Gain",
+    "InsertEffect",
+    "InsertLatency",
+    "Locate",
+    "Loop",
+    "LoopOff",
+    "Mute",
+    "Pan",
+    "Param",
+    "Play",
+    "RemoveEffect",
+    "RemoveGroup",
+    "RemoveReturn",
+    "RemoveSend",
+    "RemoveTrack",
+    "Route",
+    "Send",
+    "Solo",
+    "Stop",
 ];
 
 /// The most edits of one test, where each costs more than usual (`check-tsan.sh`).
