@@ -10,7 +10,7 @@
 //!   [`processor`]s. [`graph_ports`] has what only graphs with more than stereo and edges need, [`events`] what
 //!   travels on event edges, and [`spread`] a loop that several workers share.
 //! - [`engine`] starts and stops. [`block`] is for the audio thread, and so are [`ports`] (inputs and outputs) and a
-//!   part of [`transport`]. [`time`] has the units of song time.
+//!   part of [`transport`] and of [`takes`] (recordings). [`time`] has the units of song time.
 //! - Every other thread may edit ([`strip_edit`], [`routing_edit`], [`node_edit`], all three based on
 //!   [`editing`]), give parameters lanes ([`automation`]) and inspect ([`control`], [`explain`]).
 //!
@@ -49,6 +49,7 @@ pub mod engine;
 pub mod block;
 pub mod ports;
 pub mod transport;
+pub mod takes;
 pub mod misses;
 pub mod editing;
 pub mod strip_edit;

@@ -15,6 +15,7 @@ use hocket_c::processor::{Block, Processor};
 use hocket_c::settings::*;
 use hocket_c::spread::*;
 use hocket_c::status::*;
+use hocket_c::takes::*;
 use hocket_c::time::*;
 use hocket_c::transport::*;
 
@@ -115,6 +116,21 @@ fn the_leader_and_a_callback_allocate_nothing() {
         let lanes = [0, 1, 2, 3].map(|param| NodeLane { node: 1, param, lane: &ramp });
         let set = hocket_engine_automate_nodes(engine, lanes.as_ptr(), 4, null_mut());
         assert_eq!(set, Status::Ok);
+        let folder = tempfile::TempDir::new().unwrap();
+        let path = std::ffi::CString::new(folder.path().join("take.wav").to_str().unwrap());
+        let path = path.unwrap();
+        let recorder = hocket_recorder_new(null_mut());
+        let settings = TakeSettings {
+            path: path.as_ptr(),
+            format: HOCKET_TAKE_WAV_FLOAT,
+            rate_hz: 48_000,
+            channels: 8,
+            start_frame: 0,
+            latency_frames: 0,
+            ring_frames: 20 * 256,
+        };
+        let take = hocket_take_begin(recorder, &settings, null_mut());
+        assert!(!take.is_null());
         let before = COUNT.get();
         for block in 0..20 {
             let frames = FRAMES as u32;
@@ -132,6 +148,7 @@ fn the_leader_and_a_callback_allocate_nothing() {
             assert_eq!(hocket_engine_run(engine, frames, hocket_now_ns(), null_mut()), Status::Ok);
             let read = hocket_engine_read_output(engine, 0, pointers.as_ptr(), 70, frames);
             assert_eq!(read, Status::Ok);
+            assert_eq!(hocket_engine_record(engine, 0, take, frames), Status::Ok);
             let mut found = Output { main: 0, extra: 0, latency_frames: 0 };
             assert_eq!(hocket_engine_output(engine, 0, &mut found), Status::Ok);
             let unknown = hocket_engine_read_output(engine, 9, null(), 0, frames);
@@ -139,6 +156,8 @@ fn the_leader_and_a_callback_allocate_nothing() {
         }
         assert!(EVENTS.get() > 1_000, "{} values of lanes", EVENTS.get());
         assert_eq!(COUNT.get() - before, 0, "allocations in 20 blocks");
+        hocket_recorder_free(recorder);
+        hocket_take_free(take);
         assert_eq!(hocket_engine_stop(engine), Status::Ok);
     }
     assert_eq!(jumps, 20);

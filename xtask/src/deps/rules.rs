@@ -203,7 +203,13 @@ pub const CRATES: &[CrateRule] = &[
     },
     CrateRule {
         name: "hocket-c",
-        workspace: &["hocket-machine", "hocket-session", "hocket-media", "hocket-engine"],
+        workspace: &[
+            "hocket-machine",
+            "hocket-session",
+            "hocket-media",
+            "hocket-disk",
+            "hocket-engine",
+        ],
         workspace_dev: &[],
         external: External::Only(&[]),
         serde: false,

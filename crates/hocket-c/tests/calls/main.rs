@@ -24,6 +24,7 @@ mod automation;
 mod events;
 mod ports;
 mod spread;
+mod takes;
 mod transport;
 
 /// Calls, and returns the message with which the call failed, empty where it did not.
