@@ -166,9 +166,7 @@ unsafe extern "C" fn ramps(user: *mut c_void, block: *const Block) {
     unsafe {
         let (next, block) = (&mut *user.cast::<u32>(), &*block);
         for i in 0..block.frames {
-            for (channel, row) in
-                (0..block.main_count).map(|c| (c, *block.main.add(c as usize)))
-            {
+            for (channel, row) in (0..block.main_count).map(|c| (c, *block.main.add(c as usize))) {
                 *row.add(i as usize) = (channel * 100_000 + *next) as f32;
             }
             *next += 1;

@@ -106,10 +106,12 @@ impl Kind {
             |gain_db| Send { to: ReturnId(0), gain_db, tap: Tap::PostFader, feedback: false };
         let edit = match self {
             RouteTrack => Edit::Route(track, Destination::Group(GroupId(1))),
-            RouteGroup => match second {
-                // The way back of the first time: while one fades out, the other would close a circle.
-                true => Edit::Route(StripId::Group(1), Destination::Group(GroupId(0))),
-                false => Edit::Route(StripId::Group(1), Destination::Master),
+            RouteGroup => match editor.session().output(StripId::Group(1)) {
+                // While the way between the two fades out, the other direction closes a circle.
+                Some(Destination::Master) => {
+                    Edit::Route(StripId::Group(0), Destination::Group(GroupId(1)))
+                }
+                _ => Edit::Route(StripId::Group(1), Destination::Master),
             },
             AddSend => Edit::Send(StripId::Track(2 + which), send(-6.0)),
             SendLevel => Edit::Send(track, send(-20.0)),
@@ -244,11 +246,15 @@ fn play(pair: [Kind; 2], way: Way) -> (Vec<u32>, usize) {
         if let Some(kind) = number.checked_sub(1).map(|at| pair[at]) {
             kind.act(&mut editor, number == 2);
         }
-        for part in (0..blocks).flat_map(|_| parts) {
-            engine.process(*part);
-            let rows = engine.output(*part);
-            left.extend(rows.left.iter().map(|sample| sample.to_bits()));
-            right.extend(rows.right.iter().map(|sample| sample.to_bits()));
+        for _ in 0..blocks {
+            for part in parts {
+                engine.process(*part);
+                let rows = engine.output(*part);
+                left.extend(rows.left.iter().map(|sample| sample.to_bits()));
+                right.extend(rows.right.iter().map(|sample| sample.to_bits()));
+            }
+            // What has faded out goes.
+            editor.is_settled();
         }
     }
     assert!(editor.is_settled(), "{pair:?}, {way:?}");

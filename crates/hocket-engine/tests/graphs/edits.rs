@@ -227,7 +227,7 @@ fn play(exchanges: &[Exchange], blocks: usize, way: Way) -> Played {
     let Way { schedule, workers, cuts, replans } = way;
     let mut now = drawn(0);
     let mut members: Vec<Member> = Vec::new();
-    let mut join = |members: &mut Vec<Member>, number, joined| {
+    let join = |members: &mut Vec<Member>, number, joined| {
         let life = Arc::default();
         let processor = Works::boxed(number, &life);
         members.push(Member { number, life, joined, removed: None });
@@ -262,7 +262,12 @@ fn play(exchanges: &[Exchange], blocks: usize, way: Way) -> Played {
         if replans && random.one_in(3) {
             _ = editor.control().replan();
         }
-        played.heard.push(play_block(&mut engine, &now, block, cuts.map(|_| &mut random)));
+        played.heard.push(play_block(
+            &mut engine,
+            &now,
+            block,
+            cuts.is_some().then_some(&mut random),
+        ));
         editor.is_settled();
         check_lives(&members, block + 1, way);
     }
@@ -304,13 +309,14 @@ fn play_block(
     heard.into_iter().map(|(number, sides)| (number, sides.concat())).collect()
 }
 
-/// A node that stays runs in every block, a new one from its first block on, and a removed one until its fade has ended
-/// at the latest.
+/// A node that stays runs in every block, a new one from its first block on. A removed one runs until its fade has ended,
+/// and until the plan without it has come.
 fn check_lives(members: &[Member], blocks: usize, way: Way) {
     for Member { number, life, joined, removed } in members {
         let ran = life.frames.load(Relaxed) as usize;
         let stayed = (removed.unwrap_or(blocks) - joined) * FRAMES;
-        let most = (removed.map_or(blocks, |removed| blocks.min(removed + FADE)) - joined) * FRAMES;
+        let most =
+            (removed.map_or(blocks, |removed| blocks.min(removed + FADE + 2)) - joined) * FRAMES;
         assert!(
             (stayed..=most).contains(&ran),
             "{way:?}, after {blocks} blocks: node {number}, which joined in block {joined} and left in \
