@@ -7,7 +7,7 @@
 //!
 //! - [`status`] and [`settings`].
 //! - [`session`] and [`graph`]: the two things that an engine can play, made of [`effects`] and
-//!   [`processor`]s. [`graph_ports`] has what only graphs with more than stereo and edges need, [`events`] what
+//!   [`processor`]s. [`streams`] has sessions whose long files play from the disk. [`graph_ports`] has what only graphs with more than stereo and edges need, [`events`] what
 //!   travels on event edges, and [`spread`] a loop that several workers share.
 //! - [`engine`] starts and stops. [`block`] is for the audio thread, and so are [`ports`] (inputs and outputs) and a
 //!   part of [`transport`] and of [`takes`] (recordings). [`time`] has the units of song time.
@@ -38,6 +38,7 @@
 pub mod status;
 pub mod settings;
 pub mod session;
+pub mod streams;
 pub mod effects;
 pub mod time;
 pub mod processor;

@@ -24,6 +24,7 @@ mod automation;
 mod events;
 mod ports;
 mod spread;
+mod streams;
 mod takes;
 mod transport;
 
