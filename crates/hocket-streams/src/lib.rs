@@ -78,11 +78,23 @@ pub struct TooSmall {
     pub has_bytes: usize,
 }
 
+impl fmt::Display for TooSmall {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let TooSmall { streams, needs_bytes, has_bytes } = self;
+        let clips = if *streams == 1 { "1 clip that plays" } else { "clips that play" };
+        let count = if *streams == 1 { String::new() } else { format!("{streams} ") };
+        write!(
+            f,
+            "{has_bytes} bytes are too little for {count}{clips} from the disk: give {needs_bytes} or more"
+        )
+    }
+}
+
 /// Why clips cannot play from the disk.
 #[derive(Debug, thiserror::Error)]
 pub enum DiskError {
     /// The buffer cannot hold the streams. A larger one can, or none: then every file is decoded in memory.
-    #[error("{} bytes are too little for {} clips that play from the disk: give {} or more", .0.has_bytes, .0.streams, .0.needs_bytes)]
+    #[error("{0}")]
     TooSmall(TooSmall),
     /// Every stream keeps its file open, and the system does not allow so many.
     #[error(
