@@ -311,7 +311,7 @@ const KINDS: [&str; 24] = [
 ];
 
 /// The most edits of one test, where each costs more than usual (`check-tsan.sh`).
-fn most_edits() -> usize {
+pub fn most_edits() -> usize {
     let most = std::env::var("HOCKET_TEST_EDITS").ok();
     most.map_or(usize::MAX, |most| most.parse().expect("HOCKET_TEST_EDITS: a number"))
 }
