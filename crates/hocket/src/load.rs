@@ -20,7 +20,7 @@ use hocket_session::{LoadOptions, Loaded};
 
 use crate::failure::Failure;
 use crate::output::{detail, note};
-use streams::{DiskBuffer, DiskFile, DiskUse, Streamable, streamed_files, summary};
+use streams::{DiskBuffer, DiskFile, DiskUse, Streamable, refused, streamed_files, summary};
 
 /// A session ready to be prepared for an engine.
 pub struct LoadedSession {
@@ -233,7 +233,8 @@ impl OpenedSession {
         disk: &DiskUse,
         streamable: &BTreeMap<usize, Streamable>,
     ) -> Result<Option<Arc<DiskBuffer>>, Failure> {
-        let buffer = DiskBuffer::of(&self.loaded.session, disk, streamable, self.rate_hz)?;
+        let buffer = DiskBuffer::of(&self.loaded.session, disk, streamable, self.rate_hz);
+        let buffer = buffer.map_err(refused)?;
         if let Some(buffer) = &buffer {
             detail(format_args!("{}", summary(buffer)));
         }

@@ -8,22 +8,21 @@ pub use hocket_streams::{
 use crate::failure::Failure;
 use crate::written::readable;
 
-impl From<DiskError> for Failure {
-    fn from(error: DiskError) -> Failure {
-        match error {
-            DiskError::TooSmall(TooSmall { streams, needs_bytes, has_bytes }) => {
-                let mib = needs_bytes.div_ceil(1 << 20);
-                let (has, streams) = (readable(has_bytes as u64), count(streams, "clip"));
-                Failure::bad_input(format!(
-                    "--disk-buffer: {has} are too little for {streams} that play from the disk; give {mib}M or more, \
-                     or 0 to decode every file in memory"
-                ))
-            }
-            DiskError::OpenFiles { .. } => {
-                Failure::not_possible(format!("{error} with --disk-buffer 0"))
-            }
-            DiskError::Thread(_) => Failure::not_possible(error),
+/// Why clips cannot play from the disk, in the words of this program's options.
+pub(super) fn refused(error: DiskError) -> Failure {
+    match error {
+        DiskError::TooSmall(TooSmall { streams, needs_bytes, has_bytes }) => {
+            let mib = needs_bytes.div_ceil(1 << 20);
+            let (has, streams) = (readable(has_bytes as u64), count(streams, "clip"));
+            Failure::bad_input(format!(
+                "--disk-buffer: {has} are too little for {streams} that play from the disk; give {mib}M or more, or 0 to \
+                 decode every file in memory"
+            ))
         }
+        DiskError::OpenFiles { .. } => {
+            Failure::not_possible(format!("{error} with --disk-buffer 0"))
+        }
+        DiskError::Thread(_) => Failure::not_possible(error),
     }
 }
 
