@@ -1652,8 +1652,8 @@ struct hocket_recorder *hocket_recorder_new(struct hocket_error **error);
 // P, H, X.
 void hocket_recorder_free(struct hocket_recorder *recorder);
 
-// Begins a take: creates the file and, beside it, a small text that says what was lost if the program is killed
-// (docs/disks.md). Frames are written as they come. Returns NULL on failure, and leaves nothing behind then.
+// Begins a take: creates the file, and beside it one that ends in `.take.toml`, which says what the take is and where it
+// is silent (docs/disks.md). Frames are written as they come. Returns NULL on failure, and leaves nothing behind then.
 //
 // Thread: control. Cost: waits for the disk; memory for `ring_frames`, and 512 KiB.
 //

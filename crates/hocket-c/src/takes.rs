@@ -96,8 +96,8 @@ pub unsafe extern "C" fn hocket_recorder_free(recorder: *mut Recorder) {
     }
 }
 
-/// Begins a take: creates the file and, beside it, a small text that says what was lost if the program is killed
-/// (docs/disks.md). Frames are written as they come. Returns NULL on failure, and leaves nothing behind then.
+/// Begins a take: creates the file, and beside it one that ends in `.take.toml`, which says what the take is and where it
+/// is silent (docs/disks.md). Frames are written as they come. Returns NULL on failure, and leaves nothing behind then.
 ///
 /// Thread: control. Cost: waits for the disk; memory for `ring_frames`, and 512 KiB.
 ///
