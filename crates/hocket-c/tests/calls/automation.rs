@@ -372,8 +372,13 @@ fn lanes_of_strips_sound_like_those_of_the_session_file() {
             Status::Ok
         );
         (0..100).for_each(|_| assert_eq!(process_any(of_host), Status::Ok));
-        let [left, right] = process_both(of_host);
-        assert!(left == [0.0; FRAMES] && right != [0.0; FRAMES], "hard right");
+        let mut peaks = [0.0_f32; 2];
+        for _ in 0..2_000 {
+            for (peak, row) in peaks.iter_mut().zip(process_both(of_host)) {
+                *peak = row.iter().fold(*peak, |peak, sample| peak.max(sample.abs()));
+            }
+        }
+        assert!(peaks[0] < 1e-6 && peaks[1] > 1e-3, "hard right: {peaks:?}");
         let mute = of(c"master", HOCKET_LANE_MUTE, 0, c"", &now);
         assert_eq!(told(|error| hocket_engine_automate_strips(of_host, &mute, 1, error)).1, "");
         (0..100).for_each(|_| assert_eq!(process_any(of_host), Status::Ok));
