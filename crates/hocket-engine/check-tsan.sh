@@ -32,7 +32,12 @@ export RUST_BACKTRACE=0
 # Under ThreadSanitizer each edit costs some twenty times as much.
 export HOCKET_TEST_EDITS="${HOCKET_TEST_EDITS:-300}"
 
-cargo +nightly test -Zbuild-std -p hocket-engine --target "$host" --lib --test engine --no-run
+# Sequences of edits of graphs; each is played seven times.
+export PROPTEST_CASES="${PROPTEST_CASES:-3}"
+
+cargo +nightly test -Zbuild-std -p hocket-engine --target "$host" --lib --test engine --test graphs --no-run
 timeout 600 cargo +nightly test -Zbuild-std -p hocket-engine --target "$host" --lib --test engine -- \
-    --test-threads 1 block:: inbox:: blocks:: early:: leaders:: panics:: steering:: editing:: life::an_engine
+    --test-threads 1 block:: inbox:: blocks:: early:: leaders:: panics:: steering:: editing:: edit_pairs:: life::an_engine
+timeout 600 cargo +nightly test -Zbuild-std -p hocket-engine --target "$host" --test graphs -- \
+    --test-threads 1 edits::
 echo "check-tsan of hocket-engine: passed"

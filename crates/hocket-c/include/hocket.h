@@ -12,6 +12,8 @@
 // G  one builder: only one thread at a time uses a graph.
 // C  callbacks: they return normally (no exception, no longjmp). Any thread may call process, but never
 //    two threads at once for one node.
+// S  spread passes: several threads may call the body of a spread loop at the same time, with different
+//    passes. It writes only what belongs to its pass.
 
 #ifndef HOCKET_H
 #define HOCKET_H
@@ -22,7 +24,7 @@
 
 // The number of this interface. It grows when a function or structure changes so that programs have to be
 // recompiled. `hocket_abi()` returns the library's number.
-#define HOCKET_ABI 3
+#define HOCKET_ABI 4
 
 // The result of `hocket_session_frames` for a session that has no end.
 #define HOCKET_ENDLESS UINT64_MAX
@@ -82,12 +84,63 @@
 // There is no loop.
 #define HOCKET_LOOP_OFF 5
 
+// WAV with floats of 32 bits. Beyond 4 GiB it is RF64, as the other WAV formats are.
+#define HOCKET_TAKE_WAV_FLOAT 0
+
+// WAV of 24 bits.
+#define HOCKET_TAKE_WAV_24 1
+
+// WAV of 16 bits.
+#define HOCKET_TAKE_WAV_16 2
+
+// FLAC of 24 bits, up to 96 kHz and 8 channels.
+#define HOCKET_TAKE_FLAC_24 3
+
+// FLAC of 16 bits, up to 96 kHz and 8 channels.
+#define HOCKET_TAKE_FLAC_16 4
+
 // How many edits that took effect an engine remembers for `hocket_engine_applied`. If there are more, it
 // forgets the oldest.
 #define HOCKET_APPLIED_KEPT 4096
 
 // What `hocket_last_edit` returns if the calling thread has sent no edit.
 #define HOCKET_NO_EDIT UINT64_MAX
+
+// A lane's points count in quarter notes since the start of the song. They follow the tempo.
+#define HOCKET_LANE_BEATS 0
+
+// A lane's points count in seconds since the start of the song. They stay when the tempo changes.
+#define HOCKET_LANE_SECONDS 1
+
+// The value stays until the next point.
+#define HOCKET_SHAPE_HOLD 0
+
+// A straight line to the next point.
+#define HOCKET_SHAPE_LINEAR 1
+
+// An exponential curve to the next point: at the part x of the way from a to b, the value is
+// a + (b - a) * (1 - exp(c * x)) / (1 - exp(c)), where c is `curve`.
+#define HOCKET_SHAPE_CURVE 2
+
+// A lane moves the strip's fader, in decibels. -200 and less is as good as silence.
+#define HOCKET_LANE_GAIN 0
+
+// A lane moves the strip's pan, -1 to +1.
+#define HOCKET_LANE_PAN 1
+
+// A lane moves the strip's mute: on from 0.5.
+#define HOCKET_LANE_MUTE 2
+
+// A lane moves the level of the send to the return `name`, in decibels. Lanes of sends can only be exchanged for
+// others: the session file gives a send its first one.
+#define HOCKET_LANE_SEND 3
+
+// A lane moves the parameter `name` of the effect at `effect`, in the parameter's unit. The session's file may not call
+// the parameter fixed (`hocket_param`).
+#define HOCKET_LANE_PARAM 4
+
+// A lane moves the bypass of the effect at `effect`: on from 0.5.
+#define HOCKET_LANE_BYPASS 5
 
 // How a call ended.
 enum hocket_status
@@ -136,9 +189,19 @@ typedef struct hocket_graph hocket_graph;
 // that gets it.
 typedef struct hocket_messages hocket_messages;
 
-// A session with its audio in memory. It never changes. You may start several engines from it, on several
+// Writes takes to files, on threads of its own: one for each device, so that a disk that stalls holds up only its own
+// takes.
+typedef struct hocket_recorder hocket_recorder;
+
+// A session with its audio, in memory or on the disk. It never changes. You may start several engines from it, on several
 // threads, and free it as soon as they have started.
 typedef struct hocket_session hocket_session;
+
+// Where a block's work can be spread, for `hocket_block_spread`. It ends with the callback that gets it.
+typedef struct hocket_spread hocket_spread;
+
+// A recording in progress.
+typedef struct hocket_take hocket_take;
 
 // Tempos and time signatures of a song at one sample rate. It never changes, so several threads may read it.
 typedef struct hocket_tempo_map hocket_tempo_map;
@@ -184,6 +247,42 @@ typedef struct hocket_settings {
     // unit. They need memory for 256 blocks.
     bool explain_late;
 } hocket_settings;
+
+// How a session plays audio files from the disk.
+typedef struct hocket_disk_use {
+    // The memory for all clips that stream together, in bytes. 0: every file is decoded in memory.
+    uint64_t buffer_bytes;
+    // Whether blocks wait for the disk, for programs that do not play in real time. If not, frames that are not in memory
+    // in time are silent and counted.
+    bool waits;
+    // How many engines play the session at the same time. They share the memory. 0 means 1.
+    uint32_t engines;
+} hocket_disk_use;
+
+// Frames in a row that were silent because they were not in memory in time.
+typedef struct hocket_gap {
+    // The first one, as a frame of the file.
+    uint64_t position;
+    // How many.
+    uint64_t frames;
+    // What the disk said, or that it was too slow.
+    const char *cause;
+} hocket_gap;
+
+// What a clip did not have in memory in time. Texts and lists are valid until the callback returns.
+typedef struct hocket_stream_silence {
+    // The file.
+    const char *file;
+    // All frames of silence. 0: it had everything.
+    uint64_t frames;
+    // Where and why: the latest ones.
+    const struct hocket_gap *gaps;
+    // Number of `gaps`.
+    size_t gap_count;
+} hocket_stream_silence;
+
+// Called for each clip that streams.
+typedef void (*hocket_stream_silence_fn)(void *user, const struct hocket_stream_silence *silence);
 
 // A parameter of an effect. The texts belong to the library: do not free them.
 typedef struct hocket_param {
@@ -323,6 +422,8 @@ typedef struct hocket_block {
     const struct hocket_messages *messages;
     // How many messages the event edges bring in this block.
     size_t message_count;
+    // For `hocket_block_spread`, which takes the block.
+    const struct hocket_spread *spread;
 } hocket_block;
 
 // Processes one block in place.
@@ -402,6 +503,11 @@ typedef struct hocket_message {
     // See the kinds.
     double value;
 } hocket_message;
+
+// One pass of a loop. `pass` counts from 0.
+//
+// Thread: any worker, inside a block. Passes with the same `user` run at the same time.
+typedef void (*hocket_pass_fn)(void *user, uint32_t pass);
 
 // Times of one block, relative to its planned start.
 typedef struct hocket_block_times {
@@ -485,6 +591,67 @@ typedef struct hocket_transport_state {
     bool loops;
 } hocket_transport_state;
 
+// What to record, and where to.
+typedef struct hocket_take_settings {
+    // The file. It must not exist: a recording never replaces anything.
+    const char *path;
+    // `HOCKET_TAKE_WAV_FLOAT` and so on.
+    uint32_t format;
+    // Frames per second.
+    uint32_t rate_hz;
+    // 1 to 64.
+    uint32_t channels;
+    // Where in the song the first frame belongs. Programs that read the recording find it beside the file.
+    uint64_t start_frame;
+    // How many frames later than they sounded the frames arrive (`hocket_output`).
+    uint64_t latency_frames;
+    // How many frames find room while the disk does not answer. 0 means 5 s.
+    uint64_t ring_frames;
+} hocket_take_settings;
+
+// How a take stands.
+typedef struct hocket_take_state {
+    // Frames that were given to the system.
+    uint64_t frames;
+    // Frames that are on the disk, and that the file's header states.
+    uint64_t safe_frames;
+    // Frames of silence among them, because they found no room or nobody had them.
+    uint64_t silent_frames;
+    // Whether the take has failed. `hocket_take_finish` says why.
+    bool failed;
+} hocket_take_state;
+
+// Frames of a recording that are silent because they found no room, or because nobody had them.
+typedef struct hocket_silence {
+    // The recording's frame at which it begins.
+    uint64_t at_frame;
+    // Its length in frames.
+    uint64_t frames;
+} hocket_silence;
+
+// What became of a take. Texts and lists are valid until the callback returns.
+typedef struct hocket_take_report {
+    // The file.
+    const char *path;
+    // The length of the recording in frames.
+    uint64_t frames;
+    // All frames of silence that were put in.
+    uint64_t silent_frames;
+    // Where they are: the first 10,000.
+    const struct hocket_silence *silences;
+    // Number of `silences`.
+    size_t silence_count;
+    // Samples beyond full scale that were set to full scale (not with floats).
+    uint64_t clipped;
+    // Samples that were not finite and are silent.
+    uint64_t not_finite;
+    // Why the recording is shorter than what was given. NULL: it is not. What is in the file is intact.
+    const char *why;
+} hocket_take_report;
+
+// Called with what became of a take.
+typedef void (*hocket_take_report_fn)(void *user, const struct hocket_take_report *report);
+
 // A new strip of a session. Add its effects and sends afterwards.
 typedef struct hocket_new_strip {
     // Its name, which no other strip of the session may have.
@@ -520,6 +687,68 @@ typedef struct hocket_clip {
     // Length of the linear fade at the end.
     double fade_out_s;
 } hocket_clip;
+
+// A value of a parameter at a place of the song.
+typedef struct hocket_lane_point {
+    // Where, in the unit of the lane.
+    double at;
+    // The value, in the parameter's unit.
+    double value;
+    // The way to the next point: `HOCKET_SHAPE_HOLD` and so on. Behind the last point the value stays.
+    uint32_t shape;
+    // For `HOCKET_SHAPE_CURVE`: more than 0 starts slowly, less than 0 starts fast, near 0 it is a line; -20 to 20.
+    // Otherwise it counts for nothing.
+    float curve;
+} hocket_lane_point;
+
+// The values of a parameter over the song. Before the first point its value holds, behind the last one that of the
+// last. Of several points at one place the first ends the way to it, and the last holds from there on.
+typedef struct hocket_lane {
+    // The points, sorted. The call that gets them copies them.
+    const struct hocket_lane_point *points;
+    // Number of `points`, 1 to 2,097,152.
+    size_t count;
+    // `HOCKET_LANE_BEATS` or `HOCKET_LANE_SECONDS`.
+    uint32_t unit;
+    // The distance of the values on the way between two points, in frames. 0 means 32, as often as the effects
+    // compute their coefficients.
+    uint32_t grid_frames;
+} hocket_lane;
+
+// What a lane moves, in a graph.
+typedef struct hocket_node_lane {
+    // The node.
+    uint32_t node;
+    // The parameter, as in `hocket_engine_set_node`.
+    uint32_t param;
+    // Its new lane. NULL removes the lane, and the parameter stays as it is.
+    const struct hocket_lane *lane;
+} hocket_node_lane;
+
+// What a lane moves, in a session. A value out of the parameter's range counts as the nearest one in it.
+typedef struct hocket_strip_lane {
+    // The strip's name.
+    const char *strip;
+    // `HOCKET_LANE_GAIN` and so on. It says which of the next fields count.
+    uint32_t target;
+    // The effect's place in the strip's chain.
+    uint32_t effect;
+    // The name of the parameter or of the return.
+    const char *name;
+    // The new lane. NULL removes the lane, and the parameter stays as it is.
+    const struct hocket_lane *lane;
+} hocket_strip_lane;
+
+// A node, and how much of it found no room.
+typedef struct hocket_lost {
+    // The node's name. Valid until the callback returns.
+    const char *node;
+    // How many values or events, since the node joined or the engine was reset.
+    uint64_t count;
+} hocket_lost;
+
+// Called for each node of which something found no room.
+typedef void (*hocket_lost_fn)(void *user, const struct hocket_lost *lost);
 
 // An edit that took effect.
 typedef struct hocket_applied {
@@ -783,6 +1012,58 @@ const char *hocket_session_media(const struct hocket_session *session,
 // P, H.
 const char *hocket_session_warning(const struct hocket_session *session,
                                    size_t index);
+
+// Like `hocket_session_load`, but long files stream where they can (docs/disks.md): the engine reads them ahead while it
+// plays. Each clip that streams keeps its file open; the call lets the process open as many as that takes, if the system
+// allows it. Call `hocket_session_fill` before the first block.
+//
+// Thread: control. Cost: reads files; memory for what does not stream; starts threads that read.
+//
+// # Safety
+// P.
+struct hocket_session *hocket_session_load_streaming(const char *path,
+                                                     uint32_t rate_hz,
+                                                     const struct hocket_disk_use *disk,
+                                                     struct hocket_error **error);
+
+// Waits until every clip that streams has been read as far ahead as its memory allows. Call it after the engine's start
+// and reset, before the first block in real time. `HOCKET_STATUS_BUSY`: not all are ready after `patience_ms`, and the
+// message names them. Playing is possible all the same; it may begin with silence. Only clips of engines that run now
+// count.
+//
+// Thread: control. Cost: waits for the disk.
+//
+// # Safety
+// P, H.
+hocket_status hocket_session_fill(const struct hocket_session *session,
+                                  uint64_t patience_ms,
+                                  struct hocket_error **error);
+
+// Brings a frame of the song into memory for every clip that plays there or soon after it. Call it before the song jumps
+// there, and for the start of a loop. A stream keeps the latest two such places. `HOCKET_STATUS_BUSY` as in
+// `hocket_session_fill`.
+//
+// Thread: control. Cost: waits for the disk. The engine has to run blocks meanwhile, or to have had no more than two such
+// calls since its last block.
+//
+// # Safety
+// P, H.
+hocket_status hocket_session_preroll(const struct hocket_session *session,
+                                     int64_t frame,
+                                     uint64_t patience_ms,
+                                     struct hocket_error **error);
+
+// Calls `each` for every clip that streams in an engine that runs now: what was silent so far because the disk was too
+// slow, and why. Ask before you stop the engine.
+//
+// Thread: control; `each` runs on the calling thread. Cost: a short lock, allocates; never waits for the disk.
+//
+// # Safety
+// P, H, C.
+hocket_status hocket_session_silences(const struct hocket_session *session,
+                                      hocket_stream_silence_fn each,
+                                      void *user,
+                                      struct hocket_error **error);
 
 // The name of a built-in effect (docs/effects.md), in the order of the documentation. NULL past the end. The
 // text belongs to the library: do not free it.
@@ -1110,6 +1391,24 @@ hocket_status hocket_message_at(const struct hocket_block *block,
 hocket_status hocket_message_send(const struct hocket_block *block,
                                   const struct hocket_message *message);
 
+// Calls `body` with every number below `passes`, once each and in any order, on this thread and on workers that have
+// nothing else to do. It returns after the last one, and the caller then sees what all of them wrote.
+//
+// It is for processors with work that several cores can do, such as the voices of an instrument. Passes must not
+// depend on each other: then the output has the same bits with any number of workers. Passes of less than a few
+// microseconds are not worth it. What holds in a block holds in every pass: no allocation, lock or system call. A pass
+// may use the rows, events and time of the block. It must not send messages and must not spread work itself.
+//
+// Thread: the worker, inside the callback that got the block. Cost: about a microsecond, and the wait for the last
+// pass; no allocation.
+//
+// # Safety
+// P (`block` is the one of the running callback), C, S.
+hocket_status hocket_block_spread(const struct hocket_block *block,
+                                  uint32_t passes,
+                                  hocket_pass_fn body,
+                                  void *user);
+
 // Starts an engine for a session, and returns NULL on failure. When it returns, every worker waits on its
 // seat. A right that the system refuses is not a failure: see `hocket_engine_reports`.
 //
@@ -1335,6 +1634,103 @@ hocket_status hocket_engine_transport_state(const struct hocket_engine *engine,
 hocket_status hocket_engine_set_tempo_map(const struct hocket_engine *engine,
                                           const struct hocket_tempo_map *map,
                                           struct hocket_error **error);
+
+// Makes a recorder. Its threads start with the first take on their device. Returns NULL on failure.
+//
+// Thread: control. Cost: allocates.
+//
+// # Safety
+// P.
+struct hocket_recorder *hocket_recorder_new(struct hocket_error **error);
+
+// Ends all takes of a recorder with what was given so far, waits until they are on the disk, and frees the recorder.
+// The handles of its takes stay: finish or free each. NULL does nothing.
+//
+// Thread: control. Cost: waits for the disk.
+//
+// # Safety
+// P, H, X.
+void hocket_recorder_free(struct hocket_recorder *recorder);
+
+// Begins a take: creates the file, and beside it one that ends in `.take.toml`, which says what the take is and where it
+// is silent (docs/disks.md). Frames are written as they come. Returns NULL on failure, and leaves nothing behind then.
+//
+// Thread: control. Cost: waits for the disk; memory for `ring_frames`, and 512 KiB.
+//
+// # Safety
+// P, H.
+struct hocket_take *hocket_take_begin(const struct hocket_recorder *recorder,
+                                      const struct hocket_take_settings *settings,
+                                      struct hocket_error **error);
+
+// Records frames. Row i is channel i; 1.0 is full scale. `channel_count` is at most that of the take, and channels
+// without a row are silent. So are the frames if there is no row at all. `HOCKET_STATUS_BUSY`: some frames found no room, because the disk is too slow. They are
+// silent and counted.
+//
+// Thread: real-time, such as the leader; one at a time. Cost: a copy. It does not allocate and does not wait.
+//
+// # Safety
+// P (`channels` has `channel_count` rows of `frames` samples), H.
+hocket_status hocket_take_write(const struct hocket_take *take,
+                                const float *const *channels,
+                                uint32_t channel_count,
+                                uint32_t frames);
+
+// Says that frames passed which nobody had, such as periods that a sound card skipped. They are silent in the file.
+//
+// Thread: as `hocket_take_write`. Cost: none.
+//
+// # Safety
+// P, H.
+hocket_status hocket_take_skip(const struct hocket_take *take,
+                               uint64_t frames);
+
+// Records an output of the last block: as many of its channels as the take has, the main ones first, then the extra
+// ones. It refuses an output that the graph does not have, and one with fewer channels than the take.
+// `HOCKET_STATUS_BUSY` as in `hocket_take_write`.
+//
+// Thread: leader, between blocks. Cost: a copy. It does not allocate and does not wait.
+//
+// # Safety
+// P, H.
+hocket_status hocket_engine_record(const struct hocket_engine *engine,
+                                   uint32_t output,
+                                   const struct hocket_take *take,
+                                   uint32_t frames);
+
+// Writes how a take stands into `progress`.
+//
+// Thread: control. Cost: a short lock; never waits for the disk.
+//
+// # Safety
+// P, H.
+hocket_status hocket_take_progress(const struct hocket_take *take,
+                                   struct hocket_take_state *progress,
+                                   struct hocket_error **error);
+
+// Ends a take, waits until everything is on the disk, calls `tell` once with what became of it, and frees the take.
+// `HOCKET_STATUS_BUSY`: that takes longer than `patience_ms`, or a thread is writing to the take at this moment. The
+// take accepts no more frames, and the handle stays: call again, or free it. With `HOCKET_STATUS_OK` and
+// `HOCKET_STATUS_FAULT` the take is gone.
+//
+// Thread: control; `tell` runs on the calling thread. Cost: waits for the disk.
+//
+// # Safety
+// P, H, X, C.
+hocket_status hocket_take_finish(struct hocket_take *take,
+                                 uint64_t patience_ms,
+                                 hocket_take_report_fn tell,
+                                 void *user,
+                                 struct hocket_error **error);
+
+// Ends a take and frees its handle without waiting for the disk. The recorder still writes what it was given. NULL
+// does nothing.
+//
+// Thread: control. Cost: frees memory.
+//
+// # Safety
+// P, H, X.
+void hocket_take_free(struct hocket_take *take);
 
 // The number of periods for which the device had nothing new to play because of this block: its own, if it was
 // late, and `skipped_periods`, which passed after it without a block. The host counts those by its own clock.
@@ -1590,6 +1986,60 @@ hocket_status hocket_engine_exchange_graph_at_once(const struct hocket_engine *e
 // # Safety
 // P, H.
 uint64_t hocket_engine_refused_fades(const struct hocket_engine *engine);
+
+// Gives parameters of nodes lanes, exchanges their lanes or removes them, all before the next block. It is one edit. If
+// anything in the list is wrong, nothing changes. Of several lanes for one parameter the last one counts. Call it
+// before the first block for lanes that play from the start.
+//
+// The values come in `events` of the node's block at their frames. A node behind a latency gets them later by it, as it
+// gets the sound. A new lane begins with the value where the song is. At one frame an edit wins over the lane, and the
+// lane's next value wins over the edit. A node keeps its lanes when the graph is exchanged, and lanes in beats follow
+// `hocket_engine_set_tempo_map`.
+//
+// Thread: any but the leader. Cost: O(points), for which it holds a lock among control threads; allocates.
+//
+// # Safety
+// P (`lanes` has `count` values), H.
+hocket_status hocket_engine_automate_nodes(const struct hocket_engine *engine,
+                                           const struct hocket_node_lane *lanes,
+                                           size_t count,
+                                           struct hocket_error **error);
+
+// Like `hocket_engine_automate_nodes`, for an engine that plays a session.
+//
+// Thread: any but the leader. Cost: as `hocket_engine_automate_nodes`.
+//
+// # Safety
+// P (`lanes` has `count` values), H.
+hocket_status hocket_engine_automate_strips(const struct hocket_engine *engine,
+                                            const struct hocket_strip_lane *lanes,
+                                            size_t count,
+                                            struct hocket_error **error);
+
+// Calls `each` for every node whose lanes gave more values than it has room for in a block. Every second value on a
+// ramp goes then, points stay. A node with n lanes has room for one value per lane and frame as long as that is at most
+// 4096, or else for n * (frames / 16 + 16) values if that is more.
+//
+// Thread: any but the leader; `each` runs on the calling thread. Cost: a lock among control threads, allocates.
+//
+// # Safety
+// P, H, C.
+hocket_status hocket_engine_thinned_out(const struct hocket_engine *engine,
+                                        hocket_lost_fn each,
+                                        void *user,
+                                        struct hocket_error **error);
+
+// Calls `each` for every node that events did not reach or leave, because they found no room. A port takes 1024 events
+// per block, and note ends besides.
+//
+// Thread: any but the leader; `each` runs on the calling thread. Cost: a lock among control threads, allocates.
+//
+// # Safety
+// P, H, C.
+hocket_status hocket_engine_lost_events(const struct hocket_engine *engine,
+                                        hocket_lost_fn each,
+                                        void *user,
+                                        struct hocket_error **error);
 
 // Whether the engine has carried out every edit. True for NULL.
 //

@@ -1,10 +1,12 @@
 //! What control threads edit: a session or a graph. Also which edits took effect, and when.
 
 use std::cell::Cell;
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use hocket_engine::{Change as NodeChange, Editor, GraphEditor, NodeSource};
+use hocket_engine::{
+    Change as NodeChange, Editor, GraphEditor, LaneChange, LaneSpec, NodeId, NodeSource,
+};
 
 use crate::failure::Failure;
 use crate::graph::{Graph, Played, Source};
@@ -59,7 +61,11 @@ pub(crate) struct GraphInHand {
     editor: GraphEditor,
     played: Played,
     rate_hz: u32,
+    /// The length of the longest block.
+    frames: u32,
     version: u64,
+    /// The parameters of each node that have lanes.
+    lanes: HashMap<u32, BTreeSet<u32>>,
 }
 
 impl Editing {
@@ -143,8 +149,13 @@ impl Editing {
 }
 
 impl GraphInHand {
-    pub(crate) fn new(editor: GraphEditor, played: Played, rate_hz: u32) -> GraphInHand {
-        GraphInHand { editor, played, rate_hz, version: next_version() }
+    pub(crate) fn new(
+        editor: GraphEditor,
+        played: Played,
+        (rate_hz, frames): (u32, u32),
+    ) -> GraphInHand {
+        let lanes = HashMap::new();
+        GraphInHand { editor, played, rate_hz, frames, version: next_version(), lanes }
     }
 
     /// A copy that the host can change.
@@ -153,6 +164,36 @@ impl GraphInHand {
     }
 
     pub(crate) fn change(&mut self, node: u32, param: u32, value: f32) -> Result<(), Failure> {
+        let (id, index) = self.param(node, param)?;
+        self.editor.change(id, NodeChange::Param { index, value })?;
+        Ok(())
+    }
+
+    /// Gives parameters of nodes lanes, or removes them.
+    pub(crate) fn automate(
+        &mut self,
+        lanes: Vec<(u32, u32, Option<LaneSpec>)>,
+    ) -> Result<(), Failure> {
+        let mut have = self.lanes.clone();
+        let mut changes = Vec::new();
+        for (number, index, lane) in lanes {
+            let (node, param) = self.param(number, index)?;
+            let of_node = have.entry(number).or_default();
+            _ = if lane.is_some() { of_node.insert(index) } else { of_node.remove(&index) };
+            changes.push(LaneChange { node, param, lane });
+        }
+        have.retain(|node, params| !params.is_empty() && self.played.has(*node));
+        // Before the first block with the lanes. What fails below has made room for nothing.
+        for (node, params) in &have {
+            self.played.make_room(*node, params.len(), self.frames as usize);
+        }
+        self.editor.automate(changes)?;
+        self.lanes = have;
+        Ok(())
+    }
+
+    /// A parameter that can change while it plays.
+    fn param(&self, node: u32, param: u32) -> Result<(NodeId, u16), Failure> {
         let missing = || Failure::bad_input(format!("the graph has no node {node}"));
         let id = self.played.id(node).ok_or_else(missing)?;
         let index = u16::try_from(param).map_err(|_| no_param(node, param))?;
@@ -165,8 +206,7 @@ impl GraphInHand {
                 )));
             }
         }
-        self.editor.change(id, NodeChange::Param { index, value })?;
-        Ok(())
+        Ok((id, index))
     }
 
     pub(crate) fn exchange(&mut self, graph: Graph, change: Change) -> Result<(), Failure> {

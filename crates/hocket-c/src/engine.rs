@@ -224,7 +224,7 @@ impl Engine {
             let text = "a copy of a graph that an engine plays cannot be started: exchange it";
             return Err(Failure::bad_input(text));
         }
-        let rate_hz = settings.rate_hz;
+        let (rate_hz, frames) = (settings.rate_hz, settings.frames);
         let laid_out = graph.laid_out(rate_hz)?;
         let processor = |(_, source)| match source {
             Source::New(processor) => Some(processor),
@@ -232,7 +232,7 @@ impl Engine {
         };
         let processors = laid_out.nodes.into_iter().map(processor).collect();
         let (engine, editor) = GraphEditor::start(&laid_out.graph, processors, settings, seating)?;
-        let in_hand = GraphInHand::new(editor, laid_out.played, rate_hz);
+        let in_hand = GraphInHand::new(editor, laid_out.played, (rate_hz, frames));
         Ok(Engine::new(engine, Hand::Graph(Box::new(in_hand))))
     }
 

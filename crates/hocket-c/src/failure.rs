@@ -2,6 +2,8 @@
 
 use hocket_engine::{ControlError, EditError, EditorError, EngineError, SettingsError};
 
+use hocket_streams::DiskError;
+
 use crate::status::Status;
 
 /// A status and its message.
@@ -40,6 +42,17 @@ impl From<EngineError> for Failure {
             EngineError::Thread(_) => Failure::not_possible(error),
             EngineError::Settings(error) => error.into(),
             _ => Failure::bad_input(error),
+        }
+    }
+}
+
+impl From<DiskError> for Failure {
+    fn from(error: DiskError) -> Failure {
+        match error {
+            DiskError::TooSmall(_) => Failure::bad_input(format!(
+                "disk.buffer_bytes: {error}, or 0 to decode every file in memory"
+            )),
+            DiskError::OpenFiles { .. } | DiskError::Thread(_) => Failure::not_possible(error),
         }
     }
 }

@@ -3,11 +3,13 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::ffi::c_char;
+use std::sync::Arc;
 
 use hocket_engine::{Edge, Graph as PlanGraph, InputPort, Kind, Node, NodeId, NodeKind, Ports};
 
 use crate::border::{done, quiet, text, told};
 use crate::effects::{kind_named, values_of};
+use crate::event_room::EventRoom;
 use crate::failure::Failure;
 use crate::processor::{HostProcessor, Processor};
 use crate::status::{Error, Status};
@@ -64,6 +66,8 @@ pub(crate) struct Facts {
     /// The kind, for a built-in effect.
     pub(crate) kind: Option<&'static Kind>,
     pub(crate) sums: bool,
+    /// Where a processor of the host puts the changes of parameters.
+    pub(crate) events: Option<Arc<EventRoom>>,
     /// The number, for an engine input.
     pub(crate) input: Option<u16>,
 }
@@ -307,6 +311,19 @@ impl Played {
         self.nodes.get(node as usize)?.as_ref()?.kind
     }
 
+    /// Whether there is such a node.
+    pub(crate) fn has(&self, node: u32) -> bool {
+        self.nodes.get(node as usize).is_some_and(Option::is_some)
+    }
+
+    /// Makes room for the changes of parameters of a node with so many lanes.
+    pub(crate) fn make_room(&self, node: u32, lanes: usize, frames: usize) {
+        let facts = self.nodes.get(node as usize).and_then(Option::as_ref);
+        if let Some(room) = facts.and_then(|facts| facts.events.as_ref()) {
+            room.grow(lanes, frames);
+        }
+    }
+
     /// A copy that can be changed.
     pub(crate) fn copy(&self, version: u64) -> Graph {
         // A node that only sums is kept too: the delay lines of its edges go on.
@@ -338,6 +355,10 @@ impl Graph {
     }
 
     pub(crate) fn add(&mut self, name: &str, kind: Option<&'static Kind>, work: Work) -> u32 {
+        let events = match &work {
+            Work::Host(host) => Some(Arc::clone(host.event_room())),
+            Work::Sum | Work::Effect(_) | Work::Kept => None,
+        };
         let facts = Facts {
             name: name.to_owned(),
             inputs: Vec::new(),
@@ -346,6 +367,7 @@ impl Graph {
             latency_frames: 0,
             kind,
             sums: matches!(work, Work::Sum),
+            events,
             input: None,
         };
         self.nodes.push(Some(Draft { facts, work }));

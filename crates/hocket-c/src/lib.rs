@@ -7,12 +7,12 @@
 //!
 //! - [`status`] and [`settings`].
 //! - [`session`] and [`graph`]: the two things that an engine can play, made of [`effects`] and
-//!   [`processor`]s. [`graph_ports`] has what only graphs with more than stereo and edges need, and [`events`] what
-//!   travels on event edges.
+//!   [`processor`]s. [`streams`] has sessions whose long files play from the disk. [`graph_ports`] has what only graphs with more than stereo and edges need, [`events`] what
+//!   travels on event edges, and [`spread`] a loop that several workers share.
 //! - [`engine`] starts and stops. [`block`] is for the audio thread, and so are [`ports`] (inputs and outputs) and a
-//!   part of [`transport`]. [`time`] has the units of song time.
+//!   part of [`transport`] and of [`takes`] (recordings). [`time`] has the units of song time.
 //! - Every other thread may edit ([`strip_edit`], [`routing_edit`], [`node_edit`], all three based on
-//!   [`editing`]) and inspect ([`control`], [`explain`]).
+//!   [`editing`]), give parameters lanes ([`automation`]) and inspect ([`control`], [`explain`]).
 //!
 //! # Invariants
 //!
@@ -26,6 +26,8 @@
 //! - **G, one builder**: only one thread at a time uses a graph.
 //! - **C, callbacks**: they return normally (no exception, no `longjmp`). Any thread may call `process`, but
 //!   never two threads at once for one node. What `user` points to allows this until `free`.
+//! - **S, spread passes**: several threads may call the body of a spread loop at the same time, with different passes.
+//!   It writes only what belongs to its pass.
 //!
 //! In return the library promises:
 //!
@@ -36,24 +38,29 @@
 pub mod status;
 pub mod settings;
 pub mod session;
+pub mod streams;
 pub mod effects;
 pub mod time;
 pub mod processor;
 pub mod graph;
 pub mod graph_ports;
 pub mod events;
+pub mod spread;
 pub mod engine;
 pub mod block;
 pub mod ports;
 pub mod transport;
+pub mod takes;
 pub mod misses;
 pub mod editing;
 pub mod strip_edit;
 pub mod routing_edit;
 pub mod node_edit;
+pub mod automation;
 pub mod control;
 pub mod explain;
 mod border;
+mod event_room;
 mod failure;
 mod load;
 
@@ -61,7 +68,7 @@ use std::ffi::c_char;
 
 /// The number of this interface. It grows when a function or structure changes so that programs have to be
 /// recompiled. `hocket_abi()` returns the library's number.
-pub const HOCKET_ABI: u32 = 3;
+pub const HOCKET_ABI: u32 = 4;
 
 /// The interface number of the running library. Compare it with `HOCKET_ABI`.
 ///

@@ -1,12 +1,13 @@
-//! Session file -> session and audio in memory.
+//! Session file -> session, and audio in memory or on the disk.
 
 use std::path::Path;
 use std::sync::Arc;
 
 use hocket_engine::session::{MediaId, Session};
-use hocket_engine::{BuiltinEffects, MediaPool, StereoAudio, seats_of};
+use hocket_engine::{BuiltinEffects, ClipMedia, MediaPool, StereoAudio, seats_of};
 use hocket_media::Audio;
 use hocket_session::{LoadOptions, Loaded};
+use hocket_streams::{DiskBuffer, DiskFile, DiskUse, Streamable, streamed_files};
 
 use crate::failure::Failure;
 
@@ -18,8 +19,13 @@ pub(crate) struct LoadedSession {
     pub warnings: Vec<String>,
 }
 
-/// Reads a session and its audio for this machine. `None` means the session's own rate.
-pub(crate) fn load(path: &Path, rate_hz: Option<u32>) -> Result<LoadedSession, Failure> {
+/// Reads a session and its audio for this machine. `None` means the session's own rate. Long files stream if `disk` says
+/// so.
+pub(crate) fn load(
+    path: &Path,
+    rate_hz: Option<u32>,
+    disk: &DiskUse,
+) -> Result<LoadedSession, Failure> {
     let seats = seats_of(&crate::settings::topology()?).0.seats.len();
     // Names and ranges do not depend on the rate.
     let catalogue = BuiltinEffects { rate_hz: 48_000 };
@@ -27,11 +33,36 @@ pub(crate) fn load(path: &Path, rate_hz: Option<u32>) -> Result<LoadedSession, F
         .map_err(Failure::bad_input)?;
     let rate_hz = rate_hz.unwrap_or(loaded.session.sample_rate_hz);
     let mut warnings = loaded.warnings.clone();
+    let open = |path: &Path| Streamable::open(path, rate_hz, disk.strict);
+    let mut streamed = streamed_files(&loaded.session, disk, open);
+    let buffer = DiskBuffer::of(&loaded.session, disk, &streamed, rate_hz)?;
     let ids = (0..loaded.session.media.len()).map(MediaId);
-    let audio: Result<_, _> =
-        ids.map(|id| load_audio(&loaded, id, rate_hz, &mut warnings)).collect();
-    let media = MediaPool::new(audio?);
+    let audio = ids.map(|id| match streamed.remove(&id.0).zip(buffer.as_ref()) {
+        Some((file, buffer)) => Ok(stream(&loaded, id, file, buffer, &mut warnings)),
+        None => Ok(ClipMedia::Memory(load_audio(&loaded, id, rate_hz, &mut warnings)?)),
+    });
+    let audio: Result<_, Failure> = audio.collect();
+    let media = MediaPool::of(audio?);
     Ok(LoadedSession { session: loaded.session, media, rate_hz, warnings })
+}
+
+fn stream(
+    loaded: &Loaded,
+    id: MediaId,
+    file: Streamable,
+    buffer: &Arc<DiskBuffer>,
+    warnings: &mut Vec<String>,
+) -> ClipMedia {
+    let name = named(loaded, id);
+    warnings.extend(file.info.warnings.iter().map(|warning| format!("{name}: {warning}")));
+    let frames = file.info.frames;
+    ClipMedia::Stream(Arc::new(DiskFile::new(buffer, Arc::new(file.storage), frames)))
+}
+
+/// The file, and where the session names it.
+fn named(loaded: &Loaded, id: MediaId) -> String {
+    let (place, path) = (loaded.locate(id), &loaded.session.media[id.0].path);
+    format!("{}:{}:{}: {}", place.file.display(), place.line, place.column, path.display())
 }
 
 fn load_audio(
@@ -47,9 +78,7 @@ fn load_audio(
     if let Some(cause) = decoded.cut_short() {
         return Err(refused(cause, "replace the file, or write what is left of it to a new one"));
     }
-    let place = loaded.locate(id);
-    let (file, line, column) = (place.file.display(), place.line, place.column);
-    let name = format!("{file}:{line}:{column}: {}", path.display());
+    let name = named(loaded, id);
     warnings.extend(decoded.warnings.iter().map(|warning| format!("{name}: {warning}")));
     let stereo = StereoAudio::from_planar(&at_rate(loaded, id, decoded, rate_hz)?.channels);
     if stereo.contained() > 0 {

@@ -146,7 +146,10 @@ pub unsafe extern "C" fn hocket_engine_read_output(
 ///
 /// # Safety
 /// P. The lifetime is that of the call.
-unsafe fn rows_of<'a>(channels: *const *const f32, count: u32) -> Option<&'a [*const f32]> {
+pub(crate) unsafe fn rows_of<'a>(
+    channels: *const *const f32,
+    count: u32,
+) -> Option<&'a [*const f32]> {
     if count == 0 {
         return Some(&[]);
     }
@@ -159,7 +162,7 @@ unsafe fn rows_of<'a>(channels: *const *const f32, count: u32) -> Option<&'a [*c
 }
 
 impl Output {
-    fn of(engine: &hocket_engine::Engine, output: u32) -> Option<Output> {
+    pub(crate) fn of(engine: &hocket_engine::Engine, output: u32) -> Option<Output> {
         let units = engine.schedule().units();
         let node = *units.outputs().get(output as usize)?;
         let ports = units.node_ports()[node.index()];

@@ -2,19 +2,22 @@
 
 use std::ffi::c_void;
 use std::ptr::{null, null_mut};
+use std::sync::Arc;
 
 use hocket_engine::time::{BlockTime, MAX_SEGMENTS};
-use hocket_engine::{Block as EngineBlock, Change, Event as EngineEvent, MoreRows, Ports};
+use hocket_engine::{Block as EngineBlock, Change, MoreRows, Ports, TimedChange as EngineChange};
 use hocket_engine::{Processor as EngineProcessor, StereoRef};
 
+use crate::event_room::EventRoom;
 use crate::events::{Mail, Messages};
 use crate::failure::Failure;
+use crate::spread::Spread;
 use crate::time::{Clock, Segment, Time};
 
 /// A parameter that changes inside a block.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
-pub struct Event {
+pub struct TimedChange {
     /// Frame at which it changes, counted from the start of the block.
     pub frame: u32,
     /// The parameter, as in `hocket_engine_set_node`.
@@ -41,7 +44,7 @@ pub struct Block {
     /// has none.
     pub side_right: *const f32,
     /// Changes of parameters, sorted by frame.
-    pub events: *const Event,
+    pub events: *const TimedChange,
     /// Number of `events`.
     pub event_count: usize,
     /// Samples of each row, at least 1.
@@ -71,6 +74,8 @@ pub struct Block {
     pub messages: *const Messages,
     /// How many messages the event edges bring in this block.
     pub message_count: usize,
+    /// For `hocket_block_spread`, which takes the block.
+    pub spread: *const Spread,
 }
 
 /// Processes one block in place.
@@ -112,16 +117,13 @@ pub struct Processor {
     pub keeps_time: bool,
 }
 
-/// Room for events from the start. The engine passes fewer in one block.
-const EVENTS: usize = 256;
-
 /// Channels of a port.
 const CHANNELS: usize = Ports::MOST as usize;
 
 /// A processor of the host. Its drop calls `free`.
 pub(crate) struct HostProcessor {
     host: Processor,
-    events: Vec<Event>,
+    events: Arc<EventRoom>,
     segments: Vec<Segment>,
     rows: Box<RowPointers>,
     /// The song position that the last block led to.
@@ -150,11 +152,16 @@ impl HostProcessor {
         }
         Ok(HostProcessor {
             host: *processor,
-            events: Vec::with_capacity(EVENTS),
+            events: Arc::new(EventRoom::new()),
             segments: Vec::with_capacity(if processor.keeps_time { MAX_SEGMENTS } else { 0 }),
             rows: Box::new(RowPointers::NONE),
             position: 0,
         })
+    }
+
+    /// Where it puts the changes of parameters.
+    pub(crate) fn event_room(&self) -> &Arc<EventRoom> {
+        &self.events
     }
 
     pub(crate) fn cost(&self) -> f64 {
@@ -172,7 +179,7 @@ impl HostProcessor {
         self.position = last.map_or(position, |segment| segment.end_position());
     }
 
-    /// The block as the callback sees it, without the time.
+    /// The block as the callback sees it, without time and events.
     fn seen(&self, block: &EngineBlock<'_>) -> Block {
         let row = |side: Option<StereoRef<'_>>, of: fn(StereoRef<'_>) -> *const f32| {
             side.map_or(null(), of)
@@ -183,8 +190,8 @@ impl HostProcessor {
             right: self.rows.main[1],
             side_left: row(block.side_chain, |side| side.left.as_ptr()),
             side_right: row(block.side_chain, |side| side.right.as_ptr()),
-            events: self.events.as_ptr(),
-            event_count: self.events.len(),
+            events: null(),
+            event_count: 0,
             frames: block.frames() as u32,
             main_count: block.channels() as u32,
             main: self.rows.main.as_ptr(),
@@ -198,6 +205,7 @@ impl HostProcessor {
             clock: null(),
             messages: null(),
             message_count: 0,
+            spread: Spread::of(block),
         }
     }
 
@@ -241,8 +249,8 @@ impl EngineProcessor for HostProcessor {
         if let Some(time) = block.time {
             self.follow(time);
         }
-        self.events.clear();
-        self.events.extend(block.events.iter().map(Event::from));
+        // SAFETY: this is the node's processor, and `seen` below ends before the next call.
+        let (events, event_count) = unsafe { self.events.fill(block.events) };
         let time = block.time.filter(|_| self.host.keeps_time);
         let segments = time.map_or(&[][..], |time| time.segments.as_slice());
         self.segments.clear();
@@ -252,6 +260,8 @@ impl EngineProcessor for HostProcessor {
         let Some(process) = self.host.process else { return };
         let mail = Mail::new(block.received(), block.events_out.take());
         let seen = Block {
+            events,
+            event_count,
             messages: mail.handle(),
             message_count: mail.count(),
             time: now.as_ref().map_or(null(), std::ptr::from_ref),
@@ -281,9 +291,9 @@ impl Drop for HostProcessor {
     }
 }
 
-impl From<&EngineEvent> for Event {
-    fn from(event: &EngineEvent) -> Event {
+impl From<&EngineChange> for TimedChange {
+    fn from(event: &EngineChange) -> TimedChange {
         let Change::Param { index, value } = event.change;
-        Event { frame: event.frame, param: index.into(), value }
+        TimedChange { frame: event.frame, param: index.into(), value }
     }
 }

@@ -320,7 +320,10 @@ unsafe fn destination(session: &Session, to: *const c_char) -> Result<Destinatio
 
 /// # Safety
 /// P.
-unsafe fn return_named(session: &Session, to: *const c_char) -> Result<ReturnId, Failure> {
+pub(crate) unsafe fn return_named(
+    session: &Session,
+    to: *const c_char,
+) -> Result<ReturnId, Failure> {
     // SAFETY: the caller's obligation.
     let name = unsafe { text(to, "the return") }?;
     match strip_named(session, name)? {

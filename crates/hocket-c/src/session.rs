@@ -5,6 +5,8 @@ use std::path::Path;
 
 use hocket_engine::{Settings as EngineSettings, session_end_frames};
 
+use hocket_streams::DiskUse;
+
 use crate::border::{c_text, listed, made, quiet, text};
 use crate::failure::Failure;
 use crate::load::{LoadedSession, load};
@@ -13,7 +15,7 @@ use crate::status::Error;
 /// The result of `hocket_session_frames` for a session that has no end.
 pub const HOCKET_ENDLESS: u64 = u64::MAX;
 
-/// A session with its audio in memory. It never changes. You may start several engines from it, on several
+/// A session with its audio, in memory or on the disk. It never changes. You may start several engines from it, on several
 /// threads, and free it as soon as they have started.
 pub struct Session {
     pub(crate) loaded: LoadedSession,
@@ -39,7 +41,9 @@ pub unsafe extern "C" fn hocket_session_load(
     error: *mut *mut Error,
 ) -> *mut Session {
     // SAFETY: P, for both.
-    unsafe { made(error, || Session::load(Path::new(text(path, "path")?), rate_hz)) }
+    unsafe {
+        made(error, || Session::load(Path::new(text(path, "path")?), rate_hz, &DiskUse::IN_MEMORY))
+    }
 }
 
 /// Frees a session. NULL does nothing. Engines that started from it go on.
@@ -152,13 +156,13 @@ pub unsafe extern "C" fn hocket_session_warning(
 }
 
 impl Session {
-    fn load(path: &Path, rate_hz: u32) -> Result<Session, Failure> {
+    pub(crate) fn load(path: &Path, rate_hz: u32, disk: &DiskUse) -> Result<Session, Failure> {
         if rate_hz != 0 && !EngineSettings::RATES_HZ.contains(&rate_hz) {
             let (min, max) = EngineSettings::RATES_HZ.into_inner();
             let text = format!("a rate of {rate_hz} Hz is not possible: choose {min} to {max} Hz");
             return Err(Failure::bad_input(text));
         }
-        Ok(Session::of(load(path, (rate_hz != 0).then_some(rate_hz))?))
+        Ok(Session::of(load(path, (rate_hz != 0).then_some(rate_hz), disk)?))
     }
 
     fn of(loaded: LoadedSession) -> Session {

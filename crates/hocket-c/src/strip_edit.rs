@@ -154,7 +154,7 @@ pub(crate) fn strip_named(session: &Session, name: &str) -> Result<StripId, Fail
     found.ok_or_else(|| Failure::bad_input(format!("the session has no strip '{name}'")))
 }
 
-fn param_index(session: &Session, at: EffectAt, name: &str) -> Result<usize, Failure> {
+pub(crate) fn param_index(session: &Session, at: EffectAt, name: &str) -> Result<usize, Failure> {
     let strip = session.strip(at.strip);
     let effect = strip.chain.get(at.index).ok_or_else(|| {
         let (strip, index, length) = (&strip.name, at.index, strip.chain.len());

@@ -5,6 +5,7 @@ use std::cell::Cell;
 use std::ffi::c_void;
 use std::ptr::{null, null_mut};
 
+use hocket_c::automation::*;
 use hocket_c::block::*;
 use hocket_c::engine::*;
 use hocket_c::graph::*;
@@ -12,7 +13,9 @@ use hocket_c::graph_ports::*;
 use hocket_c::ports::*;
 use hocket_c::processor::{Block, Processor};
 use hocket_c::settings::*;
+use hocket_c::spread::*;
 use hocket_c::status::*;
+use hocket_c::takes::*;
 use hocket_c::time::*;
 use hocket_c::transport::*;
 
@@ -21,6 +24,8 @@ struct Counts;
 
 thread_local! {
     static COUNT: Cell<usize> = const { Cell::new(0) };
+    /// Changes of parameters that callbacks got.
+    static EVENTS: Cell<usize> = const { Cell::new(0) };
 }
 
 // SAFETY: the system's allocator does the work.
@@ -42,11 +47,15 @@ static COUNTS: Counts = Counts;
 
 const FRAMES: usize = 256;
 
+unsafe extern "C" fn passes(_: *mut c_void, _: u32) {}
+
 unsafe extern "C" fn looks_at_all(user: *mut c_void, block: *const Block) {
     // SAFETY: the engine's block; `user` is a counter that outlives the engine.
     unsafe {
         let (jumps, block) = (&mut *user.cast::<usize>(), &*block);
         let segments = std::slice::from_raw_parts(block.segments, block.segment_count);
+        EVENTS.set(EVENTS.get() + block.event_count);
+        assert_eq!(hocket_block_spread(block, 3, Some(passes), null_mut()), Status::Ok);
         *jumps += segments.iter().filter(|segment| segment.jumped).count();
         let mut time = *block.time;
         let last = block.frames - 1;
@@ -101,6 +110,27 @@ fn the_leader_and_a_callback_allocate_nothing() {
         }
         let mut rows = vec![vec![0.5_f32; FRAMES]; 70];
         let pointers: Vec<*mut f32> = rows.iter_mut().map(|row| row.as_mut_ptr()).collect();
+        // More values than a block without lanes has room for.
+        let ends = [0.0, 1.0].map(|at| LanePoint { at, value: at, shape: 1, curve: 0.0 });
+        let ramp = Lane { points: ends.as_ptr(), count: 2, unit: 1, grid_frames: 1 };
+        let lanes = [0, 1, 2, 3].map(|param| NodeLane { node: 1, param, lane: &ramp });
+        let set = hocket_engine_automate_nodes(engine, lanes.as_ptr(), 4, null_mut());
+        assert_eq!(set, Status::Ok);
+        let folder = tempfile::TempDir::new().unwrap();
+        let path = std::ffi::CString::new(folder.path().join("take.wav").to_str().unwrap());
+        let path = path.unwrap();
+        let recorder = hocket_recorder_new(null_mut());
+        let settings = TakeSettings {
+            path: path.as_ptr(),
+            format: HOCKET_TAKE_WAV_FLOAT,
+            rate_hz: 48_000,
+            channels: 8,
+            start_frame: 0,
+            latency_frames: 0,
+            ring_frames: 20 * 256,
+        };
+        let take = hocket_take_begin(recorder, &settings, null_mut());
+        assert!(!take.is_null());
         let before = COUNT.get();
         for block in 0..20 {
             let frames = FRAMES as u32;
@@ -118,12 +148,16 @@ fn the_leader_and_a_callback_allocate_nothing() {
             assert_eq!(hocket_engine_run(engine, frames, hocket_now_ns(), null_mut()), Status::Ok);
             let read = hocket_engine_read_output(engine, 0, pointers.as_ptr(), 70, frames);
             assert_eq!(read, Status::Ok);
+            assert_eq!(hocket_engine_record(engine, 0, take, frames), Status::Ok);
             let mut found = Output { main: 0, extra: 0, latency_frames: 0 };
             assert_eq!(hocket_engine_output(engine, 0, &mut found), Status::Ok);
             let unknown = hocket_engine_read_output(engine, 9, null(), 0, frames);
             assert_eq!(unknown, Status::BadInput);
         }
+        assert!(EVENTS.get() > 1_000, "{} values of lanes", EVENTS.get());
         assert_eq!(COUNT.get() - before, 0, "allocations in 20 blocks");
+        hocket_recorder_free(recorder);
+        hocket_take_free(take);
         assert_eq!(hocket_engine_stop(engine), Status::Ok);
     }
     assert_eq!(jumps, 20);

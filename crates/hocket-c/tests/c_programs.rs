@@ -149,6 +149,35 @@ fn a_studio_plays_from_c_sample_by_sample() {
     assert!(told.is_none_or(|told| told == "every sample as expected\n"));
 }
 
+#[test]
+fn a_session_is_recorded_from_c() {
+    let test = "a_session_is_recorded_from_c";
+    if !has("cc", test) || !has_topology(test) {
+        return;
+    }
+    let folder = TempDir::new().unwrap();
+    let (binary, take) = (compiled("take", folder.path()), folder.path().join("take.wav"));
+    let session = root().join("sessions/best-case.toml");
+    let mut record = Command::new(&binary);
+    record.arg(&session).arg(&take).arg(BLOCKS.to_string());
+    let told = run(&mut record);
+    let frames = BLOCKS * FRAMES;
+    assert!(told.contains(&format!("{frames} frames, 0 of them silent")), "{told}");
+    let sound = hocket_media::decode(&take).unwrap().channels;
+    assert_eq!((sound.len(), sound[0].len()), (2, frames));
+    assert!(sound.iter().flatten().any(|sample| sample.abs() > 1e-3), "it is silent");
+    // A recording replaces nothing.
+    let again = record.output().unwrap();
+    assert_eq!(again.status.code(), Some(2), "{again:?}");
+    assert!(String::from_utf8_lossy(&again.stderr).contains("exists"), "{again:?}");
+}
+
+#[test]
+fn lanes_and_spread_work_play_from_c_sample_by_sample() {
+    let told = program("lanes_and_spread_work_play_from_c_sample_by_sample", "lanes.c", None);
+    assert!(told.is_none_or(|told| told == "every sample as expected\n"));
+}
+
 /// The C text in `docs/embedding.md` comes from programs that are compiled and run here, so it is compiled too.
 #[test]
 fn the_c_text_of_the_documentation_is_that_of_programs() {
@@ -156,7 +185,13 @@ fn the_c_text_of_the_documentation_is_that_of_programs() {
         text.lines().map(|line| line.trim().to_owned()).filter(|line| !line.is_empty()).collect()
     };
     let read = |path: PathBuf| std::fs::read_to_string(path).unwrap();
-    let sources = ["examples/c/embed.c", "examples/c/graph.c", "crates/hocket-c/tests/c/studio.c"];
+    let sources = [
+        "examples/c/embed.c",
+        "examples/c/graph.c",
+        "examples/c/take.c",
+        "crates/hocket-c/tests/c/lanes.c",
+        "crates/hocket-c/tests/c/studio.c",
+    ];
     let sources = sources.map(|path| lines(&read(root().join(path))));
     let page = read(root().join("docs/embedding.md"));
     let blocks: Vec<&str> = page.split("```c\n").skip(1).collect();

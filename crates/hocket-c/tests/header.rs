@@ -22,7 +22,9 @@ const OPENING: &str = "\
 // X  exclusive end: while a call takes a handle back, no other call with that handle runs.
 // G  one builder: only one thread at a time uses a graph.
 // C  callbacks: they return normally (no exception, no longjmp). Any thread may call process, but never
-//    two threads at once for one node.";
+//    two threads at once for one node.
+// S  spread passes: several threads may call the body of a spread loop at the same time, with different
+//    passes. It writes only what belongs to its pass.";
 
 #[test]
 fn the_header_is_what_the_sources_say() {

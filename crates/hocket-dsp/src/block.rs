@@ -161,14 +161,14 @@ impl<'a> RowsMut<'a> {
 
 /// A change inside the block.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Event {
+pub struct TimedChange {
     /// Frame offset from the start of the block; events are sorted by it.
     pub frame: u32,
     /// What changes.
     pub change: Change,
 }
 
-/// What an [`Event`] changes.
+/// What a [`TimedChange`] changes.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Change {
     /// The parameter at `index` (the order of [`crate::Kind::params`]) gets `value`, in its unit.
@@ -201,7 +201,7 @@ pub struct Block<'a> {
     ///
     /// What event edges bring is in `events_in`, also changes of parameters. A processor that takes both takes those of
     /// `events_in` first at one frame, so that an edit wins.
-    pub events: &'a [Event],
+    pub events: &'a [TimedChange],
     /// What the event edges bring: notes, MIDI and changes of parameters; see [`Block::received`]. `None` for a node
     /// without event input.
     pub events_in: Option<&'a EventBuffer>,
@@ -263,7 +263,7 @@ impl<'a> Block<'a> {
     pub fn new(main: StereoMut<'a>) -> Block<'a> {
         let (events_in, events_out) = (None, None);
         let (more, time, helpers) = (None, None, None);
-        let events: &[Event] = &[];
+        let events: &[TimedChange] = &[];
         Block { main, side_chain: None, events, events_in, events_out, more, time, helpers }
     }
 

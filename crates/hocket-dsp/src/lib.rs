@@ -65,8 +65,8 @@ pub mod effects;
 
 pub use biquad::{Biquad, BiquadCascade, Coefficients, Shape};
 pub use block::{
-    Block, Change, Event, EventsOut, Helpers, MoreRows, Processor, RowsMut, RowsRef, StereoMut,
-    StereoRef,
+    Block, Change, EventsOut, Helpers, MoreRows, Processor, RowsMut, RowsRef, StereoMut, StereoRef,
+    TimedChange,
 };
 pub use effects::Bypass;
 pub use fader::Fader;

@@ -13,7 +13,7 @@
 
 use hocket_time::EventKind;
 
-use crate::block::{Block, Change, Event, Processor, StereoMut, StereoRef};
+use crate::block::{Block, Change, Processor, StereoMut, StereoRef, TimedChange};
 use crate::kinds::Param;
 
 /// The longest segment and the distance of control points, in frames.
@@ -96,7 +96,7 @@ impl<E: Effect> Segmented<E> {
     }
 
     /// Applies all events up to frame `at` and returns the others.
-    fn take_until<'e>(&mut self, at: usize, mut events: &'e [Event]) -> &'e [Event] {
+    fn take_until<'e>(&mut self, at: usize, mut events: &'e [TimedChange]) -> &'e [TimedChange] {
         while let Some((event, later)) = events.split_first()
             && event.frame as usize <= at
         {
@@ -225,11 +225,15 @@ mod tests {
         }
     }
 
-    fn event(frame: u32, index: u16, value: f32) -> Event {
-        Event { frame, change: Change::Param { index, value } }
+    fn event(frame: u32, index: u16, value: f32) -> TimedChange {
+        TimedChange { frame, change: Change::Param { index, value } }
     }
 
-    fn run(probe: &mut Segmented<Probe>, frames: usize, events: &[Event]) -> (Vec<f32>, Vec<f32>) {
+    fn run(
+        probe: &mut Segmented<Probe>,
+        frames: usize,
+        events: &[TimedChange],
+    ) -> (Vec<f32>, Vec<f32>) {
         let (mut left, mut right) = (vec![9.0; frames], vec![9.0; frames]);
         let main = StereoMut { left: &mut left, right: &mut right };
         probe.process(&mut Block { events, ..Block::new(main) });

@@ -4,7 +4,7 @@
 mod common;
 
 use common::{Stereo, event, run_with, stereo_noise};
-use hocket_dsp::{Bypass, Event, Fader, Kind, Processor, kinds};
+use hocket_dsp::{Bypass, Fader, Kind, Processor, TimedChange, kinds};
 
 const FRAMES: usize = 6000;
 const RATES_HZ: [u32; 3] = [8000, 44_100, 96_000];
@@ -32,7 +32,7 @@ fn input() -> Stereo {
 
 /// Each parameter goes to its ends and back, at frames that meet no common block border; some at
 /// one frame, some in the middle of another's ramp.
-fn moves(kind: &Kind) -> Vec<Event> {
+fn moves(kind: &Kind) -> Vec<TimedChange> {
     let mut events = Vec::new();
     for (index, param) in kind.params.iter().enumerate() {
         let index = index as u16;
@@ -51,7 +51,7 @@ fn check(
     name: &str,
     build: impl Fn() -> Box<dyn Processor>,
     key: Option<&Stereo>,
-    events: &[Event],
+    events: &[TimedChange],
 ) {
     let input = input();
     let whole = run_with(&mut *build(), &input, key, &[FRAMES], events);
@@ -136,7 +136,7 @@ fn an_event_behind_the_block_counts_from_the_next_block_on() {
     assert!(expected[99] < 1.0);
 }
 
-fn late_block(processor: &mut dyn Processor, events: &[Event]) -> Vec<f32> {
+fn late_block(processor: &mut dyn Processor, events: &[TimedChange]) -> Vec<f32> {
     let (mut left, mut right) = (vec![1.0; 100], vec![1.0; 100]);
     let main = hocket_dsp::StereoMut { left: &mut left, right: &mut right };
     processor.process(&mut hocket_dsp::Block { events, ..hocket_dsp::Block::new(main) });

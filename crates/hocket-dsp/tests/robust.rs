@@ -4,7 +4,7 @@
 mod common;
 
 use common::{Stereo, event, known, run, run_with, stereo_noise, values};
-use hocket_dsp::{Bypass, Event, Kind, Processor, finite, kinds};
+use hocket_dsp::{Bypass, Kind, Processor, TimedChange, finite, kinds};
 use proptest::prelude::*;
 
 fn default_of(kind: &Kind, rate_hz: u32) -> Box<dyn Processor> {
@@ -41,7 +41,7 @@ fn reset_keeps_parameters_and_ends_their_ramps() {
             )
             .collect();
         let mut used = default_of(kind, 48_000);
-        let events: Vec<Event> =
+        let events: Vec<TimedChange> =
             moved.iter().enumerate().map(|(n, value)| event(3, n as u16, *value)).collect();
         run_with(&mut *used, &stereo_noise(10, 8), None, &[10], &events);
         used.reset();
@@ -203,7 +203,7 @@ fn a_bypass_hides_values_that_are_no_numbers() {
 
 #[test]
 fn a_flood_of_events_ends_at_the_last_one() {
-    let flood: Vec<Event> = (0..2000).map(|n| event(n / 4, 0, -((n % 90) as f32))).collect();
+    let flood: Vec<TimedChange> = (0..2000).map(|n| event(n / 4, 0, -((n % 90) as f32))).collect();
     let input = stereo_noise(4000, 1);
     let mut bare = common::build("gain", 48_000, &[]);
     let mut wrapped = Bypass::new(common::build("gain", 48_000, &[]), 48_000, false);
@@ -238,7 +238,7 @@ proptest! {
             let range = kind.params.get(usize::from(index)).map_or((0.0, 1.0), |p| (p.min, p.max));
             event(frame, index, range.0 + (range.1 - range.0) * part)
         };
-        let mut events: Vec<Event> = moves.into_iter().map(scaled).collect();
+        let mut events: Vec<TimedChange> = moves.into_iter().map(scaled).collect();
         events.sort_by_key(|event| event.frame);
         let mut processor = (kind.build)(&values, rate_hz);
         let out = run_with(&mut *processor, &stereo_noise(4000, seed), None, &[480, 1, 33], &events);

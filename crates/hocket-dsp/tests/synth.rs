@@ -3,7 +3,7 @@
 mod common;
 
 use common::{Stereo, amplitude_at, build, event, stereo_noise};
-use hocket_dsp::{Block, Bypass, Event, Processor, StereoMut};
+use hocket_dsp::{Block, Bypass, Processor, StereoMut, TimedChange};
 use hocket_time::{EventBuffer, EventKind, Midi1, Note, NoteAction, Pushed, Source};
 
 const RATE_HZ: u32 = 48_000;
@@ -29,7 +29,7 @@ fn run(
     input: &Stereo,
     lengths: &[usize],
     heard: Heard<'_>,
-    changes: &[Event],
+    changes: &[TimedChange],
 ) -> Stereo {
     let (mut out, mut start) = (input.clone(), 0);
     let mut received = EventBuffer::new(1000, 0);
@@ -42,8 +42,8 @@ fn run(
             assert_eq!(received.push(event), Pushed::Stored);
         }
         let own = changes.iter().filter(|change| inside(change.frame));
-        let own = own.map(|change| Event { frame: change.frame - start as u32, ..*change });
-        let own: Vec<Event> = own.collect();
+        let own = own.map(|change| TimedChange { frame: change.frame - start as u32, ..*change });
+        let own: Vec<TimedChange> = own.collect();
         let main = StereoMut { left: &mut out.left[start..end], right: &mut out.right[start..end] };
         let (events, events_in) = (&own[..], Some(&received));
         synth.process(&mut Block { events, events_in, ..Block::new(main) });
@@ -194,7 +194,7 @@ fn a_seventeenth_note_takes_the_oldest_voice() {
 }
 
 /// A melody with chords, controllers and moving parameters, at frames that meet no common border.
-fn melody() -> (Vec<(u32, EventKind)>, Vec<Event>) {
+fn melody() -> (Vec<(u32, EventKind)>, Vec<TimedChange>) {
     let mut heard = Vec::new();
     for n in 0..40u32 {
         let key = 40 + (n * 7 % 37) as i8;

@@ -117,6 +117,7 @@ mod test_engines;
 
 pub use block::clip_player::ClipPlayer;
 pub use block::clip_source::ClipSource;
+pub use block::lanes::most_events;
 pub use block::node::Contained;
 pub use block::note_player::NotePlayer;
 pub use block::times::{BlockTimes, WorkerTotals};
@@ -149,8 +150,8 @@ pub use worker::seat::{LeaderSeat, ThreadReport, settle_leader};
 
 // Processors: what a host writes, and the built-in effects.
 pub use hocket_dsp::{
-    Block, Bypass, Change, Event, EventsOut, Kind, MoreRows, Param, Processor, RowsMut, RowsRef,
-    StereoMut, StereoRef, kind, kinds, rows,
+    Block, Bypass, Change, EventsOut, Kind, MoreRows, Param, Processor, RowsMut, RowsRef,
+    StereoMut, StereoRef, TimedChange, kind, kinds, rows,
 };
 // When it is played.
 pub use hocket_time as time;

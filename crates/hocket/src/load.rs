@@ -5,7 +5,7 @@ pub(crate) mod inputs;
 pub mod streams;
 
 use std::cell::RefCell;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -25,9 +25,8 @@ use hocket_session::{LoadOptions, Loaded};
 use crate::cli::NamedFile;
 use crate::failure::Failure;
 use crate::output::{detail, note};
-use audio::Streamable;
 use inputs::{FedInput, InputSound};
-use streams::{DiskBuffer, DiskFile, DiskUse};
+use streams::{DiskBuffer, DiskFile, DiskUse, Streamable, refused, streamed_files, summary};
 
 /// A session ready to be prepared for an engine.
 pub struct LoadedSession {
@@ -250,48 +249,34 @@ impl OpenedSession {
     }
 
     /// The files that stream, by their place in the session's list.
-    fn streamable(&self, disk: &DiskUse) -> HashMap<usize, Streamable> {
-        let mut found = HashMap::new();
-        if disk.buffer_bytes == 0 {
-            return found;
-        }
+    fn streamable(&self, disk: &DiskUse) -> BTreeMap<usize, Streamable> {
         let session = &self.loaded.session;
-        for ((index, media), uses) in session.media.iter().enumerate().zip(uses(session)) {
-            // The preview is read as a whole.
-            if uses == 0 || session.preview == Some(MediaId(index)) {
-                continue;
-            }
-            let facts = self.facts.get(&media.path);
-            let file = audio::streamable(&media.path, facts, self.rate_hz, disk.strict);
-            let Some(file) = file.filter(|file| file.is_worth_it(uses)) else { continue };
+        let files = streamed_files(session, disk, |path| {
+            audio::streamable(path, self.facts.get(path), self.rate_hz, disk.strict)
+        });
+        for (index, file) in &files {
             detail(format_args!(
-                "{}: plays from the disk: {:.2} s, channels: {}, clips: {uses}",
-                media.path.display(),
+                "{}: plays from the disk: {:.2} s, channels: {}",
+                session.media[*index].path.display(),
                 file.info.frames as f64 / f64::from(self.rate_hz),
                 file.info.channels,
             ));
-            found.insert(index, file);
         }
-        found
+        files
     }
 
     /// Memory for every clip that streams, in every engine; `None` where none does.
     fn disk_buffer(
         &self,
         disk: &DiskUse,
-        streamable: &HashMap<usize, Streamable>,
+        streamable: &BTreeMap<usize, Streamable>,
     ) -> Result<Option<Arc<DiskBuffer>>, Failure> {
-        if streamable.is_empty() {
-            return Ok(None);
+        let buffer = DiskBuffer::of(&self.loaded.session, disk, streamable, self.rate_hz);
+        let buffer = buffer.map_err(refused)?;
+        if let Some(buffer) = &buffer {
+            detail(format_args!("{}", summary(buffer)));
         }
-        let tracks = &self.loaded.session.tracks;
-        let clips = tracks.iter().flat_map(|track| &track.clips);
-        let streams = clips.filter_map(|clip| Some(streamable.get(&clip.media.0)?.info.channels));
-        let of_one: Vec<usize> = streams.collect();
-        let channels = of_one.repeat(disk.engines.max(1));
-        let buffer = DiskBuffer::of(disk, &channels, self.rate_hz)?;
-        detail(format_args!("{}", buffer.summary()));
-        Ok(Some(buffer))
+        Ok(buffer)
     }
 
     /// As [`OpenedSession::load_for`]; `None` as soon as `stop` becomes true. The thread that loads is then left alone: it
@@ -320,15 +305,6 @@ impl OpenedSession {
             }
         }
     }
-}
-
-/// How many clips play each file.
-fn uses(session: &Session) -> Vec<usize> {
-    let mut uses = vec![0; session.media.len()];
-    for clip in session.tracks.iter().flat_map(|track| &track.clips) {
-        uses[clip.media.0] += 1;
-    }
-    uses
 }
 
 /// A file from the disk or in memory, and its length in seconds.

@@ -22,7 +22,7 @@ use crate::cli::{PlayArgs, ScheduleArg, SiblingChoice};
 use crate::disk_silence::DiskSilence;
 use crate::failure::{Exit, Failure};
 use crate::files::{Files, Kind};
-use crate::load::streams::Wait;
+use crate::load::streams::{Wait, summary};
 use crate::load::{LoadedSession, OpenedSession, topology};
 use crate::output::{note, print, print_json, tell};
 use crate::profile::Known;
@@ -280,7 +280,7 @@ fn play(
     let silence = DiskSilence::since(&before, loaded.media.not_ready());
     let disk = loaded.disk.as_ref().map(|buffer| Disk {
         silence,
-        summary: buffer.summary(),
+        summary: summary(buffer),
         buffer_bytes: buffer.bytes(),
         used_bytes: buffer.used_bytes(),
     });

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use common::{Disk, GoesOn, OnDisk, Random, wait_for};
 use hocket::load::LoadedSession;
-use hocket::load::streams::{DiskBuffer, DiskFile, DiskUse, Wait};
+use hocket::load::streams::{DiskBuffer, DiskFile, DiskUse, Wait, summary};
 use hocket_disk::Settings;
 use hocket_engine::session::{Clip, MediaId};
 use hocket_engine::time::{LoopRange, TimedCommand, TransportCommand};
@@ -298,7 +298,7 @@ fn two_hundred_tracks_stay_within_the_disk_buffer() {
     streamed.media.fill(PATIENCE).unwrap();
     assert!(play(&mut engine, 20).iter().any(|bits| *bits != 0));
     assert_eq!((buffer.used_bytes(), silent_frames(&streamed.media)), (used, 0));
-    println!("200 streams: {}, {used} bytes used; {}", buffer.summary(), resident());
+    println!("200 streams: {}, {used} bytes used; {}", summary(&buffer), resident());
     drop(engine);
     assert_eq!(buffer.used_bytes(), 0, "an engine that ends gives everything back");
 

@@ -183,6 +183,15 @@ pub const CRATES: &[CrateRule] = &[
         because: "the engine is handed a plan and sound, never a file, and does not know the lab",
     },
     CrateRule {
+        name: "hocket-streams",
+        workspace: &["hocket-media", "hocket-disk", "hocket-engine"],
+        workspace_dev: &[],
+        external: External::Only(&[always("rustix"), always("thiserror")]),
+        serde: false,
+        std_banned: &[NET],
+        because: "it joins the engine and the disk for the program and the C library alike",
+    },
+    CrateRule {
         name: "hocket-lab",
         workspace: &[
             "hocket-plan",
@@ -203,7 +212,14 @@ pub const CRATES: &[CrateRule] = &[
     },
     CrateRule {
         name: "hocket-c",
-        workspace: &["hocket-machine", "hocket-session", "hocket-media", "hocket-engine"],
+        workspace: &[
+            "hocket-machine",
+            "hocket-session",
+            "hocket-media",
+            "hocket-disk",
+            "hocket-engine",
+            "hocket-streams",
+        ],
         workspace_dev: &[],
         external: External::Only(&[]),
         serde: false,
@@ -223,6 +239,7 @@ pub const CRATES: &[CrateRule] = &[
             "hocket-media",
             "hocket-disk",
             "hocket-engine",
+            "hocket-streams",
             "hocket-lab",
         ],
         workspace_dev: &["hocket-disk"],

@@ -20,8 +20,12 @@ use hocket_c::settings::*;
 use hocket_c::status::*;
 use hocket_c::strip_edit::*;
 
+mod automation;
 mod events;
 mod ports;
+mod spread;
+mod streams;
+mod takes;
 mod transport;
 
 /// Calls, and returns the message with which the call failed, empty where it did not.

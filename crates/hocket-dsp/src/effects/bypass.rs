@@ -2,7 +2,7 @@
 
 use hocket_time::{EventBuffer, EventKind, Source};
 
-use crate::block::{Block, Change, Event, Processor, StereoMut};
+use crate::block::{Block, Change, Processor, StereoMut, TimedChange};
 use crate::delay_line::DelayLine;
 use crate::effects::is_on;
 use crate::ramp::Ramp;
@@ -35,7 +35,7 @@ pub struct Bypass {
     dry: [Vec<f32>; 2],
     parts: Vec<f32>,
     /// Events of a piece with offsets from its start.
-    events: Vec<Event>,
+    events: Vec<TimedChange>,
     /// Received events of a piece; `None` for an effect without event input.
     received: Option<EventBuffer>,
 }
@@ -110,8 +110,8 @@ impl Bypass {
         &mut self,
         start: usize,
         frames: usize,
-        mut events: &'e [Event],
-    ) -> (usize, &'e [Event]) {
+        mut events: &'e [TimedChange],
+    ) -> (usize, &'e [TimedChange]) {
         self.events.clear();
         let mut end = frames.min(start + PIECE_FRAMES);
         let mut faded = start;
@@ -126,7 +126,7 @@ impl Bypass {
                 self.switch(value);
             } else if self.events.len() < PIECE_EVENTS {
                 let frame = (due - start) as u32;
-                self.events.push(Event { frame, ..*event });
+                self.events.push(TimedChange { frame, ..*event });
             } else if due > start {
                 end = due;
                 break;

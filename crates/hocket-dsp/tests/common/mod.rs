@@ -3,7 +3,7 @@
 
 use std::path::PathBuf;
 
-use hocket_dsp::{Block, Change, Event, Kind, Processor, StereoMut, StereoRef, kind};
+use hocket_dsp::{Block, Change, Kind, Processor, StereoMut, StereoRef, TimedChange, kind};
 
 /// Two rows.
 #[derive(Debug, Clone, PartialEq)]
@@ -66,8 +66,8 @@ pub fn sine(frames: usize, freq: f64, amplitude: f64) -> Vec<f32> {
 }
 
 /// An event at an absolute frame.
-pub fn event(frame: u32, index: u16, value: f32) -> Event {
-    Event { frame, change: Change::Param { index, value } }
+pub fn event(frame: u32, index: u16, value: f32) -> TimedChange {
+    TimedChange { frame, change: Change::Param { index, value } }
 }
 
 /// Runs over blocks of the given lengths, again and again, with events at absolute frames and an
@@ -77,15 +77,16 @@ pub fn run_with(
     input: &Stereo,
     key: Option<&Stereo>,
     lengths: &[usize],
-    events: &[Event],
+    events: &[TimedChange],
 ) -> Stereo {
     let mut out = input.clone();
     let mut start = 0;
     for length in lengths.iter().cycle() {
         let end = (start + length).min(out.frames());
-        let inside = |event: &&Event| (start..end).contains(&(event.frame as usize));
-        let shift = |event: &Event| Event { frame: event.frame - start as u32, ..*event };
-        let events: Vec<Event> = events.iter().filter(inside).map(shift).collect();
+        let inside = |event: &&TimedChange| (start..end).contains(&(event.frame as usize));
+        let shift =
+            |event: &TimedChange| TimedChange { frame: event.frame - start as u32, ..*event };
+        let events: Vec<TimedChange> = events.iter().filter(inside).map(shift).collect();
         let main = StereoMut { left: &mut out.left[start..end], right: &mut out.right[start..end] };
         processor.process(&mut Block {
             side_chain: key.map(|key| StereoRef {

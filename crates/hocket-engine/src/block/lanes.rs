@@ -7,7 +7,7 @@
 
 use std::sync::Arc;
 
-use hocket_dsp::{Change, Event};
+use hocket_dsp::{Change, TimedChange};
 use hocket_time::{BlockTime, Lane, LaneCursor, LaneValue, Segments, TempoMap};
 
 use super::node::EVENTS_A_BLOCK;
@@ -21,6 +21,12 @@ fn room(lanes: usize, frames: usize) -> usize {
     let enough = (lanes * (frames / 16 + 16)).max(LEAST_ROOM);
     // Two for each lane: for its first and its last one.
     enough.min(lanes * frames).max(2 * lanes)
+}
+
+/// The most changes of parameters that [`Block::events`](hocket_dsp::Block::events) can have for a node with so many
+/// automation lanes, edits included. Blocks have up to `frames` frames. For processors that copy the changes.
+pub fn most_events(lanes: usize, frames: usize) -> usize {
+    EVENTS_A_BLOCK + if lanes == 0 { 0 } else { room(lanes, frames) }
 }
 
 /// A lane with the tempo map that it was made with. Its values are those of this map, whatever the engine goes on with.
@@ -116,7 +122,7 @@ impl Lanes {
     /// for [`Lanes::most_events`].
     ///
     /// Thread: worker, inside a block. Cost: O(lanes + values * log values), O(1) if no lane is due; no allocation.
-    pub(super) fn play(&mut self, now: &Now, late: u32, events: &mut Vec<Event>) -> u64 {
+    pub(super) fn play(&mut self, now: &Now, late: u32, events: &mut Vec<TimedChange>) -> u64 {
         let Lanes { players, rest, values, late: delayed } = self;
         let time = now.time_in(late, delayed);
         if rest.as_mut().is_some_and(|rest| rest.goes_on(&time)) {
@@ -255,7 +261,7 @@ impl Values {
     }
 
     /// Sorts the values and the edits into `events`.
-    fn merge(&mut self, events: &mut Vec<Event>) {
+    fn merge(&mut self, events: &mut Vec<TimedChange>) {
         for (place, event) in (EDITS..).zip(&*events) {
             let Change::Param { index: param, value } = event.change;
             let frame = event.frame;
@@ -266,7 +272,7 @@ impl Values {
         events.clear();
         for value in &self.list {
             let change = Change::Param { index: value.param, value: value.value };
-            events.push(Event { frame: value.frame, change });
+            events.push(TimedChange { frame: value.frame, change });
         }
     }
 }
@@ -328,7 +334,8 @@ mod tests {
             values.begin_lane(1 - place as usize);
             frames.into_iter().for_each(|frame| values.push(value(place, frame, false)));
         }
-        let event = |frame, index, value| Event { frame, change: Change::Param { index, value } };
+        let event =
+            |frame, index, value| TimedChange { frame, change: Change::Param { index, value } };
         let mut events = vec![event(0, 9, 1.0), event(0, 8, 2.0)];
         values.merge(&mut events);
         let lanes = [event(0, 0, 0.0), event(0, 1, 0.0)];

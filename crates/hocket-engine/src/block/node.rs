@@ -12,7 +12,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 
-use hocket_dsp::{Block, Event, Processor, mix};
+use hocket_dsp::{Block, Processor, TimedChange, mix};
 
 use super::fetch::Stretch;
 use super::lanes::{Lanes, MappedLane};
@@ -61,7 +61,7 @@ pub(crate) struct NodeState {
     pub(super) processor: Box<dyn Processor>,
     /// Events for the next block. Between blocks it has up to [`EVENTS_A_BLOCK`] edits, all at frame 0. It has room for
     /// what lanes add, and never grows beyond.
-    pub events: Vec<Event>,
+    pub events: Vec<TimedChange>,
     /// Nearly all nodes have none.
     lanes: Option<Box<Lanes>>,
     /// How many blocks had samples that were not finite.
@@ -79,7 +79,7 @@ const _: () = assert!(std::mem::offset_of!(NodeState, keeps_time) < 64);
 /// Lanes for a node in the place of those that it has, and room for its events.
 pub(crate) struct LaneExchange {
     lanes: Option<Box<Lanes>>,
-    events: Vec<Event>,
+    events: Vec<TimedChange>,
 }
 
 impl LaneExchange {

@@ -5,7 +5,7 @@
 //! takes effect before one block as a whole. The exception is one with more changes for a node than a
 //! block takes ([`EVENTS_A_BLOCK`]): the rest of it follows before the next blocks, and later orders wait.
 
-use hocket_dsp::Event;
+use hocket_dsp::TimedChange;
 use hocket_rt::{RingReader, RingWriter};
 
 use crate::block::leader::Leader;
@@ -98,7 +98,7 @@ impl Taken {
             if events.len() == EVENTS_A_BLOCK {
                 return Carried::On;
             }
-            events.push(Event { frame: 0, change: *change });
+            events.push(TimedChange { frame: 0, change: *change });
             self.given += 1;
         }
         Carried::Out

@@ -1,8 +1,12 @@
 //! A session is edited while it plays; the same edits at the same frames give the same sound.
 
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 
-use hocket_engine::time::{LanePoint, Shape, TimeBase};
+use hocket_engine::time::{
+    LanePoint, LoopRange, Shape, TimeBase, TimedCommand, Transport, TransportCommand,
+};
 use hocket_engine::{
     Applied, Edit, EditError, Editor, EffectAt, Engine, LaneSpec, LaneTarget, Policy, Settings,
     Steer, VirtualDevice,
@@ -117,6 +121,20 @@ impl Random {
         Send { to, gain_db: -30.0 + 30.0 * self.part(), tap, feedback: false }
     }
 
+    fn command(&mut self) -> TransportCommand {
+        let frame = self.below(200_000) as i64;
+        match self.below(9) {
+            0..4 => TransportCommand::Locate(frame),
+            4 | 5 => {
+                let end = frame + 256 + self.below(5_000) as i64;
+                TransportCommand::Loop(LoopRange::from_frames(frame, end).unwrap())
+            }
+            6 => TransportCommand::LoopOff,
+            7 => TransportCommand::Stop,
+            _ => TransportCommand::Play,
+        }
+    }
+
     fn track(&mut self, session: &Session) -> Track {
         let start_s = f64::from(self.part()) * 0.5;
         let clip = Clip { start_s, looped: true, ..stage::whole_file() };
@@ -136,8 +154,14 @@ fn plain(name: &str) -> Strip {
     Strip { name: name.into(), chain, gain_db: -9.0, pan: -0.2, mute: false, solo: false, sends }
 }
 
-/// Edits until `count` were accepted and carried out, as fast as the engine takes them.
-fn edit_at_random(editor: &mut Editor, count: usize, seed: u64) -> Vec<Applied> {
+/// Transport commands that were sent and have not been seen to take effect, oldest first.
+type Sent = Mutex<VecDeque<TransportCommand>>;
+
+/// A transport command and its block.
+type Moved = Vec<(usize, TransportCommand)>;
+
+/// Edits and moves the song until `count` edits were accepted and carried out, as fast as the engine takes them.
+fn edit_at_random(editor: &mut Editor, count: usize, seed: u64, sent: &Sent) -> Vec<Applied> {
     let mut random = Random(seed);
     let mut accepted = 0;
     while accepted < count {
@@ -146,6 +170,15 @@ fn edit_at_random(editor: &mut Editor, count: usize, seed: u64) -> Vec<Applied> 
             Ok(()) => accepted += 1,
             Err(EditError::Control(_)) => std::thread::sleep(std::time::Duration::from_millis(1)),
             Err(_) => {}
+        }
+        if accepted % 8 == 0 && random.below(2) == 0 {
+            let command = random.command();
+            // Before it is sent: the leader may be quick.
+            sent.lock().unwrap().push_back(command);
+            let timed = TimedCommand { at_steady: 0, command };
+            if editor.control().transport(timed).is_err() {
+                sent.lock().unwrap().pop_back();
+            }
         }
         if accepted % 16 == 0 {
             // Not more on their way than a person and a few controllers would have.
@@ -160,15 +193,37 @@ fn edit_at_random(editor: &mut Editor, count: usize, seed: u64) -> Vec<Applied> 
     editor.applied().to_vec()
 }
 
+/// The commands that explain where a block led. The rest waits, or would change nothing.
+fn took_effect(before: &Transport, after: &Transport, sent: &Sent) -> Vec<TransportCommand> {
+    let seen = |transport: &Transport| {
+        (transport.position(), transport.is_playing(), transport.loop_range())
+    };
+    let mut sent = sent.lock().unwrap();
+    let mut model = before.clone();
+    for count in 0..=sent.len() {
+        let mut next = model.clone();
+        next.next_block(FRAMES as u32);
+        if seen(&next) == seen(after) {
+            return sent.drain(..count).collect();
+        }
+        sent.get(count).into_iter().for_each(|command| model.apply(*command));
+    }
+    panic!("{before:?} led to {after:?} with {sent:?}");
+}
+
 /// Plays the same edits at the same frames on one worker, without a clock.
-fn replay(edits: &[Applied], blocks: usize) -> Vec<u32> {
+fn replay(edits: &[Applied], moved: &[(usize, TransportCommand)], blocks: usize) -> Vec<u32> {
     let (mut engine, mut editor) = start(ScheduleKind::Serial, Steer::Fixed, 1);
     let all = edits;
     let mut edits = edits.iter().peekable();
+    let mut moved = moved.iter().peekable();
     let mut bits = Vec::new();
     for block in 0..blocks {
         while let Some(next) = edits.next_if(|next| next.frame == (block * FRAMES) as u64) {
             editor.apply(next.edit.clone()).unwrap();
+        }
+        while let Some((_, command)) = moved.next_if(|(at, _)| *at == block) {
+            engine.command(TimedCommand { at_steady: 0, command: *command }).unwrap();
         }
         engine.process(FRAMES);
         bits.extend(stage::bits(engine.output(FRAMES)));
@@ -181,26 +236,30 @@ fn replay(edits: &[Applied], blocks: usize) -> Vec<u32> {
     bits
 }
 
-/// Plays on a thread of its own until the edits are done; returns the sound, the edits and the blocks
-/// that were late because of them.
+/// Plays on a thread of its own until the edits are done; returns the sound, the edits, the song's moves and the blocks
+/// that were late because of edits.
 fn play_and_edit(
     schedule: ScheduleKind,
     steer: Steer,
     workers: usize,
     edits: usize,
-) -> (Vec<u32>, Vec<Applied>, [u64; 2]) {
+) -> (Vec<u32>, Vec<Applied>, Moved, [u64; 2]) {
     let (mut engine, mut editor) = start(schedule, steer, workers);
-    let done = AtomicBool::new(false);
-    let (mut bits, mut late) = (Vec::new(), [0; 2]);
+    let (done, sent) = (AtomicBool::new(false), Sent::default());
+    let (mut bits, mut late, mut moved) = (Vec::new(), [0; 2], Moved::new());
+    let (mut block, mut transport) = (0, engine.transport().clone());
     let applied = std::thread::scope(|scope| {
         let editing = scope.spawn(|| {
-            let applied = edit_at_random(&mut editor, edits, 20_091_106);
+            let applied = edit_at_random(&mut editor, edits, 20_091_106, &sent);
             done.store(true, SeqCst);
             applied
         });
         let mut device = VirtualDevice::new(FRAMES as u32, RATE_HZ);
         device.run(&mut engine, u64::MAX, |times, engine| {
             bits.extend(stage::bits(engine.output(FRAMES)));
+            let commands = took_effect(&transport, engine.transport(), &sent);
+            moved.extend(commands.into_iter().map(|command| (block, command)));
+            (block, transport) = (block + 1, engine.transport().clone());
             let by_edits = times.is_late() && times.slack_ns() + times.orders_ns as i64 >= 0;
             late[0] += u64::from(times.is_late());
             late[1] += u64::from(by_edits);
@@ -208,21 +267,62 @@ fn play_and_edit(
         });
         editing.join().unwrap()
     });
-    (bits, applied, late)
+    (bits, applied, moved, late)
 }
 
+/// How often edits of each kind took effect, by name.
+fn kinds(edits: &[Applied], moved: &[(usize, TransportCommand)]) -> BTreeMap<String, usize> {
+    let name = |debug: String| debug.split(['(', ' ']).next().unwrap_or_default().to_owned();
+    let edits = edits.iter().map(|applied| match &applied.edit {
+        Edit::InsertEffect(_, effect) if effect.kind == "limiter" => "InsertLatency".to_owned(),
+        edit => name(format!("{edit:?}")),
+    });
+    let moves = moved.iter().map(|(_, command)| name(format!("{command:?}")));
+    let mut counts = BTreeMap::new();
+    edits.chain(moves).for_each(|name| *counts.entry(name).or_default() += 1);
+    counts
+}
+
+/// Those that 10,000 edits must contain.
+const KINDS: [&str; 24] = [
+    "AddGroup",
+    "AddReturn",
+    "AddTrack",
+    "Automate",
+    "Bypass",
+    "Gain",
+    "InsertEffect",
+    "InsertLatency",
+    "Locate",
+    "Loop",
+    "LoopOff",
+    "Mute",
+    "Pan",
+    "Param",
+    "Play",
+    "RemoveEffect",
+    "RemoveGroup",
+    "RemoveReturn",
+    "RemoveSend",
+    "RemoveTrack",
+    "Route",
+    "Send",
+    "Solo",
+    "Stop",
+];
+
 /// The most edits of one test, where each costs more than usual (`check-tsan.sh`).
-fn most_edits() -> usize {
+pub fn most_edits() -> usize {
     let most = std::env::var("HOCKET_TEST_EDITS").ok();
     most.map_or(usize::MAX, |most| most.parse().expect("HOCKET_TEST_EDITS: a number"))
 }
 
 fn check_against_replay(schedule: ScheduleKind, steer: Steer, workers: usize, edits: usize) {
     let edits = edits.min(most_edits());
-    let (bits, applied, late) = play_and_edit(schedule, steer, workers, edits);
+    let (bits, applied, moved, late) = play_and_edit(schedule, steer, workers, edits);
     assert_eq!(applied.len(), edits);
     let blocks = bits.len() / (2 * FRAMES);
-    let expected = replay(&applied, blocks);
+    let expected = replay(&applied, &moved, blocks);
     let differs = bits.iter().zip(&expected).position(|(live, replayed)| live != replayed);
     assert_eq!(differs.map(|at| at / (2 * FRAMES)), None, "the first block that differs");
     assert!(bits.iter().any(|bits| *bits != 0));
@@ -231,6 +331,10 @@ fn check_against_replay(schedule: ScheduleKind, steer: Steer, workers: usize, ed
          {} blocks late, {} of them in time but for edits",
         late[0], late[1]
     );
+    let counts = kinds(&applied, &moved);
+    println!("{counts:?}");
+    let missing: Vec<_> = KINDS.iter().filter(|kind| !counts.contains_key(**kind)).collect();
+    assert!(edits < 10_000 || missing.is_empty(), "never came up: {missing:?}");
 }
 
 #[test]
@@ -382,7 +486,7 @@ fn edits_that_wait_for_their_block_sound_as_replayed() {
             bits.extend(stage::bits(engine.output(FRAMES)));
         }
         assert!(editor.is_settled());
-        let expected = replay(editor.applied(), bits.len() / (2 * FRAMES));
+        let expected = replay(editor.applied(), &[], bits.len() / (2 * FRAMES));
         let differs = bits.iter().zip(&expected).position(|(live, replayed)| live != replayed);
         assert_eq!(
             differs.map(|at| at / (2 * FRAMES)),

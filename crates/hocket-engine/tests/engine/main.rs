@@ -9,6 +9,7 @@ mod blocks;
 mod clips;
 mod devices;
 mod early;
+mod edit_pairs;
 mod editing;
 mod fades;
 mod flight;

@@ -11,6 +11,7 @@ use hocket_plan::session::{
 };
 use hocket_plan::{ScheduleKind, Session};
 use proptest::prelude::*;
+use proptest::test_runner::FileFailurePersistence;
 
 use crate::stage;
 
@@ -202,7 +203,10 @@ fn check(draws: &[Draw]) {
 proptest! {
     #![proptest_config(ProptestConfig {
         cases: std::env::var("PROPTEST_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(60),
-        failure_persistence: None,
+        failure_persistence: Some(Box::new(FileFailurePersistence::Direct(concat!(
+            env!("CARGO_MANIFEST_DIR"),
+            "/tests/proptest-regressions/engine-plan-times.txt"
+        )))),
         ..ProptestConfig::default()
     })]
 

@@ -6,6 +6,7 @@ use hocket_engine::{
     SiblingPolicy, Strategy,
 };
 
+mod edits;
 mod events;
 mod feedback;
 mod model;

@@ -6,6 +6,7 @@ use hocket_engine::{
     ScheduleKind, Settings, Steer,
 };
 use proptest::prelude::*;
+use proptest::test_runner::FileFailurePersistence;
 
 use super::model::{Random, bits};
 use super::{seating, settings};
@@ -186,7 +187,10 @@ fn play(exchanges: &[Exchange], made: Made) -> Vec<Vec<u32>> {
 proptest! {
     #![proptest_config(ProptestConfig {
         cases: std::env::var("PROPTEST_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(150),
-        failure_persistence: None,
+        failure_persistence: Some(Box::new(FileFailurePersistence::Direct(concat!(
+            env!("CARGO_MANIFEST_DIR"),
+            "/tests/proptest-regressions/graphs-plan-times.txt"
+        )))),
         ..ProptestConfig::default()
     })]
 

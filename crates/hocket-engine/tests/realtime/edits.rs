@@ -1,12 +1,14 @@
 //! Edits, lanes, plans that are exchanged and blocks that are announced leave no trace of the system either.
 
-use hocket_engine::time::{LanePoint, Shape, TempoMap, TimeBase};
+use hocket_engine::time::{
+    LanePoint, LoopRange, Shape, TempoMap, TimeBase, TimedCommand, TransportCommand,
+};
 use hocket_engine::{
     Edit, Editor, EffectAt, Engine, LaneSpec, LaneTarget, Seating, Settings, Steer,
 };
 use hocket_machine::Topology;
 use hocket_machine::clock::monotonic_ns;
-use hocket_plan::session::StripId;
+use hocket_plan::session::{Destination, Group, GroupId, ReturnId, Send, StripId, Tap};
 use hocket_plan::{ScheduleKind, SiblingPolicy};
 use hocket_rt::Strategy;
 
@@ -48,6 +50,7 @@ fn check(settings: Settings, seating: Seating, what: &str) {
     let (mut orders, mut peak) = (0, 0.0f32);
     for block in 0..BLOCKS {
         change(&mut editor, &engine, block);
+        reroute(&mut editor, &engine, block);
         let _watch = Watch::begin();
         // On time, and every so often far too late for the block that follows.
         let ahead_ns = if block % 16 == 7 { 20_000_000 } else { 200_000 };
@@ -96,6 +99,42 @@ fn change(editor: &mut Editor, engine: &Engine, block: usize) {
         _ => return,
     };
     editor.apply(edit).unwrap();
+}
+
+/// Routes and sends that change while others fade, groups that come and go, feedback, and a song that jumps and loops.
+fn reroute(editor: &mut Editor, engine: &Engine, block: usize) {
+    let (track, session) = (StripId::Track(1), editor.session());
+    let last = GroupId(session.groups.len() - 1);
+    let send = |to, gain_db, feedback| {
+        let tap = [Tap::PreFader, Tap::PostFader][block / 10 % 2];
+        Send { to: ReturnId(to), gain_db, tap, feedback }
+    };
+    let transport = |command| {
+        // In the midst of the next blocks.
+        let at_steady = (block * FRAMES as usize + 17) as u64;
+        engine.control().transport(TimedCommand { at_steady, command }).unwrap();
+    };
+    let edit = match block % 10 {
+        0 => Edit::Route(track, Destination::Group(GroupId(block / 10 % 2))),
+        1 => Edit::Send(track, send(0, -6.0 - block as f32 / 20.0, false)),
+        2 => Edit::RemoveSend(track, ReturnId(0)),
+        3 => Edit::AddGroup(Box::new(Group {
+            strip: stage::strip("more", vec![stage::default_effect("limiter")]),
+            output: Destination::Group(GroupId(0)),
+        })),
+        4 => Edit::Route(track, Destination::Group(last)),
+        5 => Edit::Route(track, Destination::Master),
+        6 => Edit::RemoveGroup(last.0),
+        7 => return transport(TransportCommand::Locate(block as i64 * 31)),
+        8 if block % 20 == 8 => {
+            let range = LoopRange::from_frames(block as i64 * 31, block as i64 * 31 + 300);
+            return transport(TransportCommand::Loop(range.unwrap()));
+        }
+        8 => return transport(TransportCommand::LoopOff),
+        _ if block % 20 == 9 => Edit::Send(StripId::Return(0), send(1, -20.0, true)),
+        _ => Edit::RemoveSend(StripId::Return(0), ReturnId(1)),
+    };
+    editor.apply(edit.clone()).unwrap_or_else(|error| panic!("block {block}, {edit:?}: {error}"));
 }
 
 /// Lanes with a value at every frame, on sources and behind latencies, in the place of those before.

@@ -3,16 +3,15 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use hocket_disk::{FileStorage, Storage};
 use hocket_engine::StereoAudio;
-use hocket_media::{Audio, AudioFacts, StreamDecoder, StreamInfo};
+use hocket_media::{Audio, AudioFacts};
 use hocket_plan::session::MediaId;
 use hocket_session::{Loaded, MediaRefusal, MediaUse};
 
 use crate::failure::Failure;
 use crate::output::detail;
 
-use super::streams::{LONGEST_IN_MEMORY_S, usual_stream_bytes};
+use super::streams::{LONGEST_IN_MEMORY_S, Streamable};
 
 /// An audio file in memory.
 pub(super) struct LoadedAudio {
@@ -21,28 +20,10 @@ pub(super) struct LoadedAudio {
     pub length_s: f64,
 }
 
-/// An audio file that can stream.
-pub(super) struct Streamable {
-    pub storage: FileStorage,
-    pub info: StreamInfo,
-}
-
-impl Streamable {
-    /// Whether the streams of so many clips take less memory than the file itself.
-    pub(super) fn is_worth_it(&self, clips: usize) -> bool {
-        let in_memory = self.info.frames.saturating_mul(2 * size_of::<f32>() as u64);
-        let streams = clips.saturating_mul(usual_stream_bytes(self.info.channels));
-        (streams as u64) < in_memory
-    }
-}
-
 /// Warnings for the user, and what `--strict` refuses.
 pub(super) type Told<'a> = (&'a mut Vec<String>, &'a mut Vec<String>);
 
-/// A file that is long, has the engine's rate and can be read from any position at once. `None`: decode it in memory,
-/// also where it cannot be opened, because decoding says what is wrong.
-///
-/// `strict`: a file whose header alone states its length is decoded, so that it is known to be whole.
+/// A file that can stream, as its header seemed before. `None`: decode it.
 pub(super) fn streamable(
     path: &Path,
     facts: Option<&AudioFacts>,
@@ -52,11 +33,7 @@ pub(super) fn streamable(
     let longest = u64::from(LONGEST_IN_MEMORY_S) * u64::from(rate_hz);
     let facts = facts.filter(|facts| facts.sample_rate_hz == rate_hz)?;
     facts.frames.filter(|frames| *frames > longest)?;
-    let storage = FileStorage::new(path).ok()?;
-    let decoder = StreamDecoder::open_direct(path, storage.open().ok()?).ok()??;
-    let info = decoder.info().clone();
-    let fits = info.sample_rate_hz == rate_hz && info.frames > longest;
-    (fits && !(strict && info.is_length_stated)).then_some(Streamable { storage, info })
+    Streamable::open(path, rate_hz, strict)
 }
 
 /// Tells what is wrong with a file that can be played.

@@ -1,88 +1,28 @@
-//! Audio files that play from the disk: which ones, in how much memory, and what the engine reads them through.
-//!
-//! hocket-engine knows no files and hocket-disk knows no engine. Here they meet: [`DiskFile`] is the engine's
-//! `StreamedFile`, and it opens a stream of hocket-disk for each clip.
+//! Audio files that play from the disk, as this program's options and messages have it. hocket-streams does the rest.
 
-use std::fmt;
-use std::ops::Range;
-use std::path::Path;
-use std::sync::Arc;
-use std::time::{Duration, Instant};
-
-use hocket_disk::{Preloader, Settings, Storage, Stream, StreamReader};
-use hocket_engine::{
-    ClipSource, ClipStream, NotReady, StereoRef, StreamGap, StreamHandle, StreamedFile,
+pub use hocket_streams::{
+    DiskBuffer, DiskError, DiskFile, DiskUse, LONGEST_IN_MEMORY_S, Streamable, TooSmall, Wait,
+    streamed_files,
 };
-use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use crate::failure::Failure;
 use crate::written::readable;
 
-/// Files that last longer stream, if they can.
-pub const LONGEST_IN_MEMORY_S: u32 = 10;
-/// Frames that a source reads at once.
-const PIECE: usize = 1024;
-/// Frames per chunk: the largest with which every stream has enough chunks.
-const CHUNK_FRAMES: [usize; 4] = [8192, 4096, 2048, 1024];
-/// Chunks that every stream has ahead, before smaller chunks are tried.
-const ENOUGH_CHUNKS: usize = 4;
-/// One device never holds more than half of them.
-const THREADS: usize = 4;
-/// How often idle threads look for room. Live, streams are so far ahead that it may be seldom, and looking costs a CPU
-/// some time; a render uses up what was read as fast as it can.
-const LIVE_POLL: Duration = Duration::from_millis(10);
-const OFFLINE_POLL: Duration = Duration::from_millis(1);
-/// Files that are open besides streams, at most.
-const OTHER_FILES: u64 = 256;
-
-/// What to do while a file's frames are not in memory.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Wait {
-    /// Nothing: they are silence, which is counted. Blocks never wait.
-    Never,
-    /// Wait for the disk: a render has time.
-    ForTheDisk,
-}
-
-/// How a command plays audio files.
-#[derive(Debug, Clone, Copy)]
-pub struct DiskUse {
-    /// The memory for all streams together; 0: every file is decoded in memory.
-    pub buffer_bytes: usize,
-    /// What to do while the disk is too slow.
-    pub wait: Wait,
-    /// How many engines play the session at the same time.
-    pub engines: usize,
-    /// Only files stream of which the header shows whether they are whole.
-    pub strict: bool,
-}
-
-impl DiskUse {
-    /// Every file is decoded in memory.
-    pub const IN_MEMORY: DiskUse =
-        DiskUse { buffer_bytes: 0, wait: Wait::Never, engines: 1, strict: false };
-}
-
-/// Why a disk buffer cannot hold the streams of a session.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct TooSmall {
-    /// How many streams there would be.
-    pub streams: usize,
-    /// The smallest buffer that holds them.
-    pub needs_bytes: usize,
-    /// The one that was given.
-    pub has_bytes: usize,
-}
-
-impl TooSmall {
-    fn failure(self) -> Failure {
-        let TooSmall { streams, needs_bytes, has_bytes } = self;
-        let mib = needs_bytes.div_ceil(1 << 20);
-        let (has, streams) = (readable(has_bytes as u64), count(streams, "clip"));
-        Failure::bad_input(format!(
-            "--disk-buffer: {has} are too little for {streams} that play from the disk; give {mib}M or more, or 0 to \
-             decode every file in memory"
-        ))
+/// Why clips cannot play from the disk, in the words of this program's options.
+pub(super) fn refused(error: DiskError) -> Failure {
+    match error {
+        DiskError::TooSmall(TooSmall { streams, needs_bytes, has_bytes }) => {
+            let mib = needs_bytes.div_ceil(1 << 20);
+            let (has, streams) = (readable(has_bytes as u64), count(streams, "clip"));
+            Failure::bad_input(format!(
+                "--disk-buffer: {has} are too little for {streams} that play from the disk; give {mib}M or more, or 0 to \
+                 decode every file in memory"
+            ))
+        }
+        DiskError::OpenFiles { .. } => {
+            Failure::not_possible(format!("{error} with --disk-buffer 0"))
+        }
+        DiskError::Thread(_) => Failure::not_possible(error),
     }
 }
 
@@ -91,245 +31,8 @@ fn count(count: usize, what: &str) -> String {
     if count == 1 { format!("1 {what}") } else { format!("{count} {what}s") }
 }
 
-/// The memory of a stream with as many of the longest chunks as are enough.
-pub(super) fn usual_stream_bytes(channels: usize) -> usize {
-    let settings = Settings { chunk_frames: CHUNK_FRAMES[0], ..Settings::new(0) };
-    settings.stream_bytes(channels, ENOUGH_CHUNKS)
-}
-
-/// The disk buffer of a session, and the threads that fill it.
-#[derive(Debug)]
-pub struct DiskBuffer {
-    preloader: Preloader,
-    ring_chunks: usize,
-    streams: usize,
-    wait: Wait,
-    rate_hz: u32,
-}
-
-impl DiskBuffer {
-    /// For so many streams at once, with the channels of each; `settings` beside the length of chunks.
-    ///
-    /// # Errors
-    /// The buffer is too small, or no thread starts: exit code 3.
-    pub fn start(
-        settings: Settings,
-        channels: &[usize],
-        wait: Wait,
-        rate_hz: u32,
-    ) -> Result<Arc<DiskBuffer>, Failure> {
-        let (chunk_frames, ring_chunks) = fit(&settings, channels).map_err(TooSmall::failure)?;
-        let preloader = Preloader::start(Settings { chunk_frames, ..settings })
-            .map_err(|error| Failure::not_possible(format!("no thread to read ahead: {error}")))?;
-        let streams = channels.len();
-        Ok(Arc::new(DiskBuffer { preloader, ring_chunks, streams, wait, rate_hz }))
-    }
-
-    /// With the settings of this program.
-    ///
-    /// # Errors
-    /// As [`DiskBuffer::start`].
-    pub(super) fn of(
-        disk: &DiskUse,
-        channels: &[usize],
-        rate_hz: u32,
-    ) -> Result<Arc<DiskBuffer>, Failure> {
-        let poll = if disk.wait == Wait::Never { LIVE_POLL } else { OFFLINE_POLL };
-        let settings = Settings { threads: THREADS, poll, ..Settings::new(disk.buffer_bytes) };
-        allow_open_files(channels.len())?;
-        DiskBuffer::start(settings, channels, disk.wait, rate_hz)
-    }
-
-    /// Memory that streams have read into now, in bytes. It never exceeds the disk buffer.
-    pub fn used_bytes(&self) -> usize {
-        self.preloader.settings().disk_buffer_bytes - self.preloader.left_bytes()
-    }
-
-    /// The memory for all streams together.
-    pub fn bytes(&self) -> usize {
-        self.preloader.settings().disk_buffer_bytes
-    }
-
-    /// For people: `200 streams, each 1.19 s ahead, disk buffer 256 MB`.
-    pub fn summary(&self) -> String {
-        let frames = self.ring_chunks * self.preloader.settings().chunk_frames;
-        let ahead = frames as f64 / f64::from(self.rate_hz);
-        let (streams, bytes) = (count(self.streams, "stream"), readable(self.bytes() as u64));
-        format!("{streams}, each {ahead:.2} s ahead, disk buffer {bytes}")
-    }
-}
-
-/// Every stream keeps its file open. Systems usually allow 1024 files, and a program may raise that up to a hard limit.
-fn allow_open_files(streams: usize) -> Result<(), Failure> {
-    let wanted = streams as u64 + OTHER_FILES;
-    let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
-    let is_enough = |limit: Option<u64>| limit.is_none_or(|limit| limit >= wanted);
-    if is_enough(current) {
-        return Ok(());
-    }
-    let raised = Rlimit { current: Some(wanted), maximum };
-    if is_enough(maximum) && setrlimit(Resource::Nofile, raised).is_ok() {
-        return Ok(());
-    }
-    Err(Failure::not_possible(format!(
-        "{streams} clips play from the disk, and each keeps its file open: {wanted} open files are needed, {} are \
-         allowed; raise the limit (ulimit -n), or decode every file in memory with --disk-buffer 0",
-        maximum.or(current).unwrap_or(0)
-    )))
-}
-
-/// The length of chunks, and how many each stream has in its ring.
-fn fit(settings: &Settings, channels: &[usize]) -> Result<(usize, usize), TooSmall> {
-    let with = |chunk_frames| Settings { chunk_frames, ..settings.clone() };
-    let ring = |chunk_frames: usize| with(chunk_frames).ring_chunks_for(channels);
-    let fits = CHUNK_FRAMES.into_iter().filter_map(|frames| Some((frames, ring(frames)?)));
-    let fits: Vec<(usize, usize)> = fits.collect();
-    let enough = fits.iter().find(|(_, ring)| *ring >= ENOUGH_CHUNKS);
-    enough.or(fits.last()).copied().ok_or_else(|| {
-        let least = with(CHUNK_FRAMES[CHUNK_FRAMES.len() - 1]);
-        let needs_bytes = channels.iter().map(|channels| least.stream_bytes(*channels, 2)).sum();
-        TooSmall { streams: channels.len(), needs_bytes, has_bytes: settings.disk_buffer_bytes }
-    })
-}
-
-/// A file that plays from the disk.
-pub struct DiskFile {
-    buffer: Arc<DiskBuffer>,
-    storage: Arc<dyn Storage>,
-    frames: u64,
-}
-
-impl DiskFile {
-    /// A file of `frames` frames at the buffer's rate.
-    pub fn new(buffer: &Arc<DiskBuffer>, storage: Arc<dyn Storage>, frames: u64) -> DiskFile {
-        DiskFile { buffer: Arc::clone(buffer), storage, frames }
-    }
-}
-
-impl fmt::Debug for DiskFile {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("DiskFile").field("path", &self.storage.path()).finish_non_exhaustive()
-    }
-}
-
-impl StreamedFile for DiskFile {
-    fn frames(&self) -> u64 {
-        self.frames
-    }
-
-    fn open(&self, first: u64, lap: Option<Range<u64>>) -> Result<ClipStream, String> {
-        let DiskBuffer { preloader, ring_chunks, wait, rate_hz, .. } = &*self.buffer;
-        let storage = Arc::clone(&self.storage);
-        let (stream, mut reader) = preloader
-            .open_storage(storage, *rate_hz, *ring_chunks)
-            .map_err(|error| error.to_string())?;
-        if stream.info().frames != self.frames {
-            return Err(changed(stream.path()));
-        }
-        reader.set_loop(lap);
-        reader.locate(first);
-        let stream = Arc::new(stream);
-        let source = DiskSource {
-            reader,
-            rows: [[0.0; PIECE]; 2],
-            wait: *wait,
-            _stream: Arc::clone(&stream),
-        };
-        // The buffer's threads live as long as any of its streams.
-        let handle = DiskHandle { stream, _buffer: Arc::clone(&self.buffer) };
-        Ok(ClipStream { source: Box::new(source), handle: Arc::new(handle) })
-    }
-}
-
-fn changed(path: &Path) -> String {
-    format!("{}: the file changed while the session was loaded; start again", path.display())
-}
-
-/// A clip's end of a stream. `reader` is dropped before the stream.
-struct DiskSource {
-    reader: StreamReader,
-    rows: [[f32; PIECE]; 2],
-    wait: Wait,
-    _stream: Arc<Stream>,
-}
-
-impl ClipSource for DiskSource {
-    fn read(&mut self, position: u64, frames: usize) -> StereoRef<'_> {
-        let run = frames.min(PIECE);
-        let [left, right] = &mut self.rows;
-        let (left, right) = (&mut left[..run], &mut right[..run]);
-        match self.wait {
-            Wait::Never => self.reader.read(position, &mut [&mut *left, &mut *right]),
-            Wait::ForTheDisk => self.reader.read_waiting(position, &mut [&mut *left, &mut *right]),
-        };
-        StereoRef { left, right }
-    }
-
-    fn rest(&mut self, position: Option<u64>) {
-        if let Some(position) = position {
-            self.reader.locate(position);
-        }
-        self.reader.service();
-    }
-}
-
-/// A stream, for control threads.
-struct DiskHandle {
-    stream: Arc<Stream>,
-    _buffer: Arc<DiskBuffer>,
-}
-
-impl StreamHandle for DiskHandle {
-    fn want(&self, position: u64) {
-        self.stream.want(position);
-    }
-
-    fn wait(&self, position: u64, until: Instant) -> Result<(), String> {
-        let patience = until.saturating_duration_since(Instant::now());
-        self.stream.preload(position, patience).map_err(|error| error.to_string())
-    }
-
-    fn is_filled(&self) -> bool {
-        self.stream.is_filled()
-    }
-
-    fn not_ready(&self) -> NotReady {
-        let report = self.stream.report();
-        let gap = |gap: hocket_disk::Gap| StreamGap {
-            position: gap.position,
-            frames: gap.frames,
-            cause: gap.cause,
-        };
-        NotReady {
-            file: report.path.display().to_string(),
-            frames: report.not_ready_frames,
-            gaps: report.gaps.into_iter().map(gap).collect(),
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn ring(buffer_bytes: usize, streams: usize) -> Result<(usize, usize), TooSmall> {
-        fit(&Settings::new(buffer_bytes), &vec![2; streams])
-    }
-
-    #[test]
-    fn chunks_become_smaller_before_a_stream_has_too_few() {
-        assert_eq!(ring(256 << 20, 1), Ok((8192, 32)));
-        let (chunk_frames, chunks) = ring(256 << 20, 200).unwrap();
-        assert!((chunk_frames, chunks) >= (8192, 10), "{chunk_frames} {chunks}");
-        let (chunk_frames, chunks) = ring(64 << 20, 200).unwrap();
-        assert!(chunk_frames < 8192 && chunks >= ENOUGH_CHUNKS, "{chunk_frames} {chunks}");
-    }
-
-    #[test]
-    fn a_buffer_that_is_too_small_says_what_would_do() {
-        let TooSmall { streams, needs_bytes, has_bytes } = ring(1 << 20, 200).unwrap_err();
-        assert_eq!((streams, has_bytes), (200, 1 << 20));
-        assert!(ring(needs_bytes, 200).is_ok());
-        assert!(ring(needs_bytes - 1, 200).is_err());
-    }
+/// For people: `200 streams, each 1.19 s ahead, disk buffer 256 MB`.
+pub fn summary(buffer: &DiskBuffer) -> String {
+    let (streams, bytes) = (count(buffer.streams(), "stream"), readable(buffer.bytes() as u64));
+    format!("{streams}, each {:.2} s ahead, disk buffer {bytes}", buffer.ahead_s())
 }
