@@ -120,6 +120,7 @@ pub use block::clip_source::ClipSource;
 pub use block::node::Contained;
 pub use block::times::{BlockTimes, WorkerTotals};
 pub use catalogue::BuiltinEffects;
+pub use control::background::LostWork;
 pub use control::automation::{LaneChange, LaneSpec, ThinnedOut};
 pub use control::clip_streams::{
     ClipStream, NotReady, PrerollError, StreamGap, StreamHandle, StreamedFile,
@@ -136,7 +137,7 @@ pub use control::media::{ClipMedia, MediaPool, StereoAudio};
 pub use control::prepare::{PrepareError, Prepared, prepare_session, session_end_frames};
 pub use control::protect::Protection;
 pub use control::seating::{SeatSpeeds, Seating, seats_of};
-pub use control::settings::{Policy, Settings, SettingsError, Steer};
+pub use control::settings::{MainThread, Policy, Settings, SettingsError, Steer};
 pub use control::start::EngineError;
 pub use device::offline;
 pub use device::virtual_device::VirtualDevice;
@@ -149,7 +150,7 @@ pub use worker::seat::{LeaderSeat, ThreadReport, settle_leader};
 // Processors: what a host writes, and the built-in effects.
 pub use hocket_dsp::{
     Block, Bypass, Change, Event, EventsOut, Kind, MoreRows, Param, Processor, RowsMut, RowsRef,
-    StereoMut, StereoRef, kind, kinds, rows,
+    StereoMut, StereoRef, host, kind, kinds, rows,
 };
 // When it is played.
 pub use hocket_time as time;

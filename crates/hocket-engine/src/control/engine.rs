@@ -9,6 +9,7 @@ use hocket_machine::clock::TickRate;
 use hocket_plan::VerifiedSchedule;
 use hocket_trace::BlockTrace;
 
+use super::background::Background;
 use super::follow::ThreadsLive;
 use super::handle::Control;
 use super::memory_lock::SharedMemoryLock;
@@ -51,6 +52,8 @@ pub struct Engine {
     /// Whether the threads of `reports` exist.
     pub(crate) threads_live: ThreadsLive,
     pub(crate) memory_lock: Option<SharedMemoryLock>,
+    /// Background work of processors.
+    pub(crate) background: Arc<Background>,
 }
 
 /// Where the last block lies in time.

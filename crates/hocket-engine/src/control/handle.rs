@@ -8,7 +8,9 @@ use hocket_time::{LaneError, TempoMap, TimedCommand};
 
 use super::automation::{FirstLanes, LaneChange, ThinnedOut};
 use super::edit::EditError;
+use super::background::LostWork;
 use super::events::LostEvents;
+use super::main_thread::Services;
 use super::measured_costs::{Adopted, Expectations, UnitCost};
 use super::orders::{Order, Outbox};
 use super::planner::Planner;
@@ -69,6 +71,18 @@ pub enum ControlError {
         /// The engine's.
         engine_hz: u32,
     },
+    /// The caller is not the engine's main thread.
+    #[error(
+        "this engine's main thread is the one that started it: call this there, or start the engine with \
+         MainThread::Own"
+    )]
+    NotMainThread,
+    /// The engine's main thread cannot be started.
+    #[error("the engine's main thread cannot be started: {0}; close other programs")]
+    Thread(String),
+    /// A call of a processor's main side panicked.
+    #[error("the processor's main side panicked; it is not called again")]
+    Panicked,
     /// An automation lane cannot be made.
     #[error("the lane of parameter {param} of node '{node}' cannot be made: {why}")]
     Lane {
@@ -87,6 +101,7 @@ pub enum ControlError {
 #[derive(Clone)]
 pub struct Control {
     inner: Arc<Mutex<Planner>>,
+    services: Arc<Services>,
 }
 
 impl std::fmt::Debug for Control {
@@ -103,11 +118,12 @@ impl Control {
         settings: &Settings,
         seats: (Team, Vec<usize>),
         outbox: Outbox,
-        shared: (&Arc<BlockEstimates>, &Arc<TempoMap>),
-    ) -> (Plan, Control) {
+        shared: (&Arc<BlockEstimates>, &Arc<TempoMap>, &Arc<Services>),
+    ) -> std::io::Result<(Plan, Control)> {
         let prepared = (prepared, lanes);
-        let (plan, inner) = Planner::new(prepared, schedule, settings, seats, outbox, shared);
-        (plan, Control { inner: Arc::new(Mutex::new(inner)) })
+        let (plan, inner) = Planner::new(prepared, schedule, settings, seats, outbox, shared)?;
+        let services = Arc::clone(shared.2);
+        Ok((plan, Control { inner: Arc::new(Mutex::new(inner)), services }))
     }
 
     pub(crate) fn lock(&self) -> MutexGuard<'_, Planner> {
@@ -219,6 +235,26 @@ impl Control {
     /// never lost.
     pub fn lost_events(&self) -> Vec<LostEvents> {
         self.lock().lost_events()
+    }
+
+    /// Nodes of the newest plan whose background work was refused a request or an answer, or panicked, since they joined
+    /// ([`hocket_dsp::host`]).
+    pub fn lost_work(&self) -> Vec<LostWork> {
+        self.lock().lost_work()
+    }
+
+    /// Does what waits for the main thread, if that is the one which started the engine
+    /// ([`MainThread::Starting`](super::settings::MainThread)): calls main sides that were asked for, and frees processors
+    /// that were removed. Call it regularly, such as every 20 ms.
+    ///
+    /// Thread: main. Cost: that of what it calls.
+    ///
+    /// # Errors
+    /// [`ControlError::NotMainThread`].
+    pub fn service(&self) -> Result<(), ControlError> {
+        // What orders replaced comes back first.
+        self.lock().collect();
+        self.services.serve()
     }
 
     /// Makes a plan from what was measured and hands it over, whatever the settings say of steering.

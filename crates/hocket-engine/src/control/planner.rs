@@ -20,6 +20,7 @@ use super::automation::FirstLanes;
 use super::choose_schedule::ChooseSchedule;
 use super::edit::EditError;
 use super::handle::{ControlError, Standing};
+use super::main_thread::Services;
 use super::orders::{Order, Outbox};
 use super::prepare::Prepared;
 use super::settings::{Settings, Steer};
@@ -86,6 +87,7 @@ pub(crate) struct Planner {
     pub(super) done: VecDeque<(u64, u64)>,
     /// The tempo map that was sent last.
     pub(super) map: Arc<TempoMap>,
+    pub(crate) services: Arc<Services>,
 }
 
 /// Nodes that replace those of the present plan.
@@ -134,19 +136,21 @@ impl Planner {
         settings: &Settings,
         (team, kinds): (Team, Vec<usize>),
         outbox: Outbox,
-        (progress, map): (&Arc<BlockEstimates>, &Arc<TempoMap>),
-    ) -> (Plan, Planner) {
+        (progress, map, services): (&Arc<BlockEstimates>, &Arc<TempoMap>, &Arc<Services>),
+    ) -> std::io::Result<(Plan, Planner)> {
         let frames = settings.frames as usize;
         let named = prepared.processors.into_iter().zip(prepared.node_names);
         let cell = |(node, (processor, name)): (u32, (Option<_>, String))| {
-            let cell = NodeCell::new(name, processor?);
+            let Some(processor) = processor else { return Ok(None) };
+            let cell = NodeCell::joining(name, processor, services)?;
             let lanes = lanes.remove(&NodeId(node));
-            Some(Arc::new(match lanes {
+            Ok(Some(Arc::new(match lanes {
                 Some(lanes) => cell.with_lanes(lanes, frames),
                 None => cell,
-            }))
+            })))
         };
-        let nodes: Vec<_> = (0..).zip(named).map(cell).collect();
+        let nodes: std::io::Result<Vec<_>> = (0..).zip(named).map(cell).collect();
+        let nodes = nodes?;
         let cells = Cells::first(&prepared.units, nodes, frames);
         let plan = Plan::new(schedule, &cells, frames);
         let inner = Planner {
@@ -174,8 +178,9 @@ impl Planner {
             auto: ChooseSchedule::knowing(settings.found_before),
             done: VecDeque::new(),
             map: Arc::clone(map),
+            services: Arc::clone(services),
         };
-        (plan, inner)
+        Ok((plan, inner))
     }
 
     pub(super) fn standing(&self) -> Standing {

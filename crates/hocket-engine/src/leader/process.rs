@@ -114,6 +114,7 @@ impl Engine {
             return BlockTimes { block: self.block, signaled_ns, ..BlockTimes::default() };
         }
         let whole = frames == self.settings.frames as usize;
+        self.background.run_if_offline();
         let awake_ns = monotonic_ns();
         let awake_ticks = ticks();
         self.note_thread();
@@ -157,7 +158,19 @@ impl Engine {
         self.progress.note(of, orders, whole.then_some(took));
         self.note_walk(of, whole.then_some(took));
         self.block += 1;
+        self.background.attention.wake();
         self.last.times
+    }
+
+    /// Whether blocks are made as fast as they are done, without a deadline, from the next one on: for files, and for sound
+    /// servers that freewheel. The leader then does the background work of processors itself, before the next block. So
+    /// the answers always come with the block after the request, and the output has the same bits with every schedule and
+    /// number of workers. Live, the answers come when they are ready.
+    ///
+    /// [`offline::render`](crate::offline::render) does this by itself. Thread: leader, between blocks. Cost: a system call
+    /// where it ends.
+    pub fn set_offline(&mut self, offline: bool) {
+        self.background.set_offline(offline);
     }
 
     /// A leader that belongs to somebody else is followed; see [`Engine::follow_leader`].
@@ -293,8 +306,10 @@ impl Engine {
         self.leader.command(command)
     }
 
-    /// Forgets all history: the next block is the session's first, and it plays.
+    /// Forgets all history: the next block is the session's first, and it plays. Processors get the answers of their
+    /// background work that are there; offline these are all.
     pub fn reset(&mut self) {
+        self.background.run_if_offline();
         self.leader.reset();
     }
 }
