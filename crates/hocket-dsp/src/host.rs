@@ -22,6 +22,9 @@ use std::error::Error;
 
 /// The engine, as a processor meets it.
 pub trait Host {
+    /// The most frames of a block. It may grow later ([`MainSide::grow`]).
+    fn largest_block(&self) -> usize;
+
     /// Has `work` done in the background. `room`: for requests, and as much for answers. Returns the end that takes
     /// requests; answers come to [`Processor::answered`](crate::Processor::answered). A second call replaces nothing: it
     /// gets an end that refuses.

@@ -115,13 +115,15 @@ impl Background {
         }
     }
 
-    /// Whether the leader runs the work from now on, or the threads do.
+    /// Whether the leader runs the work from now on, or the threads do. Returns what held before.
     ///
     /// Thread: leader, between blocks.
-    pub(crate) fn set_offline(&self, offline: bool) {
-        if self.offline.swap(offline, Relaxed) && !offline {
+    pub(crate) fn set_offline(&self, offline: bool) -> bool {
+        let before = self.offline.swap(offline, Relaxed);
+        if before && !offline {
             self.attention.signal.advance();
         }
+        before
     }
 
     /// Runs all work that was requested, if the leader has to.
@@ -151,13 +153,6 @@ impl Background {
         let _ = thread.join();
         lock(&self.works).retain(|other| !Arc::ptr_eq(other, &work));
         EndedWork { _work: work }
-    }
-}
-
-impl WorkThread {
-    /// What was refused since the beginning.
-    pub(crate) fn counts(&self) -> Arc<WorkCounts> {
-        Arc::clone(&self.work.counts)
     }
 }
 

@@ -52,6 +52,8 @@ pub struct Engine {
     /// Whether the threads of `reports` exist.
     pub(crate) threads_live: ThreadsLive,
     pub(crate) memory_lock: Option<SharedMemoryLock>,
+    /// Orders that took effect since the last block, because the host wanted more room.
+    pub(crate) orders_before: u32,
     /// Background work of processors.
     pub(crate) background: Arc<Background>,
 }

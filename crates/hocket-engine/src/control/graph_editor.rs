@@ -15,6 +15,7 @@ use super::edit::EditError;
 use super::editor::EditorError;
 use super::engine::Engine;
 use super::handle::Control;
+use super::main_thread::StateFailure;
 use super::orders::Order;
 use super::planner::Installation;
 use super::prepare::{PrepareError, Prepared};
@@ -182,6 +183,17 @@ impl GraphEditor {
         let new = Installation { graph: graph.clone(), nodes, changes, fades };
         let order = self.control.lock().install(new, |id| before[id.index()])?;
         self.cells = cells;
+        Ok(self.accept(order))
+    }
+
+    /// Has a node's processor go on with a state that was saved; see [`Control::load_state`]. Returns the number of the
+    /// edit, so [`GraphEditor::take_applied`] says from which frame on.
+    ///
+    /// # Errors
+    /// [`StateFailure`]: nothing has changed then.
+    pub fn load_state(&mut self, node: NodeId, state: &[u8]) -> Result<u64, StateFailure> {
+        self.match_done();
+        let order = self.control.load_state(node, state)?;
         Ok(self.accept(order))
     }
 

@@ -15,9 +15,9 @@
 use std::any::Any;
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::sync::mpsc::channel;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock, Weak};
 use std::thread::{JoinHandle, ThreadId};
 
 use hocket_dsp::Processor;
@@ -25,9 +25,13 @@ use hocket_dsp::host::{
     BackgroundWork, Host, MainRequests, MainSide, WorkRequests, WorkRoom,
 };
 
+use hocket_machine::clock::monotonic_ns;
+use hocket_plan::{Graph, NodeId};
+
 use super::background::{Background, LostWork, WorkThread, asleep, lock};
+use super::edit::EditError;
 use super::handle::ControlError;
-use super::planner::Planner;
+use super::planner::{Installation, Planner};
 use super::settings::MainThread;
 use crate::block::node::NodeCell;
 use crate::block::work::{Calls, Incoming, Wanted, WorkCounts};
@@ -49,6 +53,10 @@ struct Shared {
     sides: Mutex<Vec<Arc<Side>>>,
     /// Relaxed: the signal's edge shows it (E1).
     ending: AtomicBool,
+    /// For new delays, where a processor's latency changed.
+    planner: OnceLock<Weak<Mutex<Planner>>>,
+    /// The most frames of a block, for processors that join. Relaxed: `Planner::install` refuses what came too early.
+    largest: AtomicU32,
 }
 
 /// What the main thread does.
@@ -74,6 +82,82 @@ pub(crate) struct Side {
     wanted: Arc<Wanted>,
     /// Whether it panicked. Nobody calls it again.
     panicked: AtomicBool,
+    /// Largest block that the processor is ready for, or will be with the orders that are on their way. Relaxed, as below:
+    /// the planner's lock orders it.
+    pub(super) largest: AtomicU32,
+    /// The latency that the processor has told of, and one more; 0: none.
+    pub(super) latency: AtomicU64,
+    /// Whether the present plan does not know of it.
+    unplanned: AtomicBool,
+    /// The latency that the host program has not heard of, and one more.
+    news: AtomicU64,
+}
+
+/// In [`Side::news`]: the delays that it needs are not possible.
+const NOT_POSSIBLE: u64 = 1 << 63;
+
+/// What a processor's main side made for it, on its way to the processor and back.
+pub(crate) struct Exchange {
+    pub(crate) node: Arc<NodeCell>,
+    /// `None` only while it is dropped.
+    pub(crate) made: Option<Box<dyn Any + Send>>,
+}
+
+impl Drop for Exchange {
+    /// What the processor no longer needs is freed where it was made.
+    fn drop(&mut self) {
+        if let (Some(made), Some(joined)) = (self.made.take(), &self.node.joined) {
+            joined.services.free(made);
+        }
+    }
+}
+
+/// What a processor says about itself ([`hocket_dsp::host::MainRequests`]).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Notice {
+    /// Its output lags behind its input by another number of frames. The engine has made a plan with other delays.
+    Latency {
+        /// The node, in the newest graph.
+        node: NodeId,
+        /// In frames.
+        frames: u32,
+        /// Whether the delays are possible. If not, the old ones stay.
+        possible: bool,
+    },
+    /// Its output goes on for another time after its input.
+    Tail {
+        /// The node, in the newest graph.
+        node: NodeId,
+        /// In frames; [`u64::MAX`]: for ever.
+        frames: u64,
+    },
+    /// It wants to be made anew: replace it with a new processor.
+    Restart {
+        /// The node, in the newest graph.
+        node: NodeId,
+    },
+}
+
+/// Why a processor's state cannot be saved or loaded.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum StateFailure {
+    /// There is no such node, or it only sums.
+    #[error("the graph has no node {} with a processor", .0.0)]
+    NoNode(NodeId),
+    /// Its processor has no main side.
+    #[error("node '{0}' has no state to save or load: its processor has no main side")]
+    NoState(String),
+    /// The processor refuses.
+    #[error("node '{node}': {why}")]
+    Refused {
+        /// The node's name.
+        node: String,
+        /// What its processor says.
+        why: String,
+    },
+    /// The engine.
+    #[error(transparent)]
+    Control(#[from] ControlError),
 }
 
 /// What a node's processor has beside it.
@@ -86,12 +170,14 @@ pub(crate) struct Joined {
 
 impl Services {
     /// Thread: control, the one that starts the engine.
-    pub(crate) fn new(which: MainThread) -> Arc<Services> {
+    pub(crate) fn new(which: MainThread, frames: u32) -> Arc<Services> {
         let shared = Arc::new(Shared {
             background: Arc::new(Background::new()),
             tasks: Mutex::default(),
             sides: Mutex::default(),
             ending: AtomicBool::new(false),
+            planner: OnceLock::new(),
+            largest: AtomicU32::new(frames),
         });
         let home = std::thread::current().id();
         Arc::new(Services { shared, which, home, own: Mutex::default() })
@@ -99,6 +185,25 @@ impl Services {
 
     pub(crate) fn background(&self) -> &Arc<Background> {
         &self.shared.background
+    }
+
+    /// Whose plans follow latencies.
+    pub(super) fn know(&self, planner: &Arc<Mutex<Planner>>) {
+        _ = self.shared.planner.set(Arc::downgrade(planner));
+    }
+
+    /// Makes all processors ready for blocks of up to so many frames. Returns what their main sides made.
+    pub(super) fn grow(&self, frames: u32) -> Result<Vec<Grown>, ControlError> {
+        self.shared.largest.fetch_max(frames, Relaxed);
+        let sides = lock(&self.shared.sides).clone();
+        if sides.is_empty() {
+            return Ok(Vec::new());
+        }
+        let grow = move |side: Arc<Side>| {
+            let made = side.call(|side| side.grow(frames as usize)).flatten();
+            Grown { side, made }
+        };
+        self.on_main(move || sides.into_iter().map(grow).collect())
     }
 
     /// Does what waits for the main thread.
@@ -170,11 +275,12 @@ impl Services {
         added.map_err(|error| ControlError::Thread(error.to_string()))?;
         receive.recv().map_err(|_| ControlError::Panicked)
     }
+}
 
-    /// The sides of all processors that have joined and not gone.
-    pub(super) fn sides(&self) -> Vec<Arc<Side>> {
-        lock(&self.shared.sides).clone()
-    }
+/// A main side that is ready for longer blocks.
+pub(super) struct Grown {
+    pub(super) side: Arc<Side>,
+    pub(super) made: Option<Box<dyn Any + Send>>,
 }
 
 impl Drop for Services {
@@ -187,7 +293,7 @@ impl Drop for Services {
             Some(own) if own.thread().id() == std::thread::current().id() => {}
             // What it calls cannot end it: panics are contained.
             Some(own) => _ = own.join(),
-            None => self.shared.serve(),
+            None => _ = self.shared.serve(),
         }
     }
 }
@@ -199,11 +305,14 @@ impl Shared {
         loop {
             let seen = attention.signal.value();
             let ending = self.ending.load(Relaxed);
-            self.serve();
+            let again = self.serve();
             if ending {
                 return;
             }
-            attention.signal.wait_past(seen, &wait);
+            match again {
+                Served::All => attention.signal.wait_past(seen, &wait),
+                Served::Part => attention.signal.wait_past_by(seen, &wait, monotonic_ns() + AGAIN_NS),
+            };
         }
     }
 
@@ -211,7 +320,7 @@ impl Shared {
         lock(&self.tasks).pop_front()
     }
 
-    fn serve(&self) {
+    fn serve(&self) -> Served {
         while let Some(task) = self.next() {
             // Unwind safety: what panicked is gone.
             let _ = catch_unwind(AssertUnwindSafe(|| match task {
@@ -222,6 +331,31 @@ impl Shared {
         }
         let sides = lock(&self.sides).clone();
         sides.iter().for_each(|side| side.serve());
+        // Relaxed: only the main thread uses it.
+        let unplanned: Vec<_> =
+            sides.into_iter().filter(|side| side.unplanned.load(Relaxed)).collect();
+        if unplanned.is_empty() { Served::All } else { self.plan(&unplanned) }
+    }
+
+    /// Has a plan made with the latencies that processors have told of.
+    fn plan(&self, sides: &[Arc<Side>]) -> Served {
+        let Some(planner) = self.planner.get().and_then(Weak::upgrade) else { return Served::All };
+        let planned = lock(&planner).follow_latencies();
+        let possible = match planned {
+            Ok(()) => 0,
+            Err(EditError::Control(ControlError::Full)) => return Served::Part,
+            Err(_) => NOT_POSSIBLE,
+        };
+        for side in sides {
+            // Relaxed: each number stands for itself.
+            let latency = side.latency.load(Relaxed);
+            if possible == NOT_POSSIBLE {
+                side.latency.store(0, Relaxed);
+            }
+            side.unplanned.store(false, Relaxed);
+            side.news.store(latency | possible, Relaxed);
+        }
+        Served::All
     }
 
     fn free(&self, Leaving { processor, panicked, work, side }: Leaving) {
@@ -266,8 +400,24 @@ impl Side {
         if self.wanted.call.swap(false, Relaxed) {
             self.call(|side| side.called());
         }
+        let latency = self.wanted.latency.swap(0, Relaxed);
+        if latency > 0 {
+            self.latency.store(latency, Relaxed);
+            self.unplanned.store(true, Relaxed);
+        }
     }
 }
+
+/// How far the main thread came.
+#[derive(PartialEq, Eq)]
+enum Served {
+    All,
+    /// Too many orders are on their way.
+    Part,
+}
+
+/// When the main thread tries again.
+const AGAIN_NS: u64 = 40_000_000;
 
 impl Joined {
     /// The processor goes: the main thread frees it, with what belongs to it.
@@ -291,9 +441,14 @@ struct Joining<'a> {
     work: Option<(Incoming, WorkThread)>,
     side: Option<Arc<Side>>,
     failed: Option<std::io::Error>,
+    largest: u32,
 }
 
 impl Host for Joining<'_> {
+    fn largest_block(&self) -> usize {
+        self.largest as usize
+    }
+
     fn background(
         &mut self,
         work: Box<dyn BackgroundWork>,
@@ -320,6 +475,10 @@ impl Host for Joining<'_> {
                 side: Mutex::new(side),
                 wanted: Arc::clone(&wanted),
                 panicked: AtomicBool::new(false),
+                largest: AtomicU32::new(self.largest),
+                latency: AtomicU64::new(0),
+                unplanned: AtomicBool::new(false),
+                news: AtomicU64::new(0),
             };
             self.side = Some(Arc::new(side));
         }
@@ -341,7 +500,8 @@ impl NodeCell {
         services: &Arc<Services>,
     ) -> std::io::Result<NodeCell> {
         let (counts, work, side, failed) = (None, None, None, None);
-        let mut joining = Joining { services, counts, work, side, failed };
+        let largest = services.shared.largest.load(Relaxed);
+        let mut joining = Joining { services, counts, work, side, failed, largest };
         processor.join(&mut joining);
         let Joining { counts, work, side, failed, .. } = joining;
         let (answers, work) = work.unzip();
@@ -359,7 +519,59 @@ impl NodeCell {
     }
 }
 
+impl NodeCell {
+    pub(super) fn side(&self) -> Option<&Arc<Side>> {
+        self.joined.as_ref()?.side.as_ref()
+    }
+}
+
 impl Planner {
+    /// What processors said since the last call.
+    pub(super) fn take_notices(&self) -> Vec<Notice> {
+        let mut notices = Vec::new();
+        for (node, place) in (0..).map(NodeId).zip(&self.places) {
+            let cell = self.nodes()[place.index()].as_ref();
+            let Some(side) = cell.and_then(|cell| cell.side()) else { continue };
+            // Relaxed: each number stands for itself.
+            let latency = side.news.swap(0, Relaxed);
+            if latency > 0 {
+                let (frames, possible) = (latency & !NOT_POSSIBLE, latency & NOT_POSSIBLE == 0);
+                notices.push(Notice::Latency { node, frames: (frames - 1) as u32, possible });
+            }
+            let tail = side.wanted.tail.swap(0, Relaxed);
+            if tail > 0 {
+                let frames = if tail == u64::MAX { tail } else { tail - 1 };
+                notices.push(Notice::Tail { node, frames });
+            }
+            if side.wanted.restart.swap(false, Relaxed) {
+                notices.push(Notice::Restart { node });
+            }
+        }
+        notices
+    }
+
+    /// Gives nodes the latencies that their processors have told of.
+    pub(super) fn told_latencies<'a>(
+        graph: &mut Graph,
+        cells: impl IntoIterator<Item = &'a Option<Arc<NodeCell>>>,
+    ) {
+        for (node, cell) in (0..).map(NodeId).zip(cells) {
+            // Relaxed: each number stands for itself.
+            let told = cell.as_ref().and_then(|cell| cell.side()?.latency.load(Relaxed).checked_sub(1));
+            if let Some(frames) = told {
+                graph.set_latency(node, frames as u32);
+            }
+        }
+    }
+
+    /// Goes on with the latencies that processors have told of.
+    fn follow_latencies(&mut self) -> Result<(), EditError> {
+        let graph = self.requested.clone();
+        let nodes = self.places.iter().map(|place| self.nodes()[place.index()].clone()).collect();
+        let new = Installation { graph, nodes, changes: Vec::new(), fades: true };
+        self.install(new, Some).map(|_| ())
+    }
+
     pub(super) fn lost_work(&self) -> Vec<LostWork> {
         let nodes = self.nodes().iter().flatten();
         let lost = nodes.filter_map(|node| {

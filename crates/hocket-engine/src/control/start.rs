@@ -131,15 +131,14 @@ impl Engine {
         let map = Arc::new(prepared.time.map(settings.rate_hz)?);
         let repeat = prepared.time.loop_range(&map)?;
         let lanes = lanes(&prepared, &map)?;
-        let services = Services::new(settings.main_thread);
+        let services = Services::new(settings.main_thread, settings.frames);
         let (seats, shared) = (team(&seating, workers), (&progress, &map, &services));
         let (plan, control) =
             Control::new((prepared, lanes), schedule, &settings, seats, outbox, shared)?;
         let places = (0..workers).map(|worker| place(&seating, worker, workers)).collect();
         let waits = waits(&settings, seating.is_pinned());
-        let (alone_is_serial, frames) = (settings.alone_is_serial, settings.frames as usize);
-        let in_time = (frames, map);
-        let runner = Runner::new(plan, places, guards, waits, spans, alone_is_serial, in_time);
+        let alone_is_serial = settings.alone_is_serial;
+        let runner = Runner::new(plan, places, guards, waits, spans, alone_is_serial, map);
         let runner = Arc::new(runner);
         let threads = threads::start_all(&runner, &jobs)?;
         // After the workers have started, so that the lock covers their stacks too.
@@ -170,6 +169,7 @@ impl Engine {
             threads_live: ThreadsLive::new(),
             memory_lock,
             background: Arc::clone(services.background()),
+            orders_before: 0,
         };
         // Last: if this thread cannot start, the drop of `engine` ends the others.
         if steered {

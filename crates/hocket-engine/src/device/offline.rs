@@ -15,9 +15,9 @@ pub fn render<E>(
     total_frames: u64,
     each: impl FnMut(StereoRef<'_>) -> Result<bool, E>,
 ) -> Result<u64, E> {
-    engine.set_offline(true);
+    let before = engine.set_offline(true);
     let rendered = render_offline(engine, total_frames, each);
-    engine.set_offline(false);
+    engine.set_offline(before);
     rendered
 }
 

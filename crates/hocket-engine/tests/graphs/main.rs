@@ -6,8 +6,11 @@ use hocket_engine::{
     SiblingPolicy, Strategy,
 };
 
+mod background;
 mod events;
 mod feedback;
+mod grow;
+mod main_thread;
 mod model;
 mod plan_times;
 mod ports;
