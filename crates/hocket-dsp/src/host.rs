@@ -30,8 +30,11 @@ pub trait Host {
     /// gets an end that refuses.
     ///
     /// Thread: control. Cost: allocates the room; starts a thread.
-    fn background(&mut self, work: Box<dyn BackgroundWork>, room: WorkRoom)
-    -> Box<dyn WorkRequests>;
+    fn background(
+        &mut self,
+        work: Box<dyn BackgroundWork>,
+        room: WorkRoom,
+    ) -> Box<dyn WorkRequests>;
 
     /// Has `side` called on the main thread. Returns the end that asks for it. A second call gets an end that asks for
     /// nothing.

@@ -120,8 +120,8 @@ pub use block::clip_source::ClipSource;
 pub use block::node::Contained;
 pub use block::times::{BlockTimes, WorkerTotals};
 pub use catalogue::BuiltinEffects;
-pub use control::background::LostWork;
 pub use control::automation::{LaneChange, LaneSpec, ThinnedOut};
+pub use control::background::LostWork;
 pub use control::clip_streams::{
     ClipStream, NotReady, PrerollError, StreamGap, StreamHandle, StreamedFile,
 };
@@ -132,8 +132,8 @@ pub use control::events::LostEvents;
 pub use control::follow::{FollowError, FollowReport, Following, LeaderReport};
 pub use control::graph_editor::{AppliedAt, GraphEditor, NodeSource};
 pub use control::handle::{Control, ControlError, Standing};
-pub use control::measured_costs::{Adopted, UnitCost};
 pub use control::main_thread::{Notice, StateFailure};
+pub use control::measured_costs::{Adopted, UnitCost};
 pub use control::media::{ClipMedia, MediaPool, StereoAudio};
 pub use control::prepare::{PrepareError, Prepared, prepare_session, session_end_frames};
 pub use control::protect::Protection;

@@ -279,8 +279,7 @@ impl DelayCell {
         waits: Waits,
         block: usize,
     ) -> DelayCell {
-        let DelayCell { state, longest, asked, over, .. } =
-            DelayCell::new(rows, waits, block);
+        let DelayCell { state, longest, asked, over, .. } = DelayCell::new(rows, waits, block);
         let state = state.into_inner();
         let state = UnsafeCell::new(DelayState { ring: state.ring.following(), ..state });
         DelayCell { state, longest, block, asked, over, before: Some(Arc::clone(before)) }

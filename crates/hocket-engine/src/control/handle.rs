@@ -7,8 +7,8 @@ use hocket_plan::{CostTable, NodeId, ScheduleKind, VerifiedSchedule, Violation};
 use hocket_time::{LaneError, TempoMap, TimedCommand};
 
 use super::automation::{FirstLanes, LaneChange, ThinnedOut};
-use super::edit::EditError;
 use super::background::LostWork;
+use super::edit::EditError;
 use super::events::LostEvents;
 use super::main_thread::{Exchange, Notice, Services, Side, StateFailure};
 use super::measured_costs::{Adopted, Expectations, UnitCost};

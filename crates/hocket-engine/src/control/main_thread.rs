@@ -21,9 +21,7 @@ use std::sync::{Arc, Mutex, OnceLock, Weak};
 use std::thread::{JoinHandle, ThreadId};
 
 use hocket_dsp::Processor;
-use hocket_dsp::host::{
-    BackgroundWork, Host, MainRequests, MainSide, WorkRequests, WorkRoom,
-};
+use hocket_dsp::host::{BackgroundWork, Host, MainRequests, MainSide, WorkRequests, WorkRoom};
 
 use hocket_machine::clock::monotonic_ns;
 use hocket_plan::{Graph, NodeId};
@@ -311,7 +309,9 @@ impl Shared {
             }
             match again {
                 Served::All => attention.signal.wait_past(seen, &wait),
-                Served::Part => attention.signal.wait_past_by(seen, &wait, monotonic_ns() + AGAIN_NS),
+                Served::Part => {
+                    attention.signal.wait_past_by(seen, &wait, monotonic_ns() + AGAIN_NS)
+                }
             };
         }
     }
@@ -557,7 +557,8 @@ impl Planner {
     ) {
         for (node, cell) in (0..).map(NodeId).zip(cells) {
             // Relaxed: each number stands for itself.
-            let told = cell.as_ref().and_then(|cell| cell.side()?.latency.load(Relaxed).checked_sub(1));
+            let told =
+                cell.as_ref().and_then(|cell| cell.side()?.latency.load(Relaxed).checked_sub(1));
             if let Some(frames) = told {
                 graph.set_latency(node, frames as u32);
             }

@@ -1,6 +1,6 @@
 //! Blocks that become longer while the engine plays.
 
-use hocket_engine::time::{Event, EventKind, LanePoint, Note, Shape, Source, TimeBase};
+use hocket_engine::time::{Event, EventKind, LanePoint, Note, Pushed, Shape, Source, TimeBase};
 use hocket_engine::{ControlError, EventPorts, LaneChange, LaneSpec, Ports, Steer};
 
 use super::*;
@@ -109,7 +109,7 @@ fn play((kind, workers): (ScheduleKind, usize), begins: usize) -> Vec<u32> {
         }
         let note = EventKind::Note(Note::on(-1, 0, 60, 1.0));
         let event = Event::new(frames as u32 - 1, Source::LIVE, note);
-        engine.events_mut(0).unwrap().push(event);
+        assert_eq!(engine.events_mut(0).unwrap().push(event), Pushed::Stored);
         let times = engine.process(frames);
         assert_eq!(times.frames, frames, "block {number}");
         let rows = engine.output(frames);
@@ -156,8 +156,7 @@ fn an_input_that_was_written_before_blocks_grow_is_heard() {
 
 #[test]
 fn a_length_that_is_not_larger_changes_nothing_and_one_that_is_too_large_is_refused() {
-    let (mut engine, editor) =
-        start(&graph(0, 0.0), processors(), (ScheduleKind::Serial, 1));
+    let (mut engine, editor) = start(&graph(0, 0.0), processors(), (ScheduleKind::Serial, 1));
     let control = editor.control();
     assert_eq!(control.set_largest_block(0), Err(ControlError::Frames(0)));
     assert_eq!(control.set_largest_block(8193), Err(ControlError::Frames(8193)));
