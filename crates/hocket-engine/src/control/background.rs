@@ -37,7 +37,7 @@ pub struct LostWork {
 /// All background work of an engine.
 pub(crate) struct Background {
     pub(crate) attention: Arc<Attention>,
-    /// Whether the leader runs the work. Relaxed: whoever runs work looks at it behind the mutex of that work, which the
+    /// Whether the leader runs the work. Relaxed: a thread that runs work looks at it behind the mutex of that work, which the
     /// leader takes for the first time after it has set it.
     offline: AtomicBool,
     works: Mutex<Vec<Arc<Work>>>,

@@ -3,8 +3,8 @@
 //! # The rule
 //! A processor that has joined an engine is freed on the engine's main thread, and its main side is called there and
 //! nowhere else. So a plug-in finds one thread for its whole life, which is never an audio thread. A processor leaves when
-//! the last plan that has its node is gone. Whoever drops the node, such as the planner or an editor, only hands the
-//! processor over. The main thread first ends the background work and waits for it. Then it frees the processor, the
+//! the last plan that has its node is gone. The thread that drops the node, such as the planner's or an
+//! editor's, only hands the processor over. The main thread first ends the background work and waits for it. Then it frees the processor, the
 //! work, and the main side, in this order. So none of them is freed beside a call of another.
 //!
 //! [`Settings::main_thread`](crate::Settings) says which thread it is: one of the engine's own, which starts when there is
