@@ -85,7 +85,9 @@ pub(crate) struct Side {
     pub(super) largest: AtomicU32,
     /// The latency that the processor has told of, and one more; 0: none.
     pub(super) latency: AtomicU64,
-    /// Whether the present plan does not know of it.
+    /// The same as the present plan has it.
+    planned: AtomicU64,
+    /// Whether the present plan does not know of it yet.
     unplanned: AtomicBool,
     /// The latency that the host program has not heard of, and one more.
     news: AtomicU64,
@@ -349,8 +351,9 @@ impl Shared {
         for side in sides {
             // Relaxed: each number stands for itself.
             let latency = side.latency.load(Relaxed);
-            if possible == NOT_POSSIBLE {
-                side.latency.store(0, Relaxed);
+            match possible {
+                NOT_POSSIBLE => side.latency.store(side.planned.load(Relaxed), Relaxed),
+                _ => side.planned.store(latency, Relaxed),
             }
             side.unplanned.store(false, Relaxed);
             side.news.store(latency | possible, Relaxed);
@@ -477,6 +480,7 @@ impl Host for Joining<'_> {
                 panicked: AtomicBool::new(false),
                 largest: AtomicU32::new(self.largest),
                 latency: AtomicU64::new(0),
+                planned: AtomicU64::new(0),
                 unplanned: AtomicBool::new(false),
                 news: AtomicU64::new(0),
             };

@@ -58,7 +58,7 @@ fn graph(late: u32, gain: f32) -> Graph {
     let input = NodeKind::Input(0);
     graph.add(Node { ports: keys, ..Node::new("input", input) }).unwrap();
     graph.add(Node { latency_frames: late, ..node("late", &[]) }).unwrap();
-    graph.add(node("saw", &[])).unwrap();
+    graph.add(Node { latency_frames: 0, ..node("saw", &[]) }).unwrap();
     let inputs = vec![edge(0, 1.0), edge(1, 0.5), edge(2, gain), Edge::events(NodeId(0))];
     let ports = Ports::STEREO.with_events(EventPorts::INPUT);
     graph.add(Node { inputs, ports, ..node("steps", &[]) }).unwrap();

@@ -280,15 +280,24 @@ fn the_main_thread_of_the_engine_calls_what_was_asked_for() {
 fn another_latency_leads_to_another_plan_and_the_host_hears_of_it() {
     let log = Log::default();
     let (processor, asks, _) = whole(&log, false);
-    let (mut engine, mut editor) = engine(processor, MainThread::Own);
+    // A way beside it has to wait for it.
+    let beside = |gain| {
+        let mut graph = Graph::default();
+        graph.add(node("whole", &[])).unwrap();
+        graph.add(node("beside", &[])).unwrap();
+        graph.add(node("out", &[(0, gain), (1, 1.0)])).unwrap();
+        graph
+    };
+    let processors = vec![Some(processor), Some(level(1.0)), None];
+    let (mut engine, mut editor) = start(&beside(1.0), processors, (ScheduleKind::Dataflow, 2));
     block(&mut engine);
-    // Each of the two nodes declares 3 frames.
+    // Each node declares 3 frames.
     assert_eq!(editor.control().standing().latency_frames, 6);
     let tell = |engine: &mut Engine, editor: &GraphEditor, frames: u32| {
         *asks.latency.lock().unwrap() = Some(frames);
         let mut notices = Vec::new();
         while notices.is_empty() {
-            block(engine);
+            engine.process(FRAMES);
             notices = editor.control().take_notices();
             thread::yield_now();
         }
@@ -298,15 +307,17 @@ fn another_latency_leads_to_another_plan_and_the_host_hears_of_it() {
     assert_eq!(tell(&mut engine, &editor, 100), [latency(100, true)]);
     assert_eq!(editor.control().standing().latency_frames, 103);
     // An edit with an old number does not undo it.
-    let kept = || (0..2).map(|id| NodeSource::Kept(NodeId(id))).collect();
-    editor.replace(&one(0.5), kept()).unwrap();
+    let kept = || (0..3).map(|id| NodeSource::Kept(NodeId(id))).collect();
+    editor.replace(&beside(0.5), kept()).unwrap();
     assert_eq!(editor.control().standing().latency_frames, 103);
-    assert_eq!(tell(&mut engine, &editor, u32::MAX), [latency(u32::MAX, false)]);
-    assert_eq!(editor.control().standing().latency_frames, 103);
+    assert_eq!(tell(&mut engine, &editor, 200_000_000), [latency(200_000_000, false)]);
+    editor.replace(&beside(0.25), kept()).unwrap();
+    assert_eq!(editor.control().standing().latency_frames, 103, "the last one that was possible");
     assert_eq!(tell(&mut engine, &editor, 0), [latency(0, true)]);
-    assert_eq!(editor.control().standing().latency_frames, 3);
+    // The other way is the longer one now: 3 and 3.
+    assert_eq!(editor.control().standing().latency_frames, 6);
     asks.others.store(true, Relaxed);
-    block(&mut engine);
+    engine.process(FRAMES);
     let node = NodeId(0);
     let others = [Notice::Tail { node, frames: u64::MAX }, Notice::Restart { node }];
     assert_eq!(editor.control().take_notices(), others);
