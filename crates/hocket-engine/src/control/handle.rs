@@ -327,7 +327,7 @@ impl Control {
         let made = loaded.map_err(|why| StateFailure::Refused { node: name, why })?;
         let mut inner = self.lock();
         let node = inner.cell(node).map_err(|_| StateFailure::NoNode(node))?;
-        let exchanges = vec![Exchange { node, made: Some(made) }];
+        let exchanges = [Exchange { node, made: Some(made) }].into();
         Ok(inner.send(Order { exchanges, ..Order::default() })?)
     }
 

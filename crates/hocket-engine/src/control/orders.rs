@@ -28,7 +28,7 @@ pub(crate) struct Order {
     /// Give nodes other lanes.
     pub lanes: Vec<(Arc<NodeCell>, LaneExchange)>,
     /// Give processors what their main sides made.
-    pub exchanges: Vec<Exchange>,
+    pub exchanges: Box<[Exchange]>,
     /// Play, stop, locate or loop.
     pub transport: Option<TimedCommand>,
     /// Go on with other tempos.

@@ -452,6 +452,7 @@ impl Planner {
                 None => {}
             }
         }
+        let exchanges = exchanges.into_boxed_slice();
         // Of processors that have gone or wait for an edit that will be refused.
         made.into_values().filter_map(|grown| grown.made).for_each(|made| self.services.free(made));
         if frames as usize <= self.frames {

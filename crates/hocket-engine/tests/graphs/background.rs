@@ -114,7 +114,7 @@ fn live_every_request_is_answered_in_order_under_every_schedule() {
         let (graph, processors) = beside(processors);
         let (mut engine, editor) = start(&graph, processors, (kind, most_workers(kind)));
         let (mut sent, mut heard) = (vec![Vec::new(); 3], vec![Vec::new(); 3]);
-        let mut refused = vec![0; 3];
+        let mut refused = [0; 3];
         // As long as it takes: a hang means that answers are lost.
         while heard.iter().any(|heard| heard.len() < 100) {
             block(&mut engine);
