@@ -2,7 +2,7 @@
 //!
 //! Each processor with background work has a thread for it, so slow work holds up nobody else's. The thread takes requests
 //! from a ring and puts answers into another one (`block/work.rs`). Between requests it sleeps at the signal of
-//! [`Attention`], which the leader advances after a block in which somebody sent one.
+//! `Attention`, which the leader advances after a block in which somebody sent one.
 //!
 //! Offline the threads sleep, and the leader runs all work before the next block. So answers come with the block after the
 //! request, however fast the machine is, whatever the schedule, and however many workers there are.
