@@ -87,8 +87,8 @@ pub enum ControlError {
     /// The engine's main thread cannot be started.
     #[error("the engine's main thread cannot be started: {0}; close other programs")]
     Thread(String),
-    /// A call of a processor's main side panicked.
-    #[error("the processor's main side panicked; it is not called again")]
+    /// A processor's main side panicked, or asks for a call of itself.
+    #[error("the processor's main side panicked and is not called again, or it is inside a call")]
     Panicked,
     /// An automation lane cannot be made.
     #[error("the lane of parameter {param} of node '{node}' cannot be made: {why}")]
@@ -260,8 +260,11 @@ impl Control {
     /// # Errors
     /// [`ControlError::NotMainThread`].
     pub fn service(&self) -> Result<(), ControlError> {
-        // What orders replaced comes back first.
-        self.lock().collect();
+        // What orders replaced comes back first, and what has faded out.
+        let mut inner = self.lock();
+        inner.collect();
+        inner.tidy();
+        drop(inner);
         self.services.serve()
     }
 

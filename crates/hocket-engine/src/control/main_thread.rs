@@ -381,7 +381,7 @@ impl Shared {
 }
 
 impl Side {
-    /// Calls it. `None`: it has panicked, now or before.
+    /// Calls it. `None`: it has panicked, now or before, or this is inside one of its calls.
     ///
     /// Thread: main.
     pub(super) fn call<T>(&self, call: impl FnOnce(&mut dyn MainSide) -> T) -> Option<T> {
@@ -389,7 +389,7 @@ impl Side {
         if self.panicked.load(Relaxed) {
             return None;
         }
-        let mut side = lock(&self.side);
+        let mut side = self.side.try_lock().ok()?;
         // Unwind safety: after a panic nobody calls it again. It is only freed.
         let called = catch_unwind(AssertUnwindSafe(|| call(&mut **side)));
         called.map_err(|_| self.panicked.store(true, Relaxed)).ok()
@@ -404,8 +404,7 @@ impl Side {
             self.call(|side| side.called());
         }
         let latency = self.wanted.latency.swap(0, Relaxed);
-        if latency > 0 {
-            self.latency.store(latency, Relaxed);
+        if latency > 0 && self.latency.swap(latency, Relaxed) != latency {
             self.unplanned.store(true, Relaxed);
         }
     }

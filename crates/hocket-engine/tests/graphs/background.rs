@@ -4,7 +4,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 
 use hocket_engine::host::{BackgroundWork, Host, WorkAnswers, WorkRefused, WorkRequests, WorkRoom};
-use hocket_engine::{LostWork, offline};
+use hocket_engine::{Bypass, LostWork, offline};
 
 use super::*;
 
@@ -315,4 +315,22 @@ fn a_second_background_work_is_refused() {
     let (mut engine, editor) = start(&graph, processors, (ScheduleKind::Serial, 1));
     assert_eq!(block(&mut engine).1, 1.0);
     assert_eq!(editor.control().lost_work()[0].requests, 1);
+}
+
+#[test]
+fn a_processor_inside_a_bypass_has_its_work_done_too() {
+    let (processor, told) = asks(Does(repeat));
+    let bypass = Box::new(Bypass::new(processor, 48_000, false));
+    let (graph, processors) = beside(vec![bypass]);
+    let (mut engine, _editor) = start(&graph, processors, (ScheduleKind::Dataflow, 2));
+    engine.set_offline(true);
+    (0..3).for_each(|_| _ = block(&mut engine));
+    let expected = [
+        Told::Sent(0),
+        Told::Heard(1, 0u64.to_le_bytes().to_vec()),
+        Told::Sent(1),
+        Told::Heard(2, 1u64.to_le_bytes().to_vec()),
+        Told::Sent(2),
+    ];
+    assert_eq!(told.try_iter().collect::<Vec<_>>(), expected);
 }
