@@ -451,8 +451,9 @@ typedef struct hocket_processor {
     // somebody located. It comes before the block of that frame; a jump inside a block comes before the next one.
     // Thread: the worker, inside a block. NULL: the processor does not need to know.
     hocket_locate_fn locate;
-    // The node has ended, and Hocket no longer uses `user`. Thread: the one that stops the engine, frees or
-    // exchanges the graph, or sends an edit later. NULL: there is nothing to free.
+    // The node has ended, and Hocket no longer uses `user`. Thread: one of the engine's that plays no sound, always the
+    // same, and at the latest before `hocket_engine_stop` returns; where no engine has started, the one that frees or
+    // starts the graph. NULL: there is nothing to free.
     hocket_user_fn free;
     // The expected work in floating-point operations per frame, more than 0. Only ratios matter.
     double cost;
@@ -1956,7 +1957,7 @@ struct hocket_graph *hocket_engine_graph(const struct hocket_engine *engine,
 // has been exchanged since it was made.
 //
 // Edges that come, go or change their gain fade over 512 frames, if the node that reads stays with its ports. What has
-// been removed runs on for that time. It is freed later, by a control thread that sends an edit or calls
+// been removed runs on for that time. It is freed later, when a control thread sends an edit or calls
 // `hocket_engine_is_settled`. Outputs change from one block to the next.
 //
 // Thread: any but the leader. Cost: a lock among control threads; builds effects and a plan.

@@ -80,6 +80,8 @@ impl From<EditError> for Failure {
         let text = error.to_string();
         match error {
             EditError::Control(error) => error.into(),
+            EditError::Thread(_) => Failure::not_possible(text),
+            EditError::Grew => Failure { status: Status::Busy, text },
             _ => Failure::bad_input(text),
         }
     }
@@ -92,9 +94,12 @@ impl From<ControlError> for Failure {
             ControlError::Full | ControlError::NothingMeasured => {
                 Failure { status: Status::Busy, text }
             }
-            ControlError::Rule(_) | ControlError::Rate { .. } | ControlError::Lane { .. } => {
-                Failure::bad_input(text)
-            }
+            ControlError::NotMainThread => Failure { status: Status::WrongThread, text },
+            ControlError::Thread(_) | ControlError::Panicked => Failure::not_possible(text),
+            ControlError::Rule(_)
+            | ControlError::Rate { .. }
+            | ControlError::Frames(_)
+            | ControlError::Lane { .. } => Failure::bad_input(text),
         }
     }
 }

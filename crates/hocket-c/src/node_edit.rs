@@ -58,7 +58,7 @@ pub unsafe extern "C" fn hocket_engine_graph(
 /// has been exchanged since it was made.
 ///
 /// Edges that come, go or change their gain fade over 512 frames, if the node that reads stays with its ports. What has
-/// been removed runs on for that time. It is freed later, by a control thread that sends an edit or calls
+/// been removed runs on for that time. It is freed later, when a control thread sends an edit or calls
 /// `hocket_engine_is_settled`. Outputs change from one block to the next.
 ///
 /// Thread: any but the leader. Cost: a lock among control threads; builds effects and a plan.

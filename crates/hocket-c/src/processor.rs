@@ -105,8 +105,9 @@ pub struct Processor {
     /// somebody located. It comes before the block of that frame; a jump inside a block comes before the next one.
     /// Thread: the worker, inside a block. NULL: the processor does not need to know.
     pub locate: LocateFn,
-    /// The node has ended, and Hocket no longer uses `user`. Thread: the one that stops the engine, frees or
-    /// exchanges the graph, or sends an edit later. NULL: there is nothing to free.
+    /// The node has ended, and Hocket no longer uses `user`. Thread: one of the engine's that plays no sound, always the
+    /// same, and at the latest before `hocket_engine_stop` returns; where no engine has started, the one that frees or
+    /// starts the graph. NULL: there is nothing to free.
     pub free: UserFn,
     /// The expected work in floating-point operations per frame, more than 0. Only ratios matter.
     pub cost: f64,

@@ -1,6 +1,10 @@
 //! One block of audio as a processor sees it, and the processor's contract.
 
+use std::any::Any;
+
 use hocket_time::{BlockTime, EventBuffer, EventKind, Pushed, Source};
+
+use crate::host::Host;
 
 /// Two rows of the same length that may be written.
 #[derive(Debug)]
@@ -323,12 +327,40 @@ impl<'a> Block<'a> {
 
 /// Something that changes sound block by block.
 ///
-/// Thread: built on a control thread, then run by one worker at a time, inside a block.
-/// Cost: no allocation, no lock, no system call in [`Processor::process`] and [`Processor::reset`].
+/// Thread: built on a control thread, then run by one worker at a time, inside a block, and by another one in another
+/// block. After it has joined an engine, it is freed on the engine's main thread; [`crate::host`] says when.
+/// Cost: no allocation, no lock, no system call in any call but [`Processor::join`].
 pub trait Processor: Send {
     /// Processes one block in place. Rows have equal length, at least 1 frame, any length up to
-    /// the largest block the engine announced; lengths may change from block to block.
+    /// the largest block of the engine; lengths may change from block to block.
+    ///
+    /// The engine calls it once per block, with all frames: it cuts no block at events, and input and output are always the
+    /// same rows. Side chain and extra outputs have rows of their own. A processor with memory for blocks makes it for the
+    /// engine's largest block, which may grow ([`MainSide::grow`](crate::host::MainSide::grow)).
     fn process(&mut self, block: &mut Block<'_>);
+
+    /// Meets the engine: once, before the first block. Processors that need background work or a main side ask for it here
+    /// and keep what they get.
+    ///
+    /// Thread: the control thread that brings the processor.
+    fn join(&mut self, host: &mut dyn Host) {
+        let _ = host;
+    }
+
+    /// Takes an answer of its background work. All that have come since the last block come before the next one, in order.
+    ///
+    /// Thread: as [`Processor::process`], or the leader before [`Processor::reset`].
+    fn answered(&mut self, answer: &[u8]) {
+        let _ = answer;
+    }
+
+    /// Goes on with what its main side made, and leaves in its place what is no longer needed: it is freed elsewhere. A
+    /// main side that makes several kinds tells them apart by their type.
+    ///
+    /// Thread: leader, between blocks.
+    fn exchange(&mut self, new: &mut (dyn Any + Send)) {
+        let _ = new;
+    }
 
     /// Forgets all history (delay lines, envelopes), keeps the parameters.
     fn reset(&mut self);
@@ -348,7 +380,8 @@ pub trait Processor: Send {
         false
     }
 
-    /// How many frames the output lags behind the input. Never changes during a life.
+    /// How many frames the output lags behind the input at first. It stays, unless the processor says otherwise
+    /// ([`MainRequests::latency_changed`](crate::host::MainRequests::latency_changed)).
     fn latency_frames(&self) -> u32 {
         0
     }

@@ -6,6 +6,7 @@
 //!
 //! # Reading order
 //! 1. [`block`]: what one block of audio is and what a [`Processor`] promises.
+//!    [`host`]: what a processor may ask for besides blocks.
 //! 2. [`mod@kinds`]: the table of built-in effects, their parameters and declared costs.
 //! 3. [`math`], [`level`], [`mix`], [`finite`]: plain functions over numbers and rows;
 //!    [`rows`]: filling and copying without the C library, and why.
@@ -43,6 +44,7 @@
 #![forbid(unsafe_code)]
 
 pub mod block;
+pub mod host;
 pub mod kinds;
 
 pub mod finite;

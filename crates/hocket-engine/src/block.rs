@@ -7,6 +7,7 @@ pub(crate) mod fade;
 mod port;
 pub(crate) mod now;
 pub(crate) mod spread;
+pub(crate) mod work;
 pub(crate) mod lanes;
 mod rows;
 mod sum;

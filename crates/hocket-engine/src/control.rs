@@ -18,6 +18,8 @@ pub(crate) mod regular_thread;
 pub mod measured_costs;
 pub(crate) mod choose_schedule;
 pub mod automation;
+pub mod background;
+pub mod main_thread;
 pub mod events;
 pub mod edit;
 pub mod editor;

@@ -123,6 +123,7 @@ pub use block::note_player::NotePlayer;
 pub use block::times::{BlockTimes, WorkerTotals};
 pub use catalogue::BuiltinEffects;
 pub use control::automation::{LaneChange, LaneSpec, ThinnedOut};
+pub use control::background::LostWork;
 pub use control::clip_streams::{
     ClipStream, NotReady, PrerollError, StreamGap, StreamHandle, StreamedFile,
 };
@@ -133,12 +134,13 @@ pub use control::events::LostEvents;
 pub use control::follow::{FollowError, FollowReport, Following, LeaderReport};
 pub use control::graph_editor::{AppliedAt, GraphEditor, NodeSource};
 pub use control::handle::{Control, ControlError, Standing};
+pub use control::main_thread::{Notice, StateFailure};
 pub use control::measured_costs::{Adopted, UnitCost};
 pub use control::media::{ClipMedia, MediaPool, StereoAudio};
 pub use control::prepare::{PrepareError, Prepared, prepare_session, session_end_frames};
 pub use control::protect::Protection;
 pub use control::seating::{SeatSpeeds, Seating, seats_of};
-pub use control::settings::{Policy, Settings, SettingsError, Steer};
+pub use control::settings::{MainThread, Policy, Settings, SettingsError, Steer};
 pub use control::start::EngineError;
 pub use device::offline;
 pub use device::virtual_device::VirtualDevice;
@@ -151,7 +153,7 @@ pub use worker::seat::{LeaderSeat, ThreadReport, settle_leader};
 // Processors: what a host writes, and the built-in effects.
 pub use hocket_dsp::{
     Block, Bypass, Change, EventsOut, Kind, MoreRows, Param, Processor, RowsMut, RowsRef,
-    StereoMut, StereoRef, TimedChange, kind, kinds, rows,
+    StereoMut, StereoRef, TimedChange, host, kind, kinds, rows,
 };
 // When it is played.
 pub use hocket_time as time;

@@ -415,6 +415,14 @@ impl Graph {
         ports::spans(edge, source, reader).unwrap_or_default()
     }
 
+    /// Gives a node another latency, in frames.
+    ///
+    /// # Panics
+    /// If there is no such node.
+    pub fn set_latency(&mut self, node: NodeId, frames: u32) {
+        self.nodes[node.index()].latency_frames = frames;
+    }
+
     /// All nodes; an index is a [`NodeId`].
     pub fn nodes(&self) -> &[Node] {
         &self.nodes

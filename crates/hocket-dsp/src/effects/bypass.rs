@@ -1,10 +1,13 @@
 //! Switching an effect off and on without a click.
 
+use std::any::Any;
+
 use hocket_time::{EventBuffer, EventKind, Source};
 
 use crate::block::{Block, Change, Processor, StereoMut, TimedChange};
 use crate::delay_line::DelayLine;
 use crate::effects::is_on;
+use crate::host::Host;
 use crate::ramp::Ramp;
 
 /// Longest piece handed to the effect, in frames.
@@ -201,6 +204,18 @@ impl Processor for Bypass {
             Change::Param { index: Bypass::PARAM, value } => self.switch(value),
             other => self.inner.preset(other),
         }
+    }
+
+    fn join(&mut self, host: &mut dyn Host) {
+        self.inner.join(host);
+    }
+
+    fn answered(&mut self, answer: &[u8]) {
+        self.inner.answered(answer);
+    }
+
+    fn exchange(&mut self, new: &mut (dyn Any + Send)) {
+        self.inner.exchange(new);
     }
 
     fn latency_frames(&self) -> u32 {

@@ -164,7 +164,8 @@ unsafe fn process_node(
     let ChainNode { cell, ports, late } = node;
     // SAFETY: the caller's obligation.
     let node = unsafe { cell.get_mut() };
-    if node.follows_song {
+    if node.has_more {
+        node.deliver();
         cell.play_lanes(node, now, *late);
         process_in_time(node, (*ports, *late), rows, frames, now, events);
     } else {
@@ -182,7 +183,7 @@ unsafe fn process_node(
     }
 }
 
-/// Processes a node that keeps time or has lanes.
+/// Processes a node that keeps time, has lanes or gets answers.
 fn process_in_time(
     node: &mut NodeState,
     (ports, late): (Ports, u32),

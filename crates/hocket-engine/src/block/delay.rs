@@ -22,7 +22,7 @@ use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use hocket_dsp::RowsRef;
 use hocket_dsp::mix;
 
-use super::fade::{Change, Ramp};
+use super::fade::{Change, FADE_FRAMES, Ramp, faded_at};
 use super::plan::Gains;
 use super::rows::Rows;
 
@@ -38,6 +38,8 @@ pub(super) struct Ring {
     before: Option<Box<Ring>>,
     /// As long as fewer frames than these are written, the shorter ring is needed.
     alone_from: u64,
+    /// The most frames of a block.
+    block: usize,
 }
 
 impl Ring {
@@ -47,15 +49,21 @@ impl Ring {
     pub(super) fn new(rows: u16, delay: usize, block: usize) -> Ring {
         let frames = (delay + block).next_power_of_two();
         let samples = vec![0.0; frames * usize::from(rows)].into_boxed_slice();
-        Ring { samples, frames, written: 0, before: None, alone_from: 0 }
+        Ring { samples, frames, written: 0, before: None, alone_from: 0, block }
     }
 
     /// Room for a shorter ring.
     ///
     /// Thread: control; allocates.
     fn following(self) -> Ring {
-        let nothing =
-            Ring { samples: [].into(), frames: 1, written: 0, before: None, alone_from: 0 };
+        let nothing = Ring {
+            samples: [].into(),
+            frames: 1,
+            written: 0,
+            before: None,
+            alone_from: 0,
+            block: 0,
+        };
         Ring { before: Some(Box::new(nothing)), ..self }
     }
 
@@ -66,22 +74,51 @@ impl Ring {
         self.alone_from = delay as u64;
     }
 
-    /// Appends the frames of these rows.
+    /// How many frames may come at once: blocks may be longer than those that the shorter ring is for.
     #[inline]
-    pub(super) fn push(&mut self, rows: RowsRef<'_>, first: usize) {
+    fn at_once(&self) -> usize {
+        match &self.before {
+            Some(before) if self.written < self.alone_from => self.block.min(before.at_once()),
+            _ => self.block,
+        }
+    }
+
+    /// Whether it is for any rows.
+    pub(super) fn has_rows(&self) -> bool {
+        !self.samples.is_empty()
+    }
+
+    /// Goes on where a ring of the same rows is whose blocks were shorter. What it holds of the last `from` frames comes
+    /// first, then silence, until `to` frames are there: so a longer way loses and repeats nothing. Both ends of the
+    /// silence fade; that behind it is the caller's.
+    ///
+    /// Cost: a copy of `to` frames.
+    pub(super) fn go_on_later(&mut self, shorter: &Ring, from: usize, to: usize) {
+        for (row, ring) in self.samples.chunks_exact_mut(self.frames).enumerate() {
+            let (held, silent) = ring[..to].split_at_mut(from);
+            shorter.pull(row, from, held);
+            fade_out(held);
+            hocket_dsp::mix::clear(silent);
+        }
+        self.written = to as u64;
+    }
+
+    /// Appends the frames of these rows that are at `range`.
+    #[inline]
+    pub(super) fn push(&mut self, rows: RowsRef<'_>, first: usize, range: Range<usize>) {
         if self.written < self.alone_from
             && let Some(before) = &mut self.before
         {
-            before.push(rows, first);
+            before.push(rows, first, range.clone());
         }
         let at = self.at(0);
         for (row, ring) in self.samples.chunks_exact_mut(self.frames).enumerate() {
-            let input = rows.row(first + row);
+            let input = &rows.row(first + row)[range.clone()];
             let (begin, wrapped) = input.split_at(input.len().min(ring.len() - at));
             copy(&mut ring[at..], begin);
             copy(ring, wrapped);
         }
-        self.written += rows.frames() as u64;
+        self.written += range.len() as u64;
     }
 
     /// Copies `out.len()` frames of a row that begin `back` frames before the next one to be written.
@@ -111,6 +148,15 @@ impl Ring {
     }
 }
 
+/// Fades the end of a row out.
+fn fade_out(row: &mut [f32]) {
+    let fade = row.len().min(FADE_FRAMES as usize);
+    let from = row.len() - fade;
+    for (place, sample) in row[from..].iter_mut().enumerate() {
+        *sample *= 1.0 - faded_at(place, fade);
+    }
+}
+
 /// The shorter of both counts.
 #[inline]
 fn copy(to: &mut [f32], from: &[f32]) {
@@ -125,8 +171,9 @@ fn copy(to: &mut [f32], from: &[f32]) {
 #[repr(C, align(64))]
 pub(crate) struct DelayCell {
     state: UnsafeCell<DelayState>,
-    /// The longest delay that fits, for control threads.
+    /// The longest delay that fits, and the most frames of a block, for control threads.
     longest: usize,
+    block: usize,
     /// How many changes control threads have asked for. Only they use it.
     asked: AtomicU32,
     /// How many changes are over. A hint for control threads that publishes nothing.
@@ -194,7 +241,8 @@ impl DelayCell {
             inherited: false,
         };
         let (asked, over) = (AtomicU32::new(0), AtomicU32::new(0));
-        DelayCell { state: UnsafeCell::new(state), longest, asked, over, before: None }
+        let state = UnsafeCell::new(state);
+        DelayCell { state, longest, block, asked, over, before: None }
     }
 
     /// For an edge that was there with `was`, without a line: it goes on with that and fades. `wait`: how long its source
@@ -222,7 +270,7 @@ impl DelayCell {
         cell
     }
 
-    /// In the place of one that is too short. It goes on where that one is with the first [`DelayCell::set`].
+    /// In the place of one that is too short for its delay or for blocks. It goes on where that one is with the first [`DelayCell::set`].
     ///
     /// Thread: control; allocates.
     pub(crate) fn longer(
@@ -234,7 +282,7 @@ impl DelayCell {
         let DelayCell { state, longest, asked, over, .. } = DelayCell::new(rows, waits, block);
         let state = state.into_inner();
         let state = UnsafeCell::new(DelayState { ring: state.ring.following(), ..state });
-        DelayCell { state, longest, asked, over, before: Some(Arc::clone(before)) }
+        DelayCell { state, longest, block, asked, over, before: Some(Arc::clone(before)) }
     }
 
     /// Whether all changes that were asked for are over.
@@ -299,9 +347,9 @@ impl DelayCell {
         unsafe { &*self.state.get() }.silent
     }
 
-    /// Whether a delay fits.
-    pub(crate) fn holds(&self, delay: usize) -> bool {
-        delay <= self.longest
+    /// Whether a delay and blocks of so many frames fit.
+    pub(crate) fn holds(&self, delay: usize, block: usize) -> bool {
+        delay <= self.longest && block <= self.block
     }
 
     /// What is inside.
@@ -366,26 +414,29 @@ impl DelayState {
 
     #[inline]
     fn run(&mut self, rows: RowsRef<'_>, first: usize) {
-        let frames = rows.frames();
-        self.ring.push(rows, first);
-        if self.change.is_none() {
-            pull_all(&self.ring, self.delay, &mut self.out, 0..frames, frames);
-        } else {
-            self.run_change(frames);
+        let (frames, mut at) = (rows.frames(), 0);
+        while at < frames {
+            let end = frames.min(at + self.ring.at_once());
+            self.ring.push(rows, first, at..end);
+            if self.change.is_none() {
+                pull_all(&self.ring, self.delay, &mut self.out, at..end, end);
+            } else {
+                self.run_change(at, end);
+            }
+            at = end;
         }
         self.amplify(frames);
     }
 
     /// A change may end inside the block, and another one begin there: at a frame, not at a block's edge.
     #[cold]
-    fn run_change(&mut self, frames: usize) {
-        let mut at = 0;
-        while at < frames {
+    fn run_change(&mut self, mut at: usize, end: usize) {
+        while at < end {
             let DelayState { ring, out, delay, change, .. } = self;
             let Some(moving) = change else {
-                return pull_all(ring, *delay, out, at..frames, frames);
+                return pull_all(ring, *delay, out, at..end, end);
             };
-            at = moving.run(ring, *delay, out, at..frames, frames);
+            at = moving.run(ring, *delay, out, at..end, end);
             if moving.is_over() {
                 *change = None;
                 self.go_on();
@@ -422,7 +473,7 @@ impl DelayState {
     }
 }
 
-/// The frames at `range` of a block of so many, each `delay` frames late. The ring holds the block already.
+/// The frames at `range` of a block, each `delay` frames late. The ring holds the first `frames` of the block already.
 #[inline]
 pub(super) fn pull_all(
     ring: &Ring,
@@ -440,8 +491,6 @@ pub(super) fn pull_all(
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    use super::super::fade::FADE_FRAMES;
 
     const PLAIN: Waits = Waits { delay: 0, gain_lin: 1.0 };
 
@@ -547,7 +596,7 @@ mod tests {
         let mut heard = answer(&first, &[16; 20], &[]);
         // Nobody runs the second one before the third takes its place.
         let longer = |before, delay| DelayCell::longer(before, 1, Waits { delay, ..PLAIN }, 16);
-        assert!(!first.holds(500));
+        assert!(!first.holds(500, 16));
         let second = Arc::new(longer(&first, 300));
         let third = longer(&second, 500);
         for (line, delay) in [(&*second, 300), (&third, 500)] {
@@ -596,7 +645,7 @@ mod tests {
                     let delay = number(block + 1000 * change) * (block + 40) / 400;
                     let gain_lin = number(block + change) as f32 * 0.001;
                     let set = Set { waits: Waits { delay, gain_lin }, gains: Gains::Fade };
-                    if !short.holds(delay) {
+                    if !short.holds(delay, 16) {
                         short = Arc::new(DelayCell::longer(&short, 2, set.waits, 16));
                     }
                     // SAFETY: this is the only thread and the only reference.

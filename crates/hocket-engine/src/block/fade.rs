@@ -28,6 +28,11 @@ const fn faded() -> [f32; FRAMES] {
     table
 }
 
+/// How much is over of a fade of so many frames, at most [`FADE_FRAMES`]: 0 to 1.
+pub(super) fn faded_at(frame: usize, frames: usize) -> f32 {
+    FADED[frame * FRAMES / frames]
+}
+
 /// From one gain to another.
 #[derive(Clone, Copy)]
 pub(super) struct Ramp {

@@ -206,6 +206,10 @@ impl Leader {
                 unsafe { self.runner.plan().units.get_mut(unit).set_lines() };
             }
         }
+        for port in &plan.units.ports {
+            // SAFETY: CLOSED and ONE-PLAN, by the type's invariant. The leader is borrowed exclusively.
+            unsafe { port.inherit() };
+        }
         for moved in &plan.events.moves {
             // SAFETY: CLOSED, by the type's invariant. The leader is borrowed exclusively.
             unsafe { moved.carry_out() };

@@ -17,7 +17,9 @@ use hocket_dsp::{Block, Processor, TimedChange, mix};
 use super::fetch::Stretch;
 use super::lanes::{Lanes, MappedLane};
 use super::now::Now;
+use super::work::Incoming;
 use crate::control::automation::Automated;
+use crate::control::main_thread::Joined;
 
 /// A node whose output the engine silenced, and why.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -66,11 +68,13 @@ pub(crate) struct NodeState {
     lanes: Option<Box<Lanes>>,
     /// How many blocks had samples that were not finite.
     pub not_finite: u64,
-    /// Whether it keeps time or has lanes.
-    pub(super) follows_song: bool,
+    /// Whether it keeps time, has lanes or gets answers. All others need no look at these.
+    pub(super) has_more: bool,
     /// Whether its processor asks for the time.
     pub(super) keeps_time: bool,
-    /// The node keeps it until a control thread frees the node, because a block frees nothing.
+    /// Answers of its background work. Nearly all nodes have none.
+    answers: Option<Box<Incoming>>,
+    /// The node keeps it until it is freed, because a block frees nothing.
     panicked: Option<Panicked>,
 }
 
@@ -123,6 +127,15 @@ impl NodeState {
         }
     }
 
+    /// Hands the processor the answers of its background work.
+    ///
+    /// Thread: the node's worker, inside a block, or the leader between blocks. A panic goes to the caller.
+    pub(super) fn deliver(&mut self) {
+        if let Some(answers) = &mut self.answers {
+            answers.deliver(&mut *self.processor);
+        }
+    }
+
     /// Exchanges the lanes. A lane that stays goes on; what a removed one set stays as it is.
     ///
     /// Thread: leader, between blocks. Cost: O(lanes); nothing is allocated or freed.
@@ -134,20 +147,22 @@ impl NodeState {
         }
         std::mem::swap(&mut self.lanes, &mut new.lanes);
         std::mem::swap(&mut self.events, &mut new.events);
-        self.follows_song = self.keeps_time || self.lanes.is_some();
+        self.has_more = self.keeps_time || self.lanes.is_some() || self.answers.is_some();
     }
 
     /// Resets the processor, with the first values of its lanes as its settings: for a start from the beginning.
     ///
     /// Thread: control before it plays, or the leader between blocks.
     pub(super) fn reset(&mut self) {
-        let lanes = self.lanes.take();
+        let (lanes, mut answers) = (self.lanes.take(), self.answers.take());
         self.call(|processor| {
+            // They belong to what was before.
+            answers.iter_mut().for_each(|answers| answers.deliver(processor));
             let first = lanes.iter().flat_map(|lanes| lanes.first_values());
             first.for_each(|change| processor.preset(change));
             processor.reset();
         });
-        self.lanes = lanes;
+        (self.lanes, self.answers) = (lanes, answers);
     }
 
     /// Forgets events, where its lanes are, and what was counted: for a start from the beginning.
@@ -211,6 +226,8 @@ pub(crate) struct NodeCell {
     pub(super) keeps_time: bool,
     /// What its lanes are made of, for control threads only.
     pub automated: Mutex<Automated>,
+    /// What its processor has beside it; `None` for one that has not joined an engine, as in tests.
+    pub(crate) joined: Option<Joined>,
     /// The memory of its processor. The constructor notes it, because later only the node's worker may look
     /// inside.
     pub(super) processor: Option<Stretch>,
@@ -227,14 +244,42 @@ impl NodeCell {
     pub(crate) fn new(name: String, processor: Box<dyn Processor>) -> NodeCell {
         let events = Vec::with_capacity(EVENTS_A_BLOCK);
         let (place, keeps_time) = (Stretch::of(&*processor), processor.keeps_time());
-        let (lanes, follows_song) = (None, keeps_time);
-        let (not_finite, panicked) = (0, None);
-        let state =
-            NodeState { processor, events, lanes, not_finite, follows_song, keeps_time, panicked };
+        let (lanes, has_more) = (None, keeps_time);
+        let (not_finite, answers, panicked) = (0, None, None);
+        let state = NodeState {
+            processor,
+            events,
+            lanes,
+            not_finite,
+            has_more,
+            keeps_time,
+            answers,
+            panicked,
+        };
         let [shown, thinned, lost_events] = [0; 3].map(AtomicU64::new);
         let (state, automated) = (UnsafeCell::new(state), Mutex::default());
-        let processor = place;
-        NodeCell { name, shown, thinned, lost_events, keeps_time, automated, processor, state }
+        let (processor, joined) = (place, None);
+        NodeCell {
+            state,
+            name,
+            shown,
+            thinned,
+            lost_events,
+            keeps_time,
+            automated,
+            joined,
+            processor,
+        }
+    }
+
+    /// What its processor got when it joined. `answers`: of its background work.
+    ///
+    /// Thread: control, before it runs.
+    pub(crate) fn has_joined(&mut self, joined: Joined, answers: Option<Incoming>) {
+        let state = self.state.get_mut();
+        state.answers = answers.map(Box::new);
+        state.has_more |= state.answers.is_some();
+        self.joined = Some(joined);
     }
 
     /// Gives a node that has not run its lanes, and their first values as its settings.
@@ -331,6 +376,19 @@ impl NodeCell {
     pub(crate) unsafe fn get_mut(&self) -> &mut NodeState {
         // SAFETY: the caller's obligation.
         unsafe { &mut *self.state.get() }
+    }
+}
+
+impl Drop for NodeCell {
+    /// Hands the processor over to the main thread, which frees it.
+    ///
+    /// Thread: control. No plan has the node any more.
+    fn drop(&mut self) {
+        if let Some(joined) = self.joined.take() {
+            let state = self.state.get_mut();
+            let processor = std::mem::replace(&mut state.processor, Box::new(Silent));
+            joined.leave(processor, state.panicked.take().map(|panicked| Box::new(panicked) as _));
+        }
     }
 }
 

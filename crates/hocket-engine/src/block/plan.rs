@@ -25,6 +25,8 @@ use super::sum::silent_parts;
 pub(crate) struct Plan {
     /// Unique in this process.
     pub number: u64,
+    /// The most frames of a block. Costs refer to blocks of this length.
+    pub frames: usize,
     pub schedule: VerifiedSchedule,
     pub units: Units,
     pub countdowns: Box<[Countdown]>,
@@ -152,7 +154,7 @@ impl Cells {
                 was.filter(|(_, before, _)| *before == rows).map(|(was, _, cell)| (was, *cell));
             let set = Some(Set { waits: now, gains: before.gains });
             match was {
-                Some((was, cell)) if cell.holds(now.delay) => {
+                Some((was, cell)) if cell.holds(now.delay, frames) => {
                     let jumps = before.gains == Gains::Jump && !cell.is_settled();
                     (Arc::clone(cell), set.filter(|_| *was != now || jumps))
                 }
@@ -194,8 +196,11 @@ impl<F: Fn(NodeId) -> Option<NodeId>> Before<'_, F> {
         };
         let is_same = |old: &Port| is_same(old) && !self.ends.contains(old);
         let old = self.units.ports().iter().position(is_same);
-        let cell = old.map(|place| Arc::clone(&self.cells.ports[place]));
-        cell.unwrap_or_else(|| Arc::new(new_port(port, frames)))
+        match old.map(|place| &self.cells.ports[place]) {
+            Some(same) if same.holds(frames) => Arc::clone(same),
+            Some(shorter) => Arc::new(new_port(port, frames).instead_of(shorter)),
+            None => Arc::new(new_port(port, frames)),
+        }
     }
 }
 
@@ -278,6 +283,7 @@ impl Plan {
         let waiting = (0..counts.len() as u32).filter(|unit| counts[*unit as usize] > 0);
         Plan {
             number: next_number(),
+            frames,
             units: Units::new(all.iter().map(unit).collect(), &cells.ports),
             waiting: waiting.collect(),
             countdowns: counts.into_iter().map(Countdown::new).collect(),

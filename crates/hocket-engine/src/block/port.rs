@@ -1,10 +1,12 @@
 //! What units read that no unit of the same block writes: engine inputs, and feedback from the block before.
 
 use std::cell::UnsafeCell;
+use std::sync::Arc;
 
-use hocket_dsp::{RowsMut, RowsRef};
+use hocket_dsp::{RowsMut, RowsRef, rows};
 
 use super::delay::Ring;
+use super::fade::{FADE_FRAMES, faded_at};
 use super::rows::Rows;
 
 /// What comes from outside before a block: an engine input, or feedback.
@@ -12,6 +14,10 @@ use super::rows::Rows;
 /// Invariant FILLED: only the leader writes it, between blocks (CLOSED). Inside a block all workers may read.
 pub(crate) struct PortCell {
     state: UnsafeCell<PortState>,
+    /// The most frames of a block, for control threads.
+    block: usize,
+    /// The port whose place this one takes because blocks grow; what that one holds goes on here.
+    before: Option<Arc<PortCell>>,
 }
 
 // SAFETY: `PortState` is `Send`; FILLED governs the sharing.
@@ -26,6 +32,10 @@ pub(crate) struct PortState {
     delay: usize,
     /// How many rows may hold something else than silence.
     written: u16,
+    /// Whether it goes on where the port before was.
+    inherited: bool,
+    /// Frames since feedback became later, until what comes then has faded in.
+    later: Option<usize>,
 }
 
 impl PortCell {
@@ -42,8 +52,35 @@ impl PortCell {
 
     fn with_ring(rows: u16, ring: Ring, block: usize) -> PortCell {
         let rows = Rows::new(rows, block);
-        let state = PortState { rows, ring, delay: block, written: 0 };
-        PortCell { state: UnsafeCell::new(state) }
+        let (written, inherited, later) = (0, false, None);
+        let state = PortState { rows, ring, delay: block, written, inherited, later };
+        PortCell { state: UnsafeCell::new(state), block, before: None }
+    }
+
+    /// This port in the place of one for shorter blocks.
+    ///
+    /// Thread: control.
+    pub(crate) fn instead_of(self, before: &Arc<PortCell>) -> PortCell {
+        PortCell { before: Some(Arc::clone(before)), ..self }
+    }
+
+    /// Whether it is long enough.
+    pub(crate) fn holds(&self, block: usize) -> bool {
+        block <= self.block
+    }
+
+    /// Goes on where the port before is. A second time does nothing.
+    ///
+    /// # Safety
+    /// The caller is the leader while CLOSED and ONE-PLAN hold, and has no other reference.
+    pub(super) unsafe fn inherit(&self) {
+        let Some(before) = &self.before else { return };
+        // SAFETY: the caller's obligation. The cells differ. The plan of the one before has been the leader's, so that one
+        // has inherited.
+        let (state, before) = unsafe { (self.get_mut(), before.get_mut()) };
+        if !state.inherited {
+            state.inherit(before);
+        }
     }
 
     /// The rows, inside a block.
@@ -84,16 +121,54 @@ impl PortState {
         for row in 0..rows.len() {
             self.ring.pull(row, self.delay, rows.row_mut(row));
         }
+        if self.later.is_some() {
+            self.fade_in(frames);
+        }
+    }
+
+    /// What feeds back begins anew where it became later.
+    #[cold]
+    fn fade_in(&mut self, frames: usize) {
+        let PortState { rows, delay, later: Some(over), .. } = self else { return };
+        let mut rows = rows.all_mut(frames);
+        let fade = FADE_FRAMES as usize;
+        for sample in 0..frames {
+            let at = *over + sample;
+            if (*delay..*delay + fade).contains(&at) {
+                let gain = faded_at(at - *delay, fade);
+                rows.iter_mut().for_each(|row| row[sample] *= gain);
+            }
+        }
+        *over += frames;
+        if *over >= *delay + fade {
+            self.later = None;
+        }
+    }
+
+    /// Goes on where a port for shorter blocks is. Feedback becomes later by the difference.
+    fn inherit(&mut self, before: &mut PortState) {
+        self.inherited = true;
+        self.written = before.written;
+        let frames = before.rows.room().min(self.rows.room());
+        let (from, mut to) = (before.rows.all(frames), self.rows.all_mut(frames));
+        for row in 0..from.len().min(to.len()) {
+            rows::copy(to.row_mut(row), from.row(row));
+        }
+        if self.ring.has_rows() {
+            self.ring.go_on_later(&before.ring, before.delay, self.delay);
+            self.later = Some(0);
+        }
     }
 
     /// After a block: what its source put out.
     pub(super) fn keep(&mut self, rows: RowsRef<'_>) {
-        self.ring.push(rows, 0);
+        self.ring.push(rows, 0, 0..rows.frames());
     }
 
     pub(super) fn silence(&mut self) {
         self.ring.silence();
         self.rows.silence();
+        self.later = None;
     }
 }
 

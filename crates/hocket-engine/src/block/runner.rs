@@ -146,8 +146,6 @@ pub(crate) struct Runner {
     pub desks: Box<[Desk]>,
     guards: usize,
     alone_is_serial: bool,
-    /// The full length of a block. Costs refer to it.
-    pub frames: usize,
     /// [`PATIENCE_NS`] in ticks.
     patience: u64,
     /// [`ORDINARY_NS`] in ticks.
@@ -204,7 +202,7 @@ impl Runner {
         waits: Waits,
         spans: usize,
         alone_is_serial: bool,
-        (frames, map): (usize, Arc<TempoMap>),
+        map: Arc<TempoMap>,
     ) -> Runner {
         let desk = |place: Place| Desk {
             stamps: UnsafeCell::new(Stamps::new(spans)),
@@ -231,7 +229,6 @@ impl Runner {
             desks: places.into_iter().chain(guard_places).map(desk).collect(),
             guards,
             alone_is_serial,
-            frames,
             patience: in_ticks(PATIENCE_NS),
             ordinary,
             longest,

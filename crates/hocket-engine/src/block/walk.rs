@@ -428,11 +428,11 @@ fn run(runner: &Runner, worker: usize, unit: usize, frames: usize) {
     let busy = |mate: &usize| runner.desks[*mate].busy.load(Relaxed);
     let sibling_busy = place.mates.iter().any(busy);
     // Costs refer to full blocks. Much shorter blocks measure overheads rather than units.
-    if frames * 4 >= runner.frames {
+    if frames * 4 >= plan.frames {
         // Most blocks are full, and a division takes as long as the rest of this function.
-        let whole = match frames == runner.frames {
+        let whole = match frames == plan.frames {
             true => ticks,
-            false => ticks * runner.frames as u64 / frames as u64,
+            false => ticks * plan.frames as u64 / frames as u64,
         };
         plan.costs.note(unit, Circumstance { kind: place.kind, sibling_busy }, whole);
     }

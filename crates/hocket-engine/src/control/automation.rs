@@ -130,6 +130,17 @@ impl Planner {
         Ok(number)
     }
 
+    /// The lanes of all nodes, with room for blocks of up to `frames` frames. They go on where they are.
+    pub(super) fn lanes_for(&self, frames: usize) -> Vec<(Arc<NodeCell>, LaneExchange)> {
+        let exchange = |cell: &Arc<NodeCell>| {
+            let lanes = automated(cell);
+            let each = lanes.iter().map(|(param, (_, lane))| (*param, Arc::clone(lane)));
+            let each: Vec<_> = each.collect();
+            (!each.is_empty()).then(|| (Arc::clone(cell), LaneExchange::new(each, frames)))
+        };
+        self.nodes().iter().flatten().filter_map(exchange).collect()
+    }
+
     fn exchange_lanes(&mut self, new: NewLanes, order: Order) -> Result<u64, ControlError> {
         let frames = self.frames;
         let exchange = |(cell, lanes): &(Arc<NodeCell>, Automated)| {

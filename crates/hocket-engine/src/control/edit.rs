@@ -70,6 +70,12 @@ pub enum EditError {
     /// There is no such node, or it has nothing that could change.
     #[error("the graph has no node {} that could be kept or changed", .0.0)]
     NoNode(NodeId),
+    /// The largest block grew while the edit was made, and a new processor is not ready for it.
+    #[error("the largest block grew while this edit was made: make the edit again")]
+    Grew,
+    /// The system cannot start a thread that a processor needs.
+    #[error("a thread for background work cannot be started: {0}; close other programs")]
+    Thread(String),
     /// There is no such effect.
     #[error("strip '{strip}' has no effect at place {index}: its chain has {length}")]
     NoEffect {
@@ -395,4 +401,10 @@ pub(super) fn check_destinations(session: &Session) -> Result<(), EditError> {
         _ => None,
     });
     missing.map_or(Ok(()), |id| Err(EditError::NoStrip(id)))
+}
+
+impl From<std::io::Error> for EditError {
+    fn from(error: std::io::Error) -> EditError {
+        EditError::Thread(error.to_string())
+    }
 }

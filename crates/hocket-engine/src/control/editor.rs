@@ -248,6 +248,7 @@ impl Editor {
         let graph = graph_of(session, self.rate_hz)?;
         let workshop = Workshop::new(session, &self.media, self.rate_hz);
         let (mut cells, mut nodes) = (Vec::new(), HashMap::new());
+        let services = Arc::clone(&self.control.lock().services);
         let mut changes = self.mutes(session, &names);
         for (i, node) in graph.nodes().iter().enumerate() {
             let key = names.key(node.kind);
@@ -255,7 +256,8 @@ impl Editor {
                 Some((_, cell)) => cell.clone(),
                 None => {
                     let made = workshop.editable(node.kind, true)?;
-                    let cell = made.map(|made| Arc::new(NodeCell::new(node.name.clone(), made)));
+                    let join = |made| NodeCell::joining(node.name.clone(), made, &services);
+                    let cell = made.map(join).transpose()?.map(Arc::new);
                     changes.extend(fade_in(session, node.kind, cell.as_ref()));
                     cell
                 }

@@ -9,6 +9,7 @@ use hocket_machine::clock::TickRate;
 use hocket_plan::VerifiedSchedule;
 use hocket_trace::BlockTrace;
 
+use super::background::Background;
 use super::follow::ThreadsLive;
 use super::handle::Control;
 use super::memory_lock::SharedMemoryLock;
@@ -51,6 +52,10 @@ pub struct Engine {
     /// Whether the threads of `reports` exist.
     pub(crate) threads_live: ThreadsLive,
     pub(crate) memory_lock: Option<SharedMemoryLock>,
+    /// Orders that took effect since the last block, because the host wanted more room.
+    pub(crate) orders_before: u32,
+    /// Background work of processors.
+    pub(crate) background: Arc<Background>,
 }
 
 /// Where the last block lies in time.

@@ -15,6 +15,7 @@ use super::edit::EditError;
 use super::editor::EditorError;
 use super::engine::Engine;
 use super::handle::Control;
+use super::main_thread::StateFailure;
 use super::orders::Order;
 use super::planner::Installation;
 use super::prepare::{PrepareError, Prepared};
@@ -115,19 +116,20 @@ impl GraphEditor {
     ///
     /// Edges that come, go or change their gain fade, over 512 frames from the block on at which the edit takes effect, if
     /// the node that reads stays with its ports. What is removed runs on for that time, with what feeds back to it. It
-    /// is freed after it, when this editor is asked for something or the engine makes a new plan.
+    /// leaves after it, when this editor is asked for something or the engine makes a new plan, and is then freed on the
+    /// engine's main thread ([`hocket_dsp::host`]).
     ///
     /// From one block to the next change outputs, edges of a node whose ports change, and edges that leave where the old
     /// and the new ways together would make a circle ([`Control::refused_fades`] counts these).
     ///
     /// The sound depends on the edits and on the blocks at which they take effect, and on nothing else.
     ///
-    /// Cost: builds and verifies a plan, frees what is no longer needed later, on this thread.
+    /// Cost: builds and verifies a plan.
     ///
     /// # Errors
     /// [`EditError::NoNode`] where a node is kept that is not there or is kept twice,
-    /// [`EditError::Prepare`], [`EditError::Graph`], [`EditError::Control`]. The old graph plays on, and
-    /// new processors are freed.
+    /// [`EditError::Prepare`], [`EditError::Graph`], [`EditError::Thread`], [`EditError::Control`]. The old graph plays on,
+    /// and new processors are freed.
     pub fn replace(&mut self, graph: &Graph, sources: Vec<NodeSource>) -> Result<u64, EditError> {
         self.go_on_with(graph, sources, true)
     }
@@ -158,6 +160,7 @@ impl GraphEditor {
         self.match_done();
         let (mut cells, mut before) = (Vec::new(), Vec::new());
         let mut kept = HashSet::new();
+        let services = Arc::clone(&self.control.lock().services);
         for (node, source) in graph.nodes().iter().zip(sources) {
             let (cell, old) = match source {
                 NodeSource::Sum => (None, None),
@@ -169,7 +172,7 @@ impl GraphEditor {
                     (cell.clone(), Some(old))
                 }
                 NodeSource::New(processor) => {
-                    let cell = NodeCell::new(node.name.clone(), processor);
+                    let cell = NodeCell::joining(node.name.clone(), processor, &services)?;
                     (Some(Arc::new(cell)), None)
                 }
             };
@@ -180,6 +183,17 @@ impl GraphEditor {
         let new = Installation { graph: graph.clone(), nodes, changes, fades };
         let order = self.control.lock().install(new, |id| before[id.index()])?;
         self.cells = cells;
+        Ok(self.accept(order))
+    }
+
+    /// Has a node's processor go on with a state that was saved; see [`Control::load_state`]. Returns the number of the
+    /// edit, so [`GraphEditor::take_applied`] says from which frame on.
+    ///
+    /// # Errors
+    /// [`StateFailure`]: nothing has changed then.
+    pub fn load_state(&mut self, node: NodeId, state: &[u8]) -> Result<u64, StateFailure> {
+        self.match_done();
+        let order = self.control.load_state(node, state)?;
         Ok(self.accept(order))
     }
 

@@ -3,12 +3,14 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use hocket_plan::schedule::Team;
-use hocket_plan::{CostTable, ScheduleKind, VerifiedSchedule, Violation};
+use hocket_plan::{CostTable, NodeId, ScheduleKind, VerifiedSchedule, Violation};
 use hocket_time::{LaneError, TempoMap, TimedCommand};
 
 use super::automation::{FirstLanes, LaneChange, ThinnedOut};
+use super::background::LostWork;
 use super::edit::EditError;
 use super::events::LostEvents;
+use super::main_thread::{Exchange, Notice, Services, Side, StateFailure};
 use super::measured_costs::{Adopted, Expectations, UnitCost};
 use super::orders::{Order, Outbox};
 use super::planner::Planner;
@@ -69,6 +71,25 @@ pub enum ControlError {
         /// The engine's.
         engine_hz: u32,
     },
+    /// A largest block out of range.
+    #[error(
+        "blocks of up to {0} frames are not possible: choose {min} to {max} frames",
+        min = Settings::FRAMES.start(),
+        max = Settings::FRAMES.end()
+    )]
+    Frames(u32),
+    /// The caller is not the engine's main thread.
+    #[error(
+        "this engine's main thread is the one that started it: call this there, or start the engine with \
+         MainThread::Own"
+    )]
+    NotMainThread,
+    /// The engine's main thread cannot be started.
+    #[error("the engine's main thread cannot be started: {0}; close other programs")]
+    Thread(String),
+    /// A processor's main side panicked, or asks for a call of itself.
+    #[error("the processor's main side panicked and is not called again, or it is inside a call")]
+    Panicked,
     /// An automation lane cannot be made.
     #[error("the lane of parameter {param} of node '{node}' cannot be made: {why}")]
     Lane {
@@ -87,6 +108,7 @@ pub enum ControlError {
 #[derive(Clone)]
 pub struct Control {
     inner: Arc<Mutex<Planner>>,
+    services: Arc<Services>,
 }
 
 impl std::fmt::Debug for Control {
@@ -103,11 +125,13 @@ impl Control {
         settings: &Settings,
         seats: (Team, Vec<usize>),
         outbox: Outbox,
-        shared: (&Arc<BlockEstimates>, &Arc<TempoMap>),
-    ) -> (Plan, Control) {
+        shared: (&Arc<BlockEstimates>, &Arc<TempoMap>, &Arc<Services>),
+    ) -> std::io::Result<(Plan, Control)> {
         let prepared = (prepared, lanes);
-        let (plan, inner) = Planner::new(prepared, schedule, settings, seats, outbox, shared);
-        (plan, Control { inner: Arc::new(Mutex::new(inner)) })
+        let (plan, inner) = Planner::new(prepared, schedule, settings, seats, outbox, shared)?;
+        let (services, inner) = (Arc::clone(shared.2), Arc::new(Mutex::new(inner)));
+        services.know(&inner);
+        Ok((plan, Control { inner, services }))
     }
 
     pub(crate) fn lock(&self) -> MutexGuard<'_, Planner> {
@@ -219,6 +243,102 @@ impl Control {
     /// never lost.
     pub fn lost_events(&self) -> Vec<LostEvents> {
         self.lock().lost_events()
+    }
+
+    /// Nodes of the newest plan whose background work was refused a request or an answer, or panicked, since they joined
+    /// ([`hocket_dsp::host`]).
+    pub fn lost_work(&self) -> Vec<LostWork> {
+        self.lock().lost_work()
+    }
+
+    /// Does what waits for the main thread, if that is the one which started the engine
+    /// ([`MainThread::Starting`](super::settings::MainThread)): calls main sides that were asked for, and frees processors
+    /// that were removed. Call it regularly, such as every 20 ms.
+    ///
+    /// Thread: main. Cost: that of what it calls.
+    ///
+    /// # Errors
+    /// [`ControlError::NotMainThread`].
+    pub fn service(&self) -> Result<(), ControlError> {
+        // What orders replaced comes back first, and what has faded out.
+        let mut inner = self.lock();
+        inner.collect();
+        inner.tidy();
+        drop(inner);
+        self.services.serve()
+    }
+
+    /// What processors said about themselves since the last call, in the order of nodes: see [`Notice`].
+    pub fn take_notices(&self) -> Vec<Notice> {
+        self.lock().take_notices()
+    }
+
+    /// Goes on with blocks of up to so many frames, while it plays; for a sound server that changes its block. A number that
+    /// is not larger changes nothing, because blocks may be shorter at any time. Returns the order's number.
+    ///
+    /// The leader takes it over before the next block, or in [`Engine::input_mut`](crate::Engine::input_mut) with more
+    /// frames than before; [`Engine::largest_block`](crate::Engine::largest_block) says so. All state goes on, and the
+    /// output has the same bits as if the engine had begun with this length. Only feedback waits for the largest block: it
+    /// becomes later by the difference, with silence in between that fades at both ends.
+    ///
+    /// Processors with memory for blocks make it on the main thread first
+    /// ([`MainSide::grow`](hocket_dsp::host::MainSide::grow)).
+    ///
+    /// Cost: builds a plan.
+    ///
+    /// # Errors
+    /// [`ControlError::Frames`], [`ControlError::Full`]; with main sides also [`ControlError::NotMainThread`],
+    /// [`ControlError::Thread`]. Nothing has changed then.
+    pub fn set_largest_block(&self, frames: u32) -> Result<u64, ControlError> {
+        if !Settings::FRAMES.contains(&frames) {
+            return Err(ControlError::Frames(frames));
+        }
+        loop {
+            let grown = self.services.grow(frames)?;
+            if let Some(number) = self.lock().grow(frames, grown)? {
+                return Ok(number);
+            }
+        }
+    }
+
+    /// The state of a node's processor as bytes ([`MainSide::save`](hocket_dsp::host::MainSide::save)), while it plays.
+    /// `node`: in the newest graph.
+    ///
+    /// The call runs on the main thread and may overlap blocks; what it saves is consistent as far as the processor's main
+    /// side makes it so.
+    ///
+    /// # Errors
+    /// [`StateFailure`].
+    pub fn save_state(&self, node: NodeId) -> Result<Vec<u8>, StateFailure> {
+        let (name, side) = self.side(node)?;
+        let save = move || side.call(|side| side.save().map_err(|why| why.to_string()));
+        let saved = self.services.on_main(save)?.ok_or(ControlError::Panicked)?;
+        saved.map_err(|why| StateFailure::Refused { node: name, why })
+    }
+
+    /// Has a node's processor go on with a state that was saved. Its main side makes what is needed on the main thread
+    /// ([`MainSide::load`](hocket_dsp::host::MainSide::load)); the processor takes it over before one block. Returns the
+    /// order's number.
+    ///
+    /// # Errors
+    /// [`StateFailure`]: nothing has changed then.
+    pub fn load_state(&self, node: NodeId, state: &[u8]) -> Result<u64, StateFailure> {
+        let (name, side) = self.side(node)?;
+        let bytes = state.to_vec();
+        let load = move || side.call(|side| side.load(&bytes).map_err(|why| why.to_string()));
+        let loaded = self.services.on_main(load)?.ok_or(ControlError::Panicked)?;
+        let made = loaded.map_err(|why| StateFailure::Refused { node: name, why })?;
+        let mut inner = self.lock();
+        let node = inner.cell(node).map_err(|_| StateFailure::NoNode(node))?;
+        let exchanges = [Exchange { node, made: Some(made) }].into();
+        Ok(inner.send(Order { exchanges, ..Order::default() })?)
+    }
+
+    /// A node's name and main side.
+    fn side(&self, node: NodeId) -> Result<(String, Arc<Side>), StateFailure> {
+        let cell = self.lock().cell(node).map_err(|_| StateFailure::NoNode(node))?;
+        let side = cell.side().cloned().ok_or_else(|| StateFailure::NoState(cell.name.clone()))?;
+        Ok((cell.name.clone(), side))
     }
 
     /// Makes a plan from what was measured and hands it over, whatever the settings say of steering.

@@ -12,6 +12,7 @@ use hocket_time::{TempoMap, TimedCommand};
 
 use crate::block::node::{LaneExchange, NodeCell};
 use crate::block::plan::Plan;
+use crate::control::main_thread::Exchange;
 use crate::leader::inbox::Inbox;
 
 /// How many orders may be under way.
@@ -26,6 +27,8 @@ pub(crate) struct Order {
     pub changes: Vec<(Arc<NodeCell>, Change)>,
     /// Give nodes other lanes.
     pub lanes: Vec<(Arc<NodeCell>, LaneExchange)>,
+    /// Give processors what their main sides made.
+    pub exchanges: Box<[Exchange]>,
     /// Play, stop, locate or loop.
     pub transport: Option<TimedCommand>,
     /// Go on with other tempos.

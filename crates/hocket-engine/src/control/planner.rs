@@ -5,13 +5,14 @@
 //! exchanges the plans at the start of a block. Plans share processors, so each processor keeps its state,
 //! and the output stays the same bit for bit.
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 use hocket_dsp::Change;
 use hocket_machine::clock::TickRate;
-use hocket_plan::compile::{DelayLine, PartSize, Prices, UnitGraph};
+use hocket_plan::compile::{DelayLine, EventLine, PartSize, Prices, UnitGraph};
 use hocket_plan::schedule::{Overheads, Schedule, Team, best};
 use hocket_plan::{Fusing, Graph, GraphError, NodeId, NodeKind, ScheduleKind, VerifiedSchedule};
 use hocket_time::TempoMap;
@@ -20,6 +21,7 @@ use super::automation::FirstLanes;
 use super::choose_schedule::ChooseSchedule;
 use super::edit::EditError;
 use super::handle::{ControlError, Standing};
+use super::main_thread::{Exchange, Grown, Services, Side};
 use super::orders::{Order, Outbox};
 use super::prepare::Prepared;
 use super::settings::{Settings, Steer};
@@ -27,7 +29,7 @@ use super::transition::{Leaving, Old, Transition, at_once, transition};
 use crate::block::costs::Costs;
 use crate::block::node::Contained;
 use crate::block::node::NodeCell;
-use crate::block::plan::{Before, Cells, Gains, Plan};
+use crate::block::plan::{Before, Cells, Gains, Plan, PortsOf};
 use crate::leader::block_estimates::BlockEstimates;
 use crate::leader::choose_walk::{Finding, Reason};
 
@@ -57,7 +59,9 @@ pub(crate) struct Planner {
     pub(crate) graph: Graph,
     /// Where the nodes of the newest graph that somebody asked for are in `graph`.
     pub(super) places: Vec<NodeId>,
-    /// Its edges that are only there until they have faded out.
+    /// The newest graph that somebody asked for.
+    pub(super) requested: Graph,
+    /// Edges of `graph` that are only there until they have faded out.
     leaving: Leaving,
     /// What follows when all edges have faded.
     follows: Option<Graph>,
@@ -86,6 +90,7 @@ pub(crate) struct Planner {
     pub(super) done: VecDeque<(u64, u64)>,
     /// The tempo map that was sent last.
     pub(super) map: Arc<TempoMap>,
+    pub(crate) services: Arc<Services>,
 }
 
 /// Nodes that replace those of the present plan.
@@ -134,25 +139,28 @@ impl Planner {
         settings: &Settings,
         (team, kinds): (Team, Vec<usize>),
         outbox: Outbox,
-        (progress, map): (&Arc<BlockEstimates>, &Arc<TempoMap>),
-    ) -> (Plan, Planner) {
+        (progress, map, services): (&Arc<BlockEstimates>, &Arc<TempoMap>, &Arc<Services>),
+    ) -> std::io::Result<(Plan, Planner)> {
         let frames = settings.frames as usize;
         let named = prepared.processors.into_iter().zip(prepared.node_names);
         let cell = |(node, (processor, name)): (u32, (Option<_>, String))| {
-            let cell = NodeCell::new(name, processor?);
+            let Some(processor) = processor else { return Ok(None) };
+            let cell = NodeCell::joining(name, processor, services)?;
             let lanes = lanes.remove(&NodeId(node));
-            Some(Arc::new(match lanes {
+            Ok(Some(Arc::new(match lanes {
                 Some(lanes) => cell.with_lanes(lanes, frames),
                 None => cell,
-            }))
+            })))
         };
-        let nodes: Vec<_> = (0..).zip(named).map(cell).collect();
+        let nodes: std::io::Result<Vec<_>> = (0..).zip(named).map(cell).collect();
+        let nodes = nodes?;
         let cells = Cells::first(&prepared.units, nodes, frames);
         let plan = Plan::new(schedule, &cells, frames);
         let inner = Planner {
             outbox,
             places: (0..prepared.graph.nodes().len()).map(|id| NodeId(id as u32)).collect(),
             base: prepared.units,
+            requested: prepared.graph.clone(),
             graph: prepared.graph,
             leaving: Leaving::new(),
             follows: None,
@@ -174,8 +182,9 @@ impl Planner {
             auto: ChooseSchedule::knowing(settings.found_before),
             done: VecDeque::new(),
             map: Arc::clone(map),
+            services: Arc::clone(services),
         };
-        (plan, inner)
+        Ok((plan, inner))
     }
 
     pub(super) fn standing(&self) -> Standing {
@@ -304,10 +313,15 @@ impl Planner {
     /// of the order.
     pub(crate) fn install(
         &mut self,
-        new: Installation,
+        mut new: Installation,
         before: impl Fn(NodeId) -> Option<NodeId>,
     ) -> Result<u64, EditError> {
+        Planner::told_latencies(&mut new.graph, &new.nodes);
         new.graph.check_delays()?;
+        let is_ready = |side: &Arc<Side>| side.largest.load(Relaxed) as usize >= self.frames;
+        if !new.nodes.iter().flatten().filter_map(|cell| cell.side()).all(is_ready) {
+            return Err(EditError::Grew);
+        }
         let was = |id: NodeId| Some(self.places[before(id)?.index()]);
         // If both graphs together are too large, the new one alone may still be possible.
         let softly = new.fades.then(|| self.way_to(&new.graph, true, &was)).and_then(Result::ok);
@@ -320,11 +334,12 @@ impl Planner {
         for (cell, place) in new.nodes.into_iter().zip(&way.next.places) {
             nodes[place.index()] = cell;
         }
+        let requested = new.graph.clone();
         let follows = way.is_passing().then_some(new.graph);
         let (refused, places) = (way.next.refused, way.next.places.clone());
         let gains = if new.fades { Gains::Fade } else { Gains::Jump };
         let number = self.exchange(way, nodes, Some(new.changes), gains)?;
-        (self.places, self.follows) = (places, follows);
+        (self.places, self.follows, self.requested) = (places, follows, requested);
         self.refused_fades += refused;
         self.installed += 1;
         Ok(number)
@@ -413,6 +428,76 @@ impl Planner {
         (self.graph, self.leaving) = (next.graph, next.leaving);
         self.go_on_with(present);
         Ok(number)
+    }
+
+    /// Goes on with blocks of up to so many frames, under the same schedule. `grown`: main sides that are ready, and what
+    /// they made. `None`: a processor has joined that is not ready yet.
+    pub(super) fn grow(
+        &mut self,
+        frames: u32,
+        grown: Vec<Grown>,
+    ) -> Result<Option<u64>, ControlError> {
+        let mut made: HashMap<*const Side, Grown> =
+            grown.into_iter().map(|grown| (Arc::as_ptr(&grown.side), grown)).collect();
+        let mut exchanges = Vec::new();
+        for cell in self.cells.nodes.iter().flatten() {
+            let Some(side) = cell.side() else { continue };
+            match made.remove(&Arc::as_ptr(side)) {
+                Some(Grown { made, .. }) => {
+                    let node = Arc::clone(cell);
+                    exchanges.extend(made.map(|made| Exchange { node, made: Some(made) }));
+                }
+                // Relaxed: this lock orders it.
+                None if side.largest.load(Relaxed) < frames => return Ok(None),
+                None => {}
+            }
+        }
+        let exchanges = exchanges.into_boxed_slice();
+        // Of processors that have gone or wait for an edit that will be refused.
+        made.into_values().filter_map(|grown| grown.made).for_each(|made| self.services.free(made));
+        if frames as usize <= self.frames {
+            return self.send(Order { exchanges, ..Order::default() }).map(Some);
+        }
+        self.learn();
+        let edges = |line: &DelayLine| (line.reader, line.edge);
+        let events = |line: &EventLine| (line.reader, line.edge);
+        let lines = self.base.lines().iter().map(edges);
+        let lines = lines.chain(self.base.event_lines().iter().map(events));
+        let before = Before {
+            units: &self.base,
+            cells: &self.cells,
+            same: Some,
+            edges: &lines.map(|at| (at, at)).collect(),
+            ends: &PortsOf::default(),
+            silent: &vec![0; self.graph.nodes().len()],
+            gains: Gains::Fade,
+        };
+        let nodes = self.cells.nodes.clone();
+        let (cells, sets) = Cells::following(&before, &self.base, nodes, frames as usize);
+        let schedule = self.present.schedule.clone();
+        let plan = Plan::exchanging(schedule, &cells, &sets, frames as usize);
+        let present = Present::of(&plan, None);
+        let lanes = self.lanes_for(frames as usize);
+        let order = Order { plan: Some(Box::new(plan)), lanes, exchanges, ..Order::default() };
+        let number = self.send(order)?;
+        let set = cells.lines.iter().zip(&sets).filter(|(_, set)| set.is_some());
+        set.for_each(|(line, _)| line.ask());
+        let sides = cells.nodes.iter().flatten().filter_map(|cell| cell.side());
+        sides.for_each(|side| side.largest.store(frames, Relaxed));
+        self.prices = self.scaled_prices(f64::from(frames) / self.frames as f64);
+        (self.cells, self.frames) = (cells, frames as usize);
+        self.go_on_with(present);
+        Ok(Some(number))
+    }
+
+    /// What blocks of another length cost.
+    fn scaled_prices(&self, scale: f64) -> Prices {
+        let mut prices = Prices::new();
+        for node in (0..self.graph.nodes().len()).map(|id| NodeId(id as u32)) {
+            let price = self.prices.get(node);
+            price.into_iter().for_each(|price| prices.set(node, price * scale));
+        }
+        prices
     }
 
     fn go_on_with(&mut self, present: Present) {

@@ -40,6 +40,16 @@ pub enum Steer {
     Auto,
 }
 
+/// Which thread frees processors and calls their main sides ([`hocket_dsp::host`]).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum MainThread {
+    /// One of the engine's own. It starts when it is needed, and sleeps while nobody needs it.
+    Own,
+    /// The one that starts the engine: for plug-ins that want to be made there too. It calls
+    /// [`Control::service`](crate::Control::service) now and then, and drops the engine's last handle.
+    Starting,
+}
+
 /// How an engine plays a session.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Settings {
@@ -77,6 +87,8 @@ pub struct Settings {
     /// The kind of schedule with the shortest blocks on this machine, if known. [`Steer::Auto`] uses it
     /// without a trial. `None`: it holds a trial.
     pub found_before: Option<ScheduleKind>,
+    /// Which thread frees processors and calls their main sides.
+    pub main_thread: MainThread,
 }
 
 /// Why settings are refused.
@@ -137,6 +149,7 @@ impl Settings {
             alone_is_serial: true,
             overheads: Overheads::MEASURED_NS,
             found_before: None,
+            main_thread: MainThread::Own,
         }
     }
 

@@ -14,6 +14,7 @@ use super::automation::{FirstLanes, first_lanes};
 use super::engine::{Engine, Last};
 use super::follow::ThreadsLive;
 use super::handle::Control;
+use super::main_thread::Services;
 use super::memory_lock::SharedMemoryLock;
 use super::orders::rings;
 use super::planner::{LOOK_EVERY, cut_for};
@@ -130,14 +131,14 @@ impl Engine {
         let map = Arc::new(prepared.time.map(settings.rate_hz)?);
         let repeat = prepared.time.loop_range(&map)?;
         let lanes = lanes(&prepared, &map)?;
-        let (seats, shared) = (team(&seating, workers), (&progress, &map));
+        let services = Services::new(settings.main_thread, settings.frames);
+        let (seats, shared) = (team(&seating, workers), (&progress, &map, &services));
         let (plan, control) =
-            Control::new((prepared, lanes), schedule, &settings, seats, outbox, shared);
+            Control::new((prepared, lanes), schedule, &settings, seats, outbox, shared)?;
         let places = (0..workers).map(|worker| place(&seating, worker, workers)).collect();
         let waits = waits(&settings, seating.is_pinned());
-        let (alone_is_serial, frames) = (settings.alone_is_serial, settings.frames as usize);
-        let in_time = (frames, map);
-        let runner = Runner::new(plan, places, guards, waits, spans, alone_is_serial, in_time);
+        let alone_is_serial = settings.alone_is_serial;
+        let runner = Runner::new(plan, places, guards, waits, spans, alone_is_serial, map);
         let runner = Arc::new(runner);
         let threads = threads::start_all(&runner, &jobs)?;
         // After the workers have started, so that the lock covers their stacks too.
@@ -167,6 +168,8 @@ impl Engine {
             notes: LeaderNotes::new(Arc::default()),
             threads_live: ThreadsLive::new(),
             memory_lock,
+            background: Arc::clone(services.background()),
+            orders_before: 0,
         };
         // Last: if this thread cannot start, the drop of `engine` ends the others.
         if steered {
@@ -244,14 +247,19 @@ fn never_blocking(cost: &SpinCost) -> Wait {
     Wait::new(Strategy::Pause, cost, Duration::ZERO).yielding_after(Strategy::USUAL_SPIN)
 }
 
+/// What a pass of a spin costs here. Measured once.
+pub(super) fn spin_cost() -> &'static SpinCost {
+    static COST: OnceLock<SpinCost> = OnceLock::new();
+    COST.get_or_init(SpinCost::measure)
+}
+
 /// Translates the settings into waits.
 ///
 /// A thread without a seat may occupy the CPU of the thread that it waits for. Any other thread may preempt
 /// a thread without a real-time class. So in these cases a waiting thread yields after a while, and blocks in
 /// the end.
 fn waits(settings: &Settings, pinned: bool) -> Waits {
-    static COST: OnceLock<SpinCost> = OnceLock::new();
-    let cost = COST.get_or_init(SpinCost::measure);
+    let cost = spin_cost();
     let period_ns = u64::from(settings.frames) * 1_000_000_000 / u64::from(settings.rate_hz);
     let longest_ns = LONGEST_NS.max(4 * period_ns);
     // A thread that may hold up the one that it waits for spins shortly.

@@ -7,8 +7,21 @@ use crate::control::engine::Engine;
 /// Runs `total_frames` frames in blocks of the engine's length (the last one shorter) and hands
 /// each block to `each`, which says whether to go on.
 ///
+/// Processors get the answers of their background work with the next block ([`Engine::set_offline`]).
+///
 /// Returns the number of frames rendered.
 pub fn render<E>(
+    engine: &mut Engine,
+    total_frames: u64,
+    each: impl FnMut(StereoRef<'_>) -> Result<bool, E>,
+) -> Result<u64, E> {
+    let before = engine.set_offline(true);
+    let rendered = render_offline(engine, total_frames, each);
+    engine.set_offline(before);
+    rendered
+}
+
+fn render_offline<E>(
     engine: &mut Engine,
     total_frames: u64,
     mut each: impl FnMut(StereoRef<'_>) -> Result<bool, E>,

@@ -58,6 +58,14 @@ impl BlockEstimates {
         }
     }
 
+    /// Forgets what blocks took: they have another length from now on.
+    ///
+    /// Thread: leader.
+    pub(crate) fn forget_times(&self) {
+        self.serial.store(0, Relaxed);
+        self.present.store(0, Relaxed);
+    }
+
     /// Tells control threads what `auto` found out about the plan of this number.
     ///
     /// Thread: leader, after the deadline-critical part. Bits: 32 for the ratio (`f32`, 0: none), 16 for

@@ -10,6 +10,7 @@ use hocket_rt::{RingReader, RingWriter};
 
 use crate::block::leader::Leader;
 use crate::block::node::EVENTS_A_BLOCK;
+use crate::control::main_thread::Exchange;
 use crate::control::orders::{Done, Order, Sent};
 
 /// How many orders the leader carries out before one block, besides those that nobody hears.
@@ -91,6 +92,11 @@ impl Taken {
             order.map = order.map.take().map(|map| leader.exchange_map(map));
             for (node, lanes) in &mut order.lanes {
                 leader.node_mut(node).exchange_lanes(lanes);
+            }
+            for Exchange { node, made } in &mut order.exchanges {
+                if let Some(made) = made {
+                    leader.node_mut(node).call(|processor| processor.exchange(&mut **made));
+                }
             }
         }
         for (node, change) in &order.changes[self.given..] {

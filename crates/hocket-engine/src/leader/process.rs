@@ -50,6 +50,13 @@ impl Chooser {
     }
 }
 
+impl Chooser {
+    /// Forgets what it knows of blocks of another length.
+    fn restart(&mut self, period_ticks: u64) {
+        (self.choice, self.plan) = (ChooseWalk::new(period_ticks as f64), u64::MAX);
+    }
+}
+
 impl Busy {
     /// Ticks spent in units in the block that is over. Without workers, only the leader's notes have changed.
     fn since_last_block(&mut self, leader: &Leader, walk: choose_walk::Walk) -> u64 {
@@ -71,7 +78,7 @@ impl Engine {
 
     /// Processes one block of `frames` frames planned for `signaled_ns`.
     ///
-    /// A block has [`Settings::frames`](crate::Settings) frames at most. Of a longer one the first so many
+    /// A block has [`Engine::largest_block`] frames at most. Of a longer one the first so many
     /// are processed, and [`BlockTimes::frames`] says how many: read [`Engine::output`], then ask for the
     /// rest. A block of no frames processes nothing and moves nothing.
     ///
@@ -104,24 +111,26 @@ impl Engine {
     /// `measure`: what a block took, from what the clock says.
     fn run(
         &mut self,
-        frames: usize,
+        asked_frames: usize,
         signaled_ns: u64,
         asked: Asked,
         measure: impl FnOnce(Of, u64) -> u64,
     ) -> BlockTimes {
-        let frames = frames.min(self.settings.frames as usize);
-        if frames == 0 {
+        if asked_frames == 0 {
             return BlockTimes { block: self.block, signaled_ns, ..BlockTimes::default() };
         }
-        let whole = frames == self.settings.frames as usize;
+        self.background.run_if_offline();
         let awake_ns = monotonic_ns();
         let awake_ticks = ticks();
         self.note_thread();
-        let (orders, of);
+        let (orders, frames, whole, of);
         {
             let _float = FlushDenormals::enter();
             let _watch = Watch::begin();
-            orders = self.inbox.carry_out(&mut self.leader);
+            orders = self.carry_out() + std::mem::take(&mut self.orders_before);
+            // The orders may have made more room.
+            frames = asked_frames.min(self.largest_block());
+            whole = frames == self.largest_block();
             self.last.begun_ticks = ticks();
             self.leader.fill_ports(frames);
             self.leader.move_on(frames);
@@ -157,7 +166,57 @@ impl Engine {
         self.progress.note(of, orders, whole.then_some(took));
         self.note_walk(of, whole.then_some(took));
         self.block += 1;
+        self.background.attention.wake();
         self.last.times
+    }
+
+    /// The most frames of a block: [`Settings::frames`](crate::Settings), or what
+    /// [`Control::set_largest_block`](crate::Control::set_largest_block) has made of it.
+    ///
+    /// Thread: leader, between blocks. [`Engine::input_mut`] with more frames carries such an order out; so does a block.
+    #[inline]
+    pub fn largest_block(&self) -> usize {
+        self.leader.runner().plan().frames
+    }
+
+    /// Carries out what control threads sent. Returns how many orders took effect.
+    fn carry_out(&mut self) -> u32 {
+        let orders = self.inbox.carry_out(&mut self.leader);
+        if self.settings.frames as usize != self.largest_block() {
+            self.go_on_with_length();
+        }
+        orders
+    }
+
+    /// Times of blocks of another length say nothing about those to come.
+    #[cold]
+    fn go_on_with_length(&mut self) {
+        self.settings.frames = self.largest_block() as u32;
+        self.progress.forget_times();
+        let period_ns = self.deadline_ns(self.largest_block());
+        if let Some(chooser) = &mut self.chooser {
+            chooser.restart(self.rate.ns_to_ticks(period_ns));
+        }
+    }
+
+    /// The host wants to write more than a block has: perhaps a larger one is on its way.
+    #[cold]
+    fn make_room(&mut self) {
+        let _float = FlushDenormals::enter();
+        let _watch = Watch::begin();
+        self.orders_before += self.carry_out();
+    }
+
+    /// Whether blocks are made as fast as they are done, without a deadline, from the next one on: for files, and for sound
+    /// servers that freewheel. The leader then does the background work of processors itself, before the next block. So
+    /// the answers always come with the block after the request, and the output has the same bits with every schedule and
+    /// number of workers. Live, the answers come when they are ready.
+    ///
+    /// [`offline::render`](crate::offline::render) does this by itself. Thread: leader, between blocks. Cost: a system call
+    /// where it ends.
+    /// Returns what held before.
+    pub fn set_offline(&mut self, offline: bool) -> bool {
+        self.background.set_offline(offline)
     }
 
     /// A leader that belongs to somebody else is followed; see [`Engine::follow_leader`].
@@ -192,7 +251,7 @@ impl Engine {
     fn next_parallel_ns(&mut self) -> u64 {
         let next_ns = std::mem::take(&mut self.next_ns);
         let pause = self.chooser.as_ref().map_or(0, |chooser| chooser.choice.pause_after_next());
-        let period_ns = self.deadline_ns(self.settings.frames as usize);
+        let period_ns = self.deadline_ns(self.largest_block());
         if next_ns > 0 { next_ns + u64::from(pause) * period_ns } else { 0 }
     }
 
@@ -240,7 +299,7 @@ impl Engine {
     pub fn output(&self, frames: usize) -> StereoRef<'_> {
         let (unit, _) = self.leader.runner().plan().outputs[0];
         let unit = self.leader.unit(unit as usize);
-        unit.stereo(frames.min(self.settings.frames as usize))
+        unit.stereo(frames.min(self.largest_block()))
     }
 
     /// All main and extra channels of an output in the last block; see
@@ -249,7 +308,7 @@ impl Engine {
     /// Rows that are the node's side chain lie between both. Thread: leader, between blocks.
     pub fn output_rows(&self, output: usize, frames: usize) -> Option<RowsRef<'_>> {
         let (unit, ports) = *self.leader.runner().plan().outputs.get(output)?;
-        let rows = self.leader.unit(unit as usize).rows(frames.min(self.settings.frames as usize));
+        let rows = self.leader.unit(unit as usize).rows(frames.min(self.largest_block()));
         Some(rows.first(usize::from(ports.rows())))
     }
 
@@ -258,7 +317,10 @@ impl Engine {
     ///
     /// Thread: leader, between blocks.
     pub fn input_mut(&mut self, number: u16, frames: usize) -> Option<RowsMut<'_>> {
-        let frames = frames.min(self.settings.frames as usize);
+        if frames > self.largest_block() {
+            self.make_room();
+        }
+        let frames = frames.min(self.largest_block());
         self.leader.input_mut(number, frames)
     }
 
@@ -293,8 +355,10 @@ impl Engine {
         self.leader.command(command)
     }
 
-    /// Forgets all history: the next block is the session's first, and it plays.
+    /// Forgets all history: the next block is the session's first, and it plays. Processors get the answers of their
+    /// background work that are there; offline these are all.
     pub fn reset(&mut self) {
+        self.background.run_if_offline();
         self.leader.reset();
     }
 }

@@ -6,9 +6,12 @@ use hocket_engine::{
     SiblingPolicy, Strategy,
 };
 
+mod background;
 mod edits;
 mod events;
 mod feedback;
+mod grow;
+mod main_thread;
 mod model;
 mod plan_times;
 mod ports;

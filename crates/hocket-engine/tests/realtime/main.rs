@@ -9,6 +9,7 @@ mod sentry;
 mod stage;
 mod watching;
 
+mod background;
 mod clean;
 mod edits;
 mod events;

@@ -1,0 +1,213 @@
+//! Background work and main sides as the block path sees them: requests go out, answers come in. What happens to them is in
+//! `control/background.rs` and `control/main_thread.rs`.
+//!
+//! Messages are buffers that circulate between two rings: full ones go one way, empty ones come back (E7, E8). So nothing
+//! is allocated and nobody waits. A thread that sends says so in [`Attention`]; after the block the leader wakes those who
+//! have something to do.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+
+use hocket_dsp::host::{MainRequests, WorkRefused, WorkRequests, WorkRoom};
+use hocket_dsp::{Processor, rows};
+use hocket_rt::{Ring, RingReader, RingWriter, Signal};
+
+use crate::watch::edge;
+
+/// A message in its buffer.
+struct Message {
+    bytes: Box<[u8]>,
+    length: usize,
+}
+
+/// Both ends of one direction. Each end is one thread's at a time.
+///
+/// Thread: control; allocates the room.
+pub(crate) fn messages(room: WorkRoom) -> (Outgoing, Incoming) {
+    let count = room.messages.max(1);
+    let ((send, receive), (mut give_back, empty)) = (Ring::new(count), Ring::new(count));
+    for _ in 0..count {
+        let bytes = vec![0; room.bytes].into_boxed_slice();
+        _ = give_back.push(Message { bytes, length: 0 });
+    }
+    (Outgoing { send, empty, longest: room.bytes }, Incoming { receive, give_back, most: count })
+}
+
+/// The end that sends.
+pub(crate) struct Outgoing {
+    send: RingWriter<Message>,
+    empty: RingReader<Message>,
+    longest: usize,
+}
+
+impl Outgoing {
+    /// Cost: a copy; no allocation.
+    pub(crate) fn send(&mut self, bytes: &[u8]) -> Result<(), WorkRefused> {
+        if bytes.len() > self.longest {
+            return Err(WorkRefused::TooLong);
+        }
+        let mut message = self.empty.pop().ok_or(WorkRefused::Full)?;
+        rows::copy(&mut message.bytes[..bytes.len()], bytes);
+        message.length = bytes.len();
+        // There is a place for each buffer.
+        _ = self.send.push(message);
+        Ok(())
+    }
+}
+
+/// The end that receives.
+pub(crate) struct Incoming {
+    receive: RingReader<Message>,
+    give_back: RingWriter<Message>,
+    most: usize,
+}
+
+impl Incoming {
+    /// Hands the oldest message over. Returns whether there was one.
+    pub(crate) fn take(&mut self, take: impl FnOnce(&[u8])) -> bool {
+        let Some(message) = self.receive.pop() else { return false };
+        take(&message.bytes[..message.length]);
+        // There is a place for each buffer.
+        _ = self.give_back.push(message);
+        true
+    }
+
+    /// Hands all over that are here, in their order.
+    ///
+    /// Thread: the processor's, inside a block or between blocks. Cost: no more calls than there is room for messages.
+    pub(super) fn deliver(&mut self, processor: &mut dyn Processor) {
+        let mut left = self.most;
+        while left > 0 && self.take(|answer| processor.answered(answer)) {
+            left -= 1;
+        }
+    }
+}
+
+/// What is counted about the background work of a processor.
+#[derive(Default)]
+pub(crate) struct WorkCounts {
+    /// Relaxed, as below: each number stands for itself.
+    pub(crate) requests_refused: AtomicU64,
+    pub(crate) answers_refused: AtomicU64,
+    pub(crate) ended: AtomicBool,
+}
+
+/// Wakes the threads beside the audio threads that have something to do for processors.
+pub(crate) struct Attention {
+    /// Advances when there may be something. Its edge (E1) shows a thread that looks afterwards what there is.
+    pub(crate) signal: Signal,
+    /// Whether a processor sent something since the leader looked. Relaxed: workers write it inside a block, and the leader
+    /// reads it behind the block's end (E5).
+    wanted: AtomicBool,
+}
+
+impl Attention {
+    /// Thread: control.
+    pub(crate) fn new() -> Attention {
+        Attention { signal: Signal::with_fan_out(2), wanted: AtomicBool::new(false) }
+    }
+
+    /// A processor sent something.
+    fn want(&self) {
+        if !self.wanted.load(Relaxed) {
+            self.wanted.store(true, Relaxed);
+        }
+    }
+
+    /// Wakes those who wait if a processor sent something.
+    ///
+    /// Thread: leader, between blocks. Cost: a load; one system call after a block in which something was sent.
+    #[inline]
+    pub(crate) fn wake(&self) {
+        if self.wanted.load(Relaxed) {
+            self.wanted.store(false, Relaxed);
+            edge(|| self.signal.advance());
+        }
+    }
+}
+
+/// A processor's end of its background work.
+pub(crate) struct Requests {
+    /// `None`: it was never taken.
+    pub(crate) out: Option<Outgoing>,
+    pub(crate) counts: Arc<WorkCounts>,
+    pub(crate) attention: Arc<Attention>,
+}
+
+impl Requests {
+    fn send(&mut self, request: &[u8]) -> Result<(), WorkRefused> {
+        let ended = self.counts.ended.load(Relaxed);
+        let out = self.out.as_mut().filter(|_| !ended).ok_or(WorkRefused::Ended)?;
+        out.send(request)
+    }
+}
+
+impl WorkRequests for Requests {
+    fn request(&mut self, request: &[u8]) -> Result<(), WorkRefused> {
+        let sent = self.send(request);
+        match sent {
+            Ok(()) => self.attention.want(),
+            Err(_) => _ = self.counts.requests_refused.fetch_add(1, Relaxed),
+        }
+        sent
+    }
+}
+
+/// What a processor asked its main side for and has not got yet. All relaxed: each stands for itself.
+#[derive(Default)]
+pub(crate) struct Wanted {
+    pub(crate) call: AtomicBool,
+    pub(crate) restart: AtomicBool,
+    /// A number of frames and one more; 0: nothing new.
+    pub(crate) latency: AtomicU64,
+    /// The same; [`u64::MAX`] is itself.
+    pub(crate) tail: AtomicU64,
+}
+
+/// A processor's end of its main side.
+pub(crate) struct Calls {
+    pub(crate) wanted: Arc<Wanted>,
+    pub(crate) attention: Arc<Attention>,
+}
+
+impl MainRequests for Calls {
+    fn call(&mut self) {
+        self.wanted.call.store(true, Relaxed);
+        self.attention.want();
+    }
+
+    fn latency_changed(&mut self, frames: u32) {
+        self.wanted.latency.store(u64::from(frames) + 1, Relaxed);
+        self.attention.want();
+    }
+
+    fn tail_changed(&mut self, frames: u64) {
+        self.wanted.tail.store(frames.saturating_add(1), Relaxed);
+        self.attention.want();
+    }
+
+    fn restart(&mut self) {
+        self.wanted.restart.store(true, Relaxed);
+        self.attention.want();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn messages_keep_their_order_and_what_finds_no_room_is_refused() {
+        let (mut out, mut incoming) = messages(WorkRoom { messages: 3, bytes: 4 });
+        assert_eq!(out.send(&[1; 5]), Err(WorkRefused::TooLong));
+        for round in 0..5u8 {
+            for message in [&[round][..], &[], &[round; 4]] {
+                assert_eq!(out.send(message), Ok(()));
+            }
+            assert_eq!(out.send(&[]), Err(WorkRefused::Full));
+            let mut heard = Vec::new();
+            while incoming.take(|bytes| heard.push(bytes.to_vec())) {}
+            assert_eq!(heard, [vec![round], vec![], vec![round; 4]]);
+        }
+    }
+}

@@ -1,0 +1,587 @@
+//! The main thread of an engine's processors: where their main sides are called, and where processors are freed.
+//!
+//! # The rule
+//! A processor that has joined an engine is freed on the engine's main thread, and its main side is called there and
+//! nowhere else. So a plug-in finds one thread for its whole life, which is never an audio thread. A processor leaves when
+//! the last plan that has its node is gone. The thread that drops the node, such as the planner's or an
+//! editor's, only hands the processor over. The main thread first ends the background work and waits for it. Then it frees the processor, the
+//! work, and the main side, in this order. So none of them is freed beside a call of another.
+//!
+//! [`Settings::main_thread`](crate::Settings) says which thread it is: one of the engine's own, which starts when there is
+//! something to do, or the one that starts the engine.
+//!
+//! When the engine and all its handles are gone, everything is freed: the last handle's drop waits for it.
+
+use std::any::Any;
+use std::collections::VecDeque;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
+use std::sync::mpsc::channel;
+use std::sync::{Arc, Mutex, OnceLock, Weak};
+use std::thread::{JoinHandle, ThreadId};
+
+use hocket_dsp::Processor;
+use hocket_dsp::host::{BackgroundWork, Host, MainRequests, MainSide, WorkRequests, WorkRoom};
+
+use hocket_machine::clock::monotonic_ns;
+use hocket_plan::{Graph, NodeId};
+
+use super::background::{Background, LostWork, WorkThread, asleep, lock};
+use super::edit::EditError;
+use super::handle::ControlError;
+use super::planner::{Installation, Planner};
+use super::settings::MainThread;
+use crate::block::node::NodeCell;
+use crate::block::work::{Calls, Incoming, Wanted, WorkCounts};
+
+/// What an engine has for its processors besides blocks.
+pub(crate) struct Services {
+    shared: Arc<Shared>,
+    which: MainThread,
+    /// The thread that started the engine.
+    home: ThreadId,
+    /// The engine's own thread, once it has started.
+    own: Mutex<Option<JoinHandle<()>>>,
+}
+
+/// What the main thread works on.
+struct Shared {
+    background: Arc<Background>,
+    tasks: Mutex<VecDeque<Task>>,
+    sides: Mutex<Vec<Arc<Side>>>,
+    /// Relaxed: the signal's edge shows it (E1).
+    ending: AtomicBool,
+    /// For new delays, where a processor's latency changed.
+    planner: OnceLock<Weak<Mutex<Planner>>>,
+    /// The most frames of a block, for processors that join. Relaxed: `Planner::install` refuses what came too early.
+    largest: AtomicU32,
+}
+
+/// What the main thread does.
+enum Task {
+    Free(Box<Leaving>),
+    Drop(Box<dyn Any + Send>),
+    Run(Box<dyn FnOnce() + Send>),
+}
+
+/// A processor that goes, with all that belongs to it.
+struct Leaving {
+    processor: Box<dyn Processor>,
+    /// What it left when it panicked.
+    panicked: Option<Box<dyn Any + Send>>,
+    work: Option<WorkThread>,
+    side: Option<Arc<Side>>,
+}
+
+/// A main side.
+pub(crate) struct Side {
+    /// Locked on the main thread only; the lock shows that.
+    side: Mutex<Box<dyn MainSide>>,
+    wanted: Arc<Wanted>,
+    /// Whether it panicked. Nobody calls it again.
+    panicked: AtomicBool,
+    /// Largest block that the processor is ready for, or will be with the orders that are on their way. Relaxed, as below:
+    /// the planner's lock orders it.
+    pub(super) largest: AtomicU32,
+    /// The latency that the processor has told of, and one more; 0: none.
+    pub(super) latency: AtomicU64,
+    /// The same as the present plan has it.
+    planned: AtomicU64,
+    /// Whether the present plan does not know of it yet.
+    unplanned: AtomicBool,
+    /// The latency that the host program has not heard of, and one more.
+    news: AtomicU64,
+}
+
+/// In [`Side::news`]: the delays that it needs are not possible.
+const NOT_POSSIBLE: u64 = 1 << 63;
+
+/// What a processor's main side made for it, on its way to the processor and back.
+pub(crate) struct Exchange {
+    pub(crate) node: Arc<NodeCell>,
+    /// `None` only while it is dropped.
+    pub(crate) made: Option<Box<dyn Any + Send>>,
+}
+
+impl Drop for Exchange {
+    /// What the processor no longer needs is freed where it was made.
+    fn drop(&mut self) {
+        if let (Some(made), Some(joined)) = (self.made.take(), &self.node.joined) {
+            joined.services.free(made);
+        }
+    }
+}
+
+/// What a processor says about itself ([`hocket_dsp::host::MainRequests`]).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Notice {
+    /// Its output lags behind its input by another number of frames. The engine has made a plan with other delays.
+    Latency {
+        /// The node, in the newest graph.
+        node: NodeId,
+        /// In frames.
+        frames: u32,
+        /// Whether the delays are possible. If not, the old ones stay.
+        possible: bool,
+    },
+    /// Its output goes on for another time after its input.
+    Tail {
+        /// The node, in the newest graph.
+        node: NodeId,
+        /// In frames; [`u64::MAX`]: for ever.
+        frames: u64,
+    },
+    /// It wants to be made anew: replace it with a new processor.
+    Restart {
+        /// The node, in the newest graph.
+        node: NodeId,
+    },
+}
+
+/// Why a processor's state cannot be saved or loaded.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum StateFailure {
+    /// There is no such node, or it only sums.
+    #[error("the graph has no node {} with a processor", .0.0)]
+    NoNode(NodeId),
+    /// Its processor has no main side.
+    #[error("node '{0}' has no state to save or load: its processor has no main side")]
+    NoState(String),
+    /// The processor refuses.
+    #[error("node '{node}': {why}")]
+    Refused {
+        /// The node's name.
+        node: String,
+        /// What its processor says.
+        why: String,
+    },
+    /// The engine.
+    #[error(transparent)]
+    Control(#[from] ControlError),
+}
+
+/// What a node's processor has beside it.
+pub(crate) struct Joined {
+    pub(super) services: Arc<Services>,
+    counts: Option<Arc<WorkCounts>>,
+    work: Option<WorkThread>,
+    pub(super) side: Option<Arc<Side>>,
+}
+
+impl Services {
+    /// Thread: control, the one that starts the engine.
+    pub(crate) fn new(which: MainThread, frames: u32) -> Arc<Services> {
+        let shared = Arc::new(Shared {
+            background: Arc::new(Background::new()),
+            tasks: Mutex::default(),
+            sides: Mutex::default(),
+            ending: AtomicBool::new(false),
+            planner: OnceLock::new(),
+            largest: AtomicU32::new(frames),
+        });
+        let home = std::thread::current().id();
+        Arc::new(Services { shared, which, home, own: Mutex::default() })
+    }
+
+    pub(crate) fn background(&self) -> &Arc<Background> {
+        &self.shared.background
+    }
+
+    /// Whose plans follow latencies.
+    pub(super) fn know(&self, planner: &Arc<Mutex<Planner>>) {
+        _ = self.shared.planner.set(Arc::downgrade(planner));
+    }
+
+    /// Makes all processors ready for blocks of up to so many frames. Returns what their main sides made.
+    pub(super) fn grow(&self, frames: u32) -> Result<Vec<Grown>, ControlError> {
+        self.shared.largest.fetch_max(frames, Relaxed);
+        let sides = lock(&self.shared.sides).clone();
+        if sides.is_empty() {
+            return Ok(Vec::new());
+        }
+        let grow = move |side: Arc<Side>| {
+            let made = side.call(|side| side.grow(frames as usize)).flatten();
+            Grown { side, made }
+        };
+        self.on_main(move || sides.into_iter().map(grow).collect())
+    }
+
+    /// Does what waits for the main thread.
+    pub(super) fn serve(&self) -> Result<(), ControlError> {
+        if !self.is_here() {
+            return Err(ControlError::NotMainThread);
+        }
+        self.shared.serve();
+        Ok(())
+    }
+
+    /// Whether the calling thread is the main thread.
+    fn is_here(&self) -> bool {
+        let here = std::thread::current().id();
+        match self.which {
+            MainThread::Starting => here == self.home,
+            MainThread::Own => {
+                lock(&self.own).as_ref().is_some_and(|own| own.thread().id() == here)
+            }
+        }
+    }
+
+    fn add(&self, task: Task) -> std::io::Result<()> {
+        lock(&self.shared.tasks).push_back(task);
+        if self.which == MainThread::Own {
+            self.start_own()?;
+            self.shared.background.attention.signal.advance();
+        }
+        Ok(())
+    }
+
+    /// Frees something that processors made, on the main thread.
+    pub(crate) fn free(&self, made: Box<dyn Any + Send>) {
+        self.add_for_ever(Task::Drop(made));
+    }
+
+    /// Without a thread a task waits for the next one, and at the latest for the end.
+    fn add_for_ever(&self, task: Task) {
+        let _ = self.add(task);
+    }
+
+    /// Starts the engine's own thread, unless it runs.
+    fn start_own(&self) -> std::io::Result<()> {
+        let mut own = lock(&self.own);
+        if own.is_none() {
+            let shared = Arc::clone(&self.shared);
+            let named = std::thread::Builder::new().name("processors".into());
+            *own = Some(named.spawn(move || shared.live())?);
+        }
+        Ok(())
+    }
+
+    /// What `task` returns on the main thread. Waits for it.
+    ///
+    /// Thread: control; the caller holds no lock that the main thread takes.
+    pub(super) fn on_main<T: Send + 'static>(
+        &self,
+        task: impl FnOnce() -> T + Send + 'static,
+    ) -> Result<T, ControlError> {
+        if self.is_here() {
+            return Ok(task());
+        }
+        if self.which == MainThread::Starting {
+            return Err(ControlError::NotMainThread);
+        }
+        let (send, receive) = channel();
+        let run = move || _ = send.send(task());
+        let added = self.add(Task::Run(Box::new(run)));
+        added.map_err(|error| ControlError::Thread(error.to_string()))?;
+        receive.recv().map_err(|_| ControlError::Panicked)
+    }
+}
+
+/// A main side that is ready for longer blocks.
+pub(super) struct Grown {
+    pub(super) side: Arc<Side>,
+    pub(super) made: Option<Box<dyn Any + Send>>,
+}
+
+impl Drop for Services {
+    fn drop(&mut self) {
+        self.shared.ending.store(true, Relaxed);
+        self.shared.background.attention.signal.advance();
+        let own = lock(&self.own).take();
+        match own {
+            // It goes on by itself until all is done.
+            Some(own) if own.thread().id() == std::thread::current().id() => {}
+            // What it calls cannot end it: panics are contained.
+            Some(own) => _ = own.join(),
+            None => _ = self.shared.serve(),
+        }
+    }
+}
+
+impl Shared {
+    /// The life of the engine's own thread.
+    fn live(&self) {
+        let (attention, wait) = (&self.background.attention, asleep());
+        loop {
+            let seen = attention.signal.value();
+            let ending = self.ending.load(Relaxed);
+            let again = self.serve();
+            if ending {
+                return;
+            }
+            match again {
+                Served::All => attention.signal.wait_past(seen, &wait),
+                Served::Part => {
+                    attention.signal.wait_past_by(seen, &wait, monotonic_ns() + AGAIN_NS)
+                }
+            };
+        }
+    }
+
+    fn next(&self) -> Option<Task> {
+        lock(&self.tasks).pop_front()
+    }
+
+    fn serve(&self) -> Served {
+        while let Some(task) = self.next() {
+            // Unwind safety: what panicked is gone.
+            let _ = catch_unwind(AssertUnwindSafe(|| match task {
+                Task::Free(leaving) => self.free(*leaving),
+                Task::Drop(made) => drop(made),
+                Task::Run(run) => run(),
+            }));
+        }
+        let sides = lock(&self.sides).clone();
+        sides.iter().for_each(|side| side.serve());
+        // Relaxed: only the main thread uses it.
+        let unplanned: Vec<_> =
+            sides.into_iter().filter(|side| side.unplanned.load(Relaxed)).collect();
+        if unplanned.is_empty() { Served::All } else { self.plan(&unplanned) }
+    }
+
+    /// Has a plan made with the latencies that processors have told of.
+    fn plan(&self, sides: &[Arc<Side>]) -> Served {
+        let Some(planner) = self.planner.get().and_then(Weak::upgrade) else { return Served::All };
+        let planned = lock(&planner).follow_latencies();
+        let possible = match planned {
+            Ok(()) => 0,
+            Err(EditError::Control(ControlError::Full)) => return Served::Part,
+            Err(_) => NOT_POSSIBLE,
+        };
+        for side in sides {
+            // Relaxed: each number stands for itself.
+            let latency = side.latency.load(Relaxed);
+            match possible {
+                NOT_POSSIBLE => side.latency.store(side.planned.load(Relaxed), Relaxed),
+                _ => side.planned.store(latency, Relaxed),
+            }
+            side.unplanned.store(false, Relaxed);
+            side.news.store(latency | possible, Relaxed);
+        }
+        Served::All
+    }
+
+    fn free(&self, Leaving { processor, panicked, work, side }: Leaving) {
+        if let Some(side) = &side {
+            lock(&self.sides).retain(|other| !Arc::ptr_eq(other, side));
+        }
+        let work = work.map(|work| self.background.end(work));
+        // Each by itself, so that a panic in one drop does not leave the others behind.
+        let parts: [Box<dyn FnOnce()>; 4] = [
+            Box::new(|| drop(processor)),
+            Box::new(|| drop(panicked)),
+            Box::new(|| drop(work)),
+            Box::new(|| drop(side)),
+        ];
+        for part in parts {
+            // Unwind safety: what panicked is gone.
+            let _ = catch_unwind(AssertUnwindSafe(part));
+        }
+    }
+}
+
+impl Side {
+    /// Calls it. `None`: it has panicked, now or before, or this is inside one of its calls.
+    ///
+    /// Thread: main.
+    pub(super) fn call<T>(&self, call: impl FnOnce(&mut dyn MainSide) -> T) -> Option<T> {
+        // Relaxed: only the main thread uses it.
+        if self.panicked.load(Relaxed) {
+            return None;
+        }
+        let mut side = self.side.try_lock().ok()?;
+        // Unwind safety: after a panic nobody calls it again. It is only freed.
+        let called = catch_unwind(AssertUnwindSafe(|| call(&mut **side)));
+        called.map_err(|_| self.panicked.store(true, Relaxed)).ok()
+    }
+
+    /// Does what its processor asked for.
+    ///
+    /// Thread: main.
+    fn serve(&self) {
+        // Relaxed: each flag stands for itself.
+        if self.wanted.call.swap(false, Relaxed) {
+            self.call(|side| side.called());
+        }
+        let latency = self.wanted.latency.swap(0, Relaxed);
+        if latency > 0 && self.latency.swap(latency, Relaxed) != latency {
+            self.unplanned.store(true, Relaxed);
+        }
+    }
+}
+
+/// How far the main thread came.
+#[derive(PartialEq, Eq)]
+enum Served {
+    All,
+    /// Too many orders are on their way.
+    Part,
+}
+
+/// When the main thread tries again.
+const AGAIN_NS: u64 = 40_000_000;
+
+impl Joined {
+    /// The processor goes: the main thread frees it, with what belongs to it.
+    ///
+    /// Thread: control.
+    pub(crate) fn leave(
+        self,
+        processor: Box<dyn Processor>,
+        panicked: Option<Box<dyn Any + Send>>,
+    ) {
+        let Joined { services, work, side, .. } = self;
+        let leaving = Leaving { processor, panicked, work, side };
+        services.add_for_ever(Task::Free(Box::new(leaving)));
+    }
+}
+
+/// An engine as a processor meets it.
+struct Joining<'a> {
+    services: &'a Arc<Services>,
+    counts: Option<Arc<WorkCounts>>,
+    work: Option<(Incoming, WorkThread)>,
+    side: Option<Arc<Side>>,
+    failed: Option<std::io::Error>,
+    largest: u32,
+}
+
+impl Host for Joining<'_> {
+    fn largest_block(&self) -> usize {
+        self.largest as usize
+    }
+
+    fn background(
+        &mut self,
+        work: Box<dyn BackgroundWork>,
+        room: WorkRoom,
+    ) -> Box<dyn WorkRequests> {
+        let background = self.services.background();
+        if self.work.is_none() {
+            match background.begin(work, room) {
+                Ok((requests, answers, thread)) => {
+                    self.counts = Some(Arc::clone(&requests.counts));
+                    self.work = Some((answers, thread));
+                    return Box::new(requests);
+                }
+                Err(error) => self.failed = Some(error),
+            }
+        }
+        Box::new(background.refusing(self.counts.get_or_insert_default()))
+    }
+
+    fn main_side(&mut self, side: Box<dyn MainSide>) -> Box<dyn MainRequests> {
+        let wanted: Arc<Wanted> = Arc::default();
+        if self.side.is_none() {
+            let side = Side {
+                side: Mutex::new(side),
+                wanted: Arc::clone(&wanted),
+                panicked: AtomicBool::new(false),
+                largest: AtomicU32::new(self.largest),
+                latency: AtomicU64::new(0),
+                planned: AtomicU64::new(0),
+                unplanned: AtomicBool::new(false),
+                news: AtomicU64::new(0),
+            };
+            self.side = Some(Arc::new(side));
+        }
+        let attention = Arc::clone(&self.services.background().attention);
+        Box::new(Calls { wanted, attention })
+    }
+}
+
+impl NodeCell {
+    /// A node that has not run, whose processor joins the engine.
+    ///
+    /// Thread: control; allocates, and starts a thread for background work.
+    ///
+    /// # Errors
+    /// The system cannot start the thread.
+    pub(crate) fn joining(
+        name: String,
+        mut processor: Box<dyn Processor>,
+        services: &Arc<Services>,
+    ) -> std::io::Result<NodeCell> {
+        let (counts, work, side, failed) = (None, None, None, None);
+        let largest = services.shared.largest.load(Relaxed);
+        let mut joining = Joining { services, counts, work, side, failed, largest };
+        processor.join(&mut joining);
+        let Joining { counts, work, side, failed, .. } = joining;
+        let (answers, work) = work.unzip();
+        let mut started = failed.map_or(Ok(()), Err);
+        if let Some(side) = &side {
+            lock(&services.shared.sides).push(Arc::clone(side));
+            if services.which == MainThread::Own {
+                started = started.and(services.start_own());
+            }
+        }
+        let joined = Joined { services: Arc::clone(services), counts, work, side };
+        let mut cell = NodeCell::new(name, processor);
+        cell.has_joined(joined, answers);
+        started.map(|()| cell)
+    }
+}
+
+impl NodeCell {
+    pub(super) fn side(&self) -> Option<&Arc<Side>> {
+        self.joined.as_ref()?.side.as_ref()
+    }
+}
+
+impl Planner {
+    /// What processors said since the last call.
+    pub(super) fn take_notices(&self) -> Vec<Notice> {
+        let mut notices = Vec::new();
+        for (node, place) in (0..).map(NodeId).zip(&self.places) {
+            let cell = self.nodes()[place.index()].as_ref();
+            let Some(side) = cell.and_then(|cell| cell.side()) else { continue };
+            // Relaxed: each number stands for itself.
+            let latency = side.news.swap(0, Relaxed);
+            if latency > 0 {
+                let (frames, possible) = (latency & !NOT_POSSIBLE, latency & NOT_POSSIBLE == 0);
+                notices.push(Notice::Latency { node, frames: (frames - 1) as u32, possible });
+            }
+            let tail = side.wanted.tail.swap(0, Relaxed);
+            if tail > 0 {
+                let frames = if tail == u64::MAX { tail } else { tail - 1 };
+                notices.push(Notice::Tail { node, frames });
+            }
+            if side.wanted.restart.swap(false, Relaxed) {
+                notices.push(Notice::Restart { node });
+            }
+        }
+        notices
+    }
+
+    /// Gives nodes the latencies that their processors have told of.
+    pub(super) fn told_latencies<'a>(
+        graph: &mut Graph,
+        cells: impl IntoIterator<Item = &'a Option<Arc<NodeCell>>>,
+    ) {
+        for (node, cell) in (0..).map(NodeId).zip(cells) {
+            // Relaxed: each number stands for itself.
+            let told =
+                cell.as_ref().and_then(|cell| cell.side()?.latency.load(Relaxed).checked_sub(1));
+            if let Some(frames) = told {
+                graph.set_latency(node, frames as u32);
+            }
+        }
+    }
+
+    /// Goes on with the latencies that processors have told of.
+    fn follow_latencies(&mut self) -> Result<(), EditError> {
+        let graph = self.requested.clone();
+        let nodes = self.places.iter().map(|place| self.nodes()[place.index()].clone()).collect();
+        let new = Installation { graph, nodes, changes: Vec::new(), fades: true };
+        self.install(new, Some).map(|_| ())
+    }
+
+    pub(super) fn lost_work(&self) -> Vec<LostWork> {
+        let nodes = self.nodes().iter().flatten();
+        let lost = nodes.filter_map(|node| {
+            let counts = node.joined.as_ref()?.counts.as_ref()?;
+            counts.lost(&node.name)
+        });
+        lost.collect()
+    }
+}
