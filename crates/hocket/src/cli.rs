@@ -4,6 +4,7 @@ mod bench;
 mod check;
 mod choices;
 mod demo;
+mod devices;
 mod play;
 mod recover;
 mod render;
@@ -16,6 +17,7 @@ pub use bench::BenchArgs;
 pub use check::CheckArgs;
 pub use choices::{DiskArgs, FormatArg, ScheduleArg, SiblingChoice, WaitArg};
 pub use demo::DemoArgs;
+pub use devices::DevicesArgs;
 pub use play::{PlayArgs, TakeArg};
 pub use recover::RecoverArgs;
 pub use render::RenderArgs;
@@ -89,6 +91,8 @@ pub enum Command {
     Bench(BenchArgs),
     /// Checks session files without rendering, and prints all mistakes at once.
     Check(CheckArgs),
+    /// Lists the devices that can play, and what helps if one is not there.
+    Devices(DevicesArgs),
     /// Plays a session in real time and says why blocks were late.
     Play(PlayArgs),
     /// Completes the header of recordings whose program was killed.
@@ -135,6 +139,7 @@ pub fn run(cli: Cli) -> Result<Exit, Failure> {
         Command::Session(args) => crate::session::run(&args),
         Command::Completions(args) => Ok(crate::generate::completions(&args)),
         Command::Generate(args) => crate::generate::run(&args),
+        Command::Devices(args) => crate::devices::run(&args),
         Command::Play(args) => crate::play::run(&args),
         Command::Recover(args) => crate::recover::run(&args),
         Command::Render(args) => crate::render::run(&args),

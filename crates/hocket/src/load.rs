@@ -45,6 +45,8 @@ pub struct OpenedSession {
     rate_hz: u32,
     /// What the audio files say of themselves, by path.
     facts: HashMap<PathBuf, AudioFacts>,
+    /// Whether something brings sound into the inputs.
+    fed: bool,
 }
 
 /// The machine at hand.
@@ -126,7 +128,12 @@ impl OpenedSession {
         let loaded = hocket_session::load_checking(path, &catalogue, &options, &check)
             .map_err(Failure::bad_input)?;
         let rate_hz = rate_hz.unwrap_or(loaded.session.sample_rate_hz);
-        Ok(OpenedSession { loaded, rate_hz, facts: facts.into_inner() })
+        Ok(OpenedSession { loaded, rate_hz, facts: facts.into_inner(), fed: false })
+    }
+
+    /// Says whether a device brings sound into the inputs. Otherwise loading tells that they are silent.
+    pub(crate) fn feed_inputs(&mut self, fed: bool) {
+        self.fed = fed;
     }
 
     /// Which audio files are converted to the session's rate, in one line; `None` where all have it.
@@ -189,7 +196,7 @@ impl OpenedSession {
         if let Some(conversions) = self.conversions() {
             note(format_args!("{conversions}; resample = false in [session] refuses that"));
         }
-        if !self.loaded.session.inputs.is_empty() {
+        if !self.fed && !self.loaded.session.inputs.is_empty() {
             let names = self.loaded.session.inputs.iter().map(|input| input.name.as_str());
             let names = names.collect::<Vec<_>>().join(", ");
             note(format_args!("no device brings sound into the inputs ({names}): they are silent"));

@@ -18,7 +18,6 @@ use crate::failure::{Exit, Failure};
 use crate::load::LoadedSession;
 use crate::load::streams::Wait;
 use crate::output::{bar, note, tell};
-use crate::play::protection;
 use crate::written::{Parts, wrote};
 use prepared::Prepared;
 
@@ -175,7 +174,7 @@ fn write(
     stop: &AtomicBool,
 ) -> Result<Rendered, WriteError> {
     let entered = engine.enter();
-    let protection = protection(&entered);
+    let protection = entered.others.summary();
     let bar = bar(frames, "rendering");
     let done = offline::render(engine, frames, |rows| {
         writer.write(rows.left, rows.right)?;

@@ -183,6 +183,15 @@ pub const CRATES: &[CrateRule] = &[
         because: "the engine is handed a plan and sound, never a file, and does not know the lab",
     },
     CrateRule {
+        name: "hocket-devices",
+        workspace: &["hocket-engine", "hocket-machine"],
+        workspace_dev: &["hocket-plan"],
+        external: External::Only(&[always("libloading"), always("thiserror")]),
+        serde: false,
+        std_banned: &[FILES, NET],
+        because: "a device asks an engine for blocks and knows no session, file or lab",
+    },
+    CrateRule {
         name: "hocket-lab",
         workspace: &[
             "hocket-plan",
@@ -223,6 +232,7 @@ pub const CRATES: &[CrateRule] = &[
             "hocket-media",
             "hocket-disk",
             "hocket-engine",
+            "hocket-devices",
             "hocket-lab",
         ],
         workspace_dev: &["hocket-disk"],

@@ -107,7 +107,6 @@ pub(super) fn tapped(prepared: Prepared, strips: &[StripId]) -> Result<Prepared,
         graph.nodes().iter().position(|node| is(node.kind)).map(|index| NodeId(index as u32))
     };
     let mut outputs = graph.outputs();
-    outputs.truncate(1);
     outputs.extend(strips.iter().filter_map(fader));
     graph.set_outputs(outputs).map_err(Failure::bad_input)?;
     let tapped = Prepared::from_graph(&graph, prepared.processors, Fusing::Chains);
@@ -133,14 +132,15 @@ struct Running {
 }
 
 impl Takes {
-    /// Creates the files. `frames`: the length of the session, if it has one.
+    /// Creates the files. `outputs`: how many outputs of the engine are the device's; `frames`: the length of the
+    /// session, if it has one.
     ///
     /// # Errors
     /// A file cannot be created: exit code 3. Takes that had begun stay, and are empty.
     pub(super) fn begin(
         args: &[TakeArg],
         engine: &Engine,
-        frames: Option<u64>,
+        (outputs, frames): (usize, Option<u64>),
     ) -> Result<Takes, Failure> {
         let (mut running, rate_hz) = (Vec::new(), engine.settings().rate_hz);
         if args.is_empty() {
@@ -148,8 +148,7 @@ impl Takes {
         }
         let recorder = Recorder::start(RecorderSettings::default());
         let latencies = engine.output_latencies();
-        // The first output is the device's.
-        for (output, arg) in (1..).zip(args) {
+        for (output, arg) in (outputs..).zip(args) {
             let channels = engine.output_rows(output, 0).map_or(2, |rows| rows.len().max(1));
             let settings = TakeSettings {
                 format: take_format(&arg.file),
