@@ -43,6 +43,8 @@ const WHY_REFUSED: [(i32, &str); 3] = [
 /// What to ask of a server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct JackOptions {
+    /// The server's name; `None`: what `JACK_DEFAULT_SERVER` says, or else `default`.
+    pub server: Option<String>,
     /// The client's name, as other programs see it. The server may add a number.
     pub client_name: String,
     /// What the ports are connected to.
@@ -127,7 +129,10 @@ pub struct ServerFacts {
 }
 
 /// The server that libjack connects to.
-fn server_name() -> String {
+fn server_name(named: Option<&String>) -> String {
+    if let Some(name) = named {
+        return name.clone();
+    }
     let named = std::env::var("JACK_DEFAULT_SERVER").ok().filter(|name| !name.is_empty());
     named.unwrap_or_else(|| "default".into())
 }
@@ -145,7 +150,9 @@ impl<O: BlockObserver> Jack<O> {
         if name.is_empty() || name.len() > longest || name.contains([':', '\0']) {
             return Err(JackError::Name(name.clone(), longest));
         }
-        let client = Client::open(functions, name).map_err(|error| refused(error.0))?;
+        let server = options.server.as_ref();
+        let client = Client::open(functions, name, server.map(String::as_str))
+            .map_err(|error| refused(error.0, server_name(server)))?;
         Ok(Jack { client, options, slot: Slot::default(), inputs: Vec::new() })
     }
 
@@ -160,7 +167,7 @@ impl<O: BlockObserver> Jack<O> {
         // The card plays what its input ports get.
         let (plays, records) = (physical(Direction::Input), physical(Direction::Output));
         ServerFacts {
-            server: server_name(),
+            server: self.server_name(),
             version: self.client.version(),
             format: self.now(),
             real_time: self.client.is_realtime(),
@@ -168,6 +175,10 @@ impl<O: BlockObserver> Jack<O> {
             outputs: plays.len(),
             inputs: records.len(),
         }
+    }
+
+    fn server_name(&self) -> String {
+        server_name(self.options.server.as_ref())
     }
 
     fn now(&self) -> Format {
@@ -202,7 +213,7 @@ impl<O: BlockObserver> Jack<O> {
     /// Why there will be no more cycles. `silent_for`: since the last one.
     fn ended(&self, silent_for: Duration) -> Option<String> {
         let events = self.client.events();
-        let server = server_name();
+        let server = self.server_name();
         if let Some(reason) = events.gone() {
             let reason = reason.trim();
             let reason =
@@ -263,8 +274,7 @@ impl<O: BlockObserver> Jack<O> {
     }
 }
 
-fn refused(status: i32) -> JackError {
-    let server = server_name();
+fn refused(status: i32, server: String) -> JackError {
     if status & SERVER_FAILED != 0 {
         return JackError::NoServer(server);
     }

@@ -211,6 +211,8 @@ fn in_shell(folder: &Path, command: &str) -> Ran {
     shell.env("PATH", format!("{}:{path}", folder.join("bin").display()));
     // A profile of this user would decide; one that `tune` writes here stays here.
     shell.env("XDG_CONFIG_HOME", folder.join("config")).env_remove("HOCKET_PROFILE");
+    // A sound server of this user would decide, too.
+    shell.env("HOCKET_DEVICE", "virtual");
     shell.output().unwrap().into()
 }
 

@@ -15,6 +15,8 @@ use super::strings::{from_c, to_c};
 
 /// `JackNoStartServer`: nobody wants a server that a program has started behind their back.
 const NO_START_SERVER: c_int = 0x01;
+/// `JackServerName`: the server's name is the fourth argument.
+const SERVER_NAME: c_int = 0x04;
 /// `JackPortIsPhysical`.
 const PHYSICAL: u64 = 0x4;
 /// `JACK_DEFAULT_AUDIO_TYPE`.
@@ -180,15 +182,21 @@ extern "C" fn on_shutdown(_code: c_int, reason: *const c_char, argument: Argumen
 }
 
 impl Client {
-    /// Becomes a client of the server that runs, under this name or a similar one.
+    /// Becomes a client of the server that runs, under this name or a similar one. `server`: `None` for the usual one.
     pub(in crate::jack) fn open(
         functions: &'static Functions,
         name: &str,
+        server: Option<&str>,
     ) -> Result<Client, OpenError> {
-        let (name, mut status) = (to_c(name), 0);
-        // SAFETY: Types; without further options there are no further arguments.
-        let handle =
-            unsafe { (functions.client_open)(name.as_ptr(), NO_START_SERVER, &raw mut status) };
+        let (name, server, mut status) = (to_c(name), server.map(to_c), 0);
+        let (open, name, at) = (functions.client_open, name.as_ptr(), &raw mut status);
+        // SAFETY: Types; the option says whether there is a fourth argument. The texts outlive the call.
+        let handle = unsafe {
+            match &server {
+                Some(server) => open(name, NO_START_SERVER | SERVER_NAME, at, server.as_ptr()),
+                None => open(name, NO_START_SERVER, at),
+            }
+        };
         if handle.is_null() {
             return Err(OpenError(status));
         }
