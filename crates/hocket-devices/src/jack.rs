@@ -406,7 +406,8 @@ fn threads(following: &Following, report: FollowReport) -> Vec<ThreadReport> {
              right to it"
                 .into()
         }),
-        denormals_flushed: true,
+        // The engine does so inside a block, and gives the thread back as it was.
+        denormals_flushed: false,
     });
     leader.into_iter().chain(report.threads).collect()
 }

@@ -37,7 +37,7 @@ impl Server {
         };
         let name = format!("hkt{}-{}", std::process::id(), NUMBER.fetch_add(1, Relaxed));
         let mut command = Command::new("jackd");
-        command.args(["--name", &name, "--no-realtime", "--no-mlock"]);
+        command.args(["--name", &name, "--no-realtime"]);
         if mode == Mode::WaitsForClients {
             command.args(["--sync", "--timeout", "60000"]);
         }

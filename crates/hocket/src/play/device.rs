@@ -7,7 +7,7 @@ use hocket_plan::Session;
 use super::notes::Notes;
 use crate::cli::PlayArgs;
 use crate::failure::Failure;
-use crate::output::note;
+use crate::output::{note, tell};
 
 /// Names the device that plays where the command line names none.
 const VARIABLE: &str = "HOCKET_DEVICE";
@@ -28,16 +28,20 @@ impl Chosen {
     /// # Errors
     /// An unknown name, or a client name that is not possible: exit code 2. A device that is not there: 3.
     pub(super) fn find(args: &PlayArgs) -> Result<Chosen, Failure> {
-        let by_variable = || std::env::var(VARIABLE).ok().filter(|name| !name.is_empty());
-        let Some(name) = args.device.clone().or_else(by_variable) else { return Chosen::best(args) };
+        let variable = std::env::var(VARIABLE).ok().filter(|name| !name.is_empty());
+        let (asked, name) = match (&args.device, variable) {
+            (Some(name), _) => (format!("--device {name}"), name.clone()),
+            (None, Some(name)) => (format!("{VARIABLE}={name}"), name),
+            (None, None) => return Chosen::best(args),
+        };
         match name.as_str() {
             "virtual" => Ok(Chosen::Virtual),
             "jack" => open(args).map_err(failure),
             "alsa" | "pipewire" => Err(Failure::not_possible(format!(
-                "--device {name}: not built in; use jack: `hocket devices` says how to get there"
+                "{asked}: not built in; use jack: `hocket devices` says how to get there"
             ))),
             _ => Err(Failure::bad_input(format!(
-                "--device {name}: there is no such device; choose jack or virtual"
+                "{asked}: there is no such device; choose jack or virtual"
             ))),
         }
     }
@@ -48,8 +52,11 @@ impl Chosen {
             Ok(chosen) => Ok(chosen),
             Err(error @ JackError::Name(..)) => Err(failure(error)),
             Err(error) => {
-                let what = if is_absent(&error) { "" } else { "warning: " };
-                note(format_args!("{what}plays on the virtual device, without sound: {error}"));
+                let told = format!("plays on the virtual device, without sound: {error}");
+                match is_absent(&error) {
+                    true => note(told),
+                    false => tell(format_args!("warning: {told}")),
+                }
                 Ok(Chosen::Virtual)
             }
         }

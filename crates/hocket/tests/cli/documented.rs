@@ -50,6 +50,10 @@ const FORMS: &[&str] = &[
 
 /// What cannot be run here, and why.
 const SKIPPED: &[(&str, &str)] = &[
+    (
+        "hocket play sessions/band.toml --device jack",
+        "no JACK server runs here; tests/jack starts servers of its own and plays through them",
+    ),
     ("hocket lab compare last~1 last", "the page has two runs in mind and a fresh folder has one"),
     (
         "hocket lab merge all.sqlite /shared/plan/records/*.sqlite",

@@ -354,6 +354,8 @@ pub(in crate::jack) fn longest_client_name(functions: &Functions) -> usize {
 
 impl Drop for Client {
     fn drop(&mut self) {
+        // The server may cancel its thread in the midst of a callback.
+        self.park();
         // SAFETY: Types, Open: this is the end of it. If the client cannot be closed, callbacks may still come, so what
         // they use is leaked. Otherwise both pointers are given back to what made them.
         unsafe {
