@@ -59,11 +59,8 @@ pub fn devices() -> Vec<Found> {
 }
 
 fn jack() -> State {
-    let options = JackOptions {
-        server: None,
-        client_name: "hocket-devices".into(),
-        connect: Connect::No,
-    };
+    let options =
+        JackOptions { server: None, client_name: "hocket-devices".into(), connect: Connect::No };
     match Jack::<Nobody>::open(options) {
         Ok(jack) => State::Server(jack.server()),
         Err(error) => State::Missing(error.to_string()),

@@ -216,12 +216,13 @@ impl<O: BlockObserver> Jack<O> {
         let server = self.server_name();
         if let Some(reason) = events.gone() {
             let reason = reason.trim();
-            let reason =
-                if reason.is_empty() { String::new() } else { format!(" ({reason})") };
+            let reason = if reason.is_empty() { String::new() } else { format!(" ({reason})") };
             return Some(format!("the JACK server '{server}' has ended{reason}; start it again"));
         }
         if events.panicked() {
-            return Some("the engine failed in the JACK server's thread; please report this".into());
+            return Some(
+                "the engine failed in the JACK server's thread; please report this".into(),
+            );
         }
         (silent_for >= PATIENCE).then(|| {
             format!(

@@ -119,7 +119,11 @@ mod tests {
     fn a_cycle_that_takes_longer_than_the_period_is_ours() {
         let ours = Xruns { ours: 1, ..Xruns::default() };
         assert_eq!(attributed(&[took(1, 0, 1_000_001)]), ours);
-        assert_eq!(attributed(&[took(1, 900_000, 1_000_001)]), ours, "it would have been late anyway");
+        assert_eq!(
+            attributed(&[took(1, 900_000, 1_000_001)]),
+            ours,
+            "it would have been late anyway"
+        );
         assert_eq!(attributed(&[took(1, 400_000, 700_000)]), ours, "called in time");
         assert_eq!(attributed(&[took(1, 0, 1_000_001), took(2, 0, 10)]), ours, "reported later");
     }

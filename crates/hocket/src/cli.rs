@@ -77,7 +77,7 @@ Exit codes:
     0 done
     1 a deadline or threshold was missed (only with an option that checks it)
     2 bad usage or bad input, or a file that would be overwritten
-    3 not possible here (rights, memory, disk)
+    3 not possible here (rights, memory, disk, device)
   130 interrupted with Ctrl-C; what was done until then is kept";
 
 /// The commands.

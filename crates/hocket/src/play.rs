@@ -114,10 +114,11 @@ fn channels(engine: &Engine, loaded: &LoadedSession) -> Channels {
         Bundle { name, channels }
     };
     let outputs = device::output_names(&loaded.session).into_iter().enumerate().map(output);
-    let inputs = loaded.session.inputs.iter().map(|input| Bundle {
-        name: input.name.clone(),
-        channels: input.channels.into(),
-    });
+    let inputs = loaded
+        .session
+        .inputs
+        .iter()
+        .map(|input| Bundle { name: input.name.clone(), channels: input.channels.into() });
     Channels { outputs: outputs.collect(), inputs: inputs.collect() }
 }
 

@@ -52,7 +52,8 @@ pub(super) struct PortNames {
 pub(super) fn port_names(channels: &Channels, longest: usize) -> PortNames {
     let mut taken = BTreeSet::new();
     let mut names = |bundles: &[Bundle]| {
-        let of = |bundle: &Bundle| (1..=bundle.channels).map(|n| (bundle.name.clone(), n)).collect();
+        let of =
+            |bundle: &Bundle| (1..=bundle.channels).map(|n| (bundle.name.clone(), n)).collect();
         let all: Vec<Vec<(String, usize)>> = bundles.iter().map(of).collect();
         all.into_iter().flatten().map(|(name, n)| unused(&mut taken, &name, n, longest)).collect()
     };
@@ -150,9 +151,11 @@ mod tests {
     #[test]
     fn ports_are_connected_in_their_order_as_far_as_they_go() {
         let own = (&texts(&["h:main_1", "h:main_2", "h:cue_1"])[..], &texts(&["h:voice_1"])[..]);
-        let there = (&texts(&["system:p1", "system:p2"])[..], &texts(&["system:c1", "system:c2"])[..]);
+        let there =
+            (&texts(&["system:p1", "system:p2"])[..], &texts(&["system:c1", "system:c2"])[..]);
         let plan = plan(own, there, false);
-        let pairs: Vec<String> = plan.pairs.iter().map(|(from, to)| format!("{from} {to}")).collect();
+        let pairs: Vec<String> =
+            plan.pairs.iter().map(|(from, to)| format!("{from} {to}")).collect();
         assert_eq!(pairs, ["h:main_1 system:p1", "h:main_2 system:p2", "system:c1 h:voice_1"]);
         assert_eq!(plan.unconnected, ["h:cue_1"]);
         assert_eq!(plan.plays(own.0), ["system:p1", "system:p2"]);

@@ -4,6 +4,7 @@
 #[allow(dead_code)]
 #[path = "../jackd/mod.rs"]
 mod jackd;
+mod sentry;
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -33,6 +34,8 @@ struct Counts {
 
 impl BlockObserver for Counts {
     fn block(&mut self, times: &BlockTimes, _: &Engine) -> bool {
+        // The first block of a thread starts its thread-local values.
+        sentry::watch();
         self.blocks.fetch_add(1, SeqCst);
         self.left = self.left.saturating_sub(times.frames as u64);
         self.left > 0
@@ -80,6 +83,7 @@ fn play(device: &mut Jack<Counts>, frames: u32, length: u64) -> u64 {
     let played = device.play(engine(frames), observer, &AtomicBool::new(false)).unwrap();
     assert_eq!(played.end, End::Finished);
     assert_eq!(played.threads[0].name, "leader");
+    assert_eq!(sentry::allocations(), 0, "the server's thread allocates");
     blocks.load(SeqCst)
 }
 
@@ -172,7 +176,9 @@ fn a_server_that_is_not_there_is_named() {
     let _alone = alone();
     match open("hocket-nobody", Connect::No) {
         Err(JackError::NoServer(name)) => assert_eq!(name, "hocket-nobody"),
-        Err(JackError::Library(why)) => println!("SKIPPED a_server_that_is_not_there_is_named: {why}"),
+        Err(JackError::Library(why)) => {
+            println!("SKIPPED a_server_that_is_not_there_is_named: {why}")
+        }
         other => panic!("{other:?}"),
     }
 }
@@ -181,8 +187,7 @@ fn a_server_that_is_not_there_is_named() {
 fn names_that_jack_cannot_have_are_refused() {
     let _alone = alone();
     for name in ["", "a:b", &"x".repeat(500)] {
-        let options =
-            JackOptions { server: None, client_name: name.into(), connect: Connect::No };
+        let options = JackOptions { server: None, client_name: name.into(), connect: Connect::No };
         match Jack::<Counts>::open(options) {
             Err(JackError::Name(refused, longest)) => {
                 assert!(refused == name && (2..500).contains(&longest));

@@ -84,7 +84,8 @@ extern "C" fn on_process(frames: u32, shared: *mut c_void) -> c_int {
     let next = shared.next.fetch_add(u64::from(frames), SeqCst);
     for port in &shared.outputs {
         // SAFETY: as above, and nobody else writes it.
-        let buffer = unsafe { std::slice::from_raw_parts_mut((shared.buffer)(*port, frames), count) };
+        let buffer =
+            unsafe { std::slice::from_raw_parts_mut((shared.buffer)(*port, frames), count) };
         buffer.iter_mut().zip(next..).for_each(|(sample, number)| *sample = counter(number));
     }
     let sleeps = shared.sleeps_us.load(SeqCst);
@@ -115,8 +116,13 @@ impl OtherClient {
         // SAFETY: the types are those of jack.h, and the handle is open from here on.
         unsafe {
             type Open = unsafe extern "C" fn(*const c_char, c_int, *mut c_int, ...) -> Handle;
-            type Register =
-                unsafe extern "C" fn(Handle, *const c_char, *const c_char, c_ulong, c_ulong) -> *mut c_void;
+            type Register = unsafe extern "C" fn(
+                Handle,
+                *const c_char,
+                *const c_char,
+                c_ulong,
+                c_ulong,
+            ) -> *mut c_void;
             type SetProcess = unsafe extern "C" fn(Handle, Process, *mut c_void) -> c_int;
             let open = library.get::<Open>("jack_client_open");
             let handle = open(name.as_ptr(), OPTIONS, &raw mut status, server.as_ptr());

@@ -117,7 +117,8 @@ impl Chosen {
 
 fn open(args: &PlayArgs) -> Result<Chosen, JackError> {
     let (client_name, connect) = (args.client.clone(), args.connect.clone());
-    Jack::open(JackOptions { server: None, client_name, connect }).map(|jack| Chosen::Jack(Box::new(jack)))
+    Jack::open(JackOptions { server: None, client_name, connect })
+        .map(|jack| Chosen::Jack(Box::new(jack)))
 }
 
 fn failure(error: JackError) -> Failure {

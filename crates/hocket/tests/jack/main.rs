@@ -94,7 +94,8 @@ fn plays_what_render_writes(test: &str, rate_hz: u32, frames: u32) {
     let _alone = alone();
     let Some(server) = Server::start(test, rate_hz, frames, Mode::WaitsForClients) else { return };
     let other = server.client("other", (2, 0), 60 * rate_hz as usize);
-    let args = ["play", &band(), "--device", "jack", "--connect", "other", "--length", "3", "--json"];
+    let args =
+        ["play", &band(), "--device", "jack", "--connect", "other", "--length", "3", "--json"];
     let output = run(&server.name, &args);
     check(&output, 0, &["latency: out", "blocks"]);
     let told = json(&output);
@@ -127,7 +128,8 @@ fn other_block_lengths_of_the_server_change_no_bit() {
     let _alone = alone();
     let Some(server) = Server::start(NAME, RATE_HZ, 256, Mode::WaitsForClients) else { return };
     let other = server.client("other", (2, 0), 60 * RATE_HZ as usize);
-    let args = ["play", &band(), "--device", "jack", "--connect", "other", "--length", "4", "--json"];
+    let args =
+        ["play", &band(), "--device", "jack", "--connect", "other", "--length", "4", "--json"];
     let mut command = hocket(&server.name, &args);
     let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     wait_until("sound", || other.has_heard());
@@ -159,7 +161,8 @@ impl Playing {
         let folder = tempfile::tempdir().unwrap();
         let take = folder.path().join("take.wav");
         let arg = format!("master={}", take.display());
-        let args = ["play", &band(), "--device", "jack", "--length", "600", "--json", "--take", &arg];
+        let args =
+            ["play", &band(), "--device", "jack", "--length", "600", "--json", "--take", &arg];
         let mut command = hocket(&server.name, &args);
         let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let playing = Playing { child, _folder: folder, take };
@@ -189,7 +192,8 @@ fn the_end_of_the_server_ends_the_play_and_loses_nothing() {
         let Some(mut server) = Server::start(NAME, RATE_HZ, 64, Mode::Usual) else { return };
         let playing = Playing::start(&server);
         server.end(signal);
-        let told = playing.end(3, &["the JACK server", &server.name, "has ended", "start it again"]);
+        let told =
+            playing.end(3, &["the JACK server", &server.name, "has ended", "start it again"]);
         assert!(told["device_ended"].as_str().unwrap().contains("has ended"), "{signal}: {told:#}");
     }
     // The next server removes what the killed one has left in shared memory.
@@ -217,7 +221,8 @@ fn a_slow_client_is_told_as_xruns_that_are_not_hockets() {
     let Some(server) = Server::start(NAME, RATE_HZ, 256, Mode::Usual) else { return };
     let other = server.client("other", (1, 0), 0);
     other.sleep_in_cycles(Duration::from_millis(40));
-    let output = run(&server.name, &["play", &band(), "--device", "jack", "--length", "2", "--json"]);
+    let output =
+        run(&server.name, &["play", &band(), "--device", "jack", "--length", "1", "--json"]);
     check(&output, 0, &[]);
     let told = json(&output);
     let of = |who: &str| told["xruns"][who].as_u64().unwrap();
