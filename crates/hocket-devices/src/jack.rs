@@ -351,7 +351,6 @@ impl<O: BlockObserver> Device<O> for Jack<O> {
             std::mem::forget(following);
             return Err(lost().into());
         };
-        self.client.park();
         let xruns = player.attribution.end(monotonic_ns(), self.client.events().xruns());
         let report = following.report();
         let protection = following.others.summary();

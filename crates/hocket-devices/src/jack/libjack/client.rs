@@ -295,11 +295,6 @@ impl Client {
         if answer == 0 { Ok(()) } else { Err(answer) }
     }
 
-    /// From the next cycle on, the process callback plays silence and calls nobody.
-    pub(in crate::jack) fn park(&self) {
-        self.events.parked.store(true, Relaxed);
-    }
-
     /// Connects two ports by their full names.
     pub(in crate::jack) fn connect(&self, from: &str, to: &str) -> Result<(), c_int> {
         let (from, to) = (to_c(from), to_c(to));
@@ -354,8 +349,8 @@ pub(in crate::jack) fn longest_client_name(functions: &Functions) -> usize {
 
 impl Drop for Client {
     fn drop(&mut self) {
-        // The server may cancel its thread in the midst of a callback.
-        self.park();
+        // The server may cancel its thread in the midst of a callback, which then only plays silence.
+        self.events.parked.store(true, Relaxed);
         // SAFETY: Types, Open: this is the end of it. If the client cannot be closed, callbacks may still come, so what
         // they use is leaked. Otherwise both pointers are given back to what made them.
         unsafe {

@@ -1,5 +1,6 @@
 //! The functions of libjack that Hocket calls, looked up at run time.
 
+use std::error::Error;
 use std::ffi::{c_char, c_float, c_int, c_ulong, c_void};
 use std::sync::OnceLock;
 
@@ -91,14 +92,19 @@ fn find() -> Result<Functions, String> {
         // SAFETY: libjack's start-up code has no conditions.
         match unsafe { Library::new(name) } {
             Ok(library) => return take(library),
-            Err(error) => why.push(error.to_string()),
+            Err(error) => why.push(said(&error)),
         }
     }
     Err(why.swap_remove(0))
 }
 
+/// The loader's own words: libloading has them as the error's source.
+fn said(error: &libloading::Error) -> String {
+    error.source().map_or_else(|| error.to_string(), ToString::to_string)
+}
+
 fn take(library: Library) -> Result<Functions, String> {
-    let functions = Functions::find(&library).map_err(|error| error.to_string())?;
+    let functions = Functions::find(&library).map_err(|error| said(&error))?;
     // libjack has threads of its own, and its functions must stay.
     std::mem::forget(library);
     // SAFETY: Types. The callback lives as long as the process.
