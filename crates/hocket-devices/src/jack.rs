@@ -177,7 +177,8 @@ impl<O: BlockObserver> Jack<O> {
         }
     }
 
-    fn server_name(&self) -> String {
+    /// The server's name.
+    pub fn server_name(&self) -> String {
         server_name(self.options.server.as_ref())
     }
 
@@ -327,7 +328,12 @@ impl<O: BlockObserver> Device<O> for Jack<O> {
             })?;
         }
         self.await_cycles(CYCLES_TO_CONNECT)?;
-        let latency = self.latency(&plan.plays(&outputs), &plan.records(&inputs));
+        let records = match inputs.is_empty() {
+            // Nothing is brought in, so this says what the card would take.
+            true => self.client.all_ports(Direction::Output, true),
+            false => plan.records(&inputs),
+        };
+        let latency = self.latency(&plan.plays(&outputs), &records);
         Ok(Ready { connected: plan.pairs, unconnected: plan.unconnected, latency: Some(latency) })
     }
 

@@ -36,7 +36,7 @@ impl Chosen {
         };
         match name.as_str() {
             "virtual" => Ok(Chosen::Virtual),
-            "jack" => open(args).map_err(failure),
+            "jack" => Ok(Chosen::Jack(Box::new(open(args).map_err(failure)?))),
             "alsa" | "pipewire" => Err(Failure::not_possible(format!(
                 "{asked}: not built in; use jack: `hocket devices` says how to get there"
             ))),
@@ -49,7 +49,13 @@ impl Chosen {
     /// A JACK server, if one runs and takes a client.
     fn best(args: &PlayArgs) -> Result<Chosen, Failure> {
         match open(args) {
-            Ok(chosen) => Ok(chosen),
+            Ok(jack) => {
+                let (server, Format { rate_hz, frames }) = (jack.server_name(), jack.format());
+                note(format_args!(
+                    "plays on jack, because the server '{server}' runs: {rate_hz} Hz, blocks of {frames} frames"
+                ));
+                Ok(Chosen::Jack(Box::new(jack)))
+            }
             Err(error @ JackError::Name(..)) => Err(failure(error)),
             Err(error) => {
                 let told = format!("plays on the virtual device, without sound: {error}");
@@ -115,10 +121,9 @@ impl Chosen {
     }
 }
 
-fn open(args: &PlayArgs) -> Result<Chosen, JackError> {
+fn open(args: &PlayArgs) -> Result<Jack<Notes>, JackError> {
     let (client_name, connect) = (args.client.clone(), args.connect.clone());
     Jack::open(JackOptions { server: None, client_name, connect })
-        .map(|jack| Chosen::Jack(Box::new(jack)))
 }
 
 fn failure(error: JackError) -> Failure {

@@ -244,7 +244,11 @@ fn the_server_decides_rate_and_block_length() {
     let same = ["--rate", "48000", "--frames", "256", "--connect", "no", "--client", "mine"];
     check(&play(&same), 0, &["out unknown", "mine:main_1, mine:main_2", "xruns: "]);
     // The best device that is there.
-    check(&play(&["-v"]), 0, &["hocket:main_1 -> system:playback_1", "latency: out"]);
+    check(
+        &play(&["-v"]),
+        0,
+        &["plays on jack", "hocket:main_1 -> system:playback_1", "latency: out"],
+    );
     check(&play(&["--device", "virtual"]), 0, &["misses"]);
     let listed = run(&server.name, &["devices"]);
     check(&listed, 0, &[&server.name, "48000 Hz, blocks of 256 frames", "latency out", "virtual"]);
