@@ -139,7 +139,7 @@ fn other_block_lengths_of_the_server_change_no_bit() {
         wait_until("the recording", || other.length() >= begin + more);
         match server.tool("jack_bufsize", &[frames]) {
             Some(done) => assert!(done, "jack_bufsize {frames}"),
-            None => return println!("SKIPPED {NAME}: no jack_bufsize"),
+            None => println!("SKIPPED {NAME}, {frames} frames: no jack_bufsize"),
         }
     }
     let output = child.wait_with_output().unwrap();
@@ -211,7 +211,7 @@ fn signals_end_the_play_and_lose_nothing() {
         let told = playing.end(130, &[]);
         assert_eq!((&told["interrupted"], &told["device_ended"]), (&true.into(), &Value::Null));
     }
-    assert_eq!(server.tool("jack_lsp", &[]).unwrap_or(true), true, "the server goes on");
+    assert!(server.tool("jack_lsp", &[]).unwrap_or(true), "the server goes on");
 }
 
 #[test]
