@@ -52,7 +52,7 @@ const FORMS: &[&str] = &[
 const SKIPPED: &[(&str, &str)] = &[
     (
         "hocket play sessions/band.toml --device jack",
-        "no JACK server runs here; tests/jack starts servers of its own and plays through them",
+        "no JACK server runs here; tests/devices starts servers of its own and plays through them",
     ),
     ("hocket lab compare last~1 last", "the page has two runs in mind and a fresh folder has one"),
     (
