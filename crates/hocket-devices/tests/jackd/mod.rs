@@ -83,6 +83,12 @@ impl Drop for Server {
         if let Ok(None) = self.process.try_wait() {
             self.end("-TERM");
         }
+        // What a killed server and its clients leave.
+        for left in std::fs::read_dir("/dev/shm").into_iter().flatten().flatten() {
+            if left.file_name().to_string_lossy().contains(&self.name) {
+                let _ = std::fs::remove_file(left.path());
+            }
+        }
     }
 }
 
