@@ -88,7 +88,7 @@ case "$level" in
     want fonts-dejavu-core has_font "a browser may draw the report without letters"
     want dbus has_bus "asking the portal and RealtimeKit for rights is not tested"
     want rtkit has_rtkit "rights are not asked of the real RealtimeKit"
-    want jackd2 has_jackd "no engine plays in the thread of a real sound server"
+    want jackd2 has_jackd "nothing plays through a real sound server, neither an engine nor hocket play"
     want_component rustfmt fmt "the formatting is not checked"
     want_component clippy clippy "the lints are not checked"
     want_std_source

@@ -4,6 +4,7 @@ mod bench;
 mod check;
 mod choices;
 mod demo;
+mod devices;
 mod named_file;
 mod play;
 mod recover;
@@ -17,6 +18,7 @@ pub use bench::BenchArgs;
 pub use check::CheckArgs;
 pub use choices::{DiskArgs, FormatArg, ScheduleArg, SiblingChoice, WaitArg};
 pub use demo::DemoArgs;
+pub use devices::DevicesArgs;
 pub use named_file::NamedFile;
 pub use play::PlayArgs;
 pub use recover::RecoverArgs;
@@ -77,7 +79,7 @@ Exit codes:
     0 done
     1 a deadline or threshold was missed (only with an option that checks it)
     2 bad usage or bad input, or a file that would be overwritten
-    3 not possible here (rights, memory, disk)
+    3 not possible here (rights, memory, disk, device)
   130 interrupted with Ctrl-C; what was done until then is kept";
 
 /// The commands.
@@ -91,6 +93,8 @@ pub enum Command {
     Bench(BenchArgs),
     /// Checks session files without rendering, and prints all mistakes at once.
     Check(CheckArgs),
+    /// Lists the devices that can play, and what helps if one is not there.
+    Devices(DevicesArgs),
     /// Plays a session in real time and says why blocks were late.
     Play(PlayArgs),
     /// Completes the header of recordings whose program was killed.
@@ -138,6 +142,7 @@ pub fn run(cli: Cli) -> Result<Exit, Failure> {
         Command::Session(args) => crate::session::run(&args),
         Command::Completions(args) => Ok(crate::generate::completions(&args)),
         Command::Generate(args) => crate::generate::run(&args),
+        Command::Devices(args) => crate::devices::run(&args),
         Command::Play(args) => crate::play::run(&args),
         Command::Recover(args) => crate::recover::run(&args),
         Command::Render(args) => crate::render::run(&args),

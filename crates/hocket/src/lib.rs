@@ -13,6 +13,7 @@ pub mod check;
 pub mod machine;
 pub mod bench;
 pub mod demo;
+pub mod devices;
 pub mod play;
 pub mod render;
 pub mod recover;

@@ -54,6 +54,8 @@ pub struct OpenedSession {
     facts: HashMap<PathBuf, AudioFacts>,
     /// Files that feed inputs.
     inputs: Vec<FedInput>,
+    /// Whether something brings sound into the inputs.
+    fed: bool,
 }
 
 /// The machine at hand.
@@ -135,7 +137,13 @@ impl OpenedSession {
         let loaded = hocket_session::load_checking(path, &catalogue, &options, &check)
             .map_err(Failure::bad_input)?;
         let rate_hz = rate_hz.unwrap_or(loaded.session.sample_rate_hz);
-        Ok(OpenedSession { loaded, rate_hz, facts: facts.into_inner(), inputs: Vec::new() })
+        Ok(OpenedSession {
+            loaded,
+            rate_hz,
+            facts: facts.into_inner(),
+            inputs: Vec::new(),
+            fed: false,
+        })
     }
 
     /// Files that bring sound into the inputs, as `--input` names them.
@@ -154,6 +162,9 @@ impl OpenedSession {
 
     /// Which inputs nothing feeds, in one line; `None` where there is none.
     fn silent_inputs(&self) -> Option<String> {
+        if self.fed {
+            return None;
+        }
         let is_fed = |name: &str| self.inputs.iter().any(|input| input.name == name);
         let names = self.loaded.session.inputs.iter().map(|input| input.name.as_str());
         let silent: Vec<&str> = names.filter(|name| !is_fed(name)).collect();
@@ -162,6 +173,11 @@ impl OpenedSession {
         (!silent.is_empty()).then(|| {
             format!("nothing brings sound into the inputs ({names}): they are silent; {help}")
         })
+    }
+
+    /// Says whether a device brings sound into the inputs. Otherwise loading tells that they are silent.
+    pub(crate) fn feed_inputs(&mut self, fed: bool) {
+        self.fed = fed;
     }
 
     /// Which audio files are converted to the session's rate, in one line; `None` where all have it.

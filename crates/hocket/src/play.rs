@@ -1,21 +1,24 @@
 //! `hocket play`: a session in real time, and why blocks were late.
 
 mod costs;
+mod device;
 mod meter;
+mod notes;
 mod outcome;
+mod sound;
 mod watcher;
 
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
+use hocket_devices::{Bundle, Channels, Device, End, Format, Ready};
 use hocket_engine::control::choose_sibling_policy::Need;
 use hocket_engine::{
-    Engine, Entered, FlightRecorder, FlightSettings, Policy, SeatSpeeds, Seating, Settings,
-    ThreadReport, VirtualDevice, flight, seats_of,
+    Engine, FlightSettings, Policy, SeatSpeeds, Seating, Settings, flight, seats_of,
 };
 use hocket_machine::Topology;
-use hocket_machine::pin::current_thread;
 use hocket_plan::{CostTable, SiblingPolicy};
 
 use crate::cli::{PlayArgs, ScheduleArg, SiblingChoice};
@@ -24,27 +27,27 @@ use crate::failure::{Exit, Failure};
 use crate::files::{Files, Kind};
 use crate::load::streams::{Wait, summary};
 use crate::load::{LoadedSession, OpenedSession, topology};
-use crate::output::{note, print, print_json, tell};
+use crate::output::{detail, note, print, print_json, tell};
 use crate::profile::Known;
 use crate::render::{check_length, wanted_frames};
 use crate::takes::{self, Takes, Wanted};
 use crate::written::{Parts, wrote};
+use device::Chosen;
 use meter::Meter;
+use notes::Notes;
 use outcome::{Disk, Outcome};
+use sound::Sound;
 use watcher::{Live, watch};
 
 /// Late blocks on their way to be explained; the watcher takes them ten times a second, so it is
 /// enough for every block of 64 frames at 48 kHz to be late.
 const EVENTS: usize = 128;
-/// Room for 3200 thread switches of a CPU between two looks.
-const SWITCH_RING_BYTES: usize = 1 << 18;
 
 /// Runs the command.
 ///
 /// # Errors
 /// [`Failure`].
 pub fn run(args: &PlayArgs) -> Result<Exit, Failure> {
-    check_device(&args.device)?;
     crate::bench::check_waits("--wait", args.wait.as_slice())?;
     crate::bench::check_waits("--seat-wait", &[args.seat_wait])?;
     let topology = topology()?;
@@ -52,11 +55,15 @@ pub fn run(args: &PlayArgs) -> Result<Exit, Failure> {
     known.tell();
     let known_costs = args.costs.as_deref().map(|path| Ok((path, costs::read(path)?)));
     let costs = known_costs.transpose()?;
-    let mut opened = OpenedSession::open(&args.session, args.rate, &topology)?;
+    let chosen = Chosen::find(args)?;
+    let rate_hz = chosen.rate_hz(args.rate)?;
+    let mut opened = OpenedSession::open(&args.session, rate_hz, &topology)?;
     opened.feed(&args.input)?;
+    opened.feed_inputs(chosen.has_inputs());
     let wanted = takes::wanted(&args.take, opened.session())?;
     check_files(args, &opened, &wanted)?;
-    crate::bench::check_block(args.frames, opened.rate_hz())?;
+    let frames = chosen.frames(args.frames)?;
+    crate::bench::check_block(frames, opened.rate_hz())?;
     check_length(args.length)?;
     check_workers(args, &topology)?;
     crate::notes::serial_workers(args.workers, &[args.schedule]);
@@ -64,17 +71,24 @@ pub fn run(args: &PlayArgs) -> Result<Exit, Failure> {
     let loaded = opened.load_for(&args.disk.with(Wait::Never, args.strict))?;
     loaded.accept(args.strict)?;
     parts.end("loading");
-    let frames = wanted_frames(args.length, &loaded)?;
-    let blocks = frames.map(|frames| frames.div_ceil(u64::from(args.frames)).max(1));
+    let length = wanted_frames(args.length, &loaded)?;
     let stop = crate::interrupt::flag()?;
-    let stage =
-        Stage { args, loaded: &loaded, topology: &topology, known: &known, costs, takes: &wanted };
-    let mut engine = stage.engine(&stop)?;
+    let (topology, known, takes) = (&topology, &known, &wanted[..]);
+    let stage = Stage { args, frames, loaded: &loaded, topology, known, costs, takes };
+    let engine = stage.engine(&stop)?;
     fill(&loaded, &stop);
     ready_to_loop(&loaded);
-    let takes = Takes::begin(&wanted, &engine, frames)?;
+    let mut device = chosen.device(Format { rate_hz: loaded.rate_hz, frames });
+    let channels = channels(&engine, &loaded);
+    let ready = device.prepare(&channels).map_err(device::refused)?;
+    let sound = Sound::new(device.name(), &ready, &engine);
+    tell_ready(&sound, &ready);
+    let takes = Takes::begin(&wanted, &engine, length)?;
     parts.end("preparing");
-    let outcome = play(&mut engine, (blocks, takes), &stop, args, &loaded);
+    let (engine, outcome) =
+        play(device.as_mut(), engine, (length, takes), &stop, (args, &loaded, sound))?;
+    // The client leaves the server before anybody reads what came of it.
+    drop(device);
     parts.end("playing");
     match args.json {
         true => print_json(&outcome.json()),
@@ -85,7 +99,34 @@ pub fn run(args: &PlayArgs) -> Result<Exit, Failure> {
         wrote(path);
     }
     parts.tell();
+    if let End::DeviceEnded(why) = &outcome.end {
+        tell(why);
+    }
     Ok(exit(&outcome, args))
+}
+
+/// What the device and the engine exchange.
+fn channels(engine: &Engine, loaded: &LoadedSession) -> Channels {
+    let output = |(number, name): (usize, String)| {
+        let channels = engine.output_rows(number, 0).map_or(0, |rows| rows.len());
+        Bundle { name, channels }
+    };
+    let outputs = device::output_names(&loaded.session).into_iter().enumerate().map(output);
+    let inputs = loaded
+        .session
+        .inputs
+        .iter()
+        .map(|input| Bundle { name: input.name.clone(), channels: input.channels.into() });
+    Channels { outputs: outputs.collect(), inputs: inputs.collect() }
+}
+
+/// Which way the sound takes, and how long it is on its way.
+fn tell_ready(sound: &Sound, ready: &Ready) {
+    sound.lines().into_iter().for_each(note);
+    ready.connected.iter().for_each(|(from, to)| detail(format_args!("{from} -> {to}")));
+    if !ready.unconnected.is_empty() {
+        note(format_args!("connected to nothing: {}", ready.unconnected.join(", ")));
+    }
 }
 
 fn check_files(args: &PlayArgs, opened: &OpenedSession, takes: &[Wanted]) -> Result<(), Failure> {
@@ -106,20 +147,11 @@ fn check_workers(args: &PlayArgs, topology: &Topology) -> Result<(), Failure> {
     seats.map(drop).map_err(Failure::bad_input)
 }
 
-fn check_device(device: &str) -> Result<(), Failure> {
-    match device {
-        "virtual" => Ok(()),
-        other => Err(Failure::not_possible(format!(
-            "--device {other}: not built in yet: use virtual, which has a clock and a deadline and \
-             no sound"
-        ))),
-    }
-}
-
 fn exit(outcome: &Outcome, args: &PlayArgs) -> Exit {
     let missed = args.max_misses.is_some_and(|most| outcome.meter.misses.total() > most);
     let lost = outcome.takes.iter().any(|take| !take.is_whole());
-    match (lost, outcome.interrupted, missed) {
+    let ended = matches!(outcome.end, End::DeviceEnded(_));
+    match (lost || ended, outcome.interrupted, missed) {
         (true, _, _) => Exit::NotPossible,
         (false, true, _) => Exit::Interrupted,
         (false, false, true) => Exit::Missed,
@@ -130,6 +162,8 @@ fn exit(outcome: &Outcome, args: &PlayArgs) -> Exit {
 /// What an engine is made from.
 struct Stage<'a> {
     args: &'a PlayArgs,
+    /// The largest block.
+    frames: u32,
     loaded: &'a LoadedSession,
     topology: &'a Topology,
     known: &'a Known,
@@ -143,7 +177,7 @@ impl Stage<'_> {
     /// An engine that is ready to play. Where the policy is left to Hocket, the session's own costs may
     /// call for another one than the machine alone.
     fn engine(&self, stop: &AtomicBool) -> Result<Engine, Failure> {
-        let (args, frames) = (self.args, self.args.frames);
+        let (args, frames) = (self.args, self.frames);
         // Where the schedule is left to Hocket, so is the policy.
         let usual = match args.schedule {
             ScheduleArg::Auto => SiblingChoice::Auto,
@@ -170,13 +204,13 @@ impl Stage<'_> {
     }
 
     fn started(&self, sibling: SiblingPolicy) -> Result<Engine, Failure> {
-        let Stage { args, loaded, topology, known, .. } = self;
-        let wait = known.wait_or(args.wait, args.frames);
+        let Stage { args, frames, loaded, topology, known, .. } = self;
+        let (frames, wait) = (*frames, known.wait_or(args.wait, *frames));
         let policy = Policy { schedule: args.schedule.kind(), sibling, wait };
         let priority = (args.priority > 0).then_some(args.priority);
         let seat_wait = args.seat_wait.into();
         let settings =
-            Settings { priority, seat_wait, ..Settings::new(args.frames, loaded.rate_hz, policy) };
+            Settings { priority, seat_wait, ..Settings::new(frames, loaded.rate_hz, policy) };
         let settings = known.inform(args.schedule.steer(settings));
         let seating = Seating::here_with(topology, sibling, args.workers, &known.speeds())
             .map_err(Failure::bad_input)?;
@@ -186,7 +220,7 @@ impl Stage<'_> {
 
     /// What the session's beginning takes one worker.
     fn need(&self, engine: &mut Engine, stop: &AtomicBool) -> Need {
-        let frames = self.args.frames as usize;
+        let frames = self.frames as usize;
         let walk = |_| engine.process_serial(frames).duration_ns as f64;
         let mut took: Vec<f64> =
             (0..REHEARSAL).take_while(|_| !stop.load(Relaxed)).map(walk).collect();
@@ -253,29 +287,32 @@ fn workers_at_work(engine: &Engine) -> usize {
     }
 }
 
-/// Plays on the calling thread while another one explains what was late. `blocks`: `None` for ever.
+/// Plays while another thread explains what was late. `length`: in frames, `None` for ever.
 fn play(
-    engine: &mut Engine,
-    (blocks, mut takes): (Option<u64>, Takes),
+    device: &mut dyn Device<Notes>,
+    engine: Engine,
+    (length, takes): (Option<u64>, Takes),
     stop: &AtomicBool,
-    args: &PlayArgs,
-    loaded: &LoadedSession,
-) -> Outcome {
+    (args, loaded, sound): (&PlayArgs, &LoadedSession, Sound),
+) -> Result<(Engine, Outcome), Failure> {
     let before = loaded.media.not_ready();
     let settings = FlightSettings { events: EVENTS, ..FlightSettings::default() };
-    let (mut recorder, mut drain) = flight::record(engine, settings);
-    let limits = drain.watch(current_thread(), SWITCH_RING_BYTES);
-    let live = Live::new(engine.settings().period(), blocks);
-    let mut meter = Meter::new();
-    let (log, led) = std::thread::scope(|scope| {
+    let (recorder, drain) = flight::record(&engine, settings);
+    let live = Arc::new(Live::new(loaded.rate_hz, length));
+    let notes =
+        Notes { recorder, meter: Meter::new(), takes, live: Arc::clone(&live), left: length };
+    let (watched, played) = std::thread::scope(|scope| {
         let watcher = scope.spawn(|| watch(drain, &live));
-        let notes = Notes { recorder: &mut recorder, meter: &mut meter, takes: &mut takes };
-        let led = lead(engine, blocks.unwrap_or(u64::MAX), notes, &live, stop);
+        let played = device.play(engine, notes, stop).map(|mut played| {
+            played.observer.recorder.end_run();
+            played
+        });
         live.end();
         // If it panicked, it has said so; what the leader counted is there still.
-        (watcher.join().ok(), led)
+        (watcher.join().ok(), played)
     });
-    let interrupted = stop.load(Relaxed);
+    let played = played.map_err(device::refused)?;
+    let (engine, Notes { meter, takes, .. }) = (played.engine, played.observer);
     let takes = takes.end();
     let silence = DiskSilence::since(&before, loaded.media.not_ready());
     let disk = loaded.disk.as_ref().map(|buffer| Disk {
@@ -284,68 +321,33 @@ fn play(
         buffer_bytes: buffer.bytes(),
         used_bytes: buffer.used_bytes(),
     });
-    let threads = std::iter::once(led.report).chain(engine.reports().iter().cloned()).collect();
-    Outcome {
+    let (log, limits) = watched.unzip();
+    let outcome = Outcome {
         session: loaded.session.name.clone(),
-        frames: args.frames,
+        sound,
+        frames: engine.settings().frames,
         rate_hz: loaded.rate_hz,
         deadline_ns: engine.settings().period().as_nanos() as u64,
         policy: names(args, engine.settings().policy),
         no_effect: engine.seating().placement().no_effect.clone(),
-        protection: led.protection,
-        workers: workers_at_work(engine),
-        threads,
+        protection: played.protection,
+        workers: workers_at_work(&engine),
+        threads: played.threads,
         meter,
+        xruns: played.xruns,
         log,
-        limits,
+        limits: limits.unwrap_or_default(),
         memory: engine.memory().cloned(),
         contained: engine.contained(),
-        interrupted,
+        interrupted: stop.load(Relaxed),
+        end: played.end,
         disk,
         takes,
-    }
+    };
+    Ok((engine, outcome))
 }
 
 /// Schedule, sibling policy and wait.
 fn names(args: &PlayArgs, policy: Policy) -> [&'static str; 3] {
     [args.schedule.name(), policy.sibling.name(), policy.wait.name()]
-}
-
-/// Who takes notes of every block.
-struct Notes<'a> {
-    recorder: &'a mut FlightRecorder,
-    meter: &'a mut Meter,
-    takes: &'a mut Takes,
-}
-
-/// Thread: becomes the leader for as long as it plays; then says what it was granted.
-fn lead(engine: &mut Engine, blocks: u64, notes: Notes<'_>, live: &Live, stop: &AtomicBool) -> Led {
-    let settings = engine.settings();
-    let mut device = VirtualDevice::new(settings.frames, settings.rate_hz);
-    let entered = engine.enter();
-    device.run(engine, blocks, |times, engine| {
-        notes.takes.note(engine, times.frames);
-        notes.recorder.note(engine, times);
-        notes.meter.note(times);
-        live.note(times);
-        !stop.load(Relaxed)
-    });
-    notes.recorder.end_run();
-    Led { report: entered.report.clone(), protection: protection(&entered) }
-}
-
-/// What the leader was granted.
-struct Led {
-    report: ThreadReport,
-    /// What the sibling policy asked of the system and what came of it; `None`: it asked for nothing.
-    protection: Option<String>,
-}
-
-pub(crate) fn protection(entered: &Entered) -> Option<String> {
-    let others = &entered.others;
-    let asked = others.asked.as_ref()?;
-    Some(match others.is_complete() {
-        true => format!("{asked}: {}", others.got.as_deref().unwrap_or("granted")),
-        false => format!("{asked}: not granted here: {}", others.refused.join("; ")),
-    })
 }

@@ -15,7 +15,6 @@ use crate::failure::{Exit, Failure};
 use crate::load::LoadedSession;
 use crate::load::streams::Wait;
 use crate::output::{bar, note, tell};
-use crate::play::protection;
 use crate::takes::{self, Takes, Wanted};
 use crate::written::{Parts, wrote};
 use prepared::Prepared;
@@ -194,7 +193,7 @@ fn write(
     stop: &AtomicBool,
 ) -> Result<Rendered, WriteError> {
     let entered = engine.enter();
-    let protection = protection(&entered);
+    let protection = entered.others.summary();
     let bar = bar(frames, "rendering");
     let done = offline::render_blocks(engine, frames, |engine, length| {
         let rows = engine.output(length);

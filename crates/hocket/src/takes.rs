@@ -178,7 +178,8 @@ struct Running {
 }
 
 impl Takes {
-    /// Creates the files. `frames`: the length of the session, if it has one.
+    /// Creates the files. `outputs`: how many outputs of the engine are the device's; `frames`: the length of the
+    /// session, if it has one.
     ///
     /// # Errors
     /// A file cannot be created: exit code 3. Takes that had begun stay, and are empty.

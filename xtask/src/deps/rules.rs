@@ -192,6 +192,15 @@ pub const CRATES: &[CrateRule] = &[
         because: "it joins the engine and the disk for the program and the C library alike",
     },
     CrateRule {
+        name: "hocket-devices",
+        workspace: &["hocket-engine", "hocket-machine"],
+        workspace_dev: &["hocket-plan"],
+        external: External::Only(&[always("libloading"), always("thiserror")]),
+        serde: false,
+        std_banned: &[FILES, NET],
+        because: "a device asks an engine for blocks and knows no session, file or lab",
+    },
+    CrateRule {
         name: "hocket-lab",
         workspace: &[
             "hocket-plan",
@@ -240,6 +249,7 @@ pub const CRATES: &[CrateRule] = &[
             "hocket-disk",
             "hocket-engine",
             "hocket-streams",
+            "hocket-devices",
             "hocket-lab",
         ],
         workspace_dev: &["hocket-disk"],

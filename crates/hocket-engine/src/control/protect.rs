@@ -41,6 +41,15 @@ impl Protection {
         self.refused.is_empty()
     }
 
+    /// What was requested and what came of it, in one line for people; `None`: nothing was requested.
+    pub fn summary(&self) -> Option<String> {
+        let asked = self.asked.as_ref()?;
+        Some(match self.is_complete() {
+            true => format!("{asked}: {}", self.got.as_deref().unwrap_or("granted")),
+            false => format!("{asked}: not granted here: {}", self.refused.join("; ")),
+        })
+    }
+
     /// Applies the seating's policy to all threads but `own`. Thread: leader.
     pub(crate) fn apply(seating: &Seating, own: &[ThreadId]) -> Protection {
         if !seating.is_pinned() {

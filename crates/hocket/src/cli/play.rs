@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use hocket_devices::Connect;
 use hocket_engine::Settings;
 
 use super::choices::{DiskArgs, ScheduleArg, SiblingChoice, WaitArg, at_least_one};
@@ -14,6 +15,7 @@ use crate::profile::ProfileArgs;
 #[command(after_help = "\
 Examples:
   hocket play sessions/band.toml --length 10
+  hocket play sessions/band.toml --device jack --client band
   hocket play sessions/band.toml --schedule auto --frames 128 --max-misses 0
   hocket play sessions/worst-case-8.toml --length 60 --json > run.json
   hocket play sessions/band.toml --length 10 --take master=mix.wav --take drums=drums.flac")]
@@ -21,13 +23,20 @@ pub struct PlayArgs {
     /// The session file; `-` reads it from standard input.
     #[arg(value_name = "SESSION")]
     pub session: PathBuf,
-    /// Device to play on; `virtual` has a real clock and a real deadline, but no sound.
-    #[arg(long, value_name = "NAME", default_value = "virtual")]
-    pub device: String,
-    /// Block length in frames.
-    #[arg(long, value_name = "N", default_value_t = 64)]
-    pub frames: u32,
-    /// Sample rate in Hz [default: the session's].
+    /// Device to play on: `jack` is a running JACK server, `virtual` has a real clock and a real deadline, but
+    /// no sound [default: jack if a server runs, else virtual].
+    #[arg(long, value_name = "NAME")]
+    pub device: Option<String>,
+    /// What the ports are connected to on JACK: `physical` (those of the sound card), `no`, or the name of a client.
+    #[arg(long, value_name = "WHAT", default_value_t = Connect::Physical)]
+    pub connect: Connect,
+    /// The name of the client on JACK.
+    #[arg(long, value_name = "NAME", default_value = "hocket")]
+    pub client: String,
+    /// Block length in frames [default: 64; a JACK server decides itself].
+    #[arg(long, value_name = "N")]
+    pub frames: Option<u32>,
+    /// Sample rate in Hz [default: the session's; a JACK server decides itself].
     #[arg(long, value_name = "HZ")]
     pub rate: Option<u32>,
     /// Length in seconds [default: the session's, or to the end of the last clip, or until Ctrl-C].

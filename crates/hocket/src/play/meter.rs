@@ -14,12 +14,19 @@ pub(super) struct Meter {
     pub lateness: Histogram,
     /// Periods for which the device had nothing new to play.
     pub misses: Misses,
+    /// Frames of all blocks.
+    pub frames: u64,
+    /// Deadlines of all blocks together.
+    pub deadlines_ns: u64,
+    /// The highest load of a block: its time by its deadline.
+    pub most_load: f64,
 }
 
 impl Meter {
     pub(super) fn new() -> Meter {
         let [ready, duration, lateness] = std::array::from_fn(|_| Histogram::new());
-        Meter { ready, duration, lateness, misses: Misses::default() }
+        let misses = Misses::default();
+        Meter { ready, duration, lateness, misses, frames: 0, deadlines_ns: 0, most_load: 0.0 }
     }
 
     pub(super) fn note(&mut self, times: &BlockTimes) {
@@ -27,6 +34,16 @@ impl Meter {
         self.duration.note(times.duration_ns);
         self.lateness.note(times.lateness_ns);
         self.misses += times.misses();
+        self.frames += times.frames as u64;
+        self.deadlines_ns = self.deadlines_ns.saturating_add(times.deadline_ns);
+        let load = times.duration_ns as f64 / times.deadline_ns.max(1) as f64;
+        self.most_load = self.most_load.max(load);
+    }
+
+    /// The mean load of all blocks.
+    pub(super) fn mean_load(&self) -> f64 {
+        let took = self.duration.mean() * self.duration.count() as f64;
+        took / self.deadlines_ns.max(1) as f64
     }
 }
 

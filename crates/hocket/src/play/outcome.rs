@@ -1,11 +1,13 @@
 //! What a run came to, for people and for programs.
 
 use comfy_table::{Cell, CellAlignment, Table, presets};
+use hocket_devices::{End, Xruns};
 use hocket_engine::{Contained, FlightLog, ThreadReport};
 use hocket_machine::memory::LockReport;
 use serde_json::{Value, json};
 
 use super::meter::{Histogram, Meter};
+use super::sound::Sound;
 use crate::disk_silence::DiskSilence;
 use crate::takes::Ended;
 use crate::written::readable;
@@ -13,6 +15,8 @@ use crate::written::readable;
 /// Everything that is told at the end.
 pub(super) struct Outcome {
     pub session: String,
+    /// The device and its latency.
+    pub sound: Sound,
     pub frames: u32,
     pub rate_hz: u32,
     pub deadline_ns: u64,
@@ -26,12 +30,15 @@ pub(super) struct Outcome {
     pub workers: usize,
     pub threads: Vec<ThreadReport>,
     pub meter: Meter,
+    /// `None`: the device counts misses only.
+    pub xruns: Option<Xruns>,
     /// `None`: whoever explains has failed.
     pub log: Option<FlightLog>,
     pub limits: Vec<String>,
     pub contained: Vec<Contained>,
     /// Whether the user ended it.
     pub interrupted: bool,
+    pub end: End,
     /// `None`: every file was in memory.
     pub disk: Option<Disk>,
     pub takes: Vec<Ended>,
@@ -82,9 +89,10 @@ impl Outcome {
     pub(super) fn text(&self) -> String {
         let mut text = self.title();
         text += &format!("\n{}\n", self.table());
-        let load = |ns: f64| 100.0 * ns / self.deadline_ns as f64;
-        let (mean, most) = (self.meter.duration.mean(), self.meter.duration.max() as f64);
-        text += &format!("load: mean {:.1} %, at most {:.1} %\n", load(mean), load(most));
+        let (mean, most) = (100.0 * self.meter.mean_load(), 100.0 * self.meter.most_load);
+        text += &format!("load: mean {mean:.1} %, at most {most:.1} %\n");
+        self.sound.lines().iter().for_each(|line| text += &format!("{line}\n"));
+        self.xruns.iter().for_each(|xruns| text += &xruns_text(xruns));
         text += &self.misses_text();
         self.disk.iter().for_each(|disk| text += &disk.text());
         self.takes.iter().for_each(|take| text += &format!("{}\n", take.line()));
@@ -108,8 +116,12 @@ impl Outcome {
 
     fn title(&self) -> String {
         let blocks = self.meter.ready.count();
-        let seconds = blocks as f64 * self.deadline_ns as f64 / 1e9;
-        let ended = if self.interrupted { ", interrupted" } else { "" };
+        let seconds = self.meter.frames as f64 / f64::from(self.rate_hz);
+        let ended = match (&self.end, self.interrupted) {
+            (End::DeviceEnded(_), _) => ", ended by the device",
+            (_, true) => ", interrupted",
+            _ => "",
+        };
         format!(
             "{}: {blocks} blocks of {} frames at {} Hz, {seconds:.1} s, deadline {:.0} us, {}, {} \
              workers{ended}\n",
@@ -168,7 +180,16 @@ impl Outcome {
             "frames": self.frames,
             "rate_hz": self.rate_hz,
             "deadline_ns": self.deadline_ns,
-            "device": "virtual",
+            "device": self.sound.device,
+            "latency": self.sound.json(),
+            "xruns": self.xruns.as_ref().map(|xruns| json!({
+                "ours": xruns.ours, "server": xruns.server, "unknown": xruns.unknown,
+            })),
+            "device_ended": match &self.end {
+                End::DeviceEnded(why) => Some(why),
+                End::Finished | End::Stopped => None,
+            },
+            "frames_played": self.meter.frames,
             "schedule": self.policy[0],
             "sibling": self.policy[1],
             "wait": self.policy[2],
@@ -199,6 +220,18 @@ impl Outcome {
             all[key] = quantiles(times);
         }
         format!("{all:#}\n")
+    }
+}
+
+/// `xruns: 3 (1 by Hocket, 2 by the server or other clients, 0 unknown)`.
+fn xruns_text(xruns: &Xruns) -> String {
+    match xruns.total() {
+        0 => "xruns: 0\n".into(),
+        all => format!(
+            "xruns: {all} ({} because a block took too long, {} by the server, the card or other clients, {} of \
+             unknown cause)\n",
+            xruns.ours, xruns.server, xruns.unknown
+        ),
     }
 }
 

@@ -1,9 +1,11 @@
 //! The thread beside the leader: explains late blocks and tells how it goes.
 
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 use hocket_engine::{BlockTimes, FlightDrain, FlightLog};
+use hocket_machine::pin::ThreadId;
 use indicatif::ProgressBar;
 
 use crate::output::line;
@@ -12,34 +14,48 @@ use crate::output::line;
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 /// Explanations that are kept for the end.
 const EXPLANATIONS: usize = 5;
+/// Room for 3200 thread switches of a CPU between two looks.
+const SWITCH_RING_BYTES: usize = 1 << 18;
 
 /// How far the run is. Written by the leader, read by the watcher; all accesses are relaxed, because
 /// each number stands for itself.
 pub(super) struct Live {
-    period: Duration,
-    /// `None`: for ever.
+    rate_hz: u32,
+    /// Frames; `None`: for ever.
     planned: Option<u64>,
-    blocks: AtomicU64,
+    frames: AtomicU64,
     misses: AtomicU64,
     took_ns: AtomicU64,
-    longest_ns: AtomicU64,
+    deadline_ns: AtomicU64,
+    /// The block with the highest load, in millionths of its deadline.
+    most_ppm: AtomicU64,
     ended: AtomicBool,
+    /// Set once, before the first block.
+    leader: OnceLock<ThreadId>,
 }
 
 impl Live {
-    pub(super) fn new(period: Duration, planned: Option<u64>) -> Live {
-        let [blocks, misses, took_ns, longest_ns] = std::array::from_fn(|_| AtomicU64::new(0));
-        let ended = AtomicBool::new(false);
-        Live { period, planned, blocks, misses, took_ns, longest_ns, ended }
+    pub(super) fn new(rate_hz: u32, planned: Option<u64>) -> Live {
+        let [frames, misses, took_ns, deadline_ns, most_ppm] =
+            std::array::from_fn(|_| AtomicU64::new(0));
+        let (ended, leader) = (AtomicBool::new(false), OnceLock::new());
+        Live { rate_hz, planned, frames, misses, took_ns, deadline_ns, most_ppm, ended, leader }
     }
 
     /// Thread: leader, the only one that writes.
     pub(super) fn note(&self, times: &BlockTimes) {
         let add = |to: &AtomicU64, more| to.store(to.load(Relaxed).saturating_add(more), Relaxed);
-        add(&self.blocks, 1);
+        add(&self.frames, times.frames as u64);
         add(&self.misses, times.misses().total());
         add(&self.took_ns, times.duration_ns);
-        self.longest_ns.store(self.longest_ns.load(Relaxed).max(times.duration_ns), Relaxed);
+        add(&self.deadline_ns, times.deadline_ns);
+        let ppm = times.duration_ns.saturating_mul(1_000_000) / times.deadline_ns.max(1);
+        self.most_ppm.store(self.most_ppm.load(Relaxed).max(ppm), Relaxed);
+    }
+
+    /// Thread: control, before the first block.
+    pub(super) fn led_by(&self, leader: ThreadId) {
+        let _ = self.leader.set(leader);
     }
 
     pub(super) fn end(&self) {
@@ -48,37 +64,40 @@ impl Live {
 
     /// `12.3 of 60.0 s, load 23 % (at most 61 %), 0 misses`.
     fn line(&self) -> String {
-        let blocks = self.blocks.load(Relaxed);
         let misses = self.misses.load(Relaxed);
-        let seconds = |blocks: u64| blocks as f64 * self.period.as_secs_f64();
+        let seconds = |frames: u64| frames as f64 / f64::from(self.rate_hz);
         let of = self.planned.map_or(String::new(), |all| format!(" of {:.1}", seconds(all)));
-        let part = |ns: f64| 100.0 * ns / self.period.as_nanos() as f64;
-        let mean = part(self.took_ns.load(Relaxed) as f64 / blocks.max(1) as f64);
-        let most = part(self.longest_ns.load(Relaxed) as f64);
-        let now = seconds(blocks);
+        let deadline_ns = self.deadline_ns.load(Relaxed).max(1) as f64;
+        let mean = 100.0 * self.took_ns.load(Relaxed) as f64 / deadline_ns;
+        let most = self.most_ppm.load(Relaxed) as f64 / 1e4;
+        let now = seconds(self.frames.load(Relaxed));
         format!("{now:.1}{of} s, load {mean:.0} % (at most {most:.0} %), {misses} misses")
     }
 }
 
-/// Looks until the run has ended; returns what was found out.
-pub(super) fn watch(mut drain: FlightDrain, live: &Live) -> FlightLog {
+/// Looks until the run has ended; returns what was found out, and what cannot be seen here.
+pub(super) fn watch(mut drain: FlightDrain, live: &Live) -> (FlightLog, Vec<String>) {
     let bar = line();
-    let mut log = FlightLog::new(EXPLANATIONS);
+    let (mut log, mut limits) = (FlightLog::new(EXPLANATIONS), None);
     while !live.ended.load(Relaxed) {
-        pause(live);
+        if let Some(leader) = live.leader.get().filter(|_| limits.is_none()) {
+            limits = Some(drain.watch(*leader, SWITCH_RING_BYTES));
+        }
+        pause(live, limits.is_some());
         log.add(drain.collect());
         tell(&bar, live);
     }
     // What was handed over between the last look and the end.
     log.add(drain.collect());
     bar.finish_and_clear();
-    log
+    (log, limits.unwrap_or_default())
 }
 
-/// A look's time, or less where the run ends.
-fn pause(live: &Live) {
+/// A look's time, or less where the run ends or the leader has just come.
+fn pause(live: &Live, knows_leader: bool) {
     let begun = Instant::now();
-    while begun.elapsed() < LOOK_EVERY && !live.ended.load(Relaxed) {
+    let has_come = || !knows_leader && live.leader.get().is_some();
+    while begun.elapsed() < LOOK_EVERY && !live.ended.load(Relaxed) && !has_come() {
         std::thread::sleep(LOOK_EVERY / 10);
     }
 }

@@ -27,6 +27,7 @@ fn every_command_has_a_man_page_and_hidden_ones_have_none() {
         "hocket",
         "hocket-bench",
         "hocket-check",
+        "hocket-devices",
         "hocket-lab",
         "hocket-lab-run",
         "hocket-play",

@@ -16,8 +16,8 @@ pub fn example(name: &str) -> PathBuf {
 /// The program with arguments.
 pub fn hocket(args: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_hocket"));
-    // Whatever profile this machine has, tests begin without one.
-    command.args(args).env("HOCKET_PROFILE", "none");
+    // Whatever profile and sound server this machine has, tests begin without them.
+    command.args(args).env("HOCKET_PROFILE", "none").env("HOCKET_DEVICE", "virtual");
     command
 }
 

@@ -1,0 +1,73 @@
+//! Which devices are there, and what helps if one is not.
+
+use hocket_engine::{BlockTimes, Engine};
+
+use crate::jack::ServerFacts;
+use crate::{BlockObserver, Connect, Jack, JackError, JackOptions};
+
+/// A device, there or not.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Found {
+    /// Its name on the command line.
+    pub name: &'static str,
+    /// Whether it is there.
+    pub state: State,
+}
+
+/// Whether a device is there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum State {
+    /// It is always there: a clock without sound.
+    NoSound,
+    /// A JACK server runs.
+    Server(ServerFacts),
+    /// It is not there: the reason and the remedy, in one sentence.
+    Missing(String),
+    /// Hocket has no code for it: what to use instead, in one sentence.
+    NotBuilt(&'static str),
+}
+
+/// Nobody.
+struct Nobody;
+
+impl BlockObserver for Nobody {
+    fn block(&mut self, _: &BlockTimes, _: &Engine) -> bool {
+        false
+    }
+}
+
+/// All devices, the best first.
+///
+/// Thread: control. Becomes a client of the JACK server for a moment, if one runs, and starts none.
+pub fn devices() -> Vec<Found> {
+    vec![
+        Found { name: "jack", state: jack() },
+        Found { name: "virtual", state: State::NoSound },
+        Found {
+            name: "alsa",
+            state: State::NotBuilt(
+                "not built in: a JACK server plays through an ALSA card (`jackd -d alsa`)",
+            ),
+        },
+        Found {
+            name: "pipewire",
+            state: State::NotBuilt(
+                "not built in: PipeWire has a JACK library (`pw-jack hocket play ... --device jack`)",
+            ),
+        },
+    ]
+}
+
+fn jack() -> State {
+    let options =
+        JackOptions { server: None, client_name: "hocket-devices".into(), connect: Connect::No };
+    match Jack::<Nobody>::open(options) {
+        Ok(jack) => State::Server(jack.server()),
+        Err(error) => State::Missing(error.to_string()),
+    }
+}
+
+/// Whether an error says that there is no server to play on, and not that one refuses.
+pub fn is_absent(error: &JackError) -> bool {
+    matches!(error, JackError::Library(_) | JackError::NoServer(_))
+}

@@ -1,0 +1,425 @@
+//! A JACK server as a device: also that of PipeWire, which has the same library.
+//!
+//! The leader is the server's real-time thread. It keeps its class, priority and CPUs, and the workers sit beside it,
+//! with a priority just below ([`Engine::follow_leader`]).
+//!
+//! The player (engine and observer) is behind a mutex. The process callback only tries it, and plays silence where it
+//! does not get it. The control thread holds it for the moment in which it puts the player in or takes it out, and
+//! never waits in it. So no thread ever waits, and the engine is the control thread's again before the client leaves
+//! the server: `jack_deactivate` may cancel the server's thread in the midst of a callback.
+
+#[allow(unsafe_code)]
+mod libjack;
+mod player;
+mod wiring;
+
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, TryLockError};
+use std::time::{Duration, Instant};
+
+use hocket_engine::{Engine, FollowReport, Following, ThreadReport};
+use hocket_machine::clock::monotonic_ns;
+
+use crate::{BlockObserver, Channels, Device, DeviceError, End, Format, Latency, Played, Ready};
+use libjack::{Client, Direction, Side};
+use player::Player;
+pub use wiring::Connect;
+
+/// How often the control thread looks.
+const LOOK_EVERY: Duration = Duration::from_millis(10);
+/// A server that has asked for nothing for so long hangs.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// A connection holds from the cycle after the next one at the latest.
+const CYCLES_TO_CONNECT: u64 = 3;
+/// `JackServerFailed`.
+const SERVER_FAILED: i32 = 0x10;
+/// `JackServerError`, `JackShmFailure`, `JackVersionError`.
+const WHY_REFUSED: [(i32, &str); 3] = [
+    (0x400, "the library is for another version of the server"),
+    (0x200, "the server's shared memory is not accessible; is it a server of another user?"),
+    (0x20, "the connection to the server broke"),
+];
+
+/// What to ask of a server.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct JackOptions {
+    /// The server's name; `None`: what `JACK_DEFAULT_SERVER` says, or else `default`.
+    pub server: Option<String>,
+    /// The client's name, as other programs see it. The server may add a number.
+    pub client_name: String,
+    /// What the ports are connected to.
+    pub connect: Connect,
+}
+
+/// Why JACK is not there, or refuses.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum JackError {
+    /// libjack cannot be loaded.
+    #[error(
+        "no JACK library: {0}; install it (Debian: jackd2, which brings a server too, or pipewire-jack and then \
+         `pw-jack hocket ...`)"
+    )]
+    Library(String),
+    /// Nobody answers.
+    #[error(
+        "no JACK server '{0}' runs: start one, such as `jackd -d alsa`, or with PipeWire use `pw-jack hocket ...`; \
+         JACK_DEFAULT_SERVER names another one"
+    )]
+    NoServer(String),
+    /// The server does not take the client.
+    #[error("the JACK server '{server}' refuses a client: {why} (status {status:#x})")]
+    Refused {
+        /// The server.
+        server: String,
+        /// For people.
+        why: &'static str,
+        /// `jack_status_t`.
+        status: i32,
+    },
+    /// The name is too long, empty, or has a colon.
+    #[error("the client name '{0}' is not possible: choose 1 to {1} bytes without a colon")]
+    Name(String, usize),
+    /// A port cannot be registered.
+    #[error(
+        "the JACK server refuses the port '{0}'; it has too many ports perhaps: restart it with more (`jackd -p`)"
+    )]
+    Port(String),
+    /// The client cannot be activated.
+    #[error("the JACK server does not activate the client (code {0}); restart the server")]
+    Activate(i32),
+    /// Nothing to connect to.
+    #[error("{0}")]
+    Connect(String),
+    /// The server has ended, or calls no more.
+    #[error("{0}")]
+    Ended(String),
+    /// The engine's threads cannot follow.
+    #[error("{0}")]
+    Follow(String),
+}
+
+/// Where the player is while the server calls.
+type Slot<O> = Arc<Mutex<Option<Player<O>>>>;
+
+/// A client of a running JACK server. It never starts one.
+pub struct Jack<O: BlockObserver> {
+    client: Client,
+    options: JackOptions,
+    slot: Slot<O>,
+    inputs: Vec<usize>,
+}
+
+/// What a server says of itself.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ServerFacts {
+    /// Its name.
+    pub server: String,
+    /// The library's version.
+    pub version: String,
+    /// Rate and block length.
+    pub format: Format,
+    /// Whether its clients get a real-time class.
+    pub real_time: bool,
+    /// Ports of the sound card that play.
+    pub outputs: usize,
+    /// Ports of the sound card that record.
+    pub inputs: usize,
+    /// From the ports of the sound card.
+    pub latency: Latency,
+}
+
+/// The server that libjack connects to.
+fn server_name(named: Option<&String>) -> String {
+    if let Some(name) = named {
+        return name.clone();
+    }
+    let named = std::env::var("JACK_DEFAULT_SERVER").ok().filter(|name| !name.is_empty());
+    named.unwrap_or_else(|| "default".into())
+}
+
+impl<O: BlockObserver> Jack<O> {
+    /// Becomes a client of the server that runs. Nothing sounds yet.
+    ///
+    /// Thread: control. Cost: as long as the server takes to answer; the server waits for nobody.
+    ///
+    /// # Errors
+    /// [`JackError`]: no library, no server, or a server that refuses.
+    pub fn open(options: JackOptions) -> Result<Jack<O>, JackError> {
+        let functions = libjack::load().map_err(JackError::Library)?;
+        let (name, longest) = (&options.client_name, libjack::longest_client_name(functions));
+        if name.is_empty() || name.len() > longest || name.contains([':', '\0']) {
+            return Err(JackError::Name(name.clone(), longest));
+        }
+        let server = options.server.as_ref();
+        let client = Client::open(functions, name, server.map(String::as_str))
+            .map_err(|error| refused(error.0, server_name(server)))?;
+        Ok(Jack { client, options, slot: Slot::default(), inputs: Vec::new() })
+    }
+
+    /// The name that the server gave.
+    pub fn client_name(&self) -> String {
+        self.client.name()
+    }
+
+    /// What the server says of itself.
+    pub fn server(&self) -> ServerFacts {
+        let physical = |direction| self.client.all_ports(direction, true);
+        // The card plays what its input ports get.
+        let (plays, records) = (physical(Direction::Input), physical(Direction::Output));
+        ServerFacts {
+            server: self.server_name(),
+            version: self.client.version(),
+            format: self.now(),
+            real_time: self.client.is_realtime(),
+            latency: self.latency(&plays, &records),
+            outputs: plays.len(),
+            inputs: records.len(),
+        }
+    }
+
+    /// The server's name.
+    pub fn server_name(&self) -> String {
+        server_name(self.options.server.as_ref())
+    }
+
+    fn now(&self) -> Format {
+        Format { rate_hz: self.client.sample_rate(), frames: self.client.buffer_size() }
+    }
+
+    /// The longest ways to and from these ports of others.
+    fn latency(&self, plays: &[String], records: &[String]) -> Latency {
+        let longest = |ports: &[String], side| {
+            ports.iter().filter_map(|port| self.client.latency(port, side)).max()
+        };
+        Latency {
+            out_frames: longest(plays, Side::Playback),
+            in_frames: longest(records, Side::Capture),
+            rate_hz: self.client.sample_rate(),
+        }
+    }
+
+    /// Waits until the server has called so many times, and calls on.
+    fn await_cycles(&self, cycles: u64) -> Result<(), JackError> {
+        let events = self.client.events();
+        let (from, begun) = (events.cycles(), Instant::now());
+        while events.cycles().wrapping_sub(from) < cycles {
+            if let Some(why) = self.ended(begun.elapsed()) {
+                return Err(JackError::Ended(why));
+            }
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        Ok(())
+    }
+
+    /// Why there will be no more cycles. `silent_for`: since the last one.
+    fn ended(&self, silent_for: Duration) -> Option<String> {
+        let events = self.client.events();
+        let server = self.server_name();
+        if let Some(reason) = events.gone() {
+            let reason = reason.trim();
+            let reason = if reason.is_empty() { String::new() } else { format!(" ({reason})") };
+            return Some(format!("the JACK server '{server}' has ended{reason}; start it again"));
+        }
+        if events.panicked() {
+            return Some(
+                "the engine failed in the JACK server's thread; please report this".into(),
+            );
+        }
+        (silent_for >= PATIENCE).then(|| {
+            format!(
+                "the JACK server '{server}' has asked for nothing for {} s; restart it",
+                PATIENCE.as_secs()
+            )
+        })
+    }
+
+    /// Puts the player in or takes it out. `None`: the server's thread hangs in it.
+    fn exchange(&self, player: Option<Player<O>>) -> Option<Option<Player<O>>> {
+        let begun = Instant::now();
+        while begun.elapsed() < PATIENCE {
+            match self.slot.try_lock() {
+                Ok(mut slot) => return Some(std::mem::replace(&mut *slot, player)),
+                Err(TryLockError::Poisoned(slot)) => {
+                    return Some(std::mem::replace(&mut *slot.into_inner(), player));
+                }
+                Err(TryLockError::WouldBlock) => std::thread::sleep(Duration::from_micros(200)),
+            }
+        }
+        None
+    }
+
+    /// Waits until playing ends.
+    fn watch(&self, done: &AtomicBool, stop: &AtomicBool) -> End {
+        let (events, rate_hz) = (self.client.events(), self.client.sample_rate());
+        let (mut cycles, mut moved) = (events.cycles(), Instant::now());
+        loop {
+            // Relaxed: both flags publish nothing.
+            if done.load(Relaxed) {
+                return End::Finished;
+            }
+            if stop.load(Relaxed) {
+                return End::Stopped;
+            }
+            if cycles != events.cycles() {
+                (cycles, moved) = (events.cycles(), Instant::now());
+            }
+            if let Some(why) = self.ended(moved.elapsed()) {
+                return End::DeviceEnded(why);
+            }
+            if let Some(now) = events.rate_hz().filter(|now| *now != rate_hz) {
+                return End::DeviceEnded(format!(
+                    "the JACK server now runs at {now} Hz, and the session was prepared for {rate_hz} Hz; play again"
+                ));
+            }
+            std::thread::sleep(LOOK_EVERY);
+        }
+    }
+}
+
+fn refused(status: i32, server: String) -> JackError {
+    if status & SERVER_FAILED != 0 {
+        return JackError::NoServer(server);
+    }
+    let known = WHY_REFUSED.iter().find(|(bit, _)| status & bit != 0);
+    JackError::Refused { server, why: known.map_or("it gives no reason", |(_, why)| why), status }
+}
+
+impl<O: BlockObserver> Device<O> for Jack<O> {
+    fn name(&self) -> &'static str {
+        "jack"
+    }
+
+    fn format(&self) -> Format {
+        self.now()
+    }
+
+    fn prepare(&mut self, channels: &Channels) -> Result<Ready, DeviceError> {
+        if let Some(why) = self.ended(Duration::ZERO) {
+            return Err(JackError::Ended(why).into());
+        }
+        let longest = self.client.longest_port_name() - self.client.name().len() - 1;
+        let names = wiring::port_names(channels, longest);
+        let register = |client: &mut Client, names: &[String], direction| {
+            let one = |name: &String| {
+                client.register(name, direction).ok_or_else(|| JackError::Port(name.clone()))
+            };
+            names.iter().map(one).collect::<Result<Vec<String>, JackError>>()
+        };
+        let outputs = register(&mut self.client, &names.outputs, Direction::Output)?;
+        let inputs = register(&mut self.client, &names.inputs, Direction::Input)?;
+        self.inputs = channels.inputs.iter().map(|input| input.channels).collect();
+        let slot = Arc::clone(&self.slot);
+        let process = Box::new(move |cycle, ports: &mut libjack::OpenPorts<'_>| {
+            // Never waits. While the control thread has it, there is nothing to play.
+            match slot.try_lock() {
+                Ok(mut player) if player.is_some() => {
+                    player.iter_mut().for_each(|player| player.cycle(cycle, ports));
+                }
+                _ => ports.silence_from(0),
+            }
+        });
+        self.client.activate(process).map_err(JackError::Activate)?;
+        let (plays, records) = self.targets()?;
+        let mono = channels.outputs.first().is_some_and(|main| main.channels == 1);
+        let plan = wiring::plan((&outputs, &inputs), (&plays, &records), mono);
+        for (from, to) in &plan.pairs {
+            self.client.connect(from, to).map_err(|code| {
+                JackError::Connect(format!("JACK does not connect {from} to {to} (code {code})"))
+            })?;
+        }
+        self.await_cycles(CYCLES_TO_CONNECT)?;
+        let records = match inputs.is_empty() {
+            // Nothing is brought in, so this says what the card would take.
+            true => self.client.all_ports(Direction::Output, true),
+            false => plan.records(&inputs),
+        };
+        let latency = self.latency(&plan.plays(&outputs), &records);
+        Ok(Ready { connected: plan.pairs, unconnected: plan.unconnected, latency: Some(latency) })
+    }
+
+    fn play(
+        &mut self,
+        engine: Engine,
+        mut observer: O,
+        stop: &AtomicBool,
+    ) -> Result<Played<O>, DeviceError> {
+        self.client.events().thread().into_iter().for_each(|leader| observer.led_by(leader));
+        let following = engine.follow_leader().map_err(|why| JackError::Follow(why.to_string()))?;
+        let done = Arc::new(AtomicBool::new(false));
+        let events = Arc::clone(self.client.events());
+        let player =
+            Player::new(engine, observer, self.inputs.clone(), (events, Arc::clone(&done)));
+        let lost = || JackError::Ended("the JACK server's thread hangs inside the engine".into());
+        self.exchange(Some(player)).ok_or_else(lost)?;
+        let end = self.watch(&done, stop);
+        let Some(Some(player)) = self.exchange(None) else {
+            // The thread may use all this for ever.
+            std::mem::forget(following);
+            return Err(lost().into());
+        };
+        let xruns = player.attribution.end(monotonic_ns(), self.client.events().xruns());
+        let report = following.report();
+        let protection = following.others.summary();
+        let threads = threads(&following, report);
+        let (engine, observer) = (player.engine, player.observer);
+        Ok(Played { engine, observer, end, threads, protection, xruns: Some(xruns) })
+    }
+}
+
+impl<O: BlockObserver> Jack<O> {
+    /// What to connect to: what plays, and what records.
+    fn targets(&self) -> Result<(Vec<String>, Vec<String>), JackError> {
+        let all = |physical| {
+            let of = |direction| self.client.all_ports(direction, physical);
+            (of(Direction::Input), of(Direction::Output))
+        };
+        match &self.options.connect {
+            Connect::No => Ok(Default::default()),
+            Connect::Physical => Ok(all(true)),
+            Connect::Client(name) => {
+                let (plays, records) = all(false);
+                let own = format!("{name}:");
+                let of = |ports: Vec<String>| -> Vec<String> {
+                    ports.into_iter().filter(|port| port.starts_with(&own)).collect()
+                };
+                let others = wiring::clients(plays.iter().chain(&records), &self.client.name());
+                let (plays, records) = (of(plays), of(records));
+                if plays.is_empty() && records.is_empty() {
+                    return Err(JackError::Connect(format!(
+                        "--connect {name}: no client of this name has audio ports; there are: {others}"
+                    )));
+                }
+                Ok((plays, records))
+            }
+        }
+    }
+}
+
+/// The leader as the server made it, and the workers beside it.
+fn threads(following: &Following, report: FollowReport) -> Vec<ThreadReport> {
+    // The last regular look may have been before the first block.
+    let report = if report.leader.is_none() { following.look() } else { report };
+    let leader = report.leader.map(|leader| ThreadReport {
+        name: "leader".into(),
+        tid: leader.tid,
+        cpu_asked: None,
+        cpus_got: leader.cpus,
+        class_asked: "the server's".into(),
+        class_got: leader.class,
+        real_time: leader.real_time,
+        why: (!leader.real_time).then(|| {
+            "the JACK server gives its clients no real-time class: start it with one (`jackd -R`), which needs the \
+             right to it"
+                .into()
+        }),
+        // The engine does so inside a block, and gives the thread back as it was.
+        denormals_flushed: false,
+    });
+    leader.into_iter().chain(report.threads).collect()
+}
+
+impl<O: BlockObserver> std::fmt::Debug for Jack<O> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Jack").field("options", &self.options).finish_non_exhaustive()
+    }
+}

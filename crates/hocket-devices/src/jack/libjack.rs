@@ -1,0 +1,22 @@
+//! libjack as safe Rust: the only unsafe code of this crate.
+//!
+//! The SAFETY comments cite these invariants:
+//!
+//! - **Types.** Each function has the type that jack.h gives it. `functions.rs` is the only place that names one.
+//! - **Open.** A client's handle is open from `jack_client_open` to the drop of its [`Client`], which closes it once.
+//! - **Outlives.** What callbacks get outlives the client: it is freed after `jack_client_close`, and leaked if that
+//!   fails.
+//! - **One cycle.** libjack calls the process callback from one thread at a time. A port's buffer is valid until the
+//!   callback returns, and holds one `f32` per frame of the cycle. No two ports share an output buffer.
+//! - **Before activation** no callback of the process thread runs.
+//!
+//! libjack stays loaded until the process ends, because it has threads of its own.
+
+mod functions;
+mod client;
+mod ports;
+mod strings;
+
+pub(super) use client::{Client, Cycle, Events, longest_client_name};
+pub(super) use functions::load;
+pub(super) use ports::{Direction, OpenPorts, Side};

@@ -1,0 +1,366 @@
+//! A client of a JACK server, and what the server calls.
+
+use std::ffi::{c_char, c_int};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::ptr::null;
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, OnceLock};
+
+use hocket_machine::clock::monotonic_ns;
+use hocket_machine::pin::{ThreadId, current_thread};
+
+use super::functions::{Argument, Functions, Handle, LatencyRange};
+use super::ports::{Direction, OpenPorts, Ports, Side};
+use super::strings::{from_c, to_c};
+
+/// `JackNoStartServer`: nobody wants a server that a program has started behind their back.
+const NO_START_SERVER: c_int = 0x01;
+/// `JackServerName`: the server's name is the fourth argument.
+const SERVER_NAME: c_int = 0x04;
+/// `JackPortIsPhysical`.
+const PHYSICAL: u64 = 0x4;
+/// `JACK_DEFAULT_AUDIO_TYPE`.
+const AUDIO: &str = "32 bit float mono audio";
+/// `EEXIST`: the ports are connected already.
+const CONNECTED_ALREADY: c_int = 17;
+
+/// What the server has reported. Each number stands for itself and publishes nothing, so all accesses are relaxed.
+#[derive(Debug, Default)]
+pub(in crate::jack) struct Events {
+    /// Xruns since the client was opened.
+    xruns: AtomicU64,
+    /// Cycles since the client was activated.
+    cycles: AtomicU64,
+    /// The last rate that the server has named; 0: none.
+    rate_hz: AtomicU32,
+    /// The process thread; 0: none yet.
+    thread: AtomicI32,
+    /// What the process callback called has panicked.
+    panicked: AtomicBool,
+    /// The callback is to play silence and nothing else.
+    parked: AtomicBool,
+    /// Why the server is gone.
+    gone: OnceLock<String>,
+}
+
+impl Events {
+    pub(in crate::jack) fn xruns(&self) -> u64 {
+        self.xruns.load(Relaxed)
+    }
+
+    pub(in crate::jack) fn cycles(&self) -> u64 {
+        self.cycles.load(Relaxed)
+    }
+
+    pub(in crate::jack) fn rate_hz(&self) -> Option<u32> {
+        Some(self.rate_hz.load(Relaxed)).filter(|rate_hz| *rate_hz > 0)
+    }
+
+    pub(in crate::jack) fn thread(&self) -> Option<ThreadId> {
+        let number = self.thread.load(Relaxed);
+        (number > 0).then(|| ThreadId::from_number(number))
+    }
+
+    pub(in crate::jack) fn panicked(&self) -> bool {
+        self.panicked.load(Relaxed)
+    }
+
+    pub(in crate::jack) fn gone(&self) -> Option<&str> {
+        self.gone.get().map(String::as_str)
+    }
+}
+
+/// One call of the server.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::jack) struct Cycle {
+    /// How long it is.
+    pub(in crate::jack) frames: usize,
+    /// When it began, on the monotonic clock.
+    pub(in crate::jack) begun_ns: u64,
+    /// The server's number of the first frame. It wraps around.
+    pub(in crate::jack) frame: u32,
+}
+
+type Process = Box<dyn FnMut(Cycle, &mut OpenPorts<'_>) + Send>;
+
+/// What the process callback gets.
+struct ProcessArgument {
+    functions: &'static Functions,
+    handle: Handle,
+    events: Arc<Events>,
+    ports: Ports,
+    process: Process,
+}
+
+/// Why a client cannot be opened: `jack_status_t`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::jack) struct OpenError(pub(in crate::jack) i32);
+
+/// A client. A drop leaves the server.
+pub(in crate::jack) struct Client {
+    functions: &'static Functions,
+    handle: Handle,
+    events: Arc<Events>,
+    /// The count that the server's callbacks hold.
+    events_of_callbacks: *const Events,
+    /// Ports that wait for the activation.
+    ports: Option<Ports>,
+    /// `None` until the activation.
+    argument: Option<*mut ProcessArgument>,
+}
+
+// SAFETY: jack.h lets any thread call its functions; the pointers are only given back in the drop.
+unsafe impl Send for Client {}
+
+extern "C" fn on_process(frames: u32, argument: Argument) -> c_int {
+    // SAFETY: Outlives and One cycle; `activate` passed this pointer.
+    let argument = unsafe { &mut *argument.cast::<ProcessArgument>() };
+    let events = &argument.events;
+    events.cycles.store(events.cycles.load(Relaxed).wrapping_add(1), Relaxed);
+    // SAFETY: this is the process callback, and `ports` is dropped before it returns.
+    let mut ports = unsafe { argument.ports.open(frames) };
+    // The server may cancel its thread at any place after this, so nothing here must need an unwinding.
+    if events.parked.load(Relaxed) {
+        ports.silence_from(0);
+        return 0;
+    }
+    let cycle = cycle(argument.functions, argument.handle, frames);
+    let process = &mut argument.process;
+    if catch_unwind(AssertUnwindSafe(|| process(cycle, &mut ports))).is_err() {
+        events.panicked.store(true, Relaxed);
+        events.parked.store(true, Relaxed);
+        ports.silence_from(0);
+    }
+    0
+}
+
+/// The server's clock counts from another instant than the monotonic one, so both are read.
+fn cycle(functions: &Functions, handle: Handle, frames: u32) -> Cycle {
+    let (mut frame, mut begun_us, mut next_us, mut period_us) = (0, 0, 0, 0.0);
+    // SAFETY: Types, Open, and this is the process callback.
+    unsafe {
+        let (frame_at, begun_at) = (&raw mut frame, &raw mut begun_us);
+        let (next_at, period_at) = (&raw mut next_us, &raw mut period_us);
+        let known = (functions.cycle_times)(handle, frame_at, begun_at, next_at, period_at) == 0;
+        let (now_us, now_ns) = ((functions.time)(), monotonic_ns());
+        let ago_us = if known { now_us.saturating_sub(begun_us) } else { 0 };
+        if !known {
+            frame = (functions.last_frame_time)(handle);
+        }
+        Cycle { frames: frames as usize, begun_ns: now_ns.saturating_sub(ago_us * 1_000), frame }
+    }
+}
+
+/// # Safety
+/// `argument` is one of a client's callbacks.
+unsafe fn events<'a>(argument: Argument) -> &'a Events {
+    // SAFETY: Outlives; `Client::open` passed this pointer.
+    unsafe { &*argument.cast::<Events>() }
+}
+
+extern "C" fn on_xrun(argument: Argument) -> c_int {
+    // SAFETY: a callback of a client.
+    unsafe { events(argument) }.xruns.fetch_add(1, Relaxed);
+    0
+}
+
+extern "C" fn on_sample_rate(rate_hz: u32, argument: Argument) -> c_int {
+    // SAFETY: a callback of a client.
+    unsafe { events(argument) }.rate_hz.store(rate_hz, Relaxed);
+    0
+}
+
+extern "C" fn on_thread(argument: Argument) {
+    // SAFETY: a callback of a client.
+    unsafe { events(argument) }.thread.store(current_thread().number(), Relaxed);
+}
+
+extern "C" fn on_shutdown(_code: c_int, reason: *const c_char, argument: Argument) {
+    // SAFETY: a callback of a client, and jack.h's promise for `reason`. No thread of a block runs this.
+    let (events, reason) = unsafe { (events(argument), from_c(reason)) };
+    let _ = events.gone.set(reason);
+}
+
+impl Client {
+    /// Becomes a client of the server that runs, under this name or a similar one. `server`: `None` for the usual one.
+    pub(in crate::jack) fn open(
+        functions: &'static Functions,
+        name: &str,
+        server: Option<&str>,
+    ) -> Result<Client, OpenError> {
+        let (name, server, mut status) = (to_c(name), server.map(to_c), 0);
+        let (open, name, at) = (functions.client_open, name.as_ptr(), &raw mut status);
+        // SAFETY: Types; the option says whether there is a fourth argument. The texts outlive the call.
+        let handle = unsafe {
+            match &server {
+                Some(server) => open(name, NO_START_SERVER | SERVER_NAME, at, server.as_ptr()),
+                None => open(name, NO_START_SERVER, at),
+            }
+        };
+        if handle.is_null() {
+            return Err(OpenError(status));
+        }
+        let events = Arc::new(Events::default());
+        let of_callbacks = Arc::into_raw(Arc::clone(&events));
+        let argument = of_callbacks.cast_mut().cast();
+        // SAFETY: Types, Open, Outlives. A server that refuses one of these does not report such events.
+        unsafe {
+            (functions.on_xrun)(handle, on_xrun, argument);
+            (functions.on_sample_rate)(handle, on_sample_rate, argument);
+            (functions.on_thread)(handle, on_thread, argument);
+            (functions.on_shutdown)(handle, on_shutdown, argument);
+        }
+        let ports = Some(Ports::none(functions));
+        let client = Client {
+            functions,
+            handle,
+            events,
+            events_of_callbacks: of_callbacks,
+            ports,
+            argument: None,
+        };
+        Ok(client)
+    }
+
+    pub(in crate::jack) fn events(&self) -> &Arc<Events> {
+        &self.events
+    }
+
+    /// The name that the server gave.
+    pub(in crate::jack) fn name(&self) -> String {
+        // SAFETY: Types, Open; the text lives as long as the client.
+        unsafe { from_c((self.functions.client_name)(self.handle)) }
+    }
+
+    pub(in crate::jack) fn sample_rate(&self) -> u32 {
+        // SAFETY: Types, Open.
+        unsafe { (self.functions.sample_rate)(self.handle) }
+    }
+
+    pub(in crate::jack) fn buffer_size(&self) -> u32 {
+        // SAFETY: Types, Open.
+        unsafe { (self.functions.buffer_size)(self.handle) }
+    }
+
+    /// Whether the server gives its clients a real-time class.
+    pub(in crate::jack) fn is_realtime(&self) -> bool {
+        // SAFETY: Types, Open.
+        unsafe { (self.functions.is_realtime)(self.handle) != 0 }
+    }
+
+    pub(in crate::jack) fn version(&self) -> String {
+        // SAFETY: Types; the text is a constant of libjack.
+        unsafe { from_c((self.functions.version)()) }
+    }
+
+    /// How long the name of a port may be, the client's name and a colon included, and a NUL.
+    pub(in crate::jack) fn longest_port_name(&self) -> usize {
+        // SAFETY: Types.
+        unsafe { (self.functions.port_name_size)() }.max(2) as usize - 1
+    }
+
+    /// Adds a port. `None`: the server refuses, for example a name that is taken. Only before the activation.
+    pub(in crate::jack) fn register(&mut self, name: &str, direction: Direction) -> Option<String> {
+        let ports = self.ports.as_mut()?;
+        let (name, kind) = (to_c(name), to_c(AUDIO));
+        // SAFETY: Types, Open.
+        unsafe {
+            let (name, kind, flags) = (name.as_ptr(), kind.as_ptr(), direction as _);
+            let port = (self.functions.port_register)(self.handle, name, kind, flags, 0);
+            if port.is_null() {
+                return None;
+            }
+            ports.add(port, direction);
+            Some(from_c((self.functions.port_name)(port)))
+        }
+    }
+
+    /// From now on the server calls `process` in its own thread, once per cycle.
+    ///
+    /// # Errors
+    /// What libjack returned. A second activation: -1.
+    pub(in crate::jack) fn activate(&mut self, process: Process) -> Result<(), c_int> {
+        let ports = self.ports.take().ok_or(-1)?;
+        let events = Arc::clone(&self.events);
+        let (functions, handle) = (self.functions, self.handle);
+        let argument = Box::new(ProcessArgument { functions, handle, events, ports, process });
+        let argument = *self.argument.insert(Box::into_raw(argument));
+        // SAFETY: Types, Open, Outlives; Before activation, nobody uses `argument` yet.
+        let answer = unsafe {
+            match (functions.on_process)(handle, on_process, argument.cast()) {
+                0 => (functions.activate)(handle),
+                refused => refused,
+            }
+        };
+        if answer == 0 { Ok(()) } else { Err(answer) }
+    }
+
+    /// Connects two ports by their full names.
+    pub(in crate::jack) fn connect(&self, from: &str, to: &str) -> Result<(), c_int> {
+        let (from, to) = (to_c(from), to_c(to));
+        // SAFETY: Types, Open.
+        match unsafe { (self.functions.connect)(self.handle, from.as_ptr(), to.as_ptr()) } {
+            0 | CONNECTED_ALREADY => Ok(()),
+            refused => Err(refused),
+        }
+    }
+
+    /// The names of all audio ports of this direction, or of those of the sound card.
+    pub(in crate::jack) fn all_ports(&self, direction: Direction, physical: bool) -> Vec<String> {
+        let kind = to_c(AUDIO);
+        let flags = direction as u64 | if physical { PHYSICAL } else { 0 };
+        let mut names = Vec::new();
+        // SAFETY: Types, Open. NULL, or a list of texts that ends with NULL, to be freed by us.
+        unsafe {
+            let list = (self.functions.ports)(self.handle, null(), kind.as_ptr(), flags as _);
+            if list.is_null() {
+                return names;
+            }
+            let mut at = list;
+            while !(*at).is_null() {
+                names.push(from_c(*at));
+                at = at.add(1);
+            }
+            (self.functions.free)(list.cast());
+        }
+        names
+    }
+
+    /// The longest latency of a port, in frames. `None`: there is no such port.
+    pub(in crate::jack) fn latency(&self, port: &str, side: Side) -> Option<u32> {
+        let (port, mut range) = (to_c(port), LatencyRange::default());
+        // SAFETY: Types, Open.
+        unsafe {
+            let port = (self.functions.port_by_name)(self.handle, port.as_ptr());
+            if port.is_null() {
+                return None;
+            }
+            (self.functions.port_latency)(port, side as c_int, &raw mut range);
+        }
+        Some(range.max)
+    }
+}
+
+/// How long the name of a client may be.
+pub(in crate::jack) fn longest_client_name(functions: &Functions) -> usize {
+    // SAFETY: Types.
+    unsafe { (functions.client_name_size)() }.max(2) as usize - 1
+}
+
+impl Drop for Client {
+    fn drop(&mut self) {
+        // The server may cancel its thread in the midst of a callback, which then only plays silence.
+        self.events.parked.store(true, Relaxed);
+        // SAFETY: Types, Open: this is the end of it. If the client cannot be closed, callbacks may still come, so what
+        // they use is leaked. Otherwise both pointers are given back to what made them.
+        unsafe {
+            if self.argument.is_some() {
+                (self.functions.deactivate)(self.handle);
+            }
+            if (self.functions.client_close)(self.handle) == 0 {
+                self.argument.take().into_iter().for_each(|argument| drop(Box::from_raw(argument)));
+                drop(Arc::from_raw(self.events_of_callbacks));
+            }
+        }
+    }
+}

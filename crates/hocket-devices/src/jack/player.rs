@@ -1,0 +1,121 @@
+//! What the server's thread does in a cycle: blocks of the engine, from input ports to output ports.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+
+use hocket_engine::{Engine, rows};
+use hocket_machine::clock::monotonic_ns;
+
+use super::libjack::{Cycle, Events, OpenPorts};
+use crate::BlockObserver;
+use crate::xruns::{Attribution, Took};
+
+/// Frames that a server may have left out at most; more is another count of frames.
+const MOST_LEFT_OUT: u32 = 1 << 24;
+
+/// Engine and observer in the server's thread.
+pub(super) struct Player<O> {
+    pub(super) engine: Engine,
+    pub(super) observer: O,
+    pub(super) attribution: Attribution,
+    /// Channels of each engine input.
+    inputs: Vec<usize>,
+    events: Arc<Events>,
+    /// The observer has had enough.
+    done: Arc<AtomicBool>,
+    /// The frame that the next cycle begins with, if the server leaves none out.
+    next_frame: Option<u32>,
+    rate_hz: u32,
+}
+
+impl<O: BlockObserver> Player<O> {
+    pub(super) fn new(
+        engine: Engine,
+        observer: O,
+        inputs: Vec<usize>,
+        (events, done): (Arc<Events>, Arc<AtomicBool>),
+    ) -> Player<O> {
+        let attribution = Attribution::since(events.xruns());
+        let rate_hz = engine.settings().rate_hz;
+        Player { engine, observer, attribution, inputs, events, done, next_frame: None, rate_hz }
+    }
+
+    fn ns(&self, frames: usize) -> u64 {
+        frames as u64 * 1_000_000_000 / u64::from(self.rate_hz)
+    }
+
+    /// One cycle of the server. A cycle that is longer than the engine's largest block becomes several blocks.
+    ///
+    /// Thread: the server's. No allocation, no wait; system calls are the engine's.
+    pub(super) fn cycle(&mut self, cycle: Cycle, ports: &mut OpenPorts<'_>) {
+        if self.done.load(Relaxed) {
+            return ports.silence_from(0);
+        }
+        let called_ns = monotonic_ns();
+        let mut skipped = self.skipped(&cycle);
+        let mut from = 0;
+        while from < cycle.frames {
+            let wanted = (cycle.frames - from).min(self.engine.settings().frames as usize);
+            let planned_ns = cycle.begun_ns + self.ns(from);
+            self.bring_in(ports, from, wanted);
+            self.engine.expect_next(planned_ns + self.ns(wanted));
+            let mut times = self.engine.process_planned(wanted, planned_ns);
+            // Told with the block behind the gap, because the one before it is over.
+            times.skipped = std::mem::take(&mut skipped);
+            self.put_out(ports, from, wanted);
+            from += wanted;
+            if !self.observer.block(&times, &self.engine) {
+                // Relaxed: the flag publishes nothing. The player itself goes through the mutex.
+                self.done.store(true, Relaxed);
+                break;
+            }
+        }
+        ports.silence_from(from);
+        let took = Took {
+            due_ns: cycle.begun_ns,
+            lateness_ns: called_ns.saturating_sub(cycle.begun_ns),
+            duration_ns: monotonic_ns().saturating_sub(called_ns),
+            period_ns: self.ns(cycle.frames),
+        };
+        self.attribution.note(took, self.events.xruns());
+    }
+
+    /// Periods that the server has gone on without this client since its last cycle.
+    fn skipped(&mut self, cycle: &Cycle) -> u64 {
+        let next = cycle.frame.wrapping_add(cycle.frames as u32);
+        let expected = self.next_frame.replace(next).unwrap_or(cycle.frame);
+        let left_out = cycle.frame.wrapping_sub(expected);
+        match left_out < MOST_LEFT_OUT {
+            true => u64::from(left_out) / (cycle.frames as u64).max(1),
+            false => 0,
+        }
+    }
+
+    fn bring_in(&mut self, ports: &OpenPorts<'_>, from: usize, frames: usize) {
+        let mut port = 0;
+        for (number, channels) in self.inputs.iter().enumerate() {
+            if let Some(mut all) = self.engine.input_mut(number as u16, frames) {
+                for (row, port) in all.iter_mut().zip(port..port + channels) {
+                    match ports.input(port).get(from..from + frames) {
+                        Some(came_in) => rows::copy(row, came_in),
+                        None => rows::fill(row, 0.0),
+                    }
+                }
+            }
+            port += channels;
+        }
+    }
+
+    fn put_out(&mut self, ports: &mut OpenPorts<'_>, from: usize, frames: usize) {
+        let mut port = 0;
+        for output in 0.. {
+            let Some(all) = self.engine.output_rows(output, frames) else { break };
+            for row in 0..all.len() {
+                if let Some(to) = ports.output(port).get_mut(from..from + frames) {
+                    rows::copy(to, all.row(row));
+                }
+                port += 1;
+            }
+        }
+    }
+}

@@ -1,0 +1,155 @@
+//! Devices: what asks an engine for block after block, and takes the sound.
+//!
+//! | device | thread of the leader | sound |
+//! |---|---|---|
+//! | [`Virtual`] | the caller's | none: a clock and a deadline |
+//! | [`Jack`] | the real-time thread of a JACK server | the server's ports |
+//!
+//! The life of a device:
+//!
+//! ```text
+//! control thread
+//!   Jack::open              says rate and block length: load the session at that rate
+//!   Device::prepare         ports, connections; the latency is known
+//!   Device::play            the engine goes to the leader, and comes back at the end
+//!     leader, each block    BlockObserver::block
+//!   drop                    the client leaves the server
+//! ```
+//!
+//! [`found`] lists which devices are there, and what helps if one is not.
+//!
+//! The JACK library is loaded at run time, so a build needs no package of JACK, and a machine without it has the
+//! virtual device.
+#![deny(unsafe_code)]
+
+pub mod found;
+pub mod jack;
+mod latency;
+mod virtual_device;
+mod xruns;
+
+use std::sync::atomic::AtomicBool;
+
+use hocket_engine::{BlockTimes, Engine, ThreadReport};
+use hocket_machine::pin::ThreadId;
+
+pub use jack::{Connect, Jack, JackError, JackOptions};
+pub use latency::Latency;
+pub use virtual_device::Virtual;
+pub use xruns::Xruns;
+
+/// Something that asks an engine for blocks and takes the sound. `O` takes notes of each block.
+pub trait Device<O: BlockObserver> {
+    /// Its name on the command line, such as `jack`.
+    fn name(&self) -> &'static str;
+
+    /// How it plays now.
+    fn format(&self) -> Format;
+
+    /// Makes everything ready so that the first block of [`Device::play`] is heard.
+    ///
+    /// Thread: control. Waits for the device, some of its periods as a rule.
+    ///
+    /// # Errors
+    /// [`DeviceError`].
+    fn prepare(&mut self, channels: &Channels) -> Result<Ready, DeviceError>;
+
+    /// Plays until `observer` has had enough, `stop` becomes true or the device ends.
+    ///
+    /// Thread: control; it waits until the end. Which thread becomes the leader is the device's business.
+    ///
+    /// # Errors
+    /// [`DeviceError`]. Engine and observer are then lost.
+    fn play(
+        &mut self,
+        engine: Engine,
+        observer: O,
+        stop: &AtomicBool,
+    ) -> Result<Played<O>, DeviceError>;
+}
+
+/// Who takes notes of every block.
+pub trait BlockObserver: Send + 'static {
+    /// The thread that will lead, before the first block.
+    ///
+    /// Thread: control.
+    fn led_by(&mut self, _leader: ThreadId) {}
+
+    /// A block has been processed. Returns whether to go on.
+    ///
+    /// Thread: leader, between blocks. No allocation, lock or system call.
+    fn block(&mut self, times: &BlockTimes, engine: &Engine) -> bool;
+}
+
+/// Rate and block length.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Format {
+    /// Frames per second.
+    pub rate_hz: u32,
+    /// Frames per block.
+    pub frames: u32,
+}
+
+/// What a session has for a device: outputs and inputs, in the order in which the engine numbers them.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Channels {
+    /// What the engine puts out; the first is the main one.
+    pub outputs: Vec<Bundle>,
+    /// What it takes in.
+    pub inputs: Vec<Bundle>,
+}
+
+/// The channels of one output or input.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Bundle {
+    /// For people and for names of ports.
+    pub name: String,
+    /// How many channels.
+    pub channels: usize,
+}
+
+/// What a prepared device says.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Ready {
+    /// Pairs of connected ports, from and to.
+    pub connected: Vec<(String, String)>,
+    /// Own ports that nothing is connected to.
+    pub unconnected: Vec<String>,
+    /// `None`: there is no sound.
+    pub latency: Option<Latency>,
+}
+
+/// What came of it.
+pub struct Played<O> {
+    /// The engine, after its last block.
+    pub engine: Engine,
+    /// Who took notes.
+    pub observer: O,
+    /// Why it ended.
+    pub end: End,
+    /// What each thread obtained; the leader first.
+    pub threads: Vec<ThreadReport>,
+    /// What the sibling policy requested of the system, and what came of it; `None`: it requested nothing.
+    pub protection: Option<String>,
+    /// Failures of the device to deliver in time; `None`: the device counts misses only.
+    pub xruns: Option<Xruns>,
+}
+
+/// Why playing ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum End {
+    /// The observer had enough.
+    Finished,
+    /// The caller asked to stop.
+    Stopped,
+    /// The device ended; a sentence that says how, and what helps.
+    DeviceEnded(String),
+}
+
+/// Why a device cannot play.
+#[derive(Debug, thiserror::Error)]
+pub enum DeviceError {
+    /// JACK.
+    #[error(transparent)]
+    Jack(#[from] JackError),
+}

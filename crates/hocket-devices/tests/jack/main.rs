@@ -1,0 +1,201 @@
+//! The JACK device in this process, on a real jackd. A test binary of its own, because threads, files and shared memory
+//! are counted.
+
+#[allow(dead_code)]
+#[path = "../jackd/mod.rs"]
+mod jackd;
+mod sentry;
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use hocket_devices::{
+    BlockObserver, Bundle, Channels, Connect, Device, End, Jack, JackError, JackOptions,
+};
+use hocket_engine::{
+    Block, BlockTimes, Edge, Engine, Fusing, Graph, Node, NodeKind, Policy, Ports, Prepared,
+    Processor, ScheduleKind, Seat, Seating, Seats, Settings, SiblingPolicy, Strategy,
+};
+use jackd::sentry::counter;
+use jackd::{Mode, Server, wait_until};
+
+const RATE_HZ: u32 = 48_000;
+
+fn alone() -> MutexGuard<'static, ()> {
+    static STAGE: Mutex<()> = Mutex::new(());
+    STAGE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Counts blocks, and has had enough after some frames.
+struct Counts {
+    left: u64,
+    blocks: Arc<AtomicU64>,
+}
+
+impl BlockObserver for Counts {
+    fn block(&mut self, times: &BlockTimes, _: &Engine) -> bool {
+        // The first block of a thread starts its thread-local values.
+        sentry::watch();
+        self.blocks.fetch_add(1, SeqCst);
+        self.left = self.left.saturating_sub(times.frames as u64);
+        self.left > 0
+    }
+}
+
+/// Plays the engine input 0 and adds nothing.
+struct Pass;
+
+impl Processor for Pass {
+    fn process(&mut self, _: &mut Block<'_>) {}
+    fn reset(&mut self) {}
+}
+
+/// An engine that puts out its input, with two workers on seats that nobody pins.
+fn engine(frames: u32) -> Engine {
+    let mut graph = Graph::default();
+    let ports = Ports::default();
+    let input = graph.add(Node { ports, ..Node::new("input", NodeKind::Input(0)) }).unwrap();
+    let inputs = vec![Edge::new(input, 1.0)];
+    graph.add(Node { inputs, ..Node::new("pass", NodeKind::Custom(0)) }).unwrap();
+    let processors: Vec<Option<Box<dyn Processor>>> = vec![None, Some(Box::new(Pass))];
+    let prepared = Prepared::from_graph(&graph, processors, Fusing::Chains).unwrap();
+    let (schedule, sibling) = (ScheduleKind::Dataflow, SiblingPolicy::All);
+    let policy = Policy { schedule, sibling, wait: Strategy::Hybrid };
+    let seats = Seats { seats: (0..2).map(|core| Seat { core, speed: 1.0 }).collect() };
+    let seating = Seating::described(&seats, sibling, Some(2)).unwrap();
+    let settings = Settings { priority: None, ..Settings::new(frames, RATE_HZ, policy) };
+    Engine::start(prepared, settings, seating).unwrap()
+}
+
+fn channels() -> Channels {
+    let bundle = |name: &str| vec![Bundle { name: name.into(), channels: 2 }];
+    Channels { outputs: bundle("main"), inputs: bundle("voice") }
+}
+
+fn open(server: &str, connect: Connect) -> Result<Jack<Counts>, JackError> {
+    Jack::open(JackOptions { server: Some(server.into()), client_name: "hocket".into(), connect })
+}
+
+/// Plays so many frames; returns the blocks.
+fn play(device: &mut Jack<Counts>, frames: u32, length: u64) -> u64 {
+    let blocks = Arc::new(AtomicU64::new(0));
+    let observer = Counts { left: length, blocks: Arc::clone(&blocks) };
+    let played = device.play(engine(frames), observer, &AtomicBool::new(false)).unwrap();
+    assert_eq!(played.end, End::Finished);
+    assert_eq!(played.threads[0].name, "leader");
+    assert_eq!(sentry::allocations(), 0, "the server's thread allocates");
+    blocks.load(SeqCst)
+}
+
+#[test]
+fn what_comes_in_goes_out_one_cycle_later_at_most() {
+    let _alone = alone();
+    const NAME: &str = "what_comes_in_goes_out_one_cycle_later_at_most";
+    let Some(server) = Server::start(NAME, RATE_HZ, 64, Mode::WaitsForClients) else { return };
+    let other = server.client("other", (2, 2), 1 << 20);
+    let mut device = open(&server.name, Connect::Client("other".into())).unwrap();
+    let ready = device.prepare(&channels()).unwrap();
+    assert_eq!(ready.connected.len(), 4, "{ready:?}");
+    let client = device.client_name();
+    assert!(ready.connected.contains(&(format!("{client}:main_1"), "other:in_1".into())));
+    assert!(ready.connected.contains(&("other:out_2".into(), format!("{client}:voice_2"))));
+    play(&mut device, 64, 6_400);
+    // The engine's blocks are shorter than the cycles.
+    play(&mut device, 48, 6_400);
+    drop(device);
+    for row in other.end() {
+        let runs = runs_of_the_counter(&row);
+        let long: Vec<_> = runs.iter().filter(|run| **run >= 6_400).collect();
+        assert_eq!(long.len(), 2, "{runs:?}");
+    }
+}
+
+/// The lengths of stretches that count up.
+fn runs_of_the_counter(row: &[f32]) -> Vec<usize> {
+    let mut runs = vec![0];
+    let mut expected = None;
+    for sample in row {
+        let number = (f64::from(*sample) * 1_048_576.0) as u64;
+        if number == 0 {
+            expected = None;
+            continue;
+        }
+        assert_eq!(counter(number - 1).to_bits(), sample.to_bits(), "no value of the counter");
+        if expected != Some(number) {
+            runs.push(0);
+        }
+        *runs.last_mut().unwrap() += 1;
+        expected = Some(number + 1);
+    }
+    runs
+}
+
+/// Threads and open files of this process, and shared memory of JACK.
+fn held(server: &str) -> [usize; 3] {
+    let count = |folder: &str, is: &dyn Fn(&str) -> bool| {
+        let names = std::fs::read_dir(folder).unwrap().flatten().map(|entry| entry.file_name());
+        names.filter(|name| is(&name.to_string_lossy())).count()
+    };
+    let of_server = |name: &str| name.contains(server);
+    [
+        count("/proc/self/task", &|_| true),
+        count("/proc/self/fd", &|_| true),
+        count("/dev/shm", &of_server),
+    ]
+}
+
+#[test]
+fn twenty_times_in_and_out_leave_nothing_behind() {
+    let _alone = alone();
+    const NAME: &str = "twenty_times_in_and_out_leave_nothing_behind";
+    let Some(server) = Server::start(NAME, RATE_HZ, 64, Mode::Usual) else { return };
+    let once = || {
+        let mut device = open(&server.name, Connect::Physical).unwrap();
+        let ready = device.prepare(&channels()).unwrap();
+        let latency = ready.latency.unwrap();
+        assert!(latency.out_frames.unwrap() >= 64 && latency.in_frames.unwrap() >= 64);
+        assert_eq!(play(&mut device, 64, 640), 10);
+    };
+    // The first time loads what stays loaded.
+    once();
+    let mut before = [0; 3];
+    wait_until("the first client's end", || {
+        std::mem::replace(&mut before, held(&server.name)) == held(&server.name)
+    });
+    (0..20).for_each(|_| once());
+    let mut after = [0; 3];
+    // Threads are gone some moments after they were joined.
+    wait_until(&format!("threads, files, shared memory: {before:?}"), || {
+        after = held(&server.name);
+        after.iter().zip(before).all(|(after, before)| *after <= before)
+    });
+}
+
+#[test]
+fn a_server_that_is_not_there_is_named() {
+    let _alone = alone();
+    match open("hocket-nobody", Connect::No) {
+        Err(JackError::NoServer(name)) => assert_eq!(name, "hocket-nobody"),
+        Err(JackError::Library(why)) => {
+            println!("SKIPPED a_server_that_is_not_there_is_named: {why}")
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn names_that_jack_cannot_have_are_refused() {
+    let _alone = alone();
+    for name in ["", "a:b", &"x".repeat(500)] {
+        let options = JackOptions { server: None, client_name: name.into(), connect: Connect::No };
+        match Jack::<Counts>::open(options) {
+            Err(JackError::Name(refused, longest)) => {
+                assert!(refused == name && (2..500).contains(&longest));
+            }
+            Err(JackError::Library(why)) => {
+                return println!("SKIPPED names_that_jack_cannot_have_are_refused: {why}");
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+}

@@ -1,0 +1,114 @@
+//! A JACK server of a test's own, with the dummy driver: a clock, and no sound card.
+
+pub mod sentry;
+
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+use std::time::{Duration, Instant};
+
+use sentry::{Library, OtherClient};
+
+/// Only to end a hang.
+pub const HANGS: Duration = Duration::from_secs(120);
+
+/// How a server runs its clients.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mode {
+    /// A cycle lasts until every client has ended, however long that takes: nothing is lost on a busy machine.
+    WaitsForClients,
+    /// As on a stage: a client that is late is left out.
+    Usual,
+}
+
+/// The server. It ends when this is dropped.
+pub struct Server {
+    process: Child,
+    /// What `JACK_DEFAULT_SERVER` has to be.
+    pub name: String,
+}
+
+impl Server {
+    /// Starts a server and waits until it answers. `None`, and a line that says why: there is no JACK here.
+    pub fn start(test: &str, rate_hz: u32, frames: u32, mode: Mode) -> Option<Server> {
+        static NUMBER: AtomicU32 = AtomicU32::new(0);
+        let library = match Library::load() {
+            Ok(library) => library,
+            Err(why) => return skipped(test, &format!("no JACK library: {why}")),
+        };
+        let name = format!("hkt{}-{}", std::process::id(), NUMBER.fetch_add(1, Relaxed));
+        let mut command = Command::new("jackd");
+        command.args(["--name", &name, "--no-realtime"]);
+        if mode == Mode::WaitsForClients {
+            command.args(["--sync", "--timeout", "60000"]);
+        }
+        command.args(["-d", "dummy", "--rate", &rate_hz.to_string()]);
+        command.args(["--period", &frames.to_string()]);
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        let process = match command.spawn() {
+            Ok(process) => process,
+            Err(why) => return skipped(test, &format!("no jackd: {why}")),
+        };
+        let mut server = Server { process, name };
+        wait_until("jackd", || {
+            assert_eq!(server.process.try_wait().unwrap(), None, "jackd has ended");
+            OtherClient::open(&library, &server.name, "probe", (0, 0), 0).is_ok()
+        });
+        Some(server)
+    }
+
+    /// Another client of this server.
+    pub fn client(&self, name: &str, ports: (usize, usize), room: usize) -> OtherClient {
+        let library = Library::load().unwrap();
+        OtherClient::open(&library, &self.name, name, ports, room).unwrap()
+    }
+
+    /// Sends a signal and waits for the end.
+    pub fn end(&mut self, signal: &str) {
+        send(self.process.id(), signal);
+        self.process.wait().unwrap();
+    }
+
+    /// Runs one of JACK's own tools on this server. `None`: it is not installed.
+    pub fn tool(&self, name: &str, args: &[&str]) -> Option<bool> {
+        let mut command = Command::new(name);
+        command.args(args).env("JACK_DEFAULT_SERVER", &self.name);
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        command.status().ok().map(|status| status.success())
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        // In its own way: a killed server leaves its shared memory behind.
+        if let Ok(None) = self.process.try_wait() {
+            self.end("-TERM");
+        }
+        // What a killed server and its clients leave.
+        for left in std::fs::read_dir("/dev/shm").into_iter().flatten().flatten() {
+            if left.file_name().to_string_lossy().contains(&self.name) {
+                let _ = std::fs::remove_file(left.path());
+            }
+        }
+    }
+}
+
+fn skipped<T>(test: &str, why: &str) -> Option<T> {
+    println!("SKIPPED {test}: {why}");
+    None
+}
+
+/// Sends a signal to a child.
+pub fn send(process: u32, signal: &str) {
+    let sent = Command::new("kill").args([signal, &process.to_string()]).status().unwrap();
+    assert!(sent.success(), "kill {signal} {process}");
+}
+
+/// Waits until it is so.
+#[track_caller]
+pub fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
+    let begun = Instant::now();
+    while !is_so() {
+        assert!(begun.elapsed() < HANGS, "{what}: nothing happens");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}

@@ -1,0 +1,210 @@
+//! A JACK client that shares no code with Hocket's: it records its inputs and plays a counter on its outputs.
+
+use std::ffi::{CString, c_char, c_int, c_ulong, c_void};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::SeqCst};
+use std::time::Duration;
+
+/// JackNoStartServer and JackServerName.
+const OPTIONS: c_int = 0x01 | 0x04;
+const IS_INPUT: c_ulong = 1;
+const IS_OUTPUT: c_ulong = 2;
+
+type Handle = *mut c_void;
+type Process = extern "C" fn(u32, *mut c_void) -> c_int;
+type Message = extern "C" fn(*const c_char);
+
+/// libjack.
+pub struct Library(libloading::Library);
+
+extern "C" fn say_nothing(_: *const c_char) {}
+
+impl Library {
+    /// Loads it, and silences its messages.
+    pub fn load() -> Result<Arc<Library>, String> {
+        // SAFETY: loading libjack has no conditions.
+        let library = unsafe { libloading::Library::new("libjack.so.0") };
+        let library = Library(library.map_err(|error| error.to_string())?);
+        for name in ["jack_set_error_function", "jack_set_info_function"] {
+            // SAFETY: both have this type in jack.h.
+            unsafe { library.get::<unsafe extern "C" fn(Message)>(name)(say_nothing) };
+        }
+        Ok(Arc::new(library))
+    }
+
+    /// # Safety
+    /// `T` is the function's type in jack.h.
+    unsafe fn get<T: Copy>(&self, name: &str) -> T {
+        // SAFETY: the caller's obligation.
+        unsafe { *self.0.get::<T>(name).unwrap() }
+    }
+}
+
+/// What the server's thread uses.
+struct Shared {
+    buffer: unsafe extern "C" fn(*mut c_void, u32) -> *mut f32,
+    inputs: Vec<*mut c_void>,
+    outputs: Vec<*mut c_void>,
+    /// Room for everything; the vectors do not move.
+    recorded: Vec<Vec<f32>>,
+    /// Frames that are recorded.
+    length: AtomicUsize,
+    /// The counter's next value.
+    next: AtomicU64,
+    /// How long each cycle sleeps.
+    sleeps_us: AtomicU64,
+    /// An input was not silent.
+    heard: AtomicBool,
+    /// The client is about to leave.
+    ended: AtomicBool,
+}
+
+/// A client with inputs `in_1`, ... and outputs `out_1`, ...
+pub struct OtherClient {
+    library: Arc<Library>,
+    handle: Handle,
+    shared: *mut Shared,
+}
+
+extern "C" fn on_process(frames: u32, shared: *mut c_void) -> c_int {
+    // SAFETY: `open` passed this pointer, and frees it after the client is closed; there is one process thread, and the
+    // others use atomics only while it runs.
+    let shared = unsafe { &mut *shared.cast::<Shared>() };
+    if shared.ended.load(SeqCst) {
+        return 0;
+    }
+    let count = frames as usize;
+    for (port, row) in shared.inputs.iter().zip(&mut shared.recorded) {
+        // SAFETY: jack.h: a buffer of so many frames, valid in this cycle.
+        let buffer = unsafe { std::slice::from_raw_parts((shared.buffer)(*port, frames), count) };
+        let room = (row.capacity() - row.len()).min(count);
+        row.extend_from_slice(&buffer[..room]);
+        shared.heard.fetch_or(buffer.iter().any(|sample| *sample != 0.0), SeqCst);
+    }
+    let next = shared.next.fetch_add(u64::from(frames), SeqCst);
+    for port in &shared.outputs {
+        // SAFETY: as above, and nobody else writes it.
+        let buffer =
+            unsafe { std::slice::from_raw_parts_mut((shared.buffer)(*port, frames), count) };
+        buffer.iter_mut().zip(next..).for_each(|(sample, number)| *sample = counter(number));
+    }
+    let sleeps = shared.sleeps_us.load(SeqCst);
+    if sleeps > 0 {
+        std::thread::sleep(Duration::from_micros(sleeps));
+    }
+    shared.length.fetch_add(count, SeqCst);
+    0
+}
+
+/// What the outputs play at a frame: never 0, and different for a long time.
+pub fn counter(frame: u64) -> f32 {
+    (1 + frame % 1_000_000) as f32 / 1_048_576.0
+}
+
+impl OtherClient {
+    /// `ports`: inputs and outputs; `room`: frames that can be recorded.
+    pub fn open(
+        library: &Arc<Library>,
+        server: &str,
+        name: &str,
+        (inputs, outputs): (usize, usize),
+        room: usize,
+    ) -> Result<OtherClient, String> {
+        let text = |text: &str| CString::new(text).unwrap();
+        let (server, name, kind) = (text(server), text(name), text("32 bit float mono audio"));
+        let mut status = 0;
+        // SAFETY: the types are those of jack.h, and the handle is open from here on.
+        unsafe {
+            type Open = unsafe extern "C" fn(*const c_char, c_int, *mut c_int, ...) -> Handle;
+            type Register = unsafe extern "C" fn(
+                Handle,
+                *const c_char,
+                *const c_char,
+                c_ulong,
+                c_ulong,
+            ) -> *mut c_void;
+            type SetProcess = unsafe extern "C" fn(Handle, Process, *mut c_void) -> c_int;
+            let open = library.get::<Open>("jack_client_open");
+            let handle = open(name.as_ptr(), OPTIONS, &raw mut status, server.as_ptr());
+            if handle.is_null() {
+                return Err(format!("jack_client_open: status {status:#x}"));
+            }
+            let register = |name: String, flags| {
+                let name = CString::new(name).unwrap();
+                let register = library.get::<Register>("jack_port_register");
+                let port = register(handle, name.as_ptr(), kind.as_ptr(), flags, 0);
+                assert!(!port.is_null(), "jack_port_register");
+                port
+            };
+            let shared = Box::into_raw(Box::new(Shared {
+                buffer: library.get("jack_port_get_buffer"),
+                inputs: (1..=inputs).map(|n| register(format!("in_{n}"), IS_INPUT)).collect(),
+                outputs: (1..=outputs).map(|n| register(format!("out_{n}"), IS_OUTPUT)).collect(),
+                recorded: vec![Vec::with_capacity(room); inputs],
+                length: AtomicUsize::new(0),
+                next: AtomicU64::new(0),
+                sleeps_us: AtomicU64::new(0),
+                heard: AtomicBool::new(false),
+                ended: AtomicBool::new(false),
+            }));
+            // A clone of a vector has no room.
+            (*shared).recorded.iter_mut().for_each(|row| row.reserve_exact(room));
+            let client = OtherClient { library: Arc::clone(library), handle, shared };
+            let set = library.get::<SetProcess>("jack_set_process_callback");
+            assert_eq!(set(handle, on_process, shared.cast()), 0);
+            if inputs + outputs > 0 {
+                assert_eq!(client.call("jack_activate"), 0);
+            }
+            Ok(client)
+        }
+    }
+
+    fn call(&self, name: &str) -> c_int {
+        // SAFETY: each caller names a function of this type, and the handle is open.
+        unsafe { self.library.get::<unsafe extern "C" fn(Handle) -> c_int>(name)(self.handle) }
+    }
+
+    fn shared(&self) -> (&AtomicUsize, &AtomicU64, &AtomicBool, &AtomicBool) {
+        // SAFETY: it lives as long as the client; these are atomics.
+        unsafe {
+            let shared = self.shared;
+            (&(*shared).length, &(*shared).sleeps_us, &(*shared).ended, &(*shared).heard)
+        }
+    }
+
+    /// Whether an input was not silent.
+    pub fn has_heard(&self) -> bool {
+        self.shared().3.load(SeqCst)
+    }
+
+    /// Frames that are recorded.
+    pub fn length(&self) -> usize {
+        self.shared().0.load(SeqCst)
+    }
+
+    /// From now on every cycle takes so long.
+    pub fn sleep_in_cycles(&self, time: Duration) {
+        self.shared().1.store(time.as_micros() as u64, SeqCst);
+    }
+
+    /// Leaves the server; returns what came in, by input.
+    pub fn end(self) -> Vec<Vec<f32>> {
+        self.shared().2.store(true, SeqCst);
+        self.call("jack_deactivate");
+        self.call("jack_client_close");
+        let shared = self.shared;
+        std::mem::forget(self);
+        // SAFETY: it came from `Box::into_raw`, and the client is closed.
+        unsafe { Box::from_raw(shared) }.recorded
+    }
+}
+
+impl Drop for OtherClient {
+    fn drop(&mut self) {
+        self.shared().2.store(true, SeqCst);
+        self.call("jack_deactivate");
+        self.call("jack_client_close");
+        // SAFETY: as in `end`.
+        drop(unsafe { Box::from_raw(self.shared) });
+    }
+}
