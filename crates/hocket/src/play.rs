@@ -54,7 +54,8 @@ pub fn run(args: &PlayArgs) -> Result<Exit, Failure> {
     known.tell();
     let known_costs = args.costs.as_deref().map(|path| Ok((path, costs::read(path)?)));
     let costs = known_costs.transpose()?;
-    let opened = OpenedSession::open(&args.session, args.rate, &topology)?;
+    let project = args.project.with(args.strict);
+    let opened = OpenedSession::open_as(&args.session, args.rate, &topology, project)?;
     check_files(args, &opened)?;
     crate::bench::check_block(args.frames, opened.rate_hz())?;
     check_length(args.length)?;

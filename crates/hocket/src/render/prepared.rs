@@ -35,7 +35,12 @@ impl Prepared {
         let topology = topology()?;
         let known = Known::find(&args.profile, &topology)?;
         known.tell();
-        let opened = OpenedSession::open(&args.session, args.rate, &topology)?;
+        let opened = OpenedSession::open_as(
+            &args.session,
+            args.rate,
+            &topology,
+            args.project.with(args.strict),
+        )?;
         check_files(args, &opened)?;
         crate::bench::check_block(args.frames, opened.rate_hz())?;
         format
