@@ -91,7 +91,7 @@ impl<'a> Channels<'a> {
             self.all.push(Channel {
                 element: channel,
                 owner: *element,
-                name: name.unwrap_or_default().trim().chars().take(200).collect(),
+                name: plain(name.unwrap_or_default()),
                 role: role(channel),
                 folder,
                 is_folder,
@@ -103,6 +103,12 @@ impl<'a> Channels<'a> {
         }
         inner.iter().try_for_each(|track| self.add(xml, track, around, remarks))
     }
+}
+
+/// One line of text of a usual length.
+fn plain(name: &str) -> String {
+    let name = name.trim().chars().take(200);
+    name.map(|c| if c.is_control() { ' ' } else { c }).collect()
 }
 
 fn role(channel: Option<Element<'_>>) -> Role {

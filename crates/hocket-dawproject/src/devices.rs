@@ -49,9 +49,9 @@ impl<'a> Devices<'a, '_> {
 
     fn device(&mut self, device: &Element<'a>, chain: &mut Chain<'a>) -> Read<()> {
         match device.tag_name().name() {
-            "Equalizer" => self.equalizer(device, chain),
-            "Compressor" => self.compressor(device, chain),
-            "Limiter" => self.limiter(device, chain),
+            "Equalizer" if self.knows(&["eq", "gain"]) => self.equalizer(device, chain),
+            "Compressor" if self.knows(&["compressor", "gain"]) => self.compressor(device, chain),
+            "Limiter" if self.knows(&["limiter", "gain"]) => self.limiter(device, chain),
             tag => {
                 self.replace(device, tag, chain);
                 Ok(())
@@ -107,10 +107,10 @@ impl<'a> Devices<'a, '_> {
         }
         for (index, slot) in slots.0.iter().enumerate() {
             let (effect, band) = (eq + index / BANDS, index % BANDS);
-            let params = slot.ids.iter().map(|(id, param, convert)| DeviceParam {
+            let params = slot.ids.iter().map(|&(id, param, convert)| DeviceParam {
                 id,
                 effect,
-                param: Some((band * 4 + param, *convert)),
+                param: Some((band * 4 + param, convert)),
             });
             chain.params.extend(params);
         }
@@ -275,7 +275,13 @@ impl<'a> Devices<'a, '_> {
         Ok(value)
     }
 
-    /// The parameters of a kind; the importer knows only kinds that are there.
+    /// Whether effects of these kinds can be made. What stands for a device counts on their parameters.
+    fn knows(&self, kinds: &[&str]) -> bool {
+        let least = |kind: &str| if kind == "eq" { 4 * BANDS } else { 1 };
+        kinds.iter().all(|kind| self.specs(kind).len() >= least(kind))
+    }
+
+    /// The parameters of a kind; none where the catalogue does not know it.
     fn specs(&self, kind: &str) -> Vec<ParamSpec> {
         self.catalogue.params(kind).unwrap_or_default()
     }

@@ -48,7 +48,6 @@ impl Convert {
     pub(crate) fn level(parameter: &Element<'_>) -> Convert {
         match parameter.attribute("unit") {
             Some("decibel") => Convert::SAME,
-            Some("percent") => Convert::Decibels,
             _ => Convert::Decibels,
         }
     }

@@ -199,12 +199,6 @@ fn build<'a>(
         remarks: &mut remarks,
     };
     let mixed = mixer.mix(&mut session)?;
-    if session.tracks.is_empty() {
-        // A session plays tracks. One that only has returns and a master gets an empty one.
-        let strip = hocket_plan::session::Strip::new("empty");
-        let output = hocket_plan::session::Destination::Master;
-        session.tracks.push(hocket_plan::session::Track { strip, output, clips: Vec::new(), input: None });
-    }
     let targets: &Targets<'_> = &mixed.targets;
     automation::lanes(xml, &found.points, targets, how.catalogue, &mut session, &mut remarks)?;
     let notes = notes(&channels, found.notes, &mut remarks);

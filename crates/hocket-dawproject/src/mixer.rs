@@ -66,6 +66,11 @@ impl<'a> Mixer<'a, '_> {
         self.connect(&kinds, &outputs, session);
         self.tap(&kinds, &outputs, &sends, session, &mut mixed)?;
         self.play(&kinds, session);
+        if session.tracks.is_empty() {
+            // A session has a track; a project may have returns and a master only.
+            let (strip, output) = (Strip::new("empty"), Destination::Master);
+            session.tracks.push(Track { strip, output, clips: Vec::new(), input: None });
+        }
         self.name(session);
         Ok(mixed)
     }
@@ -168,6 +173,10 @@ impl<'a> Mixer<'a, '_> {
                     None => false,
                 };
                 if silent && !moves(volume) {
+                    continue;
+                }
+                if Some(from) == master {
+                    self.remarks.add(&send, "a send of the master", "is left out");
                     continue;
                 }
                 self.tell_of_send(&send, enable)?;
@@ -282,7 +291,7 @@ impl<'a> Mixer<'a, '_> {
         }
         let (xml, catalogue) = (self.xml, self.catalogue);
         let mut devices =
-            Devices { xml, catalogue, remarks: self.remarks, stand_in: self.stand_in };
+            Devices { xml, catalogue, remarks: &mut *self.remarks, stand_in: self.stand_in };
         let Chain { effects, params, replaced } = devices.chain(&element)?;
         strip.chain = effects;
         mixed.replaced += replaced;
