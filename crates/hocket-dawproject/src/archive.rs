@@ -60,7 +60,9 @@ impl Archive {
         if !head.starts_with(b"PK") {
             let cause = match head.trim_ascii_start() {
                 [] => "this file is empty",
-                [b'<' | 0xef, ..] => "this is bare XML; a project is a ZIP archive with project.xml in it",
+                [b'<' | 0xef, ..] => {
+                    "this is bare XML; a project is a ZIP archive with project.xml in it"
+                }
                 _ => "this is not a ZIP archive, which every project is",
             };
             return Err(refused(cause.into(), DAMAGED).into());
@@ -95,7 +97,8 @@ impl Archive {
         let Some(index) = self.zip.index_for_name(PROJECT) else {
             return Err(match self.zip.index_for_name("project.json") {
                 Some(_) => {
-                    let cause = "this is a draft of the format (project.json); version 1.0 has project.xml";
+                    let cause =
+                        "this is a draft of the format (project.json); version 1.0 has project.xml";
                     refused(cause.into(), "export it again with a newer version of its program")
                 }
                 None => {
@@ -213,7 +216,8 @@ impl Archive {
 
 /// Letters, digits and a few signs: nothing that a shell, a file system or a session file would take for something else.
 fn plain_name(name: &str) -> String {
-    let is_plain = |c: char| c.is_alphanumeric() || matches!(c, ' ' | '-' | '_' | '(' | ')' | '+' | '.');
+    let is_plain =
+        |c: char| c.is_alphanumeric() || matches!(c, ' ' | '-' | '_' | '(' | ')' | '+' | '.');
     let plain: String = name.chars().map(|c| if is_plain(c) { c } else { '_' }).collect();
     let mut cut = String::new();
     for c in plain.trim_matches([' ', '.']).chars() {

@@ -11,9 +11,7 @@ use crate::clock::Scope;
 use crate::media::MediaTable;
 use crate::remarks::Remarks;
 use crate::stretch::{Knot, SPEEDS};
-use crate::xml::{
-    Element, Read, Xml, called, child, children, elements, flag, head, time_unit,
-};
+use crate::xml::{Element, Read, Xml, called, child, children, elements, flag, head, time_unit};
 
 /// Clips after loops are laid out; a session holds a million parts.
 const MAX_CLIPS: usize = 200_000;
@@ -138,7 +136,10 @@ impl<'a, 'r> Reader<'a, 'r> {
     }
 
     /// All timelines of `<Arrangement>`.
-    pub(crate) fn read(mut self, arrangement: &Element<'a>) -> Result<Arrangement<'a>, ImportError> {
+    pub(crate) fn read(
+        mut self,
+        arrangement: &Element<'a>,
+    ) -> Result<Arrangement<'a>, ImportError> {
         let place = Place {
             scope: Scope::SONG,
             window: Window { from: 0.0, to: LAST_S },
@@ -224,7 +225,8 @@ impl<'a, 'r> Reader<'a, 'r> {
             return Ok(());
         }
         if around.nesting >= MAX_NESTING {
-            let cause = format!("clips are nested more than {MAX_NESTING} deep, or hold themselves");
+            let cause =
+                format!("clips are nested more than {MAX_NESTING} deep, or hold themselves");
             return Err(self.xml.error(clip, cause, crate::xml::EXPORT_AGAIN).into());
         }
         let Some(content) = self.content(clip) else { return Ok(()) };
@@ -369,13 +371,22 @@ impl<'a, 'r> Reader<'a, 'r> {
 
     fn warps(&mut self, warps: &Element<'a>, place: &Place) -> Result<(), ImportError> {
         let content_unit = time_unit(warps, "contentTimeUnit", TimeBase::Seconds);
-        let Some(audio) = child(warps, "Audio").filter(|_| content_unit == TimeBase::Seconds) else {
-            self.remarks.add(warps, "<Warps> of something else than audio in seconds", "is left out");
+        let Some(audio) = child(warps, "Audio").filter(|_| content_unit == TimeBase::Seconds)
+        else {
+            self.remarks.add(
+                warps,
+                "<Warps> of something else than audio in seconds",
+                "is left out",
+            );
             return Ok(());
         };
         let line = self.line(warps, place)?;
         if line.len() < 2 {
-            self.remarks.add(warps, "<Warps> with less than two points", "plays at its file's own speed");
+            self.remarks.add(
+                warps,
+                "<Warps> with less than two points",
+                "plays at its file's own speed",
+            );
             return self.audio(&audio, place);
         }
         self.sound(&audio, warps, place, &line)
@@ -393,7 +404,8 @@ impl<'a, 'r> Reader<'a, 'r> {
         let mut line: Vec<Knot> = Vec::new();
         for (index, (time, content)) in points.iter().enumerate() {
             let at = place.scope.seconds(self.map, *time);
-            let rises = line.last().is_none_or(|last| at > last.0 + SAME_S && *content > last.1 + SAME_S);
+            let rises =
+                line.last().is_none_or(|last| at > last.0 + SAME_S && *content > last.1 + SAME_S);
             if !rises {
                 self.remarks.add(warps, "a warp that goes back or stands still", "is left out");
                 continue;
@@ -412,8 +424,10 @@ impl<'a, 'r> Reader<'a, 'r> {
             return;
         }
         let beats = |s: f64| self.map.beats_at_seconds(s);
-        let (first, last) =
-            (beats(place.scope.seconds(self.map, from.0)), beats(place.scope.seconds(self.map, to.0)));
+        let (first, last) = (
+            beats(place.scope.seconds(self.map, from.0)),
+            beats(place.scope.seconds(self.map, to.0)),
+        );
         let mut corners: Vec<f64> = self.tempos.iter().map(|tempo| tempo.beats).collect();
         for pair in self.tempos.windows(2).filter(|pair| pair[0].glide == Glide::Linear) {
             let (begin, end) = (pair[0].beats.max(first), pair[1].beats.min(last));
@@ -487,7 +501,10 @@ impl<'a, 'r> Reader<'a, 'r> {
         self.clips += 1;
         if self.clips > MAX_CLIPS {
             let cause = format!("more than {MAX_CLIPS} clips after loops are laid out");
-            return Err(self.xml.error(at, cause, "make the loops longer, or split the project").into());
+            return Err(self
+                .xml
+                .error(at, cause, "make the loops longer, or split the project")
+                .into());
         }
         let (fade_in_s, fade_out_s) = self.fades(at, &place.fades, window);
         let clip = Clip {
@@ -580,7 +597,8 @@ fn part_of(line: &[Knot], window: Window) -> Vec<Knot> {
         return line.to_vec();
     }
     let edge = |at: f64| (at, content_at(line, at));
-    let inside = line.iter().filter(|(at, _)| *at > window.from + SAME_S && *at < window.to - SAME_S);
+    let inside =
+        line.iter().filter(|(at, _)| *at > window.from + SAME_S && *at < window.to - SAME_S);
     let mut part = vec![edge(window.from)];
     part.extend(inside.copied());
     part.push(edge(window.to));

@@ -2,9 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use hocket_plan::session::{
-    Automation, EffectAt, LaneSpec, LaneTarget, SendAt, Session, StripId,
-};
+use hocket_plan::session::{Automation, EffectAt, LaneSpec, LaneTarget, SendAt, Session, StripId};
 use hocket_plan::{EffectCatalogue, ParamSpec};
 use hocket_time::{LanePoint, MAX_CURVE, Shape};
 
@@ -208,7 +206,9 @@ impl Scale {
     fn way(&self, from: Raw, to: Raw, halvings: u32, points: &mut Vec<LanePoint>) {
         let (first, last) = (self.value(from.value), self.value(to.value));
         let at = from.at;
-        if matches!(self.convert, Convert::Affine { .. }) && self.is_inside(from) && self.is_inside(to)
+        if matches!(self.convert, Convert::Affine { .. })
+            && self.is_inside(from)
+            && self.is_inside(to)
             || first == last
         {
             points.push(LanePoint { at, value: first, shape: Shape::Linear });
@@ -216,7 +216,8 @@ impl Scale {
         }
         let between = |share: f64| from.value + (to.value - from.value) * share;
         let shape = curve(first, self.value(between(0.5)), last);
-        let fits = |share: f64| self.is_near(self.value(between(share)), along(first, last, shape, share));
+        let fits =
+            |share: f64| self.is_near(self.value(between(share)), along(first, last, shape, share));
         if halvings == 0 || [0.125, 0.25, 0.5, 0.75, 0.875].into_iter().all(fits) {
             points.push(LanePoint { at, value: first, shape });
             return;
@@ -271,7 +272,13 @@ fn along(first: f64, last: f64, shape: Shape, share: f64) -> f64 {
 mod tests {
     use super::*;
 
-    fn points(convert: Convert, min: f64, max: f64, is_level: bool, raw: &[(f64, f64)]) -> Vec<LanePoint> {
+    fn points(
+        convert: Convert,
+        min: f64,
+        max: f64,
+        is_level: bool,
+        raw: &[(f64, f64)],
+    ) -> Vec<LanePoint> {
         let raw: Vec<Raw> =
             raw.iter().map(|(at, value)| Raw { at: *at, value: *value, is_line: true }).collect();
         Scale { convert, min, max, is_level }.points(&raw)
@@ -286,7 +293,13 @@ mod tests {
 
     #[test]
     fn a_straight_line_of_factors_stays_one_in_decibels() {
-        let lane = points(Convert::Decibels, -200.0, 24.0, true, &[(0.0, 1.0), (1.5, 0.354813), (4.0, 0.0)]);
+        let lane = points(
+            Convert::Decibels,
+            -200.0,
+            24.0,
+            true,
+            &[(0.0, 1.0), (1.5, 0.354813), (4.0, 0.0)],
+        );
         assert!(lane.len() < 400, "{}", lane.len());
         for step in 0..4000 {
             let at = f64::from(step) / 1000.0;
@@ -308,8 +321,12 @@ mod tests {
 
     #[test]
     fn steps_stay_steps() {
-        let raw = [Raw { at: 0.0, value: 0.0, is_line: false }, Raw { at: 2.0, value: 1.0, is_line: false }];
-        let lane = Scale { convert: Convert::SAME, min: 0.0, max: 1.0, is_level: false }.points(&raw);
+        let raw = [
+            Raw { at: 0.0, value: 0.0, is_line: false },
+            Raw { at: 2.0, value: 1.0, is_line: false },
+        ];
+        let lane =
+            Scale { convert: Convert::SAME, min: 0.0, max: 1.0, is_level: false }.points(&raw);
         let expected = [(0.0, 0.0), (2.0, 1.0)];
         let got: Vec<(f64, f64)> = lane.iter().map(|point| (point.at, point.value)).collect();
         assert_eq!(got, expected);

@@ -49,7 +49,8 @@ fn bpm(xml: &Xml<'_>, element: &Element<'_>, bpm: f64) -> Read<f64> {
         false => {
             let (least, most) = (TEMPO_BPM.start(), TEMPO_BPM.end());
             let cause = format!("a tempo of {bpm} beats per minute");
-            let remedy = format!("choose a tempo from {least} to {most} and export the project again");
+            let remedy =
+                format!("choose a tempo from {least} to {most} and export the project again");
             let value = element.attribute_node("value");
             let span = value.map_or(head(element), |value| value.range());
             Err(xml.text().error(span, cause, remedy))
@@ -90,7 +91,8 @@ fn moving_tempos(
 fn meter(element: &Element<'_>, beats: f64, remarks: &mut Remarks) -> Option<MeterPoint> {
     let of = |name: &str| element.attribute(name)?.trim().parse::<u16>().ok();
     let (numerator, denominator) = (of("numerator")?, of("denominator")?);
-    let is_known = (1..=255).contains(&numerator) && [1, 2, 4, 8, 16, 32, 64].contains(&denominator);
+    let is_known =
+        (1..=255).contains(&numerator) && [1, 2, 4, 8, 16, 32, 64].contains(&denominator);
     if !is_known {
         let what = format!("the time signature {numerator}/{denominator}");
         remarks.add(element, what, "is not known here and is left out; it changes no sound");

@@ -80,7 +80,9 @@ impl<'a> Devices<'a, '_> {
         let is_on = is_enabled(device) && flag(device, "loaded", true);
         let fate = match self.stand_in.is_empty() {
             true => "is not played: the sound passes it unchanged",
-            false => "is not played: effects that cost as much stand in, and the sound passes unchanged",
+            false => {
+                "is not played: effects that cost as much stand in, and the sound passes unchanged"
+            }
         };
         self.remarks.add(device, what, fate);
         let bypass = !is_on;
@@ -140,7 +142,11 @@ impl<'a> Devices<'a, '_> {
         let sections = if is_pass { (order / 2.0).ceil().clamp(1.0, 8.0) as usize } else { 1 };
         if order != 2.0 * sections as f64 {
             let what = format!("an equaliser band of order {order}");
-            self.remarks.add(band, what, "is carried as the next order that pairs of poles can have");
+            self.remarks.add(
+                band,
+                what,
+                "is carried as the next order that pairs of poles can have",
+            );
         }
         let (freq, gain, q) = (child(band, "Freq"), child(band, "Gain"), child(band, "Q"));
         let specs = self.specs("eq");
@@ -219,7 +225,8 @@ impl<'a> Devices<'a, '_> {
             let usual = f64::from(values[index]);
             values[index] = self.param(Some(given), &specs[index], *convert, usual)?;
             let id = given.attribute("id").filter(|_| !specs[index].fixed);
-            let param = id.map(|id| DeviceParam { id, effect: effect_at, param: Some((index, *convert)) });
+            let param =
+                id.map(|id| DeviceParam { id, effect: effect_at, param: Some((index, *convert)) });
             chain.params.extend(param);
         }
         chain.effects.push(effect(kind, values));
@@ -340,7 +347,8 @@ mod tests {
 
     #[test]
     fn a_steep_pass_is_flat_at_the_usual_quality() {
-        let q: Vec<f64> = (0..2).map(|s| section_q(s, 2, std::f64::consts::FRAC_1_SQRT_2)).collect();
+        let q: Vec<f64> =
+            (0..2).map(|s| section_q(s, 2, std::f64::consts::FRAC_1_SQRT_2)).collect();
         assert!((q[0] - 0.541_196).abs() < 1e-5, "{q:?}");
         assert!((q[1] - 1.306_563).abs() < 1e-5, "{q:?}");
         assert_eq!(section_q(0, 1, 2.0), 2.0);

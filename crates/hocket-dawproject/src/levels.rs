@@ -61,7 +61,8 @@ impl Convert {
             Some("percent") => (0.0, 100.0),
             _ => (0.0, 1.0),
         };
-        let (min, max) = ends.filter(|ends| ends.0.is_finite() && ends.1.is_finite()).unwrap_or(usual);
+        let (min, max) =
+            ends.filter(|ends| ends.0.is_finite() && ends.1.is_finite()).unwrap_or(usual);
         let factor = 2.0 / (max - min);
         Convert::Affine { factor, offset: -1.0 - min * factor }
     }

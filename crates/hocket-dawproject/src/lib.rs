@@ -180,10 +180,12 @@ fn build<'a>(
         xml.error(project, format!("its tempos are not possible: {error}"), xml::EXPORT_AGAIN)
     })?;
     let structure = child(project, "Structure");
-    let nothing = || xml.error(project, "this project has no tracks", "add a track, and export it again");
+    let nothing =
+        || xml.error(project, "this project has no tracks", "add a track, and export it again");
     let channels = Channels::read(xml, &structure.ok_or_else(nothing)?, &mut remarks)?;
     let mut table = MediaTable::new(files);
-    let found = arrangement(xml, project, (&map, &time.tempos), &channels, &mut table, &mut remarks)?;
+    let found =
+        arrangement(xml, project, (&map, &time.tempos), &channels, &mut table, &mut remarks)?;
     let automated = found.points.iter().filter_map(|points| {
         child(&points.element, "Target").and_then(|target| target.attribute("parameter"))
     });

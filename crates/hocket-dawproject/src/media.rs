@@ -8,11 +8,11 @@ use hocket_media::{AudioFacts, WavFormat, WavWriter};
 use hocket_plan::session::{Media, MediaId};
 use hocket_time::RATES_HZ;
 
+use crate::ImportError;
 use crate::archive::{Archive, NoMedia, check_room};
 use crate::remarks::Remarks;
 use crate::stretch::{self, Knot};
 use crate::xml::{Element, Read, Xml, child, flag};
-use crate::ImportError;
 
 /// Frames of a file that is made or is its source, at most: 46 minutes at 48 kHz. Both are in memory.
 const MAX_STRETCHED_FRAMES: u64 = 1 << 27;
@@ -93,7 +93,10 @@ impl MediaTable {
         Ok(found)
     }
 
-    fn find(&mut self, (path, is_external): &(String, bool)) -> Result<(PathBuf, AudioFacts), NoMedia> {
+    fn find(
+        &mut self,
+        (path, is_external): &(String, bool),
+    ) -> Result<(PathBuf, AudioFacts), NoMedia> {
         let Files::Of(archive) = &mut self.files else {
             return Ok((PathBuf::from(format!("{}.wav", self.media.len())), PRETENDED));
         };
@@ -136,7 +139,11 @@ impl MediaTable {
             Ok((path, facts)) => Some(self.add(path, facts, self.spans[of.0].clone())),
             Err(NoMedia::NotPossible(text)) => return Err(ImportError::NotPossible(text)),
             Err(NoMedia::Missing(cause)) => {
-                remarks.add(at, format!("a warped clip ({cause})"), "plays at its file's own speed");
+                remarks.add(
+                    at,
+                    format!("a warped clip ({cause})"),
+                    "plays at its file's own speed",
+                );
                 None
             }
         };

@@ -191,7 +191,8 @@ impl<'a> Mixer<'a, '_> {
                         found.push(Tapped { element: send, volume, from, to, tap });
                     }
                     None => {
-                        let what = format!("a send of {} that has no return", called(&channel.owner));
+                        let what =
+                            format!("a send of {} that has no return", called(&channel.owner));
                         self.remarks.add(&send, what, "is left out");
                     }
                 }
@@ -226,12 +227,17 @@ impl<'a> Mixer<'a, '_> {
         let (mut tracks, mut groups, mut returns) = (0.., 0.., 0..);
         let mut kinds = Vec::with_capacity(self.channels.all.len());
         for (index, channel) in self.channels.all.iter().enumerate() {
-            let is_group = fed.contains(&index) || channel.is_folder || channel.role == Role::Submix;
+            let is_group =
+                fed.contains(&index) || channel.is_folder || channel.role == Role::Submix;
             let kind = if Some(index) == master {
                 Kind::Strip(StripId::Master)
             } else if channel.role == Role::Vca {
                 let what = format!("the VCA {}", called(&channel.owner));
-                self.remarks.add(&channel.owner, what, "is left out, and so is what it does to levels");
+                self.remarks.add(
+                    &channel.owner,
+                    what,
+                    "is left out, and so is what it does to levels",
+                );
                 Kind::Nothing
             } else if tapped.contains(&index) || channel.role == Role::Effect {
                 Kind::Strip(StripId::Return(returns.next().unwrap_or(0)))
@@ -267,7 +273,11 @@ impl<'a> Mixer<'a, '_> {
     fn strip(&mut self, channel: &Channel<'a>, id: StripId, mixed: &mut Mixed<'a>) -> Read<Strip> {
         let mut strip = Strip::new(channel.name.clone());
         if channel.is_off {
-            self.remarks.add(&channel.owner, called(&channel.owner), "was switched off, and is muted");
+            self.remarks.add(
+                &channel.owner,
+                called(&channel.owner),
+                "was switched off, and is muted",
+            );
         }
         strip.mute = channel.is_off;
         let Some(element) = channel.element else { return Ok(strip) };
@@ -329,7 +339,12 @@ impl<'a> Mixer<'a, '_> {
                     let sink = *sink.get_or_insert_with(|| add_sink(session));
                     set_output(session, from, Destination::Group(sink));
                     let (to, tap) = (ReturnId(to), Tap::PostFader);
-                    strip_mut(session, from).sends.push(Send { to, gain_db: 0.0, tap, feedback: false });
+                    strip_mut(session, from).sends.push(Send {
+                        to,
+                        gain_db: 0.0,
+                        tap,
+                        feedback: false,
+                    });
                 }
                 // A VCA passes no sound; a track is never fed.
                 _ => {}
@@ -348,7 +363,8 @@ impl<'a> Mixer<'a, '_> {
     ) -> Read<()> {
         let mut routes = Routes::new(outputs);
         for send in sends {
-            let (Kind::Strip(from), Kind::Strip(StripId::Return(to))) = (kinds[send.from], kinds[send.to])
+            let (Kind::Strip(from), Kind::Strip(StripId::Return(to))) =
+                (kinds[send.from], kinds[send.to])
             else {
                 continue;
             };
@@ -357,7 +373,10 @@ impl<'a> Mixer<'a, '_> {
                 return Err(self.xml.error(&send.element, cause, "split the project"));
             };
             if closes {
-                let what = format!("a send of {} that closes a circle", called(&self.channel(send.from).owner));
+                let what = format!(
+                    "a send of {} that closes a circle",
+                    called(&self.channel(send.from).owner)
+                );
                 self.remarks.add(&send.element, what, "arrives one block later");
             } else {
                 routes.add(send.from, send.to);
@@ -380,7 +399,8 @@ impl<'a> Mixer<'a, '_> {
 
     /// Clips. Only tracks have some, so a group or a return gets a track of its own for them.
     fn play(&mut self, kinds: &[Kind], session: &mut Session) {
-        let mut clips: Vec<(usize, Vec<Clip>)> = std::mem::take(&mut self.clips).into_iter().collect();
+        let mut clips: Vec<(usize, Vec<Clip>)> =
+            std::mem::take(&mut self.clips).into_iter().collect();
         clips.sort_by_key(|(channel, _)| *channel);
         for (channel, clips) in clips {
             let Kind::Strip(id) = kinds[channel] else { continue };

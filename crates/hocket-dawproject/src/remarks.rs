@@ -30,11 +30,21 @@ struct Kind {
 impl Remarks {
     /// `what` is the thing, such as `the plug-in 'Surge XT'`, and `fate` what becomes of it, such as
     /// `passes the sound on unchanged`.
-    pub(crate) fn add(&mut self, element: &Element<'_>, what: impl Into<String>, fate: &'static str) {
+    pub(crate) fn add(
+        &mut self,
+        element: &Element<'_>,
+        what: impl Into<String>,
+        fate: &'static str,
+    ) {
         self.add_at(head(element), what, fate);
     }
 
-    pub(crate) fn add_at(&mut self, span: Range<usize>, what: impl Into<String>, fate: &'static str) {
+    pub(crate) fn add_at(
+        &mut self,
+        span: Range<usize>,
+        what: impl Into<String>,
+        fate: &'static str,
+    ) {
         let next = self.kinds.len().min(MOST_KINDS - 1);
         let index = *self.by_text.entry(fate).or_insert(next);
         if index == self.kinds.len() {

@@ -21,7 +21,8 @@ pub(crate) const EXPORT_AGAIN: &str = "export the project again, or correct proj
 
 /// The tree of the text.
 pub(crate) fn parse(text: &ForeignText) -> Read<Document<'_>> {
-    let options = ParsingOptions { allow_dtd: false, nodes_limit: MAX_NODES, entity_resolver: None };
+    let options =
+        ParsingOptions { allow_dtd: false, nodes_limit: MAX_NODES, entity_resolver: None };
     let document = Document::parse_with_options(text.text(), options)
         .map_err(|error| refused(text, &error))?;
     check_depth(text, &document)?;
@@ -141,7 +142,11 @@ impl<'a> Xml<'a> {
     }
 
     /// A number, of which infinity is one: levels know minus infinity.
-    pub(crate) fn number_or_infinity(&self, element: &Element<'_>, name: &str) -> Read<Option<f64>> {
+    pub(crate) fn number_or_infinity(
+        &self,
+        element: &Element<'_>,
+        name: &str,
+    ) -> Read<Option<f64>> {
         let Some(text) = element.attribute(name) else { return Ok(None) };
         match text.trim().parse::<f64>() {
             Ok(value) if !value.is_nan() => Ok(Some(value)),
@@ -160,7 +165,11 @@ impl<'a> Xml<'a> {
         let attribute = element.attribute_node(name);
         let span = attribute.map_or(head(element), |attribute| attribute.range());
         let value = element.attribute(name).unwrap_or_default();
-        self.text.error(span, format!("{name}: '{value}' is no number that can be used"), EXPORT_AGAIN)
+        self.text.error(
+            span,
+            format!("{name}: '{value}' is no number that can be used"),
+            EXPORT_AGAIN,
+        )
     }
 }
 

@@ -19,9 +19,12 @@ fn sessions() -> PathBuf {
 
 fn recipe() -> BTreeMap<String, Vec<u8>> {
     let texts = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/pulse");
-    let read = |path: PathBuf| std::fs::read(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
-    let texts = ["metadata.xml", "project.xml"].map(|name| (name.to_owned(), read(texts.join(name))));
-    let audio = AUDIO.map(|name| (format!("audio/{name}"), read(sessions().join("audio").join(name))));
+    let read =
+        |path: PathBuf| std::fs::read(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+    let texts =
+        ["metadata.xml", "project.xml"].map(|name| (name.to_owned(), read(texts.join(name))));
+    let audio =
+        AUDIO.map(|name| (format!("audio/{name}"), read(sessions().join("audio").join(name))));
     texts.into_iter().chain(audio).collect()
 }
 
@@ -58,12 +61,17 @@ fn the_example_holds_what_its_recipe_says() {
 #[test]
 fn the_example_shows_what_is_carried() {
     let folder = tempfile::tempdir().expect("a folder");
-    let imported = hocket_dawproject::import(&sessions().join("pulse.dawproject"), folder.path(), &HOW);
+    let imported =
+        hocket_dawproject::import(&sessions().join("pulse.dawproject"), folder.path(), &HOW);
     let imported = imported.unwrap_or_else(|error| panic!("{error}"));
     let session = &imported.loaded.session;
     assert_eq!((session.tracks.len(), session.groups.len(), session.returns.len()), (4, 1, 1));
     assert_eq!(session.tracks[0].clips.len(), 8, "a kick per beat");
-    assert_eq!(session.media.len(), 5, "three recordings, and one of them at the speeds of two tempos");
+    assert_eq!(
+        session.media.len(),
+        5,
+        "three recordings, and one of them at the speeds of two tempos"
+    );
     assert_eq!(imported.remarks.len(), 2, "{:?}", imported.remarks);
     assert_eq!(session.sample_rate_hz, 44_100);
 }

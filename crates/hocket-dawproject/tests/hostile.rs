@@ -64,7 +64,13 @@ fn files_of_one_name_are_refused() {
 #[test]
 fn names_in_the_archive_decide_nothing() {
     let wav = ramp(4800);
-    for name in ["../../../../evil.wav", "/tmp/evil.wav", "a/../../evil.wav", "..\\..\\evil.wav", "evil.wav"] {
+    for name in [
+        "../../../../evil.wav",
+        "/tmp/evil.wav",
+        "a/../../evil.wav",
+        "..\\..\\evil.wav",
+        "evil.wav",
+    ] {
         let audio = AUDIO.replace("audio/ramp.wav", name);
         let xml = song(ONE, &clip(&audio));
         let made = Made::of(&[("project.xml", xml.as_bytes()), (name, &wav)]);
@@ -127,12 +133,18 @@ fn texts_that_ask_for_too_much_are_refused_with_their_place() {
         <Project version=\"1.0\">&c;</Project>";
     let deep = format!("{}{}", "<Lanes>".repeat(30_000), "</Lanes>".repeat(30_000));
     let deep = song(ONE, &deep);
-    let many = song(ONE, &lanes(&format!(
-        "<Clips><Clip time=\"0\" duration=\"100000\" loopStart=\"0\" loopEnd=\"0.0001\">{AUDIO}</Clip></Clips>"
-    )));
-    let endless = song(ONE, &lanes(&format!(
-        "<Clips><Clip time=\"0\" duration=\"100000\" loopStart=\"0\" loopEnd=\"1e-300\">{AUDIO}</Clip></Clips>"
-    )));
+    let many = song(
+        ONE,
+        &lanes(&format!(
+            "<Clips><Clip time=\"0\" duration=\"100000\" loopStart=\"0\" loopEnd=\"0.0001\">{AUDIO}</Clip></Clips>"
+        )),
+    );
+    let endless = song(
+        ONE,
+        &lanes(&format!(
+            "<Clips><Clip time=\"0\" duration=\"100000\" loopStart=\"0\" loopEnd=\"1e-300\">{AUDIO}</Clip></Clips>"
+        )),
+    );
     let slow = song(ONE, "").replace("120", "0");
     let not_a_number = song(ONE, &lanes("<Clips><Clip time=\"soon\" duration=\"1\"/></Clips>"))
         .replace("/></Clips>", &format!(">{AUDIO}</Clip></Clips>"));
@@ -151,7 +163,10 @@ fn texts_that_ask_for_too_much_are_refused_with_their_place() {
         ("", "ends early"),
     ] {
         let message = refused_text(text);
-        assert!(message.contains(word) && message.contains("remedy"), "'{word}' is not in:\n{message}");
+        assert!(
+            message.contains(word) && message.contains("remedy"),
+            "'{word}' is not in:\n{message}"
+        );
     }
     let message = refused_text("<Project version=\"1.0\">\n <a></b></Project>");
     assert!(message.starts_with("project.xml:2:"), "{message}");
@@ -179,7 +194,8 @@ fn whatever_is_read_is_a_session() {
                 let lanes = &session.automation;
                 let map = session.time.map(48_000).expect("a tempo");
                 assert!(lanes.iter().all(|lane| lane.lane.lane(&map).is_ok()), "{text}");
-                let written = session_text(&session, &CATALOGUE, std::path::Path::new("")).expect("text");
+                let written =
+                    session_text(&session, &CATALOGUE, std::path::Path::new("")).expect("text");
                 let folder = tempfile::tempdir().expect("a folder");
                 for media in &session.media {
                     std::fs::write(folder.path().join(&media.path), ramp(10)).expect("room");

@@ -78,20 +78,27 @@ fn check(name: &str, truth: &serde_json::Value, imported: &Imported) {
     // Loops repeat notes, so there are at least as many.
     let notes: usize = imported.notes.iter().map(|(_, notes)| notes.len()).sum();
     let expected = truth["notes_total"].as_u64().expect("a number") as usize;
-    assert!(notes >= expected.min(1) && (expected == 0) == (notes == 0), "{name}: {notes} {expected}");
+    assert!(
+        notes >= expected.min(1) && (expected == 0) == (notes == 0),
+        "{name}: {notes} {expected}"
+    );
     let lanes = truth["automation"].as_array().expect("a list").len();
     assert_eq!(session.automation.len(), lanes, "{name}");
     // Audio that is in the archive plays as long as the clips around it do.
     let outer = truth["clips"].as_array().expect("a list").iter();
     let outer = outer.filter(|clip| clip["depth"] == 0);
-    let end = outer.map(|clip| clip["time"].as_f64().unwrap_or(0.0) + clip["duration"].as_f64().unwrap_or(0.0));
+    let end = outer.map(|clip| {
+        clip["time"].as_f64().unwrap_or(0.0) + clip["duration"].as_f64().unwrap_or(0.0)
+    });
     let end_s = end.fold(0.0, f64::max) * 60.0 / tempo;
     assert!((session.length_s.unwrap_or(0.0) - end_s).abs() < 1e-6, "{name}: {end_s}");
 }
 
 #[test]
 fn clips_of_real_exports_lie_where_their_program_put_them() {
-    let Some(data) = shared("clips_of_real_exports_lie_where_their_program_put_them") else { return };
+    let Some(data) = shared("clips_of_real_exports_lie_where_their_program_put_them") else {
+        return;
+    };
     let (canon, _folder) = good(&data.join("real/canon-bitwig-5.1.6.dawproject"));
     let clips = &canon.loaded.session.tracks[1].clips;
     assert_eq!(clips.len(), 1);
@@ -101,7 +108,8 @@ fn clips_of_real_exports_lie_where_their_program_put_them() {
     let (chirp, _folder) = good(&data.join("real/audio-regions-bitwig-5.3.12.dawproject"));
     // 8 beats of a loop of 1.8333 beats, which is a second at 110 beats per minute: five laps, the last one cut.
     let clips = &chirp.loaded.session.tracks[0].clips;
-    let starts: Vec<i64> = clips.iter().map(|clip| (clip.start_s * 1000.0).round() as i64).collect();
+    let starts: Vec<i64> =
+        clips.iter().map(|clip| (clip.start_s * 1000.0).round() as i64).collect();
     assert_eq!(starts, [0, 1000, 2000, 3000, 4000]);
     let last = clips[4].length_s.unwrap_or(0.0);
     assert!((last - (8.0 * 60.0 / 110.0 - 4.0)).abs() < 1e-3, "{last}");
@@ -133,7 +141,10 @@ fn the_equaliser_of_a_real_export_has_its_bands() {
     assert_eq!(bands.len(), expected.len());
     for ([shape, freq, _, gain], (kind, hz, db)) in bands.iter().zip(expected) {
         assert_eq!(*shape, kind);
-        assert!((freq / hz - 1.0).abs() < 1e-5 && (gain - db).abs() < 1e-5, "{freq} {hz} {gain} {db}");
+        assert!(
+            (freq / hz - 1.0).abs() < 1e-5 && (gain - db).abs() < 1e-5,
+            "{freq} {hz} {gain} {db}"
+        );
     }
 }
 
@@ -144,7 +155,12 @@ fn altered_copies_load_as_the_original_does() {
     let (plain, _folder) = good(&derived.join("canon-zip-stored.dawproject"));
     let clips = |imported: &Imported| imported.loaded.session.tracks[1].clips.clone();
     assert_eq!(clips(&plain).len(), 1);
-    for name in ["canon-children-reordered", "canon-utf8-bom", "canon-backslash-path", "canon-external-file"] {
+    for name in [
+        "canon-children-reordered",
+        "canon-utf8-bom",
+        "canon-backslash-path",
+        "canon-external-file",
+    ] {
         let (imported, _folder) = good(&derived.join(format!("{name}.dawproject")));
         let (got, expected) = (&imported.loaded.session, &plain.loaded.session);
         assert_eq!(clips(&imported), clips(&plain), "{name}");
@@ -157,7 +173,10 @@ fn altered_copies_load_as_the_original_does() {
     }
     let (missing, _folder) = good(&derived.join("canon-missing-media.dawproject"));
     let told = missing.remarks.join("\n");
-    assert!(told.contains("canon_guitar_150bpm.wav") && told.contains("is not in the archive"), "{told}");
+    assert!(
+        told.contains("canon_guitar_150bpm.wav") && told.contains("is not in the archive"),
+        "{told}"
+    );
     let name = "automation-v1-bitwig-5.3.12-media-removed.dawproject";
     let (moving, _folder) = good(&derived.join(name));
     let told = moving.remarks.join("\n");
@@ -169,7 +188,9 @@ fn altered_copies_load_as_the_original_does() {
 
 #[test]
 fn broken_copies_give_what_is_expected_of_a_robust_reader() {
-    let Some(data) = shared("broken_copies_give_what_is_expected_of_a_robust_reader") else { return };
+    let Some(data) = shared("broken_copies_give_what_is_expected_of_a_robust_reader") else {
+        return;
+    };
     let broken = data.join("broken");
     let list = std::fs::read_to_string(data.join("altered.json")).expect("it is there");
     let list: serde_json::Value = serde_json::from_str(&list).expect("JSON");

@@ -175,7 +175,8 @@ const MIXER: &str = "\
 fn channels_become_strips_with_their_routes() {
     let imported = Made::project(&song(MIXER, "")).read();
     let session = imported.loaded.session;
-    let names: Vec<&str> = session.strip_ids().iter().map(|id| session.strip(*id).name.as_str()).collect();
+    let names: Vec<&str> =
+        session.strip_ids().iter().map(|id| session.strip(*id).name.as_str()).collect();
     assert_eq!(names, ["a", "a 2", "band", "routed by sends", "fx", "master"]);
     let band = session.groups[0].strip.clone();
     assert!((band.gain_db + 6.0206).abs() < 1e-3);
@@ -278,7 +279,10 @@ fn devices_become_effects_and_plug_ins_are_told() {
         [("eq", false), ("eq", false), ("gain", false), ("compressor", true), ("limiter", false)];
     assert_eq!(kinds, expected);
     // Four sections of eighth order, and the bell in the second effect.
-    assert!((0..4).all(|band| chain[0].values[band * 4] == 5.0 && chain[0].values[band * 4 + 1] == 80.0));
+    assert!(
+        (0..4)
+            .all(|band| chain[0].values[band * 4] == 5.0 && chain[0].values[band * 4 + 1] == 80.0)
+    );
     assert_eq!(chain[1].values[..4], [1.0, 440.0, 1.0, -24.0]);
     assert_eq!(chain[1].values[4], 0.0, "the other bands are off");
     assert_eq!(chain[2].values, [3.0]);

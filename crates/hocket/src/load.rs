@@ -126,9 +126,7 @@ impl OpenedSession {
     ) -> Result<OpenedSession, Failure> {
         match project::is_project(path) {
             true => OpenedSession::open_project(path, rate_hz, project),
-            false => {
-                OpenedSession::open_for_seats(path, rate_hz, seats_of(topology).0.seats.len())
-            }
+            false => OpenedSession::open_for_seats(path, rate_hz, seats_of(topology).0.seats.len()),
         }
     }
 
@@ -338,8 +336,9 @@ fn check_rate(rate_hz: Option<u32>) -> Result<(), Failure> {
 fn project_warning(path: &Path, remarks: &[String]) -> Option<String> {
     let list = remarks.join("\n  ");
     let path = path.display();
-    (!remarks.is_empty())
-        .then(|| format!("{path}: not all of this project plays; refuse such with --strict:\n  {list}"))
+    (!remarks.is_empty()).then(|| {
+        format!("{path}: not all of this project plays; refuse such with --strict:\n  {list}")
+    })
 }
 
 /// How many clips play each file.

@@ -5,7 +5,9 @@ use std::path::PathBuf;
 use clap::Args;
 use hocket_plan::SiblingPolicy;
 
-use super::choices::{DiskArgs, FormatArg, ProjectArgs, ScheduleArg, SiblingChoice, WaitArg, at_least_one};
+use super::choices::{
+    DiskArgs, FormatArg, ProjectArgs, ScheduleArg, SiblingChoice, WaitArg, at_least_one,
+};
 use crate::profile::ProfileArgs;
 
 /// Arguments of `hocket render`.

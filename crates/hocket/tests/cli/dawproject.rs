@@ -77,7 +77,11 @@ fn stand_ins_change_no_sample() {
     assert_eq!(heavy.code, Some(0), "{}", heavy.err);
     assert!(heavy.err.contains("1 devices have stand-ins"), "{}", heavy.err);
     assert!(std::fs::read(at("plain.wav")).unwrap() == std::fs::read(at("heavy.wav")).unwrap());
-    check_refused(&["render", &pulse(), "-o", &at("a.wav"), "--stand-in", "0"], 2, &["more than 0"]);
+    check_refused(
+        &["render", &pulse(), "-o", &at("a.wav"), "--stand-in", "0"],
+        2,
+        &["more than 0"],
+    );
 }
 
 #[test]
@@ -96,7 +100,11 @@ fn strict_refuses_what_does_not_play() {
 fn projects_are_checked_shown_and_played() {
     let ran = run(&["check", &pulse()]);
     assert_eq!(ran.code, Some(0), "{}", ran.err);
-    assert!(ran.out.contains("4 tracks, 1 group, 1 return, 5 audio files at 44100 Hz"), "{}", ran.out);
+    assert!(
+        ran.out.contains("4 tracks, 1 group, 1 return, 5 audio files at 44100 Hz"),
+        "{}",
+        ran.out
+    );
     assert!(ran.err.contains("not all of this project plays"), "{}", ran.err);
     let ran = run(&["session", "show", &pulse()]);
     assert_eq!(ran.code, Some(0), "{}", ran.err);
@@ -113,9 +121,17 @@ fn convert_replaces_nothing_and_leaves_nothing_behind() {
     std::fs::create_dir(folder.path().join("song-audio")).unwrap();
     check_refused(&["session", "convert", &pulse(), "-o", &at("song.toml")], 2, &["song-audio"]);
     std::fs::write(folder.path().join("other.toml"), "mine").unwrap();
-    check_refused(&["session", "convert", &pulse(), "-o", &at("other.toml")], 2, &["nothing was changed"]);
+    check_refused(
+        &["session", "convert", &pulse(), "-o", &at("other.toml")],
+        2,
+        &["nothing was changed"],
+    );
     std::fs::write(folder.path().join("broken.dawproject"), "PK, no more").unwrap();
-    check_refused(&["session", "convert", &at("broken.dawproject"), "-o", &at("new.toml")], 2, &["damaged"]);
+    check_refused(
+        &["session", "convert", &at("broken.dawproject"), "-o", &at("new.toml")],
+        2,
+        &["damaged"],
+    );
     assert_eq!(files(folder.path()), ["broken.dawproject", "other.toml", "song-audio"]);
     assert!(files(&folder.path().join("song-audio")).is_empty());
 }
@@ -207,7 +223,14 @@ fn rendered(xml: &str, audio: &Path, length: &str) -> (tempfile::TempDir, PathBu
     let (folder, path) = project(xml, &[("a.wav", audio)]);
     let out = folder.path().join("out.wav");
     let ran = run(&[
-        "render", &path, "-o", &out.display().to_string(), "--format", "32f", "--length", length,
+        "render",
+        &path,
+        "-o",
+        &out.display().to_string(),
+        "--format",
+        "32f",
+        "--length",
+        length,
     ]);
     assert_eq!(ran.code, Some(0), "{}", ran.err);
     (folder, out)
@@ -239,7 +262,9 @@ fn a_bell_of_a_project_is_the_cookbooks() {
 
 #[test]
 fn a_fader_of_a_project_follows_its_line_as_fast_as_faders_do() {
-    let Some(data) = shared("a_fader_of_a_project_follows_its_line_as_fast_as_faders_do") else { return };
+    let Some(data) = shared("a_fader_of_a_project_follows_its_line_as_fast_as_faders_do") else {
+        return;
+    };
     let case = case(&data, "csound-volume-automation-110bpm");
     assert_eq!(case["compare"], "formula");
     let points = "<Points unit=\"linear\"><Target parameter=\"v\"/>\
@@ -253,6 +278,8 @@ fn a_fader_of_a_project_follows_its_line_as_fast_as_faders_do() {
     // A fader is 20 ms behind a lane that moves, so that no jump clicks.
     let steepest = (1.0 - 0.354_813) / (1.5 * 60.0 / 110.0);
     let bound = 0.021 * steepest * f64::from(decoded(&input).peak());
-    println!("csound-volume-automation-110bpm: largest difference {difference:e}, of which smoothing explains {bound:e}");
+    println!(
+        "csound-volume-automation-110bpm: largest difference {difference:e}, of which smoothing explains {bound:e}"
+    );
     assert!(difference <= bound, "{difference:e} {bound:e}");
 }
