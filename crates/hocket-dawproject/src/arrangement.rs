@@ -45,8 +45,8 @@ impl Window {
     }
 
     fn is_empty(self) -> bool {
-        // Written so that what is no number is empty, too.
-        !(self.to - self.from > SAME_S)
+        let length = self.to - self.from;
+        length.is_nan() || length <= SAME_S
     }
 }
 
@@ -329,7 +329,7 @@ impl<'a, 'r> Reader<'a, 'r> {
             if end >= place.window.to - SAME_S {
                 return Ok(());
             }
-            if !(end > at) {
+            if end.is_nan() || end <= at {
                 let cause = "this loop has no length";
                 return Err(xml.error(clip, cause, crate::xml::EXPORT_AGAIN).into());
             }

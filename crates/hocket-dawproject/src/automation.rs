@@ -224,7 +224,8 @@ impl Scale {
         }
         let middle = Raw { at: (from.at + to.at) / 2.0, value: between(0.5), is_line: true };
         // Positions that are too near for numbers between them.
-        if !(middle.at > from.at && middle.at < to.at) || !middle.value.is_finite() {
+        let is_between = middle.at > from.at && middle.at < to.at;
+        if !is_between || !middle.value.is_finite() {
             points.push(LanePoint { at, value: first, shape: Shape::Linear });
             return;
         }

@@ -38,7 +38,7 @@ fn exports_of_other_programs_become_what_they_hold() {
             imported.map(|imported| (imported, Some(folder)))
         };
         if project["tracks"].is_null() {
-            let error = imported.err().expect("it is a draft").to_string();
+            let error = imported.expect_err("it is a draft").to_string();
             assert!(error.contains("project.json"), "{name}: {error}");
             continue;
         }
