@@ -195,6 +195,13 @@ impl Archive {
         path
     }
 
+    /// Removes a file that was written into the folder; others stay. One that cannot be removed does no harm.
+    pub(crate) fn remove(&self, path: &Path) {
+        if path.parent() == Some(&self.folder) {
+            _ = std::fs::remove_file(path);
+        }
+    }
+
     /// A name for a file in the folder: of the path in the archive only the last part counts, so none leads elsewhere.
     fn free_name(&self, path: &str) -> String {
         let last = path.rsplit('/').next().unwrap_or_default();

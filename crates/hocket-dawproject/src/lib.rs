@@ -205,8 +205,7 @@ fn build<'a>(
     automation::lanes(xml, &found.points, targets, how.catalogue, &mut session, &mut remarks)?;
     let notes = notes(&channels, found.notes, &mut remarks);
     tell_of_scenes(project, &mut remarks);
-    let media = table.collected();
-    session.media = media.media.clone();
+    let media = table.collected(&mut session);
     session.sample_rate_hz = media.rate_hz.unwrap_or(USUAL_RATE_HZ);
     session.length_s = (found.end_s > 0.0).then_some(found.end_s);
     Ok(Built { session, remarks, media, notes, replaced: mixed.replaced })

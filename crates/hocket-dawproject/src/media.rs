@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::path::PathBuf;
 
 use hocket_media::{AudioFacts, WavFormat, WavWriter};
-use hocket_plan::session::{Media, MediaId};
+use hocket_plan::session::{Media, MediaId, Session};
 use hocket_time::RATES_HZ;
 
 use crate::ImportError;
@@ -42,7 +42,6 @@ pub(crate) struct MediaTable {
 
 /// What became of the table.
 pub(crate) struct Collected {
-    pub media: Vec<Media>,
     pub spans: Vec<Range<usize>>,
     pub facts: HashMap<PathBuf, AudioFacts>,
     /// The sample rate of most of the project's files; `None` without one.
@@ -182,18 +181,34 @@ impl MediaTable {
         Ok((target, facts))
     }
 
-    pub(crate) fn collected(self) -> Collected {
+    /// Gives the session the files that its clips play, in the order of the clips. A file that only another one was made
+    /// of is removed.
+    pub(crate) fn collected(self, session: &mut Session) -> Collected {
+        let mut places: HashMap<MediaId, MediaId> = HashMap::new();
+        let mut order = Vec::new();
+        for clip in session.tracks.iter_mut().flat_map(|track| &mut track.clips) {
+            let place = *places.entry(clip.media).or_insert_with(|| {
+                order.push(clip.media);
+                MediaId(order.len() - 1)
+            });
+            clip.media = place;
+        }
+        session.media = order.iter().map(|id| self.media[id.0].clone()).collect();
+        if let Files::Of(archive) = &self.files {
+            let unused =
+                (0..self.media.len()).filter(|index| !places.contains_key(&MediaId(*index)));
+            unused.for_each(|index| archive.remove(&self.media[index].path));
+        }
         let mut rates: HashMap<u32, usize> = HashMap::new();
-        for facts in &self.facts {
-            *rates.entry(facts.sample_rate_hz).or_default() += 1;
+        for id in &order {
+            *rates.entry(self.facts[id.0].sample_rate_hz).or_default() += 1;
         }
         // Of two rates with as many files the higher one, so that the choice has no chance in it.
         let rate_hz = rates.into_iter().max_by_key(|(rate, count)| (*count, *rate));
-        let paths = self.media.iter().map(|media| media.path.clone());
+        let facts = |id: &MediaId| (self.media[id.0].path.clone(), self.facts[id.0]);
         Collected {
-            facts: paths.zip(self.facts).collect(),
-            media: self.media,
-            spans: self.spans,
+            facts: order.iter().map(facts).collect(),
+            spans: order.iter().map(|id| self.spans[id.0].clone()).collect(),
             rate_hz: rate_hz.map(|(rate, _)| rate),
         }
     }
