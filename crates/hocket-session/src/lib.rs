@@ -24,6 +24,7 @@
 //! - `write`: a session as text
 //! - `convert`: a file in the newest format, with its comments
 //! - `json_schema`: the schema for editors
+//! - `foreign`: sessions that another crate has read from a text of another format
 //!
 //! Limits: this crate only checks that it can open the audio files. [`load_checking`] lets a decoder look into
 //! them; what it finds later it reports at the clip's line through [`Loaded::media_error`].
@@ -54,9 +55,11 @@ mod costs;
 mod write;
 mod convert;
 mod json_schema;
+mod foreign;
 
 pub use costs::{COST_FORMAT, costs_text, read_costs};
 pub use error::{Place, SessionError};
+pub use foreign::ForeignText;
 pub use json_schema::json_schema;
 pub use media::{MediaCheck, MediaRefusal, MediaUse};
 pub use mistakes::SessionErrors;

@@ -89,7 +89,7 @@ impl Source {
         Source::from_bytes(path, bytes)
     }
 
-    fn new(path: &Path, text: String) -> Source {
+    pub(crate) fn new(path: &Path, text: String) -> Source {
         let ends = text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n');
         let lines = [0].into_iter().chain(ends.map(|(end, _)| end + 1)).collect();
         Source { path: path.to_path_buf(), text, lines }

@@ -31,7 +31,8 @@ pub fn run(args: &BenchArgs) -> Result<Exit, Failure> {
     check_waits("--wait", &args.wait)?;
     check_waits("--seat-wait", &[args.seat_wait])?;
     let topology = crate::load::topology()?;
-    let opened = OpenedSession::open(&args.session, args.rate, &topology)?;
+    let project = args.project.with(args.strict);
+    let opened = OpenedSession::open_as(&args.session, args.rate, &topology, project)?;
     check_files(args, &opened)?;
     let known = Known::find(&args.profile, &topology)?;
     known.tell();

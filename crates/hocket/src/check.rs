@@ -6,7 +6,7 @@ use hocket_plan::Session;
 
 use crate::cli::CheckArgs;
 use crate::failure::{Exit, Failure};
-use crate::load::{OpenedSession, topology};
+use crate::load::{OpenedSession, ProjectUse, topology};
 use crate::output::{print, tell};
 
 /// Runs the command.
@@ -18,7 +18,8 @@ pub fn run(args: &CheckArgs) -> Result<Exit, Failure> {
     let topology = topology()?;
     let mut wrong = 0;
     for path in &args.sessions {
-        match OpenedSession::open(path, args.rate, &topology) {
+        let project = ProjectUse { strict: args.strict, ..ProjectUse::default() };
+        match OpenedSession::open_as(path, args.rate, &topology, project) {
             Ok(opened) => {
                 opened
                     .warnings()

@@ -16,7 +16,7 @@ use clap::{Parser, Subcommand};
 
 pub use bench::BenchArgs;
 pub use check::CheckArgs;
-pub use choices::{DiskArgs, FormatArg, ScheduleArg, SiblingChoice, WaitArg};
+pub use choices::{DiskArgs, FormatArg, ProjectArgs, ScheduleArg, SiblingChoice, WaitArg};
 pub use demo::DemoArgs;
 pub use devices::DevicesArgs;
 pub use named_file::NamedFile;

@@ -1,7 +1,8 @@
-//! Session file -> session, and audio in memory or on the disk.
+//! Session file or project -> session, and audio in memory or on the disk.
 
 mod audio;
 pub(crate) mod inputs;
+pub(crate) mod project;
 pub mod streams;
 
 use std::cell::RefCell;
@@ -21,11 +22,13 @@ use hocket_media::AudioFacts;
 use hocket_plan::session::MediaId;
 use hocket_plan::{Fusing, Session};
 use hocket_session::{LoadOptions, Loaded};
+use tempfile::TempDir;
 
 use crate::cli::NamedFile;
 use crate::failure::Failure;
 use crate::output::{detail, note};
 use inputs::{FedInput, InputSound};
+pub use project::ProjectUse;
 use streams::{DiskBuffer, DiskFile, DiskUse, Streamable, refused, streamed_files, summary};
 
 /// A session ready to be prepared for an engine.
@@ -44,6 +47,8 @@ pub struct LoadedSession {
     pub disk: Option<Arc<DiskBuffer>>,
     /// What files bring into the inputs.
     inputs: Vec<InputSound>,
+    /// The audio files of a project; streams read them until the session goes.
+    _unpacked: Option<TempDir>,
 }
 
 /// A session file that is read and checked; of its audio files only the headers are.
@@ -56,6 +61,8 @@ pub struct OpenedSession {
     inputs: Vec<FedInput>,
     /// Whether something brings sound into the inputs.
     fed: bool,
+    /// The audio files of a project, unpacked.
+    unpacked: Option<TempDir>,
 }
 
 /// The machine at hand.
@@ -114,7 +121,40 @@ impl OpenedSession {
         rate_hz: Option<u32>,
         topology: &Topology,
     ) -> Result<OpenedSession, Failure> {
-        OpenedSession::open_for_seats(path, rate_hz, seats_of(topology).0.seats.len())
+        OpenedSession::open_as(path, rate_hz, topology, ProjectUse::default())
+    }
+
+    /// As [`OpenedSession::open`]; `project` says how a DAWproject file becomes a session.
+    ///
+    /// # Errors
+    /// As [`OpenedSession::open`], and for a project what `project` refuses: exit code 2. Audio files that cannot be
+    /// unpacked: exit code 3.
+    pub fn open_as(
+        path: &Path,
+        rate_hz: Option<u32>,
+        topology: &Topology,
+        project: ProjectUse,
+    ) -> Result<OpenedSession, Failure> {
+        match project::is_project(path) {
+            true => OpenedSession::open_project(path, rate_hz, project),
+            false => OpenedSession::open_for_seats(path, rate_hz, seats_of(topology).0.seats.len()),
+        }
+    }
+
+    fn open_project(
+        path: &Path,
+        rate_hz: Option<u32>,
+        project: ProjectUse,
+    ) -> Result<OpenedSession, Failure> {
+        check_rate(rate_hz)?;
+        let (imported, folder) = project::open(path, project)?;
+        let mut loaded = imported.loaded;
+        loaded.warnings.extend(project_warning(path, &imported.remarks));
+        let rate_hz = rate_hz.unwrap_or(loaded.session.sample_rate_hz);
+        Ok(OpenedSession {
+            unpacked: Some(folder),
+            ..OpenedSession::of(loaded, rate_hz, imported.facts)
+        })
     }
 
     fn open_for_seats(
@@ -122,10 +162,7 @@ impl OpenedSession {
         rate_hz: Option<u32>,
         seats: usize,
     ) -> Result<OpenedSession, Failure> {
-        // Refused before anything is converted to it.
-        if let Some(rate_hz) = rate_hz.filter(|rate_hz| !Settings::RATES_HZ.contains(rate_hz)) {
-            return Err(Failure::bad_input(SettingsError::Rate(rate_hz)));
-        }
+        check_rate(rate_hz)?;
         // Names and ranges do not depend on the rate.
         let catalogue = BuiltinEffects { rate_hz: 48_000 };
         let facts = RefCell::new(HashMap::new());
@@ -137,13 +174,13 @@ impl OpenedSession {
         let loaded = hocket_session::load_checking(path, &catalogue, &options, &check)
             .map_err(Failure::bad_input)?;
         let rate_hz = rate_hz.unwrap_or(loaded.session.sample_rate_hz);
-        Ok(OpenedSession {
-            loaded,
-            rate_hz,
-            facts: facts.into_inner(),
-            inputs: Vec::new(),
-            fed: false,
-        })
+        Ok(OpenedSession::of(loaded, rate_hz, facts.into_inner()))
+    }
+
+    /// Nothing feeds its inputs yet.
+    fn of(loaded: Loaded, rate_hz: u32, facts: HashMap<PathBuf, AudioFacts>) -> OpenedSession {
+        let (inputs, fed, unpacked) = (Vec::new(), false, None);
+        OpenedSession { loaded, rate_hz, facts, inputs, fed, unpacked }
     }
 
     /// Files that bring sound into the inputs, as `--input` names them.
@@ -249,7 +286,7 @@ impl OpenedSession {
         let mut streamable = self.streamable(disk);
         let buffer = self.disk_buffer(disk, &streamable)?;
         let inputs = inputs::load(&self.inputs, &self.loaded.session, self.rate_hz)?;
-        let OpenedSession { loaded, rate_hz, .. } = self;
+        let OpenedSession { loaded, rate_hz, unpacked, .. } = self;
         let (mut warnings, mut damaged) = (loaded.warnings.clone(), Vec::new());
         let (mut media, mut lengths_s) = (Vec::new(), Vec::new());
         for id in (0..loaded.session.media.len()).map(MediaId) {
@@ -261,7 +298,8 @@ impl OpenedSession {
         }
         warnings.extend(loaded.fade_warnings(|id| lengths_s[id.0]));
         let (session, media) = (loaded.session, MediaPool::of(media));
-        Ok(LoadedSession { session, media, rate_hz, warnings, damaged, disk: buffer, inputs })
+        let (disk, _unpacked) = (buffer, unpacked);
+        Ok(LoadedSession { session, media, rate_hz, warnings, damaged, disk, inputs, _unpacked })
     }
 
     /// The files that stream, by their place in the session's list.
@@ -306,6 +344,7 @@ impl OpenedSession {
         stop: &AtomicBool,
     ) -> Result<Option<LoadedSession>, Failure> {
         let (done, wait) = channel();
+        let unpacked = self.unpacked.as_ref().map(|folder| folder.path().to_owned());
         std::thread::spawn(move || {
             // After an interruption nobody waits for it any more.
             let _ = done.send(self.load_for(&disk));
@@ -313,7 +352,11 @@ impl OpenedSession {
         loop {
             match wait.recv_timeout(Duration::from_millis(50)) {
                 Ok(loaded) => return loaded.map(Some),
-                Err(RecvTimeoutError::Timeout) if stop.load(Relaxed) => return Ok(None),
+                Err(RecvTimeoutError::Timeout) if stop.load(Relaxed) => {
+                    // The thread that holds the folder does not live to remove it.
+                    unpacked.iter().for_each(|folder| _ = std::fs::remove_dir_all(folder));
+                    return Ok(None);
+                }
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => {
                     return Err(Failure::not_possible("loading the session's audio failed"));
@@ -321,6 +364,23 @@ impl OpenedSession {
             }
         }
     }
+}
+
+/// Refused before anything is converted to it.
+fn check_rate(rate_hz: Option<u32>) -> Result<(), Failure> {
+    match rate_hz.filter(|rate_hz| !Settings::RATES_HZ.contains(rate_hz)) {
+        Some(rate_hz) => Err(Failure::bad_input(SettingsError::Rate(rate_hz))),
+        None => Ok(()),
+    }
+}
+
+/// What of a project does not play as it was meant, in one warning; `None` if all does.
+fn project_warning(path: &Path, remarks: &[String]) -> Option<String> {
+    let list = remarks.join("\n  ");
+    let path = path.display();
+    (!remarks.is_empty()).then(|| {
+        format!("{path}: not all of this project plays; refuse such with --strict:\n  {list}")
+    })
 }
 
 /// A file from the disk or in memory, and its length in seconds.

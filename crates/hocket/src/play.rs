@@ -57,7 +57,8 @@ pub fn run(args: &PlayArgs) -> Result<Exit, Failure> {
     let costs = known_costs.transpose()?;
     let chosen = Chosen::find(args)?;
     let rate_hz = chosen.rate_hz(args.rate)?;
-    let mut opened = OpenedSession::open(&args.session, rate_hz, &topology)?;
+    let project = args.project.with(args.strict);
+    let mut opened = OpenedSession::open_as(&args.session, rate_hz, &topology, project)?;
     opened.feed(&args.input)?;
     opened.feed_inputs(chosen.has_inputs());
     let wanted = takes::wanted(&args.take, opened.session())?;

@@ -1,5 +1,6 @@
 //! `hocket session`: what can be done with session files beside checking and playing them.
 
+mod project;
 mod show;
 
 use std::io::{ErrorKind, Write};
@@ -43,6 +44,9 @@ fn show(args: &ShowArgs) -> Result<Exit, Failure> {
 
 fn write_converted(args: &ConvertArgs) -> Result<Exit, Failure> {
     let (path, output) = (&args.session, &args.output);
+    if crate::load::project::is_project(path) {
+        return project::write_converted(args);
+    }
     let mut files = Files::new(false);
     files.reads("the session", path);
     // What is there stays, so audio files of the session need no further care.
@@ -54,6 +58,15 @@ fn write_converted(args: &ConvertArgs) -> Result<Exit, Failure> {
     let is_elsewhere = is_standard_output(output) || !is_file;
     let folder = if is_elsewhere { Path::new(".") } else { folder_of(output) };
     let text = convert(path, folder, &CATALOGUE, &options).map_err(Failure::bad_input)?;
+    write_new(output, &text)?;
+    if !is_standard_output(output) {
+        crate::written::wrote(output);
+    }
+    Ok(Exit::Done)
+}
+
+/// Writes a session file where none is.
+fn write_new(output: &Path, text: &str) -> Result<(), Failure> {
     let written = OutputFile::create(output).and_then(|mut file| {
         file.file().write_all(text.as_bytes())?;
         file.commit_new()
@@ -64,11 +77,7 @@ fn write_converted(args: &ConvertArgs) -> Result<Exit, Failure> {
             _ => "free some space, or name another place",
         };
         Failure::not_possible(format!("{}: {error}; {remedy}", output.display()))
-    })?;
-    if !is_standard_output(output) {
-        crate::written::wrote(output);
-    }
-    Ok(Exit::Done)
+    })
 }
 
 /// A session is somebody's work.

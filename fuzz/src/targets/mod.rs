@@ -8,6 +8,7 @@ mod words;
 
 mod audio;
 mod costs;
+mod dawproject;
 mod hosts;
 mod job;
 mod lists;
@@ -38,10 +39,12 @@ const fn target(name: &'static str, check: fn(&[u8]), memory_mib: usize) -> Targ
 }
 
 /// All of them.
-pub const TARGETS: [Target; 14] = [
+pub const TARGETS: [Target; 15] = [
     // A compressed file of some kilobytes may hold minutes of silence.
     target("audio", audio::check, 1024),
     target("costs", costs::check, 64),
+    // A text of some kilobytes may lay out its loops as hundreds of thousands of clips.
+    target("dawproject", dawproject::check, 512),
     target("hosts", hosts::check, 64),
     target("job", job::check, 64),
     target("lists", lists::check, 64),

@@ -167,6 +167,15 @@ pub const CRATES: &[CrateRule] = &[
         because: "a reader of session files turns text into the plan's model and nothing else",
     },
     CrateRule {
+        name: "hocket-dawproject",
+        workspace: &["hocket-plan", "hocket-time", "hocket-session", "hocket-media"],
+        workspace_dev: &["hocket-engine"],
+        external: External::Any,
+        serde: false,
+        std_banned: &[THREADS, TIME, NET],
+        because: "what reads other programs' projects makes a session of them and nothing else",
+    },
+    CrateRule {
         name: "hocket-engine",
         workspace: &[
             "hocket-plan",
@@ -245,6 +254,7 @@ pub const CRATES: &[CrateRule] = &[
             "hocket-trace",
             "hocket-files",
             "hocket-session",
+            "hocket-dawproject",
             "hocket-media",
             "hocket-disk",
             "hocket-engine",

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use hocket_engine::Settings;
 
-use super::choices::{DiskArgs, ScheduleArg, SiblingChoice, WaitArg, at_least_one};
+use super::choices::{DiskArgs, ProjectArgs, ScheduleArg, SiblingChoice, WaitArg, at_least_one};
 use crate::profile::ProfileArgs;
 
 /// Arguments of `hocket bench`.
@@ -17,7 +17,7 @@ Examples:
   hocket bench sessions/band.toml --schedule serial,lists,dataflow --policy off --frames 128
   hocket bench sessions/band.toml --policy off,idle-thread --disturb compute:4@siblings")]
 pub struct BenchArgs {
-    /// The session file; `-` reads it from standard input.
+    /// The session file or .dawproject; `-` reads a session from standard input.
     #[arg(value_name = "SESSION")]
     pub session: PathBuf,
     /// Measured blocks per variant in all process starts, in whole turns.
@@ -83,7 +83,8 @@ pub struct BenchArgs {
     /// Ends with exit code 1 if any variant has more misses than this: late blocks and skipped periods.
     #[arg(long, value_name = "N")]
     pub max_misses: Option<u64>,
-    /// Refuses a session whose audio files are cut short or damaged, instead of playing what can be read.
+    /// Refuses a session whose audio files are cut short or damaged, and a .dawproject of which something does not play,
+    /// instead of playing the rest.
     #[arg(long)]
     pub strict: bool,
     /// Measures one start for the bench with this process ID, and tells it the record.
@@ -92,6 +93,9 @@ pub struct BenchArgs {
     /// How files play from the disk.
     #[command(flatten)]
     pub disk: DiskArgs,
+    /// How a project becomes a session.
+    #[command(flatten)]
+    pub project: ProjectArgs,
     /// Where defaults come from.
     #[command(flatten)]
     pub profile: ProfileArgs,

@@ -16,10 +16,13 @@ Reads the session files and the headers of their audio files, and renders nothin
 its place and what to do. Ends with exit code 0 if there are none, else with 2.
 `hocket session check` is the same command.")]
 pub struct CheckArgs {
-    /// The session files; `-` reads one from standard input.
+    /// The session files or .dawproject files; `-` reads a session from standard input.
     #[arg(value_name = "SESSION", required = true)]
     pub sessions: Vec<PathBuf>,
     /// Sample rate in Hz at which they will run [default: each session's own].
     #[arg(long, value_name = "HZ")]
     pub rate: Option<u32>,
+    /// Of a .dawproject: counts it as a mistake that something does not play.
+    #[arg(long)]
+    pub strict: bool,
 }

@@ -4,6 +4,7 @@ use clap::builder::PossibleValue;
 use clap::{Args, ValueEnum};
 use hocket_plan::SiblingPolicy;
 
+use crate::load::ProjectUse;
 use crate::load::streams::{DiskUse, Wait};
 
 /// A sibling policy on the command line.
@@ -184,6 +185,31 @@ impl DiskArgs {
     /// For one engine.
     pub(crate) fn with(&self, wait: Wait, strict: bool) -> DiskUse {
         DiskUse { buffer_bytes: self.disk_buffer, wait, engines: 1, strict }
+    }
+}
+
+/// How a DAWproject file becomes a session.
+#[derive(Debug, Clone, Copy, Default, Args)]
+pub struct ProjectArgs {
+    /// Of a .dawproject: gives each plug-in and device that Hocket does not have a stand-in that changes no sound
+    /// and costs about this many microseconds per 64 frames, instead of nothing.
+    #[arg(long, value_name = "MICROSECONDS", value_parser = microseconds)]
+    pub stand_in: Option<f64>,
+}
+
+impl ProjectArgs {
+    /// `strict`: everything of it must play.
+    pub(crate) fn with(self, strict: bool) -> ProjectUse {
+        ProjectUse { stand_in_us: self.stand_in, strict }
+    }
+}
+
+/// More than 0 and at most 1000.
+fn microseconds(text: &str) -> Result<f64, String> {
+    let us: f64 = text.parse().map_err(|_| "not a number of microseconds".to_owned())?;
+    match us > 0.0 && us <= 1000.0 {
+        true => Ok(us),
+        false => Err("choose more than 0 and at most 1000 microseconds".into()),
     }
 }
 

@@ -6,7 +6,7 @@ use clap::Args;
 use hocket_devices::Connect;
 use hocket_engine::Settings;
 
-use super::choices::{DiskArgs, ScheduleArg, SiblingChoice, WaitArg, at_least_one};
+use super::choices::{DiskArgs, ProjectArgs, ScheduleArg, SiblingChoice, WaitArg, at_least_one};
 use super::named_file::NamedFile;
 use crate::profile::ProfileArgs;
 
@@ -20,7 +20,7 @@ Examples:
   hocket play sessions/worst-case-8.toml --length 60 --json > run.json
   hocket play sessions/band.toml --length 10 --take master=mix.wav --take drums=drums.flac")]
 pub struct PlayArgs {
-    /// The session file; `-` reads it from standard input.
+    /// The session file or .dawproject; `-` reads a session from standard input.
     #[arg(value_name = "SESSION")]
     pub session: PathBuf,
     /// Device to play on: `jack` is a running JACK server, `virtual` has a real clock and a real deadline, but
@@ -79,12 +79,16 @@ pub struct PlayArgs {
     /// Ends with exit code 1 if there are more misses than this: late blocks and skipped periods.
     #[arg(long, value_name = "N")]
     pub max_misses: Option<u64>,
-    /// Refuses a session whose audio files are cut short or damaged, instead of playing what can be read.
+    /// Refuses a session whose audio files are cut short or damaged, and a .dawproject of which something does not play,
+    /// instead of playing the rest.
     #[arg(long)]
     pub strict: bool,
     /// How files play from the disk.
     #[command(flatten)]
     pub disk: DiskArgs,
+    /// How a project becomes a session.
+    #[command(flatten)]
+    pub project: ProjectArgs,
     /// Where defaults come from.
     #[command(flatten)]
     pub profile: ProfileArgs,

@@ -5,7 +5,9 @@ use std::path::PathBuf;
 use clap::Args;
 use hocket_plan::SiblingPolicy;
 
-use super::choices::{DiskArgs, FormatArg, ScheduleArg, SiblingChoice, WaitArg, at_least_one};
+use super::choices::{
+    DiskArgs, FormatArg, ProjectArgs, ScheduleArg, SiblingChoice, WaitArg, at_least_one,
+};
 use super::named_file::NamedFile;
 use crate::profile::ProfileArgs;
 
@@ -19,7 +21,7 @@ Examples:
   hocket render sessions/band.toml -o band.wav --format 32f --rate 96000 --length 10
   hocket render sessions/automation.toml -o out.wav --input microphone=sessions/audio/perc_bell.flac")]
 pub struct RenderArgs {
-    /// The session file; `-` reads it from standard input.
+    /// The session file or .dawproject; `-` reads a session from standard input.
     #[arg(value_name = "SESSION")]
     pub session: PathBuf,
     /// The audio file to write: .wav or .flac. `-` writes WAV to standard output.
@@ -56,12 +58,16 @@ pub struct RenderArgs {
     /// Replaces a file that Hocket did not write; also renders more than a day, or more than the disk has free.
     #[arg(long)]
     pub force: bool,
-    /// Refuses a session whose audio files are cut short or damaged, instead of playing what can be read.
+    /// Refuses a session whose audio files are cut short or damaged, and a .dawproject of which something does not play,
+    /// instead of playing the rest.
     #[arg(long)]
     pub strict: bool,
     /// How files play from the disk.
     #[command(flatten)]
     pub disk: DiskArgs,
+    /// How a project becomes a session.
+    #[command(flatten)]
+    pub project: ProjectArgs,
     /// Where defaults come from.
     #[command(flatten)]
     pub profile: ProfileArgs,

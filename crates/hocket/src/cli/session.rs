@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 
 use super::CheckArgs;
+use super::choices::ProjectArgs;
 
 /// Arguments of `hocket session`.
 #[derive(Debug, Args)]
@@ -21,7 +22,7 @@ pub enum SessionCommand {
     Check(CheckArgs),
     /// Shows a session: strips, routes, effects, lanes, tempos, latency.
     Show(ShowArgs),
-    /// Writes a session file in the newest format; comments stay.
+    /// Writes a session file in the newest format, comments included, or a .dawproject as a session file.
     Convert(ConvertArgs),
     /// Prints the JSON schema of session files, for editors.
     Schema,
@@ -34,7 +35,7 @@ Examples:
   hocket session show sessions/band.toml
   hocket session show sessions/band.toml --rate 96000")]
 pub struct ShowArgs {
-    /// The session file; `-` reads it from standard input.
+    /// The session file or .dawproject; `-` reads a session from standard input.
     #[arg(value_name = "SESSION")]
     pub session: PathBuf,
     /// Sample rate in Hz at which it will run [default: the session's own].
@@ -47,13 +48,21 @@ pub struct ShowArgs {
 #[command(after_help = "\
 Examples:
   hocket session convert sessions/band.toml -o band.toml
+  hocket session convert sessions/pulse.dawproject -o pulse.toml
 
-Paths of audio files are written as seen from the new file's folder. A file that is there is never replaced.")]
+Paths of audio files are written as seen from the new file's folder. A file that is there is never replaced.
+The audio files of a .dawproject are written into a folder beside the new file: pulse-audio for pulse.toml.")]
 pub struct ConvertArgs {
-    /// The session file; `-` reads it from standard input.
+    /// The session file or .dawproject; `-` reads a session from standard input.
     #[arg(value_name = "SESSION")]
     pub session: PathBuf,
     /// The session file to write; `-` is standard output.
     #[arg(short, long, value_name = "FILE")]
     pub output: PathBuf,
+    /// Refuses a .dawproject of which something does not play.
+    #[arg(long)]
+    pub strict: bool,
+    /// How a project becomes a session.
+    #[command(flatten)]
+    pub project: ProjectArgs,
 }

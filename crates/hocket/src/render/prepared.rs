@@ -38,7 +38,8 @@ impl Prepared {
         let topology = topology()?;
         let known = Known::find(&args.profile, &topology)?;
         known.tell();
-        let mut opened = OpenedSession::open(&args.session, args.rate, &topology)?;
+        let project = args.project.with(args.strict);
+        let mut opened = OpenedSession::open_as(&args.session, args.rate, &topology, project)?;
         opened.feed(&args.input)?;
         let takes = takes::wanted(&[], opened.session())?;
         check_files(args, &opened, &takes)?;

@@ -14,6 +14,7 @@ mod foreign;
 mod talking;
 mod installed;
 mod documented;
+mod dawproject;
 mod disks;
 mod inputs;
 #[path = "../streamed/mod.rs"]

@@ -1,0 +1,233 @@
+//! The audio files of a project: unpacked once, looked into once, and made anew for clips of another speed.
+
+use std::collections::HashMap;
+use std::ops::Range;
+use std::path::PathBuf;
+
+use hocket_media::{AudioFacts, WavFormat, WavWriter};
+use hocket_plan::session::{Media, MediaId, Session};
+use hocket_time::RATES_HZ;
+
+use crate::ImportError;
+use crate::archive::{Archive, NoMedia, check_room};
+use crate::remarks::Remarks;
+use crate::stretch::{self, Knot};
+use crate::xml::{Element, Read, Xml, child, flag};
+
+/// Frames of a file that is made or is its source, at most: 46 minutes at 48 kHz. Both are in memory.
+const MAX_STRETCHED_FRAMES: u64 = 1 << 27;
+/// Bytes of a stereo frame of floats.
+const FRAME_BYTES: u64 = 8;
+/// What a file says of itself where none is there to be asked.
+const PRETENDED: AudioFacts =
+    AudioFacts { sample_rate_hz: 48_000, channels: 2, frames: Some(480_000) };
+
+/// Where audio files come from.
+pub(crate) enum Files {
+    /// The archive of the project.
+    Of(Archive),
+    /// Every file is there, is a stereo file of ten seconds, and nothing looks into it: for a text without an archive.
+    Pretended,
+}
+
+/// The audio files of the session.
+pub(crate) struct MediaTable {
+    files: Files,
+    named: HashMap<(String, bool), Option<MediaId>>,
+    made: HashMap<(MediaId, Vec<u64>), Option<MediaId>>,
+    media: Vec<Media>,
+    spans: Vec<Range<usize>>,
+    facts: Vec<AudioFacts>,
+}
+
+/// What became of the table.
+pub(crate) struct Collected {
+    pub spans: Vec<Range<usize>>,
+    pub facts: HashMap<PathBuf, AudioFacts>,
+    /// The sample rate of most of the project's files; `None` without one.
+    pub rate_hz: Option<u32>,
+}
+
+impl MediaTable {
+    pub(crate) fn new(files: Files) -> MediaTable {
+        MediaTable {
+            files,
+            named: HashMap::new(),
+            made: HashMap::new(),
+            media: Vec::new(),
+            spans: Vec::new(),
+            facts: Vec::new(),
+        }
+    }
+
+    /// The file of an `<Audio>`; `None` where it cannot be played, which is remarked once per file.
+    pub(crate) fn of_audio(
+        &mut self,
+        xml: &Xml<'_>,
+        audio: &Element<'_>,
+        remarks: &mut Remarks,
+    ) -> Result<Option<MediaId>, ImportError> {
+        let file = child(audio, "File");
+        let path = file.and_then(|file| file.attribute("path"));
+        let Some((file, path)) = file.zip(path) else {
+            remarks.add(audio, "<Audio> without a file", "is silent");
+            return Ok(None);
+        };
+        let key = (path.to_owned(), flag(&file, "external", false));
+        if let Some(known) = self.named.get(&key) {
+            return Ok(*known);
+        }
+        let found = match self.find(&key) {
+            Ok((path, facts)) => Some(self.add(path, facts, file.range())),
+            Err(NoMedia::NotPossible(text)) => return Err(ImportError::NotPossible(text)),
+            Err(NoMedia::Missing(cause)) => {
+                let span = file.attribute_node("path").map_or(file.range(), |path| path.range());
+                let what = format!("the audio file '{}' {cause}: it", shortened(path));
+                remarks.add_at(span, what, "is silent");
+                None
+            }
+        };
+        check_count(xml, audio, self.media.len())?;
+        self.named.insert(key, found);
+        Ok(found)
+    }
+
+    fn find(
+        &mut self,
+        (path, is_external): &(String, bool),
+    ) -> Result<(PathBuf, AudioFacts), NoMedia> {
+        let Files::Of(archive) = &mut self.files else {
+            return Ok((PathBuf::from(format!("{}.wav", self.media.len())), PRETENDED));
+        };
+        let found = archive.file(path, *is_external)?;
+        let broken = |cause: String| NoMedia::Missing(format!("cannot be decoded: {cause}"));
+        let facts = hocket_media::probe(&found).map_err(|error| broken(error.to_string()))?;
+        match RATES_HZ.contains(&facts.sample_rate_hz) {
+            true => Ok((found, facts)),
+            false => Err(broken(format!("{} Hz is no sample rate here", facts.sample_rate_hz))),
+        }
+    }
+
+    fn add(&mut self, path: PathBuf, facts: AudioFacts, span: Range<usize>) -> MediaId {
+        self.media.push(Media { path, resample: true });
+        self.spans.push(span);
+        self.facts.push(facts);
+        MediaId(self.media.len() - 1)
+    }
+
+    /// How long a file is by its own account, in seconds.
+    pub(crate) fn length_s(&self, id: MediaId) -> Option<f64> {
+        let facts = self.facts.get(id.0)?;
+        Some(facts.frames? as f64 / f64::from(facts.sample_rate_hz))
+    }
+
+    /// The same file with its places moved; `None` where that is not possible, which is remarked.
+    pub(crate) fn stretched(
+        &mut self,
+        of: MediaId,
+        knots: &[Knot],
+        at: &Element<'_>,
+        remarks: &mut Remarks,
+    ) -> Result<Option<MediaId>, ImportError> {
+        let bits = knots.iter().flat_map(|(at, content)| [at.to_bits(), content.to_bits()]);
+        let key = (of, bits.collect::<Vec<u64>>());
+        if let Some(known) = self.made.get(&key) {
+            return Ok(*known);
+        }
+        let made = match self.make(of, knots) {
+            Ok((path, facts)) => Some(self.add(path, facts, self.spans[of.0].clone())),
+            Err(NoMedia::NotPossible(text)) => return Err(ImportError::NotPossible(text)),
+            Err(NoMedia::Missing(cause)) => {
+                remarks.add(
+                    at,
+                    format!("a warped clip ({cause})"),
+                    "plays at its file's own speed",
+                );
+                None
+            }
+        };
+        self.made.insert(key, made);
+        Ok(made)
+    }
+
+    fn make(&mut self, of: MediaId, knots: &[Knot]) -> Result<(PathBuf, AudioFacts), NoMedia> {
+        let facts = self.facts[of.0];
+        let frames = stretch::frames(knots, facts.sample_rate_hz);
+        let source = facts.frames.unwrap_or(0);
+        if frames > MAX_STRETCHED_FRAMES as f64 || source > MAX_STRETCHED_FRAMES {
+            return Err(NoMedia::Missing("it is too long to be converted in memory".into()));
+        }
+        let path = self.media[of.0].path.clone();
+        let Files::Of(archive) = &mut self.files else {
+            return Ok((PathBuf::from(format!("{}.wav", self.media.len())), PRETENDED));
+        };
+        let stem = path.file_stem().unwrap_or_default().to_string_lossy();
+        let target = archive.new_file(&format!("{stem} warped.wav"));
+        let folder = target.parent().unwrap_or(&target);
+        let here = |cause: String| NoMedia::NotPossible(format!("{}: {cause}", target.display()));
+        std::fs::create_dir_all(folder).map_err(|error| here(error.to_string()))?;
+        check_room(folder, &stem, frames as u64 * FRAME_BYTES)?;
+        let decoded = hocket_media::decode(&path)
+            .map_err(|error| NoMedia::Missing(format!("it cannot be decoded: {error}")))?;
+        let audio = stretch::stretched(&decoded, knots);
+        let mut writer = WavWriter::create(&target, audio.sample_rate_hz, WavFormat::Float32)
+            .map_err(|error| here(error.to_string()))?;
+        if let [left, rest @ ..] = audio.channels.as_slice() {
+            let right = rest.first().unwrap_or(left);
+            writer.write(left, right).map_err(|error| here(error.to_string()))?;
+        }
+        let written = writer.finish().map_err(|error| here(error.to_string()))?;
+        let facts = AudioFacts { channels: 2, frames: Some(written.frames), ..facts };
+        Ok((target, facts))
+    }
+
+    /// Gives the session the files that its clips play, in the order of the clips. A file that only another one was made
+    /// of is removed.
+    pub(crate) fn collected(self, session: &mut Session) -> Collected {
+        let mut places: HashMap<MediaId, MediaId> = HashMap::new();
+        let mut order = Vec::new();
+        for clip in session.tracks.iter_mut().flat_map(|track| &mut track.clips) {
+            let place = *places.entry(clip.media).or_insert_with(|| {
+                order.push(clip.media);
+                MediaId(order.len() - 1)
+            });
+            clip.media = place;
+        }
+        session.media = order.iter().map(|id| self.media[id.0].clone()).collect();
+        if let Files::Of(archive) = &self.files {
+            let unused =
+                (0..self.media.len()).filter(|index| !places.contains_key(&MediaId(*index)));
+            unused.for_each(|index| archive.remove(&self.media[index].path));
+        }
+        let mut rates: HashMap<u32, usize> = HashMap::new();
+        for id in &order {
+            *rates.entry(self.facts[id.0].sample_rate_hz).or_default() += 1;
+        }
+        // Of two rates with as many files the higher one, so that the choice has no chance in it.
+        let rate_hz = rates.into_iter().max_by_key(|(rate, count)| (*count, *rate));
+        let facts = |id: &MediaId| (self.media[id.0].path.clone(), self.facts[id.0]);
+        Collected {
+            facts: order.iter().map(facts).collect(),
+            spans: order.iter().map(|id| self.spans[id.0].clone()).collect(),
+            rate_hz: rate_hz.map(|(rate, _)| rate),
+        }
+    }
+}
+
+/// A name that somebody else chose may be of any length.
+fn shortened(path: &str) -> String {
+    path.chars().take(200).collect()
+}
+
+/// More audio files than any project has.
+const MAX_FILES: usize = 20_000;
+
+fn check_count(xml: &Xml<'_>, audio: &Element<'_>, count: usize) -> Read<()> {
+    match count > MAX_FILES {
+        false => Ok(()),
+        true => {
+            let cause = format!("more than {MAX_FILES} audio files");
+            Err(xml.error(audio, cause, "split the project"))
+        }
+    }
+}

@@ -1,0 +1,285 @@
+//! DAWproject files in every command.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::support::{check_refused, example, files, run};
+use zip::write::SimpleFileOptions;
+use zip::{CompressionMethod, ZipWriter};
+
+/// A project in a folder of its own.
+fn project(xml: &str, audio: &[(&str, &Path)]) -> (tempfile::TempDir, String) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("song.dawproject");
+    let mut zip = ZipWriter::new(std::fs::File::create(&path).unwrap());
+    let stored = SimpleFileOptions::default().compression_method(CompressionMethod::Stored);
+    zip.start_file("project.xml", stored).unwrap();
+    zip.write_all(xml.as_bytes()).unwrap();
+    for (name, file) in audio {
+        zip.start_file(*name, stored).unwrap();
+        zip.write_all(&std::fs::read(file).unwrap()).unwrap();
+    }
+    zip.finish().unwrap();
+    (folder, path.display().to_string())
+}
+
+/// One track that plays `a.wav` from the start at 110 beats per minute, with these devices and points.
+fn one_track(devices: &str, points: &str) -> String {
+    format!(
+        "<Project version=\"1.0\"><Transport><Tempo unit=\"bpm\" value=\"110\"/></Transport><Structure>\
+         <Track id=\"t\" name=\"one\"><Channel id=\"c\" destination=\"m\" role=\"regular\"><Devices>{devices}</Devices>\
+         <Volume unit=\"linear\" value=\"1\" id=\"v\"/></Channel></Track>\
+         <Track id=\"mt\" name=\"Master\"><Channel id=\"m\" role=\"master\"/></Track></Structure>\
+         <Arrangement><Lanes timeUnit=\"beats\"><Lanes track=\"t\"><Clips><Clip time=\"0\" duration=\"16\" \
+         contentTimeUnit=\"seconds\"><Audio channels=\"1\" sampleRate=\"48000\" duration=\"8\"><File path=\"a.wav\"/></Audio>\
+         </Clip></Clips>{points}</Lanes></Lanes></Arrangement></Project>"
+    )
+}
+
+fn pulse() -> String {
+    example("pulse.dawproject").display().to_string()
+}
+
+#[test]
+fn a_converted_project_renders_the_same_bytes() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name).display().to_string();
+    let direct = run(&["render", &pulse(), "-o", &at("direct.wav")]);
+    assert_eq!(direct.code, Some(0), "{}", direct.err);
+    let converted = run(&["session", "convert", &pulse(), "-o", &at("song.toml")]);
+    assert_eq!(converted.code, Some(0), "{}", converted.err);
+    assert!(converted.err.contains("Shimmer"), "{}", converted.err);
+    assert_eq!(files(folder.path()), ["direct.wav", "song-audio", "song.toml"]);
+    assert_eq!(files(&folder.path().join("song-audio")).len(), 4);
+    // Nothing of it depends on where the project was, or on where the session is.
+    let moved = folder.path().join("elsewhere");
+    std::fs::create_dir(&moved).unwrap();
+    for name in ["song.toml", "song-audio"] {
+        std::fs::rename(folder.path().join(name), moved.join(name)).unwrap();
+    }
+    let again = run(&["render", &at("elsewhere/song.toml"), "-o", &at("again.wav")]);
+    assert_eq!(again.code, Some(0), "{}", again.err);
+    let bytes = |name: &str| std::fs::read(folder.path().join(name)).unwrap();
+    assert!(bytes("direct.wav").len() > 100_000 && bytes("direct.wav") == bytes("again.wav"));
+    let checked = run(&["check", &at("elsewhere/song.toml")]);
+    assert_eq!(checked.code, Some(0), "{}", checked.err);
+}
+
+#[test]
+fn stand_ins_change_no_sample() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name).display().to_string();
+    let plain = run(&["render", &pulse(), "-o", &at("plain.wav"), "--length", "1"]);
+    assert_eq!(plain.code, Some(0), "{}", plain.err);
+    let heavy =
+        run(&["render", &pulse(), "-o", &at("heavy.wav"), "--length", "1", "--stand-in", "30"]);
+    assert_eq!(heavy.code, Some(0), "{}", heavy.err);
+    assert!(heavy.err.contains("1 devices have stand-ins"), "{}", heavy.err);
+    assert!(std::fs::read(at("plain.wav")).unwrap() == std::fs::read(at("heavy.wav")).unwrap());
+    check_refused(
+        &["render", &pulse(), "-o", &at("a.wav"), "--stand-in", "0"],
+        2,
+        &["more than 0"],
+    );
+}
+
+#[test]
+fn strict_refuses_what_does_not_play() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("a.wav").display().to_string();
+    let words = ["CLAP plug-in 'Shimmer'", "2 notes of 'Keys'", "project.xml:", "--strict"];
+    check_refused(&["render", &pulse(), "-o", &out, "--strict"], 2, &words);
+    check_refused(&["check", &pulse(), "--strict"], 2, &words);
+    let toml = folder.path().join("a.toml").display().to_string();
+    check_refused(&["session", "convert", &pulse(), "-o", &toml, "--strict"], 2, &words);
+    assert!(files(folder.path()).is_empty(), "{:?}", files(folder.path()));
+}
+
+#[test]
+fn projects_are_checked_shown_and_played() {
+    let ran = run(&["check", &pulse()]);
+    assert_eq!(ran.code, Some(0), "{}", ran.err);
+    assert!(
+        ran.out.contains("4 tracks, 1 group, 1 return, 4 audio files at 44100 Hz"),
+        "{}",
+        ran.out
+    );
+    assert!(ran.err.contains("not all of this project plays"), "{}", ran.err);
+    let ran = run(&["session", "show", &pulse()]);
+    assert_eq!(ran.code, Some(0), "{}", ran.err);
+    assert!(ran.out.contains("Drums") && ran.out.contains("compressor"), "{}", ran.out);
+    let ran = run(&["play", &pulse(), "--length", "0.2", "--priority", "0", "--frames", "1024"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.err);
+}
+
+#[test]
+fn convert_replaces_nothing_and_leaves_nothing_behind() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name).display().to_string();
+    check_refused(&["session", "convert", &pulse(), "-o", "-"], 2, &["name a file"]);
+    std::fs::create_dir(folder.path().join("song-audio")).unwrap();
+    check_refused(&["session", "convert", &pulse(), "-o", &at("song.toml")], 2, &["song-audio"]);
+    std::fs::write(folder.path().join("other.toml"), "mine").unwrap();
+    check_refused(
+        &["session", "convert", &pulse(), "-o", &at("other.toml")],
+        2,
+        &["nothing was changed"],
+    );
+    std::fs::write(folder.path().join("broken.dawproject"), "PK, no more").unwrap();
+    check_refused(
+        &["session", "convert", &at("broken.dawproject"), "-o", &at("new.toml")],
+        2,
+        &["damaged"],
+    );
+    assert_eq!(files(folder.path()), ["broken.dawproject", "other.toml", "song-audio"]);
+    assert!(files(&folder.path().join("song-audio")).is_empty());
+}
+
+#[test]
+fn unpacked_files_go_with_the_command() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("a.wav").display().to_string();
+    let unpacked = folder.path().join("tmp");
+    std::fs::create_dir(&unpacked).unwrap();
+    let ran = crate::support::hocket(&["render", &pulse(), "-o", &out, "--length", "0.1"])
+        .env("TMPDIR", &unpacked)
+        .output()
+        .unwrap();
+    assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
+    assert!(files(&unpacked).is_empty(), "{:?}", files(&unpacked));
+    let ran = crate::support::hocket(&["check", &pulse()])
+        .env("TMPDIR", folder.path().join("nowhere"))
+        .output()
+        .unwrap();
+    assert_eq!(ran.status.code(), Some(3), "{}", String::from_utf8_lossy(&ran.stderr));
+}
+
+/// The data beside the repository.
+fn shared(test: &str) -> Option<PathBuf> {
+    let beside = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared"));
+    let data = std::env::var_os("HOCKET_SHARED").map_or(beside, PathBuf::from).join("data");
+    if data.join("dawproject").is_dir() {
+        return Some(data);
+    }
+    println!("SKIPPED {test}: no input data in {} (set HOCKET_SHARED)", data.display());
+    None
+}
+
+#[test]
+fn every_project_of_the_data_renders_or_is_refused() {
+    let Some(data) = shared("every_project_of_the_data_renders_or_is_refused") else { return };
+    let folder = tempfile::tempdir().unwrap();
+    for group in ["real", "derived", "broken"] {
+        for name in files(&data.join("dawproject").join(group)) {
+            if !name.ends_with(".dawproject") {
+                continue;
+            }
+            let path = data.join("dawproject").join(group).join(&name).display().to_string();
+            let out = folder.path().join("out.wav").display().to_string();
+            let ran = run(&["render", &path, "-o", &out, "--length", "0.5"]);
+            assert!(!ran.err.contains("panicked"), "{name}: {}", ran.err);
+            let draft = name.contains("0.1-json");
+            match group {
+                "broken" => assert!(matches!(ran.code, Some(0 | 2)), "{name}: {}", ran.err),
+                _ => assert_eq!(ran.code, Some(if draft { 2 } else { 0 }), "{name}: {}", ran.err),
+            }
+            if name == "media-is-truncated-wav.dawproject" {
+                assert!(ran.err.contains("ends early"), "{}", ran.err);
+            }
+        }
+    }
+    assert!(!Path::new("/tmp/duet-zip-slip.wav").exists());
+}
+
+#[test]
+fn an_archive_that_inflates_to_much_takes_little_memory() {
+    let Some(data) = shared("an_archive_that_inflates_to_much_takes_little_memory") else { return };
+    let bomb = data.join("dawproject/broken/zip-bomb-400MB.dawproject");
+    // 400 MiB of address space, into which the file does not fit as a whole.
+    let command = format!("ulimit -v 409600; exec \"$0\" check '{}'", bomb.display());
+    let ran = Command::new("sh")
+        .args(["-c", &command, env!("CARGO_BIN_EXE_hocket")])
+        .env("HOCKET_PROFILE", "none")
+        .output()
+        .unwrap();
+    assert_eq!(ran.status.code(), Some(0), "{}", String::from_utf8_lossy(&ran.stderr));
+}
+
+/// The largest difference between a render's left side and another program's output.
+fn difference(render: &Path, reference: &Path) -> f64 {
+    let (got, wanted) = (decoded(render), decoded(reference));
+    let count = wanted.channels[0].len();
+    assert!(got.channels[0].len() >= count);
+    let pairs = got.channels[0].iter().zip(&wanted.channels[0]);
+    pairs.map(|(a, b)| f64::from((a - b).abs())).fold(0.0, f64::max)
+}
+
+fn decoded(path: &Path) -> hocket_media::Audio {
+    hocket_media::decode(path).unwrap()
+}
+
+fn rendered(xml: &str, audio: &Path, length: &str) -> (tempfile::TempDir, PathBuf) {
+    let (folder, path) = project(xml, &[("a.wav", audio)]);
+    let out = folder.path().join("out.wav");
+    let ran = run(&[
+        "render",
+        &path,
+        "-o",
+        &out.display().to_string(),
+        "--format",
+        "32f",
+        "--length",
+        length,
+    ]);
+    assert_eq!(ran.code, Some(0), "{}", ran.err);
+    (folder, out)
+}
+
+/// Cases of `references/manifest.json` that are taken from projects.
+fn case(data: &Path, id: &str) -> serde_json::Value {
+    let text = std::fs::read_to_string(data.join("references/manifest.json")).unwrap();
+    let manifest: serde_json::Value = serde_json::from_str(&text).unwrap();
+    let cases = manifest["cases"].as_array().unwrap();
+    cases.iter().find(|case| case["id"] == id).unwrap().clone()
+}
+
+#[test]
+fn a_bell_of_a_project_is_the_cookbooks() {
+    let Some(data) = shared("a_bell_of_a_project_is_the_cookbooks") else { return };
+    let case = case(&data, "sox-peak-900-q1-m9dB-impulse");
+    assert_eq!(case["compare"], "formula");
+    let devices = "<Equalizer deviceName=\"EQ\" deviceRole=\"audioFX\"><Band type=\"bell\" order=\"2\">\
+        <Freq unit=\"semitones\" value=\"81.389058\"/><Gain unit=\"decibel\" value=\"-9\"/><Q unit=\"linear\" value=\"1\"/>\
+        </Band></Equalizer>";
+    let references = data.join("references");
+    let input = references.join(case["inputs"][0].as_str().unwrap());
+    let (_folder, out) = rendered(&one_track(devices, ""), &input, "0.17066666");
+    let difference = difference(&out, &references.join(case["output"].as_str().unwrap()));
+    println!("sox-peak-900-q1-m9dB-impulse: largest difference {difference:e}");
+    assert!(difference <= case["tolerance"].as_f64().unwrap(), "{difference:e}");
+}
+
+#[test]
+fn a_fader_of_a_project_follows_its_line_as_fast_as_faders_do() {
+    let Some(data) = shared("a_fader_of_a_project_follows_its_line_as_fast_as_faders_do") else {
+        return;
+    };
+    let case = case(&data, "csound-volume-automation-110bpm");
+    assert_eq!(case["compare"], "formula");
+    let points = "<Points unit=\"linear\"><Target parameter=\"v\"/>\
+        <RealPoint value=\"1.000000\" interpolation=\"linear\" time=\"0\"/>\
+        <RealPoint value=\"0.354813\" interpolation=\"linear\" time=\"1.5\"/>\
+        <RealPoint value=\"0.707946\" interpolation=\"linear\" time=\"4\"/></Points>";
+    let references = data.join("references");
+    let input = references.join(case["inputs"][0].as_str().unwrap());
+    let (_folder, out) = rendered(&one_track("", points), &input, "1");
+    let difference = difference(&out, &references.join(case["output"].as_str().unwrap()));
+    // A fader is 20 ms behind a lane that moves, so that no jump clicks.
+    let steepest = (1.0 - 0.354_813) / (1.5 * 60.0 / 110.0);
+    let bound = 0.021 * steepest * f64::from(decoded(&input).peak());
+    println!(
+        "csound-volume-automation-110bpm: largest difference {difference:e}, of which smoothing explains {bound:e}"
+    );
+    assert!(difference <= bound, "{difference:e} {bound:e}");
+}

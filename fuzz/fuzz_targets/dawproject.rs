@@ -1,0 +1,3 @@
+//! The target `dawproject`: see `src/targets/dawproject.rs`.
+#![no_main]
+hocket_fuzz::fuzz!("dawproject");
