@@ -3,7 +3,7 @@
 use std::ffi::{CString, c_char, c_void};
 use std::path::Path;
 use std::slice::from_raw_parts;
-use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError, Weak};
 use std::time::Duration;
 
 use hocket_disk::{
@@ -37,12 +37,17 @@ const CHANNELS: usize = 64;
 /// takes.
 pub struct Recorder {
     recorder: DiskRecorder,
+    /// The real-time ends of takes that may still be open.
+    inputs: Mutex<Vec<Weak<Input>>>,
 }
+
+/// The real-time end of a take, until the take is finished. All threads only try the lock, so the real-time one never
+/// waits for it.
+type Input = Mutex<Option<TakeInput>>;
 
 /// A recording in progress.
 pub struct Take {
-    /// The real-time end, until the take is finished. All threads only try the lock, so none ever waits for it.
-    input: Mutex<Option<TakeInput>>,
+    input: Arc<Input>,
     take: Mutex<Option<DiskTake>>,
     channels: u32,
 }
@@ -75,7 +80,10 @@ pub struct TakeSettings {
 /// P.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hocket_recorder_new(error: *mut *mut Error) -> *mut Recorder {
-    let recorder = || Ok(Recorder { recorder: DiskRecorder::start(RecorderSettings::default()) });
+    let recorder = || {
+        let recorder = DiskRecorder::start(RecorderSettings::default());
+        Ok(Recorder { recorder, inputs: Mutex::default() })
+    };
     // SAFETY: P.
     unsafe { made(error, recorder) }
 }
@@ -112,11 +120,14 @@ pub unsafe extern "C" fn hocket_take_begin(
     // SAFETY: P, H.
     unsafe {
         made(error, || {
-            let recorder = &seen(recorder, "recorder")?.recorder;
+            let Recorder { recorder, inputs } = seen(recorder, "recorder")?;
             let settings = seen(settings, "settings")?.read()?;
             let channels = settings.channels as u32;
             let (input, take) = recorder.begin(&settings).map_err(Failure::not_possible)?;
-            let (input, take) = (Mutex::new(Some(input)), Mutex::new(Some(take)));
+            let (input, take) = (Arc::new(Mutex::new(Some(input))), Mutex::new(Some(take)));
+            let mut inputs = locked(inputs);
+            inputs.retain(|input| input.strong_count() > 0);
+            inputs.push(Arc::downgrade(&input));
             Ok(Take { input, take, channels })
         })
     }
@@ -318,6 +329,23 @@ pub unsafe extern "C" fn hocket_take_free(take: *mut Take) {
     }
 }
 
+impl Drop for Recorder {
+    /// The end of an input hands over what it still holds, so inputs end before the recorder does.
+    fn drop(&mut self) {
+        for input in locked(&self.inputs).iter().filter_map(Weak::upgrade) {
+            loop {
+                if let Some(mut input) = tried(&input) {
+                    let ended = input.take();
+                    drop(input);
+                    break drop(ended);
+                }
+                // A thread writes to it at this moment.
+                std::thread::yield_now();
+            }
+        }
+    }
+}
+
 impl TakeSettings {
     /// # Safety
     /// P.
@@ -372,11 +400,7 @@ impl TakeSettings {
 
 impl Take {
     fn input(&self) -> Option<MutexGuard<'_, Option<TakeInput>>> {
-        match self.input.try_lock() {
-            Ok(input) => Some(input),
-            Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
-            Err(TryLockError::WouldBlock) => None,
-        }
+        tried(&self.input)
     }
 
     fn write<'a>(&self, count: usize, frames: u32, row: impl Fn(usize) -> &'a [f32]) -> Status {
@@ -446,6 +470,14 @@ fn with_texts(report: &DiskReport, use_it: impl FnOnce(&TakeReport)) {
         not_finite: report.not_finite,
         why: why.as_ref().map_or(std::ptr::null(), |why| why.as_ptr()),
     });
+}
+
+fn tried(input: &Input) -> Option<MutexGuard<'_, Option<TakeInput>>> {
+    match input.try_lock() {
+        Ok(input) => Some(input),
+        Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
+        Err(TryLockError::WouldBlock) => None,
+    }
 }
 
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

@@ -307,6 +307,6 @@ fn every_edit_during_the_fade_of_every_other_has_the_same_bits_whoever_plays_it(
         return;
     }
     assert!(refused.contains(&[RouteGroup, RouteGroup]), "{refused:?}");
-    // Most edits are heard.
-    assert!(sounds.len() > all / 2, "{} of {all}", sounds.len());
+    // Some are no change, such as to play while it plays; the others are heard.
+    assert!(sounds.len() > all / 3, "{} of {all}", sounds.len());
 }

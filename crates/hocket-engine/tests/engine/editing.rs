@@ -74,6 +74,9 @@ impl Random {
                 let kinds = hocket_dsp::kinds();
                 Edit::InsertEffect(at, stage::effect(kinds[self.below(kinds.len())].name))
             }
+            13 if unused_return(session).is_some() && self.below(2) == 0 => {
+                Edit::RemoveReturn(unused_return(session).unwrap_or_default())
+            }
             12 | 13 => Edit::RemoveEffect(at),
             14 if session.tracks.len() < 14 => Edit::AddTrack(Box::new(self.track(session))),
             14 => match self.below(3) {
@@ -146,6 +149,13 @@ impl Random {
             notes: Vec::new(),
         }
     }
+}
+
+/// A return that nobody sends to: it can go.
+fn unused_return(session: &Session) -> Option<usize> {
+    let ids = session.strip_ids();
+    let sends: Vec<&Send> = ids.iter().flat_map(|id| &session.strip(*id).sends).collect();
+    (0..session.returns.len()).find(|index| sends.iter().all(|send| send.to.0 != *index))
 }
 
 fn plain(name: &str) -> Strip {

@@ -27,8 +27,10 @@ use super::{seating, settings};
 const FRAMES: usize = 128;
 /// Blocks that a fade takes.
 const FADE: usize = 512 / FRAMES;
-/// Blocks after which no edge fades any more, and all delay lines hold what was played since.
-const SETTLED: usize = FADE + (2 * LATENCY as usize).div_ceil(FRAMES) + 1;
+/// Blocks that a change of a delay takes.
+const CHANGE: usize = FADE + (LATENCY as usize).div_ceil(FRAMES);
+/// Blocks after which all latent nodes have played what came before.
+const SETTLED: usize = (LATENCY as usize).div_ceil(FRAMES) + 1;
 /// All latencies of the nodes together.
 const LATENCY: u32 = 743;
 /// Nodes that a graph may have. The first one is the engine input.
@@ -53,7 +55,7 @@ struct Case {
 }
 
 fn cases() -> impl Strategy<Value = Case> {
-    let gap = prop_oneof![1 => Just(0usize), 3 => Just(1), 3 => 2..5usize, 1 => Just(SETTLED + 1)];
+    let gap = prop_oneof![1 => Just(0usize), 3 => Just(1), 3 => 2..5usize, 1 => Just(CHANGE + SETTLED + 1)];
     // Few graphs, so that they come back.
     let exchange = (gap, 0..9u64, prop::bool::weighted(0.85));
     let exchange = exchange.prop_map(|(gap, graph, fades)| Exchange { gap, graph, fades });
@@ -203,7 +205,15 @@ fn due(exchanges: &[Exchange]) -> (Vec<usize>, usize) {
             block
         })
         .collect();
-    (due, block + SETTLED + 2)
+    let blocks = settled(&due, block) + 2;
+    (due, blocks)
+}
+
+/// The block from which on nothing changes any more after the exchanges until `block`. Of several changes of one delay
+/// each takes its time, one after the other, and a delay that becomes longer waits until its line is full.
+fn settled(due: &[usize], block: usize) -> usize {
+    let so_far = due.iter().take_while(|due| **due <= block);
+    so_far.fold(0, |busy, due| busy.max(*due) + CHANGE) + SETTLED
 }
 
 /// What was heard, and what became of the processors.
@@ -269,7 +279,7 @@ fn play(exchanges: &[Exchange], blocks: usize, way: Way) -> Played {
             cuts.is_some().then_some(&mut random),
         ));
         editor.is_settled();
-        check_lives(&members, block + 1, way);
+        check_lives(&members, (block + 1, settled(&due, block)), way);
     }
     let edits = editor.take_applied().into_iter().map(|applied| applied.frame as usize / FRAMES);
     assert!(edits.eq(due), "{way:?}: exchanges in other blocks than planned");
@@ -309,21 +319,20 @@ fn play_block(
     heard.into_iter().map(|(number, sides)| (number, sides.concat())).collect()
 }
 
-/// A node that stays runs in every block, a new one from its first block on. A removed one runs until its fade has ended,
-/// and until the plan without it has come.
-fn check_lives(members: &[Member], blocks: usize, way: Way) {
+/// A node that stays runs in every block, a new one from its first block on. A removed one runs on until nothing fades and
+/// no delay line changes any more: the plan without it comes then.
+fn check_lives(members: &[Member], (blocks, done): (usize, usize), way: Way) {
     for Member { number, life, joined, removed } in members {
         let ran = life.frames.load(Relaxed) as usize;
         let stayed = (removed.unwrap_or(blocks) - joined) * FRAMES;
-        let most =
-            (removed.map_or(blocks, |removed| blocks.min(removed + FADE + 2)) - joined) * FRAMES;
+        let most = (removed.map_or(blocks, |_| blocks.min(done)) - joined) * FRAMES;
         assert!(
             (stayed..=most).contains(&ran),
             "{way:?}, after {blocks} blocks: node {number}, which joined in block {joined} and left in \
              {removed:?}, has run {ran} frames, not {stayed} to {most}"
         );
         let is_gone = Arc::strong_count(life) == 1;
-        let must_be = removed.is_some_and(|removed| blocks > removed + 2 * FADE + 2);
+        let must_be = removed.is_some() && blocks > done;
         assert!(!must_be || is_gone, "{way:?}: node {number} is not freed");
         assert!(removed.is_some() || !is_gone, "{way:?}: node {number} is freed too early");
     }
@@ -382,8 +391,7 @@ fn check(case: &Case) {
 fn check_arrivals(exchanges: &[Exchange], due: &[usize], played: &Played) {
     for (block, heard) in played.heard.iter().enumerate() {
         let done = due.iter().take_while(|due| **due <= block).count();
-        let since = block - done.checked_sub(1).map_or(0, |last| due[last]);
-        if since < SETTLED {
+        if block < settled(due, block) {
             continue;
         }
         let now = drawn(done.checked_sub(1).map_or(0, |last| exchanges[last].graph));
