@@ -19,6 +19,7 @@ mod cancel;
 mod client;
 mod functions;
 mod ports;
+mod reason;
 mod strings;
 
 pub(super) use client::{Client, Cycle, Events, longest_client_name};

@@ -3,8 +3,8 @@
 use std::ffi::{c_char, c_int};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::null;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicU64, Ordering::Relaxed};
-use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use hocket_machine::clock::monotonic_ns;
@@ -13,7 +13,8 @@ use hocket_machine::pin::{ThreadId, current_thread};
 use super::cancel;
 use super::functions::{Argument, Functions, Handle, LatencyRange};
 use super::ports::{Direction, OpenPorts, Ports, Side};
-use super::strings::{from_c, to_c};
+use super::reason::Reason;
+use super::strings::{bytes_of_c, from_c, to_c};
 
 /// `JackNoStartServer`: nobody wants a server that a program has started behind their back.
 const NO_START_SERVER: c_int = 0x01;
@@ -28,7 +29,8 @@ const CONNECTED_ALREADY: c_int = 17;
 /// A cycle ends within this time, whatever the block length. A callback that takes longer hangs.
 const LONGEST_CYCLE: Duration = Duration::from_secs(2);
 
-/// What the server has reported. Each number stands for itself and publishes nothing, so all accesses are relaxed.
+/// What the server has reported. Each number stands for itself and publishes nothing, so all accesses are relaxed; but
+/// see [`Reason`].
 #[derive(Debug, Default)]
 pub(in crate::jack) struct Events {
     /// Xruns since the client was opened.
@@ -48,7 +50,7 @@ pub(in crate::jack) struct Events {
     /// A callback runs.
     inside: AtomicBool,
     /// Why the server is gone.
-    gone: OnceLock<String>,
+    gone: Reason,
 }
 
 impl Events {
@@ -73,8 +75,8 @@ impl Events {
         self.panicked.load(Relaxed)
     }
 
-    pub(in crate::jack) fn gone(&self) -> Option<&str> {
-        self.gone.get().map(String::as_str)
+    pub(in crate::jack) fn gone(&self) -> Option<String> {
+        self.gone.text()
     }
 }
 
@@ -196,10 +198,10 @@ extern "C" fn on_thread(argument: Argument) {
     unsafe { events(argument) }.thread.store(current_thread().number(), Relaxed);
 }
 
+/// jack.h: to be written like a signal handler.
 extern "C" fn on_shutdown(_code: c_int, reason: *const c_char, argument: Argument) {
-    // SAFETY: a callback of a client, and jack.h's promise for `reason`. No thread of a block runs this.
-    let (events, reason) = unsafe { (events(argument), from_c(reason)) };
-    let _ = events.gone.set(reason);
+    // SAFETY: a callback of a client, and jack.h's promise for `reason`.
+    unsafe { events(argument).gone.set(bytes_of_c(reason)) };
 }
 
 impl Client {
