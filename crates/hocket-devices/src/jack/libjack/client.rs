@@ -27,7 +27,7 @@ const AUDIO: &str = "32 bit float mono audio";
 /// `EEXIST`: the ports are connected already.
 const CONNECTED_ALREADY: c_int = 17;
 /// A cycle ends within this time, whatever the block length. A callback that takes longer hangs.
-const LONGEST_CYCLE: Duration = Duration::from_secs(2);
+const LONGEST_CYCLE: Duration = Duration::from_secs(5);
 
 /// What the server has reported. Each number stands for itself and publishes nothing, so all accesses are relaxed; but
 /// see [`Reason`].
