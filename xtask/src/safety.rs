@@ -20,7 +20,7 @@ const ALLOWED: [(&str, &str); 10] = [
     ("crates/hocket-c/src/", "what programs in C hand in and get"),
     ("crates/hocket-c/tests/", "calls of that interface"),
     ("crates/hocket-engine/src/block/", "the block runner's access to rows"),
-    ("crates/hocket-devices/src/jack/libjack", "calls of libjack, which is loaded at run time"),
+    ("crates/hocket-devices/src/jack/libjack", "calls of libjack, and a cancellation by it"),
     ("crates/hocket-engine/src/sentry", "the watchman of the block path in test builds"),
 ];
 

@@ -3,10 +3,10 @@
 //! The leader is the server's real-time thread. It keeps its class, priority and CPUs, and the workers sit beside it,
 //! with a priority just below ([`Engine::follow_leader`]).
 //!
-//! The player (engine and observer) is behind a mutex. The process callback only tries it, and plays silence where it
-//! does not get it. The control thread holds it for the moment in which it puts the player in or takes it out, and
-//! never waits in it. So no thread ever waits, and the engine is the control thread's again before the client leaves
-//! the server: `jack_deactivate` may cancel the server's thread in the midst of a callback.
+//! The player (engine and observer) is behind a mutex that both sides only try. The control thread first sets a flag
+//! at which the callback plays silence and leaves the mutex alone. So it gets the mutex when the callback that runs is
+//! over, however soon the next one comes, and no thread waits in it. The engine is the control thread's again before the
+//! client leaves the server: `jack_deactivate` may cancel the server's thread in the midst of a callback.
 
 #[allow(unsafe_code)]
 mod libjack;
@@ -99,13 +99,55 @@ pub enum JackError {
 }
 
 /// Where the player is while the server calls.
-type Slot<O> = Arc<Mutex<Option<Player<O>>>>;
+struct Slot<O> {
+    player: Mutex<Option<Player<O>>>,
+    /// The control thread wants the mutex. Relaxed: it publishes nothing, the mutex does.
+    wanted: AtomicBool,
+}
+
+impl<O: BlockObserver> Slot<O> {
+    /// One cycle. Thread: the server's. Never waits.
+    fn cycle(&self, cycle: libjack::Cycle, ports: &mut libjack::OpenPorts<'_>) {
+        if self.wanted.load(Relaxed) {
+            return ports.silence_from(0);
+        }
+        match self.player.try_lock() {
+            Ok(mut player) if player.is_some() => {
+                player.iter_mut().for_each(|player| player.cycle(cycle, ports));
+            }
+            _ => ports.silence_from(0),
+        }
+    }
+
+    /// Puts the player in or takes it out. `None`: the server's thread hangs in it.
+    ///
+    /// Thread: control. Waits for the callback that runs.
+    fn exchange(&self, player: Option<Player<O>>) -> Option<Option<Player<O>>> {
+        self.wanted.store(true, Relaxed);
+        let begun = Instant::now();
+        while begun.elapsed() < PATIENCE {
+            let mut slot = match self.player.try_lock() {
+                Ok(slot) => slot,
+                Err(TryLockError::Poisoned(slot)) => slot.into_inner(),
+                Err(TryLockError::WouldBlock) => {
+                    std::thread::sleep(Duration::from_micros(200));
+                    continue;
+                }
+            };
+            let before = std::mem::replace(&mut *slot, player);
+            drop(slot);
+            self.wanted.store(false, Relaxed);
+            return Some(before);
+        }
+        None
+    }
+}
 
 /// A client of a running JACK server. It never starts one.
 pub struct Jack<O: BlockObserver> {
     client: Client,
     options: JackOptions,
-    slot: Slot<O>,
+    slot: Arc<Slot<O>>,
     inputs: Vec<usize>,
 }
 
@@ -153,7 +195,8 @@ impl<O: BlockObserver> Jack<O> {
         let server = options.server.as_ref();
         let client = Client::open(functions, name, server.map(String::as_str))
             .map_err(|error| refused(error.0, server_name(server)))?;
-        Ok(Jack { client, options, slot: Slot::default(), inputs: Vec::new() })
+        let slot = Slot { player: Mutex::new(None), wanted: AtomicBool::new(false) };
+        Ok(Jack { client, options, slot: Arc::new(slot), inputs: Vec::new() })
     }
 
     /// The name that the server gave.
@@ -233,24 +276,19 @@ impl<O: BlockObserver> Jack<O> {
         })
     }
 
-    /// Puts the player in or takes it out. `None`: the server's thread hangs in it.
-    fn exchange(&self, player: Option<Player<O>>) -> Option<Option<Player<O>>> {
-        let begun = Instant::now();
-        while begun.elapsed() < PATIENCE {
-            match self.slot.try_lock() {
-                Ok(mut slot) => return Some(std::mem::replace(&mut *slot, player)),
-                Err(TryLockError::Poisoned(slot)) => {
-                    return Some(std::mem::replace(&mut *slot.into_inner(), player));
-                }
-                Err(TryLockError::WouldBlock) => std::thread::sleep(Duration::from_micros(200)),
-            }
-        }
-        None
+    /// Why an engine of this rate cannot play: the server has another one by now.
+    fn other_rate(&self, rate_hz: u32) -> Option<String> {
+        let now = self.client.events().rate_hz().unwrap_or_else(|| self.client.sample_rate());
+        (now != rate_hz).then(|| {
+            format!(
+                "the JACK server now runs at {now} Hz, and the session was prepared for {rate_hz} Hz; play again"
+            )
+        })
     }
 
     /// Waits until playing ends.
-    fn watch(&self, done: &AtomicBool, stop: &AtomicBool) -> End {
-        let (events, rate_hz) = (self.client.events(), self.client.sample_rate());
+    fn watch(&self, rate_hz: u32, done: &AtomicBool, stop: &AtomicBool) -> End {
+        let events = self.client.events();
         let (mut cycles, mut moved) = (events.cycles(), Instant::now());
         loop {
             // Relaxed: both flags publish nothing.
@@ -263,13 +301,9 @@ impl<O: BlockObserver> Jack<O> {
             if cycles != events.cycles() {
                 (cycles, moved) = (events.cycles(), Instant::now());
             }
-            if let Some(why) = self.ended(moved.elapsed()) {
+            let ended = self.ended(moved.elapsed());
+            if let Some(why) = ended.or_else(|| self.other_rate(rate_hz)) {
                 return End::DeviceEnded(why);
-            }
-            if let Some(now) = events.rate_hz().filter(|now| *now != rate_hz) {
-                return End::DeviceEnded(format!(
-                    "the JACK server now runs at {now} Hz, and the session was prepared for {rate_hz} Hz; play again"
-                ));
             }
             std::thread::sleep(LOOK_EVERY);
         }
@@ -310,13 +344,7 @@ impl<O: BlockObserver> Device<O> for Jack<O> {
         self.inputs = channels.inputs.iter().map(|input| input.channels).collect();
         let slot = Arc::clone(&self.slot);
         let process = Box::new(move |cycle, ports: &mut libjack::OpenPorts<'_>| {
-            // Never waits. While the control thread has it, there is nothing to play.
-            match slot.try_lock() {
-                Ok(mut player) if player.is_some() => {
-                    player.iter_mut().for_each(|player| player.cycle(cycle, ports));
-                }
-                _ => ports.silence_from(0),
-            }
+            slot.cycle(cycle, ports);
         });
         self.client.activate(process).map_err(JackError::Activate)?;
         let (plays, records) = self.targets()?;
@@ -343,6 +371,10 @@ impl<O: BlockObserver> Device<O> for Jack<O> {
         mut observer: O,
         stop: &AtomicBool,
     ) -> Result<Played<O>, DeviceError> {
+        let rate_hz = engine.settings().rate_hz;
+        if let Some(why) = self.other_rate(rate_hz) {
+            return Err(JackError::Ended(why).into());
+        }
         self.client.events().thread().into_iter().for_each(|leader| observer.led_by(leader));
         let following = engine.follow_leader().map_err(|why| JackError::Follow(why.to_string()))?;
         let done = Arc::new(AtomicBool::new(false));
@@ -350,10 +382,10 @@ impl<O: BlockObserver> Device<O> for Jack<O> {
         let player =
             Player::new(engine, observer, self.inputs.clone(), (events, Arc::clone(&done)));
         let lost = || JackError::Ended("the JACK server's thread hangs inside the engine".into());
-        self.exchange(Some(player)).ok_or_else(lost)?;
-        let end = self.watch(&done, stop);
-        let Some(Some(player)) = self.exchange(None) else {
-            // The thread may use all this for ever.
+        self.slot.exchange(Some(player)).ok_or_else(lost)?;
+        let end = self.watch(rate_hz, &done, stop);
+        let Some(Some(player)) = self.slot.exchange(None) else {
+            // The thread may use all this for ever: the client then leaks what its callback has.
             std::mem::forget(following);
             return Err(lost().into());
         };

@@ -12,7 +12,7 @@
 //!   Jack::open              says rate and block length: load the session at that rate
 //!   Device::prepare         ports, connections; the latency is known
 //!   Device::play            the engine goes to the leader, and comes back at the end
-//!     leader, each block    BlockObserver::block
+//!     leader, each block    BlockObserver::block, and BlockObserver::period behind the last one of a period
 //!   drop                    the client leaves the server
 //! ```
 //!
@@ -75,10 +75,17 @@ pub trait BlockObserver: Send + 'static {
     /// Thread: control.
     fn led_by(&mut self, _leader: ThreadId) {}
 
-    /// A block has been processed. Returns whether to go on.
+    /// A block has been processed. Returns whether to go on. Its planned start and deadline are those of its period: a
+    /// period of the device is several blocks where it is longer than the engine's largest block.
     ///
     /// Thread: leader, between blocks. No allocation, lock or system call.
     fn block(&mut self, times: &BlockTimes, engine: &Engine) -> bool;
+
+    /// A period is over, and these are the times of its blocks together: a miss or a load is a period's. Comes after
+    /// the last of its blocks, also if that one was enough.
+    ///
+    /// Thread: leader, between blocks. No allocation, lock or system call.
+    fn period(&mut self, _times: &BlockTimes) {}
 }
 
 /// Rate and block length.

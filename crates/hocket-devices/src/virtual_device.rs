@@ -43,6 +43,7 @@ impl<O: BlockObserver> Device<O> for Virtual {
         let mut end = End::Finished;
         device.run(&mut engine, u64::MAX, |times, engine| {
             let more = observer.block(times, engine);
+            observer.period(times);
             // Relaxed: the flag publishes nothing.
             if more && stop.load(Relaxed) {
                 end = End::Stopped;

@@ -57,6 +57,8 @@ enum Fault {
 pub(crate) struct Attribution {
     /// The last late cycle, and when it ended.
     last: Option<(Fault, u64)>,
+    /// When the last cycle that was ours ended, unless one has ended in time since.
+    ours_ns: Option<u64>,
     /// Reports that are counted.
     counted: u64,
     xruns: Xruns,
@@ -71,10 +73,22 @@ impl Attribution {
     /// A cycle is over. `reported`: what the server has reported since the client was opened.
     pub(crate) fn note(&mut self, took: Took, reported: u64) {
         let now_ns = took.due_ns + took.lateness_ns + took.duration_ns;
-        if let Some(fault) = took.fault() {
-            self.last = Some((fault, now_ns));
+        match took.fault() {
+            None => self.ours_ns = None,
+            Some(Fault::Ours) => {
+                (self.last, self.ours_ns) = (Some((Fault::Ours, now_ns)), Some(now_ns));
+            }
+            Some(Fault::Unknown) => {
+                let fault = if self.is_behind_ours(now_ns) { Fault::Ours } else { Fault::Unknown };
+                self.last = Some((fault, now_ns));
+            }
         }
         self.count(now_ns, reported);
+    }
+
+    /// Whether a cycle was called late because the one before it, which was ours, took too long.
+    fn is_behind_ours(&self, now_ns: u64) -> bool {
+        self.ours_ns.is_some_and(|at_ns| now_ns.saturating_sub(at_ns) <= NOTICE_NS)
     }
 
     fn count(&mut self, now_ns: u64, reported: u64) {
@@ -132,6 +146,16 @@ mod tests {
     fn a_cycle_that_was_called_too_late_is_of_unknown_cause() {
         let unknown = Xruns { unknown: 1, ..Xruns::default() };
         assert_eq!(attributed(&[took(1, 900_000, 200_000)]), unknown);
+    }
+
+    #[test]
+    fn a_cycle_that_was_called_late_behind_ours_is_ours() {
+        let (ours, unknown) =
+            (Xruns { ours: 1, ..Xruns::default() }, Xruns { unknown: 1, ..Xruns::default() });
+        let (too_slow, behind) = (took(1, 0, 2_000_000), |at| took(at, 900_000, 200_000));
+        assert_eq!(attributed(&[too_slow, behind(2), behind(3)]), ours);
+        assert_eq!(attributed(&[too_slow, took(2, 0, 10), behind(3)]), unknown, "in time between");
+        assert_eq!(attributed(&[too_slow, behind(900)]), unknown, "long ago");
     }
 
     #[test]

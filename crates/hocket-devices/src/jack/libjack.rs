@@ -5,16 +5,21 @@
 //! - **Types.** Each function has the type that jack.h gives it. `functions.rs` is the only place that names one.
 //! - **Open.** A client's handle is open from `jack_client_open` to the drop of its [`Client`], which closes it once.
 //! - **Outlives.** What callbacks get outlives the client: it is freed after `jack_client_close`, and leaked if that
-//!   fails.
+//!   fails or a callback hangs.
+//! - **Cancelled.** `jack_deactivate` may cancel the process thread at any instruction. A client leaves only after its
+//!   callback has come to rest, and a callback holds off a cancellation until its end. So a cancellation unwinds frames
+//!   without anything to drop: those of `on_process` and `cancel.rs`.
 //! - **One cycle.** libjack calls the process callback from one thread at a time. A port's buffer is valid until the
 //!   callback returns, and holds one `f32` per frame of the cycle. No two ports share an output buffer.
 //! - **Before activation** no callback of the process thread runs.
 //!
 //! libjack stays loaded until the process ends, because it has threads of its own.
 
-mod functions;
+mod cancel;
 mod client;
+mod functions;
 mod ports;
+mod reason;
 mod strings;
 
 pub(super) use client::{Client, Cycle, Events, longest_client_name};

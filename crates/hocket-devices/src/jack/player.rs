@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-use hocket_engine::{Engine, rows};
+use hocket_engine::{BlockTimes, Engine, rows};
 use hocket_machine::clock::monotonic_ns;
 
 use super::libjack::{Cycle, Events, OpenPorts};
@@ -44,7 +44,8 @@ impl<O: BlockObserver> Player<O> {
         frames as u64 * 1_000_000_000 / u64::from(self.rate_hz)
     }
 
-    /// One cycle of the server. A cycle that is longer than the engine's largest block becomes several blocks.
+    /// One cycle of the server. A cycle that is longer than the engine's largest block becomes several blocks, one right
+    /// after another, which all have the whole cycle's time.
     ///
     /// Thread: the server's. No allocation, no wait; system calls are the engine's.
     pub(super) fn cycle(&mut self, cycle: Cycle, ports: &mut OpenPorts<'_>) {
@@ -53,17 +54,20 @@ impl<O: BlockObserver> Player<O> {
         }
         let called_ns = monotonic_ns();
         let mut skipped = self.skipped(&cycle);
-        let mut from = 0;
+        let (mut from, mut period) = (0, None);
         while from < cycle.frames {
             let wanted = (cycle.frames - from).min(self.engine.settings().frames as usize);
-            let planned_ns = cycle.begun_ns + self.ns(from);
             self.bring_in(ports, from, wanted);
-            self.engine.expect_next(planned_ns + self.ns(wanted));
-            let mut times = self.engine.process_planned(wanted, planned_ns);
+            if from + wanted == cycle.frames {
+                self.engine.expect_next(cycle.begun_ns + self.ns(cycle.frames));
+            }
+            let mut times = self.engine.process_planned(wanted, cycle.begun_ns);
+            times.deadline_ns = self.ns(cycle.frames);
             // Told with the block behind the gap, because the one before it is over.
             times.skipped = std::mem::take(&mut skipped);
             self.put_out(ports, from, wanted);
             from += wanted;
+            period = Some(period.map_or(times, |before| joined(before, &times)));
             if !self.observer.block(&times, &self.engine) {
                 // Relaxed: the flag publishes nothing. The player itself goes through the mutex.
                 self.done.store(true, Relaxed);
@@ -71,6 +75,7 @@ impl<O: BlockObserver> Player<O> {
             }
         }
         ports.silence_from(from);
+        period.iter().for_each(|period| self.observer.period(period));
         let took = Took {
             due_ns: cycle.begun_ns,
             lateness_ns: called_ns.saturating_sub(cycle.begun_ns),
@@ -117,5 +122,58 @@ impl<O: BlockObserver> Player<O> {
                 port += 1;
             }
         }
+    }
+}
+
+/// Blocks of one cycle, and the one that came right after them. All have the cycle's planned start and deadline.
+fn joined(before: BlockTimes, block: &BlockTimes) -> BlockTimes {
+    let ready_ns = block.lateness_ns + block.duration_ns;
+    BlockTimes {
+        frames: before.frames + block.frames,
+        duration_ns: ready_ns.saturating_sub(before.lateness_ns),
+        workers_awake_ns: before.workers_awake_ns.max(block.workers_awake_ns),
+        workers: before.workers.max(block.workers),
+        orders: before.orders + block.orders,
+        orders_ns: before.orders_ns + block.orders_ns,
+        skipped: before.skipped + block.skipped,
+        ..before
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A block of 256 frames in a cycle of 1024 at 48 kHz.
+    fn block(number: u64, lateness_us: u64, duration_us: u64) -> BlockTimes {
+        BlockTimes {
+            block: number,
+            frames: 256,
+            signaled_ns: 7,
+            lateness_ns: lateness_us * 1_000,
+            duration_ns: duration_us * 1_000,
+            deadline_ns: 21_333_333,
+            workers: number as u32,
+            orders: 1,
+            ..BlockTimes::default()
+        }
+    }
+
+    fn all(blocks: &[BlockTimes]) -> BlockTimes {
+        let (first, more) = blocks.split_first().unwrap();
+        more.iter().fold(*first, joined)
+    }
+
+    #[test]
+    fn a_cycle_of_several_blocks_is_late_once_and_only_behind_its_own_end() {
+        // The first block ends later than 256 frames after the cycle's begin.
+        let first = BlockTimes { skipped: 2, ..block(1, 4_000, 2_000) };
+        let in_time = all(&[first, block(2, 6_100, 1_000), block(3, 7_200, 1_000)]);
+        assert_eq!((in_time.block, in_time.frames, in_time.signaled_ns), (1, 768, 7));
+        assert_eq!((in_time.lateness_ns, in_time.duration_ns), (4_000_000, 4_200_000));
+        assert_eq!((in_time.workers, in_time.orders, in_time.skipped), (3, 3, 2));
+        assert!(!in_time.is_late());
+        let late = all(&[block(1, 0, 20_000), block(2, 20_100, 2_000), block(3, 22_200, 10)]);
+        assert_eq!(late.misses().total(), 1, "{late:?}");
     }
 }

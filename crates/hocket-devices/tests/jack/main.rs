@@ -172,6 +172,71 @@ fn twenty_times_in_and_out_leave_nothing_behind() {
 }
 
 #[test]
+fn an_engine_of_another_rate_is_refused() {
+    let _alone = alone();
+    const NAME: &str = "an_engine_of_another_rate_is_refused";
+    let Some(server) = Server::start(NAME, 44_100, 64, Mode::Usual) else { return };
+    let mut device = open(&server.name, Connect::No).unwrap();
+    device.prepare(&channels()).unwrap();
+    let observer = Counts { left: 64, blocks: Arc::default() };
+    let refused = device.play(engine(64), observer, &AtomicBool::new(false)).err().unwrap();
+    let told = refused.to_string();
+    assert!(told.contains("now runs at 44100 Hz") && told.contains("48000 Hz"), "{told}");
+}
+
+/// Holds the server's thread in its first block until it is let go.
+struct Hangs {
+    inside: Arc<AtomicBool>,
+    let_go: Arc<AtomicBool>,
+    over: Arc<AtomicBool>,
+}
+
+impl BlockObserver for Hangs {
+    fn block(&mut self, times: &BlockTimes, engine: &Engine) -> bool {
+        self.inside.store(true, SeqCst);
+        wait_until("the end of the hang", || self.let_go.load(SeqCst));
+        // What a client that has left must not have taken away.
+        assert_eq!(engine.settings().rate_hz, RATE_HZ);
+        self.over.store(times.frames > 0, SeqCst);
+        true
+    }
+}
+
+#[test]
+fn a_thread_that_hangs_keeps_what_it_uses() {
+    let _alone = alone();
+    const NAME: &str = "a_thread_that_hangs_keeps_what_it_uses";
+    let Some(server) = Server::start(NAME, RATE_HZ, 64, Mode::Usual) else { return };
+    let options = JackOptions {
+        server: Some(server.name.clone()),
+        client_name: "hangs".into(),
+        connect: Connect::No,
+    };
+    let mut device = Jack::open(options).unwrap();
+    device.prepare(&channels()).unwrap();
+    let [inside, let_go, over] = std::array::from_fn(|_| Arc::new(AtomicBool::new(false)));
+    let flags = [&inside, &let_go, &over].map(Arc::clone);
+    let stop = Arc::new(AtomicBool::new(false));
+    let playing = std::thread::spawn({
+        let stop = Arc::clone(&stop);
+        let [inside, let_go, over] = flags;
+        move || {
+            let played = device.play(engine(64), Hangs { inside, let_go, over }, &stop);
+            // The client leaves while its callback hangs.
+            drop(device);
+            played.err().map(|error| error.to_string())
+        }
+    });
+    wait_until("the first block", || inside.load(SeqCst));
+    stop.store(true, SeqCst);
+    let told = playing.join().unwrap().expect("an error");
+    assert!(told.contains("hangs"), "{told}");
+    assert!(!over.load(SeqCst));
+    let_go.store(true, SeqCst);
+    wait_until("the end of the block", || over.load(SeqCst));
+}
+
+#[test]
 fn a_server_that_is_not_there_is_named() {
     let _alone = alone();
     match open("hocket-nobody", Connect::No) {

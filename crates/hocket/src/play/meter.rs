@@ -1,24 +1,26 @@
-//! Times of blocks, counted in memory that does not grow with the length of the run.
+//! Times of periods, counted in memory that does not grow with the length of the run.
 
 use hocket_engine::{BlockTimes, Misses};
 
-/// What a run of blocks took.
+/// What a run of periods took. A period is one block, unless the device asks for more than a block holds.
 ///
 /// Thread: the leader's, between blocks; allocates when made only.
 pub(super) struct Meter {
+    /// Blocks of all periods.
+    pub blocks: u64,
     /// Output complete, after the planned start.
     pub ready: Histogram,
-    /// The block itself.
+    /// Its blocks themselves.
     pub duration: Histogram,
     /// The leader awake, after the planned start.
     pub lateness: Histogram,
     /// Periods for which the device had nothing new to play.
     pub misses: Misses,
-    /// Frames of all blocks.
+    /// Frames of all periods.
     pub frames: u64,
-    /// Deadlines of all blocks together.
+    /// Deadlines of all periods together.
     pub deadlines_ns: u64,
-    /// The highest load of a block: its time by its deadline.
+    /// The highest load of a period: its time by its deadline.
     pub most_load: f64,
 }
 
@@ -26,7 +28,16 @@ impl Meter {
     pub(super) fn new() -> Meter {
         let [ready, duration, lateness] = std::array::from_fn(|_| Histogram::new());
         let misses = Misses::default();
-        Meter { ready, duration, lateness, misses, frames: 0, deadlines_ns: 0, most_load: 0.0 }
+        Meter {
+            blocks: 0,
+            ready,
+            duration,
+            lateness,
+            misses,
+            frames: 0,
+            deadlines_ns: 0,
+            most_load: 0.0,
+        }
     }
 
     pub(super) fn note(&mut self, times: &BlockTimes) {
@@ -40,7 +51,7 @@ impl Meter {
         self.most_load = self.most_load.max(load);
     }
 
-    /// The mean load of all blocks.
+    /// The mean load of all periods.
     pub(super) fn mean_load(&self) -> f64 {
         let took = self.duration.mean() * self.duration.count() as f64;
         took / self.deadlines_ns.max(1) as f64

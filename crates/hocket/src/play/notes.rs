@@ -28,9 +28,13 @@ impl BlockObserver for Notes {
     fn block(&mut self, times: &BlockTimes, engine: &Engine) -> bool {
         self.takes.note(engine, times.frames);
         self.recorder.note(engine, times);
-        self.meter.note(times);
-        self.live.note(times);
+        self.meter.blocks += 1;
         self.left = self.left.map(|left| left.saturating_sub(times.frames as u64));
         self.left != Some(0)
+    }
+
+    fn period(&mut self, times: &BlockTimes) {
+        self.meter.note(times);
+        self.live.note(times);
     }
 }

@@ -115,7 +115,7 @@ impl Outcome {
     }
 
     fn title(&self) -> String {
-        let blocks = self.meter.ready.count();
+        let blocks = self.meter.blocks;
         let seconds = self.meter.frames as f64 / f64::from(self.rate_hz);
         let ended = match (&self.end, self.interrupted) {
             (End::DeviceEnded(_), _) => ", ended by the device",
@@ -198,7 +198,7 @@ impl Outcome {
             "no_effect_here": self.no_effect,
             "workers": self.workers,
             "threads": self.threads.iter().map(thread).collect::<Vec<_>>(),
-            "blocks": self.meter.ready.count(),
+            "blocks": self.meter.blocks,
             "misses": self.meter.misses.total(),
             "late": self.meter.misses.late,
             "skipped": self.meter.misses.skipped,

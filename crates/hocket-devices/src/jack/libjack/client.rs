@@ -3,15 +3,18 @@
 use std::ffi::{c_char, c_int};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::null;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicU64, Ordering::Relaxed};
-use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant};
 
 use hocket_machine::clock::monotonic_ns;
 use hocket_machine::pin::{ThreadId, current_thread};
 
+use super::cancel;
 use super::functions::{Argument, Functions, Handle, LatencyRange};
 use super::ports::{Direction, OpenPorts, Ports, Side};
-use super::strings::{from_c, to_c};
+use super::reason::Reason;
+use super::strings::{bytes_of_c, from_c, to_c};
 
 /// `JackNoStartServer`: nobody wants a server that a program has started behind their back.
 const NO_START_SERVER: c_int = 0x01;
@@ -23,8 +26,11 @@ const PHYSICAL: u64 = 0x4;
 const AUDIO: &str = "32 bit float mono audio";
 /// `EEXIST`: the ports are connected already.
 const CONNECTED_ALREADY: c_int = 17;
+/// A cycle ends within this time, whatever the block length. A callback that takes longer hangs.
+const LONGEST_CYCLE: Duration = Duration::from_secs(5);
 
-/// What the server has reported. Each number stands for itself and publishes nothing, so all accesses are relaxed.
+/// What the server has reported. Each number stands for itself and publishes nothing, so all accesses are relaxed; but
+/// see [`Reason`].
 #[derive(Debug, Default)]
 pub(in crate::jack) struct Events {
     /// Xruns since the client was opened.
@@ -39,8 +45,12 @@ pub(in crate::jack) struct Events {
     panicked: AtomicBool,
     /// The callback is to play silence and nothing else.
     parked: AtomicBool,
+    /// The callback has done so: it will never again do anything else.
+    rests: AtomicBool,
+    /// A callback runs.
+    inside: AtomicBool,
     /// Why the server is gone.
-    gone: OnceLock<String>,
+    gone: Reason,
 }
 
 impl Events {
@@ -65,8 +75,8 @@ impl Events {
         self.panicked.load(Relaxed)
     }
 
-    pub(in crate::jack) fn gone(&self) -> Option<&str> {
-        self.gone.get().map(String::as_str)
+    pub(in crate::jack) fn gone(&self) -> Option<String> {
+        self.gone.text()
     }
 }
 
@@ -107,31 +117,44 @@ pub(in crate::jack) struct Client {
     ports: Option<Ports>,
     /// `None` until the activation.
     argument: Option<*mut ProcessArgument>,
+    /// The server calls.
+    active: bool,
 }
 
 // SAFETY: jack.h lets any thread call its functions; the pointers are only given back in the drop.
 unsafe impl Send for Client {}
 
-extern "C" fn on_process(frames: u32, argument: Argument) -> c_int {
+/// Not `extern "C"`, because a cancellation may unwind through it (Cancelled).
+extern "C-unwind" fn on_process(frames: u32, argument: Argument) -> c_int {
+    let before = cancel::hold_off();
+    one_cycle(frames, argument);
+    cancel::restore(before);
+    0
+}
+
+/// `extern "C"`: a panic that nothing catches ends the process, because none may reach libjack.
+extern "C" fn one_cycle(frames: u32, argument: Argument) {
     // SAFETY: Outlives and One cycle; `activate` passed this pointer.
     let argument = unsafe { &mut *argument.cast::<ProcessArgument>() };
     let events = &argument.events;
+    events.inside.store(true, Relaxed);
     events.cycles.store(events.cycles.load(Relaxed).wrapping_add(1), Relaxed);
     // SAFETY: this is the process callback, and `ports` is dropped before it returns.
     let mut ports = unsafe { argument.ports.open(frames) };
-    // The server may cancel its thread at any place after this, so nothing here must need an unwinding.
     if events.parked.load(Relaxed) {
         ports.silence_from(0);
-        return 0;
+        // A thread that has once read that it is parked reads it in every later cycle.
+        events.rests.store(true, Relaxed);
+    } else {
+        let cycle = cycle(argument.functions, argument.handle, frames);
+        let process = &mut argument.process;
+        if catch_unwind(AssertUnwindSafe(|| process(cycle, &mut ports))).is_err() {
+            events.panicked.store(true, Relaxed);
+            events.parked.store(true, Relaxed);
+            ports.silence_from(0);
+        }
     }
-    let cycle = cycle(argument.functions, argument.handle, frames);
-    let process = &mut argument.process;
-    if catch_unwind(AssertUnwindSafe(|| process(cycle, &mut ports))).is_err() {
-        events.panicked.store(true, Relaxed);
-        events.parked.store(true, Relaxed);
-        ports.silence_from(0);
-    }
-    0
+    events.inside.store(false, Relaxed);
 }
 
 /// The server's clock counts from another instant than the monotonic one, so both are read.
@@ -175,10 +198,10 @@ extern "C" fn on_thread(argument: Argument) {
     unsafe { events(argument) }.thread.store(current_thread().number(), Relaxed);
 }
 
+/// jack.h: to be written like a signal handler.
 extern "C" fn on_shutdown(_code: c_int, reason: *const c_char, argument: Argument) {
-    // SAFETY: a callback of a client, and jack.h's promise for `reason`. No thread of a block runs this.
-    let (events, reason) = unsafe { (events(argument), from_c(reason)) };
-    let _ = events.gone.set(reason);
+    // SAFETY: a callback of a client, and jack.h's promise for `reason`.
+    unsafe { events(argument).gone.set(bytes_of_c(reason)) };
 }
 
 impl Client {
@@ -218,6 +241,7 @@ impl Client {
             events_of_callbacks: of_callbacks,
             ports,
             argument: None,
+            active: false,
         };
         Ok(client)
     }
@@ -292,7 +316,8 @@ impl Client {
                 refused => refused,
             }
         };
-        if answer == 0 { Ok(()) } else { Err(answer) }
+        self.active = answer == 0;
+        if self.active { Ok(()) } else { Err(answer) }
     }
 
     /// Connects two ports by their full names.
@@ -347,14 +372,31 @@ pub(in crate::jack) fn longest_client_name(functions: &Functions) -> usize {
     unsafe { (functions.client_name_size)() }.max(2) as usize - 1
 }
 
+impl Client {
+    /// Waits until the callback plays silence and nothing else. `false`: it hangs in what it called.
+    fn come_to_rest(&self) -> bool {
+        let (events, begun) = (&self.events, Instant::now());
+        let is_over = || events.gone().is_some() && !events.inside.load(Relaxed);
+        while !events.rests.load(Relaxed) && !is_over() && begun.elapsed() < LONGEST_CYCLE {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        // A server that calls no more has left no callback behind.
+        events.rests.load(Relaxed) || !events.inside.load(Relaxed)
+    }
+}
+
 impl Drop for Client {
     fn drop(&mut self) {
-        // The server may cancel its thread in the midst of a callback, which then only plays silence.
         self.events.parked.store(true, Relaxed);
+        // libjack cancels its thread and joins it. A callback that hangs would be joined for ever, and it uses what
+        // would be freed, so client and arguments are leaked.
+        if self.active && !self.come_to_rest() {
+            return;
+        }
         // SAFETY: Types, Open: this is the end of it. If the client cannot be closed, callbacks may still come, so what
         // they use is leaked. Otherwise both pointers are given back to what made them.
         unsafe {
-            if self.argument.is_some() {
+            if self.active {
                 (self.functions.deactivate)(self.handle);
             }
             if (self.functions.client_close)(self.handle) == 0 {

@@ -21,6 +21,7 @@ pub(super) struct LatencyRange {
 
 pub(super) type Handle = *mut JackClient;
 pub(super) type Argument = *mut c_void;
+pub(super) type OnProcess = extern "C-unwind" fn(u32, Argument) -> c_int;
 pub(super) type OnFrames = extern "C" fn(u32, Argument) -> c_int;
 pub(super) type OnXrun = extern "C" fn(Argument) -> c_int;
 pub(super) type OnThread = extern "C" fn(Argument);
@@ -57,7 +58,7 @@ functions! {
     sample_rate: unsafe extern "C" fn(Handle) -> u32 = "jack_get_sample_rate";
     buffer_size: unsafe extern "C" fn(Handle) -> u32 = "jack_get_buffer_size";
     is_realtime: unsafe extern "C" fn(Handle) -> c_int = "jack_is_realtime";
-    on_process: unsafe extern "C" fn(Handle, OnFrames, Argument) -> c_int = "jack_set_process_callback";
+    on_process: unsafe extern "C" fn(Handle, OnProcess, Argument) -> c_int = "jack_set_process_callback";
     on_sample_rate: unsafe extern "C" fn(Handle, OnFrames, Argument) -> c_int = "jack_set_sample_rate_callback";
     on_xrun: unsafe extern "C" fn(Handle, OnXrun, Argument) -> c_int = "jack_set_xrun_callback";
     on_thread: unsafe extern "C" fn(Handle, OnThread, Argument) -> c_int = "jack_set_thread_init_callback";
