@@ -362,7 +362,8 @@ pub trait Processor: Send {
         let _ = new;
     }
 
-    /// Forgets all history (delay lines, envelopes), keeps the parameters.
+    /// Forgets all history (delay lines, envelopes), keeps the parameters. If it has processed blocks, later answers to what
+    /// its background work was asked before are dropped: it requests again what it still needs.
     fn reset(&mut self);
 
     /// Takes a change outside of blocks, before the first one. A [`reset`](Processor::reset) follows, so a ramp that it

@@ -94,7 +94,9 @@ pub trait BackgroundWork: Send {
     /// Works on one request and sends any number of answers, also later ones for earlier requests.
     ///
     /// Thread: one at a time, none of real time: live a thread of this processor's own, offline the leader between two
-    /// blocks. It may allocate, lock and wait. Requests come one by one in their order.
+    /// blocks. It may allocate, lock and wait, but not for the
+    /// engine: a call of the engine's control handle that waits for the main thread may wait for ever, because the main
+    /// thread may wait for this work. Requests come one by one in their order.
     fn work(&mut self, request: &[u8], answers: &mut dyn WorkAnswers);
 }
 
@@ -158,7 +160,8 @@ pub trait MainSide: Send {
     }
 
     /// Makes what [`Processor::exchange`](crate::Processor::exchange) needs for blocks of up to so many frames; `None`:
-    /// the processor needs nothing for that.
+    /// the processor needs nothing for that. What it makes may be freed unused, and a smaller number may follow a larger one:
+    /// only what the processor gets counts.
     fn grow(&mut self, frames: usize) -> Option<Box<dyn Any + Send>> {
         let _ = frames;
         None

@@ -26,6 +26,7 @@
 //! | [`ReadySet`] | threads that make units ready, threads that run them |
 //! | [`Deque`] | the owner of units, threads that steal from it |
 //! | [`Ring`] | one writer, one reader: spans, edits |
+//! | [`Flag`] | a thread that asks for something, another one that does it |
 //!
 //! [`fetch_line`] prefetches memory.
 //!
@@ -65,6 +66,8 @@ mod deque;
 
 mod ring;
 
+mod flag;
+
 mod fetch;
 mod pad;
 mod park;
@@ -75,6 +78,7 @@ pub use claim::Claim;
 pub use countdown::Countdown;
 pub use deque::{Deque, Steal};
 pub use fetch::fetch_line;
+pub use flag::Flag;
 pub use pad::Padded;
 pub use park::monotonic_ns;
 pub use ready::ReadySet;

@@ -157,7 +157,7 @@ impl NodeState {
         let (lanes, mut answers) = (self.lanes.take(), self.answers.take());
         self.call(|processor| {
             // They belong to what was before.
-            answers.iter_mut().for_each(|answers| answers.deliver(processor));
+            answers.iter_mut().for_each(|answers| answers.end_generation(processor));
             let first = lanes.iter().flat_map(|lanes| lanes.first_values());
             first.for_each(|change| processor.preset(change));
             processor.reset();

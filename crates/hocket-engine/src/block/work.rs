@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
 use hocket_dsp::host::{MainRequests, WorkRefused, WorkRequests, WorkRoom};
 use hocket_dsp::{Processor, rows};
-use hocket_rt::{Ring, RingReader, RingWriter, Signal};
+use hocket_rt::{Flag, Ring, RingReader, RingWriter, Signal};
 
 use crate::watch::edge;
 
@@ -18,19 +18,23 @@ use crate::watch::edge;
 struct Message {
     bytes: Box<[u8]>,
     length: usize,
+    /// Of the request that it is, or that it answers: how often the processor had been reset after blocks.
+    generation: u64,
 }
 
 /// Both ends of one direction. Each end is one thread's at a time.
 ///
 /// Thread: control; allocates the room.
-pub(crate) fn messages(room: WorkRoom) -> (Outgoing, Incoming) {
+pub(crate) fn messages(room: WorkRoom, generation: &Arc<AtomicU64>) -> (Outgoing, Incoming) {
     let count = room.messages.max(1);
     let ((send, receive), (mut give_back, empty)) = (Ring::new(count), Ring::new(count));
     for _ in 0..count {
         let bytes = vec![0; room.bytes].into_boxed_slice();
-        _ = give_back.push(Message { bytes, length: 0 });
+        _ = give_back.push(Message { bytes, length: 0, generation: 0 });
     }
-    (Outgoing { send, empty, longest: room.bytes }, Incoming { receive, give_back, most: count })
+    let (generation, played) = (Arc::clone(generation), false);
+    let incoming = Incoming { receive, give_back, most: count, generation, played };
+    (Outgoing { send, empty, longest: room.bytes }, incoming)
 }
 
 /// The end that sends.
@@ -42,13 +46,13 @@ pub(crate) struct Outgoing {
 
 impl Outgoing {
     /// Cost: a copy; no allocation.
-    pub(crate) fn send(&mut self, bytes: &[u8]) -> Result<(), WorkRefused> {
+    pub(crate) fn send(&mut self, bytes: &[u8], generation: u64) -> Result<(), WorkRefused> {
         if bytes.len() > self.longest {
             return Err(WorkRefused::TooLong);
         }
         let mut message = self.empty.pop().ok_or(WorkRefused::Full)?;
         rows::copy(&mut message.bytes[..bytes.len()], bytes);
-        message.length = bytes.len();
+        (message.length, message.generation) = (bytes.len(), generation);
         // There is a place for each buffer.
         _ = self.send.push(message);
         Ok(())
@@ -60,15 +64,34 @@ pub(crate) struct Incoming {
     receive: RingReader<Message>,
     give_back: RingWriter<Message>,
     most: usize,
+    /// The processor's. Relaxed, as in [`Requests`]: the leader writes it between blocks (E4).
+    generation: Arc<AtomicU64>,
+    /// Whether a block has run in this generation.
+    played: bool,
+}
+
+/// A message on its way back, whatever becomes of who reads it: a block frees nothing.
+struct Returning<'a> {
+    message: Option<Message>,
+    give_back: &'a mut RingWriter<Message>,
+}
+
+impl Drop for Returning<'_> {
+    fn drop(&mut self) {
+        if let Some(message) = self.message.take() {
+            // There is a place for each buffer.
+            _ = self.give_back.push(message);
+        }
+    }
 }
 
 impl Incoming {
     /// Hands the oldest message over. Returns whether there was one.
-    pub(crate) fn take(&mut self, take: impl FnOnce(&[u8])) -> bool {
-        let Some(message) = self.receive.pop() else { return false };
-        take(&message.bytes[..message.length]);
-        // There is a place for each buffer.
-        _ = self.give_back.push(message);
+    pub(crate) fn take(&mut self, take: impl FnOnce(&[u8], u64)) -> bool {
+        let message = self.receive.pop();
+        let returning = Returning { message, give_back: &mut self.give_back };
+        let Some(message) = &returning.message else { return false };
+        take(&message.bytes[..message.length], message.generation);
         true
     }
 
@@ -76,8 +99,29 @@ impl Incoming {
     ///
     /// Thread: the processor's, inside a block or between blocks. Cost: no more calls than there is room for messages.
     pub(super) fn deliver(&mut self, processor: &mut dyn Processor) {
-        let mut left = self.most;
-        while left > 0 && self.take(|answer| processor.answered(answer)) {
+        self.played = true;
+        self.hand_over(processor);
+    }
+
+    /// Hands over all that are here. From then on those are dropped that answer requests from before, unless no block has run
+    /// since the last time: what a processor requests when it joins is answered.
+    ///
+    /// Thread: leader, between blocks.
+    pub(super) fn end_generation(&mut self, processor: &mut dyn Processor) {
+        self.hand_over(processor);
+        if std::mem::take(&mut self.played) {
+            self.generation.fetch_add(1, Relaxed);
+        }
+    }
+
+    fn hand_over(&mut self, processor: &mut dyn Processor) {
+        let (mut left, present) = (self.most, self.generation.load(Relaxed));
+        let mut answered = |answer: &[u8], generation| {
+            if generation == present {
+                processor.answered(answer);
+            }
+        };
+        while left > 0 && self.take(&mut answered) {
             left -= 1;
         }
     }
@@ -132,13 +176,15 @@ pub(crate) struct Requests {
     pub(crate) out: Option<Outgoing>,
     pub(crate) counts: Arc<WorkCounts>,
     pub(crate) attention: Arc<Attention>,
+    /// The processor's. Relaxed: the leader writes it between blocks (E4).
+    pub(crate) generation: Arc<AtomicU64>,
 }
 
 impl Requests {
     fn send(&mut self, request: &[u8]) -> Result<(), WorkRefused> {
         let ended = self.counts.ended.load(Relaxed);
         let out = self.out.as_mut().filter(|_| !ended).ok_or(WorkRefused::Ended)?;
-        out.send(request)
+        out.send(request, self.generation.load(Relaxed))
     }
 }
 
@@ -153,10 +199,11 @@ impl WorkRequests for Requests {
     }
 }
 
-/// What a processor asked its main side for and has not got yet. All relaxed: each stands for itself.
+/// What a processor asked its main side for and has not got yet. Relaxed but for the flag: each stands for itself.
 #[derive(Default)]
 pub(crate) struct Wanted {
-    pub(crate) call: AtomicBool,
+    /// What the processor did before is seen in the call (E13).
+    pub(crate) call: Flag,
     pub(crate) restart: AtomicBool,
     /// A number of frames and one more; 0: nothing new.
     pub(crate) latency: AtomicU64,
@@ -172,7 +219,7 @@ pub(crate) struct Calls {
 
 impl MainRequests for Calls {
     fn call(&mut self) {
-        self.wanted.call.store(true, Relaxed);
+        self.wanted.call.raise();
         self.attention.want();
     }
 
@@ -198,16 +245,26 @@ mod tests {
 
     #[test]
     fn messages_keep_their_order_and_what_finds_no_room_is_refused() {
-        let (mut out, mut incoming) = messages(WorkRoom { messages: 3, bytes: 4 });
-        assert_eq!(out.send(&[1; 5]), Err(WorkRefused::TooLong));
+        let (mut out, mut incoming) = messages(WorkRoom { messages: 3, bytes: 4 }, &Arc::default());
+        assert_eq!(out.send(&[1; 5], 0), Err(WorkRefused::TooLong));
         for round in 0..5u8 {
             for message in [&[round][..], &[], &[round; 4]] {
-                assert_eq!(out.send(message), Ok(()));
+                assert_eq!(out.send(message, 0), Ok(()));
             }
-            assert_eq!(out.send(&[]), Err(WorkRefused::Full));
+            assert_eq!(out.send(&[], 0), Err(WorkRefused::Full));
             let mut heard = Vec::new();
-            while incoming.take(|bytes| heard.push(bytes.to_vec())) {}
+            while incoming.take(|bytes, _| heard.push(bytes.to_vec())) {}
             assert_eq!(heard, [vec![round], vec![], vec![round; 4]]);
+        }
+    }
+
+    #[test]
+    fn a_message_comes_back_if_its_reader_panics() {
+        let (mut out, mut incoming) = messages(WorkRoom { messages: 1, bytes: 1 }, &Arc::default());
+        for _ in 0..3 {
+            assert_eq!(out.send(&[1], 0), Ok(()));
+            let take = std::panic::AssertUnwindSafe(|| incoming.take(|_, _| panic!("as asked")));
+            assert!(std::panic::catch_unwind(take).is_err());
         }
     }
 }

@@ -18,6 +18,7 @@ use std::time::Duration;
 use hocket_dsp::host::{BackgroundWork, WorkAnswers, WorkRefused, WorkRoom};
 use hocket_rt::{Strategy, Wait};
 
+use super::regular_thread::Beside;
 use super::start::spin_cost;
 use crate::block::work::{Attention, Incoming, Outgoing, Requests, WorkCounts, messages};
 
@@ -37,6 +38,8 @@ pub struct LostWork {
 /// All background work of an engine.
 pub(crate) struct Background {
     pub(crate) attention: Arc<Attention>,
+    /// Where its threads and the main thread run.
+    pub(super) beside: Beside,
     /// Whether the leader runs the work. Relaxed: a thread that runs work looks at it behind the mutex of that work, which the
     /// leader takes for the first time after it has set it.
     offline: AtomicBool,
@@ -46,8 +49,10 @@ pub(crate) struct Background {
 /// The background work of one processor.
 struct Work {
     ends: Mutex<Ends>,
-    /// Relaxed: the signal's edge shows it (E1).
+    /// Relaxed, as below: the signal's edge shows it (E1).
     ending: AtomicBool,
+    /// Whether its thread has returned from the work for the last time.
+    over: AtomicBool,
     counts: Arc<WorkCounts>,
 }
 
@@ -58,10 +63,12 @@ struct Ends {
     answers: Outgoing,
 }
 
-/// The background work of a processor that lives, and its thread.
+/// The background work of a processor that lives, and its thread. A drop ends both without waiting.
 pub(crate) struct WorkThread {
+    background: Arc<Background>,
     work: Arc<Work>,
-    thread: JoinHandle<()>,
+    /// `None` once it is joined.
+    thread: Option<JoinHandle<()>>,
 }
 
 /// The background work of a processor that goes. Nobody else has it.
@@ -70,9 +77,11 @@ pub(super) struct EndedWork {
 }
 
 impl Background {
+    /// Thread: control, the one that starts the engine.
     pub(crate) fn new() -> Background {
         let attention = Arc::new(Attention::new());
-        Background { attention, offline: AtomicBool::new(false), works: Mutex::default() }
+        let (beside, offline) = (Beside::here(), AtomicBool::new(false));
+        Background { attention, beside, offline, works: Mutex::default() }
     }
 
     /// Begins with the work of a node. Returns what the node gets: where it requests, and where answers arrive.
@@ -81,31 +90,38 @@ impl Background {
         work: Box<dyn BackgroundWork>,
         room: WorkRoom,
     ) -> std::io::Result<(Requests, Incoming, WorkThread)> {
-        let ((out, requests), (answers, incoming)) = (messages(room), messages(room));
+        let generation = Arc::default();
+        let message = || messages(room, &generation);
+        let ((out, requests), (answers, incoming)) = (message(), message());
         let counts: Arc<WorkCounts> = Arc::default();
         let ends = Mutex::new(Ends { work, requests, answers });
         let ending = AtomicBool::new(false);
-        let work = Arc::new(Work { ends, ending, counts: Arc::clone(&counts) });
+        let over = AtomicBool::new(false);
+        let work = Arc::new(Work { ends, ending, over, counts: Arc::clone(&counts) });
         let (own, background) = (Arc::clone(&work), Arc::clone(self));
         let named = std::thread::Builder::new().name("background".into());
-        let thread = named.spawn(move || background.run(&own))?;
+        let thread = Some(named.spawn(move || background.run(&own))?);
         lock(&self.works).push(Arc::clone(&work));
         let attention = Arc::clone(&self.attention);
-        Ok((Requests { out: Some(out), counts, attention }, incoming, WorkThread { work, thread }))
+        let requests = Requests { out: Some(out), counts, attention, generation };
+        Ok((requests, incoming, WorkThread { background: Arc::clone(self), work, thread }))
     }
 
     /// Where a processor requests work that nobody does.
     pub(crate) fn refusing(&self, counts: &Arc<WorkCounts>) -> Requests {
         let (counts, attention) = (Arc::clone(counts), Arc::clone(&self.attention));
-        Requests { out: None, counts, attention }
+        Requests { out: None, counts, attention, generation: Arc::default() }
     }
 
     /// The life of a thread.
     fn run(&self, work: &Work) {
+        self.beside.settle();
         let wait = asleep();
         loop {
             let seen = self.attention.signal.value();
             if work.ending.load(Relaxed) {
+                work.over.store(true, Relaxed);
+                self.attention.signal.advance();
                 return;
             }
             // One request at a time, so that it sees soon when it should end.
@@ -128,12 +144,15 @@ impl Background {
 
     /// Runs all work that was requested, if the leader has to.
     ///
-    /// Thread: leader, between blocks. Live it costs a load; offline it takes as long as the work takes.
+    /// Thread: leader, between blocks. Live it costs a load; offline it takes as long as the work takes. Returns whether it
+    /// is offline.
     #[inline]
-    pub(crate) fn run_if_offline(&self) {
-        if self.offline.load(Relaxed) {
+    pub(crate) fn run_if_offline(&self) -> bool {
+        let offline = self.offline.load(Relaxed);
+        if offline {
             self.run_all();
         }
+        offline
     }
 
     #[cold]
@@ -142,17 +161,40 @@ impl Background {
             while work.next() {}
         }
     }
+}
 
-    /// Ends the work of a node: waits until it has returned for the last time. Its drop frees it.
+impl WorkThread {
+    /// Tells the work that it should return, and its thread that it ends. Waits for nothing.
+    ///
+    /// Thread: control. Cost: a system call.
+    pub(super) fn ask_to_end(&self) {
+        self.work.ending.store(true, Relaxed);
+        self.background.attention.signal.advance();
+    }
+
+    /// Whether the work has returned for the last time.
+    pub(super) fn has_ended(&self) -> bool {
+        self.work.over.load(Relaxed)
+    }
+
+    /// Ends the work: waits until it has returned for the last time. The drop of what this returns frees it.
     ///
     /// Thread: the engine's main thread.
-    pub(super) fn end(&self, WorkThread { work, thread }: WorkThread) -> EndedWork {
-        work.ending.store(true, Relaxed);
-        self.attention.signal.advance();
+    pub(super) fn join(mut self) -> EndedWork {
+        self.ask_to_end();
         // A thread only panics in the work, which it contains.
-        let _ = thread.join();
-        lock(&self.works).retain(|other| !Arc::ptr_eq(other, &work));
-        EndedWork { _work: work }
+        let _ = self.thread.take().map(JoinHandle::join);
+        EndedWork { _work: Arc::clone(&self.work) }
+    }
+}
+
+impl Drop for WorkThread {
+    /// Without a join, as where a processor panics while it joins, the thread frees the work when it ends.
+    fn drop(&mut self) {
+        if self.thread.is_some() {
+            self.ask_to_end();
+        }
+        lock(&self.background.works).retain(|other| !Arc::ptr_eq(other, &self.work));
     }
 }
 
@@ -184,8 +226,8 @@ impl Work {
         if self.counts.ended.load(Relaxed) {
             return false;
         }
-        let mut answers = Answers { answers, work: self };
-        requests.take(|request| {
+        requests.take(|request, generation| {
+            let mut answers = Answers { answers, work: self, generation };
             // Unwind safety: after a panic nobody calls the work again. It is only freed.
             let ran = catch_unwind(AssertUnwindSafe(|| work.work(request, &mut answers)));
             if ran.is_err() {
@@ -199,11 +241,13 @@ impl Work {
 struct Answers<'a> {
     answers: &'a mut Outgoing,
     work: &'a Work,
+    /// The request's.
+    generation: u64,
 }
 
 impl WorkAnswers for Answers<'_> {
     fn answer(&mut self, answer: &[u8]) -> Result<(), WorkRefused> {
-        let sent = self.answers.send(answer);
+        let sent = self.answers.send(answer, self.generation);
         if sent.is_err() {
             self.work.counts.answers_refused.fetch_add(1, Relaxed);
         }

@@ -54,7 +54,6 @@ pub enum EditorError {
 ///
 /// Thread: control.
 pub struct Editor {
-    control: Control,
     session: Session,
     media: MediaPool,
     rate_hz: u32,
@@ -65,6 +64,8 @@ pub struct Editor {
     sent: Vec<(u64, Edit)>,
     applied: Vec<Applied>,
     fades: bool,
+    /// Last: its drop waits for the main thread, which frees what the nodes above were.
+    control: Control,
 }
 
 /// The purpose of a node, which stays when its index changes.

@@ -47,13 +47,14 @@ pub struct AppliedAt {
 ///
 /// Thread: control.
 pub struct GraphEditor {
-    control: Control,
     /// By node of the newest graph.
     cells: Vec<Option<Arc<NodeCell>>>,
     accepted: u64,
     /// Edits on their way, by the number of their order.
     sent: Vec<(u64, u64)>,
     applied: Vec<AppliedAt>,
+    /// Last: its drop waits for the main thread, which frees what the nodes above were.
+    control: Control,
 }
 
 impl GraphEditor {

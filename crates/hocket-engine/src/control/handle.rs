@@ -10,13 +10,13 @@ use super::automation::{FirstLanes, LaneChange, ThinnedOut};
 use super::background::LostWork;
 use super::edit::EditError;
 use super::events::LostEvents;
-use super::main_thread::{Exchange, Notice, Services, Side, StateFailure};
+use super::main_thread::{Exchange, Held, Notice, Services, Side, StateFailure};
 use super::measured_costs::{Adopted, Expectations, UnitCost};
 use super::orders::{Order, Outbox};
 use super::planner::Planner;
 use super::prepare::Prepared;
 use super::settings::Settings;
-use crate::block::node::Contained;
+use crate::block::node::{Contained, NodeCell};
 use crate::block::plan::Plan;
 use crate::leader::block_estimates::BlockEstimates;
 use crate::leader::choose_walk::Reason;
@@ -109,6 +109,8 @@ pub enum ControlError {
 pub struct Control {
     inner: Arc<Mutex<Planner>>,
     services: Arc<Services>,
+    /// Last: everything else that a handle has goes before it.
+    _held: Arc<Held>,
 }
 
 impl std::fmt::Debug for Control {
@@ -131,7 +133,8 @@ impl Control {
         let (plan, inner) = Planner::new(prepared, schedule, settings, seats, outbox, shared)?;
         let (services, inner) = (Arc::clone(shared.2), Arc::new(Mutex::new(inner)));
         services.know(&inner);
-        Ok((plan, Control { inner, services }))
+        let _held = Held::new(&services);
+        Ok((plan, Control { inner, services, _held }))
     }
 
     pub(crate) fn lock(&self) -> MutexGuard<'_, Planner> {
@@ -268,6 +271,13 @@ impl Control {
         self.services.serve()
     }
 
+    /// Does what processors asked their main sides for, before a block without a deadline.
+    ///
+    /// Thread: leader, between blocks.
+    pub(crate) fn serve_offline(&self) {
+        self.services.serve_offline();
+    }
+
     /// What processors said about themselves since the last call, in the order of nodes: see [`Notice`].
     pub fn take_notices(&self) -> Vec<Notice> {
         self.lock().take_notices()
@@ -288,10 +298,14 @@ impl Control {
     ///
     /// # Errors
     /// [`ControlError::Frames`], [`ControlError::Full`]; with main sides also [`ControlError::NotMainThread`],
-    /// [`ControlError::Thread`]. Nothing has changed then.
+    /// [`ControlError::Thread`], and [`ControlError::Panicked`] where the main side of a processor that plays cannot be called.
+    /// Nothing has changed then.
     pub fn set_largest_block(&self, frames: u32) -> Result<u64, ControlError> {
         if !Settings::FRAMES.contains(&frames) {
             return Err(ControlError::Frames(frames));
+        }
+        if let Some(number) = self.lock().is_large_enough(frames)? {
+            return Ok(number);
         }
         loop {
             let grown = self.services.grow(frames)?;
@@ -310,10 +324,10 @@ impl Control {
     /// # Errors
     /// [`StateFailure`].
     pub fn save_state(&self, node: NodeId) -> Result<Vec<u8>, StateFailure> {
-        let (name, side) = self.side(node)?;
+        let (cell, side) = self.side(node)?;
         let save = move || side.call(|side| side.save().map_err(|why| why.to_string()));
         let saved = self.services.on_main(save)?.ok_or(ControlError::Panicked)?;
-        saved.map_err(|why| StateFailure::Refused { node: name, why })
+        saved.map_err(|why| StateFailure::Refused { node: cell.name.clone(), why })
     }
 
     /// Has a node's processor go on with a state that was saved. Its main side makes what is needed on the main thread
@@ -323,22 +337,26 @@ impl Control {
     /// # Errors
     /// [`StateFailure`]: nothing has changed then.
     pub fn load_state(&self, node: NodeId, state: &[u8]) -> Result<u64, StateFailure> {
-        let (name, side) = self.side(node)?;
+        let (cell, side) = self.side(node)?;
         let bytes = state.to_vec();
         let load = move || side.call(|side| side.load(&bytes).map_err(|why| why.to_string()));
         let loaded = self.services.on_main(load)?.ok_or(ControlError::Panicked)?;
-        let made = loaded.map_err(|why| StateFailure::Refused { node: name, why })?;
+        let refused = |why| StateFailure::Refused { node: cell.name.clone(), why };
+        let made = Some(loaded.map_err(refused)?);
+        let exchanges = [Exchange { node: Arc::clone(&cell), made }].into();
         let mut inner = self.lock();
-        let node = inner.cell(node).map_err(|_| StateFailure::NoNode(node))?;
-        let exchanges = [Exchange { node, made: Some(made) }].into();
+        // Edits may have given the node another number since, or removed it.
+        if !inner.nodes().iter().flatten().any(|other| Arc::ptr_eq(other, &cell)) {
+            return Err(StateFailure::NoNode(node));
+        }
         Ok(inner.send(Order { exchanges, ..Order::default() })?)
     }
 
-    /// A node's name and main side.
-    fn side(&self, node: NodeId) -> Result<(String, Arc<Side>), StateFailure> {
+    /// A node and its main side.
+    fn side(&self, node: NodeId) -> Result<(Arc<NodeCell>, Arc<Side>), StateFailure> {
         let cell = self.lock().cell(node).map_err(|_| StateFailure::NoNode(node))?;
         let side = cell.side().cloned().ok_or_else(|| StateFailure::NoState(cell.name.clone()))?;
-        Ok((cell.name.clone(), side))
+        Ok((cell, side))
     }
 
     /// Makes a plan from what was measured and hands it over, whatever the settings say of steering.

@@ -10,14 +10,15 @@
 //! [`Settings::main_thread`](crate::Settings) says which thread it is: one of the engine's own, which starts when there is
 //! something to do, or the one that starts the engine.
 //!
-//! When the engine and all its handles are gone, everything is freed: the last handle's drop waits for it.
+//! When the engine and all its handles are gone, everything is freed: the last handle's drop waits for it ([`Held`]). The
+//! main thread may then still hold the planner. It frees that too before it ends.
 
 use std::any::Any;
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::sync::mpsc::channel;
-use std::sync::{Arc, Mutex, OnceLock, Weak};
+use std::sync::{Arc, Mutex, OnceLock, TryLockError, Weak};
 use std::thread::{JoinHandle, ThreadId};
 
 use hocket_dsp::Processor;
@@ -48,6 +49,8 @@ pub(crate) struct Services {
 struct Shared {
     background: Arc<Background>,
     tasks: Mutex<VecDeque<Task>>,
+    /// Processors whose background work may not have returned yet. Only the main thread uses it.
+    leaving: Mutex<Vec<Leaving>>,
     sides: Mutex<Vec<Arc<Side>>>,
     /// Relaxed: the signal's edge shows it (E1).
     ending: AtomicBool,
@@ -75,8 +78,8 @@ struct Leaving {
 
 /// A main side.
 pub(crate) struct Side {
-    /// Locked on the main thread only; the lock shows that.
-    side: Mutex<Box<dyn MainSide>>,
+    /// Locked on the main thread only; the lock shows that. `None`: it is freed, and nobody calls it again.
+    side: Mutex<Option<Box<dyn MainSide>>>,
     wanted: Arc<Wanted>,
     /// Whether it panicked. Nobody calls it again.
     panicked: AtomicBool,
@@ -174,6 +177,7 @@ impl Services {
         let shared = Arc::new(Shared {
             background: Arc::new(Background::new()),
             tasks: Mutex::default(),
+            leaving: Mutex::default(),
             sides: Mutex::default(),
             ending: AtomicBool::new(false),
             planner: OnceLock::new(),
@@ -193,17 +197,22 @@ impl Services {
     }
 
     /// Makes all processors ready for blocks of up to so many frames. Returns what their main sides made.
-    pub(super) fn grow(&self, frames: u32) -> Result<Vec<Grown>, ControlError> {
+    pub(super) fn grow(self: &Arc<Self>, frames: u32) -> Result<Vec<Grown>, ControlError> {
         self.shared.largest.fetch_max(frames, Relaxed);
         let sides = lock(&self.shared.sides).clone();
         if sides.is_empty() {
             return Ok(Vec::new());
         }
         let grow = move |side: Arc<Side>| {
-            let made = side.call(|side| side.grow(frames as usize)).flatten();
-            Grown { side, made }
+            let grown = side.call(|side| side.grow(frames as usize));
+            (side, grown)
         };
-        self.on_main(move || sides.into_iter().map(grow).collect())
+        let grown = self.on_main(move || sides.into_iter().map(grow).collect::<Vec<_>>())?;
+        let grown = grown.into_iter().map(|(side, grown)| {
+            let failed = grown.is_none();
+            Grown { side, made: grown.flatten(), failed, services: Arc::clone(self) }
+        });
+        Ok(grown.collect())
     }
 
     /// Does what waits for the main thread.
@@ -213,6 +222,18 @@ impl Services {
         }
         self.shared.serve();
         Ok(())
+    }
+
+    /// Does what processors asked their main sides for, so that it takes effect with the next block. Where the main thread is
+    /// the one that started the engine, only that thread can do this.
+    ///
+    /// Thread: leader, between blocks without a deadline.
+    pub(super) fn serve_offline(&self) {
+        if lock(&self.shared.sides).is_empty() {
+            return;
+        }
+        let shared = Arc::clone(&self.shared);
+        let _ = self.on_main(move || _ = shared.serve_sides());
     }
 
     /// Whether the calling thread is the main thread.
@@ -235,6 +256,19 @@ impl Services {
         Ok(())
     }
 
+    /// Ends the main thread, after it has freed everything. If it is the calling one, it goes on by itself until all is done.
+    fn end(&self) {
+        self.shared.ending.store(true, Relaxed);
+        self.shared.background.attention.signal.advance();
+        let own = lock(&self.own).take();
+        match own {
+            Some(own) if own.thread().id() == std::thread::current().id() => {}
+            // What it calls cannot end it: panics are contained.
+            Some(own) => _ = own.join(),
+            None => _ = self.shared.serve(),
+        }
+    }
+
     /// Frees something that processors made, on the main thread.
     pub(crate) fn free(&self, made: Box<dyn Any + Send>) {
         self.add_for_ever(Task::Drop(made));
@@ -248,7 +282,8 @@ impl Services {
     /// Starts the engine's own thread, unless it runs.
     fn start_own(&self) -> std::io::Result<()> {
         let mut own = lock(&self.own);
-        if own.is_none() {
+        // Relaxed: who ends the services takes the thread afterwards, under this lock.
+        if own.is_none() && !self.shared.ending.load(Relaxed) {
             let shared = Arc::clone(&self.shared);
             let named = std::thread::Builder::new().name("processors".into());
             *own = Some(named.spawn(move || shared.live())?);
@@ -277,44 +312,68 @@ impl Services {
     }
 }
 
-/// A main side that is ready for longer blocks.
+/// A main side that was asked to be ready for longer blocks.
 pub(super) struct Grown {
     pub(super) side: Arc<Side>,
+    /// What it made, if it needs anything. A drop frees it on the main thread.
     pub(super) made: Option<Box<dyn Any + Send>>,
+    /// Whether it could not be called.
+    pub(super) failed: bool,
+    services: Arc<Services>,
+}
+
+impl Drop for Grown {
+    fn drop(&mut self) {
+        if let Some(made) = self.made.take() {
+            self.services.free(made);
+        }
+    }
+}
+
+/// Held by every handle of the host program, and by nothing that the main thread holds. So its last drop is on the host's
+/// side, where it waits for the main thread. A handle drops it after everything else that it has.
+pub(super) struct Held(Arc<Services>);
+
+impl Held {
+    pub(super) fn new(services: &Arc<Services>) -> Arc<Held> {
+        Arc::new(Held(Arc::clone(services)))
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        self.0.end();
+    }
 }
 
 impl Drop for Services {
+    /// For an engine that never started, and for what came after the end.
     fn drop(&mut self) {
-        self.shared.ending.store(true, Relaxed);
-        self.shared.background.attention.signal.advance();
-        let own = lock(&self.own).take();
-        match own {
-            // It goes on by itself until all is done.
-            Some(own) if own.thread().id() == std::thread::current().id() => {}
-            // What it calls cannot end it: panics are contained.
-            Some(own) => _ = own.join(),
-            None => _ = self.shared.serve(),
-        }
+        self.end();
     }
 }
 
 impl Shared {
     /// The life of the engine's own thread.
     fn live(&self) {
+        self.background.beside.settle();
         let (attention, wait) = (&self.background.attention, asleep());
         loop {
             let seen = attention.signal.value();
             let ending = self.ending.load(Relaxed);
-            let again = self.serve();
-            if ending {
+            // A panic in the drop of what is freed here must not end the thread.
+            let again = catch_unwind(AssertUnwindSafe(|| self.serve())).unwrap_or(Served::Part);
+            if ending && self.is_done() {
                 return;
             }
             match again {
-                Served::All => attention.signal.wait_past(seen, &wait),
+                // What it freed may have added something.
+                _ if ending => {}
+                Served::All => _ = attention.signal.wait_past(seen, &wait),
                 Served::Part => {
-                    attention.signal.wait_past_by(seen, &wait, monotonic_ns() + AGAIN_NS)
+                    _ = attention.signal.wait_past_by(seen, &wait, monotonic_ns() + AGAIN_NS);
                 }
-            };
+            }
         }
     }
 
@@ -322,15 +381,28 @@ impl Shared {
         lock(&self.tasks).pop_front()
     }
 
+    fn is_done(&self) -> bool {
+        lock(&self.tasks).is_empty() && lock(&self.leaving).is_empty()
+    }
+
     fn serve(&self) -> Served {
         while let Some(task) = self.next() {
             // Unwind safety: what panicked is gone.
             let _ = catch_unwind(AssertUnwindSafe(|| match task {
-                Task::Free(leaving) => self.free(*leaving),
+                Task::Free(leaving) => {
+                    lock(&self.leaving).push(*leaving);
+                    self.free_leaving();
+                }
                 Task::Drop(made) => drop(made),
                 Task::Run(run) => run(),
             }));
         }
+        self.free_leaving();
+        self.serve_sides()
+    }
+
+    /// Does what processors asked their main sides for.
+    fn serve_sides(&self) -> Served {
         let sides = lock(&self.sides).clone();
         sides.iter().for_each(|side| side.serve());
         // Relaxed: only the main thread uses it.
@@ -342,30 +414,59 @@ impl Shared {
     /// Has a plan made with the latencies that processors have told of.
     fn plan(&self, sides: &[Arc<Side>]) -> Served {
         let Some(planner) = self.planner.get().and_then(Weak::upgrade) else { return Served::All };
-        let planned = lock(&planner).follow_latencies();
-        let possible = match planned {
-            Ok(()) => 0,
-            Err(EditError::Control(ControlError::Full)) => return Served::Part,
-            Err(_) => NOT_POSSIBLE,
-        };
-        for side in sides {
-            // Relaxed: each number stands for itself.
-            let latency = side.latency.load(Relaxed);
-            match possible {
-                NOT_POSSIBLE => side.latency.store(side.planned.load(Relaxed), Relaxed),
-                _ => side.planned.store(latency, Relaxed),
+        let follow = |sides: &[(&Side, u64)]| {
+            let planned = lock(&planner).follow_latencies();
+            match planned {
+                Ok(()) => sides.iter().for_each(|(side, latency)| side.is_planned(*latency)),
+                Err(EditError::Graph(_)) => return Some(Served::All),
+                Err(_) => return Some(Served::Part),
             }
-            side.unplanned.store(false, Relaxed);
-            side.news.store(latency | possible, Relaxed);
+            None
+        };
+        // Relaxed, as below: each number stands for itself.
+        let told: Vec<_> = sides.iter().map(|side| (&**side, side.latency.load(Relaxed))).collect();
+        match follow(&told) {
+            None => return Served::All,
+            Some(Served::Part) => return Served::Part,
+            Some(Served::All) => {}
         }
-        Served::All
+        // All of them together are not possible, but some may be.
+        told.iter().for_each(|(side, _)| side.latency.store(side.planned.load(Relaxed), Relaxed));
+        let mut served = Served::All;
+        for (side, latency) in told {
+            let planned = side.latency.swap(latency, Relaxed);
+            match follow(&[(side, latency)]) {
+                None => {}
+                Some(Served::Part) => served = Served::Part,
+                Some(Served::All) => {
+                    side.latency.store(planned, Relaxed);
+                    side.tell(latency | NOT_POSSIBLE);
+                }
+            }
+        }
+        served
+    }
+
+    /// Frees the processors that go and whose work has returned. The signal tells of the others; at the end it waits.
+    fn free_leaving(&self) {
+        // Relaxed: where it is set late, the next pass waits.
+        let ending = self.ending.load(Relaxed);
+        let can_go = |leaving: &mut Leaving| {
+            let has_ended = || leaving.work.as_ref().is_none_or(WorkThread::has_ended);
+            // Not from inside one of its own calls.
+            !leaving.side.as_ref().is_some_and(|side| side.is_inside()) && (ending || has_ended())
+        };
+        let go: Vec<_> = lock(&self.leaving).extract_if(.., can_go).collect();
+        go.into_iter().for_each(|leaving| self.free(leaving));
     }
 
     fn free(&self, Leaving { processor, panicked, work, side }: Leaving) {
-        if let Some(side) = &side {
-            lock(&self.sides).retain(|other| !Arc::ptr_eq(other, side));
-        }
-        let work = work.map(|work| self.background.end(work));
+        let side = side.and_then(|side| {
+            lock(&self.sides).retain(|other| !Arc::ptr_eq(other, &side));
+            // Others may still have it and call it later. They find nothing.
+            lock(&side.side).take()
+        });
+        let work = work.map(WorkThread::join);
         // Each by itself, so that a panic in one drop does not leave the others behind.
         let parts: [Box<dyn FnOnce()>; 4] = [
             Box::new(|| drop(processor)),
@@ -381,7 +482,7 @@ impl Shared {
 }
 
 impl Side {
-    /// Calls it. `None`: it has panicked, now or before, or this is inside one of its calls.
+    /// Calls it. `None`: it has panicked, now or before, is freed, or this is inside one of its calls.
     ///
     /// Thread: main.
     pub(super) fn call<T>(&self, call: impl FnOnce(&mut dyn MainSide) -> T) -> Option<T> {
@@ -390,19 +491,40 @@ impl Side {
             return None;
         }
         let mut side = self.side.try_lock().ok()?;
+        let side = side.as_deref_mut()?;
         // Unwind safety: after a panic nobody calls it again. It is only freed.
-        let called = catch_unwind(AssertUnwindSafe(|| call(&mut **side)));
+        let called = catch_unwind(AssertUnwindSafe(|| call(side)));
         called.map_err(|_| self.panicked.store(true, Relaxed)).ok()
+    }
+
+    /// The present plan has its latency.
+    fn is_planned(&self, latency: u64) {
+        // Relaxed, as below: each number stands for itself.
+        self.planned.store(latency, Relaxed);
+        self.tell(latency);
+    }
+
+    fn tell(&self, news: u64) {
+        self.unplanned.store(false, Relaxed);
+        self.news.store(news, Relaxed);
+    }
+
+    /// Whether this is inside one of its calls.
+    ///
+    /// Thread: main.
+    fn is_inside(&self) -> bool {
+        matches!(self.side.try_lock(), Err(TryLockError::WouldBlock))
     }
 
     /// Does what its processor asked for.
     ///
     /// Thread: main.
     fn serve(&self) {
-        // Relaxed: each flag stands for itself.
-        if self.wanted.call.swap(false, Relaxed) {
+        // What the processor did before it asked is seen in the call.
+        if self.wanted.call.take() {
             self.call(|side| side.called());
         }
+        // Relaxed: the number stands for itself.
         let latency = self.wanted.latency.swap(0, Relaxed);
         if latency > 0 && self.latency.swap(latency, Relaxed) != latency {
             self.unplanned.store(true, Relaxed);
@@ -431,6 +553,9 @@ impl Joined {
         panicked: Option<Box<dyn Any + Send>>,
     ) {
         let Joined { services, work, side, .. } = self;
+        if let Some(work) = &work {
+            work.ask_to_end();
+        }
         let leaving = Leaving { processor, panicked, work, side };
         services.add_for_ever(Task::Free(Box::new(leaving)));
     }
@@ -474,7 +599,7 @@ impl Host for Joining<'_> {
         let wanted: Arc<Wanted> = Arc::default();
         if self.side.is_none() {
             let side = Side {
-                side: Mutex::new(side),
+                side: Mutex::new(Some(side)),
                 wanted: Arc::clone(&wanted),
                 panicked: AtomicBool::new(false),
                 largest: AtomicU32::new(self.largest),
@@ -583,5 +708,61 @@ impl Planner {
             counts.lost(&node.name)
         });
         lost.collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use hocket_dsp::Block;
+
+    use super::*;
+
+    struct Plain(Option<Box<dyn MainSide>>);
+
+    impl Processor for Plain {
+        fn join(&mut self, host: &mut dyn Host) {
+            _ = host.main_side(self.0.take().unwrap());
+        }
+        fn process(&mut self, _: &mut Block<'_>) {}
+        fn reset(&mut self) {}
+    }
+
+    /// Counts its calls, and says that it is freed.
+    struct Counts(Arc<AtomicU32>, Arc<AtomicBool>);
+
+    impl MainSide for Counts {
+        fn called(&mut self) {
+            self.0.fetch_add(1, Relaxed);
+        }
+    }
+
+    impl Drop for Counts {
+        fn drop(&mut self) {
+            self.1.store(true, Relaxed);
+        }
+    }
+
+    #[test]
+    fn a_main_side_whose_processor_is_freed_is_not_called_by_who_still_has_it() {
+        for which in [MainThread::Own, MainThread::Starting] {
+            let services = Services::new(which, 64);
+            let (calls, freed) = (Arc::<AtomicU32>::default(), Arc::<AtomicBool>::default());
+            let side = Box::new(Counts(Arc::clone(&calls), Arc::clone(&freed)));
+            let processor = Box::new(Plain(Some(side)));
+            let cell = NodeCell::joining("counts".into(), processor, &services).unwrap();
+            let side = cell.side().cloned().unwrap();
+            let call = |side: &Arc<Side>| {
+                let side = Arc::clone(side);
+                services.on_main(move || side.call(|side| side.called())).unwrap()
+            };
+            assert_eq!(call(&side), Some(()));
+            // The task that frees it comes before the next call.
+            drop(cell);
+            if which == MainThread::Starting {
+                services.serve().unwrap();
+            }
+            assert_eq!(call(&side), None);
+            assert_eq!((calls.load(Relaxed), freed.load(Relaxed)), (1, true), "{which:?}");
+        }
     }
 }

@@ -430,6 +430,12 @@ impl Planner {
         Ok(number)
     }
 
+    /// The number of an order that changes nothing, if blocks may have so many frames already.
+    pub(super) fn is_large_enough(&mut self, frames: u32) -> Result<Option<u64>, ControlError> {
+        let is_large_enough = frames as usize <= self.frames;
+        is_large_enough.then(|| self.send(Order::default())).transpose()
+    }
+
     /// Goes on with blocks of up to so many frames, under the same schedule. `grown`: main sides that are ready, and what
     /// they made. `None`: a processor has joined that is not ready yet.
     pub(super) fn grow(
@@ -437,14 +443,23 @@ impl Planner {
         frames: u32,
         grown: Vec<Grown>,
     ) -> Result<Option<u64>, ControlError> {
+        // Somebody was faster: what was made is too small.
+        if let Some(number) = self.is_large_enough(frames)? {
+            return Ok(Some(number));
+        }
         let mut made: HashMap<*const Side, Grown> =
             grown.into_iter().map(|grown| (Arc::as_ptr(&grown.side), grown)).collect();
         let mut exchanges = Vec::new();
         for cell in self.cells.nodes.iter().flatten() {
             let Some(side) = cell.side() else { continue };
             match made.remove(&Arc::as_ptr(side)) {
-                Some(Grown { made, .. }) => {
+                // One that is silent needs no room.
+                Some(grown) if grown.failed && !cell.shown().1 => {
+                    return Err(ControlError::Panicked);
+                }
+                Some(mut grown) => {
                     let node = Arc::clone(cell);
+                    let made = grown.made.take();
                     exchanges.extend(made.map(|made| Exchange { node, made: Some(made) }));
                 }
                 // Relaxed: this lock orders it.
@@ -454,10 +469,7 @@ impl Planner {
         }
         let exchanges = exchanges.into_boxed_slice();
         // Of processors that have gone or wait for an edit that will be refused.
-        made.into_values().filter_map(|grown| grown.made).for_each(|made| self.services.free(made));
-        if frames as usize <= self.frames {
-            return self.send(Order { exchanges, ..Order::default() }).map(Some);
-        }
+        drop(made);
         self.learn();
         let edges = |line: &DelayLine| (line.reader, line.edge);
         let events = |line: &EventLine| (line.reader, line.edge);

@@ -4,6 +4,9 @@ use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use hocket_machine::class::{self, Class};
+use hocket_machine::pin::{self, CpuSet};
+
 /// Does it until dropped.
 pub(crate) struct RegularThread {
     /// Dropped to end the thread.
@@ -25,6 +28,35 @@ impl RegularThread {
             }
         })?;
         Ok(RegularThread { stop: Some(stop), thread: Some(thread) })
+    }
+}
+
+/// Where threads run beside the audio threads that may be started by one of these.
+pub(crate) struct Beside {
+    /// Those of the thread that started the engine.
+    cpus: Option<CpuSet>,
+}
+
+impl Beside {
+    /// Beside the calling thread.
+    pub(crate) fn here() -> Beside {
+        Beside { cpus: pin::current_affinity().ok() }
+    }
+
+    /// Gives back the class and the seat that the calling thread may have from the one that started it. What the system
+    /// refuses stays: the thread sleeps nearly always.
+    ///
+    /// Thread: a new one, first of all.
+    pub(crate) fn settle(&self) {
+        let real_time = class::now().value().is_some_and(|now| now.is_real_time());
+        if real_time {
+            class::request(Class::Other { nice: 0 });
+        }
+        // A control thread's CPUs are right. Those of a leader are one, or a sound server's.
+        let seated = pin::current_affinity().is_ok_and(|cpus| cpus.len() == 1);
+        if let Some(cpus) = self.cpus.as_ref().filter(|_| real_time || seated) {
+            let _ = pin::pin_current_thread(cpus);
+        }
     }
 }
 

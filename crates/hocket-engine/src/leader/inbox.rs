@@ -95,7 +95,9 @@ impl Taken {
             }
             for Exchange { node, made } in &mut order.exchanges {
                 if let Some(made) = made {
-                    leader.node_mut(node).call(|processor| processor.exchange(&mut **made));
+                    let state = leader.node_mut(node);
+                    state.call(|processor| processor.exchange(&mut **made));
+                    node.show(state);
                 }
             }
         }

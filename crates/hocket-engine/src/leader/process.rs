@@ -119,7 +119,9 @@ impl Engine {
         if asked_frames == 0 {
             return BlockTimes { block: self.block, signaled_ns, ..BlockTimes::default() };
         }
-        self.background.run_if_offline();
+        if self.background.run_if_offline() {
+            self.control.serve_offline();
+        }
         let awake_ns = monotonic_ns();
         let awake_ticks = ticks();
         self.note_thread();
@@ -211,6 +213,11 @@ impl Engine {
     /// servers that freewheel. The leader then does the background work of processors itself, before the next block. So
     /// the answers always come with the block after the request, and the output has the same bits with every schedule and
     /// number of workers. Live, the answers come when they are ready.
+    ///
+    /// In the same way the leader waits before each block until main sides were called that were asked for, and until new
+    /// latencies are planned. Only where the main thread is the one that started the engine
+    /// ([`MainThread::Starting`](crate::MainThread)) and another one leads, this waits for
+    /// [`Control::service`](crate::Control::service).
     ///
     /// [`offline::render`](crate::offline::render) does this by itself. Thread: leader, between blocks. Cost: a system call
     /// where it ends.
@@ -356,10 +363,14 @@ impl Engine {
     }
 
     /// Forgets all history: the next block is the session's first, and it plays. Processors get the answers of their
-    /// background work that are there; offline these are all.
+    /// background work that are there; offline these are all. Later ones to requests from before are dropped.
+    ///
+    /// Thread: leader, between blocks. Cost: a system call where a processor asks for something.
     pub fn reset(&mut self) {
         self.background.run_if_offline();
         self.leader.reset();
+        // Processors may have asked for something.
+        self.background.attention.wake();
     }
 }
 

@@ -334,3 +334,72 @@ fn a_processor_inside_a_bypass_has_its_work_done_too() {
     ];
     assert_eq!(told.try_iter().collect::<Vec<_>>(), expected);
 }
+
+/// Work that waits before each answer until the test lets it go on.
+struct Held {
+    begun: Sender<u8>,
+    go_on: Receiver<()>,
+    done: Sender<()>,
+}
+
+impl BackgroundWork for Held {
+    fn work(&mut self, request: &[u8], answers: &mut dyn WorkAnswers) {
+        self.begun.send(request[0]).unwrap();
+        self.go_on.recv().unwrap();
+        answers.answer(request).unwrap();
+        self.done.send(()).unwrap();
+    }
+}
+
+/// Requests its generation when it joins, and when it is reset. It tells what it hears.
+struct Generations {
+    work: Option<Held>,
+    requests: Option<Box<dyn WorkRequests>>,
+    generation: u8,
+    heard: Sender<u8>,
+}
+
+impl Processor for Generations {
+    fn join(&mut self, host: &mut dyn Host) {
+        let room = WorkRoom { messages: 4, bytes: 1 };
+        let mut requests = host.background(Box::new(self.work.take().unwrap()), room);
+        requests.request(&[0]).unwrap();
+        self.requests = Some(requests);
+    }
+    fn answered(&mut self, answer: &[u8]) {
+        self.heard.send(answer[0]).unwrap();
+    }
+    fn process(&mut self, _: &mut Block<'_>) {}
+    fn reset(&mut self) {
+        self.generation += 1;
+        self.requests.as_mut().unwrap().request(&[self.generation]).unwrap();
+    }
+}
+
+#[test]
+fn answers_from_before_a_reset_do_not_come_after_it() {
+    let (begun, begins) = channel();
+    let (lets, go_on) = channel();
+    let (done, does) = channel();
+    let (heard, hears) = channel();
+    let work = Some(Held { begun, go_on, done });
+    let asks = Generations { work, requests: None, generation: 0, heard };
+    let (graph, processors) = beside(vec![Box::new(asks)]);
+    let (mut engine, _editor) = start(&graph, processors, (ScheduleKind::Serial, 1));
+    let answer = |engine: &mut Engine| {
+        lets.send(()).unwrap();
+        does.recv().unwrap();
+        engine.process(FRAMES);
+        hears.try_iter().collect::<Vec<u8>>()
+    };
+    // Nothing has played yet, so what it requested when it joined is answered.
+    engine.reset();
+    assert_eq!(begins.recv(), Ok(0));
+    assert_eq!(answer(&mut engine), [0]);
+    // The work has begun with this one when the engine is reset.
+    assert_eq!(begins.recv(), Ok(1));
+    engine.reset();
+    assert_eq!(answer(&mut engine), []);
+    assert_eq!(begins.recv(), Ok(2));
+    assert_eq!(answer(&mut engine), [2]);
+}

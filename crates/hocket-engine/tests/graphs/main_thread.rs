@@ -408,3 +408,146 @@ fn a_main_side_that_panics_is_not_called_again_and_the_sound_goes_on() {
     let failure = StateFailure::Control(ControlError::Panicked);
     assert_eq!(editor.control().save_state(NodeId(0)), Err(failure));
 }
+
+/// A main side that waits inside its calls until the test lets it go on.
+struct Waits {
+    begun: Sender<()>,
+    goes_on: Receiver<()>,
+    /// The sizes that it was asked for.
+    grown: Arc<Mutex<Vec<usize>>>,
+    panics: Arc<AtomicBool>,
+}
+
+impl MainSide for Waits {
+    fn load(&mut self, _: &[u8]) -> Result<Box<dyn Any + Send>, StateError> {
+        self.begun.send(()).unwrap();
+        self.goes_on.recv().unwrap();
+        Ok(Box::new(0.25f32))
+    }
+    fn grow(&mut self, frames: usize) -> Option<Box<dyn Any + Send>> {
+        assert!(!self.panics.load(Relaxed), "as the test asked");
+        self.grown.lock().unwrap().push(frames);
+        Some(Box::new(frames))
+    }
+}
+
+/// Plays its gain, which a state sets. It keeps how many frames it has room for.
+struct HasWaits {
+    side: Option<Waits>,
+    gain: f32,
+    room: Arc<Mutex<usize>>,
+}
+
+impl Processor for HasWaits {
+    fn join(&mut self, host: &mut dyn Host) {
+        _ = host.main_side(Box::new(self.side.take().unwrap()));
+        *self.room.lock().unwrap() = host.largest_block();
+    }
+    fn process(&mut self, block: &mut Block<'_>) {
+        block.main.left.fill(self.gain);
+        block.main.right.fill(self.gain);
+    }
+    fn exchange(&mut self, new: &mut (dyn Any + Send)) {
+        match new.downcast_ref::<usize>() {
+            Some(frames) => *self.room.lock().unwrap() = *frames,
+            None => self.gain = *new.downcast_ref::<f32>().unwrap(),
+        }
+    }
+    fn reset(&mut self) {}
+}
+
+/// What the test has of such a processor.
+struct Held {
+    begins: Receiver<()>,
+    go_on: Sender<()>,
+    grown: Arc<Mutex<Vec<usize>>>,
+    panics: Arc<AtomicBool>,
+    room: Arc<Mutex<usize>>,
+}
+
+fn waits() -> (Box<dyn Processor>, Held) {
+    let ((begun, begins), (go_on, goes_on)) = (channel(), channel());
+    let (grown, panics, room) = (Arc::default(), Arc::default(), Arc::default());
+    let side = Waits { begun, goes_on, grown: Arc::clone(&grown), panics: Arc::clone(&panics) };
+    let processor = HasWaits { side: Some(side), gain: 1.0, room: Arc::clone(&room) };
+    (Box::new(processor), Held { begins, go_on, grown, panics, room })
+}
+
+#[test]
+fn a_state_goes_to_the_processor_that_it_was_made_for_whatever_its_number_is_then() {
+    let (processor, held) = waits();
+    let (mut engine, mut editor) = engine(processor, MainThread::Own);
+    block(&mut engine);
+    let control = editor.control().clone();
+    let loads = thread::spawn(move || control.load_state(NodeId(0), &[]));
+    held.begins.recv().unwrap();
+    // Another node gets its number.
+    let mut graph = Graph::default();
+    graph.add(node("first", &[])).unwrap();
+    graph.add(node("whole", &[])).unwrap();
+    graph.add(node("out", &[(0, 16.0), (1, 1.0)])).unwrap();
+    let (first, _) = waits();
+    let sources = vec![NodeSource::New(first), NodeSource::Kept(NodeId(0)), NodeSource::Sum];
+    editor.replace_at_once(&graph, sources).unwrap();
+    held.go_on.send(()).unwrap();
+    loads.join().unwrap().unwrap();
+    (0..3).for_each(|_| _ = block(&mut engine));
+    assert_eq!(engine.output(FRAMES).right, [16.25; FRAMES]);
+    // One that has gone gets nothing.
+    let control = editor.control().clone();
+    let loads = thread::spawn(move || control.load_state(NodeId(1), &[]));
+    held.begins.recv().unwrap();
+    let (graph, sources) = silence();
+    editor.replace_at_once(&graph, sources).unwrap();
+    held.go_on.send(()).unwrap();
+    assert_eq!(loads.join().unwrap(), Err(StateFailure::NoNode(NodeId(1))));
+}
+
+#[test]
+fn processors_never_get_less_room_than_they_have() {
+    let (processor, held) = waits();
+    let (mut engine, editor) = engine(processor, MainThread::Own);
+    let frames = FRAMES as u32;
+    for frames in [4 * frames, 2 * frames, frames, 4 * frames] {
+        editor.control().set_largest_block(frames).unwrap();
+    }
+    block(&mut engine);
+    assert_eq!(*held.room.lock().unwrap(), 4 * FRAMES);
+    assert_eq!(*held.grown.lock().unwrap(), [4 * FRAMES], "it is asked no more");
+    assert_eq!(engine.largest_block(), 4 * FRAMES);
+}
+
+#[test]
+fn blocks_do_not_grow_beyond_what_a_main_side_failed_to_make() {
+    let (processor, held) = waits();
+    let (mut engine, editor) = engine(processor, MainThread::Own);
+    held.panics.store(true, Relaxed);
+    // The second time it is not called any more.
+    for _ in 0..2 {
+        let refused = editor.control().set_largest_block(4 * FRAMES as u32);
+        assert_eq!(refused, Err(ControlError::Panicked));
+        assert_eq!(engine.process(4 * FRAMES).frames, FRAMES);
+    }
+    assert_eq!(engine.contained(), []);
+}
+
+#[test]
+fn offline_a_latency_is_planned_before_the_next_block() {
+    for main_thread in [MainThread::Own, MainThread::Starting] {
+        let log = Log::default();
+        let (processor, asks, _) = whole(&log, false);
+        let (mut engine, editor) = engine(processor, main_thread);
+        engine.set_offline(true);
+        for frames in [100, 7, 300] {
+            *asks.latency.lock().unwrap() = Some(frames);
+            asks.call.store(true, Relaxed);
+            block(&mut engine);
+            // What the sum declares comes on top.
+            block(&mut engine);
+            assert_eq!(editor.control().standing().latency_frames, frames + 3);
+            let expected = Notice::Latency { node: NodeId(0), frames, possible: true };
+            assert_eq!(editor.control().take_notices(), [expected]);
+        }
+        assert_eq!(noted(&log).len(), 3, "called as often");
+    }
+}
