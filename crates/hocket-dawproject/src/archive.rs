@@ -1,6 +1,6 @@
 //! The ZIP archive: what may be in it, and its entries as text and as files.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::fs::File;
 use std::io::{BufReader, Read as _, Write as _};
 use std::path::{Path, PathBuf};
@@ -30,6 +30,8 @@ pub(crate) struct Archive {
     zip: ZipArchive<BufReader<File>>,
     folder: PathBuf,
     written: HashSet<String>,
+    /// The number that the next file of a name gets.
+    numbers: HashMap<String, usize>,
 }
 
 /// Why an audio file cannot be had.
@@ -87,7 +89,7 @@ impl Archive {
             return Err(refused(cause, "export the project again").into());
         }
         let (path, folder) = (path.to_owned(), folder.to_owned());
-        Ok(Archive { path, zip, folder, written: HashSet::new() })
+        Ok(Archive { path, zip, folder, written: HashSet::new(), numbers: HashMap::new() })
     }
 
     /// The text of `project.xml`.
@@ -203,7 +205,7 @@ impl Archive {
     }
 
     /// A name for a file in the folder: of the path in the archive only the last part counts, so none leads elsewhere.
-    fn free_name(&self, path: &str) -> String {
+    fn free_name(&mut self, path: &str) -> String {
         let last = path.rsplit('/').next().unwrap_or_default();
         let (stem, ending) = last.rsplit_once('.').unwrap_or((last, ""));
         let stem = plain_name(stem);
@@ -216,8 +218,14 @@ impl Archive {
             1 => format!("{stem}{ending}"),
             _ => format!("{stem} {number}{ending}"),
         };
-        let free = (1..).map(numbered).find(|name| !self.written.contains(name));
-        free.unwrap_or_default()
+        let next = self.numbers.entry(numbered(1)).or_insert(1);
+        loop {
+            let name = numbered(*next);
+            *next += 1;
+            if !self.written.contains(&name) {
+                return name;
+            }
+        }
     }
 }
 

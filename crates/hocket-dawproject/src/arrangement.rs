@@ -19,6 +19,8 @@ const MAX_CLIPS: usize = 200_000;
 const MAX_STEPS: usize = 2_000_000;
 /// Clips and references lead to timelines, which hold clips.
 const MAX_NESTING: usize = 40;
+/// Timelines in timelines, references followed: the readers call themselves.
+const MAX_DEPTH: usize = 300;
 /// Nothing of a song lies further from its start, in seconds; session files know no more.
 const LAST_S: f64 = 1_000_000.0;
 /// A clip whose file drifts less than this against its warps plays the file itself.
@@ -65,6 +67,7 @@ struct Place {
     channel: Option<usize>,
     fades: Fades,
     nesting: usize,
+    depth: usize,
     in_clip: bool,
 }
 
@@ -146,6 +149,7 @@ impl<'a, 'r> Reader<'a, 'r> {
             channel: None,
             fades: Fades::default(),
             nesting: 0,
+            depth: 0,
             in_clip: false,
         };
         for lanes in children(arrangement, "Lanes") {
@@ -168,6 +172,11 @@ impl<'a, 'r> Reader<'a, 'r> {
     fn timeline(&mut self, element: &Element<'a>, around: &Place) -> Result<(), ImportError> {
         self.step(element)?;
         let mut place = around.clone();
+        place.depth += 1;
+        if place.depth > MAX_DEPTH {
+            let cause = format!("timelines are nested more than {MAX_DEPTH} deep");
+            return Err(self.xml.error(element, cause, crate::xml::EXPORT_AGAIN).into());
+        }
         place.scope = self.scope_of(element, around);
         if let Some(track) = element.attribute("track") {
             place.channel = self.channel(element, track);
@@ -261,7 +270,8 @@ impl<'a, 'r> Reader<'a, 'r> {
         })
     }
 
-    /// Where a clip plays, and how it fades. Its scope is that of the timeline around it, but begins with the clip.
+    /// Where a clip plays, and how it fades. Its scope is that of the timeline around it, but begins where the content's
+    /// `playStart` is heard.
     fn placed(&mut self, clip: &Element<'_>, around: &Place, unit: TimeBase) -> Read<Place> {
         let mut place = around.clone();
         let xml = self.xml;
@@ -283,14 +293,14 @@ impl<'a, 'r> Reader<'a, 'r> {
         };
         let fade_in = xml.number(clip, "fadeInTime")?.unwrap_or(0.0);
         if fade_in < 0.0 {
-            // A cross-fade: the clip begins that much earlier.
+            // A cross-fade: the clip begins that much earlier, with what is before `playStart`.
             start += length(start, fade_in);
         }
         let fade_in_s = length(start, fade_in.abs());
         let fade_out = xml.number(clip, "fadeOutTime")?.unwrap_or(0.0);
         let fade_out_s = -length(end, -fade_out.abs());
         place.window = around.window.within(start, end);
-        place.scope.origin_s = start;
+        place.scope.origin_s = scope.seconds(map, time);
         if fade_in_s > SAME_S {
             place.fades.ins.push(Window { from: start, to: start + fade_in_s });
         }
@@ -315,13 +325,15 @@ impl<'a, 'r> Reader<'a, 'r> {
         let is_loop = |(from, to): &(f64, f64)| to > from && play_start < *to;
         let looped = loop_ends.filter(is_loop);
         let (mut at, mut from) = (place.scope.origin_s, play_start);
+        // A cross-fade begins before `playStart` is heard.
+        let mut begin_s = f64::NEG_INFINITY;
         loop {
             self.step(clip)?;
             let mut lap = place.clone();
             lap.scope = Scope { unit, origin_s: at, zero: from };
             let until = looped.map(|(_, end)| end).or(stop);
             let end = until.map_or(f64::INFINITY, |until| lap.scope.seconds(self.map, until));
-            lap.window = place.window.within(at, end);
+            lap.window = place.window.within(begin_s, end);
             if !lap.window.is_empty() {
                 self.timeline(content, &lap)?;
             }
@@ -333,7 +345,7 @@ impl<'a, 'r> Reader<'a, 'r> {
                 let cause = "this loop has no length";
                 return Err(xml.error(clip, cause, crate::xml::EXPORT_AGAIN).into());
             }
-            (at, from) = (end, begin);
+            (at, from, begin_s) = (end, begin, end);
         }
     }
 
@@ -411,7 +423,7 @@ impl<'a, 'r> Reader<'a, 'r> {
                 continue;
             }
             if let Some(before) = index.checked_sub(1).and_then(|before| points.get(before)) {
-                self.bends(place, *before, (*time, *content), &mut line);
+                self.bends(warps, place, (*before, (*time, *content)), &mut line)?;
             }
             line.push((at, *content));
         }
@@ -419,21 +431,34 @@ impl<'a, 'r> Reader<'a, 'r> {
     }
 
     /// Places between two warps where the tempo changes: there the way from one to the other has corners.
-    fn bends(&self, place: &Place, from: Knot, to: Knot, line: &mut Vec<Knot>) {
+    fn bends(
+        &mut self,
+        warps: &Element<'_>,
+        place: &Place,
+        (from, to): (Knot, Knot),
+        line: &mut Vec<Knot>,
+    ) -> Read<()> {
         if place.scope.unit == TimeBase::Seconds || line.is_empty() {
-            return;
+            return Ok(());
         }
         let beats = |s: f64| self.map.beats_at_seconds(s);
         let (first, last) = (
             beats(place.scope.seconds(self.map, from.0)),
             beats(place.scope.seconds(self.map, to.0)),
         );
-        let mut corners: Vec<f64> = self.tempos.iter().map(|tempo| tempo.beats).collect();
-        for pair in self.tempos.windows(2).filter(|pair| pair[0].glide == Glide::Linear) {
+        let before = |beats: f64| self.tempos.partition_point(|tempo| tempo.beats <= beats);
+        // With the tempo that holds at the beginning, and the one that a glide at the end leads to.
+        let (begin, end) = (before(first), before(last).max(before(first)));
+        let tempos = &self.tempos[begin.saturating_sub(1)..(end + 1).min(self.tempos.len())];
+        let mut corners: Vec<f64> = tempos.iter().map(|tempo| tempo.beats).collect();
+        for pair in tempos.windows(2).filter(|pair| pair[0].glide == Glide::Linear) {
             let (begin, end) = (pair[0].beats.max(first), pair[1].beats.min(last));
             let count = ((end - begin) / GLIDE_BEATS).clamp(0.0, MAX_KNOTS as f64) as usize;
+            self.steps += count;
             corners.extend((1..=count).map(|step| begin + step as f64 * GLIDE_BEATS));
         }
+        self.steps += tempos.len();
+        self.step(warps)?;
         corners.retain(|corner| *corner > first && *corner < last);
         corners.sort_by(f64::total_cmp);
         for corner in corners.into_iter().take(MAX_KNOTS) {
@@ -443,6 +468,7 @@ impl<'a, 'r> Reader<'a, 'r> {
                 line.push(knot);
             }
         }
+        Ok(())
     }
 
     /// Plays a file along a line: as it is where the line has the file's own speed, else made anew.
@@ -484,10 +510,12 @@ impl<'a, 'r> Reader<'a, 'r> {
             self.remarks.add(at, "a clip that is warped to a speed beyond hearing", "is left out");
             return Ok(());
         }
-        match self.media.stretched(media, &knots, at, self.remarks)? {
-            Some(made) => self.place(at, place, channel, (made, window.from - begin), window),
-            None => self.place(at, place, channel, (media, content_at(&line, window.from)), window),
-        }
+        let made = self.media.stretched(self.xml, media, &knots, at, self.remarks)?;
+        let source = match made {
+            Some(made) => (made, window.from - begin),
+            None => (media, content_at(&line, window.from)),
+        };
+        self.place(at, place, channel, source, window)
     }
 
     fn place(
@@ -506,7 +534,10 @@ impl<'a, 'r> Reader<'a, 'r> {
                 .error(at, cause, "make the loops longer, or split the project")
                 .into());
         }
-        let (fade_in_s, fade_out_s) = self.fades(at, &place.fades, window);
+        if window.to < LAST_S {
+            self.found.end_s = self.found.end_s.max(window.to);
+        }
+        let (fade_in_s, fade_out_s) = self.fades(at, place, window);
         let clip = Clip {
             media,
             start_s: window.from,
@@ -521,20 +552,22 @@ impl<'a, 'r> Reader<'a, 'r> {
         Ok(())
     }
 
-    /// The fades that begin or end with a piece; one that lies across its ends cannot be said.
-    fn fades(&mut self, at: &Element<'_>, fades: &Fades, window: Window) -> (f64, f64) {
+    /// The fades that begin or end with a piece; one that lies across its ends cannot be said. Where a file begins later
+    /// than its clip, or ends earlier, the fade is that much shorter.
+    fn fades(&mut self, at: &Element<'_>, place: &Place, window: Window) -> (f64, f64) {
         let touches = |fade: &&Window| !window.within(fade.from, fade.to).is_empty();
+        let is_same = |a: f64, b: f64| (a - b).abs() <= SAME_S;
         let (mut fade_in_s, mut fade_out_s) = (0.0_f64, 0.0_f64);
         let mut is_cut = false;
-        for fade in fades.ins.iter().filter(touches) {
-            match (fade.from - window.from).abs() <= SAME_S {
-                true => fade_in_s = fade_in_s.max(fade.to - fade.from),
+        for fade in place.fades.ins.iter().filter(touches) {
+            match is_same(fade.from, window.from) || is_same(fade.from, place.window.from) {
+                true => fade_in_s = fade_in_s.max(fade.to - window.from),
                 false => is_cut = true,
             }
         }
-        for fade in fades.outs.iter().filter(touches) {
-            match (fade.to - window.to).abs() <= SAME_S {
-                true => fade_out_s = fade_out_s.max(fade.to - fade.from),
+        for fade in place.fades.outs.iter().filter(touches) {
+            match is_same(fade.to, window.to) || is_same(fade.to, place.window.to) {
+                true => fade_out_s = fade_out_s.max(window.to - fade.from),
                 false => is_cut = true,
             }
         }
@@ -561,6 +594,14 @@ fn extended(line: &[Knot], end_s: f64) -> Vec<Knot> {
         let at = from.0 + (content - from.1) / speed(from, to);
         (at, content)
     };
+    let mut line = line;
+    // Pieces that lie before the file's first frame or behind its last one say nothing of the way between.
+    while line.len() > 2 && line[1].1 <= 0.0 {
+        line = &line[1..];
+    }
+    while line.len() > 2 && line[line.len() - 2].1 >= end_s {
+        line = &line[..line.len() - 1];
+    }
     let count = line.len();
     let first = along(line[0], line[1], 0.0);
     let last = along(line[count - 2], line[count - 1], end_s);

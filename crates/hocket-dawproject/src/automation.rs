@@ -7,7 +7,7 @@ use hocket_plan::{EffectCatalogue, ParamSpec};
 use hocket_time::{LanePoint, MAX_CURVE, Shape};
 
 use crate::arrangement::PointsAt;
-use crate::levels::{Convert, LOUDEST_DB, SILENCE_DB};
+use crate::levels::{Convert, LOUDEST_DB, Quantity, SILENCE_DB};
 use crate::remarks::Remarks;
 use crate::xml::{Element, Read, Xml, child, elements, flag};
 
@@ -26,15 +26,15 @@ const LAST: f64 = 1_000_000.0;
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Moved {
     /// A strip's fader.
-    Gain(StripId, Convert),
+    Gain(StripId),
     /// A strip's pan.
-    Pan(StripId, Convert),
+    Pan(StripId),
     /// A strip's mute.
     Mute(StripId),
     /// A send's level.
-    Send(SendAt, Convert),
+    Send(SendAt),
     /// An effect's parameter.
-    Param(EffectAt, usize, Convert),
+    Param(EffectAt, usize, Quantity),
     /// Whether an effect is on.
     Enabled(EffectAt),
 }
@@ -98,10 +98,10 @@ fn tell_left_out(xml: &Xml<'_>, points: &Element<'_>, id: Option<&str>, remarks:
 
 fn lane_target(moved: Moved) -> LaneTarget {
     match moved {
-        Moved::Gain(strip, _) => LaneTarget::Gain(strip),
-        Moved::Pan(strip, _) => LaneTarget::Pan(strip),
+        Moved::Gain(strip) => LaneTarget::Gain(strip),
+        Moved::Pan(strip) => LaneTarget::Pan(strip),
         Moved::Mute(strip) => LaneTarget::Mute(strip),
-        Moved::Send(send, _) => LaneTarget::Send(send),
+        Moved::Send(send) => LaneTarget::Send(send),
         Moved::Param(effect, param, _) => LaneTarget::Param(effect, param),
         Moved::Enabled(effect) => LaneTarget::Bypass(effect),
     }
@@ -127,14 +127,26 @@ fn lane(
         catalogue.params(&effect.kind)?.get(param).copied()
     };
     let raw = raw_points(xml, element, moved)?;
+    let parameter = child(element, "Target").and_then(|target| target.attribute("parameter"));
+    let parameter = parameter.and_then(|id| xml.by_id(id));
+    // The points have a unit of their own, which need not be the parameter's.
+    let convert = |quantity: Quantity| {
+        let unit = element.attribute("unit");
+        parameter.map_or(Convert::SAME, |parameter| quantity.convert_in(&parameter, unit))
+    };
     let scale = match moved {
-        Moved::Gain(_, convert) | Moved::Send(_, convert) => {
-            Scale { convert, min: SILENCE_DB, max: LOUDEST_DB, is_level: true }
+        Moved::Gain(_) | Moved::Send(_) => Scale {
+            convert: convert(Quantity::Level),
+            min: SILENCE_DB,
+            max: LOUDEST_DB,
+            is_level: true,
+        },
+        Moved::Pan(_) => {
+            Scale { convert: convert(Quantity::Pan), min: -1.0, max: 1.0, is_level: false }
         }
-        Moved::Pan(_, convert) => Scale { convert, min: -1.0, max: 1.0, is_level: false },
-        Moved::Param(at, param, convert) => match spec(at, param) {
+        Moved::Param(at, param, quantity) => match spec(at, param) {
             Some(spec) => Scale {
-                convert,
+                convert: convert(quantity),
                 min: f64::from(spec.min),
                 max: f64::from(spec.max),
                 is_level: spec.name.ends_with("_db"),
@@ -163,13 +175,29 @@ fn raw_points(xml: &Xml<'_>, element: &Element<'_>, moved: Moved) -> Read<Vec<Ra
             }
             _ => continue,
         };
-        let at = xml.required_number(&point, "time")?.clamp(0.0, LAST);
+        let at = xml.required_number(&point, "time")?;
         let is_switch = matches!(moved, Moved::Mute(_) | Moved::Enabled(_));
         let is_line = point.attribute("interpolation") == Some("linear") && !is_switch;
         raw.push(Raw { at, value, is_line });
     }
     raw.sort_by(|a, b| a.at.total_cmp(&b.at));
-    Ok(raw)
+    Ok(from_the_start(raw))
+}
+
+/// Points before the start become one there, with the value that they have led to.
+fn from_the_start(mut raw: Vec<Raw>) -> Vec<Raw> {
+    let behind = raw.partition_point(|point| point.at <= 0.0);
+    if let Some(before) = behind.checked_sub(1) {
+        raw.drain(..before);
+        let from = raw[0];
+        raw[0].at = 0.0;
+        if let Some(to) = raw.get(1).filter(|_| from.is_line && from.at < 0.0) {
+            let value = from.value + (to.value - from.value) * (-from.at / (to.at - from.at));
+            raw[0].value = if value.is_nan() { from.value } else { value };
+        }
+    }
+    raw.iter_mut().for_each(|point| point.at = point.at.min(LAST));
+    raw
 }
 
 /// The values of one parameter.
@@ -294,13 +322,8 @@ mod tests {
 
     #[test]
     fn a_straight_line_of_factors_stays_one_in_decibels() {
-        let lane = points(
-            Convert::Decibels,
-            -200.0,
-            24.0,
-            true,
-            &[(0.0, 1.0), (1.5, 0.354813), (4.0, 0.0)],
-        );
+        let lane =
+            points(Convert::LINEAR, -200.0, 24.0, true, &[(0.0, 1.0), (1.5, 0.354813), (4.0, 0.0)]);
         assert!(lane.len() < 400, "{}", lane.len());
         for step in 0..4000 {
             let at = f64::from(step) / 1000.0;
@@ -318,6 +341,21 @@ mod tests {
         let lane = points(Convert::Hertz, 10.0, 24_000.0, false, &[(0.0, 57.0), (1.0, 81.0)]);
         assert_eq!(lane.len(), 2);
         assert!((value_at(&lane, 0.5) - 440.0).abs() < 1e-2);
+    }
+
+    #[test]
+    fn a_line_that_begins_before_the_start_is_cut_there() {
+        let raw = |at: f64, value: f64, is_line: bool| Raw { at, value, is_line };
+        let cut = from_the_start(vec![
+            raw(-9.0, 7.0, true),
+            raw(-1.0, 0.0, true),
+            raw(3.0, 1.0, true),
+            raw(4.0, 0.0, true),
+        ]);
+        let got: Vec<(f64, f64)> = cut.iter().map(|raw| (raw.at, raw.value)).collect();
+        assert_eq!(got, [(0.0, 0.25), (3.0, 1.0), (4.0, 0.0)]);
+        let held = from_the_start(vec![raw(-1.0, 0.5, false), raw(3.0, 1.0, true)]);
+        assert_eq!((held[0].at, held[0].value), (0.0, 0.5));
     }
 
     #[test]

@@ -66,8 +66,8 @@ fn moving_tempos(
     let mut tempos: Vec<TempoPoint> = Vec::new();
     let unit = time_unit(points, "timeUnit", TimeBase::Beats);
     let mut seconds_before = 0.0;
-    for point in elements(points).filter(|point| point.tag_name().name() == "RealPoint") {
-        let at = xml.required_number(&point, "time")?.max(0.0);
+    for (at, point) in in_order(xml, points, "RealPoint")? {
+        let at = at.max(0.0);
         let bpm = bpm(xml, &point, xml.required_number(&point, "value")?)?;
         let mut is_line = point.attribute("interpolation") == Some("linear");
         let beats = match (unit, tempos.last()) {
@@ -107,14 +107,26 @@ fn moving_meters(
     meters: &mut Vec<MeterPoint>,
     remarks: &mut Remarks,
 ) -> Read<()> {
-    for point in elements(points).filter(|point| point.tag_name().name() == "TimeSignaturePoint") {
-        let beats = xml.required_number(&point, "time")?.clamp(0.0, MAX_BEATS);
+    for (beats, point) in in_order(xml, points, "TimeSignaturePoint")? {
+        let beats = beats.clamp(0.0, MAX_BEATS);
         let Some(meter) = meter(&point, beats, remarks) else { continue };
-        // The first one also says what the transport shows at the start.
-        meters.retain(|earlier| earlier.beats < meter.beats);
-        meters.push(meter);
+        // The first one also says what the transport shows at the start. Of several at one place the last one counts.
+        match meters.last_mut().filter(|earlier| earlier.beats >= meter.beats) {
+            Some(earlier) => *earlier = meter,
+            None => meters.push(meter),
+        }
     }
     Ok(())
+}
+
+/// The points of this name with their times, in the order of these: no program has to write them so.
+fn in_order<'a>(xml: &Xml<'_>, points: &Element<'a>, name: &str) -> Read<Vec<(f64, Element<'a>)>> {
+    let mut found = Vec::new();
+    for point in elements(points).filter(|point| point.tag_name().name() == name) {
+        found.push((xml.required_number(&point, "time")?, point));
+    }
+    found.sort_by(|a, b| a.0.total_cmp(&b.0));
+    Ok(found)
 }
 
 /// A timeline's own time: `zero`, counted in `unit`, is heard `origin_s` seconds after the song's start.

@@ -2,7 +2,9 @@
 
 use hocket_plan::{Effect, EffectCatalogue, ParamSpec};
 
-use crate::levels::{Convert, within};
+use hocket_session::SessionError;
+
+use crate::levels::{Quantity, within};
 use crate::remarks::Remarks;
 use crate::xml::{Element, Read, Xml, called, child, children, flag};
 
@@ -12,7 +14,7 @@ pub(crate) struct DeviceParam<'a> {
     /// Place in the chain.
     pub effect: usize,
     /// `None`: whether the device is enabled.
-    pub param: Option<(usize, Convert)>,
+    pub param: Option<(usize, Quantity)>,
 }
 
 /// The effects of a channel.
@@ -31,8 +33,12 @@ pub(crate) struct Devices<'a, 'r> {
     pub remarks: &'r mut Remarks,
     /// Effects that stand in for a device that is not played; none: it passes the sound on.
     pub stand_in: &'r [Effect],
+    /// How many effects the session still has room for.
+    pub room: usize,
 }
 
+/// As many as a session file holds.
+pub(crate) const MAX_PARTS: usize = 1_000_000;
 /// The bands of one `eq`.
 const BANDS: usize = 4;
 
@@ -43,6 +49,9 @@ impl<'a> Devices<'a, '_> {
         let Some(devices) = child(channel, "Devices") else { return Ok(chain) };
         for device in devices.children().filter(|device| device.is_element()) {
             self.device(&device, &mut chain)?;
+            if chain.effects.len() > self.room {
+                return Err(too_many(self.xml, &device));
+            }
         }
         Ok(chain)
     }
@@ -94,8 +103,9 @@ impl<'a> Devices<'a, '_> {
         let first = chain.effects.len();
         self.gain(device, "InputGain", chain)?;
         let mut slots = Slots::default();
+        let has_order = !self.counts_bands(device)?;
         for band in children(device, "Band") {
-            self.band(&band, &mut slots)?;
+            self.band(&band, has_order, &mut slots)?;
         }
         let eq = chain.effects.len();
         let specs = self.specs("eq");
@@ -109,10 +119,10 @@ impl<'a> Devices<'a, '_> {
         }
         for (index, slot) in slots.0.iter().enumerate() {
             let (effect, band) = (eq + index / BANDS, index % BANDS);
-            let params = slot.ids.iter().map(|&(id, param, convert)| DeviceParam {
+            let params = slot.ids.iter().map(|&(id, param, quantity)| DeviceParam {
                 id,
                 effect,
-                param: Some((band * 4 + param, convert)),
+                param: Some((band * 4 + param, quantity)),
             });
             chain.params.extend(params);
         }
@@ -121,7 +131,21 @@ impl<'a> Devices<'a, '_> {
         Ok(())
     }
 
-    fn band(&mut self, band: &Element<'a>, slots: &mut Slots<'a>) -> Read<()> {
+    /// Whether the `order` of the bands is their place, from 0 or from 1, and not that of a filter: the format does not
+    /// say which, and programs differ. Two bands of the orders 1 and 2 may well be filters.
+    fn counts_bands(&self, device: &Element<'a>) -> Read<bool> {
+        let mut orders = Vec::new();
+        for band in children(device, "Band") {
+            orders.push(self.xml.number(&band, "order")?);
+        }
+        let from = |first: usize| {
+            let mut places = orders.iter().zip(first..);
+            places.all(|(order, place)| *order == Some(place as f64))
+        };
+        Ok(!orders.is_empty() && from(0) || orders.len() > 2 && from(1))
+    }
+
+    fn band(&mut self, band: &Element<'a>, has_order: bool, slots: &mut Slots<'a>) -> Read<()> {
         let shape = match band.attribute("type") {
             Some("bell") => 1.0,
             Some("lowShelf") => 2.0,
@@ -136,7 +160,7 @@ impl<'a> Devices<'a, '_> {
                 return Ok(());
             }
         };
-        let order = self.xml.number(band, "order")?.unwrap_or(2.0);
+        let order = self.xml.number(band, "order")?.filter(|_| has_order).unwrap_or(2.0);
         let enabled = child(band, "Enabled").is_none_or(|switch| flag(&switch, "value", true));
         let is_pass = shape == 4.0 || shape == 5.0;
         let sections = if is_pass { (order / 2.0).ceil().clamp(1.0, 8.0) as usize } else { 1 };
@@ -150,19 +174,19 @@ impl<'a> Devices<'a, '_> {
         }
         let (freq, gain, q) = (child(band, "Freq"), child(band, "Gain"), child(band, "Q"));
         let specs = self.specs("eq");
-        let freq_convert = freq.map_or(Convert::SAME, |freq| Convert::frequency(&freq));
-        let freq_hz = self.param(freq, &specs[1], freq_convert, f64::from(specs[1].default))?;
-        let gain_db = self.param(gain, &specs[3], Convert::SAME, 0.0)?;
-        let q_of_all = self.param(q, &specs[2], Convert::SAME, f64::from(specs[2].default))?;
+        let usual = |param: usize| f64::from(specs[param].default);
+        let freq_hz = self.param(freq, &specs[1], Quantity::Frequency, usual(1))?;
+        let gain_db = self.param(gain, &specs[3], Quantity::Gain, 0.0)?;
+        let q_of_all = self.param(q, &specs[2], Quantity::Plain, usual(2))?;
         for section in 0..sections {
             let q_here = section_q(section, sections, f64::from(q_of_all));
             let (q_here, _) = within(&specs[2], q_here);
-            let mut ids: Vec<(&'a str, usize, Convert)> = Vec::new();
-            ids.extend(freq.and_then(|freq| Some((freq.attribute("id")?, 1, freq_convert))));
+            let mut ids: Vec<(&'a str, usize, Quantity)> = Vec::new();
+            ids.extend(freq.and_then(|freq| Some((freq.attribute("id")?, 1, Quantity::Frequency))));
             if sections == 1 {
-                ids.extend(q.and_then(|q| Some((q.attribute("id")?, 2, Convert::SAME))));
+                ids.extend(q.and_then(|q| Some((q.attribute("id")?, 2, Quantity::Plain))));
             }
-            ids.extend(gain.and_then(|gain| Some((gain.attribute("id")?, 3, Convert::SAME))));
+            ids.extend(gain.and_then(|gain| Some((gain.attribute("id")?, 3, Quantity::Gain))));
             let shape = if enabled { shape } else { 0.0 };
             slots.0.push(Slot { values: [shape, freq_hz, q_here, gain_db], ids });
         }
@@ -175,13 +199,12 @@ impl<'a> Devices<'a, '_> {
         if child(device, "AutoMakeup").is_some_and(|auto| flag(&auto, "value", false)) {
             self.remarks.add(device, "automatic make-up gain of a compressor", "is left out");
         }
-        let ratio = child(device, "Ratio").map_or(Convert::SAME, |ratio| Convert::ratio(&ratio));
         let named = [
-            ("Threshold", "threshold_db", Convert::SAME),
-            ("Ratio", "ratio", ratio),
-            ("Attack", "attack_ms", Convert::milliseconds()),
-            ("Release", "release_ms", Convert::milliseconds()),
-            ("OutputGain", "makeup_db", Convert::SAME),
+            ("Threshold", "threshold_db", Quantity::Gain),
+            ("Ratio", "ratio", Quantity::Ratio),
+            ("Attack", "attack_ms", Quantity::Time),
+            ("Release", "release_ms", Quantity::Time),
+            ("OutputGain", "makeup_db", Quantity::Gain),
         ];
         // The format knows no knee, so there is none.
         self.one(device, "compressor", &named, &[("knee_db", 0.0)], chain)?;
@@ -192,10 +215,10 @@ impl<'a> Devices<'a, '_> {
     fn limiter(&mut self, device: &Element<'a>, chain: &mut Chain<'a>) -> Read<()> {
         let first = chain.effects.len();
         let named = [
-            ("Threshold", "ceiling_db", Convert::SAME),
-            ("InputGain", "input_db", Convert::SAME),
-            ("Attack", "lookahead_ms", Convert::milliseconds()),
-            ("Release", "release_ms", Convert::milliseconds()),
+            ("Threshold", "ceiling_db", Quantity::Gain),
+            ("InputGain", "input_db", Quantity::Gain),
+            ("Attack", "lookahead_ms", Quantity::Time),
+            ("Release", "release_ms", Quantity::Time),
         ];
         self.one(device, "limiter", &named, &[("ceiling_db", 0.0)], chain)?;
         self.gain(device, "OutputGain", chain)?;
@@ -208,7 +231,7 @@ impl<'a> Devices<'a, '_> {
         &mut self,
         device: &Element<'a>,
         kind: &str,
-        named: &[(&str, &str, Convert)],
+        named: &[(&str, &str, Quantity)],
         fixed: &[(&str, f32)],
         chain: &mut Chain<'a>,
     ) -> Read<()> {
@@ -219,14 +242,14 @@ impl<'a> Devices<'a, '_> {
             values[index_of(name)] = *value;
         }
         let effect_at = chain.effects.len();
-        for (name, param, convert) in named {
+        for (name, param, quantity) in named {
             let Some(given) = child(device, name) else { continue };
             let index = index_of(param);
             let usual = f64::from(values[index]);
-            values[index] = self.param(Some(given), &specs[index], *convert, usual)?;
+            values[index] = self.param(Some(given), &specs[index], *quantity, usual)?;
             let id = given.attribute("id").filter(|_| !specs[index].fixed);
             let param =
-                id.map(|id| DeviceParam { id, effect: effect_at, param: Some((index, *convert)) });
+                id.map(|id| DeviceParam { id, effect: effect_at, param: Some((index, *quantity)) });
             chain.params.extend(param);
         }
         chain.effects.push(effect(kind, values));
@@ -237,17 +260,14 @@ impl<'a> Devices<'a, '_> {
     fn gain(&mut self, device: &Element<'a>, name: &str, chain: &mut Chain<'a>) -> Read<()> {
         let Some(gain) = child(device, name) else { return Ok(()) };
         let specs = self.specs("gain");
-        let convert = match gain.attribute("unit") {
-            Some("linear" | "normalized") => Convert::Decibels,
-            _ => Convert::SAME,
-        };
-        let value = self.param(Some(gain), &specs[0], convert, 0.0)?;
+        let value = self.param(Some(gain), &specs[0], Quantity::Gain, 0.0)?;
         let id = gain.attribute("id");
         if value == 0.0 && id.is_none() {
             return Ok(());
         }
         let effect_at = chain.effects.len();
-        let param = id.map(|id| DeviceParam { id, effect: effect_at, param: Some((0, convert)) });
+        let param =
+            id.map(|id| DeviceParam { id, effect: effect_at, param: Some((0, Quantity::Gain)) });
         chain.params.extend(param);
         chain.effects.push(effect("gain", vec![value]));
         Ok(())
@@ -267,14 +287,14 @@ impl<'a> Devices<'a, '_> {
         &mut self,
         given: Option<Element<'a>>,
         spec: &ParamSpec,
-        convert: Convert,
+        quantity: Quantity,
         usual: f64,
     ) -> Read<f32> {
         let Some(given) = given else { return Ok(usual as f32) };
         let Some(raw) = self.xml.number_or_infinity(&given, "value")? else {
             return Ok(usual as f32);
         };
-        let (value, is_outside) = within(spec, convert.value(raw));
+        let (value, is_outside) = within(spec, quantity.convert(&given).value(raw));
         if is_outside {
             let what = format!("{} is beyond the range of {}: it", called(&given), spec.name);
             self.remarks.add(&given, what, "is held at its end");
@@ -292,6 +312,12 @@ impl<'a> Devices<'a, '_> {
     fn specs(&self, kind: &str) -> Vec<ParamSpec> {
         self.catalogue.params(kind).unwrap_or_default()
     }
+}
+
+/// The strip, effect or send with which a session has more parts than it can have.
+pub(crate) fn too_many(xml: &Xml<'_>, at: &Element<'_>) -> SessionError {
+    let cause = format!("up to here the project has {MAX_PARTS} strips, clips, effects and sends");
+    xml.error(at, cause, "split the project")
 }
 
 fn is_enabled(device: &Element<'_>) -> bool {
@@ -314,7 +340,7 @@ struct Slot<'a> {
     /// Shape, frequency, quality, gain.
     values: [f32; 4],
     /// The project's parameters that move them: id, which one, how.
-    ids: Vec<(&'a str, usize, Convert)>,
+    ids: Vec<(&'a str, usize, Quantity)>,
 }
 
 /// The values of a band; one that is not used has the shape `off` and the usual rest.

@@ -20,7 +20,10 @@ pub(crate) enum Convert {
         offset: f64,
     },
     /// A linear factor to decibels.
-    Decibels,
+    Decibels {
+        /// What is 0 dB.
+        whole: f64,
+    },
     /// MIDI note numbers, with fractions, to hertz.
     Hertz,
     /// A share of 0 to 1 to the ratio that reduces by that share: 0 is 1:1, 1 is a limiter.
@@ -33,61 +36,85 @@ pub(crate) enum Convert {
 impl Convert {
     /// Nothing changes.
     pub(crate) const SAME: Convert = Convert::Affine { factor: 1.0, offset: 0.0 };
+    /// A linear factor.
+    pub(crate) const LINEAR: Convert = Convert::Decibels { whole: 1.0 };
 
     pub(crate) fn value(self, value: f64) -> f64 {
         match self {
             Convert::Affine { factor, offset } => value * factor + offset,
-            Convert::Decibels if value > 0.0 => 20.0 * value.log10(),
-            Convert::Decibels => f64::NEG_INFINITY,
+            Convert::Decibels { whole } if value > 0.0 => 20.0 * (value / whole).log10(),
+            Convert::Decibels { .. } => f64::NEG_INFINITY,
             Convert::Hertz => 440.0 * ((value - 69.0) / 12.0).exp2(),
             Convert::Ratio { whole } => 1.0 / (1.0 - (value / whole).clamp(0.0, 0.99)),
         }
     }
+}
 
-    /// Of a level: a linear factor, or decibels.
-    pub(crate) fn level(parameter: &Element<'_>) -> Convert {
-        match parameter.attribute("unit") {
-            Some("decibel") => Convert::SAME,
-            _ => Convert::Decibels,
-        }
+/// What a parameter is, which with its unit says how it becomes a value of a session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Quantity {
+    /// Of a fader or a send: a linear factor unless the unit is decibels.
+    Level,
+    /// Of a device: decibels unless the unit is a linear factor.
+    Gain,
+    /// To -1 to +1.
+    Pan,
+    Frequency,
+    /// To milliseconds.
+    Time,
+    /// Of a compressor.
+    Ratio,
+    /// It has no unit.
+    Plain,
+}
+
+impl Quantity {
+    /// Of the parameter's own value.
+    pub(crate) fn convert(self, parameter: &Element<'_>) -> Convert {
+        self.convert_in(parameter, None)
     }
 
-    /// Of a pan position, to -1 to +1.
-    pub(crate) fn pan(parameter: &Element<'_>) -> Convert {
-        let of = |name: &str| parameter.attribute(name)?.trim().parse::<f64>().ok();
-        let ends = of("min").zip(of("max")).filter(|(min, max)| max > min);
-        let usual = match parameter.attribute("unit") {
-            Some("linear") => (-1.0, 1.0),
-            Some("percent") => (0.0, 100.0),
-            _ => (0.0, 1.0),
-        };
-        let (min, max) =
-            ends.filter(|ends| ends.0.is_finite() && ends.1.is_finite()).unwrap_or(usual);
+    /// Of values of the parameter in the unit `of_points`; without one, in its own.
+    pub(crate) fn convert_in(self, parameter: &Element<'_>, of_points: Option<&str>) -> Convert {
+        let own = parameter.attribute("unit");
+        let unit = of_points.or(own);
+        match (self, unit) {
+            (Quantity::Level, Some("decibel")) => Convert::SAME,
+            (Quantity::Level, Some("percent")) => Convert::Decibels { whole: 100.0 },
+            (Quantity::Level, _) => Convert::LINEAR,
+            (Quantity::Gain, Some("linear" | "normalized")) => Convert::LINEAR,
+            (Quantity::Gain, Some("percent")) => Convert::Decibels { whole: 100.0 },
+            (Quantity::Pan, _) => pan(unit, ends(parameter).filter(|_| unit == own)),
+            (Quantity::Frequency, Some("semitones")) => Convert::Hertz,
+            (Quantity::Time, _) => Convert::Affine { factor: 1000.0, offset: 0.0 },
+            (Quantity::Ratio, Some("linear")) => Convert::SAME,
+            (Quantity::Ratio, Some("normalized")) => Convert::Ratio { whole: 1.0 },
+            (Quantity::Ratio, _) => Convert::Ratio { whole: 100.0 },
+            (Quantity::Gain | Quantity::Frequency | Quantity::Plain, _) => Convert::SAME,
+        }
+    }
+}
+
+/// What the parameter says of its range.
+fn ends(parameter: &Element<'_>) -> Option<(f64, f64)> {
+    let of = |name: &str| parameter.attribute(name)?.trim().parse::<f64>().ok();
+    of("min").zip(of("max")).filter(|(min, max)| max > min)
+}
+
+fn pan(unit: Option<&str>, ends: Option<(f64, f64)>) -> Convert {
+    let of = |(min, max): (f64, f64)| {
         let factor = 2.0 / (max - min);
-        Convert::Affine { factor, offset: -1.0 - min * factor }
-    }
-
-    /// Of a frequency.
-    pub(crate) fn frequency(parameter: &Element<'_>) -> Convert {
-        match parameter.attribute("unit") {
-            Some("semitones") => Convert::Hertz,
-            _ => Convert::SAME,
-        }
-    }
-
-    /// Of a time, to milliseconds.
-    pub(crate) fn milliseconds() -> Convert {
-        Convert::Affine { factor: 1000.0, offset: 0.0 }
-    }
-
-    /// Of a compressor's ratio.
-    pub(crate) fn ratio(parameter: &Element<'_>) -> Convert {
-        match parameter.attribute("unit") {
-            Some("linear") => Convert::SAME,
-            Some("normalized") => Convert::Ratio { whole: 1.0 },
-            _ => Convert::Ratio { whole: 100.0 },
-        }
-    }
+        (factor, -1.0 - min * factor)
+    };
+    let usual = match unit {
+        Some("linear") => (-1.0, 1.0),
+        Some("percent") => (0.0, 100.0),
+        _ => (0.0, 1.0),
+    };
+    // Ends that are too near or too far say nothing.
+    let own = ends.map(of).filter(|(factor, offset)| factor.is_normal() && offset.is_finite());
+    let (factor, offset) = own.unwrap_or_else(|| of(usual));
+    Convert::Affine { factor, offset }
 }
 
 /// A fader's level: what a session can say, and whether the project said more.
@@ -115,10 +142,20 @@ mod tests {
         assert!((Convert::Hertz.value(58.506371) - 240.0).abs() < 1e-3);
         assert!((Convert::Hertz.value(126.232645) - 12_000.0).abs() < 1e-2);
         assert_eq!(Convert::Hertz.value(69.0), 440.0);
-        assert!((Convert::Decibels.value(0.316228) + 10.0).abs() < 1e-4);
-        assert_eq!(Convert::Decibels.value(0.0), f64::NEG_INFINITY);
+        assert!((Convert::LINEAR.value(0.316228) + 10.0).abs() < 1e-4);
+        assert_eq!(Convert::LINEAR.value(0.0), f64::NEG_INFINITY);
         assert_eq!(Convert::Ratio { whole: 100.0 }.value(75.0), 4.0);
+        assert_eq!(Convert::Decibels { whole: 100.0 }.value(10.0), -20.0);
         assert_eq!(fader_db(f64::NEG_INFINITY), (f32::NEG_INFINITY, false));
         assert_eq!(fader_db(30.0), (24.0, true));
+    }
+
+    #[test]
+    fn a_range_that_is_no_range_is_not_used() {
+        let at = |convert: Convert, value: f64| convert.value(value);
+        assert_eq!(at(pan(Some("linear"), Some((-2.0, 2.0))), 1.0), 0.5);
+        for ends in [(0.0, 1e-320), (-1e308, 1e308), (f64::NEG_INFINITY, 0.0)] {
+            assert_eq!(at(pan(Some("normalized"), Some(ends)), 0.5), 0.0, "{ends:?}");
+        }
     }
 }

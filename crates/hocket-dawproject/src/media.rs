@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::ops::Range;
 use std::path::PathBuf;
 
-use hocket_media::{AudioFacts, WavFormat, WavWriter};
+use hocket_media::{Audio, AudioFacts, WavFormat, WavWriter};
 use hocket_plan::session::{Media, MediaId, Session};
 use hocket_time::RATES_HZ;
 
@@ -14,8 +14,15 @@ use crate::remarks::Remarks;
 use crate::stretch::{self, Knot};
 use crate::xml::{Element, Read, Xml, child, flag};
 
-/// Frames of a file that is made or is its source, at most: 46 minutes at 48 kHz. Both are in memory.
-const MAX_STRETCHED_FRAMES: u64 = 1 << 27;
+/// Samples of a file that is made and of its source together, at most: 46 minutes each, at 48 kHz in stereo. Both are in
+/// memory.
+const MAX_STRETCHED_SAMPLES: u64 = 1 << 29;
+/// Frames of all files that are made: six hours at 48 kHz.
+const MAX_MADE_FRAMES: u64 = 1 << 30;
+/// What a piece of another speed costs, in frames: the converter looks around it.
+const PIECE_FRAMES: u64 = 4096;
+/// Sides of a session's audio.
+const SIDES: usize = 2;
 /// Bytes of a stereo frame of floats.
 const FRAME_BYTES: u64 = 8;
 /// What a file says of itself where none is there to be asked.
@@ -38,6 +45,9 @@ pub(crate) struct MediaTable {
     media: Vec<Media>,
     spans: Vec<Range<usize>>,
     facts: Vec<AudioFacts>,
+    /// The last file that others were made of: clips of one file often follow each other.
+    source: Option<(MediaId, Audio)>,
+    made_frames: u64,
 }
 
 /// What became of the table.
@@ -57,6 +67,8 @@ impl MediaTable {
             media: Vec::new(),
             spans: Vec::new(),
             facts: Vec::new(),
+            source: None,
+            made_frames: 0,
         }
     }
 
@@ -87,8 +99,8 @@ impl MediaTable {
                 None
             }
         };
-        check_count(xml, audio, self.media.len())?;
         self.named.insert(key, found);
+        check_count(xml, audio, self.named.len() + self.made.len())?;
         Ok(found)
     }
 
@@ -124,6 +136,7 @@ impl MediaTable {
     /// The same file with its places moved; `None` where that is not possible, which is remarked.
     pub(crate) fn stretched(
         &mut self,
+        xml: &Xml<'_>,
         of: MediaId,
         knots: &[Knot],
         at: &Element<'_>,
@@ -134,7 +147,18 @@ impl MediaTable {
         if let Some(known) = self.made.get(&key) {
             return Ok(*known);
         }
-        let made = match self.make(of, knots) {
+        let frames = stretch::frames(knots, self.facts[of.0].sample_rate_hz);
+        // One that is too long is not made.
+        let made =
+            if frames * SIDES as f64 <= MAX_STRETCHED_SAMPLES as f64 { frames as u64 } else { 0 };
+        self.made_frames += made + knots.len() as u64 * PIECE_FRAMES;
+        if self.made_frames > MAX_MADE_FRAMES {
+            let cause = "more than six hours of warped clips";
+            return Err(xml
+                .error(at, cause, "render the longest ones, or split the project")
+                .into());
+        }
+        let made = match self.make(of, knots, remarks) {
             Ok((path, facts)) => Some(self.add(path, facts, self.spans[of.0].clone())),
             Err(NoMedia::NotPossible(text)) => return Err(ImportError::NotPossible(text)),
             Err(NoMedia::Missing(cause)) => {
@@ -147,14 +171,20 @@ impl MediaTable {
             }
         };
         self.made.insert(key, made);
+        check_count(xml, at, self.named.len() + self.made.len())?;
         Ok(made)
     }
 
-    fn make(&mut self, of: MediaId, knots: &[Knot]) -> Result<(PathBuf, AudioFacts), NoMedia> {
+    fn make(
+        &mut self,
+        of: MediaId,
+        knots: &[Knot],
+        remarks: &mut Remarks,
+    ) -> Result<(PathBuf, AudioFacts), NoMedia> {
         let facts = self.facts[of.0];
         let frames = stretch::frames(knots, facts.sample_rate_hz);
-        let source = facts.frames.unwrap_or(0);
-        if frames > MAX_STRETCHED_FRAMES as f64 || source > MAX_STRETCHED_FRAMES {
+        let source = facts.frames.unwrap_or(0).saturating_mul(facts.channels as u64);
+        if frames * SIDES as f64 + source as f64 > MAX_STRETCHED_SAMPLES as f64 {
             return Err(NoMedia::Missing("it is too long to be converted in memory".into()));
         }
         let path = self.media[of.0].path.clone();
@@ -167,9 +197,21 @@ impl MediaTable {
         let here = |cause: String| NoMedia::NotPossible(format!("{}: {cause}", target.display()));
         std::fs::create_dir_all(folder).map_err(|error| here(error.to_string()))?;
         check_room(folder, &stem, frames as u64 * FRAME_BYTES)?;
-        let decoded = hocket_media::decode(&path)
-            .map_err(|error| NoMedia::Missing(format!("it cannot be decoded: {error}")))?;
-        let audio = stretch::stretched(&decoded, knots);
+        if self.source.as_ref().is_none_or(|(known, _)| *known != of) {
+            self.source = None;
+            let mut decoded = hocket_media::decode(&path)
+                .map_err(|error| NoMedia::Missing(format!("it cannot be decoded: {error}")))?;
+            decoded.channels.truncate(SIDES);
+            for fault in &decoded.warnings {
+                let what = format!("the audio file '{stem}' ({fault})");
+                remarks.add_at(self.spans[of.0].clone(), what, "plays as far as it can be read");
+            }
+            self.source = Some((of, decoded));
+        }
+        let Some((_, source)) = &self.source else {
+            return Err(NoMedia::Missing("it is not there".into()));
+        };
+        let audio = stretch::stretched(source, knots);
         let mut writer = WavWriter::create(&target, audio.sample_rate_hz, WavFormat::Float32)
             .map_err(|error| here(error.to_string()))?;
         if let [left, rest @ ..] = audio.channels.as_slice() {

@@ -10,8 +10,8 @@ use hocket_plan::{Effect, EffectCatalogue};
 
 use crate::automation::{Moved, Targets};
 use crate::channels::{Channel, Channels, Role};
-use crate::devices::{Chain, Devices};
-use crate::levels::{Convert, fader_db};
+use crate::devices::{Chain, Devices, MAX_PARTS, too_many};
+use crate::levels::{Quantity, fader_db};
 use crate::remarks::Remarks;
 use crate::xml::{Element, Read, Xml, called, child, children, flag, head};
 
@@ -52,6 +52,8 @@ pub(crate) struct Mixed<'a> {
     pub targets: Targets<'a>,
     /// How many devices are not played.
     pub replaced: usize,
+    /// Strips, clips, effects and sends.
+    parts: usize,
 }
 
 impl<'a> Mixer<'a, '_> {
@@ -61,7 +63,10 @@ impl<'a> Mixer<'a, '_> {
         let outputs = self.outputs(master)?;
         let sends = self.sends(master)?;
         let kinds = self.kinds(master, &outputs, &sends);
-        let mut mixed = Mixed { targets: HashMap::new(), replaced: 0 };
+        // An output may become a send.
+        let clips: usize = self.clips.values().map(Vec::len).sum();
+        let parts = clips + sends.len() + outputs.len();
+        let mut mixed = Mixed { targets: HashMap::new(), replaced: 0, parts };
         self.strips(&kinds, session, &mut mixed)?;
         self.connect(&kinds, &outputs, session);
         self.tap(&kinds, &outputs, &sends, session, &mut mixed)?;
@@ -97,6 +102,12 @@ impl<'a> Mixer<'a, '_> {
             let found = match named {
                 None => channel.folder,
                 Some(id) => match self.find(id) {
+                    Some(found) if self.channels.all[found].role == Role::Vca => {
+                        let name = called(&channel.owner);
+                        let what = format!("the output of {name} to a VCA, which passes no sound,");
+                        self.remarks.add_at(output_span(channel), what, "goes to the master");
+                        None
+                    }
                     Some(found) => Some(found),
                     None => {
                         let name = called(&channel.owner);
@@ -174,7 +185,7 @@ impl<'a> Mixer<'a, '_> {
                 let silent = match volume {
                     Some(volume) => {
                         let value = self.xml.number_or_infinity(&volume, "value")?.unwrap_or(1.0);
-                        Convert::level(&volume).value(value) == f64::NEG_INFINITY
+                        Quantity::Level.convert(&volume).value(value) == f64::NEG_INFINITY
                     }
                     None => false,
                 };
@@ -210,7 +221,7 @@ impl<'a> Mixer<'a, '_> {
     fn tell_of_send(&mut self, send: &Element<'a>, enable: Option<Element<'a>>) -> Read<()> {
         if let Some(pan) = child(send, "Pan") {
             let value = self.xml.number(&pan, "value")?;
-            let place = value.map_or(0.0, |value| Convert::pan(&pan).value(value));
+            let place = value.map_or(0.0, |value| Quantity::Pan.convert(&pan).value(value));
             if place.abs() > 1e-6 {
                 self.remarks.add(&pan, "the pan of a send", "is left out: sends go to the centre");
             }
@@ -263,6 +274,10 @@ impl<'a> Mixer<'a, '_> {
         for (index, channel) in channels.all.iter().enumerate() {
             let Kind::Strip(id) = kinds[index] else { continue };
             let strip = self.strip(channel, id, mixed)?;
+            mixed.parts += 1 + strip.chain.len();
+            if mixed.parts > MAX_PARTS {
+                return Err(too_many(self.xml, &channel.owner));
+            }
             let output = Destination::Master;
             match id {
                 StripId::Track(_) => {
@@ -294,16 +309,19 @@ impl<'a> Mixer<'a, '_> {
         strip.mute = channel.is_off;
         let Some(element) = channel.element else { return Ok(strip) };
         strip.solo = flag(&element, "solo", false);
+        if strip.solo && matches!(id, StripId::Return(_)) {
+            let what = format!("the solo of {}", called(&channel.owner));
+            self.remarks.add(&channel.owner, what, "silences nothing: returns are heard always");
+        }
         if let Some(volume) = child(&element, "Volume") {
-            let convert = Convert::level(&volume);
-            strip.gain_db = self.level(&volume, convert)?;
-            moves(&mut mixed.targets, &volume, Moved::Gain(id, convert));
+            strip.gain_db = self.level(&volume)?;
+            moves(&mut mixed.targets, &volume, Moved::Gain(id));
         }
         if let Some(pan) = child(&element, "Pan") {
-            let convert = Convert::pan(&pan);
+            let convert = Quantity::Pan.convert(&pan);
             let value = self.xml.number(&pan, "value")?;
             strip.pan = value.map_or(0.0, |value| convert.value(value).clamp(-1.0, 1.0) as f32);
-            moves(&mut mixed.targets, &pan, Moved::Pan(id, convert));
+            moves(&mut mixed.targets, &pan, Moved::Pan(id));
         }
         if let Some(mute) = child(&element, "Mute") {
             strip.mute |= flag(&mute, "value", false);
@@ -312,15 +330,16 @@ impl<'a> Mixer<'a, '_> {
             }
         }
         let (xml, catalogue) = (self.xml, self.catalogue);
+        let room = MAX_PARTS.saturating_sub(mixed.parts);
         let mut devices =
-            Devices { xml, catalogue, remarks: &mut *self.remarks, stand_in: self.stand_in };
+            Devices { xml, catalogue, remarks: &mut *self.remarks, stand_in: self.stand_in, room };
         let Chain { effects, params, replaced } = devices.chain(&element)?;
         strip.chain = effects;
         mixed.replaced += replaced;
         for param in params {
             let at = EffectAt { strip: id, index: param.effect };
             let moved = match param.param {
-                Some((index, convert)) => Moved::Param(at, index, convert),
+                Some((index, quantity)) => Moved::Param(at, index, quantity),
                 None => Moved::Enabled(at),
             };
             mixed.targets.entry(param.id).or_default().push(moved);
@@ -328,9 +347,9 @@ impl<'a> Mixer<'a, '_> {
         Ok(strip)
     }
 
-    fn level(&mut self, volume: &Element<'a>, convert: Convert) -> Read<f32> {
+    fn level(&mut self, volume: &Element<'a>) -> Read<f32> {
         let Some(value) = self.xml.number_or_infinity(volume, "value")? else { return Ok(0.0) };
-        let (gain_db, is_louder) = fader_db(convert.value(value));
+        let (gain_db, is_louder) = fader_db(Quantity::Level.convert(volume).value(value));
         if is_louder {
             self.remarks.add(volume, "a level above +24 dB", "is held at +24 dB");
         }
@@ -393,17 +412,16 @@ impl<'a> Mixer<'a, '_> {
             } else {
                 routes.add(send.from, send.to);
             }
-            let convert = send.volume.map(|volume| Convert::level(&volume));
-            let gain_db = match send.volume.zip(convert) {
-                Some((volume, convert)) => self.level(&volume, convert)?,
+            let gain_db = match send.volume {
+                Some(volume) => self.level(&volume)?,
                 None => 0.0,
             };
             let strip = strip_mut(session, from);
             let at = SendAt { strip: from, index: strip.sends.len() };
             let tap = send.tap;
             strip.sends.push(Send { to: ReturnId(to), gain_db, tap, feedback: closes });
-            if let Some((volume, convert)) = send.volume.zip(convert) {
-                moves(&mut mixed.targets, &volume, Moved::Send(at, convert));
+            if let Some(volume) = send.volume {
+                moves(&mut mixed.targets, &volume, Moved::Send(at));
             }
         }
         Ok(())

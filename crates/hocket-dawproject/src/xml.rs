@@ -16,17 +16,62 @@ pub(crate) type Read<T> = Result<T, SessionError>;
 const MAX_NODES: u32 = 4_000_000;
 /// Tracks in folders and clips in clips are nested; nobody nests deeper, and the readers call themselves.
 const MAX_DEPTH: usize = 200;
+/// The parser compares each attribute of an element with all before it, so the number of them is bounded.
+const MAX_ATTRIBUTES: usize = 1_000;
 /// What to do with a project that no program has written like this.
 pub(crate) const EXPORT_AGAIN: &str = "export the project again, or correct project.xml by hand";
 
 /// The tree of the text.
 pub(crate) fn parse(text: &ForeignText) -> Read<Document<'_>> {
+    check_attributes(text)?;
     let options =
         ParsingOptions { allow_dtd: false, nodes_limit: MAX_NODES, entity_resolver: None };
     let document = Document::parse_with_options(text.text(), options)
         .map_err(|error| refused(text, &error))?;
     check_depth(text, &document)?;
     Ok(document)
+}
+
+/// Before the parse, in one pass over the text. What is not XML here is left to the parser, which stops there.
+fn check_attributes(text: &ForeignText) -> Read<()> {
+    let xml = text.text();
+    let mut at = 0;
+    while let Some(start) = xml[at..].find('<').map(|found| at + found) {
+        let rest = &xml[start..];
+        let skipped = [("<!--", "-->"), ("<![CDATA[", "]]>"), ("<?", "?>")];
+        let end = match skipped.into_iter().find(|(open, _)| rest.starts_with(open)) {
+            Some((open, close)) => {
+                rest[open.len()..].find(close).map(|found| open.len() + found + close.len())
+            }
+            None => end_of_tag(text, start)?,
+        };
+        let Some(length) = end else { break };
+        at = start + length;
+    }
+    Ok(())
+}
+
+/// The length of the tag that begins at `start`; `None` where it has no end.
+fn end_of_tag(text: &ForeignText, start: usize) -> Read<Option<usize>> {
+    let mut quote = None;
+    let mut attributes = 0;
+    for (at, byte) in text.text().as_bytes()[start..].iter().enumerate() {
+        match (quote, byte) {
+            (Some(open), byte) if open == byte => quote = None,
+            (Some(_), _) => {}
+            (None, b'"' | b'\'') => {
+                attributes += 1;
+                quote = Some(byte);
+            }
+            (None, b'>') => return Ok(Some(at + 1)),
+            _ => {}
+        }
+        if attributes > MAX_ATTRIBUTES {
+            let cause = format!("an element with more than {MAX_ATTRIBUTES} attributes");
+            return Err(text.error(start..start + 1, cause, EXPORT_AGAIN));
+        }
+    }
+    Ok(None)
 }
 
 fn refused(text: &ForeignText, error: &Error) -> SessionError {

@@ -146,11 +146,25 @@ fn texts_that_ask_for_too_much_are_refused_with_their_place() {
         )),
     );
     let slow = song(ONE, "").replace("120", "0");
+    let attributes: String = (0..2000).map(|number| format!(" a{number}='>'")).collect();
+    let attributes = song(ONE, &format!("<!-- \" --><Lanes{attributes}/>"));
+    // Timelines that lead into each other through references: each is nested little.
+    let within = |inner: &str| format!("{}{inner}{}", "<Lanes>".repeat(60), "</Lanes>".repeat(60));
+    let linked = (0..9).map(|number| {
+        let clip = format!(
+            "<Clips><Clip time=\"0\" duration=\"1\" reference=\"l{}\"/></Clips>",
+            number + 1
+        );
+        within(&clip).replacen("<Lanes>", &format!("<Lanes id=\"l{number}\">"), 1)
+    });
+    let linked = song(ONE, &lanes(&linked.collect::<String>()));
     let not_a_number = song(ONE, &lanes("<Clips><Clip time=\"soon\" duration=\"1\"/></Clips>"))
         .replace("/></Clips>", &format!(">{AUDIO}</Clip></Clips>"));
     for (text, word) in [
         (entities, "document type"),
         (deep.as_str(), "nested"),
+        (&attributes, "more than 1000 attributes"),
+        (&linked, "timelines are nested"),
         (&many, "after loops are laid out"),
         (&endless, "loop"),
         (&slow, "a tempo of 0"),

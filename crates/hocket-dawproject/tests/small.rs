@@ -8,7 +8,10 @@ use hocket_time::{Glide, Shape, TimeBase};
 
 /// Start, offset and length of the clips of the first track, in seconds.
 fn clips(made: &Made) -> Vec<(f64, f64, f64)> {
-    let session = made.read().loaded.session;
+    clips_of(&made.read().loaded.session)
+}
+
+fn clips_of(session: &hocket_plan::Session) -> Vec<(f64, f64, f64)> {
     let clip = |clip: &hocket_plan::session::Clip| {
         let round = |s: f64| (s * 1e6).round() / 1e6;
         (round(clip.start_s), round(clip.offset_s), round(clip.length_s.unwrap_or(-1.0)))
@@ -324,4 +327,127 @@ fn clips_on_a_group_or_a_return_get_a_track() {
     let names: Vec<&str> = session.tracks.iter().map(|track| track.strip.name.as_str()).collect();
     assert_eq!(names, ["a", "a 2", "band clips", "fx clips"]);
     assert_eq!(session.tracks[3].strip.sends[0].to.0, 0);
+}
+
+#[test]
+fn a_cross_fade_begins_earlier_and_moves_nothing() {
+    // Half a second of what is before `playStart` fades in, and then the clip sounds where it lies.
+    let clip = |start: &str, more: &str| {
+        format!(
+            "<Clips><Clip time=\"2\" duration=\"1\" playStart=\"{start}\" contentTimeUnit=\"seconds\" \
+             fadeTimeUnit=\"seconds\" fadeInTime=\"-0.5\"{more}>{AUDIO}</Clip></Clips>"
+        )
+    };
+    check_clips(&clip("0.5", ""), &[(0.5, 0.0, 1.0)]);
+    // The file has only a quarter of a second there: silence is before it.
+    let session = Made::project(&song(ONE, &lanes(&clip("0.25", "")))).read().loaded.session;
+    assert_eq!(clips_of(&session), [(0.75, 0.0, 0.75)]);
+    assert_eq!(session.tracks[0].clips[0].fade_in_s, 0.25);
+    // Laps begin where the first one ends.
+    check_clips(
+        &clip("0.5", " loopStart=\"0.5\" loopEnd=\"0.75\""),
+        &[(0.5, 0.0, 0.75), (1.25, 0.5, 0.25)],
+    );
+}
+
+#[test]
+fn a_fade_out_ends_with_a_file_that_ends_before_its_clip() {
+    let inside = format!(
+        "<Clips><Clip time=\"0\" duration=\"2.25\" fadeTimeUnit=\"seconds\" fadeOutTime=\"0.5\">{AUDIO}</Clip></Clips>"
+    );
+    let imported = Made::project(&song(ONE, &lanes(&inside))).read();
+    assert!(imported.remarks.is_empty(), "{:?}", imported.remarks);
+    let clip = &imported.loaded.session.tracks[0].clips[0];
+    assert_eq!((clip.length_s, clip.fade_out_s), (Some(1.0), 0.375));
+}
+
+#[test]
+fn a_session_ends_with_its_last_sound() {
+    let inside = format!(
+        "<Clips><Clip time=\"0\" duration=\"1\">{AUDIO}</Clip><Clip time=\"4\">{AUDIO}</Clip></Clips>"
+    );
+    let session = Made::project(&song(ONE, &lanes(&inside))).read().loaded.session;
+    assert_eq!(session.length_s, Some(3.0));
+}
+
+#[test]
+fn points_have_a_unit_of_their_own() {
+    let inside = "\
+        <Points unit=\"decibel\"><Target parameter=\"one-v\"/><RealPoint time=\"0\" value=\"-6\"/></Points>\
+        <Points unit=\"linear\"><Target parameter=\"one-p\"/><RealPoint time=\"0\" value=\"-0.5\"/></Points>";
+    let session = Made::project(&song(ONE, &lanes(inside))).read().loaded.session;
+    let first = |target: LaneTarget| session.lane(target).expect("a lane").points[0].value;
+    assert_eq!(first(LaneTarget::Gain(StripId::Track(0))), -6.0);
+    assert_eq!(first(LaneTarget::Pan(StripId::Track(0))), -0.5);
+}
+
+#[test]
+fn a_line_of_automation_from_before_the_start_is_cut_there() {
+    let inside = "<Points><Target parameter=\"one-p\"/><RealPoint time=\"-1\" value=\"0\" interpolation=\"linear\"/>\
+        <RealPoint time=\"1\" value=\"1\"/></Points>";
+    let session = Made::project(&song(ONE, &lanes(inside))).read().loaded.session;
+    let lane = session.lane(LaneTarget::Pan(StripId::Track(0))).expect("a lane");
+    let points: Vec<(f64, f64)> = lane.points.iter().map(|point| (point.at, point.value)).collect();
+    assert_eq!(points, [(0.0, 0.0), (1.0, 1.0)]);
+}
+
+#[test]
+fn a_level_in_percent_is_a_share_of_full() {
+    let structure =
+        ONE.replace("<Volume unit=\"linear\" value=\"1\"", "<Volume unit=\"percent\" value=\"10\"");
+    let session = Made::project(&song(&structure, "")).read().loaded.session;
+    assert!((session.tracks[0].strip.gain_db + 20.0).abs() < 1e-5);
+}
+
+#[test]
+fn what_a_vca_and_a_returns_solo_would_do_is_told() {
+    let structure = ONE.replacen("destination=\"m\"", "destination=\"v-c\"", 1)
+        + "<Track id=\"v\" name=\"v\"><Channel id=\"v-c\" role=\"vca\"/></Track>\
+           <Track id=\"r\" name=\"r\"><Channel id=\"r-c\" destination=\"m\" role=\"effect\" solo=\"true\"/></Track>";
+    let imported = Made::project(&song(&structure, "")).read();
+    assert_eq!(imported.loaded.session.tracks[0].output, Destination::Master);
+    let told = imported.remarks.join("\n");
+    for words in ["the output of 'one' to a VCA", "the solo of 'r'"] {
+        assert!(told.contains(words), "{words}: {told}");
+    }
+}
+
+#[test]
+fn tempos_and_warps_may_lie_anywhere() {
+    // Points out of order, and warps of which two lie before the file.
+    let inside = format!(
+        "{}<TempoAutomation unit=\"bpm\"><Target parameter=\"tempo\"/><RealPoint time=\"4\" value=\"60\"/>\
+         <RealPoint time=\"0\" value=\"120\"/></TempoAutomation>",
+        lanes(&format!(
+            "<Clips><Clip time=\"0\" duration=\"4\"><Warps timeUnit=\"seconds\" contentTimeUnit=\"seconds\">{AUDIO}\
+             <Warp time=\"-2\" contentTime=\"-9\"/><Warp time=\"-1\" contentTime=\"-1\"/>\
+             <Warp time=\"1\" contentTime=\"1\"/></Warps></Clip></Clips>"
+        ))
+    );
+    let session = Made::project(&song(ONE, &inside)).read().loaded.session;
+    let tempos: Vec<(f64, f64)> = session.time.tempos.iter().map(|t| (t.beats, t.bpm)).collect();
+    assert_eq!(tempos, [(0.0, 120.0), (4.0, 60.0)]);
+    assert_eq!(clips_of(&session), [(0.0, 0.0, 1.0)]);
+}
+
+#[test]
+fn orders_of_bands_that_count_them_are_places() {
+    let first_shapes = |orders: [u32; 3]| {
+        let band = |order: u32| {
+            format!(
+                "<Band type=\"highPass\" order=\"{order}\"><Freq unit=\"hertz\" value=\"80\"/></Band>"
+            )
+        };
+        let devices = format!(
+            "<Devices><Equalizer deviceName=\"E\">{}</Equalizer></Devices>",
+            orders.map(band).concat()
+        );
+        let structure =
+            ONE.replacen("role=\"regular\">", &format!("role=\"regular\">{devices}"), 1);
+        let session = Made::project(&song(&structure, "")).read().loaded.session;
+        session.tracks[0].strip.chain.iter().map(|eq| eq.values[12]).collect::<Vec<f32>>()
+    };
+    assert_eq!(first_shapes([0, 1, 2]), [0.0], "three sections");
+    assert_eq!(first_shapes([1, 2, 3]), [0.0]);
+    assert_eq!(first_shapes([2, 2, 4]), [5.0], "four sections");
 }

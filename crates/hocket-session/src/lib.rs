@@ -63,6 +63,7 @@ pub use foreign::ForeignText;
 pub use json_schema::json_schema;
 pub use media::{MediaCheck, MediaRefusal, MediaUse};
 pub use mistakes::SessionErrors;
+pub use source::MAX_BYTES as MAX_FILE_BYTES;
 use source::{Source, What};
 pub use write::{WriteError, session_text};
 

@@ -8,7 +8,7 @@ use crate::Span;
 use crate::error::{Place, SessionError};
 
 /// The largest session file; a session of 10,000 tracks has about one MiB.
-pub(crate) const MAX_BYTES: u64 = 16 << 20;
+pub const MAX_BYTES: u64 = 16 << 20;
 
 /// What a file is meant to be, for messages.
 #[derive(Debug, Clone, Copy)]

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use hocket_files::is_standard_output;
-use hocket_session::session_text;
+use hocket_session::{MAX_FILE_BYTES, session_text};
 
 use super::{CATALOGUE, refuse_to_replace, write_new};
 use crate::cli::ConvertArgs;
@@ -59,6 +59,14 @@ pub(super) fn write_converted(args: &ConvertArgs) -> Result<Exit, Failure> {
     let text = session_text(&session, &CATALOGUE, folder_of_text(output)).map_err(|error| {
         Failure::bad_input(format!("{}: {error}; rename it, and export again", path.display()))
     })?;
+    if text.len() as u64 > MAX_FILE_BYTES {
+        return Err(Failure::bad_input(format!(
+            "{}: the session file would be larger than {} MiB, and nothing could read it; nothing was written; render \
+             the project itself, or split it",
+            path.display(),
+            MAX_FILE_BYTES >> 20
+        )));
+    }
     if has_audio {
         move_to(unpacked, &audio)?;
     }
