@@ -133,7 +133,7 @@ pub fn import(path: &Path, folder: &Path, how: &Import<'_>) -> Result<Imported, 
     let mut archive = Archive::open(path, folder, how.stop.cloned().unwrap_or_default())?;
     let text = ForeignText::new(&archive.project_name(), archive.project()?);
     let stem = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-    read(text, Files::Of(archive), &stem, how)
+    read(text, Files::Of(Box::new(archive)), &stem, how)
 }
 
 /// Reads the text of a project as if all its audio files were there: for checks of the text alone.

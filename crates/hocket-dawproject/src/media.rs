@@ -32,7 +32,7 @@ const PRETENDED: AudioFacts =
 /// Where audio files come from.
 pub(crate) enum Files {
     /// The archive of the project.
-    Of(Archive),
+    Of(Box<Archive>),
     /// Every file is there, is a stereo file of ten seconds, and nothing looks into it: for a text without an archive.
     Pretended,
 }
