@@ -4,6 +4,8 @@ use std::collections::{HashMap, HashSet};
 use std::fs::File;
 use std::io::{BufReader, Read as _, Write as _};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use hocket_session::SessionError;
 use zip::ZipArchive;
@@ -26,6 +28,7 @@ const DAMAGED: &str = "copy the file again, or export the project again";
 
 /// A project's archive, and the folder into which its audio files are written.
 pub(crate) struct Archive {
+    stop: Arc<AtomicBool>,
     path: PathBuf,
     zip: ZipArchive<BufReader<File>>,
     folder: PathBuf,
@@ -41,11 +44,17 @@ pub(crate) enum NoMedia {
     Missing(String),
     /// Nothing can be played here.
     NotPossible(String),
+    /// The user stopped it.
+    Stopped,
 }
 
 impl Archive {
     /// Opens the archive and looks at its list of files. `folder` is made when the first audio file is written.
-    pub(crate) fn open(path: &Path, folder: &Path) -> Result<Archive, ImportError> {
+    pub(crate) fn open(
+        path: &Path,
+        folder: &Path,
+        stop: Arc<AtomicBool>,
+    ) -> Result<Archive, ImportError> {
         let refused = |cause: String, remedy: &str| SessionError::of_file(path, cause, remedy);
         let unreadable = |error: std::io::Error| {
             let remedy = "check the spelling, and that you may read it";
@@ -89,7 +98,7 @@ impl Archive {
             return Err(refused(cause, "export the project again").into());
         }
         let (path, folder) = (path.to_owned(), folder.to_owned());
-        Ok(Archive { path, zip, folder, written: HashSet::new(), numbers: HashMap::new() })
+        Ok(Archive { stop, path, zip, folder, written: HashSet::new(), numbers: HashMap::new() })
     }
 
     /// The text of `project.xml`.
@@ -171,12 +180,16 @@ impl Archive {
         let size = entry.size();
         check_room(&self.folder, plain, size)?;
         let mut file = File::options().write(true).create_new(true).open(&target).map_err(here)?;
-        let unpacked = copy(&mut entry, &mut file, size);
+        let unpacked = copy(&mut entry, &mut file, size, &self.stop);
         drop(entry);
         match unpacked {
             Ok(()) => {
                 self.written.insert(name);
                 Ok(target)
+            }
+            Err(Copying::Stopped) => {
+                _ = std::fs::remove_file(&target);
+                Err(NoMedia::Stopped)
             }
             Err(Copying::Reading(cause)) => {
                 _ = std::fs::remove_file(&target);
@@ -187,6 +200,11 @@ impl Archive {
                 Err(here(error))
             }
         }
+    }
+
+    /// What says that the user stopped the import.
+    pub(crate) fn stop(&self) -> &AtomicBool {
+        &self.stop
     }
 
     /// A new file in the folder, for audio that is made.
@@ -247,13 +265,23 @@ fn plain_name(name: &str) -> String {
 enum Copying {
     Reading(String),
     Writing(std::io::Error),
+    Stopped,
 }
 
 /// Copies an entry, which has `size` bytes by its own account; its checksum is compared at its end.
-fn copy(entry: &mut impl std::io::Read, file: &mut File, size: u64) -> Result<(), Copying> {
+fn copy(
+    entry: &mut impl std::io::Read,
+    file: &mut File,
+    size: u64,
+    stop: &AtomicBool,
+) -> Result<(), Copying> {
     let mut piece = vec![0; PIECE_BYTES];
     let mut done = 0;
     loop {
+        // Relaxed: the flag publishes nothing.
+        if stop.load(Relaxed) {
+            return Err(Copying::Stopped);
+        }
         let count = match entry.read(&mut piece) {
             Ok(0) => break,
             Ok(count) => count,

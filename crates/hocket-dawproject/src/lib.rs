@@ -26,6 +26,8 @@
 use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use hocket_media::AudioFacts;
 use hocket_plan::session::Session;
@@ -69,6 +71,8 @@ pub enum ImportError {
     Wrong(SessionError),
     /// It cannot be done here, such as for want of space on a disk: one sentence with its remedy.
     NotPossible(String),
+    /// The user stopped it.
+    Stopped,
 }
 
 impl fmt::Display for ImportError {
@@ -76,6 +80,7 @@ impl fmt::Display for ImportError {
         match self {
             ImportError::Wrong(error) => error.fmt(f),
             ImportError::NotPossible(text) => f.write_str(text),
+            ImportError::Stopped => f.write_str("interrupted while the project was read"),
         }
     }
 }
@@ -95,6 +100,8 @@ pub struct Import<'a> {
     pub catalogue: &'a dyn EffectCatalogue,
     /// Effects that stand in for each device that Hocket does not have; none: such a device passes the sound on.
     pub stand_in: &'a [Effect],
+    /// Once this is true the import ends as soon as it can, with [`ImportError::Stopped`]; `None`: nobody stops it.
+    pub stop: Option<&'a Arc<AtomicBool>>,
 }
 
 /// A session that was a project.
@@ -120,12 +127,13 @@ pub struct Imported {
 ///
 /// # Errors
 /// [`ImportError::Wrong`]: the file is no project, is damaged, or asks for too much. [`ImportError::NotPossible`]: the
-/// audio files cannot be written. In both cases files may have been written into `folder`.
+/// audio files cannot be written. [`ImportError::Stopped`]: `how.stop` became true. In all cases files may have been
+/// written into `folder`.
 pub fn import(path: &Path, folder: &Path, how: &Import<'_>) -> Result<Imported, ImportError> {
-    let mut archive = Archive::open(path, folder)?;
+    let mut archive = Archive::open(path, folder, how.stop.cloned().unwrap_or_default())?;
     let text = ForeignText::new(&archive.project_name(), archive.project()?);
     let stem = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-    read(text, Files::Of(archive), &stem, how)
+    read(text, Files::Of(Box::new(archive)), &stem, how)
 }
 
 /// Reads the text of a project as if all its audio files were there: for checks of the text alone.

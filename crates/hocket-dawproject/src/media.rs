@@ -32,7 +32,7 @@ const PRETENDED: AudioFacts =
 /// Where audio files come from.
 pub(crate) enum Files {
     /// The archive of the project.
-    Of(Archive),
+    Of(Box<Archive>),
     /// Every file is there, is a stereo file of ten seconds, and nothing looks into it: for a text without an archive.
     Pretended,
 }
@@ -92,6 +92,7 @@ impl MediaTable {
         let found = match self.find(&key) {
             Ok((path, facts)) => Some(self.add(path, facts, file.range())),
             Err(NoMedia::NotPossible(text)) => return Err(ImportError::NotPossible(text)),
+            Err(NoMedia::Stopped) => return Err(ImportError::Stopped),
             Err(NoMedia::Missing(cause)) => {
                 let span = file.attribute_node("path").map_or(file.range(), |path| path.range());
                 let what = format!("the audio file '{}' {cause}: it", shortened(path));
@@ -161,6 +162,7 @@ impl MediaTable {
         let made = match self.make(of, knots, remarks) {
             Ok((path, facts)) => Some(self.add(path, facts, self.spans[of.0].clone())),
             Err(NoMedia::NotPossible(text)) => return Err(ImportError::NotPossible(text)),
+            Err(NoMedia::Stopped) => return Err(ImportError::Stopped),
             Err(NoMedia::Missing(cause)) => {
                 remarks.add(
                     at,
@@ -211,7 +213,7 @@ impl MediaTable {
         let Some((_, source)) = &self.source else {
             return Err(NoMedia::Missing("it is not there".into()));
         };
-        let audio = stretch::stretched(source, knots);
+        let audio = stretch::stretched(source, knots, archive.stop()).ok_or(NoMedia::Stopped)?;
         let mut writer = WavWriter::create(&target, audio.sample_rate_hz, WavFormat::Float32)
             .map_err(|error| here(error.to_string()))?;
         if let [left, rest @ ..] = audio.channels.as_slice() {

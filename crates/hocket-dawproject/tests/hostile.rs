@@ -2,8 +2,11 @@
 
 mod common;
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+
 use common::{AUDIO, CATALOGUE, HOW, Made, ONE, lanes, ramp, song};
-use hocket_dawproject::{ImportError, import_text};
+use hocket_dawproject::{Import, ImportError, import, import_text};
 use hocket_plan::graph::session_graph;
 use hocket_session::session_text;
 
@@ -123,7 +126,7 @@ fn refused_text(text: &str) -> String {
     match import_text(text.to_owned(), &HOW) {
         Ok(_) => panic!("it is read"),
         Err(ImportError::Wrong(error)) => error.to_string(),
-        Err(ImportError::NotPossible(text)) => panic!("{text}"),
+        Err(error) => panic!("{error}"),
     }
 }
 
@@ -224,4 +227,17 @@ fn whatever_is_read_is_a_session() {
             }
         }
     }
+}
+
+#[test]
+fn an_import_that_is_stopped_leaves_no_file() {
+    let made = Made::project(&song(ONE, &clip(AUDIO)));
+    let stop = Arc::new(AtomicBool::new(true));
+    let how = Import { stop: Some(&stop), ..HOW };
+    let stopped = import(&made.path, &made.unpacked(), &how);
+    assert_eq!(stopped.err(), Some(ImportError::Stopped));
+    let left = std::fs::read_dir(made.unpacked()).expect("it is made before the first file");
+    assert_eq!(left.count(), 0);
+    stop.store(false, Relaxed);
+    assert!(import(&made.path, &made.unpacked(), &how).is_ok());
 }

@@ -13,10 +13,11 @@ use crate::output::{print, tell};
 ///
 /// # Errors
 /// [`Failure`], where not even one session can be looked at. Mistakes in sessions are printed, and end with exit
-/// code 2.
+/// code 2; where none has mistakes and one cannot be looked at here, with 3.
 pub fn run(args: &CheckArgs) -> Result<Exit, Failure> {
     let topology = topology()?;
     let mut wrong = 0;
+    let mut exit = Exit::Done;
     for path in &args.sessions {
         let project = ProjectUse { strict: args.strict, ..ProjectUse::default() };
         match OpenedSession::open_as(path, args.rate, &topology, project) {
@@ -30,13 +31,18 @@ pub fn run(args: &CheckArgs) -> Result<Exit, Failure> {
             Err(failure) => {
                 tell(&failure);
                 wrong += 1;
+                match failure.exit {
+                    Exit::Interrupted => return Ok(Exit::Interrupted),
+                    // A mistake is the user's to repair, whatever else was not possible.
+                    other => exit = if exit == Exit::BadInput { exit } else { other },
+                }
             }
         }
     }
     if wrong > 0 && args.sessions.len() > 1 {
         tell(format_args!("{wrong} of {} sessions have mistakes", args.sessions.len()));
     }
-    Ok(if wrong > 0 { Exit::BadInput } else { Exit::Done })
+    Ok(exit)
 }
 
 fn summary(path: &Path, opened: &OpenedSession) -> String {

@@ -1,12 +1,19 @@
 //! Ctrl-C: asks to stop, so that what was measured or rendered so far can be kept or removed.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::failure::Failure;
 
+/// The one of this process: a command may ask for it more than once.
+static FLAG: Mutex<Option<Arc<AtomicBool>>> = Mutex::new(None);
+
 /// A flag that Ctrl-C, SIGTERM or SIGHUP sets; a second Ctrl-C ends the process at once.
 pub(crate) fn flag() -> Result<Arc<AtomicBool>, Failure> {
+    let mut known = FLAG.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(flag) = known.as_ref() {
+        return Ok(Arc::clone(flag));
+    }
     let flag = Arc::new(AtomicBool::new(false));
     let seen = Arc::clone(&flag);
     ctrlc::set_handler(move || {
@@ -16,5 +23,6 @@ pub(crate) fn flag() -> Result<Arc<AtomicBool>, Failure> {
         }
     })
     .map_err(|error| Failure::not_possible(format!("Ctrl-C cannot be caught: {error}")))?;
+    *known = Some(Arc::clone(&flag));
     Ok(flag)
 }

@@ -13,7 +13,7 @@ use zip::{CompressionMethod, ZipWriter};
 pub const CATALOGUE: BuiltinEffects = BuiltinEffects { rate_hz: 48_000 };
 
 /// How tests import.
-pub const HOW: Import<'static> = Import { catalogue: &CATALOGUE, stand_in: &[] };
+pub const HOW: Import<'static> = Import { catalogue: &CATALOGUE, stand_in: &[], stop: None };
 
 /// A project in a folder of its own.
 pub struct Made {

@@ -9,7 +9,7 @@ use hocket_engine::BuiltinEffects;
 use hocket_plan::Effect;
 use tempfile::TempDir;
 
-use crate::failure::Failure;
+use crate::failure::{Exit, Failure};
 use crate::output::note;
 
 /// How a project becomes a session.
@@ -58,11 +58,16 @@ pub(super) fn open(path: &Path, how: ProjectUse) -> Result<(Imported, TempDir), 
 pub(crate) fn import(path: &Path, folder: &Path, how: ProjectUse) -> Result<Imported, Failure> {
     let catalogue = BuiltinEffects { rate_hz: 48_000 };
     let stand_in = how.stand_in_us.map_or_else(Vec::new, stand_in);
-    let import = Import { catalogue: &catalogue, stand_in: &stand_in };
+    let stop = crate::interrupt::flag()?;
+    let import = Import { catalogue: &catalogue, stand_in: &stand_in, stop: Some(&stop) };
     let imported =
         hocket_dawproject::import(path, folder, &import).map_err(|error| match error {
             ImportError::Wrong(error) => Failure::bad_input(error),
             ImportError::NotPossible(text) => Failure::not_possible(text),
+            ImportError::Stopped => Failure {
+                exit: Exit::Interrupted,
+                message: format!("{}: {error}; nothing was written", path.display()),
+            },
         })?;
     if how.strict && !imported.remarks.is_empty() {
         let list = imported.remarks.join("\n");
