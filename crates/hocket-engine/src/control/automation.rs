@@ -131,7 +131,7 @@ impl Planner {
     }
 
     /// The lanes of all nodes, with room for blocks of up to `frames` frames. They go on where they are.
-    pub(super) fn lanes_for(&self, frames: usize) -> Vec<(Arc<NodeCell>, LaneExchange)> {
+    pub(super) fn lanes_for(&self, frames: usize) -> Box<[(Arc<NodeCell>, LaneExchange)]> {
         let exchange = |cell: &Arc<NodeCell>| {
             let lanes = automated(cell);
             let each = lanes.iter().map(|(param, (_, lane))| (*param, Arc::clone(lane)));

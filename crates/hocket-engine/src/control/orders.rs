@@ -26,7 +26,7 @@ pub(crate) struct Order {
     /// Change parameters of nodes, in this order.
     pub changes: Vec<(Arc<NodeCell>, Change)>,
     /// Give nodes other lanes.
-    pub lanes: Vec<(Arc<NodeCell>, LaneExchange)>,
+    pub lanes: Box<[(Arc<NodeCell>, LaneExchange)]>,
     /// Give processors what their main sides made.
     pub exchanges: Box<[Exchange]>,
     /// Play, stop, locate or loop.

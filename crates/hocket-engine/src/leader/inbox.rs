@@ -31,6 +31,9 @@ struct Taken {
     given: usize,
 }
 
+// A larger one is moved by a copy of the C library, in each block.
+const _: () = assert!(size_of::<Option<Taken>>() <= 128);
+
 /// How far an order came.
 #[derive(PartialEq, Eq)]
 enum Carried {
