@@ -43,6 +43,8 @@ const SHORTER: &[(&str, &str)] = &[
 const FORMS: &[&str] = &[
     "hocket bench",
     "hocket play",
+    "hocket recover",
+    "hocket render",
     "hocket lab plan",
     "hocket bench --wait umwait",
     "hocket session convert",
