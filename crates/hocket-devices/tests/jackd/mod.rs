@@ -25,6 +25,7 @@ pub struct Server {
     process: Child,
     /// What `JACK_DEFAULT_SERVER` has to be.
     pub name: String,
+    is_killed: bool,
 }
 
 impl Server {
@@ -48,9 +49,13 @@ impl Server {
             Ok(process) => process,
             Err(why) => return skipped(test, &format!("no jackd: {why}")),
         };
-        let mut server = Server { process, name };
+        let mut server = Server { process, name, is_killed: false };
         wait_until("jackd", || {
-            assert_eq!(server.process.try_wait().unwrap(), None, "jackd has ended");
+            assert_eq!(
+                server.process.try_wait().unwrap(),
+                None,
+                "jackd has ended; were eight servers killed here? /dev/shm/jack-shm-registry remembers them"
+            );
             OtherClient::open(&library, &server.name, "probe", (0, 0), 0).is_ok()
         });
         Some(server)
@@ -66,6 +71,25 @@ impl Server {
     pub fn end(&mut self, signal: &str) {
         send(self.process.id(), signal);
         self.process.wait().unwrap();
+        self.is_killed = signal == "-KILL";
+    }
+
+    /// A machine has places for eight servers, and a killed one keeps its place until a server of the same name takes
+    /// it over and ends properly.
+    fn give_back_place(&self) {
+        let mut command = Command::new("jackd");
+        command.args(["--name", &self.name, "--no-realtime", "-d", "dummy"]);
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        let mut heir = command.spawn().unwrap();
+        let library = Library::load().unwrap();
+        wait_until("the next jackd of this name", || {
+            heir.try_wait().unwrap().is_some()
+                || OtherClient::open(&library, &self.name, "probe", (0, 0), 0).is_ok()
+        });
+        if let Ok(None) = heir.try_wait() {
+            send(heir.id(), "-TERM");
+            heir.wait().unwrap();
+        }
     }
 
     /// Runs one of JACK's own tools on this server. `None`: it is not installed.
@@ -82,6 +106,9 @@ impl Drop for Server {
         // In its own way: a killed server leaves its shared memory behind.
         if let Ok(None) = self.process.try_wait() {
             self.end("-TERM");
+        }
+        if self.is_killed {
+            self.give_back_place();
         }
         // What a killed server and its clients leave.
         for left in std::fs::read_dir("/dev/shm").into_iter().flatten().flatten() {
