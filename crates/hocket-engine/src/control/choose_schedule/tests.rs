@@ -1,11 +1,8 @@
 //! The planner and the leader together, on simulated hosts with five kinds of schedule.
 
-use hocket_plan::{Edge, Fusing, Graph, Node, NodeId, NodeKind, Seat, Seats, SiblingPolicy};
-
 use super::*;
 use crate::leader::choose_walk::hosts::{Block, PERIOD, Phases, Random, SECOND};
 use crate::leader::choose_walk::{ChooseWalk, Sample, Walk};
-use crate::{Engine, Policy, Prepared, Seating, Settings, Strategy};
 
 /// Blocks between two looks of the planner.
 const LOOKS: usize = 30;
@@ -237,38 +234,4 @@ fn costs_that_moved_make_a_plan_of_the_same_kind() {
     assert_eq!(planner.look(ScheduleKind::Steal, &look(100, 0.5)), Next::Keep);
     assert_eq!(planner.look(ScheduleKind::Steal, &look(800, 0.1)), Next::Keep);
     assert_eq!(planner.look(ScheduleKind::Steal, &look(800, 0.5)), Next::Use(ScheduleKind::Steal));
-}
-
-/// 256 sources whose sum takes 24 times as long as all of them. Workers pay only where the sum is cut, so that its first
-/// part runs beside most of the sources; `lists` leaves it whole.
-#[test]
-fn workers_are_worth_a_try_as_long_as_any_kind_can_use_them() {
-    let engine = wide_sum(256);
-    let control = engine.control();
-    let mut planner = control.lock();
-    for source in 0..256 {
-        planner.prices.set(NodeId(source), 5_000.0);
-    }
-    planner.prices.set(NodeId(256), 24.0 * 256.0 * 5_000.0);
-    assert!(planner.workers_worth_trying(ScheduleKind::Lists).is_none());
-    let choice = planner.workers_worth_trying(WORTH).expect("the parts overlap with the sources");
-    assert_eq!(choice.schedule.lists.len(), 2);
-}
-
-fn wide_sum(sources: u32) -> Engine {
-    let mut graph = Graph::default();
-    let node = |id: u32| Node::new(format!("n{id}"), NodeKind::Custom(id));
-    let inputs = (0..sources).map(|id| Edge::new(graph.add(node(id)).unwrap(), 1.0)).collect();
-    graph.add(Node { inputs, ..node(sources) }).unwrap();
-    let processors = graph.nodes().iter().map(|_| None).collect();
-    let prepared = Prepared::from_graph(&graph, processors, Fusing::Chains).unwrap();
-    let seats = (0..2).map(|core| Seat { core, speed: 1.0 }).collect();
-    let seating = Seating::described(&Seats { seats }, SiblingPolicy::Off, None).unwrap();
-    let policy = Policy {
-        schedule: ScheduleKind::Lists,
-        sibling: SiblingPolicy::Off,
-        wait: Strategy::Futex,
-    };
-    let settings = Settings { priority: None, ..Settings::new(64, 48_000, policy) };
-    Engine::start(prepared, settings, seating).unwrap()
 }
