@@ -122,8 +122,9 @@ impl Transport {
         }
         let earlier = self.pending[..self.waiting]
             .partition_point(|pending| pending.at_steady <= command.at_steady);
-        self.pending.copy_within(earlier..self.waiting, earlier + 1);
-        self.pending[earlier] = command;
+        self.pending[self.waiting] = command;
+        // From swap to swap and not as one move: the leader schedules, and calls no copy of the C library.
+        (earlier..self.waiting).rev().for_each(|place| self.pending.swap(place, place + 1));
         self.waiting += 1;
         Ok(())
     }
