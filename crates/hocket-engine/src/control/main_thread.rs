@@ -10,7 +10,7 @@
 //! [`Settings::main_thread`](crate::Settings) says which thread it is: one of the engine's own, which starts when there is
 //! something to do, or the one that starts the engine.
 //!
-//! When the engine and all its handles are gone, everything is freed: the last handle's drop waits for it ([`Held`]). The
+//! When the engine and all its handles are gone, everything is freed: the last handle's drop waits for it (`Held`). The
 //! main thread may then still hold the planner. It frees that too before it ends.
 
 use std::any::Any;
