@@ -141,7 +141,7 @@ while IFS=: read -r path line text; do
         try_edge "$path" "$line" "$edge" store '$l =~ s{AcqRel}[std::sync::atomic::Ordering::Acquire];'
         try_edge "$path" "$line" "$edge" load '$l =~ s{AcqRel}[std::sync::atomic::Ordering::Release];'
         ;;
-    *) try_edge "$path" "$line" "$edge" "$side" '$l =~ s{\b(Release|Acquire)\b}[Relaxed];' ;;
+    *) try_edge "$path" "$line" "$edge" "$side" '$l =~ s{\b(Release|Acquire)\b}[std::sync::atomic::Ordering::Relaxed];' ;;
     esac
 done < <(grep -rnE '// E[0-9]+ \(' src)
 
