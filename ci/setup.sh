@@ -3,7 +3,8 @@
 #
 #   ci/setup.sh demo   Rust and a linker (needed); libhwloc15 (of use)
 #   ci/setup.sh test   besides: rustfmt and clippy, a browser and a font for the report's test,
-#                      a message bus and RealtimeKit for the tests of rights
+#                      a message bus and RealtimeKit for the tests of rights, a sound server,
+#                      oneTBB for the comparison
 #
 # What is needed and cannot be had ends the script with a remedy and exit code 3. What is only of
 # use is fetched through apt-get where that is possible without a question, and else named in one
@@ -45,6 +46,7 @@ has_browser() { have chromium || have chromium-browser || have google-chrome; }
 has_bus() { have dbus-daemon && have dbus-send; }
 has_rtkit() { [ -x /usr/libexec/rtkit-daemon ] || [ -x /usr/lib/rtkit/rtkit-daemon ]; }
 has_jackd() { have jackd && { compgen -G '/usr/lib/*/libjack.so.0' >/dev/null || compgen -G '/usr/lib*/libjack.so.0' >/dev/null; }; }
+has_tbb() { [ -e /usr/include/tbb/flow_graph.h ]; }
 has_font() { compgen -G '/usr/share/fonts/*/*' >/dev/null; }
 
 # PACKAGE, how to see that it is there, what goes without it.
@@ -89,6 +91,7 @@ case "$level" in
     want dbus has_bus "asking the portal and RealtimeKit for rights is not tested"
     want rtkit has_rtkit "rights are not asked of the real RealtimeKit"
     want jackd2 has_jackd "nothing plays through a real sound server, neither an engine nor hocket play"
+    want libtbb-dev has_tbb "Hocket is not compared with oneTBB"
     want_component rustfmt fmt "the formatting is not checked"
     want_component clippy clippy "the lints are not checked"
     want_std_source

@@ -14,6 +14,7 @@
 #   fuzz       every parser with mutated inputs, two seconds each; left out without a C++ compiler
 #   smt-vm     the sibling policies on a kernel with core scheduling, in an emulated machine; left out only
 #              where its tools cannot be installed
+#   comparison the package with the rivals: every executor leaves the same bits
 #   benches    each benchmark once, for its own checks, not for time
 #
 # One profile serves all of them (dev, which optimises), so each crate is compiled once.
@@ -39,6 +40,7 @@ main() {
   stage fuzz ci/fuzz.sh brief
   # On a free host it takes two to four minutes; its kernel, the first time, five to fifteen more.
   stage smt-vm ci/smt-vm/run.sh
+  stage comparison ci/comparison.sh
   stage benches benches
 }
 

@@ -107,7 +107,7 @@ impl Network {
         Ok(Network {
             nodes: order.iter().map(|unit| node(spec, &units, *unit, &place_of)).collect(),
             levels: runs(order.iter().map(|unit| level_of[*unit])),
-            output: place_of[units.output().index()],
+            output: place_of[units.last().index()],
         })
     }
 
@@ -145,6 +145,7 @@ fn own_unit(source: Source) -> UnitId {
     match source {
         Source::Unit(unit) => unit,
         Source::Folded(_) => unreachable!("only `UnitGraph::fold` makes these"),
+        Source::Port(_) => unreachable!("the lab's graphs have no input ports"),
     }
 }
 
