@@ -3,7 +3,8 @@
 //! # The idea
 //!
 //! A disk answers after microseconds or after ten seconds. A real-time thread cannot wait for it, so other threads
-//! do. Between the two are rings ([`hocket_rt::Ring`]), and nothing else: no lock, no shared counter, no unsafe code.
+//! do. Between the two are rings ([`hocket_rt::Ring`]), without unsafe code. The end of a take needs one thing more: what
+//! a [`TakeInput`] has in hand is behind a lock that both sides only try, so that a recorder that stops can take it.
 //!
 //! - A *stream* is an audio file that plays from the disk. The [`Preloader`] reads ahead of it. The [`StreamReader`]
 //!   gives its frames to a real-time thread. What has not arrived in time is silence that is counted and named.

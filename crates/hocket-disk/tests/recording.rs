@@ -214,6 +214,50 @@ fn a_recording_that_goes_on_is_not_recovered_and_a_stop_ends_it() {
     assert_eq!(decode(&path).unwrap().channels, [vec![0.5; 512]]);
 }
 
+/// Blocks of 100 frames fill no piece of 256: what is in the hands of the input when the recorder stops is written too.
+#[test]
+fn a_stop_writes_every_frame_that_was_given_also_of_a_piece_that_is_not_full() {
+    let folder = tempfile::tempdir().unwrap();
+    for (name, blocks) in [("a.wav", 1), ("b.wav", 2), ("c.wav", 7)] {
+        let path = folder.path().join(name);
+        let recorder = recorder();
+        let (mut input, take) = recorder.begin(&TakeSettings::new(&path, 48_000, 1)).unwrap();
+        let row = noise(100 * blocks, 1);
+        row.chunks(100).for_each(|block| assert_eq!(input.write(&[block]), 100));
+        recorder.stop();
+        let report = take.finish(Duration::ZERO).unwrap();
+        assert_eq!(report.frames, input.frames());
+        assert!(bits(&decode(&path).unwrap().channels[0]) == bits(&row));
+        assert_eq!((input.write(&[&[0.5; 9]]), input.lost_frames()), (0, 9), "after the stop");
+        assert_eq!(input.write_waiting(&[&[0.5; 9]], PATIENCE), 0, "nobody waits for room");
+    }
+}
+
+/// A thread gives frames while another one stops the recorder: what found room is in the file, and nothing else.
+#[test]
+fn a_stop_beside_a_thread_that_writes_loses_nothing_that_found_room() {
+    let folder = tempfile::tempdir().unwrap();
+    for round in 0..20 {
+        let path = folder.path().join(format!("{round}.wav"));
+        let recorder = recorder();
+        let settings = TakeSettings { ring_frames: 1 << 20, ..TakeSettings::new(&path, 48_000, 1) };
+        let (mut input, take) = recorder.begin(&settings).unwrap();
+        let row = noise(60, 1);
+        let writer = std::thread::spawn(move || {
+            let mut found_room = 0;
+            while input.lost_frames() == 0 {
+                found_room += input.write(&[&row]) as u64;
+            }
+            found_room
+        });
+        std::thread::sleep(Duration::from_micros(200 * round));
+        recorder.stop();
+        let report = take.finish(Duration::ZERO).unwrap();
+        let found_room = writer.join().unwrap();
+        assert_eq!(report.frames - report.silent_frames, found_room, "round {round}");
+    }
+}
+
 /// A header as other programs leave it, and what is to become of it.
 #[test]
 fn only_headers_that_state_too_little_are_repaired_and_the_time_stays() {

@@ -1,5 +1,6 @@
 //! The real-time end of a take.
 
+use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
 use std::time::{Duration, Instant};
 
 use hocket_dsp::rows as moves;
@@ -38,30 +39,54 @@ impl Piece {
 /// How often a take that may wait looks for room.
 const LOOK: Duration = Duration::from_millis(2);
 
-/// Takes frames for a recording, from one thread at a time.
+/// What the input has in hand: the piece that it fills, and its ends of the rings.
 ///
-/// Where the disk is too slow, frames find no room. They are counted, and the file has silence of equal length in
-/// their place.
-///
-/// The drop ends the take: what was given so far is written. Drop it on a control thread, since that frees memory.
+/// Two have it: the [`TakeInput`], and the recorder, which ends the take when it stops. Both only try the lock, and
+/// nobody ever waits in it. So the audio side never waits, and its unlock finds nobody to wake. It fails only when the
+/// recorder is ending the take at that moment, and then there is nothing left to do.
 #[derive(Debug)]
-pub struct TakeInput {
+pub(crate) struct Hand {
     channels: usize,
     chunk_frames: usize,
     filled: RingWriter<Piece>,
     empty: RingReader<Piece>,
     /// The piece that is being filled.
     piece: Option<Piece>,
-    /// Kept for the end, so that it always finds a piece. It holds no samples.
+    /// Kept for the end, so that it always finds a piece. It holds no samples. Without it, the take has ended.
     last: Option<Piece>,
+    /// Frames that found no room since the latest piece.
     silence: u64,
+}
+
+/// See [`Hand`].
+pub(crate) type SharedHand = Arc<Mutex<Hand>>;
+
+/// `None`: the other side has it.
+pub(crate) fn try_hand(hand: &SharedHand) -> Option<MutexGuard<'_, Hand>> {
+    match hand.try_lock() {
+        Ok(hand) => Some(hand),
+        Err(TryLockError::Poisoned(hand)) => Some(hand.into_inner()),
+        Err(TryLockError::WouldBlock) => None,
+    }
+}
+
+/// Takes frames for a recording, from one thread at a time.
+///
+/// Where the disk is too slow, frames find no room. They are counted, and the file has silence of equal length in
+/// their place.
+///
+/// The drop ends the take: what was given so far is written. So does the stop of the recorder; what is given after it is
+/// lost, and counted as such. Drop it on a control thread, since that frees memory.
+#[derive(Debug)]
+pub struct TakeInput {
+    hand: SharedHand,
     frames: u64,
     lost_frames: u64,
     memory: Vec<MemoryRange>,
 }
 
 impl TakeInput {
-    /// `filled` has room for every piece and the last one.
+    /// `filled` has room for every piece and the last one. Shape: channels, and frames per piece.
     pub(crate) fn new(
         shape: (usize, usize),
         filled: RingWriter<Piece>,
@@ -69,18 +94,14 @@ impl TakeInput {
         memory: Vec<MemoryRange>,
     ) -> TakeInput {
         let (channels, chunk_frames) = shape;
-        TakeInput {
-            channels,
-            chunk_frames,
-            filled,
-            empty,
-            piece: None,
-            last: Some(Piece::new(0, 0)),
-            silence: 0,
-            frames: 0,
-            lost_frames: 0,
-            memory,
-        }
+        let (piece, last, silence) = (None, Some(Piece::new(0, 0)), 0);
+        let hand = Hand { channels, chunk_frames, filled, empty, piece, last, silence };
+        TakeInput { hand: Arc::new(Mutex::new(hand)), frames: 0, lost_frames: 0, memory }
+    }
+
+    /// For the recorder.
+    pub(crate) fn hand(&self) -> SharedHand {
+        Arc::clone(&self.hand)
     }
 
     /// The pieces: what a caller may lock.
@@ -98,15 +119,19 @@ impl TakeInput {
         self.lost_frames
     }
 
-    /// Takes frames; returns how many found room.
+    /// Takes frames; returns how many found room. After the stop of the recorder none does.
     ///
     /// Shape: all rows have one length. Row `i` is channel `i`; channels without a row are silent, rows beyond the
     /// channels are ignored. Unit: linear, 1.0 = full scale.
     ///
-    /// Thread: real-time. Cost: O(frames). No allocation, lock or system call; never waits.
+    /// Thread: real-time. Cost: O(frames). No allocation or system call; never waits.
     pub fn write(&mut self, rows: &[&[f32]]) -> usize {
         let frames = rows.first().map_or(0, |row| row.len());
-        let at = self.fill(rows, 0);
+        let at = try_hand(&self.hand).map_or(0, |mut hand| {
+            let at = hand.fill(rows, 0);
+            hand.silence += (frames - at) as u64;
+            at
+        });
         self.count(frames, at);
         at
     }
@@ -116,11 +141,19 @@ impl TakeInput {
     /// Thread: control; waits for the disk, at most `patience`. What finds no room until then is lost as it is there.
     pub fn write_waiting(&mut self, rows: &[&[f32]], patience: Duration) -> usize {
         let frames = rows.first().map_or(0, |row| row.len());
-        let begun = Instant::now();
-        let mut at = self.fill(rows, 0);
-        while at < frames && begun.elapsed() < patience {
+        let (begun, mut at) = (Instant::now(), 0);
+        loop {
+            // A take that has ended gets no room any more.
+            let Some(mut hand) = try_hand(&self.hand).filter(|hand| !hand.has_ended()) else {
+                break;
+            };
+            at = hand.fill(rows, at);
+            if at == frames || begun.elapsed() >= patience {
+                hand.silence += (frames - at) as u64;
+                break;
+            }
+            drop(hand);
             std::thread::sleep(LOOK);
-            at = self.fill(rows, at);
         }
         self.count(frames, at);
         at
@@ -128,22 +161,34 @@ impl TakeInput {
 
     /// Counts frames of which the first `at` found room.
     fn count(&mut self, frames: usize, at: usize) {
-        let lost = (frames - at) as u64;
-        self.silence += lost;
-        self.lost_frames += lost;
+        self.lost_frames += (frames - at) as u64;
         self.frames += frames as u64;
     }
 
+    /// Says that frames passed which nobody had: periods that the device skipped. They become silence.
+    ///
+    /// Thread: real-time. Cost: constant. Never waits.
+    pub fn skip(&mut self, frames: u64) {
+        if frames == 0 {
+            return;
+        }
+        if let Some(mut hand) = try_hand(&self.hand) {
+            hand.send();
+            hand.silence += frames;
+        }
+        self.frames += frames;
+    }
+}
+
+impl Hand {
     /// Takes the frames from `at` on that find room; returns the first that does not.
     fn fill(&mut self, rows: &[&[f32]], mut at: usize) -> usize {
         let frames = rows.first().map_or(0, |row| row.len());
         while at < frames {
-            let Some(piece) = next_piece(&mut self.piece, &mut self.empty, &mut self.silence)
-            else {
-                break;
-            };
-            let run = (frames - at).min(self.chunk_frames - piece.frames);
-            for channel in 0..self.channels {
+            let (channels, chunk_frames) = (self.channels, self.chunk_frames);
+            let Some(piece) = self.next_piece() else { break };
+            let run = (frames - at).min(chunk_frames - piece.frames);
+            for channel in 0..channels {
                 let from = channel * piece.stride + piece.frames;
                 let out = &mut piece.samples[from..from + run];
                 match rows.get(channel) {
@@ -153,22 +198,22 @@ impl TakeInput {
             }
             piece.frames += run;
             at += run;
-            if piece.frames == self.chunk_frames {
+            if piece.frames == chunk_frames {
                 self.send();
             }
         }
         at
     }
 
-    /// Says that frames passed which nobody had: periods that the device skipped. They become silence.
-    ///
-    /// Thread: real-time. Cost: constant. Never waits.
-    pub fn skip(&mut self, frames: u64) {
-        if frames > 0 {
-            self.send();
-            self.silence += frames;
-            self.frames += frames;
+    /// `None`: there is no room, or the take has ended.
+    fn next_piece(&mut self) -> Option<&mut Piece> {
+        if self.piece.is_none() && !self.has_ended() {
+            let mut next = self.empty.pop()?;
+            next.frames = 0;
+            next.silence_before = std::mem::take(&mut self.silence);
+            self.piece = Some(next);
         }
+        self.piece.as_mut()
     }
 
     fn send(&mut self) {
@@ -177,29 +222,29 @@ impl TakeInput {
             debug_assert!(sent.is_ok(), "there are more pieces than were made");
         }
     }
-}
 
-fn next_piece<'p>(
-    piece: &'p mut Option<Piece>,
-    empty: &mut RingReader<Piece>,
-    silence: &mut u64,
-) -> Option<&'p mut Piece> {
-    if piece.is_none() {
-        let mut next = empty.pop()?;
-        next.frames = 0;
-        next.silence_before = std::mem::take(silence);
-        *piece = Some(next);
+    fn has_ended(&self) -> bool {
+        self.last.is_none()
     }
-    piece.as_mut()
-}
 
-impl Drop for TakeInput {
-    fn drop(&mut self) {
+    /// Ends the take: hands over the piece that is not full, and the last one. A second call does nothing.
+    ///
+    /// Thread: control.
+    pub(crate) fn end(&mut self) {
         self.send();
         if let Some(mut last) = self.last.take() {
             (last.silence_before, last.is_last) = (self.silence, true);
             let sent = self.filled.push(last);
             debug_assert!(sent.is_ok(), "the last piece has a place of its own");
+        }
+    }
+}
+
+impl Drop for TakeInput {
+    fn drop(&mut self) {
+        // If the recorder has it, it is ending the take itself.
+        if let Some(mut hand) = try_hand(&self.hand) {
+            hand.end();
         }
     }
 }

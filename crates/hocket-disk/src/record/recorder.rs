@@ -11,13 +11,16 @@ use hocket_media::WriteError;
 use hocket_rt::{Ring, RingReader, RingWriter};
 
 use super::file::TakeFile;
-use super::input::{Piece, TakeInput, memory_of};
+use super::input::{Piece, SharedHand, TakeInput, memory_of, try_hand};
 use super::manifest::Manifest;
 use super::take::{Silence, Take, TakeReport, TakeSettings, TakeShared};
 use crate::feeder::lock;
 
 /// So many silences are in the report; the manifest has all.
 const SILENCES_KEPT: usize = 10_000;
+
+/// How often a recorder that stops looks whether an input has copied its block.
+const LOOK_FOR_INPUT: Duration = Duration::from_micros(100);
 
 /// How a recorder works.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -89,6 +92,7 @@ impl Recorder {
         let writing = Writing {
             settings: settings.clone(),
             sync_every: self.settings.sync_every,
+            hand: input.hand(),
             filled,
             empty,
             file,
@@ -123,7 +127,9 @@ impl Recorder {
         Ok(())
     }
 
-    /// Ends all takes, with what was given so far, and waits until they are on the disk.
+    /// Ends all takes, with every frame that was given so far, and waits until they are on the disk. Their inputs may
+    /// be in use by other threads meanwhile: a [`TakeInput::write`] is either in the file as a whole or, from then on,
+    /// counted as lost.
     ///
     /// Thread: control.
     pub fn stop(self) {}
@@ -178,6 +184,7 @@ fn run(incoming: &Receiver<Writing>, poll: Duration) {
 struct Writing {
     settings: TakeSettings,
     sync_every: Duration,
+    hand: SharedHand,
     filled: RingReader<Piece>,
     empty: RingWriter<Piece>,
     file: TakeFile,
@@ -216,6 +223,9 @@ impl State {
 impl Writing {
     /// Writes what has come; whether the take has ended.
     fn work(&mut self, stops: bool) -> bool {
+        if stops {
+            self.end_input();
+        }
         lock(&self.shared.status).writing_since = Some(Instant::now());
         while let Some(piece) = self.filled.pop() {
             self.take(piece);
@@ -229,6 +239,17 @@ impl Writing {
         }
         self.publish(None);
         false
+    }
+
+    /// Takes what the input has in hand. It is busy only while it copies a block, so the wait is short; it tries and
+    /// sleeps, because an input that finds somebody waiting would have to wake them with a system call.
+    fn end_input(&mut self) {
+        loop {
+            if let Some(mut hand) = try_hand(&self.hand) {
+                return hand.end();
+            }
+            std::thread::sleep(LOOK_FOR_INPUT);
+        }
     }
 
     fn take(&mut self, piece: Piece) {
