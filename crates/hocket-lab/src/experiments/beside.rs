@@ -142,6 +142,15 @@ pub(super) fn granted(class: Class) -> Result<Class, String> {
     }
 }
 
+/// Why a variant could not be measured where the system has taken one of its CPUs away since `host` was
+/// found, as a partition of another process does; `None` where it may still use all of them.
+#[cfg(test)]
+pub(super) fn cpu_taken_away(cpus: &[u32]) -> Option<String> {
+    let allowed = pin::current_affinity().ok()?;
+    let taken = cpus.iter().find(|cpu| !allowed.contains(**cpu))?;
+    Some(format!("the system has taken CPU {taken} away since"))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -206,9 +206,11 @@ fn protects(results: &Results) -> Vec<Sentence> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::experiments::beside::cpu_taken_away;
 
     #[test]
     fn every_variant_of_this_machine_can_be_measured() {
+        let name = "every_variant_of_this_machine_can_be_measured";
         let host = Host::discover().unwrap();
         let mut design = Priority.design(&host, Size::Quick).unwrap();
         // What ends only when the load gives up would take the time of all others.
@@ -216,7 +218,14 @@ mod tests {
         design.contrasts.clear();
         let mut apparatus = apparatus(&design, Duration::from_micros(200)).unwrap();
         for (index, variant) in design.variants.iter().enumerate() {
-            let samples = apparatus.measure(index).unwrap();
+            let samples = match (apparatus.measure(index), cpu_taken_away(&variant.cpus)) {
+                (Ok(samples), _) => samples,
+                (Err(_), Some(why)) => {
+                    println!("SKIPPED {name}: {}: {why}", variant.name);
+                    continue;
+                }
+                (Err(fault), None) => panic!("{}: {fault:?}", variant.name),
+            };
             assert_eq!(samples[0].check, Check::Passed, "{}", variant.name);
         }
     }
