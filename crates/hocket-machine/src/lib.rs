@@ -16,6 +16,7 @@
 //! - [`float_mode`]: tiny numbers as zero.
 //! - [`grants`]: what this process may do here, probed without leaving a trace.
 //! - [`facts`] and [`noise`]: what a record must contain to be credible, and what disturbed a measurement.
+//! - [`kernel_settings`]: what an administrator can set, and what makes audio late when it is set badly.
 //! - [`switches`]: which thread ran where and when, as the kernel records it.
 //!
 //! The system calls are in `sys` (one file per operating system), the instructions in `arch` (one file per processor);
@@ -40,6 +41,7 @@ pub mod float_mode;
 pub mod grants;
 
 pub mod facts;
+pub mod kernel_settings;
 pub mod noise;
 pub mod counters;
 pub mod process;

@@ -5,6 +5,7 @@ mod check;
 mod choices;
 mod demo;
 mod devices;
+mod doctor;
 mod named_file;
 mod play;
 mod recover;
@@ -19,6 +20,7 @@ pub use check::CheckArgs;
 pub use choices::{DiskArgs, FormatArg, ProjectArgs, ScheduleArg, SiblingChoice, WaitArg};
 pub use demo::DemoArgs;
 pub use devices::DevicesArgs;
+pub use doctor::DoctorArgs;
 pub use named_file::NamedFile;
 pub use play::PlayArgs;
 pub use recover::RecoverArgs;
@@ -95,6 +97,8 @@ pub enum Command {
     Check(CheckArgs),
     /// Lists the devices that can play, and what helps if one is not there.
     Devices(DevicesArgs),
+    /// Checks whether this machine is fit for real-time audio, and says what to do.
+    Doctor(DoctorArgs),
     /// Plays a session in real time and says why blocks were late.
     Play(PlayArgs),
     /// Completes the header of recordings whose program was killed.
@@ -143,6 +147,7 @@ pub fn run(cli: Cli) -> Result<Exit, Failure> {
         Command::Completions(args) => Ok(crate::generate::completions(&args)),
         Command::Generate(args) => crate::generate::run(&args),
         Command::Devices(args) => crate::devices::run(&args),
+        Command::Doctor(args) => crate::doctor::run(&args),
         Command::Play(args) => crate::play::run(&args),
         Command::Recover(args) => crate::recover::run(&args),
         Command::Render(args) => crate::render::run(&args),

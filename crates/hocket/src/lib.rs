@@ -14,6 +14,7 @@ pub mod machine;
 pub mod bench;
 pub mod demo;
 pub mod devices;
+pub mod doctor;
 pub mod play;
 pub mod render;
 pub mod recover;

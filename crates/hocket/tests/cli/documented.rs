@@ -24,6 +24,7 @@ const SHORTER: &[(&str, &str)] = &[
     ),
     ("hocket play sessions/band.toml --length 60", "hocket play sessions/band.toml --length 1"),
     ("hocket tune", "hocket tune --time 10s"),
+    ("hocket doctor --seconds 60", "hocket doctor --seconds 1"),
     ("hocket lab run --quick", "hocket lab run load-pattern --time 1s"),
     ("hocket lab run wake --time 10m", "hocket lab run wake --time 1s"),
     ("hocket lab run wide-registers", "hocket lab run wide-registers --time 1s"),

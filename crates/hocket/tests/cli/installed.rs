@@ -28,6 +28,7 @@ fn every_command_has_a_man_page_and_hidden_ones_have_none() {
         "hocket-bench",
         "hocket-check",
         "hocket-devices",
+        "hocket-doctor",
         "hocket-lab",
         "hocket-lab-run",
         "hocket-play",

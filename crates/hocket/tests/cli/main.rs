@@ -13,6 +13,7 @@ mod files;
 mod foreign;
 mod talking;
 mod installed;
+mod doctor;
 mod documented;
 mod dawproject;
 mod disks;
