@@ -7,16 +7,7 @@ use hocket_c::graph_ports::*;
 const FRAMES: u32 = 64;
 
 fn processor(process: ProcessFn, user: *mut c_void) -> Processor {
-    Processor {
-        user,
-        process,
-        reset: None,
-        locate: None,
-        free: None,
-        cost: 1.0,
-        latency_frames: 0,
-        keeps_time: false,
-    }
+    Processor { user, process, cost: 1.0, ..Processor::default() }
 }
 
 fn message(frame: u32, kind: u32, data: [u32; 4], value: f64) -> Message {

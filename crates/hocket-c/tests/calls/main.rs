@@ -19,9 +19,11 @@ use hocket_c::session::*;
 use hocket_c::settings::*;
 use hocket_c::status::*;
 use hocket_c::strip_edit::*;
+use hocket_c::track_edit::*;
 
 mod automation;
 mod events;
+mod host;
 mod ports;
 mod spread;
 mod streams;
@@ -48,16 +50,8 @@ fn settings() -> Settings {
 
 /// An engine that plays `process`, on an ordinary thread.
 fn engine(process: ProcessFn, user: *mut c_void) -> *mut Engine {
-    let processor = Processor {
-        user,
-        process,
-        reset: None,
-        locate: None,
-        free: Some(count_free),
-        cost: 1.0,
-        latency_frames: 0,
-        keeps_time: false,
-    };
+    let processor =
+        Processor { user, process, free: Some(count_free), cost: 1.0, ..Processor::default() };
     let (engine, text) = told(|error| {
         // SAFETY: told.
         unsafe {
@@ -185,12 +179,9 @@ fn a_processor_is_freed_once_and_only_when_it_was_taken() {
     let good = Processor {
         user,
         process: Some(ones),
-        reset: None,
-        locate: None,
         free: Some(count_free),
         cost: 1.0,
-        latency_frames: 0,
-        keeps_time: false,
+        ..Processor::default()
     };
     let (name, none) = (c"one".as_ptr(), null_mut());
     // SAFETY: told.
