@@ -23,11 +23,14 @@ use hocket_c::track_edit::*;
 
 mod automation;
 mod events;
+mod follow;
 mod host;
+mod liveness;
 mod ports;
 mod spread;
 mod streams;
 mod takes;
+mod tracks;
 mod transport;
 
 /// Calls, and returns the message with which the call failed, empty where it did not.
@@ -336,6 +339,8 @@ fn a_session_is_played_and_set_by_name() {
         assert_eq!(hocket_engine_standing(engine, &mut standing, none), Status::Ok);
         assert_eq!(CStr::from_ptr(standing.schedule.as_ptr()), c"dataflow");
         assert!(standing.measured_ns > 0.0 && standing.expected_ns.is_nan());
+        let reason = CStr::from_ptr(standing.reason.as_ptr());
+        assert_eq!((reason, standing.walks_alone), (c"the settings say so", false));
         let mut sum_ns = 0.0;
         let user = (&raw mut sum_ns).cast();
         assert_eq!(hocket_engine_costs(engine, Some(add_cost), user, none), Status::Ok);
