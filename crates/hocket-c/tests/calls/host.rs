@@ -511,6 +511,75 @@ fn blocks_grow_while_it_plays() {
     stop(engine);
 }
 
+unsafe extern "C" fn counts_events(user: *mut c_void, block: *const Block) {
+    // SAFETY: told: the counter outlives the engine.
+    unsafe { (*user.cast::<AtomicI32>()).fetch_add((*block).event_count as i32, Relaxed) };
+}
+
+#[test]
+fn a_longer_block_has_room_for_the_values_of_its_lanes() {
+    let events = AtomicI32::new(0);
+    let engine = engine(Some(counts_events), std::ptr::from_ref(&events).cast_mut().cast());
+    let ramp = |at: f64| LanePoint { at, value: at, shape: HOCKET_SHAPE_LINEAR, curve: 0.0 };
+    let points = [ramp(0.0), ramp(1000.0)];
+    let lane =
+        Lane { points: points.as_ptr(), count: 2, unit: HOCKET_LANE_SECONDS, grid_frames: 1 };
+    let set = NodeLane { node: 0, param: 0, lane: &lane };
+    // SAFETY: told.
+    unsafe {
+        let (none, rows) = (null_mut(), &mut [0.0_f32; 2048]);
+        assert_eq!(hocket_engine_automate_nodes(engine, &set, 1, none), Status::Ok);
+        process(engine, 64);
+        events.store(0, Relaxed);
+        assert_eq!(hocket_engine_set_largest_block(engine, 1024, none), Status::Ok);
+        let (left, right) = rows.split_at_mut(1024);
+        let (left, right) = (left.as_mut_ptr(), right.as_mut_ptr());
+        let status = hocket_engine_process(engine, 1024, left, right, null_mut());
+        assert_eq!(status, Status::Ok);
+    }
+    assert_eq!(events.load(Relaxed), 1024, "a value per frame");
+    stop(engine);
+}
+
+#[test]
+fn a_processor_joins_and_leaves_while_it_plays() {
+    let (first, second) = (Shared::default(), Shared::default());
+    second.works.store(true, Relaxed);
+    second.level.store(0.25_f32.to_bits(), Relaxed);
+    let engine = started(&first, &settings());
+    // SAFETY: told: both outlive the engine.
+    unsafe {
+        let none = null_mut();
+        assert_eq!(hocket_engine_set_largest_block(engine, 128, none), Status::Ok);
+        process(engine, 64);
+        let copy = hocket_engine_graph(engine, none);
+        let node = hocket_graph_add_node(copy, c"second".as_ptr(), &second.processor(), none);
+        assert_eq!(hocket_graph_add_edge(copy, node, 0, 1.0, none), Status::Ok);
+        assert_eq!(second.log(), [], "nobody has joined a graph that is only built");
+        assert_eq!(second.room.load(Relaxed), 0);
+        assert_eq!(hocket_engine_exchange_graph_at_once(engine, copy, none), Status::Ok);
+        assert_eq!(second.room.load(Relaxed), 128, "it joins with the length of today");
+        assert_eq!(process(engine, 64).1[63], 0.25);
+        let (status, _, saved) = save(engine, node);
+        assert_eq!((status, saved), (Status::Ok, 0.25_f32.to_bits().to_le_bytes().to_vec()));
+
+        let copy = hocket_engine_graph(engine, none);
+        assert_eq!(hocket_graph_remove_node(copy, node, none), Status::Ok);
+        assert_eq!(hocket_engine_exchange_graph_at_once(engine, copy, none), Status::Ok);
+        let (status, text, _) = save(engine, node);
+        assert!(status == Status::BadInput && text.contains("no node 2"), "{text}");
+        while second.log().len() < 4 {
+            process(engine, 64);
+            _ = hocket_engine_is_settled(engine);
+            thread::yield_now();
+        }
+    }
+    let on_main = |what| (what, String::from("processors"));
+    assert_eq!(second.log(), ["save", "processor", "work", "side"].map(on_main));
+    assert!(first.log().iter().all(|(what, _)| *what != "processor"), "the other one stays");
+    stop(engine);
+}
+
 #[test]
 fn a_lane_presets_its_parameter_before_the_first_block() {
     let shared = Shared::default();
