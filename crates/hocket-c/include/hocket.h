@@ -12,6 +12,8 @@
 // G  one builder: only one thread at a time uses a graph.
 // C  callbacks: they return normally (no exception, no longjmp). Any thread may call process, but never
 //    two threads at once for one node.
+// O  own calls: what a processor got in its join is used only inside the processor's own callbacks, by one
+//    thread at a time. No pass of a spread loop uses it.
 // S  spread passes: several threads may call the body of a spread loop at the same time, with different
 //    passes. It writes only what belongs to its pass.
 
@@ -24,10 +26,16 @@
 
 // The number of this interface. It grows when a function or structure changes so that programs have to be
 // recompiled. `hocket_abi()` returns the library's number.
-#define HOCKET_ABI 4
+#define HOCKET_ABI 5
 
 // The result of `hocket_session_frames` for a session that has no end.
 #define HOCKET_ENDLESS UINT64_MAX
+
+// `exchange` gets what `load` made.
+#define HOCKET_MADE_FOR_STATE 0
+
+// `exchange` gets what `grow` made.
+#define HOCKET_MADE_FOR_FRAMES 1
 
 // What `hocket_graph_add_node` and `hocket_graph_add_effect` return instead of a number when they fail.
 #define HOCKET_NO_NODE UINT32_MAX
@@ -66,8 +74,21 @@
 // Every note ends and every pedal is released. Every instrument has to take it.
 #define HOCKET_MESSAGE_END_ALL_NOTES 7
 
+// A system-exclusive message of `data[0]` bytes: `hocket_message_sysex` has them. It is sent by
+// `hocket_message_send_sysex` and `hocket_engine_write_sysex`.
+#define HOCKET_MESSAGE_SYSEX 8
+
 // Stands for every channel, every key or every note.
 #define HOCKET_ANY UINT32_MAX
+
+// It depends on what the host writes for the engine input `number`.
+#define HOCKET_LIVE_INPUT 0
+
+// It depends on the events that the host hands over for the engine input `number`.
+#define HOCKET_LIVE_INPUT_EVENTS 1
+
+// It depends on what a feedback edge brings from the node `number`, which is live itself.
+#define HOCKET_LIVE_FEEDBACK 2
 
 // The song runs from where it is.
 #define HOCKET_PLAY 1
@@ -106,6 +127,9 @@
 // What `hocket_last_edit` returns if the calling thread has sent no edit.
 #define HOCKET_NO_EDIT UINT64_MAX
 
+// A track that plays no engine input.
+#define HOCKET_NO_INPUT UINT32_MAX
+
 // A lane's points count in quarter notes since the start of the song. They follow the tempo.
 #define HOCKET_LANE_BEATS 0
 
@@ -141,6 +165,16 @@
 
 // A lane moves the bypass of the effect at `effect`: on from 0.5.
 #define HOCKET_LANE_BYPASS 5
+
+// The output of `node` lags behind its input by `frames` frames from now on. If `possible`, the engine has made a plan
+// with other delays; otherwise the old ones stay.
+#define HOCKET_NOTICE_LATENCY 0
+
+// The output of `node` goes on for `frames` frames after its input; `HOCKET_ENDLESS`: for ever.
+#define HOCKET_NOTICE_TAIL 1
+
+// `node` wants to be replaced by a new processor. `frames` is 0.
+#define HOCKET_NOTICE_RESTART 2
 
 // How a call ended.
 enum hocket_status
@@ -185,6 +219,13 @@ typedef struct hocket_error hocket_error;
 // time may use a graph.
 typedef struct hocket_graph hocket_graph;
 
+// The engine as a processor meets it in `join`. It ends with that callback.
+typedef struct hocket_host hocket_host;
+
+// Where a processor asks for calls of its main side and reports what has changed. It lives and is used as
+// `hocket_work_requests`.
+typedef struct hocket_main_requests hocket_main_requests;
+
 // The event ports of a node in one block, for `hocket_message_at` and `hocket_message_send`. It ends with the callback
 // that gets it.
 typedef struct hocket_messages hocket_messages;
@@ -200,11 +241,21 @@ typedef struct hocket_session hocket_session;
 // Where a block's work can be spread, for `hocket_block_spread`. It ends with the callback that gets it.
 typedef struct hocket_spread hocket_spread;
 
+// The bytes of a state that is being saved. It ends with the callback that gets it.
+typedef struct hocket_state hocket_state;
+
 // A recording in progress.
 typedef struct hocket_take hocket_take;
 
 // Tempos and time signatures of a song at one sample rate. It never changes, so several threads may read it.
 typedef struct hocket_tempo_map hocket_tempo_map;
+
+// Where background work answers. It ends with the callback that gets it.
+typedef struct hocket_work_answers hocket_work_answers;
+
+// Where a processor requests background work. It belongs to the engine and lives until the processor's `free` has
+// returned. Only the processor's own callbacks use it, after `join`, and no pass of spread work does.
+typedef struct hocket_work_requests hocket_work_requests;
 
 // The settings of an engine. Start with `hocket_settings_for` and change what you need. The names are those of
 // `hocket bench`.
@@ -246,6 +297,10 @@ typedef struct hocket_settings {
     // (`hocket_engine_explain`). The leader then copies these notes after each block, about 25 bytes per
     // unit. They need memory for 256 blocks.
     bool explain_late;
+    // Which thread frees processors and calls their main sides (`hocket_main_side`). "own": one of the engine's, which
+    // starts when it is needed. "starting": the one that starts the engine. It calls `hocket_engine_service` regularly,
+    // and stops the engine. NULL: "own".
+    const char *main_thread;
 } hocket_settings;
 
 // How a session plays audio files from the disk.
@@ -352,15 +407,87 @@ typedef struct hocket_time_signature {
     uint16_t denominator;
 } hocket_time_signature;
 
+// Works on one request of `bytes` bytes. It answers any number of times, also later to earlier requests.
+//
+// Thread: one that belongs to this processor alone; offline (`hocket_engine_set_offline`) the leader between two
+// blocks. It may allocate, lock, wait and read files. It must not call a function that takes an engine, because the
+// engine may wait for this work.
+typedef void (*hocket_work_fn)(void *user,
+                               const void *request,
+                               size_t bytes,
+                               struct hocket_work_answers *answers);
+
+// Called with a processor's `user`.
+typedef void (*hocket_user_fn)(void *user);
+
+// What a processor has done in the background.
+typedef struct hocket_background_work {
+    // The argument of both calls.
+    void *user;
+    // Works on a request. Requests come one by one in their order. Not NULL.
+    hocket_work_fn work;
+    // The work has returned for the last time, and the processor is freed. Thread: the engine's main thread. NULL:
+    // there is nothing to free.
+    hocket_user_fn free;
+    // How many requests may wait, and how many answers; at least 1.
+    uint32_t messages;
+    // The longest request or answer, in bytes.
+    uint32_t bytes;
+} hocket_background_work;
+
+// Writes the processor's state with `hocket_state_write`. Returns NULL, or why that is not possible: a text for users,
+// which stays valid until the next call of the main side.
+//
+// Thread: the engine's main thread. Blocks may run at the same time.
+typedef const char *(*hocket_save_fn)(void *user, struct hocket_state *state);
+
+// Makes what the processor's `exchange` needs to go on with a state of `bytes` bytes, and stores it in `made`. Returns
+// NULL, or why the bytes are no state: a text for users, which stays valid until the next call of the main side.
+// Nothing is taken from `made` then.
+//
+// Thread: the engine's main thread. Blocks may run at the same time.
+typedef const char *(*hocket_load_fn)(void *user, const void *state, size_t bytes, void **made);
+
+// Makes what the processor's `exchange` needs for blocks of up to so many frames. NULL: it needs nothing. What it makes
+// may be freed unused, and a smaller number may follow a larger one.
+//
+// Thread: the engine's main thread. Blocks may run at the same time.
+typedef void *(*hocket_grow_fn)(void *user, uint32_t frames);
+
+// Frees what a main side has made, or what `exchange` returned for it. `purpose`: as in `exchange`.
+//
+// Thread: the engine's main thread.
+typedef void (*hocket_free_made_fn)(uint32_t purpose, void *made);
+
+// The half of a processor that is called on the engine's main thread only (`settings.main_thread`). Every callback but
+// `free` may be NULL where the processor does not need it. None of them may call a function that takes an engine.
+typedef struct hocket_main_side {
+    // The argument of the calls.
+    void *user;
+    // The processor has asked for this call (`hocket_main_call`).
+    hocket_user_fn called;
+    // Saves the state (`hocket_engine_save_state`). NULL: the processor has none.
+    hocket_save_fn save;
+    // Loads a state (`hocket_engine_load_state`). NULL: the processor takes none.
+    hocket_load_fn load;
+    // Makes what longer blocks need (`hocket_engine_set_largest_block`). NULL: the processor needs nothing for them.
+    hocket_grow_fn grow;
+    // Frees what `load` and `grow` made. NULL: there is nothing to free.
+    hocket_free_made_fn free_made;
+    // The processor and its background work are freed, and nobody calls the main side again. NULL: there is nothing
+    // to free.
+    hocket_user_fn free;
+} hocket_main_side;
+
 // A parameter that changes inside a block.
-typedef struct hocket_event {
+typedef struct hocket_timed_change {
     // Frame at which it changes, counted from the start of the block.
     uint32_t frame;
     // The parameter, as in `hocket_engine_set_node`.
     uint32_t param;
     // Its new value.
     float value;
-} hocket_event;
+} hocket_timed_change;
 
 // A stretch of a block in which the song plays without a jump, or stands still.
 typedef struct hocket_segment {
@@ -392,7 +519,7 @@ typedef struct hocket_block {
     // has none.
     const float *side_right;
     // Changes of parameters, sorted by frame.
-    const struct hocket_event *events;
+    const struct hocket_timed_change *events;
     // Number of `events`.
     size_t event_count;
     // Samples of each row, at least 1.
@@ -432,19 +559,29 @@ typedef struct hocket_block {
 // system. Its samples must not depend on how the input is cut into blocks.
 typedef void (*hocket_process_fn)(void *user, const struct hocket_block *block);
 
-// Called with a processor's `user`.
-typedef void (*hocket_user_fn)(void *user);
-
 // Called with a processor's `user` and a position of the song in frames.
 typedef void (*hocket_locate_fn)(void *user, uint64_t frame);
 
-// A processor of the host.
+// Called with a processor's `user` and the engine that it joins.
+typedef void (*hocket_join_fn)(void *user, struct hocket_host *host);
+
+// Called with a processor's `user` and an answer of its background work, of `bytes` bytes.
+typedef void (*hocket_answered_fn)(void *user, const void *answer, size_t bytes);
+
+// Called with a processor's `user` and what its main side has made. Returns what is no longer needed.
+typedef void *(*hocket_exchange_fn)(void *user, uint32_t purpose, void *made);
+
+// Called with a processor's `user`, a parameter and its value.
+typedef void (*hocket_preset_fn)(void *user, uint32_t param, float value);
+
+// A processor of the host. Begin with zeros: a callback that is NULL is not needed, but for `process`.
 typedef struct hocket_processor {
     // The argument of every call.
     void *user;
     // Processes a block. Not NULL.
     hocket_process_fn process;
-    // Forgets all history (delay lines, envelopes) and keeps the parameters. Thread: the leader between
+    // Forgets all history (delay lines, envelopes) and keeps the parameters. Later answers to requests of background
+    // work from before are dropped, so the processor requests again what it still needs. Thread: the leader between
     // blocks, or a worker inside a block after an output that was not finite. NULL: there is none.
     hocket_user_fn reset;
     // The song is at another frame than the last block led to: the node joins a graph that already plays, or
@@ -462,6 +599,24 @@ typedef struct hocket_processor {
     // Whether blocks say where the song is (`time`, `segments` and `clock` of `hocket_block`). The time is that of
     // the sound that reaches the node: behind a latency of 100 frames, 100 frames earlier.
     bool keeps_time;
+    // Meets the engine: once, before the first block. Here a processor asks for background work
+    // (`hocket_host_background`) and a main side (`hocket_host_main_side`), and learns the largest block
+    // (`hocket_host_largest_block`). Thread: the one that starts the graph or exchanges it. It must not call a
+    // function that takes an engine. NULL: the processor needs none of it.
+    hocket_join_fn join;
+    // Takes an answer of its background work. All that have come since the last block come before the next one, in order.
+    // Thread: the worker, inside the block, or the leader before `reset`. As in `process`: no allocation, lock or
+    // system call. NULL: the processor needs no answers.
+    hocket_answered_fn answered;
+    // Goes on with what its main side has made, and returns what is no longer needed, for example the old memory. That is
+    // freed with `free_made` of `hocket_main_side`, unless it is NULL. `purpose`: `HOCKET_MADE_FOR_STATE` or
+    // `HOCKET_MADE_FOR_FRAMES`. Thread: the leader, between blocks: no allocation, lock or system call. NULL: the
+    // main side makes nothing.
+    hocket_exchange_fn exchange;
+    // A parameter has this value before the first block, because of its automation lane. A `reset` follows. Thread:
+    // control before it plays, or the leader between blocks. NULL: the processor takes its parameters from `events`
+    // alone.
+    hocket_preset_fn preset;
 } hocket_processor;
 
 // The channels of a node's ports. Event ports have none: see `hocket_graph_set_event_ports`.
@@ -493,7 +648,7 @@ typedef struct hocket_edge {
     uint32_t to_channel;
 } hocket_edge;
 
-// What travels on an event edge. System-exclusive messages do not reach processors in C.
+// What travels on an event edge.
 typedef struct hocket_message {
     // Frame, counted from the start of the block.
     uint32_t frame;
@@ -505,10 +660,53 @@ typedef struct hocket_message {
     double value;
 } hocket_message;
 
+// A node or an edge that depends on live input, and the first thing that brings it there.
+typedef struct hocket_live {
+    // The node. For an edge: the node that reads.
+    uint32_t node;
+    // For an edge: the node that is read. `HOCKET_NO_NODE`: `node` itself is live.
+    uint32_t from;
+    // For an edge: `HOCKET_PORT_MAIN`, `HOCKET_PORT_SIDE_CHAIN` or `HOCKET_PORT_EVENTS` of the node that reads.
+    uint32_t port;
+    // For an edge: whether it feeds back (`hocket_graph_feed_back`).
+    bool feedback;
+    // `HOCKET_LIVE_INPUT` and so on.
+    uint32_t cause;
+    // See the causes.
+    uint32_t number;
+} hocket_live;
+
+// Called for each live node and edge.
+typedef void (*hocket_live_fn)(void *user, const struct hocket_live *live);
+
 // One pass of a loop. `pass` counts from 0.
 //
 // Thread: any worker, inside a block. Passes with the same `user` run at the same time.
 typedef void (*hocket_pass_fn)(void *user, uint32_t pass);
+
+// What the engine sees of a leader that it follows, and what it did. The texts are valid until the callback returns.
+typedef struct hocket_follow_report {
+    // The kernel's id of the leader's thread. -1: no block has run yet.
+    int64_t thread;
+    // The CPU on which its last block began. -1: no block has run yet.
+    int64_t cpu;
+    // The CPUs that it may use. NULL: no block has run yet.
+    const char *cpus;
+    // Its scheduling class. NULL: no block has run yet.
+    const char *class_got;
+    // Whether that is a real-time class.
+    bool real_time;
+    // Whether threads wait as long as they do beside a leader that has entered. They do if all hold a real-time class
+    // and a CPU that the leader cannot use. Otherwise each wait blocks after 120 µs at the latest.
+    bool waits_long;
+    // The CPU that the workers keep free for the leader. -1: no block has run yet.
+    int64_t kept_free;
+    // How many times workers and guards took other seats or another class.
+    uint64_t reseated;
+} hocket_follow_report;
+
+// Called with what the engine sees of its leader.
+typedef void (*hocket_follow_fn)(void *user, const struct hocket_follow_report *report);
 
 // Times of one block, relative to its planned start.
 typedef struct hocket_block_times {
@@ -689,6 +887,46 @@ typedef struct hocket_clip {
     double fade_out_s;
 } hocket_clip;
 
+// A note of a clip.
+typedef struct hocket_clip_note {
+    // When it starts, counted from the start of the clip, in the clip's unit.
+    double at;
+    // How long it is held; more than 0.
+    double length;
+    // The key, 0 to 127. 60 is middle C.
+    uint32_t key;
+    // The velocity, 0 to 1.
+    double velocity;
+} hocket_clip_note;
+
+// Notes on the time line of a track. Effects of the track with an event input play them, such as "synth".
+typedef struct hocket_note_clip {
+    // The unit of all its times: `HOCKET_LANE_BEATS` or `HOCKET_LANE_SECONDS`.
+    uint32_t unit;
+    // When it starts in the song.
+    double start;
+    // How long it plays. Notes that begin later are left out, and those that sound then end. NaN: to its last note.
+    double length;
+    // The notes, in any order. The call that gets them copies them.
+    const struct hocket_clip_note *notes;
+    // Number of `notes`.
+    size_t count;
+} hocket_note_clip;
+
+// What a new track plays, all at once.
+typedef struct hocket_track_sources {
+    // Clips of audio. They add up in this order.
+    const struct hocket_clip *clips;
+    // Number of `clips`.
+    size_t clip_count;
+    // Clips of notes.
+    const struct hocket_note_clip *note_clips;
+    // Number of `note_clips`.
+    size_t note_clip_count;
+    // An input of the session, counted from 0 in the order of the file. `HOCKET_NO_INPUT`: none.
+    uint32_t input;
+} hocket_track_sources;
+
 // A value of a parameter at a place of the song.
 typedef struct hocket_lane_point {
     // Where, in the unit of the lane.
@@ -778,6 +1016,14 @@ typedef struct hocket_standing {
     double measured_ns;
     // How long the serial walk takes, or took. NaN if it never ran.
     double serial_ns;
+    // How long a block with the plan's workers takes, or took. NaN before that is known.
+    double workers_ns;
+    // How many times blocks with workers were compared with the serial blocks between them, at most 255.
+    uint32_t compared;
+    // Whether the leader walks the plan alone, without its workers (steer "auto").
+    bool walks_alone;
+    // Why the plan is walked in this way, in words. It ends in a zero byte.
+    char reason[96];
 } hocket_standing;
 
 // The measured cost of a unit.
@@ -884,6 +1130,37 @@ typedef void (*hocket_explanation_fn)(void *user, const struct hocket_explanatio
 
 // Called with a line of text, which is valid until the callback returns.
 typedef void (*hocket_text_fn)(void *user, const char *text);
+
+// What a processor reports about itself.
+typedef struct hocket_notice {
+    // `HOCKET_NOTICE_LATENCY` and so on. It says what the other fields mean.
+    uint32_t kind;
+    // The node's number in the graph.
+    uint32_t node;
+    // See the kinds.
+    uint64_t frames;
+    // See `HOCKET_NOTICE_LATENCY`. True for the other kinds.
+    bool possible;
+} hocket_notice;
+
+// Called for each notice.
+typedef void (*hocket_notice_fn)(void *user, const struct hocket_notice *notice);
+
+// What was refused of a node's background work since the node joined.
+typedef struct hocket_lost_work {
+    // The node's name. Valid until the callback returns.
+    const char *node;
+    // Requests that were refused.
+    uint64_t requests;
+    // Answers that were refused.
+    uint64_t answers;
+} hocket_lost_work;
+
+// Called for each node of whose background work something was refused.
+typedef void (*hocket_lost_work_fn)(void *user, const struct hocket_lost_work *lost);
+
+// Called with the bytes of a saved state. They are valid until the callback returns.
+typedef void (*hocket_bytes_fn)(void *user, const void *state, size_t bytes);
 
 #ifdef __cplusplus
 extern "C" {
@@ -1163,6 +1440,120 @@ hocket_status hocket_tempo_map_frame_at_bar(const struct hocket_tempo_map *map,
                                             int64_t *frame,
                                             struct hocket_error **error);
 
+// The most frames of a block. It may grow later (`grow` of `hocket_main_side`). 0 for NULL.
+//
+// Thread: the one that calls `join`, inside it. Cost: none.
+//
+// # Safety
+// P (`host` is the one of the running callback).
+uint32_t hocket_host_largest_block(const struct hocket_host *host);
+
+// Has `work` done in the background, and stores where to request it. From now on `work->user` belongs to the engine.
+// Answers come to the processor's `answered`. It refuses a second call for a processor, and work without a callback or
+// without room for a message. `work->user` then still belongs to the host.
+//
+// If the system cannot start the thread, the start or exchange of the graph fails with `HOCKET_STATUS_NOT_POSSIBLE`.
+//
+// Thread: the one that calls `join`, inside it. Cost: allocates room for `messages` times `bytes` bytes twice; starts
+// a thread.
+//
+// # Safety
+// P (`host` is the one of the running callback), C.
+hocket_status hocket_host_background(struct hocket_host *host,
+                                     const struct hocket_background_work *work,
+                                     struct hocket_work_requests **requests);
+
+// Has `side` called on the engine's main thread, and stores where to ask for it. From now on `side->user` belongs to the
+// engine. It refuses a second call for a processor, and a side with `load` or `grow` for a processor without `exchange`.
+// `side->user` then still belongs to the host.
+//
+// Thread: the one that calls `join`, inside it. Cost: allocates; starts the main thread.
+//
+// # Safety
+// P (`host` is the one of the running callback), C.
+hocket_status hocket_host_main_side(struct hocket_host *host,
+                                    const struct hocket_main_side *side,
+                                    struct hocket_main_requests **requests);
+
+// Requests background work: copies `bytes` bytes, which may be 0. The work begins soon after the block; offline the
+// leader does it before the next block. What is refused is counted (`hocket_engine_lost_work`):
+// `HOCKET_STATUS_BUSY` if as many requests wait as there is room for, `HOCKET_STATUS_BAD_INPUT` if this one is too long,
+// `HOCKET_STATUS_NOT_POSSIBLE` if nobody does the work.
+//
+// Thread: the processor's, in any of its callbacks after `join`; one at a time. Cost: a copy; no allocation, lock or
+// system call.
+//
+// # Safety
+// P (`request` has `bytes` bytes), H, O.
+hocket_status hocket_work_request(struct hocket_work_requests *requests,
+                                  const void *request,
+                                  size_t bytes);
+
+// Sends an answer to the processor: copies `bytes` bytes, which may be 0. Answers come before the processor's next
+// block, in the order of sending. What is refused is counted, with the same statuses as `hocket_work_request`.
+//
+// Thread: the one that works, inside the callback that got `answers`. Cost: a copy.
+//
+// # Safety
+// P (`answer` has `bytes` bytes; `answers` is the one of the running callback).
+hocket_status hocket_work_answer(struct hocket_work_answers *answers,
+                                 const void *answer,
+                                 size_t bytes);
+
+// Whether the processor goes. Long work should return then: the removal of the processor and the stop of the engine wait
+// for it. True for NULL.
+//
+// Thread: the one that works, inside the callback that got `answers`. Cost: a load.
+//
+// # Safety
+// P (`answers` is the one of the running callback).
+bool hocket_work_is_ending(const struct hocket_work_answers *answers);
+
+// Asks for a call of the main side (`called`). Several requests before the main thread comes count as one.
+//
+// Thread: the processor's, in any of its callbacks after `join`; one at a time. Cost: two stores; no allocation, lock or
+// system call.
+//
+// # Safety
+// P, H, O.
+hocket_status hocket_main_call(struct hocket_main_requests *requests);
+
+// The output lags behind the input by so many frames from now on. The engine makes a plan with other delays, which fade
+// in, and the host gets a notice (`hocket_engine_notices`). The last number counts.
+//
+// Thread: as `hocket_main_call`. Cost: as `hocket_main_call`.
+//
+// # Safety
+// P, H, O.
+hocket_status hocket_main_latency_changed(struct hocket_main_requests *requests,
+                                          uint32_t frames);
+
+// The output goes on for so many frames after the input; `HOCKET_ENDLESS`: for ever. The host gets a notice
+// (`hocket_engine_notices`). The last number counts.
+//
+// Thread: as `hocket_main_call`. Cost: as `hocket_main_call`.
+//
+// # Safety
+// P, H, O.
+hocket_status hocket_main_tail_changed(struct hocket_main_requests *requests,
+                                       uint64_t frames);
+
+// The processor wants to be replaced by a new one. The host gets a notice (`hocket_engine_notices`).
+//
+// Thread: as `hocket_main_call`. Cost: as `hocket_main_call`.
+//
+// # Safety
+// P, H, O.
+hocket_status hocket_main_restart(struct hocket_main_requests *requests);
+
+// Appends bytes to a state that is being saved.
+//
+// Thread: the engine's main thread, inside `save`. Cost: a copy; allocates.
+//
+// # Safety
+// P (`part` has `bytes` bytes; `state` is the one of the running callback).
+hocket_status hocket_state_write(struct hocket_state *state, const void *part, size_t bytes);
+
 // Makes a graph without nodes. Returns NULL only after an error in Hocket itself.
 //
 // Thread: control. Cost: allocates.
@@ -1371,7 +1762,7 @@ hocket_status hocket_engine_write_messages(const struct hocket_engine *engine,
                                            size_t *taken);
 
 // Writes the message at `index` of a block into `message`. Messages count from 0 to `message_count` of the block, and are
-// sorted by frame, then by edge, then in the order in which they were sent. A system-exclusive message is refused.
+// sorted by frame, then by edge, then in the order in which they were sent.
 //
 // Thread: the worker, inside the callback that got the block. Cost: O(1); no allocation.
 //
@@ -1391,6 +1782,57 @@ hocket_status hocket_message_at(const struct hocket_block *block,
 // P (`block` is the one of the running callback).
 hocket_status hocket_message_send(const struct hocket_block *block,
                                   const struct hocket_message *message);
+
+// Stores where the bytes of the system-exclusive message at `index` of a block are, from 0xF0 to 0xF7. They are valid until
+// the callback returns. It refuses messages of other kinds.
+//
+// Thread: the worker, inside the callback that got the block. Cost: O(1); no allocation.
+//
+// # Safety
+// P (`block` is the one of the running callback).
+hocket_status hocket_message_sysex(const struct hocket_block *block,
+                                   size_t index,
+                                   const uint8_t **bytes,
+                                   size_t *count);
+
+// Sends a system-exclusive message: copies `count` bytes, from 0xF0 to 0xF7. A port has room for 4096 bytes of them per
+// block. Otherwise like `hocket_message_send`.
+//
+// Thread: the worker, inside the callback that got the block. Cost: a copy; no allocation.
+//
+// # Safety
+// P (`block` is the one of the running callback, `bytes` has `count` bytes).
+hocket_status hocket_message_send_sysex(const struct hocket_block *block,
+                                        uint32_t frame,
+                                        const uint8_t *bytes,
+                                        size_t count);
+
+// Hands a system-exclusive message over for an engine input whose node writes events: copies `count` bytes, from 0xF0 to
+// 0xF7. `HOCKET_STATUS_BUSY`: there is no room; an input takes 4096 bytes of them per block. Otherwise like
+// `hocket_engine_write_messages`.
+//
+// Thread: leader, between blocks. Cost: a copy. It does not allocate and does not wait.
+//
+// # Safety
+// P (`bytes` has `count` bytes), H.
+hocket_status hocket_engine_write_sysex(const struct hocket_engine *engine,
+                                        uint16_t input,
+                                        uint32_t frame,
+                                        const uint8_t *bytes,
+                                        size_t count);
+
+// Calls `each` for every node that depends on live input, each followed by the edges that bring something live to it, and
+// at the end for the feedback edges that do. Clips, notes, automation and the transport are known ahead, so they
+// make nothing live. For a graph that an engine plays, ask a copy (`hocket_engine_graph`).
+//
+// Thread: control; `each` runs on the calling thread. Cost: O(nodes + edges); allocates.
+//
+// # Safety
+// P, H, G, C.
+hocket_status hocket_graph_liveness(const struct hocket_graph *graph,
+                                    hocket_live_fn each,
+                                    void *user,
+                                    struct hocket_error **error);
 
 // Calls `body` with every number below `passes`, once each and in any order, on this thread and on workers that have
 // nothing else to do. It returns after the last one, and the caller then sees what all of them wrote.
@@ -1471,6 +1913,44 @@ hocket_status hocket_engine_enter(const struct hocket_engine *engine);
 // P, H.
 hocket_status hocket_engine_leave(const struct hocket_engine *engine);
 
+// Follows the leader wherever a sound server runs it: for the process callback of JACK, PipeWire or a plug-in host, whose
+// thread is not yours to pin or to promote. The engine never changes the leader's class, priority and CPUs. It seats
+// the workers beside it and gives them a class just below its own. Every 40 ms it looks whether the leader has moved.
+//
+// Call it on a control thread before the server calls back. The callback then processes blocks and does not enter. It
+// refuses an engine that a leader has entered, or that follows already. Then let the callback return without touching
+// the engine, close the server's client, and stop the engine.
+//
+// Thread: control, between blocks. Cost: system calls, allocates; starts a thread. For the leader some nanoseconds per
+// block.
+//
+// # Safety
+// P, H.
+hocket_status hocket_engine_follow(const struct hocket_engine *engine,
+                                   struct hocket_error **error);
+
+// Ends what `hocket_engine_follow` began: workers and guards get back the seats and the class of the start. It does
+// nothing if the engine does not follow.
+//
+// Thread: control. Cost: waits for a thread; system calls.
+//
+// # Safety
+// P, H.
+hocket_status hocket_engine_unfollow(const struct hocket_engine *engine,
+                                     struct hocket_error **error);
+
+// If the engine follows its leader, looks at it now, moves workers where that is due, and calls `tell` once with what it
+// found. `hocket_engine_reports` then has what workers and guards obtained.
+//
+// Thread: any but the leader; `tell` runs on the calling thread. Cost: system calls, allocates.
+//
+// # Safety
+// P, H, C.
+hocket_status hocket_engine_followed(const struct hocket_engine *engine,
+                                     hocket_follow_fn tell,
+                                     void *user,
+                                     struct hocket_error **error);
+
 // The monotonic clock in nanoseconds, which planned starts use (`CLOCK_MONOTONIC` on Linux).
 //
 // Thread: any, including the leader. Cost: one read of the clock.
@@ -1488,7 +1968,7 @@ hocket_status hocket_engine_process(const struct hocket_engine *engine,
                                     float *out_right,
                                     struct hocket_block_times *times);
 
-// Processes one block of 1 to `settings.frames` frames and writes the first two channels of the first output,
+// Processes one block of 1 to `hocket_engine_largest_block` frames and writes the first two channels of the first output,
 // 1.0 = full scale. If that output has one channel, both rows get it. `signaled_ns` is the planned start, on the
 // clock of `hocket_now_ns`. `times` may be NULL. The call writes only if it returns `HOCKET_STATUS_OK`.
 //
@@ -1516,6 +1996,29 @@ hocket_status hocket_engine_run(const struct hocket_engine *engine,
                                 uint32_t frames,
                                 uint64_t signaled_ns,
                                 struct hocket_block_times *times);
+
+// The most frames of a block: `settings.frames`, or what `hocket_engine_set_largest_block` has made of it. 0 for NULL,
+// and while another thread leads.
+//
+// Thread: leader, between blocks. Cost: none.
+//
+// # Safety
+// P, H.
+uint32_t hocket_engine_largest_block(const struct hocket_engine *engine);
+
+// Says whether blocks have no deadline from the next one on, as for a file or for a sound server that freewheels. The
+// leader then does the background work of processors itself before each block, and waits until main sides were called
+// and new latencies are planned. So the output has the same bits with every schedule and number of workers. Live,
+// answers come when they are ready.
+//
+// With `settings.main_thread` "starting" and another thread as the leader, a block waits for `hocket_engine_service`.
+//
+// Thread: leader, between blocks. Cost: a system call where it ends; the blocks then cost what the work costs.
+//
+// # Safety
+// P, H.
+hocket_status hocket_engine_set_offline(const struct hocket_engine *engine,
+                                        bool offline);
 
 // Sets the planned start of the block after the next one (on the clock of `hocket_now_ns`), so that workers
 // can be awake by then. It applies to one block. A host that knows its period calls this before each block.
@@ -1822,18 +2325,6 @@ hocket_status hocket_engine_set_bypass(const struct hocket_engine *engine,
                                        bool bypass,
                                        struct hocket_error **error);
 
-// Adds a track at the end of the list. Its clips play from the session's position.
-//
-// Thread: any but the leader. Cost: a lock among control threads, allocates; makes a plan.
-//
-// # Safety
-// P (`clips` has `count` clips), H.
-hocket_status hocket_engine_add_track(const struct hocket_engine *engine,
-                                      const struct hocket_new_strip *strip,
-                                      const struct hocket_clip *clips,
-                                      size_t count,
-                                      struct hocket_error **error);
-
 // Adds a group at the end of the list.
 //
 // Thread: any but the leader. Cost: a lock among control threads, allocates; makes a plan.
@@ -1854,8 +2345,8 @@ hocket_status hocket_engine_add_return(const struct hocket_engine *engine,
                                        const struct hocket_new_strip *strip,
                                        struct hocket_error **error);
 
-// Removes a track, group or return, from one block to the next. For a soft end, mute it first. The call
-// refuses this as long as other strips play through it or send to it.
+// Removes a track, group or return. It runs on while it fades out (`hocket_engine_fade_edits`). The call refuses this
+// as long as other strips play through it or send to it.
 //
 // Thread: any but the leader. Cost: a lock among control threads, allocates; makes a plan.
 //
@@ -1865,7 +2356,7 @@ hocket_status hocket_engine_remove_strip(const struct hocket_engine *engine,
                                          const char *strip,
                                          struct hocket_error **error);
 
-// Routes a strip's output to a group, or to the master for NULL, from one block to the next.
+// Routes a strip's output to a group, or to the master for NULL. The old route fades into the new one.
 //
 // Thread: any but the leader. Cost: a lock among control threads, allocates; makes a plan.
 //
@@ -1916,8 +2407,7 @@ hocket_status hocket_engine_insert_effect(const struct hocket_engine *engine,
                                           size_t count,
                                           struct hocket_error **error);
 
-// Removes the effect at `effect` from a strip's chain, from one block to the next. For a soft end, bypass it
-// first.
+// Removes the effect at `effect` from a strip's chain. Cross-faded.
 //
 // Thread: any but the leader. Cost: a lock among control threads, allocates; makes a plan.
 //
@@ -1927,6 +2417,42 @@ hocket_status hocket_engine_remove_effect(const struct hocket_engine *engine,
                                           const char *strip,
                                           uint32_t effect,
                                           struct hocket_error **error);
+
+// Whether routes, sends, effects and strips that come or go fade from now on, over 512 frames, as they do at the start.
+// Otherwise they change from one block to the next, and fades that run end. A replay of the same edits sounds the same if
+// it is made with the same setting. It is no edit and has no number.
+//
+// Thread: any but the leader. Cost: a lock among control threads.
+//
+// # Safety
+// P, H.
+hocket_status hocket_engine_fade_edits(const struct hocket_engine *engine,
+                                       bool on,
+                                       struct hocket_error **error);
+
+// Adds a track at the end of the list. Its clips play from the session's position.
+//
+// Thread: any but the leader. Cost: a lock among control threads, allocates; makes a plan.
+//
+// # Safety
+// P (`clips` has `count` clips), H.
+hocket_status hocket_engine_add_track(const struct hocket_engine *engine,
+                                      const struct hocket_new_strip *strip,
+                                      const struct hocket_clip *clips,
+                                      size_t count,
+                                      struct hocket_error **error);
+
+// Adds a track at the end of the list, with clips of audio, clips of notes or an input. Add the effect that plays the notes
+// afterwards (`hocket_engine_insert_effect`).
+//
+// Thread: any but the leader. Cost: a lock among control threads, allocates; makes a plan.
+//
+// # Safety
+// P (`sources` has as many clips as it says), H.
+hocket_status hocket_engine_add_track_with(const struct hocket_engine *engine,
+                                           const struct hocket_new_strip *strip,
+                                           const struct hocket_track_sources *sources,
+                                           struct hocket_error **error);
 
 // Sets a parameter of a node, from the start of the next block. For one of Hocket's effects, `param` is the
 // place in the documentation, as in `hocket_effect_param`. For the host's own processors the host chooses
@@ -2193,6 +2719,86 @@ hocket_status hocket_engine_watch(const struct hocket_engine *engine,
                                   hocket_text_fn each,
                                   void *user,
                                   struct hocket_error **error);
+
+// Calls `each` for what processors have reported since the last call (`hocket_main_latency_changed` and so on), in the
+// order of computation. Of each kind only the last report of a node counts. A node that has left reports nothing.
+//
+// Thread: any but the leader; `each` runs on the calling thread. Cost: a lock among control threads, allocates.
+//
+// # Safety
+// P, H, C.
+hocket_status hocket_engine_notices(const struct hocket_engine *engine,
+                                    hocket_notice_fn each,
+                                    void *user,
+                                    struct hocket_error **error);
+
+// Calls `each` for every node whose background work was refused a request or an answer, since it joined.
+//
+// Thread: any but the leader; `each` runs on the calling thread. Cost: a lock among control threads, allocates.
+//
+// # Safety
+// P, H, C.
+hocket_status hocket_engine_lost_work(const struct hocket_engine *engine,
+                                      hocket_lost_work_fn each,
+                                      void *user,
+                                      struct hocket_error **error);
+
+// Asks a node's main side for the processor's state (`save` of `hocket_main_side`), while it plays, and calls `tell` once
+// with the bytes. It refuses a node without a main side. The message has the text with which the main side refuses.
+//
+// Thread: any but the leader; with `settings.main_thread` "starting" only that one. `tell` runs on the calling thread.
+// Cost: waits for the main thread and holds a lock among control threads; allocates.
+//
+// # Safety
+// P, H, C.
+hocket_status hocket_engine_save_state(const struct hocket_engine *engine,
+                                       uint32_t node,
+                                       hocket_bytes_fn tell,
+                                       void *user,
+                                       struct hocket_error **error);
+
+// Has a node's processor go on with a state that was saved. Its main side makes what is needed (`load` of
+// `hocket_main_side`), and the processor takes it over between two blocks (`exchange` of `hocket_processor`). It is an
+// edit: `hocket_engine_applied` says from which frame on. If it fails, nothing has changed.
+//
+// Thread: any but the leader; with `settings.main_thread` "starting" only that one. Cost: waits for the main thread and
+// holds a lock among control threads; allocates.
+//
+// # Safety
+// P (`state` has `bytes` bytes), H.
+hocket_status hocket_engine_load_state(const struct hocket_engine *engine,
+                                       uint32_t node,
+                                       const void *state,
+                                       size_t bytes,
+                                       struct hocket_error **error);
+
+// Goes on with blocks of up to so many frames, while it plays: for a sound server whose block grows. A number that is not
+// larger changes nothing. Main sides make what their processors need first (`grow` of `hocket_main_side`). All state
+// goes on with the same bits; only feedback becomes later, because it waits for one largest block.
+//
+// The leader takes the length over before its next block, or when it processes or writes more frames than before.
+// `hocket_engine_largest_block` says what holds. It is no edit and has no number.
+//
+// Thread: any but the leader; with `settings.main_thread` "starting" and main sides only that one. Cost: a lock among
+// control threads, allocates; makes a plan; waits for the main thread.
+//
+// # Safety
+// P, H.
+hocket_status hocket_engine_set_largest_block(const struct hocket_engine *engine,
+                                              uint32_t frames,
+                                              struct hocket_error **error);
+
+// Does what waits for the main thread, if that is the one which started the engine (`settings.main_thread` "starting"):
+// calls main sides and frees processors. Call it regularly, such as every 20 ms. On every other thread it returns
+// `HOCKET_STATUS_WRONG_THREAD`.
+//
+// Thread: the one that started the engine, and not while it leads a block. Cost: that of what it calls; a lock among
+// control threads.
+//
+// # Safety
+// P, H.
+hocket_status hocket_engine_service(const struct hocket_engine *engine,
+                                    struct hocket_error **error);
 
 #ifdef __cplusplus
 }  // extern "C"

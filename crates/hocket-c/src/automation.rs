@@ -237,21 +237,24 @@ pub unsafe extern "C" fn hocket_engine_lost_events(
 unsafe fn read(lane: *const Lane) -> Result<Option<LaneSpec>, Failure> {
     // SAFETY: the caller's obligation.
     let Some(lane) = (unsafe { lane.as_ref() }) else { return Ok(None) };
-    let base = match lane.unit {
-        HOCKET_LANE_BEATS => TimeBase::Beats,
-        HOCKET_LANE_SECONDS => TimeBase::Seconds,
-        unit => {
-            return Err(Failure::bad_input(format!(
-                "lane.unit of {unit} is not possible: choose HOCKET_LANE_BEATS or HOCKET_LANE_SECONDS"
-            )));
-        }
-    };
+    let base = time_base(lane.unit, "lane.unit")?;
     // SAFETY: the caller's obligation.
     let points = unsafe { listed(lane.points, lane.count, "lane.points") }?;
     let points = points.iter().enumerate().map(|(index, point)| point.read(index));
     let points: Vec<Point> = points.collect::<Result<_, _>>()?;
     let grid_frames = if lane.grid_frames == 0 { CONTROL_GRID_FRAMES } else { lane.grid_frames };
     Ok(Some(LaneSpec { grid_frames, ..LaneSpec::new(base, points) }))
+}
+
+/// What `HOCKET_LANE_BEATS` or `HOCKET_LANE_SECONDS` means. `what`: the field.
+pub(crate) fn time_base(unit: u32, what: &str) -> Result<TimeBase, Failure> {
+    match unit {
+        HOCKET_LANE_BEATS => Ok(TimeBase::Beats),
+        HOCKET_LANE_SECONDS => Ok(TimeBase::Seconds),
+        unit => Err(Failure::bad_input(format!(
+            "{what} of {unit} is not possible: choose HOCKET_LANE_BEATS or HOCKET_LANE_SECONDS"
+        ))),
+    }
 }
 
 impl LanePoint {

@@ -63,7 +63,7 @@ pub unsafe extern "C" fn hocket_engine_process(
     }
 }
 
-/// Processes one block of 1 to `settings.frames` frames and writes the first two channels of the first output,
+/// Processes one block of 1 to `hocket_engine_largest_block` frames and writes the first two channels of the first output,
 /// 1.0 = full scale. If that output has one channel, both rows get it. `signaled_ns` is the planned start, on the
 /// clock of `hocket_now_ns`. `times` may be NULL. The call writes only if it returns `HOCKET_STATUS_OK`.
 ///
@@ -130,11 +130,11 @@ unsafe fn run(
 ) -> Status {
     // SAFETY: P, H.
     let Some(engine) = (unsafe { engine.as_ref() }) else { return Status::BadInput };
-    if !(1..=engine.frames).contains(&frames) {
-        return Status::BadInput;
-    }
     quiet(Status::Fault, || {
         let Some(mut leading) = engine.leading() else { return Status::Busy };
+        if frames == 0 || frames as usize > longest(&mut leading.engine, frames) {
+            return Status::BadInput;
+        }
         let took = leading.engine.process_planned(frames as usize, signaled_ns);
         read(&leading.engine);
         // SAFETY: P.
@@ -147,6 +147,47 @@ unsafe fn run(
         }
         Status::Ok
     })
+}
+
+/// The most frames of a block. A larger number that is on its way takes effect first.
+fn longest(engine: &mut hocket_engine::Engine, asked: u32) -> usize {
+    if asked as usize > engine.largest_block() {
+        // Carries out what makes room for so many frames, whether there is such an input or not.
+        _ = engine.input_mut(0, asked as usize);
+    }
+    engine.largest_block()
+}
+
+/// The most frames of a block: `settings.frames`, or what `hocket_engine_set_largest_block` has made of it. 0 for NULL,
+/// and while another thread leads.
+///
+/// Thread: leader, between blocks. Cost: none.
+///
+/// # Safety
+/// P, H.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hocket_engine_largest_block(engine: *const Engine) -> u32 {
+    let mut frames = 0;
+    // SAFETY: P, H.
+    let _ = unsafe { lead(engine, |leading| frames = leading.largest_block() as u32) };
+    frames
+}
+
+/// Says whether blocks have no deadline from the next one on, as for a file or for a sound server that freewheels. The
+/// leader then does the background work of processors itself before each block, and waits until main sides were called
+/// and new latencies are planned. So the output has the same bits with every schedule and number of workers. Live,
+/// answers come when they are ready.
+///
+/// With `settings.main_thread` "starting" and another thread as the leader, a block waits for `hocket_engine_service`.
+///
+/// Thread: leader, between blocks. Cost: a system call where it ends; the blocks then cost what the work costs.
+///
+/// # Safety
+/// P, H.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hocket_engine_set_offline(engine: *const Engine, offline: bool) -> Status {
+    // SAFETY: P, H.
+    unsafe { lead(engine, |leading| _ = leading.set_offline(offline)) }
 }
 
 /// Sets the planned start of the block after the next one (on the clock of `hocket_now_ns`), so that workers

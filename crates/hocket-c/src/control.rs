@@ -81,6 +81,14 @@ pub struct Standing {
     pub measured_ns: f64,
     /// How long the serial walk takes, or took. NaN if it never ran.
     pub serial_ns: f64,
+    /// How long a block with the plan's workers takes, or took. NaN before that is known.
+    pub workers_ns: f64,
+    /// How many times blocks with workers were compared with the serial blocks between them, at most 255.
+    pub compared: u32,
+    /// Whether the leader walks the plan alone, without its workers (steer "auto").
+    pub walks_alone: bool,
+    /// Why the plan is walked in this way, in words. It ends in a zero byte.
+    pub reason: [c_char; 96],
 }
 
 /// Writes what an engine does at present into `standing`.
@@ -443,18 +451,26 @@ pub unsafe extern "C" fn hocket_engine_adopt_costs(
 
 impl From<&hocket_engine::Standing> for Standing {
     fn from(standing: &hocket_engine::Standing) -> Standing {
-        let mut schedule = [0; 16];
-        // The last byte stays zero.
-        let letters = schedule.iter_mut().take(15).zip(standing.kind.name().bytes());
-        letters.for_each(|(place, letter)| *place = letter as c_char);
         Standing {
-            schedule,
+            schedule: letters(standing.kind.name()),
             workers: standing.workers as u32,
             units: standing.units as u32,
             latency_frames: standing.latency_frames,
             expected_ns: standing.expected_ns.unwrap_or(f64::NAN),
             measured_ns: standing.measured_ns.unwrap_or(f64::NAN),
             serial_ns: standing.serial_ns.unwrap_or(f64::NAN),
+            workers_ns: standing.workers_ns.unwrap_or(f64::NAN),
+            compared: standing.compared,
+            walks_alone: standing.walks_alone,
+            reason: letters(standing.reason.text()),
         }
     }
+}
+
+/// A text in place. The last byte stays zero.
+fn letters<const ROOM: usize>(text: &str) -> [c_char; ROOM] {
+    let mut place = [0; ROOM];
+    let letters = place.iter_mut().take(ROOM - 1).zip(text.bytes());
+    letters.for_each(|(place, letter)| *place = letter as c_char);
+    place
 }

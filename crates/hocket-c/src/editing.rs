@@ -5,11 +5,13 @@ use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use hocket_engine::{
-    Change as NodeChange, Editor, GraphEditor, LaneChange, LaneSpec, NodeId, NodeSource,
+    Change as NodeChange, Editor, GraphEditor, LaneChange, LaneSpec, NodeId, NodeSource, Settings,
+    StateFailure,
 };
 
 use crate::failure::Failure;
 use crate::graph::{Graph, Played, Source};
+use crate::services::Notice;
 
 /// How many edits that took effect an engine remembers for `hocket_engine_applied`. If there are more, it
 /// forgets the oldest.
@@ -86,6 +88,19 @@ impl Editing {
         Ok(())
     }
 
+    /// Whether later edits of the session fade.
+    pub(crate) fn fade_edits(&mut self, on: bool) -> Result<(), Failure> {
+        match &mut self.hand {
+            Hand::Session(editor) => editor.fade_edits(on),
+            Hand::Graph(_) => {
+                return Err(Failure::bad_input(
+                    "an engine that plays a graph has no such setting: each exchange says whether it fades",
+                ));
+            }
+        }
+        Ok(())
+    }
+
     /// Sends an edit of the graph.
     pub(crate) fn nodes(
         &mut self,
@@ -103,6 +118,15 @@ impl Editing {
             Hand::Session(_) => {
                 Err(Failure::bad_input("an engine that plays a session has no nodes to be set"))
             }
+        }
+    }
+
+    /// Blocks may have so many frames soon: processors of the host have room for what comes in such a block.
+    pub(crate) fn make_room_for(&mut self, frames: u32) {
+        if let Hand::Graph(graph) = &mut self.hand
+            && Settings::FRAMES.contains(&frames)
+        {
+            graph.make_room_for(frames);
         }
     }
 
@@ -192,10 +216,38 @@ impl GraphInHand {
         Ok(())
     }
 
+    fn make_room_for(&mut self, frames: u32) {
+        self.frames = self.frames.max(frames);
+        for (node, params) in &self.lanes {
+            self.played.make_room(*node, params.len(), self.frames as usize);
+        }
+    }
+
+    /// What processors reported since the last call.
+    pub(crate) fn take_notices(&self) -> Vec<Notice> {
+        let notices = self.editor.control().take_notices().into_iter();
+        notices.filter_map(|notice| Notice::of(notice, |id| self.played.number(id))).collect()
+    }
+
+    pub(crate) fn save_state(&self, node: u32) -> Result<Vec<u8>, Failure> {
+        let id = self.id(node)?;
+        self.editor.control().save_state(id).map_err(|failure| state_failure(node, failure))
+    }
+
+    pub(crate) fn load_state(&mut self, node: u32, state: &[u8]) -> Result<(), Failure> {
+        let id = self.id(node)?;
+        let loaded = self.editor.load_state(id, state);
+        loaded.map(|_| ()).map_err(|failure| state_failure(node, failure))
+    }
+
+    fn id(&self, node: u32) -> Result<NodeId, Failure> {
+        let missing = || Failure::bad_input(format!("the graph has no node {node}"));
+        self.played.id(node).ok_or_else(missing)
+    }
+
     /// A parameter that can change while it plays.
     fn param(&self, node: u32, param: u32) -> Result<(NodeId, u16), Failure> {
-        let missing = || Failure::bad_input(format!("the graph has no node {node}"));
-        let id = self.played.id(node).ok_or_else(missing)?;
+        let id = self.id(node)?;
         let index = u16::try_from(param).map_err(|_| no_param(node, param))?;
         if let Some(kind) = self.played.kind(node) {
             let param = kind.params.get(param as usize).ok_or_else(|| no_param(node, param))?;
@@ -230,6 +282,17 @@ impl GraphInHand {
         };
         (self.played, self.version) = (laid_out.played, next_version());
         Ok(())
+    }
+}
+
+/// With the host's number of the node.
+fn state_failure(node: u32, failure: StateFailure) -> Failure {
+    match failure {
+        StateFailure::NoNode(_) => {
+            Failure::bad_input(format!("node {node} has no state: it has no processor"))
+        }
+        StateFailure::Control(error) => error.into(),
+        StateFailure::NoState(_) | StateFailure::Refused { .. } => Failure::bad_input(failure),
     }
 }
 

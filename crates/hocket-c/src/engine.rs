@@ -5,7 +5,8 @@ use std::thread::ThreadId;
 
 use hocket_engine::{
     Control, Editor, Engine as RustEngine, Entered, FlightDrain, FlightRecorder, FlightSettings,
-    GraphEditor, Settings as EngineSettings, ThreadReport, flight,
+    FollowReport, Following, GraphEditor, Protection, Settings as EngineSettings, ThreadReport,
+    flight,
 };
 
 use hocket_machine::memory::LockReport;
@@ -24,9 +25,10 @@ pub struct Engine {
     editing: Mutex<Editing>,
     pub(crate) control: Control,
     reports: Mutex<Reports>,
+    /// While the workers follow a leader that belongs to a sound server.
+    following: Mutex<Option<Following>>,
     /// `None`: the engine does not explain late blocks.
     drain: Option<Mutex<FlightDrain>>,
-    pub(crate) frames: u32,
     pub(crate) rate_hz: u32,
 }
 
@@ -53,6 +55,14 @@ pub(crate) struct Protected {
     pub got: Option<String>,
     pub moved: usize,
     pub refused: Vec<String>,
+}
+
+impl Protected {
+    fn of(others: &Protection) -> Protected {
+        let Protection { asked, got, moved, refused, .. } = others;
+        let (asked, got, refused) = (asked.clone(), got.clone(), refused.clone());
+        Protected { asked, got, moved: *moved, refused }
+    }
 }
 
 /// The leader's seat, and the thread that has it.
@@ -207,9 +217,9 @@ impl Engine {
         Engine {
             editing: Mutex::new(Editing::new(hand)),
             control: engine.control(),
+            following: Mutex::new(None),
             reports: Mutex::new(Reports { own, leader: None, protection: None, memory }),
             drain: drain.map(Mutex::new),
-            frames: engine.settings().frames,
             rate_hz: engine.settings().rate_hz,
             leading: Mutex::new(Leading { seat: None, engine, recorder }),
         }
@@ -258,8 +268,39 @@ impl Engine {
         self.drain.as_ref().map(locked)
     }
 
+    /// Seats the workers beside a leader that belongs to a sound server.
+    pub(crate) fn follow(&self) -> Result<(), Failure> {
+        let mut following = locked(&self.following);
+        let Some(leading) = self.leading() else {
+            let text =
+                "a block runs now: follow the leader before the first one, or try again".into();
+            return Err(Failure { status: Status::Busy, text });
+        };
+        if leading.seat.is_some() {
+            let text = "a leader has entered this engine: it has to leave before one is followed";
+            return Err(Failure::bad_input(text));
+        }
+        let follows = leading.engine.follow_leader()?;
+        drop(leading);
+        locked(&self.reports).protection = Some(Protected::of(&follows.others));
+        *following = Some(follows);
+        Ok(())
+    }
+
+    pub(crate) fn unfollow(&self) {
+        *locked(&self.following) = None;
+    }
+
+    /// What it sees of a leader that it follows, and what it then did.
+    pub(crate) fn look(&self) -> Option<FollowReport> {
+        locked(&self.following).as_ref().map(Following::look)
+    }
+
     /// The reports: the leader's first, if it has entered, then those of workers and guards.
     pub(crate) fn reports(&self) -> Vec<ThreadReport> {
+        if let Some(following) = &*locked(&self.following) {
+            return following.report().threads;
+        }
         let reports = locked(&self.reports);
         reports.leader.iter().chain(&reports.own).cloned().collect()
     }
@@ -290,13 +331,7 @@ impl Engine {
         }
         let entered = leading.engine.enter();
         let report = entered.report.clone();
-        let others = &entered.others;
-        let protection = Protected {
-            asked: others.asked.clone(),
-            got: others.got.clone(),
-            moved: others.moved,
-            refused: others.refused.clone(),
-        };
+        let protection = Protected::of(&entered.others);
         // A thread that is ending counts as ended.
         let alive = ALIVE.try_with(Arc::downgrade).unwrap_or_default();
         leading.seat = Some(Seat { thread, alive, entered });

@@ -2,15 +2,17 @@
 
 use std::cell::RefCell;
 
-use hocket_engine::EventsOut;
-use hocket_engine::time::{Event, EventKind, Midi1, Note, NoteAction, Pushed, Source, Ump};
-use hocket_engine::{Edge, EventPorts, NodeId};
+use hocket_engine::time::{
+    Event, EventBuffer, EventKind, Midi1, Note, NoteAction, Pushed, Source, Ump,
+};
+use hocket_engine::{Block as EngineBlock, Edge, EventPorts, EventsOut, NodeId};
 
 use crate::block::lead;
 use crate::border::{done, quiet};
 use crate::engine::Engine;
 use crate::failure::Failure;
 use crate::graph::{Graph, building};
+use crate::host::bytes_of;
 use crate::processor::Block;
 use crate::status::{Error, Status};
 use crate::time::listed;
@@ -32,10 +34,13 @@ pub const HOCKET_MESSAGE_NOTE_END: u32 = 5;
 pub const HOCKET_MESSAGE_PARAM: u32 = 6;
 /// Every note ends and every pedal is released. Every instrument has to take it.
 pub const HOCKET_MESSAGE_END_ALL_NOTES: u32 = 7;
+/// A system-exclusive message of `data[0]` bytes: `hocket_message_sysex` has them. It is sent by
+/// `hocket_message_send_sysex` and `hocket_engine_write_sysex`.
+pub const HOCKET_MESSAGE_SYSEX: u32 = 8;
 /// Stands for every channel, every key or every note.
 pub const HOCKET_ANY: u32 = u32::MAX;
 
-/// What travels on an event edge. System-exclusive messages do not reach processors in C.
+/// What travels on an event edge.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Message {
@@ -58,12 +63,15 @@ pub struct Messages {
 /// What a [`Messages`] points to.
 pub(crate) struct Mail<'a> {
     received: &'a [Event],
+    /// Where the bytes of system-exclusive messages are.
+    buffer: Option<&'a EventBuffer>,
     sends: RefCell<Option<EventsOut<'a>>>,
 }
 
 impl<'a> Mail<'a> {
-    pub(crate) fn new(received: &'a [Event], sends: Option<EventsOut<'a>>) -> Mail<'a> {
-        Mail { received, sends: RefCell::new(sends) }
+    pub(crate) fn of(block: &mut EngineBlock<'a>) -> Mail<'a> {
+        let (received, buffer) = (block.received(), block.events_in);
+        Mail { received, buffer, sends: RefCell::new(block.events_out.take()) }
     }
 
     pub(crate) fn count(&self) -> usize {
@@ -163,7 +171,7 @@ pub unsafe extern "C" fn hocket_engine_write_messages(
 }
 
 /// Writes the message at `index` of a block into `message`. Messages count from 0 to `message_count` of the block, and are
-/// sorted by frame, then by edge, then in the order in which they were sent. A system-exclusive message is refused.
+/// sorted by frame, then by edge, then in the order in which they were sent.
 ///
 /// Thread: the worker, inside the callback that got the block. Cost: O(1); no allocation.
 ///
@@ -179,7 +187,7 @@ pub unsafe extern "C" fn hocket_message_at(
     let (Some(mail), Some(message)) = (unsafe { (mail_of(block), message.as_mut()) }) else {
         return Status::BadInput;
     };
-    match mail.received.get(index).and_then(Message::of) {
+    match mail.received.get(index).map(Message::of) {
         Some(found) => {
             *message = found;
             Status::Ok
@@ -210,11 +218,106 @@ pub unsafe extern "C" fn hocket_message_send(
         let (Some(sends), Some(kind)) = (sends.as_mut(), message.read()) else {
             return Status::BadInput;
         };
-        match sends.send(message.frame, kind) {
-            Pushed::Refused => Status::Busy,
-            Pushed::Stored | Pushed::Merged => Status::Ok,
-        }
+        stored(sends.send(message.frame, kind))
     })
+}
+
+/// Stores where the bytes of the system-exclusive message at `index` of a block are, from 0xF0 to 0xF7. They are valid until
+/// the callback returns. It refuses messages of other kinds.
+///
+/// Thread: the worker, inside the callback that got the block. Cost: O(1); no allocation.
+///
+/// # Safety
+/// P (`block` is the one of the running callback).
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hocket_message_sysex(
+    block: *const Block,
+    index: usize,
+    bytes: *mut *const u8,
+    count: *mut usize,
+) -> Status {
+    // SAFETY: P.
+    let all = unsafe { (mail_of(block), bytes.as_mut(), count.as_mut()) };
+    let (Some(mail), Some(bytes), Some(count)) = all else { return Status::BadInput };
+    let Some((Event { kind: EventKind::SysEx(message), .. }, buffer)) =
+        mail.received.get(index).zip(mail.buffer)
+    else {
+        return Status::BadInput;
+    };
+    let found = buffer.sysex(*message);
+    (*bytes, *count) = (found.as_ptr(), found.len());
+    Status::Ok
+}
+
+/// Sends a system-exclusive message: copies `count` bytes, from 0xF0 to 0xF7. A port has room for 4096 bytes of them per
+/// block. Otherwise like `hocket_message_send`.
+///
+/// Thread: the worker, inside the callback that got the block. Cost: a copy; no allocation.
+///
+/// # Safety
+/// P (`block` is the one of the running callback, `bytes` has `count` bytes).
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hocket_message_send_sysex(
+    block: *const Block,
+    frame: u32,
+    bytes: *const u8,
+    count: usize,
+) -> Status {
+    // SAFETY: P.
+    let all = unsafe { (mail_of(block), sysex_of(bytes, count)) };
+    let (Some(mail), Some(bytes)) = all else { return Status::BadInput };
+    quiet(Status::Fault, || {
+        let mut sends = mail.sends.borrow_mut();
+        let Some(sends) = sends.as_mut() else { return Status::BadInput };
+        stored(sends.send_sysex(frame, bytes))
+    })
+}
+
+/// Hands a system-exclusive message over for an engine input whose node writes events: copies `count` bytes, from 0xF0 to
+/// 0xF7. `HOCKET_STATUS_BUSY`: there is no room; an input takes 4096 bytes of them per block. Otherwise like
+/// `hocket_engine_write_messages`.
+///
+/// Thread: leader, between blocks. Cost: a copy. It does not allocate and does not wait.
+///
+/// # Safety
+/// P (`bytes` has `count` bytes), H.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hocket_engine_write_sysex(
+    engine: *const Engine,
+    input: u16,
+    frame: u32,
+    bytes: *const u8,
+    count: usize,
+) -> Status {
+    // SAFETY: P.
+    let Some(bytes) = (unsafe { sysex_of(bytes, count) }) else { return Status::BadInput };
+    let mut written = Status::BadInput;
+    // SAFETY: P, H.
+    let status = unsafe {
+        lead(engine, |leading| {
+            let Some(events) = leading.events_mut(input) else { return };
+            written = stored(events.push_sysex(frame, Source::LIVE, bytes));
+        })
+    };
+    if status == Status::Ok { written } else { status }
+}
+
+/// A caller's system-exclusive message. `None`: it is none.
+///
+/// # Safety
+/// P. The lifetime is that of the call.
+unsafe fn sysex_of<'a>(bytes: *const u8, count: usize) -> Option<&'a [u8]> {
+    // SAFETY: the caller's obligation.
+    let bytes = unsafe { bytes_of(bytes.cast(), count) }?;
+    let [0xf0, inner @ .., 0xf7] = bytes else { return None };
+    inner.iter().all(|byte| *byte < 0x80).then_some(bytes)
+}
+
+fn stored(pushed: Pushed) -> Status {
+    match pushed {
+        Pushed::Refused => Status::Busy,
+        Pushed::Stored | Pushed::Merged => Status::Ok,
+    }
 }
 
 /// # Safety
@@ -261,9 +364,8 @@ impl Message {
         Some(Note { action, id: id?, channel, key, velocity })
     }
 
-    /// `None`: C has no message for it.
-    fn of(event: &Event) -> Option<Message> {
-        let of = |kind, data, value| Some(Message { frame: event.frame, kind, data, value });
+    fn of(event: &Event) -> Message {
+        let of = |kind, data, value| Message { frame: event.frame, kind, data, value };
         match event.kind {
             EventKind::Midi(message) => {
                 let [status, first, second] = message.bytes().map(u32::from);
@@ -285,7 +387,7 @@ impl Message {
                 of(HOCKET_MESSAGE_PARAM, [change.param, 0, 0, 0], change.value)
             }
             EventKind::EndAllNotes => of(HOCKET_MESSAGE_END_ALL_NOTES, [0; 4], 0.0),
-            EventKind::SysEx(_) => None,
+            EventKind::SysEx(bytes) => of(HOCKET_MESSAGE_SYSEX, [bytes.len() as u32, 0, 0, 0], 0.0),
         }
     }
 }

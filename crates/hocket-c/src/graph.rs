@@ -306,6 +306,11 @@ impl Played {
         self.ids.get(node as usize).copied().flatten()
     }
 
+    /// The host's number of a node of the engine.
+    pub(crate) fn number(&self, id: NodeId) -> Option<u32> {
+        (0..).zip(&self.ids).find(|(_, own)| **own == Some(id)).map(|(number, _)| number)
+    }
+
     /// The built-in effect of a node.
     pub(crate) fn kind(&self, node: u32) -> Option<&'static Kind> {
         self.nodes.get(node as usize)?.as_ref()?.kind
@@ -463,32 +468,44 @@ impl Graph {
     /// move into the result.
     pub(crate) fn laid_out(mut self, rate_hz: u32) -> Result<LaidOut, Failure> {
         let outputs = self.checked_outputs()?;
-        let (order, ports) = (self.order(), self.all_ports());
-        let mut ids = vec![None; self.nodes.len()];
-        let (mut graph, mut nodes, mut kept) = (PlanGraph::default(), Vec::new(), Vec::new());
-        kept.resize_with(self.nodes.len(), || None);
+        let order = self.order();
+        let mut nodes = Vec::new();
+        for number in &order {
+            let Some(draft) = &mut self.nodes[*number as usize] else { continue };
+            nodes.push((*number, draft.build(rate_hz)));
+        }
+        let (mut graph, ids) = self.planned(&order)?;
+        let id = |number: u32| ids[number as usize].unwrap_or(NodeId(number));
+        graph.set_outputs(outputs.into_iter().map(id).collect()).map_err(Failure::bad_input)?;
+        let Graph { nodes: drafts, outputs, feedback, rising, .. } = self;
+        let kept = drafts.into_iter().map(|draft| draft.map(|draft| draft.facts)).collect();
+        Ok(LaidOut { graph, nodes, played: Played { nodes: kept, outputs, feedback, rising, ids } })
+    }
+
+    /// The engine's graph with its nodes in this order, and the id of each by the host's number. Outputs are not set.
+    pub(crate) fn planned(
+        &self,
+        order: &[u32],
+    ) -> Result<(PlanGraph, Vec<Option<NodeId>>), Failure> {
+        let (ports, mut ids) = (self.all_ports(), vec![None; self.nodes.len()]);
+        let mut graph = PlanGraph::default();
         for number in order {
-            let Some(draft) = self.nodes[number as usize].take() else { continue };
-            let (facts, source) = draft.built(rate_hz);
+            let Some(facts) = self.facts(*number) else { continue };
             let node = Node {
                 name: facts.name.clone(),
-                kind: facts.input.map_or(NodeKind::Custom(number), NodeKind::Input),
+                kind: facts.input.map_or(NodeKind::Custom(*number), NodeKind::Input),
                 inputs: facts.inputs.iter().map(|edge| with_id(edge, &ids)).collect(),
                 cost: facts.cost,
                 latency_frames: facts.latency_frames,
-                ports: ports[number as usize],
+                ports: ports[*number as usize],
             };
-            ids[number as usize] = Some(graph.add(node).map_err(Failure::bad_input)?);
-            nodes.push((number, source));
-            kept[number as usize] = Some(facts);
+            ids[*number as usize] = Some(graph.add(node).map_err(Failure::bad_input)?);
         }
         let id = |number: u32| ids[number as usize].unwrap_or(NodeId(number));
         for Feedback { edge, to } in &self.feedback {
             graph.feed_back(with_id(edge, &ids), id(*to)).map_err(Failure::bad_input)?;
         }
-        graph.set_outputs(outputs.into_iter().map(id).collect()).map_err(Failure::bad_input)?;
-        let Graph { outputs, feedback, rising, .. } = self;
-        Ok(LaidOut { graph, nodes, played: Played { nodes: kept, outputs, feedback, rising, ids } })
+        Ok((graph, ids))
     }
 
     /// The numbers of the nodes that the host reads. The newest node becomes the output for good.
@@ -540,7 +557,7 @@ impl Graph {
     }
 
     /// The numbers of the nodes. Each comes after all nodes that it reads, older ones first.
-    fn order(&self) -> Vec<u32> {
+    pub(crate) fn order(&self) -> Vec<u32> {
         let mut readers = vec![Vec::new(); self.nodes.len()];
         let mut waiting = vec![0usize; self.nodes.len()];
         let mut ready = BinaryHeap::new();
@@ -578,10 +595,10 @@ fn with_id(edge: &Edge, ids: &[Option<NodeId>]) -> Edge {
 }
 
 impl Draft {
-    /// Completes the facts with cost and latency, and builds what does the work.
-    fn built(self, rate_hz: u32) -> (Facts, Source) {
-        let Draft { mut facts, work } = self;
-        let source = match (work, facts.kind) {
+    /// Completes the facts with cost and latency, and builds what does the work. That moves into the result.
+    fn build(&mut self, rate_hz: u32) -> Source {
+        let Draft { facts, work } = self;
+        let source = match (std::mem::replace(work, Work::Kept), facts.kind) {
             (Work::Kept, _) => Source::Kept,
             (Work::Host(host), _) => {
                 facts.cost = host.cost();
@@ -596,6 +613,6 @@ impl Draft {
         if let Source::New(processor) = &source {
             facts.latency_frames = processor.latency_frames();
         }
-        (facts, source)
+        source
     }
 }

@@ -7,12 +7,14 @@
 //!
 //! - [`status`] and [`settings`].
 //! - [`session`] and [`graph`]: the two things that an engine can play, made of [`effects`] and
-//!   [`processor`]s. [`streams`] has sessions whose long files play from the disk. [`graph_ports`] has what only graphs with more than stereo and edges need, [`events`] what
-//!   travels on event edges, and [`spread`] a loop that several workers share.
-//! - [`engine`] starts and stops. [`block`] is for the audio thread, and so are [`ports`] (inputs and outputs) and a
+//!   [`processor`]s, which may have background work and a main side ([`host`]). [`streams`] has sessions whose long files
+//!   play from the disk. [`graph_ports`] has what only graphs with more than stereo and edges need, [`events`] what
+//!   travels on event edges, [`liveness`] what depends on live input, and [`spread`] a loop that several workers share.
+//! - [`engine`] starts and stops, and [`follow`] is for leaders of sound servers. [`block`] is for the audio thread, and so are [`ports`] (inputs and outputs) and a
 //!   part of [`transport`] and of [`takes`] (recordings). [`time`] has the units of song time.
-//! - Every other thread may edit ([`strip_edit`], [`routing_edit`], [`node_edit`], all three based on
-//!   [`editing`]), give parameters lanes ([`automation`]) and inspect ([`control`], [`explain`]).
+//! - Every other thread may edit ([`strip_edit`], [`routing_edit`], [`track_edit`], [`node_edit`], all based on
+//!   [`editing`]), give parameters lanes ([`automation`]) and inspect ([`control`], [`explain`]). [`services`]
+//!   has notices and states of processors, and blocks that become longer.
 //!
 //! # Invariants
 //!
@@ -26,6 +28,8 @@
 //! - **G, one builder**: only one thread at a time uses a graph.
 //! - **C, callbacks**: they return normally (no exception, no `longjmp`). Any thread may call `process`, but
 //!   never two threads at once for one node. What `user` points to allows this until `free`.
+//! - **O, own calls**: what a processor got in its `join` is used only inside the processor's own callbacks, by one thread
+//!   at a time. No pass of a spread loop uses it.
 //! - **S, spread passes**: several threads may call the body of a spread loop at the same time, with different passes.
 //!   It writes only what belongs to its pass.
 //!
@@ -42,11 +46,14 @@ pub mod streams;
 pub mod effects;
 pub mod time;
 pub mod processor;
+pub mod host;
 pub mod graph;
 pub mod graph_ports;
 pub mod events;
+pub mod liveness;
 pub mod spread;
 pub mod engine;
+pub mod follow;
 pub mod block;
 pub mod ports;
 pub mod transport;
@@ -55,10 +62,12 @@ pub mod misses;
 pub mod editing;
 pub mod strip_edit;
 pub mod routing_edit;
+pub mod track_edit;
 pub mod node_edit;
 pub mod automation;
 pub mod control;
 pub mod explain;
+pub mod services;
 mod border;
 mod event_room;
 mod failure;
@@ -68,7 +77,7 @@ use std::ffi::c_char;
 
 /// The number of this interface. It grows when a function or structure changes so that programs have to be
 /// recompiled. `hocket_abi()` returns the library's number.
-pub const HOCKET_ABI: u32 = 4;
+pub const HOCKET_ABI: u32 = 5;
 
 /// The interface number of the running library. Compare it with `HOCKET_ABI`.
 ///

@@ -1,9 +1,11 @@
 //! Processors of the host: what a callback gets, and the engine's side of it.
 
+use std::any::Any;
 use std::ffi::c_void;
 use std::ptr::{null, null_mut};
 use std::sync::Arc;
 
+use hocket_engine::host::Host as EngineHost;
 use hocket_engine::time::{BlockTime, MAX_SEGMENTS};
 use hocket_engine::{Block as EngineBlock, Change, MoreRows, Ports, TimedChange as EngineChange};
 use hocket_engine::{Processor as EngineProcessor, StereoRef};
@@ -11,6 +13,7 @@ use hocket_engine::{Processor as EngineProcessor, StereoRef};
 use crate::event_room::EventRoom;
 use crate::events::{Mail, Messages};
 use crate::failure::Failure;
+use crate::host::{Ends, Host, Joining, Made, call};
 use crate::spread::Spread;
 use crate::time::{Clock, Segment, Time};
 
@@ -90,15 +93,30 @@ pub type UserFn = Option<unsafe extern "C" fn(user: *mut c_void)>;
 /// Called with a processor's `user` and a position of the song in frames.
 pub type LocateFn = Option<unsafe extern "C" fn(user: *mut c_void, frame: u64)>;
 
-/// A processor of the host.
+/// Called with a processor's `user` and the engine that it joins.
+pub type JoinFn = Option<unsafe extern "C" fn(user: *mut c_void, host: *mut Host)>;
+
+/// Called with a processor's `user` and an answer of its background work, of `bytes` bytes.
+pub type AnsweredFn =
+    Option<unsafe extern "C" fn(user: *mut c_void, answer: *const c_void, bytes: usize)>;
+
+/// Called with a processor's `user` and what its main side has made. Returns what is no longer needed.
+pub type ExchangeFn =
+    Option<unsafe extern "C" fn(user: *mut c_void, purpose: u32, made: *mut c_void) -> *mut c_void>;
+
+/// Called with a processor's `user`, a parameter and its value.
+pub type PresetFn = Option<unsafe extern "C" fn(user: *mut c_void, param: u32, value: f32)>;
+
+/// A processor of the host. Begin with zeros: a callback that is NULL is not needed, but for `process`.
 #[repr(C)]
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 pub struct Processor {
     /// The argument of every call.
     pub user: *mut c_void,
     /// Processes a block. Not NULL.
     pub process: ProcessFn,
-    /// Forgets all history (delay lines, envelopes) and keeps the parameters. Thread: the leader between
+    /// Forgets all history (delay lines, envelopes) and keeps the parameters. Later answers to requests of background
+    /// work from before are dropped, so the processor requests again what it still needs. Thread: the leader between
     /// blocks, or a worker inside a block after an output that was not finite. NULL: there is none.
     pub reset: UserFn,
     /// The song is at another frame than the last block led to: the node joins a graph that already plays, or
@@ -116,6 +134,24 @@ pub struct Processor {
     /// Whether blocks say where the song is (`time`, `segments` and `clock` of `hocket_block`). The time is that of
     /// the sound that reaches the node: behind a latency of 100 frames, 100 frames earlier.
     pub keeps_time: bool,
+    /// Meets the engine: once, before the first block. Here a processor asks for background work
+    /// (`hocket_host_background`) and a main side (`hocket_host_main_side`), and learns the largest block
+    /// (`hocket_host_largest_block`). Thread: the one that starts the graph or exchanges it. It must not call a
+    /// function that takes an engine. NULL: the processor needs none of it.
+    pub join: JoinFn,
+    /// Takes an answer of its background work. All that have come since the last block come before the next one, in order.
+    /// Thread: the worker, inside the block, or the leader before `reset`. As in `process`: no allocation, lock or
+    /// system call. NULL: the processor needs no answers.
+    pub answered: AnsweredFn,
+    /// Goes on with what its main side has made, and returns what is no longer needed, for example the old memory. That is
+    /// freed with `free_made` of `hocket_main_side`, unless it is NULL. `purpose`: `HOCKET_MADE_FOR_STATE` or
+    /// `HOCKET_MADE_FOR_FRAMES`. Thread: the leader, between blocks: no allocation, lock or system call. NULL: the
+    /// main side makes nothing.
+    pub exchange: ExchangeFn,
+    /// A parameter has this value before the first block, because of its automation lane. A `reset` follows. Thread:
+    /// control before it plays, or the leader between blocks. NULL: the processor takes its parameters from `events`
+    /// alone.
+    pub preset: PresetFn,
 }
 
 /// Channels of a port.
@@ -129,6 +165,8 @@ pub(crate) struct HostProcessor {
     rows: Box<RowPointers>,
     /// The song position that the last block led to.
     position: i64,
+    /// What it got when it joined an engine.
+    ends: Ends,
 }
 
 /// The rows of a block, by port. Only a block's own callback reads them.
@@ -157,6 +195,7 @@ impl HostProcessor {
             segments: Vec::with_capacity(if processor.keeps_time { MAX_SEGMENTS } else { 0 }),
             rows: Box::new(RowPointers::NONE),
             position: 0,
+            ends: Ends::default(),
         })
     }
 
@@ -209,13 +248,6 @@ impl HostProcessor {
             spread: Spread::of(block),
         }
     }
-
-    fn call(&self, function: UserFn) {
-        if let Some(function) = function {
-            // SAFETY: C.
-            unsafe { function(self.host.user) }
-        }
-    }
 }
 
 impl RowPointers {
@@ -259,7 +291,7 @@ impl EngineProcessor for HostProcessor {
         self.rows.note(block);
         let now = time.map(|time| Time::at(time, 0));
         let Some(process) = self.host.process else { return };
-        let mail = Mail::new(block.received(), block.events_out.take());
+        let mail = Mail::of(block);
         let seen = Block {
             events,
             event_count,
@@ -273,8 +305,40 @@ impl EngineProcessor for HostProcessor {
         unsafe { process(self.host.user, &seen) }
     }
 
+    fn join(&mut self, host: &mut dyn EngineHost) {
+        let (ends, exchanges) = (&mut self.ends, self.host.exchange.is_some());
+        let mut joining = Joining { host, ends, exchanges };
+        if let Some(join) = self.host.join {
+            // SAFETY: C.
+            unsafe { join(self.host.user, joining.handle()) }
+        }
+    }
+
+    fn answered(&mut self, answer: &[u8]) {
+        if let Some(answered) = self.host.answered {
+            // SAFETY: C.
+            unsafe { answered(self.host.user, answer.as_ptr().cast(), answer.len()) }
+        }
+    }
+
+    fn exchange(&mut self, new: &mut (dyn Any + Send)) {
+        let (Some(exchange), Some(new)) = (self.host.exchange, new.downcast_mut::<Made>()) else {
+            return;
+        };
+        // SAFETY: C. What it returns was made for the same purpose.
+        new.made = unsafe { exchange(self.host.user, new.purpose, new.made) };
+    }
+
+    fn preset(&mut self, change: Change) {
+        let Change::Param { index, value } = change;
+        if let Some(preset) = self.host.preset {
+            // SAFETY: C.
+            unsafe { preset(self.host.user, index.into(), value) }
+        }
+    }
+
     fn reset(&mut self) {
-        self.call(self.host.reset);
+        call(self.host.reset, self.host.user);
     }
 
     fn keeps_time(&self) -> bool {
@@ -288,7 +352,7 @@ impl EngineProcessor for HostProcessor {
 
 impl Drop for HostProcessor {
     fn drop(&mut self) {
-        self.call(self.host.free);
+        call(self.host.free, self.host.user);
     }
 }
 

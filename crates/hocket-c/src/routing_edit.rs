@@ -3,7 +3,7 @@
 use std::ffi::c_char;
 
 use hocket_engine::session::{
-    Clip, Destination, Group, MediaId, Return, ReturnId, Send, Session, Strip, StripId, Tap, Track,
+    Destination, Group, Return, ReturnId, Send, Session, Strip, StripId, Tap,
 };
 use hocket_engine::{Edit, Editor, Effect, EffectAt};
 
@@ -30,62 +30,6 @@ pub struct NewStrip {
     pub mute: bool,
     /// Whether only this strip and other soloed strips are audible.
     pub solo: bool,
-}
-
-/// A piece of an audio file on the time line. Times are in seconds.
-#[repr(C)]
-#[derive(Debug, Clone, Copy)]
-pub struct NewClip {
-    /// The number of the file, as in `hocket_session_media`.
-    pub media: u32,
-    /// When it starts on the session's time line.
-    pub start_s: f64,
-    /// Where in the file it starts.
-    pub offset_s: f64,
-    /// How long it plays. NaN: to the end of the file, or for ever if it loops.
-    pub length_s: f64,
-    /// Whether it starts again at `offset_s` when the file ends.
-    pub looped: bool,
-    /// Level in decibels.
-    pub gain_db: f32,
-    /// Length of the linear fade at the start.
-    pub fade_in_s: f64,
-    /// Length of the linear fade at the end.
-    pub fade_out_s: f64,
-}
-
-/// Adds a track at the end of the list. Its clips play from the session's position.
-///
-/// Thread: any but the leader. Cost: a lock among control threads, allocates; makes a plan.
-///
-/// # Safety
-/// P (`clips` has `count` clips), H.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn hocket_engine_add_track(
-    engine: *const Engine,
-    strip: *const NewStrip,
-    clips: *const NewClip,
-    count: usize,
-    error: *mut *mut Error,
-) -> Status {
-    // SAFETY: P, H.
-    unsafe {
-        add(engine, strip, error, |strip, output| {
-            let clips = match count {
-                0 => &[][..],
-                _ if clips.is_null() => return Err(Failure::null("clips")),
-                _ => std::slice::from_raw_parts(clips, count),
-            };
-            let clips = clips.iter().map(NewClip::clip).collect::<Result<_, _>>()?;
-            Ok(Edit::AddTrack(Box::new(Track {
-                strip,
-                output,
-                clips,
-                input: None,
-                notes: Vec::new(),
-            })))
-        })
-    }
 }
 
 /// Adds a group at the end of the list.
@@ -122,8 +66,8 @@ pub unsafe extern "C" fn hocket_engine_add_return(
     unsafe { add(engine, strip, error, back) }
 }
 
-/// Removes a track, group or return, from one block to the next. For a soft end, mute it first. The call
-/// refuses this as long as other strips play through it or send to it.
+/// Removes a track, group or return. It runs on while it fades out (`hocket_engine_fade_edits`). The call refuses this
+/// as long as other strips play through it or send to it.
 ///
 /// Thread: any but the leader. Cost: a lock among control threads, allocates; makes a plan.
 ///
@@ -146,7 +90,7 @@ pub unsafe extern "C" fn hocket_engine_remove_strip(
     }
 }
 
-/// Routes a strip's output to a group, or to the master for NULL, from one block to the next.
+/// Routes a strip's output to a group, or to the master for NULL. The old route fades into the new one.
 ///
 /// Thread: any but the leader. Cost: a lock among control threads, allocates; makes a plan.
 ///
@@ -250,8 +194,7 @@ pub unsafe extern "C" fn hocket_engine_insert_effect(
     }
 }
 
-/// Removes the effect at `effect` from a strip's chain, from one block to the next. For a soft end, bypass it
-/// first.
+/// Removes the effect at `effect` from a strip's chain. Cross-faded.
 ///
 /// Thread: any but the leader. Cost: a lock among control threads, allocates; makes a plan.
 ///
@@ -272,11 +215,29 @@ pub unsafe extern "C" fn hocket_engine_remove_effect(
     }
 }
 
+/// Whether routes, sends, effects and strips that come or go fade from now on, over 512 frames, as they do at the start.
+/// Otherwise they change from one block to the next, and fades that run end. A replay of the same edits sounds the same if
+/// it is made with the same setting. It is no edit and has no number.
+///
+/// Thread: any but the leader. Cost: a lock among control threads.
+///
+/// # Safety
+/// P, H.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hocket_engine_fade_edits(
+    engine: *const Engine,
+    on: bool,
+    error: *mut *mut Error,
+) -> Status {
+    // SAFETY: P, H.
+    unsafe { done(error, || seen(engine, "engine")?.editing().fade_edits(on)) }
+}
+
 /// Makes an edit that adds a strip, and sends it.
 ///
 /// # Safety
 /// P, H.
-unsafe fn add(
+pub(crate) unsafe fn add(
     engine: *const Engine,
     new: *const NewStrip,
     error: *mut *mut Error,
@@ -343,30 +304,5 @@ impl NewStrip {
             solo: self.solo,
             sends: Vec::new(),
         }
-    }
-}
-
-impl NewClip {
-    fn clip(&self) -> Result<Clip, Failure> {
-        let times = [self.start_s, self.offset_s, self.fade_in_s, self.fade_out_s];
-        let length_s = (!self.length_s.is_nan()).then_some(self.length_s);
-        let bad = times.into_iter().chain(length_s).find(|s| !(s.is_finite() && *s >= 0.0));
-        if let Some(seconds) = bad {
-            let text = format!("{seconds} s is no time of a clip: choose 0 or more");
-            return Err(Failure::bad_input(text));
-        }
-        if !(self.gain_db.is_finite() || self.gain_db == f32::NEG_INFINITY) {
-            return Err(Failure::bad_input(format!("{} dB is no level", self.gain_db)));
-        }
-        Ok(Clip {
-            media: MediaId(self.media as usize),
-            start_s: self.start_s,
-            offset_s: self.offset_s,
-            length_s,
-            looped: self.looped,
-            gain_db: self.gain_db,
-            fade_in_s: self.fade_in_s,
-            fade_out_s: self.fade_out_s,
-        })
     }
 }

@@ -4,8 +4,8 @@ use std::ffi::c_char;
 use std::time::Duration;
 
 use hocket_engine::{
-    Policy, ScheduleKind, Seating, Settings as EngineSettings, SiblingPolicy, Steer, Strategy,
-    Topology,
+    MainThread, Policy, ScheduleKind, Seating, Settings as EngineSettings, SiblingPolicy, Steer,
+    Strategy, Topology,
 };
 
 use crate::border::text;
@@ -53,6 +53,10 @@ pub struct Settings {
     /// (`hocket_engine_explain`). The leader then copies these notes after each block, about 25 bytes per
     /// unit. They need memory for 256 blocks.
     pub explain_late: bool,
+    /// Which thread frees processors and calls their main sides (`hocket_main_side`). "own": one of the engine's, which
+    /// starts when it is needed. "starting": the one that starts the engine. It calls `hocket_engine_service` regularly,
+    /// and stops the engine. NULL: "own".
+    pub main_thread: *const c_char,
 }
 
 /// Settings for a block length and a rate. The rest are the defaults of `hocket bench`: "dataflow", "off",
@@ -83,6 +87,7 @@ pub extern "C" fn hocket_settings_for(frames: u32, rate_hz: u32) -> Settings {
         leader_lateness_ns: ns(usual.leader_lateness),
         seat_wait: std::ptr::null(),
         explain_late: false,
+        main_thread: std::ptr::null(),
     }
 }
 
@@ -107,6 +112,8 @@ impl Settings {
             // SAFETY: the caller's obligation.
             seat_wait: unsafe { self.seat_wait(usual.seat_wait) }?,
             spans: self.explain_late,
+            // SAFETY: the caller's obligation.
+            main_thread: unsafe { self.main_thread(usual.main_thread) }?,
             steer,
             ..usual
         };
@@ -156,6 +163,18 @@ impl Settings {
         // SAFETY: the caller's obligation.
         let name = unsafe { text(self.seat_wait, "settings.seat_wait") }?;
         named("seat_wait", name, &Strategy::ALL.map(|wait| (wait.name(), wait)))
+    }
+
+    /// # Safety
+    /// P for the name.
+    unsafe fn main_thread(&self, usual: MainThread) -> Result<MainThread, Failure> {
+        if self.main_thread.is_null() {
+            return Ok(usual);
+        }
+        // SAFETY: the caller's obligation.
+        let name = unsafe { text(self.main_thread, "settings.main_thread") }?;
+        let known = [("own", MainThread::Own), ("starting", MainThread::Starting)];
+        named("main_thread", name, &known)
     }
 
     /// The seats of all threads on this machine.

@@ -4,14 +4,17 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 use std::ffi::c_void;
 use std::ptr::{null, null_mut};
+use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering::Relaxed};
 
 use hocket_c::automation::*;
 use hocket_c::block::*;
 use hocket_c::engine::*;
 use hocket_c::graph::*;
 use hocket_c::graph_ports::*;
+use hocket_c::host::*;
 use hocket_c::ports::*;
 use hocket_c::processor::{Block, Processor};
+use hocket_c::services::*;
 use hocket_c::settings::*;
 use hocket_c::spread::*;
 use hocket_c::status::*;
@@ -66,20 +69,97 @@ unsafe extern "C" fn looks_at_all(user: *mut c_void, block: *const Block) {
     }
 }
 
+/// What the second processor uses.
+#[derive(Default)]
+struct Asks {
+    requests: AtomicPtr<WorkRequests>,
+    main: AtomicPtr<MainRequests>,
+    answers: AtomicUsize,
+    exchanges: AtomicUsize,
+}
+
+unsafe extern "C" fn asks(user: *mut c_void, _: *const Block) {
+    // SAFETY: `user` outlives the engine; this is the processor's own callback.
+    unsafe {
+        let asks = &*user.cast::<Asks>();
+        let (requests, main) = (asks.requests.load(Relaxed), asks.main.load(Relaxed));
+        // One may wait. The others are refused and counted.
+        let status = hocket_work_request(requests, user, 8);
+        assert!(matches!(status, Status::Ok | Status::Busy));
+        assert_eq!(hocket_work_request(requests, user, 9), Status::BadInput);
+        assert_eq!(hocket_main_call(main), Status::Ok);
+        assert_eq!(hocket_main_latency_changed(main, 0), Status::Ok);
+        assert_eq!(hocket_main_tail_changed(main, 7), Status::Ok);
+        assert_eq!(hocket_main_restart(main), Status::Ok);
+    }
+}
+
+unsafe extern "C" fn answers(
+    _: *mut c_void,
+    request: *const c_void,
+    bytes: usize,
+    answers: *mut WorkAnswers,
+) {
+    // SAFETY: the bytes and the end are those of this callback.
+    _ = unsafe { hocket_work_answer(answers, request, bytes) };
+}
+
+unsafe extern "C" fn answered(user: *mut c_void, _: *const c_void, bytes: usize) {
+    assert_eq!(bytes, 8);
+    // SAFETY: `user` outlives the engine.
+    unsafe { (*user.cast::<Asks>()).answers.fetch_add(1, Relaxed) };
+}
+
+unsafe extern "C" fn loads(
+    user: *mut c_void,
+    _: *const c_void,
+    _: usize,
+    made: *mut *mut c_void,
+) -> *const std::ffi::c_char {
+    // SAFETY: `made` is that of this callback.
+    unsafe { *made = user };
+    null()
+}
+
+unsafe extern "C" fn exchanges(user: *mut c_void, _: u32, made: *mut c_void) -> *mut c_void {
+    // SAFETY: `user` outlives the engine.
+    unsafe { (*user.cast::<Asks>()).exchanges.fetch_add(1, Relaxed) };
+    made
+}
+
+unsafe extern "C" fn joins(user: *mut c_void, host: *mut Host) {
+    // SAFETY: `user` outlives the engine, and `host` is that of this callback.
+    unsafe {
+        let asks = &*user.cast::<Asks>();
+        let (mut requests, mut main) = (null_mut(), null_mut());
+        let work = BackgroundWork { user, work: Some(answers), free: None, messages: 1, bytes: 8 };
+        assert_eq!(hocket_host_background(host, &work, &mut requests), Status::Ok);
+        let side = MainSide {
+            user,
+            called: None,
+            save: None,
+            load: Some(loads),
+            grow: None,
+            free_made: None,
+            free: None,
+        };
+        assert_eq!(hocket_host_main_side(host, &side, &mut main), Status::Ok);
+        asks.requests.store(requests, Relaxed);
+        asks.main.store(main, Relaxed);
+    }
+}
+
 /// An engine of one thread: this one.
 ///
 /// # Safety
-/// `jumps` outlives the engine.
-unsafe fn engine(jumps: *mut usize) -> *mut Engine {
+/// `jumps` and `user` outlive the engine.
+unsafe fn engine(jumps: *mut usize, user: &Asks) -> *mut Engine {
     let processor = Processor {
         user: jumps.cast(),
         process: Some(looks_at_all),
-        reset: None,
-        locate: None,
-        free: None,
         cost: 1.0,
-        latency_frames: 0,
         keeps_time: true,
+        ..Processor::default()
     };
     // SAFETY: all pointers are null or valid during the calls.
     unsafe {
@@ -89,6 +169,18 @@ unsafe fn engine(jumps: *mut usize) -> *mut Engine {
         let ports = Ports { main: 6, side_chain: 2, extra: 64 };
         assert_eq!(hocket_graph_set_ports(graph, node, &ports, none), Status::Ok);
         assert_eq!(hocket_graph_add_edge(graph, input, node, 1.0, none), Status::Ok);
+        let processor = Processor {
+            user: std::ptr::from_ref(user).cast_mut().cast(),
+            process: Some(asks),
+            cost: 1.0,
+            join: Some(joins),
+            answered: Some(answered),
+            exchange: Some(exchanges),
+            ..Processor::default()
+        };
+        assert_eq!(hocket_graph_add_node(graph, c"asks".as_ptr(), &processor, none), 2);
+        let outputs = [node, 2];
+        assert_eq!(hocket_graph_set_outputs(graph, outputs.as_ptr(), 2, none), Status::Ok);
         let settings = Settings {
             priority: 0,
             workers: 1,
@@ -101,10 +193,10 @@ unsafe fn engine(jumps: *mut usize) -> *mut Engine {
 
 #[test]
 fn the_leader_and_a_callback_allocate_nothing() {
-    let mut jumps = 0_usize;
-    // SAFETY: `jumps` outlives the engine; all pointers are valid during the calls.
+    let (mut jumps, asks) = (0_usize, Asks::default());
+    // SAFETY: `jumps` and `asks` outlive the engine; all pointers are valid during the calls.
     unsafe {
-        let engine = engine(&raw mut jumps);
+        let engine = engine(&raw mut jumps, &asks);
         if engine.is_null() {
             return println!("SKIPPED the_leader_and_a_callback_allocate_nothing: no engine here");
         }
@@ -131,6 +223,8 @@ fn the_leader_and_a_callback_allocate_nothing() {
         };
         let take = hocket_take_begin(recorder, &settings, null_mut());
         assert!(!take.is_null());
+        let loaded = hocket_engine_load_state(engine, 2, null(), 0, null_mut());
+        assert_eq!(loaded, Status::Ok);
         let before = COUNT.get();
         for block in 0..20 {
             let frames = FRAMES as u32;
@@ -155,7 +249,12 @@ fn the_leader_and_a_callback_allocate_nothing() {
             assert_eq!(unknown, Status::BadInput);
         }
         assert!(EVENTS.get() > 1_000, "{} values of lanes", EVENTS.get());
-        assert_eq!(COUNT.get() - before, 0, "allocations in 20 blocks");
+        while asks.answers.load(Relaxed) == 0 {
+            let frames = FRAMES as u32;
+            assert_eq!(hocket_engine_run(engine, frames, hocket_now_ns(), null_mut()), Status::Ok);
+        }
+        assert_eq!(COUNT.get() - before, 0, "allocations in the blocks");
+        assert_eq!(asks.exchanges.load(Relaxed), 1);
         hocket_recorder_free(recorder);
         hocket_take_free(take);
         assert_eq!(hocket_engine_stop(engine), Status::Ok);

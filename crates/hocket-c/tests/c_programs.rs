@@ -107,6 +107,18 @@ fn a_graph_of_callbacks_plays_from_c() {
     assert_eq!(told, "first right, after reset right, 0 processors left\n");
 }
 
+#[test]
+fn a_processor_with_background_work_is_saved_and_restored_from_c() {
+    let test = "a_processor_with_background_work_is_saved_and_restored_from_c";
+    if !has("cc", test) || !has_topology(test) {
+        return;
+    }
+    let folder = TempDir::new().unwrap();
+    let told = run(&mut Command::new(compiled("wavetable", folder.path())));
+    let expected = "1 table from the background, a state of 8 bytes, the same bits\n";
+    assert_eq!(told, expected);
+}
+
 /// Compiles and runs one of the programs in `tests/c`; returns what it said, `None` where it cannot run
 /// here.
 fn program(test: &str, name: &str, argument: Option<&Path>) -> Option<String> {
@@ -189,6 +201,7 @@ fn the_c_text_of_the_documentation_is_that_of_programs() {
         "examples/c/embed.c",
         "examples/c/graph.c",
         "examples/c/take.c",
+        "examples/c/wavetable.c",
         "crates/hocket-c/tests/c/lanes.c",
         "crates/hocket-c/tests/c/studio.c",
     ];

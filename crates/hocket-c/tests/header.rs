@@ -23,6 +23,8 @@ const OPENING: &str = "\
 // G  one builder: only one thread at a time uses a graph.
 // C  callbacks: they return normally (no exception, no longjmp). Any thread may call process, but never
 //    two threads at once for one node.
+// O  own calls: what a processor got in its join is used only inside the processor's own callbacks, by one
+//    thread at a time. No pass of a spread loop uses it.
 // S  spread passes: several threads may call the body of a spread loop at the same time, with different
 //    passes. It writes only what belongs to its pass.";
 

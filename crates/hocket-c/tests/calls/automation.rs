@@ -57,12 +57,8 @@ fn lanes_that_cannot_be_are_refused_with_a_reason() {
         let processor = Processor {
             user: (&raw mut value).cast(),
             process: Some(level),
-            reset: None,
-            locate: None,
-            free: None,
             cost: 1.0,
-            latency_frames: 0,
-            keeps_time: false,
+            ..Processor::default()
         };
         let node = hocket_graph_add_node(graph, c"level".as_ptr(), &processor, none);
         let limiter =

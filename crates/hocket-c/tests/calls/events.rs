@@ -7,16 +7,7 @@ use hocket_c::graph_ports::*;
 const FRAMES: u32 = 64;
 
 fn processor(process: ProcessFn, user: *mut c_void) -> Processor {
-    Processor {
-        user,
-        process,
-        reset: None,
-        locate: None,
-        free: None,
-        cost: 1.0,
-        latency_frames: 0,
-        keeps_time: false,
-    }
+    Processor { user, process, cost: 1.0, ..Processor::default() }
 }
 
 fn message(frame: u32, kind: u32, data: [u32; 4], value: f64) -> Message {
@@ -175,6 +166,79 @@ fn messages_of_the_host_travel_through_nodes_at_their_frames() {
         let many = vec![note(0, HOCKET_MESSAGE_NOTE_ON, 1); 2000];
         assert_eq!(write(5, &many, &mut taken), Status::Ok);
         assert_eq!(taken, 1024, "the host has the others");
+        assert_eq!(hocket_engine_stop(engine), Status::Ok);
+    }
+}
+
+const SYSEX: [u8; 5] = [0xf0, 0x7d, 1, 2, 0xf7];
+
+/// The bytes of a block's first message.
+unsafe fn sysex(block: *const Block) -> Vec<u8> {
+    let (mut bytes, mut count) = (null(), 0);
+    // SAFETY: told: the block of the running callback.
+    unsafe {
+        assert_eq!(hocket_message_sysex(block, 0, &mut bytes, &mut count), Status::Ok);
+        assert_eq!(hocket_message_sysex(block, 9, &mut bytes, &mut count), Status::BadInput);
+        std::slice::from_raw_parts(bytes, count).to_vec()
+    }
+}
+
+/// Sends a system-exclusive message on, twice.
+unsafe extern "C" fn sends_sysex(_: *mut c_void, block: *const Block) {
+    // SAFETY: told.
+    unsafe {
+        for own in messages(block) {
+            assert_eq!((own.kind, own.data[0]), (HOCKET_MESSAGE_SYSEX, 5));
+            assert_eq!(hocket_message_send(block, &own), Status::BadInput, "it has no bytes");
+            let (bytes, send) = (sysex(block), hocket_message_send_sysex);
+            for _ in 0..2 {
+                assert_eq!(send(block, own.frame, bytes.as_ptr(), bytes.len()), Status::Ok);
+            }
+            assert_eq!(send(block, 0, bytes.as_ptr(), 4), Status::BadInput, "its end is missing");
+            let long = [&[0xf0][..], &[1; 4096], &[0xf7]].concat();
+            assert_eq!(send(block, 0, long.as_ptr(), long.len()), Status::Busy);
+        }
+    }
+}
+
+/// Appends the messages, and asserts their bytes.
+unsafe extern "C" fn hears_sysex(user: *mut c_void, block: *const Block) {
+    // SAFETY: told: the list outlives the engine, and nobody else uses it inside a block.
+    unsafe {
+        let found = messages(block);
+        assert!(found.is_empty() || sysex(block) == SYSEX);
+        (*user.cast::<Vec<Message>>()).extend(found);
+    }
+}
+
+#[test]
+fn system_exclusive_messages_travel_with_their_bytes() {
+    let mut heard: Vec<Message> = Vec::new();
+    // SAFETY: told: `heard` outlives the engine.
+    unsafe {
+        let (graph, none) = (hocket_graph_new(), null_mut());
+        hocket_graph_add_input(graph, c"keyboard".as_ptr(), 5, 1, none);
+        let on = processor(Some(sends_sysex), null_mut());
+        hocket_graph_add_node(graph, c"sends on".as_ptr(), &on, none);
+        let ears = processor(Some(hears_sysex), (&raw mut heard).cast());
+        hocket_graph_add_node(graph, c"hears".as_ptr(), &ears, none);
+        assert_eq!(hocket_graph_set_outputs(graph, [2].as_ptr(), 1, none), Status::Ok);
+        assert_eq!(set_ports(graph, 0, false, true) + &set_ports(graph, 1, true, true), "");
+        assert_eq!(set_ports(graph, 2, true, false), "");
+        assert_eq!(connect(graph, 0, 1) + &connect(graph, 1, 2), "");
+        let (engine, text) = told(|error| hocket_engine_start_graph(graph, &settings(), error));
+        assert_eq!(text, "");
+        let write = |input, bytes: &[u8]| {
+            hocket_engine_write_sysex(engine, input, 7, bytes.as_ptr(), bytes.len())
+        };
+        assert_eq!(write(5, &SYSEX), Status::Ok);
+        assert_eq!(write(4, &SYSEX), Status::BadInput, "no such input");
+        for wrong in [&SYSEX[1..], &[], &[0xf0], &[0xf0, 0x80, 0xf7]] {
+            assert_eq!(write(5, wrong), Status::BadInput, "{wrong:?}");
+        }
+        assert_eq!(hocket_engine_run(engine, FRAMES, hocket_now_ns(), null_mut()), Status::Ok);
+        let one = message(7, HOCKET_MESSAGE_SYSEX, [5, 0, 0, 0], 0.0);
+        assert_eq!(heard, [one, one]);
         assert_eq!(hocket_engine_stop(engine), Status::Ok);
     }
 }

@@ -19,13 +19,18 @@ use hocket_c::session::*;
 use hocket_c::settings::*;
 use hocket_c::status::*;
 use hocket_c::strip_edit::*;
+use hocket_c::track_edit::*;
 
 mod automation;
 mod events;
+mod follow;
+mod host;
+mod liveness;
 mod ports;
 mod spread;
 mod streams;
 mod takes;
+mod tracks;
 mod transport;
 
 /// Calls, and returns the message with which the call failed, empty where it did not.
@@ -48,16 +53,8 @@ fn settings() -> Settings {
 
 /// An engine that plays `process`, on an ordinary thread.
 fn engine(process: ProcessFn, user: *mut c_void) -> *mut Engine {
-    let processor = Processor {
-        user,
-        process,
-        reset: None,
-        locate: None,
-        free: Some(count_free),
-        cost: 1.0,
-        latency_frames: 0,
-        keeps_time: false,
-    };
+    let processor =
+        Processor { user, process, free: Some(count_free), cost: 1.0, ..Processor::default() };
     let (engine, text) = told(|error| {
         // SAFETY: told.
         unsafe {
@@ -185,12 +182,9 @@ fn a_processor_is_freed_once_and_only_when_it_was_taken() {
     let good = Processor {
         user,
         process: Some(ones),
-        reset: None,
-        locate: None,
         free: Some(count_free),
         cost: 1.0,
-        latency_frames: 0,
-        keeps_time: false,
+        ..Processor::default()
     };
     let (name, none) = (c"one".as_ptr(), null_mut());
     // SAFETY: told.
@@ -345,6 +339,8 @@ fn a_session_is_played_and_set_by_name() {
         assert_eq!(hocket_engine_standing(engine, &mut standing, none), Status::Ok);
         assert_eq!(CStr::from_ptr(standing.schedule.as_ptr()), c"dataflow");
         assert!(standing.measured_ns > 0.0 && standing.expected_ns.is_nan());
+        let reason = CStr::from_ptr(standing.reason.as_ptr());
+        assert_eq!((reason, standing.walks_alone), (c"the settings say so", false));
         let mut sum_ns = 0.0;
         let user = (&raw mut sum_ns).cast();
         assert_eq!(hocket_engine_costs(engine, Some(add_cost), user, none), Status::Ok);

@@ -19,16 +19,7 @@ fn edge(from: u32, to: u32) -> Edge {
 }
 
 fn processor(process: ProcessFn, latency_frames: u32) -> Processor {
-    Processor {
-        user: null_mut(),
-        process,
-        reset: None,
-        locate: None,
-        free: None,
-        cost: 1.0,
-        latency_frames,
-        keeps_time: false,
-    }
+    Processor { process, cost: 1.0, latency_frames, ..Processor::default() }
 }
 
 /// A graph that the test frees or starts.

@@ -49,12 +49,8 @@ fn sound(schedule: &CStr, workers: u32) -> Vec<u32> {
             let processor = Processor {
                 user: std::ptr::from_ref(synth).cast_mut().cast(),
                 process: Some(all_voices),
-                reset: None,
-                locate: None,
-                free: None,
                 cost: 50.0,
-                latency_frames: 0,
-                keeps_time: false,
+                ..Processor::default()
             };
             hocket_graph_add_node(graph, c"synth".as_ptr(), &processor, none);
         }

@@ -183,12 +183,8 @@ fn an_output_is_recorded_while_it_plays() {
     let processor = Processor {
         user: (&raw mut next).cast(),
         process: Some(ramps),
-        reset: None,
-        locate: None,
-        free: None,
         cost: 1.0,
-        latency_frames: 0,
-        keeps_time: false,
+        ..Processor::default()
     };
     // SAFETY: told: `next` outlives the engine.
     unsafe {

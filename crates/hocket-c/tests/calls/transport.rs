@@ -218,12 +218,9 @@ fn a_processor_that_keeps_time_knows_where_the_song_is_at_each_frame() {
     let processor = Processor {
         user: (&raw mut seen).cast(),
         process: Some(notes_time),
-        reset: None,
-        locate: None,
-        free: None,
         cost: 1.0,
-        latency_frames: 0,
         keeps_time: true,
+        ..Processor::default()
     };
     // SAFETY: told.
     unsafe {
