@@ -49,7 +49,8 @@ install_all() { # ROOT
   copy sessions/*.toml sessions/*.dawproject "$root/share/hocket/sessions"
   copy sessions/audio/* "$root/share/hocket/sessions/audio"
   copy sessions/midi/* "$root/share/hocket/sessions/midi"
-  copy README.md CHANGELOG.md LICENSE-MIT LICENSE-APACHE packaging/limits.conf "$root/share/doc/hocket"
+  copy README.md CHANGELOG.md LICENSE-MIT LICENSE-APACHE packaging/limits.conf 'packaging/hocket@.service' \
+    "$root/share/doc/hocket"
   rm -r "$root/made"
 }
 

@@ -133,7 +133,7 @@ fn wake_up(wake_ups: Option<&WakeUps>) -> Finding {
     let (late, ordinary) = (wake_ups.real_time.as_ref(), &wake_ups.ordinary);
     let found = match late {
         Some(late) => format!(
-            "measured now: {} {}; an ordinary thread {}",
+            "measured now: a thread with the audio class ({}) {}; an ordinary thread {}",
             wake_ups.way.label(),
             lateness(late),
             lateness(ordinary)

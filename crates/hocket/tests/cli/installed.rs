@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::Command;
 
-use crate::support::{files, root, run};
+use crate::support::{check_refused, files, root, run};
 
 #[test]
 fn the_help_opens_with_three_examples_that_are_whole_commands() {
@@ -87,6 +87,29 @@ fn completions_are_printed_for_every_shell() {
         let ran = run(&["completions", shell]);
         assert!(ran.code == Some(0) && ran.out.contains("hocket"), "{shell}: {}", ran.err);
     }
+}
+
+/// systemd itself reads the example of a unit, with the program of this test in the place of the installed one.
+#[test]
+fn systemd_understands_the_unit_and_the_program_its_command() {
+    let unit = std::fs::read_to_string(root().join("packaging/hocket@.service")).unwrap();
+    let start = unit.lines().find_map(|line| line.strip_prefix("ExecStart=/usr/bin/hocket "));
+    // Without a server and a session of that name: what is wrong then is the session alone.
+    let start = start.unwrap().replace("jack", "virtual").replace("/etc/hocket/%i", "/no/such");
+    check_refused(&start.split(' ').collect::<Vec<_>>(), 2, &["/no/such.toml"]);
+
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("hocket@band.service");
+    let here = unit
+        .replace("ExecStart=/usr/bin/hocket", concat!("ExecStart=", env!("CARGO_BIN_EXE_hocket")));
+    std::fs::write(&file, here).unwrap();
+    let Ok(read) = Command::new("systemd-analyze").args(["verify", "--man=no"]).arg(&file).output()
+    else {
+        println!("SKIPPED systemd_understands_the_unit: there is no systemd-analyze");
+        return;
+    };
+    let said = String::from_utf8_lossy(&read.stderr);
+    assert!(read.status.success() && !said.contains("hocket@"), "{said}");
 }
 
 /// Every regular file below a folder, relative to it.
