@@ -36,6 +36,8 @@ pub struct StreamReport {
     pub gaps: Vec<Gap>,
     /// Why reading fails now, if it does.
     pub failure: Option<String>,
+    /// Why nothing more is read, if Hocket itself has failed: all that follows is silence.
+    pub ended: Option<String>,
     /// Since when the disk has not answered, while a read is going on.
     pub reading_since: Option<Instant>,
 }
@@ -44,12 +46,19 @@ pub struct StreamReport {
 #[derive(Debug, Default)]
 pub(crate) struct Status {
     pub failure: Option<String>,
+    /// As [`StreamReport::ended`].
+    pub ended: Option<String>,
     pub reading_since: Option<Instant>,
 }
 
 impl Status {
     fn cause(&self) -> String {
-        self.failure.clone().unwrap_or_else(|| "the disk was too slow".into())
+        self.known_cause().cloned().unwrap_or_else(|| "the disk was too slow".into())
+    }
+
+    /// Why nothing can be read now.
+    pub fn known_cause(&self) -> Option<&String> {
+        self.ended.as_ref().or(self.failure.as_ref())
     }
 }
 
@@ -76,8 +85,8 @@ impl GapLog {
             }
             let Some(gap) = self.gaps.last_mut() else { continue };
             (gap.frames, gap.is_over) = (notice.frames, notice.is_over);
-            if status.failure.is_some() {
-                gap.cause = status.cause();
+            if let Some(cause) = status.known_cause() {
+                gap.cause.clone_from(cause);
             }
         }
     }

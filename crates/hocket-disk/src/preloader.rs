@@ -1,9 +1,10 @@
 //! The threads that read ahead, and the budget that they read into.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 use hocket_media::{MediaError, StreamDecoder};
 use hocket_rt::Ring;
@@ -22,6 +23,9 @@ use crate::stream::{Cues, Entry, Stream};
 const REQUESTS: usize = 64;
 /// Notices that may be under way. The next one has the totals of a lost one.
 const NOTICES: usize = 256;
+/// What a stream says that ended because of a fault of Hocket.
+const PANICKED: &str = "the thread that reads ahead panicked, so nothing more of the file plays; please report this, and \
+                        start again";
 
 /// Reads streams ahead of their readers, on threads of its own.
 ///
@@ -39,14 +43,28 @@ pub(crate) struct Shared {
     woken: Condvar,
     devices: Devices,
     budget: Arc<Mutex<usize>>,
-    /// For readers that wait. Relaxed: it publishes nothing, it only ends their waiting.
-    stopped: Arc<AtomicBool>,
 }
 
-#[derive(Default)]
 struct State {
     streams: Vec<Arc<Entry>>,
     stop: bool,
+    /// Threads that have not ended.
+    threads: usize,
+}
+
+/// A running thread. Streams end with the last one, however that ends.
+struct Running<'s>(&'s Shared);
+
+impl Drop for Running<'_> {
+    fn drop(&mut self) {
+        let mut state = lock(&self.0.state);
+        state.threads -= 1;
+        if state.threads == 0 {
+            state.stop = true;
+            let fault = std::thread::panicking().then_some(PANICKED);
+            state.streams.iter().for_each(|entry| entry.end(fault));
+        }
+    }
 }
 
 /// A stream's part of the budget; it goes back when the last owner of its chunks is dropped.
@@ -76,19 +94,30 @@ impl Preloader {
     /// # Errors
     /// The system starts no thread.
     pub fn start(settings: Settings) -> std::io::Result<Preloader> {
+        Preloader::start_with(settings, Shared::run)
+    }
+
+    /// With another life of its threads, for tests.
+    fn start_with(settings: Settings, life: fn(&Shared, Duration)) -> std::io::Result<Preloader> {
         let settings = settings.checked();
         let shared = Arc::new(Shared {
-            state: Mutex::default(),
+            state: Mutex::new(State {
+                streams: Vec::new(),
+                stop: false,
+                threads: settings.threads,
+            }),
             woken: Condvar::new(),
             devices: Devices::new(settings.threads),
             budget: Arc::new(Mutex::new(settings.disk_buffer_bytes)),
-            stopped: Arc::default(),
         });
         let mut preloader = Preloader { settings, shared, threads: Vec::new() };
         for index in 0..preloader.settings.threads {
             let (shared, poll) = (Arc::clone(&preloader.shared), preloader.settings.poll);
             let named = std::thread::Builder::new().name(format!("hocket-preload{index}"));
-            preloader.threads.push(named.spawn(move || shared.run(poll))?);
+            preloader.threads.push(named.spawn(move || {
+                let _running = Running(&shared);
+                life(&shared, poll);
+            })?);
         }
         Ok(preloader)
     }
@@ -161,9 +190,15 @@ impl Preloader {
         let (reader_ends, feeder_ends) = rings(ring_chunks);
         let (notices, notices_reader) = Ring::new(NOTICES);
         let shape = (info.frames, info.channels, chunk_frames);
-        let stopped = Arc::clone(&self.shared.stopped);
-        let reader =
-            StreamReader::new(shape, reader_ends, notices, memory, stopped, Arc::new(lease));
+        let ended = Arc::default();
+        let reader = StreamReader::new(
+            shape,
+            reader_ends,
+            notices,
+            memory,
+            Arc::clone(&ended),
+            Arc::new(lease),
+        );
         let device = storage.device();
         let feeder = Feeder::new(
             storage,
@@ -180,6 +215,7 @@ impl Preloader {
             status: Mutex::new(Status::default()),
             gaps: Mutex::new(GapLog::new(notices_reader)),
             cues: Cues::default(),
+            ended,
         });
         self.shared.add(&entry)?;
         Ok((Stream { entry, preloader: Arc::clone(&self.shared) }, reader))
@@ -217,11 +253,9 @@ impl Drop for Preloader {
         lock(&self.shared.state).stop = true;
         self.shared.woken.notify_all();
         for thread in self.threads.drain(..) {
-            // A thread that panicked has said so itself.
+            // A thread that panicked has said so itself, and to its streams.
             let _ = thread.join();
         }
-        // Relaxed: see the field.
-        self.shared.stopped.store(true, Ordering::Relaxed);
     }
 }
 
@@ -247,7 +281,7 @@ impl Shared {
 
     /// A thread's life: first the positions that control threads wait for, then one chunk for each stream in turn, and
     /// a rest when none needs any.
-    fn run(&self, poll: std::time::Duration) {
+    fn run(&self, poll: Duration) {
         loop {
             let state = lock(&self.state);
             if state.stop {
@@ -282,12 +316,55 @@ impl Shared {
     }
 
     /// One chunk for one stream, unless another thread is at it or enough threads wait for its device.
+    ///
+    /// A panic ends the stream, and no other one: the thread goes on. Unwind safety: the panic poisons the feeder, so
+    /// nobody uses it again.
     fn serve(&self, entry: &Entry) -> bool {
         if let (Ok(status), Ok(mut gaps)) = (entry.status.try_lock(), entry.gaps.try_lock()) {
             gaps.gather(&status);
         }
         let Some(_admission) = self.devices.admit(entry.device) else { return false };
         let Ok(mut feeder) = entry.feeder.try_lock() else { return false };
-        feeder.work(&entry.status, &entry.cues)
+        let work = AssertUnwindSafe(move || feeder.work(&entry.status, &entry.cues));
+        catch_unwind(work).unwrap_or_else(|_| {
+            entry.end(Some(PANICKED));
+            false
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use hocket_media::{AudioWriter, FileFormat, WavFormat};
+
+    /// Threads that panic as soon as there is a stream.
+    fn panic_with_a_stream(shared: &Shared, _: Duration) {
+        while lock(&shared.state).streams.is_empty() {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        std::panic::resume_unwind(Box::new("a fault of the thread itself"));
+    }
+
+    #[test]
+    fn when_the_last_thread_panics_every_reader_gets_silence_with_the_cause() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.wav");
+        let mut writer =
+            AudioWriter::create(&path, FileFormat::Wav, 48_000, WavFormat::Pcm16, 9000).unwrap();
+        writer.write(&[0.5; 9000], &[0.5; 9000]).unwrap();
+        writer.finish().unwrap();
+        let preloader =
+            Preloader::start_with(Settings::new(64 << 20), panic_with_a_stream).unwrap();
+        let (stream, mut reader) = preloader.open(&path, 48_000, 2).unwrap();
+        let mut rows = [[f32::NAN; 1000]; 2];
+        let [left, right] = &mut rows;
+        assert_eq!(reader.read_waiting(0, &mut [left, right]), 0);
+        assert_eq!((rows, reader.not_ready_frames()), ([[0.0; 1000]; 2], 1000));
+        let report = stream.report();
+        let cause = report.ended.unwrap();
+        assert!(cause.contains("a.wav") && cause.contains("panicked"), "{cause}");
+        assert_eq!(report.gaps[0].cause, cause);
+        assert!(matches!(preloader.open(&path, 48_000, 2), Err(OpenError::Stopped { .. })));
     }
 }

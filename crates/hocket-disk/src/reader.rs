@@ -64,8 +64,8 @@ pub struct StreamReader {
     lead_frames: u64,
     asked_again: u32,
     memory: Vec<MemoryRange>,
-    /// Set once, when the preloader has ended. Publishes nothing: it only ends waiting.
-    stopped: Arc<AtomicBool>,
+    /// Set once, when nothing more is read. Publishes nothing: it only ends waiting.
+    ended: Arc<AtomicBool>,
     _lease: Arc<Lease>,
 }
 
@@ -89,7 +89,7 @@ impl StreamReader {
         ends: ReaderEnds,
         notices: RingWriter<Notice>,
         memory: Vec<MemoryRange>,
-        stopped: Arc<AtomicBool>,
+        ended: Arc<AtomicBool>,
         lease: Arc<Lease>,
     ) -> StreamReader {
         let (frames, channels, chunk_frames) = shape;
@@ -113,7 +113,7 @@ impl StreamReader {
             lead_frames: 0,
             asked_again: 0,
             memory,
-            stopped,
+            ended,
             _lease: lease,
         }
     }
@@ -177,7 +177,9 @@ impl StreamReader {
     }
 
     /// As [`StreamReader::read`], but waits until the frames are there. Frames that cannot be read although the
-    /// preloader has been patient are silence; the result says how many were ready.
+    /// preloader has been patient are silence; the result says how many were ready. So are those that nobody reads any
+    /// more: the stream was dropped, or the preloader stopped or panicked ([`StreamReport`](crate::StreamReport) says
+    /// which).
     ///
     /// Thread: offline rendering; sleeps.
     pub fn read_waiting(&mut self, position: u64, rows: &mut [&mut [f32]]) -> usize {
@@ -198,7 +200,7 @@ impl StreamReader {
                 }
                 Run::Lost(run) => at += self.miss(position + at as u64, run),
                 // Relaxed: see the field.
-                Run::Missing(run) if self.stopped.load(Ordering::Relaxed) => {
+                Run::Missing(run) if self.ended.load(Ordering::Relaxed) => {
                     silence(rows, at, run);
                     at += self.miss(position + at as u64, run);
                 }

@@ -1,6 +1,7 @@
 //! The control side of a stream.
 
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::{Duration, Instant};
 
@@ -11,7 +12,7 @@ use crate::feeder::{Feeder, lock};
 use crate::gaps::{GapLog, Status, StreamReport};
 use crate::preloader::Shared;
 
-/// A stream, for control threads. The drop ends it: its reader gets nothing more.
+/// A stream, for control threads. The drop ends it: its reader gets what is in memory, and then silence.
 pub struct Stream {
     pub(crate) entry: Arc<Entry>,
     pub(crate) preloader: Arc<Shared>,
@@ -26,35 +27,69 @@ pub(crate) struct Entry {
     pub status: Mutex<Status>,
     pub gaps: Mutex<GapLog>,
     pub cues: Cues,
+    /// Nothing more is read. Relaxed: it publishes nothing, it only ends a reader's waiting; the cause is in `status`.
+    pub ended: Arc<AtomicBool>,
+}
+
+impl Entry {
+    /// Nothing more is read, and nobody waits for it any longer. `fault`: why, unless a caller wanted it.
+    pub fn end(&self, fault: Option<&str>) {
+        let mut status = lock(&self.status);
+        if let Some(fault) = fault {
+            let named = || format!("{}: {fault}", self.path.display());
+            status.ended.get_or_insert_with(named);
+        }
+        status.reading_since = None;
+        drop(status);
+        self.cues.end();
+        self.ended.store(true, Ordering::Relaxed);
+    }
+
+    pub fn has_ended(&self) -> bool {
+        self.ended.load(Ordering::Relaxed)
+    }
 }
 
 /// The positions that control threads wait for.
 #[derive(Debug, Default)]
 pub(crate) struct Cues {
-    wanted: Mutex<Vec<u64>>,
+    wanted: Mutex<Wanted>,
     changed: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct Wanted {
+    positions: Vec<u64>,
+    /// Nobody brings them any more.
+    has_ended: bool,
 }
 
 impl Cues {
     pub fn wanted(&self) -> Option<u64> {
-        lock(&self.wanted).first().copied()
+        lock(&self.wanted).positions.first().copied()
     }
 
     pub fn done(&self, position: u64) {
-        lock(&self.wanted).retain(|wanted| *wanted != position);
+        lock(&self.wanted).positions.retain(|wanted| *wanted != position);
+        self.changed.notify_all();
+    }
+
+    fn end(&self) {
+        lock(&self.wanted).has_ended = true;
         self.changed.notify_all();
     }
 
     fn want(&self, position: u64) {
-        lock(&self.wanted).push(position);
+        lock(&self.wanted).positions.push(position);
     }
 
     /// Whether the position was done in time. If not, nobody waits for it any more.
     fn wait(&self, position: u64, until: Instant) -> bool {
         let mut wanted = lock(&self.wanted);
-        while wanted.contains(&position) {
-            let Some(left) = until.checked_duration_since(Instant::now()) else {
-                wanted.retain(|other| *other != position);
+        while wanted.positions.contains(&position) {
+            let left = until.checked_duration_since(Instant::now());
+            let Some(left) = left.filter(|_| !wanted.has_ended) else {
+                wanted.positions.retain(|other| *other != position);
                 return false;
             };
             let waited = self.changed.wait_timeout(wanted, left);
@@ -129,16 +164,20 @@ impl Stream {
             return Ok(());
         }
         let name = entry.path.display().to_string();
-        match lock(&entry.status).failure.clone() {
+        match lock(&entry.status).known_cause().cloned() {
             Some(cause) => Err(PreloadError::Failing { name, position, cause }),
             None => Err(PreloadError::TooSlow { name, position, waited }),
         }
     }
 
     /// Whether the ring is full, or has all that follows: from the position that the reader is at, or has announced.
+    /// A stream that has ended gets nothing more, so it is filled.
     ///
     /// Thread: control; never waits for the disk. While a read is going on, the answer is no.
     pub fn is_filled(&self) -> bool {
+        if self.entry.has_ended() {
+            return true;
+        }
         match self.entry.feeder.try_lock() {
             Ok(mut feeder) => feeder.is_filled(),
             Err(_) => false,
@@ -157,6 +196,7 @@ impl Stream {
             not_ready_frames: gaps.total_frames,
             gaps: gaps.gaps.clone(),
             failure: status.failure.clone(),
+            ended: status.ended.clone(),
             reading_since: status.reading_since,
         }
     }
@@ -165,5 +205,6 @@ impl Stream {
 impl Drop for Stream {
     fn drop(&mut self) {
         self.preloader.forget(&self.entry);
+        self.entry.end(None);
     }
 }

@@ -3,11 +3,12 @@
 mod common;
 
 use std::io;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use common::{Disk, OnDisk, bits, preloader, wait_for, written};
-use hocket_disk::{PreloadError, Preloader, Stream, StreamReader, WavFormat};
+use hocket_disk::{PreloadError, Preloader, ReadAt, Storage, Stream, StreamReader, WavFormat};
 use hocket_media::{Audio, decode};
 
 const CHUNK: usize = 1024;
@@ -216,6 +217,65 @@ fn a_decoder_that_panics_ends_in_silence_and_holds_up_no_other_stream() {
     fill(&good);
     let mut player = Player { reader, position: 0, audio };
     assert!(player.block());
+}
+
+/// A disk whose name cannot be read by the preloader: where it says that the file ends early, it panics.
+struct Nameless(OnDisk);
+
+impl Storage for Nameless {
+    fn path(&self) -> &Path {
+        if std::thread::current().name().is_some_and(|name| name.starts_with("hocket-preload")) {
+            std::panic::resume_unwind(Box::new("a fault outside of the decoder"));
+        }
+        self.0.path()
+    }
+
+    fn open(&self) -> io::Result<Arc<dyn ReadAt>> {
+        self.0.open()
+    }
+
+    fn device(&self) -> u64 {
+        self.0.device()
+    }
+}
+
+#[test]
+fn a_panic_outside_of_the_decoder_ends_its_stream_with_the_cause_and_no_other_one() {
+    let preloader = preloader(CHUNK);
+    let ((_one, bad, _), (_two, good, audio)) = (disk(1), disk(1));
+    let nameless = Arc::new(Nameless(OnDisk(Arc::clone(&bad))));
+    let (stream, mut reader) = preloader.open_storage(nameless, 48_000, 4).unwrap();
+    fill(&bad);
+    bad.change(|state| state.len = 64);
+    // Offline, the reader does not wait for ever, and control threads do not either.
+    let mut row = [0.5; 4 * CHUNK];
+    assert_eq!(reader.read_waiting(500_000, &mut [&mut row]), 0);
+    assert!(row.iter().all(|sample| *sample == 0.0));
+    let error = stream.preload(600_000, Duration::MAX / 4).unwrap_err();
+    assert!(matches!(&error, PreloadError::Failing { .. }), "{error}");
+    assert!(stream.is_filled(), "nothing more comes");
+    // Live, it is silence that is counted.
+    assert_eq!(reader.read(500_000, &mut [&mut row]), 0);
+    assert_eq!(reader.not_ready_frames(), 8 * CHUNK as u64);
+    let report = stream.report();
+    let cause = report.ended.unwrap();
+    assert!(cause.contains("long.wav") && cause.contains("panicked"), "{cause}");
+    assert!(report.gaps.iter().all(|gap| gap.cause == cause), "{:?}", report.gaps);
+    let (_stream, reader) = open(&preloader, &good);
+    fill(&good);
+    let mut player = Player { reader, position: 0, audio };
+    assert!(player.block());
+}
+
+#[test]
+fn a_stream_that_was_dropped_holds_up_no_reader_that_waits() {
+    let preloader = preloader(CHUNK);
+    let (_folder, disk, _) = disk(1);
+    let (stream, mut reader) = open(&preloader, &disk);
+    drop(stream);
+    let mut row = [0.5; CHUNK];
+    assert_eq!(reader.read_waiting(500_000, &mut [&mut row]), 0);
+    assert_eq!(reader.not_ready_frames(), CHUNK as u64);
 }
 
 #[test]

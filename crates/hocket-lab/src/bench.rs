@@ -31,7 +31,7 @@ use hocket_plan::{Fusing, Session, SiblingPolicy};
 use crate::disturb::{DisturbError, DisturbSpec, Disturbers, PreviewSource};
 use crate::harness::TWIN;
 use crate::record::{
-    BenchRecord, Contained, DiskSilence, SessionFacts, Settings, Variant, WakeLoop,
+    BenchRecord, Contained, DiskSilence, LostEvents, SessionFacts, Settings, Variant, WakeLoop,
 };
 use crate::stats::Rng;
 
@@ -311,6 +311,7 @@ fn assemble(
     let workers = variants.iter().map(|v| v.engine.schedule().workers()).max().unwrap_or(1);
     let session = session_facts(plan, input, &variants[0].engine);
     let contained = contained(&variants);
+    let lost_events = lost_events(&variants);
     let disk = disk_silence(input.media.not_ready());
     let memory = variants.iter().find_map(|variant| variant.engine.memory());
     let memory_lock = memory.and_then(|report| serde_json::to_value(report).ok());
@@ -344,6 +345,7 @@ fn assemble(
         wake_loop,
         contained,
         disk,
+        lost_events,
     }
 }
 
@@ -389,6 +391,11 @@ fn contained(variants: &[Running]) -> Vec<Contained> {
         blocks: found.not_finite,
         panic: found.message,
     }))
+}
+
+fn lost_events(variants: &[Running]) -> Vec<LostEvents> {
+    let all = variants.iter().flat_map(|variant| variant.engine.control().lost_events());
+    merge::by_node(all.map(|lost| LostEvents { node: lost.node, events: lost.events }))
 }
 
 /// The number of cores and of seats that may be used, for `--workers` and its errors.

@@ -2,7 +2,7 @@
 
 use hocket_engine::{Policy, Strategy};
 use hocket_lab::bench::{BenchPlan, VariantPlan, merge};
-use hocket_lab::record::{BenchRecord, Contained, DiskSilence, fixture};
+use hocket_lab::record::{BenchRecord, Contained, DiskSilence, LostEvents, fixture};
 use hocket_lab::report::Analysis;
 use hocket_plan::{ScheduleKind, SiblingPolicy};
 
@@ -113,6 +113,8 @@ fn what_went_wrong_in_any_start_is_kept() {
     };
     starts[1].disk = vec![gap("a.wav")];
     starts[2].disk = vec![gap("a.wav"), gap("b.wav")];
+    let lost = |events| vec![LostEvents { node: "lead notes".into(), events }];
+    (starts[0].lost_events, starts[2].lost_events) = (lost(5), lost(6));
     starts[1].variants[0].threads[1].cpu_got = None;
     starts[2].partial = Some("a disturber ended".into());
     let all = merge(&plan(), starts, None).unwrap();
@@ -121,6 +123,7 @@ fn what_went_wrong_in_any_start_is_kept() {
     assert_eq!(all.contained[0].panic.as_deref(), Some("broken"));
     let disk: Vec<_> = all.disk.iter().map(|it| (&*it.file, it.silent_frames)).collect();
     assert_eq!(disk, [("a.wav", 128), ("b.wav", 64)]);
+    assert_eq!(all.lost_events, lost(11));
     let threads = &all.variants[0].threads;
     assert_eq!(threads.len(), all.variants[1].threads.len() + 1);
     assert_eq!(threads.last().unwrap().thread, "worker 1, start 2");

@@ -11,7 +11,7 @@ use crate::Span;
 use crate::fields::At;
 use crate::mistakes::Mistakes;
 use crate::source::io_cause;
-use crate::suggest::nearest;
+use crate::suggest::Words;
 
 /// What a session asks of an audio file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -100,7 +100,7 @@ impl<'a> MediaList<'a> {
 #[derive(Debug, Default)]
 pub(crate) struct Folders {
     /// `None`: the folder cannot be read.
-    names: RefCell<HashMap<PathBuf, Option<Vec<String>>>>,
+    names: RefCell<HashMap<PathBuf, Option<Words>>>,
 }
 
 /// How many names of a folder are looked at for a suggestion.
@@ -145,7 +145,7 @@ impl Folders {
                 folder.display()
             );
         };
-        match nearest(&wanted, names.iter().map(String::as_str)) {
+        match names.nearest(&wanted) {
             Some(near) => format!("did you mean '{near}', which is in that folder?"),
             None => {
                 "put it there, or correct the path; paths are relative to the session file's folder"
@@ -156,10 +156,10 @@ impl Folders {
 }
 
 /// The names in a folder, sorted.
-fn listed(folder: &Path) -> Option<Vec<String>> {
+fn listed(folder: &Path) -> Option<Words> {
     let entries = fs::read_dir(folder).ok()?.take(LOOKED_AT);
     let mut names: Vec<String> =
         entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok()).collect();
     names.sort();
-    Some(names)
+    Some(Words::new(names))
 }

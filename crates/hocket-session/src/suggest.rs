@@ -5,11 +5,49 @@ pub(crate) fn nearest<'a>(
     word: &str,
     candidates: impl IntoIterator<Item = &'a str>,
 ) -> Option<&'a str> {
-    let word = plain(word);
-    let allowed = word.len().div_ceil(3).clamp(1, 4);
-    let near = |candidate: &'a str| Some((distance(&word, &plain(candidate), allowed)?, candidate));
-    let found = candidates.into_iter().filter_map(near).min_by_key(|(distance, _)| *distance);
-    found.map(|(_, candidate)| candidate)
+    let mut search = Search::new(word);
+    candidates.into_iter().for_each(|candidate| search.look_at(&plain(candidate), candidate));
+    search.found
+}
+
+/// Words that are looked through again and again.
+#[derive(Debug)]
+pub(crate) struct Words(Vec<(Vec<char>, String)>);
+
+impl Words {
+    pub(crate) fn new(words: Vec<String>) -> Words {
+        Words(words.into_iter().map(|word| (plain(&word), word)).collect())
+    }
+
+    /// As [`nearest`].
+    pub(crate) fn nearest(&self, word: &str) -> Option<&str> {
+        let mut search = Search::new(word);
+        self.0.iter().for_each(|(plain, word)| search.look_at(plain, word));
+        search.found
+    }
+}
+
+/// The search for the word that is nearest to another one.
+struct Search<'a> {
+    word: Vec<char>,
+    /// How far from it the next one may be: nearer than the one that was found. `None`: that is the word itself.
+    allowed: Option<usize>,
+    found: Option<&'a str>,
+}
+
+impl<'a> Search<'a> {
+    fn new(word: &str) -> Search<'a> {
+        let word = plain(word);
+        let allowed = Some(word.len().div_ceil(3).clamp(1, 4));
+        Search { word, allowed, found: None }
+    }
+
+    fn look_at(&mut self, plain: &[char], candidate: &'a str) {
+        let Some(allowed) = self.allowed else { return };
+        if let Some(distance) = distance(&self.word, plain, allowed) {
+            (self.allowed, self.found) = (distance.checked_sub(1), Some(candidate));
+        }
+    }
 }
 
 /// Longer words are no misspelling of anything; the cut keeps the cost small.
@@ -92,5 +130,30 @@ mod tests {
         assert_eq!(list([]), "none");
         assert_eq!(list(["a"]), "'a'");
         assert_eq!(list(["a", "b", "c"]), "'a', 'b' and 'c'");
+    }
+
+    /// The search allows less and less; it finds what a search of all finds.
+    #[test]
+    fn of_many_similar_words_the_first_of_the_nearest_is_found() {
+        let words: Vec<String> = (0..2000).map(|number| format!("take {number:04}.wav")).collect();
+        let all = Words::new(words.clone());
+        for word in [
+            "take 17.wav",
+            "take 0001.wav",
+            "take 1999x.wav",
+            "tkae 0815.flac",
+            "take 20000.wav",
+            "mix",
+        ] {
+            let letters = plain(word);
+            let most = letters.len().div_ceil(3).clamp(1, 4);
+            let distances = words.iter().map(|other| distance(&letters, &plain(other), most));
+            let near =
+                distances.zip(&words).filter_map(|(distance, other)| Some((distance?, other)));
+            let expected =
+                near.min_by_key(|(distance, _)| *distance).map(|(_, other)| other.as_str());
+            assert_eq!(all.nearest(word), expected, "{word}");
+            assert_eq!(nearest(word, words.iter().map(String::as_str)), expected, "{word}");
+        }
     }
 }

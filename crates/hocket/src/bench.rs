@@ -41,6 +41,7 @@ pub fn run(args: &BenchArgs) -> Result<Exit, Failure> {
     check_seats(&plan, &topology)?;
     crate::notes::whole_turns(&plan);
     crate::notes::serial_workers(args.workers, &args.schedule);
+    crate::notes::takes_left_out(&args.session, opened.session(), "a benchmark");
     let mut parts = Parts::default();
     parts.end("checking");
     let stop = crate::interrupt::flag()?;

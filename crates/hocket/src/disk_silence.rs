@@ -18,6 +18,8 @@ pub(crate) struct DiskSilence {
 pub(crate) struct Silent {
     pub file: String,
     pub frames: u64,
+    /// Why it is silent from there on, if Hocket itself has failed.
+    pub ended: Option<String>,
     gaps: Vec<StreamGap>,
 }
 
@@ -37,7 +39,8 @@ impl DiskSilence {
                 now.gaps.retain(|gap| !old.gaps.contains(gap));
             }
             if frames > 0 {
-                streams.push(Silent { file: now.file, frames, gaps: now.gaps });
+                let NotReady { file, gaps, ended, .. } = now;
+                streams.push(Silent { file, frames, gaps, ended });
             }
         }
         DiskSilence { streams }
@@ -48,6 +51,22 @@ impl DiskSilence {
         self.streams.iter().map(|stream| stream.frames).sum()
     }
 
+    /// Why a clip is silent from some frame on, if Hocket itself has failed.
+    pub(crate) fn fault(&self) -> Option<&str> {
+        self.streams.iter().find_map(|stream| stream.ended.as_deref())
+    }
+
+    /// Why a render is not what was asked for, if it is not: Hocket has a fault, or the user is strict.
+    pub(crate) fn refusal(&self, strict: bool) -> Option<String> {
+        let by_fault = self.fault().map(|fault| format!("it is not whole: {fault}"));
+        by_fault.or_else(|| match self.streams.len() {
+            lost @ 1.. if strict => Some(format!(
+                "parts of {lost} clips are silent, as said above; make their files whole, or leave out --strict"
+            )),
+            _ => None,
+        })
+    }
+
     /// For people; empty without silence.
     pub(crate) fn text(&self) -> String {
         if self.streams.is_empty() {
@@ -56,7 +75,11 @@ impl DiskSilence {
         let (clips, frames) = (self.streams.len(), self.frames());
         let clips = if clips == 1 { "1 clip".into() } else { format!("{clips} clips") };
         let mut text = format!(
-            "disk: {clips} silent for {frames} frames in all, because the disk did not answer in time; these are no misses\n"
+            "disk: {clips} silent for {frames} frames in all, because {}; these are no misses\n",
+            match self.fault() {
+                Some(_) => "reading ahead has failed",
+                None => "the disk did not answer in time",
+            }
         );
         for stream in self.streams.iter().take(GAPS_TOLD) {
             text += &format!("  {}\n", stream.line());
@@ -73,7 +96,7 @@ impl DiskSilence {
         let gap = |gap: &StreamGap| json!({ "position": gap.position, "frames": gap.frames, "cause": gap.cause });
         let stream = |stream: &Silent| {
             let gaps: Vec<Value> = stream.gaps.iter().map(gap).collect();
-            json!({ "file": stream.file, "silent_frames": stream.frames, "gaps": gaps })
+            json!({ "file": stream.file, "silent_frames": stream.frames, "gaps": gaps, "ended": stream.ended })
         };
         let streams: Vec<Value> = self.streams.iter().map(stream).collect();
         json!({ "silent_frames": self.frames(), "streams": streams })
@@ -100,7 +123,7 @@ mod tests {
             frames: *frames,
             cause: "the disk was too slow".into(),
         };
-        NotReady { file: file.into(), frames, gaps: gaps.iter().map(gap).collect() }
+        NotReady { file: file.into(), frames, gaps: gaps.iter().map(gap).collect(), ended: None }
     }
 
     #[test]
@@ -113,6 +136,16 @@ mod tests {
         for part in ["1 clip silent for 100 frames", "a: 100 frames", "at frame 900", "too slow"] {
             assert!(text.contains(part), "{text}");
         }
+    }
+
+    #[test]
+    fn a_stream_that_ended_because_of_a_fault_is_no_slow_disk() {
+        let cause = "a: the thread that reads ahead panicked";
+        let now = NotReady { ended: Some(cause.into()), ..not_ready("a", 64, &[(0, 64)]) };
+        let silence = DiskSilence::since(&[], vec![now]);
+        assert!(silence.refusal(false).unwrap().contains(cause));
+        assert!(silence.text().contains("reading ahead has failed"), "{}", silence.text());
+        assert_eq!(silence.json()["streams"][0]["ended"], cause);
     }
 
     #[test]

@@ -9,6 +9,7 @@
 pub mod cli;
 pub mod failure;
 pub mod load;
+mod lost_events;
 pub mod check;
 pub mod machine;
 pub mod bench;

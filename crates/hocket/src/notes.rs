@@ -1,8 +1,10 @@
 //! What a command does in another way than it was asked; each is said.
 
+use std::path::Path;
 use std::time::Duration;
 
 use hocket_lab::bench::BenchPlan;
+use hocket_plan::session::Session;
 
 use crate::cli::ScheduleArg;
 
@@ -27,6 +29,19 @@ pub(crate) fn serial_workers(workers: Option<usize>, schedules: &[ScheduleArg]) 
             "--workers {workers}: the schedule serial runs on 1 worker; choose another schedule to use them"
         ));
     }
+}
+
+/// What measures runs a session again and again, and takes never replace a file: it records none.
+pub(crate) fn takes_left_out(file: &Path, session: &Session, what: &str) {
+    let takes = match session.takes.iter().filter(|take| take.armed).count() {
+        0 => return,
+        1 => "its armed take is".into(),
+        armed => format!("its {armed} armed takes are"),
+    };
+    crate::output::note(format_args!(
+        "{}: {what} records nothing, so {takes} left out; use `hocket play` or `hocket render` to record",
+        file.display()
+    ));
 }
 
 /// Every experiment measures at least one round, however short the time is.

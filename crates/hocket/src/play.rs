@@ -27,6 +27,7 @@ use crate::failure::{Exit, Failure};
 use crate::files::{Files, Kind};
 use crate::load::streams::{Wait, summary};
 use crate::load::{LoadedSession, OpenedSession, topology};
+use crate::lost_events::NoRoom;
 use crate::output::{detail, note, print, print_json, tell};
 use crate::profile::Known;
 use crate::render::{check_length, wanted_frames};
@@ -340,6 +341,7 @@ fn play(
         limits: limits.unwrap_or_default(),
         memory: engine.memory().cloned(),
         contained: engine.contained(),
+        no_room: NoRoom::of(&engine),
         interrupted: stop.load(Relaxed),
         end: played.end,
         disk,

@@ -14,6 +14,7 @@ use crate::disk_silence::DiskSilence;
 use crate::failure::{Exit, Failure};
 use crate::load::LoadedSession;
 use crate::load::streams::Wait;
+use crate::lost_events::NoRoom;
 use crate::output::{bar, note, tell};
 use crate::takes::{self, Takes, Wanted};
 use crate::written::{Parts, wrote};
@@ -24,7 +25,7 @@ use prepared::Prepared;
 /// # Errors
 /// [`Failure`].
 pub fn run(args: &RenderArgs) -> Result<Exit, Failure> {
-    let prepared = Prepared::of(args)?;
+    let prepared = Prepared::of(args, Recording::Armed)?;
     let stop = crate::interrupt::flag()?;
     match render(args, prepared, &stop)? {
         true => Ok(Exit::Done),
@@ -38,9 +39,18 @@ pub fn run(args: &RenderArgs) -> Result<Exit, Failure> {
     }
 }
 
-/// Writes the file and tells what became of it; `false` where the user stopped it.
+/// Whether a command records takes that are armed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Recording {
+    /// As the session asks for.
+    Armed,
+    /// It measures, and may run again: its takes would be in the way of the next run's.
+    Nothing,
+}
+
+/// Writes the file and no takes, and tells what became of it; `false` where the user stopped it.
 pub(crate) fn to_file(args: &RenderArgs, stop: &AtomicBool) -> Result<bool, Failure> {
-    render(args, Prepared::of(args)?, stop)
+    render(args, Prepared::of(args, Recording::Nothing)?, stop)
 }
 
 fn render(args: &RenderArgs, prepared: Prepared, stop: &AtomicBool) -> Result<bool, Failure> {
@@ -77,14 +87,12 @@ fn render(args: &RenderArgs, prepared: Prepared, stop: &AtomicBool) -> Result<bo
     if recorded.iter().any(|take| !take.is_whole()) {
         return Err(Failure::not_possible("a take is not whole, as said above"));
     }
-    let lost = tell_lost(&loaded);
-    if lost > 0 && args.strict {
-        return Err(Failure::not_possible(format!(
-            "{}: parts of {lost} clips are silent, as said above; make their files whole, or leave out --strict",
-            args.output.display()
-        )));
+    let silence = DiskSilence::of(&loaded.media);
+    silence.streams.iter().for_each(|lost| tell(format_args!("warning: {}", lost.line())));
+    match silence.refusal(args.strict) {
+        Some(why) => Err(Failure::not_possible(format!("{}: {why}", args.output.display()))),
+        None => Ok(true),
     }
-    Ok(true)
 }
 
 /// What the sibling policy asked of the system and what came of it, and why it has no effect here.
@@ -115,21 +123,7 @@ fn tell_faults(engine: &Engine, written: &hocket_media::Written) {
         ));
     }
     engine.contained().iter().for_each(|contained| tell(format_args!("warning: {contained}")));
-    for lost in engine.control().lost_events() {
-        tell(format_args!(
-            "warning: {} lost {} events, because there were more than 1024 in a block; use a smaller --frames",
-            lost.node, lost.events
-        ));
-    }
-}
-
-/// What could not be read although the render waited for it.
-///
-/// Returns of how many clips.
-fn tell_lost(loaded: &LoadedSession) -> usize {
-    let lost = DiskSilence::of(&loaded.media).streams;
-    lost.iter().for_each(|silence| tell(format_args!("warning: {}", silence.line())));
-    lost.len()
+    NoRoom::of(engine).lines().for_each(|line| tell(format_args!("warning: {line}")));
 }
 
 fn length_frames(args: &RenderArgs, loaded: &LoadedSession) -> Result<u64, Failure> {

@@ -101,18 +101,31 @@ pub(crate) fn check_files(
                  choose a shorter one"
             ));
         }
-        for file in [path.clone(), manifest(path)] {
-            if file.symlink_metadata().is_ok() {
-                let there = file.display();
-                return refused(format!(
-                    "{there} exists, and a take never replaces a file; name another one, or remove it"
-                ));
-            }
+        if let Some(why) = in_the_way(path) {
+            return refused(why);
         }
         files.writes(asked, path, Kind::Audio)?;
         files.writes(&format!("the notes of {asked}"), &manifest(path), Kind::Session)?;
     }
     Ok(())
+}
+
+/// What is there already: the recording, or what was noted of one.
+fn in_the_way(path: &Path) -> Option<String> {
+    let notes = manifest(path);
+    let exists = |path: &Path| path.symlink_metadata().is_ok();
+    match (exists(path), exists(&notes)) {
+        (true, _) => Some(format!(
+            "{} exists, and a take never replaces a file; name another one, or remove it with its notes",
+            path.display()
+        )),
+        (false, true) => Some(format!(
+            "{} exists, although its recording does not: they are the notes of a take that was deleted or renamed; \
+             remove them, or name another file",
+            notes.display()
+        )),
+        (false, false) => None,
+    }
 }
 
 /// The file beside a take that says what it is.

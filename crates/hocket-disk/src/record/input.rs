@@ -252,3 +252,56 @@ impl Drop for TakeInput {
 pub(crate) fn memory_of(pieces: &[Piece]) -> Vec<MemoryRange> {
     pieces.iter().map(|piece| MemoryRange::of(&piece.samples)).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Recorder, RecorderSettings, TakeFormat, TakeReport, TakeSettings, WavFormat};
+
+    const LONG: Duration = Duration::from_secs(120);
+
+    impl TakeInput {
+        /// Hands over a piece that says it is longer than its memory, which the recorder's thread cannot take.
+        fn send_impossible_piece(&mut self) {
+            let mut hand = try_hand(&self.hand).unwrap();
+            hand.fill(&[&[0.25; 8]], 0);
+            hand.piece.as_mut().unwrap().frames = usize::MAX;
+            hand.send();
+        }
+    }
+
+    fn settings(path: &std::path::Path) -> TakeSettings {
+        let format = TakeFormat::Wav(WavFormat::Float32);
+        TakeSettings { format, ring_frames: 256, ..TakeSettings::new(path, 48_000, 1) }
+    }
+
+    fn recorder() -> Recorder {
+        Recorder::start(RecorderSettings { chunk_frames: 64, ..RecorderSettings::default() })
+    }
+
+    fn check_panicked(report: &TakeReport) {
+        let error = report.error.as_ref().unwrap().to_string();
+        assert!(error.contains("panicked") && error.contains("report this"), "{error}");
+    }
+
+    #[test]
+    fn a_panic_of_the_recorder_ends_its_take_with_the_cause_and_no_other_take() {
+        let folder = tempfile::tempdir().unwrap();
+        let recorder = recorder();
+        let (mut bad, bad_take) =
+            recorder.begin(&settings(&folder.path().join("bad.wav"))).unwrap();
+        let (mut good, good_take) =
+            recorder.begin(&settings(&folder.path().join("good.wav"))).unwrap();
+        bad.send_impossible_piece();
+        let report = bad_take.finish(LONG).unwrap();
+        check_panicked(&report);
+        // What waits for room does not wait for a take that has ended.
+        assert_eq!(bad.write_waiting(&[&[0.5; 4096]], Duration::MAX), 0);
+        assert_eq!(bad.lost_frames(), 4096);
+        assert_eq!(good.write_waiting(&[&[0.5; 4096]], LONG), 4096);
+        drop(good);
+        let report = good_take.finish(LONG).unwrap();
+        assert!(report.error.is_none() && report.frames == 4096, "{report:?}");
+        assert_eq!(hocket_media::decode(&folder.path().join("bad.wav")).unwrap().frames(), 0);
+    }
+}

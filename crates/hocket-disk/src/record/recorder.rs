@@ -2,6 +2,8 @@
 
 use std::collections::HashMap;
 use std::os::unix::fs::MetadataExt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
@@ -92,13 +94,12 @@ impl Recorder {
         let writing = Writing {
             settings: settings.clone(),
             sync_every: self.settings.sync_every,
-            hand: input.hand(),
             filled,
             empty,
             file,
             manifest,
-            shared: Arc::clone(&shared),
             state: State::new(self.settings.sync_every),
+            report: Pending::new(&settings.path, input.hand(), Arc::clone(&shared)),
         };
         let handed = self.hand_over(writing);
         if handed.is_err() {
@@ -139,7 +140,7 @@ impl Drop for Recorder {
     fn drop(&mut self) {
         for (_, Writer { takes, thread }) in lock(&self.writers).drain() {
             drop(takes);
-            // A thread that panicked has said so itself.
+            // A thread that panicked has said so itself, and its takes have reported it.
             let _ = thread.join();
         }
     }
@@ -168,10 +169,10 @@ fn run(incoming: &Receiver<Writing>, poll: Duration) {
         };
         let mut place = 0;
         while place < takes.len() {
-            if takes[place].work(stops) {
-                takes.remove(place).end();
-            } else {
-                place += 1;
+            match guarded(|| takes[place].work(stops)) {
+                Some(false) => place += 1,
+                Some(true) => end(takes.remove(place)),
+                None => end(takes.remove(place).panicked()),
             }
         }
         if stops {
@@ -180,17 +181,87 @@ fn run(incoming: &Receiver<Writing>, poll: Duration) {
     }
 }
 
+/// `None`: it panicked. A panic ends the take, and no other one. Unwind safety: nothing of the take is used again but its
+/// file, which states at every moment what is in it.
+fn guarded<T>(work: impl FnOnce() -> T) -> Option<T> {
+    catch_unwind(AssertUnwindSafe(work)).ok()
+}
+
+/// If this panics, the report that is pending says so.
+fn end(take: Writing) {
+    guarded(|| take.end());
+}
+
 /// A take while it is written.
 struct Writing {
     settings: TakeSettings,
     sync_every: Duration,
-    hand: SharedHand,
     filled: RingReader<Piece>,
     empty: RingWriter<Piece>,
     file: TakeFile,
     manifest: Manifest,
-    shared: Arc<TakeShared>,
     state: State,
+    /// Dropped last, because the files of a take that has reported are closed.
+    report: Pending,
+}
+
+/// The report that a take owes. If the take goes without one, because its thread has panicked, the drop reports that.
+struct Pending {
+    path: PathBuf,
+    hand: SharedHand,
+    shared: Arc<TakeShared>,
+    is_made: bool,
+}
+
+impl Pending {
+    fn new(path: &Path, hand: SharedHand, shared: Arc<TakeShared>) -> Pending {
+        Pending { path: path.into(), hand, shared, is_made: false }
+    }
+
+    fn make(mut self, report: TakeReport) {
+        self.is_made = true;
+        self.shared.report(report);
+    }
+
+    /// Takes what the input has in hand. It is busy only while it copies a block, so the wait is short; it tries and
+    /// sleeps, because an input that finds somebody waiting would have to wake them with a system call.
+    fn end_input(&self) {
+        loop {
+            if let Some(mut hand) = try_hand(&self.hand) {
+                return hand.end();
+            }
+            std::thread::sleep(LOOK_FOR_INPUT);
+        }
+    }
+}
+
+impl Drop for Pending {
+    fn drop(&mut self) {
+        if self.is_made {
+            return;
+        }
+        self.end_input();
+        let remedy =
+            "please report this; `hocket recover` completes the file with what was written before";
+        let error = panicked(&self.path, remedy);
+        let mut status = lock(&self.shared.status);
+        (status.error, status.writing_since) = (Some(error.to_string()), None);
+        let (frames, silent_frames) = (status.frames, status.silent_frames);
+        drop(status);
+        self.shared.report(TakeReport {
+            path: self.path.clone(),
+            frames,
+            silent_frames,
+            silences: Vec::new(),
+            clipped: 0,
+            not_finite: 0,
+            error: Some(error),
+        });
+    }
+}
+
+fn panicked(path: &Path, remedy: &'static str) -> WriteError {
+    WriteError::refused(path, "the thread that records panicked", remedy)
 }
 
 /// How far it is.
@@ -224,9 +295,9 @@ impl Writing {
     /// Writes what has come; whether the take has ended.
     fn work(&mut self, stops: bool) -> bool {
         if stops {
-            self.end_input();
+            self.report.end_input();
         }
-        lock(&self.shared.status).writing_since = Some(Instant::now());
+        lock(&self.report.shared.status).writing_since = Some(Instant::now());
         while let Some(piece) = self.filled.pop() {
             self.take(piece);
         }
@@ -241,15 +312,13 @@ impl Writing {
         false
     }
 
-    /// Takes what the input has in hand. It is busy only while it copies a block, so the wait is short; it tries and
-    /// sleeps, because an input that finds somebody waiting would have to wake them with a system call.
-    fn end_input(&mut self) {
-        loop {
-            if let Some(mut hand) = try_hand(&self.hand) {
-                return hand.end();
-            }
-            std::thread::sleep(LOOK_FOR_INPUT);
-        }
+    /// It takes no more frames, and ends as at any other failure.
+    fn panicked(mut self) -> Writing {
+        self.report.end_input();
+        let remedy = "please report this; the file holds what was written before";
+        self.state.error = Some(panicked(&self.settings.path, remedy));
+        guarded(|| self.file.settle());
+        self
     }
 
     fn take(&mut self, piece: Piece) {
@@ -317,18 +386,18 @@ impl Writing {
             let finished = self.file.finish().and_then(|()| self.file.check_name());
             self.fail_on(finished);
         }
-        let Writing { settings, file, mut manifest, shared, state, .. } = self;
+        let Writing { settings, report, file, mut manifest, state, .. } = self;
         let text = state.error.as_ref().map(ToString::to_string);
         let _ = manifest.end(file.frames(), text.as_deref());
         file.release();
         let written = file.written();
         drop((file, manifest));
-        let mut status = lock(&shared.status);
+        let mut status = lock(&report.shared.status);
         (status.frames, status.safe_frames) = (written.frames, written.frames);
         (status.silent_frames, status.error, status.writing_since) =
             (state.silent_frames, text, None);
         drop(status);
-        shared.report(TakeReport {
+        report.make(TakeReport {
             path: settings.path,
             frames: written.frames,
             silent_frames: state.silent_frames,
@@ -340,11 +409,33 @@ impl Writing {
     }
 
     fn publish(&self, safe_frames: Option<u64>) {
-        let mut status = lock(&self.shared.status);
+        let mut status = lock(&self.report.shared.status);
         status.frames = self.file.frames();
         status.safe_frames = safe_frames.unwrap_or(status.safe_frames);
         status.silent_frames = self.state.silent_frames;
         status.error = self.state.error.as_ref().map(ToString::to_string);
         status.writing_since = None;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_take_that_goes_with_its_thread_reports_that_and_gives_no_more_room() {
+        let path = Path::new("a.wav");
+        let (filled, _filled_reader) = Ring::new(2);
+        let (mut empty, empty_reader) = Ring::new(1);
+        let _ = empty.push(Piece::new(1, 64));
+        let mut input = TakeInput::new((1, 64), filled, empty_reader, Vec::new());
+        let shared = Arc::new(TakeShared::default());
+        let take = super::super::take::Take { shared: Arc::clone(&shared) };
+        drop(Pending::new(path, input.hand(), shared));
+        assert_eq!(input.write_waiting(&[&[0.5; 8]], Duration::MAX), 0);
+        let stands = take.status().error.unwrap();
+        let error = take.finish(Duration::ZERO).unwrap().error.unwrap().to_string();
+        assert_eq!(error, stands);
+        assert!(error.contains("panicked") && error.contains("hocket recover"), "{error}");
     }
 }

@@ -76,6 +76,8 @@ pub struct NotReady {
     pub frames: u64,
     /// Where and why: the latest ones.
     pub gaps: Vec<StreamGap>,
+    /// Why nothing more of it is read, if reading has ended because of a fault: what follows is silent.
+    pub ended: Option<String>,
 }
 
 /// Frames in a row that were silent because they were not in memory in time.

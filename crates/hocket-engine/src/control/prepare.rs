@@ -1,6 +1,7 @@
 //! Session -> units and one processor per node.
 
-use std::collections::HashMap;
+use std::cell::OnceCell;
+use std::collections::{HashMap, HashSet};
 
 use hocket_dsp::{Bypass, Fader, Processor, level::db_to_lin};
 use hocket_plan::graph::{GraphError, audible, session_graph};
@@ -121,14 +122,15 @@ pub(super) struct Workshop<'a> {
     session: &'a Session,
     media: &'a MediaPool,
     rate_hz: u32,
-    strips: Vec<StripId>,
-    heard: Vec<bool>,
+    heard: HashMap<StripId, bool>,
+    /// Effects whose bypass a lane moves. Found once, and only where somebody asks: an edit does not.
+    bypass_moves: OnceCell<HashSet<EffectAt>>,
 }
 
 impl<'a> Workshop<'a> {
     pub(super) fn new(session: &'a Session, media: &'a MediaPool, rate_hz: u32) -> Workshop<'a> {
-        let (strips, heard) = (session.strip_ids(), audible(session));
-        Workshop { session, media, rate_hz, strips, heard }
+        let heard = session.strip_ids().into_iter().zip(audible(session)).collect();
+        Workshop { session, media, rate_hz, heard, bypass_moves: OnceCell::new() }
     }
 
     /// The processor of a node; `None` for one that only sums.
@@ -143,7 +145,7 @@ impl<'a> Workshop<'a> {
             NodeKind::Effect { strip, index } => {
                 let effect = &session.strip(strip).chain[index];
                 let processor = self.effect(strip, index)?;
-                let moves = session.lane(LaneTarget::Bypass(EffectAt { strip, index })).is_some();
+                let moves = self.bypass_moves(EffectAt { strip, index });
                 Some(match effect.bypass || moves {
                     true => bypass(processor, &effect.kind, rate_hz, effect.bypass),
                     false => processor,
@@ -169,7 +171,19 @@ impl<'a> Workshop<'a> {
     }
 
     fn heard(&self, id: StripId) -> bool {
-        self.strips.iter().position(|strip| *strip == id).is_none_or(|i| self.heard[i])
+        self.heard.get(&id).copied().unwrap_or(true)
+    }
+
+    fn bypass_moves(&self, at: EffectAt) -> bool {
+        let find = || {
+            let targets = self.session.automation.iter().map(|lane| lane.target);
+            let effect = |target| match target {
+                LaneTarget::Bypass(at) => Some(at),
+                _ => None,
+            };
+            targets.filter_map(effect).collect()
+        };
+        self.bypass_moves.get_or_init(find).contains(&at)
     }
 
     fn effect(&self, strip: StripId, index: usize) -> Result<Box<dyn Processor>, PrepareError> {
@@ -231,8 +245,9 @@ impl Prepared {
         let nodes: HashMap<NodeKind, NodeId> = nodes.map(|(id, node)| (node.kind, id)).collect();
         for automation in &session.automation {
             let (target, lane) = (automation.target, &automation.lane);
-            let (kind, param) = moved(session, target).ok_or(PrepareError::NoTarget(target))?;
-            let node = *nodes.get(&kind).ok_or(PrepareError::NoTarget(target))?;
+            let no_target = PrepareError::NoTarget(target);
+            let Some(&node) = nodes.get(&parameter(target).0) else { return Err(no_target) };
+            let param = moved(session, target).ok_or(no_target)?;
             lane.lane(&map).map_err(|why| PrepareError::Lane { target, why })?;
             self.lanes.push(LaneChange { node, param, lane: Some(lane.clone()) });
         }
@@ -241,16 +256,13 @@ impl Prepared {
     }
 }
 
-/// The node that a lane moves, and its parameter; `None` for a parameter that is not there or cannot move.
-fn moved(session: &Session, target: LaneTarget) -> Option<(NodeKind, u16)> {
+/// The parameter that a lane moves, of a node that is there; `None` for a parameter that is not there or cannot move.
+fn moved(session: &Session, target: LaneTarget) -> Option<u16> {
     if let LaneTarget::Param(at, index) = target {
-        // Nodes are looked up later, so only the parameter is asked for here.
-        let strips = session.strip_ids();
-        let strip = strips.into_iter().find(|id| *id == at.strip)?;
-        let kind = hocket_dsp::kind(&session.strip(strip).chain.get(at.index)?.kind)?;
+        let kind = hocket_dsp::kind(&session.strip(at.strip).chain.get(at.index)?.kind)?;
         kind.params.get(index).filter(|param| !param.fixed)?;
     }
-    Some(parameter(target))
+    Some(parameter(target).1)
 }
 
 /// The node that a lane moves, and its parameter.

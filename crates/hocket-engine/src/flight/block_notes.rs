@@ -13,6 +13,8 @@ use crate::control::engine::Engine;
 #[derive(Clone)]
 pub(crate) struct BlockNotes {
     pub times: BlockTimes,
+    /// Number of the block since the first one that may be noted.
+    pub number: u64,
     /// Number of the plan that was run.
     pub plan: u64,
     /// How long after the planned start the leader was still busy with something before.
@@ -47,6 +49,7 @@ impl BlockNotes {
         };
         BlockNotes {
             times: BlockTimes::default(),
+            number: 0,
             plan: 0,
             signaled_ns: 0,
             awake_ticks: 0,
@@ -88,7 +91,7 @@ impl BlockNotes {
     ///
     /// Thread: leader, between blocks. No allocation.
     pub(crate) fn copy(&mut self, from: &BlockNotes) {
-        self.times = from.times;
+        (self.times, self.number) = (from.times, from.number);
         self.plan = from.plan;
         self.signaled_ns = from.signaled_ns;
         self.awake_ticks = from.awake_ticks;
@@ -116,7 +119,7 @@ impl BlockNotes {
             spans: self.spans_of(desk).iter().map(|span| self.span(span, rate)).collect(),
         };
         BlockTrace {
-            block: self.times.block,
+            block: self.number,
             awake_ns: lateness,
             finished_ns: lateness + self.times.duration_ns as i64,
             deadline_ns: self.times.deadline_ns as i64,

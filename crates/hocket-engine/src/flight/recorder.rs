@@ -28,6 +28,8 @@ pub(super) struct Ends {
 /// Thread: the leader's, between blocks.
 pub struct FlightRecorder {
     frames: Box<[BlockNotes]>,
+    /// The engine's next block when this was made: blocks before it are not heard, and traces count from here.
+    first_block: u64,
     /// Blocks noted since the start of the run.
     noted: u64,
     /// When the last block was noted, on the monotonic clock.
@@ -60,6 +62,7 @@ pub(super) fn new(engine: &Engine, settings: FlightSettings) -> (FlightRecorder,
     let reserve = Some(event());
     let recorder = FlightRecorder {
         frames: vec![frame; blocks].into_boxed_slice(),
+        first_block: engine.block,
         noted: 0,
         left_ns: 0,
         worst_slack_ns: i64::MAX,
@@ -82,6 +85,7 @@ impl FlightRecorder {
         let slot = self.slot(self.noted);
         let frame = &mut self.frames[slot];
         frame.fill(engine, times);
+        frame.number = times.block.saturating_sub(self.first_block);
         frame.signaled_ns = self.left_ns.saturating_sub(times.signaled_ns);
         self.complete_pending(slot);
         if times.is_late() || times.slack_ns() < self.worst_slack_ns {

@@ -10,6 +10,7 @@ mod background;
 mod edits;
 mod events;
 mod feedback;
+mod grid;
 mod grow;
 mod main_thread;
 mod model;

@@ -197,6 +197,65 @@ impl Case {
         case
     }
 
+    /// Every kind of port, in four branches beside each other, one for each of up to four workers: 1, 3, 6 and 64
+    /// channels, extra outputs, side chains, channel ranges, event edges, inputs, feedback, latency, several outputs and
+    /// taps.
+    pub fn of_every_port() -> Case {
+        let mut case = Case { graph: Graph::default(), sums: Vec::new() };
+        let mut taps = Vec::new();
+        let ends = [1, 3, 6, 64].map(|channels| {
+            let (source, middle, end) = case.add_branch(channels);
+            taps.extend([source, middle]);
+            Edge::new(end, 0.5)
+        });
+        let mix = case.add("mix", Ports::STEREO, ends.to_vec(), 0);
+        case.graph.set_outputs([&[mix][..], &taps].concat()).unwrap();
+        case
+    }
+
+    /// A source of so many channels, a node with all ports that it feeds, and a stereo end. Returns their ids.
+    fn add_branch(&mut self, channels: u16) -> (NodeId, NodeId, NodeId) {
+        let sends = EventPorts { input: false, output: true };
+        let both = EventPorts { input: true, output: true };
+        let ports = Ports { extra: 2, events: sends, ..Ports::of(channels) };
+        let source = self.add("source", ports, Vec::new(), u32::from(channels % 4));
+        let mut input = Node::new("input", NodeKind::Input(channels % 2));
+        input.ports.events = sends;
+        let input = self.add_node(input);
+        let range = |from, to, count| ChannelMap::Range { from, to, count };
+        let middle = vec![
+            Edge { map: range(channels - 1, 2, 1), ..Edge::new(source, 0.75) },
+            Edge { map: range(0, 4, 2), ..Edge::new(input, -0.5) },
+            // The extra outputs follow the main channels.
+            Edge { to: InputPort::SideChain, map: range(channels, 1, 2), ..Edge::new(source, 1.0) },
+            Edge::events(input),
+            Edge::events(source),
+        ];
+        let ports = Ports { side_chain: 3, extra: 1, events: both, ..Ports::of(6) };
+        let middle = self.add("middle", ports, middle, 5);
+        let end = vec![
+            Edge { map: range(5, 0, 2), ..Edge::new(middle, 0.5) },
+            Edge::new(input, 0.25),
+            Edge::events(middle),
+        ];
+        let ports = Ports { events: both, ..Ports::STEREO };
+        let end = self.add("end", ports, end, 0);
+        let back = Edge { map: range(0, 1, 2), ..Edge::new(end, 0.3) };
+        self.graph.feed_back(back, middle).unwrap();
+        (source, middle, end)
+    }
+
+    fn add(&mut self, name: &str, ports: Ports, inputs: Vec<Edge>, latency_frames: u32) -> NodeId {
+        let number = self.graph.nodes().len();
+        let node = Node::new(format!("{name}{number}"), NodeKind::Custom(number as u32));
+        self.add_node(Node { ports, inputs, latency_frames, ..node })
+    }
+
+    fn add_node(&mut self, node: Node) -> NodeId {
+        self.sums.push(false);
+        self.graph.add(node).unwrap()
+    }
+
     fn node(&self, number: usize, random: &mut Random) -> Node {
         let main = [2, 2, 2, 1, 1, 3, 6][random.below(7)];
         let side_chain = [0, 0, 0, 0, 1, 2, 3][random.below(7)];

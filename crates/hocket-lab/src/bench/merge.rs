@@ -4,7 +4,7 @@ use super::BenchPlan;
 use super::flight::EXPLANATIONS;
 use super::turn::mean_share;
 use crate::record::{
-    BenchRecord, Contained, DiskSilence, Disturber, Explained, ThreadGrant, Variant,
+    BenchRecord, Contained, DiskSilence, Disturber, Explained, LostEvents, ThreadGrant, Variant,
 };
 use crate::stats;
 
@@ -51,6 +51,7 @@ fn append(all: &mut BenchRecord, next: BenchRecord, start: u32) {
     }
     all.contained = by_unit(all.contained.drain(..).chain(next.contained));
     all.disk = by_file(all.disk.drain(..).chain(next.disk));
+    all.lost_events = by_node(all.lost_events.drain(..).chain(next.lost_events));
 }
 
 /// One past the highest number of a round.
@@ -159,6 +160,18 @@ pub(super) fn by_file(found: impl Iterator<Item = DiskSilence>) -> Vec<DiskSilen
     for more in found {
         match all.iter_mut().find(|one| one.file == more.file) {
             Some(one) => one.silent_frames += more.silent_frames,
+            None => all.push(more),
+        }
+    }
+    all
+}
+
+/// What the same node lost together.
+pub(super) fn by_node(found: impl Iterator<Item = LostEvents>) -> Vec<LostEvents> {
+    let mut all: Vec<LostEvents> = Vec::new();
+    for more in found {
+        match all.iter_mut().find(|one| one.node == more.node) {
+            Some(one) => one.events += more.events,
             None => all.push(more),
         }
     }

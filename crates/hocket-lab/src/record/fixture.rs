@@ -97,6 +97,7 @@ impl Shape {
             variants,
             contained: Vec::new(),
             disk: Vec::new(),
+            lost_events: Vec::new(),
         }
     }
 

@@ -67,6 +67,9 @@ pub struct BenchRecord {
     /// Files that were silent for a while because the disk did not answer in time. Empty: none. These are no misses.
     #[serde(default)]
     pub disk: Vec<DiskSilence>,
+    /// Nodes that lost events, because a block has room for 1024. Empty: none.
+    #[serde(default)]
+    pub lost_events: Vec<LostEvents>,
 }
 
 impl BenchRecord {
@@ -460,6 +463,15 @@ pub struct Contained {
     /// The message of its panic; it was silent from then on.
     #[serde(default)]
     pub panic: Option<String>,
+}
+
+/// A node that events did not reach or leave.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LostEvents {
+    /// The node's name.
+    pub node: String,
+    /// How many, over all variants and turns.
+    pub events: u64,
 }
 
 /// What a file that plays from the disk did not have in memory in time.

@@ -177,6 +177,7 @@ impl Analysis<'_> {
         out.extend(self.silenced());
         out.extend(self.panicked());
         out.extend(self.disks());
+        out.extend(self.lost_events());
         out
     }
 
@@ -356,6 +357,16 @@ impl Analysis<'_> {
                 plain(&silence.file),
                 count(silence.silent_frames),
                 plain(cause)
+            )
+        })
+    }
+
+    fn lost_events(&self) -> impl Iterator<Item = String> {
+        self.record.lost_events.iter().map(|lost| {
+            format!(
+                "{} lost {} events, because a block has room for 1024; use a smaller --frames, or fewer notes at a time.",
+                plain(&lost.node),
+                count(lost.events)
             )
         })
     }

@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use super::meter::{Histogram, Meter};
 use super::sound::Sound;
 use crate::disk_silence::DiskSilence;
+use crate::lost_events::NoRoom;
 use crate::takes::Ended;
 use crate::written::readable;
 
@@ -36,6 +37,8 @@ pub(super) struct Outcome {
     pub log: Option<FlightLog>,
     pub limits: Vec<String>,
     pub contained: Vec<Contained>,
+    /// Events and automation values that found no room in a block.
+    pub no_room: NoRoom,
     /// Whether the user ended it.
     pub interrupted: bool,
     pub end: End,
@@ -99,6 +102,7 @@ impl Outcome {
         for contained in &self.contained {
             text += &format!("{contained}\n");
         }
+        self.no_room.lines().for_each(|line| text += &format!("{line}\n"));
         let refused = self.threads.iter().filter_map(|t| Some((&t.name, t.why.as_ref()?)));
         refused.for_each(|(name, why)| text += &format!("{name}: {why}\n"));
         if let Some(granted) = &self.protection {
@@ -174,6 +178,7 @@ impl Outcome {
                     "max": times.max() })
         };
         let log = self.log.as_ref();
+        let [lost_events, thinned_out] = self.no_room.json();
         let mut all = json!({
             "format": "hocket-play/1",
             "session": self.session,
@@ -212,6 +217,8 @@ impl Outcome {
             })),
             "limits": self.limits,
             "contained": self.contained.iter().map(contained).collect::<Vec<_>>(),
+            "lost_events": lost_events,
+            "thinned_out": thinned_out,
             "interrupted": self.interrupted,
             "disk": self.disk.as_ref().map(Disk::json),
             "takes": self.takes.iter().map(Ended::json).collect::<Vec<_>>(),

@@ -8,7 +8,7 @@ use hocket_machine::Topology;
 use hocket_media::FileFormat;
 use hocket_plan::SiblingPolicy;
 
-use super::check_length;
+use super::{Recording, check_length};
 use crate::cli::{RenderArgs, ScheduleArg};
 use crate::failure::Failure;
 use crate::files::{Files, Kind};
@@ -31,7 +31,7 @@ pub(super) struct Prepared {
 impl Prepared {
     /// # Errors
     /// Whatever is wrong with the arguments, the session file or the place of the output.
-    pub fn of(args: &RenderArgs) -> Result<Prepared, Failure> {
+    pub fn of(args: &RenderArgs, recording: Recording) -> Result<Prepared, Failure> {
         crate::bench::check_waits("--wait", args.wait.as_slice())?;
         check_length(args.length)?;
         let format = format_of(&args.output)?;
@@ -41,7 +41,13 @@ impl Prepared {
         let project = args.project.with(args.strict);
         let mut opened = OpenedSession::open_as(&args.session, args.rate, &topology, project)?;
         opened.feed(&args.input)?;
-        let takes = takes::wanted(&[], opened.session())?;
+        let takes = match recording {
+            Recording::Armed => takes::wanted(&[], opened.session())?,
+            Recording::Nothing => {
+                crate::notes::takes_left_out(&args.session, opened.session(), "a job");
+                Vec::new()
+            }
+        };
         check_files(args, &opened, &takes)?;
         crate::bench::check_block(args.frames, opened.rate_hz())?;
         format

@@ -146,7 +146,10 @@ fn a_take_never_replaces_anything() {
         check_refused(&args, 2, words);
     };
     refused(&["master=mine.wav"], &["mine.wav exists", "never replaces"]);
-    refused(&["master=noted.wav"], &["noted.wav.take.toml exists"]);
+    refused(
+        &["master=noted.wav"],
+        &["noted.wav.take.toml exists", "a take that was deleted", "remove them"],
+    );
     refused(&["master=link.wav"], &["link.wav exists"]);
     refused(&["master=loop.flac"], &["loop.flac exists"]);
     refused(&["master=a.wav", "one=a.wav"], &["--take", "name another file"]);

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use hocket_media::decode;
+use serde_json::{Value, json};
 
 use crate::support::{check_refused, example, files, run, session};
 
@@ -158,4 +159,81 @@ fn the_example_with_notes_sounds_and_is_shown() {
     let strips: Vec<&str> = shown.out.split("\n  track ").collect();
     let bass = strips.iter().find(|strip| strip.starts_with("bass")).unwrap();
     assert!(!bass.contains("live"), "a MIDI file is known ahead: {bass}");
+}
+
+/// More notes at once than a block has room for.
+fn crowded() -> (tempfile::TempDir, String) {
+    let notes: String = (0..1500).map(|index| format!("[0, 1, {}], ", index % 128)).collect();
+    session(&format!(
+        "[session]\nformat = 2\nsample_rate_hz = 44100\nlength_s = 0.1\n[[track]]\nname = \"lead\"\n\
+         [[track.notes]]\nnotes = [{notes}]\n[[track.effect]]\nkind = \"synth\"\n"
+    ))
+}
+
+#[test]
+fn events_that_find_no_room_are_counted_with_the_node_and_what_to_do() {
+    let (folder, file) = crowded();
+    let advice = ["lead", " lost ", "events", "use a smaller --frames, or fewer notes at a time"];
+    let played = run(&["play", &file]);
+    let record = folder.path().join("record.json");
+    let measured = ["bench", &file, "--blocks", "4", "--blocks-per-round", "4", "--starts", "1"];
+    let benched = run(&[&measured[..], &["--record", record.to_str().unwrap()]].concat());
+    let rendered = run(&["render", &file, "-o", folder.path().join("a.wav").to_str().unwrap()]);
+    for (ran, told) in
+        [(&played, &played.out), (&benched, &benched.out), (&rendered, &rendered.err)]
+    {
+        assert_eq!(ran.code, Some(0), "{}", ran.err);
+        advice.iter().for_each(|part| assert!(told.contains(part), "no '{part}' in\n{told}"));
+    }
+    let told: Value = serde_json::from_str(&run(&["play", &file, "--json"]).out).unwrap();
+    assert!(told["lost_events"][0]["events"].as_u64().unwrap() >= 1500 - 1024, "{told:#}");
+    let told: Value = serde_json::from_str(&std::fs::read_to_string(&record).unwrap()).unwrap();
+    assert!(told["lost_events"][0]["events"].as_u64().unwrap() >= 1500 - 1024);
+    // Only then.
+    let notes = example("notes.toml");
+    let ran = run(&["play", notes.to_str().unwrap(), "--length", "0.1", "--json"]);
+    let told: Value = serde_json::from_str(&ran.out).unwrap();
+    assert_eq!((&told["lost_events"], &told["thinned_out"]), (&json!([]), &json!([])));
+}
+
+#[test]
+fn what_measures_records_no_takes_and_says_so() {
+    let (folder, file) =
+        session(&format!("{CLIP}\n[[take]]\nfrom = \"master\"\nfile = \"mix.wav\"\n"));
+    let at = |name: &str| folder.path().join(name);
+    let line = "records nothing, so its armed take is left out";
+    let measured = ["bench", &file, "--blocks", "4", "--blocks-per-round", "4", "--starts", "1"];
+    let benched = run(&measured);
+    assert_eq!((benched.code, benched.err.matches(line).count()), (Some(0), 1), "{}", benched.err);
+
+    // A job that renders, twice.
+    let sessions = at("sessions");
+    std::fs::create_dir(&sessions).unwrap();
+    std::fs::copy(at("loop.flac"), sessions.join("loop.flac")).unwrap();
+    std::fs::copy(&file, sessions.join("try.toml")).unwrap();
+    let hostname = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap();
+    std::fs::write(at("hosts"), format!("here hostname={hostname}")).unwrap();
+    let [hosts, plan, sessions_arg] =
+        ["hosts", "plan", "sessions"].map(|name| at(name).display().to_string());
+    let planned = run(&[
+        "lab",
+        "plan",
+        "--hosts",
+        &hosts,
+        "--for",
+        "slurm",
+        "--output",
+        &plan,
+        "--renders",
+        &sessions_arg,
+    ]);
+    assert_eq!(planned.code, Some(0), "{}", planned.err);
+    let job = at("plan/jobs/here.toml").display().to_string();
+    for records in ["first.sqlite", "second.sqlite"] {
+        let records = at(records).display().to_string();
+        let ran = run(&["lab", "run", "--spec", &job, "--records", &records]);
+        assert_eq!((ran.code, ran.err.matches(line).count()), (Some(0), 1), "{}", ran.err);
+    }
+    assert_eq!(files(&sessions), ["loop.flac", "try.toml"]);
+    assert!(!at("mix.wav").exists());
 }

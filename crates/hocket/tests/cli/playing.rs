@@ -40,6 +40,8 @@ fn what_is_told_as_json_adds_up() {
             assert!(of("p50") <= of("p99") && of("p99") <= of("max"), "{told:#}");
         }
         assert!(!told["worst"]["trace"]["lanes"].as_array().unwrap().is_empty());
+        // The rehearsal of `auto` is not heard.
+        assert!(told["worst"]["trace"]["block"].as_u64().unwrap() < number("blocks"), "{told:#}");
         assert!(!told["threads"].as_array().unwrap().is_empty() && told["interrupted"] == false);
     }
 }
