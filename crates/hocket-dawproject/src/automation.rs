@@ -124,7 +124,7 @@ fn lane(
 ) -> Read<Vec<LanePoint>> {
     let spec = |at: EffectAt, param: usize| -> Option<ParamSpec> {
         let effect = session.strip(at.strip).chain.get(at.index)?;
-        catalogue.params(&effect.kind)?.get(param).copied()
+        catalogue.params(&effect.kind)?.into_iter().nth(param)
     };
     let raw = raw_points(xml, element, moved)?;
     let parameter = child(element, "Target").and_then(|target| target.attribute("parameter"));

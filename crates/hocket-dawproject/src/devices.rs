@@ -325,7 +325,7 @@ fn is_enabled(device: &Element<'_>) -> bool {
 }
 
 fn effect(kind: &str, values: Vec<f32>) -> Effect {
-    Effect { kind: kind.to_owned(), values, bypass: false, key: None, events: None }
+    Effect::new(kind, values)
 }
 
 fn defaults(specs: &[ParamSpec]) -> Vec<f32> {

@@ -32,7 +32,7 @@ fn effect(
         report_unknown_kind(mistakes, kind, catalogue);
         return None;
     };
-    let known: Vec<&str> = params.iter().map(|param| param.name).collect();
+    let known: Vec<&str> = params.iter().map(|param| &*param.name).collect();
     fields.refuse_unknown(&known);
     if fields.has(&schema::SIDE_CHAIN) && !catalogue.has_side_chain(kind.value) {
         report_deaf(mistakes, fields, kind.value, catalogue);
@@ -46,6 +46,8 @@ fn effect(
         bypass: fields.flag(&schema::BYPASS, false),
         key: key(mistakes, names, (fields, id)),
         events: fields.text(&schema::EVENTS_FROM).and_then(|name| names.track(name)),
+        state: None,
+        state_file: None,
     })
 }
 

@@ -152,7 +152,7 @@ fn add_kinds(effect: &mut Map<String, Json>, catalogue: &dyn EffectCatalogue) {
             }
         }
         let params = catalogue.params(kind).unwrap_or_default();
-        known.extend(params.iter().map(|param| (param.name.to_owned(), of_param(param))));
+        known.extend(params.iter().map(|param| (param.name.to_string(), of_param(param))));
         rules.push(json!({
             "if": { "properties": { "kind": { "enum": [kind] } } },
             "then": { "properties": known, "additionalProperties": false },
@@ -167,12 +167,12 @@ fn add_kinds(effect: &mut Map<String, Json>, catalogue: &dyn EffectCatalogue) {
 }
 
 fn of_param(param: &ParamSpec) -> Json {
-    let ParamSpec { summary, min, max, default, .. } = *param;
+    let ParamSpec { summary, min, max, default, .. } = param;
     json!({
         "type": "number",
-        "minimum": short(min),
-        "maximum": short(max),
-        "default": short(default),
+        "minimum": short(*min),
+        "maximum": short(*max),
+        "default": short(*default),
         "description": summary,
     })
 }

@@ -59,20 +59,10 @@ fn clip(media: usize) -> impl Strategy<Value = Clip> {
 
 /// A compressor, which may have a key, or a reverb.
 fn effect() -> impl Strategy<Value = Effect> {
-    let compressor = (-60.0f32..=0.0, 1.0f32..=100.0).prop_map(|(threshold, ratio)| Effect {
-        kind: "compressor".into(),
-        values: vec![threshold, ratio],
-        bypass: false,
-        key: None,
-        events: None,
-    });
-    let reverb = prop_oneof![Just(0.98f32), 0.0f32..=0.98].prop_map(|mix| Effect {
-        kind: "reverb".into(),
-        values: vec![mix],
-        bypass: true,
-        key: None,
-        events: None,
-    });
+    let compressor = (-60.0f32..=0.0, 1.0f32..=100.0)
+        .prop_map(|(threshold, ratio)| Effect::new("compressor", vec![threshold, ratio]));
+    let reverb = prop_oneof![Just(0.98f32), 0.0f32..=0.98]
+        .prop_map(|mix| Effect { bypass: true, ..Effect::new("reverb", vec![mix]) });
     let synth = (0.0f32..=1.0).prop_map(|sustain| Effect::new("synth", vec![sustain]));
     prop_oneof![compressor, reverb, synth]
 }

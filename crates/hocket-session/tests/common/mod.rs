@@ -1,6 +1,7 @@
 //! What the tests share: a catalogue and a folder with a session in it.
 #![allow(dead_code, reason = "no test uses everything")]
 
+use std::borrow::Cow;
 use std::path::PathBuf;
 
 use hocket_plan::{EffectCatalogue, ParamSpec};
@@ -10,7 +11,14 @@ use hocket_session::{LoadOptions, Loaded, SessionErrors, load};
 pub struct Few;
 
 const fn param(name: &'static str, min: f32, max: f32, default: f32) -> ParamSpec {
-    ParamSpec { name, summary: "", min, max, default, fixed: false }
+    ParamSpec {
+        name: Cow::Borrowed(name),
+        summary: Cow::Borrowed(""),
+        min,
+        max,
+        default,
+        fixed: false,
+    }
 }
 
 impl EffectCatalogue for Few {
@@ -25,7 +33,7 @@ impl EffectCatalogue for Few {
                 param("ratio", 1.0, 100.0, 4.0),
             ]),
             "reverb" => {
-                let mix = ParamSpec { summary: "How wet.", ..param("mix", 0.0, 0.98, 0.3) };
+                let mix = ParamSpec { summary: "How wet.".into(), ..param("mix", 0.0, 0.98, 0.3) };
                 Some(vec![mix])
             }
             "synth" => Some(vec![param("sustain", 0.0, 1.0, 0.5)]),
@@ -300,7 +308,7 @@ impl Documented {
         let mut number = || cells.next()?.parse().ok();
         let (min, max, default) = (number()?, number()?, number()?);
         let fixed = cells.next()? != "any time";
-        Some(ParamSpec { name: name.leak(), summary: "", min, max, default, fixed })
+        Some(ParamSpec { name: name.into(), summary: "".into(), min, max, default, fixed })
     }
 }
 
