@@ -7,7 +7,13 @@ use std::path::PathBuf;
 use hocket_plan::{EffectCatalogue, ParamSpec};
 use hocket_session::{LoadOptions, Loaded, SessionErrors, load};
 
-/// Three small kinds.
+/// What a plug-in saved; no text.
+pub const STATE: [u8; 4] = [0, 255, 7, 0];
+
+/// A plug-in that is installed.
+pub const PLUGIN: &str = "lv2:urn:hocket:drive";
+
+/// Three small kinds, and a plug-in.
 pub struct Few;
 
 const fn param(name: &'static str, min: f32, max: f32, default: f32) -> ParamSpec {
@@ -37,6 +43,7 @@ impl EffectCatalogue for Few {
                 Some(vec![mix])
             }
             "synth" => Some(vec![param("sustain", 0.0, 1.0, 0.5)]),
+            PLUGIN => Some(vec![param("Drive (dB)", 0.0, 24.0, 6.0), param("mix", 0.0, 1.0, 1.0)]),
             _ => None,
         }
     }
@@ -48,9 +55,13 @@ impl EffectCatalogue for Few {
     fn has_event_input(&self, kind: &str) -> bool {
         kind == "synth"
     }
+
+    fn takes_state(&self, kind: &str) -> bool {
+        kind == PLUGIN
+    }
 }
 
-/// A folder with the audio files `a.wav` and `b.wav`, the MIDI file `a.mid`, and a session.
+/// A folder with the audio files `a.wav` and `b.wav`, the MIDI file `a.mid`, the state `a.state`, and a session.
 pub struct Folder {
     dir: tempfile::TempDir,
 }
@@ -62,6 +73,7 @@ impl Folder {
         for name in ["audio/a.wav", "audio/b.wav"] {
             std::fs::write(dir.path().join(name), b"RIFF").expect("a file in it");
         }
+        std::fs::write(dir.path().join("a.state"), STATE).expect("a file in it");
         std::fs::write(dir.path().join("a.mid"), midi()).expect("a file in it");
         Folder { dir }
     }
