@@ -210,7 +210,7 @@ struct Scale {
 
 impl Scale {
     fn value(&self, raw: f64) -> f64 {
-        let value = self.convert.value(raw).clamp(self.min, self.max);
+        let value = self.convert.value(raw).max(self.min).min(self.max);
         // Values of effects are single precision, and so are the ends of their ranges.
         if value.is_nan() { self.min } else { value }
     }

@@ -168,7 +168,13 @@ pub const CRATES: &[CrateRule] = &[
     },
     CrateRule {
         name: "hocket-dawproject",
-        workspace: &["hocket-plan", "hocket-time", "hocket-session", "hocket-media"],
+        workspace: &[
+            "hocket-plan",
+            "hocket-time",
+            "hocket-files",
+            "hocket-session",
+            "hocket-media",
+        ],
         workspace_dev: &["hocket-engine"],
         external: External::Any,
         serde: false,
