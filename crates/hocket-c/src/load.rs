@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use hocket_engine::session::{MediaId, Session};
-use hocket_engine::{BuiltinEffects, ClipMedia, MediaPool, StereoAudio, seats_of};
+use hocket_engine::{ClipMedia, Effects, MediaPool, StereoAudio, seats_of};
 use hocket_media::Audio;
 use hocket_session::{LoadOptions, Loaded};
 use hocket_streams::{DiskBuffer, DiskFile, DiskUse, Streamable, streamed_files};
@@ -27,9 +27,8 @@ pub(crate) fn load(
     disk: &DiskUse,
 ) -> Result<LoadedSession, Failure> {
     let seats = seats_of(&crate::settings::topology()?).0.seats.len();
-    // Names and ranges do not depend on the rate.
-    let catalogue = BuiltinEffects { rate_hz: 48_000 };
-    let loaded = hocket_session::load(path, &catalogue, &LoadOptions::for_seats(seats))
+    let effects = Effects::builtin();
+    let loaded = hocket_session::load(path, &effects, &LoadOptions::for_seats(seats))
         .map_err(Failure::bad_input)?;
     let rate_hz = rate_hz.unwrap_or(loaded.session.sample_rate_hz);
     let mut warnings = loaded.warnings.clone();
@@ -42,7 +41,7 @@ pub(crate) fn load(
         None => Ok(ClipMedia::Memory(load_audio(&loaded, id, rate_hz, &mut warnings)?)),
     });
     let audio: Result<_, Failure> = audio.collect();
-    let media = MediaPool::of(audio?);
+    let media = MediaPool::of(audio?).with_effects(effects);
     Ok(LoadedSession { session: loaded.session, media, rate_hz, warnings })
 }
 

@@ -182,13 +182,7 @@ pub unsafe extern "C" fn hocket_engine_insert_effect(
         edit(engine, strip, error, |_, strip| {
             let kind = kind_named(text(kind, "kind")?)?;
             let values = values_of(kind, values, count)?;
-            let effect = Effect {
-                kind: kind.name.to_owned(),
-                values,
-                bypass: false,
-                key: None,
-                events: None,
-            };
+            let effect = Effect::new(kind.name, values);
             Ok(Edit::InsertEffect(EffectAt { strip, index: at as usize }, effect))
         })
     }

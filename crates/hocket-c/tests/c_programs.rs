@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use hocket_engine::session::{Session, StripId};
 use hocket_engine::{
-    BuiltinEffects, Edit, Editor, MediaPool, Policy, ScheduleKind, Seat, Seating, Seats, Settings,
+    Edit, Editor, Effects, MediaPool, Policy, ScheduleKind, Seat, Seating, Seats, Settings,
     SiblingPolicy, StereoAudio, Strategy, Topology,
 };
 use tempfile::TempDir;
@@ -283,7 +283,7 @@ fn load(path: &Path) -> (Session, MediaPool) {
     let topology = Topology::discover().unwrap();
     let options =
         hocket_session::LoadOptions::for_seats(hocket_engine::seats_of(&topology).0.seats.len());
-    let catalogue = BuiltinEffects { rate_hz: 48_000 };
+    let catalogue = Effects::builtin();
     let session = hocket_session::load(path, &catalogue, &options).unwrap().session;
     let audio = session.media.iter().map(|media| {
         let file = hocket_media::decode(&media.path).unwrap();

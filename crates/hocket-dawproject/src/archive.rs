@@ -168,7 +168,7 @@ impl Archive {
         let here = |error: std::io::Error| {
             let (path, cause) = (target.display(), io_cause(&error));
             NoMedia::NotPossible(format!(
-                "{path}: the audio file cannot be written: {cause}; free some space, or set TMPDIR to another folder"
+                "{path}: the file cannot be written: {cause}; free some space, or set TMPDIR to another folder"
             ))
         };
         std::fs::create_dir_all(&self.folder).map_err(here)?;

@@ -124,7 +124,7 @@ fn lane(
 ) -> Read<Vec<LanePoint>> {
     let spec = |at: EffectAt, param: usize| -> Option<ParamSpec> {
         let effect = session.strip(at.strip).chain.get(at.index)?;
-        catalogue.params(&effect.kind)?.get(param).copied()
+        catalogue.params(&effect.kind)?.into_iter().nth(param)
     };
     let raw = raw_points(xml, element, moved)?;
     let parameter = child(element, "Target").and_then(|target| target.attribute("parameter"));
@@ -210,7 +210,7 @@ struct Scale {
 
 impl Scale {
     fn value(&self, raw: f64) -> f64 {
-        let value = self.convert.value(raw).clamp(self.min, self.max);
+        let value = self.convert.value(raw).max(self.min).min(self.max);
         // Values of effects are single precision, and so are the ends of their ranges.
         if value.is_nan() { self.min } else { value }
     }

@@ -4,7 +4,9 @@ use hocket_plan::{Effect, EffectCatalogue, ParamSpec};
 
 use hocket_session::SessionError;
 
+use crate::ImportError;
 use crate::levels::{Quantity, within};
+use crate::media::MediaTable;
 use crate::remarks::Remarks;
 use crate::xml::{Element, Read, Xml, called, child, children, flag};
 
@@ -31,6 +33,8 @@ pub(crate) struct Devices<'a, 'r> {
     pub xml: &'r Xml<'a>,
     pub catalogue: &'r dyn EffectCatalogue,
     pub remarks: &'r mut Remarks,
+    /// Where states of plug-ins come from.
+    pub files: &'r mut MediaTable,
     /// Effects that stand in for a device that is not played; none: it passes the sound on.
     pub stand_in: &'r [Effect],
     /// How many effects the session still has room for.
@@ -44,20 +48,23 @@ const BANDS: usize = 4;
 
 impl<'a> Devices<'a, '_> {
     /// The chain of a channel.
-    pub(crate) fn chain(&mut self, channel: &Element<'a>) -> Read<Chain<'a>> {
+    pub(crate) fn chain(&mut self, channel: &Element<'a>) -> Result<Chain<'a>, ImportError> {
         let mut chain = Chain::default();
         let Some(devices) = child(channel, "Devices") else { return Ok(chain) };
         for device in devices.children().filter(|device| device.is_element()) {
             self.device(&device, &mut chain)?;
             if chain.effects.len() > self.room {
-                return Err(too_many(self.xml, &device));
+                return Err(too_many(self.xml, &device).into());
             }
         }
         Ok(chain)
     }
 
-    fn device(&mut self, device: &Element<'a>, chain: &mut Chain<'a>) -> Read<()> {
-        match device.tag_name().name() {
+    fn device(&mut self, device: &Element<'a>, chain: &mut Chain<'a>) -> Result<(), ImportError> {
+        if let Some(plugin) = self.installed(device) {
+            return self.plugin(device, plugin, chain);
+        }
+        let read = match device.tag_name().name() {
             "Equalizer" if self.knows(&["eq", "gain"]) => self.equalizer(device, chain),
             "Compressor" if self.knows(&["compressor", "gain"]) => self.compressor(device, chain),
             "Limiter" if self.knows(&["limiter", "gain"]) => self.limiter(device, chain),
@@ -65,7 +72,8 @@ impl<'a> Devices<'a, '_> {
                 self.replace(device, tag, chain);
                 Ok(())
             }
-        }
+        };
+        Ok(read?)
     }
 
     /// A device that Hocket does not have.
@@ -75,6 +83,7 @@ impl<'a> Devices<'a, '_> {
             "Vst2Plugin" => "VST2 plug-in",
             "Vst3Plugin" => "VST3 plug-in",
             "ClapPlugin" => "CLAP plug-in",
+            "Lv2Plugin" => "LV2 plug-in",
             "AuPlugin" => "AU plug-in",
             "NoiseGate" => "noise gate",
             _ => "device",
@@ -274,7 +283,7 @@ impl<'a> Devices<'a, '_> {
     }
 
     /// The switch of a device is that of all its effects.
-    fn switch(&mut self, device: &Element<'a>, first: usize, chain: &mut Chain<'a>) {
+    pub(crate) fn switch(&mut self, device: &Element<'a>, first: usize, chain: &mut Chain<'a>) {
         let is_on = is_enabled(device) && flag(device, "loaded", true);
         let switch = child(device, "Enabled").and_then(|enabled| enabled.attribute("id"));
         for effect in first..chain.effects.len() {
@@ -283,7 +292,7 @@ impl<'a> Devices<'a, '_> {
         }
     }
 
-    fn param(
+    pub(crate) fn param(
         &mut self,
         given: Option<Element<'a>>,
         spec: &ParamSpec,
@@ -324,11 +333,11 @@ fn is_enabled(device: &Element<'_>) -> bool {
     child(device, "Enabled").is_none_or(|enabled| flag(&enabled, "value", true))
 }
 
-fn effect(kind: &str, values: Vec<f32>) -> Effect {
-    Effect { kind: kind.to_owned(), values, bypass: false, key: None, events: None }
+pub(crate) fn effect(kind: &str, values: Vec<f32>) -> Effect {
+    Effect::new(kind, values)
 }
 
-fn defaults(specs: &[ParamSpec]) -> Vec<f32> {
+pub(crate) fn defaults(specs: &[ParamSpec]) -> Vec<f32> {
     specs.iter().map(|spec| spec.default).collect()
 }
 

@@ -127,10 +127,11 @@ pub(crate) fn fader_db(db: f64) -> (f32, bool) {
 /// A value within what the effect knows, and whether it was outside.
 pub(crate) fn within(spec: &ParamSpec, value: f64) -> (f32, bool) {
     let (min, max) = (f64::from(spec.min), f64::from(spec.max));
-    let held = value.clamp(min, max);
+    // Not `clamp`, which panics where a plug-in declares its ends the wrong way round.
+    let held = value.max(min).min(max);
     // Ends were rounded to single precision, so a value at an end is not outside.
     let slack = 1e-6 * (1.0 + held.abs());
-    ((held as f32).clamp(spec.min, spec.max), (held - value).abs() > slack)
+    ((held as f32).max(spec.min).min(spec.max), (held - value).abs() > slack)
 }
 
 #[cfg(test)]

@@ -11,10 +11,10 @@
 //! - `remarks`: what does not play as it was meant
 //! - `clock`: tempos, time signatures, places of timelines
 //! - `channels`: tracks and channels
-//! - `media`: audio files, and `stretch`: those of another speed
+//! - `media`: audio files and states of plug-ins, and `stretch`: those of another speed
 //! - `arrangement`: timelines as clips
 //! - `levels`: units
-//! - `devices`: effects
+//! - `devices`: effects, and `plugins`: those that are plug-ins
 //! - `mixer`: strips, outputs and sends
 //! - `automation`: lanes
 //!
@@ -45,6 +45,7 @@ mod media;
 mod arrangement;
 mod levels;
 mod devices;
+mod plugins;
 mod mixer;
 mod automation;
 
@@ -207,6 +208,7 @@ fn build<'a>(
         clips: found.clips,
         automated,
         remarks: &mut remarks,
+        files: &mut table,
     };
     let mixed = mixer.mix(&mut session)?;
     let targets: &Targets<'_> = &mixed.targets;

@@ -1,15 +1,17 @@
-//! The audio files of a project: unpacked once, looked into once, and made anew for clips of another speed.
+//! The files of a project: unpacked once. Audio is looked into once, and made anew for clips of another speed.
 
 use std::collections::HashMap;
 use std::ops::Range;
 use std::path::PathBuf;
+use std::sync::Arc;
 
+use hocket_files::{ReadError, read_bytes};
 use hocket_media::{Audio, AudioFacts, WavFormat, WavWriter};
 use hocket_plan::session::{Media, MediaId, Session};
 use hocket_time::RATES_HZ;
 
 use crate::ImportError;
-use crate::archive::{Archive, NoMedia, check_room};
+use crate::archive::{Archive, NoMedia, check_room, io_cause};
 use crate::remarks::Remarks;
 use crate::stretch::{self, Knot};
 use crate::xml::{Element, Read, Xml, child, flag};
@@ -21,6 +23,8 @@ const MAX_STRETCHED_SAMPLES: u64 = 1 << 29;
 const MAX_MADE_FRAMES: u64 = 1 << 30;
 /// What a piece of another speed costs, in frames: the converter looks around it.
 const PIECE_FRAMES: u64 = 4096;
+/// Bytes of all states of plug-ins: as many as a session file may name.
+const MAX_STATE_BYTES: u64 = 256 << 20;
 /// Sides of a session's audio.
 const SIDES: usize = 2;
 /// Bytes of a stereo frame of floats.
@@ -48,7 +52,13 @@ pub(crate) struct MediaTable {
     /// The last file that others were made of: clips of one file often follow each other.
     source: Option<(MediaId, Audio)>,
     made_frames: u64,
+    /// States that were unpacked; `None`: it cannot be read.
+    states: HashMap<(String, bool), Option<State>>,
+    state_bytes: u64,
 }
+
+/// The state of a plug-in: its file, and what is in it.
+pub(crate) type State = (PathBuf, Arc<[u8]>);
 
 /// What became of the table.
 pub(crate) struct Collected {
@@ -69,6 +79,8 @@ impl MediaTable {
             facts: Vec::new(),
             source: None,
             made_frames: 0,
+            states: HashMap::new(),
+            state_bytes: 0,
         }
     }
 
@@ -126,6 +138,38 @@ impl MediaTable {
         self.spans.push(span);
         self.facts.push(facts);
         MediaId(self.media.len() - 1)
+    }
+
+    /// The state that a project names.
+    pub(crate) fn state(&mut self, path: &str, is_external: bool) -> Result<State, NoMedia> {
+        let key = (path.to_owned(), is_external);
+        if let Some(known) = self.states.get(&key) {
+            let missing = || NoMedia::Missing("cannot be read".into());
+            return known.clone().ok_or_else(missing);
+        }
+        let state = self.read_state(path, is_external);
+        self.states.insert(key, state.as_ref().ok().cloned());
+        state
+    }
+
+    fn read_state(&mut self, path: &str, is_external: bool) -> Result<State, NoMedia> {
+        let Files::Of(archive) = &mut self.files else {
+            return Err(NoMedia::Missing("is not there".into()));
+        };
+        let file = archive.file(path, is_external)?;
+        let read = read_bytes(&file, MAX_STATE_BYTES - self.state_bytes);
+        let bytes: Arc<[u8]> = match read {
+            Ok(bytes) => bytes.into(),
+            Err(error) => {
+                archive.remove(&file);
+                return Err(NoMedia::Missing(match error {
+                    ReadError::Io(error) => format!("cannot be read: {}", io_cause(&error)),
+                    _ => "is too large".into(),
+                }));
+            }
+        };
+        self.state_bytes += bytes.len() as u64;
+        Ok((file, bytes))
     }
 
     /// How long a file is by its own account, in seconds.
@@ -259,7 +303,7 @@ impl MediaTable {
 }
 
 /// A name that somebody else chose may be of any length.
-fn shortened(path: &str) -> String {
+pub(crate) fn shortened(path: &str) -> String {
     path.chars().take(200).collect()
 }
 

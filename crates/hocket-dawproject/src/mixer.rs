@@ -8,10 +8,12 @@ use hocket_plan::session::{
 };
 use hocket_plan::{Effect, EffectCatalogue};
 
+use crate::ImportError;
 use crate::automation::{Moved, Targets};
 use crate::channels::{Channel, Channels, Role};
 use crate::devices::{Chain, Devices, MAX_PARTS, too_many};
 use crate::levels::{Quantity, fader_db};
+use crate::media::MediaTable;
 use crate::remarks::Remarks;
 use crate::xml::{Element, Read, Xml, called, child, children, flag, head};
 
@@ -45,6 +47,7 @@ pub(crate) struct Mixer<'a, 'r> {
     /// Ids of parameters that points move.
     pub automated: HashSet<&'a str>,
     pub remarks: &'r mut Remarks,
+    pub files: &'r mut MediaTable,
 }
 
 /// The session's strips, and what moves them.
@@ -58,7 +61,7 @@ pub(crate) struct Mixed<'a> {
 
 impl<'a> Mixer<'a, '_> {
     /// Fills in tracks, groups, returns and the master.
-    pub(crate) fn mix(mut self, session: &mut Session) -> Read<Mixed<'a>> {
+    pub(crate) fn mix(mut self, session: &mut Session) -> Result<Mixed<'a>, ImportError> {
         let master = self.master();
         let outputs = self.outputs(master)?;
         let sends = self.sends(master)?;
@@ -269,14 +272,19 @@ impl<'a> Mixer<'a, '_> {
     }
 
     /// Strips without routes and sends.
-    fn strips(&mut self, kinds: &[Kind], session: &mut Session, mixed: &mut Mixed<'a>) -> Read<()> {
+    fn strips(
+        &mut self,
+        kinds: &[Kind],
+        session: &mut Session,
+        mixed: &mut Mixed<'a>,
+    ) -> Result<(), ImportError> {
         let channels = self.channels;
         for (index, channel) in channels.all.iter().enumerate() {
             let Kind::Strip(id) = kinds[index] else { continue };
             let strip = self.strip(channel, id, mixed)?;
             mixed.parts += 1 + strip.chain.len();
             if mixed.parts > MAX_PARTS {
-                return Err(too_many(self.xml, &channel.owner));
+                return Err(too_many(self.xml, &channel.owner).into());
             }
             let output = Destination::Master;
             match id {
@@ -297,7 +305,12 @@ impl<'a> Mixer<'a, '_> {
         Ok(())
     }
 
-    fn strip(&mut self, channel: &Channel<'a>, id: StripId, mixed: &mut Mixed<'a>) -> Read<Strip> {
+    fn strip(
+        &mut self,
+        channel: &Channel<'a>,
+        id: StripId,
+        mixed: &mut Mixed<'a>,
+    ) -> Result<Strip, ImportError> {
         let mut strip = Strip::new(channel.name.clone());
         if channel.is_off {
             self.remarks.add(
@@ -331,8 +344,14 @@ impl<'a> Mixer<'a, '_> {
         }
         let (xml, catalogue) = (self.xml, self.catalogue);
         let room = MAX_PARTS.saturating_sub(mixed.parts);
-        let mut devices =
-            Devices { xml, catalogue, remarks: &mut *self.remarks, stand_in: self.stand_in, room };
+        let mut devices = Devices {
+            xml,
+            catalogue,
+            remarks: &mut *self.remarks,
+            files: &mut *self.files,
+            stand_in: self.stand_in,
+            room,
+        };
         let Chain { effects, params, replaced } = devices.chain(&element)?;
         strip.chain = effects;
         mixed.replaced += replaced;

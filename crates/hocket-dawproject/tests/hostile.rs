@@ -207,7 +207,7 @@ fn whatever_is_read_is_a_session() {
                 let text = song(ONE, &lanes(&clip).replacen("beats", unit, 1));
                 let Ok(imported) = import_text(text.clone(), &HOW) else { continue };
                 let session = imported.loaded.session;
-                assert!(session_graph(&session, &CATALOGUE).is_ok(), "{text}");
+                assert!(session_graph(&session, &CATALOGUE.at(48_000)).is_ok(), "{text}");
                 let lanes = &session.automation;
                 let map = session.time.map(48_000).expect("a tempo");
                 assert!(lanes.iter().all(|lane| lane.lane.lane(&map).is_ok()), "{text}");

@@ -45,13 +45,8 @@ pub fn play(mut each: impl FnMut(&[f32], &[f32], BlockTimes)) -> Result<(), Box<
 
 /// Two tracks through a compressor each.
 fn session() -> Session {
-    let compressor = hocket_engine::kind("compressor").map(|kind| Effect {
-        kind: kind.name.into(),
-        values: kind.defaults(),
-        bypass: false,
-        key: None,
-        events: None,
-    });
+    let compressor =
+        hocket_engine::kind("compressor").map(|kind| Effect::new(kind.name, kind.defaults()));
     let track = |name: &str| Track {
         strip: strip(name, compressor.clone().into_iter().collect()),
         output: Destination::Master,

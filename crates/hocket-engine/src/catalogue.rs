@@ -1,56 +1,184 @@
-//! The built-in processors as the plan's catalogue.
+//! The effects that an engine can run: the built-in ones, and those of a source such as a host of plug-ins.
 
-use hocket_dsp::Kind;
+use std::sync::Arc;
+
+use hocket_dsp::{Bypass, Kind, Processor};
 use hocket_plan::graph::EffectFacts;
 use hocket_plan::{Effect, EffectCatalogue, ParamSpec};
 
-/// The effects that this engine can run without plug-ins, at one sample rate.
-#[derive(Debug, Clone, Copy)]
-pub struct BuiltinEffects {
-    /// The rate to which costs and latencies refer.
-    pub rate_hz: u32,
+/// Makes effects that are not built in, such as plug-ins.
+///
+/// A session asks for them by kind, as for built-in ones. Built-in kinds come first, so a source should name its kinds
+/// so that no built-in one has their names: plug-ins are `lv2:URI` and `clap:ID`.
+pub trait EffectSource: Send + Sync {
+    /// The parameters of `kind`, in the order of an effect's values; `None`: there is no such kind here. The index of a
+    /// parameter is that of the changes that the processor receives.
+    ///
+    /// The names differ, and none is one of [`EFFECT_KEYS`](hocket_plan::EFFECT_KEYS).
+    ///
+    /// Thread: control. Cost: called for each effect, lane and edit, so it looks up what is known already.
+    fn params(&self, kind: &str) -> Option<Vec<ParamSpec>>;
+    /// Whether `kind` listens to a side chain.
+    fn has_side_chain(&self, kind: &str) -> bool;
+    /// Whether `kind` has an event input: notes, MIDI and changes of parameters reach it.
+    fn has_event_input(&self, kind: &str) -> bool;
+    /// Declared operations per stereo frame, for the first cost estimate.
+    fn cost(&self, effect: &Effect, rate_hz: u32) -> f64;
+    /// The latency with which [`EffectSource::build`] makes the effect. Called whenever a graph is made.
+    fn latency_frames(&self, effect: &Effect, rate_hz: u32) -> u32;
+    /// Builds one stereo processor. The text of an error is for users: what is wrong, and what to do.
+    ///
+    /// Thread: control.
+    ///
+    /// # Errors
+    /// What kept it from being made; nothing of it is left then.
+    fn build(&self, effect: &Effect, rate_hz: u32) -> Result<Box<dyn Processor>, String>;
 }
 
-impl EffectCatalogue for BuiltinEffects {
+/// Built-in effects and those of a source.
+#[derive(Clone, Default)]
+pub struct Effects {
+    source: Option<Arc<dyn EffectSource>>,
+}
+
+impl std::fmt::Debug for Effects {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Effects").field("has_source", &self.source.is_some()).finish()
+    }
+}
+
+/// Why an effect cannot be built.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum BuildError {
+    /// No such kind, or another number of parameters.
+    Unknown,
+    /// The source's text.
+    Failed(String),
+}
+
+impl Effects {
+    /// The built-in effects alone.
+    pub const fn builtin() -> Effects {
+        Effects { source: None }
+    }
+
+    /// The built-in effects and those of `source`.
+    pub fn with(source: Arc<dyn EffectSource>) -> Effects {
+        Effects { source: Some(source) }
+    }
+
+    /// What a graph at this sample rate needs to know of its effects.
+    pub fn at(&self, rate_hz: u32) -> EffectsAt<'_> {
+        EffectsAt { effects: self, rate_hz }
+    }
+
+    /// The parameter at `index` of `kind`.
+    pub(crate) fn param(&self, kind: &str, index: usize) -> Option<ParamSpec> {
+        match hocket_dsp::kind(kind) {
+            Some(kind) => kind.params.get(index).map(spec),
+            // The last index is that of the bypass.
+            None if index >= usize::from(Bypass::PARAM) => None,
+            None => self.source.as_ref()?.params(kind)?.into_iter().nth(index),
+        }
+    }
+
+    /// The processor of an effect.
+    pub(crate) fn build(
+        &self,
+        effect: &Effect,
+        rate_hz: u32,
+    ) -> Result<Box<dyn Processor>, BuildError> {
+        match (hocket_dsp::kind(&effect.kind), &self.source) {
+            (Some(_), _) => {
+                let kind = known(effect).ok_or(BuildError::Unknown)?;
+                Ok((kind.build)(&effect.values, rate_hz))
+            }
+            (None, Some(source)) => {
+                let params = source.params(&effect.kind).ok_or(BuildError::Unknown)?;
+                match params.len() == effect.values.len() {
+                    true => source.build(effect, rate_hz).map_err(BuildError::Failed),
+                    false => Err(BuildError::Unknown),
+                }
+            }
+            (None, None) => Err(BuildError::Unknown),
+        }
+    }
+
+    /// Asks the source about a kind that is not built in.
+    fn of_source<T: Default>(&self, kind: &str, ask: impl Fn(&dyn EffectSource) -> T) -> T {
+        let source = self.source.as_deref().filter(|_| hocket_dsp::kind(kind).is_none());
+        source.map_or_else(T::default, ask)
+    }
+}
+
+impl EffectCatalogue for Effects {
     fn kinds(&self) -> Vec<&'static str> {
         hocket_dsp::kinds().iter().map(|kind| kind.name).collect()
     }
 
     fn params(&self, kind: &str) -> Option<Vec<ParamSpec>> {
-        let spec = |param: &hocket_dsp::Param| ParamSpec {
-            name: param.name,
-            summary: param.summary,
-            min: param.min,
-            max: param.max,
-            default: param.default,
-            fixed: param.fixed,
-        };
-        hocket_dsp::kind(kind).map(|kind| kind.params.iter().map(spec).collect())
+        match hocket_dsp::kind(kind) {
+            Some(kind) => Some(kind.params.iter().map(spec).collect()),
+            None => self.source.as_ref()?.params(kind),
+        }
     }
 
     fn has_side_chain(&self, kind: &str) -> bool {
         hocket_dsp::kind(kind).is_some_and(|kind| kind.side_chain)
+            || self.of_source(kind, |source| source.has_side_chain(kind))
     }
 
     fn has_event_input(&self, kind: &str) -> bool {
         hocket_dsp::kind(kind).is_some_and(|kind| kind.event_input)
+            || self.of_source(kind, |source| source.has_event_input(kind))
+    }
+
+    fn takes_state(&self, kind: &str) -> bool {
+        self.of_source(kind, |source| source.params(kind).is_some())
     }
 }
 
-impl EffectFacts for BuiltinEffects {
+/// Costs and latencies of [`Effects`] at one sample rate.
+#[derive(Debug, Clone, Copy)]
+pub struct EffectsAt<'a> {
+    effects: &'a Effects,
+    rate_hz: u32,
+}
+
+impl EffectFacts for EffectsAt<'_> {
     fn cost(&self, effect: &Effect) -> f64 {
-        known(effect).map_or(0.0, |kind| (kind.flops_per_frame)(&effect.values, self.rate_hz))
+        let of_source = |source: &dyn EffectSource| source.cost(effect, self.rate_hz);
+        match known(effect) {
+            Some(kind) => (kind.flops_per_frame)(&effect.values, self.rate_hz),
+            None => self.effects.of_source(&effect.kind, of_source),
+        }
     }
 
     fn latency_frames(&self, effect: &Effect) -> u32 {
-        known(effect).map_or(0, |kind| (kind.build)(&effect.values, self.rate_hz).latency_frames())
+        let of_source = |source: &dyn EffectSource| source.latency_frames(effect, self.rate_hz);
+        match known(effect) {
+            Some(kind) => (kind.build)(&effect.values, self.rate_hz).latency_frames(),
+            None => self.effects.of_source(&effect.kind, of_source),
+        }
     }
 
     fn has_event_input(&self, effect: &Effect) -> bool {
-        known(effect).is_some_and(|kind| kind.event_input)
+        self.effects.has_event_input(&effect.kind)
     }
 }
 
+/// The built-in kind of an effect whose values fit it.
 fn known(effect: &Effect) -> Option<&'static Kind> {
     hocket_dsp::kind(&effect.kind).filter(|kind| kind.params.len() == effect.values.len())
+}
+
+fn spec(param: &hocket_dsp::Param) -> ParamSpec {
+    ParamSpec {
+        name: param.name.into(),
+        summary: param.summary.into(),
+        min: param.min,
+        max: param.max,
+        default: param.default,
+        fixed: param.fixed,
+    }
 }

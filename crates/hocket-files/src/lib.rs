@@ -11,4 +11,4 @@ mod read;
 mod output;
 
 pub use output::{OutputFile, is_standard_output, remove_dead_parts};
-pub use read::{ReadError, is_standard_input, read_text};
+pub use read::{ReadError, is_standard_input, read_bytes, read_text};

@@ -1,4 +1,4 @@
-//! Reading a whole file of text.
+//! Reading a whole file, of text or of bytes, up to a limit.
 
 use std::fmt;
 use std::fs::File;
@@ -65,6 +65,21 @@ pub fn read_text(path: &Path, limit: u64) -> Result<Vec<u8>, ReadError> {
     }
 }
 
+/// Reads a file of any content.
+///
+/// Thread: control; waits for a pipe. Memory: at most `limit` bytes.
+///
+/// # Errors
+/// [`ReadError`]; never [`ReadError::Binary`].
+pub fn read_bytes(path: &Path, limit: u64) -> Result<Vec<u8>, ReadError> {
+    let mut bytes = Vec::new();
+    File::open(path)?.take(limit.saturating_add(1)).read_to_end(&mut bytes)?;
+    match bytes.len() as u64 > limit {
+        true => Err(ReadError::TooLarge(limit)),
+        false => Ok(bytes),
+    }
+}
+
 fn bounded(source: impl Read, limit: u64) -> Result<Vec<u8>, ReadError> {
     let mut source = source.take(limit.saturating_add(1));
     let mut bytes = Vec::new();
@@ -93,6 +108,16 @@ mod tests {
         assert_eq!(bounded(&text[..], 200_000).unwrap(), text);
         assert!(matches!(bounded(&text[..], 199_999), Err(ReadError::TooLarge(199_999))));
         assert!(matches!(bounded(io::repeat(b'x'), 1 << 20), Err(ReadError::TooLarge(_))));
+    }
+
+    #[test]
+    fn bytes_are_read_up_to_the_limit_whatever_they_are() {
+        let mut file = tempfile::NamedTempFile::new().unwrap();
+        io::Write::write_all(&mut file, &[0, 1, 255, 0]).unwrap();
+        assert_eq!(read_bytes(file.path(), 4).unwrap(), [0, 1, 255, 0]);
+        assert!(matches!(read_bytes(file.path(), 3), Err(ReadError::TooLarge(3))));
+        assert!(matches!(read_bytes(Path::new("/dev/zero"), 99), Err(ReadError::TooLarge(99))));
+        assert!(matches!(read_bytes(Path::new("/none"), 9), Err(ReadError::Io(_))));
     }
 
     #[test]

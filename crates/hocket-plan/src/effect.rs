@@ -1,10 +1,25 @@
 //! What the plan knows of an effect: its kind by name and its parameter values, no sound.
 //!
-//! The makers of sound know which kinds exist: the built-in processors, later plug-in hosts. They
+//! The makers of sound know which kinds exist: the built-in processors, and hosts of plug-ins. They
 //! offer an [`EffectCatalogue`], so a reader of session files can check names and ranges without
 //! knowing any processor.
 
+use std::borrow::Cow;
+use std::path::PathBuf;
+use std::sync::Arc;
+
 use crate::session::{StripId, Tap};
+
+/// What begins the kinds of plug-ins: `lv2:URI` and `clap:ID`.
+pub const PLUGIN_PREFIXES: [&str; 2] = ["lv2:", "clap:"];
+
+/// The keys that every effect has in a session file. No parameter may have one of these names.
+pub const EFFECT_KEYS: [&str; 6] = ["kind", "bypass", "key", "key_tap", "events", "state"];
+
+/// Whether `kind` has the form of a plug-in's kind. No built-in kind has.
+pub fn is_plugin(kind: &str) -> bool {
+    PLUGIN_PREFIXES.iter().any(|prefix| kind.starts_with(prefix))
+}
 
 /// One effect in a chain.
 #[derive(Debug, Clone, PartialEq)]
@@ -19,12 +34,17 @@ pub struct Effect {
     pub key: Option<Key>,
     /// The track whose notes and events it receives; `None`: those of its own track. Only for kinds with an event input.
     pub events: Option<StripId>,
+    /// The state that a plug-in saved; `None`: it starts with its own. Only for kinds that take one.
+    pub state: Option<Arc<[u8]>>,
+    /// The file that holds the state, which a written session names.
+    pub state_file: Option<PathBuf>,
 }
 
 impl Effect {
     /// An effect that is not bypassed and listens to nothing else.
     pub fn new(kind: impl Into<String>, values: Vec<f32>) -> Effect {
-        Effect { kind: kind.into(), values, bypass: false, key: None, events: None }
+        let (bypass, key, events, state, state_file) = (false, None, None, None, None);
+        Effect { kind: kind.into(), values, bypass, key, events, state, state_file }
     }
 }
 
@@ -38,12 +58,12 @@ pub struct Key {
 }
 
 /// One parameter of an effect kind.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct ParamSpec {
-    /// The name in session files, unit included: `threshold_db`, `time_ms`.
-    pub name: &'static str,
+    /// The name in session files, unit included: `threshold_db`, `time_ms`. None of [`EFFECT_KEYS`].
+    pub name: Cow<'static, str>,
     /// One sentence for documentation and error messages.
-    pub summary: &'static str,
+    pub summary: Cow<'static, str>,
     /// The smallest value allowed.
     pub min: f32,
     /// The largest value allowed.
@@ -56,7 +76,7 @@ pub struct ParamSpec {
 
 /// The effect kinds that exist where the session will run.
 pub trait EffectCatalogue {
-    /// The names of all kinds, in the order in which they are documented.
+    /// The names of the built-in kinds, in the order in which they are documented. There may be others.
     fn kinds(&self) -> Vec<&'static str>;
     /// The parameters of `kind`, or `None` if no such kind exists.
     fn params(&self, kind: &str) -> Option<Vec<ParamSpec>>;
@@ -67,6 +87,11 @@ pub trait EffectCatalogue {
     }
     /// Whether `kind` has an event input, as instruments do. None has unless the catalogue says so.
     fn has_event_input(&self, kind: &str) -> bool {
+        let _ = kind;
+        false
+    }
+    /// Whether `kind` starts with a state that the session gives, as plug-ins do. None does unless the catalogue says so.
+    fn takes_state(&self, kind: &str) -> bool {
         let _ = kind;
         false
     }

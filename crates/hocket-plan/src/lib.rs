@@ -25,7 +25,9 @@ pub mod session;
 
 pub use compile::{Fusing, Unit, UnitGraph, UnitId};
 pub use cost_table::{ChainCost, CostTable};
-pub use effect::{Effect, EffectCatalogue, Key, ParamSpec};
+pub use effect::{
+    EFFECT_KEYS, Effect, EffectCatalogue, Key, PLUGIN_PREFIXES, ParamSpec, is_plugin,
+};
 pub use graph::{
     ChannelMap, Edge, EventPorts, Feedback, Graph, GraphError, InputPort, LiveCause, Liveness,
     Node, NodeId, NodeKind, Ports, Span,

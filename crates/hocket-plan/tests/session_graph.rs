@@ -29,13 +29,7 @@ impl EffectFacts for Facts {
 }
 
 fn effect(kind: &str, cost: f32, latency_frames: f32) -> Effect {
-    Effect {
-        kind: kind.into(),
-        values: vec![cost, latency_frames],
-        bypass: false,
-        key: None,
-        events: None,
-    }
+    Effect::new(kind, vec![cost, latency_frames])
 }
 
 fn strip(name: &str) -> Strip {

@@ -123,7 +123,7 @@ impl Reader<'_> {
         let params = self.catalogue.params(kind)?;
         let found = params.iter().position(|param| param.name == parameter.value);
         let Some(place) = found else {
-            let free = params.iter().filter(|param| !param.fixed).map(|param| param.name);
+            let free = params.iter().filter(|param| !param.fixed).map(|param| &*param.name);
             let names: Vec<&str> = free.chain(["bypass"]).collect();
             return self.unknown(parameter, &format!("'{kind}'"), &names, "");
         };

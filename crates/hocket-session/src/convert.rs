@@ -6,7 +6,7 @@ use toml_edit::{DocumentMut, Item, TableLike, Value};
 
 use crate::schema::{FORMAT, SESSION, VERSION};
 
-/// The text in the newest format. Comments, order and spaces stay. `paths`: what becomes of the path of an audio file.
+/// The text in the newest format. Comments, order and spaces stay. `paths`: what becomes of the path of a file.
 ///
 /// `text` is a session that can be read.
 pub(crate) fn converted(text: &str, paths: &dyn Fn(&str) -> String) -> Option<String> {
@@ -22,10 +22,10 @@ pub(crate) fn converted(text: &str, paths: &dyn Fn(&str) -> String) -> Option<St
     Some(document.to_string())
 }
 
-/// Only clips, notes, takes and the preview have a `file`.
+/// Only clips, notes, takes and the preview have a `file`, and only effects a `state`.
 fn rewrite_files(table: &mut dyn TableLike, paths: &dyn Fn(&str) -> String) {
     for (key, item) in table.iter_mut() {
-        if key.get() == "file"
+        if ["file", "state"].contains(&key.get())
             && let Some(value) = item.as_value_mut()
             && let Some(path) = value.as_str()
         {

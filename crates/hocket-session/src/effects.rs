@@ -1,52 +1,73 @@
 //! Effects of a chain, checked against the catalogue.
 
+use std::path::PathBuf;
+use std::sync::Arc;
+
 use hocket_plan::session::StripId;
-use hocket_plan::{Effect, EffectCatalogue, Key};
+use hocket_plan::{Effect, EffectCatalogue, Key, is_plugin};
 
 use crate::fields::{At, Fields};
 use crate::mistakes::Mistakes;
 use crate::ports::tap;
 use crate::routing::Names;
 use crate::schema;
+use crate::state::StateReader;
 use crate::suggest::{list, nearest};
 
-/// The chain of a strip; without the effects of which not even the kind is right.
-pub(crate) fn chain(
-    mistakes: &Mistakes<'_>,
-    names: &mut Names<'_>,
-    (strip, id): (&Fields<'_>, StripId),
-    catalogue: &dyn EffectCatalogue,
-) -> Vec<Effect> {
-    let tables = strip.open_tables(&schema::EFFECTS, &schema::EFFECT_TABLE);
-    tables.iter().filter_map(|fields| effect(mistakes, names, (fields, id), catalogue)).collect()
+/// Reads the chains of strips.
+pub(crate) struct EffectReader<'r, 'a> {
+    pub(crate) mistakes: &'r Mistakes<'a>,
+    pub(crate) catalogue: &'r dyn EffectCatalogue,
+    pub(crate) names: &'r mut Names<'a>,
+    pub(crate) states: &'r mut StateReader<'a>,
 }
 
-fn effect(
-    mistakes: &Mistakes<'_>,
-    names: &mut Names<'_>,
-    (fields, id): (&Fields<'_>, StripId),
-    catalogue: &dyn EffectCatalogue,
-) -> Option<Effect> {
-    let kind = fields.require_text(&schema::KIND)?;
-    let Some(params) = catalogue.params(kind.value) else {
-        report_unknown_kind(mistakes, kind, catalogue);
-        return None;
-    };
-    let known: Vec<&str> = params.iter().map(|param| param.name).collect();
-    fields.refuse_unknown(&known);
-    if fields.has(&schema::SIDE_CHAIN) && !catalogue.has_side_chain(kind.value) {
-        report_deaf(mistakes, fields, kind.value, catalogue);
+impl EffectReader<'_, '_> {
+    /// The chain of a strip; without the effects of which not even the kind is right.
+    pub(crate) fn chain(&mut self, strip: &Fields<'_>, id: StripId) -> Vec<Effect> {
+        let tables = strip.open_tables(&schema::EFFECTS, &schema::EFFECT_TABLE);
+        tables.iter().filter_map(|fields| self.effect(fields, id)).collect()
     }
-    if fields.has(&schema::EVENTS_FROM) && !catalogue.has_event_input(kind.value) {
-        report_without_events(mistakes, fields, kind.value, catalogue);
+
+    fn effect(&mut self, fields: &Fields<'_>, id: StripId) -> Option<Effect> {
+        let (mistakes, catalogue) = (self.mistakes, self.catalogue);
+        let kind = fields.require_text(&schema::KIND)?;
+        let Some(params) = catalogue.params(kind.value) else {
+            report_unknown_kind(mistakes, kind, catalogue);
+            return None;
+        };
+        let known: Vec<&str> = params.iter().map(|param| &*param.name).collect();
+        fields.refuse_unknown(&known);
+        if fields.has(&schema::SIDE_CHAIN) && !catalogue.has_side_chain(kind.value) {
+            report_deaf(mistakes, fields, kind.value, catalogue);
+        }
+        if fields.has(&schema::EVENTS_FROM) && !catalogue.has_event_input(kind.value) {
+            report_without_events(mistakes, fields, kind.value, catalogue);
+        }
+        let (state_file, state) = self.state(fields, kind.value).unzip();
+        let names = &mut *self.names;
+        Some(Effect {
+            kind: kind.value.to_owned(),
+            values: params.iter().map(|param| fields.parameter(param)).collect(),
+            bypass: fields.flag(&schema::BYPASS, false),
+            key: key(mistakes, names, (fields, id)),
+            events: fields.text(&schema::EVENTS_FROM).and_then(|name| names.track(name)),
+            state,
+            state_file,
+        })
     }
-    Some(Effect {
-        kind: kind.value.to_owned(),
-        values: params.iter().map(|param| fields.parameter(param)).collect(),
-        bypass: fields.flag(&schema::BYPASS, false),
-        key: key(mistakes, names, (fields, id)),
-        events: fields.text(&schema::EVENTS_FROM).and_then(|name| names.track(name)),
-    })
+
+    /// The state in which the effect starts, and its file.
+    fn state(&mut self, fields: &Fields<'_>, kind: &str) -> Option<(PathBuf, Arc<[u8]>)> {
+        let file = fields.text(&schema::STATE)?;
+        if !self.catalogue.takes_state(kind) {
+            let cause = format!("an effect of the kind '{kind}' has no state");
+            let remedy = "take state out: only plug-ins start with the state of a file";
+            self.mistakes.report(fields.span_of(&schema::STATE), cause, remedy);
+            return None;
+        }
+        self.states.state(&file)
+    }
 }
 
 /// What the effect hears at its side chain.
@@ -91,6 +112,11 @@ fn report_without_events(
 }
 
 fn report_unknown_kind(mistakes: &Mistakes<'_>, kind: At<&str>, catalogue: &dyn EffectCatalogue) {
+    if is_plugin(kind.value) {
+        let cause = format!("no plug-in '{}' is installed here", kind.value);
+        mistakes.report(kind.span, cause, "`hocket plugin list` shows those that are");
+        return;
+    }
     let kinds = catalogue.kinds();
     let all = format!("the kinds are {}", list(kinds.iter().copied()));
     let remedy = match nearest(kind.value, kinds) {
@@ -98,4 +124,15 @@ fn report_unknown_kind(mistakes: &Mistakes<'_>, kind: At<&str>, catalogue: &dyn 
         None => all,
     };
     mistakes.report(kind.span, format!("there is no effect of the kind '{}'", kind.value), remedy);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_parameter_may_have_the_name_of_a_key() {
+        let keys = schema::EFFECT_TABLE.keys.iter().map(|key| key.name);
+        assert!(keys.eq(hocket_plan::EFFECT_KEYS));
+    }
 }

@@ -262,7 +262,8 @@ impl<'a> Fields<'a> {
 
     /// The parameter of an effect, in its range or the default.
     pub(crate) fn parameter(&self, param: &ParamSpec) -> f32 {
-        let ParamSpec { name, summary, min, max, default, .. } = *param;
+        let ParamSpec { min, max, default, .. } = *param;
+        let (name, summary) = (&*param.name, &*param.summary);
         let Some(found) = self.table.get(name) else { return default };
         let allowed = || match sentence(summary) {
             "" => format!("a number from {min} to {max}"),

@@ -146,33 +146,52 @@ fn add_kinds(effect: &mut Map<String, Json>, catalogue: &dyn EffectCatalogue) {
         for key in schema::EFFECT_TABLE.keys {
             let is_key = [schema::SIDE_CHAIN.name, schema::KEY_TAP.name].contains(&key.name);
             let is_events = key.name == schema::EVENTS_FROM.name;
+            let is_state = key.name == schema::STATE.name;
             let fits = !is_key || catalogue.has_side_chain(kind);
+            let fits = fits && (!is_state || catalogue.takes_state(kind));
             if fits && (!is_events || catalogue.has_event_input(kind)) {
                 known.insert(key.name.into(), json!(true));
             }
         }
         let params = catalogue.params(kind).unwrap_or_default();
-        known.extend(params.iter().map(|param| (param.name.to_owned(), of_param(param))));
+        known.extend(params.iter().map(|param| (param.name.to_string(), of_param(param))));
         rules.push(json!({
             "if": { "properties": { "kind": { "enum": [kind] } } },
             "then": { "properties": known, "additionalProperties": false },
         }));
     }
+    rules.push(of_plugins());
     // The rules know all keys of each kind.
     effect.remove("additionalProperties");
     effect.insert("allOf".into(), json!(rules));
     if let Some(kind) = effect.get_mut("properties").and_then(|keys| keys.get_mut("kind")) {
-        *kind = json!({ "enum": kinds, "description": schema::KIND.summary });
+        *kind = json!({
+            "anyOf": [{ "enum": kinds }, { "type": "string", "pattern": PLUGIN }],
+            "description": schema::KIND.summary,
+        });
     }
 }
 
+/// The kinds of plug-ins, which this text does not list: they differ from machine to machine.
+const PLUGIN: &str = "^(lv2|clap):.";
+
+/// A plug-in has parameters of any name.
+fn of_plugins() -> Json {
+    let known = schema::EFFECT_TABLE.keys.iter().map(|key| (key.name.to_owned(), json!(true)));
+    let known: Map<String, Json> = known.collect();
+    json!({
+        "if": { "properties": { "kind": { "type": "string", "pattern": PLUGIN } }, "required": ["kind"] },
+        "then": { "properties": known, "additionalProperties": { "type": "number" } },
+    })
+}
+
 fn of_param(param: &ParamSpec) -> Json {
-    let ParamSpec { summary, min, max, default, .. } = *param;
+    let ParamSpec { summary, min, max, default, .. } = param;
     json!({
         "type": "number",
-        "minimum": short(min),
-        "maximum": short(max),
-        "default": short(default),
+        "minimum": short(*min),
+        "maximum": short(*max),
+        "default": short(*default),
         "description": summary,
     })
 }

@@ -14,6 +14,7 @@
 //! - `mistakes`: collects all of them
 //! - `fields`: reads one table by its schema
 //! - `strips` and `effects`: build the model
+//! - `state`: states of plug-ins
 //! - `media`: collects audio files
 //! - `notes`: notes of tracks, and MIDI files
 //! - `routing`: looks for circles
@@ -45,6 +46,7 @@ mod suggest;
 mod fields;
 mod strips;
 mod effects;
+mod state;
 mod media;
 mod notes;
 mod routing;

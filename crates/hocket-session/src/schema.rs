@@ -253,8 +253,12 @@ pub(crate) const FADE_IN: Key = time("fade_in_s", "0", "Linear fade at the start
 pub(crate) const FADE_OUT: Key =
     time("fade_out_s", "0", "Linear fade at the end; none if the clip loops without `length_s`.");
 
-pub(crate) const KIND: Key =
-    key("kind", Value::Text, REQUIRED, "The effect, by its name in docs/effects.md.");
+pub(crate) const KIND: Key = key(
+    "kind",
+    Value::Text,
+    REQUIRED,
+    "The effect, by its name in docs/effects.md, or a plug-in: `lv2:` and its URI, or `clap:` and its ID.",
+);
 pub(crate) const BYPASS: Key = key(
     "bypass",
     Value::Flag,
@@ -289,6 +293,12 @@ pub(crate) const EVENTS_FROM: Key = key(
     Value::Text,
     "the effect's own track",
     "The name of the track whose notes and events the effect receives; only kinds with an event input.",
+);
+pub(crate) const STATE: Key = key(
+    "state",
+    Value::Text,
+    "the plug-in's own",
+    "The file with the state in which a plug-in starts, relative to the folder of the session file.",
 );
 pub(crate) const FEEDBACK: Key = key(
     "feedback",
@@ -444,7 +454,7 @@ pub(crate) static NOTE_TABLE: Table = Table {
 pub(crate) static EFFECT_TABLE: Table = Table {
     header: "[[track.effect]]",
     summary: "An effect; also in `[[group.effect]]`, `[[return.effect]]` and `[[master.effect]]`.",
-    keys: &[KIND, BYPASS, SIDE_CHAIN, KEY_TAP, EVENTS_FROM],
+    keys: &[KIND, BYPASS, SIDE_CHAIN, KEY_TAP, EVENTS_FROM, STATE],
 };
 pub(crate) static SEND_TABLE: Table = Table {
     header: "[[track.send]]",

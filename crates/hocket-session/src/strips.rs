@@ -8,6 +8,7 @@ use hocket_plan::session::{
 use toml::de::DeTable;
 
 use crate::automation::{self, Automated};
+use crate::effects::EffectReader;
 use crate::fields::{self, At, Fields};
 use crate::media::{MediaCheck, MediaList, MediaUse};
 use crate::mistakes::{Mistakes, SessionErrors};
@@ -16,7 +17,8 @@ use crate::ports::{self, Inputs, tap};
 use crate::routing::{MASTER, Names};
 use crate::schema::{self, FORMAT, MAX_COUNT, MAX_NOTES, MAX_POINTS};
 use crate::source::Source;
-use crate::{LoadOptions, Span, effects, song};
+use crate::state::StateReader;
+use crate::{LoadOptions, Span, song};
 
 /// What a file says.
 pub(crate) struct Built {
@@ -100,6 +102,7 @@ fn built<'a>(
         notes: NoteReader::new(mistakes),
         note_count: 0,
         note_spans: Vec::new(),
+        states: StateReader::new(mistakes),
         media: MediaList::new(mistakes, facts.media, check),
         warnings: Vec::new(),
         open_fades: Vec::new(),
@@ -224,6 +227,7 @@ struct Builder<'a> {
     note_count: usize,
     /// For each clip of notes, without copies: its track, its place there, and where it is.
     note_spans: Vec<(usize, usize, Span)>,
+    states: StateReader<'a>,
     media: MediaList<'a>,
     warnings: Vec<String>,
     open_fades: Vec<OpenFade>,
@@ -411,9 +415,11 @@ impl Builder<'_> {
 
     /// What all strips have; a key that the table's schema does not know is missing here too.
     fn strip(&mut self, fields: &Fields<'_>, id: StripId, name: String) -> Strip {
+        let Builder { mistakes, catalogue, names, states, .. } = self;
+        let mut effects = EffectReader { mistakes, catalogue: *catalogue, names, states };
         Strip {
             name,
-            chain: effects::chain(self.mistakes, &mut self.names, (fields, id), self.catalogue),
+            chain: effects.chain(fields, id),
             gain_db: fields.number_or_zero(&schema::GAIN) as f32,
             pan: fields.number_or_zero(&schema::PAN) as f32,
             mute: fields.flag(&schema::MUTE, false),

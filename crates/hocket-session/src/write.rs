@@ -35,6 +35,13 @@ pub enum WriteError {
         /// The path, with marks for what is no text.
         path: String,
     },
+    /// An effect has a state that is in no file.
+    State {
+        /// The strip.
+        strip: String,
+        /// The effect's kind.
+        kind: String,
+    },
     /// Some audio files may be converted, and others not: a file says it once for all.
     Resample,
 }
@@ -50,6 +57,12 @@ impl fmt::Display for WriteError {
             }
             WriteError::Path { path } => {
                 write!(f, "the path '{path}' is not UTF-8: rename the file")
+            }
+            WriteError::State { strip, kind } => {
+                write!(
+                    f,
+                    "strip '{strip}': the state of '{kind}' is in no file: write it to one first"
+                )
             }
             WriteError::Resample => f.write_str(
                 "some audio files may be converted to another sample rate and others may not: \
@@ -293,7 +306,7 @@ impl Writer<'_> {
     }
 
     fn effect(&mut self, effect: &Effect, table: &str, strip: &str) -> Written {
-        let Effect { kind, values, bypass, key, events } = effect;
+        let Effect { kind, values, bypass, key: heard, events, state, state_file } = effect;
         let params = self.catalogue.params(kind).filter(|params| params.len() == values.len());
         let unknown = || WriteError::UnknownEffect { strip: strip.into(), kind: kind.clone() };
         let params = params.ok_or_else(unknown)?;
@@ -302,13 +315,23 @@ impl Writer<'_> {
         self.flag("bypass", *bypass);
         for (param, value) in params.iter().zip(values) {
             if *value != param.default {
-                self.value(param.name, small(*value));
+                self.value(&key(&param.name), small(*value));
             }
         }
-        if let Some(key) = key {
-            let from = self.name_of(key.from, strip)?;
+        match (state, state_file) {
+            (_, Some(file)) => {
+                let file = self.path(file)?;
+                self.text("state", &file);
+            }
+            (Some(_), None) => {
+                return Err(WriteError::State { strip: strip.into(), kind: kind.clone() });
+            }
+            (None, None) => {}
+        }
+        if let Some(heard) = heard {
+            let from = self.name_of(heard.from, strip)?;
             self.text("key", &from);
-            self.tap("key_tap", key.tap);
+            self.tap("key_tap", heard.tap);
         }
         if let Some(events) = events {
             let from = self.name_of(*events, strip)?;
@@ -366,7 +389,7 @@ impl Writer<'_> {
             LaneTarget::Param(EffectAt { index, .. }, param) => {
                 let effect = strip.chain.get(index).ok_or_else(missing)?;
                 let params = self.catalogue.params(&effect.kind).ok_or_else(missing)?;
-                named(Part::Effect(index), params.get(param).ok_or_else(missing)?.name)
+                named(Part::Effect(index), &params.get(param).ok_or_else(missing)?.name)
             }
         }
     }
@@ -481,6 +504,15 @@ impl Number for f32 {
 
     fn text(self) -> String {
         small(self)
+    }
+}
+
+/// A key as TOML wants it: names of parameters may have spaces and signs.
+fn key(name: &str) -> String {
+    let is_bare = |sign: char| sign.is_ascii_alphanumeric() || "_-".contains(sign);
+    match !name.is_empty() && name.chars().all(is_bare) {
+        true => name.to_owned(),
+        false => toml::Value::String(name.to_owned()).to_string(),
     }
 }
 

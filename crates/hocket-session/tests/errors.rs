@@ -3,7 +3,7 @@
 
 mod common;
 
-use common::{Few, Folder, loaded};
+use common::{Few, Folder, PLUGIN, loaded};
 use hocket_plan::session::MediaId;
 use hocket_session::{LoadOptions, SessionError, SessionErrors, load};
 
@@ -302,7 +302,7 @@ fn effects() {
         &other,
         "ratio",
         "unknown key 'ratio'",
-        "the keys here are 'kind', 'bypass', 'key', 'key_tap', 'events' and 'mix'",
+        "the keys here are 'kind', 'bypass', 'key', 'key_tap', 'events', 'state' and 'mix'",
     );
 }
 
@@ -553,4 +553,37 @@ fn a_byte_order_mark_and_crlf_shift_no_column() {
     let message = error.to_string();
     assert!(message.contains("live.toml:1:1: unknown key"), "{message}");
     assert!(message.contains("1 | tracks = 1\n  | ^^^^^^\n"), "{message}");
+}
+
+#[test]
+fn plugins_and_their_states() {
+    let effect = |text: &str| in_track(&format!("[[track.effect]]\n{text}"));
+    let installed = format!("kind = \"{PLUGIN}\"\n");
+    let missing = effect("kind = \"clap:org.none\"\nanything = 3\nstate = \"none\"");
+    let remedy = "`hocket plugin list` shows those that are";
+    let cause = "no plug-in 'clap:org.none' is installed here";
+    check_at(&missing, "\"clap:org.none\"", cause, remedy);
+    let range = effect(&format!("{installed}\"Drive (dB)\" = 30"));
+    check_at(&range, "30", "Drive (dB) = 30 is out of range", "write a number from 0 to 24");
+    let gone = effect(&format!("{installed}state = \"a.stat\""));
+    let remedy = "did you mean 'a.state', which is in that folder?";
+    check_at(&gone, "\"a.stat\"", "a.stat' does not exist", remedy);
+    let folder = effect(&format!("{installed}state = \"audio\""));
+    check_at(&folder, "\"audio\"", "audio' is a directory", "name a file in it");
+    let built_in = effect("kind = \"reverb\"\nstate = \"a.state\"");
+    let remedy = "take state out: only plug-ins start with the state of a file";
+    check_at(&built_in, "\"a.state\"", "an effect of the kind 'reverb' has no state", remedy);
+}
+
+#[test]
+fn the_rest_of_a_file_is_checked_beside_a_missing_plugin() {
+    let lane = "[[track.automation]]\neffect = 1\nparameter = \"x\"\npoints = [[0, 1]]";
+    let text = in_track(&format!(
+        "gain_db = 99\n[[track.effect]]\nkind = \"lv2:urn:none\"\n{lane}\n[[track.effect]]\nkind = \"vocoder\""
+    ));
+    let errors = Folder::new().load(text).unwrap_err();
+    assert_eq!(errors.count(), 3, "{errors}");
+    let errors = errors.to_string();
+    let all = ["'lv2:urn:none' is installed", "gain_db = 99 is out", "of the kind 'vocoder'"];
+    assert!(all.iter().all(|part| errors.contains(part)), "{errors}");
 }

@@ -147,8 +147,8 @@ impl EffectCatalogue for WithFixed {
 
     fn params(&self, kind: &str) -> Option<Vec<ParamSpec>> {
         let lines = ParamSpec {
-            name: "lines",
-            summary: "",
+            name: "lines".into(),
+            summary: "".into(),
             min: 8.0,
             max: 16.0,
             default: 8.0,

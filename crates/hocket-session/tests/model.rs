@@ -17,13 +17,7 @@ fn strip(name: &str) -> Strip {
 }
 
 fn effect(kind: &str, values: &[f32]) -> Effect {
-    Effect {
-        kind: kind.to_owned(),
-        values: values.to_vec(),
-        bypass: false,
-        key: None,
-        events: None,
-    }
+    Effect::new(kind, values.to_vec())
 }
 
 fn whole_file(media: usize) -> Clip {

@@ -2,14 +2,14 @@
 
 mod common;
 
-use common::{FULL, Few, Folder};
+use common::{FULL, Few, Folder, PLUGIN, STATE};
 use hocket_plan::session::{
     Automation, Clip, ClipNote, Destination, EffectAt, Group, GroupId, Input, InputId, LaneSpec,
     LaneTarget, LoopPoints, Media, MediaId, MidiFile, NoteClip, NoteSource, Output, Return,
     ReturnId, Send, SendAt, Session, SongTime, Strip, StripId, Tap, Track,
 };
 use hocket_plan::{Effect, Key};
-use hocket_session::{WriteError, session_text};
+use hocket_session::{LoadOptions, WriteError, convert, session_text};
 use hocket_time::{Glide, LanePoint, MeterPoint, Shape, TempoPoint, TimeBase, TimeSignature};
 use proptest::prelude::*;
 use proptest::sample::Index;
@@ -59,20 +59,10 @@ fn clip(media: usize) -> impl Strategy<Value = Clip> {
 
 /// A compressor, which may have a key, or a reverb.
 fn effect() -> impl Strategy<Value = Effect> {
-    let compressor = (-60.0f32..=0.0, 1.0f32..=100.0).prop_map(|(threshold, ratio)| Effect {
-        kind: "compressor".into(),
-        values: vec![threshold, ratio],
-        bypass: false,
-        key: None,
-        events: None,
-    });
-    let reverb = prop_oneof![Just(0.98f32), 0.0f32..=0.98].prop_map(|mix| Effect {
-        kind: "reverb".into(),
-        values: vec![mix],
-        bypass: true,
-        key: None,
-        events: None,
-    });
+    let compressor = (-60.0f32..=0.0, 1.0f32..=100.0)
+        .prop_map(|(threshold, ratio)| Effect::new("compressor", vec![threshold, ratio]));
+    let reverb = prop_oneof![Just(0.98f32), 0.0f32..=0.98]
+        .prop_map(|mix| Effect { bypass: true, ..Effect::new("reverb", vec![mix]) });
     let synth = (0.0f32..=1.0).prop_map(|sustain| Effect::new("synth", vec![sustain]));
     prop_oneof![compressor, reverb, synth]
 }
@@ -397,4 +387,31 @@ fn what_no_file_can_say_is_refused() {
     assert_eq!(missing, WriteError::Missing { strip: "cue".into() });
     let mixed = refused(&|session| session.media[1].resample = false);
     assert_eq!(mixed, WriteError::Resample);
+}
+
+#[test]
+fn a_plugin_and_its_state_are_kept() {
+    let folder = Folder::new();
+    let text = format!(
+        "[[track]]\nname = \"a\"\n[[track.clip]]\nfile = \"audio/a.wav\"\n[[track.effect]]\nkind = \"{PLUGIN}\"\n\
+         \"Drive (dB)\" = 12 # loud\nstate = \"a.state\"\n[[track.automation]]\neffect = \"{PLUGIN}\"\n\
+         parameter = \"Drive (dB)\"\npoints = [[0, 24]]\n"
+    );
+    let session = folder.load(&text).unwrap_or_else(|errors| panic!("{errors}")).session;
+    let effect = &session.tracks[0].strip.chain[0];
+    assert_eq!((effect.kind.as_str(), &effect.values[..]), (PLUGIN, &[12.0, 1.0][..]));
+    assert_eq!(effect.state.as_deref(), Some(&STATE[..]));
+    assert_eq!(again(&folder, &session), session);
+    let at = EffectAt { strip: StripId::Track(0), index: 0 };
+    assert_eq!(session.automation[0].target, LaneTarget::Param(at, 0));
+    // Elsewhere the same file has another path.
+    std::fs::create_dir(folder.path("new")).unwrap();
+    let (path, to) = (folder.path("old.toml"), folder.path("new"));
+    std::fs::write(&path, &text).unwrap();
+    let converted = convert(&path, &to, &Few, &LoadOptions::for_seats(1)).unwrap();
+    assert!(converted.contains("state = \"../a.state\"") && converted.contains("# loud"));
+    let mut in_no_file = session;
+    in_no_file.tracks[0].strip.chain[0].state_file = None;
+    let refused = session_text(&in_no_file, &Few, &folder.path("")).unwrap_err();
+    assert!(matches!(refused, WriteError::State { .. }), "{refused}");
 }

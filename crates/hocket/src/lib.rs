@@ -17,6 +17,7 @@ pub mod demo;
 pub mod devices;
 pub mod doctor;
 pub mod play;
+pub mod plugin;
 pub mod render;
 pub mod recover;
 pub mod report;

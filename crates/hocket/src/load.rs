@@ -14,8 +14,7 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
 
 use hocket_engine::{
-    BuiltinEffects, ClipMedia, MediaPool, Prepared, Settings, SettingsError, prepare_session,
-    seats_of,
+    ClipMedia, Effects, MediaPool, Prepared, Settings, SettingsError, prepare_session, seats_of,
 };
 use hocket_machine::Topology;
 use hocket_media::AudioFacts;
@@ -71,6 +70,11 @@ pub struct OpenedSession {
 /// Where neither hwloc nor the kernel says what it is made of: exit code 3.
 pub fn topology() -> Result<Topology, Failure> {
     Topology::discover().map_err(Failure::not_possible)
+}
+
+/// The effects that sessions may use here. The one place that decides it.
+pub(crate) fn effects() -> Effects {
+    Effects::with(Arc::clone(&*crate::plugin::source::PLUGINS) as _)
 }
 
 /// Loads a session for this machine; `rate_hz` overrides the session's own rate.
@@ -163,8 +167,7 @@ impl OpenedSession {
         seats: usize,
     ) -> Result<OpenedSession, Failure> {
         check_rate(rate_hz)?;
-        // Names and ranges do not depend on the rate.
-        let catalogue = BuiltinEffects { rate_hz: 48_000 };
+        let catalogue = effects();
         let facts = RefCell::new(HashMap::new());
         let check = |path: &Path, wanted| {
             facts.borrow_mut().insert(path.to_owned(), audio::check(path, wanted, rate_hz)?);
@@ -297,7 +300,7 @@ impl OpenedSession {
             lengths_s.push(length_s);
         }
         warnings.extend(loaded.fade_warnings(|id| lengths_s[id.0]));
-        let (session, media) = (loaded.session, MediaPool::of(media));
+        let (session, media) = (loaded.session, MediaPool::of(media).with_effects(effects()));
         let (disk, _unpacked) = (buffer, unpacked);
         Ok(LoadedSession { session, media, rate_hz, warnings, damaged, disk, inputs, _unpacked })
     }

@@ -19,6 +19,7 @@ use crate::output::{bar, note, tell};
 use crate::takes::{self, Takes, Wanted};
 use crate::written::{Parts, wrote};
 use prepared::Prepared;
+pub(crate) use prepared::format_of;
 
 /// Runs the command.
 ///

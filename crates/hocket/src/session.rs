@@ -6,14 +6,14 @@ mod show;
 use std::io::{ErrorKind, Write};
 use std::path::Path;
 
-use hocket_engine::{BuiltinEffects, seats_of};
+use hocket_engine::seats_of;
 use hocket_files::{OutputFile, is_standard_output};
 use hocket_session::{LoadOptions, convert, json_schema};
 
 use crate::cli::{ConvertArgs, SessionArgs, SessionCommand, ShowArgs};
 use crate::failure::{Exit, Failure};
 use crate::files::{Files, Kind, folder_of};
-use crate::load::{OpenedSession, topology};
+use crate::load::{OpenedSession, effects, topology};
 use crate::output::{print, print_json, tell};
 
 /// Runs the command.
@@ -26,14 +26,11 @@ pub fn run(args: &SessionArgs) -> Result<Exit, Failure> {
         SessionCommand::Show(args) => show(args),
         SessionCommand::Convert(args) => write_converted(args),
         SessionCommand::Schema => {
-            print_json(&json_schema(&CATALOGUE));
+            print_json(&json_schema(&effects()));
             Ok(Exit::Done)
         }
     }
 }
-
-/// Names and ranges do not depend on the rate.
-const CATALOGUE: BuiltinEffects = BuiltinEffects { rate_hz: 48_000 };
 
 fn show(args: &ShowArgs) -> Result<Exit, Failure> {
     let opened = OpenedSession::open(&args.session, args.rate, &topology()?)?;
@@ -57,7 +54,7 @@ fn write_converted(args: &ConvertArgs) -> Result<Exit, Failure> {
     let is_file = std::fs::metadata(output).map_or(true, |there| there.is_file());
     let is_elsewhere = is_standard_output(output) || !is_file;
     let folder = if is_elsewhere { Path::new(".") } else { folder_of(output) };
-    let text = convert(path, folder, &CATALOGUE, &options).map_err(Failure::bad_input)?;
+    let text = convert(path, folder, &effects(), &options).map_err(Failure::bad_input)?;
     write_new(output, &text)?;
     if !is_standard_output(output) {
         crate::written::wrote(output);

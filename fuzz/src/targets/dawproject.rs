@@ -4,13 +4,13 @@
 use std::path::Path;
 
 use hocket_dawproject::{Import, ImportError, Imported, import, import_text};
-use hocket_engine::BuiltinEffects;
+use hocket_engine::Effects;
 use hocket_plan::graph::session_graph;
 use hocket_session::session_text;
 
 use super::scratch;
 
-const CATALOGUE: BuiltinEffects = BuiltinEffects { rate_hz: 48_000 };
+static CATALOGUE: Effects = Effects::builtin();
 /// Larger sessions take too long to write thousands of times.
 const MOST_CLIPS: usize = 1000;
 
@@ -54,7 +54,8 @@ fn of_archive(bytes: &[u8]) -> Result<Imported, ImportError> {
 
 fn check_session(imported: &Imported) {
     let session = &imported.loaded.session;
-    session_graph(session, &CATALOGUE).expect("a session that is read can be planned");
+    session_graph(session, &CATALOGUE.at(session.sample_rate_hz))
+        .expect("a session that is read can be planned");
     let map = session.time.map(48_000).expect("tempos that are read are right");
     for lane in &session.automation {
         lane.lane.lane(&map).expect("lanes that are read are right");

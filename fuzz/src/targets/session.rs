@@ -1,6 +1,6 @@
 //! Session files: what loads can be planned. Bytes that begin as a MIDI file are one that a session plays.
 
-use hocket_engine::BuiltinEffects;
+use hocket_engine::Effects;
 use hocket_plan::graph::session_graph;
 use hocket_plan::{Fusing, ScheduleKind, Session, UnitGraph, VerifiedSchedule};
 use hocket_session::{LoadOptions, Loaded, SessionErrors, load};
@@ -25,7 +25,7 @@ pub fn check(bytes: &[u8]) {
     let is_midi = bytes.starts_with(b"MThd");
     scratch::file("a.mid", if is_midi { bytes } else { MIDI });
     let path = scratch::file("live.toml", if is_midi { PLAYS } else { bytes });
-    let once = || load(&path, &BuiltinEffects { rate_hz: 48_000 }, &LoadOptions::for_seats(4));
+    let once = || load(&path, &Effects::builtin(), &LoadOptions::for_seats(4));
     match (once(), once()) {
         (Ok(loaded), Ok(again)) => {
             assert_eq!(loaded.session, again.session);
@@ -60,8 +60,9 @@ fn check_errors(bytes: &[u8], errors: &SessionErrors) {
 }
 
 fn plan(session: &Session) {
-    let effects = BuiltinEffects { rate_hz: session.sample_rate_hz };
-    let graph = session_graph(session, &effects).expect("a session that loads can be planned");
+    let effects = Effects::builtin();
+    let graph = session_graph(session, &effects.at(session.sample_rate_hz))
+        .expect("a session that loads can be planned");
     if graph.nodes().len() > MOST_NODES {
         return;
     }

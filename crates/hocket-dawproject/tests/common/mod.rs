@@ -5,12 +5,12 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use hocket_dawproject::{Import, ImportError, Imported, import};
-use hocket_engine::BuiltinEffects;
+use hocket_engine::Effects;
 use zip::write::SimpleFileOptions;
 use zip::{CompressionMethod, ZipWriter};
 
 /// The catalogue of the engine.
-pub const CATALOGUE: BuiltinEffects = BuiltinEffects { rate_hz: 48_000 };
+pub static CATALOGUE: Effects = Effects::builtin();
 
 /// How tests import.
 pub const HOW: Import<'static> = Import { catalogue: &CATALOGUE, stand_in: &[], stop: None };

@@ -10,6 +10,7 @@ use hocket_plan::{Effect, NodeId};
 use super::automation::LaneSpec;
 use super::handle::ControlError;
 use super::prepare::PrepareError;
+use crate::catalogue::Effects;
 pub use hocket_plan::session::{EffectAt, LaneTarget};
 
 /// One change. Indices are those of the session at the time of the edit. Routes, sends,
@@ -173,16 +174,19 @@ impl Edit {
     ///
     /// # Errors
     /// [`EditError`]; the session may then be half changed, so pass a copy.
-    pub(super) fn apply(&self, session: &mut Session) -> Result<(), EditError> {
+    pub(super) fn apply(&self, session: &mut Session, effects: &Effects) -> Result<(), EditError> {
         match self {
             Edit::Gain(id, gain_db) => strip(session, *id)?.gain_db = level(*gain_db)?,
             Edit::Pan(id, pan) => strip(session, *id)?.pan = finite(*pan)?.clamp(-1.0, 1.0),
             Edit::Mute(id, mute) => strip(session, *id)?.mute = *mute,
             Edit::Solo(id, solo) => strip(session, *id)?.solo = *solo,
-            Edit::Param(at, index, value) => set_param(effect(session, *at)?, *index, *value)?,
+            Edit::Param(at, index, value) => {
+                set_param(effect(session, *at)?, effects, *index, *value)?
+            }
             Edit::Bypass(at, bypass) => effect(session, *at)?.bypass = *bypass,
             Edit::Automate(lanes) => {
-                lanes.iter().try_for_each(|(target, lane)| find(session, *target, lane))?;
+                let mut find = |target, lane| find(session, effects, target, lane);
+                lanes.iter().try_for_each(|(target, lane)| find(*target, lane))?;
                 lanes.iter().for_each(|(target, lane)| session.set_lane(*target, lane.clone()));
             }
             Edit::InsertEffect(at, new) => insert_effect(session, *at, new)?,
@@ -247,19 +251,25 @@ fn finite(value: f32) -> Result<f32, EditError> {
     if value.is_finite() { Ok(value) } else { Err(EditError::NotANumber(value)) }
 }
 
-fn set_param(effect: &mut Effect, index: usize, value: f32) -> Result<(), EditError> {
-    let params = hocket_dsp::kind(&effect.kind).map(|kind| kind.params);
-    let param = params.and_then(|params| params.get(index));
+fn set_param(
+    effect: &mut Effect,
+    effects: &Effects,
+    index: usize,
+    value: f32,
+) -> Result<(), EditError> {
+    let param = effects.param(&effect.kind, index);
     let param = param.filter(|param| value.is_finite() && !param.fixed);
     let no_param = || EditError::NoParam { kind: effect.kind.clone(), index, value };
     let (min, max) = param.map(|param| (param.min, param.max)).ok_or_else(no_param)?;
-    effect.values[index] = value.clamp(min, max);
-    Ok(())
+    // Not `clamp`, which panics where a plug-in declares its ends the wrong way round.
+    let value = value.max(min).min(max);
+    effect.values.get_mut(index).map(|own| *own = value).ok_or_else(no_param)
 }
 
 /// Whether the session has what a lane is to move.
 fn find(
     session: &mut Session,
+    effects: &Effects,
     target: LaneTarget,
     lane: &Option<LaneSpec>,
 ) -> Result<(), EditError> {
@@ -275,8 +285,7 @@ fn find(
         LaneTarget::Bypass(at) => effect(session, at).map(drop),
         LaneTarget::Param(at, index) => {
             let Effect { kind, .. } = effect(session, at)?;
-            let param = hocket_dsp::kind(kind).and_then(|kind| kind.params.get(index));
-            let found = param.is_some_and(|param| !param.fixed);
+            let found = effects.param(kind, index).is_some_and(|param| !param.fixed);
             let missing = || EditError::NoLane { kind: kind.clone(), index };
             if found { Ok(()) } else { Err(missing()) }
         }

@@ -28,7 +28,7 @@ use super::seating::Seating;
 use super::settings::Settings;
 use super::start::EngineError;
 use crate::block::node::NodeCell;
-use crate::catalogue::BuiltinEffects;
+use crate::catalogue::Effects;
 
 /// An edit that the engine has carried out.
 #[derive(Debug, Clone, PartialEq)]
@@ -112,12 +112,12 @@ impl Editor {
         seating: Seating,
     ) -> Result<(Engine, Editor), EditorError> {
         let rate_hz = settings.rate_hz;
-        let graph = graph_of(&session, rate_hz).map_err(PrepareError::Graph)?;
+        let graph = graph_of(&session, media.effects(), rate_hz).map_err(PrepareError::Graph)?;
         let workshop = Workshop::new(&session, &media, rate_hz);
         let processors: Result<Vec<_>, _> =
             graph.nodes().iter().map(|node| workshop.editable(node.kind, false)).collect();
         let mut prepared = prepared(&graph, processors?, Fusing::Chains)?;
-        prepared.add_song(&session, rate_hz)?;
+        prepared.add_song(&session, media.effects(), rate_hz)?;
         let engine = Engine::start(prepared, settings, seating)?;
         let names = Names::of(&session);
         let control = engine.control();
@@ -160,7 +160,7 @@ impl Editor {
     pub fn apply(&mut self, edit: Edit) -> Result<(), EditError> {
         self.match_done();
         let mut session = self.session.clone();
-        edit.apply(&mut session)?;
+        edit.apply(&mut session, self.media.effects())?;
         check_destinations(&session)?;
         let number = match (edit.needs(), &edit) {
             (_, Edit::Automate(lanes)) => self.automate(lanes)?,
@@ -246,7 +246,7 @@ impl Editor {
     fn replace(&mut self, edit: &Edit, session: &Session) -> Result<u64, EditError> {
         let mut names = self.names.clone();
         names.edit(edit);
-        let graph = graph_of(session, self.rate_hz)?;
+        let graph = graph_of(session, self.media.effects(), self.rate_hz)?;
         let workshop = Workshop::new(session, &self.media, self.rate_hz);
         let (mut cells, mut nodes) = (Vec::new(), HashMap::new());
         let services = Arc::clone(&self.control.lock().services);
@@ -318,8 +318,12 @@ fn send_level<'a>(
     cell.clone().map(|cell| (cell, change))
 }
 
-fn graph_of(session: &Session, rate_hz: u32) -> Result<Graph, hocket_plan::GraphError> {
-    session_graph(session, &BuiltinEffects { rate_hz })
+fn graph_of(
+    session: &Session,
+    effects: &Effects,
+    rate_hz: u32,
+) -> Result<Graph, hocket_plan::GraphError> {
+    session_graph(session, &effects.at(rate_hz))
 }
 
 impl Names {

@@ -1,4 +1,4 @@
-//! The audio of a session: in memory, ready to play, or on the disk.
+//! The audio of a session: in memory, ready to play, or on the disk. And where its effects come from.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -7,6 +7,7 @@ use hocket_plan::session::{Clip, MediaId};
 
 use super::clip_streams::{ClipStream, Cue, Cues, NotReady, PrerollError, StreamedFile};
 use crate::block::clip_player::{ClipTimes, PlayingClip};
+use crate::catalogue::Effects;
 
 /// A stereo file in memory at the engine's sample rate; every sample is finite.
 #[derive(Debug, Clone, PartialEq)]
@@ -67,11 +68,13 @@ pub enum ClipMedia {
     Stream(Arc<dyn StreamedFile>),
 }
 
-/// The audio of a session's media, by [`MediaId`]. Clones share the streams that clips open.
+/// The audio of a session's media, by [`MediaId`], and where its effects come from. Clones share the streams that clips
+/// open.
 #[derive(Debug, Clone, Default)]
 pub struct MediaPool {
     media: Vec<ClipMedia>,
     cues: Cues,
+    effects: Effects,
 }
 
 impl MediaPool {
@@ -82,7 +85,17 @@ impl MediaPool {
 
     /// In the order of the session's media list.
     pub fn of(media: Vec<ClipMedia>) -> MediaPool {
-        MediaPool { media, cues: Cues::default() }
+        MediaPool { media, cues: Cues::default(), effects: Effects::builtin() }
+    }
+
+    /// The same audio for a session that also has effects that are not built in.
+    pub fn with_effects(self, effects: Effects) -> MediaPool {
+        MediaPool { effects, ..self }
+    }
+
+    /// Where the session's effects come from; built-in ones unless [`MediaPool::with_effects`] says otherwise.
+    pub fn effects(&self) -> &Effects {
+        &self.effects
     }
 
     /// The audio of one file; `None` if it streams, or was not loaded.

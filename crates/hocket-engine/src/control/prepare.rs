@@ -6,14 +6,14 @@ use std::collections::{HashMap, HashSet};
 use hocket_dsp::{Bypass, Fader, Processor, level::db_to_lin};
 use hocket_plan::graph::{GraphError, audible, session_graph};
 use hocket_plan::session::{EffectAt, LaneTarget, SendAt, Session, SongTime, StripId};
-use hocket_plan::{Effect, Fusing, Graph, NodeId, NodeKind, UnitGraph};
+use hocket_plan::{EffectCatalogue, Fusing, Graph, NodeId, NodeKind, UnitGraph};
 use hocket_time::{LaneError, LoopError, TempoError};
 
 use super::automation::LaneChange;
 use super::media::MediaPool;
 use crate::block::clip_player::{ClipPlayer, last_end};
 use crate::block::note_player::{NotePlayer, last_note_end};
-use crate::catalogue::BuiltinEffects;
+use crate::catalogue::{BuildError, Effects};
 
 /// What an engine needs: the units, and for every node the processor that does its work.
 pub struct Prepared {
@@ -52,6 +52,16 @@ pub enum PrepareError {
         strip: String,
         /// The effect's kind.
         kind: String,
+    },
+    /// An effect that cannot be built, such as a plug-in that does not start.
+    #[error("strip '{strip}': effect '{kind}' cannot be built: {why}")]
+    Effect {
+        /// The strip's name.
+        strip: String,
+        /// The effect's kind.
+        kind: String,
+        /// What its source says.
+        why: String,
     },
     /// The number of processors differs from the number of nodes.
     #[error("{processors} processors for {nodes} nodes")]
@@ -108,12 +118,12 @@ pub fn prepare_session(
     rate_hz: u32,
     fusing: Fusing,
 ) -> Result<Prepared, PrepareError> {
-    let graph = session_graph(session, &BuiltinEffects { rate_hz })?;
+    let graph = session_graph(session, &media.effects().at(rate_hz))?;
     let workshop = Workshop::new(session, media, rate_hz);
     let processors: Result<_, _> =
         graph.nodes().iter().map(|node| workshop.processor(node.kind)).collect();
     let mut prepared = prepared(&graph, processors?, fusing)?;
-    prepared.add_song(session, rate_hz)?;
+    prepared.add_song(session, media.effects(), rate_hz)?;
     Ok(prepared)
 }
 
@@ -147,7 +157,7 @@ impl<'a> Workshop<'a> {
                 let processor = self.effect(strip, index)?;
                 let moves = self.bypass_moves(EffectAt { strip, index });
                 Some(match effect.bypass || moves {
-                    true => bypass(processor, &effect.kind, rate_hz, effect.bypass),
+                    true => self.bypass(processor, &effect.kind, effect.bypass),
                     false => processor,
                 })
             }
@@ -167,7 +177,7 @@ impl<'a> Workshop<'a> {
         let NodeKind::Effect { strip, index } = kind else { return self.processor(kind) };
         let effect = &self.session.strip(strip).chain[index];
         let processor = self.effect(strip, index)?;
-        Ok(Some(bypass(processor, &effect.kind, self.rate_hz, effect.bypass || fades_in)))
+        Ok(Some(self.bypass(processor, &effect.kind, effect.bypass || fades_in)))
     }
 
     fn heard(&self, id: StripId) -> bool {
@@ -188,25 +198,29 @@ impl<'a> Workshop<'a> {
 
     fn effect(&self, strip: StripId, index: usize) -> Result<Box<dyn Processor>, PrepareError> {
         let strip = self.session.strip(strip);
-        let Effect { kind, values, .. } = &strip.chain[index];
-        let known = hocket_dsp::kind(kind).filter(|known| known.params.len() == values.len());
-        let unknown =
-            || PrepareError::UnknownEffect { strip: strip.name.clone(), kind: kind.clone() };
-        Ok((known.ok_or_else(unknown)?.build)(values, self.rate_hz))
+        let effect = &strip.chain[index];
+        let built = self.media.effects().build(effect, self.rate_hz);
+        built.map_err(|error| {
+            let (strip, kind) = (strip.name.clone(), effect.kind.clone());
+            match error {
+                BuildError::Unknown => PrepareError::UnknownEffect { strip, kind },
+                BuildError::Failed(why) => PrepareError::Effect { strip, kind, why },
+            }
+        })
     }
-}
 
-/// An effect that can be bypassed; one with an event input goes on hearing its notes.
-fn bypass(
-    processor: Box<dyn Processor>,
-    kind: &str,
-    rate_hz: u32,
-    bypassed: bool,
-) -> Box<dyn Processor> {
-    let bypass = Bypass::new(processor, rate_hz, bypassed);
-    match hocket_dsp::kind(kind).is_some_and(|kind| kind.event_input) {
-        true => Box::new(bypass.with_event_input()),
-        false => Box::new(bypass),
+    /// An effect that can be bypassed; one with an event input goes on hearing its notes.
+    fn bypass(
+        &self,
+        processor: Box<dyn Processor>,
+        kind: &str,
+        bypassed: bool,
+    ) -> Box<dyn Processor> {
+        let bypass = Bypass::new(processor, self.rate_hz, bypassed);
+        match self.media.effects().has_event_input(kind) {
+            true => Box::new(bypass.with_event_input()),
+            false => Box::new(bypass),
+        }
     }
 }
 
@@ -238,7 +252,12 @@ impl Prepared {
     ///
     /// # Errors
     /// [`PrepareError::Tempo`], [`PrepareError::Loop`], [`PrepareError::NoTarget`], [`PrepareError::Lane`].
-    pub(super) fn add_song(&mut self, session: &Session, rate_hz: u32) -> Result<(), PrepareError> {
+    pub(super) fn add_song(
+        &mut self,
+        session: &Session,
+        effects: &Effects,
+        rate_hz: u32,
+    ) -> Result<(), PrepareError> {
         let map = session.time.map(rate_hz)?;
         session.time.loop_range(&map)?;
         let nodes = (0..).map(NodeId).zip(self.graph.nodes());
@@ -247,7 +266,7 @@ impl Prepared {
             let (target, lane) = (automation.target, &automation.lane);
             let no_target = PrepareError::NoTarget(target);
             let Some(&node) = nodes.get(&parameter(target).0) else { return Err(no_target) };
-            let param = moved(session, target).ok_or(no_target)?;
+            let param = moved(session, effects, target).ok_or(no_target)?;
             lane.lane(&map).map_err(|why| PrepareError::Lane { target, why })?;
             self.lanes.push(LaneChange { node, param, lane: Some(lane.clone()) });
         }
@@ -257,10 +276,10 @@ impl Prepared {
 }
 
 /// The parameter that a lane moves, of a node that is there; `None` for a parameter that is not there or cannot move.
-fn moved(session: &Session, target: LaneTarget) -> Option<u16> {
+fn moved(session: &Session, effects: &Effects, target: LaneTarget) -> Option<u16> {
     if let LaneTarget::Param(at, index) = target {
-        let kind = hocket_dsp::kind(&session.strip(at.strip).chain.get(at.index)?.kind)?;
-        kind.params.get(index).filter(|param| !param.fixed)?;
+        let kind = &session.strip(at.strip).chain.get(at.index)?.kind;
+        effects.param(kind, index).filter(|param| !param.fixed)?;
     }
     Some(parameter(target).1)
 }

@@ -91,8 +91,7 @@ fn a_lane_of_a_session_begins_without_a_ramp_and_again_after_a_reset() {
 fn sends_effects_and_switches_move() {
     let _alone = stage::alone();
     let mut plain = session(vec![track("a")]);
-    let gain =
-        Effect { kind: "gain".into(), values: vec![0.0], bypass: false, key: None, events: None };
+    let gain = Effect::new("gain", vec![0.0]);
     plain.tracks[0].strip.chain.push(gain);
     plain.tracks[0].strip.gain_db = f32::NEG_INFINITY;
     let send = Send { to: ReturnId(0), gain_db: -6.0, tap: Tap::PreFader, feedback: false };

@@ -104,7 +104,7 @@ pub fn audio(frames: usize) -> StereoAudio {
 
 pub fn effect(kind: &str) -> Effect {
     let known = hocket_dsp::kind(kind).unwrap();
-    Effect { kind: kind.into(), values: known.defaults(), bypass: false, key: None, events: None }
+    Effect::new(kind, known.defaults())
 }
 
 fn strip(name: &str, chain: Vec<Effect>) -> Strip {

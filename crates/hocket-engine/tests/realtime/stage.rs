@@ -102,7 +102,7 @@ fn noise(frames: usize) -> StereoAudio {
 
 pub fn default_effect(kind: &str) -> Effect {
     let known = hocket_dsp::kind(kind).unwrap();
-    Effect { kind: kind.into(), values: known.defaults(), bypass: false, key: None, events: None }
+    Effect::new(kind, known.defaults())
 }
 
 pub fn strip(name: &str, chain: Vec<Effect>) -> Strip {

@@ -1,16 +1,30 @@
 //! What the tests share: a catalogue and a folder with a session in it.
 #![allow(dead_code, reason = "no test uses everything")]
 
+use std::borrow::Cow;
 use std::path::PathBuf;
 
 use hocket_plan::{EffectCatalogue, ParamSpec};
 use hocket_session::{LoadOptions, Loaded, SessionErrors, load};
 
-/// Three small kinds.
+/// What a plug-in saved; no text.
+pub const STATE: [u8; 4] = [0, 255, 7, 0];
+
+/// A plug-in that is installed.
+pub const PLUGIN: &str = "lv2:urn:hocket:drive";
+
+/// Three small kinds, and a plug-in.
 pub struct Few;
 
 const fn param(name: &'static str, min: f32, max: f32, default: f32) -> ParamSpec {
-    ParamSpec { name, summary: "", min, max, default, fixed: false }
+    ParamSpec {
+        name: Cow::Borrowed(name),
+        summary: Cow::Borrowed(""),
+        min,
+        max,
+        default,
+        fixed: false,
+    }
 }
 
 impl EffectCatalogue for Few {
@@ -25,10 +39,11 @@ impl EffectCatalogue for Few {
                 param("ratio", 1.0, 100.0, 4.0),
             ]),
             "reverb" => {
-                let mix = ParamSpec { summary: "How wet.", ..param("mix", 0.0, 0.98, 0.3) };
+                let mix = ParamSpec { summary: "How wet.".into(), ..param("mix", 0.0, 0.98, 0.3) };
                 Some(vec![mix])
             }
             "synth" => Some(vec![param("sustain", 0.0, 1.0, 0.5)]),
+            PLUGIN => Some(vec![param("Drive (dB)", 0.0, 24.0, 6.0), param("mix", 0.0, 1.0, 1.0)]),
             _ => None,
         }
     }
@@ -40,9 +55,13 @@ impl EffectCatalogue for Few {
     fn has_event_input(&self, kind: &str) -> bool {
         kind == "synth"
     }
+
+    fn takes_state(&self, kind: &str) -> bool {
+        kind == PLUGIN
+    }
 }
 
-/// A folder with the audio files `a.wav` and `b.wav`, the MIDI file `a.mid`, and a session.
+/// A folder with the audio files `a.wav` and `b.wav`, the MIDI file `a.mid`, the state `a.state`, and a session.
 pub struct Folder {
     dir: tempfile::TempDir,
 }
@@ -54,6 +73,7 @@ impl Folder {
         for name in ["audio/a.wav", "audio/b.wav"] {
             std::fs::write(dir.path().join(name), b"RIFF").expect("a file in it");
         }
+        std::fs::write(dir.path().join("a.state"), STATE).expect("a file in it");
         std::fs::write(dir.path().join("a.mid"), midi()).expect("a file in it");
         Folder { dir }
     }
@@ -300,7 +320,7 @@ impl Documented {
         let mut number = || cells.next()?.parse().ok();
         let (min, max, default) = (number()?, number()?, number()?);
         let fixed = cells.next()? != "any time";
-        Some(ParamSpec { name: name.leak(), summary: "", min, max, default, fixed })
+        Some(ParamSpec { name: name.into(), summary: "".into(), min, max, default, fixed })
     }
 }
 

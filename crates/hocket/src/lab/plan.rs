@@ -4,7 +4,6 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use hocket_engine::BuiltinEffects;
 use hocket_lab::fleet::{
     Fleet, FleetError, Host, Job, LabJob, RenderJob, hyperqueue, shards, slurm,
 };
@@ -116,7 +115,7 @@ fn sessions(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
     for entry in fs::read_dir(&folder).map_err(unreadable)? {
         let path = entry.map_err(unreadable)?.path();
         if path.extension().is_some_and(|extension| extension == "toml") && path.is_file() {
-            let catalogue = BuiltinEffects { rate_hz: 48_000 };
+            let catalogue = crate::load::effects();
             hocket_session::load(&path, &catalogue, &LoadOptions::for_seats(2))
                 .map_err(Failure::bad_input)?;
             sessions.push(path);

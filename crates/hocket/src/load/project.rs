@@ -5,7 +5,6 @@ use std::time::Instant;
 
 use hocket_dawproject::{Import, ImportError, Imported};
 use hocket_dsp::{Block, StereoMut};
-use hocket_engine::BuiltinEffects;
 use hocket_plan::Effect;
 use tempfile::TempDir;
 
@@ -56,7 +55,7 @@ pub(super) fn open(path: &Path, how: ProjectUse) -> Result<(Imported, TempDir), 
 /// # Errors
 /// As [`open`].
 pub(crate) fn import(path: &Path, folder: &Path, how: ProjectUse) -> Result<Imported, Failure> {
-    let catalogue = BuiltinEffects { rate_hz: 48_000 };
+    let catalogue = super::effects();
     let stand_in = how.stand_in_us.map_or_else(Vec::new, stand_in);
     let stop = crate::interrupt::flag()?;
     let import = Import { catalogue: &catalogue, stand_in: &stand_in, stop: Some(&stop) };
@@ -103,7 +102,7 @@ fn meter(windows: f64) -> Option<Effect> {
     let kind = hocket_dsp::kind(STAND_IN)?;
     let mut values = kind.defaults();
     values[kind.index_of("windows")?] = windows as f32;
-    Some(Effect { kind: STAND_IN.to_owned(), values, bypass: false, key: None, events: None })
+    Some(Effect::new(STAND_IN, values))
 }
 
 fn windows(effect: &Effect) -> f64 {

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use hocket_files::is_standard_output;
 use hocket_session::{MAX_FILE_BYTES, session_text};
 
-use super::{CATALOGUE, refuse_to_replace, write_new};
+use super::{refuse_to_replace, write_new};
 use crate::cli::ConvertArgs;
 use crate::failure::{Exit, Failure};
 use crate::files::{Files, Kind, folder_of};
@@ -56,9 +56,11 @@ pub(super) fn write_converted(args: &ConvertArgs) -> Result<Exit, Failure> {
             media.path = whole;
         }
     }
-    let text = session_text(&session, &CATALOGUE, folder_of_text(output)).map_err(|error| {
-        Failure::bad_input(format!("{}: {error}; rename it, and export again", path.display()))
-    })?;
+    let text = session_text(&session, &crate::load::effects(), folder_of_text(output)).map_err(
+        |error| {
+            Failure::bad_input(format!("{}: {error}; rename it, and export again", path.display()))
+        },
+    )?;
     if text.len() as u64 > MAX_FILE_BYTES {
         return Err(Failure::bad_input(format!(
             "{}: the session file would be larger than {} MiB, and nothing could read it; nothing was written; render \

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::fmt::Write;
 
-use hocket_engine::BuiltinEffects;
+use hocket_engine::Effects;
 use hocket_engine::session::{
     Automation, Clip, Destination, Effect, LaneSpec, LoopPoints, NoteClip, NoteSource, SendAt,
     Session, StripId, Tap,
@@ -17,12 +17,12 @@ use hocket_plan::graph::{EffectFacts, session_graph};
 
 /// The tree, line by line.
 pub(super) fn text(session: &Session, rate_hz: u32) -> String {
-    let effects = BuiltinEffects { rate_hz };
+    let effects = crate::load::effects();
     let mut lanes: HashMap<StripId, Vec<&Automation>> = HashMap::new();
     for lane in &session.automation {
         lanes.entry(lane.target.strip()).or_default().push(lane);
     }
-    let graph = session_graph(session, &effects).unwrap_or_default();
+    let graph = session_graph(session, &effects.at(rate_hz)).unwrap_or_default();
     let live = Live::of(&graph);
     let mut tree =
         Tree { session, effects, rate_hz, lanes, graph: &graph, live, out: String::new() };
@@ -39,7 +39,7 @@ pub(super) fn text(session: &Session, rate_hz: u32) -> String {
 
 struct Tree<'a> {
     session: &'a Session,
-    effects: BuiltinEffects,
+    effects: Effects,
     rate_hz: u32,
     /// By strip.
     lanes: HashMap<StripId, Vec<&'a Automation>>,
@@ -240,7 +240,7 @@ impl Tree<'_> {
         if let Some(events) = effect.events {
             let _ = write!(text, ", receives the notes of {}", self.name(events));
         }
-        match self.effects.latency_frames(effect) {
+        match self.effects.at(self.rate_hz).latency_frames(effect) {
             0 => {}
             frames => _ = write!(text, ", latency {frames} frames"),
         }
@@ -276,7 +276,7 @@ impl Tree<'_> {
             LaneTarget::Bypass(at) => format!("bypass of {}", kind(at.index)),
             LaneTarget::Param(at, param) => {
                 let params = self.effects.params(kind(at.index)).unwrap_or_default();
-                let name = params.get(param).map_or("", |param| param.name);
+                let name = params.get(param).map_or("", |param| &*param.name);
                 format!("{name} of {}", kind(at.index))
             }
         }

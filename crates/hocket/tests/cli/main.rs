@@ -18,5 +18,6 @@ mod documented;
 mod dawproject;
 mod disks;
 mod inputs;
+mod plugins;
 #[path = "../streamed/mod.rs"]
 mod streamed;

@@ -95,7 +95,7 @@ fn built_in(name: &str, values: &[(&str, f32)]) -> Effect {
             all[index] = *value;
         }
     }
-    Effect { kind: name.into(), values: all, bypass: false, key: None, events: None }
+    Effect::new(name, all)
 }
 
 /// The same in every run.

@@ -1,0 +1,317 @@
+//! Effects that are not built in: from a session file to the same bits under every schedule, moved by automation, edited
+//! while they play, and refused with a text where they cannot be made.
+
+use std::sync::Arc;
+
+use hocket_dsp::{Block, Change, Processor};
+use hocket_engine::session::StripId;
+use hocket_engine::time::{EventKind, NoteAction};
+use hocket_engine::{
+    Edit, EditError, Editor, EffectAt, EffectSource, Effects, Engine, Fusing, MediaPool, Policy,
+    PrepareError, ScheduleKind, Seat, Seating, Seats, Session, Settings, SiblingPolicy,
+    StereoAudio, Strategy, prepare_session,
+};
+use hocket_plan::{Effect, ParamSpec};
+use hocket_session::{LoadOptions, load};
+
+const RATE_HZ: u32 = 48_000;
+const FRAMES: usize = 64;
+const LEVEL: f32 = 0.25;
+/// The latency of `LATE`.
+const LATENCY: usize = 100;
+
+const GAIN: &str = "lv2:urn:test:gain";
+const LATE: &str = "clap:test.late";
+const TONE: &str = "clap:test.tone";
+const BROKEN: &str = "lv2:urn:test:broken";
+
+/// A gain that multiplies with its state, a delay, a tone that sounds while a note does, and one that never starts.
+struct FourKinds;
+
+impl EffectSource for FourKinds {
+    fn params(&self, kind: &str) -> Option<Vec<ParamSpec>> {
+        let gain = ParamSpec {
+            name: "Gain (linear)".into(),
+            summary: String::from("How loud.").into(),
+            min: 0.0,
+            max: 4.0,
+            default: 1.0,
+            fixed: false,
+        };
+        let params = if kind == GAIN { vec![gain] } else { Vec::new() };
+        [GAIN, LATE, TONE, BROKEN].contains(&kind).then_some(params)
+    }
+
+    fn has_side_chain(&self, _: &str) -> bool {
+        false
+    }
+
+    fn has_event_input(&self, kind: &str) -> bool {
+        kind == TONE
+    }
+
+    fn cost(&self, _: &Effect, _: u32) -> f64 {
+        50.0
+    }
+
+    fn latency_frames(&self, effect: &Effect, _: u32) -> u32 {
+        if effect.kind == LATE { LATENCY as u32 } else { 0 }
+    }
+
+    fn build(&self, effect: &Effect, _: u32) -> Result<Box<dyn Processor>, String> {
+        match effect.kind.as_str() {
+            GAIN => {
+                let state = effect.state.as_deref().map_or(Ok([1]), <[u8; 1]>::try_from);
+                let [factor] = state.map_err(|_| "its state has not one byte".to_owned())?;
+                Ok(Box::new(Gain { gain: effect.values[0], factor: f32::from(factor) }))
+            }
+            LATE => Ok(Box::new(Late { rows: [[0.0; LATENCY]; 2], at: 0 })),
+            TONE => Ok(Box::new(Tone { sounds: false })),
+            _ => Err("its library has no entry point; install it again".into()),
+        }
+    }
+}
+
+struct Gain {
+    gain: f32,
+    factor: f32,
+}
+
+impl Processor for Gain {
+    fn process(&mut self, block: &mut Block<'_>) {
+        let mut events = block.events.iter().peekable();
+        for frame in 0..block.frames() {
+            while let Some(event) = events.next_if(|event| event.frame as usize <= frame) {
+                self.preset(event.change);
+            }
+            block.main.left[frame] *= self.gain * self.factor;
+            block.main.right[frame] *= self.gain * self.factor;
+        }
+    }
+
+    fn reset(&mut self) {}
+
+    fn preset(&mut self, Change::Param { index, value }: Change) {
+        if index == 0 {
+            self.gain = value.clamp(0.0, 4.0);
+        }
+    }
+}
+
+struct Late {
+    rows: [[f32; LATENCY]; 2],
+    at: usize,
+}
+
+impl Processor for Late {
+    fn process(&mut self, block: &mut Block<'_>) {
+        for frame in 0..block.frames() {
+            std::mem::swap(&mut self.rows[0][self.at], &mut block.main.left[frame]);
+            std::mem::swap(&mut self.rows[1][self.at], &mut block.main.right[frame]);
+            self.at = (self.at + 1) % LATENCY;
+        }
+    }
+
+    fn reset(&mut self) {
+        self.rows = [[0.0; LATENCY]; 2];
+    }
+
+    fn latency_frames(&self) -> u32 {
+        LATENCY as u32
+    }
+}
+
+struct Tone {
+    sounds: bool,
+}
+
+impl Processor for Tone {
+    fn process(&mut self, block: &mut Block<'_>) {
+        let mut events = block.received().iter().peekable();
+        for frame in 0..block.frames() {
+            while let Some(event) = events.next_if(|event| event.frame as usize <= frame) {
+                if let EventKind::Note(note) = event.kind {
+                    self.sounds = note.action == NoteAction::On;
+                }
+            }
+            if self.sounds {
+                block.main.left[frame] += 1.0;
+            }
+        }
+    }
+
+    fn reset(&mut self) {
+        self.sounds = false;
+    }
+}
+
+/// A gain of 0.5 with a state of 3, whose lane goes to 2 at frame 480; a delay; and a note from frame 960 to 1920.
+const SESSION: &str = r#"
+[[track]]
+name = "gain"
+[[track.clip]]
+file = "a.wav"
+loop = true
+[[track.effect]]
+kind = "lv2:urn:test:gain"
+"Gain (linear)" = 0.5
+state = "gain.state"
+[[track.automation]]
+effect = 1
+parameter = "Gain (linear)"
+points = [[0, 0.5, "hold"], [0.01, 2]]
+
+[[track]]
+name = "late"
+[[track.clip]]
+file = "a.wav"
+loop = true
+[[track.effect]]
+kind = "clap:test.late"
+
+[[track]]
+name = "tone"
+[[track.effect]]
+kind = "clap:test.tone"
+[[track.notes]]
+time = "seconds"
+notes = [[0.02, 0.02, 60]]
+"#;
+
+fn effects() -> Effects {
+    Effects::with(Arc::new(FourKinds))
+}
+
+fn read(text: &str) -> Session {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("a.wav"), b"RIFF").unwrap();
+    std::fs::write(folder.path().join("gain.state"), [3]).unwrap();
+    let path = folder.path().join("live.toml");
+    std::fs::write(&path, text).unwrap();
+    let loaded = load(&path, &effects(), &LoadOptions::for_seats(2));
+    loaded.unwrap_or_else(|errors| panic!("{errors}")).session
+}
+
+fn media() -> MediaPool {
+    let audio = StereoAudio::from_planar(&[vec![LEVEL; 64]]);
+    MediaPool::new(vec![Arc::new(audio)]).with_effects(effects())
+}
+
+fn settings(schedule: ScheduleKind) -> (Settings, Seating) {
+    let sibling = SiblingPolicy::All;
+    let policy = Policy { schedule, sibling, wait: Strategy::Futex };
+    let seats = Seats { seats: (0..2).map(|core| Seat { core, speed: 1.0 }).collect() };
+    let workers = if schedule == ScheduleKind::Serial { 1 } else { 2 };
+    let seating = Seating::described(&seats, sibling, Some(workers)).unwrap();
+    (Settings { priority: None, ..Settings::new(FRAMES as u32, RATE_HZ, policy) }, seating)
+}
+
+/// The left row of so many blocks.
+fn play(engine: &mut Engine, blocks: usize) -> Vec<f32> {
+    let mut row = Vec::new();
+    for _ in 0..blocks {
+        engine.process(FRAMES);
+        row.extend_from_slice(engine.output(FRAMES).left);
+    }
+    row
+}
+
+fn engine(session: &Session, schedule: ScheduleKind) -> Engine {
+    let prepared = prepare_session(session, &media(), RATE_HZ, Fusing::Chains).unwrap();
+    let (settings, seating) = settings(schedule);
+    Engine::start(prepared, settings, seating).unwrap()
+}
+
+fn at(index: usize) -> EffectAt {
+    EffectAt { strip: StripId::Track(0), index }
+}
+
+fn gain(gain_lin: f32, state: Option<u8>) -> Effect {
+    let state = state.map(|state| Arc::from([state]));
+    Effect { state, ..Effect::new(GAIN, vec![gain_lin]) }
+}
+
+#[test]
+fn a_session_file_plays_them_with_the_same_bits_under_every_schedule() {
+    let session = read(SESSION);
+    // Everything arrives together, 100 frames late; the lane is that of the song.
+    let expected = |frame: usize| -> f32 {
+        let Some(song) = frame.checked_sub(LATENCY) else { return 0.0 };
+        let gain = if song < 480 { 0.5 } else { 2.0 };
+        let tone = if (960..1920).contains(&song) { 1.0 } else { 0.0 };
+        LEVEL * gain * 3.0 + LEVEL + tone
+    };
+    for schedule in ScheduleKind::ALL {
+        let row = play(&mut engine(&session, schedule), 40);
+        let wrong = (0..row.len()).find(|frame| row[*frame] != expected(*frame));
+        assert_eq!(wrong.map(|frame| (frame, row[frame], expected(frame))), None, "{schedule:?}");
+    }
+}
+
+#[test]
+fn edits_add_move_bypass_and_remove_them_while_they_play() {
+    let text = "[[track]]\nname = \"a\"\n[[track.clip]]\nfile = \"a.wav\"\nloop = true\n";
+    let (settings, seating) = settings(ScheduleKind::Dataflow);
+    let (mut engine, mut editor) = Editor::start(read(text), media(), settings, seating).unwrap();
+    // After what fades.
+    let mut settled = |editor: &mut Editor, edit: Edit| {
+        editor.apply(edit).unwrap();
+        let row = play(&mut engine, 40);
+        row[row.len() - 1] / LEVEL
+    };
+    assert_eq!(settled(&mut editor, Edit::InsertEffect(at(0), gain(2.0, Some(3)))), 6.0);
+    assert_eq!(settled(&mut editor, Edit::Param(at(0), 0, 1.5)), 4.5);
+    assert_eq!(settled(&mut editor, Edit::Param(at(0), 0, 99.0)), 12.0);
+    // Held within the range that the source declares.
+    assert_eq!(editor.session().tracks[0].strip.chain[0].values, [4.0]);
+    assert_eq!(settled(&mut editor, Edit::Bypass(at(0), true)), 1.0);
+    assert_eq!(settled(&mut editor, Edit::Bypass(at(0), false)), 12.0);
+    assert_eq!(settled(&mut editor, Edit::InsertEffect(at(1), Effect::new(LATE, vec![]))), 12.0);
+    assert_eq!(settled(&mut editor, Edit::RemoveEffect(at(0))), 1.0);
+    assert_eq!(editor.session().tracks[0].strip.chain, [Effect::new(LATE, vec![])]);
+}
+
+#[test]
+fn an_edit_whose_effect_cannot_be_built_changes_nothing() {
+    let session = read(SESSION);
+    let (settings, seating) = settings(ScheduleKind::Dataflow);
+    let (mut engine, mut editor) =
+        Editor::start(session.clone(), media(), settings, seating).unwrap();
+    let mut rows = play(&mut engine, 10);
+    for (effect, text) in [
+        (Effect::new(BROKEN, vec![]), "its library has no entry point; install it again"),
+        (Effect { state: Some(Arc::from([1, 2])), ..gain(1.0, None) }, "not one byte"),
+    ] {
+        let kind = effect.kind.clone();
+        let refused = editor.apply(Edit::InsertEffect(at(1), effect)).unwrap_err();
+        let EditError::Prepare(PrepareError::Effect { strip, kind: of, why }) = &refused else {
+            panic!("{refused}");
+        };
+        assert_eq!((strip.as_str(), of), ("gain", &kind));
+        assert!(why.contains(text) && refused.to_string().contains(text), "{refused}");
+        rows.extend(play(&mut engine, 10));
+    }
+    let unknown = editor.apply(Edit::InsertEffect(at(0), Effect::new("lv2:none", vec![])));
+    assert!(matches!(unknown, Err(EditError::Prepare(PrepareError::UnknownEffect { .. }))));
+    let no_param = editor.apply(Edit::Param(at(0), 1, 0.0));
+    assert!(matches!(no_param, Err(EditError::NoParam { .. })));
+    assert_eq!(editor.session(), &session);
+    rows.extend(play(&mut engine, 10));
+    let alone = play(&mut self::engine(&session, ScheduleKind::Serial), 40);
+    assert_eq!(rows, alone);
+}
+
+#[test]
+fn a_session_whose_effect_cannot_be_built_is_refused() {
+    let mut session = read(SESSION);
+    session.tracks[1].strip.chain.push(Effect::new(BROKEN, vec![]));
+    let refused = prepare_session(&session, &media(), RATE_HZ, Fusing::Chains).unwrap_err();
+    assert_eq!(
+        refused.to_string(),
+        "strip 'late': effect 'lv2:urn:test:broken' cannot be built: its library has no entry point; install it again"
+    );
+    // Built-in effects alone do not have it.
+    let none = media().with_effects(Effects::builtin());
+    let refused = prepare_session(&session, &none, RATE_HZ, Fusing::Chains).unwrap_err();
+    assert!(matches!(refused, PrepareError::UnknownEffect { .. }), "{refused}");
+}
