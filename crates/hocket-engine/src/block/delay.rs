@@ -376,7 +376,8 @@ impl DelayCell {
 }
 
 impl DelayState {
-    /// Does something else from now on. A new delay waits until the running change is over.
+    /// Does something else from now on. A new delay takes the place of one of which nothing is heard yet, and otherwise waits
+    /// until the running change is over. So of several before one block the last one counts.
     fn set(&mut self, Set { waits, gains }: Set) {
         self.begun += 1;
         self.set_delay(waits.delay);
@@ -389,9 +390,14 @@ impl DelayState {
     }
 
     fn set_delay(&mut self, delay: usize) {
-        if self.change.is_some() {
-            self.then = Some(delay);
-        } else if delay != self.delay {
+        if let Some(change) = self.change {
+            if change.has_begun() {
+                self.then = Some(delay);
+                return;
+            }
+            (self.delay, self.change) = (change.from, None);
+        }
+        if delay != self.delay {
             // For so long at most, what is due is not in the ring yet. Always the same time, however long the line is
             // there already: a control thread drops it when it likes.
             self.change = Some(Change::from(self.delay, delay as u64));
@@ -609,12 +615,10 @@ mod tests {
         heard.extend(answer_from(&third, before, &[16; 120]));
         let late = |i: usize, delay: usize| (i + 1).saturating_sub(delay) as f32;
         for (i, sample) in heard.iter().enumerate() {
-            // First to 300, then, when that is over, to 500; each begins when its frames are there.
+            // Nobody has heard of 300. The fade to 500 begins when its frames are there.
             match i {
-                _ if i <= before + 300 => assert_eq!(*sample, late(i, 40), "{i}"),
-                _ if i > before + 300 + 512 + 16 + 500 + 512 => {
-                    assert_eq!(*sample, late(i, 500), "{i}")
-                }
+                _ if i <= before + 500 => assert_eq!(*sample, late(i, 40), "{i}"),
+                _ if i > before + 500 + 512 => assert_eq!(*sample, late(i, 500), "{i}"),
                 _ => assert!(late(i, 500) <= *sample && *sample <= late(i, 40), "{i}: {sample}"),
             }
         }

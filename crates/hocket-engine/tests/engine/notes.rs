@@ -34,7 +34,7 @@ fn notes(frames: &[(usize, usize)]) -> NoteClip {
     };
     let written: Vec<ClipNote> = frames.iter().map(note).collect();
     let source = NoteSource::Written(written.into());
-    NoteClip { base: TimeBase::Seconds, start: 0.0, length: None, source }
+    NoteClip { base: TimeBase::Seconds, start: 0.0, length: None, chase: true, source }
 }
 
 fn track(name: &str, chain: Vec<Effect>, notes: Vec<NoteClip>) -> Track {
@@ -102,7 +102,7 @@ fn beats_follow_the_tempo_and_a_loop_plays_notes_again() {
     let source = NoteSource::Written(
         [(1.0, 0.25)].map(|(at, length)| ClipNote { at, length, key: 69, velocity: 1.0 }).into(),
     );
-    let clip = NoteClip { base: TimeBase::Beats, start: 1.0, length: None, source };
+    let clip = NoteClip { base: TimeBase::Beats, start: 1.0, length: None, chase: true, source };
     let mut session = session(vec![track("a", vec![synth()], vec![clip])]);
     session.time.tempos = vec![TempoPoint::step(0.0, 6000.0)];
     session.time.repeat = Some(LoopPoints { base: TimeBase::Beats, from: 2.0, to: 4.0 });

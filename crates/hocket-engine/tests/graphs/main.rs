@@ -7,6 +7,7 @@ use hocket_engine::{
 };
 
 mod background;
+mod chase;
 mod edits;
 mod events;
 mod feedback;
@@ -16,6 +17,7 @@ mod model;
 mod plan_times;
 mod ports;
 mod spread;
+mod states;
 
 const FRAMES: usize = 16;
 
