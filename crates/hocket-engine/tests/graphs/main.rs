@@ -12,6 +12,7 @@ mod edits;
 mod events;
 mod feedback;
 mod grow;
+mod latencies;
 mod main_thread;
 mod model;
 mod plan_times;
