@@ -117,6 +117,14 @@ impl NoteList {
         NoteList { base, events, notes, values, passed: 0 }
     }
 
+    fn notes(&self) -> &Spans<Sounds> {
+        &self.notes
+    }
+
+    fn values(&self) -> &Spans<Holds> {
+        &self.values
+    }
+
     /// The song frame of an event. Its order is that of the events, because a tempo map never goes back.
     fn frame(&self, event: &Timed, map: &TempoMap) -> i64 {
         map.song_frame(self.base.position(event.at)).unwrap_or(i64::MAX)
@@ -196,14 +204,13 @@ impl NotePlayer {
     /// Otherwise all notes have ended.
     #[cold]
     fn arrive(&mut self, block: &mut Block<'_>, map: &TempoMap, segment: &Segment, goes_on: bool) {
-        let (mut places, mut kept) = ([Place::default(); LISTS], [0; LISTS]);
-        for (list, it) in self.lists.iter().enumerate() {
-            places[list] = it.place(segment.position, map);
-            kept[list] = if goes_on { it.passed } else { 0 };
-        }
         let NotePlayer { lists, started, .. } = self;
+        let mut places = [Place::default(); LISTS];
+        for (place, list) in places.iter_mut().zip(&*lists) {
+            *place = list.place(segment.position, map);
+        }
         if !goes_on {
-            started.since += 1;
+            started.since = started.since.wrapping_add(1).max(1);
         }
         let mut send = |kind| {
             if started.takes(&kind) {
@@ -211,32 +218,42 @@ impl NotePlayer {
                 _ = block.send(segment.offset, kind);
             }
         };
-        for (list, it) in lists.iter().enumerate() {
-            it.leave(places[list].passed, goes_on, &mut send);
+        for (list, place) in lists.iter().zip(&places) {
+            list.leave(place.passed, goes_on, &mut send);
         }
-        each_held(
-            lists,
-            &places,
-            |list| &list.values,
-            map,
-            |_, span| {
-                let needs = span.it.needs.into_iter().flatten();
-                needs.chain([span.it.message]).for_each(|it| send(EventKind::Midi(it)));
-            },
-        );
-        each_held(
-            lists,
-            &places,
-            |list| &list.notes,
-            map,
-            |list, span| {
-                if span.it.chases && !span.holds_behind(kept[list]) {
-                    send(span.it.kind);
-                }
-            },
-        );
+        give_values(lists, &places, map, &mut send);
+        start_notes(lists, &places, goes_on, map, &mut send);
         lists.iter_mut().zip(places).for_each(|(list, place)| list.passed = place.passed);
     }
+}
+
+/// Sends the values that hold at these places.
+fn give_values(
+    lists: &[NoteList],
+    places: &[Place; LISTS],
+    map: &TempoMap,
+    send: &mut impl FnMut(EventKind),
+) {
+    each_held(lists, places, NoteList::values, map, |_, span| {
+        let needs = span.it.needs.into_iter().flatten();
+        needs.chain([span.it.message]).for_each(|it| send(EventKind::Midi(it)));
+    });
+}
+
+/// Starts the notes that sound at these places and have not started. `goes_on`: those of before still sound.
+fn start_notes(
+    lists: &[NoteList],
+    places: &[Place; LISTS],
+    goes_on: bool,
+    map: &TempoMap,
+    send: &mut impl FnMut(EventKind),
+) {
+    each_held(lists, places, NoteList::notes, map, |list, span| {
+        let sounds = goes_on && span.holds_behind(lists[list].passed);
+        if span.it.chases && !sounds {
+            send(span.it.kind);
+        }
+    });
 }
 
 impl NoteList {

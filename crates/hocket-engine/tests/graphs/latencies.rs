@@ -15,8 +15,11 @@ use super::{seating, settings};
 
 const FRAMES: usize = 64;
 
+/// Where the test finds what a reporter got when it joined.
+type Requests = Arc<Mutex<Option<Box<dyn MainRequests>>>>;
+
 /// Silent. The test reports latencies in its place.
-struct Reports(Arc<Mutex<Option<Box<dyn MainRequests>>>>);
+struct Reports(Requests);
 
 struct Side;
 
@@ -78,7 +81,7 @@ fn bursts() -> impl Strategy<Value = Vec<(usize, Burst)>> {
 
 /// The bits of the left output. `serves_each`: a plan for each report; otherwise the last ones of a burst are planned at once.
 fn play(bursts: &[(usize, Burst)], serves_each: bool) -> Vec<u32> {
-    let reporters: [Arc<Mutex<Option<Box<dyn MainRequests>>>>; 2] = Default::default();
+    let reporters: [Requests; 2] = Default::default();
     let reports = |at: usize| Some(Box::new(Reports(Arc::clone(&reporters[at]))) as _);
     let processors = vec![Some(Box::new(Counts(0)) as _), reports(0), reports(1), None, None];
     let settings = Settings {
