@@ -135,6 +135,18 @@ pub trait MainRequests: Send {
 /// Why a main side cannot save or load. The text is for users.
 pub type StateError = Box<dyn Error + Send + Sync>;
 
+/// A processor has no state: what [`MainSide::save`] returns by default. Who saves all states leaves it out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct NoState;
+
+impl std::fmt::Display for NoState {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.write_str("this processor saves no state")
+    }
+}
+
+impl Error for NoState {}
+
 /// The half of a processor that is called on the engine's main thread only.
 pub trait MainSide: Send {
     /// The processor has asked for it ([`MainRequests::call`]).
@@ -144,9 +156,9 @@ pub trait MainSide: Send {
     /// this side.
     ///
     /// # Errors
-    /// [`StateError`]. Also the default: this processor has none.
+    /// [`StateError`]; [`NoState`] for a processor that has none, as by default.
     fn save(&mut self) -> Result<Vec<u8>, StateError> {
-        Err("this processor saves no state".into())
+        Err(NoState.into())
     }
 
     /// Makes what [`Processor::exchange`](crate::Processor::exchange) needs to go on with a state that

@@ -20,6 +20,7 @@ pub(crate) mod choose_schedule;
 pub mod automation;
 pub mod background;
 pub mod main_thread;
+pub mod states;
 pub mod events;
 pub mod edit;
 pub mod editor;

@@ -142,6 +142,7 @@ pub use control::protect::Protection;
 pub use control::seating::{SeatSpeeds, Seating, seats_of};
 pub use control::settings::{MainThread, Policy, Settings, SettingsError, Steer};
 pub use control::start::EngineError;
+pub use control::states::{RestoredStates, SavedState, SavedStates};
 pub use device::offline;
 pub use device::virtual_device::VirtualDevice;
 pub use flight::{Flight, FlightDrain, FlightLog, FlightRecorder, FlightSettings};

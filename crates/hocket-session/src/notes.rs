@@ -51,6 +51,7 @@ impl<'a> NoteReader<'a> {
         };
         let start = fields.number_or_zero(&schema::NOTE_START);
         let length = fields.number(&schema::NOTE_LENGTH).map(|length| length.value);
+        let chase = fields.flag(&schema::NOTE_CHASE, true);
         let source = match (fields.has(&schema::NOTES), fields.has(&schema::NOTE_FILE)) {
             (true, true) => {
                 let cause = "the notes are given twice, by notes and by file";
@@ -61,7 +62,7 @@ impl<'a> NoteReader<'a> {
             (_, false) => self.written(fields),
             (false, true) => self.file(fields, base),
         };
-        Some(NoteClip { base, start, length, source: source? })
+        Some(NoteClip { base, start, length, chase, source: source? })
     }
 
     fn written(&self, fields: &Fields<'_>) -> Option<NoteSource> {

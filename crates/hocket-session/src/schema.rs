@@ -235,6 +235,12 @@ pub(crate) const NOTE_LENGTH: Key = length(
     "to the end of its last note",
     "How long it plays: notes that sound then end, and later ones are left out.",
 );
+pub(crate) const NOTE_CHASE: Key = key(
+    "chase",
+    Value::Flag,
+    "true",
+    "Where the song starts or jumps into the middle of a note, the note starts there. With false it stays silent.",
+);
 
 pub(crate) const FILE: Key = key(
     "file",
@@ -449,7 +455,16 @@ pub(crate) static CLIP_TABLE: Table = Table {
 pub(crate) static NOTE_TABLE: Table = Table {
     header: "[[track.notes]]",
     summary: "Notes on the time line, written here or in a MIDI file.",
-    keys: &[NOTES, NOTE_FILE, MIDI_TRACK, MIDI_CHANNEL, NOTE_TIME, NOTE_START, NOTE_LENGTH],
+    keys: &[
+        NOTES,
+        NOTE_FILE,
+        MIDI_TRACK,
+        MIDI_CHANNEL,
+        NOTE_TIME,
+        NOTE_START,
+        NOTE_LENGTH,
+        NOTE_CHASE,
+    ],
 };
 pub(crate) static EFFECT_TABLE: Table = Table {
     header: "[[track.effect]]",

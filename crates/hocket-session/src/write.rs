@@ -271,7 +271,7 @@ impl Writer<'_> {
     }
 
     fn notes(&mut self, clip: &NoteClip) -> Written {
-        let NoteClip { base, start, length, source } = clip;
+        let NoteClip { base, start, length, chase, source } = clip;
         self.header("[[track.notes]]");
         self.unless_zero("start", *start);
         if let Some(length) = length {
@@ -279,6 +279,9 @@ impl Writer<'_> {
         }
         if *base == TimeBase::Seconds {
             self.text("time", "seconds");
+        }
+        if !chase {
+            self.value("chase", false);
         }
         match source {
             NoteSource::Written(notes) => self.written(notes),

@@ -36,6 +36,7 @@ fn written_notes_are_in_the_model() {
         base: TimeBase::Beats,
         start: 4.0,
         length: Some(2.0),
+        chase: true,
         source: NoteSource::Written(notes.into()),
     };
     assert_eq!(clip, expected);

@@ -84,8 +84,9 @@ fn notes() -> impl Strategy<Value = NoteClip> {
         NoteSource::File(MidiFile { path: "a.mid".into(), track, channel, messages: [].into() })
     });
     let source = prop_oneof![written, file];
-    (base, 0.0..1e4f64, prop::option::of(1e-3..1e4f64), source)
-        .prop_map(|(base, start, length, source)| NoteClip { base, start, length, source })
+    (base, 0.0..1e4f64, prop::option::of(1e-3..1e4f64), any::<bool>(), source).prop_map(
+        |(base, start, length, chase, source)| NoteClip { base, start, length, chase, source },
+    )
 }
 
 /// What a strip has that depends on no other.

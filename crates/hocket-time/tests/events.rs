@@ -438,3 +438,32 @@ fn packets_are_ended_in_every_group_and_in_their_protocol() {
     held.watch(&EventKind::EndAllNotes);
     assert!(held.is_empty());
 }
+
+#[test]
+fn of_notes_that_overlap_on_a_key_none_hangs() {
+    let kinds = |notes: &mut SoundingNotes| {
+        let mut left = Vec::new();
+        notes.end_all(|it| left.push(it));
+        left
+    };
+    let note = |note| EventKind::Note(note);
+    let mut notes = SoundingNotes::new();
+    notes.watch(&note(Note::on(1, 0, 60, 0.8)));
+    notes.watch(&note(Note::on(2, 0, 60, 0.8)));
+    notes.watch(&note(Note::off(1, 0, 60, 0.0)));
+    let sounding = [Sounding::Note { channel: 0, key: 60 }];
+    assert_eq!(kinds(&mut notes), sounding, "the second one sounds");
+    assert_eq!(kinds(&mut notes), []);
+    // Two ports with a note of one key each.
+    let mut other = SoundingNotes::new();
+    notes.watch(&note(Note::on(1, 0, 60, 0.8)));
+    other.watch(&note(Note::on(2, 0, 60, 0.8)));
+    notes.merge(&other);
+    notes.watch(&note(Note::off(2, 0, 60, 0.0)));
+    assert_eq!(kinds(&mut notes), sounding);
+    // An end of any id ends all of them.
+    notes.watch(&note(Note::on(1, 0, 60, 0.8)));
+    notes.watch(&note(Note::on(2, 0, 60, 0.8)));
+    notes.watch(&note(Note::off(-1, 0, 60, 0.0)));
+    assert_eq!(kinds(&mut notes), []);
+}

@@ -185,6 +185,9 @@ pub(crate) struct DelayCell {
 // SAFETY: `DelayState` is `Send`. ONE-WRITER, CLOSED and ONE-PLAN, at the top of `bus.rs`, govern the sharing.
 unsafe impl Sync for DelayCell {}
 
+/// The delay, the change to it, and what follows.
+type Course = (usize, Option<Change>, Option<usize>);
+
 /// What is inside a [`DelayCell`].
 pub(crate) struct DelayState {
     ring: Ring,
@@ -194,6 +197,8 @@ pub(crate) struct DelayState {
     change: Option<Change>,
     /// Follows when the running change is over.
     then: Option<usize>,
+    /// The course before the first delay that was set since the last block. Without a change it may be older.
+    undo: Option<Course>,
     gain: f32,
     ramp: Option<Ramp>,
     /// How many changes have begun.
@@ -234,6 +239,7 @@ impl DelayCell {
             delay,
             change: None,
             then: None,
+            undo: None,
             gain: gain_lin,
             ramp: None,
             begun: 0,
@@ -376,7 +382,8 @@ impl DelayCell {
 }
 
 impl DelayState {
-    /// Does something else from now on. A new delay waits until the running change is over.
+    /// Does something else from now on. A new delay takes the place of one of which nothing is heard yet, and otherwise waits
+    /// until the running change is over.
     fn set(&mut self, Set { waits, gains }: Set) {
         self.begun += 1;
         self.set_delay(waits.delay);
@@ -388,14 +395,24 @@ impl DelayState {
         }
     }
 
+    /// Of several delays before one block the last one counts, as if it were the only one.
     fn set_delay(&mut self, delay: usize) {
-        if self.change.is_some() {
-            self.then = Some(delay);
-        } else if delay != self.delay {
-            // For so long at most, what is due is not in the ring yet. Always the same time, however long the line is
-            // there already: a control thread drops it when it likes.
-            self.change = Some(Change::from(self.delay, delay as u64));
-            self.delay = delay;
+        let before = *self.undo.get_or_insert((self.delay, self.change, self.then));
+        (self.delay, self.change, self.then) = before;
+        self.aim(delay);
+    }
+
+    fn aim(&mut self, delay: usize) {
+        match self.change {
+            _ if delay == self.then.unwrap_or(self.delay) => {}
+            Some(change) if change.has_begun() => self.then = Some(delay),
+            pending => {
+                let from = pending.map_or(self.delay, |change| change.from);
+                // For so long at most, what is due is not in the ring yet. Always the same time, however long the line is
+                // there already: a control thread drops it when it likes.
+                self.change = (from != delay).then(|| Change::from(from, delay as u64));
+                self.delay = delay;
+            }
         }
     }
 
@@ -406,8 +423,11 @@ impl DelayState {
     /// Goes on where a shorter line is.
     fn inherit(&mut self, before: &mut DelayState) {
         self.inherited = true;
-        let due = before.change.map_or(before.delay, |change| before.delay.max(change.from));
+        let needs = |(delay, change, _): Course| change.map_or(delay, |it| delay.max(it.from));
+        let now = (before.delay, before.change, before.then);
+        let due = needs(now).max(before.undo.map_or(0, needs));
         self.ring.go_on(&mut before.ring, due);
+        self.undo = before.undo;
         (self.delay, self.change, self.then) = (before.delay, before.change, before.then);
         (self.gain, self.ramp) = (before.gain, before.ramp);
     }
@@ -431,6 +451,7 @@ impl DelayState {
     /// A change may end inside the block, and another one begin there: at a frame, not at a block's edge.
     #[cold]
     fn run_change(&mut self, mut at: usize, end: usize) {
+        self.undo = None;
         while at < end {
             let DelayState { ring, out, delay, change, .. } = self;
             let Some(moving) = change else {
@@ -462,13 +483,14 @@ impl DelayState {
     #[cold]
     fn go_on(&mut self) {
         if let Some(delay) = self.then.take() {
-            self.set_delay(delay);
+            self.aim(delay);
         }
     }
 
     pub(super) fn silence(&mut self) {
         self.ring.silence();
         (self.change, self.delay) = (None, self.then.take().unwrap_or(self.delay));
+        self.undo = None;
         self.ramp = None;
     }
 }
@@ -591,6 +613,21 @@ mod tests {
     }
 
     #[test]
+    fn of_several_delays_before_one_block_the_last_one_counts() {
+        let blocks = [16; 200];
+        // Before a fade, while the ring fills, inside a fade, and back to where the line was.
+        for (block, last) in [(3, 90), (4, 30), (5, 70), (20, 40), (30, 10), (40, 40), (150, 0)] {
+            let once = [(3, 40), (block, last)];
+            let often = [(3, 40), (block, 70), (block, 2), (block, 40), (block, last)];
+            let [once, often] = [&once[..], &often[..]].map(|set| answer(&line(100), &blocks, set));
+            assert_eq!(once, often, "{last} in block {block}");
+            assert_eq!(once[blocks.len() * 16 - 1], (blocks.len() * 16 - last) as f32);
+        }
+        let twice = answer(&line(100), &blocks, &[(3, 40), (3, 100)]);
+        assert_eq!(twice, answer(&line(100), &blocks, &[]), "it stays where it is");
+    }
+
+    #[test]
     fn a_longer_line_goes_on_with_what_shorter_ones_held() {
         let first = Arc::new(line(40));
         let mut heard = answer(&first, &[16; 20], &[]);
@@ -609,12 +646,10 @@ mod tests {
         heard.extend(answer_from(&third, before, &[16; 120]));
         let late = |i: usize, delay: usize| (i + 1).saturating_sub(delay) as f32;
         for (i, sample) in heard.iter().enumerate() {
-            // First to 300, then, when that is over, to 500; each begins when its frames are there.
+            // Nobody has heard of 300. The fade to 500 begins when its frames are there.
             match i {
-                _ if i <= before + 300 => assert_eq!(*sample, late(i, 40), "{i}"),
-                _ if i > before + 300 + 512 + 16 + 500 + 512 => {
-                    assert_eq!(*sample, late(i, 500), "{i}")
-                }
+                _ if i <= before + 500 => assert_eq!(*sample, late(i, 40), "{i}"),
+                _ if i > before + 500 + 512 => assert_eq!(*sample, late(i, 500), "{i}"),
                 _ => assert!(late(i, 500) <= *sample && *sample <= late(i, 40), "{i}: {sample}"),
             }
         }

@@ -104,6 +104,11 @@ impl Change {
         Change { from, wait, over: 0 }
     }
 
+    /// Whether something of the new delay has been heard.
+    pub(super) fn has_begun(self) -> bool {
+        self.over > 0
+    }
+
     pub(super) fn is_over(self) -> bool {
         self.over == FADE_FRAMES
     }

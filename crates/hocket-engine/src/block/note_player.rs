@@ -1,37 +1,60 @@
 //! Sends a track's notes and MIDI messages: the source of the events that instruments receive.
+//!
+//! # Chase
+//! Where the song starts or jumps to, an instrument gets what the events before would have left behind
+//! ([`NotePlayer::arrive`]): first the values of controllers, programs, pitch bends and pressures, then the notes that sound.
+//! `spans.rs` finds them. What sounded before has been ended by the edges (`events.rs`).
+
+mod spans;
 
 use hocket_dsp::{Block, Processor, mix};
 use hocket_plan::session::{ClipNote, MidiFile, NoteClip, NoteSource};
-use hocket_time::{EventKind, Note, TempoMap, TimeBase};
+use hocket_time::{EventKind, Note, NoteAction, Segment, TempoMap, TimeBase};
+
+use spans::{Holds, Place, Sounds, Span, Spans, spans_of};
 
 /// The MIDI channel of notes that the session says itself.
 const CHANNEL: i8 = 0;
 
-/// Something that a clip sends.
+/// Something that clips send.
 #[derive(Debug, Clone, Copy)]
 struct Timed {
-    /// In the clip's unit, counted from the song's start.
+    /// In the unit of its list, counted from the song's start.
     at: f64,
     kind: EventKind,
 }
 
-/// The events of a clip, sorted.
+/// The events of all clips that count in one unit, sorted.
 #[derive(Debug, Clone)]
-struct PlayingNotes {
+struct NoteList {
     base: TimeBase,
     events: Box<[Timed]>,
+    notes: Spans<Sounds>,
+    values: Spans<Holds>,
+    /// How many events are sent, or lie before the place where the song started or jumped to.
+    passed: u32,
 }
+
+/// Lists of a player: one in seconds, one in beats.
+const LISTS: usize = 2;
 
 /// Sends notes where the song is. While it stands still, none begins. The engine ends those that sound when it stops or
 /// jumps, because the player keeps time.
 ///
-/// What is in beats follows the tempo map, also when it changes while the song plays. A note that began before the place
-/// to which the song jumps stays silent.
+/// Where the song starts or jumps to, it sends what holds there of the events before: the last values of controllers,
+/// programs, pitch bends and pressures, and the notes that sound. A value that the song has left behind and that nothing
+/// gives at the new place goes back to rest, if MIDI says where that is.
 ///
-/// Shape: silences the block, sends events. Thread: worker, inside a block. Cost: O(segments * clips * log(events)) and
-/// the events that are due.
+/// What is in beats follows the tempo map, also when it changes while the song plays: then the player ends the notes that no
+/// longer sound at this place, and starts those that do.
+///
+/// Shape: silences the block, sends events. Thread: worker, inside a block. Cost: O(segments) and the events that are due;
+/// after a start or a jump O(log(events)) for each note and value that holds there.
 pub struct NotePlayer {
-    clips: Vec<PlayingNotes>,
+    lists: Vec<NoteList>,
+    started: Started,
+    /// Where the next frame is if nothing jumps. `None`: the song did not play.
+    led_to: Option<i64>,
 }
 
 impl NotePlayer {
@@ -41,19 +64,65 @@ impl NotePlayer {
     pub fn new(clips: &[NoteClip]) -> NotePlayer {
         // Every note has an id of its own, so that one may sound while another of its key begins or ends.
         let mut ids = 0..i32::MAX;
-        NotePlayer { clips: clips.iter().map(|clip| PlayingNotes::new(clip, &mut ids)).collect() }
+        // Of two at one time, the clip that began earlier comes first: it may have something to end.
+        let mut clips: Vec<&NoteClip> = clips.iter().collect();
+        clips.sort_by(|a, b| a.start.total_cmp(&b.start));
+        let list = |base| {
+            let own: Vec<&NoteClip> =
+                clips.iter().copied().filter(|clip| clip.base == base).collect();
+            (!own.is_empty()).then(|| NoteList::new(base, &own, &mut ids))
+        };
+        let lists = [TimeBase::Seconds, TimeBase::Beats].into_iter().filter_map(list).collect();
+        let started = Started { since: 1, arrivals: vec![0; ids.start as usize].into() };
+        NotePlayer { lists, started, led_to: None }
     }
 }
 
-impl PlayingNotes {
-    fn new(clip: &NoteClip, ids: &mut impl Iterator<Item = i32>) -> PlayingNotes {
-        let limit = clip.length.unwrap_or(f64::INFINITY);
-        let mut events = match &clip.source {
-            NoteSource::Written(notes) => of_notes(notes, limit, ids),
-            NoteSource::File(file) => of_file(file, limit),
-        };
-        events.iter_mut().for_each(|event| event.at += clip.start);
-        PlayingNotes { base: clip.base, events: events.into() }
+/// Which written notes have started and not ended. One that was not chased gets no end: this might be taken for that of
+/// another note of its key.
+struct Started {
+    /// Counts where the song started or jumped. What started before has ended.
+    since: u32,
+    /// By id of the note: the count when it started.
+    arrivals: Box<[u32]>,
+}
+
+impl Started {
+    /// Whether an event is to be sent.
+    fn takes(&mut self, kind: &EventKind) -> bool {
+        let EventKind::Note(note) = kind else { return true };
+        let Some(arrival) = self.arrivals.get_mut(note.id as usize) else { return true };
+        let starts = note.action == NoteAction::On;
+        let was = std::mem::replace(arrival, if starts { self.since } else { 0 });
+        starts || was == self.since
+    }
+}
+
+impl NoteList {
+    fn new(base: TimeBase, clips: &[&NoteClip], ids: &mut impl Iterator<Item = i32>) -> NoteList {
+        let mut events: Vec<(Timed, bool)> = Vec::new();
+        for clip in clips {
+            let limit = clip.length.unwrap_or(f64::INFINITY);
+            let own = match &clip.source {
+                NoteSource::Written(notes) => of_notes(notes, limit, ids),
+                NoteSource::File(file) => of_file(file, limit),
+            };
+            let placed = |event: Timed| Timed { at: event.at + clip.start, ..event };
+            events.extend(own.into_iter().map(|event| (placed(event), clip.chase)));
+        }
+        // Stable: events of one time stay in the order of their clips.
+        events.sort_by(|(a, _), (b, _)| a.at.total_cmp(&b.at));
+        let (notes, values) = spans_of(&events);
+        let events = events.into_iter().map(|(event, _)| event).collect();
+        NoteList { base, events, notes, values, passed: 0 }
+    }
+
+    fn notes(&self) -> &Spans<Sounds> {
+        &self.notes
+    }
+
+    fn values(&self) -> &Spans<Holds> {
+        &self.values
     }
 
     /// The song frame of an event. Its order is that of the events, because a tempo map never goes back.
@@ -61,24 +130,140 @@ impl PlayingNotes {
         map.song_frame(self.base.position(event.at)).unwrap_or(i64::MAX)
     }
 
-    /// Sends what is due in `frames` frames of the song from `position` on, which begin at `offset` of the block.
+    /// Whether the events that are sent are those before a position.
+    fn is_at(&self, position: i64, map: &TempoMap) -> bool {
+        let passed = self.passed as usize;
+        let last = passed.checked_sub(1).map(|last| self.frame(&self.events[last], map));
+        let next = self.events.get(passed).map(|next| self.frame(next, map));
+        last.is_none_or(|last| last < position) && next.is_none_or(|next| next >= position)
+    }
+
+    /// Cost: O(log(events)).
+    fn place(&self, position: i64, map: &TempoMap) -> Place {
+        let passed = self.events.partition_point(|event| self.frame(event, map) < position);
+        let due = self.events.partition_point(|event| self.frame(event, map) <= position);
+        Place { passed: passed as u32, due: due as u32 }
+    }
+
+    /// Sends what is due in a segment of the song.
     fn send(
-        &self,
+        &mut self,
         block: &mut Block<'_>,
+        started: &mut Started,
         map: &TempoMap,
-        position: i64,
-        (offset, frames): (u32, u32),
+        segment: &Segment,
     ) {
-        let first = self.events.partition_point(|event| self.frame(event, map) < position);
-        let end = position.saturating_add(i64::from(frames));
-        for event in &self.events[first..] {
+        let end = segment.end_position();
+        while let Some(event) = self.events.get(self.passed as usize) {
             let frame = self.frame(event, map);
             if frame >= end {
                 return;
             }
-            // What finds no room is counted.
-            _ = block.send(offset + (frame - position) as u32, event.kind);
+            if started.takes(&event.kind) {
+                // What finds no room is counted.
+                _ = block.send(segment.offset + (frame - segment.position) as u32, event.kind);
+            }
+            self.passed += 1;
         }
+    }
+}
+
+/// Gives what holds in all lists, each at its place, in the order in which it began.
+fn each_held<T>(
+    lists: &[NoteList],
+    places: &[Place; LISTS],
+    of: impl Fn(&NoteList) -> &Spans<T>,
+    map: &TempoMap,
+    mut give: impl FnMut(usize, &Span<T>),
+) {
+    let mut next = [0; LISTS];
+    loop {
+        let found = lists.iter().enumerate().filter_map(|(list, it)| {
+            let (number, span) = of(it).held(next[list], places[list])?;
+            Some((it.frame(&it.events[span.from as usize], map), list, number, span))
+        });
+        let earliest = found.min_by_key(|(frame, list, ..)| (*frame, *list));
+        let Some((_, list, number, span)) = earliest else { return };
+        give(list, span);
+        next[list] = number + 1;
+    }
+}
+
+impl NotePlayer {
+    /// Plays a segment of the song.
+    fn play(&mut self, block: &mut Block<'_>, map: &TempoMap, segment: &Segment) {
+        let goes_on = !segment.jumped && self.led_to == Some(segment.position);
+        if !goes_on || !self.lists.iter().all(|list| list.is_at(segment.position, map)) {
+            self.arrive(block, map, segment, goes_on);
+        }
+        let NotePlayer { lists, started, .. } = self;
+        lists.iter_mut().for_each(|list| list.send(block, started, map, segment));
+    }
+
+    /// Sends what holds where a segment begins. `goes_on`: other tempos have moved the events, and what was sent still holds.
+    /// Otherwise all notes have ended.
+    #[cold]
+    fn arrive(&mut self, block: &mut Block<'_>, map: &TempoMap, segment: &Segment, goes_on: bool) {
+        let NotePlayer { lists, started, .. } = self;
+        let mut places = [Place::default(); LISTS];
+        for (place, list) in places.iter_mut().zip(&*lists) {
+            *place = list.place(segment.position, map);
+        }
+        if !goes_on {
+            started.since = started.since.wrapping_add(1).max(1);
+        }
+        let mut send = |kind| {
+            if started.takes(&kind) {
+                // What finds no room is counted.
+                _ = block.send(segment.offset, kind);
+            }
+        };
+        for (list, place) in lists.iter().zip(&places) {
+            list.leave(place.passed, goes_on, &mut send);
+        }
+        give_values(lists, &places, map, &mut send);
+        start_notes(lists, &places, goes_on, map, &mut send);
+        lists.iter_mut().zip(places).for_each(|(list, place)| list.passed = place.passed);
+    }
+}
+
+/// Sends the values that hold at these places.
+fn give_values(
+    lists: &[NoteList],
+    places: &[Place; LISTS],
+    map: &TempoMap,
+    send: &mut impl FnMut(EventKind),
+) {
+    each_held(lists, places, NoteList::values, map, |_, span| {
+        let needs = span.it.needs.into_iter().flatten();
+        needs.chain([span.it.message]).for_each(|it| send(EventKind::Midi(it)));
+    });
+}
+
+/// Starts the notes that sound at these places and have not started. `goes_on`: those of before still sound.
+fn start_notes(
+    lists: &[NoteList],
+    places: &[Place; LISTS],
+    goes_on: bool,
+    map: &TempoMap,
+    send: &mut impl FnMut(EventKind),
+) {
+    each_held(lists, places, NoteList::notes, map, |list, span| {
+        let sounds = goes_on && span.holds_behind(lists[list].passed);
+        if span.it.chases && !sounds {
+            send(span.it.kind);
+        }
+    });
+}
+
+impl NoteList {
+    /// Ends notes that do not sound behind so many events, and puts values to rest that nobody has given there.
+    fn leave(&self, passed: u32, goes_on: bool, send: &mut impl FnMut(EventKind)) {
+        let old = Place { passed: self.passed, due: self.passed };
+        let ended = self.notes.all_held(old).filter(|span| goes_on && !span.holds_behind(passed));
+        ended.filter_map(|span| span.it.end()).for_each(&mut *send);
+        let values = self.values.all_held(old).filter(|span| span.it.first >= passed);
+        values.filter_map(|span| span.it.rest).for_each(|rest| send(EventKind::Midi(rest)));
     }
 }
 
@@ -109,7 +294,7 @@ fn of_file(file: &MidiFile, limit: f64) -> Vec<Timed> {
         kind: EventKind::Midi(message.message),
     };
     let mut events: Vec<Timed> = played.map(event).collect();
-    if limit.is_finite() && events.len() < file.messages.len() {
+    if limit.is_finite() {
         let mut held = hocket_time::HeldNotes::new();
         events.iter().for_each(|event| held.watch(&event.kind));
         let mut ends = Vec::new();
@@ -124,15 +309,18 @@ impl Processor for NotePlayer {
         mix::clear(block.main.left);
         mix::clear(block.main.right);
         let Some(time) = block.time else { return };
-        for segment in time.segments.into_iter().filter(|segment| segment.playing) {
-            for clip in &self.clips {
-                let place = (segment.offset, segment.frames);
-                clip.send(block, time.map, segment.position, place);
+        for segment in time.segments {
+            if segment.playing {
+                self.play(block, time.map, segment);
             }
+            self.led_to = segment.playing.then(|| segment.end_position());
         }
     }
 
-    fn reset(&mut self) {}
+    fn reset(&mut self) {
+        self.led_to = None;
+        self.lists.iter_mut().for_each(|list| list.passed = 0);
+    }
 
     fn keeps_time(&self) -> bool {
         true
@@ -149,8 +337,6 @@ pub(crate) fn last_note_end(clips: &[NoteClip], map: &TempoMap) -> u64 {
 mod tests {
     use std::sync::Arc;
 
-    use hocket_time::NoteAction;
-
     use super::*;
 
     fn note(at: f64, length: f64, key: u8) -> ClipNote {
@@ -159,13 +345,13 @@ mod tests {
 
     fn clip(notes: Vec<ClipNote>, length: Option<f64>) -> NoteClip {
         let source = NoteSource::Written(Arc::from(notes));
-        NoteClip { base: TimeBase::Beats, start: 4.0, length, source }
+        NoteClip { base: TimeBase::Beats, start: 4.0, length, chase: true, source }
     }
 
     /// Time, key, whether it starts.
     fn of(clips: &[NoteClip]) -> Vec<(f64, i8, bool)> {
         let player = NotePlayer::new(clips);
-        let events = player.clips.iter().flat_map(|clip| clip.events.iter());
+        let events = player.lists.iter().flat_map(|list| list.events.iter());
         let told = |event: &Timed| match event.kind {
             EventKind::Note(note) => (event.at, note.key, note.action == NoteAction::On),
             _ => (event.at, -1, false),

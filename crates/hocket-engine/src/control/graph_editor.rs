@@ -14,13 +14,14 @@ use super::automation::LaneChange;
 use super::edit::EditError;
 use super::editor::EditorError;
 use super::engine::Engine;
-use super::handle::Control;
+use super::handle::{Control, ControlError};
 use super::main_thread::StateFailure;
 use super::orders::Order;
 use super::planner::Installation;
 use super::prepare::{PrepareError, Prepared};
 use super::seating::Seating;
 use super::settings::Settings;
+use super::states::{RestoredStates, SavedState};
 use crate::block::node::NodeCell;
 
 /// What does the work of a node in a graph that takes the place of another.
@@ -196,6 +197,21 @@ impl GraphEditor {
         self.match_done();
         let order = self.control.load_state(node, state)?;
         Ok(self.accept(order))
+    }
+
+    /// Has processors go on with states that were saved, all before one block; see [`Control::restore_states`].
+    /// [`RestoredStates::number`] is the number of the edit.
+    ///
+    /// # Errors
+    /// [`ControlError`]: nothing has changed then.
+    pub fn restore_states(
+        &mut self,
+        states: &[SavedState],
+    ) -> Result<RestoredStates, ControlError> {
+        self.match_done();
+        let restored = self.control.restore_states(states)?;
+        let number = restored.number.map(|order| self.accept(order));
+        Ok(RestoredStates { number, ..restored })
     }
 
     /// Edits that were carried out since the last call, in order, with their frames.

@@ -137,6 +137,10 @@ impl Control {
         Ok((plan, Control { inner, services, _held }))
     }
 
+    pub(super) fn services(&self) -> &Arc<Services> {
+        &self.services
+    }
+
     pub(crate) fn lock(&self) -> MutexGuard<'_, Planner> {
         // A thread that panicked left plain data, and at worst an order that was never sent.
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)

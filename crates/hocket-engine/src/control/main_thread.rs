@@ -150,6 +150,14 @@ pub enum StateFailure {
     /// Its processor has no main side.
     #[error("node '{0}' has no state to save or load: its processor has no main side")]
     NoState(String),
+    /// Nobody plays a state that was saved: its node is gone, or it has another number now and shares its name.
+    #[error("the state of node '{name}' finds no node: none with number {} has this name, and not just one", .node.0)]
+    Gone {
+        /// The node's number when it was saved.
+        node: NodeId,
+        /// Its name.
+        name: String,
+    },
     /// The processor refuses.
     #[error("node '{node}': {why}")]
     Refused {

@@ -1,9 +1,10 @@
 //! Notes of a session: heard at their frames under every schedule, ended where the song stops or jumps, and edited.
 
 use hocket_engine::session::{
-    ClipNote, Destination, Group, LoopPoints, NoteClip, NoteSource, Strip, StripId, Track,
+    ClipMessage, ClipNote, Destination, Group, LoopPoints, MidiFile, NoteClip, NoteSource, Strip,
+    StripId, Track,
 };
-use hocket_engine::time::{TempoPoint, TimeBase, TimedCommand, TransportCommand};
+use hocket_engine::time::{Midi1, TempoPoint, TimeBase, TimedCommand, TransportCommand};
 use hocket_engine::{
     Edit, EditError, Editor, Engine, Fusing, GraphError, MediaPool, PrepareError, prepare_session,
     session_end_frames,
@@ -34,7 +35,7 @@ fn notes(frames: &[(usize, usize)]) -> NoteClip {
     };
     let written: Vec<ClipNote> = frames.iter().map(note).collect();
     let source = NoteSource::Written(written.into());
-    NoteClip { base: TimeBase::Seconds, start: 0.0, length: None, source }
+    NoteClip { base: TimeBase::Seconds, start: 0.0, length: None, chase: true, source }
 }
 
 fn track(name: &str, chain: Vec<Effect>, notes: Vec<NoteClip>) -> Track {
@@ -102,7 +103,7 @@ fn beats_follow_the_tempo_and_a_loop_plays_notes_again() {
     let source = NoteSource::Written(
         [(1.0, 0.25)].map(|(at, length)| ClipNote { at, length, key: 69, velocity: 1.0 }).into(),
     );
-    let clip = NoteClip { base: TimeBase::Beats, start: 1.0, length: None, source };
+    let clip = NoteClip { base: TimeBase::Beats, start: 1.0, length: None, chase: true, source };
     let mut session = session(vec![track("a", vec![synth()], vec![clip])]);
     session.time.tempos = vec![TempoPoint::step(0.0, 6000.0)];
     session.time.repeat = Some(LoopPoints { base: TimeBase::Beats, from: 2.0, to: 4.0 });
@@ -125,6 +126,67 @@ fn what_sounds_ends_where_the_song_stops_or_jumps() {
         assert!(begin(&row).is_some(), "the release");
         assert!(row[400..].iter().all(|sample| *sample == 0.0), "{command:?}");
     }
+}
+
+#[test]
+fn a_note_under_way_sounds_again_at_each_pass_of_a_loop_and_after_a_locate() {
+    let _alone = stage::alone();
+    let mut session = session(vec![track("a", vec![synth()], vec![notes(&[(100, 1200)])])]);
+    let points = |from: usize, to: usize| LoopPoints {
+        base: TimeBase::Seconds,
+        from: from as f64 / f64::from(RATE_HZ),
+        to: to as f64 / f64::from(RATE_HZ),
+    };
+    session.time.repeat = Some(points(500, 1500));
+    let mut rows = Vec::new();
+    for kind in ScheduleKind::ALL {
+        let row = heard(&mut engine(&session, kind), 80);
+        let sounds = |frame: usize| row[frame..frame + 100].iter().any(|x| x.abs() > 0.1);
+        for pass in [0, 1, 2] {
+            // The song is at 500 in frame 1500, at 1200 in frame 2200.
+            assert!(sounds(1510 + 1000 * pass), "{kind:?}: pass {pass} begins with the note");
+            assert!(sounds(2050 + 1000 * pass), "{kind:?}: it sounds in pass {pass}");
+            let end = 2300 + 1000 * pass;
+            assert!(row[end..end + 190].iter().all(|x| *x == 0.0), "{kind:?}: it ends there");
+        }
+        assert_eq!(row[1500..2500], row[2500..3500], "{kind:?}: every pass sounds the same");
+        rows.push(row);
+    }
+    assert!(rows.iter().all(|row| *row == rows[0]));
+    session.tracks[0].notes[0].chase = false;
+    let row = heard(&mut engine(&session, ScheduleKind::Serial), 80);
+    assert!(row[1600..].iter().all(|x| *x == 0.0), "it stays silent");
+}
+
+#[test]
+fn a_song_that_begins_in_the_middle_of_a_note_begins_with_it_and_with_its_bend() {
+    let _alone = stage::alone();
+    let message = |frame: usize, bytes: [u8; 3]| ClipMessage {
+        at: frame as f64 / f64::from(RATE_HZ),
+        message: Midi1::new(&bytes).unwrap(),
+    };
+    let file = |messages: &[ClipMessage]| NoteClip {
+        source: NoteSource::File(MidiFile {
+            path: "a.mid".into(),
+            track: None,
+            channel: None,
+            messages: messages.into(),
+        }),
+        ..notes(&[])
+    };
+    let off = message(5000, [0x80, 69, 0]);
+    let bent = [message(0, [0xe0, 0, 100]), message(50, [0x90, 69, 127]), off];
+    let at_once = [message(1000, [0xe0, 0, 100]), message(1000, [0x90, 69, 127]), off];
+    let play = |messages: &[ClipMessage]| {
+        let session = session(vec![track("a", vec![synth()], vec![file(messages)])]);
+        let mut engine = engine(&session, ScheduleKind::Serial);
+        let locate = TransportCommand::Locate(1000);
+        engine.command(TimedCommand { at_steady: 0, command: locate }).unwrap();
+        heard(&mut engine, 40)
+    };
+    let chased = play(&bent);
+    assert_eq!(begin(&chased), Some(1));
+    assert_eq!(chased, play(&at_once), "as if both came where the song begins");
 }
 
 #[test]

@@ -52,7 +52,7 @@ fn sends(list: &[(u64, EventKind)]) -> NodeSource {
 }
 
 /// What a node received, with frames since its beginning.
-type Heard = Arc<Mutex<Vec<(u64, EventKind)>>>;
+pub type Heard = Arc<Mutex<Vec<(u64, EventKind)>>>;
 
 /// Notes what it receives, and the frames at which its audio begins to be 1.
 #[derive(Default)]
@@ -78,7 +78,7 @@ impl Processor for Hears {
 }
 
 /// A node that hears, and what it will have heard.
-fn hears() -> (NodeSource, Heard) {
+pub fn hears() -> (NodeSource, Heard) {
     let hears = Hears::default();
     let heard = Arc::clone(&hears.heard);
     (NodeSource::New(Box::new(hears)), heard)
@@ -90,7 +90,7 @@ fn node(name: &str, events: EventPorts) -> Node {
 }
 
 /// Node 0 writes, node 1 reads.
-fn pair(connected: bool) -> Graph {
+pub fn pair(connected: bool) -> Graph {
     let mut graph = Graph::default();
     let writer = graph.add(node("writer", EventPorts::OUTPUT)).unwrap();
     let reader = graph.add(node("reader", EventPorts::INPUT)).unwrap();
@@ -101,7 +101,7 @@ fn pair(connected: bool) -> Graph {
 }
 
 /// An engine whose processors come from `sources`.
-fn start(graph: &Graph, sources: Vec<NodeSource>, kind: ScheduleKind) -> (Engine, GraphEditor) {
+pub fn start(graph: &Graph, sources: Vec<NodeSource>, kind: ScheduleKind) -> (Engine, GraphEditor) {
     let processor = |source| match source {
         NodeSource::New(processor) => Some(processor),
         _ => None,
@@ -123,7 +123,7 @@ fn kept(ids: impl IntoIterator<Item = u32>) -> Vec<NodeSource> {
     ids.into_iter().map(|id| NodeSource::Kept(NodeId(id))).collect()
 }
 
-fn taken(heard: &Heard) -> Vec<(u64, EventKind)> {
+pub fn taken(heard: &Heard) -> Vec<(u64, EventKind)> {
     std::mem::take(&mut heard.lock().unwrap())
 }
 

@@ -7,16 +7,19 @@ use hocket_engine::{
 };
 
 mod background;
+mod chase;
 mod edits;
 mod events;
 mod feedback;
 mod grid;
 mod grow;
+mod latencies;
 mod main_thread;
 mod model;
 mod plan_times;
 mod ports;
 mod spread;
+mod states;
 
 const FRAMES: usize = 16;
 

@@ -81,7 +81,9 @@ fn graph(number: u64) -> (Graph, Vec<usize>) {
         let mono = *node == 3 || (*node == 7 && number.is_multiple_of(3));
         let ports = if mono { Ports::of(1) } else { Ports::STEREO };
         let kind = if *node < 2 { NodeKind::Input(*node as u16) } else { NodeKind::Custom(0) };
-        let latency_frames = [0, 0, 0, 0, 40, 0, 3, 0, 700, 0][*node];
+        // One that differs from graph to graph: delays change while others fade.
+        let other = [0, 40, 900, 5][number as usize % 4];
+        let latency_frames = [0, 0, 0, 0, 40, other, 3, 0, 700, 0][*node];
         let node = Node { ports, latency_frames, ..Node::new(format!("n{node}"), kind) };
         let mut inputs = Vec::new();
         for _ in 0..1 + random.below(4) {

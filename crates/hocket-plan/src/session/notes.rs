@@ -14,6 +14,8 @@ pub struct NoteClip {
     pub start: f64,
     /// How long it plays: what begins later is left out, and notes that sound then end. `None`: to its last event.
     pub length: Option<f64>,
+    /// Whether its notes are started where the song starts or jumps into the middle of them. Controllers always follow.
+    pub chase: bool,
     /// What it plays.
     pub source: NoteSource,
 }

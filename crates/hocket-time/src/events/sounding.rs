@@ -28,7 +28,8 @@ pub enum Sounding {
 ///
 /// MIDI and plug-ins have no event that ends every note for sure. When the song stops or jumps, when a plug-in is
 /// bypassed, or for [`EventKind::EndAllNotes`], a sender ends what is remembered here, in its own kind of message.
-/// Notes of one channel and key count as one, whatever their ids.
+/// Notes of one channel and key count as one in MIDI. Notes with ids may overlap: then the key counts as sounding until an
+/// end means all of its notes, so more may be ended than sounds, and nothing hangs.
 ///
 /// Thread: one at a time, inside a block. Cost: O(1) per event, O(notes) to end them; no allocation.
 ///
@@ -47,6 +48,8 @@ pub enum Sounding {
 pub struct SoundingNotes {
     /// A bit per key.
     keys: [u128; CHANNELS],
+    /// A bit per key of which a note started before another one had ended.
+    overlap: [u128; CHANNELS],
     /// A bit per pedal, in the order of [`PEDALS`].
     pedals: [u8; CHANNELS],
 }
@@ -57,7 +60,7 @@ impl SoundingNotes {
         SoundingNotes::default()
     }
 
-    /// How many notes sound.
+    /// How many keys sound.
     pub fn count(&self) -> u32 {
         self.keys.iter().map(|keys| keys.count_ones()).sum()
     }
@@ -77,17 +80,24 @@ impl SoundingNotes {
     pub fn clear(&mut self) {
         // One by one: a block has no fill by the C library.
         self.keys.iter_mut().filter(|keys| **keys != 0).for_each(|keys| *keys = 0);
+        self.overlap.iter_mut().filter(|keys| **keys != 0).for_each(|keys| *keys = 0);
         self.pedals.iter_mut().filter(|pedals| **pedals != 0).for_each(|pedals| *pedals = 0);
     }
 
     /// Also takes note of what sounds of another port.
     pub fn merge(&mut self, other: &SoundingNotes) {
-        self.keys.iter_mut().zip(&other.keys).for_each(|(own, other)| *own |= other);
+        let overlap = self.overlap.iter_mut().zip(&other.overlap);
+        for ((own, other), (overlap, others)) in self.keys.iter_mut().zip(&other.keys).zip(overlap)
+        {
+            *overlap |= others | *own & other;
+            *own |= other;
+        }
         self.pedals.iter_mut().zip(&other.pedals).for_each(|(own, other)| *own |= other);
     }
 
     /// Forgets everything, and gives it to be ended: of each channel the notes from low to high, then the pedals.
     pub fn end_all(&mut self, mut end: impl FnMut(Sounding)) {
+        self.overlap.iter_mut().filter(|keys| **keys != 0).for_each(|keys| *keys = 0);
         let channels = self.keys.iter_mut().zip(&mut self.pedals);
         for (channel, (keys, pedals)) in (0..).zip(channels) {
             // One by one: a block has no copy by the C library.
@@ -102,19 +112,25 @@ impl SoundingNotes {
     }
 
     fn watch_note(&mut self, note: &Note) {
-        let Note { action, channel, key, .. } = *note;
+        let Note { action, id, channel, key, .. } = *note;
         if action == NoteAction::On {
             // A start has one channel and one key.
             if let (Ok(channel), 0..) = (usize::try_from(channel), key)
                 && let Some(keys) = self.keys.get_mut(channel)
             {
+                self.overlap[channel] |= *keys & 1 << key;
                 *keys |= 1 << key;
             }
             return;
         }
         let ended = if key < 0 { u128::MAX } else { 1 << key };
-        let meant = (0..).zip(&mut self.keys).filter(|(n, _)| channel < 0 || channel == *n);
-        meant.for_each(|(_, keys)| *keys &= !ended);
+        let channels = (0..).zip(self.keys.iter_mut().zip(&mut self.overlap));
+        for (_, (keys, overlap)) in channels.filter(|(n, _)| channel < 0 || channel == *n) {
+            // One of several notes, and nobody counts them.
+            let others = if id < 0 { 0 } else { *overlap };
+            *keys &= !ended | others;
+            *overlap &= !ended | others;
+        }
     }
 
     fn watch_midi(&mut self, message: Midi1) {
