@@ -292,7 +292,9 @@ fn state_failure(node: u32, failure: StateFailure) -> Failure {
             Failure::bad_input(format!("node {node} has no state: it has no processor"))
         }
         StateFailure::Control(error) => error.into(),
-        StateFailure::NoState(_) | StateFailure::Refused { .. } => Failure::bad_input(failure),
+        StateFailure::NoState(_) | StateFailure::Gone { .. } | StateFailure::Refused { .. } => {
+            Failure::bad_input(failure)
+        }
     }
 }
 

@@ -179,7 +179,8 @@ impl NoteClip {
         let notes = notes.iter().enumerate().map(|(index, note)| note.read(index));
         let notes: Arc<[Note]> = notes.collect::<Result<_, _>>()?;
         let base = time_base(self.unit, "note_clip.unit")?;
-        Ok(Notes { base, start: self.start, length, source: NoteSource::Written(notes) })
+        let source = NoteSource::Written(notes);
+        Ok(Notes { base, start: self.start, length, chase: true, source })
     }
 }
 

@@ -1,15 +1,12 @@
 //! Plug-ins of a channel, where they are installed here.
 
-use std::path::PathBuf;
-use std::sync::Arc;
-
 use hocket_plan::{Effect, ParamSpec};
 
 use crate::ImportError;
 use crate::archive::NoMedia;
 use crate::devices::{Chain, DeviceParam, Devices, defaults, effect};
 use crate::levels::Quantity;
-use crate::media::shortened;
+use crate::media::{State, shortened};
 use crate::xml::{Element, child, elements, flag};
 
 /// What begins the kind of a device that is a plug-in which Hocket could have.
@@ -59,11 +56,7 @@ impl<'a> Devices<'a, '_> {
     }
 
     /// The state of a plug-in: its file, unpacked, and what is in it. One that cannot be read is remarked.
-    fn state(
-        &mut self,
-        device: &Element<'a>,
-        kind: &str,
-    ) -> Result<Option<(PathBuf, Arc<[u8]>)>, ImportError> {
+    fn state(&mut self, device: &Element<'a>, kind: &str) -> Result<Option<State>, ImportError> {
         let state = child(device, "State").filter(|_| self.catalogue.takes_state(kind));
         let Some((state, path)) = state.and_then(|state| Some((state, state.attribute("path")?)))
         else {

@@ -26,7 +26,8 @@ pub trait EffectSource: Send + Sync {
     fn cost(&self, effect: &Effect, rate_hz: u32) -> f64;
     /// The latency with which [`EffectSource::build`] makes the effect. Called whenever a graph is made.
     fn latency_frames(&self, effect: &Effect, rate_hz: u32) -> u32;
-    /// Builds one stereo processor. The text of an error is for users: what is wrong, and what to do.
+    /// Builds one stereo processor. It starts with the effect's state, and then takes the values that differ from their
+    /// defaults: where the session says nothing, the state stands. The text of an error is for users: what is wrong, and what to do.
     ///
     /// Thread: control.
     ///

@@ -102,7 +102,7 @@ impl Files {
     pub(crate) fn reads_session(&mut self, path: &Path, sources: impl Iterator<Item = PathBuf>) {
         self.reads("the session", path);
         for source in sources {
-            self.reads("an audio file of the session", &source);
+            self.reads("a file of the session", &source);
         }
     }
 

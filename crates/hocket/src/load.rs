@@ -264,9 +264,12 @@ impl OpenedSession {
         self.rate_hz
     }
 
-    /// The audio files that it reads.
+    /// The files that it reads: audio, and states of plug-ins.
     pub fn sources(&self) -> impl Iterator<Item = PathBuf> {
-        self.loaded.session.media.iter().map(|media| media.path.clone())
+        let session = &self.loaded.session;
+        let chains = session.strip_ids().into_iter().flat_map(|id| &session.strip(id).chain);
+        let states = chains.filter_map(|effect| effect.state_file.clone());
+        session.media.iter().map(|media| media.path.clone()).chain(states)
     }
 
     /// Decodes all audio and converts what is played of it to the rate.
