@@ -7,6 +7,7 @@ mod demo;
 mod devices;
 mod named_file;
 mod play;
+mod plugin;
 mod recover;
 mod render;
 mod report;
@@ -21,6 +22,7 @@ pub use demo::DemoArgs;
 pub use devices::DevicesArgs;
 pub use named_file::NamedFile;
 pub use play::PlayArgs;
+pub use plugin::{InfoArgs, ListArgs, LookArgs, PluginArgs, PluginCommand, RunArgs};
 pub use recover::RecoverArgs;
 pub use render::RenderArgs;
 pub use report::ReportArgs;
@@ -97,6 +99,8 @@ pub enum Command {
     Devices(DevicesArgs),
     /// Plays a session in real time and says why blocks were late.
     Play(PlayArgs),
+    /// Lists LV2 and CLAP plug-ins, describes one, and runs one on an audio file.
+    Plugin(PluginArgs),
     /// Completes the header of recordings whose program was killed.
     Recover(RecoverArgs),
     /// Writes a session to an audio file, as fast as the machine can.
@@ -129,6 +133,7 @@ pub fn run(cli: Cli) -> Result<Exit, Failure> {
         Command::Bench(args) => args.start_of.is_some(),
         Command::Completions(_) | Command::Generate(_) => true,
         Command::Session(args) => matches!(args.command, SessionCommand::Schema),
+        Command::Plugin(args) => matches!(args.command, PluginCommand::Look(_)),
         _ => false,
     };
     if !is_silent {
@@ -144,6 +149,7 @@ pub fn run(cli: Cli) -> Result<Exit, Failure> {
         Command::Generate(args) => crate::generate::run(&args),
         Command::Devices(args) => crate::devices::run(&args),
         Command::Play(args) => crate::play::run(&args),
+        Command::Plugin(args) => crate::plugin::run(&args),
         Command::Recover(args) => crate::recover::run(&args),
         Command::Render(args) => crate::render::run(&args),
         Command::Report(args) => crate::report::run(&args),

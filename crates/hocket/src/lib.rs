@@ -15,6 +15,7 @@ pub mod bench;
 pub mod demo;
 pub mod devices;
 pub mod play;
+pub mod plugin;
 pub mod render;
 pub mod recover;
 pub mod report;

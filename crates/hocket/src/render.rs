@@ -18,6 +18,7 @@ use crate::output::{bar, note, tell};
 use crate::takes::{self, Takes, Wanted};
 use crate::written::{Parts, wrote};
 use prepared::Prepared;
+pub(crate) use prepared::format_of;
 
 /// Runs the command.
 ///

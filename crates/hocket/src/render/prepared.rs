@@ -65,7 +65,7 @@ fn seating(
 }
 
 /// By the ending of the name. What is no regular file needs no ending and gets WAV.
-fn format_of(output: &Path) -> Result<FileFormat, Failure> {
+pub(crate) fn format_of(output: &Path) -> Result<FileFormat, Failure> {
     let refused =
         |why: String| Err(Failure::bad_input(format!("--output {}: {why}", output.display())));
     let there = std::fs::metadata(output).ok();

@@ -1,0 +1,133 @@
+//! Events for CLAP plug-ins.
+
+use clack_extensions::note_ports::{NoteDialect, NoteDialects};
+use clack_host::events::EventFlags;
+use clack_host::events::event_types::{
+    MidiEvent, NoteChokeEvent, NoteOffEvent, NoteOnEvent, ParamValueEvent, TransportEvent,
+    TransportFlags,
+};
+use clack_host::prelude::*;
+use clack_host::utils::{BeatTime, SecondsTime};
+use hocket_time::{BarPosition, BlockTime, EventKind, Midi1, Note, NoteAction, midi2_to_midi1};
+
+/// The most events of a run.
+const MOST: u32 = 2048;
+
+/// What a plug-in gets in one run.
+pub struct Incoming {
+    buffer: EventBuffer,
+    notes: Option<NoteDialects>,
+}
+
+impl Incoming {
+    /// `notes`: what the plug-in's note input takes.
+    pub fn new(notes: Option<NoteDialects>) -> Incoming {
+        // Room for half as many of the largest events is room for all of the usual ones.
+        Incoming { buffer: EventBuffer::with_capacity(MOST as usize / 2), notes }
+    }
+
+    /// For the plug-in.
+    pub fn buffer(&self) -> &EventBuffer {
+        &self.buffer
+    }
+
+    pub fn clear(&mut self) {
+        self.buffer.clear();
+    }
+
+    /// Appends a value of a parameter.
+    pub fn param(&mut self, frame: u32, id: u32, value: f32) {
+        if let Some(id) = ClapId::from_raw(id) {
+            let event = ParamValueEvent::new(frame, id, Pckn::match_all(), f64::from(value));
+            self.push(&event);
+        }
+    }
+
+    /// Appends a note or message, as the plug-in takes it. Never one note in two dialects.
+    pub fn event(&mut self, frame: u32, kind: &EventKind) {
+        let Some(dialects) = self.notes else { return };
+        let is_midi = dialects.supports(NoteDialect::Midi);
+        let is_clap = dialects.supports(NoteDialect::Clap);
+        match kind {
+            EventKind::Note(note) if is_clap => self.note(frame, note),
+            EventKind::Note(note) => {
+                note.to_midi().into_iter().for_each(|message| self.midi(frame, message));
+            }
+            EventKind::Midi(message) => self.message(frame, *message, is_midi),
+            EventKind::Ump(packet) => {
+                let messages = midi2_to_midi1(packet);
+                let messages = messages.as_slice().iter();
+                messages.for_each(|message| self.message(frame, *message, is_midi));
+            }
+            EventKind::EndAllNotes if is_clap => {
+                self.push(&NoteOffEvent::new(frame, Pckn::match_all(), 0.0));
+            }
+            EventKind::EndAllNotes => self.end_all_by_midi(frame),
+            EventKind::Param(_) | EventKind::SysEx(_) => {}
+        }
+    }
+
+    fn message(&mut self, frame: u32, message: Midi1, is_midi: bool) {
+        match (is_midi, Note::from_midi(message)) {
+            (true, _) => self.midi(frame, message),
+            (false, Some(note)) => self.note(frame, &note),
+            (false, None) => {}
+        }
+    }
+
+    fn note(&mut self, frame: u32, note: &Note) {
+        let place = Pckn::from_raw(0, i16::from(note.channel), i16::from(note.key), note.id);
+        match note.action {
+            NoteAction::On => self.push(&NoteOnEvent::new(frame, place, note.velocity)),
+            NoteAction::Off => self.push(&NoteOffEvent::new(frame, place, note.velocity)),
+            NoteAction::Choke => self.push(&NoteChokeEvent::new(frame, place)),
+            NoteAction::End => {}
+        }
+    }
+
+    fn midi(&mut self, frame: u32, message: Midi1) {
+        self.push(&MidiEvent::new(frame, 0, message.bytes()));
+    }
+
+    fn end_all_by_midi(&mut self, frame: u32) {
+        for channel in 0..16 {
+            for controller in [64, 123] {
+                self.push(&MidiEvent::new(frame, 0, [0xb0 | channel, controller, 0]));
+            }
+        }
+    }
+
+    fn push<E: AsRef<UnknownEvent>>(&mut self, event: &E) {
+        if self.buffer.len() < MOST {
+            self.buffer.push(event);
+        }
+    }
+}
+
+/// Where the song is at a frame of the block.
+pub fn transport(time: &BlockTime<'_>, offset: u32) -> TransportEvent {
+    let mut flags = TransportFlags::HAS_TEMPO
+        | TransportFlags::HAS_BEATS_TIMELINE
+        | TransportFlags::HAS_SECONDS_TIMELINE
+        | TransportFlags::HAS_TIME_SIGNATURE;
+    flags.set(TransportFlags::IS_PLAYING, time.is_playing_at(offset));
+    let (bar, signature) = (time.bar_at(offset), time.signature_at(offset));
+    let bar_start = time.map.beats_at_bar(BarPosition { beat: 0, tick: 0, ..bar });
+    let (no_beats, no_seconds) = (BeatTime::from_float(0.0), SecondsTime::from_float(0.0));
+    TransportEvent {
+        header: EventHeader::new_core(0, EventFlags::empty()),
+        flags,
+        song_pos_beats: BeatTime::from_float(time.beats_at(offset)),
+        song_pos_seconds: SecondsTime::from_float(time.seconds_at(offset)),
+        tempo: time.bpm_at(offset),
+        tempo_inc: 0.0,
+        loop_start_beats: no_beats,
+        loop_end_beats: no_beats,
+        loop_start_seconds: no_seconds,
+        loop_end_seconds: no_seconds,
+        bar_start: BeatTime::from_float(bar_start),
+        bar_number: bar.bar as i32,
+        time_signature_numerator: signature.numerator,
+        time_signature_denominator: signature.denominator,
+    }
+}

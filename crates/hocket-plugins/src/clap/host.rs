@@ -1,0 +1,149 @@
+//! What a CLAP plug-in may call. Each call only sets a flag.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
+
+use clack_extensions::audio_ports::{AudioPortRescanFlags, HostAudioPorts, HostAudioPortsImpl};
+use clack_extensions::latency::{HostLatency, HostLatencyImpl};
+use clack_extensions::params::{
+    HostParams, HostParamsImplMainThread, HostParamsImplShared, ParamClearFlags, ParamRescanFlags,
+};
+use clack_extensions::state::{HostState, HostStateImpl};
+use clack_extensions::tail::{HostTail, HostTailImpl};
+use clack_extensions::thread_check::{HostThreadCheck, HostThreadCheckImpl};
+use clack_host::prelude::*;
+
+use super::main_thread::{Role, role};
+
+/// What a plug-in has asked for. Relaxed everywhere: each flag stands for itself and publishes nothing.
+#[derive(Debug, Default)]
+pub struct Flags {
+    /// A call on the main thread.
+    callback: AtomicBool,
+    /// To be made anew.
+    restart: AtomicBool,
+    /// To be asked for its tail.
+    tail: AtomicBool,
+    /// What the main thread has read last.
+    latency: AtomicU32,
+}
+
+impl Flags {
+    pub fn take_callback(&self) -> bool {
+        take(&self.callback)
+    }
+
+    pub fn take_restart(&self) -> bool {
+        take(&self.restart)
+    }
+
+    pub fn take_tail(&self) -> bool {
+        take(&self.tail)
+    }
+
+    pub fn latency(&self) -> u32 {
+        self.latency.load(Relaxed)
+    }
+
+    pub fn set_latency(&self, frames: u32) {
+        self.latency.store(frames, Relaxed);
+    }
+}
+
+/// Mostly there is nothing to take, and then a load is enough.
+fn take(flag: &AtomicBool) -> bool {
+    flag.load(Relaxed) && flag.swap(false, Relaxed)
+}
+
+/// Hocket, as a plug-in meets it.
+pub struct Hocket;
+
+impl HostHandlers for Hocket {
+    type Shared<'a> = OfAnyThread;
+    type MainThread<'a> = OfMainThread;
+    type AudioProcessor<'a> = OfAudioThread;
+
+    fn declare_extensions(builder: &mut HostExtensions<Self>, _: &Self::Shared<'_>) {
+        builder
+            .register::<HostThreadCheck>()
+            .register::<HostAudioPorts>()
+            .register::<HostLatency>()
+            .register::<HostParams>()
+            .register::<HostState>()
+            .register::<HostTail>();
+    }
+}
+
+/// Calls on any thread.
+pub struct OfAnyThread(pub Arc<Flags>);
+
+impl SharedHandler<'_> for OfAnyThread {
+    fn request_restart(&self) {
+        self.0.restart.store(true, Relaxed);
+    }
+
+    /// It processes always.
+    fn request_process(&self) {}
+
+    fn request_callback(&self) {
+        self.0.callback.store(true, Relaxed);
+    }
+}
+
+impl HostThreadCheckImpl for OfAnyThread {
+    fn is_main_thread(&self) -> bool {
+        role() == Role::Main
+    }
+
+    fn is_audio_thread(&self) -> bool {
+        role() == Role::Audio
+    }
+}
+
+impl HostParamsImplShared for OfAnyThread {
+    /// It processes always, and every block flushes.
+    fn request_flush(&self) {}
+}
+
+/// Calls on the main thread.
+pub struct OfMainThread(pub Arc<Flags>);
+
+impl MainThreadHandler<'_> for OfMainThread {}
+
+impl HostLatencyImpl for OfMainThread {
+    /// The latency is read after each activation and after each call on the main thread.
+    fn changed(&self) {
+        self.0.callback.store(true, Relaxed);
+    }
+}
+
+impl HostParamsImplMainThread for OfMainThread {
+    /// Sessions name the parameters that the scan found.
+    fn rescan(&self, _: ParamRescanFlags) {}
+
+    fn clear(&self, _: ClapId, _: ParamClearFlags) {}
+}
+
+impl HostStateImpl for OfMainThread {
+    fn mark_dirty(&self) {}
+}
+
+impl HostAudioPortsImpl for OfMainThread {
+    /// Ports stay as they are.
+    fn is_rescan_flag_supported(&self, _: AudioPortRescanFlags) -> bool {
+        false
+    }
+
+    fn rescan(&self, _: AudioPortRescanFlags) {}
+}
+
+/// Calls on the audio thread.
+pub struct OfAudioThread(pub Arc<Flags>);
+
+impl AudioProcessorHandler<'_> for OfAudioThread {}
+
+impl HostTailImpl for OfAudioThread {
+    fn changed(&mut self) {
+        self.0.tail.store(true, Relaxed);
+    }
+}

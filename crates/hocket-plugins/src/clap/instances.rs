@@ -1,0 +1,336 @@
+//! The instances of CLAP plug-ins, on their main thread.
+
+use std::collections::{HashMap, HashSet};
+use std::ffi::CString;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use clack_extensions::audio_ports::{AudioPortInfoBuffer, PluginAudioPorts};
+use clack_extensions::latency::PluginLatency;
+use clack_extensions::note_ports::{NoteDialects, NotePortInfoBuffer, PluginNotePorts};
+use clack_extensions::params::{ParamInfo, ParamInfoBuffer, ParamInfoFlags, PluginParams};
+use clack_extensions::state::PluginState;
+use clack_extensions::tail::PluginTail;
+use clack_host::events::event_types::ParamValueEvent;
+use clack_host::prelude::*;
+
+use super::ffi;
+use super::host::{Flags, Hocket, OfAnyThread, OfAudioThread, OfMainThread};
+use super::main_thread::{on_main, post};
+use crate::LONGEST_RUN;
+use crate::description::{Param, Steps, session_name};
+use crate::layout::Layout;
+
+/// The most channels that a plug-in may have, over all of its ports.
+const MOST_CHANNELS: usize = 256;
+/// Where a parameter has no finite limits.
+const UNLIMITED: f32 = 1e6;
+
+/// Which plug-in, and for which rate.
+#[derive(Debug, Clone)]
+pub struct Order {
+    file: PathBuf,
+    id: String,
+    pub rate_hz: u32,
+}
+
+impl Order {
+    pub fn new(file: &Path, id: &str, rate_hz: u32) -> Order {
+        Order { file: file.into(), id: id.into(), rate_hz }
+    }
+}
+
+/// Values of parameters.
+#[derive(Debug, Clone)]
+pub enum Values {
+    /// What the plug-in begins with.
+    Defaults,
+    /// One for each parameter; missing ones are the defaults.
+    Given(Vec<f32>),
+}
+
+/// What an instance says of itself.
+#[derive(Debug, Clone, Default)]
+pub struct Facts {
+    pub layout: Layout,
+    /// Channels of each input port: main, side chain, others.
+    pub inputs: Vec<usize>,
+    /// Channels of each output port: main, others.
+    pub outputs: Vec<usize>,
+    pub params: Vec<Param>,
+    /// What its note input takes.
+    pub notes: Option<NoteDialects>,
+    pub state: bool,
+}
+
+/// The audio half of an instance. A drop ends the instance, on its main thread.
+pub struct Voice {
+    pub number: u64,
+    pub processor: Option<PluginAudioProcessor<Hocket>>,
+    pub flags: Arc<Flags>,
+    pub facts: Arc<Facts>,
+    pub latency: u32,
+    pub tail: Option<PluginTail>,
+}
+
+impl Drop for Voice {
+    fn drop(&mut self) {
+        let (number, processor) = (self.number, self.processor.take());
+        post(move |instances| instances.end(number, processor));
+    }
+}
+
+/// Makes an instance, from any thread but the main one.
+///
+/// # Errors
+/// What went wrong, for users.
+pub fn make(order: &Order, values: &Values, state: Option<&[u8]>) -> Result<Voice, String> {
+    let (order, values, state) = (order.clone(), values.clone(), state.map(<[u8]>::to_vec));
+    on_main(move |instances| instances.make(&order, &values, state.as_deref()))?
+}
+
+/// All that the main thread keeps.
+#[derive(Default)]
+pub struct Instances {
+    /// Files stay loaded.
+    entries: HashMap<PathBuf, PluginEntry>,
+    instances: HashMap<u64, (PluginInstance<Hocket>, Arc<Flags>)>,
+    next: u64,
+}
+
+impl Instances {
+    fn entry(&mut self, file: &Path) -> Result<PluginEntry, String> {
+        if let Some(entry) = self.entries.get(file) {
+            return Ok(entry.clone());
+        }
+        let entry = ffi::load(file).map_err(|error| format!("it does not load: {error}"))?;
+        self.entries.insert(file.into(), entry.clone());
+        Ok(entry)
+    }
+
+    /// The ids of the plug-ins of a file, in its order.
+    pub fn ids(&mut self, file: &Path) -> Result<Vec<String>, String> {
+        let entry = self.entry(file)?;
+        let factory = entry.get_plugin_factory().ok_or("it has no plug-ins")?;
+        let ids = factory.plugin_descriptors().filter_map(|plugin| plugin.id());
+        Ok(ids.map(|id| id.to_string_lossy().into_owned()).collect())
+    }
+
+    /// The name of a plug-in.
+    pub fn title(&mut self, order: &Order) -> Option<String> {
+        let entry = self.entry(&order.file).ok()?;
+        let factory = entry.get_plugin_factory()?;
+        let is_it = |id: &std::ffi::CStr| id.to_bytes() == order.id.as_bytes();
+        let plugin = factory.plugin_descriptors().find(|plugin| plugin.id().is_some_and(is_it))?;
+        plugin.name().map(|name| name.to_string_lossy().into_owned())
+    }
+
+    /// Makes an instance, sets it up and activates it.
+    pub fn make(
+        &mut self,
+        order: &Order,
+        values: &Values,
+        state: Option<&[u8]>,
+    ) -> Result<Voice, String> {
+        let entry = self.entry(&order.file)?;
+        let flags = Arc::new(Flags::default());
+        let mut instance = instance(&entry, &order.id, &flags)?;
+        let facts = Arc::new(facts(&mut instance)?);
+        if let Some(state) = state {
+            load(&mut instance, state)?;
+        }
+        set_values(&mut instance, &facts.params, values, state.is_some());
+        let audio = Arc::clone(&flags);
+        let configuration = PluginAudioConfiguration {
+            sample_rate: f64::from(order.rate_hz),
+            min_frames_count: 1,
+            max_frames_count: LONGEST_RUN as u32,
+        };
+        let activated = instance.activate(move |_, _| OfAudioThread(audio), configuration);
+        let processor = activated.map_err(|error| format!("it does not activate: {error}"))?;
+        if flags.take_callback() {
+            instance.call_on_main_thread_callback();
+        }
+        let latency = latency(&mut instance);
+        flags.set_latency(latency);
+        let tail = instance.plugin_handle().get_extension::<PluginTail>();
+        self.next += 1;
+        let number = self.next;
+        self.instances.insert(number, (instance, Arc::clone(&flags)));
+        Ok(Voice { number, processor: Some(processor.into()), flags, facts, latency, tail })
+    }
+
+    /// Deactivates and destroys an instance.
+    pub fn end(&mut self, number: u64, processor: Option<PluginAudioProcessor<Hocket>>) {
+        let Some((mut instance, _)) = self.instances.remove(&number) else { return };
+        if let Some(processor) = processor {
+            // Its audio thread is gone, so this one takes the role.
+            let stopped = super::main_thread::as_audio(|| processor.into_stopped());
+            instance.deactivate(stopped);
+        }
+    }
+
+    /// Does what the plug-in asked for, and reads its latency again.
+    pub fn call(&mut self, number: u64) {
+        if let Some((instance, flags)) = self.instances.get_mut(&number) {
+            instance.call_on_main_thread_callback();
+            flags.set_latency(latency(instance));
+        }
+    }
+
+    /// The state of an instance.
+    pub fn save(&mut self, number: u64) -> Result<Vec<u8>, String> {
+        let (instance, _) = self.instances.get_mut(&number).ok_or("the plug-in is gone")?;
+        let handle = instance.plugin_handle();
+        let state: PluginState =
+            handle.get_extension().ok_or("this plug-in has no state beside its parameters")?;
+        let mut bytes = Vec::new();
+        state.save(&handle, &mut bytes).map_err(|error| error.to_string())?;
+        Ok(bytes)
+    }
+}
+
+fn instance(
+    entry: &PluginEntry,
+    id: &str,
+    flags: &Arc<Flags>,
+) -> Result<PluginInstance<Hocket>, String> {
+    let refused = |error: &dyn std::fmt::Display| format!("it makes no instance: {error}");
+    let info = HostInfo::new("Hocket", "The Hocket authors", "", env!("CARGO_PKG_VERSION"))
+        .map_err(|error| refused(&error))?;
+    let id = CString::new(id).map_err(|error| refused(&error))?;
+    let (any, main) = (Arc::clone(flags), Arc::clone(flags));
+    PluginInstance::new(move |_| OfAnyThread(any), move |_| OfMainThread(main), entry, &id, &info)
+        .map_err(|error| refused(&error))
+}
+
+fn facts(instance: &mut PluginInstance<Hocket>) -> Result<Facts, String> {
+    let handle = instance.plugin_handle();
+    let ports = handle.get_extension::<PluginAudioPorts>();
+    let channels = |is_input| -> Vec<usize> {
+        let Some(ports) = ports else { return Vec::new() };
+        let mut buffer = AudioPortInfoBuffer::new();
+        let port = |index| {
+            ports.get(&handle, index, is_input, &mut buffer).map(|port| port.channel_count as usize)
+        };
+        (0..ports.count(&handle, is_input).min(MOST_CHANNELS as u32)).filter_map(port).collect()
+    };
+    let (inputs, outputs) = (channels(true), channels(false));
+    if inputs.iter().chain(&outputs).any(|channels| *channels > MOST_CHANNELS) {
+        return Err("it has a port with more than 256 channels".into());
+    }
+    let of = |ports: &[usize], index: usize| ports.get(index).copied().unwrap_or(0);
+    let layout =
+        Layout { inputs: of(&inputs, 0), outputs: of(&outputs, 0), side_chain: of(&inputs, 1) };
+    let notes = handle.get_extension::<PluginNotePorts>().and_then(|ports| {
+        let mut buffer = NotePortInfoBuffer::new();
+        let any = ports.count(&handle, true) > 0;
+        any.then(|| ports.get(&handle, 0, true, &mut buffer).map(|port| port.supported_dialects))?
+    });
+    let state = handle.get_extension::<PluginState>().is_some();
+    let params = handle.get_extension::<PluginParams>();
+    let params = params.map(|extension| params_of(&handle, extension)).unwrap_or_default();
+    Ok(Facts { layout, inputs, outputs, params, notes, state })
+}
+
+/// Those that a session may set: neither hidden nor read-only, and not the bypass, which is Hocket's own.
+fn params_of(handle: &PluginMainThreadHandle<'_>, extension: PluginParams) -> Vec<Param> {
+    let hidden =
+        ParamInfoFlags::IS_HIDDEN | ParamInfoFlags::IS_READONLY | ParamInfoFlags::IS_BYPASS;
+    let (mut buffer, mut names) = (ParamInfoBuffer::new(), HashSet::new());
+    let mut params = Vec::new();
+    for index in 0..extension.count(handle) {
+        let Some(info) = extension.get_info(handle, index, &mut buffer) else { continue };
+        if !info.flags.intersects(hidden) {
+            params.push(param(&info, &mut names));
+        }
+    }
+    params
+}
+
+fn param(info: &ParamInfo<'_>, names: &mut HashSet<String>) -> Param {
+    let title = String::from_utf8_lossy(info.name).into_owned();
+    let limit = |value: f64| (value as f32).clamp(-UNLIMITED, UNLIMITED);
+    let (min, max) = (limit(info.min_value), limit(info.max_value));
+    let max = max.max(min);
+    let stepped = info.flags.contains(ParamInfoFlags::IS_STEPPED);
+    Param {
+        name: unique(&readable(&title, info.id.get()), names),
+        title,
+        min,
+        max,
+        default: limit(info.default_value).clamp(min, max),
+        per_rate: false,
+        steps: if stepped { Steps::Whole } else { Steps::None },
+        points: Vec::new(),
+        id: info.id.get(),
+    }
+}
+
+/// `Output Gain (dB)` becomes `output_gain_db`.
+fn readable(title: &str, id: u32) -> String {
+    let words = title.split(|letter: char| !letter.is_ascii_alphanumeric());
+    let words: Vec<String> =
+        words.filter(|word| !word.is_empty()).map(str::to_ascii_lowercase).collect();
+    if words.is_empty() { format!("param_{id}") } else { session_name(&words.join("_")) }
+}
+
+/// The second parameter of a name gets a number.
+fn unique(name: &str, names: &mut HashSet<String>) -> String {
+    let numbered = (2..).map(|number| format!("{name}_{number}"));
+    let mut free =
+        std::iter::once(name.to_string()).chain(numbered).filter(|name| !names.contains(name));
+    let name = free.next().unwrap_or_default();
+    names.insert(name.clone());
+    name
+}
+
+fn load(instance: &mut PluginInstance<Hocket>, bytes: &[u8]) -> Result<(), String> {
+    let handle = instance.plugin_handle();
+    let state: PluginState = handle.get_extension().ok_or("the plug-in has no state")?;
+    let mut reader = bytes;
+    state.load(&handle, &mut reader).map_err(|_| "the plug-in refuses the state".into())
+}
+
+/// Before the activation, so that the plug-in knows them in time for its latency.
+fn set_values(
+    instance: &mut PluginInstance<Hocket>,
+    params: &[Param],
+    values: &Values,
+    has_state: bool,
+) {
+    let Values::Given(values) = values else { return };
+    let Some(extension) = instance.plugin_handle().get_extension::<PluginParams>() else { return };
+    let mut events = EventBuffer::new();
+    for (param, value) in params.iter().zip(values) {
+        let value = param.fit(*value, 0);
+        if let Some(id) =
+            ClapId::from_raw(param.id).filter(|_| !has_state || value != param.default)
+        {
+            events.push(&ParamValueEvent::new(0, id, Pckn::match_all(), f64::from(value)));
+        }
+    }
+    if let Some(mut handle) = instance.inactive_plugin_handle() {
+        let (from, mut to) = (InputEvents::from_buffer(&events), OutputEvents::void());
+        extension.flush(&mut handle, &from, &mut to);
+    }
+}
+
+fn latency(instance: &mut PluginInstance<Hocket>) -> u32 {
+    let handle = instance.plugin_handle();
+    handle.get_extension::<PluginLatency>().map_or(0, |latency| latency.get(&handle))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_readable_and_each_is_there_once() {
+        let mut names = HashSet::new();
+        let mut name = |title: &str| unique(&readable(title, 7), &mut names);
+        assert_eq!(name("Output Gain (dB)"), "output_gain_db");
+        assert_eq!(name("Output gain [dB]"), "output_gain_db_2");
+        assert_eq!(name("%"), "param_7");
+    }
+}

@@ -1,0 +1,206 @@
+//! What is known of a plug-in.
+
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+use crate::layout::Layout;
+
+/// The rate at which ranges that depend on it are shown.
+pub const SHOWN_RATE_HZ: u32 = 48_000;
+/// The highest rate that a range allows for.
+const HIGHEST_RATE_HZ: f32 = 192_000.0;
+
+/// How a plug-in talks to its host.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Format {
+    /// LV2.
+    Lv2,
+    /// CLAP.
+    Clap,
+}
+
+impl Format {
+    /// What its kinds begin with.
+    pub fn prefix(self) -> &'static str {
+        match self {
+            Format::Lv2 => "lv2:",
+            Format::Clap => "clap:",
+        }
+    }
+
+    /// The kind of a plug-in with this URI or id.
+    pub fn kind(self, id: &str) -> String {
+        format!("{}{id}", self.prefix())
+    }
+
+    /// The format and the URI or id of a kind; `None` for a built-in effect.
+    pub fn of_kind(kind: &str) -> Option<(Format, &str)> {
+        let strip = |format: Format| Some((format, kind.strip_prefix(format.prefix())?));
+        strip(Format::Lv2).or_else(|| strip(Format::Clap))
+    }
+}
+
+/// A plug-in.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Description {
+    /// As in sessions: `lv2:URI` or `clap:ID`.
+    pub kind: String,
+    /// For people.
+    pub title: String,
+    /// The bundle or library that holds it.
+    pub library: PathBuf,
+    /// How its ports fit a strip.
+    pub layout: Layout,
+    /// Parameters, in the order of their values.
+    pub params: Vec<Param>,
+    /// Frames, at 48 kHz and with the defaults.
+    pub latency_frames: u32,
+    /// Whether notes and MIDI reach it.
+    pub events: bool,
+    /// Whether it has a state beside its parameters.
+    pub state: bool,
+    /// What it asks of its host: URIs of LV2 features, names of CLAP extensions.
+    pub features: Vec<String>,
+    /// Why Hocket does not run it.
+    pub refusal: Option<String>,
+}
+
+impl Description {
+    /// The URI or id.
+    pub fn id(&self) -> &str {
+        Format::of_kind(&self.kind).map_or(&self.kind, |(_, id)| id)
+    }
+
+    /// What can be said of a plug-in that does not even describe itself.
+    pub fn refused(kind: String, library: PathBuf, why: String) -> Description {
+        let title = Format::of_kind(&kind).map_or("", |(_, id)| id).to_string();
+        let (layout, refusal) = (Layout::default(), Some(why));
+        let (params, features) = (Vec::new(), Vec::new());
+        let (latency_frames, events, state) = (0, false, false);
+        Description {
+            kind,
+            title,
+            library,
+            layout,
+            params,
+            latency_frames,
+            events,
+            state,
+            features,
+            refusal,
+        }
+    }
+}
+
+/// The keys that every effect has in a session.
+const SESSION_KEYS: [&str; 6] = ["kind", "bypass", "key", "key_tap", "events", "state"];
+
+/// The name of a parameter in sessions: its own, with `_` behind it if it is the name of another key.
+pub(crate) fn session_name(name: &str) -> String {
+    if SESSION_KEYS.contains(&name) { format!("{name}_") } else { name.into() }
+}
+
+/// Which values a parameter has between its smallest and its largest.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Steps {
+    /// All.
+    None,
+    /// Whole numbers.
+    Whole,
+    /// Off and on.
+    Switch,
+}
+
+/// A parameter of a plug-in.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Param {
+    /// As in sessions: the port's symbol, or a name with words joined by `_`.
+    pub name: String,
+    /// For people.
+    pub title: String,
+    /// Smallest value.
+    pub min: f32,
+    /// Largest value.
+    pub max: f32,
+    /// Value when not given.
+    pub default: f32,
+    /// Whether the three are multiples of the sample rate.
+    pub per_rate: bool,
+    /// Values between.
+    pub steps: Steps,
+    /// Values with a name.
+    pub points: Vec<(f32, String)>,
+    /// The plug-in's own number of it: a port, or a CLAP id.
+    pub id: u32,
+}
+
+impl Param {
+    /// What multiples of the rate are multiplied by.
+    fn factor(&self, rate_hz: f32) -> f32 {
+        if self.per_rate { rate_hz } else { 1.0 }
+    }
+
+    /// Smallest and largest value at any rate.
+    pub fn range(&self) -> (f32, f32) {
+        match self.per_rate {
+            true => (self.min.min(0.0), self.max * HIGHEST_RATE_HZ),
+            false => (self.min, self.max),
+        }
+    }
+
+    /// The default; one that depends on the rate is that of 48 kHz, so that a session means the same at each.
+    pub fn default_value(&self) -> f32 {
+        self.default * self.factor(SHOWN_RATE_HZ as f32)
+    }
+
+    /// `value` held within the range at this rate, and on a step.
+    pub fn fit(&self, value: f32, rate_hz: u32) -> f32 {
+        let factor = self.factor(rate_hz as f32);
+        let value = value.clamp(self.min * factor, self.max * factor);
+        match self.steps {
+            Steps::None => value,
+            Steps::Whole => value.round(),
+            Steps::Switch => f32::from(value > (self.min + self.max) / 2.0),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn param(min: f32, max: f32, per_rate: bool, steps: Steps) -> Param {
+        let (name, title) = (String::new(), String::new());
+        Param { name, title, min, max, default: min, per_rate, steps, points: vec![], id: 0 }
+    }
+
+    #[test]
+    fn a_range_that_depends_on_the_rate_ends_at_its_part_of_it() {
+        let cutoff = param(0.001, 0.5, true, Steps::None);
+        assert_eq!(cutoff.fit(1e6, 48_000), 24_000.0);
+        assert_eq!(cutoff.fit(1e6, 96_000), 48_000.0);
+        assert_eq!(cutoff.fit(0.0, 48_000), 48.0);
+    }
+
+    #[test]
+    fn values_fall_on_steps() {
+        assert_eq!(param(0.0, 7.0, false, Steps::Whole).fit(2.6, 48_000), 3.0);
+        assert_eq!(param(0.0, 1.0, false, Steps::Switch).fit(0.6, 48_000), 1.0);
+        assert_eq!(param(0.0, 1.0, false, Steps::Switch).fit(0.4, 48_000), 0.0);
+    }
+
+    #[test]
+    fn no_parameter_has_the_name_of_another_key() {
+        assert_eq!(["gain", "bypass", "key"].map(session_name), ["gain", "bypass_", "key_"]);
+    }
+
+    #[test]
+    fn a_kind_names_its_format() {
+        assert_eq!(Format::of_kind("lv2:urn:x"), Some((Format::Lv2, "urn:x")));
+        assert_eq!(Format::of_kind("clap:a.b"), Some((Format::Clap, "a.b")));
+        assert_eq!(Format::of_kind("gain"), None);
+    }
+}

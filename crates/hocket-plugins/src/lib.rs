@@ -1,0 +1,34 @@
+//! LV2 and CLAP plug-ins as processors.
+//!
+//! Start at [`Catalog`]: it knows which plug-ins there are and builds them. A plug-in becomes a
+//! [`hocket_dsp::Processor`] like the built-in effects.
+//!
+//! # Reading order
+//! 1. [`description`]: what is known of a plug-in, and what its *kind* is called in sessions.
+//! 2. [`layout`](mod@layout): how a plug-in's ports fit the two channels of a strip.
+//! 3. [`scan`] and [`catalog`]: how plug-ins are found, in processes of their own, and remembered.
+//! 4. [`changes`](mod@changes): when changes of parameters take effect.
+//! 5. [`lv2`] and [`clap`]: the two formats. Their `ffi` modules hold the only unsafe code.
+//!
+//! # What holds for both formats
+//! - A plug-in runs at most [`LONGEST_RUN`] frames at once, whatever the engine's blocks are. So it never has to be made
+//!   anew for longer blocks, and it computes the same in every engine.
+//! - It reads and writes rows of its own. So plug-ins that cannot work in place run like the others.
+//! - Its bits depend on its input alone as far as the plug-in itself does not look at the length of its runs.
+#![deny(unsafe_code)]
+
+pub mod description;
+pub mod layout;
+pub mod changes;
+pub mod catalog;
+pub mod scan;
+pub mod lv2;
+pub mod clap;
+
+pub use catalog::{Catalog, Wanted};
+pub use description::{Description, Format, Param, Steps};
+
+/// The most frames that a plug-in processes at once. Longer blocks are several runs.
+pub const LONGEST_RUN: usize = 4096;
+/// The length of most runs, as plug-ins are told that ask.
+const NOMINAL_RUN: usize = 256;

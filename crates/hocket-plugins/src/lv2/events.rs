@@ -1,0 +1,234 @@
+//! LV2's buffers of events, as bytes.
+
+use hocket_time::{BarPosition, BlockTime, EventKind, Midi1, midi2_to_midi1};
+
+use super::ffi::{abi, urid};
+
+/// The numbers of the URIs that events are written with.
+#[derive(Debug, Clone, Copy)]
+pub struct Urids {
+    sequence: u32,
+    chunk: u32,
+    object: u32,
+    int: u32,
+    long: u32,
+    float: u32,
+    midi: u32,
+    position: u32,
+    frame: u32,
+    speed: u32,
+    bar: u32,
+    bar_beat: u32,
+    beat_unit: u32,
+    beats_per_bar: u32,
+    bpm: u32,
+}
+
+impl Urids {
+    pub fn new() -> Urids {
+        Urids {
+            sequence: urid(abi::ATOM_SEQUENCE),
+            chunk: urid(abi::ATOM_CHUNK),
+            object: urid(abi::ATOM_OBJECT),
+            int: urid(abi::ATOM_INT),
+            long: urid(abi::ATOM_LONG),
+            float: urid(abi::ATOM_FLOAT),
+            midi: urid(abi::MIDI_EVENT),
+            position: urid(abi::TIME_POSITION),
+            frame: urid(abi::TIME_FRAME),
+            speed: urid(abi::TIME_SPEED),
+            bar: urid(abi::TIME_BAR),
+            bar_beat: urid(abi::TIME_BAR_BEAT),
+            beat_unit: urid(abi::TIME_BEAT_UNIT),
+            beats_per_bar: urid(abi::TIME_BEATS_PER_BAR),
+            bpm: urid(abi::TIME_BPM),
+        }
+    }
+}
+
+/// Offers an output buffer of this size.
+pub fn offer(urids: &Urids, buffer: &mut [u8]) {
+    let capacity = buffer.len() as u32 - 8;
+    put(buffer, 0, &capacity.to_ne_bytes());
+    put(buffer, 4, &urids.chunk.to_ne_bytes());
+}
+
+fn put(buffer: &mut [u8], at: usize, bytes: &[u8]) {
+    buffer[at..at + bytes.len()].copy_from_slice(bytes);
+}
+
+/// Writes a sequence of events into a buffer.
+#[derive(Debug)]
+pub struct Sequence<'a> {
+    urids: Urids,
+    buffer: &'a mut [u8],
+    used: usize,
+}
+
+/// The buffer's head: the atom's, the unit of time (0: frames), and padding.
+const HEAD: usize = 16;
+
+impl<'a> Sequence<'a> {
+    /// An empty one. The buffer has room for the head, at least.
+    pub fn new(urids: Urids, buffer: &'a mut [u8]) -> Sequence<'a> {
+        put(buffer, 4, &urids.sequence.to_ne_bytes());
+        put(buffer, 8, &[0; 8]);
+        let mut sequence = Sequence { urids, buffer, used: HEAD };
+        sequence.close();
+        sequence
+    }
+
+    /// The size of an atom is that of its body.
+    fn close(&mut self) {
+        let bytes = (self.used - 8) as u32;
+        put(self.buffer, 0, &bytes.to_ne_bytes());
+    }
+
+    /// Appends an event. One that finds no room is left out.
+    fn push(&mut self, frame: u32, kind: u32, parts: &[&[u8]]) {
+        let bytes: usize = parts.iter().map(|part| part.len()).sum();
+        let end = self.used + 16 + bytes.next_multiple_of(8);
+        if end > self.buffer.len() {
+            return;
+        }
+        put(self.buffer, self.used, &i64::from(frame).to_ne_bytes());
+        put(self.buffer, self.used + 8, &(bytes as u32).to_ne_bytes());
+        put(self.buffer, self.used + 12, &kind.to_ne_bytes());
+        let mut at = self.used + 16;
+        for part in parts {
+            put(self.buffer, at, part);
+            at += part.len();
+        }
+        self.buffer[at..end].fill(0);
+        self.used = end;
+        self.close();
+    }
+
+    fn midi(&mut self, frame: u32, message: Midi1) {
+        self.push(frame, self.urids.midi, &[message.as_slice()]);
+    }
+
+    /// Appends what happens at a frame of the run, as MIDI 1.0. `sysex`: the bytes of a message that has them elsewhere.
+    pub fn event(&mut self, frame: u32, kind: &EventKind, sysex: &[u8]) {
+        match kind {
+            EventKind::Note(note) => {
+                note.to_midi().into_iter().for_each(|message| self.midi(frame, message));
+            }
+            EventKind::Midi(message) => self.midi(frame, *message),
+            EventKind::Ump(packet) => {
+                let messages = midi2_to_midi1(packet);
+                messages.as_slice().iter().for_each(|message| self.midi(frame, *message));
+            }
+            EventKind::SysEx(_) => self.push(frame, self.urids.midi, &[sysex]),
+            EventKind::EndAllNotes => self.end_all_notes(frame),
+            EventKind::Param(_) => {}
+        }
+    }
+
+    /// Pedals up, and every note ends.
+    fn end_all_notes(&mut self, frame: u32) {
+        for channel in 0..16 {
+            for controller in [64, 123] {
+                self.push(frame, self.urids.midi, &[&[0xb0 | channel, controller, 0]]);
+            }
+        }
+    }
+
+    /// Appends where the song is.
+    pub fn position(&mut self, song: &Song) {
+        let urids = self.urids;
+        let mut body = [0; Song::BYTES];
+        put(&mut body, 4, &urids.position.to_ne_bytes());
+        let values = [
+            (urids.frame, urids.long, song.frame.to_ne_bytes()),
+            (urids.bar, urids.long, song.bar.to_ne_bytes()),
+            (urids.beat_unit, urids.int, wide(song.beat_unit.to_ne_bytes())),
+            (urids.speed, urids.float, wide(song.speed.to_ne_bytes())),
+            (urids.bar_beat, urids.float, wide(song.bar_beat.to_ne_bytes())),
+            (urids.beats_per_bar, urids.float, wide(song.beats_per_bar.to_ne_bytes())),
+            (urids.bpm, urids.float, wide(song.bpm.to_ne_bytes())),
+        ];
+        for (index, (key, kind, value)) in values.into_iter().enumerate() {
+            let at = 8 + 24 * index;
+            let bytes: u32 = if kind == urids.long { 8 } else { 4 };
+            put(&mut body, at, &key.to_ne_bytes());
+            put(&mut body, at + 8, &bytes.to_ne_bytes());
+            put(&mut body, at + 12, &kind.to_ne_bytes());
+            put(&mut body, at + 16, &value);
+        }
+        self.push(0, urids.object, &[&body]);
+    }
+}
+
+/// Values are padded to 8 bytes.
+fn wide(value: [u8; 4]) -> [u8; 8] {
+    let mut wide = [0; 8];
+    wide[..4].copy_from_slice(&value);
+    wide
+}
+
+/// Where the song is.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Song {
+    frame: i64,
+    bar: i64,
+    beat_unit: i32,
+    speed: f32,
+    bar_beat: f32,
+    beats_per_bar: f32,
+    bpm: f32,
+}
+
+impl Song {
+    /// The object's head, and seven properties.
+    const BYTES: usize = 8 + 7 * 24;
+
+    /// At a frame of the block.
+    pub fn at(time: &BlockTime<'_>, offset: u32) -> Song {
+        let (bar, signature) = (time.bar_at(offset), time.signature_at(offset));
+        let start = time.map.beats_at_bar(BarPosition { beat: 0, tick: 0, ..bar });
+        let beats_in_bar = (time.beats_at(offset) - start) / signature.beat_beats();
+        Song {
+            frame: time.position_at(offset),
+            bar: bar.bar,
+            beat_unit: i32::from(signature.denominator),
+            speed: if time.is_playing_at(offset) { 1.0 } else { 0.0 },
+            bar_beat: beats_in_bar as f32,
+            beats_per_bar: f32::from(signature.numerator),
+            bpm: time.bpm_at(offset) as f32,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_note_is_an_event_of_twenty_four_bytes() {
+        let urids = Urids::new();
+        let mut buffer = [0xff; 64];
+        let mut sequence = Sequence::new(urids, &mut buffer);
+        sequence.event(7, &EventKind::Midi(Midi1::new(&[0x90, 60, 100]).unwrap()), &[]);
+        assert_eq!(buffer[..4], 32_u32.to_ne_bytes(), "the sequence's body: 8 and 24");
+        assert_eq!(buffer[16..24], 7_i64.to_ne_bytes());
+        assert_eq!(buffer[24..28], 3_u32.to_ne_bytes());
+        assert_eq!(buffer[32..40], [0x90, 60, 100, 0, 0, 0, 0, 0]);
+    }
+
+    #[test]
+    fn what_finds_no_room_is_left_out_whole() {
+        let mut buffer = [0; 48];
+        let mut sequence = Sequence::new(Urids::new(), &mut buffer);
+        sequence.event(0, &EventKind::EndAllNotes, &[]);
+        assert_eq!(buffer[..4], 32_u32.to_ne_bytes(), "one of 32 messages");
+    }
+
+    #[test]
+    fn an_output_is_offered_with_its_capacity() {
+        let (urids, mut buffer) = (Urids::new(), [0; 64]);
+        offer(&urids, &mut buffer);
+        assert_eq!(buffer[..4], 56_u32.to_ne_bytes());
+        assert_eq!(buffer[4..8], urids.chunk.to_ne_bytes());
+    }
+}

@@ -1,0 +1,387 @@
+//! An LV2 plug-in as a processor.
+
+use std::any::Any;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+
+use hocket_dsp::host::{
+    BackgroundWork, Host, MainRequests, MainSide, StateError, WorkAnswers, WorkRequests, WorkRoom,
+};
+use hocket_dsp::{Block, Change, Processor, StereoMut, StereoRef};
+use hocket_time::{BlockTime, Event, EventBuffer, EventKind};
+
+use super::events::{Sequence, Song, Urids, offer};
+use super::ffi::{Bundle, Instance, Shared};
+use super::ports::Ports;
+use super::state::State;
+use crate::LONGEST_RUN;
+use crate::changes::{At, Changes, of_block};
+
+/// Frames after which a latency port has its value.
+const LATENCY_RUN: usize = 256;
+/// The most latency that is believed.
+const MOST_LATENCY_FRAMES: f32 = 10_000_000.0;
+/// Room for a plug-in's background work.
+const ROOM: WorkRoom = WorkRoom { messages: 64, bytes: 16 * 1024 + 8 };
+/// A plug-in that requires this feature gets its blocks whole.
+const WHOLE_BLOCKS: &str = "http://lv2plug.in/ns/ext/buf-size#coarseBlockLength";
+
+/// What is needed to make instances of a plug-in.
+pub struct Plan {
+    bundle: Bundle,
+    uri: String,
+    rate_hz: u32,
+    pub ports: Ports,
+    whole_blocks: bool,
+}
+
+impl Plan {
+    /// # Errors
+    /// A port that Hocket cannot serve.
+    pub fn new(bundle: Bundle, uri: &str, rate_hz: u32) -> Result<Plan, String> {
+        let ports = Ports::of(&bundle.ports(uri))?;
+        let required = bundle.required_features(uri);
+        let whole_blocks = required.iter().any(|feature| feature == WHOLE_BLOCKS);
+        Ok(Plan { bundle, uri: uri.into(), rate_hz, ports, whole_blocks })
+    }
+
+    /// The default of each parameter.
+    pub fn defaults(&self) -> Vec<f32> {
+        self.fitted(&self.ports.params.iter().map(|p| p.default_value()).collect::<Vec<_>>())
+    }
+
+    /// Values held within their ranges. Those that are missing are the defaults.
+    fn fitted(&self, values: &[f32]) -> Vec<f32> {
+        let params = self.ports.params.iter().enumerate();
+        let value = |index| values.get(index).copied().filter(|value: &f32| !value.is_nan());
+        params
+            .map(|(index, param)| {
+                param.fit(value(index).unwrap_or_else(|| param.default_value()), self.rate_hz)
+            })
+            .collect()
+    }
+
+    fn instance(&self, values: &[f32], state: Option<&State>) -> Result<Instance, String> {
+        let wired = (self.ports.wires.as_slice(), self.ports.memory(values));
+        Instance::new(&self.bundle, &self.uri, self.rate_hz, wired, state)
+    }
+
+    fn instances(&self, values: &[f32], state: Option<&State>) -> Result<Vec<Instance>, String> {
+        (0..self.ports.layout.instances()).map(|_| self.instance(values, state)).collect()
+    }
+
+    /// Runs an instance for a moment and reads its latency port.
+    ///
+    /// # Errors
+    /// It makes no instance.
+    pub fn latency(&self, values: &[f32], state: Option<&State>) -> Result<u32, String> {
+        let mut instance = self.instance(&self.fitted(values), state)?;
+        let urids = Urids::new();
+        self.offer_outputs(&urids, &mut instance);
+        self.write_inputs(&mut instance, |buffer, _| {
+            Sequence::new(urids, buffer);
+        });
+        instance.run(LATENCY_RUN, &mut None);
+        Ok(self.latency_of(&mut instance))
+    }
+
+    fn latency_of(&self, instance: &mut Instance) -> u32 {
+        let frames = self.ports.latency.map_or(0.0, |port| instance.memory().controls.get()[port]);
+        frames.clamp(0.0, MOST_LATENCY_FRAMES).round() as u32
+    }
+
+    fn offer_outputs(&self, urids: &Urids, instance: &mut Instance) {
+        let buffers = instance.memory().atoms.iter_mut().zip(&self.ports.atoms);
+        for (buffer, _) in buffers.filter(|(_, atom)| !atom.is_input) {
+            offer(urids, buffer.bytes_mut());
+        }
+    }
+
+    fn write_inputs(&self, instance: &mut Instance, mut write: impl FnMut(&mut [u8], usize)) {
+        let buffers = instance.memory().atoms.iter_mut().zip(&self.ports.atoms).enumerate();
+        for (index, (buffer, _)) in buffers.filter(|(_, (_, atom))| atom.is_input) {
+            write(buffer.bytes_mut(), index);
+        }
+    }
+}
+
+/// Plays a plug-in.
+pub struct Lv2Processor {
+    plan: Arc<Plan>,
+    urids: Urids,
+    instances: Vec<Instance>,
+    values: Vec<f32>,
+    changes: Changes,
+    known: Arc<Known>,
+    requests: Option<Box<dyn WorkRequests>>,
+    main: Option<Box<dyn MainRequests>>,
+    latency: u32,
+    /// Where the song goes on, if nothing happens.
+    expected: Option<Song>,
+}
+
+impl Lv2Processor {
+    /// # Errors
+    /// It makes no instance, or refuses the state.
+    pub fn new(
+        plan: Arc<Plan>,
+        values: &[f32],
+        state: Option<State>,
+    ) -> Result<Lv2Processor, String> {
+        let values = plan.fitted(values);
+        let latency = match plan.ports.latency {
+            Some(_) => plan.latency(&values, state.as_ref())?,
+            None => 0,
+        };
+        let instances = plan.instances(&values, state.as_ref())?;
+        let known = Arc::new(Known::default());
+        known.add(&instances);
+        let changes = Changes::new(values.len(), plan.whole_blocks);
+        let (urids, requests, main, expected) = (Urids::new(), None, None, None);
+        Ok(Lv2Processor {
+            plan,
+            urids,
+            instances,
+            values,
+            changes,
+            known,
+            requests,
+            main,
+            latency,
+            expected,
+        })
+    }
+
+    fn set(&mut self, index: usize, value: f32) {
+        let Some(param) = self.plan.ports.params.get(index) else { return };
+        let (port, value) = (param.id as usize, param.fit(value, self.plan.rate_hz));
+        self.values[index] = value;
+        for instance in &mut self.instances {
+            instance.memory().controls.get_mut()[port] = value;
+        }
+    }
+
+    fn apply(&mut self, block_start: bool) {
+        let mut changes = std::mem::replace(&mut self.changes, Changes::new(0, false));
+        changes.take(block_start, |index, value| self.set(index, value));
+        self.changes = changes;
+    }
+
+    /// One run of the plug-in: frames `at` to `end` of the block.
+    fn run(&mut self, block: &mut Block<'_>, (at, end): (usize, usize), song: Option<&Song>) {
+        let key = block.side_chain.map(|key| key.part(at, end));
+        let heard = Heard { at, end, events: block.received(), buffer: block.events_in };
+        let mut main = block.main.part(at, end);
+        let plan = Arc::clone(&self.plan);
+        for index in 0..self.instances.len() {
+            self.feed(&plan, index, (&main, key), (&heard, song));
+        }
+        for instance in &mut self.instances {
+            instance.run(end - at, &mut self.requests);
+        }
+        for (index, instance) in self.instances.iter_mut().enumerate() {
+            for (channel, row) in plan.ports.outputs.iter().enumerate() {
+                let from = &instance.memory().audio[*row].get()[..end - at];
+                plan.ports.layout.put(index, channel, from, &mut main);
+            }
+        }
+        self.changes.pass(end - at);
+    }
+
+    fn feed(
+        &mut self,
+        plan: &Plan,
+        index: usize,
+        (main, key): (&StereoMut<'_>, Option<StereoRef<'_>>),
+        (heard, song): (&Heard<'_>, Option<&Song>),
+    ) {
+        let (urids, layout) = (self.urids, plan.ports.layout);
+        let instance = &mut self.instances[index];
+        let from = StereoRef { left: main.left, right: main.right };
+        for (channel, row) in plan.ports.inputs.iter().enumerate() {
+            let into = &mut instance.memory().audio[*row].get_mut()[..from.left.len()];
+            layout.feed(index, channel, from, into);
+        }
+        for (channel, row) in plan.ports.side_chain.iter().enumerate() {
+            let into = &mut instance.memory().audio[*row].get_mut()[..from.left.len()];
+            layout.feed_key(index, channel, key, into);
+        }
+        plan.offer_outputs(&urids, instance);
+        plan.write_inputs(instance, |buffer, atom| {
+            let mut sequence = Sequence::new(urids, buffer);
+            if plan.ports.time == Some(atom) {
+                song.into_iter().for_each(|song| sequence.position(song));
+            }
+            if plan.ports.midi == Some(atom) {
+                heard.write(&mut sequence);
+            }
+        });
+    }
+
+    /// Where the song is, if the plug-in does not know it yet.
+    fn news(&mut self, time: Option<&BlockTime<'_>>) -> Option<Song> {
+        let time = time.filter(|_| self.plan.ports.time.is_some())?;
+        let song = Song::at(time, 0);
+        let known = self.expected == Some(song);
+        self.expected = Some(Song::at(time, time.frames()));
+        (!known).then_some(song)
+    }
+
+    fn report_latency(&mut self) {
+        if self.plan.ports.latency.is_none() {
+            return;
+        }
+        let plan = &self.plan;
+        let now = self.instances.iter_mut().map(|instance| plan.latency_of(instance)).max();
+        let now = now.unwrap_or(0);
+        if now != self.latency {
+            self.latency = now;
+            self.main.iter_mut().for_each(|main| main.latency_changed(now));
+        }
+    }
+}
+
+impl Processor for Lv2Processor {
+    fn process(&mut self, block: &mut Block<'_>) {
+        let frames = block.frames();
+        let mut song = self.news(block.time);
+        let mut next = of_block(block.events, block.received()).peekable();
+        let mut at = 0;
+        while at < frames {
+            while let Some(change) = next.next_if(|change| change.frame as usize <= at) {
+                self.changes.wait(change.index, change.value);
+            }
+            self.apply(at == 0);
+            let change = next.peek().map(|change: &At| change.frame as usize - at);
+            let end = at + self.changes.run((frames - at).min(LONGEST_RUN), change);
+            self.run(block, (at, end), song.take().as_ref());
+            at = end;
+        }
+        next.for_each(|change| self.changes.wait(change.index, change.value));
+        self.report_latency();
+    }
+
+    fn join(&mut self, host: &mut dyn Host) {
+        if self.instances.iter().any(|instance| instance.shared().works()) {
+            let work = Box::new(Work { known: Arc::clone(&self.known) });
+            self.requests = Some(host.background(work, ROOM));
+        }
+        let (plan, known) = (Arc::clone(&self.plan), Arc::clone(&self.known));
+        let values = self.values.clone();
+        self.main = Some(host.main_side(Box::new(Side { plan, known, values })));
+    }
+
+    fn answered(&mut self, answer: &[u8]) {
+        for instance in &mut self.instances {
+            if instance.answered(answer, &mut self.requests) {
+                return;
+            }
+        }
+    }
+
+    fn exchange(&mut self, new: &mut (dyn Any + Send)) {
+        if let Some(instances) = new.downcast_mut::<Vec<Instance>>() {
+            std::mem::swap(&mut self.instances, instances);
+            for index in 0..self.values.len() {
+                self.set(index, self.values[index]);
+            }
+            self.expected = None;
+        }
+    }
+
+    fn reset(&mut self) {
+        self.apply(true);
+        self.changes.reset();
+        self.instances.iter_mut().for_each(Instance::reset);
+        self.expected = None;
+    }
+
+    fn preset(&mut self, change: Change) {
+        let Change::Param { index, value } = change;
+        if !value.is_nan() {
+            self.set(usize::from(index), value);
+        }
+    }
+
+    fn keeps_time(&self) -> bool {
+        self.plan.ports.time.is_some()
+    }
+
+    fn latency_frames(&self) -> u32 {
+        self.latency
+    }
+}
+
+/// The events of a run.
+struct Heard<'a> {
+    at: usize,
+    end: usize,
+    events: &'a [Event],
+    buffer: Option<&'a EventBuffer>,
+}
+
+impl Heard<'_> {
+    fn write(&self, sequence: &mut Sequence<'_>) {
+        let run = |frame: u32| (self.at..self.end).contains(&(frame as usize));
+        for event in self.events.iter().filter(|event| run(event.frame)) {
+            let sysex = match (&event.kind, self.buffer) {
+                (EventKind::SysEx(message), Some(buffer)) => buffer.sysex(*message),
+                _ => &[],
+            };
+            sequence.event(event.frame - self.at as u32, &event.kind, sysex);
+        }
+    }
+}
+
+/// The instances that there are: the processor's, and those that a state was loaded into. The lock is for threads that
+/// are not of real time; the processor itself does not look.
+#[derive(Default)]
+struct Known(Mutex<Vec<Weak<Shared>>>);
+
+impl Known {
+    fn add(&self, instances: &[Instance]) {
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        known.retain(|instance| instance.strong_count() > 0);
+        known.extend(instances.iter().map(|instance| Arc::downgrade(instance.shared())));
+    }
+
+    fn all(&self) -> Vec<Arc<Shared>> {
+        let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        known.iter().filter_map(Weak::upgrade).collect()
+    }
+}
+
+/// Does what the plug-in's worker has to do.
+struct Work {
+    known: Arc<Known>,
+}
+
+impl BackgroundWork for Work {
+    fn work(&mut self, request: &[u8], answers: &mut dyn WorkAnswers) {
+        // Each looks whether the request is its own.
+        self.known.all().iter().for_each(|instance| instance.work(request, answers));
+    }
+}
+
+/// Saves and loads.
+struct Side {
+    plan: Arc<Plan>,
+    known: Arc<Known>,
+    values: Vec<f32>,
+}
+
+impl MainSide for Side {
+    /// Two instances get the same values and events, so the newest one speaks for both.
+    fn save(&mut self) -> Result<Vec<u8>, StateError> {
+        let instances = self.known.all();
+        let newest = instances.iter().max_by_key(|instance| instance.number());
+        let state = newest.map(|instance| instance.save()).transpose()?.flatten();
+        Ok(state.ok_or("this plug-in has no state beside its parameters")?.to_bytes())
+    }
+
+    fn load(&mut self, state: &[u8]) -> Result<Box<dyn Any + Send>, StateError> {
+        let state = State::from_bytes(state)?;
+        let instances = self.plan.instances(&self.values, Some(&state))?;
+        self.known.add(&instances);
+        Ok(Box::new(instances))
+    }
+}

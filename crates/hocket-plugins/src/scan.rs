@@ -1,0 +1,468 @@
+//! Finding plug-ins: each library is looked at by a process of its own, and the result is kept.
+//!
+//! To describe a plug-in, its code has to run. It may crash, hang or print. So [`Scanner`] starts the program again
+//! for each library, with a time limit, and that process ([`look`]) writes line by line what it finds into a file. If it
+//! ends too early, the plug-in that it had begun with is refused, and another process goes on behind it.
+
+use std::collections::BTreeMap;
+use std::fs::{File, OpenOptions};
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::io::{self, Write};
+use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use hocket_files::OutputFile;
+use serde::{Deserialize, Serialize};
+
+use crate::description::{Description, Format};
+use crate::{clap, lv2};
+
+/// How long a process may take for one plug-in.
+pub const LIMIT: Duration = Duration::from_secs(20);
+/// How many plug-ins of a library may crash before the rest of it is left alone.
+const MOST_CRASHES: usize = 3;
+/// How deep folders below a search folder may lie.
+const DEEPEST: usize = 4;
+/// The format of the file that keeps results. A number for each change of what a description means.
+const CACHE_FORMAT: &str = "hocket-plugins/1";
+/// How often a process is looked at.
+const LOOK: Duration = Duration::from_millis(2);
+
+/// A file or folder with plug-ins.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Library {
+    /// Of its plug-ins.
+    pub format: Format,
+    /// Where it is.
+    pub path: PathBuf,
+}
+
+/// Something that was found and cannot be used.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Problem {
+    /// Where.
+    pub library: PathBuf,
+    /// Why.
+    pub why: String,
+}
+
+/// What a scan finds.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Found {
+    /// Plug-ins, also those that Hocket refuses.
+    pub plugins: Vec<Description>,
+    /// Libraries of which nothing more is known.
+    pub problems: Vec<Problem>,
+}
+
+/// Where plug-ins are looked for.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Places {
+    /// Folders of LV2 bundles.
+    pub lv2: Vec<PathBuf>,
+    /// Folders of CLAP files.
+    pub clap: Vec<PathBuf>,
+}
+
+impl Places {
+    /// The usual ones of this system. `LV2_PATH` replaces those of LV2, as lilv has it; `CLAP_PATH` comes before those of
+    /// CLAP, as CLAP has it.
+    pub fn of_system(variable: impl Fn(&str) -> Option<std::ffi::OsString>) -> Places {
+        let home = variable("HOME").map(PathBuf::from);
+        let below_home = |folder: &str| home.iter().map(|home| home.join(folder)).collect();
+        let listed = |name: &str| -> Option<Vec<PathBuf>> {
+            let list = variable(name).filter(|list| !list.is_empty())?;
+            Some(std::env::split_paths(&list).filter(|path| path.is_absolute()).collect())
+        };
+        let usual = |mut folders: Vec<PathBuf>, more: &[&str]| {
+            folders.extend(more.iter().map(PathBuf::from));
+            folders
+        };
+        let lv2 = listed("LV2_PATH")
+            .unwrap_or_else(|| usual(below_home(".lv2"), &["/usr/local/lib/lv2", "/usr/lib/lv2"]));
+        let mut clap = listed("CLAP_PATH").unwrap_or_default();
+        clap.extend(usual(below_home(".clap"), &["/usr/lib/clap"]));
+        Places { lv2, clap }
+    }
+
+    /// Every library in them, sorted, each once.
+    pub fn libraries(&self) -> Vec<Library> {
+        let mut found = Vec::new();
+        for folder in &self.lv2 {
+            let bundles = entries(folder).into_iter().filter(|path| is_bundle(path));
+            found.extend(bundles.map(|path| Library { format: Format::Lv2, path }));
+        }
+        self.clap.iter().for_each(|folder| add_clap(folder, DEEPEST, &mut found));
+        found.sort();
+        found.dedup();
+        found
+    }
+}
+
+fn is_bundle(path: &Path) -> bool {
+    path.join("manifest.ttl").is_file()
+}
+
+fn add_clap(folder: &Path, deep: usize, found: &mut Vec<Library>) {
+    for path in entries(folder) {
+        if path.extension().is_some_and(|ending| ending == "clap") {
+            found.push(Library { format: Format::Clap, path });
+        } else if deep > 0 && path.is_dir() {
+            add_clap(&path, deep - 1, found);
+        }
+    }
+}
+
+/// What cannot be read holds nothing.
+fn entries(folder: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let mut paths: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
+    paths.sort();
+    paths
+}
+
+/// A line of the file that [`look`] writes.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Line {
+    /// A plug-in of this kind is next.
+    Begins(String),
+    /// It is described.
+    Is(Box<Description>),
+    /// The library does not load.
+    Fails(String),
+    /// There is no more.
+    Ends,
+}
+
+/// Describes the plug-ins of a library, but for the first `skip`, into a file. For the process of its own.
+///
+/// # Errors
+/// The file cannot be written.
+pub fn look(library: &Library, skip: usize, into: &Path) -> io::Result<()> {
+    let mut file = OpenOptions::new().append(true).create(true).open(into)?;
+    let ids = match library.format {
+        Format::Lv2 => lv2::plugins(&library.path),
+        Format::Clap => clap::plugins(&library.path),
+    };
+    match ids {
+        Ok(ids) => {
+            for id in ids.iter().skip(skip) {
+                say(&mut file, &Line::Begins(library.format.kind(id)))?;
+                say(&mut file, &Line::Is(Box::new(described(library, id))))?;
+            }
+        }
+        Err(why) => say(&mut file, &Line::Fails(why))?,
+    }
+    say(&mut file, &Line::Ends)
+}
+
+fn described(library: &Library, id: &str) -> Description {
+    let described = match library.format {
+        Format::Lv2 => lv2::describe(&library.path, id),
+        Format::Clap => clap::describe(&library.path, id),
+    };
+    let kind = library.format.kind(id);
+    described.unwrap_or_else(|why| Description::refused(kind, library.path.clone(), why))
+}
+
+fn say(file: &mut File, line: &Line) -> io::Result<()> {
+    let mut text = serde_json::to_string(line)?;
+    text.push('\n');
+    file.write_all(text.as_bytes())
+}
+
+/// Scans libraries.
+#[derive(Debug, Clone)]
+pub struct Scanner {
+    /// A program that calls [`look`] with its last four arguments: format, path, how many to skip, file.
+    pub program: PathBuf,
+    /// Its first arguments.
+    pub arguments: Vec<String>,
+    /// How long it may take for one plug-in.
+    pub limit: Duration,
+    /// Where results are kept.
+    pub cache: Option<PathBuf>,
+}
+
+impl Scanner {
+    /// Looks at every library that has changed since it was looked at last. Returns all plug-ins, sorted by kind; of two of
+    /// one kind the first one that was found.
+    pub fn scan(&self, libraries: &[Library]) -> Found {
+        let mut cache = self.cache.as_deref().map(Cache::read).unwrap_or_default();
+        let stamps: Vec<u64> = libraries.iter().map(|library| stamp(&library.path)).collect();
+        let new: Vec<usize> = (0..libraries.len())
+            .filter(|index| cache.get(&libraries[*index], stamps[*index]).is_none())
+            .collect();
+        let looked = self.look_at_all(&new.iter().map(|at| &libraries[*at]).collect::<Vec<_>>());
+        for (index, found) in new.iter().zip(looked) {
+            cache.put(&libraries[*index], stamps[*index], found);
+        }
+        let found = libraries.iter().zip(&stamps);
+        let found = joined(found.filter_map(|(library, stamp)| cache.get(library, *stamp)));
+        if let Some(path) = self.cache.as_deref().filter(|_| !new.is_empty()) {
+            cache.write(path);
+        }
+        found
+    }
+
+    /// Several at once, because each mostly waits for its process.
+    fn look_at_all(&self, libraries: &[&Library]) -> Vec<Found> {
+        let workers = std::thread::available_parallelism().map_or(1, usize::from);
+        let (next, done) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
+        std::thread::scope(|scope| {
+            for _ in 0..workers.min(libraries.len()) {
+                scope.spawn(|| {
+                    // Relaxed: each number goes to one thread, and publishes nothing.
+                    while let Some(library) = libraries.get(next.fetch_add(1, Relaxed)) {
+                        let found = self.look_at(library);
+                        let mut done = done.lock().unwrap_or_else(PoisonError::into_inner);
+                        done.push(((*library).clone(), found));
+                    }
+                });
+            }
+        });
+        let mut done = done.into_inner().unwrap_or_else(PoisonError::into_inner);
+        done.sort_by(|one, other| one.0.cmp(&other.0));
+        done.into_iter().map(|(_, found)| found).collect()
+    }
+
+    fn look_at(&self, library: &Library) -> Found {
+        let mut found = Found::default();
+        let problem = |why: String| Problem { library: library.path.clone(), why };
+        for _ in 0..MOST_CRASHES {
+            let skip = found.plugins.len();
+            match self.look_once(library, skip, &mut found) {
+                Ok(None) => return found,
+                // The next process begins behind the plug-in that ended this one.
+                Ok(Some(_)) if found.plugins.len() > skip => {}
+                Ok(Some(why)) => {
+                    found.problems.push(problem(format!("it {why} while it was loaded")));
+                    return found;
+                }
+                Err(error) => {
+                    found.problems.push(problem(format!("it cannot be looked at: {error}")));
+                    return found;
+                }
+            }
+        }
+        let why =
+            "several of its plug-ins end the process that loads them; the rest was left alone";
+        found.problems.push(problem(why.into()));
+        found
+    }
+
+    /// One process. Returns why it ended too early.
+    fn look_once(
+        &self,
+        library: &Library,
+        skip: usize,
+        found: &mut Found,
+    ) -> io::Result<Option<String>> {
+        let file = tempfile::NamedTempFile::new()?;
+        let format = library.format.prefix().trim_end_matches(':');
+        let mut child = Command::new(&self.program)
+            .args(&self.arguments)
+            .args([format.as_ref(), library.path.as_os_str()])
+            .args([skip.to_string().as_ref(), file.path().as_os_str()])
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()?;
+        let ended = self.wait(&mut child, file.path())?;
+        let mut lines = Lines::read(file.path())?;
+        let complete = lines.complete;
+        let why = ended.map_or("took too long".to_string(), |status| how(&status));
+        if let (false, Some(kind)) = (complete, lines.begun.take()) {
+            let refused = format!("it {why} while it was loaded");
+            lines.plugins.push(Description::refused(kind, library.path.clone(), refused));
+        }
+        found.plugins.append(&mut lines.plugins);
+        let problem = |why| Problem { library: library.path.clone(), why };
+        found.problems.extend(lines.failure.map(problem));
+        Ok((!complete).then_some(why))
+    }
+
+    /// `None`: no line came within the limit, and the process was ended.
+    fn wait(&self, child: &mut Child, file: &Path) -> io::Result<Option<ExitStatus>> {
+        let (mut since, mut length) = (Instant::now(), 0);
+        loop {
+            if let Some(status) = child.try_wait()? {
+                return Ok(Some(status));
+            }
+            let now = std::fs::metadata(file).map_or(0, |file| file.len());
+            if now != length {
+                (since, length) = (Instant::now(), now);
+            }
+            if since.elapsed() > self.limit {
+                child.kill()?;
+                child.wait()?;
+                return Ok(None);
+            }
+            std::thread::sleep(LOOK);
+        }
+    }
+}
+
+fn how(status: &ExitStatus) -> String {
+    match (status.signal(), status.code()) {
+        (Some(signal), _) => format!("crashed (signal {signal})"),
+        (None, Some(code)) => format!("ended the process (exit code {code})"),
+        (None, None) => "ended the process".into(),
+    }
+}
+
+/// What a process wrote.
+#[derive(Debug, Default)]
+struct Lines {
+    plugins: Vec<Description>,
+    failure: Option<String>,
+    begun: Option<String>,
+    complete: bool,
+}
+
+impl Lines {
+    /// A line that was cut off says nothing.
+    fn read(path: &Path) -> io::Result<Lines> {
+        let text = std::fs::read(path)?;
+        let text = String::from_utf8_lossy(&text);
+        let mut lines = Lines::default();
+        for line in text.lines().filter_map(|line| serde_json::from_str(line).ok()) {
+            match line {
+                Line::Begins(kind) => lines.begun = Some(kind),
+                Line::Is(plugin) => {
+                    lines.plugins.push(*plugin);
+                    lines.begun = None;
+                }
+                Line::Fails(why) => lines.failure = Some(why),
+                Line::Ends => lines.complete = true,
+            }
+        }
+        Ok(lines)
+    }
+}
+
+fn joined<'a>(all: impl Iterator<Item = &'a Found>) -> Found {
+    let mut by_kind = BTreeMap::new();
+    let mut problems = Vec::new();
+    for found in all {
+        for plugin in &found.plugins {
+            by_kind.entry(plugin.kind.clone()).or_insert_with(|| plugin.clone());
+        }
+        problems.extend(found.problems.iter().cloned());
+    }
+    Found { plugins: by_kind.into_values().collect(), problems }
+}
+
+/// A number that changes when the library does: names, sizes and times of its files.
+fn stamp(path: &Path) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    add_stamp(path, &mut hasher);
+    entries(path).iter().for_each(|file| add_stamp(file, &mut hasher));
+    hasher.finish()
+}
+
+fn add_stamp(path: &Path, hasher: &mut DefaultHasher) {
+    let Ok(data) = std::fs::metadata(path) else { return };
+    path.hash(hasher);
+    data.len().hash(hasher);
+    data.modified().ok().hash(hasher);
+}
+
+/// What was found earlier.
+#[derive(Debug, Default, Serialize, Deserialize)]
+struct Cache {
+    format: String,
+    libraries: BTreeMap<String, Kept>,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+struct Kept {
+    stamp: u64,
+    found: Found,
+}
+
+impl Cache {
+    /// A file that is missing, damaged or of another version holds nothing.
+    fn read(path: &Path) -> Cache {
+        let file = std::fs::read(path).ok();
+        let cache: Option<Cache> = file.and_then(|text| serde_json::from_slice(&text).ok());
+        cache.filter(|cache| cache.format == CACHE_FORMAT).unwrap_or_default()
+    }
+
+    /// A cache that cannot be written costs time in the next run, and nothing else.
+    fn write(&mut self, path: &Path) {
+        self.format = CACHE_FORMAT.into();
+        let Some(folder) = path.parent() else { return };
+        let written = std::fs::create_dir_all(folder)
+            .and_then(|()| Ok(serde_json::to_vec(self)?))
+            .and_then(|text| {
+                let mut output = OutputFile::create(path)?;
+                output.file().write_all(&text)?;
+                output.commit()
+            });
+        drop(written);
+    }
+
+    fn key(library: &Library) -> String {
+        format!("{}{}", library.format.prefix(), library.path.display())
+    }
+
+    fn get(&self, library: &Library, stamp: u64) -> Option<&Found> {
+        let kept = self.libraries.get(&Cache::key(library))?;
+        (kept.stamp == stamp).then_some(&kept.found)
+    }
+
+    fn put(&mut self, library: &Library, stamp: u64, found: Found) {
+        self.libraries.insert(Cache::key(library), Kept { stamp, found });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_follow_the_variables() {
+        let places = Places::of_system(|name| match name {
+            "HOME" => Some("/h".into()),
+            "CLAP_PATH" => Some("/a:relative:/b".into()),
+            _ => None,
+        });
+        let paths = |folders: &[PathBuf]| -> Vec<String> {
+            folders.iter().map(|folder| folder.display().to_string()).collect()
+        };
+        assert_eq!(paths(&places.lv2), ["/h/.lv2", "/usr/local/lib/lv2", "/usr/lib/lv2"]);
+        assert_eq!(paths(&places.clap), ["/a", "/b", "/h/.clap", "/usr/lib/clap"]);
+        let only = Places::of_system(|name| (name == "LV2_PATH").then(|| "/x".into()));
+        assert_eq!(paths(&only.lv2), ["/x"]);
+    }
+
+    #[test]
+    fn a_library_that_changes_gets_another_stamp() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("manifest.ttl"), "one").unwrap();
+        let first = stamp(folder.path());
+        assert_eq!(stamp(folder.path()), first);
+        std::fs::write(folder.path().join("manifest.ttl"), "longer").unwrap();
+        assert_ne!(stamp(folder.path()), first);
+    }
+
+    #[test]
+    fn bundles_and_files_are_found_each_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        std::fs::create_dir_all(at("one.lv2")).unwrap();
+        std::fs::create_dir_all(at("vendor")).unwrap();
+        std::fs::write(at("one.lv2/manifest.ttl"), "").unwrap();
+        std::fs::write(at("vendor/two.clap"), "").unwrap();
+        let folders = vec![folder.path().to_path_buf(); 2];
+        let libraries = Places { lv2: folders.clone(), clap: folders }.libraries();
+        let paths: Vec<_> = libraries.iter().map(|library| library.path.clone()).collect();
+        assert_eq!(paths, [at("one.lv2"), at("vendor/two.clap")]);
+    }
+}

@@ -1,0 +1,111 @@
+//! Arguments of `hocket plugin`.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+
+use super::choices::FormatArg;
+
+/// Arguments of `hocket plugin`.
+#[derive(Debug, Args)]
+pub struct PluginArgs {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: PluginCommand,
+}
+
+/// What can be done with plug-ins.
+#[derive(Debug, Subcommand)]
+pub enum PluginCommand {
+    /// Lists the plug-ins of this machine, and says which of them Hocket does not run.
+    List(ListArgs),
+    /// Describes a plug-in: parameters, ports, latency, state.
+    Info(InfoArgs),
+    /// Runs a plug-in on an audio file.
+    Render(RunArgs),
+    /// Looks at one library: the process in which unknown code runs first.
+    #[command(hide = true)]
+    Look(LookArgs),
+}
+
+/// Arguments of `hocket plugin list`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  hocket plugin list
+  hocket plugin list --json
+
+Looks for LV2 in $LV2_PATH, or in ~/.lv2, /usr/local/lib/lv2 and /usr/lib/lv2; for CLAP in $CLAP_PATH, ~/.clap and
+/usr/lib/clap. A process of its own looks at each new library, and the result is kept in $XDG_CACHE_HOME/hocket or
+~/.cache/hocket.")]
+pub struct ListArgs {
+    /// Prints the result as JSON instead of the list.
+    #[arg(long)]
+    pub json: bool,
+    /// Looks at every library again.
+    #[arg(long)]
+    pub rescan: bool,
+}
+
+/// Arguments of `hocket plugin info`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  hocket plugin info lv2:http://drobilla.net/plugins/mda/Overdrive
+  hocket plugin info lv2:http://drobilla.net/plugins/mda/Overdrive --json")]
+pub struct InfoArgs {
+    /// lv2:URI or clap:ID, as `hocket plugin list` prints it.
+    #[arg(value_name = "KIND")]
+    pub kind: String,
+    /// Prints the result as JSON.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Arguments of `hocket plugin render`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  hocket plugin render lv2:http://drobilla.net/plugins/mda/Overdrive -i in.wav -o out.wav --set drive=0.5
+
+The plug-in runs as in a session. The output is as long as the input; with a latency, it begins that much later. A file
+of one channel plays on both sides.")]
+pub struct RunArgs {
+    /// lv2:URI or clap:ID, as `hocket plugin list` prints it.
+    #[arg(value_name = "KIND")]
+    pub kind: String,
+    /// The audio file that goes in.
+    #[arg(short, long, value_name = "FILE")]
+    pub input: PathBuf,
+    /// The audio file to write: .wav or .flac. `-` writes WAV to standard output.
+    #[arg(short, long, value_name = "FILE")]
+    pub output: PathBuf,
+    /// Sets a parameter. May be given several times; the others keep their defaults.
+    #[arg(long, value_name = "NAME=VALUE")]
+    pub set: Vec<String>,
+    /// A state that the plug-in saved.
+    #[arg(long, value_name = "FILE")]
+    pub state: Option<PathBuf>,
+    /// Sample format; FLAC holds 16 or 24 bits.
+    #[arg(long, value_enum, default_value_t = FormatArg::Pcm24)]
+    pub format: FormatArg,
+    /// Block length in frames.
+    #[arg(long, value_name = "N", default_value_t = 1024)]
+    pub frames: u32,
+    /// Replaces a file that Hocket did not write.
+    #[arg(long)]
+    pub force: bool,
+}
+
+/// Arguments of `hocket plugin look`.
+#[derive(Debug, Args)]
+pub struct LookArgs {
+    /// lv2 or clap.
+    pub format: String,
+    /// The bundle or file.
+    pub library: PathBuf,
+    /// How many plug-ins to leave out.
+    pub skip: usize,
+    /// Where to write what was found.
+    pub into: PathBuf,
+}

@@ -1,0 +1,100 @@
+//! `hocket plugin`.
+
+mod render;
+mod show;
+
+use std::path::PathBuf;
+
+use hocket_plugins::scan::{self, Found, Library, Places, Scanner};
+use hocket_plugins::{Catalog, Format, lv2};
+
+use crate::cli::{InfoArgs, ListArgs, LookArgs, PluginArgs, PluginCommand};
+use crate::failure::{Exit, Failure};
+use crate::output::{line, print, print_json, tell};
+
+/// Runs the command.
+///
+/// # Errors
+/// [`Failure`].
+pub fn run(args: &PluginArgs) -> Result<Exit, Failure> {
+    match &args.command {
+        PluginCommand::List(args) => list(args),
+        PluginCommand::Info(args) => info(args),
+        PluginCommand::Render(args) => render::run(args),
+        PluginCommand::Look(args) => look(args),
+    }
+}
+
+fn list(args: &ListArgs) -> Result<Exit, Failure> {
+    let found = found(args.rescan)?;
+    match args.json {
+        true => print_json(&format!("{:#}\n", show::list_json(&found))),
+        false => print(&show::list(&found)),
+    }
+    Ok(Exit::Done)
+}
+
+fn info(args: &InfoArgs) -> Result<Exit, Failure> {
+    let catalog = catalog()?;
+    let Some(plugin) = catalog.find(&args.kind) else {
+        return Err(Failure::bad_input(catalog.usable(&args.kind).err().unwrap_or_default()));
+    };
+    match args.json {
+        true => print_json(&format!("{:#}\n", serde_json::json!(plugin))),
+        false => print(&show::info(plugin)),
+    }
+    Ok(Exit::Done)
+}
+
+fn look(args: &LookArgs) -> Result<Exit, Failure> {
+    let formats = [Format::Lv2, Format::Clap];
+    let format = formats.into_iter().find(|format| format.kind("") == format!("{}:", args.format));
+    let format = format.ok_or_else(|| Failure::bad_input("the format is lv2 or clap"))?;
+    let library = Library { format, path: args.library.clone() };
+    scan::look(&library, args.skip, &args.into).map_err(Failure::not_possible)?;
+    Ok(Exit::Done)
+}
+
+/// The plug-ins of this machine.
+///
+/// # Errors
+/// The program cannot start itself.
+pub(crate) fn catalog() -> Result<Catalog, Failure> {
+    Ok(Catalog::new(found(false)?.plugins))
+}
+
+fn found(again: bool) -> Result<Found, Failure> {
+    let libraries = Places::of_system(|name| std::env::var_os(name)).libraries();
+    let libraries = with_lilv(libraries);
+    let cache = cache().inspect(|cache| {
+        if again {
+            // What is not there need not be removed.
+            let _ = std::fs::remove_file(cache);
+        }
+    });
+    let program = std::env::current_exe().map_err(Failure::not_possible)?;
+    let arguments = vec!["plugin".into(), "look".into()];
+    let progress = line();
+    progress.set_message("looking at new plug-ins");
+    let found = Scanner { program, arguments, limit: scan::LIMIT, cache }.scan(&libraries);
+    progress.finish_and_clear();
+    Ok(found)
+}
+
+/// Without liblilv there is one line about it, not one per bundle.
+fn with_lilv(mut libraries: Vec<Library>) -> Vec<Library> {
+    let has_lv2 = libraries.iter().any(|library| library.format == Format::Lv2);
+    if let (true, Err(missing)) = (has_lv2, lv2::available()) {
+        tell(format_args!("warning: {missing}"));
+        libraries.retain(|library| library.format != Format::Lv2);
+    }
+    libraries
+}
+
+/// Where results are kept; `None` where the user has no such folder.
+fn cache() -> Option<PathBuf> {
+    let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
+    let folder = set("XDG_CACHE_HOME").map(PathBuf::from);
+    let folder = folder.or_else(|| Some(PathBuf::from(set("HOME")?).join(".cache")))?;
+    Some(folder.join("hocket").join("plugins.json"))
+}

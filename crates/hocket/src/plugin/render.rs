@@ -1,0 +1,183 @@
+//! `hocket plugin render`: an engine with two nodes, the file and the plug-in.
+
+use std::path::Path;
+use std::sync::atomic::Ordering::Relaxed;
+
+use hocket_engine::{
+    Block, Edge, Engine, EventPorts, Graph, GraphEditor, Node, NodeKind, Policy, Ports, Processor,
+    ScheduleKind, Seat, Seating, Seats, Settings, SiblingPolicy, Strategy, offline,
+};
+use hocket_media::{Audio, AudioWriter, FileFormat, WriteError};
+use hocket_plugins::{Description, Wanted};
+
+use crate::cli::RunArgs;
+use crate::failure::{Exit, Failure};
+use crate::files::{Files, Kind};
+use crate::output::{bar, note, tell};
+use crate::written::wrote;
+
+/// The largest state that is read.
+const MOST_STATE_BYTES: u64 = 1 << 30;
+
+/// Runs the command.
+///
+/// # Errors
+/// [`Failure`].
+pub(super) fn run(args: &RunArgs) -> Result<Exit, Failure> {
+    let format = crate::render::format_of(&args.output)?;
+    let mut files = Files::new(args.force);
+    files.reads("the input", &args.input);
+    args.state.iter().for_each(|state| files.reads("the state", state));
+    files.writes("--output", &args.output, Kind::Audio)?;
+    let catalog = super::catalog()?;
+    let plugin = catalog.usable(&args.kind).map_err(Failure::bad_input)?;
+    let values = values(plugin, &args.set)?;
+    let state = args.state.as_deref().map(state).transpose()?;
+    let audio = hocket_media::decode(&args.input).map_err(Failure::bad_input)?;
+    crate::bench::check_block(args.frames, audio.sample_rate_hz)?;
+    format
+        .check(&args.output, audio.sample_rate_hz, args.format.into())
+        .map_err(Failure::bad_input)?;
+    let (kind, rate_hz) = (args.kind.as_str(), audio.sample_rate_hz);
+    let wanted = Wanted { kind, values: &values, rate_hz, state: state.as_deref() };
+    let processor = catalog.build(&wanted).map_err(Failure::not_possible)?;
+    let latency = processor.latency_frames();
+    let engine = engine(plugin, audio.clone(), processor, args.frames)?;
+    let whole = write(args, format, engine, &audio)?;
+    if !whole {
+        tell(format_args!("interrupted; nothing was written to {}", args.output.display()));
+        return Ok(Exit::Interrupted);
+    }
+    wrote(&args.output);
+    if latency > 0 {
+        note(format_args!(
+            "the plug-in has a latency of {latency} frames: its sound begins so much later"
+        ));
+    }
+    Ok(Exit::Done)
+}
+
+/// A value for each parameter.
+fn values(plugin: &Description, set: &[String]) -> Result<Vec<f32>, Failure> {
+    let mut values: Vec<f32> = plugin.params.iter().map(|param| param.default_value()).collect();
+    for text in set {
+        let refused = |why: String| Failure::bad_input(format!("--set {text}: {why}"));
+        let Some((name, value)) = text.split_once('=') else {
+            return Err(refused("write NAME=VALUE".into()));
+        };
+        let Some(index) = plugin.params.iter().position(|param| param.name == name) else {
+            return Err(refused(unknown(plugin, name)));
+        };
+        let (min, max) = plugin.params[index].range();
+        let number: Option<f32> = value.parse().ok().filter(|value| (min..=max).contains(value));
+        values[index] =
+            number.ok_or_else(|| refused(format!("choose a number from {min} to {max}")))?;
+    }
+    Ok(values)
+}
+
+fn unknown(plugin: &Description, name: &str) -> String {
+    let names: Vec<&str> = plugin.params.iter().map(|param| param.name.as_str()).collect();
+    match names.as_slice() {
+        [] => "the plug-in has no parameters".into(),
+        names => format!("there is no parameter '{name}'; there are {}", names.join(", ")),
+    }
+}
+
+fn state(path: &Path) -> Result<Vec<u8>, Failure> {
+    use std::io::Read;
+    let refused = |why: String| Failure::bad_input(format!("--state {}: {why}", path.display()));
+    let mut bytes = Vec::new();
+    let file = std::fs::File::open(path).map_err(|error| refused(error.to_string()))?;
+    let read = file.take(MOST_STATE_BYTES).read_to_end(&mut bytes);
+    read.map_err(|error| refused(error.to_string()))?;
+    Ok(bytes)
+}
+
+/// Plays a file from its start, once.
+struct Player {
+    audio: Audio,
+    at: usize,
+}
+
+impl Processor for Player {
+    fn process(&mut self, block: &mut Block<'_>) {
+        let [left, right] = [0, self.audio.channels.len().min(2) - 1].map(|channel| {
+            let row = &self.audio.channels[channel];
+            &row[self.at.min(row.len())..]
+        });
+        let main = &mut block.main;
+        let end = left.len().min(main.left.len());
+        main.left[..end].copy_from_slice(&left[..end]);
+        main.right[..end].copy_from_slice(&right[..end]);
+        self.at += end;
+    }
+
+    fn reset(&mut self) {
+        self.at = 0;
+    }
+}
+
+fn engine(
+    plugin: &Description,
+    audio: Audio,
+    processor: Box<dyn Processor>,
+    frames: u32,
+) -> Result<Engine, Failure> {
+    let rate_hz = audio.sample_rate_hz;
+    let mut graph = Graph::default();
+    let refused = |error: &dyn std::fmt::Display| Failure::not_possible(error);
+    let file =
+        graph.add(Node::new("file", NodeKind::Custom(0))).map_err(|error| refused(&error))?;
+    let events = if plugin.events { EventPorts::INPUT } else { EventPorts::default() };
+    let node = Node {
+        ports: Ports::STEREO.with_events(events),
+        inputs: vec![Edge::new(file, 1.0)],
+        latency_frames: processor.latency_frames(),
+        ..Node::new("plug-in", NodeKind::Custom(1))
+    };
+    let node = graph.add(node).map_err(|error| refused(&error))?;
+    graph.set_outputs(vec![node]).map_err(|error| refused(&error))?;
+    let player: Box<dyn Processor> = Box::new(Player { audio, at: 0 });
+    let (schedule, sibling) = (ScheduleKind::Serial, SiblingPolicy::All);
+    let policy = Policy { schedule, sibling, wait: Strategy::Hybrid };
+    let seats = Seats { seats: vec![Seat { core: 0, speed: 1.0 }] };
+    let seating = Seating::described(&seats, sibling, Some(1)).map_err(|error| refused(&error))?;
+    let settings =
+        Settings { priority: None, spans: false, ..Settings::new(frames, rate_hz, policy) };
+    let processors = vec![Some(player), Some(processor)];
+    let started = GraphEditor::start(&graph, processors, settings, seating);
+    started.map(|(engine, _)| engine).map_err(|error| refused(&error))
+}
+
+/// `false`: the user stopped it.
+fn write(
+    args: &RunArgs,
+    format: FileFormat,
+    mut engine: Engine,
+    audio: &Audio,
+) -> Result<bool, Failure> {
+    let stop = crate::interrupt::flag()?;
+    let (frames, rate_hz) = (audio.frames() as u64, audio.sample_rate_hz);
+    let mut writer = AudioWriter::create(&args.output, format, rate_hz, args.format.into(), frames)
+        .map_err(Failure::not_possible)?;
+    let bar = bar(frames, "rendering");
+    let done = offline::render(&mut engine, frames, |rows| {
+        writer.write(rows.left, rows.right)?;
+        bar.inc(rows.left.len() as u64);
+        Ok::<bool, WriteError>(!stop.load(Relaxed))
+    });
+    bar.finish_and_clear();
+    if done.map_err(Failure::not_possible)? < frames {
+        return Ok(false);
+    }
+    let written = writer.finish().map_err(Failure::not_possible)?;
+    if written.clipped > 0 {
+        tell(format_args!(
+            "warning: {} samples were over full scale and are clipped; use --format 32f",
+            written.clipped
+        ));
+    }
+    engine.contained().iter().for_each(|contained| tell(format_args!("warning: {contained}")));
+    Ok(true)
+}

@@ -1,0 +1,96 @@
+//! Plug-ins as text and JSON.
+
+use hocket_plugins::scan::Found;
+use hocket_plugins::{Description, Param, Steps};
+use serde_json::{Value, json};
+
+/// A line per plug-in, those that Hocket refuses below.
+pub(super) fn list(found: &Found) -> String {
+    let (usable, refused): (Vec<_>, Vec<_>) =
+        found.plugins.iter().partition(|plugin| plugin.refusal.is_none());
+    let mut text = String::new();
+    for plugin in &usable {
+        text += &format!("{}  {} ({})\n", plugin.kind, plugin.title, ports(plugin));
+    }
+    if !refused.is_empty() || !found.problems.is_empty() {
+        text += "\nNot usable:\n";
+    }
+    for plugin in refused {
+        let why = plugin.refusal.as_deref().unwrap_or_default();
+        text += &format!("{}  {}: {why}\n", plugin.kind, plugin.title);
+    }
+    for problem in &found.problems {
+        text += &format!("{}: {}\n", problem.library.display(), problem.why);
+    }
+    let problems = found.plugins.len() - usable.len() + found.problems.len();
+    text + &format!("\n{} plug-ins, {problems} not usable\n", usable.len())
+}
+
+pub(super) fn list_json(found: &Found) -> Value {
+    json!({
+        "format": "hocket-plugins/1",
+        "plugins": found.plugins,
+        "problems": found.problems,
+    })
+}
+
+fn ports(plugin: &Description) -> String {
+    let layout = plugin.layout;
+    let mut text = format!("{} in, {} out", layout.inputs, layout.outputs);
+    if layout.side_chain > 0 {
+        text += &format!(", side chain {}", layout.side_chain);
+    }
+    text + if plugin.events { ", MIDI" } else { "" }
+}
+
+/// Everything that is known of a plug-in.
+pub(super) fn info(plugin: &Description) -> String {
+    let mut text = format!("{}\n", plugin.title);
+    let mut row = |name: &str, value: String| text += &format!("{name:<10}{value}\n");
+    row("kind", plugin.kind.clone());
+    row("library", plugin.library.display().to_string());
+    if let Some(why) = &plugin.refusal {
+        row("refused", why.clone());
+    }
+    row("ports", ports(plugin));
+    if plugin.layout.instances() == 2 {
+        row("", "two instances, one per side".into());
+    }
+    row("latency", format!("{} frames at 48 kHz", plugin.latency_frames));
+    row("state", if plugin.state { "yes" } else { "none beside its parameters" }.into());
+    if !plugin.features.is_empty() {
+        row("requires", plugin.features.join(", "));
+    }
+    text + &params(&plugin.params)
+}
+
+fn params(params: &[Param]) -> String {
+    if params.is_empty() {
+        return "no parameters\n".into();
+    }
+    let width = params.iter().map(|param| param.name.len()).max().unwrap_or(0);
+    let mut text = String::from("parameters\n");
+    for param in params {
+        text += &format!("  {:width$}  {}\n", param.name, range(param));
+    }
+    text
+}
+
+fn range(param: &Param) -> String {
+    let Param { min, max, default, .. } = param;
+    let mut text = match param.per_rate {
+        true => format!("{min} to {max} times the sample rate, default {}", param.default_value()),
+        false => format!("{min} to {max}, default {default}"),
+    };
+    text += match param.steps {
+        Steps::None => "",
+        Steps::Whole => ", whole numbers",
+        Steps::Switch => ", off or on",
+    };
+    let points: Vec<String> =
+        param.points.iter().map(|(value, label)| format!("{value} {label}")).collect();
+    if !points.is_empty() {
+        text += &format!(" ({})", points.join(", "));
+    }
+    format!("{text}  {}", param.title)
+}
