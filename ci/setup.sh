@@ -4,7 +4,7 @@
 #   ci/setup.sh demo   Rust and a linker (needed); libhwloc15 (of use)
 #   ci/setup.sh test   besides: rustfmt and clippy, a browser and a font for the report's test,
 #                      a message bus and RealtimeKit for the tests of rights, a sound server,
-#                      oneTBB for the comparison
+#                      LV2 and CLAP plug-ins, oneTBB for the comparison
 #
 # What is needed and cannot be had ends the script with a remedy and exit code 3. What is only of
 # use is fetched through apt-get where that is possible without a question, and else named in one
@@ -46,6 +46,11 @@ has_browser() { have chromium || have chromium-browser || have google-chrome; }
 has_bus() { have dbus-daemon && have dbus-send; }
 has_rtkit() { [ -x /usr/libexec/rtkit-daemon ] || [ -x /usr/lib/rtkit/rtkit-daemon ]; }
 has_jackd() { have jackd && { compgen -G '/usr/lib/*/libjack.so.0' >/dev/null || compgen -G '/usr/lib*/libjack.so.0' >/dev/null; }; }
+has_lilv() { compgen -G '/usr/lib/*/liblilv-0.so.0' >/dev/null || compgen -G '/usr/lib*/liblilv-0.so.0' >/dev/null; }
+has_mda() { [ -d /usr/lib/lv2/mda.lv2 ]; }
+has_swh() { [ -d /usr/lib/lv2/amp-swh.lv2 ]; }
+has_lv2_examples() { [ -d /usr/lib/lv2/eg-amp.lv2 ]; }
+has_zam() { [ -e /usr/lib/clap/ZamComp.clap ]; }
 has_tbb() { [ -e /usr/include/tbb/flow_graph.h ]; }
 has_font() { compgen -G '/usr/share/fonts/*/*' >/dev/null; }
 
@@ -91,6 +96,11 @@ case "$level" in
     want dbus has_bus "asking the portal and RealtimeKit for rights is not tested"
     want rtkit has_rtkit "rights are not asked of the real RealtimeKit"
     want jackd2 has_jackd "nothing plays through a real sound server, neither an engine nor hocket play"
+    want liblilv-0-0 has_lilv "no LV2 plug-in is run"
+    want mda-lv2 has_mda "the LV2 plug-ins of mda are not run"
+    want swh-lv2 has_swh "the LV2 plug-ins of swh are not run"
+    want lv2-examples has_lv2_examples "the example plug-ins of LV2 are not run"
+    want zam-plugins has_zam "no CLAP plug-in but the tests' own is run"
     want libtbb-dev has_tbb "Hocket is not compared with oneTBB"
     want_component rustfmt fmt "the formatting is not checked"
     want_component clippy clippy "the lints are not checked"

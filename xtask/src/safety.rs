@@ -11,7 +11,7 @@ use crate::repo;
 use crate::tokens::{Token, tokens};
 
 /// Where unsafe code may stand, and what for.
-const ALLOWED: [(&str, &str); 10] = [
+const ALLOWED: [(&str, &str); 13] = [
     ("crates/hocket-rt/", "cells shared between threads, futex calls and CPU hints"),
     ("crates/hocket-machine/", "system calls"),
     ("crates/hocket-kernels/src/sys", "system calls of the lab's kernels"),
@@ -21,6 +21,9 @@ const ALLOWED: [(&str, &str); 10] = [
     ("crates/hocket-c/tests/", "calls of that interface"),
     ("crates/hocket-engine/src/block/", "the block runner's access to rows"),
     ("crates/hocket-devices/src/jack/libjack", "calls of libjack, and a cancellation by it"),
+    ("crates/hocket-plugins/src/lv2/ffi", "calls of liblilv and of LV2 plug-ins"),
+    ("crates/hocket-plugins/src/clap/ffi.rs", "loading CLAP files"),
+    ("crates/hocket-plugins/examples/", "a CLAP plug-in for tests"),
     ("crates/hocket-engine/src/sentry", "the watchman of the block path in test builds"),
 ];
 
@@ -29,13 +32,14 @@ const ALLOWED: [(&str, &str); 10] = [
 const SENTRY: &str = "sentry";
 
 /// Crates whose library is not closed to unsafe code as a whole.
-const OPEN: [(&str, Closing); 6] = [
+const OPEN: [(&str, Closing); 7] = [
     ("hocket-rt", Closing::None),
     ("hocket-machine", Closing::None),
     ("hocket-c", Closing::None),
     ("hocket-engine", Closing::DenyOutsideBlock),
     ("hocket-kernels", Closing::DenyOutsideBlock),
     ("hocket-devices", Closing::DenyOutsideBlock),
+    ("hocket-plugins", Closing::DenyOutsideBlock),
 ];
 
 /// How a crate keeps unsafe code out.

@@ -179,10 +179,10 @@ mod tests {
 
     #[test]
     fn a_range_that_depends_on_the_rate_ends_at_its_part_of_it() {
-        let cutoff = param(0.001, 0.5, true, Steps::None);
+        let cutoff = param(0.125, 0.5, true, Steps::None);
         assert_eq!(cutoff.fit(1e6, 48_000), 24_000.0);
         assert_eq!(cutoff.fit(1e6, 96_000), 48_000.0);
-        assert_eq!(cutoff.fit(0.0, 48_000), 48.0);
+        assert_eq!(cutoff.fit(0.0, 48_000), 6_000.0);
     }
 
     #[test]

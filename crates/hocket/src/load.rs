@@ -74,7 +74,7 @@ pub fn topology() -> Result<Topology, Failure> {
 
 /// The effects that sessions may use here. The one place that decides it.
 pub(crate) fn effects() -> Effects {
-    Effects::builtin()
+    Effects::with(Arc::clone(&*crate::plugin::source::PLUGINS) as _)
 }
 
 /// Loads a session for this machine; `rate_hz` overrides the session's own rate.

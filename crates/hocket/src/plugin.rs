@@ -2,6 +2,7 @@
 
 mod render;
 mod show;
+pub(crate) mod source;
 
 use std::path::PathBuf;
 

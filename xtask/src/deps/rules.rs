@@ -216,6 +216,22 @@ pub const CRATES: &[CrateRule] = &[
         because: "a device asks an engine for blocks and knows no session, file or lab",
     },
     CrateRule {
+        name: "hocket-plugins",
+        workspace: &["hocket-dsp", "hocket-time", "hocket-files"],
+        workspace_dev: &[],
+        external: External::Only(&[
+            always("clack-extensions"),
+            always("clack-host"),
+            always("libloading"),
+            always("serde"),
+            always("serde_json"),
+            always("tempfile"),
+        ]),
+        serde: true,
+        std_banned: &[NET],
+        because: "a host of plug-ins makes processors of them and knows no engine or session",
+    },
+    CrateRule {
         name: "hocket-lab",
         workspace: &[
             "hocket-plan",
@@ -266,6 +282,7 @@ pub const CRATES: &[CrateRule] = &[
             "hocket-engine",
             "hocket-streams",
             "hocket-devices",
+            "hocket-plugins",
             "hocket-lab",
         ],
         workspace_dev: &["hocket-disk"],

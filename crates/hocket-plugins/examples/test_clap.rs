@@ -1,0 +1,279 @@
+//! A CLAP plug-in for the tests: a gain with a delay that it reports as latency, and a state.
+//!
+//! Its file name decides how it loads: one with `crashes`, `hangs` or `prints` in it does so.
+#![allow(unsafe_code, reason = "the macro that exports the entry")]
+#![allow(missing_docs)]
+
+use std::ffi::CStr;
+use std::fmt::Write as _;
+use std::io::{Read, Write};
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+
+use clack_extensions::audio_ports::{
+    AudioPortFlags, AudioPortInfo, AudioPortInfoWriter, AudioPortType, PluginAudioPorts,
+    PluginAudioPortsImpl,
+};
+use clack_extensions::latency::{PluginLatency, PluginLatencyImpl};
+use clack_extensions::params::{
+    ParamDisplayWriter, ParamInfo, ParamInfoFlags, ParamInfoWriter, PluginAudioProcessorParams,
+    PluginMainThreadParams, PluginParams,
+};
+use clack_extensions::state::{PluginState, PluginStateImpl};
+use clack_plugin::clack_export_entry;
+use clack_plugin::entry::prelude::*;
+use clack_plugin::events::spaces::CoreEventSpace;
+use clack_plugin::prelude::*;
+use clack_plugin::stream::{InputStream, OutputStream};
+use clack_plugin::utils::Cookie;
+
+struct Fixture;
+
+const GAIN: u32 = 11;
+const DELAY: u32 = 12;
+
+/// Values as bits, in the order of the parameters.
+struct Values([AtomicU32; 2]);
+
+impl Values {
+    fn get(&self, index: usize) -> f32 {
+        f32::from_bits(self.0[index].load(Relaxed))
+    }
+
+    fn set(&self, index: usize, value: f32) {
+        self.0[index].store(value.to_bits(), Relaxed);
+    }
+
+    fn take(&self, event: &UnknownEvent) {
+        if let Some(CoreEventSpace::ParamValue(event)) = event.as_core_event() {
+            match event.param_id().map(|id| id.get()) {
+                Some(GAIN) => self.set(0, event.value() as f32),
+                Some(DELAY) => self.set(1, event.value() as f32),
+                _ => {}
+            }
+        }
+    }
+}
+
+impl PluginShared<'_> for Values {}
+
+struct Main<'a> {
+    values: &'a Values,
+}
+
+impl<'a> PluginMainThread<'a, Values> for Main<'a> {}
+
+struct Sound<'a> {
+    values: &'a Values,
+    delayed: [Vec<f32>; 2],
+    at: usize,
+}
+
+impl Plugin for Fixture {
+    type AudioProcessor<'a> = Sound<'a>;
+    type Shared<'a> = Values;
+    type MainThread<'a> = Main<'a>;
+
+    fn declare_extensions(builder: &mut PluginExtensions<Self>, _: Option<&Values>) {
+        builder
+            .register::<PluginAudioPorts>()
+            .register::<PluginLatency>()
+            .register::<PluginParams>()
+            .register::<PluginState>();
+    }
+}
+
+impl DefaultPluginFactory for Fixture {
+    fn get_descriptor() -> PluginDescriptor {
+        PluginDescriptor::new("test.hocket.gain", "Test gain")
+    }
+
+    fn new_shared(_: HostSharedHandle<'_>) -> Result<Values, PluginError> {
+        Ok(Values([AtomicU32::new(1.0_f32.to_bits()), AtomicU32::new(0.0_f32.to_bits())]))
+    }
+
+    fn new_main_thread<'a>(
+        _: HostMainThreadHandle<'a>,
+        values: &'a Values,
+    ) -> Result<Main<'a>, PluginError> {
+        Ok(Main { values })
+    }
+}
+
+impl<'a> PluginAudioProcessor<'a, Values, Main<'a>> for Sound<'a> {
+    fn activate(
+        _: HostAudioProcessorHandle<'a>,
+        _: &Main<'a>,
+        values: &'a Values,
+        config: PluginAudioConfiguration,
+    ) -> Result<Self, PluginError> {
+        assert_eq!(config.min_frames_count, 1);
+        let delay = values.get(1) as usize;
+        Ok(Sound { values, delayed: [vec![0.0; delay], vec![0.0; delay]], at: 0 })
+    }
+
+    /// Values change at their frames.
+    fn process(
+        &mut self,
+        _: Process,
+        mut audio: Audio,
+        events: Events,
+    ) -> Result<ProcessStatus, PluginError> {
+        let mut port = audio.port_pair(0).ok_or(PluginError::Message("no ports"))?;
+        let mut channels = port.channels()?.into_f32().ok_or(PluginError::Message("no f32"))?;
+        let mut changes = Vec::new();
+        for event in events.input {
+            if let Some(CoreEventSpace::ParamValue(change)) = event.as_core_event() {
+                if change.param_id().map(|id| id.get()) == Some(GAIN) {
+                    changes.push((change.header().time(), change.value() as f32));
+                }
+            }
+        }
+        let (begin, first) = (self.at, self.values.get(0));
+        for (channel, pair) in channels.iter_mut().enumerate().take(2) {
+            let (input, output) = match pair {
+                ChannelPair::InputOutput(input, output) => (input, output),
+                _ => return Err(PluginError::Message("not in and out")),
+            };
+            let (mut gain, mut next) = (first, changes.iter().peekable());
+            self.at = begin;
+            for frame in 0..input.len() {
+                while let Some((_, value)) = next.next_if(|(at, _)| *at as usize <= frame) {
+                    gain = *value;
+                }
+                let line = &mut self.delayed[channel];
+                let sample = match line.len() {
+                    0 => input[frame],
+                    len => std::mem::replace(&mut line[self.at % len], input[frame]),
+                };
+                output[frame] = sample * gain;
+                self.at += 1;
+            }
+        }
+        changes.last().into_iter().for_each(|(_, gain)| self.values.set(0, *gain));
+        Ok(ProcessStatus::Continue)
+    }
+
+    fn reset(&mut self) {
+        self.delayed.iter_mut().for_each(|line| line.fill(0.0));
+        self.at = 0;
+    }
+}
+
+impl PluginAudioPortsImpl for Main<'_> {
+    fn count(&self, _: bool) -> u32 {
+        1
+    }
+
+    fn get(&self, index: u32, _: bool, writer: &mut AudioPortInfoWriter) {
+        if index == 0 {
+            writer.set(&AudioPortInfo {
+                id: ClapId::new(0),
+                name: b"main",
+                channel_count: 2,
+                flags: AudioPortFlags::IS_MAIN,
+                port_type: Some(AudioPortType::STEREO),
+                in_place_pair: None,
+            });
+        }
+    }
+}
+
+impl PluginLatencyImpl for Main<'_> {
+    fn get(&self) -> u32 {
+        self.values.get(1) as u32
+    }
+}
+
+impl PluginMainThreadParams for Main<'_> {
+    fn count(&self) -> u32 {
+        2
+    }
+
+    fn get_info(&self, index: u32, info: &mut ParamInfoWriter) {
+        let (id, name, max, default): (u32, &[u8], _, _) = match index {
+            0 => (GAIN, b"Output Gain", 4.0, 1.0),
+            1 => (DELAY, b"Delay", 1000.0, 0.0),
+            _ => return,
+        };
+        info.set(&ParamInfo {
+            id: ClapId::new(id),
+            flags: ParamInfoFlags::IS_AUTOMATABLE,
+            cookie: Cookie::empty(),
+            name,
+            module: b"",
+            min_value: 0.0,
+            max_value: max,
+            default_value: default,
+        });
+    }
+
+    fn get_value(&self, id: ClapId) -> Option<f64> {
+        Some(f64::from(self.values.get(usize::from(id.get() == DELAY))))
+    }
+
+    fn value_to_text(
+        &self,
+        _: ClapId,
+        value: f64,
+        writer: &mut ParamDisplayWriter,
+    ) -> std::fmt::Result {
+        write!(writer, "{value}")
+    }
+
+    fn text_to_value(&self, _: ClapId, text: &CStr) -> Option<f64> {
+        text.to_str().ok()?.parse().ok()
+    }
+
+    fn flush(&self, events: &InputEvents, _: &mut OutputEvents) {
+        events.iter().for_each(|event| self.values.take(event));
+    }
+}
+
+impl PluginAudioProcessorParams for Sound<'_> {
+    fn flush(&mut self, events: &InputEvents, _: &mut OutputEvents) {
+        events.iter().for_each(|event| self.values.take(event));
+    }
+}
+
+impl PluginStateImpl for Main<'_> {
+    fn save(&self, output: &mut OutputStream) -> Result<(), PluginError> {
+        for index in 0..2 {
+            output.write_all(&self.values.get(index).to_le_bytes())?;
+        }
+        Ok(())
+    }
+
+    fn load(&self, input: &mut InputStream) -> Result<(), PluginError> {
+        for index in 0..2 {
+            let mut bytes = [0; 4];
+            input.read_exact(&mut bytes)?;
+            self.values.set(index, f32::from_le_bytes(bytes));
+        }
+        Ok(())
+    }
+}
+
+/// Misbehaves as the file's name says.
+struct FixtureEntry(SinglePluginEntry<Fixture>);
+
+impl Entry for FixtureEntry {
+    fn new(path: Option<&CStr>) -> Result<Self, EntryLoadError> {
+        let name = path.map(|path| path.to_string_lossy().into_owned()).unwrap_or_default();
+        if name.contains("crashes") {
+            std::process::abort();
+        }
+        while name.contains("hangs") {
+            std::thread::sleep(std::time::Duration::from_secs(3600));
+        }
+        if name.contains("prints") {
+            println!("{{\"ends\":null}}\na plug-in that prints");
+        }
+        SinglePluginEntry::new(path).map(FixtureEntry)
+    }
+
+    fn declare_factories<'a>(&'a self, builder: &mut EntryFactories<'a>) {
+        self.0.declare_factories(builder);
+    }
+}
+
+clack_export_entry!(FixtureEntry);

@@ -1,0 +1,117 @@
+//! CLAP: the tests' own plug-in.
+
+use hocket_dsp::host::{
+    BackgroundWork, Host, MainRequests, MainSide, WorkRefused, WorkRequests, WorkRoom,
+};
+use hocket_dsp::{Change, TimedChange};
+use hocket_plugins::clap::{build, describe, plugins};
+
+use crate::common::{bits, noise, played, test_clap};
+
+const ID: &str = "test.hocket.gain";
+
+fn gain(frame: u32, value: f32) -> TimedChange {
+    TimedChange { frame, change: Change::Param { index: 0, value } }
+}
+
+#[test]
+fn a_plug_in_describes_itself() {
+    let Some(file) = test_clap("a_plug_in_describes_itself") else { return };
+    assert_eq!(plugins(&file).unwrap(), [ID]);
+    let found = describe(&file, ID).unwrap();
+    assert_eq!((found.title.as_str(), found.refusal), ("Test gain", None));
+    let names: Vec<&str> = found.params.iter().map(|param| param.name.as_str()).collect();
+    assert_eq!(names, ["output_gain", "delay"]);
+    assert!(found.state && !found.events);
+    assert_eq!(found.layout.instances(), 1);
+}
+
+#[test]
+fn values_change_at_their_frames_whatever_the_blocks() {
+    let Some(file) = test_clap("values_change_at_their_frames_whatever_the_blocks") else { return };
+    let sound = noise(10_000);
+    for lengths in [&[64][..], &[1, 7, 300], &[9_000]] {
+        let mut processor = build(&file, ID, &[0.5], 48_000, None).unwrap();
+        let made = played(&mut *processor, &sound, lengths, &[gain(777, 2.0), gain(5_000, 0.25)]);
+        for (frame, (made, sound)) in made[1].iter().zip(&sound[1]).enumerate() {
+            let gain = if frame < 777 {
+                0.5
+            } else if frame < 5_000 {
+                2.0
+            } else {
+                0.25
+            };
+            assert_eq!(*made, sound * gain, "frame {frame}");
+        }
+    }
+}
+
+#[test]
+fn the_latency_follows_the_values() {
+    let Some(file) = test_clap("the_latency_follows_the_values") else { return };
+    let sound = noise(3_000);
+    let mut processor = build(&file, ID, &[1.0, 480.0], 48_000, None).unwrap();
+    assert_eq!(processor.latency_frames(), 480);
+    let made = played(&mut *processor, &sound, &[333], &[]);
+    assert_eq!(made[0][480..], sound[0][..3_000 - 480]);
+    assert!(made[0][..480].iter().all(|sample| *sample == 0.0));
+    processor.reset();
+    assert_eq!(bits(&played(&mut *processor, &sound, &[100], &[])), bits(&made));
+}
+
+#[test]
+fn a_state_comes_back_and_a_bad_one_is_refused() {
+    let Some(file) = test_clap("a_state_comes_back_and_a_bad_one_is_refused") else { return };
+    let mut host = TestHost(None);
+    let mut processor = build(&file, ID, &[0.5, 100.0], 48_000, None).unwrap();
+    processor.join(&mut host);
+    let side = host.0.as_mut().unwrap();
+    let saved = side.save().unwrap();
+    // With the state, default values do not overwrite what it holds.
+    let mut again = build(&file, ID, &[1.0, 0.0], 48_000, Some(&saved)).unwrap();
+    assert_eq!(again.latency_frames(), 100);
+    let sound = noise(1_000);
+    let expected = bits(&played(&mut *processor, &sound, &[64], &[]));
+    assert_eq!(bits(&played(&mut *again, &sound, &[64], &[])), expected);
+    let mut made = side.load(&saved).unwrap();
+    processor.exchange(&mut *made);
+    drop(made);
+    assert_eq!(bits(&played(&mut *processor, &sound, &[64], &[])), expected);
+    let refused = build(&file, ID, &[], 48_000, Some(b"no")).err().unwrap();
+    assert_eq!(refused, "the plug-in refuses the state");
+}
+
+struct TestHost(Option<Box<dyn MainSide>>);
+
+struct Nothing;
+
+impl WorkRequests for Nothing {
+    fn request(&mut self, _: &[u8]) -> Result<(), WorkRefused> {
+        Ok(())
+    }
+}
+
+impl MainRequests for Nothing {
+    fn call(&mut self) {}
+
+    fn latency_changed(&mut self, _: u32) {}
+
+    fn tail_changed(&mut self, _: u64) {}
+
+    fn restart(&mut self) {}
+}
+
+impl Host for TestHost {
+    fn largest_block(&self) -> usize {
+        1024
+    }
+
+    fn background(&mut self, _: Box<dyn BackgroundWork>, _: WorkRoom) -> Box<dyn WorkRequests> {
+        Box::new(Nothing)
+    }
+
+    fn main_side(&mut self, side: Box<dyn MainSide>) -> Box<dyn MainRequests> {
+        self.0 = Some(side);
+        Box::new(Nothing)
+    }
+}

@@ -1,0 +1,171 @@
+//! LV2 plug-ins of the system.
+
+use hocket_dsp::host::{
+    BackgroundWork, Host, MainRequests, MainSide, WorkRefused, WorkRequests, WorkRoom,
+};
+use hocket_dsp::{Block, Change, StereoMut, TimedChange};
+use hocket_plugins::lv2::{build, describe, plugins};
+use hocket_time::{Event, EventBuffer, EventKind, Note, Source};
+
+use crate::common::{bits, bundle, noise, played, skipped};
+
+const OVERDRIVE: &str = "http://drobilla.net/plugins/mda/Overdrive";
+const CUTS: [&[usize]; 4] = [&[64], &[1, 7, 300], &[1024], &[9000]];
+
+fn change(frame: u32, index: u16, value: f32) -> TimedChange {
+    TimedChange { frame, change: Change::Param { index, value } }
+}
+
+#[test]
+fn every_cut_into_blocks_gives_the_same_bits() {
+    let Some(mda) = bundle("every_cut_into_blocks_gives_the_same_bits", "mda.lv2") else { return };
+    let sound = noise(20_000);
+    let changes =
+        [change(0, 0, 0.1), change(700, 0, 0.9), change(701, 0, 0.8), change(9_999, 0, 0.2)];
+    let mut heard = CUTS.iter().map(|lengths| {
+        let mut processor = build(&mda, OVERDRIVE, &[0.5, 0.3, 0.5], 48_000, None).unwrap();
+        bits(&played(&mut *processor, &sound, lengths, &changes))
+    });
+    let first = heard.next().unwrap();
+    assert_ne!(first, bits(&sound));
+    assert!(heard.all(|other| other == first));
+}
+
+#[test]
+fn a_reset_plug_in_plays_as_a_new_one() {
+    let Some(mda) = bundle("a_reset_plug_in_plays_as_a_new_one", "mda.lv2") else { return };
+    let sound = noise(5_000);
+    let uri = "http://drobilla.net/plugins/mda/Delay";
+    let mut processor = build(&mda, uri, &[0.1, 0.2, 0.8], 48_000, None).unwrap();
+    let first = bits(&played(&mut *processor, &sound, &[256], &[]));
+    processor.reset();
+    assert_eq!(bits(&played(&mut *processor, &sound, &[256], &[])), first);
+}
+
+#[test]
+fn a_mono_plug_in_plays_each_side_alone() {
+    let Some(amp) = bundle("a_mono_plug_in_plays_each_side_alone", "eg-amp.lv2") else { return };
+    let sound = noise(1_000);
+    let mut processor = build(&amp, &plugins(&amp).unwrap()[0], &[-6.0], 48_000, None).unwrap();
+    let made = played(&mut *processor, &sound, &[128], &[]);
+    let gain = 10_f32.powf(-6.0 / 20.0);
+    for (made, sound) in made.iter().flatten().zip(sound.iter().flatten()) {
+        assert!((made - sound * gain).abs() < 1e-6);
+    }
+}
+
+#[test]
+fn notes_reach_an_instrument_and_are_added() {
+    let Some(mda) = bundle("notes_reach_an_instrument_and_are_added", "mda.lv2") else { return };
+    let uri = "http://drobilla.net/plugins/mda/EPiano";
+    let found = describe(&mda, uri).unwrap();
+    assert!(found.events && found.refusal.is_none(), "{found:?}");
+    let peak = |input: f32, note: bool| {
+        let mut processor = build(&mda, uri, &[], 48_000, None).unwrap();
+        let (mut left, mut right) = (vec![input; 4_000], vec![input; 4_000]);
+        let mut events = EventBuffer::new(8, 0);
+        if note {
+            let on = EventKind::Note(Note::on(-1, 0, 60, 0.8));
+            let _ = events.push(Event::new(10, Source::LIVE, on));
+        }
+        let mut block = Block::new(StereoMut { left: &mut left, right: &mut right });
+        block.events_in = Some(&events);
+        processor.process(&mut block);
+        left.iter().fold(0.0_f32, |peak, sample| peak.max((sample - input).abs()))
+    };
+    assert_eq!(peak(0.25, false), 0.0, "what is there stays");
+    assert!(peak(0.0, true) > 0.01);
+}
+
+#[test]
+fn a_latency_port_is_read_before_the_first_block_and_after_each() {
+    let test = "a_latency_port_is_read_before_the_first_block_and_after_each";
+    let Some(folder) = bundle(test, "latency-swh.lv2") else { return };
+    let uri = plugins(&folder).unwrap().remove(0);
+    let mut processor = build(&folder, &uri, &[50.0], 48_000, None).unwrap();
+    assert_eq!(processor.latency_frames(), 2_400);
+    let mut host = TestHost::default();
+    processor.join(&mut host);
+    played(&mut *processor, &noise(256), &[64], &[change(0, 0, 10.0)]);
+    assert_eq!(processor.latency_frames(), 480);
+    assert_eq!(*host.latency.lock().unwrap(), Some(480));
+}
+
+#[test]
+fn ranges_that_depend_on_the_rate_are_multiplied() {
+    let test = "ranges_that_depend_on_the_rate_are_multiplied";
+    let Some(folder) = bundle(test, "triple_para-swh.lv2") else { return };
+    let uri = plugins(&folder).unwrap().remove(0);
+    let found = describe(&folder, &uri).unwrap();
+    let low = found.params.iter().find(|param| param.name == "fc_L").unwrap();
+    assert!(low.per_rate && low.max <= 0.5, "{low:?}");
+    assert_eq!(low.fit(1e9, 48_000), low.max * 48_000.0);
+}
+
+/// Why a plug-in of the system is refused.
+fn refusal(test: &str, name: &str) -> Option<String> {
+    let folder = bundle(test, name)?;
+    describe(&folder, &plugins(&folder).unwrap()[0]).unwrap().refusal
+}
+
+#[test]
+fn what_hocket_cannot_run_is_refused_with_the_reason() {
+    let test = "what_hocket_cannot_run_is_refused_with_the_reason";
+    if let Some(why) = refusal(test, "eg-params.lv2") {
+        assert_eq!(why, "it has no audio output");
+    }
+    if let Some(why) = refusal(test, "eg-sampler.lv2") {
+        let feature = "http://lv2plug.in/ns/ext/state#loadDefaultState";
+        assert_eq!(why, format!("it requires the feature {feature}, which Hocket does not offer"));
+    }
+    // Debian's library of this one lacks another library.
+    if let Some(why) = refusal(test, "mbeq-swh.lv2") {
+        assert_eq!(why, "it makes no instance: its library does not load, or it refuses");
+    }
+}
+
+/// Keeps what a processor hands over.
+#[derive(Default)]
+struct TestHost {
+    side: Option<Box<dyn MainSide>>,
+    work: Option<Box<dyn BackgroundWork>>,
+    latency: std::sync::Arc<std::sync::Mutex<Option<u32>>>,
+}
+
+struct Requests;
+
+impl WorkRequests for Requests {
+    fn request(&mut self, _: &[u8]) -> Result<(), WorkRefused> {
+        Ok(())
+    }
+}
+
+struct Main(std::sync::Arc<std::sync::Mutex<Option<u32>>>);
+
+impl MainRequests for Main {
+    fn call(&mut self) {}
+
+    fn latency_changed(&mut self, frames: u32) {
+        *self.0.lock().unwrap() = Some(frames);
+    }
+
+    fn tail_changed(&mut self, _: u64) {}
+
+    fn restart(&mut self) {}
+}
+
+impl Host for TestHost {
+    fn largest_block(&self) -> usize {
+        1024
+    }
+
+    fn background(&mut self, work: Box<dyn BackgroundWork>, _: WorkRoom) -> Box<dyn WorkRequests> {
+        self.work = Some(work);
+        Box::new(Requests)
+    }
+
+    fn main_side(&mut self, side: Box<dyn MainSide>) -> Box<dyn MainRequests> {
+        self.side = Some(side);
+        Box::new(Main(self.latency.clone()))
+    }
+}

@@ -1,0 +1,7 @@
+//! Real plug-ins, and one of our own, as processors.
+
+mod clap;
+mod common;
+mod lv2;
+mod references;
+mod scan;

@@ -1,0 +1,80 @@
+//! A scan survives what plug-ins do. The process of its own is this test program, started for `the_child` alone.
+
+use std::path::Path;
+use std::time::Duration;
+
+use hocket_plugins::scan::{Found, Places, Scanner, look};
+use hocket_plugins::{Catalog, Format, scan::Library};
+
+use crate::common::test_clap;
+
+/// The child. Its last four arguments say what to do; without them it has nothing to do.
+#[test]
+#[ignore = "only in the process that a scan starts"]
+fn the_child() {
+    let arguments: Vec<String> = std::env::args().collect();
+    let Some([format, path, skip, into]) = arguments.last_chunk() else { return };
+    let Ok(skip) = skip.parse() else { return };
+    let format = if format == "lv2" { Format::Lv2 } else { Format::Clap };
+    look(&Library { format, path: path.into() }, skip, Path::new(into)).unwrap();
+}
+
+fn scanner(limit: Duration, cache: Option<&Path>) -> Scanner {
+    let arguments = ["--exact", "scan::the_child", "--ignored", "--nocapture"];
+    Scanner {
+        program: std::env::current_exe().unwrap(),
+        arguments: arguments.map(Into::into).into(),
+        limit,
+        cache: cache.map(Into::into),
+    }
+}
+
+fn clap_places(folder: &Path) -> Vec<Library> {
+    Places { lv2: Vec::new(), clap: vec![folder.into()] }.libraries()
+}
+
+/// What is said of the library of this name.
+fn problem<'a>(found: &'a Found, name: &str) -> &'a str {
+    let of = |library: &Path| library.file_name().is_some_and(|file| file == name);
+    let found = found.problems.iter().find(|problem| of(&problem.library));
+    found.map_or("nothing", |problem| problem.why.as_str())
+}
+
+#[test]
+fn plug_ins_that_crash_hang_or_print_are_survived() {
+    let Some(file) = test_clap("plug_ins_that_crash_hang_or_print_are_survived") else { return };
+    let folder = tempfile::tempdir().unwrap();
+    for name in ["crashes.clap", "hangs.clap", "prints.clap"] {
+        std::fs::copy(&file, folder.path().join(name)).unwrap();
+    }
+    std::fs::write(folder.path().join("text.clap"), "no library").unwrap();
+    let found = scanner(Duration::from_secs(5), None).scan(&clap_places(folder.path()));
+    assert_eq!(problem(&found, "crashes.clap"), "it crashed (signal 6) while it was loaded");
+    assert_eq!(problem(&found, "hangs.clap"), "it took too long while it was loaded");
+    assert!(problem(&found, "text.clap").starts_with("it does not load"), "{found:?}");
+    assert_eq!(problem(&found, "prints.clap"), "nothing");
+    let [plugin] = found.plugins.as_slice() else { panic!("{found:?}") };
+    assert_eq!(plugin.kind, "clap:test.hocket.gain");
+    let catalog = Catalog::new(found.plugins.clone());
+    let missing = catalog.usable("clap:other").unwrap_err();
+    assert!(missing.contains("there is no plug-in 'clap:other' here"), "{missing}");
+}
+
+#[test]
+fn a_library_is_looked_at_again_only_when_it_changes() {
+    let Some(file) = test_clap("a_library_is_looked_at_again_only_when_it_changes") else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let (cache, library) = (folder.path().join("cache/plugins.json"), folder.path().join("a.clap"));
+    std::fs::copy(&file, &library).unwrap();
+    let usual = scanner(Duration::from_secs(60), Some(&cache));
+    let libraries = clap_places(folder.path());
+    let first = usual.scan(&libraries);
+    assert_eq!(first.plugins.len(), 1);
+    // A program that cannot run finds nothing anew.
+    let broken = Scanner { program: "/nowhere".into(), ..usual };
+    assert_eq!(broken.scan(&libraries), first);
+    std::fs::write(&library, "another file").unwrap();
+    let changed = broken.scan(&libraries);
+    assert!(changed.plugins.is_empty());
+    assert!(problem(&changed, "a.clap").starts_with("it cannot be looked at"), "{changed:?}");
+}

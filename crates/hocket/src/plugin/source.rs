@@ -1,0 +1,89 @@
+//! The plug-ins of this machine as effects of sessions.
+
+use std::collections::HashMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::{Arc, LazyLock, Mutex, OnceLock, PoisonError};
+
+use hocket_dsp::Processor;
+use hocket_engine::EffectSource;
+use hocket_plan::{Effect, ParamSpec, is_plugin};
+use hocket_plugins::{Catalog, Description, Param, Wanted};
+
+/// Operations per frame that a plug-in is taken to need, until it is measured: those of an equaliser.
+const GUESSED_COST: f64 = 200.0;
+
+/// The plug-ins. Nothing is looked for until a session names one.
+pub(crate) static PLUGINS: LazyLock<Arc<Plugins>> = LazyLock::new(Arc::default);
+
+/// Plug-ins as a source of effects.
+#[derive(Default)]
+pub(crate) struct Plugins {
+    catalog: OnceLock<Catalog>,
+    /// What an effect's latency is, by a hash of all that decides it.
+    latencies: Mutex<HashMap<u64, u32>>,
+}
+
+impl Plugins {
+    fn find(&self, kind: &str) -> Option<&Description> {
+        if !is_plugin(kind) {
+            return None;
+        }
+        self.catalog().usable(kind).ok()
+    }
+
+    /// Where the program cannot start itself, there are none.
+    fn catalog(&self) -> &Catalog {
+        self.catalog.get_or_init(|| super::catalog().unwrap_or_default())
+    }
+}
+
+impl EffectSource for Plugins {
+    fn params(&self, kind: &str) -> Option<Vec<ParamSpec>> {
+        Some(self.find(kind)?.params.iter().map(spec).collect())
+    }
+
+    fn has_side_chain(&self, kind: &str) -> bool {
+        self.find(kind).is_some_and(|plugin| plugin.layout.side_chain > 0)
+    }
+
+    fn has_event_input(&self, kind: &str) -> bool {
+        self.find(kind).is_some_and(|plugin| plugin.events)
+    }
+
+    fn cost(&self, effect: &Effect, _rate_hz: u32) -> f64 {
+        let instances = self.find(&effect.kind).map_or(1, |plugin| plugin.layout.instances());
+        GUESSED_COST * instances as f64
+    }
+
+    fn latency_frames(&self, effect: &Effect, rate_hz: u32) -> u32 {
+        let key = key(effect, rate_hz);
+        let mut latencies = self.latencies.lock().unwrap_or_else(PoisonError::into_inner);
+        // One that cannot be built is refused when the session is prepared.
+        let build = || self.build(effect, rate_hz).map_or(0, |built| built.latency_frames());
+        *latencies.entry(key).or_insert_with(build)
+    }
+
+    fn build(&self, effect: &Effect, rate_hz: u32) -> Result<Box<dyn Processor>, String> {
+        let Effect { kind, values, state, .. } = effect;
+        self.catalog().build(&Wanted { kind, values, rate_hz, state: state.as_deref() })
+    }
+}
+
+fn key(effect: &Effect, rate_hz: u32) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    (&effect.kind, rate_hz, &effect.state).hash(&mut hasher);
+    effect.values.iter().for_each(|value| value.to_bits().hash(&mut hasher));
+    hasher.finish()
+}
+
+fn spec(param: &Param) -> ParamSpec {
+    let (min, max) = param.range();
+    ParamSpec {
+        name: param.name.clone().into(),
+        summary: param.title.clone().into(),
+        min,
+        max,
+        default: param.default_value(),
+        fixed: false,
+    }
+}
