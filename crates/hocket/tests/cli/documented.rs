@@ -48,6 +48,7 @@ const FORMS: &[&str] = &[
     "hocket lab plan",
     "hocket bench --wait umwait",
     "hocket session convert",
+    "hocket plugin render",
 ];
 
 /// What cannot be run here, and why.
@@ -55,6 +56,14 @@ const SKIPPED: &[(&str, &str)] = &[
     (
         "hocket play sessions/band.toml --device jack",
         "no JACK server runs here; tests/devices starts servers of its own and plays through them",
+    ),
+    (
+        "hocket plugin info lv2:http://drobilla.net/plugins/mda/Overdrive",
+        "it needs the plug-ins of mda; tests/cli/plugins.rs runs it where they are",
+    ),
+    (
+        "hocket plugin render lv2:http://drobilla.net/plugins/mda/Overdrive -i in.wav -o out.wav --set drive=0.5",
+        "it needs the plug-ins of mda; tests/cli/plugins.rs runs it where they are",
     ),
     ("hocket lab compare last~1 last", "the page has two runs in mind and a fresh folder has one"),
     (

@@ -17,5 +17,6 @@ mod documented;
 mod dawproject;
 mod disks;
 mod inputs;
+mod plugins;
 #[path = "../streamed/mod.rs"]
 mod streamed;

@@ -1,0 +1,113 @@
+//! `hocket plugin`, and sessions with plug-ins.
+
+use std::os::unix::fs::symlink;
+use std::path::Path;
+
+use crate::support::{Ran, example, hocket, one_track};
+
+const OVERDRIVE: &str = "lv2:http://drobilla.net/plugins/mda/Overdrive";
+
+/// A machine with the LV2 plug-ins of mda alone, and a cache of its own.
+struct Machine(tempfile::TempDir);
+
+impl Machine {
+    fn with_mda(test: &str) -> Option<Machine> {
+        let mda = Path::new("/usr/lib/lv2/mda.lv2");
+        let missing = hocket_plugins::lv2::available().err();
+        if !mda.exists() || missing.is_some() {
+            println!("SKIPPED {test}: no {}, or no liblilv", mda.display());
+            return None;
+        }
+        let machine = Machine(tempfile::tempdir().unwrap());
+        std::fs::create_dir(machine.0.path().join("lv2")).unwrap();
+        symlink(mda, machine.0.path().join("lv2/mda.lv2")).unwrap();
+        Some(machine)
+    }
+
+    fn run(&self, args: &[&str]) -> Ran {
+        let at = |name: &str| self.0.path().join(name);
+        let mut command = hocket(args);
+        command.env("LV2_PATH", at("lv2")).env("XDG_CACHE_HOME", at("cache"));
+        command.env("HOME", at("home")).output().unwrap().into()
+    }
+
+    fn file(&self, name: &str) -> String {
+        self.0.path().join(name).display().to_string()
+    }
+}
+
+#[test]
+fn plug_ins_are_listed_described_and_run() {
+    let Some(machine) = Machine::with_mda("plug_ins_are_listed_described_and_run") else { return };
+    let list = machine.run(&["plugin", "list"]);
+    assert!(
+        list.out.contains(&format!("{OVERDRIVE}  MDA Overdrive (2 in, 2 out)")),
+        "{}",
+        list.out
+    );
+    assert!(machine.0.path().join("cache/hocket/plugins.json").exists());
+    let json: serde_json::Value =
+        serde_json::from_str(&machine.run(&["plugin", "list", "--json"]).out).unwrap();
+    let plugins = json["plugins"].as_array().unwrap();
+    assert!(plugins.iter().any(|plugin| plugin["kind"] == OVERDRIVE));
+    let info = machine.run(&["plugin", "info", OVERDRIVE]);
+    assert!(info.out.contains("drive   0 to 1, default 0  Drive"), "{}", info.out);
+
+    let (input, output) = (example("audio/drum_snare_hard.flac"), machine.file("out.wav"));
+    let input = input.to_str().unwrap();
+    let render = ["plugin", "render", OVERDRIVE, "-i", input, "-o", &output, "--set", "drive=0.8"];
+    let ran = machine.run(&render);
+    assert_eq!(ran.code, Some(0), "{}", ran.err);
+    let first = std::fs::read(&output).unwrap();
+    let ran = machine.run(&[&render[..], &["--frames", "17"]].concat());
+    assert_eq!(ran.code, Some(0), "{}", ran.err);
+    assert_eq!(std::fs::read(&output).unwrap(), first);
+}
+
+#[test]
+fn what_is_wrong_is_named() {
+    let Some(machine) = Machine::with_mda("what_is_wrong_is_named") else { return };
+    let (input, output) = (example("audio/drum_snare_hard.flac"), machine.file("out.wav"));
+    let render = ["plugin", "render", OVERDRIVE, "-i", input.to_str().unwrap(), "-o", &output];
+    for (more, words) in [
+        (
+            &["--set", "volume=1"][..],
+            "--set volume=1: there is no parameter 'volume'; there are drive",
+        ),
+        (&["--set", "drive=2"], "--set drive=2: choose a number from 0 to 1"),
+        (&["--set", "drive"], "--set drive: write NAME=VALUE"),
+        (&["--state", "/nowhere"], "--state /nowhere: "),
+    ] {
+        let ran = machine.run(&[&render[..], more].concat());
+        assert_eq!(ran.code, Some(2), "{}", ran.err);
+        assert!(ran.err.contains(words), "{}", ran.err);
+    }
+    let ran = machine.run(&["plugin", "info", "lv2:urn:nobody"]);
+    assert_eq!(ran.code, Some(2));
+    assert!(ran.err.contains("there is no plug-in 'lv2:urn:nobody' here"), "{}", ran.err);
+    assert!(!Path::new(&output).exists());
+}
+
+#[test]
+fn a_session_with_plug_ins_has_the_same_bytes_for_every_schedule() {
+    let test = "a_session_with_plug_ins_has_the_same_bytes_for_every_schedule";
+    let Some(machine) = Machine::with_mda(test) else { return };
+    let effects = format!(
+        "[[track.effect]]\nkind = \"{OVERDRIVE}\"\ndrive = 0.5\n\
+         [[track.effect]]\nkind = \"lv2:http://drobilla.net/plugins/mda/Delay\"\n"
+    );
+    let (_folder, session) = one_track(&effects);
+    let mut first: Option<Vec<u8>> = None;
+    for schedule in ["serial", "lists", "dataflow", "steal", "critical"] {
+        let output = machine.file(&format!("{schedule}.wav"));
+        let args = ["render", &session, "-o", &output, "--schedule", schedule, "--format", "32f"];
+        let ran = machine.run(&args);
+        assert_eq!(ran.code, Some(0), "{}", ran.err);
+        let bytes = std::fs::read(&output).unwrap();
+        assert!(*first.get_or_insert_with(|| bytes.clone()) == bytes, "{schedule}");
+    }
+    let (_folder, dry) = one_track("");
+    let output = machine.file("dry.wav");
+    machine.run(&["render", &dry, "-o", &output, "--format", "32f"]);
+    assert!(std::fs::read(&output).unwrap() != first.unwrap(), "the plug-ins change the sound");
+}
