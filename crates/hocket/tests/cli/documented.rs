@@ -48,6 +48,7 @@ const FORMS: &[&str] = &[
     "hocket lab plan",
     "hocket bench --wait umwait",
     "hocket session convert",
+    "hocket plugin info",
     "hocket plugin render",
 ];
 
