@@ -122,10 +122,10 @@ impl<'a> PluginAudioProcessor<'a, Values, Main<'a>> for Sound<'a> {
         let mut channels = port.channels()?.into_f32().ok_or(PluginError::Message("no f32"))?;
         let mut changes = Vec::new();
         for event in events.input {
-            if let Some(CoreEventSpace::ParamValue(change)) = event.as_core_event() {
-                if change.param_id().map(|id| id.get()) == Some(GAIN) {
-                    changes.push((change.header().time(), change.value() as f32));
-                }
+            if let Some(CoreEventSpace::ParamValue(change)) = event.as_core_event()
+                && change.param_id().map(|id| id.get()) == Some(GAIN)
+            {
+                changes.push((change.header().time(), change.value() as f32));
             }
         }
         let (begin, first) = (self.at, self.values.get(0));

@@ -10,8 +10,10 @@ use clack_host::prelude::*;
 use clack_host::utils::{BeatTime, SecondsTime};
 use hocket_time::{BarPosition, BlockTime, EventKind, Midi1, Note, NoteAction, midi2_to_midi1};
 
-/// The most events of a run.
-const MOST: u32 = 2048;
+/// The most values of parameters in a run.
+const MOST_VALUES: u32 = 1024;
+/// The most events of a run: values, and what the engine's buffers hold of notes.
+const MOST: u32 = 2 * MOST_VALUES + 64;
 
 /// What a plug-in gets in one run.
 pub struct Incoming {
@@ -22,8 +24,7 @@ pub struct Incoming {
 impl Incoming {
     /// `notes`: what the plug-in's note input takes.
     pub fn new(notes: Option<NoteDialects>) -> Incoming {
-        // Room for half as many of the largest events is room for all of the usual ones.
-        Incoming { buffer: EventBuffer::with_capacity(MOST as usize / 2), notes }
+        Incoming { buffer: EventBuffer::with_capacity(MOST as usize), notes }
     }
 
     /// For the plug-in.
@@ -37,7 +38,8 @@ impl Incoming {
 
     /// Appends a value of a parameter.
     pub fn param(&mut self, frame: u32, id: u32, value: f32) {
-        if let Some(id) = ClapId::from_raw(id) {
+        let room = self.buffer.len() < MOST_VALUES;
+        if let Some(id) = ClapId::from_raw(id).filter(|_| room) {
             let event = ParamValueEvent::new(frame, id, Pckn::match_all(), f64::from(value));
             self.push(&event);
         }

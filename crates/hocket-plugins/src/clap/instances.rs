@@ -16,7 +16,7 @@ use clack_host::prelude::*;
 
 use super::ffi;
 use super::host::{Flags, Hocket, OfAnyThread, OfAudioThread, OfMainThread};
-use super::main_thread::{on_main, post};
+use super::main_thread::{Role, on_main, post, role};
 use crate::LONGEST_RUN;
 use crate::description::{Param, Steps, session_name};
 use crate::layout::Layout;
@@ -76,7 +76,12 @@ pub struct Voice {
 impl Drop for Voice {
     fn drop(&mut self) {
         let (number, processor) = (self.number, self.processor.take());
-        post(move |instances| instances.end(number, processor));
+        let end = move |instances: &mut Instances| instances.end(number, processor);
+        match role() {
+            Role::Main => post(end),
+            // Waits, so that a program does not end while a plug-in does.
+            Role::Audio | Role::Other => drop(on_main(end)),
+        }
     }
 }
 

@@ -7,7 +7,7 @@ use hocket_dsp::{Block, Change, StereoMut, TimedChange};
 use hocket_plugins::lv2::{build, describe, plugins};
 use hocket_time::{Event, EventBuffer, EventKind, Note, Source};
 
-use crate::common::{bits, bundle, noise, played, skipped};
+use crate::common::{bits, bundle, noise, played};
 
 const OVERDRIVE: &str = "http://drobilla.net/plugins/mda/Overdrive";
 const CUTS: [&[usize]; 4] = [&[64], &[1, 7, 300], &[1024], &[9000]];

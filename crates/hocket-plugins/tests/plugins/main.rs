@@ -5,3 +5,4 @@ mod common;
 mod lv2;
 mod references;
 mod scan;
+mod worker;

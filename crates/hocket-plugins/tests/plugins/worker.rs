@@ -1,0 +1,172 @@
+//! Background work and state of an LV2 plug-in that the test builds from C.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::{Arc, Mutex};
+
+use hocket_dsp::host::{
+    BackgroundWork, Host, MainRequests, MainSide, WorkAnswers, WorkRefused, WorkRequests, WorkRoom,
+};
+use hocket_dsp::{Block, Processor, StereoMut};
+use hocket_plugins::lv2::{build, describe};
+
+use crate::common::skipped;
+
+const URI: &str = "urn:hocket:test:worker";
+
+/// The bundle, with its library built.
+fn bundle(test: &str) -> Option<(tempfile::TempDir, PathBuf)> {
+    if let Err(why) = hocket_plugins::lv2::available() {
+        skipped(test, &why);
+        return None;
+    }
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/plugins/worker.lv2");
+    let folder = tempfile::tempdir().unwrap();
+    let bundle = folder.path().join("worker.lv2");
+    std::fs::create_dir(&bundle).unwrap();
+    for file in ["manifest.ttl", "worker.ttl"] {
+        std::fs::copy(source.join(file), bundle.join(file)).unwrap();
+    }
+    let mut compiler = Command::new("cc");
+    compiler.args(["-shared", "-fPIC", "-O1", "-o"]).arg(bundle.join("worker.so"));
+    match compiler.arg(source.join("worker.c")).status() {
+        Ok(status) => assert!(status.success()),
+        Err(error) => {
+            skipped(test, &format!("no cc: {error}"));
+            return None;
+        }
+    }
+    Some((folder, bundle))
+}
+
+/// Messages that wait.
+type Messages = Arc<Mutex<Vec<Vec<u8>>>>;
+
+#[derive(Default)]
+struct TestHost {
+    requests: Messages,
+    work: Option<Box<dyn BackgroundWork>>,
+    side: Option<Box<dyn MainSide>>,
+}
+
+struct Requests(Messages);
+
+impl WorkRequests for Requests {
+    fn request(&mut self, request: &[u8]) -> Result<(), WorkRefused> {
+        self.0.lock().unwrap().push(request.to_vec());
+        Ok(())
+    }
+}
+
+struct Answers(Vec<Vec<u8>>);
+
+impl WorkAnswers for Answers {
+    fn answer(&mut self, answer: &[u8]) -> Result<(), WorkRefused> {
+        self.0.push(answer.to_vec());
+        Ok(())
+    }
+
+    fn is_ending(&self) -> bool {
+        false
+    }
+}
+
+struct Quiet;
+
+impl MainRequests for Quiet {
+    fn call(&mut self) {}
+
+    fn latency_changed(&mut self, _: u32) {}
+
+    fn tail_changed(&mut self, _: u64) {}
+
+    fn restart(&mut self) {}
+}
+
+impl Host for TestHost {
+    fn largest_block(&self) -> usize {
+        64
+    }
+
+    fn background(&mut self, work: Box<dyn BackgroundWork>, _: WorkRoom) -> Box<dyn WorkRequests> {
+        self.work = Some(work);
+        Box::new(Requests(self.requests.clone()))
+    }
+
+    fn main_side(&mut self, side: Box<dyn MainSide>) -> Box<dyn MainRequests> {
+        self.side = Some(side);
+        Box::new(Quiet)
+    }
+}
+
+impl TestHost {
+    /// Works on all requests, as the leader does offline. Returns the answers.
+    fn work(&mut self) -> Vec<Vec<u8>> {
+        let requests = std::mem::take(&mut *self.requests.lock().unwrap());
+        let mut answers = Answers(Vec::new());
+        let work = self.work.as_mut().unwrap();
+        requests.iter().for_each(|request| work.work(request, &mut answers));
+        answers.0
+    }
+}
+
+/// What comes out of one frame: left, and the runs that have ended on the right.
+fn frame(processor: &mut dyn Processor, sample: f32) -> (f32, f32) {
+    let (mut left, mut right) = ([sample], [0.0]);
+    processor.process(&mut Block::new(StereoMut { left: &mut left, right: &mut right }));
+    (left[0], right[0])
+}
+
+#[test]
+fn work_is_done_and_answered_and_each_run_ends() {
+    let Some((_folder, bundle)) = bundle("work_is_done_and_answered_and_each_run_ends") else {
+        return;
+    };
+    let found = describe(&bundle, URI).unwrap();
+    assert_eq!((found.refusal, found.state), (None, true));
+    let mut host = TestHost::default();
+    let mut processor = build(&bundle, URI, &[], 48_000, None).unwrap();
+    processor.join(&mut host);
+    assert_eq!(frame(&mut *processor, 1.0), (1.0, 0.0), "asks, with an empty message");
+    for answer in host.work() {
+        processor.answered(&answer);
+    }
+    assert_eq!(frame(&mut *processor, 2.0), (1.0, 1.0), "the gain is 0.5, and asks with a number");
+    for answer in host.work() {
+        processor.answered(&answer);
+    }
+    assert_eq!(frame(&mut *processor, 0.25), (0.75, 2.0), "the gain is 3");
+    assert!(host.work().is_empty());
+}
+
+#[test]
+fn a_state_is_saved_loaded_and_given_at_the_start() {
+    let Some((_folder, bundle)) = bundle("a_state_is_saved_loaded_and_given_at_the_start") else {
+        return;
+    };
+    let mut host = TestHost::default();
+    let mut processor = build(&bundle, URI, &[], 48_000, None).unwrap();
+    processor.join(&mut host);
+    let first = host.side.as_mut().unwrap().save().unwrap();
+    frame(&mut *processor, 1.0);
+    for answer in host.work() {
+        processor.answered(&answer);
+    }
+    let half = host.side.as_mut().unwrap().save().unwrap();
+    assert_ne!(first, half);
+
+    let mut again = build(&bundle, URI, &[], 48_000, Some(&half)).unwrap();
+    assert_eq!(frame(&mut *again, 0.5).0, 0.25);
+    let refused = build(&bundle, URI, &[], 48_000, Some(b"no state")).err().unwrap();
+    assert!(refused.contains("not the state of an LV2 plug-in"), "{refused}");
+
+    // An answer to what an earlier instance asked finds nobody.
+    frame(&mut *processor, 2.0);
+    let late = host.work();
+    let mut made = host.side.as_mut().unwrap().load(&first).unwrap();
+    processor.exchange(&mut *made);
+    drop(made);
+    late.iter().for_each(|answer| processor.answered(answer));
+    assert_eq!(frame(&mut *processor, 0.5).0, 0.5);
+    assert_eq!(host.side.as_mut().unwrap().save().unwrap(), first);
+}
