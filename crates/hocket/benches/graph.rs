@@ -4,7 +4,8 @@
 //! the median of its blocks. Differences are printed with the 95 % interval of their median over the rounds.
 //!
 //! - *delay lines*: 1,000 sources and their mix. In one engine a late node beside them gives 998 edges a delay line, in the
-//!   other no edge has one. A twin of the second engine says what this machine cannot tell apart.
+//!   other no edge has one. A twin of the second engine says what this machine cannot tell apart. Bare loops copy as many
+//!   rows into rings and sum out of them, and others sum the rows as they are: their difference is what the memory takes.
 //! - *automation*: 64 tracks with and without lanes of 1,024 parameters, all on ramps, and all at rest. The processors
 //!   ignore the values, so the difference is what the engine does. `sessions/band.toml` takes turns with them: its block time
 //!   is what the difference is compared with.
@@ -16,9 +17,10 @@
 use std::hint::black_box;
 use std::path::Path;
 use std::process::ExitCode;
+use std::time::Instant;
 
 use hocket::load::{load_session, topology};
-use hocket_dsp::{Block, Processor, rows};
+use hocket_dsp::{Block, Processor, mix, rows};
 use hocket_engine::time::{LanePoint, Shape, TimeBase};
 use hocket_engine::{
     Engine, GraphEditor, LaneChange, LaneSpec, NodeSource, Policy, Prepared, Seating, Settings,
@@ -84,14 +86,72 @@ struct Size {
 
 fn delay_lines(size: &Size) -> Result<Value, String> {
     let mut engines = [late_mix(0)?, late_mix(0)?, late_mix(LATENCIES[0])?];
-    let [without, again, with] = turns(&mut engines, size);
+    let mut loops = [false, true].map(Loops::new);
+    let [first, second, late] = engines.each_mut().map(walk);
+    let [plain, rings] = loops.each_mut().map(Loops::walk);
+    let [without, again, with, bare_without, bare_with] =
+        turns([first, second, late, plain, rings], size);
     let edges = f64::from(NODES - 2);
     println!("delay lines on {edges} of {} edges, ns per edge", NODES - 1);
     let per_edge = |from: &[f64], to: &[f64]| differences(from, to, edges);
     Estimate::of(&per_edge(&without, &with)).print("with a line / without");
     Estimate::of(&per_edge(&without, &again)).print("without, a second engine");
+    Estimate::of(&per_edge(&bare_without, &bare_with)).print("bare loops with rings / without");
     println!("  a block without takes {:.0} ns", middle(&without));
-    Ok(json!({"edges": edges, "without_ns": without, "without_again_ns": again, "with_ns": with}))
+    Ok(json!({
+        "edges": edges, "without_ns": without, "without_again_ns": again, "with_ns": with,
+        "bare_without_ns": bare_without, "bare_with_ns": bare_with,
+    }))
+}
+
+/// Two rows of a block, one after the other.
+const ROWS: usize = 2 * FRAMES;
+/// Blocks in a ring. What was written two blocks ago is read.
+const RING: usize = 3;
+
+/// Sums as many stereo rows as there are edges with a line, in the loops of `hocket_dsp` and nothing else.
+struct Loops {
+    sources: Vec<Box<[f32]>>,
+    /// Whether the rows go through the rings.
+    late: bool,
+    rings: Vec<Box<[f32]>>,
+    block: usize,
+    sum: Box<[f32]>,
+}
+
+impl Loops {
+    fn new(late: bool) -> Loops {
+        let of = |frames: usize| (2..NODES).map(|_| vec![0.25; frames].into()).collect();
+        let (sources, rings) = (of(ROWS), of(RING * ROWS));
+        Loops { sources, late, rings, block: 0, sum: vec![0.0; ROWS].into() }
+    }
+
+    fn walk(&mut self) -> Walk<'_> {
+        Box::new(|| {
+            let start = Instant::now();
+            self.run();
+            start.elapsed().as_nanos() as f64
+        })
+    }
+
+    fn run(&mut self) {
+        let Loops { sources, late, rings, block, sum } = self;
+        let slot = |block: usize| (block % RING) * ROWS..(block % RING + 1) * ROWS;
+        if *late {
+            for (ring, source) in rings.iter_mut().zip(&*sources) {
+                rows::copy(&mut ring[slot(*block)], source);
+            }
+        }
+        let (heard, rows) = if *late { (&*rings, slot(*block + 1)) } else { (&*sources, slot(0)) };
+        mix::clear(sum);
+        for four in heard.chunks(mix::AT_ONCE) {
+            let mut scaled: [mix::Scaled<'_>; mix::AT_ONCE] = [(&[], 1.0); _];
+            scaled.iter_mut().zip(four).for_each(|(to, from)| to.0 = &from[rows.clone()]);
+            mix::accumulate(sum, &scaled[..four.len()], mix::Begin::Onward);
+        }
+        black_box(&mut self.sum);
+        self.block += 1;
+    }
 }
 
 /// 999 sources, the first with a latency, and their mix.
@@ -117,7 +177,7 @@ fn automation(size: &Size) -> Result<Value, String> {
     let mut engines = [engine(&tracks)?, engine(&tracks)?, engine(&tracks)?, band()?];
     automate(&engines[1], 0.0)?;
     automate(&engines[2], 1.0)?;
-    let [without, at_rest, on_ramps, band] = turns(&mut engines, size);
+    let [without, at_rest, on_ramps, band] = turns(engines.each_mut().map(walk), size);
     let lanes = TRACKS * u32::from(LANES);
     println!(
         "{lanes} automation lanes, percent of the block time of `band` ({:.0} ns)",
@@ -268,23 +328,29 @@ fn one_seat() -> Result<(Seating, Settings), String> {
 
 // --- turns --------------------------------------------------------------------
 
-/// The median block time of each turn of each engine, in ns.
-fn turns<const N: usize>(engines: &mut [Engine; N], size: &Size) -> [Vec<f64>; N] {
+/// Does a block and returns what it took, in ns.
+type Walk<'a> = Box<dyn FnMut() -> f64 + 'a>;
+
+fn walk(engine: &mut Engine) -> Walk<'_> {
+    Box::new(|| black_box(engine.process_serial(FRAMES)).duration_ns as f64)
+}
+
+/// The median block time of each turn of each walk, in ns.
+fn turns<const N: usize>(mut walks: [Walk<'_>; N], size: &Size) -> [Vec<f64>; N] {
     let mut rng = Rng::new(SEED);
     let mut ns = [const { Vec::new() }; N];
     for _ in 0..size.rounds {
         let mut order: Vec<usize> = (0..N).collect();
         rng.shuffle(&mut order);
         for which in order {
-            ns[which].push(turn(&mut engines[which], size.blocks));
+            ns[which].push(turn(&mut walks[which], size.blocks));
         }
     }
     ns
 }
 
 /// The first blocks warm the caches.
-fn turn(engine: &mut Engine, blocks: usize) -> f64 {
-    let mut walk = || black_box(engine.process_serial(FRAMES)).duration_ns as f64;
+fn turn(walk: &mut Walk<'_>, blocks: usize) -> f64 {
     (0..blocks.div_ceil(10)).for_each(|_| _ = walk());
     let ns: Vec<f64> = (0..blocks).map(|_| walk()).collect();
     middle(&ns)

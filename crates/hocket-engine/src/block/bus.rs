@@ -32,12 +32,15 @@ use super::node::{NodeCell, NodeState};
 use super::now::Now;
 use super::port::PortCell;
 use super::rows::Rows;
-use super::sum::{Bus, Input, Sum, Waiting, sums, waiting};
+use super::sum::{Bus, Heard, Input, Sum, Terms, Waiting, sums, waiting};
 use hocket_dsp::mix::{self, Begin, Scaled};
 use hocket_dsp::{Block, Helpers, MoreRows, RowsMut, RowsRef, StereoMut, StereoRef};
 use hocket_plan::Ports;
 use hocket_plan::compile::UnitInput;
 use hocket_time::{BlockTime, EventBuffer};
+
+/// How many delay lines ahead of the one that runs the memory is prefetched.
+const LINES_AHEAD: usize = 2;
 
 /// A chain of nodes, with its inputs and its bus.
 pub(crate) struct ChainState {
@@ -442,21 +445,31 @@ impl Units {
             unsafe { self.receive(events, nodes, before, frames, now) };
         }
         for place in 0..waiting.len() {
+            if let Some(next) = waiting.get(place + LINES_AHEAD) {
+                // SAFETY: the caller's obligation.
+                unsafe { next.cell.fetch(frames) };
+            }
             let waiting = &mut waiting[place];
             // SAFETY: the caller's obligation. No input waits twice, so it reads none of these lines.
             unsafe {
                 waiting.set();
-                let source = self.read(waiting.bus, before, &[]);
+                let source = self.read(waiting.bus, before);
                 waiting.cell.run(source.all(frames), usize::from(waiting.row));
             }
         }
         let mut nothing = true;
         for sum in sums.iter() {
+            if sum.may_lack {
+                // SAFETY: the caller's obligation.
+                let took = unsafe { self.sum_what_is_heard(sum, waiting, before, rows, frames) };
+                nothing &= took == Begin::Anew;
+                continue;
+            }
             for piece in rows.pieces(sum.rows.clone(), frames) {
                 let first = usize::from(sum.rows.start) * rows.room();
                 let out = &mut rows.samples_mut()[piece.clone()];
                 // SAFETY: the caller's obligation.
-                let took = unsafe { self.sum_piece(sum, waiting, before, out, piece, first) };
+                let took = unsafe { self.sum_piece(sum, before, out, piece, first) };
                 nothing &= took == Begin::Anew;
             }
         }
@@ -523,7 +536,6 @@ impl Units {
     unsafe fn sum_piece(
         &self,
         sum: &Sum,
-        waiting: &[Waiting],
         before: &[ChainState],
         out: &mut [f32],
         piece: Range<usize>,
@@ -533,16 +545,12 @@ impl Units {
             mix::clear(out);
             return Begin::Anew;
         }
-        if sum.may_lack {
-            // SAFETY: the caller's obligation.
-            return unsafe { self.sum_what_is_heard(sum, waiting, before, out, piece, first) };
-        }
         let mut begin = Begin::Anew;
         for group in sum.inputs.chunks(mix::AT_ONCE) {
             let mut scaled: [Scaled<'_>; mix::AT_ONCE] = [(&[], 0.0); _];
             for (scaled, Input { bus, gain_lin, row }) in scaled.iter_mut().zip(group) {
                 // SAFETY: the caller's obligation.
-                let rows = unsafe { self.read(*bus, before, waiting) };
+                let rows = unsafe { self.read(*bus, before) };
                 let at = usize::from(*row) * rows.room() + (piece.start - first);
                 *scaled = (&rows.samples()[at..at + piece.len()], *gain_lin);
             }
@@ -552,8 +560,8 @@ impl Units {
         begin
     }
 
-    /// As [`Units::sum_piece`], input by input. One that has faded out is left out, as if its edge were gone, and so is
-    /// a part that left out all of its inputs.
+    /// As [`Units::sum_piece`], for sums of which some inputs may be left out: one that has faded out, as if its edge were
+    /// gone, and a part that left out all of its inputs.
     ///
     /// # Safety
     /// READ-AFTER-WRITE holds for every input.
@@ -562,32 +570,55 @@ impl Units {
         sum: &Sum,
         waiting: &[Waiting],
         before: &[ChainState],
-        out: &mut [f32],
-        piece: Range<usize>,
-        first: usize,
+        rows: &mut Rows,
+        frames: usize,
     ) -> Begin {
         let mut begin = Begin::Anew;
-        for Input { bus, gain_lin, row } in &sum.inputs {
-            let silent = match bus {
-                // SAFETY: the line is this unit's (ONE-WRITER), and it has run.
-                Bus::Line(line) => unsafe { waiting[*line as usize].cell.is_silent() },
-                // SAFETY: as in `read`.
-                Bus::Part(from) => unsafe { &*self.cells[*from as usize].0.get() }.own.silent,
-                _ => false,
-            };
-            if silent {
-                continue;
-            }
+        // While a few terms are summed, the memory of the next ones comes. They stay in their place: a move would be a copy
+        // by the C library.
+        let (mut terms, mut open) = ([Terms::new(), Terms::new()], 0);
+        for input in &sum.inputs {
             // SAFETY: the caller's obligation.
-            let rows = unsafe { self.read(*bus, before, waiting) };
-            let at = usize::from(*row) * rows.room() + (piece.start - first);
-            mix::accumulate(out, &[(&rows.samples()[at..at + piece.len()], *gain_lin)], begin);
-            begin = Begin::Onward;
+            let Some(heard) = (unsafe { self.heard(input, waiting, before, frames) }) else {
+                continue;
+            };
+            heard.fetch(input.row.into()..usize::from(input.row) + sum.rows.len(), frames);
+            terms[open].push(heard, input.row.into());
+            if terms[open].are_full() {
+                open = 1 - open;
+                begin = terms[open].sum_into(rows, sum.rows.clone(), frames, begin);
+            }
+        }
+        for last in [1 - open, open] {
+            begin = terms[last].sum_into(rows, sum.rows.clone(), frames, begin);
         }
         if begin == Begin::Anew {
-            mix::clear(out);
+            rows.clear(sum.rows.clone(), frames);
         }
         begin
+    }
+
+    /// What is heard of an input; `None`: nothing.
+    ///
+    /// # Safety
+    /// READ-AFTER-WRITE holds for the input.
+    #[inline]
+    unsafe fn heard<'a>(
+        &'a self,
+        input: &Input,
+        waiting: &'a [Waiting],
+        before: &'a [ChainState],
+        frames: usize,
+    ) -> Option<Heard<'a>> {
+        let Input { bus, gain_lin, .. } = *input;
+        match bus {
+            // SAFETY: the line is this unit's (ONE-WRITER), and it has run. It has the gain of its edge.
+            Bus::Line(line) => unsafe { waiting[line as usize].cell.heard(frames) },
+            // SAFETY: as in `read`.
+            Bus::Part(from) if unsafe { &*self.cells[from as usize].0.get() }.own.silent => None,
+            // SAFETY: the caller's obligation.
+            bus => Some(Heard::of(unsafe { self.read(bus, before) }, gain_lin)),
+        }
     }
 
     /// The finished rows of an input.
@@ -595,12 +626,7 @@ impl Units {
     /// # Safety
     /// READ-AFTER-WRITE holds for the input; the caller holds no reference into the lines that it reads.
     #[inline]
-    unsafe fn read<'a>(
-        &'a self,
-        bus: Bus,
-        before: &'a [ChainState],
-        waiting: &'a [Waiting],
-    ) -> &'a Rows {
+    unsafe fn read<'a>(&'a self, bus: Bus, before: &'a [ChainState]) -> &'a Rows {
         match bus {
             Bus::Unit(from) | Bus::Part(from) => {
                 // SAFETY: the writer has finished (READ-AFTER-WRITE), and nobody writes again in this
@@ -611,8 +637,8 @@ impl Units {
             Bus::Folded(chain) => &before[chain as usize].rows,
             // SAFETY: FILLED: the block is open.
             Bus::Port(port) => unsafe { self.ports[port as usize].rows() },
-            // SAFETY: the line is this unit's (ONE-WRITER), and it has run.
-            Bus::Line(line) => unsafe { waiting[line as usize].cell.out() },
+            // No line waits for another one, and `heard` reads those that a sum takes.
+            Bus::Line(_) => unreachable!("a line has no rows of its own"),
         }
     }
 

@@ -25,19 +25,24 @@ use hocket_dsp::mix;
 use super::fade::{Change, FADE_FRAMES, Ramp, faded_at};
 use super::plan::Gains;
 use super::rows::Rows;
+use super::sum::Heard;
 
 /// A ring for each row, and where the next frame goes.
+///
+/// What every block accesses comes first.
+#[repr(C)]
 pub(super) struct Ring {
-    /// One ring after the other.
-    samples: Box<[f32]>,
-    /// Frames in each ring, a power of two.
-    frames: usize,
+    /// One ring after the other, in cache lines of their own.
+    samples: Rows,
+    /// Where the next frame goes, before the end of the ring.
+    next: usize,
     /// Frames written since the start.
     written: u64,
-    /// A shorter ring that goes on beside this one, until this one holds all that is due. So nothing is copied.
-    before: Option<Box<Ring>>,
+    rows: usize,
     /// As long as fewer frames than these are written, the shorter ring is needed.
     alone_from: u64,
+    /// A shorter ring that goes on beside this one, until this one holds all that is due. So nothing is copied.
+    before: Option<Box<Ring>>,
     /// The most frames of a block.
     block: usize,
 }
@@ -45,26 +50,26 @@ pub(super) struct Ring {
 impl Ring {
     /// For delays up to `delay` and blocks up to `block` frames.
     ///
-    /// Thread: control; allocates.
+    /// A ring is a whole number of such blocks long, so that those that are this long do not wrap as they are written.
+    ///
+    /// Thread: control; allocates, and touches all of the memory.
     pub(super) fn new(rows: u16, delay: usize, block: usize) -> Ring {
-        let frames = (delay + block).next_power_of_two();
-        let samples = vec![0.0; frames * usize::from(rows)].into_boxed_slice();
-        Ring { samples, frames, written: 0, before: None, alone_from: 0, block }
+        let samples = Rows::new(rows, (delay + block).next_multiple_of(block.max(1)));
+        let (rows, next, written) = (rows.into(), 0, 0);
+        Ring { samples, rows, next, written, alone_from: 0, before: None, block }
+    }
+
+    /// Frames in each ring.
+    #[inline]
+    fn frames(&self) -> usize {
+        self.samples.room()
     }
 
     /// Room for a shorter ring.
     ///
     /// Thread: control; allocates.
     fn following(self) -> Ring {
-        let nothing = Ring {
-            samples: [].into(),
-            frames: 1,
-            written: 0,
-            before: None,
-            alone_from: 0,
-            block: 0,
-        };
-        Ring { before: Some(Box::new(nothing)), ..self }
+        Ring { before: Some(Box::new(Ring::new(0, 0, 0))), ..self }
     }
 
     /// Goes on after a shorter ring of which no delay longer than `delay` is due.
@@ -74,18 +79,22 @@ impl Ring {
         self.alone_from = delay as u64;
     }
 
+    /// Whether the shorter ring is not needed any more, if there was one.
+    fn is_alone(&self) -> bool {
+        self.written >= self.alone_from
+    }
+
     /// How many frames may come at once: blocks may be longer than those that the shorter ring is for.
-    #[inline]
     fn at_once(&self) -> usize {
         match &self.before {
-            Some(before) if self.written < self.alone_from => self.block.min(before.at_once()),
+            Some(before) if !self.is_alone() => self.block.min(before.at_once()),
             _ => self.block,
         }
     }
 
     /// Whether it is for any rows.
     pub(super) fn has_rows(&self) -> bool {
-        !self.samples.is_empty()
+        self.rows > 0
     }
 
     /// Goes on where a ring of the same rows is whose blocks were shorter. What it holds of the last `from` frames comes
@@ -94,31 +103,43 @@ impl Ring {
     ///
     /// Cost: a copy of `to` frames.
     pub(super) fn go_on_later(&mut self, shorter: &Ring, from: usize, to: usize) {
-        for (row, ring) in self.samples.chunks_exact_mut(self.frames).enumerate() {
-            let (held, silent) = ring[..to].split_at_mut(from);
+        for row in 0..self.rows {
+            let (held, silent) = self.row_mut(row)[..to].split_at_mut(from);
             shorter.pull(row, from, held);
             fade_out(held);
             hocket_dsp::mix::clear(silent);
         }
         self.written = to as u64;
+        self.next = if to < self.frames() { to } else { 0 };
     }
 
     /// Appends the frames of these rows that are at `range`.
-    #[inline]
     pub(super) fn push(&mut self, rows: RowsRef<'_>, first: usize, range: Range<usize>) {
-        if self.written < self.alone_from
+        if !self.is_alone()
             && let Some(before) = &mut self.before
         {
             before.push(rows, first, range.clone());
         }
-        let at = self.at(0);
-        for (row, ring) in self.samples.chunks_exact_mut(self.frames).enumerate() {
+        self.append(rows, first, range);
+    }
+
+    /// As [`Ring::push`] to a ring that is alone.
+    #[inline]
+    fn append(&mut self, rows: RowsRef<'_>, first: usize, range: Range<usize>) {
+        let at = self.next;
+        let (end, count) = (self.frames(), range.len());
+        for row in 0..self.rows {
             let input = &rows.row(first + row)[range.clone()];
-            let (begin, wrapped) = input.split_at(input.len().min(ring.len() - at));
+            let (begin, wrapped) = input.split_at(count.min(end - at));
+            let ring = self.row_mut(row);
             copy(&mut ring[at..], begin);
-            copy(ring, wrapped);
+            if !wrapped.is_empty() {
+                copy(ring, wrapped);
+            }
         }
-        self.written += range.len() as u64;
+        self.written += count as u64;
+        let next = at + count;
+        self.next = if next < end { next } else { next - end };
     }
 
     /// Copies `out.len()` frames of a row that begin `back` frames before the next one to be written.
@@ -129,21 +150,28 @@ impl Ring {
         {
             return before.pull(row, back, out);
         }
-        let ring = &self.samples[row * self.frames..][..self.frames];
+        let ring = &self.samples.samples()[row * self.frames()..][..self.frames()];
         let at = self.at(back);
         let (begin, wrapped) = out.split_at_mut(out.len().min(ring.len() - at));
         copy(begin, &ring[at..]);
         copy(wrapped, ring);
     }
 
-    /// Where the frame is that is `back` frames before the next one to be written.
+    /// Where the frame is that is `back` frames before the next one to be written: no more than there are in a ring.
     #[inline]
     fn at(&self, back: usize) -> usize {
-        (self.written as usize).wrapping_sub(back) & (self.frames - 1)
+        debug_assert!(back <= self.frames(), "{back} frames back in a ring of {}", self.frames());
+        if back <= self.next { self.next - back } else { self.next + self.frames() - back }
+    }
+
+    #[inline]
+    fn row_mut(&mut self, row: usize) -> &mut [f32] {
+        let frames = self.frames();
+        &mut self.samples.samples_mut()[row * frames..][..frames]
     }
 
     pub(super) fn silence(&mut self) {
-        self.samples.fill(0.0);
+        self.samples.silence();
         self.before.iter_mut().for_each(|before| before.silence());
     }
 }
@@ -189,25 +217,33 @@ unsafe impl Sync for DelayCell {}
 type Course = (usize, Option<Change>, Option<usize>);
 
 /// What is inside a [`DelayCell`].
+///
+/// Nearly always a line rests: its delay and its gain stay. Then a block writes its frames into the ring, and the sum reads
+/// what is due out of it. What such a block accesses is in one cache line.
+#[repr(C)]
 pub(crate) struct DelayState {
-    ring: Ring,
-    /// What comes out.
-    out: Rows,
     delay: usize,
+    gain: f32,
+    /// Whether something about it changes in the present block: what is heard is in `out` then, and else in the ring.
+    moves: bool,
+    /// Whether nothing of the present block is heard.
+    silent: bool,
+    ring: Ring,
+    /// What comes out while it moves.
+    out: Rows,
     change: Option<Change>,
     /// Follows when the running change is over.
     then: Option<usize>,
     /// The course before the first delay that was set since the last block. Without a change it may be older.
     undo: Option<Course>,
-    gain: f32,
     ramp: Option<Ramp>,
     /// How many changes have begun.
     begun: u32,
-    /// Whether nothing of the present block is heard.
-    silent: bool,
     /// Whether it does what the line before did.
     inherited: bool,
 }
+
+const _: () = assert!(std::mem::offset_of!(DelayState, ring.alone_from) <= 64);
 
 /// What a line does at its edge.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -232,18 +268,19 @@ impl DelayCell {
     pub(crate) fn new(rows: u16, waits: Waits, block: usize) -> DelayCell {
         let Waits { delay, gain_lin } = waits;
         let (ring, out) = (Ring::new(rows, delay, block), Rows::new(rows, block));
-        let longest = ring.frames - block;
+        let longest = ring.frames() - block;
         let state = DelayState {
+            delay,
+            gain: gain_lin,
+            moves: true,
+            silent: false,
             ring,
             out,
-            delay,
             change: None,
             then: None,
             undo: None,
-            gain: gain_lin,
             ramp: None,
             begun: 0,
-            silent: false,
             inherited: false,
         };
         let (asked, over) = (AtomicU32::new(0), AtomicU32::new(0));
@@ -326,7 +363,7 @@ impl DelayCell {
         state.set(set);
     }
 
-    /// Takes the frames of these rows from row `first` on, and gives those that are due.
+    /// Takes the frames of these rows from row `first` on. What is due is then [`DelayCell::heard`].
     ///
     /// Thread: worker, inside a block.
     ///
@@ -336,21 +373,45 @@ impl DelayCell {
     pub(super) unsafe fn run(&self, rows: RowsRef<'_>, first: usize) {
         // SAFETY: the caller's obligation.
         let state = unsafe { self.get_mut() };
-        state.run(rows, first);
+        if state.moves && !state.still_moves() {
+            state.come_to_rest();
+        }
+        if !state.moves {
+            return state.ring.append(rows, first, 0..rows.frames());
+        }
+        state.run_moving(rows, first);
         // Write only if needed: a write takes the cache line away from a thread that reads it.
         if !state.fades() && self.over.load(Relaxed) != state.begun {
             self.over.store(state.begun, Relaxed);
         }
     }
 
-    /// Whether it has faded out: nothing of it is heard.
+    /// What is heard of the present block; `None`: it has faded out, and nothing is.
+    ///
+    /// # Safety
+    /// As [`DelayCell::get_mut`], and it has run; the caller holds no reference from there.
+    #[inline]
+    pub(super) unsafe fn heard(&self, frames: usize) -> Option<Heard<'_>> {
+        // SAFETY: the caller's obligation.
+        let state = unsafe { &*self.state.get() };
+        let heard = if state.moves {
+            Heard::of(&state.out, 1.0)
+        } else {
+            let at = state.ring.at(state.delay + frames);
+            Heard { rows: &state.ring.samples, at, gain_lin: state.gain }
+        };
+        (!state.silent).then_some(heard)
+    }
+
+    /// Prefetches where the next block is written to.
     ///
     /// # Safety
     /// As [`DelayCell::get_mut`].
     #[inline]
-    pub(super) unsafe fn is_silent(&self) -> bool {
+    pub(super) unsafe fn fetch(&self, frames: usize) {
         // SAFETY: the caller's obligation.
-        unsafe { &*self.state.get() }.silent
+        let ring = unsafe { &(*self.state.get()).ring };
+        Heard { rows: &ring.samples, at: ring.next, gain_lin: 1.0 }.fetch(0..ring.rows, frames);
     }
 
     /// Whether a delay and blocks of so many frames fit.
@@ -369,16 +430,6 @@ impl DelayCell {
         // SAFETY: the caller's obligation.
         unsafe { &mut *self.state.get() }
     }
-
-    /// What came out.
-    ///
-    /// # Safety
-    /// As [`DelayCell::get_mut`]; the caller holds no reference from there.
-    #[inline]
-    pub(super) unsafe fn out(&self) -> &Rows {
-        // SAFETY: the caller's obligation.
-        unsafe { &(*self.state.get()).out }
-    }
 }
 
 impl DelayState {
@@ -386,6 +437,7 @@ impl DelayState {
     /// until the running change is over.
     fn set(&mut self, Set { waits, gains }: Set) {
         self.begun += 1;
+        self.moves = true;
         self.set_delay(waits.delay);
         if gains == Gains::Jump {
             (self.gain, self.ramp) = (waits.gain_lin, None);
@@ -432,24 +484,29 @@ impl DelayState {
         (self.gain, self.ramp) = (before.gain, before.ramp);
     }
 
-    #[inline]
-    fn run(&mut self, rows: RowsRef<'_>, first: usize) {
+    /// Whether what it does in this block is more than to wait. The shorter ring has to be over too.
+    fn still_moves(&self) -> bool {
+        self.fades() || !self.ring.is_alone()
+    }
+
+    #[cold]
+    fn come_to_rest(&mut self) {
+        (self.moves, self.silent) = (false, self.gain == 0.0);
+    }
+
+    #[cold]
+    fn run_moving(&mut self, rows: RowsRef<'_>, first: usize) {
         let (frames, mut at) = (rows.frames(), 0);
         while at < frames {
             let end = frames.min(at + self.ring.at_once());
             self.ring.push(rows, first, at..end);
-            if self.change.is_none() {
-                pull_all(&self.ring, self.delay, &mut self.out, at..end, end);
-            } else {
-                self.run_change(at, end);
-            }
+            self.run_change(at, end);
             at = end;
         }
         self.amplify(frames);
     }
 
     /// A change may end inside the block, and another one begin there: at a frame, not at a block's edge.
-    #[cold]
     fn run_change(&mut self, mut at: usize, end: usize) {
         self.undo = None;
         while at < end {
@@ -465,7 +522,6 @@ impl DelayState {
         }
     }
 
-    #[inline]
     fn amplify(&mut self, frames: usize) {
         let DelayState { out, gain, ramp, silent, .. } = self;
         *silent = *gain == 0.0 && ramp.is_none();
@@ -480,7 +536,6 @@ impl DelayState {
         *ramp = ramp.and_then(|ramp| ramp.after(frames));
     }
 
-    #[cold]
     fn go_on(&mut self) {
         if let Some(delay) = self.then.take() {
             self.aim(delay);
@@ -496,7 +551,6 @@ impl DelayState {
 }
 
 /// The frames at `range` of a block, each `delay` frames late. The ring holds the first `frames` of the block already.
-#[inline]
 pub(super) fn pull_all(
     ring: &Ring,
     delay: usize,
@@ -524,6 +578,15 @@ mod tests {
         DelayCell::new(1, Waits { delay, ..PLAIN }, 16)
     }
 
+    /// What is heard of a row.
+    fn row_of(cell: &DelayCell, frames: usize, row: usize) -> Vec<f32> {
+        // SAFETY: this is the only thread and the only reference.
+        let Some(heard) = (unsafe { cell.heard(frames) }) else { return vec![0.0; frames] };
+        let wrap = heard.until_wrap(frames);
+        let parts = [0..wrap, wrap..frames].map(|part| heard.part(row, part));
+        parts.concat().iter().map(|sample| sample * heard.gain_lin).collect()
+    }
+
     /// A cell's answer to frames numbered from `from + 1` on.
     fn answer_from(cell: &DelayCell, from: usize, blocks: &[usize]) -> Vec<f32> {
         let mut heard = Vec::new();
@@ -533,27 +596,28 @@ mod tests {
             // SAFETY: this is the only thread and the only reference.
             unsafe {
                 cell.run(RowsRef::new(&samples, *frames, *frames), 0);
-                heard.extend_from_slice(cell.out().all(*frames).row(0));
+                heard.extend(row_of(cell, *frames, 0));
             }
         }
         heard
     }
 
-    /// A cell's answer to numbered frames in blocks of these lengths; `set` changes the delay before a block.
-    fn answer(cell: &DelayCell, blocks: &[usize], set: &[(usize, usize)]) -> Vec<f32> {
+    /// A cell's answer to numbered frames in blocks of these lengths; `sets` change the delay before a block.
+    fn answer(cell: &DelayCell, blocks: &[usize], sets: &[(usize, usize)]) -> Vec<f32> {
         let (mut heard, mut next) = (Vec::new(), 1.0);
         for (block, frames) in blocks.iter().enumerate() {
             // SAFETY: this is the only thread and the only reference.
-            let state = unsafe { cell.get_mut() };
-            set.iter().filter(|(at, _)| *at == block).for_each(|(_, delay)| state.set(to(*delay)));
+            let set = |delay: usize| unsafe { cell.get_mut() }.set(to(delay));
+            sets.iter().filter(|(at, _)| *at == block).for_each(|(_, delay)| set(*delay));
             let room = 16;
             let mut samples = vec![0.0; 2 * room];
             for sample in &mut samples[room..room + frames] {
                 *sample = next;
                 next += 1.0;
             }
-            state.run(RowsRef::new(&samples, room, *frames), 1);
-            heard.extend_from_slice(state.out.all(*frames).row(0));
+            // SAFETY: as above.
+            unsafe { cell.run(RowsRef::new(&samples, room, *frames), 1) };
+            heard.extend(row_of(cell, *frames, 0));
         }
         heard
     }
@@ -662,8 +726,8 @@ mod tests {
         // SAFETY: this is the only thread and the only reference.
         unsafe {
             cell.run(RowsRef::new(&samples, 16, 16), 0);
-            let out = cell.out().all(16);
-            out.row(0).iter().chain(out.row(1)).map(|sample| sample.to_bits()).collect()
+            let rows = [0, 1].map(|row| row_of(cell, 16, row));
+            rows.concat().iter().map(|sample| sample.to_bits()).collect()
         }
     }
 
@@ -714,9 +778,9 @@ mod tests {
             // SAFETY: this is the only thread and the only reference.
             let silent = unsafe {
                 cell.run(RowsRef::new(&ones, 16, 16), 0);
-                heard.extend_from_slice(cell.out().all(16).row(0));
-                cell.is_silent()
+                cell.heard(16).is_none()
             };
+            heard.extend(row_of(&cell, 16, 0));
             assert_eq!((silent, cell.is_settled()), (block >= 32, block >= 31), "{block}");
         }
         assert_eq!((heard[0], heard[256], heard[512]), (1.0, 0.5, 0.0));

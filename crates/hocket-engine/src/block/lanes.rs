@@ -7,7 +7,7 @@
 
 use std::sync::Arc;
 
-use hocket_dsp::{Change, TimedChange};
+use hocket_dsp::{Change, TimedChange, rows};
 use hocket_time::{BlockTime, Lane, LaneCursor, LaneValue, Segments, TempoMap};
 
 use super::node::EVENTS_A_BLOCK;
@@ -75,7 +75,7 @@ impl Lanes {
     pub(crate) fn new(mut lanes: Vec<(u16, Arc<MappedLane>)>, frames: usize) -> Lanes {
         lanes.sort_unstable_by_key(|(param, _)| *param);
         let player = |(param, lane)| Player { param, lane, cursor: LaneCursor::new() };
-        let values = Values::new(room(lanes.len(), frames));
+        let values = Values::new(room(lanes.len(), frames), frames);
         let players = lanes.into_iter().map(player).collect();
         Lanes { players, rest: None, values, late: Segments::EMPTY }
     }
@@ -141,7 +141,9 @@ impl Lanes {
         }
         *rest = Rest::after(&time, players);
         if !values.list.is_empty() {
-            values.merge(events);
+            let end = time.segments.as_slice().last();
+            let frames = end.map_or(0, |last| last.end() as usize);
+            values.merge(frames, events);
         }
         values.thinned
     }
@@ -193,6 +195,16 @@ struct Value {
     value: f32,
 }
 
+impl Value {
+    fn timed(&self) -> TimedChange {
+        let change = Change::Param { index: self.param, value: self.value };
+        TimedChange { frame: self.frame, change }
+    }
+}
+
+/// Values are sorted by counting them where a block has at most so many frames for each.
+const FRAMES_A_VALUE: usize = 8;
+
 /// At a frame, edits take effect behind all lanes, so an edit wins ([`hocket_time::Source::LIVE`]).
 const EDITS: u32 = 1 << 31;
 
@@ -207,13 +219,16 @@ struct Values {
     is_thin: bool,
     /// How many values went in this block.
     thinned: u64,
+    /// By frame of a block: how many values lie there, then where the next one of them goes.
+    places: Box<[u32]>,
 }
 
 impl Values {
     /// Thread: control; allocates.
-    fn new(room: usize) -> Values {
+    fn new(room: usize, frames: usize) -> Values {
         let list = Vec::with_capacity(room + EVENTS_A_BLOCK);
-        Values { list, room, room_now: room, is_thin: false, thinned: 0 }
+        let places = vec![0; frames].into();
+        Values { list, room, room_now: room, is_thin: false, thinned: 0, places }
     }
 
     fn begin(&mut self) {
@@ -260,19 +275,40 @@ impl Values {
         self.thinned += thinned as u64;
     }
 
-    /// Sorts the values and the edits into `events`.
-    fn merge(&mut self, events: &mut Vec<TimedChange>) {
+    /// Sorts the values of a block of so many frames, and the edits, into `events`.
+    fn merge(&mut self, frames: usize, events: &mut Vec<TimedChange>) {
         for (place, event) in (EDITS..).zip(&*events) {
             let Change::Param { index: param, value } = event.change;
             let frame = event.frame;
             self.list.push(Value { frame, place, param, on_ramp: false, value });
         }
-        // No two are equal, so the order is one for all.
-        self.list.sort_unstable_by_key(|value| (value.frame, value.place));
         events.clear();
-        for value in &self.list {
-            let change = Change::Param { index: value.param, value: value.value };
-            events.push(TimedChange { frame: value.frame, change });
+        // To count them takes one look per value and frame.
+        if frames <= self.places.len().min(FRAMES_A_VALUE * self.list.len()) {
+            self.count_into(frames, events);
+        } else {
+            // No two are equal, so the order is one for all.
+            self.list.sort_unstable_by_key(|value| (value.frame, value.place));
+            self.list.iter().for_each(|value| events.push(value.timed()));
+        }
+    }
+
+    /// The list is in order of the places already, so those at one frame keep their order.
+    fn count_into(&mut self, frames: usize, events: &mut Vec<TimedChange>) {
+        let Values { list, places, .. } = self;
+        let places = &mut places[..frames];
+        rows::fill(places, 0);
+        list.iter().for_each(|value| places[value.frame as usize] += 1);
+        let mut before = 0;
+        for place in places.iter_mut() {
+            before += std::mem::replace(place, before);
+        }
+        // All of them are written over.
+        list.iter().for_each(|value| events.push(value.timed()));
+        for value in list {
+            let place = &mut places[value.frame as usize];
+            events[*place as usize] = value.timed();
+            *place += 1;
         }
     }
 }
@@ -287,7 +323,7 @@ mod tests {
 
     /// What is left of lanes of values at every frame, with how many went. `is_ramp`: by frame.
     fn left(room: usize, lanes: &[u32], is_ramp: impl Fn(u32) -> bool) -> (Vec<Vec<u32>>, u64) {
-        let mut values = Values::new(room);
+        let mut values = Values::new(room, 64);
         values.begin();
         for (place, frames) in lanes.iter().enumerate() {
             values.begin_lane(lanes.len() - place - 1);
@@ -328,7 +364,14 @@ mod tests {
 
     #[test]
     fn edits_come_behind_the_lanes_of_their_frame_in_their_order() {
-        let mut values = Values::new(8);
+        // Sorted by counting, and as a block with few values is.
+        for frames in [8, 64] {
+            edits_behind_lanes(frames);
+        }
+    }
+
+    fn edits_behind_lanes(frames: usize) {
+        let mut values = Values::new(8, 64);
         values.begin();
         for (place, frames) in [(0, [0, 5]), (1, [0, 3])] {
             values.begin_lane(1 - place as usize);
@@ -337,7 +380,7 @@ mod tests {
         let event =
             |frame, index, value| TimedChange { frame, change: Change::Param { index, value } };
         let mut events = vec![event(0, 9, 1.0), event(0, 8, 2.0)];
-        values.merge(&mut events);
+        values.merge(frames, &mut events);
         let lanes = [event(0, 0, 0.0), event(0, 1, 0.0)];
         let expected = [event(0, 9, 1.0), event(0, 8, 2.0), event(3, 1, 3.0), event(5, 0, 5.0)];
         assert_eq!(events, [&lanes[..], &expected].concat());

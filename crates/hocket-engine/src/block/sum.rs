@@ -3,10 +3,12 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use hocket_dsp::mix::{self, Begin, Scaled};
 use hocket_plan::compile::{LineId, PortId, Source, UnitInput};
 use hocket_plan::{UnitGraph, UnitId};
 
 use super::delay::{DelayCell, Set};
+use super::rows::Rows;
 
 /// Where an input comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -71,10 +73,121 @@ impl Waiting {
     /// As [`DelayCell::get_mut`].
     #[inline]
     pub(super) unsafe fn set(&mut self) {
-        if let Some(set) = self.set.take() {
+        if self.set.is_some()
+            && let Some(set) = self.set.take()
+        {
             // SAFETY: the caller's obligation.
             unsafe { self.cell.set(set) };
         }
+    }
+}
+
+/// Rows that a sum takes, and where in them the block begins: rows of a ring go on at their first frame behind their last.
+#[derive(Clone, Copy)]
+pub(super) struct Heard<'a> {
+    pub rows: &'a Rows,
+    pub at: usize,
+    pub gain_lin: f32,
+}
+
+impl<'a> Heard<'a> {
+    /// Rows that begin with the block.
+    #[inline]
+    pub(super) fn of(rows: &'a Rows, gain_lin: f32) -> Heard<'a> {
+        Heard { rows, at: 0, gain_lin }
+    }
+
+    /// How many of the block's first frames lie before the end of the rows. The others lie at the beginning.
+    #[inline]
+    pub(super) fn until_wrap(&self, frames: usize) -> usize {
+        frames.min(self.rows.room() - self.at)
+    }
+
+    /// Frames of a row, all before [`Heard::until_wrap`] or none.
+    #[inline]
+    pub(super) fn part(&self, row: usize, frames: Range<usize>) -> &'a [f32] {
+        let (room, count) = (self.rows.room(), frames.len());
+        let at = self.at + frames.start;
+        let at = if at < room { at } else { at - room };
+        &self.rows.samples()[row * room + at..][..count]
+    }
+
+    /// Prefetches the block's frames of these rows.
+    #[inline]
+    pub(super) fn fetch(&self, rows: Range<usize>, frames: usize) {
+        let room = self.rows.room();
+        for row in rows {
+            let first = self.rows.samples().as_ptr().addr() + 4 * (row * room + self.at);
+            (first..first + 4 * frames + 60).step_by(64).for_each(hocket_rt::fetch_line);
+        }
+    }
+}
+
+/// A few terms of a sum, which one pass over its rows takes.
+pub(super) struct Terms<'a> {
+    /// What is heard, and the first row of it.
+    terms: [Option<(Heard<'a>, usize)>; mix::AT_ONCE],
+    count: usize,
+}
+
+impl<'a> Terms<'a> {
+    #[inline]
+    pub(super) fn new() -> Terms<'a> {
+        Terms { terms: [None; _], count: 0 }
+    }
+
+    #[inline]
+    pub(super) fn push(&mut self, heard: Heard<'a>, row: usize) {
+        self.terms[self.count] = Some((heard, row));
+        self.count += 1;
+    }
+
+    #[inline]
+    pub(super) fn are_full(&self) -> bool {
+        self.count == mix::AT_ONCE
+    }
+
+    /// Sums the terms into the first `frames` of these rows, if there are any, and has none then. Returns what the next
+    /// terms begin with.
+    #[inline]
+    pub(super) fn sum_into(
+        &mut self,
+        to: &mut Rows,
+        rows: Range<u16>,
+        frames: usize,
+        begin: Begin,
+    ) -> Begin {
+        if self.count == 0 {
+            return begin;
+        }
+        let mut from = 0;
+        // The sum of each frame is one of its own, so it may be cut where a ring wraps.
+        while from < frames {
+            let until = self.until(from, frames);
+            for (place, row) in rows.clone().enumerate() {
+                let mut scaled: [Scaled<'_>; mix::AT_ONCE] = [(&[], 0.0); _];
+                for (scaled, (heard, first)) in scaled.iter_mut().zip(self.iter()) {
+                    *scaled = (heard.part(first + place, from..until), heard.gain_lin);
+                }
+                let at = usize::from(row) * to.room();
+                let out = &mut to.samples_mut()[at + from..at + until];
+                mix::accumulate(out, &scaled[..self.count], begin);
+            }
+            from = until;
+        }
+        self.count = 0;
+        Begin::Onward
+    }
+
+    fn iter(&self) -> impl Iterator<Item = (Heard<'a>, usize)> {
+        self.terms[..self.count].iter().copied().flatten()
+    }
+
+    /// The next frame where a term wraps, or the block's end.
+    #[inline]
+    fn until(&self, from: usize, frames: usize) -> usize {
+        let wraps = self.iter().map(|(heard, _)| heard.until_wrap(frames));
+        wraps.filter(|wrap| *wrap > from).min().unwrap_or(frames)
     }
 }
 
