@@ -373,13 +373,16 @@ impl DelayCell {
     pub(super) unsafe fn run(&self, rows: RowsRef<'_>, first: usize) {
         // SAFETY: the caller's obligation.
         let state = unsafe { self.get_mut() };
-        if state.moves && !state.still_moves() {
-            state.come_to_rest();
-        }
         if !state.moves {
             return state.ring.append(rows, first, 0..rows.frames());
         }
-        state.run_moving(rows, first);
+        match state.still_moves() {
+            true => state.run_moving(rows, first),
+            false => {
+                state.come_to_rest();
+                state.ring.append(rows, first, 0..rows.frames());
+            }
+        }
         // Write only if needed: a write takes the cache line away from a thread that reads it.
         if !state.fades() && self.over.load(Relaxed) != state.begun {
             self.over.store(state.begun, Relaxed);
