@@ -99,6 +99,9 @@ impl Started {
 }
 
 impl NoteList {
+    /// The events of these clips in the order of their times, and what holds between them.
+    ///
+    /// Thread: control; allocates.
     fn new(base: TimeBase, clips: &[&NoteClip], ids: &mut impl Iterator<Item = i32>) -> NoteList {
         let mut events: Vec<(Timed, bool)> = Vec::new();
         for clip in clips {

@@ -304,6 +304,8 @@ impl Walk {
     }
 
     /// All that has a value at rest goes there.
+    ///
+    /// Thread: control; allocates.
     fn reset(&mut self, at: u32, channel: u8) {
         let is_reset = |slot: &Slot| !BANK.map(Slot::Controller).contains(slot);
         let own =
