@@ -113,8 +113,9 @@ fn report_without_events(
 
 fn report_unknown_kind(mistakes: &Mistakes<'_>, kind: At<&str>, catalogue: &dyn EffectCatalogue) {
     if is_plugin(kind.value) {
-        let cause = format!("no plug-in '{}' is installed here", kind.value);
-        mistakes.report(kind.span, cause, "`hocket plugin list` shows those that are");
+        let cause = format!("the plug-in '{}' cannot be used here", kind.value);
+        let remedy = "`hocket plugin list` shows those that can, and why others cannot";
+        mistakes.report(kind.span, cause, remedy);
         return;
     }
     let kinds = catalogue.kinds();

@@ -560,8 +560,8 @@ fn plugins_and_their_states() {
     let effect = |text: &str| in_track(&format!("[[track.effect]]\n{text}"));
     let installed = format!("kind = \"{PLUGIN}\"\n");
     let missing = effect("kind = \"clap:org.none\"\nanything = 3\nstate = \"none\"");
-    let remedy = "`hocket plugin list` shows those that are";
-    let cause = "no plug-in 'clap:org.none' is installed here";
+    let remedy = "`hocket plugin list` shows those that can, and why others cannot";
+    let cause = "the plug-in 'clap:org.none' cannot be used here";
     check_at(&missing, "\"clap:org.none\"", cause, remedy);
     let range = effect(&format!("{installed}\"Drive (dB)\" = 30"));
     check_at(&range, "30", "Drive (dB) = 30 is out of range", "write a number from 0 to 24");

@@ -200,7 +200,8 @@ fn idle_states(settings: &KernelSettings, grants: &[Grant]) -> Finding {
     let may = grant(grants, GrantName::SleepLimit).is_some_and(|grant| grant.granted);
     let remedy = match may {
         true => {
-            "hold /dev/cpu_dma_latency open with a small value while you play, as `tuned` or `rtirq` do"
+            "hold /dev/cpu_dma_latency open with a small value while you play, as `tuned` does (as root: tuned-adm profile \
+             latency-performance)"
         }
         false => {
             "as root: cpupower idle-set -D 50; or let the group audio open /dev/cpu_dma_latency with a udev rule"

@@ -76,10 +76,18 @@ fn params(params: &[Param]) -> String {
     text
 }
 
+/// The rate for which ranges that depend on it are shown.
+const AT_HZ: f32 = 48_000.0;
+
 fn range(param: &Param) -> String {
     let Param { min, max, default, .. } = param;
     let mut text = match param.per_rate {
-        true => format!("{min} to {max} times the sample rate, default {}", param.default_value()),
+        true => format!(
+            "{} to {} at 48 kHz, in proportion to the sample rate, default {}",
+            min * AT_HZ,
+            max * AT_HZ,
+            param.default_value()
+        ),
         false => format!("{min} to {max}, default {default}"),
     };
     text += match param.steps {
