@@ -10,7 +10,7 @@ use std::ptr::{NonNull, null_mut};
 
 use hocket_engine::host::{
     BackgroundWork as EngineWork, Host as EngineHost, MainRequests as EngineMain,
-    MainSide as EngineSide, StateError, WorkAnswers as EngineAnswers, WorkRefused,
+    MainSide as EngineSide, NoState, StateError, WorkAnswers as EngineAnswers, WorkRefused,
     WorkRequests as EngineRequests, WorkRoom,
 };
 
@@ -464,7 +464,7 @@ impl EngineSide for HostSide {
     }
 
     fn save(&mut self) -> Result<Vec<u8>, StateError> {
-        let save = self.0.save.ok_or("this processor saves no state")?;
+        let save = self.0.save.ok_or(NoState)?;
         let mut state = State(Vec::new());
         // SAFETY: C, and P for the text.
         unsafe { refusal(save(self.0.user, &mut state)) }?;

@@ -322,8 +322,11 @@ impl DelayCell {
         waits: Waits,
         block: usize,
     ) -> DelayCell {
-        let DelayCell { state, longest, asked, over, .. } = DelayCell::new(rows, waits, block);
-        let state = state.into_inner();
+        // At least twice as long, if the delay has grown: a line that grows again and again keeps few shorter ones.
+        let grown = if waits.delay > before.longest { 2 * before.longest } else { 0 };
+        let room = Waits { delay: waits.delay.max(grown), ..waits };
+        let DelayCell { state, longest, asked, over, .. } = DelayCell::new(rows, room, block);
+        let state = DelayState { delay: waits.delay, ..state.into_inner() };
         let state = UnsafeCell::new(DelayState { ring: state.ring.following(), ..state });
         DelayCell { state, longest, block, asked, over, before: Some(Arc::clone(before)) }
     }
@@ -494,7 +497,7 @@ impl DelayState {
 
     #[cold]
     fn come_to_rest(&mut self) {
-        (self.moves, self.silent) = (false, self.gain == 0.0);
+        (self.moves, self.silent, self.undo) = (false, self.gain == 0.0, None);
     }
 
     #[cold]
@@ -634,6 +637,26 @@ mod tests {
                 assert!(heard.iter().copied().eq(expected), "{delay} {blocks:?}");
             }
         }
+    }
+
+    #[test]
+    fn a_change_that_was_taken_back_leaves_nothing_for_later() {
+        let blocks = vec![16; 200];
+        let taken_back = answer(&line(100), &blocks, &[(3, 40), (4, 100), (50, 40)]);
+        assert_eq!(taken_back, answer(&line(100), &blocks, &[(50, 40)]));
+    }
+
+    #[test]
+    fn a_line_that_grows_again_and_again_keeps_few_shorter_ones() {
+        let mut cell = Arc::new(line(16));
+        let mut made = 0;
+        for delay in (16..16_000).step_by(16) {
+            if !cell.holds(delay, 16) {
+                cell = Arc::new(DelayCell::longer(&cell, 1, Waits { delay, ..PLAIN }, 16));
+                made += 1;
+            }
+        }
+        assert!(made <= 10, "{made} lines");
     }
 
     #[test]

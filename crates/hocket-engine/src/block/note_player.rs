@@ -270,17 +270,19 @@ impl NoteList {
     }
 }
 
-/// Ends come before starts of the same time, so that a repeated note begins anew.
+/// Ends come before starts of the same time, so that a repeated note begins anew. So a note that ends where it begins, as far
+/// as numbers can tell, is left out: its end would be lost.
 ///
 /// Thread: control; allocates.
 fn of_notes(notes: &[ClipNote], limit: f64, ids: &mut impl Iterator<Item = i32>) -> Vec<Timed> {
     let mut events = Vec::with_capacity(2 * notes.len());
-    for note in notes.iter().filter(|note| note.at < limit) {
+    let end = |note: &ClipNote| (note.at + note.length).min(limit);
+    for note in notes.iter().filter(|note| note.at < end(note)) {
         let (id, key) = (ids.next().unwrap_or(-1), note.key as i8);
         let on = EventKind::Note(Note::on(id, CHANNEL, key, note.velocity));
         let off = EventKind::Note(Note::off(id, CHANNEL, key, 0.5));
         events.push(Timed { at: note.at, kind: on });
-        events.push(Timed { at: (note.at + note.length).min(limit), kind: off });
+        events.push(Timed { at: end(note), kind: off });
     }
     let starts = |event: &Timed| !event.kind.ends_notes();
     events.sort_by(|a, b| a.at.total_cmp(&b.at).then(starts(a).cmp(&starts(b))));

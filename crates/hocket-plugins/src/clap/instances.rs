@@ -183,15 +183,14 @@ impl Instances {
         }
     }
 
-    /// The state of an instance.
-    pub fn save(&mut self, number: u64) -> Result<Vec<u8>, String> {
+    /// The state of an instance; `None`: it has none beside its parameters.
+    pub fn save(&mut self, number: u64) -> Result<Option<Vec<u8>>, String> {
         let (instance, _) = self.instances.get_mut(&number).ok_or("the plug-in is gone")?;
         let handle = instance.plugin_handle();
-        let state: PluginState =
-            handle.get_extension().ok_or("this plug-in has no state beside its parameters")?;
+        let Some(state) = handle.get_extension::<PluginState>() else { return Ok(None) };
         let mut bytes = Vec::new();
         state.save(&handle, &mut bytes).map_err(|error| error.to_string())?;
-        Ok(bytes)
+        Ok(Some(bytes))
     }
 }
 

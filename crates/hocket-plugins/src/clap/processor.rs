@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use clack_extensions::tail::TailLength;
 use clack_host::prelude::*;
-use hocket_dsp::host::{Host, MainRequests, MainSide, StateError};
+use hocket_dsp::host::{Host, MainRequests, MainSide, NoState, StateError};
 use hocket_dsp::{Block, Change, Processor, StereoMut, StereoRef};
 use hocket_time::{Event, EventKind};
 
@@ -323,7 +323,7 @@ impl MainSide for Side {
     /// Two instances get the same values and events, so the first one speaks for both.
     fn save(&mut self) -> Result<Vec<u8>, StateError> {
         let [first, _] = self.numbers.get();
-        Ok(on_main(move |instances| instances.save(first))??)
+        Ok(on_main(move |instances| instances.save(first))??.ok_or(NoState)?)
     }
 
     fn load(&mut self, state: &[u8]) -> Result<Box<dyn Any + Send>, StateError> {

@@ -4,7 +4,8 @@ use std::any::Any;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use hocket_dsp::host::{
-    BackgroundWork, Host, MainRequests, MainSide, StateError, WorkAnswers, WorkRequests, WorkRoom,
+    BackgroundWork, Host, MainRequests, MainSide, NoState, StateError, WorkAnswers, WorkRequests,
+    WorkRoom,
 };
 use hocket_dsp::{Block, Change, Processor, StereoMut, StereoRef};
 use hocket_time::{BlockTime, Event, EventBuffer, EventKind};
@@ -375,7 +376,7 @@ impl MainSide for Side {
         let instances = self.known.all();
         let newest = instances.iter().max_by_key(|instance| instance.number());
         let state = newest.map(|instance| instance.save()).transpose()?.flatten();
-        Ok(state.ok_or("this plug-in has no state beside its parameters")?.to_bytes())
+        Ok(state.ok_or(NoState)?.to_bytes())
     }
 
     fn load(&mut self, state: &[u8]) -> Result<Box<dyn Any + Send>, StateError> {
