@@ -12,7 +12,7 @@ pub const SHOWN_RATE_HZ: u32 = 48_000;
 const HIGHEST_RATE_HZ: f32 = 192_000.0;
 
 /// How a plug-in talks to its host.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, Hash)]
 #[serde(rename_all = "lowercase")]
 pub enum Format {
     /// LV2.

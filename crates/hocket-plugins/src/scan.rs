@@ -4,7 +4,7 @@
 //! for each library, with a time limit, and that process ([`look`]) writes line by line what it finds into a file. If it
 //! ends too early, the plug-in that it had begun with is refused, and another process goes on behind it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::fs::{File, OpenOptions};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::{self, Write};
@@ -27,13 +27,15 @@ pub const LIMIT: Duration = Duration::from_secs(20);
 const MOST_CRASHES: usize = 3;
 /// How deep folders below a search folder may lie.
 const DEEPEST: usize = 4;
+/// No description of a library is longer, and no file with the results of all of them.
+const LONGEST: u64 = 64 << 20;
 /// The format of the file that keeps results. A number for each change of what a description means.
 const CACHE_FORMAT: &str = "hocket-plugins/1";
 /// How often a process is looked at.
 const LOOK: Duration = Duration::from_millis(2);
 
 /// A file or folder with plug-ins.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Library {
     /// Of its plug-ins.
     pub format: Format,
@@ -57,6 +59,10 @@ pub struct Found {
     pub plugins: Vec<Description>,
     /// Libraries of which nothing more is known.
     pub problems: Vec<Problem>,
+    /// Whether something may be found at the next look although the library stays as it is: no process could be started, or
+    /// another library was missing. Such a result is not kept.
+    #[serde(skip)]
+    is_passing: bool,
 }
 
 /// Where plug-ins are looked for.
@@ -89,7 +95,7 @@ impl Places {
         Places { lv2, clap }
     }
 
-    /// Every library in them, sorted, each once.
+    /// Every library in them, each once, in the order of the folders: that of a user comes before the system's.
     pub fn libraries(&self) -> Vec<Library> {
         let mut found = Vec::new();
         for folder in &self.lv2 {
@@ -97,8 +103,8 @@ impl Places {
             found.extend(bundles.map(|path| Library { format: Format::Lv2, path }));
         }
         self.clap.iter().for_each(|folder| add_clap(folder, DEEPEST, &mut found));
-        found.sort();
-        found.dedup();
+        let mut known = HashSet::new();
+        found.retain(|library| known.insert(library.clone()));
         found
     }
 }
@@ -190,61 +196,67 @@ pub struct Scanner {
 }
 
 impl Scanner {
-    /// Looks at every library that has changed since it was looked at last. Returns all plug-ins, sorted by kind; of two of
-    /// one kind the first one that was found.
+    /// Looks at every library that has changed since it was looked at last. Returns all plug-ins, sorted by kind; of several
+    /// of one kind the first one that can be used.
     pub fn scan(&self, libraries: &[Library]) -> Found {
         let mut cache = self.cache.as_deref().map(Cache::read).unwrap_or_default();
         let stamps: Vec<u64> = libraries.iter().map(|library| stamp(&library.path)).collect();
-        let new: Vec<usize> = (0..libraries.len())
-            .filter(|index| cache.get(&libraries[*index], stamps[*index]).is_none())
-            .collect();
-        let looked = self.look_at_all(&new.iter().map(|at| &libraries[*at]).collect::<Vec<_>>());
-        for (index, found) in new.iter().zip(looked) {
-            cache.put(&libraries[*index], stamps[*index], found);
+        let kept = |(library, stamp): (&Library, &u64)| cache.get(library, *stamp).cloned();
+        let mut found: Vec<Option<Found>> = libraries.iter().zip(&stamps).map(kept).collect();
+        let new: Vec<usize> = (0..libraries.len()).filter(|at| found[*at].is_none()).collect();
+        for (at, looked) in self.look_at_all(libraries, &new) {
+            if !looked.is_passing {
+                cache.put(&libraries[at], stamps[at], looked.clone());
+            }
+            found[at] = Some(looked);
         }
-        let found = libraries.iter().zip(&stamps);
-        let found = joined(found.filter_map(|(library, stamp)| cache.get(library, *stamp)));
         if let Some(path) = self.cache.as_deref().filter(|_| !new.is_empty()) {
             cache.write(path);
         }
-        found
+        joined(found.iter().flatten())
     }
 
     /// Several at once, because each mostly waits for its process.
-    fn look_at_all(&self, libraries: &[&Library]) -> Vec<Found> {
+    fn look_at_all(&self, libraries: &[Library], new: &[usize]) -> Vec<(usize, Found)> {
         let workers = std::thread::available_parallelism().map_or(1, usize::from);
         let (next, done) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
         std::thread::scope(|scope| {
-            for _ in 0..workers.min(libraries.len()) {
+            for _ in 0..workers.min(new.len()) {
                 scope.spawn(|| {
                     // Relaxed: each number goes to one thread, and publishes nothing.
-                    while let Some(library) = libraries.get(next.fetch_add(1, Relaxed)) {
-                        let found = self.look_at(library);
-                        let mut done = done.lock().unwrap_or_else(PoisonError::into_inner);
-                        done.push(((*library).clone(), found));
+                    while let Some(at) = new.get(next.fetch_add(1, Relaxed)) {
+                        let found = self.look_at(&libraries[*at]);
+                        done.lock().unwrap_or_else(PoisonError::into_inner).push((*at, found));
                     }
                 });
             }
         });
-        let mut done = done.into_inner().unwrap_or_else(PoisonError::into_inner);
-        done.sort_by(|one, other| one.0.cmp(&other.0));
-        done.into_iter().map(|(_, found)| found).collect()
+        done.into_inner().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn look_at(&self, library: &Library) -> Found {
         let mut found = Found::default();
         let problem = |why: String| Problem { library: library.path.clone(), why };
+        if library.path.to_str().is_none() {
+            // Sessions and results are text.
+            let library = PathBuf::from(library.path.to_string_lossy().into_owned());
+            let why = "its name is not UTF-8: rename it".into();
+            found.problems.push(Problem { library, why });
+            return found;
+        }
         for _ in 0..MOST_CRASHES {
             let skip = found.plugins.len();
             match self.look_once(library, skip, &mut found) {
                 Ok(None) => return found,
                 // The next process begins behind the plug-in that ended this one.
                 Ok(Some(_)) if found.plugins.len() > skip => {}
-                Ok(Some(why)) => {
-                    found.problems.push(problem(format!("it {why} while it was loaded")));
+                Ok(Some(early)) => {
+                    found.is_passing |= early.is_passing;
+                    found.problems.push(problem(format!("it {} while it was loaded", early.why)));
                     return found;
                 }
                 Err(error) => {
+                    found.is_passing = true;
                     found.problems.push(problem(format!("it cannot be looked at: {error}")));
                     return found;
                 }
@@ -262,7 +274,7 @@ impl Scanner {
         library: &Library,
         skip: usize,
         found: &mut Found,
-    ) -> io::Result<Option<String>> {
+    ) -> io::Result<Option<Early>> {
         let file = tempfile::NamedTempFile::new()?;
         let format = library.format.prefix().trim_end_matches(':');
         let mut child = Command::new(&self.program)
@@ -275,16 +287,18 @@ impl Scanner {
             .spawn()?;
         let ended = self.wait(&mut child, file.path())?;
         let mut lines = Lines::read(file.path())?;
-        let complete = lines.complete;
-        let why = ended.map_or("took too long".to_string(), |status| how(&status));
-        if let (false, Some(kind)) = (complete, lines.begun.take()) {
-            let refused = format!("it {why} while it was loaded");
-            lines.plugins.push(Description::refused(kind, library.path.clone(), refused));
+        let early = Early::of(ended);
+        if let (false, Some(kind)) = (lines.complete, lines.begun.take()) {
+            lines.refuse(library, kind, format!("it {} while it was loaded", early.why));
+        }
+        for kind in std::mem::take(&mut lines.unreadable) {
+            lines.refuse(library, kind, "what it says of itself cannot be read".into());
         }
         found.plugins.append(&mut lines.plugins);
+        found.is_passing |= lines.failure.is_some();
         let problem = |why| Problem { library: library.path.clone(), why };
         found.problems.extend(lines.failure.map(problem));
-        Ok((!complete).then_some(why))
+        Ok((!lines.complete).then_some(early))
     }
 
     /// `None`: no line came within the limit, and the process was ended.
@@ -308,11 +322,24 @@ impl Scanner {
     }
 }
 
-fn how(status: &ExitStatus) -> String {
-    match (status.signal(), status.code()) {
-        (Some(signal), _) => format!("crashed (signal {signal})"),
-        (None, Some(code)) => format!("ended the process (exit code {code})"),
-        (None, None) => "ended the process".into(),
+/// How a process ended that had more to say.
+struct Early {
+    /// In words, behind the library's name.
+    why: String,
+    /// Whether it may be none of the library's doing, such as a full disk.
+    is_passing: bool,
+}
+
+impl Early {
+    /// `None`: it was ended after the limit.
+    fn of(ended: Option<ExitStatus>) -> Early {
+        let (why, is_passing) = match ended.map(|status| (status.signal(), status.code())) {
+            None => ("took too long".into(), false),
+            Some((Some(signal), _)) => (format!("crashed (signal {signal})"), false),
+            Some((None, Some(code))) => (format!("ended the process (exit code {code})"), true),
+            Some((None, None)) => ("ended the process".into(), true),
+        };
+        Early { why, is_passing }
     }
 }
 
@@ -322,40 +349,60 @@ struct Lines {
     plugins: Vec<Description>,
     failure: Option<String>,
     begun: Option<String>,
+    /// Kinds of plug-ins whose descriptions are no descriptions.
+    unreadable: Vec<String>,
     complete: bool,
 }
 
 impl Lines {
     /// A line that was cut off says nothing.
     fn read(path: &Path) -> io::Result<Lines> {
-        let text = std::fs::read(path)?;
+        let text = hocket_files::read_bytes(path, LONGEST).map_err(io::Error::other)?;
         let text = String::from_utf8_lossy(&text);
         let mut lines = Lines::default();
         for line in text.lines().filter_map(|line| serde_json::from_str(line).ok()) {
             match line {
-                Line::Begins(kind) => lines.begun = Some(kind),
+                Line::Begins(kind) => lines.begin(Some(kind)),
                 Line::Is(plugin) => {
                     lines.plugins.push(*plugin);
                     lines.begun = None;
                 }
                 Line::Fails(why) => lines.failure = Some(why),
-                Line::Ends => lines.complete = true,
+                Line::Ends => {
+                    lines.begin(None);
+                    lines.complete = true;
+                }
             }
         }
         Ok(lines)
     }
+
+    /// The next plug-in. The one before was described in a line of its own, if that could be read.
+    fn begin(&mut self, next: Option<String>) {
+        let before = std::mem::replace(&mut self.begun, next);
+        self.unreadable.extend(before);
+    }
+
+    fn refuse(&mut self, library: &Library, kind: String, why: String) {
+        self.plugins.push(Description::refused(kind, library.path.clone(), why));
+    }
 }
 
+/// Of several plug-ins of one kind, the first one that can be used, else the first one.
 fn joined<'a>(all: impl Iterator<Item = &'a Found>) -> Found {
     let mut by_kind = BTreeMap::new();
     let mut problems = Vec::new();
     for found in all {
         for plugin in &found.plugins {
-            by_kind.entry(plugin.kind.clone()).or_insert_with(|| plugin.clone());
+            let known: &mut Description =
+                by_kind.entry(plugin.kind.clone()).or_insert_with(|| plugin.clone());
+            if known.refusal.is_some() && plugin.refusal.is_none() {
+                known.clone_from(plugin);
+            }
         }
         problems.extend(found.problems.iter().cloned());
     }
-    Found { plugins: by_kind.into_values().collect(), problems }
+    Found { plugins: by_kind.into_values().collect(), problems, is_passing: false }
 }
 
 /// A number that changes when the library does: names, sizes and times of its files.
@@ -389,7 +436,7 @@ struct Kept {
 impl Cache {
     /// A file that is missing, damaged or of another version holds nothing.
     fn read(path: &Path) -> Cache {
-        let file = std::fs::read(path).ok();
+        let file = hocket_files::read_bytes(path, LONGEST).ok();
         let cache: Option<Cache> = file.and_then(|text| serde_json::from_slice(&text).ok());
         cache.filter(|cache| cache.format == CACHE_FORMAT).unwrap_or_default()
     }
@@ -450,6 +497,68 @@ mod tests {
         assert_eq!(stamp(folder.path()), first);
         std::fs::write(folder.path().join("manifest.ttl"), "longer").unwrap();
         assert_ne!(stamp(folder.path()), first);
+    }
+
+    fn refused(kind: &str) -> Description {
+        Description::refused(kind.into(), "/a".into(), "no".into())
+    }
+
+    #[test]
+    fn of_two_of_a_kind_the_one_that_can_be_used_counts() {
+        let usable = Description { refusal: None, library: "/b".into(), ..refused("clap:x") };
+        let found =
+            |plugin: &Description| Found { plugins: vec![plugin.clone()], ..Found::default() };
+        let both = [found(&refused("clap:x")), found(&usable), found(&refused("clap:x"))];
+        assert_eq!(joined(both.iter()).plugins, [usable]);
+    }
+
+    #[test]
+    fn a_description_that_cannot_be_read_is_a_plugin_that_is_refused() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let described = serde_json::to_string(&Line::Is(Box::new(refused("clap:c")))).unwrap();
+        let text = format!(
+            "{{\"begins\":\"clap:a\"}}\n{{\"is\":{{\"min\":null}}}}\n{{\"begins\":\"clap:b\"}}\n{{\"is\":7}}\n\
+             {{\"begins\":\"clap:c\"}}\n{described}\n\"ends\"\n"
+        );
+        std::fs::write(file.path(), text).unwrap();
+        let lines = Lines::read(file.path()).unwrap();
+        assert_eq!(lines.unreadable, ["clap:a", "clap:b"]);
+        assert!(lines.complete && lines.begun.is_none() && lines.plugins.len() == 1);
+    }
+
+    #[test]
+    fn a_library_whose_name_is_no_text_is_a_problem_and_everything_else_is_found() {
+        use std::os::unix::ffi::OsStringExt;
+        let folder = tempfile::tempdir().unwrap();
+        let name = std::ffi::OsString::from_vec(b"caf\xe9.clap".to_vec());
+        let library = Library { format: Format::Clap, path: folder.path().join(name) };
+        let cache = folder.path().join("cache.json");
+        let scanner = Scanner {
+            program: "/no/such/program".into(),
+            arguments: Vec::new(),
+            limit: LIMIT,
+            cache: Some(cache.clone()),
+        };
+        let found = scanner.scan(&[library]);
+        assert!(found.problems[0].why.contains("UTF-8"), "{found:?}");
+        assert!(serde_json::to_string(&found).is_ok() && cache.exists());
+    }
+
+    #[test]
+    fn what_is_not_the_librarys_fault_is_not_kept() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.clap");
+        std::fs::write(&path, "").unwrap();
+        let libraries = [Library { format: Format::Clap, path }];
+        let cache = folder.path().join("cache.json");
+        let scanner = Scanner {
+            program: "/no/such/program".into(),
+            arguments: Vec::new(),
+            limit: LIMIT,
+            cache: Some(cache.clone()),
+        };
+        assert_eq!(scanner.scan(&libraries).problems.len(), 1);
+        assert!(Cache::read(&cache).libraries.is_empty());
     }
 
     #[test]

@@ -254,16 +254,20 @@ fn params_of(handle: &PluginMainThreadHandle<'_>, extension: PluginParams) -> Ve
 
 fn param(info: &ParamInfo<'_>, names: &mut HashSet<String>) -> Param {
     let title = String::from_utf8_lossy(info.name).into_owned();
-    let limit = |value: f64| (value as f32).clamp(-UNLIMITED, UNLIMITED);
-    let (min, max) = (limit(info.min_value), limit(info.max_value));
-    let max = max.max(min);
+    // What is no number is something that is one.
+    let limit = |value: f64, or: f32| match value.is_nan() {
+        true => or,
+        false => (value as f32).clamp(-UNLIMITED, UNLIMITED),
+    };
+    let min = limit(info.min_value, 0.0);
+    let max = limit(info.max_value, min).max(min);
     let stepped = info.flags.contains(ParamInfoFlags::IS_STEPPED);
     Param {
         name: unique(&readable(&title, info.id.get()), names),
         title,
         min,
         max,
-        default: limit(info.default_value).clamp(min, max),
+        default: limit(info.default_value, min).clamp(min, max),
         per_rate: false,
         steps: if stepped { Steps::Whole } else { Steps::None },
         points: Vec::new(),
