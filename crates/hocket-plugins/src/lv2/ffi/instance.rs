@@ -573,6 +573,10 @@ unsafe extern "C" fn store(
 ) -> u32 {
     // SAFETY: `Shared::save` passed it, and its call is under way.
     let state = unsafe { &mut *state.cast::<State>() };
+    if flags & abi::STATE_POD == 0 {
+        // Its bytes alone are not the value: they may be pointers.
+        return abi::STATE_BAD_FLAGS;
+    }
     if bytes > STATE_BYTES {
         return abi::STATE_NO_SPACE;
     }

@@ -94,6 +94,8 @@ static uint32_t save(void *h, Store store, void *to, uint32_t flags, const Featu
   (void)flags, (void)f;
   Plugin *p = h;
   uint32_t kind = id(p, "http://lv2plug.in/ns/ext/atom#Float");
+  /* What is not plain bytes has to be refused: LV2_STATE_ERR_BAD_FLAGS. */
+  if (store(to, id(p, "urn:hocket:test#pointer"), &p, sizeof p, kind, 0) != 3) return 1;
   return store(to, id(p, "urn:hocket:test#gain"), &p->gain, sizeof p->gain, kind, 3);
 }
 
