@@ -235,3 +235,16 @@ fn an_instance_ends_after_its_work() {
     host.requests.lock().unwrap().push(request);
     assert!(host.work().is_empty(), "nobody works for it");
 }
+
+#[test]
+fn a_plug_in_that_requires_to_resize_its_ports_is_refused() {
+    let test = "a_plug_in_that_requires_to_resize_its_ports_is_refused";
+    let Some((_folder, bundle)) = bundle(test) else { return };
+    let (data, feature) =
+        (bundle.join("worker.ttl"), "http://lv2plug.in/ns/ext/resize-port#resize");
+    let requires = format!("lv2:requiredFeature <{feature}> , urid:map");
+    let text = std::fs::read_to_string(&data).unwrap();
+    std::fs::write(&data, text.replace("lv2:requiredFeature urid:map", &requires)).unwrap();
+    let refused = describe(&bundle, URI).unwrap().refusal.unwrap();
+    assert_eq!(refused, format!("it requires the feature {feature}, which Hocket does not offer"));
+}
