@@ -1,4 +1,5 @@
-//! A CLAP plug-in for the tests: a gain with a delay that it reports as latency, and a state.
+//! A CLAP plug-in for the tests: a gain with a delay that it reports as latency, and a state. A delay of more than 1000
+//! frames, which only a state can have, makes it a plug-in of one channel.
 //!
 //! Its file name decides how it loads: one with `crashes`, `hangs` or `prints` in it does so.
 #![allow(unsafe_code, reason = "the macro that exports the entry")]
@@ -169,7 +170,7 @@ impl PluginAudioPortsImpl for Main<'_> {
             writer.set(&AudioPortInfo {
                 id: ClapId::new(0),
                 name: b"main",
-                channel_count: 2,
+                channel_count: if self.values.get(1) > 1000.0 { 1 } else { 2 },
                 flags: AudioPortFlags::IS_MAIN,
                 port_type: Some(AudioPortType::STEREO),
                 in_place_pair: None,

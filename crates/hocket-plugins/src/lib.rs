@@ -32,3 +32,8 @@ pub use description::{Description, Format, Param, Steps};
 pub const LONGEST_RUN: usize = 4096;
 /// The length of most runs, as plug-ins are told that ask.
 const NOMINAL_RUN: usize = 256;
+/// The last room for events of a run: for what a port of the engine holds of note ends at least, one of which may be the end
+/// of all notes, as MIDI has it.
+const END_EVENTS: usize = hocket_time::END_ROOM + END_ALL_EVENTS;
+/// Pedal up and all notes off, on each channel.
+const END_ALL_EVENTS: usize = 2 * 16;

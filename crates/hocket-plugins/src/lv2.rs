@@ -22,7 +22,7 @@ use state::State;
 const SEQUENCE_BYTES: usize = 64 * 1024;
 
 /// What Hocket offers: the features that a plug-in may require.
-const OFFERED: [&str; 14] = [
+const OFFERED: [&str; 13] = [
     "http://lv2plug.in/ns/ext/urid#map",
     "http://lv2plug.in/ns/ext/urid#unmap",
     "http://lv2plug.in/ns/ext/options#options",
@@ -36,7 +36,6 @@ const OFFERED: [&str; 14] = [
     // Hocket gives every plug-in rows of its own.
     "http://lv2plug.in/ns/lv2core#inPlaceBroken",
     // What the data of a plug-in must be known for is known.
-    "http://lv2plug.in/ns/ext/resize-port#resize",
     "http://lv2plug.in/ns/ext/port-groups#groups",
     "http://lv2plug.in/ns/ext/atom#atomTransfer",
 ];

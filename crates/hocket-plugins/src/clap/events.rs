@@ -10,21 +10,27 @@ use clack_host::prelude::*;
 use clack_host::utils::{BeatTime, SecondsTime};
 use hocket_time::{BarPosition, BlockTime, EventKind, Midi1, Note, NoteAction, midi2_to_midi1};
 
-/// The most values of parameters in a run.
+use crate::END_EVENTS;
+
+/// A value of a parameter finds no room behind so many events of a run.
 const MOST_VALUES: u32 = 1024;
-/// The most events of a run: values, and what the engine's buffers hold of notes.
-const MOST: u32 = 2 * MOST_VALUES + 64;
+/// What ends no note finds no room behind so many.
+const MOST_OTHERS: u32 = 2 * MOST_VALUES;
+/// The most events of a run.
+const MOST: u32 = MOST_OTHERS + END_EVENTS as u32;
 
 /// What a plug-in gets in one run.
 pub struct Incoming {
     buffer: EventBuffer,
     notes: Option<NoteDialects>,
+    /// The present event finds no room behind so many.
+    most: u32,
 }
 
 impl Incoming {
     /// `notes`: what the plug-in's note input takes.
     pub fn new(notes: Option<NoteDialects>) -> Incoming {
-        Incoming { buffer: EventBuffer::with_capacity(MOST as usize), notes }
+        Incoming { buffer: EventBuffer::with_capacity(MOST as usize), notes, most: MOST }
     }
 
     /// For the plug-in.
@@ -38,16 +44,17 @@ impl Incoming {
 
     /// Appends a value of a parameter.
     pub fn param(&mut self, frame: u32, id: u32, value: f32) {
-        let room = self.buffer.len() < MOST_VALUES;
-        if let Some(id) = ClapId::from_raw(id).filter(|_| room) {
+        self.most = MOST_VALUES;
+        if let Some(id) = ClapId::from_raw(id) {
             let event = ParamValueEvent::new(frame, id, Pckn::match_all(), f64::from(value));
             self.push(&event);
         }
     }
 
-    /// Appends a note or message, as the plug-in takes it. Never one note in two dialects.
+    /// Appends a note or message, as the plug-in takes it. Never one note in two dialects. The last room is for note ends.
     pub fn event(&mut self, frame: u32, kind: &EventKind) {
         let Some(dialects) = self.notes else { return };
+        self.most = if kind.ends_notes() { MOST } else { MOST_OTHERS };
         let is_midi = dialects.supports(NoteDialect::Midi);
         let is_clap = dialects.supports(NoteDialect::Clap);
         match kind {
@@ -100,7 +107,7 @@ impl Incoming {
     }
 
     fn push<E: AsRef<UnknownEvent>>(&mut self, event: &E) {
-        if self.buffer.len() < MOST {
+        if self.buffer.len() < self.most {
             self.buffer.push(event);
         }
     }
@@ -131,5 +138,30 @@ pub fn transport(time: &BlockTime<'_>, offset: u32) -> TransportEvent {
         bar_number: bar.bar as i32,
         time_signature_numerator: signature.numerator,
         time_signature_denominator: signature.denominator,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_full_buffer_takes_note_ends() {
+        for dialects in [NoteDialects::CLAP, NoteDialects::MIDI] {
+            let mut incoming = Incoming::new(Some(dialects));
+            (0..5_000).for_each(|_| incoming.param(0, 1, 0.5));
+            assert_eq!(incoming.buffer.len(), MOST_VALUES);
+            let on = EventKind::Note(Note::on(-1, 0, 60, 0.8));
+            (0..5_000).for_each(|_| incoming.event(0, &on));
+            assert_eq!(incoming.buffer.len(), MOST_OTHERS);
+            let off = |key| EventKind::Note(Note::off(-1, 0, key, 0.8));
+            (0..64).for_each(|key| incoming.event(0, &off(key)));
+            assert_eq!(incoming.buffer.len(), MOST_OTHERS + 64);
+            incoming.event(0, &EventKind::EndAllNotes);
+            let ends = if dialects == NoteDialects::CLAP { 1 } else { 32 };
+            assert_eq!(incoming.buffer.len(), MOST_OTHERS + 64 + ends);
+            incoming.event(0, &on);
+            assert_eq!(incoming.buffer.len(), MOST_OTHERS + 64 + ends);
+        }
     }
 }

@@ -63,6 +63,16 @@ pub struct Facts {
     pub state: bool,
 }
 
+impl Facts {
+    /// Whether these are its audio ports.
+    pub fn has_ports(&self, inputs: &[usize], outputs: &[usize]) -> bool {
+        self.inputs == inputs && self.outputs == outputs
+    }
+}
+
+/// Why a state is refused.
+pub const OTHER_PORTS: &str = "its state asks for other ports";
+
 /// The audio half of an instance. A drop ends the instance, on its main thread.
 pub struct Voice {
     pub number: u64,
@@ -145,6 +155,12 @@ impl Instances {
             load(&mut instance, state)?;
         }
         set_values(&mut instance, &facts.params, values, state.is_some());
+        // A plug-in may change its ports while it is not active, and its rows are made for these.
+        let (inputs, outputs) = audio_ports(&mut instance)?;
+        if !facts.has_ports(&inputs, &outputs) {
+            let values = "its values ask for other ports";
+            return Err(if state.is_some() { OTHER_PORTS } else { values }.into());
+        }
         let audio = Arc::clone(&flags);
         let configuration = PluginAudioConfiguration {
             sample_rate: f64::from(order.rate_hz),
@@ -208,7 +224,8 @@ fn instance(
         .map_err(|error| refused(&error))
 }
 
-fn facts(instance: &mut PluginInstance<Hocket>) -> Result<Facts, String> {
+/// Channels of each audio port: inputs, outputs.
+fn audio_ports(instance: &mut PluginInstance<Hocket>) -> Result<(Vec<usize>, Vec<usize>), String> {
     let handle = instance.plugin_handle();
     let ports = handle.get_extension::<PluginAudioPorts>();
     let channels = |is_input| -> Vec<usize> {
@@ -223,6 +240,12 @@ fn facts(instance: &mut PluginInstance<Hocket>) -> Result<Facts, String> {
     if inputs.iter().chain(&outputs).any(|channels| *channels > MOST_CHANNELS) {
         return Err("it has a port with more than 256 channels".into());
     }
+    Ok((inputs, outputs))
+}
+
+fn facts(instance: &mut PluginInstance<Hocket>) -> Result<Facts, String> {
+    let (inputs, outputs) = audio_ports(instance)?;
+    let handle = instance.plugin_handle();
     let of = |ports: &[usize], index: usize| ports.get(index).copied().unwrap_or(0);
     let layout =
         Layout { inputs: of(&inputs, 0), outputs: of(&outputs, 0), side_chain: of(&inputs, 1) };

@@ -12,7 +12,7 @@ use hocket_time::{Event, EventKind};
 
 use super::events::{Incoming, transport};
 use super::host::Hocket;
-use super::instances::{self, Facts, Order, Values, Voice};
+use super::instances::{self, Facts, OTHER_PORTS, Order, Values, Voice};
 use super::main_thread::{as_audio, on_main, post};
 use crate::LONGEST_RUN;
 use crate::changes::{At, of_block};
@@ -222,7 +222,8 @@ impl Processor for ClapProcessor {
     }
 
     fn join(&mut self, host: &mut dyn Host) {
-        let side = Side { order: self.order.clone(), numbers: Arc::clone(&self.numbers) };
+        let (facts, numbers) = (Arc::clone(&self.facts), Arc::clone(&self.numbers));
+        let side = Side { order: self.order.clone(), facts, numbers };
         let mut main = host.main_side(Box::new(side));
         // The plug-in may have asked while it was made.
         if self.voices.iter().any(|voice| voice.flags.take_callback()) {
@@ -311,6 +312,8 @@ impl Numbers {
 /// Saves, loads and calls back.
 struct Side {
     order: Order,
+    /// The processor's, which has rows for these ports.
+    facts: Arc<Facts>,
     numbers: Arc<Numbers>,
 }
 
@@ -330,6 +333,10 @@ impl MainSide for Side {
         let count = self.numbers.get().iter().filter(|number| **number > 0).count();
         let make = |_| instances::make(&self.order, &Values::Defaults, Some(state));
         let voices = (0..count).map(make).collect::<Result<Vec<Voice>, String>>()?;
+        let fits = |voice: &Voice| self.facts.has_ports(&voice.facts.inputs, &voice.facts.outputs);
+        if !voices.iter().all(fits) {
+            return Err(OTHER_PORTS.into());
+        }
         Ok(Box::new(voices))
     }
 }

@@ -3,6 +3,7 @@
 use hocket_time::{BarPosition, BlockTime, EventKind, Midi1, midi2_to_midi1};
 
 use super::ffi::{abi, urid};
+use crate::END_EVENTS;
 
 /// The numbers of the URIs that events are written with.
 #[derive(Debug, Clone, Copy)]
@@ -63,17 +64,21 @@ pub struct Sequence<'a> {
     urids: Urids,
     buffer: &'a mut [u8],
     used: usize,
+    /// Bytes at the buffer's end that the present event leaves free.
+    free: usize,
 }
 
 /// The buffer's head: the atom's, the unit of time (0: frames), and padding.
 const HEAD: usize = 16;
+/// An event of up to 8 bytes.
+const SHORT: usize = 24;
 
 impl<'a> Sequence<'a> {
     /// An empty one. The buffer has room for the head, at least.
     pub fn new(urids: Urids, buffer: &'a mut [u8]) -> Sequence<'a> {
         put(buffer, 4, &urids.sequence.to_ne_bytes());
         put(buffer, 8, &[0; 8]);
-        let mut sequence = Sequence { urids, buffer, used: HEAD };
+        let mut sequence = Sequence { urids, buffer, used: HEAD, free: 0 };
         sequence.close();
         sequence
     }
@@ -84,11 +89,11 @@ impl<'a> Sequence<'a> {
         put(self.buffer, 0, &bytes.to_ne_bytes());
     }
 
-    /// Appends an event. One that finds no room is left out.
+    /// Appends an event. One that finds no room is left out whole.
     fn push(&mut self, frame: u32, kind: u32, parts: &[&[u8]]) {
         let bytes: usize = parts.iter().map(|part| part.len()).sum();
         let end = self.used + 16 + bytes.next_multiple_of(8);
-        if end > self.buffer.len() {
+        if end + self.free > self.buffer.len() {
             return;
         }
         put(self.buffer, self.used, &i64::from(frame).to_ne_bytes());
@@ -109,7 +114,9 @@ impl<'a> Sequence<'a> {
     }
 
     /// Appends what happens at a frame of the run, as MIDI 1.0. `sysex`: the bytes of a message that has them elsewhere.
+    /// The last room is for note ends.
     pub fn event(&mut self, frame: u32, kind: &EventKind, sysex: &[u8]) {
+        self.free = if kind.ends_notes() { 0 } else { END_EVENTS * SHORT };
         match kind {
             EventKind::Note(note) => {
                 note.to_midi().into_iter().for_each(|message| self.midi(frame, message));
@@ -202,12 +209,14 @@ impl Song {
 
 #[cfg(test)]
 mod tests {
+    use hocket_time::Note;
+
     use super::*;
 
     #[test]
     fn a_note_is_an_event_of_twenty_four_bytes() {
         let urids = Urids::new();
-        let mut buffer = [0xff; 64];
+        let mut buffer = [0xff; 64 + END_EVENTS * SHORT];
         let mut sequence = Sequence::new(urids, &mut buffer);
         sequence.event(7, &EventKind::Midi(Midi1::new(&[0x90, 60, 100]).unwrap()), &[]);
         assert_eq!(buffer[..4], 32_u32.to_ne_bytes(), "the sequence's body: 8 and 24");
@@ -222,6 +231,23 @@ mod tests {
         let mut sequence = Sequence::new(Urids::new(), &mut buffer);
         sequence.event(0, &EventKind::EndAllNotes, &[]);
         assert_eq!(buffer[..4], 32_u32.to_ne_bytes(), "one of 32 messages");
+    }
+
+    #[test]
+    fn a_full_buffer_takes_note_ends() {
+        let mut buffer = [0; 4096];
+        let mut sequence = Sequence::new(Urids::new(), &mut buffer);
+        for _ in 0..1_000 {
+            sequence.event(0, &EventKind::Note(Note::on(-1, 0, 60, 0.8)), &[]);
+        }
+        let full = sequence.used;
+        for key in 0..64 {
+            sequence.event(0, &EventKind::Note(Note::off(-1, 0, key, 0.8)), &[]);
+        }
+        sequence.event(0, &EventKind::EndAllNotes, &[]);
+        assert_eq!(sequence.used, full + (64 + 32) * SHORT, "and the end of all notes");
+        sequence.event(0, &EventKind::Note(Note::on(-1, 0, 60, 0.8)), &[]);
+        assert_eq!(sequence.used, full + (64 + 32) * SHORT);
     }
 
     #[test]

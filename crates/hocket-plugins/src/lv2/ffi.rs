@@ -11,11 +11,14 @@
 //! - **Alive.** A plug-in's handle is valid from instantiation to the drop of the last share of it (`Shared`), which cleans
 //!   up once. Features, context and interfaces live as long.
 //! - **Connected.** Each port is connected once, before the first run, to memory that the instance owns and that does not
-//!   move: a [`row::Row`], as large as the port demands of a run of the longest length.
+//!   move: a [`row::Row`], as large as the port demands of a run of the longest length. It is freed after the cleanup.
 //! - **One audio thread.** `run`, `activate`, `deactivate` and `work_response` are called through `&mut Instance`, so never
 //!   two at once. Only then does the plug-in touch its memory and call `schedule_work`.
 //! - **Work beside.** LV2 allows `work` and `save` beside `run`, and no two calls of either. One thread works; `save` is
 //!   called with the instance's state lock held.
+//! - **Alone.** `activate`, `deactivate` and `cleanup` run beside no other call of the instance. `work` and `save` hold
+//!   `Shared::calls` to read. A reset takes it to write or comes later; the end of an instance waits for it, and nobody
+//!   works or saves afterwards. The first `activate` is before, and `cleanup` after all shares.
 //!
 //! A plug-in is foreign code. It can break all of this; a scan in a process of its own finds those that crash at once.
 

@@ -374,7 +374,8 @@ impl MainSide for Side {
     /// Two instances get the same values and events, so the newest one speaks for both.
     fn save(&mut self) -> Result<Vec<u8>, StateError> {
         let instances = self.known.all();
-        let newest = instances.iter().max_by_key(|instance| instance.number());
+        let playing = instances.iter().filter(|instance| !instance.has_ended());
+        let newest = playing.max_by_key(|instance| instance.number());
         let state = newest.map(|instance| instance.save()).transpose()?.flatten();
         Ok(state.ok_or(NoState)?.to_bytes())
     }

@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::ffi::abi::STATE_POD;
+
 /// Written first, so that other bytes are refused.
 const FORMAT: &str = "hocket-lv2-state/1";
 
@@ -43,11 +45,15 @@ impl State {
         let refused =
             |why: &dyn std::fmt::Display| format!("not the state of an LV2 plug-in: {why}");
         let written: Written = serde_json::from_slice(bytes).map_err(|error| refused(&error))?;
-        match written.format == FORMAT {
-            true => Ok(State { entries: written.entries }),
-            false => {
-                Err(refused(&format_args!("its format is '{}', not '{FORMAT}'", written.format)))
-            }
+        if written.format != FORMAT {
+            return Err(refused(&format_args!(
+                "its format is '{}', not '{FORMAT}'",
+                written.format
+            )));
+        }
+        match written.entries.iter().find(|entry| entry.flags & STATE_POD == 0) {
+            None => Ok(State { entries: written.entries }),
+            Some(Entry { key, .. }) => Err(refused(&format_args!("'{key}' is not plain bytes"))),
         }
     }
 }
@@ -68,5 +74,8 @@ mod tests {
         let refused = State::from_bytes(b"{\"format\":\"x\",\"entries\":[]}").unwrap_err();
         assert!(refused.contains("its format is 'x'"), "{refused}");
         assert!(State::from_bytes(b"\0").is_err());
+        let entry = Entry { key: "k".into(), kind: "t".into(), flags: 2, value: vec![0; 8] };
+        let refused = State::from_bytes(&State { entries: vec![entry] }.to_bytes()).unwrap_err();
+        assert!(refused.contains("'k' is not plain bytes"), "{refused}");
     }
 }

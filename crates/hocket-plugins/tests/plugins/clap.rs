@@ -81,6 +81,21 @@ fn a_state_comes_back_and_a_bad_one_is_refused() {
     assert_eq!(refused, "the plug-in refuses the state");
 }
 
+#[test]
+fn a_state_that_asks_for_other_ports_is_refused() {
+    let Some(file) = test_clap("a_state_that_asks_for_other_ports_is_refused") else { return };
+    let state = [1.0_f32, 2_000.0].map(f32::to_le_bytes).concat();
+    let refused = build(&file, ID, &[], 48_000, Some(&state)).err().unwrap();
+    assert_eq!(refused, "its state asks for other ports");
+    let mut host = TestHost(None);
+    let mut processor = build(&file, ID, &[0.5], 48_000, None).unwrap();
+    processor.join(&mut host);
+    let refused = host.0.as_mut().unwrap().load(&state).err().unwrap();
+    assert_eq!(refused.to_string(), "its state asks for other ports");
+    let sound = noise(100);
+    assert_eq!(played(&mut *processor, &sound, &[64], &[])[1][99], sound[1][99] * 0.5);
+}
+
 struct TestHost(Option<Box<dyn MainSide>>);
 
 struct Nothing;

@@ -170,3 +170,81 @@ fn a_state_is_saved_loaded_and_given_at_the_start() {
     assert_eq!(frame(&mut *processor, 0.5).0, 0.5);
     assert_eq!(host.side.as_mut().unwrap().save().unwrap(), first);
 }
+
+/// Does something while the plug-in works on a request.
+struct Meanwhile<F>(F);
+
+impl<F: FnMut() + Send> WorkAnswers for Meanwhile<F> {
+    fn answer(&mut self, _: &[u8]) -> Result<(), WorkRefused> {
+        (self.0)();
+        Ok(())
+    }
+
+    fn is_ending(&self) -> bool {
+        false
+    }
+}
+
+/// A processor that has asked for work, and the request.
+fn asked(bundle: &Path, host: &mut TestHost) -> (Box<dyn Processor>, Vec<u8>) {
+    let mut processor = build(bundle, URI, &[], 48_000, None).unwrap();
+    processor.join(host);
+    assert_eq!(frame(&mut *processor, 1.0), (1.0, 0.0));
+    let request = host.requests.lock().unwrap().remove(0);
+    (processor, request)
+}
+
+#[test]
+fn a_reset_beside_work_comes_before_the_first_run_after_it() {
+    let test = "a_reset_beside_work_comes_before_the_first_run_after_it";
+    let Some((_folder, bundle)) = bundle(test) else { return };
+    let mut host = TestHost::default();
+    let (mut processor, request) = asked(&bundle, &mut host);
+    let mut heard = Vec::new();
+    let mut meanwhile = Meanwhile(|| {
+        processor.reset();
+        heard.extend([frame(&mut *processor, 0.5), frame(&mut *processor, 0.5)]);
+    });
+    host.work.as_mut().unwrap().work(&request, &mut meanwhile);
+    assert_eq!(heard, [(0.5, 1.0), (0.5, 2.0)], "it plays on as if it was not reset");
+    assert_eq!(frame(&mut *processor, 0.5), (0.5, 0.0));
+    assert_eq!(frame(&mut *processor, 0.5), (0.5, 1.0), "one reset");
+}
+
+#[test]
+fn an_instance_ends_after_its_work() {
+    let Some((_folder, bundle)) = bundle("an_instance_ends_after_its_work") else { return };
+    let mut host = TestHost::default();
+    let (processor, request) = asked(&bundle, &mut host);
+    let (mut processor, mut dropping) = (Some(processor), None);
+    let mut meanwhile = Meanwhile(|| {
+        let processor = processor.take();
+        let (begins, begun) = std::sync::mpsc::channel();
+        let thread = std::thread::spawn(move || {
+            begins.send(()).unwrap();
+            drop(processor);
+        });
+        begun.recv().unwrap();
+        // Long enough for a drop that does not wait; one that waits is not over however long this takes.
+        std::thread::sleep(std::time::Duration::from_millis(100));
+        assert!(!thread.is_finished());
+        dropping = Some(thread);
+    });
+    host.work.as_mut().unwrap().work(&request, &mut meanwhile);
+    dropping.unwrap().join().unwrap();
+    host.requests.lock().unwrap().push(request);
+    assert!(host.work().is_empty(), "nobody works for it");
+}
+
+#[test]
+fn a_plug_in_that_requires_to_resize_its_ports_is_refused() {
+    let test = "a_plug_in_that_requires_to_resize_its_ports_is_refused";
+    let Some((_folder, bundle)) = bundle(test) else { return };
+    let (data, feature) =
+        (bundle.join("worker.ttl"), "http://lv2plug.in/ns/ext/resize-port#resize");
+    let requires = format!("lv2:requiredFeature <{feature}> , urid:map");
+    let text = std::fs::read_to_string(&data).unwrap();
+    std::fs::write(&data, text.replace("lv2:requiredFeature urid:map", &requires)).unwrap();
+    let refused = describe(&bundle, URI).unwrap().refusal.unwrap();
+    assert_eq!(refused, format!("it requires the feature {feature}, which Hocket does not offer"));
+}

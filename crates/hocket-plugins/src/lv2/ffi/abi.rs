@@ -104,10 +104,14 @@ pub struct StateInterface {
 
 /// `LV2_STATE_SUCCESS`.
 pub const STATE_DONE: u32 = 0;
+/// `LV2_STATE_ERR_BAD_FLAGS`.
+pub const STATE_BAD_FLAGS: u32 = 3;
 /// `LV2_STATE_ERR_NO_SPACE`: here for what is too large to be kept.
 pub const STATE_NO_SPACE: u32 = 6;
 /// `LV2_STATE_IS_POD | LV2_STATE_IS_PORTABLE`.
-pub const STATE_PLAIN: u32 = 1 | 2;
+pub const STATE_PLAIN: u32 = STATE_POD | 2;
+/// `LV2_STATE_IS_POD`: the value is its bytes.
+pub const STATE_POD: u32 = 1;
 
 /// `LV2_State_Map_Path`.
 #[repr(C)]

@@ -3,7 +3,8 @@
 use std::ffi::{CStr, CString, c_char, c_void};
 use std::ptr::{NonNull, null, null_mut};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard, TryLockError};
+use std::time::Duration;
 
 use hocket_dsp::host::{WorkAnswers, WorkRefused, WorkRequests};
 
@@ -20,6 +21,8 @@ const NUMBER_BYTES: usize = 8;
 pub(super) const MESSAGE_BYTES: usize = 16 * 1024;
 /// The most that a plug-in may keep under one key.
 const STATE_BYTES: usize = 256 << 20;
+/// Until background work or a save looks again whether a reset is over.
+const RESET_PAUSE: Duration = Duration::from_millis(1);
 
 /// What a port is connected to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,7 +38,7 @@ pub enum Wires {
 }
 
 /// What the ports of an instance are connected to.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Memory {
     /// Rows of [`LONGEST_RUN`] samples.
     pub audio: Vec<Row<f32>>,
@@ -84,7 +87,7 @@ struct StateFeatures {
 
 /// What the halves of a processor share of an instance.
 pub struct Shared {
-    /// Dropped first: it cleans up, and the rest still lives then.
+    /// Dropped first: it cleans up, and the rest still lives then, also what the ports are connected to.
     made: Made,
     number: u64,
     context: Place,
@@ -92,6 +95,9 @@ pub struct Shared {
     worker: Option<NonNull<WorkerInterface>>,
     state: Option<NonNull<StateInterface>>,
     saving: Mutex<()>,
+    /// Held to read in a call beside `run`, to write in a call that must be alone. `Some`: the instance has ended, and its
+    /// ports stay connected to this until the cleanup.
+    calls: RwLock<Option<Memory>>,
 }
 
 // SAFETY: One audio thread, Work beside; the features are only read.
@@ -120,15 +126,16 @@ impl Drop for Place {
 pub struct Instance {
     shared: Arc<Shared>,
     memory: Memory,
+    /// A reset found no moment alone yet.
+    reset_due: bool,
 }
 
+/// Thread: none of real time; waits for background work or a save that is under way.
 impl Drop for Instance {
     fn drop(&mut self) {
-        let descriptor = self.shared.descriptor();
-        if let Some(deactivate) = descriptor.deactivate {
-            // SAFETY: Types, Alive, One audio thread.
-            unsafe { deactivate(self.shared.handle()) };
-        }
+        let mut alone = self.shared.calls.write().unwrap_or_else(PoisonError::into_inner);
+        self.shared.deactivate();
+        *alone = Some(std::mem::take(&mut self.memory));
     }
 }
 
@@ -155,15 +162,15 @@ impl Instance {
         let made = made.ok_or("it makes no instance: its library does not load, or it refuses")?;
         let worker = interface(&made, abi::WORKER_INTERFACE).map(NonNull::cast);
         let state_interface = interface(&made, abi::STATE_INTERFACE).map(NonNull::cast);
-        let saving = Mutex::new(());
+        let (state_of, saving, calls) = (state_interface, Mutex::new(()), RwLock::default());
         let shared =
-            Shared { made, number, context, features, worker, state: state_interface, saving };
+            Shared { made, number, context, features, worker, state: state_of, saving, calls };
         shared.connect(wires, &memory);
         if let Some(state) = state {
             shared.restore(state)?;
         }
         shared.activate();
-        Ok(Instance { shared: Arc::new(shared), memory })
+        Ok(Instance { shared: Arc::new(shared), memory, reset_due: false })
     }
 
     /// What it shares with its other halves.
@@ -179,6 +186,7 @@ impl Instance {
     /// Processes so many frames, at most [`LONGEST_RUN`], and then lets a worker's answers end. Requests of background
     /// work go to `requests`.
     pub fn run(&mut self, frames: usize, requests: &mut Option<Box<dyn WorkRequests>>) {
+        self.reset_if_due();
         let Some(run) = self.shared.descriptor().run else { return };
         let frames = frames.min(LONGEST_RUN) as u32;
         self.with_requests(requests, |shared| {
@@ -218,13 +226,16 @@ impl Instance {
         *requests = unsafe { (*context).requests.take() };
     }
 
-    /// Forgets its history.
+    /// Forgets its history: now, or before the first run that no background work and no save is beside.
     pub fn reset(&mut self) {
-        if let Some(deactivate) = self.shared.descriptor().deactivate {
-            // SAFETY: Types, Alive, One audio thread.
-            unsafe { deactivate(self.shared.handle()) };
+        self.reset_due = true;
+        self.reset_if_due();
+    }
+
+    fn reset_if_due(&mut self) {
+        if self.reset_due {
+            self.reset_due = !self.shared.reset();
         }
-        self.shared.activate();
     }
 }
 
@@ -255,9 +266,49 @@ impl Shared {
 
     fn activate(&self) {
         if let Some(activate) = self.descriptor().activate {
-            // SAFETY: Types, Alive, One audio thread.
+            // SAFETY: Types, Alive, One audio thread, Alone.
             unsafe { activate(self.handle()) };
         }
+    }
+
+    fn deactivate(&self) {
+        if let Some(deactivate) = self.descriptor().deactivate {
+            // SAFETY: Types, Alive, One audio thread, Alone.
+            unsafe { deactivate(self.handle()) };
+        }
+    }
+
+    /// `false`: another call is under way. Waits for nobody and wakes nobody.
+    fn reset(&self) -> bool {
+        let _alone = match self.calls.try_write() {
+            Ok(alone) => alone,
+            Err(TryLockError::Poisoned(alone)) => alone.into_inner(),
+            Err(TryLockError::WouldBlock) => return false,
+        };
+        self.deactivate();
+        self.activate();
+        true
+    }
+
+    /// For a call beside `run`; `None`: the instance has ended. It looks again after a pause and does not wait in line, so
+    /// that a reset has nobody to wake.
+    fn beside(&self) -> Option<RwLockReadGuard<'_, Option<Memory>>> {
+        loop {
+            let held = match self.calls.try_read() {
+                Ok(held) => held,
+                Err(TryLockError::Poisoned(held)) => held.into_inner(),
+                Err(TryLockError::WouldBlock) => {
+                    std::thread::sleep(RESET_PAUSE);
+                    continue;
+                }
+            };
+            return held.is_none().then_some(held);
+        }
+    }
+
+    /// Whether it plays no more, and only background work still holds a share.
+    pub fn has_ended(&self) -> bool {
+        self.beside().is_none()
     }
 
     fn worker(&self) -> Option<&WorkerInterface> {
@@ -292,11 +343,12 @@ impl Shared {
     pub fn work(&self, request: &[u8], answers: &mut dyn WorkAnswers) {
         let Some(work) = self.worker().and_then(|worker| worker.work) else { return };
         let Some(message) = self.message(request) else { return };
+        let Some(_beside) = self.beside() else { return };
         let answer = Vec::with_capacity(NUMBER_BYTES + MESSAGE_BYTES);
         let mut answering = Answering { number: self.number, answers, answer };
         let (bytes, data) = (message.len() as u32, message.as_ptr().cast());
         let to = (&raw mut answering).cast();
-        // SAFETY: Types, Alive, Work beside; the plug-in answers in this call only.
+        // SAFETY: Types, Alive, Work beside, Alone; the plug-in answers in this call only.
         unsafe { work(self.handle(), respond, to, bytes, data) };
     }
 
@@ -310,9 +362,10 @@ impl Shared {
             return Ok(None);
         };
         let _saving = self.saving.lock().unwrap_or_else(PoisonError::into_inner);
+        let _beside = self.beside().ok_or("the plug-in is gone")?;
         let mut state = State::default();
         let (to, features) = ((&raw mut state).cast(), self.features.for_state.list.as_ptr());
-        // SAFETY: Types, Alive, Work beside.
+        // SAFETY: Types, Alive, Work beside, Alone.
         match unsafe { save(self.handle(), store, to, abi::STATE_PLAIN, features) } {
             abi::STATE_DONE => Ok(Some(state)),
             failed => Err(format!("the plug-in cannot save its state (LV2 state error {failed})")),
@@ -520,6 +573,10 @@ unsafe extern "C" fn store(
 ) -> u32 {
     // SAFETY: `Shared::save` passed it, and its call is under way.
     let state = unsafe { &mut *state.cast::<State>() };
+    if flags & abi::STATE_POD == 0 {
+        // Its bytes alone are not the value: they may be pointers.
+        return abi::STATE_BAD_FLAGS;
+    }
     if bytes > STATE_BYTES {
         return abi::STATE_NO_SPACE;
     }

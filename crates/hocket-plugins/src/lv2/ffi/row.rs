@@ -12,6 +12,12 @@ pub struct Row<T> {
 // SAFETY: One audio thread: the plug-in's pointer is used only in calls through the instance that owns the row.
 unsafe impl<T: Send> Send for Row<T> {}
 
+impl<T: Copy + Default> Default for Row<T> {
+    fn default() -> Row<T> {
+        Row::new(T::default(), 0)
+    }
+}
+
 impl<T: Copy> Row<T> {
     /// So many times `value`.
     pub fn new(value: T, len: usize) -> Row<T> {

@@ -1,8 +1,9 @@
 /* An LV2 plug-in for the tests: a gain that its worker computes, and that is its state.
  *
- * A sample of 1.0 asks the worker, with an empty message; 2.0 with a number. The answer is the new gain. Structs as in
- * the headers of LV2, which a machine need not have. */
+ * A sample of 1.0 asks the worker, with an empty message; 2.0 with a number. The answer is the new gain. A call that must be
+ * alone and is not ends the program. Structs as in the headers of LV2, which a machine need not have. */
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,6 +20,7 @@ typedef struct {
   const Schedule *schedule;
   float gain;
   int ended;
+  _Atomic int working;
 } Plugin;
 
 static void *instantiate(const void *d, double rate, const char *path, const Feature *const *features) {
@@ -46,13 +48,36 @@ static void run(void *h, uint32_t frames) {
   }
 }
 
-static void cleanup(void *h) { free(h); }
+static void alone(Plugin *p, const char *call) {
+  if (!p->working) return;
+  fprintf(stderr, "the test plug-in: %s beside work\n", call);
+  abort();
+}
+
+static void activate(void *h) {
+  Plugin *p = h;
+  alone(p, "activate");
+  p->ended = 0;
+}
+
+static void deactivate(void *h) { alone(h, "deactivate"); }
+
+/* Its ports are still connected. */
+static void cleanup(void *h) {
+  Plugin *p = h;
+  alone(p, "cleanup");
+  p->ports[3][0] = p->ports[0][0];
+  free(p);
+}
 
 static uint32_t work(void *h, Respond respond, void *to, uint32_t size, const void *data) {
-  (void)h;
+  Plugin *p = h;
   float gain = 0.5f;
   if (size == sizeof gain) memcpy(&gain, data, size);
-  return respond(to, sizeof gain, &gain);
+  p->working++;
+  uint32_t sent = respond(to, sizeof gain, &gain);
+  p->working--;
+  return sent;
 }
 
 static uint32_t response(void *h, uint32_t size, const void *data) {
@@ -69,6 +94,8 @@ static uint32_t save(void *h, Store store, void *to, uint32_t flags, const Featu
   (void)flags, (void)f;
   Plugin *p = h;
   uint32_t kind = id(p, "http://lv2plug.in/ns/ext/atom#Float");
+  /* What is not plain bytes has to be refused: LV2_STATE_ERR_BAD_FLAGS. */
+  if (store(to, id(p, "urn:hocket:test#pointer"), &p, sizeof p, kind, 0) != 3) return 1;
   return store(to, id(p, "urn:hocket:test#gain"), &p->gain, sizeof p->gain, kind, 3);
 }
 
@@ -102,6 +129,6 @@ typedef struct {
   const void *(*extension)(const char *);
 } Descriptor;
 
-static const Descriptor descriptor = {"urn:hocket:test:worker", instantiate, connect, NULL, run, NULL, cleanup, extension};
+static const Descriptor descriptor = {"urn:hocket:test:worker", instantiate, connect, activate, run, deactivate, cleanup, extension};
 
 const Descriptor *lv2_descriptor(uint32_t index) { return index ? NULL : &descriptor; }
