@@ -47,6 +47,7 @@ const FORMS: &[&str] = &[
     "hocket recover",
     "hocket render",
     "hocket lab plan",
+    "hocket lab plan --renders",
     "hocket bench --wait umwait",
     "hocket session convert",
     "hocket plugin info",

@@ -248,6 +248,10 @@ fn matches(pattern: &str, text: &str) -> bool {
                 note && over.trim().parse::<u32>().is_ok()
             })
         }
+        "^(lv2|clap):." => {
+            let name = text.strip_prefix("lv2:").or(text.strip_prefix("clap:"));
+            name.is_some_and(|name| !name.is_empty())
+        }
         other => panic!("the schema has the pattern '{other}', which this test does not know"),
     }
 }
