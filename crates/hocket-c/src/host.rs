@@ -166,7 +166,8 @@ pub unsafe extern "C" fn hocket_host_background(
         return Status::BadInput;
     }
     quiet(Status::Fault, || {
-        let room = WorkRoom { messages: work.messages as usize, bytes: work.bytes as usize };
+        let (messages, bytes) = (work.messages as usize, work.bytes as usize);
+        let room = WorkRoom { messages, bytes, outlives_reset: false };
         let taken = WorkRequests(joining.host.background(Box::new(HostWork(*work)), room));
         *requests = joining.ends.work.insert(kept(taken)).as_ptr();
         Status::Ok

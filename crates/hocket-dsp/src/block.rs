@@ -363,7 +363,8 @@ pub trait Processor: Send {
     }
 
     /// Forgets all history (delay lines, envelopes), keeps the parameters. If it has processed blocks, later answers to what
-    /// its background work was asked before are dropped: it requests again what it still needs.
+    /// its background work was asked before are dropped: it requests again what it still needs. It gets them all the same
+    /// with [`WorkRoom::outlives_reset`](crate::host::WorkRoom::outlives_reset).
     fn reset(&mut self);
 
     /// Takes a change outside of blocks, before the first one. A [`reset`](Processor::reset) follows, so a ramp that it

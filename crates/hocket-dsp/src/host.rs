@@ -43,13 +43,16 @@ pub trait Host {
     fn main_side(&mut self, side: Box<dyn MainSide>) -> Box<dyn MainRequests>;
 }
 
-/// Room for messages in one direction.
+/// Room for messages in one direction, and what becomes of answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct WorkRoom {
     /// How many may wait; at least 1.
     pub messages: usize,
     /// The longest message, in bytes.
     pub bytes: usize,
+    /// Whether answers still come if the processor was reset since the request. Otherwise they are dropped
+    /// ([`Processor::reset`](crate::Processor::reset)).
+    pub outlives_reset: bool,
 }
 
 /// Why a message is not taken. It is counted, so it is never lost without a trace.

@@ -33,7 +33,14 @@ pub(crate) fn messages(room: WorkRoom, generation: &Arc<AtomicU64>) -> (Outgoing
         _ = give_back.push(Message { bytes, length: 0, generation: 0 });
     }
     let (generation, played) = (Arc::clone(generation), false);
-    let incoming = Incoming { receive, give_back, most: count, generation, played };
+    let incoming = Incoming {
+        receive,
+        give_back,
+        most: count,
+        generation,
+        played,
+        outlives_reset: room.outlives_reset,
+    };
     (Outgoing { send, empty, longest: room.bytes }, incoming)
 }
 
@@ -68,6 +75,8 @@ pub(crate) struct Incoming {
     generation: Arc<AtomicU64>,
     /// Whether a block has run in this generation.
     played: bool,
+    /// See [`WorkRoom`]: there is one generation.
+    outlives_reset: bool,
 }
 
 /// A message on its way back, whatever becomes of who reads it: a block frees nothing.
@@ -104,12 +113,12 @@ impl Incoming {
     }
 
     /// Hands over all that are here. From then on those are dropped that answer requests from before, unless no block has run
-    /// since the last time: what a processor requests when it joins is answered.
+    /// since the last time: what a processor requests when it joins is answered. None are dropped that outlive a reset.
     ///
     /// Thread: leader, between blocks.
     pub(super) fn end_generation(&mut self, processor: &mut dyn Processor) {
         self.hand_over(processor);
-        if std::mem::take(&mut self.played) {
+        if std::mem::take(&mut self.played) && !self.outlives_reset {
             self.generation.fetch_add(1, Relaxed);
         }
     }
@@ -243,9 +252,13 @@ impl MainRequests for Calls {
 mod tests {
     use super::*;
 
+    fn room(messages: usize, bytes: usize) -> WorkRoom {
+        WorkRoom { messages, bytes, outlives_reset: false }
+    }
+
     #[test]
     fn messages_keep_their_order_and_what_finds_no_room_is_refused() {
-        let (mut out, mut incoming) = messages(WorkRoom { messages: 3, bytes: 4 }, &Arc::default());
+        let (mut out, mut incoming) = messages(room(3, 4), &Arc::default());
         assert_eq!(out.send(&[1; 5], 0), Err(WorkRefused::TooLong));
         for round in 0..5u8 {
             for message in [&[round][..], &[], &[round; 4]] {
@@ -260,7 +273,7 @@ mod tests {
 
     #[test]
     fn a_message_comes_back_if_its_reader_panics() {
-        let (mut out, mut incoming) = messages(WorkRoom { messages: 1, bytes: 1 }, &Arc::default());
+        let (mut out, mut incoming) = messages(room(1, 1), &Arc::default());
         for _ in 0..3 {
             assert_eq!(out.send(&[1], 0), Ok(()));
             let take = std::panic::AssertUnwindSafe(|| incoming.take(|_, _| panic!("as asked")));

@@ -363,7 +363,8 @@ impl Engine {
     }
 
     /// Forgets all history: the next block is the session's first, and it plays. Processors get the answers of their
-    /// background work that are there; offline these are all. Later ones to requests from before are dropped.
+    /// background work that are there; offline these are all. Later ones to requests from before are dropped, except for
+    /// processors that want them ([`WorkRoom::outlives_reset`](hocket_dsp::host::WorkRoom::outlives_reset)).
     ///
     /// Thread: leader, between blocks. Cost: a system call where a processor asks for something.
     pub fn reset(&mut self) {

@@ -8,7 +8,7 @@ use hocket_engine::{Bypass, LostWork, offline};
 
 use super::*;
 
-const ROOM: WorkRoom = WorkRoom { messages: 8, bytes: 16 };
+const ROOM: WorkRoom = WorkRoom { messages: 8, bytes: 16, outlives_reset: false };
 
 /// Requests work of its block's number in every block, and plays the sum of the answers.
 struct Asks {
@@ -356,12 +356,13 @@ struct Generations {
     work: Option<Held>,
     requests: Option<Box<dyn WorkRequests>>,
     generation: u8,
+    outlives_reset: bool,
     heard: Sender<u8>,
 }
 
 impl Processor for Generations {
     fn join(&mut self, host: &mut dyn Host) {
-        let room = WorkRoom { messages: 4, bytes: 1 };
+        let room = WorkRoom { messages: 4, bytes: 1, outlives_reset: self.outlives_reset };
         let mut requests = host.background(Box::new(self.work.take().unwrap()), room);
         requests.request(&[0]).unwrap();
         self.requests = Some(requests);
@@ -376,14 +377,14 @@ impl Processor for Generations {
     }
 }
 
-#[test]
-fn answers_from_before_a_reset_do_not_come_after_it() {
+/// The answer to a request from before a reset.
+fn after_a_reset(outlives_reset: bool) -> Vec<u8> {
     let (begun, begins) = channel();
     let (lets, go_on) = channel();
     let (done, does) = channel();
     let (heard, hears) = channel();
     let work = Some(Held { begun, go_on, done });
-    let asks = Generations { work, requests: None, generation: 0, heard };
+    let asks = Generations { work, requests: None, generation: 0, outlives_reset, heard };
     let (graph, processors) = beside(vec![Box::new(asks)]);
     let (mut engine, _editor) = start(&graph, processors, (ScheduleKind::Serial, 1));
     let answer = |engine: &mut Engine| {
@@ -399,7 +400,18 @@ fn answers_from_before_a_reset_do_not_come_after_it() {
     // The work has begun with this one when the engine is reset.
     assert_eq!(begins.recv(), Ok(1));
     engine.reset();
-    assert_eq!(answer(&mut engine), []);
+    let late = answer(&mut engine);
     assert_eq!(begins.recv(), Ok(2));
     assert_eq!(answer(&mut engine), [2]);
+    late
+}
+
+#[test]
+fn answers_from_before_a_reset_do_not_come_after_it() {
+    assert_eq!(after_a_reset(false), []);
+}
+
+#[test]
+fn answers_that_outlive_a_reset_come_after_it() {
+    assert_eq!(after_a_reset(true), [1]);
 }

@@ -108,7 +108,7 @@ impl Processor for Whole {
     fn join(&mut self, host: &mut dyn Host) {
         self.room = host.largest_block();
         if let Some(work) = self.work.take() {
-            let room = WorkRoom { messages: 4, bytes: 1 };
+            let room = WorkRoom { messages: 4, bytes: 1, outlives_reset: false };
             self.requests = Some(host.background(Box::new(work), room));
         }
         let (log, state) = (Arc::clone(&self.log), Arc::clone(&self.state));

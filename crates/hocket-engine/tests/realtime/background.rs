@@ -16,7 +16,7 @@ use crate::stage::{self, FRAMES};
 use crate::watching::{self, Watch};
 
 const BLOCKS: u32 = 300;
-const ROOM: WorkRoom = WorkRoom { messages: 4, bytes: 64 };
+const ROOM: WorkRoom = WorkRoom { messages: 4, bytes: 64, outlives_reset: false };
 
 /// What a processor has heard and was called for.
 #[derive(Default)]

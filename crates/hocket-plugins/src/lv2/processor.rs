@@ -21,8 +21,8 @@ use crate::changes::{At, Changes, of_block};
 const LATENCY_RUN: usize = 256;
 /// The most latency that is believed.
 const MOST_LATENCY_FRAMES: f32 = 10_000_000.0;
-/// Room for a plug-in's background work.
-const ROOM: WorkRoom = WorkRoom { messages: 64, bytes: 16 * 1024 + 8 };
+/// Room for a plug-in's background work. LV2 promises that work is answered, and a plug-in may wait for that.
+const ROOM: WorkRoom = WorkRoom { messages: 64, bytes: 16 * 1024 + 8, outlives_reset: true };
 /// A plug-in that requires this feature gets its blocks whole.
 const WHOLE_BLOCKS: &str = "http://lv2plug.in/ns/ext/buf-size#coarseBlockLength";
 

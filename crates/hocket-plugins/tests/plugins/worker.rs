@@ -88,7 +88,12 @@ impl Host for TestHost {
         64
     }
 
-    fn background(&mut self, work: Box<dyn BackgroundWork>, _: WorkRoom) -> Box<dyn WorkRequests> {
+    fn background(
+        &mut self,
+        work: Box<dyn BackgroundWork>,
+        room: WorkRoom,
+    ) -> Box<dyn WorkRequests> {
+        assert!(room.outlives_reset, "a plug-in waits for its answers");
         self.work = Some(work);
         Box::new(Requests(self.requests.clone()))
     }
