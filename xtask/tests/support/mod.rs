@@ -40,7 +40,7 @@ impl Copy {
     }
 
     fn write_root(&self, root: &Path, folder: &str) {
-        let denies = ["hocket-engine", "hocket-kernels", "hocket-devices"];
+        let denies = ["hocket-engine", "hocket-kernels", "hocket-devices", "hocket-plugins"];
         let denies = denies.iter().any(|name| folder.ends_with(name));
         let level = if denies { "deny" } else { "forbid" };
         for name in ["src/lib.rs", "src/main.rs"] {
