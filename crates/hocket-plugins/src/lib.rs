@@ -30,7 +30,7 @@ pub use description::{Description, Format, Param, Steps};
 
 /// The most frames that a plug-in processes at once. Longer blocks are several runs.
 pub const LONGEST_RUN: usize = 4096;
-/// The length of most runs, as plug-ins are told that ask.
+/// The length of most runs: what a plug-in learns that asks for it.
 const NOMINAL_RUN: usize = 256;
 /// The last room for events of a run: for what a port of the engine holds of note ends at least, one of which may be the end
 /// of all notes, as MIDI has it.
