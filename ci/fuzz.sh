@@ -23,7 +23,11 @@ main() {
     skip fuzz "$why"
     return
   fi
-  if ! cargo fetch --locked --manifest-path fuzz/Cargo.toml >/dev/null 2>&1; then
+  if ! why=$(cargo fetch --locked --manifest-path fuzz/Cargo.toml 2>&1); then
+    if grep -q 'lock file' <<<"$why"; then
+      echo "fuzz: FAILED: fuzz/Cargo.lock is older than the manifests: cargo fetch --manifest-path fuzz/Cargo.toml"
+      return 1
+    fi
     skip fuzz "the crates of fuzz/ cannot be downloaded"
     return
   fi
