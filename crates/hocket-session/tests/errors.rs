@@ -584,6 +584,7 @@ fn the_rest_of_a_file_is_checked_beside_a_missing_plugin() {
     let errors = Folder::new().load(text).unwrap_err();
     assert_eq!(errors.count(), 3, "{errors}");
     let errors = errors.to_string();
-    let all = ["'lv2:urn:none' is installed", "gain_db = 99 is out", "of the kind 'vocoder'"];
+    let all =
+        ["'lv2:urn:none' cannot be used here", "gain_db = 99 is out", "of the kind 'vocoder'"];
     assert!(all.iter().all(|part| errors.contains(part)), "{errors}");
 }
