@@ -1599,9 +1599,9 @@ uint32_t hocket_graph_add_effect(struct hocket_graph *graph,
 // Makes node `to` read node `from` with a linear gain (1.0: unchanged), from main port to main port. Both have equally
 // many channels, or `from` has one. `hocket_graph_connect` makes every other edge. A node sums its inputs in the order in
 // which their edges were added, so every worker computes the same bits. The call refuses an edge that would
-// close a circle.
+// close a cycle.
 //
-// Thread: control. Cost: allocates. If `from` is newer than `to`, it searches for a circle.
+// Thread: control. Cost: allocates. If `from` is newer than `to`, it searches for a cycle.
 //
 // # Safety
 // P, H, G.
@@ -1682,7 +1682,7 @@ hocket_status hocket_graph_connect(struct hocket_graph *graph,
                                    struct hocket_error **error);
 
 // Adds an edge that brings what `from` put out one largest block (`settings.frames`) ago, whatever the lengths of the
-// blocks. So it may close a circle, and a node may feed itself. Delay compensation does not count it.
+// blocks. So it may close a cycle, and a node may feed itself. Delay compensation does not count it.
 //
 // Thread: control. Cost: allocates.
 //
@@ -1734,7 +1734,7 @@ hocket_status hocket_graph_set_event_ports(struct hocket_graph *graph,
                                            struct hocket_error **error);
 
 // Brings the events that node `from` writes to node `to`: notes, MIDI and changes of parameters, at exact frames and
-// delayed as audio is. It is an edge as others are: it must not close a circle, and `hocket_graph_remove_edge` removes
+// delayed as audio is. It is an edge as others are: it must not close a cycle, and `hocket_graph_remove_edge` removes
 // it. If it goes, the notes that it started end. Those of a node that keeps time end where the song stops or jumps.
 //
 // Thread: control. Cost: as `hocket_graph_add_edge`.
@@ -2506,7 +2506,7 @@ hocket_status hocket_engine_exchange_graph_at_once(const struct hocket_engine *e
                                                    struct hocket_error **error);
 
 // How many edges ended without a fade since the start, because the old and the new ways together would have made a
-// circle. 0 for NULL.
+// cycle. 0 for NULL.
 //
 // Thread: any but the leader. Cost: a lock among control threads.
 //

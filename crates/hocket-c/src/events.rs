@@ -106,7 +106,7 @@ pub unsafe extern "C" fn hocket_graph_set_event_ports(
 }
 
 /// Brings the events that node `from` writes to node `to`: notes, MIDI and changes of parameters, at exact frames and
-/// delayed as audio is. It is an edge as others are: it must not close a circle, and `hocket_graph_remove_edge` removes
+/// delayed as audio is. It is an edge as others are: it must not close a cycle, and `hocket_graph_remove_edge` removes
 /// it. If it goes, the notes that it started end. Those of a node that keeps time end where the song stops or jumps.
 ///
 /// Thread: control. Cost: as `hocket_graph_add_edge`.

@@ -24,7 +24,7 @@ pub struct Graph {
     nodes: Vec<Option<Draft>>,
     pub(crate) outputs: Outputs,
     pub(crate) feedback: Vec<Feedback>,
-    /// Whether every edge leads from an older node to a newer one. If so, there is no circle.
+    /// Whether every edge leads from an older node to a newer one. If so, there is no cycle.
     rising: bool,
     /// The copied version, if this is a copy of a graph that an engine plays.
     copy_of: Option<u64>,
@@ -166,9 +166,9 @@ pub unsafe extern "C" fn hocket_graph_add_effect(
 /// Makes node `to` read node `from` with a linear gain (1.0: unchanged), from main port to main port. Both have equally
 /// many channels, or `from` has one. `hocket_graph_connect` makes every other edge. A node sums its inputs in the order in
 /// which their edges were added, so every worker computes the same bits. The call refuses an edge that would
-/// close a circle.
+/// close a cycle.
 ///
-/// Thread: control. Cost: allocates. If `from` is newer than `to`, it searches for a circle.
+/// Thread: control. Cost: allocates. If `from` is newer than `to`, it searches for a cycle.
 ///
 /// # Safety
 /// P, H, G.
@@ -401,7 +401,7 @@ impl Graph {
                 false => "close it with hocket_graph_feed_back",
             };
             let text =
-                format!("node '{to}' cannot read node '{from}': it would be a circle; {remedy}");
+                format!("node '{to}' cannot read node '{from}': it would be a cycle; {remedy}");
             return Err(Failure::bad_input(text));
         }
         self.rising = rising;

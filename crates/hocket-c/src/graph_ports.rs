@@ -95,7 +95,7 @@ pub unsafe extern "C" fn hocket_graph_connect(
 }
 
 /// Adds an edge that brings what `from` put out one largest block (`settings.frames`) ago, whatever the lengths of the
-/// blocks. So it may close a circle, and a node may feed itself. Delay compensation does not count it.
+/// blocks. So it may close a cycle, and a node may feed itself. Delay compensation does not count it.
 ///
 /// Thread: control. Cost: allocates.
 ///

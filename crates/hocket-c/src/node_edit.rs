@@ -93,7 +93,7 @@ pub unsafe extern "C" fn hocket_engine_exchange_graph_at_once(
 }
 
 /// How many edges ended without a fade since the start, because the old and the new ways together would have made a
-/// circle. 0 for NULL.
+/// cycle. 0 for NULL.
 ///
 /// Thread: any but the leader. Cost: a lock among control threads.
 ///

@@ -17,7 +17,7 @@ use crate::media::MediaTable;
 use crate::remarks::Remarks;
 use crate::xml::{Element, Read, Xml, called, child, children, flag, head};
 
-/// Circles are looked for send by send; beyond this many steps a project is refused.
+/// Cycles are looked for send by send; beyond this many steps a project is refused.
 const MAX_SEARCH: usize = 50_000_000;
 
 /// What a channel becomes.
@@ -124,7 +124,7 @@ impl<'a> Mixer<'a, '_> {
             let own = Some(index) == master;
             outputs.push(found.filter(|found| !is_master(found) && !own));
         }
-        self.refuse_circles(&outputs)?;
+        self.refuse_cycles(&outputs)?;
         Ok(outputs)
     }
 
@@ -135,7 +135,7 @@ impl<'a> Mixer<'a, '_> {
         of_element.get(&element).or_else(|| of_track.get(&element)).copied()
     }
 
-    fn refuse_circles(&self, outputs: &[Option<usize>]) -> Read<()> {
+    fn refuse_cycles(&self, outputs: &[Option<usize>]) -> Read<()> {
         // 0: not seen, 1: on the way, 2: leads to the master.
         let mut state = vec![0_u8; outputs.len()];
         for start in 0..outputs.len() {
@@ -148,7 +148,7 @@ impl<'a> Mixer<'a, '_> {
                         way.push(index);
                         at = outputs[index];
                     }
-                    1 => return Err(self.circle(&way, index)),
+                    1 => return Err(self.cycle(&way, index)),
                     _ => break,
                 }
             }
@@ -157,12 +157,12 @@ impl<'a> Mixer<'a, '_> {
         Ok(())
     }
 
-    fn circle(&self, way: &[usize], closes: usize) -> hocket_session::SessionError {
+    fn cycle(&self, way: &[usize], closes: usize) -> hocket_session::SessionError {
         let begin = way.iter().position(|index| *index == closes).unwrap_or(0);
         let mut names: Vec<String> =
             way[begin..].iter().take(8).map(|index| called(&self.channel(*index).owner)).collect();
         names.push(if way.len() - begin > 8 { "...".into() } else { names[0].clone() });
-        let cause = format!("the outputs form a circle: {}", names.join(" -> "));
+        let cause = format!("the outputs form a cycle: {}", names.join(" -> "));
         let remedy = "route one of them to the master, and export the project again";
         self.xml.text().error(output_span(self.channel(closes)), cause, remedy)
     }
@@ -402,7 +402,7 @@ impl<'a> Mixer<'a, '_> {
         }
     }
 
-    /// Sends. One that closes a circle arrives a block later.
+    /// Sends. One that closes a cycle arrives a block later.
     fn tap(
         &mut self,
         kinds: &[Kind],
@@ -419,12 +419,12 @@ impl<'a> Mixer<'a, '_> {
                 continue;
             };
             let Some(closes) = routes.reaches(send.to, send.from) else {
-                let cause = "too many sends to look for circles among them";
+                let cause = "too many sends to look for cycles among them";
                 return Err(self.xml.error(&send.element, cause, "split the project"));
             };
             if closes {
                 let what = format!(
-                    "a send of {} that closes a circle",
+                    "a send of {} that closes a cycle",
                     called(&self.channel(send.from).owner)
                 );
                 self.remarks.add(&send.element, what, "arrives one block later");

@@ -207,7 +207,7 @@ fn broken_copies_give_what_is_expected_of_a_robust_reader() {
         ("entity-bomb", true, "document type"),
         ("zip-bomb-400MB", false, ""),
         ("dangling-ids", false, "not there"),
-        ("routing-loop", true, "circle"),
+        ("routing-loop", true, "cycle"),
         ("tempo-zero", true, "a tempo of 0"),
         ("lanes-20000-deep", true, "nested"),
         ("media-is-truncated-wav", false, ""),

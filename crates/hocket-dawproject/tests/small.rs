@@ -203,11 +203,11 @@ fn channels_become_strips_with_their_routes() {
 }
 
 #[test]
-fn outputs_in_a_circle_are_refused_with_their_names() {
+fn outputs_in_a_cycle_are_refused_with_their_names() {
     let structure = ONE.replace("destination=\"m\"", "destination=\"x-c\"")
         + "<Track id=\"x\" name=\"x\"><Channel id=\"x-c\" destination=\"one-c\" role=\"submix\"/></Track>";
     let error = Made::project(&song(&structure, "")).refused();
-    assert!(error.contains("circle") && error.contains("'one' -> 'x' -> 'one'"), "{error}");
+    assert!(error.contains("cycle") && error.contains("'one' -> 'x' -> 'one'"), "{error}");
     assert!(error.contains("song.dawproject/project.xml:"), "{error}");
 }
 

@@ -91,7 +91,7 @@ impl Edge {
     }
 }
 
-/// An edge that brings what a node put out some blocks ago, so that it may close a circle.
+/// An edge that brings what a node put out some blocks ago, so that it may close a cycle.
 ///
 /// The delay is the engine's largest block: what a block of that length puts out arrives with the next block. It is the same
 /// for every length of the blocks.
@@ -144,10 +144,10 @@ pub struct Graph {
 /// Why a graph cannot be built.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum GraphError {
-    /// The strips feed each other in a circle.
-    #[error("the routing goes in a circle: {}; remove one output or send of it", .names.join(" -> "))]
+    /// The strips feed each other in a cycle.
+    #[error("the routing forms a cycle: {}; remove one output or send of it", .names.join(" -> "))]
     Cycle {
-        /// The strips on the circle, the first one repeated at the end.
+        /// The strips on the cycle, the first one repeated at the end.
         strips: Vec<StripId>,
         /// Their names.
         names: Vec<String>,
@@ -242,10 +242,10 @@ pub enum GraphError {
     },
     /// An event edge to a node that comes before its source.
     #[error(
-        "the event edge from '{source}' to '{reader}' goes back or closes a circle: add '{reader}' behind '{source}', \
+        "the event edge from '{source}' to '{reader}' goes back or closes a cycle: add '{reader}' behind '{source}', \
          and remove the edges that lead from '{reader}' to '{source}'"
     )]
-    EventCircle {
+    EventCycle {
         /// The node that is read.
         r#source: String,
         /// The node that reads.
@@ -349,13 +349,13 @@ impl Graph {
     /// # Errors
     /// - [`GraphError::NoNode`],
     /// - [`GraphError::EventPorts`] if `from` has no event output or `reader` no event input,
-    /// - [`GraphError::EventCircle`] if `reader` does not come behind `from`: such an edge could close a circle.
+    /// - [`GraphError::EventCycle`] if `reader` does not come behind `from`: such an edge could close a cycle.
     pub fn connect_events(&mut self, from: NodeId, reader: NodeId) -> Result<(), GraphError> {
         let node = |id: NodeId| self.nodes.get(id.index()).ok_or(GraphError::NoNode(id));
         let (source, reads, edge) = (node(from)?, node(reader)?, Edge::events(from));
         if from >= reader {
             let (source, reader) = (source.name.clone(), reads.name.clone());
-            return Err(GraphError::EventCircle { source, reader });
+            return Err(GraphError::EventCycle { source, reader });
         }
         ports::spans(&edge, source, reads)?;
         self.nodes[reader.index()].inputs.push(edge);
@@ -365,13 +365,13 @@ impl Graph {
     /// Brings what a node puts out to one that runs before it, or to itself, one largest block later.
     ///
     /// # Errors
-    /// [`GraphError::NoNode`], [`GraphError::Channels`], [`GraphError::Gain`]; [`GraphError::EventCircle`] for an event
+    /// [`GraphError::NoNode`], [`GraphError::Channels`], [`GraphError::Gain`]; [`GraphError::EventCycle`] for an event
     /// edge: events do not feed back.
     pub fn feed_back(&mut self, edge: Edge, reader: NodeId) -> Result<(), GraphError> {
         let node = |id: NodeId| self.nodes.get(id.index()).ok_or(GraphError::NoNode(id));
         if edge.is_for_events() {
             let (source, reader) = (node(edge.from)?.name.clone(), node(reader)?.name.clone());
-            return Err(GraphError::EventCircle { source, reader });
+            return Err(GraphError::EventCycle { source, reader });
         }
         check_gain(&edge, node(reader)?)?;
         ports::spans(&edge, node(edge.from)?, node(reader)?)?;

@@ -233,7 +233,7 @@ pub struct Send {
     pub gain_db: f32,
     /// Where on the strip the tap sits.
     pub tap: Tap,
-    /// Arrives one block of the engine's largest length later, and so may close a circle.
+    /// Arrives one block of the engine's largest length later, and so may close a cycle.
     pub feedback: bool,
 }
 

@@ -301,34 +301,34 @@ fn an_output_or_send_that_leads_nowhere_is_an_error() {
     check(&lost, "master", StripId::Return(0));
 }
 
-/// The names on the circle that the session is refused for.
-fn circle(session: &Session) -> Vec<String> {
+/// The names on the cycle that the session is refused for.
+fn cycle(session: &Session) -> Vec<String> {
     match session_graph(session, &Facts) {
         Err(GraphError::Cycle { names, .. }) => names,
-        other => panic!("expected a circle, got {other:?}"),
+        other => panic!("expected a cycle, got {other:?}"),
     }
 }
 
 /// Turns a closed path so that it starts with the smallest name.
 fn turned(names: &[String]) -> Vec<&str> {
-    assert_eq!(names.first(), names.last(), "the circle closes");
+    assert_eq!(names.first(), names.last(), "the cycle closes");
     let round: Vec<&str> = names[1..].iter().map(String::as_str).collect();
     let least = (0..round.len()).min_by_key(|i| round[*i]).unwrap_or(0);
     round[least..].iter().chain(&round[..least]).copied().collect()
 }
 
 #[test]
-fn groups_in_a_circle_are_named_in_the_direction_of_the_signal() {
+fn groups_in_a_cycle_are_named_in_the_direction_of_the_signal() {
     let mut session = session();
     add_track(&mut session, "t", to_group(0));
     add_group(&mut session, "a", to_group(1));
     add_group(&mut session, "b", to_group(2));
     add_group(&mut session, "c", to_group(0));
-    // Behind the circle, so it waits as well, but it is no part of it.
+    // Behind the cycle, so it waits as well, but it is no part of it.
     add_group(&mut session, "behind", MASTER);
     let room = add_return(&mut session, "room", to_group(3));
     send(&mut session, StripId::Group(1), room, Tap::PostFader, 0.0);
-    assert_eq!(turned(&circle(&session)), ["a", "b", "c"]);
+    assert_eq!(turned(&cycle(&session)), ["a", "b", "c"]);
 }
 
 #[test]
@@ -345,12 +345,12 @@ fn a_key_is_heard_in_the_same_block_and_feedback_is_not() {
     // Two that hear each other.
     let key = Some(Key { from: StripId::Track(0), tap: Tap::PostFader });
     session.tracks[1].strip.chain = vec![Effect { key, ..effect("comp", 1.0, 0.0) }];
-    assert_eq!(turned(&circle(&session)), ["bass", "drums"]);
+    assert_eq!(turned(&cycle(&session)), ["bass", "drums"]);
     session.tracks[1].strip.chain.clear();
     let (x, y) = (add_return(&mut session, "x", MASTER), add_return(&mut session, "y", MASTER));
     send(&mut session, StripId::Return(x), y, Tap::PostFader, 0.0);
     send(&mut session, StripId::Return(y), x, Tap::PreFader, -6.0);
-    assert_eq!(turned(&circle(&session)), ["x", "y"]);
+    assert_eq!(turned(&cycle(&session)), ["x", "y"]);
     session.returns[y].strip.sends[0].feedback = true;
     let made = graph(&session);
     assert_eq!(inputs(&made, "x: sum"), Vec::<String>::new());
@@ -445,17 +445,17 @@ fn places_follow_what_is_removed() {
 }
 
 #[test]
-fn a_group_into_itself_is_a_circle_of_one() {
+fn a_group_into_itself_is_a_cycle_of_one() {
     let mut session = session();
     add_track(&mut session, "t", MASTER);
     add_group(&mut session, "own", to_group(0));
-    assert_eq!(circle(&session), ["own", "own"]);
+    assert_eq!(cycle(&session), ["own", "own"]);
     let text = session_graph(&session, &Facts).unwrap_err().to_string();
-    assert_eq!(text, "the routing goes in a circle: own -> own; remove one output or send of it");
+    assert_eq!(text, "the routing forms a cycle: own -> own; remove one output or send of it");
 }
 
 #[test]
-fn returns_that_send_to_each_other_are_a_circle() {
+fn returns_that_send_to_each_other_are_a_cycle() {
     for tap in [Tap::PreFader, Tap::PostFader] {
         let mut session = session();
         add_track(&mut session, "t", MASTER);
@@ -465,27 +465,27 @@ fn returns_that_send_to_each_other_are_a_circle() {
         send(&mut session, StripId::Return(0), 2, tap, f32::NEG_INFINITY);
         send(&mut session, StripId::Return(2), 1, tap, 0.0);
         send(&mut session, StripId::Return(1), 0, tap, 0.0);
-        assert_eq!(turned(&circle(&session)), ["echo", "plate", "room"]);
+        assert_eq!(turned(&cycle(&session)), ["echo", "plate", "room"]);
     }
 }
 
 #[test]
-fn a_group_that_sends_to_a_return_inside_it_is_a_circle() {
+fn a_group_that_sends_to_a_return_inside_it_is_a_cycle() {
     let mut session = session();
     let band = add_group(&mut session, "band", MASTER);
     add_track(&mut session, "t", to_group(band));
     let room = add_return(&mut session, "room", to_group(band));
     send(&mut session, StripId::Group(band), room, Tap::PreFader, 0.0);
-    assert_eq!(turned(&circle(&session)), ["band", "room"]);
+    assert_eq!(turned(&cycle(&session)), ["band", "room"]);
 }
 
 #[test]
-fn a_send_from_the_master_is_a_circle() {
+fn a_send_from_the_master_is_a_cycle() {
     let mut session = session();
     add_track(&mut session, "t", MASTER);
     let room = add_return(&mut session, "room", MASTER);
     send(&mut session, StripId::Master, room, Tap::PostFader, 0.0);
-    assert_eq!(turned(&circle(&session)), ["master", "room"]);
+    assert_eq!(turned(&cycle(&session)), ["master", "room"]);
 }
 
 #[test]
@@ -601,7 +601,7 @@ fn mute_and_solo_truth_table() {
 }
 
 #[test]
-fn solo_among_groups_in_a_circle_ends() {
+fn solo_among_groups_in_a_cycle_ends() {
     let mut session = solo_session();
     session.groups[0].output = to_group(1);
     session.groups[1].strip.solo = true;
@@ -638,7 +638,7 @@ fn ten_thousand_nested_groups_become_a_schedule() {
     }
     check_schedules(&session);
     session.groups[9_999].output = to_group(0);
-    assert_eq!(circle(&session).len(), 10_001);
+    assert_eq!(cycle(&session).len(), 10_001);
 }
 
 fn check_schedules(session: &Session) {
@@ -682,7 +682,7 @@ fn drawn_strip() -> impl Strategy<Value = DrawnStrip> {
     (0..8usize, sends, prop::bool::weighted(0.2), prop::bool::weighted(0.2))
 }
 
-/// Sessions with any routing, half of them with a circle.
+/// Sessions with any routing, half of them with a cycle.
 fn sessions() -> impl Strategy<Value = Drawn> {
     let strips = |range| prop::collection::vec(drawn_strip(), range);
     let parts = (strips(1..8), strips(0..6), strips(0..4), any::<bool>());
@@ -691,7 +691,7 @@ fn sessions() -> impl Strategy<Value = Drawn> {
     })
 }
 
-/// `forward`: groups and returns only feed later ones, so no circle can be.
+/// `forward`: groups and returns only feed later ones, so no cycle can be.
 fn drawn_session(
     tracks: &[DrawnStrip],
     groups: &[DrawnStrip],
@@ -733,7 +733,7 @@ fn draw_strip(session: &mut Session, id: StripId, drawn: &DrawnStrip, first: usi
 }
 
 /// Whether any strip can reach itself, by exhaustion.
-fn has_circle(session: &Session) -> bool {
+fn has_cycle(session: &Session) -> bool {
     let ids = session.strip_ids();
     ids.iter().any(|start| {
         let mut open = feeds(session, *start);
@@ -793,10 +793,10 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(1000))]
 
     #[test]
-    fn a_session_has_a_graph_or_a_circle(Drawn(session) in sessions()) {
+    fn a_session_has_a_graph_or_a_cycle(Drawn(session) in sessions()) {
         match session_graph(&session, &Facts) {
             Err(GraphError::Cycle { strips, names }) => {
-                prop_assert!(has_circle(&session));
+                prop_assert!(has_cycle(&session));
                 prop_assert!(strips.len() >= 2);
                 prop_assert_eq!(strips.first(), strips.last());
                 for pair in strips.windows(2) {
@@ -809,7 +809,7 @@ proptest! {
             }
             Err(other) => return Err(TestCaseError::fail(other.to_string())),
             Ok(graph) => {
-                prop_assert!(!has_circle(&session));
+                prop_assert!(!has_cycle(&session));
                 for id in session.strip_ids() {
                     if let StripId::Track(_) = id { continue }
                     let head = node(&graph, &format!("{}: sum", session.strip(id).name));

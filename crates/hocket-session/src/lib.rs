@@ -17,7 +17,7 @@
 //! - `state`: states of plug-ins
 //! - `media`: collects audio files
 //! - `notes`: notes of tracks, and MIDI files
-//! - `routing`: looks for circles
+//! - `routing`: looks for cycles
 //! - `ports`: inputs and outputs
 //! - `song`: tempos, time signatures and the loop
 //! - `automation`: lanes
@@ -91,7 +91,7 @@ impl LoadOptions {
 /// A session, and the places of its parts in the file.
 #[derive(Debug, Clone)]
 pub struct Loaded {
-    /// The session, ready to be planned: names resolved, ranges checked, routing free of circles.
+    /// The session, ready to be planned: names resolved, ranges checked, routing free of cycles.
     pub session: Session,
     /// Warnings: probably not intended, but playable. One line each, with its place.
     pub warnings: Vec<String>,

@@ -1,4 +1,4 @@
-//! Names to strips, and circles among them.
+//! Names to strips, and cycles among them.
 
 use std::collections::{HashMap, HashSet};
 
@@ -165,7 +165,7 @@ impl<'a> Names<'a> {
         Some(from)
     }
 
-    /// Where a send leads. One that feeds back closes no circle.
+    /// Where a send leads. One that feeds back closes no cycle.
     pub(crate) fn send(&mut self, from: StripId, to: At<&str>, feedback: bool) -> Option<ReturnId> {
         match self.strips.get(to.value) {
             Some((id @ StripId::Return(index), _)) => {
@@ -204,14 +204,14 @@ impl<'a> Names<'a> {
         self.mistakes.report(to.span.clone(), cause, remedy);
     }
 
-    /// Reports strips that feed each other in a circle, circle by circle.
-    pub(crate) fn refuse_circles(&self, session: &Session) {
+    /// Reports strips that feed each other in a cycle, cycle by cycle.
+    pub(crate) fn refuse_cycles(&self, session: &Session) {
         let mut opened: Option<Session> = None;
-        for _ in 0..MOST_CIRCLES {
+        for _ in 0..MOST_CYCLES {
             match session_graph(opened.as_ref().unwrap_or(session), &Free) {
                 Ok(_) => return,
                 Err(GraphError::Cycle { strips, names }) => {
-                    self.report_circle(&strips, &names);
+                    self.report_cycle(&strips, &names);
                     // Without automation: its places would no longer be those of the sends that are left.
                     let rest = opened.get_or_insert_with(|| Session {
                         automation: Vec::new(),
@@ -229,23 +229,23 @@ impl<'a> Names<'a> {
         }
     }
 
-    /// The circle at the first line of the file that is part of it.
-    fn report_circle(&self, strips: &[StripId], names: &[String]) {
+    /// The cycle at the first line of the file that is part of it.
+    fn report_cycle(&self, strips: &[StripId], names: &[String]) {
         let steps: HashSet<(StripId, StripId)> =
             strips.windows(2).map(|pair| (pair[0], pair[1])).collect();
         let links = self.links.iter().filter(|(from, to, _)| steps.contains(&(*from, *to)));
         let span = links.map(|(_, _, span)| span.clone()).min_by_key(|span| span.start);
-        let cause = format!("the routing goes in a circle: {}", path(names));
+        let cause = format!("the routing forms a cycle: {}", path(names));
         let remedy = "let one of these outputs go to \"master\", or take one of these sends or keys out; a send with \
-                      feedback = true arrives a block later and may close a circle";
+                      feedback = true arrives a block later and may close a cycle";
         self.mistakes.report(span.unwrap_or(0..0), cause, remedy);
     }
 }
 
-/// No session has more circles by mistake.
-const MOST_CIRCLES: usize = 10;
+/// No session has more cycles by mistake.
+const MOST_CYCLES: usize = 10;
 
-/// Takes a step of a circle out of the session.
+/// Takes a step of a cycle out of the session.
 fn cut(session: &mut Session, from: StripId, to: StripId) {
     let output = match from {
         StripId::Track(index) => session.tracks.get_mut(index).map(|track| &mut track.output),
@@ -275,7 +275,7 @@ fn strip_mut(session: &mut Session, id: StripId) -> Option<&mut Strip> {
     }
 }
 
-/// How many strips of a circle are named.
+/// How many strips of a cycle are named.
 const NAMED: usize = 12;
 
 /// `a -> b -> a`; of a long way the first and the last steps.
@@ -297,7 +297,7 @@ fn noun(id: StripId) -> &'static str {
     }
 }
 
-/// The search for circles needs no costs.
+/// The search for cycles needs no costs.
 struct Free;
 
 impl EffectFacts for Free {

@@ -310,7 +310,7 @@ pub(crate) const FEEDBACK: Key = key(
     "feedback",
     Value::Flag,
     "false",
-    "Arrives one block of the engine's largest length later, and so may close a circle.",
+    "Arrives one block of the engine's largest length later, and so may close a cycle.",
 );
 
 pub(crate) const PARAMETER: Key = key(

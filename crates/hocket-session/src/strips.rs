@@ -144,7 +144,7 @@ fn built<'a>(
     builder.warn_of_unheard_notes(&session);
     session.automation = std::mem::take(&mut builder.automation);
     session.inputs = std::mem::take(&mut builder.inputs.list);
-    builder.names.refuse_circles(&session);
+    builder.names.refuse_cycles(&session);
     let Builder { mut warnings, notes, open_fades, media, .. } = builder;
     warnings.extend(notes.warnings.into_iter().take(MAX_WARNINGS));
     let media_spans;

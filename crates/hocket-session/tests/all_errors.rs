@@ -75,7 +75,7 @@ mute = 1
             (18, "unknown key 'knee'"),
             (20, "'hal', which does not exist"),
             (21, "'tap' cannot be 'middle'"),
-            (25, "circle: rhythm -> rhythm"),
+            (25, "cycle: rhythm -> rhythm"),
             (29, "'mute' cannot be a whole number"),
         ],
     );
@@ -124,11 +124,11 @@ fn a_missing_file_is_one_mistake_however_many_clips_play_it() {
 }
 
 #[test]
-fn every_circle_is_found() {
+fn every_cycle_is_found() {
     let group = |name: &str, to: &str| format!("[[group]]\nname = \"{name}\"\noutput = \"{to}\"\n");
     let track = "[[track]]\nname = \"a\"\n[[track.clip]]\nfile = \"audio/a.wav\"\n";
     let groups = group("p", "q") + &group("q", "p") + &group("r", "s") + &group("s", "r");
-    check(&format!("{track}{groups}"), &[(7, "in a circle: "), (13, "in a circle: ")]);
+    check(&format!("{track}{groups}"), &[(7, "forms a cycle: "), (13, "forms a cycle: ")]);
 }
 
 #[test]

@@ -358,35 +358,35 @@ fn sends_tap_before_or_after() {
 }
 
 #[test]
-fn circles() {
+fn cycles() {
     let own = with("[[group]]\nname = \"g\"\noutput = \"g\"");
     let byte = own.rfind("\"g\"").expect("the output");
     let remedy = "let one of these outputs go to \"master\"";
-    check_error(&error(&own), &own, byte, 3, "the routing goes in a circle: g -> g", remedy);
+    check_error(&error(&own), &own, byte, 3, "the routing forms a cycle: g -> g", remedy);
 
     let two =
         with("[[group]]\nname = \"p\"\noutput = \"q\"\n[[group]]\nname = \"q\"\noutput = \"p\"");
     let byte = two.find("\"q\"").expect("the first output");
     let error_of_two = error(&two);
-    check_error(&error_of_two, &two, byte, 3, "the routing goes in a circle: ", remedy);
-    let circle = error_of_two.cause();
-    assert!(circle.ends_with("p -> q -> p") || circle.ends_with("q -> p -> q"), "{circle}");
+    check_error(&error_of_two, &two, byte, 3, "the routing forms a cycle: ", remedy);
+    let cycle = error_of_two.cause();
+    assert!(cycle.ends_with("p -> q -> p") || cycle.ends_with("q -> p -> q"), "{cycle}");
 
     let sends = "[[return]]\nname = \"r\"\n[[return.send]]\nto = \"s\"\n\
                  [[return]]\nname = \"s\"\n[[return.send]]\nto = \"r\"\n";
     let sends = with(sends);
     let byte = sends.find("\"s\"").expect("the first send");
-    check_error(&error(&sends), &sends, byte, 3, "the routing goes in a circle: ", remedy);
+    check_error(&error(&sends), &sends, byte, 3, "the routing forms a cycle: ", remedy);
 
     let mixed = "[[group]]\nname = \"g\"\n[[group.send]]\nto = \"r\"\n\
                  [[return]]\nname = \"r\"\noutput = \"g\"\n";
     let mixed = with(mixed);
     let byte = mixed.find("\"r\"").expect("the send");
-    check_error(&error(&mixed), &mixed, byte, 3, "the routing goes in a circle: ", remedy);
+    check_error(&error(&mixed), &mixed, byte, 3, "the routing forms a cycle: ", remedy);
 }
 
 #[test]
-fn a_long_circle_is_cut_short_and_found_fast() {
+fn a_long_cycle_is_cut_short_and_found_fast() {
     let mut text = in_track("");
     for group in 0..20_000 {
         let next = (group + 1) % 20_000;

@@ -166,11 +166,11 @@ fn what_is_set_when_built_does_not_move_and_deaf_kinds_get_no_key() {
                 key = \"a\"\n[[track.automation]]\neffect = 1\nparameter = \"lines\"\npoints = [[0, 9]]\n";
     std::fs::write(&path, text).expect("the session can be written");
     let errors = load(&path, &WithFixed, &LoadOptions::for_seats(1)).expect_err("two mistakes");
-    let circle = "circle: a -> a";
+    let cycle = "cycle: a -> a";
     let deaf = (7, "'hall' does not listen to a side chain", "take the key out");
     compare(
         &errors,
-        &[deaf, (7, circle, "feedback = true"), (10, "'lines' of 'hall' cannot change", "once")],
+        &[deaf, (7, cycle, "feedback = true"), (10, "'lines' of 'hall' cannot change", "once")],
     );
 }
 
@@ -241,13 +241,13 @@ fn inputs_outputs_and_keys_name_what_is_there() {
 }
 
 #[test]
-fn only_feedback_closes_a_circle() {
+fn only_feedback_closes_a_cycle() {
     let returns = |feedback: &str| {
         with(&format!(
             "[[return]]\nname = \"x\"\n[[return.send]]\nto = \"y\"\n[[return]]\nname = \"y\"\n[[return.send]]\nto = \"x\"\n{feedback}\n"
         ))
     };
-    check(&returns(""), &[(8, "circle: x -> y -> x", "feedback = true")]);
+    check(&returns(""), &[(8, "cycle: x -> y -> x", "feedback = true")]);
     let session = loaded(&returns("feedback = true")).session;
     assert!(
         session.returns[1].strip.sends[0].feedback && !session.returns[0].strip.sends[0].feedback
@@ -260,7 +260,7 @@ fn only_feedback_closes_a_circle() {
         "file = \"audio/a.wav\"\noutput",
         "file = \"audio/a.wav\"\n[[track]]\nname = \"b\"\noutput",
     );
-    check(&key, &[(7, "circle: ", "")]);
+    check(&key, &[(7, "cycle: ", "")]);
 }
 
 #[test]

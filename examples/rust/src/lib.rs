@@ -5,7 +5,7 @@
 //! | `small`, `embed` | the smallest host; a session that changes while it plays |
 //! | `synth` | a sequencer that knows the song's position and sends notes to a synthesizer; transport and tempo |
 //! | `arpeggiator` | a keyboard of the host: events into a graph, through a node, and on to the next |
-//! | `feedback_delay` | an edge that closes a circle |
+//! | `feedback_delay` | an edge that closes a cycle |
 //! | `surround` | a bus of six channels, and its fold to stereo by edges |
 //! | `monitor` | an engine input, two outputs, and delay compensation |
 #![forbid(unsafe_code)]

@@ -98,8 +98,8 @@ fn event_ports_and_edges_that_cannot_be_are_refused() {
     assert_eq!(set_ports(graph, 0, false, true) + &set_ports(graph, 1, true, true), "");
     assert_eq!(set_ports(graph, 2, true, true), "");
     assert_eq!(connect(graph, 0, 1) + &connect(graph, 1, 2), "");
-    let circle = connect(graph, 2, 1);
-    assert!(circle.contains("circle") && !circle.contains("feed_back"), "{circle}");
+    let cycle = connect(graph, 2, 1);
+    assert!(cycle.contains("cycle") && !cycle.contains("feed_back"), "{cycle}");
     let used = set_ports(graph, 1, true, false);
     assert!(used.contains("'sends on'"), "an edge needs it: {used}");
     let edge = Edge {
@@ -113,7 +113,7 @@ fn event_ports_and_edges_that_cannot_be_are_refused() {
     };
     // SAFETY: told.
     let back = told(|error| unsafe { hocket_graph_feed_back(graph, &edge, error) }).1;
-    assert!(back.contains("circle"), "{back}");
+    assert!(back.contains("cycle"), "{back}");
     // SAFETY: told.
     unsafe { hocket_graph_free(graph) };
 }

@@ -155,7 +155,7 @@ fn edges_that_do_not_fit_are_refused_with_both_names() {
     assert!(draft.connect(aside).contains("no side chain"));
     assert!(draft.feed_back(Edge { gain_lin: f32::NAN, ..edge(stereo, stereo) }).contains("NaN"));
     assert!(draft.feed_back(edge(7, stereo)).contains("no node 7"));
-    assert!(draft.connect(edge(stereo, stereo)).contains("hocket_graph_feed_back"), "a circle");
+    assert!(draft.connect(edge(stereo, stereo)).contains("hocket_graph_feed_back"), "a cycle");
     // SAFETY: told.
     unsafe {
         assert_eq!(hocket_graph_connect(draft.0, null(), null_mut()), Status::BadInput);

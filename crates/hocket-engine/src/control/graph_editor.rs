@@ -122,7 +122,7 @@ impl GraphEditor {
     /// engine's main thread ([`hocket_dsp::host`]).
     ///
     /// From one block to the next change outputs, edges of a node whose ports change, and edges that leave where the old
-    /// and the new ways together would make a circle ([`Control::refused_fades`] counts these).
+    /// and the new ways together would make a cycle ([`Control::refused_fades`] counts these).
     ///
     /// The sound depends on the edits and on the blocks at which they take effect, and on nothing else.
     ///

@@ -177,7 +177,7 @@ impl Control {
         self.lock().contained()
     }
 
-    /// How many edges ended from one block to the next, because old and new ways together would have made a circle.
+    /// How many edges ended from one block to the next, because old and new ways together would have made a cycle.
     pub fn refused_fades(&self) -> usize {
         self.lock().refused_fades
     }

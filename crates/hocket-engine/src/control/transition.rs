@@ -17,13 +17,13 @@
 //! 1. **What leaves, comes or stays** follows from two graphs: the new one and the one before it. An edge that leaves
 //!    already is in neither. If it comes back, it is a new edge. It fades in beside the old one, which fades out, so
 //!    the sum goes on from the gain that the old one has. Whether the old one is still there makes no difference.
-//! 2. **Which edges would close a circle** is decided newest first, by the edit with which each began to leave
-//!    ([`Began`]). Edges that stay come before all of them. An edge is taken if it closes no circle with those taken
+//! 2. **Which edges would close a cycle** is decided newest first, by the edit with which each began to leave
+//!    ([`Began`]). Edges that stay come before all of them. An edge is taken if it closes no cycle with those taken
 //!    before it. So it decides only about edges that began to leave earlier.
 //! 3. **The older edge is silent first**: each fade out takes [`FADE_FRAMES`](crate::block::fade::FADE_FRAMES) from the
 //!    block of its edit. So an edge that is silent decides only about silent ones (by 2). The same holds for an edge
 //!    into a removed node, if all ways on from there are silent: until one of these ways is taken, nothing that is
-//!    heard can run in a circle through that node.
+//!    heard can run in a cycle through that node.
 //! 4. **A silent edge adds nothing**: sums leave it out, and it delays no other edge (`arrivals` in `hocket-plan`). The
 //!    order of a sum is the new graph's, then newest first; leaving edges out does not change the order of the others.
 //! 5. **A delay line that has nothing left to do** computes what an edge without a line does, and a line that is made
@@ -61,7 +61,7 @@ pub(super) struct Transition {
     pub leaving: Leaving,
     /// Ports of the old graph that do not go on.
     pub ends: PortsOf,
-    /// Edges that end at once, because the old and the new ways make a circle.
+    /// Edges that end at once, because the old and the new ways make a cycle.
     pub refused: usize,
 }
 
@@ -104,7 +104,7 @@ impl Old<'_> {
 /// What `new` needs of `old` while edges fade. `was`: the old node that a new one is. `number`: of the new graph, larger
 /// than those before.
 ///
-/// Thread: control; allocates. Cost: O(nodes + edges) with a logarithm; if there is a circle, that for each edge that
+/// Thread: control; allocates. Cost: O(nodes + edges) with a logarithm; if there is a cycle, that for each edge that
 /// leaves.
 ///
 /// # Errors
@@ -120,7 +120,7 @@ pub(super) fn transition(
     let refused = draft.take(leaves);
     let heard = draft.find_what_is_heard();
     draft.leaves.retain(|leaves| heard[leaves.reader]);
-    // What was taken makes no circle.
+    // What was taken makes no cycle.
     let order = draft.order(&heard).unwrap_or_default();
     Ok(Transition { refused, ..draft.build(&order)? })
 }

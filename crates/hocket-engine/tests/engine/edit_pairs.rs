@@ -108,7 +108,7 @@ impl Kind {
         let edit = match self {
             RouteTrack => Edit::Route(track, Destination::Group(GroupId(1))),
             RouteGroup => match editor.session().output(StripId::Group(1)) {
-                // While the way between the two fades out, the other direction closes a circle.
+                // While the way between the two fades out, the other direction closes a cycle.
                 Some(Destination::Master) => {
                     Edit::Route(StripId::Group(0), Destination::Group(GroupId(1)))
                 }

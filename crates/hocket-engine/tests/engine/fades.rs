@@ -213,7 +213,7 @@ fn ways_that_turn_round_are_counted_where_they_cannot_fade() {
     }
     assert_eq!(editor.control().refused_fades(), 0);
     editor.apply(Edit::Route(StripId::Group(0), Destination::Master)).unwrap();
-    // While one way fades out, the other direction closes a circle.
+    // While one way fades out, the other direction closes a cycle.
     editor.apply(Edit::Route(StripId::Group(1), into(0))).unwrap();
     for _ in 0..20 {
         engine.process(FRAMES);

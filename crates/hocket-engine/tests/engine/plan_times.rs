@@ -347,7 +347,7 @@ fn when_a_plan_is_made_is_not_heard() {
     }
 }
 
-/// An edge that has faded out and closes a circle with edges that leave later: whether it is still there must not
+/// An edge that has faded out and closes a cycle with edges that leave later: whether it is still there must not
 /// decide which of these fade.
 #[test]
 fn an_edge_that_has_faded_out_refuses_no_other_fade() {

@@ -34,7 +34,7 @@ const INPUT_COST: f64 = 4.0;
 /// Cost: O(n log n) in strips plus effects plus sends.
 ///
 /// # Errors
-/// - [`GraphError::Cycle`]: strips feed each other in a circle.
+/// - [`GraphError::Cycle`]: strips feed each other in a cycle.
 /// - [`GraphError::UnknownStrip`]: an output, a send or a key names no strip of the session.
 /// - [`GraphError::NoInput`]: a track plays an input that the session does not have.
 /// - [`GraphError::NoEvents`]: an effect receives the events of something that is no track of the session.
@@ -314,7 +314,7 @@ fn is_solo_domain(id: StripId) -> bool {
     matches!(id, StripId::Track(_) | StripId::Group(_))
 }
 
-/// The strip itself and the groups it flows through; bounded, so a circle ends too.
+/// The strip itself and the groups it flows through; bounded, so a cycle ends too.
 fn downstream(session: &Session, id: StripId) -> impl Iterator<Item = StripId> {
     let next = |id: &StripId| session.output(*id).map(StripId::from);
     let group = |id: &StripId| *id != StripId::Master && place(session, *id).is_some();

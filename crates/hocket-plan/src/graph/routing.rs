@@ -34,7 +34,7 @@ pub(super) struct Routing {
     pub(super) feeds: Vec<Vec<Feed>>,
     /// Places of the strips that effects of each strip listen to.
     heard: Vec<Vec<usize>>,
-    /// Sends that close circles.
+    /// Sends that close cycles.
     pub(super) feedback: Vec<FedBack>,
 }
 
@@ -110,9 +110,9 @@ impl Routing {
         fed
     }
 
-    /// A circle among the strips that never became ready, in the direction of the signal.
+    /// A cycle among the strips that never became ready, in the direction of the signal.
     fn cycle(&self, session: &Session, waiting: &[usize]) -> GraphError {
-        // A strip that waits may only be behind the circle. Walking upstream among those that
+        // A strip that waits may only be behind the cycle. Walking upstream among those that
         // wait never ends, so it meets itself.
         let upstream = |i: usize| self.upstream(i).find(|from| waiting[*from] > 0);
         let mut seen_at: Vec<Option<usize>> = vec![None; waiting.len()];

@@ -129,7 +129,7 @@ fn breakings(rule: Rule) -> &'static [(&'static str, Breaking)] {
         Rule::R5Order => &[
             ("two dependent units swapped", r5_swap),
             ("a barrier taken from every worker", r5_no_barrier),
-            ("a circle of units", r5_circle),
+            ("a cycle of units", r5_cycle),
         ],
         Rule::R6Barriers => &[
             ("one worker lacks a barrier", r6_missing),
@@ -308,7 +308,7 @@ fn r4_self(mut parts: Parts, random: &mut Random) -> Option<Parts> {
     Some(parts)
 }
 
-/// Also a circle (R5); what is read comes before when it is run.
+/// Also a cycle (R5); what is read comes before when it is run.
 fn r4_own_predecessor(mut parts: Parts, random: &mut Random) -> Option<Parts> {
     let id = random.pick(&parts.ids())?;
     let unit = parts.unit(id);
@@ -365,7 +365,7 @@ fn r5_no_barrier(mut parts: Parts, random: &mut Random) -> Option<Parts> {
 }
 
 /// The output feeds a unit that it needs itself, in step with all countdowns.
-fn r5_circle(mut parts: Parts, random: &mut Random) -> Option<Parts> {
+fn r5_cycle(mut parts: Parts, random: &mut Random) -> Option<Parts> {
     let (_, waiting) = random.pick(&parts.edges())?;
     let output = parts.graph().last();
     parts.unit(output).successors.push(waiting);

@@ -449,7 +449,7 @@ fn without_r8_the_block_ends_before_a_unit_has_run() {
 }
 
 #[test]
-fn in_a_circle_nobody_can_start() {
+fn in_a_cycle_nobody_can_start() {
     let mut parts = two_into_one(ScheduleKind::Dataflow);
     parts.units[2].successors.push(UnitId(2));
     parts.units[2].predecessors.push(UnitId(2));

@@ -93,11 +93,11 @@ fn a_sample_rate_mismatch_is_refused_with_both_rates_where_the_session_says_so()
 }
 
 #[test]
-fn a_circle_in_the_routing_is_shown() {
+fn a_cycle_in_the_routing_is_shown() {
     refused_session(
         "[[track]]\nname = \"t\"\noutput = \"a\"\nclip = [{ file = \"loop.flac\" }]\n\
          [[group]]\nname = \"a\"\noutput = \"b\"\n[[group]]\nname = \"b\"\noutput = \"a\"\n",
-        &["circle", "try.toml:"],
+        &["cycle", "try.toml:"],
     );
 }
 

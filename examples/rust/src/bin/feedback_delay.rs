@@ -1,4 +1,4 @@
-//! An echo that feeds itself: a feedback edge closes a circle of nodes.
+//! An echo that feeds itself: a feedback edge closes a cycle of nodes.
 //!
 //! ```text
 //! click ──> bus ──────────> heard

@@ -214,7 +214,7 @@ impl<'a> Draft<'a> {
         self.keys_now(new).iter().map(at).collect()
     }
 
-    /// Takes edges that close no circle with those taken before. Returns how many are refused.
+    /// Takes edges that close no cycle with those taken before. Returns how many are refused.
     pub(super) fn take(&mut self, leaves: Vec<Leaves>) -> usize {
         let hears = self.hears.clone();
         leaves.iter().for_each(|leaves| self.connect_what_leaves(leaves));
