@@ -449,7 +449,8 @@ typedef const char *(*hocket_save_fn)(void *user, struct hocket_state *state);
 typedef const char *(*hocket_load_fn)(void *user, const void *state, size_t bytes, void **made);
 
 // Makes what the processor's `exchange` needs for blocks of up to so many frames. NULL: it needs nothing. What it makes
-// may be freed unused, and a smaller number may follow a larger one.
+// may be freed unused, and it may be asked for the same number again. No smaller number follows a larger one. What `load`
+// makes later has to do for so many frames too.
 //
 // Thread: the engine's main thread. Blocks may run at the same time.
 typedef void *(*hocket_grow_fn)(void *user, uint32_t frames);

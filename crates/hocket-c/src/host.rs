@@ -92,7 +92,8 @@ pub type LoadFn = Option<
 >;
 
 /// Makes what the processor's `exchange` needs for blocks of up to so many frames. NULL: it needs nothing. What it makes
-/// may be freed unused, and a smaller number may follow a larger one.
+/// may be freed unused, and it may be asked for the same number again. No smaller number follows a larger one. What `load`
+/// makes later has to do for so many frames too.
 ///
 /// Thread: the engine's main thread. Blocks may run at the same time.
 pub type GrowFn = Option<unsafe extern "C" fn(user: *mut c_void, frames: u32) -> *mut c_void>;

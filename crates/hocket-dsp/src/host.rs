@@ -175,8 +175,8 @@ pub trait MainSide: Send {
     }
 
     /// Makes what [`Processor::exchange`](crate::Processor::exchange) needs for blocks of up to so many frames; `None`:
-    /// the processor needs nothing for that. What it makes may be freed unused, and a smaller number may follow a larger one:
-    /// only what the processor gets counts.
+    /// the processor needs nothing for that. What it makes may be freed unused, and it may be asked for the same number again.
+    /// No smaller number follows a larger one. What [`MainSide::load`] makes later has to do for so many frames too.
     fn grow(&mut self, frames: usize) -> Option<Box<dyn Any + Send>> {
         let _ = frames;
         None

@@ -65,14 +65,19 @@ pub(crate) fn settings(kind: ScheduleKind, sibling: SiblingPolicy) -> Settings {
 
 /// An engine on described seats, two to a core.
 pub(crate) fn engine(prepared: Prepared, settings: Settings, workers: usize) -> Engine {
-    let cores = match settings.policy.sibling.uses_siblings() {
+    let seating = seating(settings.policy.sibling, workers);
+    Engine::start(prepared, settings, seating).unwrap()
+}
+
+/// Described seats, two to a core.
+pub(crate) fn seating(sibling: SiblingPolicy, workers: usize) -> Seating {
+    let cores = match sibling.uses_siblings() {
         true => workers.div_ceil(2),
         false => workers + 1,
     };
     let seat = |seat| Seat { core: seat / 2, speed: 1.0 };
     let seats = Seats { seats: (0..2 * cores).map(seat).collect() };
-    let seating = Seating::described(&seats, settings.policy.sibling, Some(workers)).unwrap();
-    Engine::start(prepared, settings, seating).unwrap()
+    Seating::described(&seats, sibling, Some(workers)).unwrap()
 }
 
 /// Has the engine go on with a plan of this kind for so many workers.

@@ -10,12 +10,13 @@ use super::automation::{FirstLanes, LaneChange, ThinnedOut};
 use super::background::LostWork;
 use super::edit::EditError;
 use super::events::LostEvents;
-use super::main_thread::{Exchange, Held, Notice, Services, Side, StateFailure};
+use super::main_thread::{Held, Notice, Services, Side, StateFailure};
 use super::measured_costs::{Adopted, Expectations, UnitCost};
 use super::orders::{Order, Outbox};
 use super::planner::Planner;
 use super::prepare::Prepared;
 use super::settings::Settings;
+use super::states::Loaded;
 use crate::block::node::{Contained, NodeCell};
 use crate::block::plan::Plan;
 use crate::leader::block_estimates::BlockEstimates;
@@ -342,18 +343,21 @@ impl Control {
     /// [`StateFailure`]: nothing has changed then.
     pub fn load_state(&self, node: NodeId, state: &[u8]) -> Result<u64, StateFailure> {
         let (cell, side) = self.side(node)?;
-        let bytes = state.to_vec();
-        let load = move || side.call(|side| side.load(&bytes).map_err(|why| why.to_string()));
-        let loaded = self.services.on_main(load)?.ok_or(ControlError::Panicked)?;
-        let refused = |why| StateFailure::Refused { node: cell.name.clone(), why };
-        let made = Some(loaded.map_err(refused)?);
-        let exchanges = [Exchange { node: Arc::clone(&cell), made }].into();
-        let mut inner = self.lock();
-        // Edits may have given the node another number since, or removed it.
-        if !inner.nodes().iter().flatten().any(|other| Arc::ptr_eq(other, &cell)) {
-            return Err(StateFailure::NoNode(node));
+        loop {
+            let (bytes, loads) = (state.to_vec(), Arc::clone(&side));
+            let load = move || loads.make(|side| side.load(&bytes).map_err(|why| why.to_string()));
+            let (turn, made) = self.services.on_main(load)?.ok_or(ControlError::Panicked)?;
+            let refused = |why| StateFailure::Refused { node: cell.name.clone(), why };
+            let loaded = Loaded::new(&cell, &side, turn, made.map_err(refused)?);
+            let mut inner = self.lock();
+            // Edits may have given the node another number since, or removed it.
+            if !inner.has(&cell) {
+                return Err(StateFailure::NoNode(node));
+            }
+            if let Some(number) = inner.hand_over(vec![loaded])? {
+                return Ok(number);
+            }
         }
-        Ok(inner.send(Order { exchanges, ..Order::default() })?)
     }
 
     /// A node and its main side.

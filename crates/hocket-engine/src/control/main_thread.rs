@@ -83,6 +83,10 @@ pub(crate) struct Side {
     wanted: Arc<Wanted>,
     /// Whether it panicked. Nobody calls it again.
     panicked: AtomicBool,
+    /// How often it was asked to make something. Relaxed: only the main thread uses it.
+    turns: AtomicU64,
+    /// The newest of these turns that is on its way to the processor. Relaxed: the planner's lock orders it.
+    handed: AtomicU64,
     /// Largest block that the processor is ready for, or will be with the orders that are on their way. Relaxed, as below:
     /// the planner's lock orders it.
     pub(super) largest: AtomicU32,
@@ -211,14 +215,21 @@ impl Services {
         if sides.is_empty() {
             return Ok(Vec::new());
         }
-        let grow = move |side: Arc<Side>| {
-            let grown = side.call(|side| side.grow(frames as usize));
-            (side, grown)
+        let shared = Arc::clone(&self.shared);
+        let grow_all = move || {
+            // The largest that anybody asked for: a main side goes by the last number, and no smaller one follows.
+            // Relaxed: the number stands for itself.
+            let frames = shared.largest.load(Relaxed) as usize;
+            let grow = |side: Arc<Side>| {
+                let grown = side.make(|side| side.grow(frames));
+                (side, grown)
+            };
+            sides.into_iter().map(grow).collect::<Vec<_>>()
         };
-        let grown = self.on_main(move || sides.into_iter().map(grow).collect::<Vec<_>>())?;
-        let grown = grown.into_iter().map(|(side, grown)| {
-            let failed = grown.is_none();
-            Grown { side, made: grown.flatten(), failed, services: Arc::clone(self) }
+        let grown = self.on_main(grow_all)?.into_iter().map(|(side, grown)| {
+            let services = Arc::clone(self);
+            let (turn, made) = grown.map_or((None, None), |(turn, made)| (Some(turn), made));
+            Grown { side, turn, made, services }
         });
         Ok(grown.collect())
     }
@@ -323,10 +334,10 @@ impl Services {
 /// A main side that was asked to be ready for longer blocks.
 pub(super) struct Grown {
     pub(super) side: Arc<Side>,
+    /// `None`: it could not be called.
+    pub(super) turn: Option<u64>,
     /// What it made, if it needs anything. A drop frees it on the main thread.
     pub(super) made: Option<Box<dyn Any + Send>>,
-    /// Whether it could not be called.
-    pub(super) failed: bool,
     services: Arc<Services>,
 }
 
@@ -505,6 +516,31 @@ impl Side {
         called.map_err(|_| self.panicked.store(true, Relaxed)).ok()
     }
 
+    /// Calls it to make something for its processor. Returns the number of the turn besides.
+    ///
+    /// A processor has to get what its main side makes in the order of these turns: what is made later knows of what was
+    /// made before, such as a state or the length of blocks ([`is_outdated`](Side::is_outdated)).
+    ///
+    /// Thread: main.
+    pub(super) fn make<T>(&self, make: impl FnOnce(&mut dyn MainSide) -> T) -> Option<(u64, T)> {
+        let made = self.call(make)?;
+        Some((self.turns.fetch_add(1, Relaxed) + 1, made))
+    }
+
+    /// Whether something that it made later is on its way already, so that what it made in this turn has to be made anew.
+    ///
+    /// Thread: control, which holds the planner's lock.
+    pub(super) fn is_outdated(&self, turn: u64) -> bool {
+        turn < self.handed.load(Relaxed)
+    }
+
+    /// What it made in this turn is on its way.
+    ///
+    /// Thread: control, which holds the planner's lock.
+    pub(super) fn is_handed_over(&self, turn: u64) {
+        self.handed.fetch_max(turn, Relaxed);
+    }
+
     /// The present plan has its latency.
     fn is_planned(&self, latency: u64) {
         // Relaxed, as below: each number stands for itself.
@@ -610,6 +646,8 @@ impl Host for Joining<'_> {
                 side: Mutex::new(Some(side)),
                 wanted: Arc::clone(&wanted),
                 panicked: AtomicBool::new(false),
+                turns: AtomicU64::new(0),
+                handed: AtomicU64::new(0),
                 largest: AtomicU32::new(self.largest),
                 latency: AtomicU64::new(0),
                 planned: AtomicU64::new(0),

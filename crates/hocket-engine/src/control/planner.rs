@@ -437,7 +437,7 @@ impl Planner {
     }
 
     /// Goes on with blocks of up to so many frames, under the same schedule. `grown`: main sides that are ready, and what
-    /// they made. `None`: a processor has joined that is not ready yet.
+    /// they made. `None`: make it anew. A processor has joined that is not ready yet, or gets something newer.
     pub(super) fn grow(
         &mut self,
         frames: u32,
@@ -449,15 +449,20 @@ impl Planner {
         }
         let mut made: HashMap<*const Side, Grown> =
             grown.into_iter().map(|grown| (Arc::as_ptr(&grown.side), grown)).collect();
-        let mut exchanges = Vec::new();
+        let (mut exchanges, mut turns) = (Vec::new(), Vec::new());
         for cell in self.cells.nodes.iter().flatten() {
             let Some(side) = cell.side() else { continue };
             match made.remove(&Arc::as_ptr(side)) {
                 // One that is silent needs no room.
-                Some(grown) if grown.failed && !cell.shown().1 => {
+                Some(grown) if grown.turn.is_none() && !cell.shown().1 => {
                     return Err(ControlError::Panicked);
                 }
+                // It knows nothing of a state that the processor gets before.
+                Some(grown) if grown.turn.is_some_and(|turn| side.is_outdated(turn)) => {
+                    return Ok(None);
+                }
                 Some(mut grown) => {
+                    turns.extend(grown.turn.map(|turn| (Arc::clone(side), turn)));
                     let node = Arc::clone(cell);
                     let made = grown.made.take();
                     exchanges.extend(made.map(|made| Exchange { node, made: Some(made) }));
@@ -492,6 +497,7 @@ impl Planner {
         let lanes = self.lanes_for(frames as usize);
         let order = Order { plan: Some(Box::new(plan)), lanes, exchanges, ..Order::default() };
         let number = self.send(order)?;
+        turns.into_iter().for_each(|(side, turn)| side.is_handed_over(turn));
         let set = cells.lines.iter().zip(&sets).filter(|(_, set)| set.is_some());
         set.for_each(|(line, _)| line.ask());
         let sides = cells.nodes.iter().flatten().filter_map(|cell| cell.side());

@@ -1,5 +1,6 @@
 //! The states of all processors together: saved in one go, and restored before one block.
 
+use std::any::Any;
 use std::collections::HashSet;
 use std::sync::Arc;
 
@@ -9,6 +10,7 @@ use hocket_plan::NodeId;
 use super::handle::{Control, ControlError};
 use super::main_thread::{Exchange, Side, StateFailure};
 use super::orders::Order;
+use super::planner::Planner;
 use crate::block::node::NodeCell;
 
 /// The state of a node's processor, to be kept.
@@ -48,6 +50,46 @@ struct Member {
     side: Arc<Side>,
 }
 
+/// What a main side made of a state, for its processor.
+pub(super) struct Loaded {
+    side: Arc<Side>,
+    turn: u64,
+    exchange: Exchange,
+}
+
+impl Loaded {
+    pub(super) fn new(
+        cell: &Arc<NodeCell>,
+        side: &Arc<Side>,
+        turn: u64,
+        made: Box<dyn Any + Send>,
+    ) -> Loaded {
+        let exchange = Exchange { node: Arc::clone(cell), made: Some(made) };
+        Loaded { side: Arc::clone(side), turn, exchange }
+    }
+}
+
+impl Planner {
+    /// Whether this is a node of the newest graph. One that only fades out is none.
+    pub(super) fn has(&self, cell: &Arc<NodeCell>) -> bool {
+        let mut cells = self.places.iter().flat_map(|place| &self.nodes()[place.index()]);
+        cells.any(|other| Arc::ptr_eq(other, cell))
+    }
+
+    /// Sends what main sides made of states, in one order. `None`: make it anew, because one of the processors gets
+    /// something newer that its main side made, such as room for longer blocks.
+    pub(super) fn hand_over(&mut self, loaded: Vec<Loaded>) -> Result<Option<u64>, ControlError> {
+        if loaded.iter().any(|it| it.side.is_outdated(it.turn)) {
+            return Ok(None);
+        }
+        let turns: Vec<_> = loaded.iter().map(|it| (Arc::clone(&it.side), it.turn)).collect();
+        let exchanges = loaded.into_iter().map(|it| it.exchange).collect();
+        let number = self.send(Order { exchanges, ..Order::default() })?;
+        turns.into_iter().for_each(|(side, turn)| side.is_handed_over(turn));
+        Ok(Some(number))
+    }
+}
+
 impl Control {
     /// The states of all processors of the newest graph, while it plays. Nodes without a processor, without a main side, or
     /// whose main side says [`NoState`] are left out.
@@ -81,13 +123,31 @@ impl Control {
     /// A state goes to the node of its number if that has its name, otherwise to the only other node of this name. So it also
     /// finds its node after edits.
     ///
+    /// Other orders may come between, such as longer blocks ([`Control::set_largest_block`]). Then it loads the states anew, so
+    /// that they reach the processors that play on. A node that is removed meanwhile is in [`RestoredStates::failures`], also if
+    /// it still fades out.
+    ///
     /// # Errors
     /// [`ControlError::NotMainThread`], [`ControlError::Thread`], [`ControlError::Full`]: nothing has changed then. What
     /// single nodes refuse, and nodes that are gone, are in [`RestoredStates::failures`]; the others are restored.
     pub fn restore_states(&self, states: &[SavedState]) -> Result<RestoredStates, ControlError> {
+        loop {
+            let mut failures = Vec::new();
+            let loaded = self.load(states, &mut failures)?;
+            if let Some(number) = self.hand_over(loaded, &mut failures)? {
+                return Ok(RestoredStates { number, failures });
+            }
+        }
+    }
+
+    /// Calls the main sides of all states whose nodes there are.
+    fn load<'a>(
+        &self,
+        states: &'a [SavedState],
+        failures: &mut Vec<StateFailure>,
+    ) -> Result<Vec<(&'a SavedState, Loaded)>, ControlError> {
         let members = self.members();
         let places = places_of(states, &members);
-        let mut failures = Vec::new();
         let mut found = Vec::new();
         for (state, place) in states.iter().zip(places) {
             match place {
@@ -96,41 +156,41 @@ impl Control {
             }
         }
         let calls = found.iter().map(|(it, member)| (Arc::clone(&member.side), it.state.clone()));
-        let load = |(side, state): (Arc<Side>, Vec<u8>)| side.call(|side| side.load(&state));
+        let load = |(side, state): (Arc<Side>, Vec<u8>)| side.make(|side| side.load(&state));
         let all = on_main(self, calls.collect(), load)?;
-        let mut exchanges = Vec::new();
-        for ((state, member), result) in found.into_iter().zip(all) {
+        let mut loaded = Vec::new();
+        for ((state, Member { cell, side, .. }), result) in found.into_iter().zip(all) {
             match result {
-                Some(Ok(made)) => {
-                    let node = Arc::clone(&member.cell);
-                    exchanges.push((state, Exchange { node, made: Some(made) }));
+                Some((turn, Ok(made))) => {
+                    loaded.push((state, Loaded::new(cell, side, turn, made)));
                 }
                 result => {
-                    let result = result.map(|it| it.map(|_| ()));
-                    failures.push(refused(member.cell.name.clone(), result));
+                    let result = result.map(|(_, it)| it.map(|_| ()));
+                    failures.push(refused(cell.name.clone(), result));
                 }
             }
         }
-        let number = self.hand_over(exchanges, &mut failures)?;
-        Ok(RestoredStates { number, failures })
+        Ok(loaded)
     }
 
-    /// Sends what main sides made, in one order. Edits may have removed nodes meanwhile.
+    /// Sends what main sides made, in one order. Edits may have removed nodes meanwhile. Returns the order's number, if there
+    /// is one; `None`: load the states anew.
     fn hand_over(
         &self,
-        exchanges: Vec<(&SavedState, Exchange)>,
+        loaded: Vec<(&SavedState, Loaded)>,
         failures: &mut Vec<StateFailure>,
-    ) -> Result<Option<u64>, ControlError> {
+    ) -> Result<Option<Option<u64>>, ControlError> {
         let mut inner = self.lock();
-        let present: HashSet<_> = inner.nodes().iter().flatten().map(Arc::as_ptr).collect();
-        let is_there = |(_, it): &(_, Exchange)| present.contains(&Arc::as_ptr(&it.node));
-        let (stay, gone): (Vec<_>, Vec<_>) = exchanges.into_iter().partition(is_there);
+        let present = inner.places.iter().filter_map(|place| inner.nodes()[place.index()].as_ref());
+        let present: HashSet<_> = present.map(Arc::as_ptr).collect();
+        let is_there = |it: &Loaded| present.contains(&Arc::as_ptr(&it.exchange.node));
+        let (stay, gone): (Vec<_>, Vec<_>) = loaded.into_iter().partition(|(_, it)| is_there(it));
         failures.extend(gone.into_iter().map(|(state, _)| gone_failure(state)));
-        let exchanges: Box<[Exchange]> = stay.into_iter().map(|(_, exchange)| exchange).collect();
-        if exchanges.is_empty() {
-            return Ok(None);
+        if stay.is_empty() {
+            return Ok(Some(None));
         }
-        inner.send(Order { exchanges, ..Order::default() }).map(Some)
+        let stay = stay.into_iter().map(|(_, loaded)| loaded).collect();
+        Ok(inner.hand_over(stay)?.map(Some))
     }
 
     fn members(&self) -> Vec<Member> {
@@ -204,4 +264,131 @@ fn refused(node: String, result: Option<Result<(), hocket_dsp::host::StateError>
         _ => ControlError::Panicked.to_string(),
     };
     StateFailure::Refused { node, why }
+}
+
+#[cfg(test)]
+mod tests {
+    use hocket_dsp::host::{Host, MainSide, StateError};
+    use hocket_dsp::{Block, Processor};
+    use hocket_plan::{Edge, Graph, ScheduleKind, SiblingPolicy};
+
+    use super::*;
+    use crate::test_engines::{FRAMES, engine, node, seating, settings, side_by_side};
+    use crate::{Engine, GraphEditor, NodeSource};
+
+    const GROWN: usize = 4 * FRAMES;
+
+    /// All that a processor has: what its main side makes is a whole one, as that of a plug-in may be.
+    #[derive(Debug, Clone, Copy)]
+    struct Whole {
+        number: f32,
+        room: usize,
+    }
+
+    impl MainSide for Whole {
+        fn load(&mut self, state: &[u8]) -> Result<Box<dyn Any + Send>, StateError> {
+            self.number = f32::from_le_bytes(state.try_into()?);
+            Ok(Box::new(*self))
+        }
+        fn grow(&mut self, frames: usize) -> Option<Box<dyn Any + Send>> {
+            self.room = frames;
+            Some(Box::new(*self))
+        }
+    }
+
+    impl Processor for Whole {
+        fn join(&mut self, host: &mut dyn Host) {
+            self.room = host.largest_block();
+            _ = host.main_side(Box::new(*self));
+        }
+        fn process(&mut self, block: &mut Block<'_>) {
+            assert!(block.frames() <= self.room, "it has room for {}", self.room);
+            block.main.left.fill(self.number);
+        }
+        fn exchange(&mut self, new: &mut (dyn Any + Send)) {
+            *self = *new.downcast_ref().unwrap();
+        }
+        fn reset(&mut self) {}
+    }
+
+    fn started() -> Engine {
+        let whole = Box::new(Whole { number: 1.0, room: 0 });
+        engine(
+            side_by_side(vec![whole], None),
+            settings(ScheduleKind::Serial, SiblingPolicy::Off),
+            1,
+        )
+    }
+
+    fn state(number: f32) -> [SavedState; 1] {
+        let (node, name) = (NodeId(0), "node 0".into());
+        [SavedState { node, name, state: number.to_le_bytes().into() }]
+    }
+
+    /// What it plays in a block of full length.
+    fn plays(engine: &mut Engine) -> f32 {
+        // The leader takes up longer blocks before the next one.
+        engine.process(FRAMES);
+        assert_eq!(engine.process(GROWN).frames, GROWN);
+        assert_eq!(engine.control().contained(), []);
+        let left = engine.output(GROWN).left;
+        assert!(left.iter().all(|sample| *sample == left[0]));
+        left[0]
+    }
+
+    #[test]
+    fn states_that_were_loaded_before_blocks_grew_are_loaded_anew() {
+        let mut engine = started();
+        let control = engine.control().clone();
+        let (states, mut failures) = (state(5.0), Vec::new());
+        let loaded = control.load(&states, &mut failures).unwrap();
+        control.set_largest_block(GROWN as u32).unwrap();
+        assert_eq!(control.hand_over(loaded, &mut failures), Ok(None));
+        assert!(control.restore_states(&states).unwrap().number.is_some());
+        assert_eq!(plays(&mut engine), 5.0);
+    }
+
+    #[test]
+    fn what_was_made_for_longer_blocks_before_a_state_was_loaded_is_made_anew() {
+        let mut engine = started();
+        let control = engine.control().clone();
+        let grown = control.services().grow(GROWN as u32).unwrap();
+        control.restore_states(&state(5.0)).unwrap();
+        assert_eq!(control.lock().grow(GROWN as u32, grown), Ok(None));
+        control.set_largest_block(GROWN as u32).unwrap();
+        assert_eq!(plays(&mut engine), 5.0);
+    }
+
+    #[test]
+    fn of_two_that_load_a_state_the_later_one_counts() {
+        let mut engine = started();
+        let control = engine.control().clone();
+        control.set_largest_block(GROWN as u32).unwrap();
+        let (first, mut failures) = (state(5.0), Vec::new());
+        let loaded = control.load(&first, &mut failures).unwrap();
+        control.load_state(NodeId(0), &6.0f32.to_le_bytes()).unwrap();
+        assert_eq!(control.hand_over(loaded, &mut failures), Ok(None));
+        assert_eq!(plays(&mut engine), 6.0);
+    }
+
+    #[test]
+    fn a_state_is_refused_whose_node_is_removed_meanwhile_and_fades_out() {
+        let mut graph = Graph::default();
+        graph.add(node(0, Vec::new())).unwrap();
+        graph.add(node(1, vec![Edge::new(NodeId(0), 1.0)])).unwrap();
+        let whole = || Box::new(Whole { number: 1.0, room: 0 }) as Box<dyn Processor>;
+        let policy = settings(ScheduleKind::Serial, SiblingPolicy::Off);
+        let seats = seating(SiblingPolicy::Off, 1);
+        let processors = vec![Some(whole()), None];
+        let (mut engine, mut editor) =
+            GraphEditor::start(&graph, processors, policy, seats).unwrap();
+        engine.process(FRAMES);
+        let control = editor.control().clone();
+        let (states, mut failures) = (state(5.0), Vec::new());
+        let loaded = control.load(&states, &mut failures).unwrap();
+        let sources = vec![NodeSource::New(whole()), NodeSource::Kept(NodeId(1))];
+        editor.replace(&graph, sources).unwrap();
+        assert_eq!(control.hand_over(loaded, &mut failures), Ok(Some(None)));
+        assert_eq!(failures, [gone_failure(&states[0])]);
+    }
 }

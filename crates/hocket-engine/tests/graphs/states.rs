@@ -196,6 +196,79 @@ fn of_nodes_that_share_a_name_each_gets_its_own_state_and_none_a_foreign_one() {
     assert_eq!(block(&mut engine), [3.0, 4.0]);
 }
 
+/// All that a processor has: what its main side makes is a whole one, as that of a plug-in may be.
+#[derive(Clone, Copy)]
+struct Whole {
+    number: f32,
+    room: usize,
+}
+
+impl MainSide for Whole {
+    fn load(&mut self, state: &[u8]) -> Result<Box<dyn Any + Send>, StateError> {
+        self.number = f32::from_le_bytes(state.try_into()?);
+        Ok(Box::new(*self))
+    }
+    fn grow(&mut self, frames: usize) -> Option<Box<dyn Any + Send>> {
+        assert!(frames >= self.room, "no smaller number follows");
+        self.room = frames;
+        Some(Box::new(*self))
+    }
+}
+
+impl Processor for Whole {
+    fn join(&mut self, host: &mut dyn Host) {
+        self.room = host.largest_block();
+        _ = host.main_side(Box::new(*self));
+    }
+    fn process(&mut self, block: &mut Block<'_>) {
+        assert!(block.frames() <= self.room, "it has room for {}", self.room);
+        block.main.left.fill(self.number);
+        block.main.right.fill(self.number);
+    }
+    fn exchange(&mut self, new: &mut (dyn Any + Send)) {
+        *self = *new.downcast_ref().unwrap();
+    }
+    fn reset(&mut self) {}
+}
+
+/// States are restored while blocks grow and graphs are exchanged, each by a thread of its own.
+#[test]
+fn restored_states_reach_the_processors_that_play_whatever_else_is_ordered_meanwhile() {
+    const TIMES: u32 = 40;
+    let whole = || Box::new(Whole { number: 0.0, room: 0 }) as Box<dyn Processor>;
+    let names = ["a", "b"];
+    let (mut engine, mut editor) = start(&names, vec![whole(), whole()], MainThread::Own);
+    let control = editor.control().clone();
+    std::thread::scope(|scope| {
+        let restores = scope.spawn(|| {
+            for time in 1..=TIMES {
+                let number = time as f32;
+                let states = [saved(0, "a", number), saved(1, "b", -number)];
+                assert_eq!(control.restore_states(&states).unwrap().failures, []);
+            }
+        });
+        let grows = scope.spawn(|| {
+            let sizes = (1..=TIMES).map(|time| FRAMES as u32 + time);
+            sizes.for_each(|frames| _ = control.set_largest_block(frames).unwrap());
+        });
+        let edits = scope.spawn(|| {
+            for _ in 0..TIMES {
+                let kept = [NodeId(0), NodeId(1)].map(NodeSource::Kept);
+                editor.replace(&graph(&names), kept.into()).unwrap();
+            }
+        });
+        let all = [restores, grows, edits];
+        while !all.iter().all(|thread| thread.is_finished()) || !control.is_settled() {
+            let frames = engine.largest_block();
+            engine.process(frames);
+        }
+        all.into_iter().for_each(|thread| thread.join().unwrap());
+    });
+    assert_eq!(engine.largest_block(), FRAMES + TIMES as usize);
+    assert_eq!(block(&mut engine), [TIMES as f32, -(TIMES as f32)]);
+    assert_eq!(engine.contained(), []);
+}
+
 /// A node of the graph that a random sequence of edits changes.
 #[derive(Debug, Clone)]
 struct Present {
