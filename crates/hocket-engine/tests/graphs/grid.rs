@@ -1,13 +1,13 @@
-//! Parity of every kind of port: every schedule, worker count, policy that seats workers differently, and cut into blocks,
-//! against the model.
+//! Parity of every kind of port, and of spread and background work: every schedule, worker count, policy that seats workers
+//! differently, and cut into blocks, against the model.
 
 use hocket_engine::{Engine, Fusing, Prepared};
 
 use super::model::{Case, bits};
 use super::*;
 
-/// As long as latencies, events and three passes of the feedback need.
-const TOTAL_FRAMES: usize = 5 * FRAMES;
+/// As long as latencies, events, three passes of the feedback and answers from the background need.
+const TOTAL_FRAMES: usize = 7 * FRAMES;
 /// Single frames, blocks beside every period of the graph, and the largest.
 const CUTS: [usize; 3] = [1, 7, FRAMES];
 const POLICIES: [SiblingPolicy; 5] = [
@@ -28,7 +28,10 @@ fn start(case: &Case, schedule: ScheduleKind, sibling: SiblingPolicy, workers: u
     let policy = Policy { schedule, sibling, wait: Strategy::Hybrid };
     let settings = Settings { priority: None, ..Settings::new(FRAMES as u32, 48_000, policy) };
     let prepared = Prepared::from_graph(&case.graph, case.processors(), Fusing::Chains).unwrap();
-    Engine::start(prepared, settings, seating).unwrap()
+    let mut engine = Engine::start(prepared, settings, seating).unwrap();
+    // Answers from the background come with the next block, and not when a thread is ready.
+    engine.set_offline(true);
+    engine
 }
 
 fn play(engine: &mut Engine, cut: usize) -> Outputs {
@@ -67,7 +70,7 @@ fn forget_side_chains(case: &Case, all: &mut Outputs) {
 }
 
 #[test]
-fn every_kind_of_port_has_the_same_bits_under_every_schedule_policy_and_cut() {
+fn every_kind_of_port_and_of_work_has_the_same_bits_under_every_schedule_policy_and_cut() {
     let case = Case::of_every_port();
     let expected = expected(&case);
     let sound = expected.iter().flatten().filter(|row| row.iter().any(|bits| *bits != 0)).count();
@@ -92,6 +95,7 @@ fn every_kind_of_port_has_the_same_bits_under_every_schedule_policy_and_cut() {
                 play(&mut engine, FRAMES);
             }
             assert_eq!(engine.control().lost_events(), [], "{place}");
+            assert_eq!(engine.control().lost_work(), [], "{place}");
         }
     }
     assert_eq!(cells, (1 + 4 * 4) * POLICIES.len() * CUTS.len());

@@ -18,6 +18,7 @@ mod main_thread;
 mod model;
 mod plan_times;
 mod ports;
+mod shared_work;
 mod spread;
 mod states;
 

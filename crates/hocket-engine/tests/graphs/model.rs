@@ -3,6 +3,7 @@
 
 use std::collections::VecDeque;
 
+use hocket_engine::host::Host;
 use hocket_engine::time::{Event, EventKind, Midi1, Note, Pushed, Source};
 use hocket_engine::{
     Block, ChannelMap, Edge, EventPorts, Graph, InputPort, Node, NodeId, NodeKind, NodeSource,
@@ -10,6 +11,7 @@ use hocket_engine::{
 };
 
 use super::FRAMES;
+use super::shared_work::{Besides, Chunks, Voices};
 
 /// Numbers that follow from a seed.
 pub struct Random(u64);
@@ -92,9 +94,22 @@ struct Works {
     voice: f32,
     frame: usize,
     late: Vec<VecDeque<f32>>,
+    besides: Besides,
+    voices: Voices,
+    chunks: Chunks,
 }
 
 impl Processor for Works {
+    fn join(&mut self, host: &mut dyn Host) {
+        if self.besides == Besides::Asks {
+            self.chunks.join(host);
+        }
+    }
+
+    fn answered(&mut self, answer: &[u8]) {
+        self.chunks.answered(answer);
+    }
+
     fn process(&mut self, block: &mut Block<'_>) {
         let channels = block.channels();
         let side_rows = block.more.as_ref().map_or(0, |more| more.side_chain.len());
@@ -118,22 +133,40 @@ impl Processor for Works {
                 block.more.as_mut().unwrap().extra.row_mut(c)[i] = sample;
             }
         }
+        match self.besides {
+            Besides::Nothing => {}
+            Besides::Spreads => self.voices.spread(block),
+            Besides::Asks => self.chunks.ask(block),
+        }
     }
 
     fn reset(&mut self) {
         (self.frame, self.voice) = (0, 0.0);
         self.late.iter_mut().flatten().for_each(|sample| *sample = 0.0);
+        self.voices.reset();
+        self.chunks.reset();
     }
 }
 
 impl Works {
-    fn of(number: usize, node: &Node) -> Works {
+    fn of(number: usize, node: &Node, besides: Besides) -> Works {
         let late = vec![0.0; node.latency_frames as usize].into();
         let late = vec![late; usize::from(node.ports.main)];
         let is_input = matches!(node.kind, NodeKind::Input(_));
         let is_source = node.inputs.iter().all(Edge::is_for_events) && !is_input;
         let writes_events = node.ports.events.output && !is_input;
-        Works { number, is_source, writes_events, voice: 0.0, frame: 0, late }
+        let (voices, chunks) = (Voices::new(node.ports.main.into()), Chunks::default());
+        let (voice, frame) = (0.0, 0);
+        Works { number, is_source, writes_events, voice, frame, late, besides, voices, chunks }
+    }
+
+    /// What it does besides, of one frame, as one thread alone would.
+    fn alone(&mut self, main: &mut [f32]) {
+        match self.besides {
+            Besides::Nothing => {}
+            Besides::Spreads => self.voices.alone(main),
+            Besides::Asks => self.chunks.alone(main),
+        }
     }
 
     /// One frame of main channels, side chain and extra outputs. Returns what it sends.
@@ -165,11 +198,16 @@ pub struct Case {
     pub graph: Graph,
     /// Whether the node only sums.
     sums: Vec<bool>,
+    besides: Vec<Besides>,
 }
 
 impl Case {
+    fn empty() -> Case {
+        Case { graph: Graph::default(), sums: Vec::new(), besides: Vec::new() }
+    }
+
     pub fn random(random: &mut Random) -> Case {
-        let mut case = Case { graph: Graph::default(), sums: Vec::new() };
+        let mut case = Case::empty();
         let count = 2 + random.below(24);
         for number in 0..count {
             let node = case.node(number, random);
@@ -178,6 +216,7 @@ impl Case {
             let sums = node.latency_frames == 0 && node.ports.extra == 0 && random.one_in(4);
             let sums = sums && may_sum;
             case.sums.push(sums);
+            case.besides.push(Besides::Nothing);
             case.graph.add(node).unwrap();
         }
         for _ in 0..random.below(3) {
@@ -199,9 +238,9 @@ impl Case {
 
     /// Every kind of port, in four branches beside each other, one for each of up to four workers: 1, 3, 6 and 64
     /// channels, extra outputs, side chains, channel ranges, event edges, inputs, feedback, latency, several outputs and
-    /// taps.
+    /// taps. The sources spread their channels over the workers, and the ends have work done in the background.
     pub fn of_every_port() -> Case {
-        let mut case = Case { graph: Graph::default(), sums: Vec::new() };
+        let mut case = Case::empty();
         let mut taps = Vec::new();
         let ends = [1, 3, 6, 64].map(|channels| {
             let (source, middle, end) = case.add_branch(channels);
@@ -219,6 +258,7 @@ impl Case {
         let both = EventPorts { input: true, output: true };
         let ports = Ports { extra: 2, events: sends, ..Ports::of(channels) };
         let source = self.add("source", ports, Vec::new(), u32::from(channels % 4));
+        self.besides[source.index()] = Besides::Spreads;
         let mut input = Node::new("input", NodeKind::Input(channels % 2));
         input.ports.events = sends;
         let input = self.add_node(input);
@@ -242,6 +282,8 @@ impl Case {
         let end = self.add("end", ports, end, 0);
         let back = Edge { map: range(0, 1, 2), ..Edge::new(end, 0.3) };
         self.graph.feed_back(back, middle).unwrap();
+        let end = self.add("asks", Ports::STEREO, vec![Edge::new(end, 1.0)], 0);
+        self.besides[end.index()] = Besides::Asks;
         (source, middle, end)
     }
 
@@ -253,6 +295,7 @@ impl Case {
 
     fn add_node(&mut self, node: Node) -> NodeId {
         self.sums.push(false);
+        self.besides.push(Besides::Nothing);
         self.graph.add(node).unwrap()
     }
 
@@ -314,7 +357,8 @@ impl Case {
     pub fn processors(&self) -> Vec<Option<Box<dyn Processor>>> {
         let nodes = self.graph.nodes().iter().zip(&self.sums).enumerate();
         let works = |(number, (node, sums)): (usize, (&Node, &bool))| {
-            (!sums).then(|| Box::new(Works::of(number, node)) as Box<dyn Processor>)
+            let works = || Box::new(Works::of(number, node, self.besides[number]));
+            (!sums).then(|| works() as Box<dyn Processor>)
         };
         nodes.map(works).collect()
     }
@@ -346,8 +390,9 @@ impl Case {
     /// What each output must be: by output, by row, by frame.
     pub fn expected(&self, frames: usize) -> Vec<Vec<Vec<f32>>> {
         let nodes = self.graph.nodes();
-        let mut works: Vec<Works> =
-            nodes.iter().enumerate().map(|(number, node)| Works::of(number, node)).collect();
+        let works = nodes.iter().zip(&self.besides).enumerate();
+        let works = works.map(|(number, (node, besides))| Works::of(number, node, *besides));
+        let mut works: Vec<Works> = works.collect();
         let arrivals = self.arrivals();
         // By node, by row, by frame.
         let mut past: Vec<Vec<Vec<f32>>> =
@@ -367,7 +412,8 @@ impl Case {
                 if !self.sums[number] {
                     let (main, rest) = rows.split_at_mut(usize::from(node.ports.main));
                     let (side, extra) = rest.split_at_mut(usize::from(node.ports.side_chain));
-                    sends = works[number].frame((main, side, extra), &received);
+                    sends = works[number].frame((&mut *main, side, extra), &received);
+                    works[number].alone(main);
                 }
                 if let NodeKind::Input(input) = node.kind {
                     sends = handed_over(input, frame);
