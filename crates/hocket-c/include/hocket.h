@@ -1163,6 +1163,32 @@ typedef void (*hocket_lost_work_fn)(void *user, const struct hocket_lost_work *l
 // Called with the bytes of a saved state. They are valid until the callback returns.
 typedef void (*hocket_bytes_fn)(void *user, const void *state, size_t bytes);
 
+// The state of a node's processor.
+typedef struct hocket_saved_state {
+    // The node's number in the graph.
+    uint32_t node;
+    // The node's name. Not NULL.
+    const char *name;
+    // What its main side wrote (`save` of `hocket_main_side`). NULL only if there are no bytes.
+    const void *state;
+    // How many bytes.
+    size_t bytes;
+} hocket_saved_state;
+
+// Called for each state. What `state` points to is valid until the callback returns.
+typedef void (*hocket_saved_state_fn)(void *user, const struct hocket_saved_state *state);
+
+// A state that was not saved or not restored.
+typedef struct hocket_state_failure {
+    // The node's name.
+    const char *node;
+    // Why, for users, with the node's name.
+    const char *why;
+} hocket_state_failure;
+
+// Called for each state that was not saved or not restored. The texts are valid until the callback returns.
+typedef void (*hocket_state_failure_fn)(void *user, const struct hocket_state_failure *failure);
+
 #ifdef __cplusplus
 extern "C" {
 #endif // __cplusplus
@@ -2800,6 +2826,43 @@ hocket_status hocket_engine_set_largest_block(const struct hocket_engine *engine
 // P, H.
 hocket_status hocket_engine_service(const struct hocket_engine *engine,
                                     struct hocket_error **error);
+
+// Asks the main sides of all nodes of the newest graph for their processors' states, while it plays, and calls `each`
+// once for every state, in the order of computation. Nodes without a main side, or whose main side has no `save`, are left
+// out. Then it calls `failed` for every node that refuses. A failure of one node is no failure of the call.
+//
+// All main sides are called in one task on the main thread. Blocks may run meanwhile: states that belong together exactly
+// need an engine that leads no block, or that is offline.
+//
+// Thread: any but the leader; with `settings.main_thread` "starting" only that one. Callbacks run on the calling thread.
+// Cost: waits for the main thread and holds a lock among control threads; allocates.
+//
+// # Safety
+// P, H, C.
+hocket_status hocket_engine_save_states(const struct hocket_engine *engine,
+                                        hocket_saved_state_fn each,
+                                        hocket_state_failure_fn failed,
+                                        void *user,
+                                        struct hocket_error **error);
+
+// Has processors go on with states that `hocket_engine_save_states` gave, all before the same block: before the first one in
+// an engine that has played none, otherwise before the next. A state goes to the node of its number if that has its name,
+// otherwise to the only other node of this name. So it also finds its node in a graph that was edited or made anew.
+//
+// It calls `failed` for every state that stays out: its node is gone or refuses it. The others are restored. That is one
+// edit; if all states stay out, there is none (`hocket_last_edit`). If the call fails, nothing has changed.
+//
+// Thread: any but the leader; with `settings.main_thread` "starting" only that one. `failed` runs on the calling thread.
+// Cost: waits for the main thread and holds a lock among control threads; allocates.
+//
+// # Safety
+// P (`states` has `count` elements, and each `state` has `bytes` bytes), H, C.
+hocket_status hocket_engine_restore_states(const struct hocket_engine *engine,
+                                           const struct hocket_saved_state *states,
+                                           size_t count,
+                                           hocket_state_failure_fn failed,
+                                           void *user,
+                                           struct hocket_error **error);
 
 #ifdef __cplusplus
 }  // extern "C"

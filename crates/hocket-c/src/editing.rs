@@ -5,8 +5,8 @@ use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use hocket_engine::{
-    Change as NodeChange, Editor, GraphEditor, LaneChange, LaneSpec, NodeId, NodeSource, Settings,
-    StateFailure,
+    Change as NodeChange, Editor, GraphEditor, LaneChange, LaneSpec, NodeId, NodeSource,
+    SavedState, Settings, StateFailure,
 };
 
 use crate::failure::Failure;
@@ -109,6 +109,18 @@ impl Editing {
         act(self.graph()?)?;
         self.accept();
         Ok(())
+    }
+
+    /// Restores states, with the host's numbers. It is an edit if anything is handed over. Returns what stays out.
+    pub(crate) fn restore_states(
+        &mut self,
+        states: Vec<SavedState>,
+    ) -> Result<Vec<StateFailure>, Failure> {
+        let (is_edit, failures) = self.graph()?.restore_states(states)?;
+        if is_edit {
+            self.accept();
+        }
+        Ok(failures)
     }
 
     /// The graph, for reading.
@@ -238,6 +250,38 @@ impl GraphInHand {
         let id = self.id(node)?;
         let loaded = self.editor.load_state(id, state);
         loaded.map(|_| ()).map_err(|failure| state_failure(node, failure))
+    }
+
+    /// The states of all processors, with the host's numbers, and what could not be saved.
+    pub(crate) fn save_states(&self) -> Result<(Vec<SavedState>, Vec<StateFailure>), Failure> {
+        let mut saved = self.editor.control().save_states()?;
+        // All nodes of the graph have a number.
+        for state in &mut saved.states {
+            state.node = NodeId(self.played.number(state.node).unwrap_or(u32::MAX));
+        }
+        Ok((saved.states, saved.failures))
+    }
+
+    /// Restores states, with the host's numbers. Returns whether anything is handed over, and what stays out.
+    fn restore_states(
+        &mut self,
+        mut states: Vec<SavedState>,
+    ) -> Result<(bool, Vec<StateFailure>), Failure> {
+        let mut numbers = HashMap::new();
+        for (place, state) in (0..).zip(&mut states) {
+            let number = state.node;
+            // A number without a node gets one that no node of the engine has: its name decides.
+            let id = self.played.id(number.0).unwrap_or(NodeId(u32::MAX - place));
+            state.node = id;
+            numbers.insert(id, number);
+        }
+        let mut restored = self.editor.restore_states(&states)?;
+        for failure in &mut restored.failures {
+            if let StateFailure::Gone { node, .. } = failure {
+                *node = numbers.get(node).copied().unwrap_or(*node);
+            }
+        }
+        Ok((restored.number.is_some(), restored.failures))
     }
 
     fn id(&self, node: u32) -> Result<NodeId, Failure> {

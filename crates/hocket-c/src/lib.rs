@@ -14,7 +14,7 @@
 //!   part of [`transport`] and of [`takes`] (recordings). [`time`] has the units of song time.
 //! - Every other thread may edit ([`strip_edit`], [`routing_edit`], [`track_edit`], [`node_edit`], all based on
 //!   [`editing`]), give parameters lanes ([`automation`]) and inspect ([`control`], [`explain`]). [`services`]
-//!   has notices and states of processors, and blocks that become longer.
+//!   has notices and states of processors, and blocks that become longer; [`states`] has the states of all processors.
 //!
 //! # Invariants
 //!
@@ -68,6 +68,7 @@ pub mod automation;
 pub mod control;
 pub mod explain;
 pub mod services;
+pub mod states;
 mod border;
 mod event_room;
 mod failure;

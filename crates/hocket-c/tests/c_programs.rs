@@ -190,6 +190,12 @@ fn lanes_and_spread_work_play_from_c_sample_by_sample() {
     assert!(told.is_none_or(|told| told == "every sample as expected\n"));
 }
 
+#[test]
+fn all_states_are_saved_and_restored_from_c() {
+    let told = program("all_states_are_saved_and_restored_from_c", "states.c", None);
+    assert!(told.is_none_or(|told| told == "2 states restored before the first block\n"));
+}
+
 /// The C text in `docs/embedding.md` comes from programs that are compiled and run here, so it is compiled too.
 #[test]
 fn the_c_text_of_the_documentation_is_that_of_programs() {
@@ -203,6 +209,7 @@ fn the_c_text_of_the_documentation_is_that_of_programs() {
         "examples/c/take.c",
         "examples/c/wavetable.c",
         "crates/hocket-c/tests/c/lanes.c",
+        "crates/hocket-c/tests/c/states.c",
         "crates/hocket-c/tests/c/studio.c",
     ];
     let sources = sources.map(|path| lines(&read(root().join(path))));

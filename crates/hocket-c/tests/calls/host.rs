@@ -8,6 +8,7 @@ use super::*;
 use hocket_c::automation::*;
 use hocket_c::host::*;
 use hocket_c::services::*;
+use hocket_c::states::*;
 
 /// What a test has of a processor with all three halves. It outlives the engine.
 #[derive(Default)]
@@ -427,6 +428,108 @@ fn load(engine: *const Engine, node: u32, state: &[u8]) -> (Status, String) {
     let (state, bytes) = (state.as_ptr().cast(), state.len());
     // SAFETY: told.
     told(|error| unsafe { hocket_engine_load_state(engine, node, state, bytes, error) })
+}
+
+/// By node: number, name, bytes.
+type States = Vec<(u32, String, Vec<u8>)>;
+
+unsafe extern "C" fn keep_state(user: *mut c_void, state: *const SavedState) {
+    // SAFETY: told.
+    unsafe {
+        let SavedState { node, name, state, bytes } = *state;
+        let state = std::slice::from_raw_parts(state.cast::<u8>(), bytes).to_vec();
+        let name = CStr::from_ptr(name).to_str().unwrap().to_owned();
+        (*user.cast::<(States, Vec<String>)>()).0.push((node, name, state));
+    }
+}
+
+unsafe extern "C" fn keep_failure(user: *mut c_void, failure: *const StateFailure) {
+    // SAFETY: told.
+    unsafe {
+        let why = CStr::from_ptr((*failure).why).to_str().unwrap().to_owned();
+        (*user.cast::<(States, Vec<String>)>()).1.push(why);
+    }
+}
+
+fn save_all(engine: *const Engine) -> (States, Vec<String>) {
+    let mut all = (Vec::new(), Vec::new());
+    let user = (&raw mut all).cast();
+    let (each, failed) = (Some(keep_state as _), Some(keep_failure as _));
+    // SAFETY: told.
+    let status = unsafe { hocket_engine_save_states(engine, each, failed, user, null_mut()) };
+    assert_eq!(status, Status::Ok);
+    all
+}
+
+/// Returns what stays out.
+fn restore_all(engine: *const Engine, states: &[(u32, &CStr, &[u8])]) -> Vec<String> {
+    let mut all: (States, Vec<String>) = (Vec::new(), Vec::new());
+    let state = |(node, name, bytes): &(u32, &CStr, &[u8])| {
+        let (name, state) = (name.as_ptr(), bytes.as_ptr().cast());
+        SavedState { node: *node, name, state, bytes: bytes.len() }
+    };
+    let states: Vec<SavedState> = states.iter().map(state).collect();
+    let (user, failed) = ((&raw mut all).cast(), Some(keep_failure as _));
+    // SAFETY: told.
+    let (status, text) = told(|error| unsafe {
+        hocket_engine_restore_states(engine, states.as_ptr(), states.len(), failed, user, error)
+    });
+    assert_eq!(status, Status::Ok, "{text}");
+    all.1
+}
+
+#[test]
+fn all_states_are_saved_and_restored_in_one_edit() {
+    let shared = Shared::default();
+    shared.level.store(0.5_f32.to_bits(), Relaxed);
+    let engine = started(&shared, &settings());
+    assert_eq!(process(engine, 64).1[0], 0.5);
+    let level = |level: f32| level.to_bits().to_le_bytes();
+    let expected = (NODE, String::from("whole"), level(0.5).to_vec());
+    assert_eq!(save_all(engine), (vec![expected], vec![]));
+    assert_eq!(restore_all(engine, &[(NODE, c"whole", &level(0.25))]), [""; 0]);
+    assert_eq!(process(engine, 64).1[0], 0.25);
+    assert_eq!(last_applied(engine).1, 64);
+    // The number is another one's: the name decides.
+    assert_eq!(restore_all(engine, &[(70, c"whole", &level(0.75))]), [""; 0]);
+    assert_eq!(process(engine, 64).1[0], 0.75);
+    let before = hocket_last_edit();
+    let out =
+        restore_all(engine, &[(NODE, c"whole", &[1, 2]), (0, c"out", &[]), (7, c"gone", &[])]);
+    assert_eq!(out.len(), 3, "{out:?}");
+    assert!(out.iter().any(|why| why.contains("'whole': four bytes")), "{out:?}");
+    assert!(
+        out.iter().any(|why| why.contains("'out' finds no node: none with number 0")),
+        "{out:?}"
+    );
+    assert!(
+        out.iter().any(|why| why.contains("'gone' finds no node: none with number 7")),
+        "{out:?}"
+    );
+    assert_eq!(hocket_last_edit(), before, "nothing was handed over");
+    assert_eq!(process(engine, 64).1[0], 0.75);
+    shared.level.store(7.0_f32.to_bits(), Relaxed);
+    let (states, failures) = save_all(engine);
+    assert!(states.is_empty() && failures.len() == 1 && failures[0].contains("'whole': seven"));
+    // SAFETY: told.
+    unsafe {
+        let (each, failed) = (Some(keep_state as _), Some(keep_failure as _));
+        let none = null_mut();
+        let save =
+            |each, failed| hocket_engine_save_states(engine, each, failed, none, none.cast());
+        assert_eq!(save(None, failed), Status::BadInput);
+        assert_eq!(save(each, None), Status::BadInput);
+        let restore = |states, failed| {
+            hocket_engine_restore_states(engine, states, 1, failed, none, none.cast())
+        };
+        assert_eq!(restore(null(), failed), Status::BadInput);
+        let nameless = SavedState { node: NODE, name: null(), state: null(), bytes: 0 };
+        assert_eq!(restore(&nameless, failed), Status::BadInput);
+        let empty = SavedState { name: c"whole".as_ptr(), bytes: 4, ..nameless };
+        assert_eq!(restore(&empty, failed), Status::BadInput);
+        assert_eq!(restore(&nameless, None), Status::BadInput);
+    }
+    stop(engine);
 }
 
 fn notices(engine: *const Engine) -> Vec<Notice> {
