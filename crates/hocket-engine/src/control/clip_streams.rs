@@ -127,20 +127,37 @@ impl Cue {
 
 /// The clips that stream. The players own them, so those of an engine that has ended are gone.
 #[derive(Clone, Default)]
-pub(crate) struct Cues(Arc<Mutex<Vec<Weak<Cue>>>>);
+pub(crate) struct Cues(Arc<Mutex<CueList>>);
+
+#[derive(Default)]
+struct CueList {
+    /// In the order in which they came.
+    cues: Vec<Weak<Cue>>,
+    /// How many there may be before those that are gone are taken out.
+    full: usize,
+}
+
+impl CueList {
+    /// Cost: O(1) on average, because it looks at all of them only when there are twice as many as the last time.
+    fn add(&mut self, cue: Weak<Cue>) {
+        if self.cues.len() >= self.full {
+            self.cues.retain(|cue| cue.strong_count() > 0);
+            self.full = 2 * self.cues.len() + 1;
+        }
+        self.cues.push(cue);
+    }
+}
 
 impl Cues {
     pub(crate) fn add(&self, cue: &Arc<Cue>) {
-        let mut cues = self.lock();
-        cues.retain(|cue| cue.strong_count() > 0);
-        cues.push(Arc::downgrade(cue));
+        self.lock().add(Arc::downgrade(cue));
     }
 
     fn all(&self) -> Vec<Arc<Cue>> {
-        self.lock().iter().filter_map(Weak::upgrade).collect()
+        self.lock().cues.iter().filter_map(Weak::upgrade).collect()
     }
 
-    fn lock(&self) -> MutexGuard<'_, Vec<Weak<Cue>>> {
+    fn lock(&self) -> MutexGuard<'_, CueList> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -181,10 +198,66 @@ impl Cues {
 
 impl fmt::Debug for Cues {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Cues({})", self.lock().len())
+        write!(f, "Cues({})", self.all().len())
     }
 }
 
 fn too_slow(file: &str) -> String {
     format!("{file}: the disk is too slow to fill the stream before the start")
+}
+
+#[cfg(test)]
+mod tests {
+    use hocket_plan::session::{Clip, MediaId};
+
+    use super::*;
+
+    /// A stream that only has a number.
+    struct Numbered(u64);
+
+    impl StreamHandle for Numbered {
+        fn want(&self, _: u64) {}
+
+        fn wait(&self, _: u64, _: Instant) -> Result<(), String> {
+            Ok(())
+        }
+
+        fn is_filled(&self) -> bool {
+            true
+        }
+
+        fn not_ready(&self) -> NotReady {
+            NotReady { file: String::new(), frames: self.0, gaps: Vec::new(), ended: None }
+        }
+    }
+
+    #[test]
+    fn many_clips_keep_their_order_and_those_that_are_gone_take_no_memory() {
+        let clip = Clip {
+            media: MediaId(0),
+            start_s: 0.0,
+            offset_s: 0.0,
+            length_s: None,
+            looped: false,
+            gain_db: 0.0,
+            fade_in_s: 0.0,
+            fade_out_s: 0.0,
+        };
+        let times = ClipTimes::new(&clip, 100, 48_000);
+        let cues = Cues::default();
+        let add = |number| {
+            let cue = Arc::new(Cue::new(times.clone(), 48_000, Arc::new(Numbered(number))));
+            cues.add(&cue);
+            cue
+        };
+        let numbers = || cues.not_ready().into_iter().map(|it| it.frames).collect::<Vec<u64>>();
+        // A quadratic search would take minutes.
+        let mut clips: Vec<Arc<Cue>> = (0..300_000).map(&add).collect();
+        assert!(numbers().into_iter().eq(0..300_000));
+        clips.retain(|cue| cue.handle.not_ready().frames % 100_000 == 7);
+        assert_eq!(numbers(), [7, 100_007, 200_007]);
+        (0..1_000_000).for_each(|number| drop(add(number)));
+        assert!(cues.lock().cues.len() < 600_001, "what is gone goes");
+        assert_eq!(numbers(), [7, 100_007, 200_007]);
+    }
 }
