@@ -382,6 +382,13 @@ pub trait Processor: Send {
         false
     }
 
+    /// The most events that it sends on its own at a frame to which the song jumps, besides those that are due. For
+    /// processors that chase. The event port has room for so many more, for each pass of the shortest loop in a block, as far
+    /// as that is possible. Asked once, when the processor joins a graph.
+    fn events_per_jump(&self) -> usize {
+        0
+    }
+
     /// How many frames the output lags behind the input at first. It stays, unless the processor says otherwise
     /// ([`MainRequests::latency_changed`](crate::host::MainRequests::latency_changed)).
     fn latency_frames(&self) -> u32 {

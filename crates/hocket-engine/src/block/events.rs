@@ -17,20 +17,32 @@ use std::sync::Arc;
 use hocket_dsp::EventsOut;
 use hocket_plan::compile::{EventLine, EventLineId, UnitInput};
 use hocket_plan::{NodeId, UnitGraph};
-use hocket_time::{BlockTime, Event, EventBuffer, EventKind, HeldNotes, Source};
+use hocket_time::{BlockTime, Event, EventBuffer, EventKind, HeldNotes, MIN_LOOP_FRAMES, Source};
 
+use super::node::NodeCell;
 use super::now::Now;
 use super::plan::{Before, Cells};
 use super::sum::Bus;
 
 /// Events that a port takes per block, besides note ends ([`hocket_time::END_ROOM`]).
 pub(crate) const EVENTS: usize = 1024;
+/// The most that a port takes with what a processor chases: some 700 kilobytes.
+const MOST_EVENTS: usize = 16 * EVENTS;
 /// Bytes of system-exclusive messages that a port takes per block.
 const SYSEX_BYTES: usize = 4096;
 /// A node with more edges has room for as many edges as this that are full.
 const FULL_EDGES: usize = 8;
 /// A line with a longer delay has room for as many blocks as this that are full.
 const FULL_BLOCKS: usize = 16;
+
+/// How many events the port of a node takes in blocks of up to `frames` frames, besides note ends. A loop may be so short that
+/// a block has many passes, and what is chased comes again in each. `None`: an input of the host.
+fn room_of(cell: Option<&Arc<NodeCell>>, frames: usize) -> usize {
+    let per_jump = cell.map_or(0, |cell| cell.events_per_jump);
+    // The first pass begins before the block, or with a jump of another kind.
+    let jumps = frames / MIN_LOOP_FRAMES as usize + 2;
+    EVENTS.saturating_add(per_jump.saturating_mul(jumps)).min(MOST_EVENTS)
+}
 
 /// Something of events that several plans may share.
 ///
@@ -86,19 +98,19 @@ struct Line {
 }
 
 impl LineCell {
-    /// For events that wait for so many frames.
+    /// With room for so many events.
     ///
     /// Thread: control; allocates.
-    fn new(delay: u32, block: usize) -> LineCell {
-        let room = LineCell::room(delay, block);
+    fn new(room: usize) -> LineCell {
         let queue = EventBuffer::new(room, if room > 0 { SYSEX_BYTES } else { 0 });
         let line = Line { queue, latest: 0, held: HeldNotes::new(), played: false };
         LineCell { line: EventCell::new(line), room }
     }
 
-    fn room(delay: u32, block: usize) -> usize {
+    /// For events that wait for so many frames. The writer sends up to `events` per block.
+    fn room(delay: u32, events: usize, block: usize) -> usize {
         let blocks = (delay as usize).div_ceil(block.max(1));
-        if delay == 0 { 0 } else { EVENTS * (blocks + 1).min(FULL_BLOCKS) }
+        if delay == 0 { 0 } else { events * (blocks + 1).min(FULL_BLOCKS) }
     }
 }
 
@@ -238,6 +250,7 @@ impl ChainEvents {
         cells: &Cells,
         inputs: &[UnitInput],
         nodes: &[NodeId],
+        frames: usize,
     ) -> Option<Box<ChainEvents>> {
         let (first, last) = (*nodes.first()?, *nodes.last()?);
         let processor = |node: NodeId| cells.nodes[node.index()].as_ref();
@@ -252,16 +265,21 @@ impl ChainEvents {
         };
         let ends = cells.events.ends[first.index()].clone().filter(|_| processor(first).is_some());
         let receives = ends.map(|ends| {
+            // What is chased comes on top of what full edges bring.
+            let lines = inputs.iter().filter_map(|input| input.events);
+            let writers = lines.map(|EventLineId(id)| units.event_lines()[id as usize].from);
+            let chased = writers.map(|from| room_of(processor(from), frames) - EVENTS);
+            let chased = chased.sum::<usize>().min(MOST_EVENTS);
             let inputs: Box<[EventInput]> = inputs.iter().filter_map(input).collect();
             let edges = inputs.len().clamp(1, FULL_EDGES);
-            let received = EventBuffer::new(EVENTS * edges, SYSEX_BYTES * edges);
+            let received = EventBuffer::new(EVENTS * edges + chased, SYSEX_BYTES * edges);
             Receives { inputs, ends, received }
         });
         let host = units.event_inputs().iter().find(|(node, _)| *node == last);
         let sends = match host {
             Some((_, number)) => cells.events.host(*number).map_or(Sends::Nothing, Sends::Host),
             None if writes(units, last) && processor(last).is_some() => {
-                Sends::Own(EventBuffer::new(EVENTS, SYSEX_BYTES), 0)
+                Sends::Own(EventBuffer::new(room_of(processor(last), frames), SYSEX_BYTES), 0)
             }
             None => Sends::Nothing,
         };
@@ -430,8 +448,12 @@ impl EventCells {
     /// Of the first plan. Blocks have up to `frames` frames.
     ///
     /// Thread: control; allocates.
-    pub(crate) fn first(units: &UnitGraph, frames: usize) -> EventCells {
-        let line = |line: &EventLine| Arc::new(LineCell::new(line.frames, frames));
+    pub(crate) fn first(
+        units: &UnitGraph,
+        cells: &[Option<Arc<NodeCell>>],
+        frames: usize,
+    ) -> EventCells {
+        let line = |line: &EventLine| Arc::new(LineCell::new(room_for(line, cells, frames)));
         let lines = units.event_lines().iter().map(line).collect();
         let nodes = (0..units.node_count()).map(|id| NodeId(id as u32));
         let ends = nodes.map(|node| reads(units, node).then(|| Arc::new(new_ends())));
@@ -446,6 +468,7 @@ impl EventCells {
     pub(crate) fn following<F: Fn(NodeId) -> Option<NodeId>>(
         before: &Before<'_, F>,
         units: &UnitGraph,
+        nodes: &[Option<Arc<NodeCell>>],
         frames: usize,
     ) -> EventCells {
         let old = &before.cells.events;
@@ -462,7 +485,8 @@ impl EventCells {
         for line in units.event_lines() {
             let was = before.edges.get(&key(line)).and_then(|edge| places.get(edge));
             stays.extend(was);
-            cells.add_line(was.map(|was| &old.lines[*was]), line.frames, frames);
+            let room = room_for(line, nodes, frames);
+            cells.add_line(was.map(|was| &old.lines[*was]), room);
         }
         let gone = (0..old.lines.len()).filter(|line| !stays.contains(line));
         cells.end_lines(before, gone);
@@ -471,12 +495,12 @@ impl EventCells {
     }
 
     /// Thread: control; allocates.
-    fn add_line(&mut self, before: Option<&Arc<LineCell>>, delay: u32, frames: usize) {
-        let fits = |cell: &&Arc<LineCell>| cell.room >= LineCell::room(delay, frames);
+    fn add_line(&mut self, before: Option<&Arc<LineCell>>, room: usize) {
+        let fits = |cell: &&Arc<LineCell>| cell.room >= room;
         if let Some(same) = before.filter(fits) {
             return self.lines.push(Arc::clone(same));
         }
-        let line = Arc::new(LineCell::new(delay, frames));
+        let line = Arc::new(LineCell::new(room));
         if let Some(before) = before {
             let (from, to) = (Arc::clone(before), To::Line(Arc::clone(&line)));
             self.moves.push(Move { from, to });
@@ -527,6 +551,11 @@ impl EventCells {
         let found = self.hosts.iter().find(|(own, _)| *own == number);
         found.map(|(_, cell)| Arc::clone(cell))
     }
+}
+
+/// How many events a line has room for.
+fn room_for(line: &EventLine, cells: &[Option<Arc<NodeCell>>], frames: usize) -> usize {
+    LineCell::room(line.frames, room_of(cells[line.from.index()].as_ref(), frames), frames)
 }
 
 fn new_ends() -> EventCell<HeldNotes> {

@@ -224,6 +224,8 @@ pub(crate) struct NodeCell {
     lost_events: AtomicU64,
     /// Whether its processor asks for the time. Never changes.
     pub(super) keeps_time: bool,
+    /// The most events that its processor sends besides where the song jumps. Never changes.
+    pub(super) events_per_jump: usize,
     /// What its lanes are made of, for control threads only.
     pub automated: Mutex<Automated>,
     /// What its processor has beside it; `None` for one that has not joined an engine, as in tests.
@@ -244,6 +246,7 @@ impl NodeCell {
     pub(crate) fn new(name: String, processor: Box<dyn Processor>) -> NodeCell {
         let events = Vec::with_capacity(EVENTS_A_BLOCK);
         let (place, keeps_time) = (Stretch::of(&*processor), processor.keeps_time());
+        let events_per_jump = processor.events_per_jump();
         let (lanes, has_more) = (None, keeps_time);
         let (not_finite, answers, panicked) = (0, None, None);
         let state = NodeState {
@@ -266,6 +269,7 @@ impl NodeCell {
             thinned,
             lost_events,
             keeps_time,
+            events_per_jump,
             automated,
             joined,
             processor,

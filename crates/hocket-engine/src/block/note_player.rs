@@ -4,12 +4,16 @@
 //! Where the song starts or jumps to, an instrument gets what the events before would have left behind
 //! ([`NotePlayer::arrive`]): first the values of controllers, programs, pitch bends and pressures, then the notes that sound.
 //! `spans.rs` finds them. What sounded before has been ended by the edges (`events.rs`).
+//!
+//! A song may leave behind more than a port usually takes, and a loop may have many passes in a block, each with a chase. So
+//! the player says how much that can be ([`Processor::events_per_jump`]), and its port and those of its readers have room for
+//! it, up to a bound. Beyond that events are refused and counted, as everywhere. A note that was refused gets no end.
 
 mod spans;
 
 use hocket_dsp::{Block, Processor, mix};
 use hocket_plan::session::{ClipNote, MidiFile, NoteClip, NoteSource};
-use hocket_time::{EventKind, Note, NoteAction, Segment, TempoMap, TimeBase};
+use hocket_time::{EventKind, Note, NoteAction, Pushed, Segment, TempoMap, TimeBase};
 
 use spans::{Holds, Place, Sounds, Span, Spans, spans_of};
 
@@ -53,6 +57,7 @@ const LISTS: usize = 2;
 pub struct NotePlayer {
     lists: Vec<NoteList>,
     started: Started,
+    events_per_jump: usize,
     /// Where the next frame is if nothing jumps. `None`: the song did not play.
     led_to: Option<i64>,
 }
@@ -72,14 +77,16 @@ impl NotePlayer {
                 clips.iter().copied().filter(|clip| clip.base == base).collect();
             (!own.is_empty()).then(|| NoteList::new(base, &own, &mut ids))
         };
-        let lists = [TimeBase::Seconds, TimeBase::Beats].into_iter().filter_map(list).collect();
+        let lists = [TimeBase::Seconds, TimeBase::Beats].into_iter().filter_map(list);
+        let lists: Vec<NoteList> = lists.collect();
         let started = Started { since: 1, arrivals: vec![0; ids.start as usize].into() };
-        NotePlayer { lists, started, led_to: None }
+        let events_per_jump = lists.iter().map(NoteList::events_per_jump).sum();
+        NotePlayer { lists, started, events_per_jump, led_to: None }
     }
 }
 
-/// Which written notes have started and not ended. One that was not chased gets no end: this might be taken for that of
-/// another note of its key.
+/// Which written notes have started and not ended. One that was not chased, or found no room, gets no end: this might be
+/// taken for that of another note of its key.
 struct Started {
     /// Counts where the song started or jumped. What started before has ended.
     since: u32,
@@ -95,6 +102,18 @@ impl Started {
         let starts = note.action == NoteAction::On;
         let was = std::mem::replace(arrival, if starts { self.since } else { 0 });
         starts || was == self.since
+    }
+
+    /// Sends an event that [`takes`](Started::takes) lets through. What finds no room is counted by the port.
+    fn send(&mut self, block: &mut Block<'_>, frame: u32, kind: EventKind) {
+        if !self.takes(&kind) || block.send(frame, kind) != Pushed::Refused {
+            return;
+        }
+        if let EventKind::Note(note) = kind
+            && let Some(arrival) = self.arrivals.get_mut(note.id as usize)
+        {
+            *arrival = 0;
+        }
     }
 }
 
@@ -118,6 +137,11 @@ impl NoteList {
         let (notes, values) = spans_of(&events);
         let events = events.into_iter().map(|(event, _)| event).collect();
         NoteList { base, events, notes, values, passed: 0 }
+    }
+
+    /// The most that an arrival sends: values, and notes that end and start.
+    fn events_per_jump(&self) -> usize {
+        self.values.most_at_once(Holds::messages) + self.notes.most_at_once(|_| 2)
     }
 
     fn notes(&self) -> &Spans<Sounds> {
@@ -162,10 +186,8 @@ impl NoteList {
             if frame >= end {
                 return;
             }
-            if started.takes(&event.kind) {
-                // What finds no room is counted.
-                _ = block.send(segment.offset + (frame - segment.position) as u32, event.kind);
-            }
+            let offset = segment.offset + (frame - segment.position) as u32;
+            started.send(block, offset, event.kind);
             self.passed += 1;
         }
     }
@@ -215,12 +237,7 @@ impl NotePlayer {
         if !goes_on {
             started.since = started.since.wrapping_add(1).max(1);
         }
-        let mut send = |kind| {
-            if started.takes(&kind) {
-                // What finds no room is counted.
-                _ = block.send(segment.offset, kind);
-            }
-        };
+        let mut send = |kind| started.send(block, segment.offset, kind);
         for (list, place) in lists.iter().zip(&places) {
             list.leave(place.passed, goes_on, &mut send);
         }
@@ -329,6 +346,10 @@ impl Processor for NotePlayer {
 
     fn keeps_time(&self) -> bool {
         true
+    }
+
+    fn events_per_jump(&self) -> usize {
+        self.events_per_jump
     }
 }
 

@@ -127,7 +127,7 @@ impl Cells {
             |line: &DelayLine| Arc::new(DelayCell::new(line.span.count, waits(line), frames));
         let port = |port: &Port| Arc::new(new_port(port, frames));
         let lines = units.lines().iter().map(line).collect();
-        let events = EventCells::first(units, frames);
+        let events = EventCells::first(units, &nodes, frames);
         Cells { nodes, lines, ports: units.ports().iter().map(port).collect(), events }
     }
 
@@ -170,7 +170,7 @@ impl Cells {
         };
         let (lines, sets) = units.lines().iter().map(line).unzip();
         let ports = units.ports().iter().map(|port| before.port(port, frames)).collect();
-        let events = EventCells::following(before, units, frames);
+        let events = EventCells::following(before, units, &nodes, frames);
         (Cells { nodes, lines, ports, events }, sets)
     }
 }
@@ -259,7 +259,7 @@ impl Plan {
         };
         let chain = |inputs: &[_], ids: &[NodeId], rows| {
             let nodes = ids.iter().filter_map(node).collect();
-            let events = ChainEvents::new(units, cells, inputs, ids);
+            let events = ChainEvents::new(units, cells, inputs, ids, frames);
             let lines = (&cells.lines[..], sets);
             ChainState::new(inputs, nodes, lines, &silent, rows, frames, events)
         };

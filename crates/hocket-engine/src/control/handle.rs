@@ -247,8 +247,9 @@ impl Control {
     /// reset.
     ///
     /// A port takes 1024 events per block, and note ends besides. A node with several event edges has room for as many
-    /// from each of 8. Of changes of parameters on a ramp every second one goes before an event is lost. Note ends are
-    /// never lost.
+    /// from each of 8. What is chased has room besides, 15 times as much at most
+    /// ([`Processor::events_per_jump`](hocket_dsp::Processor::events_per_jump)). Of changes of parameters on a ramp every
+    /// second one goes before an event is lost. Note ends are never lost.
     pub fn lost_events(&self) -> Vec<LostEvents> {
         self.lock().lost_events()
     }

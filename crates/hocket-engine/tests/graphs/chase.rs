@@ -8,13 +8,13 @@ use hocket_engine::time::{
     EventKind, LoopRange, Midi1, Note, NoteAction, TempoMap, TempoPoint, TimeBase, TimedCommand,
     Transport, TransportCommand,
 };
-use hocket_engine::{NodeSource, NotePlayer, ScheduleKind};
+use hocket_engine::{GraphEditor, LostEvents, NodeSource, NotePlayer, ScheduleKind, Settings};
 use proptest::prelude::*;
 use proptest::test_runner::FileFailurePersistence;
 
-use super::FRAMES;
 use super::events::{Heard, hears, pair, start, taken};
 use super::model::Random;
+use super::{FRAMES, seating, settings};
 
 /// Frames between two commands.
 const PERIOD: usize = 96;
@@ -456,4 +456,128 @@ proptest! {
     fn an_instrument_has_what_the_song_has_at_each_frame(seed in any::<u64>(), steps in steps()) {
         check(seed, &steps)?;
     }
+}
+
+/// Plays these messages with blocks of up to so many frames, from a jump on: a locate, or a loop of 256 frames.
+fn chased(messages: Vec<ClipMessage>, most: usize, steps: &[TransportCommand]) -> Chased {
+    let messages = messages.into();
+    let file = MidiFile { path: "a.mid".into(), track: None, channel: None, messages };
+    let source = NoteSource::File(file);
+    let clip = NoteClip { base: TimeBase::Seconds, start: 0.0, length: None, chase: true, source };
+    let (reader, heard) = hears();
+    let player = NodeSource::New(Box::new(NotePlayer::new(&[clip])));
+    let settings = Settings { frames: most as u32, ..settings(ScheduleKind::Dataflow) };
+    let processors = [player, reader].map(|source| match source {
+        NodeSource::New(processor) => Some(processor),
+        _ => None,
+    });
+    let graph = pair(true);
+    let started = GraphEditor::start(&graph, processors.into(), settings, seating(2));
+    let (mut engine, editor) = started.unwrap();
+    for command in steps {
+        editor.control().transport(TimedCommand { at_steady: 0, command: *command }).unwrap();
+    }
+    engine.process(most);
+    Chased { heard: taken(&heard), lost: editor.control().lost_events() }
+}
+
+struct Chased {
+    heard: Vec<(u64, EventKind)>,
+    lost: Vec<LostEvents>,
+}
+
+/// So many controllers that hold, one frame after the other, on as many channels as they need.
+fn controllers(count: usize) -> Vec<ClipMessage> {
+    // Controllers 0 to 63 but for those that choose something, or have no value of their own.
+    let numbers: Vec<u8> = (1..64).filter(|number| ![6, 32, 38].contains(number)).collect();
+    let message = |n: usize| {
+        let (channel, number) = (n / numbers.len(), numbers[n % numbers.len()]);
+        let message = Midi1::new(&[0xb0 | channel as u8, number, 100]).unwrap();
+        ClipMessage { at: n as f64 / 48_000.0, message }
+    };
+    assert!(count <= 16 * numbers.len());
+    (0..count).map(message).collect()
+}
+
+/// Data entries of as many parameters. Each is chased with two controllers before it.
+fn data_entries(count: usize) -> Vec<ClipMessage> {
+    let message = |n: usize| {
+        let parameter = n / 3;
+        let (high, low) = ((parameter / 128) as u8, (parameter % 128) as u8);
+        let bytes = match n % 3 {
+            0 => [0xb0, 99, high],
+            1 => [0xb0, 98, low],
+            _ => [0xb0, 6, 1 + (parameter % 100) as u8],
+        };
+        ClipMessage { at: n as f64 / 48_000.0, message: Midi1::new(&bytes).unwrap() }
+    };
+    (0..3 * count).map(message).collect()
+}
+
+const PLAY: TransportCommand = TransportCommand::Play;
+
+#[test]
+fn more_controllers_than_a_port_usually_takes_are_chased_at_one_frame() {
+    for frames in [FRAMES, 8192] {
+        let steps = [TransportCommand::Locate(100_000), PLAY];
+        let Chased { heard, lost } = chased(data_entries(700), frames, &steps);
+        // Each parameter with the two controllers that choose it, and those two by themselves.
+        assert_eq!(heard.len(), 3 * 700 + 2);
+        assert!(heard.iter().all(|(frame, _)| *frame == 0));
+        assert_eq!(lost, []);
+    }
+}
+
+#[test]
+fn a_short_loop_in_a_long_block_chases_at_each_pass() {
+    let range = LoopRange::from_frames(10_000, 10_256).unwrap();
+    let steps = [TransportCommand::Loop(range), TransportCommand::Locate(10_000), PLAY];
+    let Chased { heard, lost } = chased(controllers(400), 8192, &steps);
+    assert_eq!(lost, []);
+    let expected = (0..8192).step_by(256).flat_map(|frame| std::iter::repeat_n(frame, 400));
+    assert!(heard.iter().map(|(frame, _)| *frame).eq(expected));
+}
+
+#[test]
+fn what_is_chased_beyond_all_bounds_is_counted_with_the_name_of_its_node() {
+    const PARAMETERS: usize = 6000;
+    let steps = [TransportCommand::Locate(100_000), PLAY];
+    let Chased { heard, lost } = chased(data_entries(PARAMETERS), 64, &steps);
+    let all = 3 * PARAMETERS + 2;
+    assert_eq!(heard.len(), 16_384);
+    let events = (all - heard.len()) as u64;
+    assert_eq!(lost, [LostEvents { node: "writer".into(), events }]);
+}
+
+#[test]
+fn a_note_that_finds_no_room_gets_no_end() {
+    const FULL: usize = 16_384;
+    let note = |n: usize| ClipNote {
+        // All start together, and end one after the other.
+        at: 0.0,
+        length: (1000 + n % 7) as f64 / 48_000.0,
+        key: (n % 128) as u8,
+        velocity: 0.5,
+    };
+    let source = NoteSource::Written((0..FULL + 100).map(note).collect());
+    let clip = NoteClip { base: TimeBase::Seconds, start: 0.0, length: None, chase: true, source };
+    let (reader, heard) = hears();
+    let player = NodeSource::New(Box::new(NotePlayer::new(&[clip])));
+    let (mut engine, editor) = start(&pair(true), vec![player, reader], ScheduleKind::Serial);
+    for command in [TransportCommand::Locate(500), PLAY] {
+        editor.control().transport(TimedCommand { at_steady: 0, command }).unwrap();
+    }
+    engine.process(FRAMES);
+    let ids = |wanted: NoteAction| {
+        let id = move |(_, event)| match event {
+            EventKind::Note(Note { id, action, .. }) if action == wanted => Some(id),
+            _ => None,
+        };
+        taken(&heard).into_iter().filter_map(id).collect::<Vec<i32>>()
+    };
+    assert_eq!(ids(NoteAction::On), (0..FULL as i32).collect::<Vec<_>>());
+    let lost = vec![LostEvents { node: "writer".into(), events: 100 }];
+    assert_eq!(editor.control().lost_events(), lost);
+    (0..520 / FRAMES).for_each(|_| _ = engine.process(FRAMES));
+    assert_eq!(ids(NoteAction::Off).into_iter().max(), Some(FULL as i32 - 1));
 }

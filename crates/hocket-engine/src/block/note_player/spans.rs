@@ -92,6 +92,26 @@ impl<T> Spans<T> {
         })
     }
 
+    /// The largest sum of weights of those that hold at one place.
+    ///
+    /// Thread: control; allocates. Cost: O(n log n).
+    pub(super) fn most_at_once(&self, weight: impl Fn(&T) -> usize) -> usize {
+        let ends = self.spans.iter().map(|span| (span.until, weight(&span.it)));
+        let mut ends: Vec<(u32, usize)> = ends.collect();
+        ends.sort_unstable();
+        let (mut now, mut most, mut over) = (0, 0, 0);
+        for span in &self.spans {
+            // It begins with an event behind which those hold no more that this or an earlier one ends.
+            while let Some((_, ended)) = ends.get(over).filter(|(until, _)| *until <= span.from) {
+                now -= ended;
+                over += 1;
+            }
+            now += weight(&span.it);
+            most = most.max(now);
+        }
+        most
+    }
+
     /// The first one from number `next` on that ends with event `due` or later. `due`: at least 1, the others are 0.
     fn ends_from(&self, next: usize, due: u32) -> Option<usize> {
         let leaves = self.latest.len() / 2;
@@ -122,6 +142,13 @@ impl<T> Span<T> {
     /// Whether it holds for those who have so many events behind them.
     pub(super) fn holds_behind(&self, passed: u32) -> bool {
         self.from < passed && passed <= self.until
+    }
+}
+
+impl Holds {
+    /// How many messages a jump may send for it: what it needs, its value, and that it goes back to rest.
+    pub(super) fn messages(&self) -> usize {
+        self.needs.iter().flatten().count() + 1 + usize::from(self.rest.is_some())
     }
 }
 
@@ -361,6 +388,12 @@ impl Walk {
 mod tests {
     use super::*;
 
+    /// The same spans, each as heavy as its first event is late.
+    fn weighed(list: &[Span<()>]) -> Vec<Span<usize>> {
+        let heavy = |it: &Span<()>| Span { from: it.from, until: it.until, it: it.from as usize };
+        list.iter().map(heavy).collect()
+    }
+
     #[test]
     fn spans_that_hold_are_found_as_by_looking_at_each() {
         for seed in 0..200u32 {
@@ -381,6 +414,13 @@ mod tests {
                     assert!(found.eq(expected), "seed {seed}, {passed} {due}");
                 }
             }
+            let at = |passed: u32| -> usize {
+                let here = list.iter().filter(|it| it.holds_behind(passed));
+                here.map(|it| it.from as usize).sum()
+            };
+            let most = (0..count + 20).map(at).max();
+            let found = Spans::new(weighed(&list)).most_at_once(|from| *from);
+            assert_eq!(Some(found), most, "seed {seed}");
         }
     }
 }
