@@ -21,8 +21,8 @@ impl NoRoom {
     pub(crate) fn lines(&self) -> impl Iterator<Item = String> {
         let events = self.events.iter().map(|LostEvents { node, events }| {
             format!(
-                "{node} lost {events} events, because a block has no room for more; use a smaller --frames, or fewer notes \
-                 and controllers at a time (notes that end are never lost)"
+                "{node} lost {events} events, because a block has no room for more; use a smaller --frames, or fewer notes at \
+                 a time (notes that end are never lost)"
             )
         });
         let values = self.values.iter().map(|ThinnedOut { node, values }| {

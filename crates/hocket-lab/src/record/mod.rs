@@ -67,7 +67,7 @@ pub struct BenchRecord {
     /// Files that were silent for a while because the disk did not answer in time. Empty: none. These are no misses.
     #[serde(default)]
     pub disk: Vec<DiskSilence>,
-    /// Nodes that lost events, because a block has room for 1024. Empty: none.
+    /// Nodes that lost events, because a block has no room for more. Empty: none.
     #[serde(default)]
     pub lost_events: Vec<LostEvents>,
 }

@@ -364,7 +364,7 @@ impl Analysis<'_> {
     fn lost_events(&self) -> impl Iterator<Item = String> {
         self.record.lost_events.iter().map(|lost| {
             format!(
-                "{} lost {} events, because a block has room for 1024; use a smaller --frames, or fewer notes at a time.",
+                "{} lost {} events, because a block has no room for more; use a smaller --frames, or fewer notes at a time.",
                 plain(&lost.node),
                 count(lost.events)
             )
