@@ -1,9 +1,9 @@
 //! Lanes and their cursors against a model that asks for every frame whether a value is due.
 
 use hocket_time::{
-    BlockTime, Event, EventKind, Glide, Lane, LaneCursor, LaneError, LanePoint, LoopRange,
-    MAX_LANE_POINTS, PositionError, Shape, Source, TempoMap, TempoPoint, TimeBase, TimedCommand,
-    Transport, TransportCommand,
+    BlockTime, Event, EventKind, Glide, Lane, LaneCursor, LaneError, LanePoint, LaneValue,
+    LoopRange, MAX_LANE_POINTS, PositionError, Shape, Source, TempoMap, TempoPoint, TimeBase,
+    TimedCommand, Transport, TransportCommand,
 };
 use proptest::prelude::*;
 
@@ -49,7 +49,7 @@ fn play(
     unreachable!("cuts never end")
 }
 
-/// Runs a cursor only where something may be due.
+/// Runs a cursor only where something may be due, and without a look at positions where the song plays on.
 #[derive(Default)]
 struct Resting {
     cursor: LaneCursor,
@@ -59,20 +59,25 @@ struct Resting {
 
 impl Resting {
     fn run(&mut self, lane: &Lane, time: &BlockTime<'_>) -> Vec<Heard> {
+        let mut heard = Vec::new();
+        let give = |it: LaneValue| {
+            heard.push((time.steady_frame + u64::from(it.offset), it.value, it.on_ramp));
+        };
         let segments = time.segments.as_slice();
         let (first, end) = (segments[0], segments[segments.len() - 1].end_position());
         let until = self.cursor.rests_until();
         if let (1, Some(until), Some(position)) = (segments.len(), until, self.rested)
-            && (first.playing && !first.jumped && first.position == position && end <= until)
+            && (first.playing && !first.jumped && first.position == position)
         {
             self.rested = Some(end);
-            return Vec::new();
+            if end > until {
+                let next = self.cursor.play_on(lane, &time.map, &first, give);
+                assert_eq!(Some(next), self.cursor.rests_until());
+            }
+            return heard;
         }
         self.rested.take().into_iter().for_each(|position| self.cursor.rest(position));
-        let mut heard = Vec::new();
-        self.cursor.run(lane, time, |it| {
-            heard.push((time.steady_frame + u64::from(it.offset), it.value, it.on_ramp));
-        });
+        self.cursor.run(lane, time, give);
         self.rested = self.cursor.rests_until().map(|_| end);
         heard
     }

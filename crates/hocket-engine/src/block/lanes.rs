@@ -8,7 +8,7 @@
 use std::sync::Arc;
 
 use hocket_dsp::{Change, TimedChange, rows};
-use hocket_time::{BlockTime, Lane, LaneCursor, LaneValue, Segments, TempoMap};
+use hocket_time::{BlockTime, Lane, LaneCursor, LaneValue, Segment, Segments, TempoMap};
 
 use super::node::EVENTS_A_BLOCK;
 use super::now::Now;
@@ -37,23 +37,35 @@ pub(crate) struct MappedLane {
 }
 
 /// Plays the lane of one parameter.
+///
+/// A value on a ramp accesses two cache lines, and nothing of the lane itself.
+#[repr(C, align(64))]
 struct Player {
-    param: u16,
-    lane: Arc<MappedLane>,
     cursor: LaneCursor,
+    lane: Arc<MappedLane>,
+    param: u16,
 }
+
+const _: () = assert!(size_of::<Player>() == 128);
 
 impl Player {
     fn run(&mut self, time: &BlockTime<'_>, give: impl FnMut(LaneValue)) {
         let time = BlockTime { map: &self.lane.map, ..*time };
         self.cursor.run(&self.lane.lane, &time, give);
     }
+
+    /// The same if the song plays on. Returns the song frame of the next value.
+    fn play_on(&mut self, segment: &Segment, give: impl FnMut(LaneValue)) -> i64 {
+        self.cursor.play_on(&self.lane.lane, &self.lane.map, segment, give)
+    }
 }
 
-/// No lane is due before the song frame `until`, if the song plays on.
-struct Rest {
+/// Where all lanes are, as long as the song plays on without a jump: nearly always. Then no cursor need compare positions,
+/// and where nothing is due a block need not look at them.
+struct Onward {
     /// Where the last block led to.
     position: i64,
+    /// No lane is due before this song frame.
     until: i64,
 }
 
@@ -61,8 +73,8 @@ struct Rest {
 pub(crate) struct Lanes {
     /// Sorted by parameter.
     players: Box<[Player]>,
-    /// Nearly always nothing is due, so a block need not look at the lanes. `None`: it has to.
-    rest: Option<Rest>,
+    /// `None`: each cursor knows where it is.
+    onward: Option<Onward>,
     values: Values,
     /// The block's time as the node hears it. Only behind a latency.
     late: Segments,
@@ -74,10 +86,10 @@ impl Lanes {
     /// Thread: control; allocates all that blocks will need.
     pub(crate) fn new(mut lanes: Vec<(u16, Arc<MappedLane>)>, frames: usize) -> Lanes {
         lanes.sort_unstable_by_key(|(param, _)| *param);
-        let player = |(param, lane)| Player { param, lane, cursor: LaneCursor::new() };
+        let player = |(param, lane)| Player { cursor: LaneCursor::new(), lane, param };
         let values = Values::new(room(lanes.len(), frames), frames);
         let players = lanes.into_iter().map(player).collect();
-        Lanes { players, rest: None, values, late: Segments::EMPTY }
+        Lanes { players, onward: None, values, late: Segments::EMPTY }
     }
 
     /// How many events a block has at most, with edits.
@@ -102,7 +114,7 @@ impl Lanes {
 
     /// Forgets where it was.
     pub(super) fn restart(&mut self) {
-        self.rest = None;
+        self.onward = None;
         self.players.iter_mut().for_each(|player| player.cursor.restart());
     }
 
@@ -123,23 +135,22 @@ impl Lanes {
     ///
     /// Thread: worker, inside a block. Cost: O(lanes + values * log values), O(1) if no lane is due; no allocation.
     pub(super) fn play(&mut self, now: &Now, late: u32, events: &mut Vec<TimedChange>) -> u64 {
-        let Lanes { players, rest, values, late: delayed } = self;
+        let Lanes { players, onward, values, late: delayed } = self;
         let time = now.time_in(late, delayed);
-        if rest.as_mut().is_some_and(|rest| rest.goes_on(&time)) {
-            return 0;
+        match onward.as_mut().and_then(|onward| Some((onward.segment(&time)?, onward))) {
+            Some((segment, onward)) => {
+                onward.position = segment.end_position();
+                if onward.position <= onward.until {
+                    return 0;
+                }
+                onward.until = values.play_on(players, segment);
+            }
+            None => {
+                wake(players, onward);
+                values.run(players, &time);
+                *onward = Onward::after(&time, players);
+            }
         }
-        wake(players, rest);
-        values.begin();
-        let lanes = players.len();
-        for (place, player) in players.iter_mut().enumerate() {
-            values.begin_lane(lanes - place - 1);
-            let (param, place) = (player.param, place as u32);
-            player.run(&time, |LaneValue { offset, value, on_ramp }| {
-                let value = value as f32;
-                values.push(Value { frame: offset, place, param, on_ramp, value });
-            });
-        }
-        *rest = Rest::after(&time, players);
         if !values.list.is_empty() {
             let end = time.segments.as_slice().last();
             let frames = end.map_or(0, |last| last.end() as usize);
@@ -149,38 +160,33 @@ impl Lanes {
     }
 
     fn wake(&mut self) {
-        wake(&mut self.players, &mut self.rest);
+        wake(&mut self.players, &mut self.onward);
     }
 }
 
-/// Lets the cursors know how far the song has come while they rested.
-fn wake(players: &mut [Player], rest: &mut Option<Rest>) {
-    if let Some(Rest { position, .. }) = rest.take() {
+/// Lets the cursors know how far the song has come.
+fn wake(players: &mut [Player], onward: &mut Option<Onward>) {
+    if let Some(Onward { position, .. }) = onward.take() {
         players.iter_mut().for_each(|player| player.cursor.rest(position));
     }
 }
 
-impl Rest {
+impl Onward {
     /// If the lanes have run in this block.
-    fn after(time: &BlockTime<'_>, players: &[Player]) -> Option<Rest> {
+    fn after(time: &BlockTime<'_>, players: &[Player]) -> Option<Onward> {
         let position = time.segments.as_slice().last()?.end_position();
         let mut until = i64::MAX;
         for player in players {
             until = until.min(player.cursor.rests_until()?);
         }
-        Some(Rest { position, until })
+        Some(Onward { position, until })
     }
 
-    /// Whether nothing is due in this block either.
-    fn goes_on(&mut self, time: &BlockTime<'_>) -> bool {
-        let [segment] = time.segments.as_slice() else { return false };
-        let end = segment.end_position();
+    /// The block's segment, if the song plays on in it.
+    fn segment<'a>(&self, time: &BlockTime<'a>) -> Option<&'a Segment> {
+        let [segment] = time.segments.as_slice() else { return None };
         let plays_on = segment.playing && !segment.jumped && segment.position == self.position;
-        let goes_on = plays_on && end <= self.until;
-        if goes_on {
-            self.position = end;
-        }
-        goes_on
+        plays_on.then_some(segment)
     }
 }
 
@@ -196,6 +202,11 @@ struct Value {
 }
 
 impl Value {
+    #[inline]
+    fn of(LaneValue { offset, value, on_ramp }: LaneValue, place: u32, param: u16) -> Value {
+        Value { frame: offset, place, param, on_ramp, value: value as f32 }
+    }
+
     fn timed(&self) -> TimedChange {
         let change = Change::Param { index: self.param, value: self.value };
         TimedChange { frame: self.frame, change }
@@ -234,6 +245,30 @@ impl Values {
     fn begin(&mut self) {
         self.list.clear();
         (self.is_thin, self.thinned) = (false, 0);
+    }
+
+    /// The values of a block.
+    fn run(&mut self, players: &mut [Player], time: &BlockTime<'_>) {
+        self.begin();
+        let lanes = players.len();
+        for (place, player) in players.iter_mut().enumerate() {
+            self.begin_lane(lanes - place - 1);
+            let (param, place) = (player.param, place as u32);
+            player.run(time, |value| self.push(Value::of(value, place, param)));
+        }
+    }
+
+    /// The values of a block in which the song plays on. Returns the song frame before which no lane is due again.
+    fn play_on(&mut self, players: &mut [Player], segment: &Segment) -> i64 {
+        self.begin();
+        let (lanes, mut until) = (players.len(), i64::MAX);
+        for (place, player) in players.iter_mut().enumerate() {
+            self.begin_lane(lanes - place - 1);
+            let (param, place) = (player.param, place as u32);
+            let due = player.play_on(segment, |value| self.push(Value::of(value, place, param)));
+            until = until.min(due);
+        }
+        until
     }
 
     /// The next lane plays, and so many play after it: each keeps room for its first and its last value.
@@ -283,14 +318,30 @@ impl Values {
             self.list.push(Value { frame, place, param, on_ramp: false, value });
         }
         events.clear();
+        if let Some(frames_each) = self.same_frames() {
+            for first in 0..frames_each {
+                let at_frame = self.list[first..].iter().step_by(frames_each);
+                at_frame.for_each(|value| events.push(value.timed()));
+            }
         // To count them takes one look per value and frame.
-        if frames <= self.places.len().min(FRAMES_A_VALUE * self.list.len()) {
+        } else if frames <= self.places.len().min(FRAMES_A_VALUE * self.list.len()) {
             self.count_into(frames, events);
         } else {
             // No two are equal, so the order is one for all.
             self.list.sort_unstable_by_key(|value| (value.frame, value.place));
             self.list.iter().for_each(|value| events.push(value.timed()));
         }
+    }
+
+    /// How many values each lane has, if all have theirs at the same frames, as those that go the same way do. The list is
+    /// in order of the places, and the values of a lane in order of their frames.
+    fn same_frames(&self) -> Option<usize> {
+        let pairs = self.list.iter().zip(self.list.get(1..)?);
+        let one = pairs.take_while(|(value, next)| value.frame < next.frame).count() + 1;
+        let repeats = self.list.iter().zip(self.list.get(one..)?);
+        let whole = self.list.len().is_multiple_of(one);
+        let mut repeats = repeats.map(|(value, next)| value.frame == next.frame);
+        (whole && repeats.all(|same| same)).then_some(one)
     }
 
     /// The list is in order of the places already, so those at one frame keep their order.
@@ -367,6 +418,42 @@ mod tests {
         // Sorted by counting, and as a block with few values is.
         for frames in [8, 64] {
             edits_behind_lanes(frames);
+        }
+    }
+
+    /// Lanes with values at these frames, and edits, in every way to sort them.
+    #[test]
+    fn values_come_by_frame_then_by_lane_then_edits() {
+        let cases: [&[&[u32]]; 7] = [
+            &[&[3, 35], &[3, 35], &[3, 35]],
+            &[&[3, 35], &[4, 36], &[3, 36]],
+            &[&[0], &[0], &[0]],
+            &[&[0, 1, 2], &[], &[0, 1, 2]],
+            &[&[0], &[5], &[0], &[5]],
+            &[&[7, 9, 60]],
+            &[&[1, 2], &[1, 2], &[1]],
+        ];
+        for lanes in cases {
+            for edits in 0..3 {
+                let mut values = Values::new(64, 64);
+                values.begin();
+                for (place, frames) in (0..).zip(lanes) {
+                    values.begin_lane(lanes.len() - place as usize - 1);
+                    frames.iter().for_each(|frame| values.push(value(place, *frame, true)));
+                }
+                let mut sorted = values.list.clone();
+                sorted.sort_by_key(|value| (value.frame, value.place));
+                let edit = |index: u16| TimedChange {
+                    frame: 0,
+                    change: Change::Param { index, value: 0.5 },
+                };
+                let mut events: Vec<TimedChange> = (90..90 + edits).map(edit).collect();
+                let (before, after): (Vec<_>, Vec<_>) =
+                    sorted.iter().map(Value::timed).partition(|event| event.frame == 0);
+                let expected = [&before[..], &events, &after].concat();
+                values.merge(64, &mut events);
+                assert_eq!(events, expected, "{lanes:?}, {edits} edits");
+            }
         }
     }
 

@@ -1,5 +1,7 @@
 //! Plays a lane: which values it gives at which frames of a block.
 
+use std::ops::Deref;
+
 use super::lane::{Lane, Way};
 use crate::block_time::BlockTime;
 use crate::events::{Event, EventKind, ParamChange, Source};
@@ -40,19 +42,21 @@ impl LaneValue {
 /// Thread: the worker or leader that owns it, inside a block. Cost: O(values), O(log points) after a jump, a few
 /// comparisons where nothing is due; no allocation.
 #[derive(Debug, Clone, Default)]
+#[repr(C)]
 pub struct LaneCursor {
-    /// Position of the next frame if nothing jumps, and whether the song played. `None`: chase.
-    led_to: Option<(i64, bool)>,
+    // What a value on a ramp needs comes first: one cache line, and nothing of the lane.
     /// Song frame of the next value if nothing jumps.
     due: i64,
-    /// The lane is not read.
-    paused: bool,
-    /// How many of the lane's points are behind.
-    passed: usize,
     /// Song frame of the next point.
     point: i64,
     /// The way to the next point, if the value moves on it.
     way: Option<Way>,
+    /// Position of the next frame if nothing jumps, and whether the song played. `None`: chase.
+    led_to: Option<(i64, bool)>,
+    /// How many of the lane's points are behind.
+    passed: usize,
+    /// The lane is not read.
+    paused: bool,
 }
 
 impl LaneCursor {
@@ -78,9 +82,28 @@ impl LaneCursor {
         self.led_to.filter(|(_, playing)| *playing).map(|_| self.due)
     }
 
-    /// The song has played on to `position` without a jump, and nothing was due on the way.
+    /// The song has played on to `position` without a jump, and nothing was due on the way, or
+    /// [`play_on`](LaneCursor::play_on) gave it.
     pub fn rest(&mut self, position: i64) {
         self.led_to = Some((position, true));
+    }
+
+    /// Gives the values of a segment in which the song plays on without a jump from where [`run`](LaneCursor::run) or
+    /// `play_on` ended; for a caller of many cursors, which knows this for all of them. Returns the song frame of the next
+    /// value. Before the next `run`, [`rest`](LaneCursor::rest) has to say where the song is.
+    #[inline]
+    pub fn play_on(
+        &mut self,
+        lane: &Lane,
+        map: &impl Deref<Target = TempoMap>,
+        segment: &Segment,
+        mut give: impl FnMut(LaneValue),
+    ) -> i64 {
+        let end = segment.end_position();
+        while self.due < end {
+            give(self.next(lane, map, segment));
+        }
+        self.due
     }
 
     /// Gives the values of a block in order of their frames. `time.map` is the map that the lane was made with.
@@ -94,7 +117,7 @@ impl LaneCursor {
                 give(self.chase(lane, time.map, segment));
             }
             while segment.playing && self.due < segment.end_position() {
-                give(self.next(lane, time.map, segment));
+                give(self.next(lane, &time.map, segment));
             }
             self.led_to = Some((segment.end_position(), segment.playing));
         }
@@ -110,30 +133,40 @@ impl LaneCursor {
         let frame = segment.position;
         self.pass(lane, map, lane.knots_until(frame));
         let resting = lane.knots()[self.passed.saturating_sub(1)].value;
-        let value = self.way.as_ref().map_or(resting, |way| way.value(map, frame));
-        let step = self.way.as_ref().map(|way| way.next_step(frame, lane.grid_frames()));
+        let value = self.way.as_ref().map_or(resting, |way| way.value(&map, frame));
+        let step = self.way.as_ref().map(|way| way.next_step(frame));
         self.due = self.point.min(step.unwrap_or(i64::MAX));
         LaneValue { offset: segment.offset, value, on_ramp: false }
     }
 
     /// The value that is due.
-    fn next(&mut self, lane: &Lane, map: &TempoMap, segment: &Segment) -> LaneValue {
+    #[inline]
+    fn next(
+        &mut self,
+        lane: &Lane,
+        map: &impl Deref<Target = TempoMap>,
+        segment: &Segment,
+    ) -> LaneValue {
         let frame = self.due;
         let offset = segment.offset + (frame - segment.position) as u32;
-        let step = frame + i64::from(lane.grid_frames());
         if let Some(way) = &self.way
             && frame != self.point
         {
             let value = way.value(map, frame);
-            self.due = self.point.min(step);
+            self.due = self.point.min(frame + way.grid_frames());
             return LaneValue { offset, value, on_ramp: true };
         }
+        LaneValue { offset, value: self.reach(lane, map, frame), on_ramp: false }
+    }
+
+    /// The value of the point that is due.
+    fn reach(&mut self, lane: &Lane, map: &TempoMap, frame: i64) -> f64 {
         // Of several points at one frame the last holds. A search, and not just the next point: a lane that was
         // exchanged without `restart` gives wrong values at most.
         self.pass(lane, map, lane.knots_until(frame));
-        self.due = if self.way.is_some() { self.point.min(step) } else { self.point };
-        let value = lane.knots()[self.passed.saturating_sub(1)].value;
-        LaneValue { offset, value, on_ramp: false }
+        let step = self.way.as_ref().map(|way| frame + way.grid_frames());
+        self.due = self.point.min(step.unwrap_or(i64::MAX));
+        lane.knots()[self.passed.saturating_sub(1)].value
     }
 
     /// The first `passed` points are behind.

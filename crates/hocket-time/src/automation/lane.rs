@@ -1,5 +1,7 @@
 //! A parameter's values over the song.
 
+use std::ops::Deref;
+
 use thiserror::Error;
 
 use crate::math::exp_m1;
@@ -182,7 +184,7 @@ impl Lane {
     pub fn value_at(&self, map: &TempoMap, frame: i64) -> f64 {
         let passed = self.knots_until(frame);
         let resting = self.knots[passed.saturating_sub(1)].value;
-        self.way(passed, map).map_or(resting, |way| way.value(map, frame))
+        self.way(passed, map).map_or(resting, |way| way.value(&map, frame))
     }
 
     pub(super) fn knots(&self) -> &[Knot] {
@@ -219,6 +221,7 @@ impl Lane {
             from: from.value,
             to: to.value,
             curve,
+            grid_frames: self.grid_frames,
             rise: exp_m1(curve),
         })
     }
@@ -226,24 +229,29 @@ impl Lane {
 
 /// The way between two points with different values.
 #[derive(Debug, Clone)]
+#[repr(C)]
 pub(super) struct Way {
-    /// Its first frame.
-    frame: i64,
-    /// Whether it is measured in frames; else in beats.
-    in_frames: bool,
+    // What every value on a line needs comes first (`LaneCursor`).
     start: f64,
     length: f64,
     from: f64,
     to: f64,
     /// 0: a line.
     curve: f64,
+    /// The distance of its values.
+    grid_frames: u32,
+    /// Whether it is measured in frames; else in beats.
+    in_frames: bool,
     /// exp(curve) - 1.
     rise: f64,
+    /// Its first frame.
+    frame: i64,
 }
 
 impl Way {
-    /// The value at a frame on it.
-    pub fn value(&self, map: &TempoMap, frame: i64) -> f64 {
+    /// The value at a frame on it. It looks at the map only where the tempo changes.
+    #[inline]
+    pub fn value(&self, map: &impl Deref<Target = TempoMap>, frame: i64) -> f64 {
         let at = if self.in_frames { frame as f64 } else { map.beats_at_frame(frame) };
         let part = (at - self.start) / self.length;
         let part = if self.curve == 0.0 { part } else { exp_m1(self.curve * part) / self.rise };
@@ -253,9 +261,15 @@ impl Way {
     }
 
     /// The first frame behind `frame` that lies a whole number of grid steps behind the way's beginning.
-    pub fn next_step(&self, frame: i64, grid_frames: u32) -> i64 {
-        let grid = i64::from(grid_frames);
+    pub fn next_step(&self, frame: i64) -> i64 {
+        let grid = self.grid_frames();
         self.frame + ((frame - self.frame) / grid + 1) * grid
+    }
+
+    /// The distance of its values, in frames.
+    #[inline]
+    pub fn grid_frames(&self) -> i64 {
+        self.grid_frames.into()
     }
 }
 
