@@ -47,7 +47,7 @@ mod verdicts;
 mod unpaired;
 
 pub use about::{About, Better, Metric, Section};
-pub use design::{Contrast, Design, NotMeasurable, Rounds, Size, TWIN, Variant};
+pub use design::{Contrast, Design, NotMeasurable, Rounds, Size, TWIN, Variant, twin_of};
 pub use experiment::{Apparatus, Check, Experiment, Fault, Historic, Quantiles, Sample};
 pub use host::{FifoGrant, Host, Relation};
 pub use ledger::{Ledger, LedgerEntry, Limits, flags_of};
@@ -58,6 +58,6 @@ pub use run::{Budget, Event, Plan, RunError, run};
 pub use start::Launcher;
 pub use unpaired::{MIN_PROCESSES, Unpaired, incomparable, unpaired};
 pub use verdicts::{
-    Sentence, change, contrast_sentence, framed_verdicts, percent_change, standard_plots,
-    standard_verdicts,
+    NamedRatio, Sentence, change, contrast_sentence, contrast_sentences, framed, judged_together,
+    percent_change, ratio_told, ratios_sentence, standard_plots,
 };
