@@ -50,7 +50,7 @@ pub use about::{About, Better, Metric, Section};
 pub use design::{Contrast, Design, NotMeasurable, Rounds, Size, TWIN, Variant, twin_of};
 pub use experiment::{Apparatus, Check, Experiment, Fault, Historic, Quantiles, Sample};
 pub use host::{FifoGrant, Host, Relation};
-pub use ledger::{Ledger, LedgerEntry, Limits, flags_of};
+pub use ledger::{LedgerEntry, Limits};
 pub use meta::{head, host_digest, tail};
 pub use plot::{Axis, Bar, Dumbbell, Estimate, Mark, Plot, Rank, Series, Span};
 pub use results::{ContrastResult, ExperimentRun, Results, Row, Standing};
