@@ -17,6 +17,7 @@ mod quantile;
 mod proportion;
 mod paired;
 mod starts;
+mod welch;
 mod looks;
 mod floor;
 mod steady;
@@ -35,6 +36,7 @@ pub use ranks::{Ranks, nemenyi_critical, ranks};
 pub use rng::Rng;
 pub use starts::{MIN_STARTS, StartComparison, compare_starts, ratio_of_starts};
 pub use steady::{Class, Segment, Steady, steady};
+pub use welch::welch;
 
 /// The 97.5 % quantile of the normal distribution: the critical value of a 95 % interval that is
 /// looked at once.
