@@ -10,15 +10,21 @@ use hocket_plan::Session;
 
 use crate::record::{Build, Clock, MediaFacts};
 
-/// The program that measures; version and commit are fixed when it is built.
+/// The program that measures; version and commit are fixed when it is built. Whether its sources were edited is looked at
+/// again when a record is made ([`crate::provenance::edited`]): a build notices other commits, not edits.
 pub fn build() -> Build {
     Build {
         version: env!("CARGO_PKG_VERSION").into(),
-        commit: option_env!("HOCKET_COMMIT").filter(|text| !text.is_empty()).map(Into::into),
-        dirty: option_env!("HOCKET_DIRTY") == Some("yes"),
+        commit: commit(),
+        dirty: option_env!("HOCKET_DIRTY") == Some("yes") || crate::provenance::edited(),
         rustc: option_env!("HOCKET_RUSTC").unwrap_or("unknown").into(),
         program_sha256: std::env::current_exe().ok().and_then(|program| digest(&program)),
     }
+}
+
+/// The commit that the program was built from, where git was at hand.
+pub fn commit() -> Option<String> {
+    option_env!("HOCKET_COMMIT").filter(|text| !text.is_empty()).map(Into::into)
 }
 
 /// Facts and topology of the machine.

@@ -135,12 +135,90 @@ mod tests {
                     about.id
                 );
             }
-            let known = |h: &crate::harness::Historic| about.metric(h.metric).is_some();
+        }
+    }
+
+    /// Each figure has a metric and, unless it says what differs, the metric's meaning: a unit that converts, a figure
+    /// of one variant, and no other conditions in its definition.
+    #[test]
+    fn historic_figures_stand_beside_what_they_mean_or_say_what_differs() {
+        for experiment in ALL {
+            let about = experiment.about();
             let historic = experiment.historic();
-            assert!(historic.iter().all(known), "{}", about.id);
             let labels: std::collections::BTreeSet<_> =
-                historic.iter().map(|h| (h.label, h.unit)).collect();
+                historic.iter().map(|old| (old.label, old.metric)).collect();
             assert_eq!(labels.len(), historic.len(), "{}: labels do not tell apart", about.id);
+            for old in historic {
+                let named = format!("{}, {}", about.id, old.label);
+                let metric = about.metric(old.metric).expect(&named);
+                assert!(old.definition.ends_with('.') && old.value.is_finite(), "{named}");
+                if let Some(differs) = old.differs {
+                    assert!(differs.ends_with('.'), "{named}: {differs}");
+                    continue;
+                }
+                let converts = crate::pages::conversion(metric.unit, old.unit).is_some();
+                assert!(converts, "{named}: {} beside {}", old.unit, metric.unit);
+                assert!(old.variant.is_some(), "{named}: beside no variant");
+                let other = OTHER_CONDITIONS.iter().find(|words| old.definition.contains(*words));
+                assert_eq!(other, None, "{named}: {}", old.definition);
+            }
+        }
+    }
+
+    /// Words of definitions that no metric of ours has.
+    const OTHER_CONDITIONS: [&str; 8] = [
+        "the one CPU of the system",
+        "up to 512 threads",
+        "SMT disabled",
+        "at most",
+        "correlation",
+        "SuperPi",
+        "slowest",
+        "one thread, kernel",
+    ];
+
+    /// The figures as they were extracted from the printed texts, apart from this code.
+    #[test]
+    fn historic_figures_are_those_that_were_printed() {
+        let folder = std::env::var_os("HOCKET_SHARED").map(std::path::PathBuf::from);
+        let Some(files) = folder.and_then(|it| std::fs::read_dir(it.join("data/historic")).ok())
+        else {
+            println!(
+                "SKIPPED historic_figures_are_those_that_were_printed: no shared data, set HOCKET_SHARED"
+            );
+            return;
+        };
+        let mut printed = Vec::new();
+        for file in files {
+            let text = std::fs::read_to_string(file.unwrap().path()).unwrap();
+            let table: toml::Table = text.parse().expect("TOML");
+            numbers(&toml::Value::Table(table), &mut printed);
+        }
+        for experiment in ALL {
+            for old in experiment.historic() {
+                let known =
+                    derived(old.label) || printed.iter().any(|n| (n - old.value).abs() < 1e-9);
+                assert!(known, "{}: {} {}", experiment.about().id, old.label, old.value);
+            }
+        }
+    }
+
+    /// Figures from elsewhere than the texts of the shared data, or computed from theirs.
+    fn derived(label: &str) -> bool {
+        let elsewhere =
+            ["chat, two Celerons", "integer sieve, Pentium", "multithreaded applications"];
+        elsewhere.iter().any(|start| label.starts_with(start))
+            || label == "lost, Hyper-Threading on"
+            || label == "lost, one CPU"
+    }
+
+    fn numbers(value: &toml::Value, out: &mut Vec<f64>) {
+        match value {
+            toml::Value::Integer(number) => out.push(*number as f64),
+            toml::Value::Float(number) => out.push(*number),
+            toml::Value::Array(all) => all.iter().for_each(|value| numbers(value, out)),
+            toml::Value::Table(all) => all.values().for_each(|value| numbers(value, out)),
+            _ => {}
         }
     }
 }

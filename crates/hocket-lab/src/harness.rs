@@ -47,17 +47,17 @@ mod verdicts;
 mod unpaired;
 
 pub use about::{About, Better, Metric, Section};
-pub use design::{Contrast, Design, NotMeasurable, Rounds, Size, TWIN, Variant};
+pub use design::{Contrast, Design, NotMeasurable, Rounds, Size, TWIN, Variant, twin_of};
 pub use experiment::{Apparatus, Check, Experiment, Fault, Historic, Quantiles, Sample};
 pub use host::{FifoGrant, Host, Relation};
-pub use ledger::{Ledger, LedgerEntry, Limits, flags_of};
+pub use ledger::{LedgerEntry, Limits};
 pub use meta::{head, host_digest, tail};
 pub use plot::{Axis, Bar, Dumbbell, Estimate, Mark, Plot, Rank, Series, Span};
 pub use results::{ContrastResult, ExperimentRun, Results, Row, Standing};
 pub use run::{Budget, Event, Plan, RunError, run};
 pub use start::Launcher;
-pub use unpaired::{MIN_PROCESSES, Unpaired, incomparable, unpaired};
+pub use unpaired::{Unpaired, incomparable, unpaired};
 pub use verdicts::{
-    Sentence, change, contrast_sentence, framed_verdicts, percent_change, standard_plots,
-    standard_verdicts,
+    NamedRatio, Sentence, change, contrast_sentence, contrast_sentences, framed, judged_together,
+    percent_change, ratio_told, ratios_sentence, standard_plots,
 };

@@ -54,35 +54,51 @@ pub struct HistoricTable {
     pub machine: &'static str,
     /// What a figure is.
     pub definition: &'static str,
-    /// What to mind when it stands beside today's figures of this session.
-    pub caution: &'static str,
+    /// What was played, in words.
+    pub played: &'static str,
+    /// How many tracks that had.
+    pub tracks: usize,
+    /// Whether something was computed beside it.
+    pub disturbed: bool,
     /// The figures.
     pub rows: &'static [BlockTime],
 }
 
 /// The table to print beside a session of this kind; `None` where nothing was printed for it.
 pub fn for_session_kind(kind: SessionKind) -> Option<HistoricTable> {
-    let (project, rows, caution) = match kind {
-        SessionKind::BestCase => ("best-case", BEST_CASE, "Eight independent channels."),
-        SessionKind::WorstCase4 => (
-            "worst-case",
-            WORST_CASE,
-            "Four channels, with the waveform previews of several large files computed beside.",
-        ),
-        SessionKind::WorstCase8 => (
-            "worst-case",
-            WORST_CASE,
-            "The table was made with four channels; this session has eight, so only the order of the configurations compares.",
-        ),
+    let worst = "four channels, with the waveform previews of several large files computed beside";
+    let (project, rows, played, tracks, disturbed) = match kind {
+        SessionKind::BestCase => {
+            ("best-case", BEST_CASE, "eight independent channels, and nothing beside", 8, false)
+        }
+        SessionKind::WorstCase4 | SessionKind::WorstCase8 => {
+            ("worst-case", WORST_CASE, worst, 4, true)
+        }
     };
     Some(HistoricTable {
         project,
         source: SOURCE,
         machine: MACHINE,
         definition: DEFINITION,
-        caution,
+        played,
+        tracks,
+        disturbed,
         rows,
     })
+}
+
+impl HistoricTable {
+    /// What the table was made with, and what differs in a run of so many tracks with or without a load.
+    pub fn caution(&self, tracks: usize, disturbed: bool) -> String {
+        let played = format!("The table was made with {}.", self.played);
+        let load = if disturbed { "with a load beside" } else { "without a load" };
+        match (tracks, disturbed) == (self.tracks, self.disturbed) {
+            true => played,
+            false => {
+                format!("{played} This run had {tracks} tracks, {load}: the two do not compare.")
+            }
+        }
+    }
 }
 
 const SOURCE: &str = "bachelor thesis, HAW Hamburg, 2009, section 8.3.4";

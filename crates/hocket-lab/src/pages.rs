@@ -42,6 +42,8 @@ mod pictures;
 pub use chapter::{Chapter, ThenNow, beside};
 pub use figures::{Over, VariantFigure, VariantTable};
 pub use lab::{Flagged, Lab};
+#[cfg(test)]
+pub(crate) use number::conversion;
 pub use number::digits;
 pub use page::html;
 pub use pictures::{Picture, pictures};

@@ -1,12 +1,13 @@
 //! Whether a record may lie among the published ones, in `docs/results` of Hocket's repository.
 //!
 //! A record names the commit of the program that made it. The stamp is from the build, and a build notices neither
-//! edited sources nor a later commit. So [`check`] compares program and tree when the record is made. It refuses a place in
-//! `docs/results` unless the tree has no changes, the program was built from its commit, and no source is newer than the
-//! program. Any other place is fine.
+//! edited sources nor a later commit. So every record says whether the sources were [`edited`], and [`check`] compares
+//! program and tree when the record is made. It refuses a place in `docs/results` unless the tree has no changes, the
+//! program was built from its commit, and no source is newer than the program. Any other place is fine.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::OnceLock;
 use std::time::SystemTime;
 
 use crate::record::Build;
@@ -28,11 +29,49 @@ struct Program {
 /// Why a record at this place would not be what it says, and what to do.
 pub fn check(record: &Path) -> Result<(), String> {
     let Some(tree) = tree_that_publishes(record) else { return Ok(()) };
-    let written = std::env::current_exe().and_then(std::fs::metadata).and_then(|it| it.modified());
-    let program = Program { build: crate::about::build(), written: written.ok() };
+    let program = Program { build: crate::about::build(), written: written() };
     program.check(&tree).map_err(|why| {
         format!("{}: records in {PUBLISHED} are made from a clean tree: {why}", record.display())
     })
+}
+
+/// Whether the tree in which this program lies has other sources than its last commit, or newer ones than the program:
+/// then no commit says what was measured. False where the tree is gone, as that of an installed program is.
+///
+/// Cost: the first call runs git twice and looks at every source.
+pub fn edited() -> bool {
+    static EDITED: OnceLock<bool> = OnceLock::new();
+    *EDITED.get_or_init(|| {
+        let program = std::env::current_exe().unwrap_or_default();
+        let is_tree = |folder: &&Path| folder.join("crates/hocket-lab").is_dir();
+        let Some(tree) = program.ancestors().find(is_tree) else { return false };
+        changes(tree).is_ok_and(|changes| {
+            changes.is_some() || newer_source(tree, written()).is_ok_and(|it| it.is_some())
+        })
+    })
+}
+
+/// When the file of this program was written.
+fn written() -> Option<SystemTime> {
+    std::env::current_exe().and_then(std::fs::metadata).and_then(|it| it.modified()).ok()
+}
+
+/// The first change that is not committed. Records that were just made are no changes of the program.
+fn changes(tree: &Path) -> Result<Option<String>, String> {
+    let but_records = format!(":!{PUBLISHED}");
+    let changes = git(tree, &["status", "--porcelain", "--", ".", &but_records])?;
+    Ok(changes.lines().next().map(|first| first.trim().to_owned()))
+}
+
+/// A source that may have been another one when the program was built.
+fn newer_source(tree: &Path, program: Option<SystemTime>) -> Result<Option<String>, String> {
+    let sources = git(tree, &["ls-files", "crates/*/src/*", "crates/*/benches/*", "*Cargo.*"])?;
+    let written = |name: &str| tree.join(name).symlink_metadata().and_then(|it| it.modified());
+    let is_newer = |name: &&str| match (written(name), program) {
+        (Ok(source), Some(program)) => source > program,
+        _ => true,
+    };
+    Ok(sources.lines().find(is_newer).map(Into::into))
 }
 
 /// Writes a record of a benchmark.
@@ -58,11 +97,8 @@ fn tree_that_publishes(record: &Path) -> Option<PathBuf> {
 
 impl Program {
     fn check(&self, tree: &Path) -> Result<(), String> {
-        // Records that were just made are no changes of the program.
-        let but_records = format!(":!{PUBLISHED}");
-        let changes = git(tree, &["status", "--porcelain", "--", ".", &but_records])?;
-        if let Some(first) = changes.lines().next() {
-            return Err(format!("'{}' is not committed; commit it first", first.trim()));
+        if let Some(first) = changes(tree)? {
+            return Err(format!("'{first}' is not committed; commit it first"));
         }
         let head = git(tree, &["rev-parse", "HEAD"])?;
         let commit = self.build.commit.as_deref().unwrap_or("an unknown commit");
@@ -75,24 +111,13 @@ impl Program {
         if self.build.dirty {
             return Err("the program was built with changes in the tree; build it again".into());
         }
-        match self.newer_source(tree)? {
+        match newer_source(tree, self.written)? {
             Some(source) => Err(format!(
                 "{source} is newer than the program; build it again (after `cargo clean -p hocket-lab`, if cargo sees \
                  nothing to do)"
             )),
             None => Ok(()),
         }
-    }
-
-    /// A source that may have been another one when the program was built.
-    fn newer_source(&self, tree: &Path) -> Result<Option<String>, String> {
-        let sources = git(tree, &["ls-files", "crates/*/src/*", "crates/*/benches/*", "*Cargo.*"])?;
-        let written = |name: &str| tree.join(name).symlink_metadata().and_then(|it| it.modified());
-        let is_newer = |name: &&str| match (written(name), self.written) {
-            (Ok(source), Some(program)) => source > program,
-            _ => true,
-        };
-        Ok(sources.lines().find(is_newer).map(Into::into))
     }
 }
 

@@ -165,7 +165,7 @@ fn one_start_shows_nothing() {
         assert!(row.measured.as_ref().unwrap().typical.unwrap().interval().is_none());
     }
     let findings = analysis.headline().findings.join("\n");
-    assert!(findings.contains("1 process start, and a verdict needs 3"), "{findings}");
+    assert!(findings.contains("1 process start, and a verdict needs 5"), "{findings}");
     assert!(!findings.contains("Slowest") && !findings.contains("are noise here"), "{findings}");
 }
 

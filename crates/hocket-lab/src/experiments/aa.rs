@@ -8,7 +8,7 @@ use crate::harness::lateness::OpenLoop;
 use crate::harness::timed::{calibrate, per_op, time};
 use crate::harness::{
     About, Apparatus, Better, Check, Design, Experiment, Fault, Host, Metric, NotMeasurable,
-    Results, Rounds, Sample, Section, Sentence, Size, TWIN, Variant,
+    Results, Rounds, Sample, Section, Sentence, Size, Variant, twin_of,
 };
 
 /// See [`About`].
@@ -57,9 +57,9 @@ impl Experiment for Aa {
     fn design(&self, _host: &Host, size: Size) -> Result<Design, NotMeasurable> {
         // Short turns: a turn that is over before somebody else gets the CPU is worth many that are not.
         let rounds =
-            Rounds { processes: size.pick(3, 10), per_process: size.pick(300, 1000), warm_up: 1 };
+            Rounds { processes: size.pick(5, 10), per_process: size.pick(180, 1000), warm_up: 1 };
         let design = Design::facts(vec![Variant::new("same")], rounds);
-        Ok(Design { twin: Some(0), ..design })
+        Ok(design.twinned())
     }
 
     fn open(&self, _: &Host, _: Size, _: &Design) -> Result<Box<dyn Apparatus>, NotMeasurable> {
@@ -67,18 +67,23 @@ impl Experiment for Aa {
         Ok(Box::new(twice))
     }
 
-    fn verdicts(&self, results: &Results) -> Vec<Sentence> {
+    fn findings(&self, results: &Results) -> Vec<Sentence> {
         results.metrics().iter().map(|(metric, _)| verdict(results, metric)).collect()
     }
 }
 
 fn verdict(results: &Results, metric: &str) -> Sentence {
-    let compared = results.compare("same", &format!("same{TWIN}"), metric);
+    let compared = results.compare("same", &twin_of("same"), metric);
     let Some((all, interval)) = compared.and_then(|all| Some((all, all.interval?))) else {
         return Sentence::not_shown(format!("{metric}: too few rounds"));
     };
     let percent = |ratio: f64| (ratio - 1.0) * 100.0;
-    let floor = results.floor(metric).map_or(f64::NAN, |floor| floor * 100.0);
+    let Some(floor) = results.floor("same", metric).map(|floor| floor * 100.0) else {
+        return Sentence::not_shown(format!(
+            "{metric}: too few process starts ({})",
+            results.starts()
+        ));
+    };
     Sentence::shown(format!(
         "{metric}: the same twice differs by {:+.2} % [{:+.2}, {:+.2}]; here and today a difference below {floor:.2} % \
          cannot be shown",

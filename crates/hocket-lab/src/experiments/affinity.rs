@@ -5,9 +5,9 @@ use std::time::Duration;
 use super::beside::{Outcome, Scene};
 use crate::harness::turn_threads::Place;
 use crate::harness::{
-    About, Apparatus, Better, Check, Contrast, ContrastResult, Design, Experiment, Historic, Host,
-    Metric, NotMeasurable, Results, Rounds, Sample, Section, Sentence, Size, Standing, Variant,
-    change, standard_verdicts,
+    About, Apparatus, Better, Check, Contrast, Design, Experiment, Host, Metric, NamedRatio,
+    NotMeasurable, Results, Rounds, Sample, Section, Sentence, Size, Variant, contrast_sentences,
+    ratios_sentence,
 };
 
 /// See [`About`].
@@ -17,7 +17,8 @@ static ABOUT: About = About {
     id: "affinity",
     section: Section::Priority,
     question: "Does pinning help?",
-    origin: "a study of thread scaling of 2006 (test case 7) and a comparison of quad cores of 2008",
+    origin: "a study of thread scaling of 2006 (test case 7: on one of two CPUs half of \
+             the power is left) and a comparison of quad cores of 2008",
     method: "One thread, or one for each CPU, computes a fixed number of blocks of 32 filters (64 frames each). \
              `scheduler` lets the system choose, `pinned` ties each thread to a CPU of its own, `one-cpu` ties all to \
              the same. `loaded` adds threads that compute the same all the time, half as many as there are CPUs, \
@@ -64,8 +65,11 @@ impl Experiment for Affinity {
         ] {
             add(&mut design, host, host.cpus.len(), foreign, ties);
         }
-        design.twin = Some(0);
-        Ok(design)
+        Ok(design.twinned())
+    }
+
+    fn turn_ms(&self) -> f64 {
+        35.0
     }
 
     fn open(
@@ -85,24 +89,11 @@ impl Experiment for Affinity {
         }))
     }
 
-    fn verdicts(&self, results: &Results) -> Vec<Sentence> {
+    fn findings(&self, results: &Results) -> Vec<Sentence> {
         let mut sentences: Vec<Sentence> = pinning(results).into_iter().collect();
-        sentences.extend(standard_verdicts(results));
+        sentences.extend(contrast_sentences(results));
         sentences.extend(moved(results));
         sentences
-    }
-
-    fn historic(&self) -> Vec<Historic> {
-        vec![Historic {
-            label: "two threads on one of two CPUs, Windows XP, 2006",
-            value: 2.0,
-            unit: "times",
-            metric: "time",
-            variant: None,
-            definition: "Time of two threads tied to one CPU, as a multiple of the time on two; stands beside \
-                         `one-cpu` against `scheduler` with two CPUs.",
-            source: "a study of thread scaling, HTA Horw, 2006, section 6.2 (\"50 %\")",
-        }]
     }
 }
 
@@ -128,24 +119,16 @@ fn count(threads: usize) -> String {
 
 /// What tying each thread to a CPU of its own changes, all cases in one sentence.
 fn pinning(results: &Results) -> Option<Sentence> {
-    let contrasts = results.contrasts();
-    let own = |c: &&ContrastResult| c.candidate.contains(" pinned ");
-    let case = |c: &ContrastResult| {
-        let all = c.all.as_ref()?;
-        Some(format!("{} {}", c.candidate.replace(" pinned", ""), change(all)))
+    let design = results.design()?;
+    let name = |index: usize| design.variants[index].name.clone();
+    let own = design.contrasts.iter().filter(|c| name(c.candidate).contains(" pinned "));
+    let pair = |c: &Contrast| {
+        let candidate = name(c.candidate);
+        NamedRatio::new(candidate.replace(" pinned", ""), name(c.reference), candidate, "time")
     };
-    let cases: Vec<String> = contrasts.iter().filter(own).filter_map(case).collect();
-    let shown = contrasts.iter().filter(own).any(|c| c.standing == Standing::Shown);
-    let text = match shown {
-        true => "pinning changes the time",
-        false => "pinning: no difference shown to the scheduler's own choice",
-    };
-    let text = format!("{text}: {}", cases.join("; "));
-    match (cases.is_empty(), shown) {
-        (true, _) => None,
-        (_, true) => Some(Sentence::shown(text)),
-        (_, false) => Some(Sentence::not_shown(text)),
-    }
+    let pairs: Vec<NamedRatio> = own.map(pair).collect();
+    let head = "time of a thread tied to a CPU against the scheduler's own choice";
+    ratios_sentence(results, head, &pairs)
 }
 
 /// The CPUs that the observed threads are tied to, in order; none where the system chooses.

@@ -54,7 +54,7 @@ impl Experiment for Barrier {
         if cpus < 2 {
             return Err(NotMeasurable::new("two threads at the same time need two CPUs"));
         }
-        let rounds = Rounds { processes: size.pick(1, 8), ..Rounds::usual(size) };
+        let rounds = Rounds { processes: size.pick(3, 8), ..Rounds::usual(size) };
         let mut design = Design::facts(Vec::new(), rounds);
         for threads in counts(host, size) {
             let crowded = threads > cpus;
@@ -65,8 +65,7 @@ impl Experiment for Barrier {
             let waits = WAITS.iter().filter(fits);
             waits.for_each(|wait| add(&mut design, host, threads, *wait));
         }
-        design.twin = Some(0);
-        Ok(design)
+        Ok(design.twinned())
     }
 
     fn open(

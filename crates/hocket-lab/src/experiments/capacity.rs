@@ -6,8 +6,7 @@ use hocket_plan::{ScheduleKind, SiblingPolicy};
 use super::playing::{Player, Song, policy};
 use crate::harness::{
     About, Apparatus, Axis, Better, Check, Design, Experiment, Fault, Host, Metric, NotMeasurable,
-    Plot, Results, Rounds, Sample, Section, Sentence, Series, Size, Variant, contrast_sentence,
-    framed_verdicts,
+    Plot, Results, Rounds, Sample, Section, Sentence, Series, Size, Variant,
 };
 
 /// See [`About`].
@@ -52,11 +51,15 @@ impl Experiment for Capacity {
     }
 
     fn design(&self, _: &Host, size: Size) -> Result<Design, NotMeasurable> {
-        let rounds = Rounds { processes: 1, per_process: size.pick(8, 20), warm_up: 0 };
+        let rounds = Rounds { per_process: size.pick(3, 6), ..Rounds::few(size) };
         let variant = |frames| Variant::new(format!("{frames}-frames")).with("frames", frames);
         let frames = FRAMES.into_iter().filter(|n| size == Size::Full || IN_QUICK.contains(n));
         let design = Design::facts(frames.map(variant).collect(), rounds);
-        Ok(Design { twin: Some(0), ..design })
+        Ok(design.twinned())
+    }
+
+    fn turn_ms(&self) -> f64 {
+        723.0
     }
 
     fn open(
@@ -73,10 +76,8 @@ impl Experiment for Capacity {
         }))
     }
 
-    fn verdicts(&self, results: &Results) -> Vec<Sentence> {
-        let contrasts = results.contrasts();
-        let contrasts = contrasts.iter().map(contrast_sentence);
-        framed_verdicts(results, told(results).into_iter().chain(contrasts))
+    fn findings(&self, results: &Results) -> Vec<Sentence> {
+        told(results).into_iter().collect()
     }
 
     fn plots(&self, results: &Results) -> Vec<Plot> {

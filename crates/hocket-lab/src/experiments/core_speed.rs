@@ -4,12 +4,10 @@ use std::time::Duration;
 
 use super::jobs::{Bench, Job, Load, NO_SMT};
 use super::words::{duration, told};
-use crate::harness::Standing;
 use crate::harness::timed::{calibrate, per_op};
 use crate::harness::{
     About, Apparatus, Better, Contrast, Design, Experiment, Host, Metric, NotMeasurable, Plot,
-    Relation, Results, Rounds, Sample, Section, Sentence, Size, Variant, contrast_sentence,
-    framed_verdicts,
+    Relation, Results, Rounds, Sample, Section, Sentence, Size, Variant, contrast_sentences,
 };
 
 /// See [`About`].
@@ -98,8 +96,7 @@ impl Experiment for CoreSpeed {
                 .missing
                 .push((Beside::BusyCore.name().into(), "there is one usable core".into()));
         }
-        design.twin = Some(0);
-        Ok(design)
+        Ok(design.twinned())
     }
 
     fn open(
@@ -129,19 +126,15 @@ impl Experiment for CoreSpeed {
         }))
     }
 
-    fn verdicts(&self, results: &Results) -> Vec<Sentence> {
-        let sentences = results.contrasts();
+    fn findings(&self, results: &Results) -> Vec<Sentence> {
         let tables = JOBS.iter().filter_map(|job| {
             let told = table_sentence(&table(results, *job)?)?;
-            let differs = sentences
-                .iter()
-                .any(|c| c.standing == Standing::Shown && c.candidate.starts_with(job.name()));
-            Some(match differs {
+            Some(match differs(results, *job) {
                 true => told,
                 false => Sentence::not_shown(format!("{}: no difference shown", told.text)),
             })
         });
-        framed_verdicts(results, tables.chain(sentences.iter().map(contrast_sentence)))
+        tables.chain(contrast_sentences(results)).collect()
     }
 
     fn plots(&self, results: &Results) -> Vec<Plot> {
@@ -151,6 +144,19 @@ impl Experiment for CoreSpeed {
 
 fn name(job: Job, cpu: u32, beside: Beside) -> String {
     format!("{} cpu{cpu} {}", job.name(), beside.name())
+}
+
+/// Whether any two seats, or one alone and beside something, are shown to differ in a job.
+fn differs(results: &Results, job: Job) -> bool {
+    let design = results.design();
+    let contrasts = design.map_or(&[][..], |design| &design.contrasts);
+    let name = |index: usize| results.run.design.as_ref().map_or("", |d| &d.variants[index].name);
+    let own: Vec<&Contrast> =
+        contrasts.iter().filter(|c| name(c.candidate).starts_with(job.name())).collect();
+    own.iter().any(|c| {
+        let (reference, candidate) = (name(c.reference), name(c.candidate));
+        results.judged_of(reference, candidate, &c.metric, own.len()).is_shown()
+    })
 }
 
 /// One seat beside everything that it can be beside, and against the first seat.

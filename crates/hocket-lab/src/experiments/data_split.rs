@@ -53,8 +53,7 @@ impl Experiment for DataSplit {
                 add(&mut design, host, kind, parts, one);
             }
         }
-        design.twin = Some(0);
-        Ok(design)
+        Ok(design.twinned())
     }
 
     fn open(

@@ -11,8 +11,8 @@ use crate::harness::timed::per_op;
 use crate::harness::turn_threads::{Place, TurnThreads};
 use crate::harness::{
     About, Apparatus, Axis, Better, Check, Contrast, Design, Estimate, Experiment, Fault, Historic,
-    Host, Metric, NotMeasurable, Plot, Relation, Results, Rounds, Sample, Section, Sentence,
-    Series, Size, Variant, standard_verdicts,
+    Host, Metric, NamedRatio, NotMeasurable, Plot, Relation, Results, Rounds, Sample, Section,
+    Sentence, Series, Size, Variant, contrast_sentences, ratios_sentence,
 };
 use energy::Energy;
 use waiter::{Bell, Beside, Heard};
@@ -32,7 +32,7 @@ static ABOUT: About = About {
              that runs the same filters and waits for nothing. The other seat is the observed one's sibling, \
              and in any case also a seat of another core, where waiting should cost nothing. `hybrid` spins for \
              20 us and then blocks, so here it mostly blocks. The filters' output is checked.",
-    limits: "One kind of work, in the first-level cache. Waits of some 100 us; what a way of waiting costs the one \
+    limits: "One kind of work, in the first-level cache. Waits of a piece, 100 blocks: a millisecond or so; what a way of waiting costs the one \
              who ends it (a system call where the waiter blocks) lies between two pieces and is not counted as \
              slow-down. Power is that of the whole package with all that runs on it.",
     metrics: &[
@@ -84,8 +84,7 @@ impl Experiment for IdleCost {
         let absent = |way: &Strategy| Some((way.to_string(), way.missing()?.to_string()));
         design.missing.extend(Strategy::ALL.iter().filter_map(absent));
         design.missing.extend(Energy::find().err().map(|why| ("power".to_string(), why)));
-        design.twin = Some(0);
-        Ok(design)
+        Ok(design.twinned())
     }
 
     fn open(
@@ -98,9 +97,9 @@ impl Experiment for IdleCost {
         Ok(Box::new(move |variant: usize| turns[variant].measure()))
     }
 
-    fn verdicts(&self, results: &Results) -> Vec<Sentence> {
+    fn findings(&self, results: &Results) -> Vec<Sentence> {
         let mut sentences = table(results);
-        sentences.extend(standard_verdicts(results));
+        sentences.extend(contrast_sentences(results));
         sentences
     }
 
@@ -116,7 +115,10 @@ impl Experiment for IdleCost {
             unit: "%",
             metric: "time",
             variant: Some("idle-thread siblings"),
-            definition: "By how much a correlation was slower beside the idle thread, at most.",
+            definition: "By how much a correlation was slower beside the idle thread, nearly.",
+            differs: Some(
+                "A slow-down of a correlation, in percent; `time` is that of a block of filters.",
+            ),
             source: "bachelor thesis, HAW Hamburg, 2009, section 8.2.3, figure 50",
         }]
     }
@@ -212,22 +214,17 @@ impl Turn {
     }
 }
 
-/// One sentence a relation: every way, what it costs and how fast it wakes up.
+/// One sentence a relation: every way, how fast it wakes up and what it costs.
 fn table(results: &Results) -> Vec<Sentence> {
     let sentence = |relation: Relation| {
-        let told: Vec<String> = of_relation(results, relation)
-            .filter_map(|variant| {
-                let ratio = results.compare(&empty(relation), &variant.name, "time")?.ratio;
-                let cost = format!("{} {:+.1} %", variant.level("beside"), (ratio - 1.0) * 100.0);
-                Some(match results.median(&variant.name, "wake") {
-                    Some(ns) => format!("{cost} and {:.1} us", ns / 1e3),
-                    None => cost,
-                })
-            })
-            .collect();
-        let text =
-            format!("{relation}: cost to the other seat, and time to wake up: {}", told.join("; "));
-        (!told.is_empty()).then(|| Sentence::shown(text))
+        let pair = |variant: &Variant| {
+            let wakes = results.median(&variant.name, "wake");
+            let wakes = wakes.map_or(String::new(), |ns| format!(" (wakes in {:.1} us)", ns / 1e3));
+            let label = format!("{}{wakes}", variant.level("beside"));
+            NamedRatio::new(label, empty(relation), &variant.name, "time")
+        };
+        let pairs: Vec<NamedRatio> = of_relation(results, relation).map(pair).collect();
+        ratios_sentence(results, &format!("{relation}: what waiting costs the other seat"), &pairs)
     };
     Relation::ALL.into_iter().filter_map(sentence).collect()
 }

@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 
 use crate::harness::{
     About, Apparatus, Better, Check, Design, Experiment, Fault, Host, Metric, NotMeasurable, Plot,
-    Results, Rounds, Sample, Section, Sentence, Size, Span, Variant, standard_verdicts,
+    Results, Rounds, Sample, Section, Sentence, Size, Span, Variant,
 };
 use crate::patterns::{LoadPattern, PatternError};
 use perform::Performance;
@@ -107,6 +107,10 @@ impl Experiment for LoadPatterns {
         }
     }
 
+    fn turn_ms(&self) -> f64 {
+        34.0
+    }
+
     fn open(
         &self,
         host: &Host,
@@ -123,11 +127,8 @@ impl Experiment for LoadPatterns {
         Ok(Box::new(move |variant: usize| samples(&all[variant])))
     }
 
-    fn verdicts(&self, results: &Results) -> Vec<Sentence> {
-        let mut sentences: Vec<Sentence> =
-            patterns(results).iter().map(|(name, pattern)| told(results, name, pattern)).collect();
-        sentences.extend(standard_verdicts(results));
-        sentences
+    fn findings(&self, results: &Results) -> Vec<Sentence> {
+        patterns(results).iter().map(|(name, pattern)| told(results, name, pattern)).collect()
     }
 
     fn plots(&self, results: &Results) -> Vec<Plot> {

@@ -5,11 +5,10 @@ use hocket_kernels::mandelbrot::Writing;
 use super::drawing::{CPU_TIME, Drawing, SWITCHES, THREADS, TIME};
 use super::words::series;
 use crate::harness::{
-    About, Apparatus, Axis, Better, Contrast, Design, Dumbbell, Estimate, Experiment, Historic,
-    Host, Mark, Metric, NotMeasurable, Plot, Results, Rounds, Section, Sentence, Size, Variant,
-    change, framed_verdicts,
+    About, Apparatus, Axis, Better, Contrast, Design, Experiment, Historic, Host, Mark, Metric,
+    NamedRatio, NotMeasurable, Plot, Results, Rounds, Section, Sentence, Size, Variant,
+    ratios_sentence,
 };
-use crate::stats::Comparison;
 
 /// See [`About`].
 pub struct LockScaling;
@@ -68,8 +67,11 @@ impl Experiment for LockScaling {
             }
         }
         design.contrasts = contrasts(&design);
-        design.twin = Some(0);
-        Ok(design)
+        Ok(design.twinned())
+    }
+
+    fn turn_ms(&self) -> f64 {
+        77.0
     }
 
     fn open(
@@ -89,18 +91,18 @@ impl Experiment for LockScaling {
         }))
     }
 
-    fn verdicts(&self, results: &Results) -> Vec<Sentence> {
+    fn findings(&self, results: &Results) -> Vec<Sentence> {
         let locks = Writing::ALL.into_iter().filter(|w| *w != Writing::Unlocked);
         let costs = locks.filter_map(|writing| cost(results, writing));
         let growths = Writing::ALL.into_iter().filter_map(|writing| growth(results, writing));
-        framed_verdicts(results, costs.chain(growths))
+        costs.chain(growths).collect()
     }
 
     fn plots(&self, results: &Results) -> Vec<Plot> {
         let lines = [("time", "Time of a picture"), ("cpu-time", "CPU time of a picture")];
         let lines = lines.into_iter().map(|(metric, title)| scaling(results, metric, title, "ms"));
         let switches = scaling(results, "switches", "Context switches of a picture", "");
-        std::iter::once(then_and_now(results)).chain(lines).chain([switches]).collect()
+        lines.chain([switches]).collect()
     }
 
     fn historic(&self) -> Vec<Historic> {
@@ -133,41 +135,28 @@ fn contrasts(design: &Design) -> Vec<Contrast> {
 
 /// What a way of locking adds to the time, alone and with the others.
 fn cost(results: &Results, writing: Writing) -> Option<Sentence> {
-    let against_none = |threads: usize| {
+    let pairs = THREADS.map(|threads| {
         let (none, locked) = (name(Writing::Unlocked, threads), name(writing, threads));
-        let ratio = results.compare(&none, &locked, TIME.name)?;
-        Some(format!("{} with {threads}", change(&ratio)))
-    };
-    let told: Vec<String> = THREADS.into_iter().filter_map(against_none).collect();
-    let text =
-        format!("{writing} against no lock, time by the number of threads: {}", told.join(", "));
-    (!told.is_empty()).then(|| Sentence::shown(text))
+        NamedRatio::new(threads.to_string(), none, locked, TIME.name)
+    });
+    let head = format!("{writing} against no lock, time by the number of threads");
+    ratios_sentence(results, &head, &pairs)
 }
 
 /// 512 threads against 2, and 2 against 1.
 fn growth(results: &Results, writing: Writing) -> Option<Sentence> {
-    let compare =
-        |from, to, metric| results.compare(&name(writing, from), &name(writing, to), metric);
-    let cpu = compare(2, 512, CPU_TIME.name)?;
-    let time = compare(2, 512, TIME.name)?;
-    let two = compare(1, 2, TIME.name)?;
+    let pair = |label: &str, from, to, metric: &'static str| {
+        NamedRatio::new(label, name(writing, from), name(writing, to), metric)
+    };
+    let pairs = [
+        pair("CPU time of 512 threads against 2", 2, 512, CPU_TIME.name),
+        pair("time of 512 against 2", 2, 512, TIME.name),
+        pair("time of 2 against 1", 1, 2, TIME.name),
+    ];
     let switches = results.median(&name(writing, 512), SWITCHES.name);
-    let switches = switches.map_or(String::new(), |n| format!(", {n:.0} context switches"));
-    let of_2006 = |metric: &str| {
-        let variant = name(writing, if metric == "speed-up" { 2 } else { 512 });
-        HISTORIC.iter().find(|old| old.metric == metric && old.variant == Some(&*variant))
-    };
-    let printed = |metric, form: fn(f64) -> String| {
-        of_2006(metric).map_or(String::new(), |old| format!(" (2006: {})", form(old.value)))
-    };
-    Some(Sentence::shown(format!(
-        "{writing}: 512 threads against 2: CPU time {}{}, time {}{switches}; two threads are {:.2} times as fast as one{}",
-        change(&cpu),
-        printed("cpu-time-growth", |percent| format!("{percent:+.0} %")),
-        change(&time),
-        1.0 / two.ratio,
-        printed("speed-up", |times| format!("{times:.2}")),
-    )))
+    let switches =
+        switches.map_or(String::new(), |n| format!(", {n:.0} context switches with 512"));
+    ratios_sentence(results, &format!("{writing}{switches}"), &pairs)
 }
 
 fn scaling(results: &Results, metric: &str, title: &str, unit: &str) -> Plot {
@@ -187,28 +176,6 @@ fn scaling(results: &Results, metric: &str, title: &str, unit: &str) -> Plot {
     }
 }
 
-fn then_and_now(results: &Results) -> Plot {
-    let percent = |ratio: f64| (ratio - 1.0) * 100.0;
-    let grown = |c: Comparison| Estimate {
-        value: percent(c.ratio),
-        low: c.interval.map(|interval| percent(interval.low)),
-        high: c.interval.map(|interval| percent(interval.high)),
-    };
-    let now = |old: &Historic| {
-        let writing: Writing = old.variant?.split(' ').next()?.parse().ok()?;
-        results.compare(&name(writing, 2), &name(writing, 512), CPU_TIME.name).map(grown)
-    };
-    let line = |old: &Historic| Dumbbell {
-        label: old.label.into(),
-        then: Some(old.value),
-        source: old.source.into(),
-        now: now(old),
-    };
-    let rows = HISTORIC.iter().filter(|old| old.metric == "cpu-time-growth").map(line).collect();
-    let title = "CPU time with 512 threads against 2, 2006 and now".into();
-    Plot::Dumbbell { title, unit: "%".into(), rows }
-}
-
 const fn then(
     label: &'static str,
     metric: &'static str,
@@ -216,17 +183,28 @@ const fn then(
     unit: &'static str,
     variant: &'static str,
 ) -> Historic {
+    let scaling = matches!(unit.as_bytes(), b"times");
+    let definition = if scaling { SCALING } else { GROWTH };
+    let differs = Some(if scaling { OF_MANY } else { NO_BASELINE });
     Historic {
         label,
         value,
         unit,
         metric,
         variant: Some(variant),
-        definition: "Drawing 1016 by 718 pixels of the Mandelbrot set on two CPUs; CPU time of 512 threads against that of 2, \
-                     or the time of one thread divided by that of two.",
+        definition,
+        differs,
         source: "study of 2006 on scaling Java threads, chapter 7.4 (Sun HotSpot 1.5, Windows XP, 2 CPUs)",
     }
 }
+
+const GROWTH: &str =
+    "Growth of the CPU time up to 512 threads, 1016 by 718 pixels of the Mandelbrot set, two CPUs.";
+const NO_BASELINE: &str = "The text does not say against how many threads; here it is against 2, and the CPU time holds \
+                           the start of 512 threads.";
+const SCALING: &str =
+    "The scaling factor of two CPUs, which falls from almost 2 to this towards 512 threads.";
+const OF_MANY: &str = "The factor of 512 threads on two CPUs; `speed-up` is that of two threads.";
 
 static HISTORIC: [Historic; 4] = [
     then("synchronized method", "cpu-time-growth", 20.0, "%", "one-lock 512-threads"),
@@ -238,7 +216,7 @@ static HISTORIC: [Historic; 4] = [
         "%",
         "pixel-locks-atomic-counter 512-threads",
     ),
-    then("lock for each pixel, two threads", "speed-up", 1.63, "times", "pixel-locks 2-threads"),
+    then("lock for each pixel, 512 threads", "speed-up", 1.63, "times", "pixel-locks 512-threads"),
 ];
 
 #[cfg(test)]

@@ -13,11 +13,10 @@ use super::words::{rate, series, then_and_now, told, where_two_are};
 use crate::harness::turn_threads::{Place, TurnThreads};
 use crate::harness::{
     About, Apparatus, Axis, Better, Check, Contrast, Design, Estimate, Experiment, Fault, Historic,
-    Host, Mark, Metric, NotMeasurable, Plot, Rank, Results, Rounds, Sample, Section, Sentence,
-    Size, Standing, Variant, change, framed_verdicts,
+    Host, Mark, Metric, NamedRatio, NotMeasurable, Plot, Rank, Results, Rounds, Sample, Section,
+    Sentence, Size, Variant, ratio_told, ratios_sentence,
 };
 use crate::stats;
-use crate::stats::Verdict;
 
 /// See [`About`].
 pub struct Locks;
@@ -70,8 +69,7 @@ impl Experiment for Locks {
         for (relation, why) in host.absent_relations() {
             design.missing.push((relation.name().into(), why));
         }
-        design.twin = design.index(&format!("{REFERENCE} alone"));
-        Ok(design)
+        Ok(design.twinned())
     }
 
     fn open(
@@ -84,13 +82,13 @@ impl Experiment for Locks {
         Ok(Box::new(move |variant: usize| games[variant].turn()))
     }
 
-    fn verdicts(&self, results: &Results) -> Vec<Sentence> {
+    fn findings(&self, results: &Results) -> Vec<Sentence> {
         let mut sentences: Vec<Sentence> =
             placements_of(results).iter().map(|placement| fastest(results, placement)).collect();
         sentences.extend(contention(results));
         sentences.extend(spin_counts(results));
         sentences.extend(ranking(results).map(|ranked| ranked.sentence()));
-        framed_verdicts(results, sentences)
+        sentences
     }
 
     fn plots(&self, results: &Results) -> Vec<Plot> {
@@ -287,6 +285,8 @@ impl Measured {
     }
 }
 
+/// The locks with most and with fewest passes. The two are picked among all, so their difference has to stand out
+/// among all pairs.
 fn fastest(results: &Results, placement: &Measured) -> Sentence {
     let ranked = placement.by_rate(results);
     let locks: Vec<_> = ranked.iter().filter(|(kind, _)| *kind != LockKind::Atomic).collect();
@@ -303,12 +303,20 @@ fn fastest(results: &Results, placement: &Measured) -> Sentence {
         as_fast(results, placement, &ranked),
         rate(fewest.value)
     );
-    let reference = placement.variant(REFERENCE);
-    match results.compare(&reference, &placement.variant(*best), "passes") {
-        Some(ratio) if *best != REFERENCE => {
-            Sentence::shown(format!("{head}; {best} against {REFERENCE}: {}", change(&ratio)))
+    let pairs = locks.len() * (locks.len() - 1) / 2;
+    let against = |other: LockKind| {
+        let (other, best) = (placement.variant(other), placement.variant(*best));
+        results.judged_of(&other, &best, "passes", pairs)
+    };
+    let text = match *best == REFERENCE {
+        true => head,
+        false => {
+            format!("{head}; {best} against {REFERENCE}: {}", ratio_told(&against(REFERENCE)))
         }
-        _ => Sentence::shown(head),
+    };
+    match against(*worst).is_shown() {
+        true => Sentence::shown(text),
+        false => Sentence::not_shown(format!("{text}: no difference shown")),
     }
 }
 
@@ -317,10 +325,10 @@ fn as_fast(results: &Results, placement: &Measured, ranked: &[(LockKind, Estimat
     let own = ranked.iter().filter(|(kind, _)| *kind != LockKind::Atomic);
     let mut own = own.map(|(kind, _)| *kind);
     let Some(best) = own.next() else { return String::new() };
+    let of = ranked.len();
     let alike = |kind: &LockKind| {
-        let compared =
-            results.compare(&placement.variant(best), &placement.variant(*kind), "passes");
-        compared.is_some_and(|c| c.verdict() == Verdict::NoDifferenceShown)
+        let (best, other) = (placement.variant(best), placement.variant(*kind));
+        !results.judged_of(&best, &other, "passes", of * (of - 1) / 2).is_shown()
     };
     let names: Vec<String> = own.filter(alike).map(|kind| kind.to_string()).collect();
     match names.is_empty() {
@@ -334,19 +342,12 @@ fn contention(results: &Results) -> Option<Sentence> {
     let apart = |p: &&Measured| p.threads == 2.0 && p.name != "same-cpu";
     let all = placements_of(results);
     let two = all.iter().find(apart)?;
-    let change_of = |kind: LockKind| {
-        let alone = format!("{kind} alone");
-        let ratio = results.compare(&alone, &two.variant(kind), "passes")?;
-        Some(format!("{kind} {}", change(&ratio)))
-    };
     let kinds = [LockKind::Atomic, REFERENCE, LockKind::StdMutex, LockKind::Mcs];
-    let told: Vec<_> = kinds.into_iter().filter_map(change_of).collect();
-    let text = format!(
-        "passes of {} together against one thread alone: {}",
-        two.in_words,
-        told.join(", ")
-    );
-    (!told.is_empty()).then(|| Sentence::shown(text))
+    let pairs = kinds.map(|kind| {
+        NamedRatio::new(kind.to_string(), format!("{kind} alone"), two.variant(kind), "passes")
+    });
+    let head = format!("passes of {} together against one thread alone", two.in_words);
+    ratios_sentence(results, &head, &pairs)
 }
 
 /// Whether the number of looks matters, as it did not in 2003.
@@ -354,20 +355,17 @@ fn spin_counts(results: &Results) -> Option<Sentence> {
     let all = placements_of(results);
     let two = all.iter().find(|p| p.threads == 2.0 && p.name != "same-cpu")?;
     let variant = |spins| two.variant(LockKind::SpinThenBlock(spins));
-    let more = results.compare(&variant(300), &variant(30_000), "passes")?;
-    let spinning = results.compare(&two.variant(REFERENCE), &variant(3_000), "passes")?;
-    let floor = results.floor("passes").unwrap_or(0.0);
-    let size = more.ratio.ln().abs().exp() - 1.0;
-    let counts = more.interval.is_some_and(|interval| !interval.contains(1.0)) && size > floor;
-    let text = format!(
-        "spin counts, {}: 30000 looks against 300: {}{}; 3000 looks against {REFERENCE}: {} (2003: no difference from \
-         300 to 30000, and 19 times the passes of a critical section without)",
-        two.in_words,
-        change(&more),
-        if counts { "" } else { ", no difference shown" },
-        change(&spinning)
-    );
-    Some(Sentence { text, standing: if counts { Standing::Shown } else { Standing::NotShown } })
+    let of_2003 = format!("3000 looks against {REFERENCE} (2003: 19 times the passes)");
+    let pairs = [
+        NamedRatio::new(
+            "30000 looks against 300 (2003: no difference)",
+            variant(300),
+            variant(30_000),
+            "passes",
+        ),
+        NamedRatio::new(of_2003, two.variant(REFERENCE), variant(3_000), "passes"),
+    ];
+    ratios_sentence(results, &format!("spin counts, {}", two.in_words), &pairs)
 }
 
 /// The locks ranked over all thread_spreads.
@@ -450,7 +448,7 @@ const fn then(
     label: &'static str,
     value: f64,
     variant: &'static str,
-    definition: &'static str,
+    (definition, differs): Defined,
 ) -> Historic {
     Historic {
         label,
@@ -459,29 +457,37 @@ const fn then(
         metric: "passes",
         variant: Some(variant),
         definition,
+        differs,
         source: SOURCE,
     }
 }
 
-const ONE_CPU: &str = "Two threads on one logical CPU, Hyper-Threading off; passes of both.";
-const SIBLINGS: &str = "Two threads on the two siblings of one core; passes of both.";
+/// What a figure is, and what differs from ours.
+type Defined = (&'static str, Option<&'static str>);
+
+const ONE_CPU: Defined = (
+    "Two threads on the one CPU of the system; passes of both.",
+    Some("The system had one CPU; here two threads share one CPU of several."),
+);
+const SIBLINGS: Defined = ("Two threads on the two siblings of one core; passes of both.", None);
+
+const KERNEL_MUTEX: &str =
+    "A mutex of Windows calls the kernel every time, which no lock here does.";
 
 /// Beside each the nearest of today's locks: a critical section sleeps in the kernel when it is taken, as the normal
 /// mutex of POSIX does; a mutex of Windows calls the kernel every time, which no lock here does.
 static HISTORIC: [Historic; 8] = [
-    then("critical section, Hyper-Threading off", 9_765_164.0, "pthread-normal same-cpu", ONE_CPU),
+    then("critical section, one CPU", 9_765_164.0, "pthread-normal same-cpu", ONE_CPU),
     then("critical section, Hyper-Threading on", 250_758.0, "pthread-normal siblings", SIBLINGS),
+    Historic { variant: None, ..then("mutex of the kernel, one CPU", 678_163.0, "", ONE_CPU) },
     Historic {
         variant: None,
-        ..then("mutex of the kernel, Hyper-Threading off", 678_163.0, "", ONE_CPU)
-    },
-    Historic {
-        variant: None,
+        differs: Some(KERNEL_MUTEX),
         ..then("mutex of the kernel, Hyper-Threading on", 247_137.0, "", SIBLINGS)
     },
-    then("spin count, Hyper-Threading off", 9_765_164.0, "spin-3000-then-block same-cpu", ONE_CPU),
+    then("spin count, one CPU", 9_765_164.0, "spin-3000-then-block same-cpu", ONE_CPU),
     then("spin count, Hyper-Threading on", 4_741_571.0, "spin-3000-then-block siblings", SIBLINGS),
-    then("interlocked increment, Hyper-Threading off", 24_832_365.0, "atomic same-cpu", ONE_CPU),
+    then("interlocked increment, one CPU", 24_832_365.0, "atomic same-cpu", ONE_CPU),
     then("interlocked increment, Hyper-Threading on", 11_765_580.0, "atomic siblings", SIBLINGS),
 ];
 

@@ -10,7 +10,7 @@ use rayon::prelude::*;
 
 use crate::harness::timed::time;
 use crate::harness::{
-    About, Apparatus, Better, Check, Contrast, Design, Experiment, Fault, Historic, Host, Metric,
+    About, Apparatus, Better, Check, Contrast, Design, Experiment, Fault, Host, Metric,
     NotMeasurable, Rounds, Sample, Section, Size, Variant,
 };
 use workers::Workers;
@@ -22,7 +22,8 @@ static ABOUT: About = About {
     id: "loop-parallel",
     section: Section::Threads,
     question: "What does a parallel loop of a library cost against own threads?",
-    origin: "a study of thread scaling of 2006, test case 10 (JOMP, OpenMP-like directives for Java)",
+    origin: "a study of thread scaling of 2006, test case 10: JOMP, OpenMP-like \
+             directives for Java, took as long as own threads",
     method: "The rows of a Mandelbrot picture are computed by a loop: `serial` by one thread; `rayon` by the parallel \
              iterator of the rayon library, on a pool that was started before; `new-threads` by threads that are \
              started for this loop; `waiting-threads` by threads that were started before and wait, hybrid, at a \
@@ -68,8 +69,7 @@ impl Experiment for LoopParallel {
         design
             .missing
             .push(("openmp".into(), "no C compiler is asked for; comparison/ measures it".into()));
-        design.twin = Some(0);
-        Ok(design)
+        Ok(design.twinned())
     }
 
     fn open(
@@ -81,18 +81,6 @@ impl Experiment for LoopParallel {
         let stage = Stage::set(host.cpus.len()).map_err(NotMeasurable::new)?;
         let asked = design.each(indices)?;
         Ok(Box::new(move |variant: usize| stage.measure(asked[variant])))
-    }
-
-    fn historic(&self) -> Vec<Historic> {
-        vec![Historic {
-            label: "JOMP 1.0 beta against own threads, Windows XP, 2 CPUs",
-            value: 1.0,
-            unit: "times",
-            metric: "time",
-            variant: Some("rayon large"),
-            definition: "Time of the loop with directives, as a multiple of that with own threads.",
-            source: "a study of thread scaling, HTA Horw, 2006, section 7.6",
-        }]
     }
 }
 

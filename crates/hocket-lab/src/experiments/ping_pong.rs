@@ -9,8 +9,8 @@ use crate::harness::settle::Settle;
 use crate::harness::timed::calibrate;
 use crate::harness::{
     About, Apparatus, Axis, Bar, Better, Check, Contrast, Design, Experiment, Fault, Historic,
-    Host, Metric, NotMeasurable, Plot, Relation, Results, Rounds, Sample, Section, Sentence, Size,
-    Variant, change, framed_verdicts,
+    Host, Metric, NamedRatio, NotMeasurable, Plot, Relation, Results, Rounds, Sample, Section,
+    Sentence, Size, Variant, judged_together, ratio_told,
 };
 
 /// See [`About`].
@@ -57,8 +57,7 @@ impl Experiment for PingPong {
         for (relation, why) in host.absent_relations() {
             design.missing.push((relation.name().into(), why));
         }
-        design.twin = design.index(&name(Way::Futex, Relation::SameCpu));
-        Ok(design)
+        Ok(design.twinned())
     }
 
     fn open(
@@ -75,9 +74,9 @@ impl Experiment for PingPong {
         Ok(Box::new(move |variant: usize| games[variant].turn()))
     }
 
-    fn verdicts(&self, results: &Results) -> Vec<Sentence> {
+    fn findings(&self, results: &Results) -> Vec<Sentence> {
         let measured = Relation::ALL.into_iter();
-        framed_verdicts(results, measured.filter_map(|relation| fastest(results, relation)))
+        measured.filter_map(|relation| fastest(results, relation)).collect()
     }
 
     fn plots(&self, results: &Results) -> Vec<Plot> {
@@ -179,12 +178,20 @@ fn fastest(results: &Results, relation: Relation) -> Option<Sentence> {
     if let Some((way, rate_of)) = ranked.iter().find(|(way, _)| sleeps(*way)) {
         text += &format!("; of those that sleep {way} with {}", rate(rate_of.value));
     }
-    for way in [Way::Pause, Way::Yield] {
-        let ratio = results.compare(&name(REFERENCE, relation), &name(way, relation), "hand-overs");
-        text += &ratio
-            .map_or(String::new(), |r| format!("; {way} against {REFERENCE}: {}", change(&r)));
+    let pair = |way: Way| {
+        let label = format!("{way} against {REFERENCE}");
+        NamedRatio::new(label, name(REFERENCE, relation), name(way, relation), "hand-overs")
+    };
+    for (label, ratio) in judged_together(results, &[pair(Way::Pause), pair(Way::Yield)]) {
+        text += &format!("; {label}: {}", ratio_told(&ratio));
     }
-    Some(Sentence::shown(text))
+    // The two were picked among all ways.
+    let pairs = ranked.len() * (ranked.len() - 1) / 2;
+    let (slow, fast) = (name(*worst, relation), name(*best, relation));
+    Some(match results.judged_of(&slow, &fast, "hand-overs", pairs.max(1)).is_shown() {
+        true => Sentence::shown(text),
+        false => Sentence::not_shown(format!("{text}: no difference shown")),
+    })
 }
 
 /// Whether a waiter leaves its CPU at once.
@@ -218,7 +225,7 @@ const fn then(
     label: &'static str,
     value: f64,
     variant: &'static str,
-    definition: &'static str,
+    (definition, differs): Defined,
 ) -> Historic {
     Historic {
         label,
@@ -227,23 +234,29 @@ const fn then(
         metric: "hand-overs",
         variant: Some(variant),
         definition,
+        differs,
         source: "tecCHANNEL 2003, Hyper-Threading: loops a second with and without Hyper-Threading, Pentium 4 3.06 GHz, \
                  Windows XP",
     }
 }
 
-const ONE_CPU: &str =
-    "Two threads on one logical CPU, Hyper-Threading off; increments of both in a second.";
-const SIBLINGS: &str =
-    "Two threads on the two siblings of one core; increments of both in a second.";
+/// What a figure is, and what differs from ours.
+type Defined = (&'static str, Option<&'static str>);
+
+const ONE_CPU: Defined = (
+    "Two threads on the one CPU of the system; increments of both in a second.",
+    Some("The system had one CPU; here two threads share one CPU of several."),
+);
+const SIBLINGS: Defined =
+    ("Two threads on the two siblings of one core; increments of both in a second.", None);
 
 /// Sleep(0) offers the time slice to another thread that is ready, as `sched_yield` does.
 static HISTORIC: [Historic; 6] = [
-    then("empty loop, Hyper-Threading off", 11.0, "empty same-cpu", ONE_CPU),
+    then("empty loop, one CPU", 11.0, "empty same-cpu", ONE_CPU),
     then("empty loop, Hyper-Threading on", 8_557_000.0, "empty siblings", SIBLINGS),
-    then("Sleep(0), Hyper-Threading off", 1_253_000.0, "yield same-cpu", ONE_CPU),
+    then("Sleep(0), one CPU", 1_253_000.0, "yield same-cpu", ONE_CPU),
     then("Sleep(0), Hyper-Threading on", 2_392_000.0, "yield siblings", SIBLINGS),
-    then("PAUSE, Hyper-Threading off", 11.0, "pause same-cpu", ONE_CPU),
+    then("PAUSE, one CPU", 11.0, "pause same-cpu", ONE_CPU),
     then("PAUSE, Hyper-Threading on", 51_058_000.0, "pause siblings", SIBLINGS),
 ];
 

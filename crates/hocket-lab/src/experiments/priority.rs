@@ -7,9 +7,9 @@ use hocket_machine::class::Class;
 use super::beside::{Outcome, Scene, granted};
 use crate::harness::turn_threads::Place;
 use crate::harness::{
-    About, Apparatus, Better, Check, Contrast, Design, Experiment, Historic, Host, Metric,
+    About, Apparatus, Better, Check, Contrast, Design, Experiment, Host, Metric, NamedRatio,
     NotMeasurable, Relation, Results, Rounds, Sample, Section, Sentence, Size, Variant,
-    standard_verdicts,
+    contrast_sentences, ratios_sentence,
 };
 
 /// See [`About`].
@@ -19,7 +19,8 @@ static ABOUT: About = About {
     id: "priority",
     section: Section::Priority,
     question: "Does a high priority protect a thread from others?",
-    origin: "the 2009 thesis on SMT in audio engines, 7.2.5, figures 42 and 43; a study of thread scaling of 2006, \
+    origin: "the 2009 thesis on SMT in audio engines, 7.2.5, figures 42 and 43 (no measurable difference between \
+             priorities on one core); a study of thread scaling of 2006, \
              test cases 3 to 6",
     method: "One observed thread, pinned, computes a fixed number of blocks of 32 filters while 1 or 3 load threads \
              compute the same on the same CPU, on its sibling, or on another core. Levels, the observed thread's \
@@ -45,6 +46,10 @@ static ABOUT: About = About {
         },
     ],
 };
+
+const ALONE: &str = "alone";
+/// The load ends after so many times the undisturbed time.
+const LIMIT: u32 = 10;
 
 /// Name, class of the observed thread, class of the load.
 const LEVELS: [(&str, Class, Class); 7] = [
@@ -81,9 +86,9 @@ impl Experiment for Priority {
 
     fn design(&self, host: &Host, size: Size) -> Result<Design, NotMeasurable> {
         let cpu = host.cpus[0];
-        let alone = Variant::new("alone").with("load-threads", 0).with("level", "equal");
+        let alone = Variant::new(ALONE).with("load-threads", 0).with("level", "equal");
         let alone = alone.on(&[cpu], None);
-        let rounds = Rounds { processes: size.pick(1, 8), ..Rounds::usual(size) };
+        let rounds = Rounds { processes: size.pick(3, 8), ..Rounds::usual(size) };
         let mut design = Design::facts(vec![alone], rounds);
         add(&mut design, (cpu, cpu), Relation::SameCpu, &ON_ONE_CPU);
         if size == Size::Full {
@@ -97,8 +102,11 @@ impl Experiment for Priority {
         for (relation, why) in host.absent_relations() {
             design.missing.push((relation.name().into(), why));
         }
-        design.twin = Some(0);
-        Ok(design)
+        Ok(design.twinned())
+    }
+
+    fn turn_ms(&self) -> f64 {
+        65.0
     }
 
     fn open(
@@ -111,23 +119,11 @@ impl Experiment for Priority {
         apparatus(design, Duration::from_millis(size.pick(30, 60)))
     }
 
-    fn verdicts(&self, results: &Results) -> Vec<Sentence> {
-        let mut sentences = protects(results);
-        sentences.extend(standard_verdicts(results));
+    fn findings(&self, results: &Results) -> Vec<Sentence> {
+        let mut sentences: Vec<Sentence> = faster_than_alone(results).into_iter().collect();
+        sentences.extend(protects(results));
+        sentences.extend(contrast_sentences(results));
         sentences
-    }
-
-    fn historic(&self) -> Vec<Historic> {
-        vec![Historic {
-            label: "high beside low priority on one core of a Core i7 965, Windows, 2009",
-            value: 1.0,
-            unit: "times",
-            metric: "time",
-            variant: Some("over-nice-19 siblings 1-load"),
-            definition: "Time with high priority beside a thread of low priority, as a multiple of the time with \
-                         equal ones, on two seats of one core: \"no measurable difference\".",
-            source: "bachelor thesis, HAW Hamburg, 2009, section 7.2.5, figure 42",
-        }]
     }
 }
 
@@ -169,7 +165,7 @@ pub(super) fn apparatus(
         let loads: usize = variant.level("load-threads").parse().ok()?;
         let beside = Place::on(*variant.cpus.last()?).class(classes.1);
         let observed = vec![on(&variant.cpus).class(classes.0)];
-        Some(Scene { observed, load: vec![beside; loads], passes, most: target * 10 })
+        Some(Scene { observed, load: vec![beside; loads], passes, most: target * LIMIT })
     };
     let scenes = design.each(scene)?;
     Ok(Box::new(move |variant: usize| Ok(samples(&scenes[variant].run()?, passes))))
@@ -185,22 +181,48 @@ fn samples(outcome: &Outcome, passes: u64) -> Vec<Sample> {
     samples
 }
 
-/// By how much each level is slowed down on one CPU, in one sentence for each number of load threads.
+/// By how much each level is slowed down, in one sentence a relation.
 fn protects(results: &Results) -> Vec<Sentence> {
     let sentence = |relation: Relation| {
         let design = results.design()?;
         let there = design.variants.iter().filter(|v| v.level("relation") == relation.name());
-        let told: Vec<String> = there
-            .filter_map(|variant| {
-                let ratio = results.compare("alone", &variant.name, "time")?.ratio;
-                let (level, loads) = (variant.level("level"), variant.level("load-threads"));
-                Some(format!("{level} {ratio:.2} (load threads: {loads})"))
-            })
-            .collect();
-        let text = format!("{relation}: times as long as alone: {}", told.join(", "));
-        (!told.is_empty()).then(|| Sentence::shown(text))
+        let pair = |variant: &Variant| {
+            let (level, loads) = (variant.level("level"), variant.level("load-threads"));
+            let ends = if at_the_limit(results, &variant.name) { ", the load gave up" } else { "" };
+            NamedRatio::new(
+                format!("{level} (load threads: {loads}{ends})"),
+                ALONE,
+                &variant.name,
+                "time",
+            )
+        };
+        let pairs: Vec<NamedRatio> = there.map(pair).collect();
+        ratios_sentence(results, &format!("{relation}: time against alone"), &pairs)
     };
     Relation::ALL.into_iter().filter_map(sentence).collect()
+}
+
+/// A turn in which the load ends before the observed thread shows no more than that it would have lasted longer.
+fn at_the_limit(results: &Results, variant: &str) -> bool {
+    let of = |variant| results.median(variant, "time");
+    of(ALONE).zip(of(variant)).is_some_and(|(alone, beside)| beside > LIMIT as f64 * 0.9 * alone)
+}
+
+/// That something is faster beside a load than alone: the CPU halts or clocks down when it is alone.
+fn faster_than_alone(results: &Results) -> Option<Sentence> {
+    let variants = &results.design()?.variants;
+    let others: Vec<&str> =
+        variants.iter().map(|v| v.name.as_str()).filter(|n| *n != ALONE).collect();
+    let judged = others.iter().map(|name| results.judged_of(ALONE, name, "time", others.len()));
+    let faster = judged.filter(|c| c.is_shown() && c.all.is_some_and(|all| all.ratio < 1.0));
+    let names: Vec<String> = faster.map(|c| c.candidate).collect();
+    (!names.is_empty()).then(|| {
+        Sentence::shown(format!(
+            "faster beside a load than alone: {}; alone, this CPU halts or clocks down between turns, so these ratios are \
+             too low",
+            names.join(", ")
+        ))
+    })
 }
 
 #[cfg(test)]

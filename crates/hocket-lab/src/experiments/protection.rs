@@ -7,8 +7,9 @@ use crate::bench::seat_cpus;
 use crate::disturb::{DisturbSpec, Disturbers, Load, SeatCpus, Where};
 use crate::harness::{
     About, Apparatus, Better, Check, Contrast, Design, Experiment, Fault, Host, Metric,
-    NotMeasurable, Results, Rounds, Sample, Section, Sentence, Size, Variant, standard_verdicts,
+    NotMeasurable, Results, Rounds, Sample, Section, Sentence, Size, Variant, contrast_sentences,
 };
+use crate::stats::wilson;
 
 /// See [`About`].
 pub struct Protection;
@@ -71,7 +72,7 @@ impl Experiment for Protection {
 
     fn design(&self, host: &Host, size: Size) -> Result<Design, NotMeasurable> {
         let rounds =
-            Rounds { processes: size.pick(1, 3), per_process: size.pick(40, 60), warm_up: 0 };
+            Rounds { processes: size.pick(3, 5), per_process: size.pick(14, 40), warm_up: 0 };
         let mut design = Design::facts(Vec::new(), rounds);
         for sibling in SiblingPolicy::ALL {
             match absent(host, sibling) {
@@ -79,8 +80,11 @@ impl Experiment for Protection {
                 None => add(&mut design, sibling),
             }
         }
-        design.twin = Some(1);
-        Ok(design)
+        Ok(design.twinned())
+    }
+
+    fn turn_ms(&self) -> f64 {
+        168.0
     }
 
     fn open(
@@ -93,7 +97,7 @@ impl Experiment for Protection {
         Ok(Box::new(stage))
     }
 
-    fn verdicts(&self, results: &Results) -> Vec<Sentence> {
+    fn findings(&self, results: &Results) -> Vec<Sentence> {
         let mut sentences: Vec<Sentence> = results
             .design()
             .map_or(&[][..], |design| &design.variants)
@@ -101,7 +105,7 @@ impl Experiment for Protection {
             .filter(|variant| variant.level("load") == "disturbed")
             .filter_map(|variant| on_time(results, &variant.name))
             .collect();
-        sentences.extend(standard_verdicts(results));
+        sentences.extend(contrast_sentences(results));
         sentences
     }
 }
@@ -205,17 +209,20 @@ fn p99(metric: &str, values: &[f64], check: &Check) -> Result<Sample, Fault> {
     Ok(Sample { value, ..whole })
 }
 
-/// What a variant's blocks came to, all turns together.
+/// What a variant's blocks came to, all turns together. Misses come in bursts, so the true share may be larger still.
 fn on_time(results: &Results, name: &str) -> Option<Sentence> {
-    let misses = results.values(name, "misses");
-    let share = misses.iter().sum::<f64>() / misses.len().max(1) as f64;
+    let misses = || results.rows_of(name, "misses").map(|row| &row.sample);
+    let periods: u64 = misses().map(|sample| sample.ops).sum();
+    let count =
+        misses().map(|sample| sample.value * sample.ops as f64 / 100.0).sum::<f64>().round();
+    let most = wilson(count as u64, periods).high * 100.0;
     let p99 = results.median(name, "duration-p99")?;
     let late = results.median(name, "lateness-p99")?;
     let pieces = results.median(name, "disturbers").map_or(String::new(), |pieces| {
         format!("; the disturbers did {pieces:.0} pieces a second meanwhile")
     });
     Some(Sentence::shown(format!(
-        "{name}: {share:.2} % of the periods missed, 99 of 100 took at most {p99:.0} us and began at most {late:.0} us \
+        "{name}: {count:.0} of {periods} periods missed (95 %: at most {most:.2} %), 99 of 100 took at most {p99:.0} us and began at most {late:.0} us \
          late{pieces}"
     )))
 }

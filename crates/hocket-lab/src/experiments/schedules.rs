@@ -7,8 +7,8 @@ use hocket_rt::Strategy;
 use super::playing::{Player, Song, effects_for, no_effect};
 use crate::harness::{
     About, Apparatus, Axis, Better, Check, Contrast, Design, Experiment, Fault, Host, Metric,
-    NotMeasurable, Plot, Results, Rounds, Sample, Section, Sentence, Series, Size, Variant, change,
-    standard_verdicts,
+    NotMeasurable, Plot, Results, Rounds, Sample, Section, Sentence, Series, Size, Standing,
+    Variant, contrast_sentences, ratio_told,
 };
 
 /// See [`About`].
@@ -123,7 +123,7 @@ impl Experiment for Schedules {
 
     fn design(&self, host: &Host, size: Size) -> Result<Design, NotMeasurable> {
         let rounds =
-            Rounds { processes: size.pick(1, 3), per_process: size.pick(30, 60), warm_up: 0 };
+            Rounds { processes: size.pick(3, 5), per_process: size.pick(10, 40), warm_up: 0 };
         let mut design = Design::facts(Vec::new(), rounds);
         for frames in lengths(size) {
             let serial = design.variants.len();
@@ -139,8 +139,11 @@ impl Experiment for Schedules {
         if let Some(why) = no_effect(&host.topology, SiblingPolicy::All) {
             design.missing.push(("workers on all seats".into(), why));
         }
-        design.twin = Some(0);
-        Ok(design)
+        Ok(design.twinned())
+    }
+
+    fn turn_ms(&self) -> f64 {
+        49.0
     }
 
     fn open(
@@ -154,10 +157,10 @@ impl Experiment for Schedules {
         Ok(Box::new(Stage::of(players, played_ns)))
     }
 
-    fn verdicts(&self, results: &Results) -> Vec<Sentence> {
+    fn findings(&self, results: &Results) -> Vec<Sentence> {
         let mut sentences: Vec<Sentence> =
             FRAMES.into_iter().filter_map(|frames| shortest_told(results, frames)).collect();
-        sentences.extend(standard_verdicts(results));
+        sentences.extend(contrast_sentences(results));
         sentences
     }
 
@@ -237,15 +240,19 @@ fn shortest_told(results: &Results, frames: u32) -> Option<Sentence> {
     let took = |v: &Variant| Some((v.name.clone(), results.median(&v.name, "duration")?));
     let shortest = of_length.filter_map(took).min_by(|a, b| a.1.total_cmp(&b.1))?;
     if shortest.0 == serial.name() {
-        return Some(Sentence::shown(format!("{frames} frames: nothing beats the serial walk")));
+        let text = format!("{frames} frames: no way is shown to be shorter than the serial walk");
+        return Some(Sentence::not_shown(text));
     }
-    let compared = results.compare(&serial.name(), &shortest.0, "duration")?;
-    Some(Sentence::shown(format!(
-        "{frames} frames: shortest is {} with {:.0} us, against the serial walk {}",
+    let others = variants.iter().filter(|v| v.level("frames") == frames.to_string()).count() - 1;
+    let compared = results.judged_of(&serial.name(), &shortest.0, "duration", others);
+    let text = format!(
+        "{frames} frames: the shortest median has {} with {:.0} us, against the serial walk {}",
         shortest.0.trim_start_matches(|c: char| c.is_ascii_digit()).trim(),
         shortest.1,
-        change(&compared),
-    )))
+        ratio_told(&compared),
+    );
+    let standing = if compared.is_shown() { Standing::Shown } else { Standing::NotShown };
+    Some(Sentence { text, standing })
 }
 
 fn series(results: &Results, kind: ScheduleKind) -> Option<Series> {

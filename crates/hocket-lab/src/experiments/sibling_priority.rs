@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use super::priority;
 use crate::harness::{
-    About, Apparatus, Better, Design, Experiment, Historic, Host, Metric, NotMeasurable, Relation,
-    Results, Rounds, Section, Sentence, Size, Variant, contrast_sentence, standard_verdicts,
+    About, Apparatus, Better, Design, Experiment, Host, Metric, NotMeasurable, Relation, Results,
+    Rounds, Section, Sentence, Size, Variant, contrast_sentence, contrast_sentences,
 };
 
 /// See [`About`].
@@ -15,7 +15,7 @@ static ABOUT: About = About {
     id: "sibling-priority",
     section: Section::Priority,
     question: "Does a high priority protect a thread from its sibling?",
-    origin: "the 2009 thesis on SMT in audio engines, 7.2.5, figure 42",
+    origin: "the 2009 thesis on SMT in audio engines, 7.2.5, figure 42: no measurable difference",
     method: "Two threads on the two seats of one core compute blocks of 32 filters, the first a fixed number that is \
              timed. Their levels: `equal` (nice 0 and 0, high beside high), `over-nice-19` (high beside low), \
              `fifo` and `fifo-over-fifo` (real time beside ordinary, and beside lower real time), `idle-class` (low \
@@ -58,8 +58,7 @@ impl Experiment for SiblingPriority {
         for candidate in 2..design.variants.len() {
             design = design.contrast(1, candidate, "time");
         }
-        design.twin = Some(1);
-        Ok(design)
+        Ok(design.twinned())
     }
 
     fn open(
@@ -72,27 +71,14 @@ impl Experiment for SiblingPriority {
     }
 
     /// The contrasts with `equal` answer the question; they come first.
-    fn verdicts(&self, results: &Results) -> Vec<Sentence> {
+    fn findings(&self, results: &Results) -> Vec<Sentence> {
         let contrasts = results.contrasts();
         let answers = contrasts.iter().filter(|contrast| contrast.reference != "alone");
         let mut sentences: Vec<Sentence> = answers.map(contrast_sentence).collect();
-        let rest = standard_verdicts(results).into_iter();
+        let rest = contrast_sentences(results).into_iter();
         let rest: Vec<Sentence> = rest.filter(|s| !sentences.contains(s)).collect();
         sentences.extend(rest);
         sentences
-    }
-
-    fn historic(&self) -> Vec<Historic> {
-        vec![Historic {
-            label: "high beside low priority on one core of a Core i7 965, Windows, 2009",
-            value: 1.0,
-            unit: "times",
-            metric: "time",
-            variant: Some("over-nice-19 siblings 1-load"),
-            definition: "Time beside a thread of low priority, as a multiple of the time beside one of equal \
-                         priority: \"no measurable difference\".",
-            source: "bachelor thesis, HAW Hamburg, 2009, section 7.2.5, figure 42",
-        }]
     }
 }
 

@@ -15,7 +15,7 @@ pub use verify::{Verification, verify};
 
 use crate::harness::{
     About, Apparatus, Better, Design, Experiment, Host, Metric, NotMeasurable, Plot, Results,
-    Rounds, Section, Sentence, Size, standard_verdicts,
+    Rounds, Section, Sentence, Size,
 };
 
 /// See [`About`].
@@ -89,6 +89,10 @@ impl Experiment for Siblings {
         })
     }
 
+    fn turn_ms(&self) -> f64 {
+        67.0
+    }
+
     fn open(
         &self,
         _: &Host,
@@ -99,16 +103,9 @@ impl Experiment for Siblings {
         Ok(Box::new(move |variant: usize| pairs.turn(variant)))
     }
 
-    fn verdicts(&self, results: &Results) -> Vec<Sentence> {
-        let mut all = standard_verdicts(results);
-        match Evidence::of(results) {
-            Some(evidence) if results.failed_checks().is_empty() => {
-                let found = told::sentences(&evidence);
-                all.splice(0..0, found);
-            }
-            _ => {}
-        }
-        all
+    fn findings(&self, results: &Results) -> Vec<Sentence> {
+        let evidence = Evidence::of(results).filter(|_| !results.is_wrong());
+        evidence.as_ref().map_or_else(Vec::new, told::sentences)
     }
 
     fn plots(&self, results: &Results) -> Vec<Plot> {

@@ -7,7 +7,7 @@ use super::words::{then_and_now, told};
 use crate::harness::timed::{calibrate, per_op};
 use crate::harness::{
     About, Apparatus, Better, Design, Estimate, Experiment, Historic, Host, Metric, NotMeasurable,
-    Plot, Relation, Results, Rounds, Sample, Section, Sentence, Size, Variant, framed_verdicts,
+    Plot, Relation, Results, Rounds, Sample, Section, Sentence, Size, Variant,
 };
 use crate::stats;
 
@@ -75,7 +75,8 @@ impl Experiment for SmtBound {
             design.variants.push(variant(job, "second-half-shares", first, second));
             design.variants.push(variant(job, "first-half-shares", second, first));
         }
-        design.twin = Some(0);
+        // Both halves of the cores are compared with each other, so each job's first has a twin.
+        design.twins = (0..JOBS.len()).map(|job| 2 * job).collect();
         Ok(design)
     }
 
@@ -108,8 +109,8 @@ impl Experiment for SmtBound {
         }))
     }
 
-    fn verdicts(&self, results: &Results) -> Vec<Sentence> {
-        framed_verdicts(results, JOBS.iter().filter_map(|job| bound(results, *job)))
+    fn findings(&self, results: &Results) -> Vec<Sentence> {
+        JOBS.iter().filter_map(|job| bound(results, *job)).collect()
     }
 
     fn plots(&self, results: &Results) -> Vec<Plot> {
@@ -126,6 +127,7 @@ impl Experiment for SmtBound {
             variant: Some("biquads second-half-shares"),
             definition: "Two cores run one job each and two cores two jobs each; threads that share a core do not take quite \
                          twice as long.",
+            differs: Some("The thesis ran process units of a correlation; these are filters."),
             source: "thesis of 2009, section 7.2.6, figure 44 (Core i7 Extreme 965, 4 cores, 8 threads)",
         }]
     }
@@ -156,16 +158,18 @@ fn samples(done: &Done, passes: u64) -> Vec<Sample> {
 
 /// Of both distributions of roles together, round by round.
 fn bound(results: &Results, job: Job) -> Option<Sentence> {
-    let of = |halves: &str| results.values(&format!("{} {halves}", job.name()), "speed-up");
-    let means: Vec<f64> = of("second-half-shares")
-        .into_iter()
-        .zip(of("first-half-shares"))
-        .map(|(a, b)| (a * b).sqrt())
-        .collect();
-    let ones = vec![1.0; means.len()];
-    let interval = stats::compare(&ones, &means, results.seed).and_then(|c| c.interval);
+    let name = |halves: &str| format!("{} {halves}", job.name());
+    let (first, second) = (name("second-half-shares"), name("first-half-shares"));
+    let (before, after) = results.paired_starts(&first, &second, "speed-up", false);
+    let mean = |(a, b): (&Vec<f64>, &Vec<f64>)| -> Vec<f64> {
+        a.iter().zip(b).map(|(a, b)| (a * b).sqrt()).collect()
+    };
+    let means: Vec<Vec<f64>> = before.iter().zip(&after).map(mean).collect();
+    let ones: Vec<Vec<f64>> = means.iter().map(|start| vec![1.0; start.len()]).collect();
+    let compared = stats::compare_starts(&ones, &means, results.critical(), results.seed)?;
+    let interval = compared.interval();
     let estimate = Estimate {
-        value: stats::median(&means)?,
+        value: compared.comparison.ratio,
         low: interval.map(|interval| interval.low),
         high: interval.map(|interval| interval.high),
     };
@@ -175,7 +179,8 @@ fn bound(results: &Results, job: Job) -> Option<Sentence> {
         job.name(),
         told(estimate, times)
     );
-    let shown = interval.is_some_and(|interval| !interval.contains(1.0));
+    let floor = results.floor(&first, "speed-up").map(f64::ln_1p);
+    let shown = stats::judge(&compared, floor).is_shown();
     Some(if shown { Sentence::shown(text) } else { Sentence::not_shown(text) })
 }
 

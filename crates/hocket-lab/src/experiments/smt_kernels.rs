@@ -10,7 +10,7 @@ use crate::harness::timed::{calibrate, per_op};
 use crate::harness::{
     About, Apparatus, Better, Contrast, Design, Dumbbell, Estimate, Experiment, Fault, Historic,
     Host, Metric, NotMeasurable, Plot, Relation, Results, Rounds, Sample, Section, Sentence, Size,
-    Standing, Variant, framed_verdicts,
+    Variant,
 };
 
 /// See [`About`].
@@ -92,8 +92,11 @@ impl Experiment for SmtKernels {
             let what = "cycles-per-instruction and l1d-misses";
             design.missing.push((what.into(), why));
         }
-        design.twin = Some(0);
-        Ok(design)
+        Ok(design.twinned())
+    }
+
+    fn turn_ms(&self) -> f64 {
+        56.0
     }
 
     fn open(
@@ -127,11 +130,11 @@ impl Experiment for SmtKernels {
         }))
     }
 
-    fn verdicts(&self, results: &Results) -> Vec<Sentence> {
+    fn findings(&self, results: &Results) -> Vec<Sentence> {
         let smt = JOBS.iter().filter_map(|(job, code)| smt_sentence(results, *job, code));
         let cores = JOBS.iter().filter_map(|(job, _)| cores_sentence(results, *job));
         let counts = JOBS.iter().filter_map(|(job, _)| counter_sentence(results, *job));
-        framed_verdicts(results, smt.chain(cores).chain(counts))
+        smt.chain(cores).chain(counts).collect()
     }
 
     fn plots(&self, results: &Results) -> Vec<Plot> {
@@ -232,16 +235,15 @@ fn kernel_of(variant: &str) -> &str {
 
 /// How many times as fast the candidate is, with its interval, and whether a difference is shown.
 fn speed_up(results: &Results, job: Job, seats: [&str; 2]) -> Option<(Estimate, bool)> {
-    let ratio = results.compare(&variant(job, seats[0]), &variant(job, seats[1]), "time")?;
+    let judged = results.judged(&variant(job, seats[0]), &variant(job, seats[1]), "time");
+    let ratio = judged.all?;
     let interval = ratio.interval;
     let estimate = Estimate {
         value: 1.0 / ratio.ratio,
         low: interval.map(|interval| 1.0 / interval.high),
         high: interval.map(|interval| 1.0 / interval.low),
     };
-    let size = ratio.ratio.ln().abs().exp() - 1.0;
-    let apart = interval.is_some_and(|interval| !interval.contains(1.0));
-    Some((estimate, apart && results.floor("time").is_none_or(|floor| size > floor)))
+    Some((estimate, judged.is_shown()))
 }
 
 fn speed_up_of(results: &Results, kernel: &str) -> Option<Estimate> {
@@ -268,20 +270,25 @@ fn smt_sentence(results: &Results, job: Job, code: &str) -> Option<Sentence> {
         printed("2002"),
         printed("2009")
     );
-    let standing = if shown { Standing::Shown } else { Standing::NotShown };
-    let text = if shown { text } else { format!("{text}: no difference shown") };
-    Some(Sentence { text, standing })
+    Some(standing_as(text, shown))
+}
+
+fn standing_as(text: String, shown: bool) -> Sentence {
+    match shown {
+        true => Sentence::shown(text),
+        false => Sentence::not_shown(format!("{text}: no difference shown")),
+    }
 }
 
 fn cores_sentence(results: &Results, job: Job) -> Option<Sentence> {
     let alone = results.estimate(&variant(job, ALONE), "time")?;
     let head = format!("{}: a pass takes {} alone", job.name(), told(alone, duration));
-    let Some((estimate, _)) = speed_up(results, job, [ALONE, TWO_CORES]) else {
+    let Some((estimate, shown)) = speed_up(results, job, [ALONE, TWO_CORES]) else {
         return Some(Sentence::shown(head));
     };
     let text =
         format!("{head}; two cores together are {} times as fast as one", told(estimate, times));
-    Some(Sentence::shown(text))
+    Some(standing_as(text, shown))
 }
 
 fn counter_sentence(results: &Results, job: Job) -> Option<Sentence> {
@@ -317,6 +324,7 @@ const fn faster(
         metric: "speed-up",
         variant: Some(variant),
         definition,
+        differs: None,
         source,
     }
 }
@@ -330,6 +338,7 @@ const fn in_ms(label: &'static str, value: f64, variant: &'static str) -> Histor
         metric: "time",
         variant: Some(variant),
         definition,
+        differs: Some("Time of a whole run; `time` is that of one pass."),
         source: THESIS,
     }
 }
@@ -337,7 +346,8 @@ const fn in_ms(label: &'static str, value: f64, variant: &'static str) -> Histor
 const fn cpi(label: &'static str, value: f64, variant: &'static str) -> Historic {
     let definition = "Cycles per instruction, by hardware counters.";
     let metric = "cycles-per-instruction";
-    Historic { label, value, unit: "", metric, variant: Some(variant), definition, source: THESIS }
+    let variant = Some(variant);
+    Historic { label, value, unit: "", metric, variant, definition, differs: None, source: THESIS }
 }
 
 static HISTORIC: [Historic; 24] = [

@@ -11,9 +11,10 @@ use super::jobs::{NO_SMT, shared_cores};
 use super::words::{rate, then_and_now, told};
 use crate::harness::timed::per_op;
 use crate::harness::{
-    About, Apparatus, Axis, Bar, Better, Check, Contrast, ContrastResult, Design, Dumbbell,
-    Estimate, Experiment, Fault, Historic, Host, Metric, NotMeasurable, Plot, Relation, Results,
-    Rounds, Sample, Section, Sentence, Size, Standing, Variant, framed_verdicts,
+    About, Apparatus, Axis, Bar, Better, Check, Contrast, ContrastResult, Design, Estimate,
+    Experiment, Fault, Historic, Host, Metric, NamedRatio, NotMeasurable, Plot, Relation, Results,
+    Rounds, Sample, Section, Sentence, Size, Standing, Variant, judged_together, ratio_told,
+    ratios_sentence,
 };
 use chat::Chat;
 use file_server::FileServer;
@@ -172,8 +173,11 @@ impl Experiment for SmtLoad {
         if host.one_per_core().len() < 2 {
             design.missing.push((TWO_CORES.into(), "there is one usable core".into()));
         }
-        design.twin = Some(0);
-        Ok(design)
+        Ok(design.twinned())
+    }
+
+    fn turn_ms(&self) -> f64 {
+        48.0
     }
 
     fn open(
@@ -199,17 +203,17 @@ impl Experiment for SmtLoad {
         }))
     }
 
-    fn verdicts(&self, results: &Results) -> Vec<Sentence> {
+    fn findings(&self, results: &Results) -> Vec<Sentence> {
         let found = Found::of(results);
-        let pairs = PAIRS.iter().filter_map(|seats| found.summary(*seats));
+        let pairs = PAIRS.iter().filter_map(|seats| summary(results, *seats));
         let smt = Kind::ALL.iter().filter_map(|kind| smt_sentence(results, &found, *kind));
         let cores = Kind::ALL.iter().filter_map(|kind| cores_sentence(results, &found, *kind));
-        framed_verdicts(results, pairs.chain(smt).chain(cores))
+        pairs.chain(smt).chain(cores).collect()
     }
 
     fn plots(&self, results: &Results) -> Vec<Plot> {
         let found = Found::of(results);
-        let mut plots = vec![speed_ups(&found), seats_then_and_now(&found)];
+        let mut plots = vec![speed_ups(&found)];
         plots.extend(then_and_now(results, "Operations a second, then and now", "1/s"));
         plots
     }
@@ -303,25 +307,14 @@ impl Found {
     fn standing(&self, kind: Kind, seats: [&str; 2]) -> Standing {
         self.contrast(kind, seats).map_or(Standing::NotShown, |contrast| contrast.standing)
     }
+}
 
-    /// All loads in one sentence.
-    fn summary(&self, seats: [&str; 2]) -> Option<Sentence> {
-        let of = |kind: Kind| {
-            let times = times(self.speed_up(kind, seats)?.value);
-            let shown = self.standing(kind, seats) == Standing::Shown;
-            Some((kind.name(), times, if shown { "" } else { " (no difference shown)" }))
-        };
-        let each: Vec<(&str, String, &str)> = Kind::ALL.into_iter().filter_map(of).collect();
-        let (first, others) = each.split_first()?;
-        let (name, times, reservation) = first;
-        let head = format!("{} make {name} {times} times as fast{reservation}", instead(seats));
-        let text = others.iter().fold(head, |text, (name, times, reservation)| {
-            format!("{text}, {name} {times}{reservation}")
-        });
-        let any = |standing| Kind::ALL.iter().any(|kind| self.standing(*kind, seats) == standing);
-        let standing = if any(Standing::Shown) { Standing::Shown } else { Standing::NotShown };
-        Some(Sentence { text, standing })
-    }
+/// All loads in one sentence.
+fn summary(results: &Results, seats: [&str; 2]) -> Option<Sentence> {
+    let pair = |kind: Kind| {
+        NamedRatio::new(kind.name(), variant(kind, seats[0]), variant(kind, seats[1]), "rate")
+    };
+    ratios_sentence(results, &format!("work with {}", instead(seats)), &Kind::ALL.map(pair))
 }
 
 /// What is compared, in words.
@@ -340,12 +333,8 @@ fn smt_sentence(results: &Results, found: &Found, kind: Kind) -> Option<Sentence
     let seats = [ONE_SEAT, BOTH_SEATS];
     let speed_up = found.speed_up(kind, seats)?;
     let rate_of = |seats| results.estimate(&variant(kind, seats), "rate");
-    let old = HISTORIC.iter().find(|old| {
-        old.metric == "speed-up" && old.variant == Some(variant(kind, BOTH_SEATS).as_str())
-    });
-    let old = old.map_or(String::new(), |old| format!(" (2003: {})", times(old.value)));
     let text = format!(
-        "{}: {} with one seat of each core {}, {} times as many with both{old}{}",
+        "{}: {} with one seat of each core {}, {} times as many with both{}",
         kind.name(),
         kind.operations(),
         told(rate_of(ONE_SEAT)?, rate),
@@ -372,13 +361,10 @@ fn cores_sentence(results: &Results, found: &Found, kind: Kind) -> Option<Senten
 
 /// What an operation costs on either set; more CPU time is not more work.
 fn cpu_time(results: &Results, kind: Kind, seats: [&str; 2]) -> String {
-    let of = |seats| results.median(&variant(kind, seats), "cpu-time");
-    match of(seats[0]).zip(of(seats[1])) {
-        Some((one, both)) => {
-            format!("; CPU time of each changes by {:+.0} %", (both / one - 1.0) * 100.0)
-        }
-        None => String::new(),
-    }
+    let pair = NamedRatio::new("", variant(kind, seats[0]), variant(kind, seats[1]), "cpu-time");
+    let judged = judged_together(results, &[pair]);
+    let told = judged.first().map(|(_, ratio)| format!("; CPU time of each {}", ratio_told(ratio)));
+    told.unwrap_or_default()
 }
 
 fn standing_as(text: String, standing: Standing) -> Sentence {
@@ -402,86 +388,74 @@ fn speed_ups(found: &Found) -> Plot {
     }
 }
 
-fn seats_then_and_now(found: &Found) -> Plot {
-    let now = |variant: &str| {
-        let kind = Kind::ALL.into_iter().find(|kind| variant.starts_with(kind.name()))?;
-        found.speed_up(kind, [ONE_SEAT, BOTH_SEATS])
-    };
-    let line = |old: &Historic| Dumbbell {
-        label: old.label.into(),
-        then: Some(old.value),
-        source: old.source.into(),
-        now: old.variant.and_then(now),
-    };
-    let rows = HISTORIC.iter().filter(|old| old.metric == "speed-up").map(line).collect();
-    let title = "Speed-up by the second seat, then and now".into();
-    Plot::Dumbbell { title, unit: "times".into(), rows }
-}
-
 const ARTICLE: &str =
     "Vianney, \"Hyper-Threading speeds Linux\", 2003 (one Xeon MP 1.6 GHz with two seats, Linux)";
 
-const fn seats(
+/// `differs` because nothing here is what the article measured.
+const fn of_2003(
     label: &'static str,
     value: f64,
-    variant: Option<&'static str>,
-    definition: &'static str,
+    unit: &'static str,
+    (definition, differs): (&'static str, &'static str),
 ) -> Historic {
     Historic {
         label,
         value,
-        unit: "times",
-        metric: "speed-up",
-        variant,
+        unit,
+        metric: "rate",
+        variant: None,
         definition,
+        differs: Some(differs),
         source: ARTICLE,
     }
 }
 
-const fn a_second(
-    label: &'static str,
-    value: f64,
-    variant: &'static str,
-    definition: &'static str,
-    source: &'static str,
-) -> Historic {
-    let variant = Some(variant);
-    Historic { label, value, unit: "1/s", metric: "rate", variant, definition, source }
-}
+const SIEVE: (&str, &str) = (
+    "AIM9's integer sieve, one thread, kernel 2.4.19 booted with and without SMT.",
+    "One thread; here there is one on every seat that is used.",
+);
+const DISK: (&str, &str) = (
+    "AIM9: synchronous random and sequential disk writes and disk copies, with SMT against without.",
+    "Nothing here writes to a disk.",
+);
+const LATENCY: (&str, &str) = (
+    "LMbench, with SMT against without: a negative figure is a longer latency.",
+    "A latency of the kernel; here loads of many threads are measured.",
+);
+const SUMMARY: (&str, &str) = (
+    "What the article sums up of chat, dbench and tbench, booted with and without SMT: so much at most.",
+    "A summary over three loads; each is measured by itself here.",
+);
 
-static HISTORIC: [Historic; 5] = [
-    seats(
-        "integer sieve, 2003",
-        1.60,
-        Some("sieve both-seats"),
-        "AIM9's integer sieve, one thread, kernel 2.4.19 booted with and without SMT; sieves a second.",
-    ),
-    seats(
-        "multithreaded applications, 2003, kernel 2.4.19",
-        1.30,
-        None,
-        "What the article sums up of chat, dbench and tbench, booted with and without SMT: so much at most.",
-    ),
-    seats(
-        "multithreaded applications, 2003, kernel 2.5.32",
-        1.51,
-        None,
-        "The same with a scheduler that knows of siblings.",
-    ),
-    a_second(
-        "chat, two Celerons, 2002",
-        125_000.0,
-        "chat two-cores",
-        "Messages said and heard a second, 10 rooms, 1000 messages; the highest of 102,000 to 125,000.",
-        "Molnar, Linux kernel mailing list, 9 January 2002 (two Celerons 466 MHz)",
-    ),
-    a_second(
-        "integer sieve, 2003",
-        3_380_000.0,
-        "sieve one-core",
-        "AIM9: 3.38 sieves of a million numbers a second.",
-        "Linux kernel mailing list, 20 March 2003 (Pentium III 868 MHz, kernel 2.5.65)",
-    ),
+static HISTORIC: [Historic; 10] = [
+    of_2003("integer sieve, 2003", 60.0, "%", SIEVE),
+    of_2003("synchronous disk writes and copies, 2003", -35.0, "%", DISK),
+    of_2003("pipe latency, 2003", -1.0, "%", LATENCY),
+    of_2003("fork and exit, 2003", -4.0, "%", LATENCY),
+    of_2003("fork and execve, 2003", -6.0, "%", LATENCY),
+    of_2003("fork and sh -c, 2003", -2.0, "%", LATENCY),
+    of_2003("multithreaded applications, 2003, kernel 2.4.19", 30.0, "%", SUMMARY),
+    of_2003("multithreaded applications, 2003, kernel 2.5.32", 51.0, "%", SUMMARY),
+    Historic {
+        label: "chat, two Celerons, 2002",
+        value: 125_000.0,
+        unit: "1/s",
+        metric: "rate",
+        variant: Some("chat two-cores"),
+        definition: "Messages said and heard a second, 10 rooms, 1000 messages; the highest of 102,000 to 125,000.",
+        differs: None,
+        source: "Molnar, Linux kernel mailing list, 9 January 2002 (two Celerons 466 MHz)",
+    },
+    Historic {
+        label: "integer sieve, Pentium III, 2003",
+        value: 3_380_000.0,
+        unit: "1/s",
+        metric: "rate",
+        variant: Some("sieve one-core"),
+        definition: "AIM9: 3.38 sieves of a million numbers a second.",
+        differs: None,
+        source: "Linux kernel mailing list, 20 March 2003 (Pentium III 868 MHz, kernel 2.5.65)",
+    },
 ];
 
 #[cfg(test)]

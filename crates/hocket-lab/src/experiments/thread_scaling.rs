@@ -10,10 +10,9 @@ use super::drawing::{CPU_TIME, Drawing, SWITCHES, THREADS, TIME};
 use super::words::series;
 use crate::harness::{
     About, Apparatus, Axis, Better, Check, Contrast, Design, Experiment, Fault, Historic, Host,
-    Mark, Metric, NotMeasurable, Plot, Results, Rounds, Sample, Section, Sentence, Size, Variant,
-    change, framed_verdicts,
+    Mark, Metric, NamedRatio, NotMeasurable, Plot, Results, Rounds, Sample, Section, Sentence,
+    Size, Variant, ratios_sentence,
 };
-use crate::stats::Verdict;
 
 /// See [`About`].
 pub struct ThreadScaling;
@@ -93,8 +92,11 @@ impl Experiment for ThreadScaling {
             blocking_threads(cpus).into_iter().for_each(|threads| add(&blocked(share), threads));
         }
         design.contrasts = contrasts(&design, cpus);
-        design.twin = Some(0);
-        Ok(design)
+        Ok(design.twinned())
+    }
+
+    fn turn_ms(&self) -> f64 {
+        28.0
     }
 
     fn open(
@@ -112,9 +114,9 @@ impl Experiment for ThreadScaling {
         }))
     }
 
-    fn verdicts(&self, results: &Results) -> Vec<Sentence> {
+    fn findings(&self, results: &Results) -> Vec<Sentence> {
         let rules = BlockingShare::ALL.into_iter().filter_map(|share| rule(results, share));
-        framed_verdicts(results, drawn(results).into_iter().chain(rules))
+        drawn(results).into_iter().chain(rules).collect()
     }
 
     fn plots(&self, results: &Results) -> Vec<Plot> {
@@ -253,25 +255,25 @@ fn knee_of(results: &Results, kind: &str, metric: &str) -> Option<f64> {
 }
 
 fn drawn(results: &Results) -> Option<Sentence> {
-    let compare =
-        |from, to, metric| results.compare(&name(DRAWING, from), &name(DRAWING, to), metric);
-    let (two, many) = (compare(1, 2, TIME.name)?, compare(2, 512, TIME.name)?);
-    let cpu = compare(2, 512, CPU_TIME.name)?;
-    let knee = knee_of(results, DRAWING, TIME.name)?;
+    let pair = |label: &str, from, to, metric: &'static str| {
+        NamedRatio::new(label, name(DRAWING, from), name(DRAWING, to), metric)
+    };
+    let pairs = [
+        pair("time of 2 threads against 1 (2006, 2 CPUs: halved)", 1, 2, TIME.name),
+        pair("of 512 against 2 (2006: no change measurable)", 2, 512, TIME.name),
+        pair("CPU time of 512 against 2, with the start of the threads", 2, 512, CPU_TIME.name),
+    ];
     let switches = |threads| {
         let median = results.median(&name(DRAWING, threads), SWITCHES.name);
         median.map_or("unknown".into(), |n| format!("{n:.0}"))
     };
-    Some(Sentence::shown(format!(
-        "without locks the shortest median is near {knee:.0} threads on {} CPUs; two are {:.2} times as fast as one (2006, 2 CPUs: 2.0); 512 \
-         against 2: time {} (2006: no change), CPU time {}, {} context switches instead of {}",
+    let head = format!(
+        "without locks, {} CPUs, {} context switches with 512 threads and {} with 2",
         cpus_of(results),
-        1.0 / two.ratio,
-        change(&many),
-        change(&cpu),
         switches(512),
         switches(2)
-    )))
+    );
+    ratios_sentence(results, &head, &pairs)
 }
 
 /// The rule, with the share that was measured, against the knee.
@@ -288,17 +290,16 @@ fn rule(results: &Results, share: BlockingShare) -> Option<Sentence> {
         difference if difference < 0.0 => format!("{:.0} fewer than the rule says", -difference),
         _ => "as the rule says".to_string(),
     };
-    // Between the knee and the rule's number there may be nothing but noise.
-    let shown = knee == whole || {
-        let (few, many) = (knee.min(whole), knee.max(whole));
-        let near = |threads: f64| points(results, &kind).into_iter().find(|p| p.0 >= threads);
-        near(few).zip(near(many)).is_some_and(|(a, b)| {
-            results
-                .compare(&a.1, &b.1, "piece")
-                .is_some_and(|c| matches!(c.verdict(), Verdict::Faster | Verdict::Slower))
-        })
-    };
-    let judged = if shown { judged } else { format!("{judged}, which is not shown") };
+    // Between the knee and the rule's number there may be nothing but noise. The knee is picked among all points.
+    let all = points(results, &kind);
+    let near = |threads: f64| all.iter().find(|point| point.0 >= threads);
+    let (few, many) = (knee.min(whole), knee.max(whole));
+    let shown = knee != whole
+        && near(few).zip(near(many)).is_some_and(|(a, b)| {
+            results.judged_of(&a.1, &b.1, "piece", all.len() * (all.len() - 1) / 2).is_shown()
+        });
+    let judged =
+        if shown || knee == whole { judged } else { format!("{judged}, which is not shown") };
     let sentence = if shown { Sentence::shown } else { Sentence::not_shown };
     Some(sentence(format!(
         "blocked for {} % of the time (measured {measured:.0} %): the rule says {cpus} / (1 - {:.2}) = {ruled:.2}, so {:.0} \
@@ -311,35 +312,16 @@ fn rule(results: &Results, share: BlockingShare) -> Option<Sentence> {
 
 const SOURCE: &str = "study of 2006 on scaling Java threads, chapters 7.2 and 7.3 (Sun HotSpot 1.5, Windows XP, 2 CPUs)";
 
-static HISTORIC: [Historic; 3] = [
-    Historic {
-        label: "two threads on two CPUs",
-        value: 2.0,
-        unit: "times",
-        metric: "speed-up",
-        variant: Some("mandelbrot 2-threads"),
-        definition: "Time of one thread divided by time of two, Mandelbrot set without locks.",
-        source: SOURCE,
-    },
-    Historic {
-        label: "512 threads on two CPUs",
-        value: 1.0,
-        unit: "times",
-        metric: "relative-time",
-        variant: Some("mandelbrot 512-threads"),
-        definition: "Time of 512 threads divided by time of two, Mandelbrot set without locks: no change was measurable.",
-        source: SOURCE,
-    },
-    Historic {
-        label: "rule for two CPUs and threads blocked for 25 %",
-        value: 3.0,
-        unit: "",
-        metric: "threads",
-        variant: Some("blocked-25 3-threads"),
-        definition: "2 / (1 - 0.25) = 2.66, rounded up; computed there, not measured.",
-        source: SOURCE,
-    },
-];
+static HISTORIC: [Historic; 1] = [Historic {
+    label: "rule for two CPUs and threads blocked for 25 %",
+    value: 3.0,
+    unit: "",
+    metric: "threads",
+    variant: Some("blocked-25 3-threads"),
+    definition: "2 / (1 - 0.25) = 2.66, rounded up.",
+    differs: Some("Computed by the rule, not measured."),
+    source: SOURCE,
+}];
 
 #[cfg(test)]
 mod tests {

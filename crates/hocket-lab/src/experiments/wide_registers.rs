@@ -11,7 +11,7 @@ use crate::harness::turn_threads::{Place, TurnThreads};
 use crate::harness::{
     About, Apparatus, Axis, Better, Contrast, ContrastResult, Design, Estimate, Experiment, Fault,
     Host, Metric, NotMeasurable, Plot, Results, Rounds, Sample, Section, Sentence, Series, Size,
-    Standing, Variant, contrast_sentence, framed_verdicts,
+    Standing, Variant, contrast_sentence,
 };
 use walk::{Fill, PIECES, Times, Walk, slow_ns};
 
@@ -104,12 +104,11 @@ impl Experiment for WideRegisters {
         for pace in [PACED, HOT] {
             add_contrast(&mut design, Fill::None, Fill::Narrow, pace);
         }
-        design.twin = design.index(&name(Fill::Library, PACED));
         if registers == NARROW {
             let why = "the CPU has none, so that no fill can take them";
             design.missing.push(("a fill with registers of more than 128 bits".into(), why.into()));
         }
-        Ok(design)
+        Ok(design.twinned())
     }
 
     fn open(
@@ -122,11 +121,11 @@ impl Experiment for WideRegisters {
         Ok(Box::new(move |variant: usize| turns[variant].measure()))
     }
 
-    fn verdicts(&self, results: &Results) -> Vec<Sentence> {
+    fn findings(&self, results: &Results) -> Vec<Sentence> {
         let contrasts = results.contrasts();
         let own = [PACED, HOT].into_iter().filter_map(|pace| cost(results, &contrasts, pace));
         let own = own.chain(beginning(results, &contrasts));
-        framed_verdicts(results, own.chain(contrasts.iter().map(contrast_sentence)))
+        own.chain(contrasts.iter().map(contrast_sentence)).collect()
     }
 
     fn plots(&self, results: &Results) -> Vec<Plot> {

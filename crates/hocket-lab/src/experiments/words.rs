@@ -45,7 +45,7 @@ pub(super) fn where_two_are(relation: Relation) -> &'static str {
     }
 }
 
-/// Every historic figure in `unit` beside today's figure of its variant; `None` without any.
+/// Every comparable historic figure in `unit` beside today's figure of its variant; `None` without any.
 pub(super) fn then_and_now(results: &Results, title: &str, unit: &str) -> Option<Plot> {
     let line = |old: &crate::harness::Historic| Dumbbell {
         label: old.label.into(),
@@ -53,7 +53,9 @@ pub(super) fn then_and_now(results: &Results, title: &str, unit: &str) -> Option
         source: old.source.into(),
         now: old.variant.and_then(|variant| results.estimate(variant, old.metric)),
     };
-    let rows: Vec<_> = results.historic.iter().filter(|old| old.unit == unit).map(line).collect();
+    let same = |old: &&crate::harness::Historic| old.unit == unit && old.differs.is_none();
+    let comparable = results.historic.iter().filter(same);
+    let rows: Vec<_> = comparable.map(line).collect();
     (!rows.is_empty()).then(|| Plot::Dumbbell { title: title.into(), unit: unit.into(), rows })
 }
 

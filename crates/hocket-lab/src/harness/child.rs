@@ -11,7 +11,7 @@ use hocket_machine::clock::monotonic_ns;
 use serde::{Deserialize, Serialize};
 
 use super::layout::{self, Layout};
-use super::ledger::{Ledger, Limits, flags_of};
+use super::ledger::{Ledger, Limits, Stretches, flags_of};
 use super::{About, Apparatus, Design, Experiment, Fault, Host, Row, Sample, Size, Variant};
 use crate::stats::Rng;
 
@@ -109,7 +109,8 @@ pub fn measure(
         about,
         spec,
         apparatus,
-        cpus: host.cpus.len(),
+        cpus: online(&host),
+        stretches: Stretches::default(),
         faults: vec![0; spec.design.turns()],
     };
     let mut rng = Rng::new(spec.seed);
@@ -127,11 +128,17 @@ pub fn measure(
     tell(&Message::Done { time_over: false })
 }
 
+fn online(host: &Host) -> usize {
+    host.topology.seats.iter().filter(|seat| seat.online).count().max(host.cpus.len())
+}
+
 struct RoundsOf<'a> {
     about: &'static About,
     spec: &'a Spec,
     apparatus: Box<dyn Apparatus>,
+    /// All that are on line, since the system's counters are those of all.
     cpus: usize,
+    stretches: Stretches,
     faults: Vec<u32>,
 }
 
@@ -158,13 +165,13 @@ impl RoundsOf<'_> {
         let started_ns = unix_ns();
         let ledger = Ledger::begin(variant.cpus.first().copied());
         let measured = self.apparatus.measure(index);
-        let entry = ledger.end();
+        let ended = ledger.end(self.cpus, &mut self.stretches);
         let measured = measured.and_then(|samples| declared(samples, self.about));
         match measured {
             Ok(samples) => {
-                let flags = flags_of(&entry, self.cpus, variant, self.spec.limits);
+                let flags = flags_of(&ended, variant, self.spec.limits);
                 let at = At { round, place, started_ns };
-                let row = |sample| self.row(&name, variant, at, sample, &entry, &flags);
+                let row = |sample| self.row(&name, variant, at, sample, &ended.entry, &flags);
                 Message::Turn(samples.into_iter().map(row).collect())
             }
             Err(fault) => {

@@ -142,14 +142,33 @@ impl Rounds {
         Rounds { processes: size.pick(5, 10), per_process: size.pick(40, 150), warm_up: 1 }
     }
 
-    /// For experiments whose turns take seconds: one process start, few rounds.
+    /// For experiments whose turns are long: the fewest process starts that show anything, few rounds.
     pub fn few(size: Size) -> Rounds {
-        Rounds { processes: 1, per_process: size.pick(6, 30), warm_up: 0 }
+        Rounds { processes: size.pick(3, 5), per_process: size.pick(4, 12), warm_up: 0 }
     }
 }
 
-/// What is appended to the name of the variant that is measured twice.
+/// What is appended to the name of a variant that is measured twice.
 pub const TWIN: &str = " (again)";
+
+/// The name under which a variant is measured again.
+pub fn twin_of(variant: &str) -> String {
+    format!("{variant}{TWIN}")
+}
+
+/// A list, or what stood there before: one index or nothing.
+fn one_or_several<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Vec<usize>, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum Twins {
+        Several(Vec<usize>),
+        OneOrNone(Option<usize>),
+    }
+    Ok(match Twins::deserialize(from)? {
+        Twins::Several(twins) => twins,
+        Twins::OneOrNone(twin) => twin.into_iter().collect(),
+    })
+}
 
 /// What an experiment varies on this machine.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -162,21 +181,40 @@ pub struct Design {
     pub missing: Vec<(String, String)>,
     /// How often.
     pub rounds: Rounds,
-    /// The variant that is measured twice under two names, so that the report can say how large a
-    /// difference nothing makes; the harness adds the second one at the end.
-    pub twin: Option<usize>,
+    /// The variants that are measured twice under two names, so that the report can say how large a
+    /// difference nothing makes: of every contrast the reference. The harness adds the second ones at
+    /// the end. Records of before have one or none, under another name.
+    #[serde(alias = "twin", deserialize_with = "one_or_several")]
+    pub twins: Vec<usize>,
 }
 
 impl Design {
     /// Variants that are all compared with the first in `metric`; the first has a twin.
     pub fn against_first(variants: Vec<Variant>, metric: &str, rounds: Rounds) -> Design {
         let contrasts = (1..variants.len()).map(|i| Contrast::new(0, i, metric)).collect();
-        Design { variants, contrasts, missing: Vec::new(), rounds, twin: Some(0) }
+        Design { variants, contrasts, missing: Vec::new(), rounds, twins: vec![0] }
     }
 
     /// Variants without a comparison and without a twin.
     pub fn facts(variants: Vec<Variant>, rounds: Rounds) -> Design {
-        Design { variants, contrasts: Vec::new(), missing: Vec::new(), rounds, twin: None }
+        Design { variants, contrasts: Vec::new(), missing: Vec::new(), rounds, twins: Vec::new() }
+    }
+
+    /// With a twin of every reference that has none yet; without contrasts, of the first variant.
+    pub fn twinned(mut self) -> Design {
+        let references = self.contrasts.iter().map(|contrast| contrast.reference);
+        self.twins.extend(references);
+        self.twins.sort_unstable();
+        self.twins.dedup();
+        if self.twins.is_empty() && !self.variants.is_empty() {
+            self.twins.push(0);
+        }
+        self
+    }
+
+    /// Whether anything is compared; otherwise the figures are facts.
+    pub fn compares(&self) -> bool {
+        !self.contrasts.is_empty() || !self.twins.is_empty()
     }
 
     /// With another ratio of interest.
@@ -205,16 +243,16 @@ impl Design {
         self.variants.iter().position(|variant| variant.name == name)
     }
 
-    /// Turns of a round: the variants, and the twin after them.
+    /// Turns of a round: the variants, and the twins after them.
     pub fn turns(&self) -> usize {
-        self.variants.len() + usize::from(self.twin.is_some())
+        self.variants.len() + self.twins.len()
     }
 
     /// The variant that turn `turn` measures, and the name under which.
     pub fn turn(&self, turn: usize) -> (usize, String) {
-        match (self.variants.get(turn), self.twin) {
-            (None, Some(twin)) => (twin, format!("{}{TWIN}", self.variants[twin].name)),
-            _ => (turn, self.variants[turn].name.clone()),
+        match turn.checked_sub(self.variants.len()) {
+            Some(twin) => (self.twins[twin], twin_of(&self.variants[self.twins[twin]].name)),
+            None => (turn, self.variants[turn].name.clone()),
         }
     }
 
@@ -230,8 +268,12 @@ impl Design {
         }
         let outside = |index: usize| index >= n;
         let bad = self.contrasts.iter().any(|c| outside(c.reference) || outside(c.candidate));
-        (bad || self.twin.is_some_and(outside))
-            .then(|| "it names a variant that is not there".into())
+        if bad || self.twins.iter().copied().any(outside) {
+            return Some("it names a variant that is not there".into());
+        }
+        let lonely = self.contrasts.iter().find(|c| !self.twins.contains(&c.reference));
+        lonely
+            .map(|c| format!("'{}' is a reference without a twin", self.variants[c.reference].name))
     }
 }
 
@@ -240,13 +282,30 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_twin_is_the_last_turn_and_measures_its_original() {
+    fn twins_are_the_last_turns_and_measure_their_originals() {
         let variants = vec![Variant::new("a").with("n", 1), Variant::new("b")];
         let design = Design::against_first(variants, "time", Rounds::usual(Size::Quick));
         assert_eq!((design.turns(), design.fault()), (3, None));
         assert_eq!(design.turn(1), (1, "b".into()));
         assert_eq!(design.turn(2), (0, "a (again)".into()));
+        let design = design.contrast(1, 0, "time");
+        assert!(design.fault().unwrap().contains("'b' is a reference without a twin"));
+        let design = design.twinned();
+        assert_eq!((design.turns(), design.fault()), (4, None));
+        assert_eq!(design.turn(3), (1, "b (again)".into()));
         assert_eq!(design.variants[0].level("n"), "1");
+    }
+
+    #[test]
+    fn designs_of_earlier_records_are_read() {
+        let design = Design::against_first(vec![Variant::new("a")], "x", Rounds::few(Size::Quick));
+        let text = serde_json::to_string(&design).unwrap();
+        let read = |twins: &str| -> Design {
+            serde_json::from_str(&text.replace("\"twins\":[0]", twins)).unwrap()
+        };
+        assert_eq!(read("\"twins\":[0]"), design);
+        assert_eq!(read("\"twin\":0"), design);
+        assert!(read("\"twin\":null").twins.is_empty());
     }
 
     #[test]

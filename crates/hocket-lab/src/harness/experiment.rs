@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::design::{Design, NotMeasurable, Size};
 use super::results::Results;
-use super::{About, Host, Plot, Sentence, standard_plots, standard_verdicts};
+use super::{About, Host, Plot, Sentence, contrast_sentences, framed, standard_plots};
 use crate::stats::quantile_sorted;
 
 /// One experiment. A unit struct in a file of its own, listed in [`crate::experiments::ALL`].
@@ -34,9 +34,21 @@ pub trait Experiment: Sync {
         design: &Design,
     ) -> Result<Box<dyn Apparatus>, NotMeasurable>;
 
-    /// What the rows show, the most important first; by default one sentence a contrast.
+    /// How long a turn of a quick run takes, more or less: by this and by its turns an experiment gets its share of the
+    /// time.
+    fn turn_ms(&self) -> f64 {
+        12.0
+    }
+
+    /// What the experiment says of its rows, the most important first; by default one sentence a contrast.
+    /// Reports show [`Experiment::verdicts`], which takes back what does not hold.
+    fn findings(&self, results: &Results) -> Vec<Sentence> {
+        contrast_sentences(results)
+    }
+
+    /// What the rows show: wrong results, [`Experiment::findings`] as far as they hold, and what is missing.
     fn verdicts(&self, results: &Results) -> Vec<Sentence> {
-        standard_verdicts(results)
+        framed(results, self.findings(results))
     }
 
     /// What to draw; by default the medians of the first metric as bars.
@@ -203,6 +215,9 @@ pub struct Historic {
     pub variant: Option<&'static str>,
     /// What the figure is.
     pub definition: &'static str,
+    /// What differs from the metric beside which it stands, in a sentence. Then it is quoted, with this sentence, and no
+    /// figure of now is set beside it.
+    pub differs: Option<&'static str>,
     /// Where it is printed.
     pub source: &'static str,
 }

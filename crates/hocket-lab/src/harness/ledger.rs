@@ -1,5 +1,6 @@
 //! What else the machine did during a turn.
 
+use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};
 
 use hocket_machine::Fact;
@@ -23,7 +24,8 @@ pub struct LedgerEntry {
     pub own_cpu_ns: Option<u64>,
     /// Times that a thread of the turn gave its CPU up.
     pub voluntary_switches: Option<u64>,
-    /// Times that a thread of the turn was put aside although it wanted to go on.
+    /// Times that a thread of the turn was put aside although it wanted to go on. Of a team only the members
+    /// count: the thread that waits for them loses nothing.
     pub involuntary_switches: Option<u64>,
     /// Times that a thread of the turn changed its CPU.
     pub migrations: Option<u64>,
@@ -40,33 +42,93 @@ pub struct Limits {
     pub foreign_share: f64,
     /// Steal as a share of all CPUs' time.
     pub steal_share: f64,
-    /// Involuntary switches of a turn.
+    /// Time in which a thread of the turn wanted to run and did not, as a share of the turn.
+    pub waited_share: f64,
+    /// Involuntary switches of a turn, where the kernel does not count that time.
     pub involuntary_switches: u64,
 }
 
 impl Limits {
     /// What is flagged if nothing else is asked for: a tenth of the machine's time used by others, a
-    /// hundredth taken by the host, any thread put aside.
-    pub const USUAL: Limits =
-        Limits { foreign_share: 0.10, steal_share: 0.01, involuntary_switches: 1 };
+    /// hundredth taken by the host, a thread kept waiting for a CPU for a hundredth of the turn.
+    pub const USUAL: Limits = Limits {
+        foreign_share: 0.10,
+        steal_share: 0.01,
+        waited_share: 0.01,
+        involuntary_switches: 1,
+    };
+}
+
+/// A turn, and what its flags rest on besides its entry.
+#[derive(Debug, Clone, Default)]
+pub struct Turn {
+    /// What happened.
+    pub entry: LedgerEntry,
+    /// The longest time in which one of its threads wanted to run and did not; `None` where the kernel does not count it.
+    pub waited_ns: Option<u64>,
+    /// Shares of all CPUs' time that others and the host had, over a stretch that many ticks fit in.
+    pub foreign_share: Option<f64>,
+    /// As above, of the host.
+    pub steal_share: Option<f64>,
 }
 
 /// Why a turn is flagged; empty where it is not. Flagged turns are kept and shown both ways.
-pub fn flags_of(
-    entry: &LedgerEntry,
-    cpus: usize,
-    variant: &Variant,
-    limits: Limits,
-) -> Vec<String> {
-    let all_ns = (entry.wall_ns * cpus.max(1) as u64).max(1) as f64;
-    let above = |part: Option<u64>, share: f64| part.is_some_and(|ns| ns as f64 / all_ns > share);
-    let put_aside = entry.involuntary_switches.is_some_and(|n| n >= limits.involuntary_switches);
+pub fn flags_of(turn: &Turn, variant: &Variant, limits: Limits) -> Vec<String> {
+    let above = |share: Option<f64>, most: f64| share.is_some_and(|share| share > most);
+    let waited = turn.waited_ns.map(|ns| ns as f64 / turn.entry.wall_ns.max(1) as f64);
+    let switched =
+        |switches: Option<u64>| switches.is_some_and(|n| n >= limits.involuntary_switches);
+    let put_aside = match waited {
+        Some(share) => share > limits.waited_share,
+        None => switched(turn.entry.involuntary_switches),
+    };
     let flags = [
-        ("foreign", above(entry.foreign_cpu_ns, limits.foreign_share)),
-        ("steal", above(entry.steal_ns, limits.steal_share)),
+        ("foreign", above(turn.foreign_share, limits.foreign_share)),
+        ("steal", above(turn.steal_share, limits.steal_share)),
         ("put-aside", put_aside && !variant.crowded),
     ];
     flags.into_iter().filter(|(_, is)| *is).map(|(flag, _)| flag.to_string()).collect()
+}
+
+/// The system counts CPU time in ticks of up to 10 ms, so shares are taken over stretches of at least so long: the turn
+/// itself, or the turn with those before it.
+const STRETCH_NS: u64 = 200_000_000;
+
+/// Readings at the ends of the last turns of a process.
+#[derive(Debug, Default)]
+pub struct Stretches(VecDeque<Reading>);
+
+#[derive(Debug, Clone, Copy)]
+struct Reading {
+    at_ns: u64,
+    foreign_ns: u64,
+    steal_ns: u64,
+}
+
+impl Stretches {
+    /// Shares of others and of the host since the last reading that is old enough; `None` in the first moments.
+    fn shares(&mut self, now: Reading, cpus: usize) -> Option<(f64, f64)> {
+        let old = |reading: &Reading| now.at_ns - reading.at_ns >= STRETCH_NS;
+        while self.0.get(1).is_some_and(old) {
+            self.0.pop_front();
+        }
+        let since = self.0.front().copied().filter(old);
+        self.0.push_back(now);
+        let since = since?;
+        let all_ns = (now.at_ns - since.at_ns) as f64 * cpus.max(1) as f64;
+        let share = |now: u64, before: u64| now.saturating_sub(before) as f64 / all_ns;
+        Some((share(now.foreign_ns, since.foreign_ns), share(now.steal_ns, since.steal_ns)))
+    }
+}
+
+/// All that was used since the machine started: by others than this process, and by the host.
+fn reading(system: &SystemSnapshot, process: &ProcessCounters) -> Option<Reading> {
+    let (times, own) = (system.all.value()?, process.cpu_ns.value()?);
+    Some(Reading {
+        at_ns: system.at_ns,
+        foreign_ns: times.busy_ns().saturating_sub(*own),
+        steal_ns: times.steal_ns,
+    })
 }
 
 /// Readings at the start of a turn, on the thread that has it.
@@ -79,27 +141,45 @@ pub struct Ledger {
 }
 
 /// What the members of teams have used since the turn began.
-static MEMBERS: Mutex<Totals> =
-    Mutex::new(Totals { voluntary: 0, involuntary: 0, migrations: Some(0) });
+static MEMBERS: Mutex<Totals> = Mutex::new(Totals::NONE);
 
 #[derive(Debug, Clone, Copy)]
 struct Totals {
+    members: u32,
     voluntary: u64,
     involuntary: u64,
     migrations: Option<u64>,
+    /// The longest of a member.
+    waited_ns: Option<u64>,
+}
+
+impl Totals {
+    const NONE: Totals = Totals {
+        members: 0,
+        voluntary: 0,
+        involuntary: 0,
+        migrations: Some(0),
+        waited_ns: Some(0),
+    };
+
+    fn add(&mut self, counters: &ThreadCounters) {
+        self.members += 1;
+        self.voluntary += counters.voluntary_switches;
+        self.involuntary += counters.involuntary_switches;
+        self.migrations = sum(self.migrations, counters.migrations.value().copied());
+        let waited = counters.waited_ns.value().copied();
+        self.waited_ns = self.waited_ns.zip(waited).map(|(a, b)| a.max(b));
+    }
 }
 
 /// Adds a member of a team that has done its part of the turn.
 pub(super) fn note_thread(counters: &ThreadCounters) {
-    let mut totals = MEMBERS.lock().unwrap_or_else(PoisonError::into_inner);
-    totals.voluntary += counters.voluntary_switches;
-    totals.involuntary += counters.involuntary_switches;
-    totals.migrations = sum(totals.migrations, counters.migrations.value().copied());
+    MEMBERS.lock().unwrap_or_else(PoisonError::into_inner).add(counters);
 }
 
 fn take_members() -> Totals {
     let mut totals = MEMBERS.lock().unwrap_or_else(PoisonError::into_inner);
-    std::mem::replace(&mut *totals, Totals { voluntary: 0, involuntary: 0, migrations: Some(0) })
+    std::mem::replace(&mut *totals, Totals::NONE)
 }
 
 fn sum(a: Option<u64>, b: Option<u64>) -> Option<u64> {
@@ -115,25 +195,35 @@ impl Ledger {
     }
 
     /// What happened since.
-    pub fn end(self) -> LedgerEntry {
+    pub fn end(self, cpus: usize, stretches: &mut Stretches) -> Turn {
         let thread = ThreadSnapshot::take().since(&self.thread);
-        let members = take_members();
+        let mut threads = take_members();
+        if let (0, Some(own)) = (threads.members, thread.0.value()) {
+            threads.add(own);
+        }
         let process = process::counters();
-        let system = SystemSnapshot::take().since(&self.system);
+        let now = SystemSnapshot::take();
+        let system = now.since(&self.system);
         let own_cpu_ns = difference(&process.cpu_ns, &self.process.cpu_ns);
         let times = system.all.value();
-        let own = thread.0.value();
-        let migrations = own.and_then(|own| own.migrations.value().copied());
-        LedgerEntry {
+        let counted = threads.members > 0;
+        let shares = reading(&now, &process).and_then(|now| stretches.shares(now, cpus));
+        let entry = LedgerEntry {
             wall_ns: system.at_ns,
             steal_ns: times.map(|times| times.steal_ns),
             foreign_cpu_ns: times.zip(own_cpu_ns).map(|(t, own)| t.busy_ns().saturating_sub(own)),
             own_cpu_ns,
-            voluntary_switches: own.map(|own| own.voluntary_switches + members.voluntary),
-            involuntary_switches: own.map(|own| own.involuntary_switches + members.involuntary),
-            migrations: sum(migrations, members.migrations),
+            voluntary_switches: counted.then_some(threads.voluntary),
+            involuntary_switches: counted.then_some(threads.involuntary),
+            migrations: threads.migrations.filter(|_| counted),
             faults: difference(&process.faults, &self.process.faults),
             frequency_khz: self.cpu.and_then(|cpu| frequency_khz(cpu).ok()),
+        };
+        Turn {
+            entry,
+            waited_ns: threads.waited_ns.filter(|_| counted),
+            foreign_share: shares.map(|(foreign, _)| foreign),
+            steal_share: shares.map(|(_, steal)| steal),
         }
     }
 }
@@ -182,15 +272,54 @@ mod tests {
         let (quiet, crowded) = (Variant::new("v"), Variant::new("v").crowded());
         let entry = LedgerEntry {
             wall_ns: 100_000_000,
-            steal_ns: Some(10_000_000),
-            foreign_cpu_ns: Some(10_000_000),
             involuntary_switches: Some(2),
             ..LedgerEntry::default()
         };
-        assert_eq!(flags_of(&entry, 2, &quiet, Limits::USUAL), ["steal", "put-aside"]);
-        assert_eq!(flags_of(&entry, 2, &crowded, Limits::USUAL), ["steal"]);
-        let unknown = LedgerEntry { wall_ns: 5, ..LedgerEntry::default() };
-        assert!(flags_of(&unknown, 2, &quiet, Limits::USUAL).is_empty());
+        let turn =
+            Turn { entry, foreign_share: Some(0.05), steal_share: Some(0.05), waited_ns: None };
+        assert_eq!(flags_of(&turn, &quiet, Limits::USUAL), ["steal", "put-aside"]);
+        assert_eq!(flags_of(&turn, &crowded, Limits::USUAL), ["steal"]);
+        // A switch that cost next to nothing is none.
+        let short = Turn { waited_ns: Some(100_000), steal_share: None, ..turn.clone() };
+        assert!(flags_of(&short, &quiet, Limits::USUAL).is_empty());
+        let long = Turn { waited_ns: Some(2_000_000), ..short };
+        assert_eq!(flags_of(&long, &quiet, Limits::USUAL), ["put-aside"]);
+        assert!(flags_of(&Turn::default(), &quiet, Limits::USUAL).is_empty());
+    }
+
+    #[test]
+    fn a_single_tick_of_others_is_no_share_of_a_short_turn() {
+        let mut stretches = Stretches::default();
+        let mut at = |at_ms: u64, foreign_ms: u64| {
+            let (at_ns, foreign_ns) = (at_ms * 1_000_000, foreign_ms * 1_000_000);
+            stretches.shares(Reading { at_ns, foreign_ns, steal_ns: 0 }, 2)
+        };
+        assert_eq!((at(0, 0), at(10, 10)), (None, None));
+        assert_eq!(at(210, 20), Some((10.0 / 400.0, 0.0)));
+        assert_eq!(at(400, 400), Some((390.0 / 780.0, 0.0)));
+        // Long turns stand for themselves.
+        assert_eq!(at(1_400, 500), Some((100.0 / 2_000.0, 0.0)));
+    }
+
+    #[test]
+    fn members_count_and_who_waits_for_them_does_not() {
+        let mut totals = Totals::NONE;
+        let unknown = || Fact::Unknown("not counted".into());
+        let counters = |waited| ThreadCounters {
+            at_ns: 0,
+            cpu_ns: 0,
+            user_ns: 0,
+            system_ns: 0,
+            voluntary_switches: 3,
+            involuntary_switches: 1,
+            minor_faults: 0,
+            major_faults: 0,
+            waited_ns: Fact::Value(waited),
+            migrations: unknown(),
+        };
+        totals.add(&counters(5));
+        totals.add(&counters(9));
+        assert_eq!((totals.members, totals.involuntary, totals.waited_ns), (2, 2, Some(9)));
     }
 
     #[test]
@@ -198,8 +327,8 @@ mod tests {
         let ledger = Ledger::begin(None);
         let start = hocket_machine::clock::monotonic_ns();
         while hocket_machine::clock::monotonic_ns() < start + 2_000_000 {}
-        let entry = ledger.end();
-        assert!(entry.wall_ns >= 2_000_000 && entry.own_cpu_ns.is_none_or(|ns| ns > 0));
-        assert!(entry.frequency_khz.is_none());
+        let turn = ledger.end(1, &mut Stretches::default());
+        assert!(turn.entry.wall_ns >= 2_000_000 && turn.entry.own_cpu_ns.is_none_or(|ns| ns > 0));
+        assert!(turn.entry.frequency_khz.is_none() && turn.foreign_share.is_none());
     }
 }

@@ -1,11 +1,11 @@
 //! What the rows of one experiment show.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
-use super::{
-    Check, Contrast, Design, Estimate, Historic, LedgerEntry, Quantiles, Sample, Size, TWIN,
-};
-use crate::stats::{self, Comparison, Verdict};
+use super::{Check, Design, Estimate, Historic, LedgerEntry, Quantiles, Sample, Size, twin_of};
+use crate::stats::{self, Comparison, Judgement, StartComparison};
 
 /// One figure of one turn with all that is known of the turn: what the record keeps.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -95,13 +95,24 @@ pub struct ContrastResult {
     pub all: Option<Comparison>,
     /// Rounds in which neither side is flagged.
     pub quiet: Option<Comparison>,
-    /// The smallest difference that this run can show in the metric, as a ratio minus one; `None`
+    /// Process starts that have rounds of both.
+    pub starts: usize,
+    /// The smallest difference that this run can show between the two, as a ratio minus one; `None`
     /// where no twin tells.
     pub floor: Option<f64>,
     /// The ratio has no steady state in most process starts: its level changes to the end.
     pub unsteady: bool,
+    /// What interval, floor and number of starts say, before steadiness and checks.
+    pub judgement: Judgement,
     /// What that comes to.
     pub standing: Standing,
+}
+
+impl ContrastResult {
+    /// Whether a difference is shown: the only place that sentences ask.
+    pub fn is_shown(&self) -> bool {
+        self.standing == Standing::Shown
+    }
 }
 
 impl Results {
@@ -172,131 +183,159 @@ impl Results {
         })
     }
 
-    /// Figures of two variants in the rounds that have both; with `quiet` only where neither is flagged.
-    pub fn paired(
+    /// Figures of two variants, `[start][round]`, in the rounds that have both; with `quiet` only where neither
+    /// is flagged.
+    pub(crate) fn paired_starts(
         &self,
         reference: &str,
         candidate: &str,
         metric: &str,
         quiet: bool,
-    ) -> (Vec<f64>, Vec<f64>) {
+    ) -> Paired {
         let counts = |row: &&Row| !quiet || row.flags.is_empty();
         let at = |row: &Row| (row.process, row.round);
-        let before: std::collections::BTreeMap<_, _> = self
+        let before: BTreeMap<_, _> = self
             .rows_of(reference, metric)
             .filter(counts)
             .map(|row| (at(row), row.sample.value))
             .collect();
-        let after = self.rows_of(candidate, metric).filter(counts);
-        after.filter_map(|row| Some((*before.get(&at(row))?, row.sample.value))).unzip()
+        let mut starts: BTreeMap<u32, (Vec<f64>, Vec<f64>)> = BTreeMap::new();
+        for row in self.rows_of(candidate, metric).filter(counts) {
+            if let Some(reference) = before.get(&at(row)) {
+                let (all, own) = starts.entry(row.process).or_default();
+                all.push(*reference);
+                own.push(row.sample.value);
+            }
+        }
+        starts.into_values().unzip()
     }
 
-    /// The same by process start, `[start][round]`.
-    fn paired_starts(
-        &self,
-        reference: &str,
-        candidate: &str,
-        metric: &str,
-        quiet: bool,
-    ) -> (Vec<Vec<f64>>, Vec<Vec<f64>>) {
-        let starts = self.rows.iter().map(|row| row.process + 1).max().unwrap_or(0);
-        let of = |process| {
-            let own = |row: &&Row| row.process == process && (!quiet || row.flags.is_empty());
-            let before: std::collections::BTreeMap<_, _> = self
-                .rows_of(reference, metric)
-                .filter(own)
-                .map(|row| (row.round, row.sample.value))
-                .collect();
-            let after = self.rows_of(candidate, metric).filter(own);
-            after.filter_map(|row| Some((*before.get(&row.round)?, row.sample.value))).unzip()
-        };
-        (0..starts).map(of).unzip()
-    }
-
-    /// Candidate against reference, round by round; below 1 the candidate's figure is smaller. The interval
-    /// covers how process starts differ where there are three or more, and the looks that were taken on
-    /// the way ([`stats::Looks`]).
+    /// Candidate against reference, round by round; below 1 the candidate's figure is smaller. For pictures
+    /// and estimates; whether a difference is shown says [`Results::judged`].
     pub fn compare(&self, reference: &str, candidate: &str, metric: &str) -> Option<Comparison> {
-        self.compare_rounds(reference, candidate, metric, false)
+        Some(self.measured(reference, candidate, metric, false, 1)?.0.comparison)
     }
 
-    fn compare_rounds(
+    /// The comparison, and whether most process starts came to no steady ratio. Rounds before the last change
+    /// of a start's level are left out. The interval covers how process starts differ where there are three or
+    /// more, and the looks that were taken on the way ([`stats::Looks`]). It holds for `of` comparisons at once.
+    fn measured(
         &self,
         reference: &str,
         candidate: &str,
         metric: &str,
         quiet: bool,
-    ) -> Option<Comparison> {
-        let (before, after) = self.paired_starts(reference, candidate, metric, quiet);
-        let critical = self.design().and_then(|design| design.rounds.looks());
-        let critical = critical.map_or(stats::Z_95, |looks| looks.critical());
-        Some(stats::compare_starts(&before, &after, critical, self.seed)?.comparison)
-    }
-
-    /// Whether some process start never came to a steady ratio: its level changes in the second half.
-    fn is_unsteady(&self, reference: &str, candidate: &str, metric: &str, floor: f64) -> bool {
-        let (before, after) = self.paired_starts(reference, candidate, metric, false);
-        let class = |(before, after): (&Vec<f64>, &Vec<f64>)| {
-            let ratios: Vec<f64> = before.iter().zip(after).map(|(a, b)| b / a).collect();
-            stats::steady(&ratios, floor.max(LEVELS_ALIKE)).class
-        };
-        let classes: Vec<stats::Class> = before.iter().zip(&after).map(class).collect();
-        let unsteady = match stats::agreement(&classes) {
-            Some(stats::Agreement::Unsteady(starts)) => starts,
-            _ => 0,
-        };
+        of: usize,
+    ) -> Option<(StartComparison, bool)> {
+        let (mut before, mut after) = self.paired_starts(reference, candidate, metric, quiet);
+        let starts = before.len();
+        let steady = before.iter_mut().zip(&mut after).filter_map(settle);
+        let unsteady = starts - steady.count();
+        // Bonferroni widens boundaries of several looks by no more than those of one.
+        let critical = self.critical() * stats::all_at_once(of) / stats::Z_95;
+        let compared = stats::compare_starts(&before, &after, critical, self.seed)?;
         // One start of several that was disturbed for a while does not decide.
-        unsteady * 2 > classes.len()
+        Some((compared, unsteady * 2 > starts))
     }
 
-    /// The smallest difference in `metric` that this run can show, as a ratio minus one: the far end of
-    /// the interval of a variant against itself. `None` without a twin or with too few rounds.
-    pub fn floor(&self, metric: &str) -> Option<f64> {
+    /// The critical value of an interval of this run, widened for its looks.
+    pub(crate) fn critical(&self) -> f64 {
+        let looks = self.design().and_then(|design| design.rounds.looks());
+        looks.map_or(stats::Z_95, |looks| looks.critical())
+    }
+
+    /// How far a variant measured twice can be from itself, as a ratio minus one. `None` without a twin, or with
+    /// too few rounds or process starts.
+    pub fn floor(&self, variant: &str, metric: &str) -> Option<f64> {
+        let (twins, _) = self.measured(variant, &twin_of(variant), metric, false, 1)?;
+        stats::floor(&twins).map(f64::exp_m1)
+    }
+
+    /// The floor of a ratio: the larger one of those of its two variants that have a twin. Where neither has
+    /// one, as in earlier records, the largest of all.
+    fn floor_between(&self, variants: [&str; 2], metric: &str) -> Option<f64> {
+        let own = variants.iter().filter_map(|variant| self.floor(variant, metric));
+        own.reduce(f64::max).or_else(|| self.largest_floor(metric))
+    }
+
+    /// The largest floor of all variants that were measured twice.
+    pub fn largest_floor(&self, metric: &str) -> Option<f64> {
         let design = self.design()?;
-        let original = &design.variants.get(design.twin?)?.name;
-        let interval = self.compare(original, &format!("{original}{TWIN}"), metric)?.interval?;
-        Some(interval.low.ln().abs().max(interval.high.ln().abs()).exp() - 1.0)
+        let twins = design.twins.iter().filter_map(|twin| design.variants.get(*twin));
+        twins.filter_map(|twin| self.floor(&twin.name, metric)).reduce(f64::max)
     }
 
     /// The ratios of interest. Cost: some thousand bootstrap draws for each, up to a tenth of a second for
     /// a thousand rounds.
     pub fn contrasts(&self) -> Vec<ContrastResult> {
         let Some(design) = self.design() else { return Vec::new() };
-        let mut floors = std::collections::BTreeMap::new();
-        for contrast in &design.contrasts {
-            floors.entry(contrast.metric.as_str()).or_insert_with(|| self.floor(&contrast.metric));
-        }
-        let failed = !self.failed_checks().is_empty();
-        let of = |contrast: &Contrast| {
-            let floor = floors.get(contrast.metric.as_str()).copied().flatten();
-            self.contrast(design, contrast, floor, failed)
+        let name = |index: usize| design.variants[index].name.as_str();
+        let of = |contrast: &super::Contrast| {
+            self.judged(name(contrast.reference), name(contrast.candidate), &contrast.metric)
         };
         design.contrasts.iter().map(of).collect()
     }
 
-    fn contrast(
+    /// Whether all ratios of interest are known to so small a part to either side.
+    pub fn are_narrow(&self, width: f64) -> bool {
+        let contrasts = self.contrasts();
+        let narrow = |c: &ContrastResult| {
+            let interval = c.all.and_then(|all| Some((all.interval?, all.ratio)));
+            interval.is_some_and(|(interval, ratio)| {
+                let away = |end: f64| (end / ratio).ln().abs();
+                away(interval.low).max(away(interval.high)) <= width
+            })
+        };
+        !contrasts.is_empty() && contrasts.iter().all(narrow)
+    }
+
+    /// Two variants that were chosen before the run. Every verdict rests on this or on [`Results::judged_of`].
+    pub fn judged(&self, reference: &str, candidate: &str, metric: &str) -> ContrastResult {
+        self.judged_of(reference, candidate, metric, 1)
+    }
+
+    /// Two variants that are one of `of` pairs in a sentence, or were chosen among so many for their figures:
+    /// the best of k. All of these hold at once in 95 % of runs.
+    pub fn judged_of(
         &self,
-        design: &Design,
-        contrast: &Contrast,
-        floor: Option<f64>,
-        failed: bool,
+        reference: &str,
+        candidate: &str,
+        metric: &str,
+        of: usize,
     ) -> ContrastResult {
-        let name = |index: usize| design.variants[index].name.clone();
-        let (reference, candidate) = (name(contrast.reference), name(contrast.candidate));
-        let metric = contrast.metric.clone();
-        let all = self.compare(&reference, &candidate, &metric);
-        let undisturbed = self.paired(&reference, &candidate, &metric, true).0.len();
-        let quiet = match all {
-            Some(all) if all.rounds == undisturbed => Some(all),
-            _ => self.compare_rounds(&reference, &candidate, &metric, true),
+        let compared = self.measured(reference, candidate, metric, false, of);
+        let unsteady = compared.is_some_and(|(_, unsteady)| unsteady);
+        let compared = compared.map(|(compared, _)| compared);
+        let floor = self.floor_between([reference, candidate], metric);
+        let judgement = compared
+            .map_or(Judgement::TooFew, |compared| stats::judge(&compared, floor.map(f64::ln_1p)));
+        let standing = match judgement {
+            _ if self.is_wrong() => Standing::Failed,
+            judgement if judgement.is_shown() && !unsteady => Standing::Shown,
+            _ => Standing::NotShown,
         };
-        let unsteady = self.is_unsteady(&reference, &candidate, &metric, floor.unwrap_or(0.0));
-        let standing = match standing(all, floor) {
-            _ if failed => Standing::Failed,
-            Standing::Shown if unsteady => Standing::NotShown,
-            standing => standing,
+        let rows = || self.rows_of(reference, metric).chain(self.rows_of(candidate, metric));
+        let quiet = match rows().any(|row| !row.flags.is_empty()) {
+            true => self.measured(reference, candidate, metric, true, of).map(|(quiet, _)| quiet),
+            false => compared,
         };
-        ContrastResult { reference, candidate, metric, all, quiet, floor, unsteady, standing }
+        ContrastResult {
+            reference: reference.into(),
+            candidate: candidate.into(),
+            metric: metric.into(),
+            all: compared.map(|compared| compared.comparison),
+            quiet: quiet.map(|quiet| quiet.comparison),
+            starts: compared.map_or(0, |compared| compared.starts),
+            floor,
+            unsteady,
+            judgement,
+            standing,
+        }
+    }
+
+    /// Whether some result is wrong, so that no figure is to be believed.
+    pub fn is_wrong(&self) -> bool {
+        self.rows.iter().any(|row| matches!(row.sample.check, Check::Failed(_)))
     }
 
     /// What was computed wrongly: variant, metric, what.
@@ -315,6 +354,12 @@ impl Results {
             *rounds.entry((row.process, row.round)).or_insert(false) |= !row.flags.is_empty();
         }
         (rounds.len(), rounds.values().filter(|flagged| **flagged).count())
+    }
+
+    /// Process starts that have rows that count.
+    pub fn starts(&self) -> usize {
+        let counted = self.rows.iter().filter(|row| !row.warm_up).map(|row| row.process);
+        counted.collect::<std::collections::BTreeSet<u32>>().len()
     }
 
     /// Rounds that count and in which every variant and the twin have a row.
@@ -357,17 +402,23 @@ fn within(interval: stats::Interval, values: &[f64]) -> Option<stats::Interval> 
     (low <= high && high <= low * UNKNOWN).then_some(stats::Interval { low, high })
 }
 
+/// Figures of reference and candidate, `[start][round]`.
+pub(crate) type Paired = (Vec<Vec<f64>>, Vec<Vec<f64>>);
+
 /// Levels of a ratio that differ by less count as one.
 const LEVELS_ALIKE: f64 = 0.02;
 
-fn standing(all: Option<Comparison>, floor: Option<f64>) -> Standing {
-    let Some(comparison) = all else { return Standing::NotShown };
-    let differs = matches!(comparison.verdict(), Verdict::Faster | Verdict::Slower);
-    let size = comparison.ratio.ln().abs().exp() - 1.0;
-    match differs && floor.is_none_or(|floor| size > floor) {
-        true => Standing::Shown,
-        false => Standing::NotShown,
+/// Removes the rounds of one start before its ratio came to its last level; `None` where it came to none.
+fn settle((before, after): (&mut Vec<f64>, &mut Vec<f64>)) -> Option<()> {
+    let ratios: Vec<f64> = before.iter().zip(after.iter()).map(|(a, b)| b / a).collect();
+    let steady = stats::steady(&ratios, LEVELS_ALIKE);
+    if steady.class == stats::Class::TooFew {
+        return Some(());
     }
+    let from = steady.steady_from()?;
+    before.drain(..from);
+    after.drain(..from);
+    Some(())
 }
 
 #[cfg(test)]
@@ -435,7 +486,8 @@ mod tests {
         results.rows[4].sample.check = Check::Failed("7 is not 8".into());
         assert_eq!(results.contrasts()[0].standing, Standing::Failed);
         assert_eq!(results.failed_checks().len(), 1);
-        let first = &crate::harness::standard_verdicts(&results)[0];
+        let own = crate::harness::contrast_sentences(&results);
+        let first = &crate::harness::framed(&results, own)[0];
         assert!(first.text.contains("7 is not 8"), "{first:?}");
     }
 

@@ -13,7 +13,7 @@ use crate::store::{RunWriter, StoreError};
 /// How much time there is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Budget {
-    /// So much for each experiment.
+    /// So much for each experiment, on average: half of it for each alike, half by how long a round takes.
     Each(Duration),
     /// So much for all: what one does not use, the next ones have.
     All(Duration),
@@ -85,11 +85,12 @@ pub fn run(
 ) -> Result<(), RunError> {
     let started = Instant::now();
     let of = plan.experiments.len();
+    let weights = Weights::of(plan, host);
     for (index, experiment) in plan.experiments.iter().enumerate() {
         if stop.load(Relaxed) {
             break;
         }
-        let budget = plan.share(started.elapsed(), of - index);
+        let budget = plan.share(&weights, index, started.elapsed());
         let total = plan.total(started.elapsed(), of - index);
         let id = experiment.about().id;
         let mut tell = || progress(Event { id, index, of, elapsed: started.elapsed(), total });
@@ -99,18 +100,45 @@ pub fn run(
     Ok(())
 }
 
+/// Seconds that a round of each experiment takes, more or less; 0 for what is not measurable here.
+struct Weights(Vec<f64>);
+
+impl Weights {
+    fn of(plan: &Plan, host: &Host) -> Weights {
+        let weight = |experiment: &&'static dyn Experiment| {
+            let turns = experiment.design(host, plan.size).map_or(0, |design| design.turns());
+            turns as f64 * experiment.turn_ms() / 1e3
+        };
+        Weights(plan.experiments.iter().map(weight).collect())
+    }
+
+    /// Of an average share: half, and what its round takes of the other halves; at most two.
+    fn shares(&self, index: usize) -> f64 {
+        let rest = &self.0[index..];
+        let all: f64 = rest.iter().sum();
+        let part = if all > 0.0 { self.0[index] / all } else { 0.0 };
+        (0.5 + 0.5 * part * rest.len() as f64).min(2.0)
+    }
+}
+
 impl Plan {
-    /// What the next experiment may take when `left` experiments are to come.
-    fn share(&self, elapsed: Duration, left: usize) -> Duration {
-        match self.budget {
-            Budget::Each(each) => each,
-            Budget::All(all) => all.saturating_sub(elapsed) / left.max(1) as u32,
-        }
+    /// What the experiment at `index` may take.
+    fn share(&self, weights: &Weights, index: usize, elapsed: Duration) -> Duration {
+        let left = (weights.0.len() - index).max(1);
+        let (all, most) = match self.budget {
+            Budget::Each(each) => (each * weights.0.len() as u32, each * 2),
+            Budget::All(all) => (all, all),
+        };
+        let average = all.saturating_sub(elapsed) / left as u32;
+        let share = if left == 1 { average } else { average.mul_f64(weights.shares(index)) };
+        share.min(most)
     }
 
     fn total(&self, elapsed: Duration, left: usize) -> Duration {
         match self.budget {
-            Budget::Each(each) => elapsed + each * left as u32,
+            Budget::Each(each) => {
+                (each * self.experiments.len() as u32).max(elapsed + each * left as u32 / 2)
+            }
             Budget::All(all) => all,
         }
     }
@@ -261,15 +289,7 @@ impl One<'_> {
             seed: self.plan.seed,
             historic: Vec::new(),
         };
-        let contrasts = results.contrasts();
-        let narrow = |c: &super::ContrastResult| {
-            let interval = c.all.and_then(|all| Some((all.interval?, all.ratio)));
-            interval.is_some_and(|(interval, ratio)| {
-                let away = |end: f64| (end / ratio).ln().abs();
-                away(interval.low).max(away(interval.high)) <= self.plan.width
-            })
-        };
-        !contrasts.is_empty() && contrasts.iter().all(narrow)
+        results.are_narrow(self.plan.width)
     }
 }
 
@@ -289,4 +309,18 @@ fn seed_of(id: &str) -> u64 {
 /// What the ledger cannot hold on this machine, and why; for the record of a run.
 pub(crate) fn absent_from_ledger(host: &Host) -> Vec<(&'static str, String)> {
     ledger::absent(host.cpus[0])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_rounds_get_more_of_the_time_and_nobody_gets_less_than_half() {
+        let weights = Weights(vec![0.1, 3.0, 0.5, 0.4]);
+        assert!((weights.shares(0) - 0.55).abs() < 1e-9);
+        assert!(weights.shares(1) > 1.6 && weights.shares(1) <= 2.0);
+        assert!(weights.shares(3) == 1.0, "the last one takes what is left");
+        assert!(Weights(vec![0.0, 0.0]).shares(0) == 0.5);
+    }
 }

@@ -1,32 +1,24 @@
 //! Two runs of one experiment: by how much do they differ?
 //!
 //! Rounds of different runs have nothing in common, so nothing is paired and nothing that differs
-//! between the runs (load, clock, kernel, machine) cancels. What varies most is usually the process
-//! start, so the figure is the median over process starts of their medians, and the bootstrap draws
-//! process starts first and rounds within them second (Davison and Hinkley 1997, section 3.8).
+//! between the runs (load, clock, kernel, machine) cancels. What varies most is the process start, so each start
+//! counts once, by the median of its rounds, and the interval is that of two groups of starts ([`crate::stats::welch`]).
 
 use std::collections::BTreeMap;
 
 use super::Results;
-use crate::stats::{Interval, Rng, median, quantile_sorted};
-
-/// How often both runs are drawn anew.
-const RESAMPLES: usize = 2_000;
-
-/// With fewer process starts on either side no interval is given: it would show the rounds of a process
-/// only, which vary less than processes do.
-pub const MIN_PROCESSES: usize = 3;
+use crate::stats::{Interval, Z_95, median, welch};
 
 /// A figure of one run against the same figure of another.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Unpaired {
-    /// The median of the first.
+    /// The first: the geometric mean over its process starts of their medians.
     pub before: f64,
-    /// The median of the second.
+    /// The second.
     pub after: f64,
     /// Second divided by first.
     pub ratio: f64,
-    /// Its 95 % interval; `None` with fewer than [`MIN_PROCESSES`] process starts in either, or figures
+    /// Its 95 % interval; `None` with fewer than three process starts in either, or figures
     /// that are not above zero.
     pub interval: Option<Interval>,
 }
@@ -39,43 +31,35 @@ pub fn unpaired(
     metric: &str,
 ) -> Option<Unpaired> {
     let (a, b) = (by_process(before, variant, metric), by_process(after, variant, metric));
-    let (first, second) = (level(&a)?, level(&b)?);
-    let positive = a.iter().chain(&b).flatten().all(|value| *value > 0.0);
-    let enough = a.len().min(b.len()) >= MIN_PROCESSES;
-    let interval =
-        (positive && enough).then(|| bootstrap(&a, &b, before.seed ^ after.seed)).flatten();
+    let positive = a.iter().chain(&b).all(|median| *median > 0.0);
+    if !positive {
+        let (first, second) = (median(&a)?, median(&b)?);
+        return Some(Unpaired {
+            before: first,
+            after: second,
+            ratio: second / first,
+            interval: None,
+        });
+    }
+    let logs = |medians: &[f64]| medians.iter().map(|median| median.ln()).collect::<Vec<f64>>();
+    let (a, b) = (logs(&a), logs(&b));
+    let (first, second) = (mean(&a)?.exp(), mean(&b)?.exp());
+    let interval = welch(&a, &b, Z_95)
+        .map(|(_, apart)| Interval { low: apart.low.exp(), high: apart.high.exp() });
     Some(Unpaired { before: first, after: second, ratio: second / first, interval })
 }
 
-fn by_process(results: &Results, variant: &str, metric: &str) -> Vec<Vec<f64>> {
+/// The median of each process start.
+fn by_process(results: &Results, variant: &str, metric: &str) -> Vec<f64> {
     let mut processes: BTreeMap<u32, Vec<f64>> = BTreeMap::new();
     for row in results.rows_of(variant, metric) {
         processes.entry(row.process).or_default().push(row.sample.value);
     }
-    processes.into_values().collect()
+    processes.values().filter_map(|values| median(values)).collect()
 }
 
-fn level(processes: &[Vec<f64>]) -> Option<f64> {
-    median(&processes.iter().filter_map(|values| median(values)).collect::<Vec<_>>())
-}
-
-fn bootstrap(a: &[Vec<f64>], b: &[Vec<f64>], seed: u64) -> Option<Interval> {
-    let mut rng = Rng::new(seed);
-    let mut ratios: Vec<f64> =
-        (0..RESAMPLES).filter_map(|_| Some(drawn(b, &mut rng)? / drawn(a, &mut rng)?)).collect();
-    ratios.sort_unstable_by(f64::total_cmp);
-    Some(Interval { low: quantile_sorted(&ratios, 0.025)?, high: quantile_sorted(&ratios, 0.975)? })
-}
-
-/// The figure of process starts drawn anew, each with rounds drawn anew.
-fn drawn(processes: &[Vec<f64>], rng: &mut Rng) -> Option<f64> {
-    let again: Vec<Vec<f64>> = (0..processes.len())
-        .map(|_| {
-            let values = &processes[rng.below(processes.len())];
-            (0..values.len()).map(|_| values[rng.below(values.len())]).collect()
-        })
-        .collect();
-    level(&again)
+fn mean(figures: &[f64]) -> Option<f64> {
+    (!figures.is_empty()).then(|| figures.iter().sum::<f64>() / figures.len() as f64)
 }
 
 /// Why two runs of one experiment cannot be compared, if so.

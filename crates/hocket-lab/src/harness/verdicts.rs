@@ -2,8 +2,8 @@
 
 use serde::Serialize;
 
-use super::{Axis, Bar, ContrastResult, Plot, Results, Standing};
-use crate::stats::{Comparison, MIN_ROUNDS};
+use super::{Axis, Bar, ContrastResult, Design, Plot, Results, Standing};
+use crate::stats::{Comparison, Judgement, MIN_ROUNDS, MIN_STARTS};
 
 /// One statement of a report.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -31,16 +31,9 @@ impl Sentence {
     }
 }
 
-/// Failed checks first, then one sentence a contrast, then what is missing here.
-pub fn standard_verdicts(results: &Results) -> Vec<Sentence> {
-    framed_verdicts(results, results.contrasts().iter().map(contrast_sentence))
-}
-
-/// Failed checks first, then the experiment's own sentences, then what is missing here.
-pub fn framed_verdicts(
-    results: &Results,
-    own: impl IntoIterator<Item = Sentence>,
-) -> Vec<Sentence> {
+/// What a report says: failed checks first, then what the experiment says of its rows as far as it holds,
+/// then what is missing here.
+pub fn framed(results: &Results, own: Vec<Sentence>) -> Vec<Sentence> {
     let failed = results.failed_checks();
     let mut sentences = Vec::new();
     if let Some(first) = failed.first() {
@@ -48,8 +41,13 @@ pub fn framed_verdicts(
             format!("{} results are wrong, so no figure is to be believed: {first}", failed.len());
         sentences.push(Sentence { text, standing: Standing::Failed });
     }
-    let rounds = results.complete_rounds();
-    sentences.extend(own.into_iter().map(|sentence| held_back(sentence, rounds)));
+    let reason = held_back(results);
+    sentences.extend(own.into_iter().map(|sentence| match (&reason, sentence.standing) {
+        (Some((standing, why)), Standing::Shown) => {
+            Sentence { text: format!("{}: {why}", sentence.text), standing: *standing }
+        }
+        _ => sentence,
+    }));
     let missing = results.design().map_or(&[][..], |design| &design.missing);
     let absent = |(variant, why): &(String, String)| {
         Sentence::not_measurable(format!("{variant}: not measurable here: {why}"))
@@ -58,15 +56,83 @@ pub fn framed_verdicts(
     sentences
 }
 
-/// A finding from fewer rounds than a verdict takes is none yet.
-fn held_back(sentence: Sentence, rounds: usize) -> Sentence {
-    match sentence.standing {
-        Standing::Shown if rounds < MIN_ROUNDS => {
-            let text = sentence.text;
-            Sentence::not_shown(format!("{text}: too few rounds ({rounds}) for a verdict"))
+/// Why nothing is shown, whatever a sentence says of itself: facts need right results, comparisons need rounds and
+/// process starts as well.
+fn held_back(results: &Results) -> Option<(Standing, String)> {
+    let (rounds, starts) = (results.complete_rounds(), results.starts());
+    match results.design().is_some_and(Design::compares) {
+        _ if results.is_wrong() => Some((Standing::Failed, "a result was wrong".into())),
+        true if rounds < MIN_ROUNDS => {
+            Some((Standing::NotShown, format!("too few rounds ({rounds}) for a verdict")))
         }
-        _ => sentence,
+        true if starts < MIN_STARTS => {
+            Some((Standing::NotShown, format!("too few process starts ({starts}) for a verdict")))
+        }
+        _ => None,
     }
+}
+
+/// One sentence a contrast of the design.
+pub fn contrast_sentences(results: &Results) -> Vec<Sentence> {
+    results.contrasts().iter().map(contrast_sentence).collect()
+}
+
+/// Two variants as a sentence names them.
+#[derive(Debug, Clone)]
+pub struct NamedRatio {
+    /// What stands before the ratio.
+    pub label: String,
+    /// What it is compared with.
+    pub reference: String,
+    /// What is compared.
+    pub candidate: String,
+    /// In which metric.
+    pub metric: &'static str,
+}
+
+impl NamedRatio {
+    /// A pair.
+    pub fn new(
+        label: impl Into<String>,
+        reference: impl Into<String>,
+        candidate: impl Into<String>,
+        metric: &'static str,
+    ) -> NamedRatio {
+        let (label, reference, candidate) = (label.into(), reference.into(), candidate.into());
+        NamedRatio { label, reference, candidate, metric }
+    }
+}
+
+/// Ratios that stand in one sentence and therefore hold all at once; pairs that no round has are left out.
+pub fn judged_together(results: &Results, pairs: &[NamedRatio]) -> Vec<(String, ContrastResult)> {
+    let measured = |pair: &&NamedRatio| {
+        let has = |variant: &str| results.rows_of(variant, pair.metric).next().is_some();
+        has(&pair.reference) && has(&pair.candidate)
+    };
+    let pairs: Vec<&NamedRatio> = pairs.iter().filter(measured).collect();
+    let judged = |pair: &&NamedRatio| {
+        let NamedRatio { label, reference, candidate, metric } = pair;
+        (label.clone(), results.judged_of(reference, candidate, metric, pairs.len()))
+    };
+    pairs.iter().map(judged).collect()
+}
+
+/// `HEAD: spin -12.1 % [-13.0, -11.2], futex +0.4 % [-0.1, +0.8] (not shown)`; shown where one of the ratios is.
+/// `None` without a ratio.
+pub fn ratios_sentence(results: &Results, head: &str, pairs: &[NamedRatio]) -> Option<Sentence> {
+    let judged = judged_together(results, pairs);
+    let told = judged.iter().map(|(label, ratio)| format!("{label} {}", ratio_told(ratio)));
+    let told: Vec<String> = told.collect();
+    let shown = judged.iter().any(|(_, ratio)| ratio.is_shown());
+    let standing = if shown { Standing::Shown } else { Standing::NotShown };
+    let text = format!("{head}: {}", told.join(", "));
+    (!judged.is_empty()).then_some(Sentence { text, standing })
+}
+
+/// `-12.1 % [-13.0, -11.2]`, and `(not shown)` where that is no finding.
+pub fn ratio_told(ratio: &ContrastResult) -> String {
+    let told = ratio.all.as_ref().map_or("no round has both".into(), change);
+    if ratio.is_shown() { told } else { format!("{told} (not shown)") }
 }
 
 /// `time of b against a: -12.1 % [-13.0, -11.2]`, and what holds it back where something does.
@@ -118,13 +184,17 @@ fn undisturbed(contrast: &ContrastResult, all: &Comparison) -> String {
 
 fn reservation(contrast: &ContrastResult, all: &Comparison) -> String {
     let floor = contrast.floor.map(|floor| floor * 100.0);
-    match (contrast.standing, all.interval, floor) {
+    match (contrast.standing, contrast.judgement, floor) {
         (Standing::Failed, ..) => ": a result was wrong".into(),
-        (Standing::NotShown, ..) if contrast.unsteady => {
-            ": no verdict, the ratio came to no steady state".into()
+        (_, Judgement::TooFewStarts, _) => {
+            format!(": too few process starts ({}) for a verdict", contrast.starts)
         }
-        (_, None, _) => format!(": too few rounds ({}) for a verdict", all.rounds),
-        (Standing::NotShown, Some(interval), Some(floor)) if !interval.contains(1.0) => {
+        (_, Judgement::TooFew, None) if all.interval.is_some() => {
+            ": no verdict, neither of the two was measured twice".into()
+        }
+        (_, Judgement::TooFew, _) => format!(": too few rounds ({}) for a verdict", all.rounds),
+        _ if contrast.unsteady => ": no verdict, the ratio came to no steady state".into(),
+        (_, Judgement::BelowFloor, Some(floor)) => {
             format!(": no difference shown, the same twice differs by up to {floor:.1} %")
         }
         (Standing::NotShown, ..) => ": no difference shown".into(),

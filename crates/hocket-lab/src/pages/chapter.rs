@@ -7,7 +7,7 @@ use super::{Flagged, VariantTable, figures};
 use crate::experiments::find;
 use crate::harness::{
     About, ContrastResult, Dumbbell, Estimate, Experiment, Historic, Plot, Results, Section,
-    Sentence, Standing, TWIN, contrast_sentence, standard_plots, standard_verdicts,
+    Sentence, Standing, TWIN, contrast_sentence, contrast_sentences, framed, standard_plots,
 };
 use crate::stats::Verdict;
 
@@ -46,7 +46,11 @@ pub struct ThenNow {
 impl ThenNow {
     /// What stands in the place of a figure of now that is not there.
     pub fn absent(&self) -> &'static str {
-        if self.computed { "see the sentences" } else { "not measured" }
+        match (self.then.differs, self.computed) {
+            (Some(_), _) => "measures something else",
+            (None, true) => "see the sentences",
+            (None, false) => "not measured",
+        }
     }
 }
 
@@ -132,7 +136,7 @@ impl<'a> Chapter<'a> {
             return Vec::new();
         }
         let mut by_unit: BTreeMap<&str, Vec<Dumbbell>> = BTreeMap::new();
-        for pair in &self.then_now {
+        for pair in self.then_now.iter().filter(|pair| pair.then.differs.is_none()) {
             let Historic { label, value, source, .. } = pair.then;
             let row = Dumbbell {
                 label: label.into(),
@@ -180,7 +184,7 @@ fn sentences(results: &Results, known: Option<&'static dyn Experiment>) -> Vec<S
     match (&results.run.not_measurable, known) {
         (Some(why), _) => vec![Sentence::not_measurable(format!("not measurable here: {why}"))],
         (None, Some(known)) => known.verdicts(results),
-        (None, None) => standard_verdicts(results),
+        (None, None) => framed(results, contrast_sentences(results)),
     }
 }
 
@@ -195,8 +199,12 @@ fn causes(results: &Results) -> BTreeMap<String, usize> {
     rounds.into_iter().map(|(cause, rounds)| (cause, rounds.len())).collect()
 }
 
-/// What was measured now beside an old figure: its variant, or the only one that there is.
+/// What was measured now beside an old figure: its variant, or the only one that there is. Nothing, where the old
+/// figure is defined otherwise.
 pub fn beside(results: &Results, then: Historic) -> ThenNow {
+    if then.differs.is_some() {
+        return ThenNow { then, now: None, computed: false };
+    }
     let variants = results.variants();
     let mut originals = variants.iter().filter(|name| !name.ends_with(TWIN));
     let variant = match then.variant {

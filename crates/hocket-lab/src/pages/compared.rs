@@ -105,8 +105,10 @@ mod tests {
             metric: metric.into(),
             all: crate::stats::compare(&[1.0], &[2.0], 1),
             quiet: None,
+            starts: 0,
             floor: None,
             unsteady: false,
+            judgement: crate::stats::Judgement::TooFew,
             standing: Standing::NotShown,
         }
     }

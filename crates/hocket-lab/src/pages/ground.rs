@@ -71,11 +71,17 @@ fn limits(lab: &Lab<'_>) -> Markup {
     let number = |key: &str| lab.meta(&format!("/limits/{key}")).and_then(Value::as_f64);
     let share =
         |key: &str| number(key).map_or("?".into(), |share| format!("{:.0} %", share * 100.0));
-    let put_aside =
-        number("involuntary_switches").map_or("?".into(), |n| count(n as usize, "time"));
+    let put_aside = match number("waited_share") {
+        Some(_) => format!("waited for a CPU for more than {} of the turn", share("waited_share")),
+        None => {
+            let times = number("involuntary_switches");
+            let times = times.map_or("?".into(), |n| count(n as usize, "time"));
+            format!("was put aside {times} or more")
+        }
+    };
     html! {
         "A round is disturbed when in one of its turns others used more than " (share("foreign_share")) " of the machine's processor time (foreign), the host took more than "
-        (share("steal_share")) " (steal), or a thread was put aside " (put_aside) " or more (put-aside)."
+        (share("steal_share")) " (steal), or a thread " (put_aside) " (put-aside)."
     }
 }
 

@@ -68,7 +68,7 @@ impl<'a> Lab<'a> {
             return Vec::new();
         };
         let floor = |table: &super::VariantTable| {
-            Some((table.metric.clone(), aa.results.floor(&table.metric)?))
+            Some((table.metric.clone(), aa.results.largest_floor(&table.metric)?))
         };
         aa.tables.iter().filter_map(floor).collect()
     }

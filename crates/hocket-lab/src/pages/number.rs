@@ -103,7 +103,7 @@ pub(super) fn rescaled(value: f64, unit: &str) -> Option<(&'static str, f64)> {
 
 /// What to multiply figures in `from` by to get figures in `to`; `None` where they are of different
 /// kinds.
-pub(super) fn conversion(from: &str, to: &str) -> Option<f64> {
+pub(crate) fn conversion(from: &str, to: &str) -> Option<f64> {
     let size = |unit: &str| TIMES.iter().find(|(name, ..)| *name == unit).map(|(.., ns)| *ns);
     match (size(from), size(to)) {
         (Some(from), Some(to)) => Some(from / to),

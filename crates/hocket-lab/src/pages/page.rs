@@ -104,11 +104,19 @@ fn repeat(lab: &Lab<'_>) -> Markup {
     let version =
         lab.meta("/build/version").and_then(Value::as_str).unwrap_or("of unknown version");
     let commit = lab.meta("/build/commit").and_then(Value::as_str).unwrap_or("unknown");
+    let edited = lab.meta("/build/dirty").and_then(Value::as_bool).unwrap_or(false);
+    let now = crate::about::commit();
     html! {
         section id=(REPEAT) {
             (heading(REPEAT_TITLE))
             @if !words.is_empty() { pre { (plain(&words.join(" "))) } }
-            p.small { "hocket " (plain(version)) ", commit " (plain(commit)) ", seed " (lab.record.seed) "." }
+            p.small {
+                "hocket " (plain(version)) ", commit " (plain(commit)) (if edited { " with edited sources" } else { "" })
+                ", seed " (lab.record.seed) "."
+                @if let Some(now) = now.filter(|now| now != commit) {
+                    " This page was drawn by commit " (plain(&now)) "; the figures are those of the code of " (plain(commit)) "."
+                }
+            }
         }
     }
 }

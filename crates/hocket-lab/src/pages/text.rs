@@ -231,9 +231,10 @@ pub(super) fn sources(chapter: &Chapter<'_>) -> Vec<String> {
     let mut said: Vec<String> = Vec::new();
     for pair in &chapter.then_now {
         let words = format!(
-            "Then: {} Source: {}.",
+            "Then: {} Source: {}.{}",
             pair.then.definition,
-            pair.then.source.trim_end_matches('.')
+            pair.then.source.trim_end_matches('.'),
+            pair.then.differs.map_or(String::new(), |what| format!(" Not compared: {what}"))
         );
         if !said.contains(&words) {
             said.push(words);

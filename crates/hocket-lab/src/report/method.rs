@@ -2,11 +2,11 @@
 
 use maud::{Markup, html};
 
-use super::analysis::Analysis;
+use super::analysis::{Analysis, ENOUGH_STARTS};
 use super::numbers::{count, listed, percent, plain, shell, us};
 use super::verdict::none_allows;
 use crate::record::{Round, ThreadGrant};
-use crate::stats::{MIN_ROUNDS, MIN_STARTS, median};
+use crate::stats::{MIN_ROUNDS, median};
 
 /// Where intervals come from; [`crate::stats::compare_starts`] and [`crate::stats::all_at_once`] say more.
 const INTERVALS: &str = "Intervals of ratios are Student's over the process starts, or those of the rounds within the \
@@ -158,8 +158,8 @@ pub(super) fn limits(analysis: &Analysis) -> Markup {
                 @if let Some(words) = first.and_then(none_allows) { li { (words) } }
                 @if let Some(measured) = first { li { (capital(&measured.ready.p999_meaning())) "." } }
                 li { "Bursts: the intervals of late blocks take each block on its own. Late blocks come together, so the true intervals are wider." }
-                @if analysis.starts < MIN_STARTS {
-                    li { "Which variant is faster: that needs at least " (MIN_STARTS) " process starts (" code { "--starts" } ")." }
+                @if analysis.starts < ENOUGH_STARTS {
+                    li { "Which variant is faster: that needs at least " (ENOUGH_STARTS) " process starts (" code { "--starts" } ")." }
                 }
                 @if record.settings.rounds < MIN_ROUNDS {
                     li { "Which variant is faster: that needs at least " (MIN_ROUNDS) " rounds." }

@@ -265,11 +265,12 @@ pub(super) fn historic(analysis: &Analysis) -> Markup {
 }
 
 fn then_and_now(table: &HistoricTable, analysis: &Analysis) -> Markup {
+    let session = &analysis.record.session;
     html! {
         section {
             h2 { "Then and now" }
-            p { (table.definition) " The right-hand figures are this run's in the same terms; machine, software and load are others, so only the order of the configurations compares." }
-            p.note { (table.caution) }
+            p { (table.definition) " The right-hand figures are this run's in the same terms; machine and software are others, so at most the order of the configurations compares." }
+            p.note { (table.caution(session.tracks, !analysis.record.settings.disturb.is_empty())) }
             div.then-now {
                 div {
                     h3 { "2009: \"" (table.project) "\"" }

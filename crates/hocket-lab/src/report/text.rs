@@ -31,7 +31,7 @@ pub fn text_table(record: &BenchRecord) -> String {
     causes_table(&analysis, &mut out);
     progress_table(&analysis, &mut out);
     if let Some(table) = SessionKind::of_name(&record.session.name).and_then(for_session_kind) {
-        historic_table(&table, &mut out);
+        historic_table(&table, record, &mut out);
     }
     out.text
 }
@@ -193,7 +193,8 @@ fn mean_progress(variant: &Variant, name: &str) -> String {
     mean.map_or("-".into(), |mean| format!("{mean:.1}"))
 }
 
-fn historic_table(table: &HistoricTable, out: &mut Page) {
+fn historic_table(table: &HistoricTable, record: &BenchRecord, out: &mut Page) {
+    let disturbed = !record.settings.disturb.is_empty();
     out.blank();
     out.wrapped(
         "",
@@ -211,7 +212,10 @@ fn historic_table(table: &HistoricTable, out: &mut Page) {
             &[(count((row.mean_ms * 1e3) as u64), 4), (count((row.max_ms * 1e3) as u64), 12)],
         );
     }
-    out.wrapped("", &format!("({} {})", table.definition, table.caution));
+    out.wrapped(
+        "",
+        &format!("({} {})", table.definition, table.caution(record.session.tracks, disturbed)),
+    );
 }
 
 /// Lines that end up in the text.

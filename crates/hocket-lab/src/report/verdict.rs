@@ -2,12 +2,12 @@
 
 use hocket_trace::Misses;
 
-use super::analysis::{Analysis, Judgement, Measured, Row, paired};
+use super::analysis::{Analysis, ENOUGH_STARTS, Judgement, Measured, Row, judged, paired};
 use super::numbers::{
     change, change_range, count, listed, of, percent, percent_range, plain, starts, us,
 };
 use crate::record::{Round, ThreadGrant};
-use crate::stats::{self, MIN_STARTS, StartComparison, Verdict, compare_starts, wilson};
+use crate::stats::{self, StartComparison, compare_starts, wilson};
 
 /// Blocks of a variant below which "none was late" promises next to nothing: of 500 without a late one up
 /// to 0.8 % may be.
@@ -222,18 +222,18 @@ impl Analysis<'_> {
     /// Which variant is faster or slower than the reference. The best and the worst of several are named: their
     /// intervals hold for all variants at once.
     fn speeds(&self) -> Vec<String> {
-        let judged: Vec<(&Row, StartComparison, stats::Judgement)> = self
+        let all: Vec<(&Row, StartComparison, stats::Judgement)> = self
             .measured()
             .filter_map(|(row, measured)| match self.judgement(row)? {
                 Judgement::Judged(judgement) => Some((row, measured.typical?, judgement)),
                 _ => None,
             })
             .collect();
-        let Some(first) = self.rows.first().filter(|_| !judged.is_empty()) else {
+        let Some(first) = self.rows.first().filter(|_| !all.is_empty()) else {
             return Vec::new();
         };
-        let are = |wanted: stats::Judgement| judged.iter().filter(move |it| it.2 == wanted);
-        if are(stats::Judgement::TooFewStarts).count() == judged.len() {
+        let are = |wanted: stats::Judgement| all.iter().filter(move |it| it.2 == wanted);
+        if are(stats::Judgement::TooFewStarts).count() == all.len() {
             return vec![self.too_few_starts()];
         }
         let reference = first.label.clone();
@@ -244,7 +244,7 @@ impl Analysis<'_> {
         let slowest = slowest.max_by(|a, b| ratio(a).total_cmp(&ratio(b)));
         let say = |word, it: &(&Row, StartComparison, _)| speed(word, it.0, &it.1, &reference);
         let mut out: Vec<String> = fastest.map(|it| say("Fastest", it)).into_iter().collect();
-        if out.is_empty() && are(stats::Judgement::TooFew).count() == judged.len() {
+        if out.is_empty() && are(stats::Judgement::TooFew).count() == all.len() {
             out.push("Too few rounds to say whether any variant is faster than another.".into());
         } else if out.is_empty() {
             out.push(format!("No variant is shown to be faster than {reference}."));
@@ -255,18 +255,18 @@ impl Analysis<'_> {
 
     fn too_few_starts(&self) -> String {
         format!(
-            "No difference in speed is shown: the run has {}, and a verdict needs {MIN_STARTS}. Within a start each \
-             variant keeps its place in memory, which alone can make it faster or slower. Measure with --starts 5.",
+            "No difference in speed is shown: the run has {}, and a verdict needs {ENOUGH_STARTS}. Within a start each \
+             variant keeps its place in memory, which alone can make it faster or slower. Measure with --starts {ENOUGH_STARTS}.",
             starts(self.starts)
         )
     }
 
     /// What the twin of the first variant says about this machine.
     fn noise(&self) -> Option<String> {
-        let floor = self.floor.filter(|_| self.starts >= MIN_STARTS)?;
+        let floor = self.floor.filter(|_| self.starts >= ENOUGH_STARTS)?;
         Some(format!(
             "Differences below {:.1} % are noise here: so far can {}, measured again, be from itself.",
-            floor.smallest.exp_m1() * 100.0,
+            floor.exp_m1() * 100.0,
             self.rows.first()?.label
         ))
     }
@@ -307,12 +307,16 @@ impl Analysis<'_> {
         })
     }
 
-    /// What is left of a disturber's progress, where less is shown.
+    /// What is left of a disturber's progress, where less is shown: more than beside the reference's twin.
     fn neighbour(&self, name: &str, reference: &Row, row: &Row) -> Option<f64> {
-        let (before, after) = paired(progress(name, reference)?, progress(name, row)?);
-        let seed = self.record.settings.seed;
-        let compared = compare_starts(&before, &after, self.critical(), seed)?;
-        let less = compared.covers_starts && compared.comparison.verdict() == Verdict::Faster;
+        let beside = |row: &Row| {
+            let (before, after) = paired(progress(name, reference)?, progress(name, row)?);
+            compare_starts(&before, &after, self.critical(), self.record.settings.seed)
+        };
+        let twin = self.rows.iter().find(|row| row.variant.twin)?;
+        let floor = stats::floor(&beside(twin)?);
+        let compared = beside(row)?;
+        let less = judged(&compared, floor) == stats::Judgement::ShownFaster;
         less.then_some(compared.comparison.ratio)
     }
 

@@ -11,8 +11,11 @@
 //! and Rowe (1969), so the looks need not be evenly spaced. Limit: it is exact for a normal
 //! estimate with known variance; few starts are allowed for by [`super::compare_starts`].
 
+use std::collections::BTreeMap;
+use std::sync::{Mutex, PoisonError};
+
+use super::Z_95;
 use super::special::{normal_below, normal_density, rising, simpson};
-use super::{Interval, Z_95};
 
 /// More looks cost width and win little time.
 pub const MAX_LOOKS: usize = 10;
@@ -59,40 +62,18 @@ impl Looks {
     pub fn critical(&self) -> f64 {
         self.critical
     }
-
-    /// The next look after `done` starts or rounds; `None` when the last was taken.
-    pub fn next(&self, done: usize) -> Option<usize> {
-        self.at.iter().copied().find(|look| *look > done)
-    }
 }
 
-/// What to do after a look.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Stop {
-    /// Measure on until so many starts or rounds are done.
-    GoOn(usize),
-    /// The interval is as narrow as was asked.
-    WidthReached,
-    /// The last planned look was taken; the interval is wider than was asked.
-    LastLook,
-}
+/// What was computed already: a report asks for every ratio anew.
+static KNOWN: Mutex<BTreeMap<Vec<usize>, f64>> = Mutex::new(BTreeMap::new());
 
-/// Whether `interval`, made with [`Looks::critical`] after `done` starts or rounds, is narrow
-/// enough: half-width at most `target`, on the logarithmic scale (0.005 is half a per cent).
-///
-/// A time limit that cuts the run between two looks takes the place of the next look; what is
-/// judged then is still one of the planned number of intervals.
-pub fn stop(looks: &Looks, done: usize, interval: Option<Interval>, target: f64) -> Stop {
-    let narrow = interval.is_some_and(|interval| interval.half_width() <= target);
-    match (narrow, looks.next(done)) {
-        (true, _) => Stop::WidthReached,
-        (false, Some(next)) => Stop::GoOn(next),
-        (false, None) => Stop::LastLook,
-    }
+fn critical(at: &[usize]) -> f64 {
+    let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    *known.entry(at.to_vec()).or_insert_with(|| boundary(at))
 }
 
 /// The boundary that a random walk crosses at one of the looks in 5 % of cases.
-fn critical(at: &[usize]) -> f64 {
+fn boundary(at: &[usize]) -> f64 {
     if at.len() == 1 {
         return Z_95;
     }

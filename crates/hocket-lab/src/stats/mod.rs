@@ -1,10 +1,9 @@
 //! What samples show: quantiles, shares with their intervals, paired ratios, ranks.
 //!
 //! How the parts make one judgement: [`compare_starts`] gives ratio and interval of two variants
-//! over several process starts, at the critical value of the planned [`Looks`]; [`stop`] says
-//! after each look whether to go on; [`floor`] says from a variant measured against itself what
-//! this machine cannot show today; [`judge`] puts these together. [`steady`] says beforehand whether
-//! the rounds may be summarised at all, [`levels`] where their variance comes from, and [`ranks`]
+//! over several process starts, at the critical value of the planned [`Looks`]; [`floor`] says from a
+//! variant measured against itself what this machine cannot show today; [`judge`] puts these together.
+//! [`steady`] says whether the rounds have a level to summarise, and from which round on. [`ranks`]
 //! orders more than two variants over many cases.
 //!
 //! Three habits hold throughout. A mean never stands alone. Two variants are compared round by
@@ -18,26 +17,26 @@ mod quantile;
 mod proportion;
 mod paired;
 mod starts;
+mod welch;
 mod looks;
 mod floor;
 mod steady;
-mod levels;
 mod ranks;
 
 mod resample;
 mod special;
 mod rng;
 
-pub use floor::{Floor, Judgement, floor, judge};
-pub use levels::{Levels, levels};
-pub use looks::{Looks, MAX_LOOKS, Stop, stop};
+pub use floor::{Judgement, floor, judge};
+pub use looks::{Looks, MAX_LOOKS};
 pub use paired::{Comparison, MIN_ROUNDS, RESAMPLES, Verdict, compare, median};
 pub use proportion::{Proportion, wilson};
 pub use quantile::{Summary, quantile_sorted};
 pub use ranks::{Ranks, nemenyi_critical, ranks};
 pub use rng::Rng;
 pub use starts::{MIN_STARTS, StartComparison, compare_starts, ratio_of_starts};
-pub use steady::{Agreement, Class, Segment, Steady, agreement, steady};
+pub use steady::{Class, Segment, Steady, steady};
+pub use welch::welch;
 
 /// The 97.5 % quantile of the normal distribution: the critical value of a 95 % interval that is
 /// looked at once.

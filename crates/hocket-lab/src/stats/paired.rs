@@ -29,18 +29,6 @@ pub enum Verdict {
     TooFewRounds,
 }
 
-impl Verdict {
-    /// In words, for tables.
-    pub fn words(self) -> &'static str {
-        match self {
-            Verdict::Faster => "faster",
-            Verdict::Slower => "slower",
-            Verdict::NoDifferenceShown => "no difference shown",
-            Verdict::TooFewRounds => "too few rounds",
-        }
-    }
-}
-
 /// A variant against the reference.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Comparison {

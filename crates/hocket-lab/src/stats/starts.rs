@@ -37,9 +37,6 @@ pub struct StartComparison {
     pub starts: usize,
     /// Whether the interval covers how starts differ: from [`MIN_STARTS`] starts on.
     pub covers_starts: bool,
-    /// The share, 0 to 1, of the estimate's variance that rounds alone do not explain: near one,
-    /// only more starts help; near zero, more rounds do as well. `None` below [`MIN_STARTS`].
-    pub due_to_starts: Option<f64>,
 }
 
 impl StartComparison {
@@ -66,16 +63,15 @@ pub fn compare_starts(
     let medians: Vec<f64> = starts.iter().filter_map(|logs| median(logs)).collect();
     let centre = mean(&medians)?;
     let rounds = starts.iter().map(Vec::len).sum();
-    let spread = (rounds >= MIN_ROUNDS).then(|| Spread::of(&starts, &medians, critical, seed));
+    let interval = (rounds >= MIN_ROUNDS).then(|| interval(&starts, &medians, critical, seed));
     let comparison = Comparison {
         ratio: centre.exp(),
-        interval: spread.as_ref().map(|spread| spread.interval),
+        interval,
         rounds,
         block_length: starts.iter().map(|logs| block_length(logs)).max().unwrap_or(1),
     };
-    let due_to_starts = spread.and_then(|spread| spread.due_to_starts);
     let covers_starts = starts.len() >= MIN_STARTS;
-    Some(StartComparison { comparison, starts: starts.len(), covers_starts, due_to_starts })
+    Some(StartComparison { comparison, starts: starts.len(), covers_starts })
 }
 
 /// The ratio of [`compare_starts`] alone, where no interval is asked for. O(rounds).
@@ -91,31 +87,21 @@ pub(super) fn paired_starts(reference: &[Vec<f64>], candidate: &[Vec<f64>]) -> V
     pairs.filter(|logs| !logs.is_empty()).collect()
 }
 
-/// How far the estimate may be off, and why.
-struct Spread {
-    interval: Interval,
-    due_to_starts: Option<f64>,
-}
-
-impl Spread {
-    fn of(starts: &[Vec<f64>], medians: &[f64], critical: f64, seed: u64) -> Self {
-        let centre = mean(medians).unwrap_or(0.0);
-        if let [only] = starts {
-            let interval = bootstrap(only, centre, critical, RESAMPLES, seed);
-            return Spread { interval, due_to_starts: None };
-        }
-        let within = within(starts, medians, critical, seed);
-        let error = standard_error(medians);
-        let half = match medians {
-            [first, second] => within.max((first - second).abs() / 2.0),
-            _ => within.max(student_critical(critical, medians.len() as f64 - 1.0) * error),
-        };
-        let due = 1.0 - (within / (critical * error)).powi(2);
-        Spread {
-            interval: Interval { low: (centre - half).exp(), high: (centre + half).exp() },
-            due_to_starts: (starts.len() >= MIN_STARTS).then(|| due.max(0.0)),
-        }
+/// How far the estimate may be off: the wider of what starts and rounds leave open.
+fn interval(starts: &[Vec<f64>], medians: &[f64], critical: f64, seed: u64) -> Interval {
+    let centre = mean(medians).unwrap_or(0.0);
+    if let [only] = starts {
+        return bootstrap(only, centre, critical, RESAMPLES, seed);
     }
+    let within = within(starts, medians, critical, seed);
+    let half = match medians {
+        [first, second] => within.max((first - second).abs() / 2.0),
+        _ => {
+            let student = student_critical(critical, medians.len() as f64 - 1.0);
+            within.max(student * standard_error(medians))
+        }
+    };
+    Interval { low: (centre - half).exp(), high: (centre + half).exp() }
 }
 
 /// The half-width that the rounds alone leave: what all of them, each taken relative to the median

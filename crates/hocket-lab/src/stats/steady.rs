@@ -51,17 +51,6 @@ pub enum Class {
 }
 
 impl Class {
-    /// In words, for tables.
-    pub fn words(self) -> &'static str {
-        match self {
-            Class::Flat => "flat",
-            Class::WarmUp => "warm-up",
-            Class::SlowDown => "slow-down",
-            Class::NoSteadyState => "no steady state",
-            Class::TooFew => "too few rounds",
-        }
-    }
-
     /// Whether a verdict may be drawn from the last segment.
     pub fn is_steady(self) -> bool {
         matches!(self, Class::Flat | Class::WarmUp | Class::SlowDown)
@@ -209,29 +198,5 @@ fn class(segments: &[Segment], rounds: usize) -> Class {
         Class::WarmUp
     } else {
         Class::SlowDown
-    }
-}
-
-/// What several process starts say together.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Agreement {
-    /// Every start is of this class.
-    All(Class),
-    /// Steady in every start, but not of one class: the starts settle differently.
-    Inconsistent,
-    /// So many starts have no steady state: no verdict.
-    Unsteady(usize),
-}
-
-/// What the classes of several starts say together; `None` for no start. Starts with too few
-/// rounds do not count, unless all are such.
-pub fn agreement(starts: &[Class]) -> Option<Agreement> {
-    let told: Vec<Class> = starts.iter().copied().filter(|class| *class != Class::TooFew).collect();
-    let unsteady = told.iter().filter(|class| !class.is_steady()).count();
-    match (told.first(), unsteady) {
-        (None, _) => starts.first().map(|class| Agreement::All(*class)),
-        (Some(_), 1..) => Some(Agreement::Unsteady(unsteady)),
-        (Some(first), 0) if told.iter().all(|class| class == first) => Some(Agreement::All(*first)),
-        (Some(_), 0) => Some(Agreement::Inconsistent),
     }
 }

@@ -10,6 +10,9 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Conditions {
+    /// The version of Hocket that measured; empty in profiles of before.
+    #[serde(default)]
+    pub hocket: String,
     /// The processor's model.
     pub processor: String,
     /// Its microcode, which decides over mitigations and with them over the price of system calls.
@@ -28,6 +31,7 @@ impl Conditions {
     /// Of this machine, at this moment.
     pub fn of(facts: &MachineFacts, topology: &Topology) -> Conditions {
         Conditions {
+            hocket: env!("CARGO_PKG_VERSION").into(),
             processor: told(&facts.cpu_model),
             microcode: told(&facts.microcode),
             kernel: told(&facts.kernel_release),
@@ -40,6 +44,7 @@ impl Conditions {
     /// What is no longer as it was, a sentence each; empty: the profile holds.
     pub fn changed(&self, now: &Conditions) -> Vec<String> {
         let pairs = [
+            ("the version of Hocket", &self.hocket, &now.hocket),
             ("the processor", &self.processor, &now.processor),
             ("the microcode", &self.microcode, &now.microcode),
             ("the kernel", &self.kernel, &now.kernel),

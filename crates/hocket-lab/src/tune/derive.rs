@@ -8,7 +8,6 @@ use super::recommend::{self, Machine};
 use super::{Conditions, Pairs, Profile, Seat, Together, waits};
 use crate::experiments::siblings::found_cores;
 use crate::harness::{Results, Sentence};
-use crate::stats::Verdict;
 
 /// The experiments that a profile rests on, in the order in which they are run.
 pub const EXPERIMENTS: [&str; 7] =
@@ -30,9 +29,10 @@ impl Evidence {
         Evidence { results }
     }
 
-    /// The rows of an experiment; `None` where it was not measured.
+    /// The rows of an experiment; `None` where it was not measured, or a result was wrong.
     pub(super) fn of(&self, id: &str) -> Option<&Results> {
-        self.results.iter().find(|results| results.run.id == id && !results.rows.is_empty())
+        let has = |results: &&Results| !results.rows.is_empty() && !results.is_wrong();
+        self.results.iter().filter(has).find(|results| results.run.id == id)
     }
 
     /// Those of [`EXPERIMENTS`] that were not measured, each with why.
@@ -40,7 +40,8 @@ impl Evidence {
         let absent = EXPERIMENTS.iter().filter(|id| self.of(id).is_none());
         let why = |id: &&str| {
             let run = self.results.iter().find(|results| results.run.id == **id);
-            let told = run.and_then(|results| results.run.not_measurable.clone());
+            let wrong = |results: &Results| results.is_wrong().then(|| "a result was wrong".into());
+            let told = run.and_then(|run| run.run.not_measurable.clone().or_else(|| wrong(run)));
             format!("{id}: {}", told.unwrap_or_else(|| "not in the record".into()))
         };
         absent.map(why).collect()
@@ -59,7 +60,7 @@ pub fn derive(
     made: String,
 ) -> Result<Profile, String> {
     let measured = evidence.of("schedules").ok_or(
-        "the record holds no rows of the experiment 'schedules', so there is nothing to recommend",
+        "the record holds no right rows of the experiment 'schedules', so there is nothing to recommend",
     )?;
     let machine = Machine::of(topology);
     let (blocks, undecided) = recommend::blocks(measured, evidence.of("protection"), &machine);
@@ -133,10 +134,10 @@ fn seats(evidence: &Evidence) -> Vec<Seat> {
     let cpus = cpus(results);
     let Some(first) = cpus.first() else { return Vec::new() };
     // Round by round against the first seat: what drifts falls on both. What is not shown to differ is equal.
-    let speed = |cpu: u32| match results.compare(&name(*first), &name(cpu), "time") {
-        Some(c) if matches!(c.verdict(), Verdict::Faster | Verdict::Slower) => Some(1.0 / c.ratio),
-        Some(_) => Some(1.0),
-        None => (cpu == *first).then_some(1.0),
+    let speed = |cpu: u32| match results.judged_of(&name(*first), &name(cpu), "time", cpus.len()) {
+        _ if cpu == *first => Some(1.0),
+        c if c.is_shown() => Some(1.0 / c.all?.ratio),
+        c => c.all.map(|_| 1.0),
     };
     let known: Vec<(u32, f64)> = cpus.iter().filter_map(|cpu| Some((*cpu, speed(*cpu)?))).collect();
     let fastest = known.iter().map(|(_, speed)| *speed).fold(0.0, f64::max);

@@ -6,8 +6,8 @@ use hocket_rt::Strategy;
 
 use super::{Recommended, Undecided};
 use crate::experiments::schedules::Way;
-use crate::harness::{Results, change};
-use crate::stats::{Comparison, MIN_ROUNDS, Verdict};
+use crate::harness::{ContrastResult, Results, change, ratio_told};
+use crate::stats::{Comparison, Judgement, MIN_ROUNDS};
 
 /// Ways whose blocks differ by less are equally good, whatever the interval says: other sessions
 /// differ by more.
@@ -109,14 +109,14 @@ impl Choice<'_> {
         let alike = self.ways.iter().copied().filter(|way| self.as_good(shortest, *way));
         let way = alike.min_by_key(|way| rank(*way)).unwrap_or(shortest);
         let reasons = self.told(serial, shortest, way);
-        Ok(Best { way, reasons, compared: self.compare(serial, way) })
+        Ok(Best { way, reasons, compared: self.judged(serial, way).all })
     }
 
     /// That no way is shown to be shorter means something only where each is shown not to be.
     fn serial_or_nothing(&self, serial: Way) -> Result<Best, Undecided> {
         let others = self.ways.iter().copied().filter(|way| *way != serial);
         let compared: Vec<(Way, Option<Comparison>)> =
-            others.map(|way| (way, self.compare(serial, way))).collect();
+            others.map(|way| (way, self.judged(serial, way).all)).collect();
         // How short a way may be, as far as this run tells: any, where there are too few turns.
         let least = |(_, compared): &&(Way, Option<Comparison>)| {
             compared.and_then(|c| c.interval).map_or(0.0, |interval| interval.low)
@@ -158,7 +158,7 @@ impl Choice<'_> {
     }
 
     fn told(&self, serial: Way, shortest: Way, best: Way) -> Vec<String> {
-        let against = self.compare(serial, best).map_or(String::new(), |c| change(&c));
+        let against = ratio_told(&self.judged(serial, best));
         let mut reasons = vec![format!(
             "{} takes{}, the serial walk{}: {against}",
             named(best),
@@ -184,24 +184,30 @@ impl Choice<'_> {
         self.took(way).map_or(String::new(), |us| format!(" {us:.0} us"))
     }
 
-    fn compare(&self, reference: Way, candidate: Way) -> Option<Comparison> {
-        self.measured.compare(&reference.name(), &candidate.name(), "duration")
+    /// The one judgement; ways are picked among all of a length for their figures.
+    fn judged(&self, reference: Way, candidate: Way) -> ContrastResult {
+        let others = self.ways.len().saturating_sub(1).max(1);
+        self.measured.judged_of(&reference.name(), &candidate.name(), "duration", others)
     }
 
     /// Shown, and by enough to matter.
     fn is_shorter(&self, reference: Way, candidate: Way) -> bool {
-        self.compare(reference, candidate)
-            .is_some_and(|c| c.verdict() == Verdict::Faster && c.ratio < 1.0 - ALIKE)
+        shorter(&self.judged(reference, candidate))
     }
 
     fn as_good(&self, shortest: Way, way: Way) -> bool {
         way == shortest
-            || way.policy.schedule != ScheduleKind::Serial
-                && self.compare(shortest, way).is_some_and(|c| {
-                    c.ratio < 1.0 + ALIKE
-                        || !matches!(c.verdict(), Verdict::Slower) && c.ratio < 1.1
-                })
+            || way.policy.schedule != ScheduleKind::Serial && {
+                let judged = self.judged(shortest, way);
+                let most = if judged.is_shown() { 1.0 + ALIKE } else { 1.1 };
+                judged.all.is_some_and(|c| c.ratio < most)
+            }
     }
+}
+
+/// Shown, and by enough to matter.
+fn shorter(judged: &ContrastResult) -> bool {
+    judged.is_shown() && judged.all.is_some_and(|c| c.ratio < 1.0 - ALIKE)
 }
 
 /// What is preferred among equals: siblings left empty, waits that give the CPU or the core's units away
@@ -239,16 +245,16 @@ fn policy(protection: Option<&Results>, way: Way, machine: &Machine) -> (Sibling
     let like = |policy: &SiblingPolicy| (base == SiblingPolicy::All) == on_all_seats(*policy);
     let name = |policy: SiblingPolicy| format!("{} disturbed", policy.name());
     let p99 = |policy: SiblingPolicy| results.median(&name(policy), "duration-p99");
-    let better = |policy: &SiblingPolicy| {
-        let compared = results.compare(&name(base), &name(*policy), "duration-p99");
-        compared.is_some_and(|c| c.verdict() == Verdict::Faster && c.ratio < 1.0 - ALIKE)
+    let measured =
+        |policy: &SiblingPolicy| *policy != base && like(policy) && p99(*policy).is_some();
+    let others: Vec<SiblingPolicy> = SiblingPolicy::ALL.into_iter().filter(measured).collect();
+    let judged = |policy: SiblingPolicy| {
+        results.judged_of(&name(base), &name(policy), "duration-p99", others.len())
     };
-    let compared_with = |base: SiblingPolicy| {
-        let turns = move |policy| results.compare(&name(base), &name(policy), "duration-p99");
-        let others = SiblingPolicy::ALL.into_iter().filter(like).filter(move |it| *it != base);
-        others.filter_map(turns).map(|compared| compared.rounds)
-    };
-    let candidates = SiblingPolicy::ALL.into_iter().filter(like).filter(better);
+    let enough = others.iter().all(|policy| {
+        !matches!(judged(*policy).judgement, Judgement::TooFew | Judgement::TooFewStarts)
+    });
+    let candidates = others.iter().copied().filter(|policy| shorter(&judged(*policy)));
     let best = candidates.filter_map(|p| Some((p, p99(p)?))).min_by(|a, b| a.1.total_cmp(&b.1));
     match (best, p99(base)) {
         (Some((best, us)), Some(before)) => {
@@ -260,7 +266,7 @@ fn policy(protection: Option<&Results>, way: Way, machine: &Machine) -> (Sibling
                 ),
             )
         }
-        _ if compared_with(base).all(|turns| turns >= MIN_ROUNDS) => {
+        _ if enough => {
             (base, "no sibling policy is shown to make blocks shorter under load".into())
         }
         _ => (base, "too few turns under load to tell whether a sibling policy helps".into()),

@@ -5,7 +5,7 @@ use hocket_rt::Strategy;
 use super::derive::clustered;
 use super::*;
 use crate::harness::{
-    Check, Design, ExperimentRun, LedgerEntry, Results, Rounds, Row, Sample, Size, Variant,
+    Check, Design, ExperimentRun, LedgerEntry, Results, Rounds, Row, Sample, Size, Variant, twin_of,
 };
 use crate::stats::Rng;
 
@@ -23,15 +23,18 @@ fn measured_in(
 ) -> Results {
     let mut rng = Rng::new(7);
     let mut rows = Vec::new();
+    let twins = times.iter().map(|(variant, time)| (twin_of(&variant.name), *time));
+    let turns: Vec<(String, f64)> =
+        times.iter().map(|(variant, time)| (variant.name.clone(), *time)).chain(twins).collect();
     for round in 0..rounds {
-        for (variant, time) in times {
+        for (variant, time) in &turns {
             let value = time * (1.0 + noise * rng.normal());
             rows.push(Row {
-                process: 0,
-                round,
+                process: round % 5,
+                round: round / 5,
                 turn: 0,
                 warm_up: false,
-                variant: variant.name.clone(),
+                variant: variant.clone(),
                 cpus: Vec::new(),
                 started_ns: 0,
                 unit: String::new(),
@@ -47,7 +50,10 @@ fn measured_in(
         definition: String::new(),
         size: Size::Quick,
         started_at: String::new(),
-        design: Some(Design::facts(variants, Rounds::usual(Size::Quick))),
+        design: Some(Design {
+            twins: (0..times.len()).collect(),
+            ..Design::facts(variants, Rounds::usual(Size::Quick))
+        }),
         end: String::new(),
         not_measurable: None,
         faults: Vec::new(),

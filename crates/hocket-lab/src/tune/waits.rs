@@ -31,7 +31,9 @@ fn one(wake: &Results, wait: Strategy, class: &str) -> Option<WaitCost> {
 
 /// Of the sibling's work, by a thread that waits so.
 fn slowdown(beside: &Results, wait: Strategy) -> Option<f64> {
-    let ratio = beside.compare("empty siblings", &format!("{wait} siblings"), "time")?.ratio;
+    let judged = beside.judged("empty siblings", &format!("{wait} siblings"), "time");
+    // What is not shown to cost anything counts as nothing.
+    let ratio = if judged.is_shown() { judged.all?.ratio } else { judged.all.map(|_| 1.0)? };
     Some(tenths((ratio - 1.0) * 100.0))
 }
 

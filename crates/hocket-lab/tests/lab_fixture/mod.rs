@@ -26,7 +26,7 @@ pub fn record(meta: Value) -> RunRecord {
 
 fn row(variant: &str, round: u32, value: f64) -> Row {
     Row {
-        process: 0,
+        process: round % 3,
         round,
         turn: 0,
         warm_up: false,
@@ -79,5 +79,6 @@ const OLD: Historic = Historic {
     metric: "time",
     variant: Some("a"),
     definition: "One operation.",
+    differs: None,
     source: "a book, page 7",
 };

@@ -4,8 +4,9 @@ use std::path::Path;
 
 use comfy_table::{Cell, CellAlignment, ContentArrangement, Table, presets};
 use hocket_lab::experiments::find;
-use hocket_lab::harness::{MIN_PROCESSES, Results, Unpaired, incomparable, unpaired};
+use hocket_lab::harness::{Results, Unpaired, incomparable, unpaired};
 use hocket_lab::pages::digits;
+use hocket_lab::stats::MIN_STARTS;
 use hocket_lab::store::{RunRecord, Store};
 use serde_json::{Value, json};
 
@@ -160,8 +161,8 @@ fn text_of(a: &Side, b: &Side, pairs: &[Pair]) -> String {
     let place = if same { "The same machine at two times" } else { "Two machines" };
     let mut text = format!(
         "A: {}, load {}\nB: {}, load {}\n{place}: rounds are not paired, so whatever changed between the runs (load, \
-         clock, kernel{}) is in the ratios.\nIntervals: 95 %, process starts drawn anew and rounds within them; none with \
-         fewer than {MIN_PROCESSES} process starts.\n",
+         clock, kernel{}) is in the ratios.\nIntervals: 95 %, Welch's over the medians of the process starts; none with \
+         fewer than {MIN_STARTS} process starts.\n",
         a.name(),
         a.load(),
         b.name(),
