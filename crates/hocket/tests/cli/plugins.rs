@@ -111,3 +111,41 @@ fn a_session_with_plug_ins_has_the_same_bytes_for_every_schedule() {
     machine.run(&["render", &dry, "-o", &output, "--format", "32f"]);
     assert!(std::fs::read(&output).unwrap() != first.unwrap(), "the plug-ins change the sound");
 }
+
+#[test]
+fn a_plug_in_is_checked() {
+    let Some(machine) = Machine::with_mda("a_plug_in_is_checked") else { return };
+    let ran = machine.run(&["plugin", "check", OVERDRIVE, "--seed", "7"]);
+    // Code 1 only if this machine is so busy that half of the blocks are late.
+    assert!(
+        ran.out.starts_with(&format!("MDA Overdrive ({OVERDRIVE}), seed 7\nok ")),
+        "{}",
+        ran.out
+    );
+    assert!(ran.out.contains("ok       reset "), "{}", ran.out);
+    let uri = OVERDRIVE.strip_prefix("lv2:").unwrap();
+    let ran = machine.run(&["plugin", "check", uri, "--seed", "7", "--json"]);
+    let json: serde_json::Value = serde_json::from_str(&ran.out).unwrap();
+    assert_eq!(json["format"], "hocket-plugin-check/1");
+    let verdicts = json["plugins"][0]["verdicts"].as_array().unwrap();
+    let failed = verdicts.iter().filter(|verdict| verdict["level"] == "failed");
+    assert!(failed.clone().all(|verdict| verdict["check"] == "timing"), "{}", ran.out);
+    assert_eq!(ran.code, Some(i32::from(failed.count() > 0)));
+}
+
+#[test]
+fn what_cannot_be_checked_is_named() {
+    let Some(machine) = Machine::with_mda("what_cannot_be_checked_is_named") else { return };
+    let ran = machine.run(&["plugin", "check", "lv2:urn:nobody"]);
+    assert_eq!(ran.code, Some(2));
+    assert!(ran.err.contains("no file and no plug-in 'lv2:urn:nobody' here"), "{}", ran.err);
+    let (text, library) = (machine.file("text.txt"), machine.file("text.clap"));
+    std::fs::write(&text, "no library").unwrap();
+    std::fs::write(&library, "no library").unwrap();
+    let ran = machine.run(&["plugin", "check", &text]);
+    assert_eq!(ran.code, Some(2));
+    assert!(ran.err.contains("neither a CLAP file"), "{}", ran.err);
+    let ran = machine.run(&["plugin", "check", &library]);
+    assert_eq!(ran.code, Some(1), "{}", ran.err);
+    assert!(ran.out.contains("FAILED   builds      it does not load"), "{}", ran.out);
+}
