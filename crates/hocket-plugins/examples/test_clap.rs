@@ -1,13 +1,15 @@
 //! A CLAP plug-in for the tests: a gain with a delay that it reports as latency, and a state. A delay of more than 1000
 //! frames, which only a state can have, makes it a plug-in of one channel.
 //!
-//! Its file name decides how it loads: one with `crashes`, `hangs` or `prints` in it does so.
+//! Its file name decides how it loads: one with `crashes`, `hangs` or `prints` in it does so. The name also decides how it
+//! misbehaves later (`Mode`).
 #![allow(unsafe_code, reason = "the macro that exports the entry")]
 #![allow(missing_docs)]
 
 use std::ffi::CStr;
 use std::fmt::Write as _;
 use std::io::{Read, Write};
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 use clack_extensions::audio_ports::{
@@ -31,6 +33,58 @@ struct Fixture;
 
 const GAIN: u32 = 11;
 const DELAY: u32 = 12;
+
+/// How it misbehaves, by what is in its file name.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Mode {
+    /// Not at all.
+    Good,
+    /// `segfaults`: in its first block.
+    Segfaults,
+    /// `stalls`: in its first block.
+    Stalls,
+    /// `nan`: its output is.
+    Nan,
+    /// `allocates`: in each block.
+    Allocates,
+    /// `forgets`: a state's gain.
+    Forgets,
+    /// `restarts`: asks to be made anew in its first block.
+    Restarts,
+}
+
+static MODE: OnceLock<Mode> = OnceLock::new();
+
+impl Mode {
+    fn of(name: &str) -> Mode {
+        let modes = [
+            ("segfaults", Mode::Segfaults),
+            ("stalls", Mode::Stalls),
+            ("nan", Mode::Nan),
+            ("allocates", Mode::Allocates),
+            ("forgets", Mode::Forgets),
+            ("restarts", Mode::Restarts),
+        ];
+        modes.iter().find(|(part, _)| name.contains(part)).map_or(Mode::Good, |(_, mode)| *mode)
+    }
+
+    fn now() -> Mode {
+        MODE.get().copied().unwrap_or(Mode::Good)
+    }
+
+    /// What it does before a block.
+    fn misbehave(self) {
+        match self {
+            Mode::Segfaults => {
+                // SAFETY: none, on purpose: nothing is at this address.
+                unsafe { std::ptr::without_provenance_mut::<u8>(8).write_volatile(1) }
+            }
+            Mode::Stalls => std::thread::sleep(std::time::Duration::from_secs(3600)),
+            Mode::Allocates => drop(std::hint::black_box(vec![0_u8; 1000])),
+            _ => {}
+        }
+    }
+}
 
 /// Values as bits, in the order of the parameters.
 struct Values([AtomicU32; 2]);
@@ -64,7 +118,9 @@ struct Main<'a> {
 impl<'a> PluginMainThread<'a, Values> for Main<'a> {}
 
 struct Sound<'a> {
+    host: HostAudioProcessorHandle<'a>,
     values: &'a Values,
+    has_asked: bool,
     delayed: [Vec<f32>; 2],
     at: usize,
 }
@@ -102,14 +158,15 @@ impl DefaultPluginFactory for Fixture {
 
 impl<'a> PluginAudioProcessor<'a, Values, Main<'a>> for Sound<'a> {
     fn activate(
-        _: HostAudioProcessorHandle<'a>,
+        host: HostAudioProcessorHandle<'a>,
         _: &Main<'a>,
         values: &'a Values,
         config: PluginAudioConfiguration,
     ) -> Result<Self, PluginError> {
         assert_eq!(config.min_frames_count, 1);
         let delay = values.get(1) as usize;
-        Ok(Sound { values, delayed: [vec![0.0; delay], vec![0.0; delay]], at: 0 })
+        let delayed = [vec![0.0; delay], vec![0.0; delay]];
+        Ok(Sound { host, values, has_asked: false, delayed, at: 0 })
     }
 
     /// Values change at their frames.
@@ -119,38 +176,36 @@ impl<'a> PluginAudioProcessor<'a, Values, Main<'a>> for Sound<'a> {
         mut audio: Audio,
         events: Events,
     ) -> Result<ProcessStatus, PluginError> {
+        Mode::now().misbehave();
+        if Mode::now() == Mode::Restarts && !std::mem::replace(&mut self.has_asked, true) {
+            self.host.shared().request_restart();
+        }
         let mut port = audio.port_pair(0).ok_or(PluginError::Message("no ports"))?;
         let mut channels = port.channels()?.into_f32().ok_or(PluginError::Message("no f32"))?;
-        let mut changes = Vec::new();
-        for event in events.input {
-            if let Some(CoreEventSpace::ParamValue(change)) = event.as_core_event()
-                && change.param_id().map(|id| id.get()) == Some(GAIN)
-            {
-                changes.push((change.header().time(), change.value() as f32));
-            }
-        }
         let (begin, first) = (self.at, self.values.get(0));
         for (channel, pair) in channels.iter_mut().enumerate().take(2) {
             let (input, output) = match pair {
                 ChannelPair::InputOutput(input, output) => (input, output),
                 _ => return Err(PluginError::Message("not in and out")),
             };
-            let (mut gain, mut next) = (first, changes.iter().peekable());
+            let (mut gain, mut next) = (first, events.input.iter().filter_map(gain_at).peekable());
             self.at = begin;
             for frame in 0..input.len() {
                 while let Some((_, value)) = next.next_if(|(at, _)| *at as usize <= frame) {
-                    gain = *value;
+                    gain = value;
                 }
                 let line = &mut self.delayed[channel];
                 let sample = match line.len() {
                     0 => input[frame],
                     len => std::mem::replace(&mut line[self.at % len], input[frame]),
                 };
+                let gain = if Mode::now() == Mode::Nan { f32::NAN } else { gain };
                 output[frame] = sample * gain;
                 self.at += 1;
             }
         }
-        changes.last().into_iter().for_each(|(_, gain)| self.values.set(0, *gain));
+        let last = events.input.iter().filter_map(gain_at).last();
+        last.into_iter().for_each(|(_, gain)| self.values.set(0, gain));
         Ok(ProcessStatus::Continue)
     }
 
@@ -158,6 +213,13 @@ impl<'a> PluginAudioProcessor<'a, Values, Main<'a>> for Sound<'a> {
         self.delayed.iter_mut().for_each(|line| line.fill(0.0));
         self.at = 0;
     }
+}
+
+/// The frame and the gain of a change of it.
+fn gain_at(event: &UnknownEvent) -> Option<(u32, f32)> {
+    let Some(CoreEventSpace::ParamValue(change)) = event.as_core_event() else { return None };
+    let is_gain = change.param_id().map(|id| id.get()) == Some(GAIN);
+    is_gain.then(|| (change.header().time(), change.value() as f32))
 }
 
 impl PluginAudioPortsImpl for Main<'_> {
@@ -248,7 +310,9 @@ impl PluginStateImpl for Main<'_> {
         for index in 0..2 {
             let mut bytes = [0; 4];
             input.read_exact(&mut bytes)?;
-            self.values.set(index, f32::from_le_bytes(bytes));
+            if index > 0 || Mode::now() != Mode::Forgets {
+                self.values.set(index, f32::from_le_bytes(bytes));
+            }
         }
         Ok(())
     }
@@ -259,7 +323,8 @@ struct FixtureEntry(SinglePluginEntry<Fixture>);
 
 impl Entry for FixtureEntry {
     fn new(path: Option<&CStr>) -> Result<Self, EntryLoadError> {
-        let name = path.map(|path| path.to_string_lossy().into_owned()).unwrap_or_default();
+        let path_text = path.map(|path| path.to_string_lossy().into_owned()).unwrap_or_default();
+        let name = path_text.rsplit('/').next().unwrap_or_default();
         if name.contains("crashes") {
             std::process::abort();
         }
@@ -269,6 +334,7 @@ impl Entry for FixtureEntry {
         if name.contains("prints") {
             println!("{{\"ends\":null}}\na plug-in that prints");
         }
+        MODE.get_or_init(|| Mode::of(name));
         SinglePluginEntry::new(path).map(FixtureEntry)
     }
 

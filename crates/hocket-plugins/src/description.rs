@@ -65,6 +65,9 @@ pub struct Description {
     pub features: Vec<String>,
     /// Why Hocket does not run it.
     pub refusal: Option<String>,
+    /// It crashed or hung when it was to describe itself, or what it said could not be read.
+    #[serde(default)]
+    pub is_broken: bool,
 }
 
 impl Description {
@@ -90,6 +93,7 @@ impl Description {
             state,
             features,
             refusal,
+            is_broken: false,
         }
     }
 }

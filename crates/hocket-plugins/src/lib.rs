@@ -8,7 +8,8 @@
 //! 2. [`layout`](mod@layout): how a plug-in's ports fit the two channels of a strip.
 //! 3. [`scan`] and [`catalog`]: how plug-ins are found, in processes of their own, and remembered.
 //! 4. [`changes`](mod@changes): when changes of parameters take effect.
-//! 5. [`lv2`] and [`clap`]: the two formats. Their `ffi` modules hold the only unsafe code.
+//! 5. [`check`]: the stress test of a plug-in.
+//! 6. [`lv2`] and [`clap`]: the two formats. Their `ffi` modules hold the only unsafe code.
 //!
 //! # What holds for both formats
 //! - A plug-in runs at most [`LONGEST_RUN`] frames at once, whatever the engine's blocks are. So it never has to be made
@@ -21,7 +22,9 @@ pub mod description;
 pub mod layout;
 pub mod changes;
 pub mod catalog;
+mod child;
 pub mod scan;
+pub mod check;
 pub mod lv2;
 pub mod clap;
 

@@ -8,16 +8,16 @@ use std::collections::{BTreeMap, HashSet};
 use std::fs::{File, OpenOptions};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::{self, Write};
-use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use hocket_files::OutputFile;
 use serde::{Deserialize, Serialize};
 
+use crate::child::{self, Early};
 use crate::description::{Description, Format};
 use crate::{clap, lv2};
 
@@ -30,9 +30,7 @@ const DEEPEST: usize = 4;
 /// No description of a library is longer, and no file with the results of all of them.
 const LONGEST: u64 = 64 << 20;
 /// The format of the file that keeps results. A number for each change of what a description means.
-const CACHE_FORMAT: &str = "hocket-plugins/1";
-/// How often a process is looked at.
-const LOOK: Duration = Duration::from_millis(2);
+const CACHE_FORMAT: &str = "hocket-plugins/2";
 
 /// A file or folder with plug-ins.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -285,7 +283,7 @@ impl Scanner {
             .stdout(Stdio::null())
             .stderr(Stdio::null())
             .spawn()?;
-        let ended = self.wait(&mut child, file.path())?;
+        let ended = child::wait(&mut child, file.path(), self.limit)?;
         let mut lines = Lines::read(file.path())?;
         let early = Early::of(ended);
         if let (false, Some(kind)) = (lines.complete, lines.begun.take()) {
@@ -299,47 +297,6 @@ impl Scanner {
         let problem = |why| Problem { library: library.path.clone(), why };
         found.problems.extend(lines.failure.map(problem));
         Ok((!lines.complete).then_some(early))
-    }
-
-    /// `None`: no line came within the limit, and the process was ended.
-    fn wait(&self, child: &mut Child, file: &Path) -> io::Result<Option<ExitStatus>> {
-        let (mut since, mut length) = (Instant::now(), 0);
-        loop {
-            if let Some(status) = child.try_wait()? {
-                return Ok(Some(status));
-            }
-            let now = std::fs::metadata(file).map_or(0, |file| file.len());
-            if now != length {
-                (since, length) = (Instant::now(), now);
-            }
-            if since.elapsed() > self.limit {
-                child.kill()?;
-                child.wait()?;
-                return Ok(None);
-            }
-            std::thread::sleep(LOOK);
-        }
-    }
-}
-
-/// How a process ended that had more to say.
-struct Early {
-    /// In words, behind the library's name.
-    why: String,
-    /// Whether it may be none of the library's doing, such as a full disk.
-    is_passing: bool,
-}
-
-impl Early {
-    /// `None`: it was ended after the limit.
-    fn of(ended: Option<ExitStatus>) -> Early {
-        let (why, is_passing) = match ended.map(|status| (status.signal(), status.code())) {
-            None => ("took too long".into(), false),
-            Some((Some(signal), _)) => (format!("crashed (signal {signal})"), false),
-            Some((None, Some(code))) => (format!("ended the process (exit code {code})"), true),
-            Some((None, None)) => ("ended the process".into(), true),
-        };
-        Early { why, is_passing }
     }
 }
 
@@ -384,7 +341,8 @@ impl Lines {
     }
 
     fn refuse(&mut self, library: &Library, kind: String, why: String) {
-        self.plugins.push(Description::refused(kind, library.path.clone(), why));
+        let refused = Description::refused(kind, library.path.clone(), why);
+        self.plugins.push(Description { is_broken: true, ..refused });
     }
 }
 

@@ -24,7 +24,9 @@ pub use devices::DevicesArgs;
 pub use doctor::DoctorArgs;
 pub use named_file::NamedFile;
 pub use play::PlayArgs;
-pub use plugin::{InfoArgs, ListArgs, LookArgs, PluginArgs, PluginCommand, RunArgs};
+pub use plugin::{
+    CheckPluginArgs, ExerciseArgs, InfoArgs, ListArgs, LookArgs, PluginArgs, PluginCommand, RunArgs,
+};
 pub use recover::RecoverArgs;
 pub use render::RenderArgs;
 pub use report::ReportArgs;
@@ -81,7 +83,7 @@ Examples:
 const EXIT_CODES: &str = "\
 Exit codes:
     0 done
-    1 a deadline or threshold was missed (only with an option that checks it)
+    1 a deadline or threshold was missed (only with an option that checks it), or a check of a plug-in failed
     2 bad usage or bad input, or a file that would be overwritten
     3 not possible here (rights, memory, disk, device)
   130 interrupted with Ctrl-C; what was done until then is kept";
@@ -103,7 +105,7 @@ pub enum Command {
     Doctor(DoctorArgs),
     /// Plays a session in real time and says why blocks were late.
     Play(PlayArgs),
-    /// Lists LV2 and CLAP plug-ins, describes one, and runs one on an audio file.
+    /// Lists LV2 and CLAP plug-ins, describes one, runs one on an audio file, and checks them.
     Plugin(PluginArgs),
     /// Completes the header of recordings whose program was killed.
     Recover(RecoverArgs),
@@ -137,7 +139,9 @@ pub fn run(cli: Cli) -> Result<Exit, Failure> {
         Command::Bench(args) => args.start_of.is_some(),
         Command::Completions(_) | Command::Generate(_) => true,
         Command::Session(args) => matches!(args.command, SessionCommand::Schema),
-        Command::Plugin(args) => matches!(args.command, PluginCommand::Look(_)),
+        Command::Plugin(args) => {
+            matches!(args.command, PluginCommand::Look(_) | PluginCommand::Exercise(_))
+        }
         _ => false,
     };
     if !is_silent {

@@ -7,7 +7,7 @@ use std::fmt;
 pub enum Exit {
     /// 0.
     Done,
-    /// 1: a deadline or threshold that was asked for was missed.
+    /// 1: a deadline or threshold that was asked for was missed, or a check of a plug-in failed.
     Missed,
     /// 2: bad usage or bad input.
     BadInput,

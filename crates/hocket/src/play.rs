@@ -5,6 +5,7 @@ mod device;
 mod meter;
 mod notes;
 mod outcome;
+mod restarts;
 mod sound;
 mod watcher;
 
@@ -37,6 +38,7 @@ use device::Chosen;
 use meter::Meter;
 use notes::Notes;
 use outcome::{Disk, Outcome};
+use restarts::Restarts;
 use sound::Sound;
 use watcher::{Live, watch};
 
@@ -303,8 +305,9 @@ fn play(
     let live = Arc::new(Live::new(loaded.rate_hz, length));
     let notes =
         Notes { recorder, meter: Meter::new(), takes, live: Arc::clone(&live), left: length };
+    let restarts = Restarts::new(engine.control());
     let (watched, played) = std::thread::scope(|scope| {
-        let watcher = scope.spawn(|| watch(drain, &live));
+        let watcher = scope.spawn(|| watch(drain, &live, restarts));
         let played = device.play(engine, notes, stop).map(|mut played| {
             played.observer.recorder.end_run();
             played

@@ -1,5 +1,6 @@
 //! `hocket plugin`.
 
+mod check;
 mod render;
 mod show;
 pub(crate) mod source;
@@ -22,6 +23,8 @@ pub fn run(args: &PluginArgs) -> Result<Exit, Failure> {
         PluginCommand::List(args) => list(args),
         PluginCommand::Info(args) => info(args),
         PluginCommand::Render(args) => render::run(args),
+        PluginCommand::Check(args) => check::run(args),
+        PluginCommand::Exercise(args) => check::exercise(args),
         PluginCommand::Look(args) => look(args),
     }
 }
@@ -66,13 +69,18 @@ pub(crate) fn catalog() -> Result<Catalog, Failure> {
 
 fn found(again: bool) -> Result<Found, Failure> {
     let libraries = Places::of_system(|name| std::env::var_os(name)).libraries();
-    let libraries = with_lilv(libraries);
     let cache = cache().inspect(|cache| {
         if again {
             // What is not there need not be removed.
             let _ = std::fs::remove_file(cache);
         }
     });
+    scanned(libraries, cache)
+}
+
+/// Looks at libraries. `cache`: where results are kept.
+fn scanned(libraries: Vec<Library>, cache: Option<PathBuf>) -> Result<Found, Failure> {
+    let libraries = with_lilv(libraries);
     let program = std::env::current_exe().map_err(Failure::not_possible)?;
     let arguments = vec!["plugin".into(), "look".into()];
     let progress = line();

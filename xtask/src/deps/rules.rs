@@ -222,6 +222,7 @@ pub const CRATES: &[CrateRule] = &[
         external: External::Only(&[
             always("clack-extensions"),
             always("clack-host"),
+            always("libc"),
             always("libloading"),
             always("serde"),
             always("serde_json"),

@@ -1,5 +1,6 @@
 //! Real plug-ins, and one of our own, as processors.
 
+mod check;
 mod clap;
 mod common;
 mod lv2;

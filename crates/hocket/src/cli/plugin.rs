@@ -23,6 +23,11 @@ pub enum PluginCommand {
     Info(InfoArgs),
     /// Runs a plug-in on an audio file.
     Render(RunArgs),
+    /// Checks plug-ins: block lengths, parameters, odd input, state, allocations, time. For their authors.
+    Check(CheckPluginArgs),
+    /// Checks one plug-in: the process in which it may crash.
+    #[command(hide = true)]
+    Exercise(ExerciseArgs),
     /// Looks at one library: the process in which unknown code runs first.
     #[command(hide = true)]
     Look(LookArgs),
@@ -95,6 +100,42 @@ pub struct RunArgs {
     /// Replaces a file that Hocket did not write.
     #[arg(long)]
     pub force: bool,
+}
+
+/// Arguments of `hocket plugin check`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  hocket plugin check lv2:http://drobilla.net/plugins/mda/Overdrive
+  hocket plugin check build/mine.clap --seed 7
+  hocket plugin check mine.lv2 --json
+
+Each plug-in runs in a process of its own, so a crash or a hang is a result. Every finding names the rate, the block
+length and the seed with which it comes back. docs/plugins.md explains the checks.
+
+Exit code 0: no check failed, there may be warnings. 1: a check failed. 3: Hocket cannot run the plug-in.")]
+pub struct CheckPluginArgs {
+    /// A CLAP file or an LV2 bundle (all plug-ins of it), or lv2:URI, clap:ID, a URI or an id of an installed plug-in.
+    #[arg(value_name = "PLUGIN", required = true)]
+    pub plugins: Vec<String>,
+    /// What random values come from. Without it, another one each time; Hocket prints it.
+    #[arg(long, value_name = "N")]
+    pub seed: Option<u64>,
+    /// How long one step of a check may take before it counts as a hang.
+    #[arg(long, value_name = "SECONDS", default_value_t = 20, value_parser = clap::value_parser!(u64).range(1..=3600))]
+    pub limit: u64,
+    /// Prints the result as JSON.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Arguments of `hocket plugin exercise`.
+#[derive(Debug, Args)]
+pub struct ExerciseArgs {
+    /// The file that says what to do.
+    pub job: PathBuf,
+    /// Where to write what was found.
+    pub into: PathBuf,
 }
 
 /// Arguments of `hocket plugin look`.

@@ -1,4 +1,4 @@
-//! The thread beside the leader: explains late blocks and tells how it goes.
+//! The thread beside the leader: explains late blocks, makes plug-ins anew that ask for it, and tells how it goes.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
@@ -8,6 +8,7 @@ use hocket_engine::{BlockTimes, FlightDrain, FlightLog};
 use hocket_machine::pin::ThreadId;
 use indicatif::ProgressBar;
 
+use super::restarts::Restarts;
 use crate::output::line;
 
 /// How often it looks. Counters are read as often, so this is how closely they enclose a late block.
@@ -76,7 +77,11 @@ impl Live {
 }
 
 /// Looks until the run has ended; returns what was found out, and what cannot be seen here.
-pub(super) fn watch(mut drain: FlightDrain, live: &Live) -> (FlightLog, Vec<String>) {
+pub(super) fn watch(
+    mut drain: FlightDrain,
+    live: &Live,
+    mut restarts: Restarts,
+) -> (FlightLog, Vec<String>) {
     let bar = line();
     let (mut log, mut limits) = (FlightLog::new(EXPLANATIONS), None);
     while !live.ended.load(Relaxed) {
@@ -85,6 +90,7 @@ pub(super) fn watch(mut drain: FlightDrain, live: &Live) -> (FlightLog, Vec<Stri
         }
         pause(live, limits.is_some());
         log.add(drain.collect());
+        restarts.look();
         tell(&bar, live);
     }
     // What was handed over between the last look and the end.

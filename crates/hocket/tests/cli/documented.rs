@@ -52,6 +52,7 @@ const FORMS: &[&str] = &[
     "hocket session convert",
     "hocket plugin info",
     "hocket plugin render",
+    "hocket plugin check",
 ];
 
 /// What cannot be run here, and why.
@@ -66,6 +67,10 @@ const SKIPPED: &[(&str, &str)] = &[
     ),
     (
         "hocket plugin render lv2:http://drobilla.net/plugins/mda/Overdrive -i in.wav -o out.wav --set drive=0.5",
+        "it needs the plug-ins of mda; tests/cli/plugins.rs runs it where they are",
+    ),
+    (
+        "hocket plugin check lv2:http://drobilla.net/plugins/mda/Overdrive --seed 7",
         "it needs the plug-ins of mda; tests/cli/plugins.rs runs it where they are",
     ),
     ("hocket lab compare last~1 last", "the page has two runs in mind and a fresh folder has one"),

@@ -27,7 +27,8 @@ impl Machine {
     fn run(&self, args: &[&str]) -> Ran {
         let at = |name: &str| self.0.path().join(name);
         let mut command = hocket(args);
-        command.env("LV2_PATH", at("lv2")).env("XDG_CACHE_HOME", at("cache"));
+        command.env("LV2_PATH", at("lv2")).env("CLAP_PATH", at("clap"));
+        command.env("XDG_CACHE_HOME", at("cache"));
         command.env("HOME", at("home")).output().unwrap().into()
     }
 
@@ -110,4 +111,62 @@ fn a_session_with_plug_ins_has_the_same_bytes_for_every_schedule() {
     let output = machine.file("dry.wav");
     machine.run(&["render", &dry, "-o", &output, "--format", "32f"]);
     assert!(std::fs::read(&output).unwrap() != first.unwrap(), "the plug-ins change the sound");
+}
+
+#[test]
+fn a_plug_in_is_checked() {
+    let Some(machine) = Machine::with_mda("a_plug_in_is_checked") else { return };
+    let ran = machine.run(&["plugin", "check", OVERDRIVE, "--seed", "7"]);
+    // Code 1 only if this machine is so busy that half of the blocks are late.
+    assert!(
+        ran.out.starts_with(&format!("MDA Overdrive ({OVERDRIVE}), seed 7\nok ")),
+        "{}",
+        ran.out
+    );
+    assert!(ran.out.contains("ok       reset "), "{}", ran.out);
+    let uri = OVERDRIVE.strip_prefix("lv2:").unwrap();
+    let ran = machine.run(&["plugin", "check", uri, "--seed", "7", "--json"]);
+    let json: serde_json::Value = serde_json::from_str(&ran.out).unwrap();
+    assert_eq!(json["format"], "hocket-plugin-check/1");
+    let verdicts = json["plugins"][0]["verdicts"].as_array().unwrap();
+    let failed = verdicts.iter().filter(|verdict| verdict["level"] == "failed");
+    assert!(failed.clone().all(|verdict| verdict["check"] == "timing"), "{}", ran.out);
+    assert_eq!(ran.code, Some(i32::from(failed.count() > 0)));
+}
+
+#[test]
+fn a_plug_in_that_asks_for_a_restart_is_made_anew_while_it_plays() {
+    let test = "a_plug_in_that_asks_for_a_restart_is_made_anew_while_it_plays";
+    let program = Path::new(env!("CARGO_BIN_EXE_hocket"));
+    let plugin = program.parent().unwrap().join("examples/libtest_clap.so");
+    if !plugin.exists() {
+        println!("SKIPPED {test}: the example test_clap is not built: build with --examples");
+        return;
+    }
+    let machine = Machine(tempfile::tempdir().unwrap());
+    std::fs::create_dir(machine.0.path().join("clap")).unwrap();
+    std::fs::copy(plugin, machine.0.path().join("clap/restarts.clap")).unwrap();
+    let effect = "[[track.effect]]\nkind = \"clap:test.hocket.gain\"\noutput_gain = 0.5\n";
+    let (_folder, session) = one_track(effect);
+    let ran = machine.run(&["play", &session, "--length", "2", "--priority", "0"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.err);
+    // The plug-in asks again in its first block, so it may also be ignored in the end.
+    assert!(ran.err.contains("the plug-in asked to be made anew, and was"), "{}", ran.err);
+}
+
+#[test]
+fn what_cannot_be_checked_is_named() {
+    let Some(machine) = Machine::with_mda("what_cannot_be_checked_is_named") else { return };
+    let ran = machine.run(&["plugin", "check", "lv2:urn:nobody"]);
+    assert_eq!(ran.code, Some(2));
+    assert!(ran.err.contains("no file and no plug-in 'lv2:urn:nobody' here"), "{}", ran.err);
+    let (text, library) = (machine.file("text.txt"), machine.file("text.clap"));
+    std::fs::write(&text, "no library").unwrap();
+    std::fs::write(&library, "no library").unwrap();
+    let ran = machine.run(&["plugin", "check", &text]);
+    assert_eq!(ran.code, Some(2));
+    assert!(ran.err.contains("neither a CLAP file"), "{}", ran.err);
+    let ran = machine.run(&["plugin", "check", &library]);
+    assert_eq!(ran.code, Some(1), "{}", ran.err);
+    assert!(ran.out.contains("FAILED   builds      it does not load"), "{}", ran.out);
 }

@@ -1,0 +1,139 @@
+//! Sounds that go in, and what is seen of those that come out.
+
+use hocket_dsp::{Change, TimedChange};
+
+use crate::Param;
+
+/// Two rows.
+pub type Stereo = [Vec<f32>; 2];
+
+/// Random numbers (SplitMix64): the same for the same seed, on every machine.
+#[derive(Debug, Clone)]
+pub struct Random(u64);
+
+impl Random {
+    pub fn new(seed: u64) -> Random {
+        Random(seed)
+    }
+
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ (mixed >> 31)
+    }
+
+    /// From 0 up to but not including 1.
+    pub fn unit(&mut self) -> f32 {
+        (self.next() >> 40) as f32 / (1 << 24) as f32
+    }
+
+    /// Below a number that is not 0.
+    pub fn below(&mut self, end: usize) -> usize {
+        (self.next() % end as u64) as usize
+    }
+
+    /// A value for each parameter, one in four of them at an end of its range.
+    pub fn values(&mut self, params: &[Param]) -> Vec<f32> {
+        params.iter().map(|param| self.value(param)).collect()
+    }
+
+    pub fn value(&mut self, param: &Param) -> f32 {
+        let (min, max) = param.range();
+        match self.below(8) {
+            0 => min,
+            1 => max,
+            _ => min + (max - min) * self.unit(),
+        }
+    }
+
+    /// Changes of random parameters at random frames, in their order.
+    pub fn changes(&mut self, params: &[Param], count: usize, frames: usize) -> Vec<TimedChange> {
+        if params.is_empty() {
+            return Vec::new();
+        }
+        let mut changes: Vec<TimedChange> = (0..count)
+            .map(|_| {
+                let index = self.below(params.len().min(usize::from(u16::MAX)));
+                let value = self.value(&params[index]);
+                let change = Change::Param { index: index as u16, value };
+                TimedChange { frame: self.below(frames) as u32, change }
+            })
+            .collect();
+        changes.sort_by_key(|change| change.frame);
+        changes
+    }
+}
+
+/// White noise at half of full scale.
+pub fn noise(frames: usize, seed: u64) -> Stereo {
+    let mut random = Random::new(seed);
+    let mut row = || (0..frames).map(|_| random.unit() - 0.5).collect();
+    [row(), row()]
+}
+
+/// One value everywhere.
+pub fn constant(value: f32, frames: usize) -> Stereo {
+    [vec![value; frames], vec![value; frames]]
+}
+
+/// Sounds one after the other.
+pub fn joined(parts: &[Stereo]) -> Stereo {
+    [0, 1].map(|side: usize| parts.iter().flat_map(|part| part[side].iter().copied()).collect())
+}
+
+/// The part of a sound from a frame on.
+pub fn from(sound: &Stereo, frame: usize) -> Stereo {
+    [0, 1].map(|side: usize| sound[side][frame.min(sound[side].len())..].to_vec())
+}
+
+/// The first frame whose value is no finite number.
+pub fn not_finite(sound: &Stereo) -> Option<usize> {
+    let of = |row: &Vec<f32>| row.iter().position(|sample| !sample.is_finite());
+    sound.iter().filter_map(of).min()
+}
+
+/// The largest sample.
+pub fn peak(sound: &Stereo) -> f32 {
+    sound.iter().flatten().fold(0.0, |peak, sample| peak.max(sample.abs()))
+}
+
+/// Whether every bit is the same.
+pub fn same(one: &Stereo, other: &Stereo) -> bool {
+    let bits = |sound: &Stereo| -> Vec<u32> {
+        sound.iter().flatten().map(|sample| sample.to_bits()).collect()
+    };
+    bits(one) == bits(other)
+}
+
+/// The largest difference of a sample.
+pub fn difference(one: &Stereo, other: &Stereo) -> f32 {
+    let pairs = one.iter().flatten().zip(other.iter().flatten());
+    pairs.fold(0.0, |largest, (one, other)| largest.max((one - other).abs()))
+}
+
+/// How many samples are subnormal numbers.
+pub fn subnormal(sound: &Stereo) -> usize {
+    sound.iter().flatten().filter(|sample| sample.is_subnormal()).count()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_seed_gives_the_same_sound() {
+        assert!(same(&noise(64, 7), &noise(64, 7)));
+        assert!(!same(&noise(64, 7), &noise(64, 8)));
+        assert!(peak(&noise(4096, 1)) > 0.4 && peak(&noise(4096, 1)) <= 0.5);
+    }
+
+    #[test]
+    fn what_is_odd_is_found() {
+        let mut sound = constant(0.0, 8);
+        assert_eq!((not_finite(&sound), subnormal(&sound)), (None, 0));
+        sound[1][3] = f32::NAN;
+        sound[0][5] = 1e-40;
+        assert_eq!((not_finite(&sound), subnormal(&sound)), (Some(3), 1));
+    }
+}

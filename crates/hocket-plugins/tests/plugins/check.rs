@@ -1,0 +1,105 @@
+//! The stress test finds what the tests' own plug-in does wrong. The process of its own is this test program, started for
+//! `the_child` alone.
+
+use std::path::Path;
+use std::time::Duration;
+
+use hocket_plugins::check::{ALL, Job, Level, Report, Supervisor, Verdict, exercise};
+use hocket_plugins::{clap, lv2};
+
+use crate::common::{bundle, test_clap};
+
+/// The child. Its last two arguments say what to do; without them it has nothing to do.
+#[test]
+#[ignore = "only in the process that a check starts"]
+fn the_child() {
+    let arguments: Vec<String> = std::env::args().collect();
+    let Some([job, into]) = arguments.last_chunk() else { return };
+    let Ok(job) = std::fs::read(job) else { return };
+    let job: Job = serde_json::from_slice(&job).unwrap();
+    exercise(&job, Err("not here".into()), Path::new(into)).unwrap();
+}
+
+fn supervisor(limit_s: u64) -> Supervisor {
+    let arguments = ["--exact", "check::the_child", "--ignored", "--nocapture"];
+    Supervisor {
+        program: std::env::current_exe().unwrap(),
+        arguments: arguments.map(Into::into).into(),
+        limit: Duration::from_secs(limit_s),
+        shows_output: false,
+    }
+}
+
+/// What is found of the tests' plug-in in a file of this name.
+fn checked(test: &str, name: &str, limit_s: u64) -> Option<Report> {
+    let file = test_clap(test)?;
+    let folder = tempfile::tempdir().unwrap();
+    let library = folder.path().join(name);
+    std::fs::copy(file, &library).unwrap();
+    let plugin = clap::describe(&library, "test.hocket.gain").unwrap();
+    Some(supervisor(limit_s).check(&plugin, 7).unwrap())
+}
+
+/// The worst verdict of a check.
+fn worst<'a>(report: &'a Report, check: &str) -> &'a Verdict {
+    let of = report.verdicts.iter().filter(|verdict| verdict.check == check);
+    of.max_by_key(|verdict| verdict.level).unwrap_or_else(|| panic!("no {check}: {report:#?}"))
+}
+
+/// Those whose verdict does not depend on how busy the machine is.
+fn failed(report: &Report) -> Vec<&str> {
+    let timeless = ALL.iter().filter(|check| **check != "timing");
+    timeless.copied().filter(|check| worst(report, check).level == Level::Failed).collect()
+}
+
+#[test]
+fn a_good_plug_in_passes_every_check() {
+    let test = "a_good_plug_in_passes_every_check";
+    let Some(report) = checked(test, "good.clap", 60) else { return };
+    assert_eq!(failed(&report), [""; 0], "{report:#?}");
+    for check in ["builds", "blocks", "parameters", "input", "reset", "state", "threads"] {
+        assert_eq!(worst(&report, check).level, Level::Ok, "{report:#?}");
+    }
+    assert_eq!(worst(&report, "calls").level, Level::Unmeasured, "system calls alone");
+    assert_eq!(report.timings.len(), 6);
+    assert!(report.timings.iter().all(|timing| timing.median_us <= timing.worst_us));
+}
+
+#[test]
+fn a_crash_and_a_hang_are_results() {
+    let test = "a_crash_and_a_hang_are_results";
+    let Some(report) = checked(test, "segfaults.clap", 60) else { return };
+    let crash = worst(&report, "blocks");
+    assert_eq!(crash.found, "the plug-in crashed (signal 11)");
+    assert_eq!(crash.at.as_deref(), Some("44100 Hz, block 64, seed 7"));
+    assert_eq!(worst(&report, "builds").level, Level::Ok);
+    assert_eq!(worst(&report, "parameters").level, Level::Failed, "each check has its own process");
+    assert_eq!(worst(&report, "silence").level, Level::Unmeasured, "three are enough: {report:#?}");
+    let report = checked(test, "stalls.clap", 2).unwrap();
+    assert_eq!(worst(&report, "blocks").found, "the plug-in took too long");
+}
+
+#[test]
+fn each_mistake_is_found_by_its_check() {
+    let test = "each_mistake_is_found_by_its_check";
+    let Some(report) = checked(test, "nan.clap", 60) else { return };
+    assert_eq!(worst(&report, "blocks").found, "frame 0 of the output is no finite number");
+    let report = checked(test, "allocates.clap", 60).unwrap();
+    assert_eq!(failed(&report), ["calls"], "{report:#?}");
+    let found = &worst(&report, "calls").found;
+    assert!(found.ends_with("calloc 100 times, free 100 times"), "{found}");
+    let report = checked(test, "forgets.clap", 60).unwrap();
+    assert_eq!(failed(&report), ["state"], "{report:#?}");
+    assert!(worst(&report, "state").found.starts_with("a restored instance sounds different"));
+}
+
+#[test]
+fn plug_ins_of_the_system_are_checked() {
+    let test = "plug_ins_of_the_system_are_checked";
+    let Some(mda) = bundle(test, "mda.lv2") else { return };
+    for name in ["Overdrive", "EPiano"] {
+        let plugin = lv2::describe(&mda, &format!("http://drobilla.net/plugins/mda/{name}"));
+        let report = supervisor(60).check(&plugin.unwrap(), 7).unwrap();
+        assert_eq!(failed(&report), [""; 0], "{report:#?}");
+    }
+}
