@@ -2,7 +2,9 @@
 
 mod prepared;
 mod size;
+mod writing;
 
+use std::convert::Infallible;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use hocket_engine::{Engine, Policy, Seating, Settings, offline, session_end_frames};
@@ -15,11 +17,12 @@ use crate::failure::{Exit, Failure};
 use crate::load::LoadedSession;
 use crate::load::streams::Wait;
 use crate::lost_events::NoRoom;
-use crate::output::{bar, note, tell};
+use crate::output::{bar, detail, note, tell};
 use crate::takes::{self, Takes, Wanted};
-use crate::written::{Parts, wrote};
+use crate::written::{Parts, seconds, wrote};
 use prepared::Prepared;
 pub(crate) use prepared::format_of;
+use writing::{Finished, Writing};
 
 /// Runs the command.
 ///
@@ -72,19 +75,20 @@ fn render(args: &RenderArgs, prepared: Prepared, stop: &AtomicBool) -> Result<bo
     let writer = AudioWriter::create(&args.output, format, rate_hz, args.format.into(), frames)
         .map_err(Failure::not_possible)?;
     let mut takes = Takes::begin(&wanted, &engine, Some(frames))?;
-    let done = write(&mut engine, (writer, &mut takes), frames, stop);
+    let writing = Writing::start(vec![writer])?;
+    let done = write(&mut engine, (writing, &mut takes), frames, (stop, &mut parts));
     let recorded = takes.end();
     for take in &recorded {
         // What is wrong is said with --quiet, too.
         if take.is_whole() { note(take.line()) } else { tell(take.line()) }
     }
     let done = done.map_err(Failure::not_possible)?;
-    parts.end("rendering");
-    let Some(written) = done.written else { return Ok(false) };
+    let Some(finished) = done.finished else { return Ok(false) };
     wrote(&args.output);
     note(summary(&engine, frames as f64 / f64::from(rate_hz), &parts));
     tell_policy(&engine, done.protection);
-    tell_faults(&engine, &written);
+    tell_writing(&finished);
+    tell_faults(&engine, &finished);
     if recorded.iter().any(|take| !take.is_whole()) {
         return Err(Failure::not_possible("a take is not whole, as said above"));
     }
@@ -116,11 +120,21 @@ fn summary(engine: &Engine, length_s: f64, parts: &Parts) -> String {
     format!("{length_s:.3} s of audio, {workers}, {factor:.1} times real time ({})", parts.text())
 }
 
-fn tell_faults(engine: &Engine, written: &hocket_media::Written) {
-    if written.clipped > 0 {
+/// What went on beside the blocks.
+fn tell_writing(finished: &Finished) {
+    detail(format_args!(
+        "files were encoded and written beside the blocks in {}; the blocks waited {} for it",
+        seconds(finished.busy),
+        seconds(finished.waited)
+    ));
+}
+
+fn tell_faults(engine: &Engine, finished: &Finished) {
+    let clipped: u64 = finished.files.iter().map(|file| file.clipped).sum();
+    if clipped > 0 {
         tell(format_args!(
-            "warning: {} samples were over full scale and are clipped; lower the master's gain_db, or use --format 32f",
-            written.clipped
+            "warning: {clipped} samples were over full scale and are clipped; lower the master's gain_db, or use --format \
+             32f"
         ));
     }
     engine.contained().iter().for_each(|contained| tell(format_args!("warning: {contained}")));
@@ -175,30 +189,44 @@ fn engine(
 
 /// What came of a render.
 struct Rendered {
-    /// `None` where the user stopped it; the writer has removed what it wrote.
-    written: Option<hocket_media::Written>,
+    /// `None` where the user stopped it; nothing is left of what was written.
+    finished: Option<Finished>,
     /// What the sibling policy asked of the system and what came of it.
     protection: Option<String>,
 }
 
 fn write(
     engine: &mut Engine,
-    (mut writer, takes): (AudioWriter, &mut Takes),
+    (mut writing, takes): (Writing, &mut Takes),
     frames: u64,
-    stop: &AtomicBool,
+    (stop, parts): (&AtomicBool, &mut Parts),
 ) -> Result<Rendered, WriteError> {
     let entered = engine.enter();
     let protection = entered.others.summary();
     let bar = bar(frames, "rendering");
     let done = offline::render_blocks(engine, frames, |engine, length| {
-        let rows = engine.output(length);
         takes.keep(engine, length);
-        writer.write(rows.left, rows.right)?;
-        bar.inc(rows.left.len() as u64);
-        Ok::<bool, WriteError>(!stop.load(Relaxed))
+        take(&mut writing, engine, length);
+        bar.inc(length as u64);
+        Ok::<bool, Infallible>(writing.pass_on() && !stop.load(Relaxed))
     });
     drop(entered);
     bar.finish_and_clear();
-    let written = if done? < frames { None } else { Some(writer.finish()?) };
-    Ok(Rendered { written, protection })
+    parts.end("rendering");
+    let Ok(done) = done;
+    if done < frames && !writing.has_failed() {
+        return Ok(Rendered { finished: None, protection });
+    }
+    let finished = Some(writing.finish()?);
+    parts.end("completing the file");
+    Ok(Rendered { finished, protection })
+}
+
+/// Takes what the last block put out.
+fn take(writing: &mut Writing, engine: &Engine, frames: usize) {
+    let rows = engine.output(frames);
+    for [left, right] in &mut writing.piece().files {
+        left.extend_from_slice(rows.left);
+        right.extend_from_slice(rows.right);
+    }
 }
