@@ -1,7 +1,9 @@
 //! `hocket render`.
 
 mod prepared;
+mod region;
 mod size;
+mod stems;
 mod writing;
 
 use std::convert::Infallible;
@@ -22,6 +24,8 @@ use crate::takes::{self, Takes, Wanted};
 use crate::written::{Parts, seconds, wrote};
 use prepared::Prepared;
 pub(crate) use prepared::format_of;
+use region::Region;
+use stems::{Sources, Stems};
 use writing::{Finished, Writing};
 
 /// Runs the command.
@@ -58,12 +62,23 @@ pub(crate) fn to_file(args: &RenderArgs, stop: &AtomicBool) -> Result<bool, Fail
 }
 
 fn render(args: &RenderArgs, prepared: Prepared, stop: &AtomicBool) -> Result<bool, Failure> {
-    let Prepared { opened, format, known, schedule, sibling, seating, takes: wanted } = prepared;
+    let Prepared {
+        opened,
+        format,
+        known,
+        schedule,
+        sibling,
+        seating,
+        region,
+        stems,
+        takes: wanted,
+    } = prepared;
     let disk = args.disk.with(Wait::ForTheDisk, args.strict);
     let Some(loaded) = opened.load_unless(disk, stop)? else { return Ok(false) };
     loaded.accept(args.strict)?;
-    let (rate_hz, frames) = (loaded.rate_hz, length_frames(args, &loaded)?);
-    size::question(args, frames, rate_hz)?;
+    let rate_hz = loaded.rate_hz;
+    let region = region.within(args, || length_frames(args, &loaded), rate_hz)?;
+    size::question(args, region.frames(), rate_hz, stems.paths().count() as u64)?;
     let policy =
         Policy { schedule: schedule.kind(), sibling, wait: known.wait_or(args.wait, args.frames) };
     let settings =
@@ -71,12 +86,20 @@ fn render(args: &RenderArgs, prepared: Prepared, stop: &AtomicBool) -> Result<bo
     let mut parts = Parts::default();
     parts.end("loading");
     let settings = known.inform(schedule.steer(settings));
-    let mut engine = engine(&loaded, settings, seating, &wanted)?;
-    let writer = AudioWriter::create(&args.output, format, rate_hz, args.format.into(), frames)
-        .map_err(Failure::not_possible)?;
-    let mut takes = Takes::begin(&wanted, &engine, Some(frames))?;
-    let writing = Writing::start(vec![writer])?;
-    let done = write(&mut engine, (writing, &mut takes), frames, (stop, &mut parts));
+    let mut engine = engine(&loaded, settings, seating, (&stems, &wanted))?;
+    let first_stem = engine.output_latencies().len() - stems.paths().count() - wanted.len();
+    let sources = Sources::new(&engine, first_stem, &stems);
+    let _folder = stems.make_folder()?;
+    let paths = std::iter::once(args.output.as_path()).chain(stems.paths());
+    let create = |path| {
+        AudioWriter::create(path, format, rate_hz, args.format.into(), region.frames())
+            .map_err(Failure::not_possible)
+    };
+    let files = paths.map(create).collect::<Result<Vec<AudioWriter>, Failure>>()?;
+    let takes = Takes::begin(&wanted, &engine, Some(region.frames()))?;
+    let mut takes = takes.from_frame(region.from);
+    let writing = Writing::start(files)?;
+    let done = write(&mut engine, (writing, sources, &mut takes), region, (stop, &mut parts));
     let recorded = takes.end();
     for take in &recorded {
         // What is wrong is said with --quiet, too.
@@ -85,7 +108,8 @@ fn render(args: &RenderArgs, prepared: Prepared, stop: &AtomicBool) -> Result<bo
     let done = done.map_err(Failure::not_possible)?;
     let Some(finished) = done.finished else { return Ok(false) };
     wrote(&args.output);
-    note(summary(&engine, frames as f64 / f64::from(rate_hz), &parts));
+    stems.line().into_iter().for_each(note);
+    note(summary(&engine, region.frames() as f64 / f64::from(rate_hz), &parts));
     tell_policy(&engine, done.protection);
     tell_writing(&finished);
     tell_faults(&engine, &finished);
@@ -161,6 +185,11 @@ pub(crate) fn check_length(length: Option<f64>) -> Result<(), Failure> {
     }
 }
 
+/// A length in frames, at least one.
+pub(crate) fn frames_of(length_s: f64, rate_hz: u32) -> u64 {
+    (length_s * f64::from(rate_hz)).round().max(1.0) as u64
+}
+
 /// The length that was asked for, or else the session's own; `None` where it has no end.
 pub(crate) fn wanted_frames(
     length: Option<f64>,
@@ -169,7 +198,7 @@ pub(crate) fn wanted_frames(
     let rate = f64::from(loaded.rate_hz);
     check_length(length)?;
     if let Some(length) = length {
-        return Ok(Some((length * rate).round().max(1.0) as u64));
+        return Ok(Some(frames_of(length, loaded.rate_hz)));
     }
     let by_session = loaded.session.length_s.map(|length| (length * rate).round() as u64);
     Ok(by_session
@@ -181,9 +210,10 @@ fn engine(
     loaded: &LoadedSession,
     settings: Settings,
     seating: Seating,
-    takes: &[Wanted],
+    (stems, takes): (&Stems, &[Wanted]),
 ) -> Result<Engine, Failure> {
-    Engine::start(takes::tapped(loaded.prepare()?, takes)?, settings, seating)
+    let taps = stems.taps().chain(takes.iter().map(Wanted::from));
+    Engine::start(takes::tapped(loaded.prepare()?, taps)?, settings, seating)
         .map_err(Failure::not_possible)
 }
 
@@ -197,16 +227,19 @@ struct Rendered {
 
 fn write(
     engine: &mut Engine,
-    (mut writing, takes): (Writing, &mut Takes),
-    frames: u64,
+    (mut writing, mut sources, takes): (Writing, Sources, &mut Takes),
+    region: Region,
     (stop, parts): (&AtomicBool, &mut Parts),
 ) -> Result<Rendered, WriteError> {
     let entered = engine.enter();
     let protection = entered.others.summary();
-    let bar = bar(frames, "rendering");
-    let done = offline::render_blocks(engine, frames, |engine, length| {
+    let bar = bar(region.to, "rendering");
+    let mut before = region.from;
+    let done = offline::render_blocks(engine, region.to, |engine, length| {
         takes.keep(engine, length);
-        take(&mut writing, engine, length);
+        let skipped = before.min(length as u64);
+        before -= skipped;
+        sources.take(engine, length, skipped as usize, writing.piece());
         bar.inc(length as u64);
         Ok::<bool, Infallible>(writing.pass_on() && !stop.load(Relaxed))
     });
@@ -214,19 +247,10 @@ fn write(
     bar.finish_and_clear();
     parts.end("rendering");
     let Ok(done) = done;
-    if done < frames && !writing.has_failed() {
+    if done < region.to && !writing.has_failed() {
         return Ok(Rendered { finished: None, protection });
     }
     let finished = Some(writing.finish()?);
     parts.end("completing the file");
     Ok(Rendered { finished, protection })
-}
-
-/// Takes what the last block put out.
-fn take(writing: &mut Writing, engine: &Engine, frames: usize) {
-    let rows = engine.output(frames);
-    for [left, right] in &mut writing.piece().files {
-        left.extend_from_slice(rows.left);
-        right.extend_from_slice(rows.right);
-    }
 }
