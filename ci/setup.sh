@@ -4,7 +4,7 @@
 #   ci/setup.sh demo   Rust and a linker (needed); libhwloc15 (of use)
 #   ci/setup.sh test   besides: rustfmt and clippy, a browser and a font for the report's test,
 #                      a message bus and RealtimeKit for the tests of rights, a sound server,
-#                      LV2 and CLAP plug-ins, oneTBB for the comparison
+#                      LV2 and CLAP plug-ins, oneTBB, sox and ecasound for the comparison
 #
 # What is needed and cannot be had ends the script with a remedy and exit code 3. What is only of
 # use is fetched through apt-get where that is possible without a question, and else named in one
@@ -52,6 +52,9 @@ has_swh() { [ -d /usr/lib/lv2/amp-swh.lv2 ]; }
 has_lv2_examples() { [ -d /usr/lib/lv2/eg-amp.lv2 ]; }
 has_zam() { [ -e /usr/lib/clap/ZamComp.clap ]; }
 has_tbb() { [ -e /usr/include/tbb/flow_graph.h ]; }
+has_sox() { have sox; }
+has_ecasound() { have ecasound; }
+has_ladspa_bands() { [ -e /usr/lib/ladspa/single_para_1203.so ]; }
 has_font() { compgen -G '/usr/share/fonts/*/*' >/dev/null; }
 
 # PACKAGE, how to see that it is there, what goes without it.
@@ -102,6 +105,9 @@ case "$level" in
     want lv2-examples has_lv2_examples "the example plug-ins of LV2 are not run"
     want zam-plugins has_zam "no CLAP plug-in but the tests' own is run"
     want libtbb-dev has_tbb "Hocket is not compared with oneTBB"
+    want sox has_sox "renders are not compared with those of sox"
+    want ecasound has_ecasound "renders are not compared with those of ecasound"
+    want swh-plugins has_ladspa_bands "ecasound has no peaking band, so renders are not compared with its own"
     want_component rustfmt fmt "the formatting is not checked"
     want_component clippy clippy "the lints are not checked"
     want_std_source

@@ -9,6 +9,7 @@ mod doctor;
 mod named_file;
 mod play;
 mod plugin;
+mod position;
 mod recover;
 mod render;
 mod report;
@@ -27,6 +28,7 @@ pub use play::PlayArgs;
 pub use plugin::{
     CheckPluginArgs, ExerciseArgs, InfoArgs, ListArgs, LookArgs, PluginArgs, PluginCommand, RunArgs,
 };
+pub use position::Position;
 pub use recover::RecoverArgs;
 pub use render::RenderArgs;
 pub use report::ReportArgs;

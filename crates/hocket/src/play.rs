@@ -218,7 +218,7 @@ impl Stage<'_> {
         let settings = known.inform(args.schedule.steer(settings));
         let seating = Seating::here_with(topology, sibling, args.workers, &known.speeds())
             .map_err(Failure::bad_input)?;
-        let prepared = takes::tapped(loaded.prepare()?, self.takes)?;
+        let prepared = takes::tapped(loaded.prepare()?, self.takes.iter().map(Wanted::from))?;
         Engine::start(prepared, settings, seating).map_err(Failure::not_possible)
     }
 

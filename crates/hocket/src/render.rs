@@ -1,8 +1,12 @@
 //! `hocket render`.
 
 mod prepared;
+mod region;
 mod size;
+mod stems;
+mod writing;
 
+use std::convert::Infallible;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use hocket_engine::{Engine, Policy, Seating, Settings, offline, session_end_frames};
@@ -15,11 +19,14 @@ use crate::failure::{Exit, Failure};
 use crate::load::LoadedSession;
 use crate::load::streams::Wait;
 use crate::lost_events::NoRoom;
-use crate::output::{bar, note, tell};
+use crate::output::{bar, detail, note, tell};
 use crate::takes::{self, Takes, Wanted};
-use crate::written::{Parts, wrote};
+use crate::written::{Parts, seconds, wrote};
 use prepared::Prepared;
 pub(crate) use prepared::format_of;
+use region::Region;
+use stems::{Sources, Stems};
+use writing::{Finished, Writing};
 
 /// Runs the command.
 ///
@@ -55,12 +62,23 @@ pub(crate) fn to_file(args: &RenderArgs, stop: &AtomicBool) -> Result<bool, Fail
 }
 
 fn render(args: &RenderArgs, prepared: Prepared, stop: &AtomicBool) -> Result<bool, Failure> {
-    let Prepared { opened, format, known, schedule, sibling, seating, takes: wanted } = prepared;
+    let Prepared {
+        opened,
+        format,
+        known,
+        schedule,
+        sibling,
+        seating,
+        region,
+        stems,
+        takes: wanted,
+    } = prepared;
     let disk = args.disk.with(Wait::ForTheDisk, args.strict);
     let Some(loaded) = opened.load_unless(disk, stop)? else { return Ok(false) };
     loaded.accept(args.strict)?;
-    let (rate_hz, frames) = (loaded.rate_hz, length_frames(args, &loaded)?);
-    size::question(args, frames, rate_hz)?;
+    let rate_hz = loaded.rate_hz;
+    let region = region.within(args, || length_frames(args, &loaded), rate_hz)?;
+    size::question(args, region.frames(), rate_hz, stems.paths().count() as u64)?;
     let policy =
         Policy { schedule: schedule.kind(), sibling, wait: known.wait_or(args.wait, args.frames) };
     let settings =
@@ -68,23 +86,33 @@ fn render(args: &RenderArgs, prepared: Prepared, stop: &AtomicBool) -> Result<bo
     let mut parts = Parts::default();
     parts.end("loading");
     let settings = known.inform(schedule.steer(settings));
-    let mut engine = engine(&loaded, settings, seating, &wanted)?;
-    let writer = AudioWriter::create(&args.output, format, rate_hz, args.format.into(), frames)
-        .map_err(Failure::not_possible)?;
-    let mut takes = Takes::begin(&wanted, &engine, Some(frames))?;
-    let done = write(&mut engine, (writer, &mut takes), frames, stop);
+    let mut engine = engine(&loaded, settings, seating, (&stems, &wanted))?;
+    let first_stem = engine.output_latencies().len() - stems.paths().count() - wanted.len();
+    let sources = Sources::new(&engine, first_stem, &stems);
+    let _folder = stems.make_folder()?;
+    let paths = std::iter::once(args.output.as_path()).chain(stems.paths());
+    let create = |path| {
+        AudioWriter::create(path, format, rate_hz, args.format.into(), region.frames())
+            .map_err(Failure::not_possible)
+    };
+    let files = paths.map(create).collect::<Result<Vec<AudioWriter>, Failure>>()?;
+    let takes = Takes::begin(&wanted, &engine, Some(region.frames()))?;
+    let mut takes = takes.from_frame(region.from);
+    let writing = Writing::start(files)?;
+    let done = write(&mut engine, (writing, sources, &mut takes), region, (stop, &mut parts));
     let recorded = takes.end();
     for take in &recorded {
         // What is wrong is said with --quiet, too.
         if take.is_whole() { note(take.line()) } else { tell(take.line()) }
     }
     let done = done.map_err(Failure::not_possible)?;
-    parts.end("rendering");
-    let Some(written) = done.written else { return Ok(false) };
+    let Some(finished) = done.finished else { return Ok(false) };
     wrote(&args.output);
-    note(summary(&engine, frames as f64 / f64::from(rate_hz), &parts));
+    stems.line().into_iter().for_each(note);
+    note(summary(&engine, region.frames() as f64 / f64::from(rate_hz), &parts));
     tell_policy(&engine, done.protection);
-    tell_faults(&engine, &written);
+    tell_writing(&finished);
+    tell_faults(&engine, &finished);
     if recorded.iter().any(|take| !take.is_whole()) {
         return Err(Failure::not_possible("a take is not whole, as said above"));
     }
@@ -116,11 +144,21 @@ fn summary(engine: &Engine, length_s: f64, parts: &Parts) -> String {
     format!("{length_s:.3} s of audio, {workers}, {factor:.1} times real time ({})", parts.text())
 }
 
-fn tell_faults(engine: &Engine, written: &hocket_media::Written) {
-    if written.clipped > 0 {
+/// What went on beside the blocks.
+fn tell_writing(finished: &Finished) {
+    detail(format_args!(
+        "files were encoded and written beside the blocks in {}; the blocks waited {} for it",
+        seconds(finished.busy),
+        seconds(finished.waited)
+    ));
+}
+
+fn tell_faults(engine: &Engine, finished: &Finished) {
+    let clipped: u64 = finished.files.iter().map(|file| file.clipped).sum();
+    if clipped > 0 {
         tell(format_args!(
-            "warning: {} samples were over full scale and are clipped; lower the master's gain_db, or use --format 32f",
-            written.clipped
+            "warning: {clipped} samples were over full scale and are clipped; lower the master's gain_db, or use --format \
+             32f"
         ));
     }
     engine.contained().iter().for_each(|contained| tell(format_args!("warning: {contained}")));
@@ -147,6 +185,11 @@ pub(crate) fn check_length(length: Option<f64>) -> Result<(), Failure> {
     }
 }
 
+/// A length in frames, at least one.
+pub(crate) fn frames_of(length_s: f64, rate_hz: u32) -> u64 {
+    (length_s * f64::from(rate_hz)).round().max(1.0) as u64
+}
+
 /// The length that was asked for, or else the session's own; `None` where it has no end.
 pub(crate) fn wanted_frames(
     length: Option<f64>,
@@ -155,7 +198,7 @@ pub(crate) fn wanted_frames(
     let rate = f64::from(loaded.rate_hz);
     check_length(length)?;
     if let Some(length) = length {
-        return Ok(Some((length * rate).round().max(1.0) as u64));
+        return Ok(Some(frames_of(length, loaded.rate_hz)));
     }
     let by_session = loaded.session.length_s.map(|length| (length * rate).round() as u64);
     Ok(by_session
@@ -167,38 +210,47 @@ fn engine(
     loaded: &LoadedSession,
     settings: Settings,
     seating: Seating,
-    takes: &[Wanted],
+    (stems, takes): (&Stems, &[Wanted]),
 ) -> Result<Engine, Failure> {
-    Engine::start(takes::tapped(loaded.prepare()?, takes)?, settings, seating)
+    let taps = stems.taps().chain(takes.iter().map(Wanted::from));
+    Engine::start(takes::tapped(loaded.prepare()?, taps)?, settings, seating)
         .map_err(Failure::not_possible)
 }
 
 /// What came of a render.
 struct Rendered {
-    /// `None` where the user stopped it; the writer has removed what it wrote.
-    written: Option<hocket_media::Written>,
+    /// `None` where the user stopped it; nothing is left of what was written.
+    finished: Option<Finished>,
     /// What the sibling policy asked of the system and what came of it.
     protection: Option<String>,
 }
 
 fn write(
     engine: &mut Engine,
-    (mut writer, takes): (AudioWriter, &mut Takes),
-    frames: u64,
-    stop: &AtomicBool,
+    (mut writing, mut sources, takes): (Writing, Sources, &mut Takes),
+    region: Region,
+    (stop, parts): (&AtomicBool, &mut Parts),
 ) -> Result<Rendered, WriteError> {
     let entered = engine.enter();
     let protection = entered.others.summary();
-    let bar = bar(frames, "rendering");
-    let done = offline::render_blocks(engine, frames, |engine, length| {
-        let rows = engine.output(length);
+    let bar = bar(region.to, "rendering");
+    let mut before = region.from;
+    let done = offline::render_blocks(engine, region.to, |engine, length| {
         takes.keep(engine, length);
-        writer.write(rows.left, rows.right)?;
-        bar.inc(rows.left.len() as u64);
-        Ok::<bool, WriteError>(!stop.load(Relaxed))
+        let skipped = before.min(length as u64);
+        before -= skipped;
+        sources.take(engine, length, skipped as usize, writing.piece());
+        bar.inc(length as u64);
+        Ok::<bool, Infallible>(writing.pass_on() && !stop.load(Relaxed))
     });
     drop(entered);
     bar.finish_and_clear();
-    let written = if done? < frames { None } else { Some(writer.finish()?) };
-    Ok(Rendered { written, protection })
+    parts.end("rendering");
+    let Ok(done) = done;
+    if done < region.to && !writing.has_failed() {
+        return Ok(Rendered { finished: None, protection });
+    }
+    let finished = Some(writing.finish()?);
+    parts.end("completing the file");
+    Ok(Rendered { finished, protection })
 }

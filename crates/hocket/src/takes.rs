@@ -142,17 +142,28 @@ fn samples(format: FileFormat) -> WavFormat {
     }
 }
 
-/// The same nodes with an output for each take, after the session's own.
+impl Wanted {
+    /// What is recorded.
+    pub(crate) fn from(&self) -> TakeFrom {
+        self.from
+    }
+}
+
+/// The same nodes with an output for each of these, after the session's own.
 ///
 /// # Errors
 /// The graph cannot be compiled: exit code 2.
-pub(crate) fn tapped(prepared: Prepared, takes: &[Wanted]) -> Result<Prepared, Failure> {
-    if takes.is_empty() {
+pub(crate) fn tapped(
+    prepared: Prepared,
+    wanted: impl IntoIterator<Item = TakeFrom>,
+) -> Result<Prepared, Failure> {
+    let mut wanted = wanted.into_iter().peekable();
+    if wanted.peek().is_none() {
         return Ok(prepared);
     }
     let (mut graph, time, lanes) = (prepared.graph, prepared.time, prepared.lanes);
     let mut outputs = graph.outputs();
-    outputs.extend(takes.iter().filter_map(|take| tap(&graph, take.from)));
+    outputs.extend(wanted.filter_map(|from| tap(&graph, from)));
     graph.set_outputs(outputs).map_err(Failure::bad_input)?;
     let tapped = Prepared::from_graph(&graph, prepared.processors, Fusing::Chains);
     // Only the outputs are others, so lanes still name their nodes.
@@ -178,6 +189,8 @@ pub(crate) struct Takes {
     /// Dropped after the takes have ended.
     recorder: Option<Recorder>,
     running: Vec<Running>,
+    /// Frames that come before the first one that is recorded.
+    before: u64,
     /// Frames that are still to record; `None`: no end.
     left: Option<u64>,
 }
@@ -203,7 +216,7 @@ impl Takes {
     ) -> Result<Takes, Failure> {
         let (mut running, rate_hz) = (Vec::new(), engine.settings().rate_hz);
         if wanted.is_empty() {
-            return Ok(Takes { recorder: None, running, left: frames });
+            return Ok(Takes { recorder: None, running, before: 0, left: frames });
         }
         let recorder = Recorder::start(RecorderSettings::default());
         let latencies = engine.output_latencies();
@@ -219,7 +232,12 @@ impl Takes {
             let (input, take) = recorder.begin(&settings).map_err(Failure::not_possible)?;
             running.push(Running { take_of: take_of.clone(), output, input, take });
         }
-        Ok(Takes { recorder: Some(recorder), running, left: frames })
+        Ok(Takes { recorder: Some(recorder), running, before: 0, left: frames })
+    }
+
+    /// The same, but records nothing of the first `frames` frames.
+    pub(crate) fn from_frame(self, frames: u64) -> Takes {
+        Takes { before: frames, ..self }
     }
 
     /// Takes the block that the engine has just processed.
@@ -237,14 +255,23 @@ impl Takes {
     }
 
     fn each(&mut self, engine: &Engine, frames: usize, write: impl Fn(&mut TakeInput, &[&[f32]])) {
-        let frames = self.left.map_or(frames, |left| frames.min(left as usize));
-        self.left = self.left.map(|left| left - frames as u64);
+        let skipped = self.before.min(frames as u64) as usize;
+        self.before -= skipped as u64;
+        let kept = self.left.map_or(frames - skipped, |left| (frames - skipped).min(left as usize));
+        self.left = self.left.map(|left| left - kept as u64);
+        if kept == 0 {
+            return;
+        }
         for running in &mut self.running {
-            let Some(rows) = engine.output_rows(running.output, frames) else { continue };
+            let rows = engine.output_rows(running.output, skipped + kept);
+            let Some(rows) = rows else { continue };
             match rows.len() {
                 0 => {}
-                1 => write(&mut running.input, &[rows.row(0)]),
-                _ => write(&mut running.input, &[rows.row(0), rows.row(1)]),
+                1 => write(&mut running.input, &[&rows.row(0)[skipped..]]),
+                _ => {
+                    let rows = [&rows.row(0)[skipped..], &rows.row(1)[skipped..]];
+                    write(&mut running.input, &rows);
+                }
             }
         }
     }

@@ -9,6 +9,7 @@ use super::choices::{
     DiskArgs, FormatArg, ProjectArgs, ScheduleArg, SiblingChoice, WaitArg, at_least_one,
 };
 use super::named_file::NamedFile;
+use super::position::Position;
 use crate::profile::ProfileArgs;
 
 /// Arguments of `hocket render`.
@@ -19,6 +20,8 @@ Examples:
   hocket render sessions/band.toml -o band.flac --format 16
   hocket render sessions/band.toml -o - | sox - band.ogg
   hocket render sessions/band.toml -o band.wav --format 32f --rate 96000 --length 10
+  hocket render sessions/band.toml -o part.wav --from 4 --to 8.5
+  hocket render sessions/band.toml -o band.wav --stems stems
   hocket render sessions/automation.toml -o out.wav --input microphone=sessions/audio/perc_bell.flac")]
 pub struct RenderArgs {
     /// The session file or .dawproject; `-` reads a session from standard input.
@@ -36,9 +39,20 @@ pub struct RenderArgs {
     /// Sample rate in Hz [default: the session's].
     #[arg(long, value_name = "HZ")]
     pub rate: Option<u32>,
-    /// Length in seconds [default: the session's, or to the end of the last clip].
+    /// Length in seconds, from --from on [default: the session's, or to the end of the last clip].
     #[arg(long, value_name = "SECONDS", allow_negative_numbers = true)]
     pub length: Option<f64>,
+    /// Leaves out what comes before: seconds from the start, or a bar and its beat (9:1). The samples are those of the
+    /// whole render, because it is rendered from the start.
+    #[arg(long, value_name = "POSITION", allow_negative_numbers = true)]
+    pub from: Option<Position>,
+    /// Ends there: seconds from the start, or a bar and its beat.
+    #[arg(long, value_name = "POSITION", allow_negative_numbers = true, conflicts_with = "length")]
+    pub to: Option<Position>,
+    /// Also writes each track, group and return behind its fader, as long as the mix, to a file in this folder. A new
+    /// folder is made.
+    #[arg(long, value_name = "DIR")]
+    pub stems: Option<PathBuf>,
     /// Plays an audio file at an input of the session, from the start on and once. May be given several times; inputs
     /// without a file are silent.
     #[arg(long, value_name = "NAME=FILE")]

@@ -8,6 +8,8 @@ use hocket_machine::Topology;
 use hocket_media::FileFormat;
 use hocket_plan::SiblingPolicy;
 
+use super::region::Asked;
+use super::stems::Stems;
 use super::{Recording, check_length};
 use crate::cli::{RenderArgs, ScheduleArg};
 use crate::failure::Failure;
@@ -24,6 +26,9 @@ pub(super) struct Prepared {
     pub schedule: ScheduleArg,
     pub sibling: SiblingPolicy,
     pub seating: Seating,
+    /// What part is written.
+    pub region: Asked,
+    pub stems: Stems,
     /// What is recorded besides.
     pub takes: Vec<Wanted>,
 }
@@ -48,7 +53,9 @@ impl Prepared {
                 Vec::new()
             }
         };
-        check_files(args, &opened, &takes)?;
+        let region = Asked::of(args, opened.session(), opened.rate_hz())?;
+        let stems = Stems::of(args.stems.as_deref(), opened.session(), format);
+        check_files(args, &opened, (&stems, &takes))?;
         crate::bench::check_block(args.frames, opened.rate_hz())?;
         format
             .check(&args.output, opened.rate_hz(), args.format.into())
@@ -57,7 +64,9 @@ impl Prepared {
         crate::notes::serial_workers(args.workers, &[schedule]);
         let sibling = known.policy(args.policy, args.frames, &topology, None);
         let seating = seating(args, sibling, &topology, &known)?;
-        Ok(Prepared { opened, format, known, schedule, sibling, seating, takes })
+        let prepared =
+            Prepared { opened, format, known, schedule, sibling, seating, region, stems, takes };
+        Ok(prepared)
     }
 }
 
@@ -85,11 +94,16 @@ pub(crate) fn format_of(output: &Path) -> Result<FileFormat, Failure> {
     }
 }
 
-fn check_files(args: &RenderArgs, opened: &OpenedSession, takes: &[Wanted]) -> Result<(), Failure> {
+fn check_files(
+    args: &RenderArgs,
+    opened: &OpenedSession,
+    (stems, takes): (&Stems, &[Wanted]),
+) -> Result<(), Failure> {
     let mut files = Files::new(args.force);
     files.reads_session(&args.session, opened.sources());
     opened.input_files().for_each(|path| files.reads("the file of an --input", path));
     args.profile.profile.iter().for_each(|path| files.reads("the profile", path));
     files.writes("--output", &args.output, Kind::Audio)?;
+    stems.check(&mut files)?;
     takes::check_files(takes, opened.rate_hz(), &mut files)
 }

@@ -515,6 +515,47 @@ fn a_render_goes_to_standard_output_and_to_devices() {
     assert_eq!(through_shell(&line).code, Some(0));
 }
 
+/// Files are written beside the blocks. What goes wrong there ends the render, with the words of the writer.
+#[test]
+fn a_render_ends_when_nothing_takes_its_output() {
+    let (folder, file) = one_track("");
+    let full = ["render", &file, "-o", "/dev/full", "--length", "600"];
+    check_refused(
+        &full,
+        3,
+        &["/dev/full: cannot write the file", "the disk is full", "free some space"],
+    );
+    let line = format!(
+        "\"$HOCKET\" render {file} -o - --length 600 | head -c 100000 > /dev/null; exit ${{PIPESTATUS[0]}}"
+    );
+    let ran = through_shell(&line);
+    assert_eq!(ran.code, Some(3), "{}", ran.err);
+    assert!(ran.err.contains("-: cannot write the file: Broken pipe"), "{}", ran.err);
+    assert_eq!(files(folder.path()), ["loop.flac", "try.toml"]);
+}
+
+/// The same bytes for every number of workers and every block, which need not fit into the pieces that are written.
+#[test]
+fn the_bytes_of_a_render_are_those_of_any_other() {
+    let folder = tempfile::tempdir().unwrap();
+    let session = example("band.toml");
+    let render = |name: &str, more: &[&str]| {
+        let out = folder.path().join(name);
+        let args =
+            ["render", session.to_str().unwrap(), "-o", out.to_str().unwrap(), "--length", "2.001"];
+        let ran = run(&[&args[..], more].concat());
+        assert_eq!(ran.code, Some(0), "{}", ran.err);
+        std::fs::read(out).unwrap()
+    };
+    for ending in ["wav", "flac"] {
+        let usual = render(&format!("usual.{ending}"), &[]);
+        for more in [["--frames", "8192"], ["--frames", "777"], ["--workers", "1"]] {
+            let other = render(&format!("other.{ending}"), &more);
+            assert!(other == usual, "{ending}, {more:?}");
+        }
+    }
+}
+
 /// What a killed render left is found by the next one of that name; what belongs to a running one stays.
 #[test]
 fn parts_that_a_kill_left_are_removed_and_named() {

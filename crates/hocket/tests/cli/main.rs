@@ -19,5 +19,6 @@ mod dawproject;
 mod disks;
 mod inputs;
 mod plugins;
+mod parts;
 #[path = "../streamed/mod.rs"]
 mod streamed;

@@ -1,0 +1,19 @@
+//! The tests of the script that compares renders, where there is a Python to run them.
+
+use std::process::Command;
+
+#[test]
+fn the_script_passes_its_tests() {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/render");
+    let mut python = Command::new("python3");
+    // Without bytecode: nothing is left in the sources.
+    python.args(["-B", "-m", "unittest", "discover", "-s", folder]);
+    match python.output() {
+        Err(error) => println!("SKIPPED the_script_passes_its_tests: python3: {error}"),
+        Ok(output) => {
+            let said = String::from_utf8_lossy(&output.stdout);
+            said.lines().filter(|line| line.starts_with("SKIPPED")).for_each(|line| println!("{line}"));
+            assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        }
+    }
+}
