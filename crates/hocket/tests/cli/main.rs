@@ -19,5 +19,8 @@ mod dawproject;
 mod disks;
 mod inputs;
 mod plugins;
+mod dashboard;
+mod alsa;
+mod sentry;
 #[path = "../streamed/mod.rs"]
 mod streamed;
