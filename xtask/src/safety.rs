@@ -20,6 +20,7 @@ const ALLOWED: [(&str, &str); 14] = [
     ("crates/hocket-c/src/", "what programs in C hand in and get"),
     ("crates/hocket-c/tests/", "calls of that interface"),
     ("crates/hocket-engine/src/block/", "the block runner's access to rows"),
+    ("crates/hocket-devices/src/alsa/libasound", "calls of libasound"),
     ("crates/hocket-devices/src/jack/libjack", "calls of libjack, and a cancellation by it"),
     ("crates/hocket-plugins/src/lv2/ffi", "calls of liblilv and of LV2 plug-ins"),
     ("crates/hocket-plugins/src/clap/ffi.rs", "loading CLAP files"),

@@ -2,8 +2,9 @@
 
 use hocket_engine::{BlockTimes, Engine};
 
+use crate::alsa::{self, AlsaOptions, CardFacts};
 use crate::jack::ServerFacts;
-use crate::{BlockObserver, Connect, Jack, JackError, JackOptions};
+use crate::{Alsa, AlsaError, BlockObserver, Connect, Jack, JackError, JackOptions};
 
 /// A device, there or not.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -21,6 +22,8 @@ pub enum State {
     NoSound,
     /// A JACK server runs.
     Server(ServerFacts),
+    /// There are sound cards; with each, why it does not play at present.
+    Cards(Vec<(CardFacts, Option<String>)>),
     /// It is not there: the reason and the remedy, in one sentence.
     Missing(String),
     /// Hocket has no code for it: what to use instead, in one sentence.
@@ -38,17 +41,13 @@ impl BlockObserver for Nobody {
 
 /// All devices, the best first.
 ///
-/// Thread: control. Becomes a client of the JACK server for a moment, if one runs, and starts none.
+/// Thread: control. Becomes a client of the JACK server for a moment, if one runs, and starts none. Opens each card for a
+/// moment, and plays nothing.
 pub fn devices() -> Vec<Found> {
     vec![
         Found { name: "jack", state: jack() },
+        Found { name: "alsa", state: alsa() },
         Found { name: "virtual", state: State::NoSound },
-        Found {
-            name: "alsa",
-            state: State::NotBuilt(
-                "not built in: a JACK server plays through an ALSA card (`jackd -d alsa`)",
-            ),
-        },
         Found {
             name: "pipewire",
             state: State::NotBuilt(
@@ -65,6 +64,21 @@ fn jack() -> State {
         Ok(jack) => State::Server(jack.server()),
         Err(error) => State::Missing(error.to_string()),
     }
+}
+
+fn alsa() -> State {
+    match alsa::cards() {
+        Ok(cards) if cards.is_empty() => State::Missing(AlsaError::NoCard.to_string()),
+        Ok(cards) => State::Cards(cards.into_iter().map(looked_at).collect()),
+        Err(error) => State::Missing(error.to_string()),
+    }
+}
+
+/// A card, and why it does not play at present.
+fn looked_at(card: CardFacts) -> (CardFacts, Option<String>) {
+    let options = AlsaOptions { pcm: card.pcm.clone(), rate_hz: 48_000, frames: 256, periods: 2 };
+    let why = Alsa::open(options).err().map(|error| error.to_string());
+    (card, why)
 }
 
 /// Whether an error says that there is no server to play on, and not that one refuses.

@@ -11,7 +11,6 @@
 #[allow(unsafe_code)]
 mod libjack;
 mod player;
-mod wiring;
 
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, TryLockError};
@@ -20,10 +19,11 @@ use std::time::{Duration, Instant};
 use hocket_engine::{Engine, FollowReport, Following, ThreadReport};
 use hocket_machine::clock::monotonic_ns;
 
+use crate::wiring;
+pub use crate::wiring::Connect;
 use crate::{BlockObserver, Channels, Device, DeviceError, End, Format, Latency, Played, Ready};
 use libjack::{Client, Direction, Side};
 use player::Player;
-pub use wiring::Connect;
 
 /// How often the control thread looks.
 const LOOK_EVERY: Duration = Duration::from_millis(10);

@@ -4,6 +4,7 @@
 //! |---|---|---|
 //! | [`Virtual`] | the caller's | none: a clock and a deadline |
 //! | [`Jack`] | the real-time thread of a JACK server | the server's ports |
+//! | [`Alsa`] | the caller's | a sound card |
 //!
 //! The life of a device:
 //!
@@ -18,12 +19,15 @@
 //!
 //! [`found`] lists which devices are there, and what helps if one is not.
 //!
-//! The JACK library is loaded at run time, so a build needs no package of JACK, and a machine without it has the
-//! virtual device.
+//! The libraries of JACK and ALSA are loaded at run time, so a build needs no package of theirs, and a machine without
+//! them has the virtual device.
 #![deny(unsafe_code)]
 
 pub mod found;
 pub mod jack;
+pub mod alsa;
+mod wiring;
+mod period;
 mod latency;
 mod virtual_device;
 mod xruns;
@@ -33,8 +37,10 @@ use std::sync::atomic::AtomicBool;
 use hocket_engine::{BlockTimes, Engine, ThreadReport};
 use hocket_machine::pin::ThreadId;
 
+pub use alsa::{Alsa, AlsaError, AlsaOptions};
 pub use jack::{Connect, Jack, JackError, JackOptions};
 pub use latency::Latency;
+use period::joined;
 pub use virtual_device::Virtual;
 pub use xruns::Xruns;
 
@@ -159,4 +165,7 @@ pub enum DeviceError {
     /// JACK.
     #[error(transparent)]
     Jack(#[from] JackError),
+    /// ALSA.
+    #[error(transparent)]
+    Alsa(#[from] AlsaError),
 }

@@ -1,5 +1,6 @@
 //! `hocket devices`: what can play here, and what helps if it cannot.
 
+use hocket_devices::alsa::CardFacts;
 use hocket_devices::found::{Found, State, devices};
 use hocket_devices::jack::ServerFacts;
 use serde_json::{Value, json};
@@ -30,9 +31,20 @@ fn state(state: &State) -> String {
     match state {
         State::NoSound => "there: a clock and a deadline, without sound".into(),
         State::Server(facts) => format!("there: {}", server(facts)),
+        State::Cards(cards) => cards_text(cards),
         State::Missing(why) => format!("not there: {why}"),
         State::NotBuilt(why) => (*why).into(),
     }
+}
+
+/// The first card beside the device's name, the others below.
+fn cards_text(cards: &[(CardFacts, Option<String>)]) -> String {
+    let line = |(card, why): &(CardFacts, Option<String>)| {
+        let why = why.as_ref().map_or(String::new(), |why| format!(", not free: {why}"));
+        format!("alsa:{} ({}){why}", card.pcm, card.name)
+    };
+    let lines: Vec<String> = cards.iter().map(line).collect();
+    format!("there: {}", lines.join(&format!("\n{:<17}", "")))
 }
 
 fn server(facts: &ServerFacts) -> String {
@@ -54,15 +66,29 @@ fn server(facts: &ServerFacts) -> String {
 fn json(found: &[Found]) -> Value {
     let device = |device: &Found| {
         let (there, why, facts) = match &device.state {
-            State::NoSound => (true, None, None),
+            State::NoSound | State::Cards(_) => (true, None, None),
             State::Server(facts) => (true, None, Some(facts)),
             State::Missing(why) => (false, Some(why.as_str()), None),
             State::NotBuilt(why) => (false, Some(*why), None),
         };
-        json!({ "name": device.name, "there": there, "why": why, "server": facts.map(server_json) })
+        let cards = match &device.state {
+            State::Cards(cards) => Some(cards.iter().map(card_json).collect::<Vec<_>>()),
+            _ => None,
+        };
+        json!({
+            "name": device.name,
+            "there": there,
+            "why": why,
+            "server": facts.map(server_json),
+            "cards": cards,
+        })
     };
     let devices: Vec<Value> = found.iter().map(device).collect();
     json!({ "format": "hocket-devices/1", "devices": devices })
+}
+
+fn card_json((card, why): &(CardFacts, Option<String>)) -> Value {
+    json!({ "device": format!("alsa:{}", card.pcm), "name": card.name, "why_not_free": why })
 }
 
 fn server_json(facts: &ServerFacts) -> Value {

@@ -19,6 +19,7 @@ pub(crate) fn flag() -> Result<Arc<AtomicBool>, Failure> {
     ctrlc::set_handler(move || {
         // Relaxed: the flag publishes nothing; whoever polls it finds it a moment later.
         if seen.swap(true, Relaxed) {
+            crate::play::leave();
             std::process::exit(i32::from(crate::Exit::Interrupted.code()));
         }
     })

@@ -3,6 +3,7 @@
 use std::fmt::Display;
 use std::io::{ErrorKind, IsTerminal, Write};
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering::Relaxed};
+use std::sync::{Mutex, PoisonError};
 
 use hocket_lab::foreign;
 
@@ -32,7 +33,7 @@ pub(crate) fn set_talk(talk: Talk) {
     TALK.store(talk as u8, Relaxed);
 }
 
-fn says(talk: Talk) -> bool {
+pub(crate) fn says(talk: Talk) -> bool {
     TALK.load(Relaxed) >= talk as u8
 }
 
@@ -92,7 +93,36 @@ fn put(text: &str) {
 /// Tells the user something on standard error, beginning with the program's name: a warning, an error.
 pub fn tell(what: impl Display) {
     let text = foreign::message(&format!("hocket: {what}\n"));
-    // Nobody is left to tell where standard error cannot be written.
+    let mut held = HELD.lock().unwrap_or_else(PoisonError::into_inner);
+    match held.as_mut() {
+        Some(held) => held.push(text),
+        // Nobody is left to tell where standard error cannot be written.
+        None => _ = std::io::stderr().lock().write_all(text.as_bytes()),
+    }
+}
+
+/// What waits until a picture has left the terminal; `None`: nothing has to wait.
+static HELD: Mutex<Option<Vec<String>>> = Mutex::new(None);
+
+/// From now on messages wait, because a picture fills the terminal.
+pub(crate) fn hold() {
+    HELD.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert_default();
+}
+
+/// Whether messages wait.
+pub(crate) fn is_held() -> bool {
+    HELD.lock().unwrap_or_else(PoisonError::into_inner).is_some()
+}
+
+/// The last message that waits.
+pub(crate) fn last_held() -> Option<String> {
+    HELD.lock().unwrap_or_else(PoisonError::into_inner).as_ref()?.last().cloned()
+}
+
+/// Prints the messages that waited.
+pub(crate) fn release() {
+    let held = HELD.lock().unwrap_or_else(PoisonError::into_inner).take();
+    let text = held.unwrap_or_default().concat();
     let _ = std::io::stderr().lock().write_all(text.as_bytes());
 }
 

@@ -1,12 +1,17 @@
 //! `hocket play`: a session in real time, and why blocks were late.
 
 mod costs;
+mod dashboard;
 mod device;
+mod lines;
+mod live;
 mod meter;
 mod notes;
 mod outcome;
 mod restarts;
+mod shown;
 mod sound;
+mod view;
 mod watcher;
 
 use std::path::Path;
@@ -20,7 +25,7 @@ use hocket_engine::{
     Engine, FlightSettings, Policy, SeatSpeeds, Seating, Settings, flight, seats_of,
 };
 use hocket_machine::Topology;
-use hocket_plan::{CostTable, SiblingPolicy};
+use hocket_plan::{CostTable, Session, SiblingPolicy};
 
 use crate::cli::{PlayArgs, ScheduleArg, SiblingChoice};
 use crate::disk_silence::DiskSilence;
@@ -29,18 +34,24 @@ use crate::files::{Files, Kind};
 use crate::load::streams::{Wait, summary};
 use crate::load::{LoadedSession, OpenedSession, topology};
 use crate::lost_events::NoRoom;
-use crate::output::{detail, note, print, print_json, tell};
+use crate::output::{Talk, detail, line, note, print, print_json, says, tell};
 use crate::profile::Known;
 use crate::render::{check_length, wanted_frames};
 use crate::takes::{self, Takes, Wanted};
 use crate::written::{Parts, wrote};
+use dashboard::Screen;
+pub(crate) use dashboard::leave;
 use device::Chosen;
+use indicatif::ProgressBar;
+use lines::Reader;
+use live::Live;
 use meter::Meter;
-use notes::Notes;
+use notes::{Notes, Until};
 use outcome::{Disk, Outcome};
 use restarts::Restarts;
 use sound::Sound;
-use watcher::{Live, watch};
+use view::{Facts, View};
+use watcher::{Causes, watch};
 
 /// Late blocks on their way to be explained; the watcher takes them ten times a second, so it is
 /// enough for every block of 64 frames at 48 kHz to be late.
@@ -87,16 +98,21 @@ pub fn run(args: &PlayArgs) -> Result<Exit, Failure> {
     let ready = device.prepare(&channels).map_err(device::refused)?;
     let sound = Sound::new(device.name(), &ready, &engine);
     tell_ready(&sound, &ready);
-    let takes = Takes::begin(&wanted, &engine, length)?;
+    let showing = Showing::of(args)?;
+    let until = showing.until(args, length);
+    // What the user prolongs is recorded, too.
+    let takes_end = if matches!(until, Until::Song(_)) { None } else { length };
+    let takes = Takes::begin(&wanted, &engine, takes_end)?;
     parts.end("preparing");
-    let (engine, outcome) =
-        play(device.as_mut(), engine, (length, takes), &stop, (args, &loaded, sound))?;
+    let run = Run { args, loaded: &loaded, sound, length, until, stop: &stop };
+    let (engine, outcome) = play(device.as_mut(), engine, takes, showing, run)?;
     // The client leaves the server before anybody reads what came of it.
     drop(device);
     parts.end("playing");
-    match args.json {
-        true => print_json(&outcome.json()),
-        false => print(&outcome.text()),
+    match (args.json, args.headless) {
+        (true, true) => print_json(&format!("{}\n", outcome.json())),
+        (true, false) => print_json(&format!("{:#}\n", outcome.json())),
+        (false, _) => print(&outcome.text()),
     }
     if let Some(path) = &args.costs {
         costs::keep(path, &engine.control())?;
@@ -291,29 +307,133 @@ fn workers_at_work(engine: &Engine) -> usize {
     }
 }
 
-/// Plays while another thread explains what was late. `length`: in frames, `None` for ever.
+/// How a run is shown while it goes on.
+enum Showing {
+    /// A picture and keys.
+    Dashboard(Box<Screen>),
+    /// A line each second on standard output.
+    Lines(Reader),
+    /// A line on standard error that changes, if that is a terminal.
+    Bar,
+}
+
+impl Showing {
+    /// What the options and the terminal allow.
+    fn of(args: &PlayArgs) -> Result<Showing, Failure> {
+        Ok(match (args.headless, args.json) {
+            (true, true) => Showing::Lines(Reader::Program),
+            (true, false) if says(Talk::Usual) => Showing::Lines(Reader::Person),
+            (false, false) if says(Talk::Usual) && dashboard::is_possible() => {
+                Showing::Dashboard(Box::new(Screen::enter()?))
+            }
+            _ => Showing::Bar,
+        })
+    }
+
+    /// Who can stop and move the song decides how long it plays, unless the command line says so.
+    fn until(&self, args: &PlayArgs, length: Option<u64>) -> Until {
+        match (self, args.length, length) {
+            (_, _, None) => Until::Never,
+            (Showing::Dashboard(_), None, Some(end)) => Until::Song(end as i64),
+            (_, _, Some(frames)) => Until::Left(frames),
+        }
+    }
+
+    /// Outputs with a meter: where nobody looks, the leader reads no samples.
+    fn meters(&self, session: &Session) -> Vec<String> {
+        match self {
+            Showing::Bar => Vec::new(),
+            _ => device::output_names(session),
+        }
+    }
+
+    /// The line that the watcher shows.
+    fn bar(&self) -> ProgressBar {
+        match self {
+            Showing::Bar => line(),
+            _ => ProgressBar::hidden(),
+        }
+    }
+
+    /// Shows it until it ends. Thread: its own.
+    fn run(self, view: View<'_>, stop: &AtomicBool) {
+        match self {
+            Showing::Dashboard(screen) => dashboard::run(*screen, view, stop),
+            Showing::Lines(reader) => lines::run(view, reader),
+            Showing::Bar => {}
+        }
+    }
+}
+
+/// What a run is made of, besides device and engine.
+struct Run<'a> {
+    args: &'a PlayArgs,
+    loaded: &'a LoadedSession,
+    sound: Sound,
+    /// In frames, `None` for ever.
+    length: Option<u64>,
+    until: Until,
+    stop: &'a AtomicBool,
+}
+
+impl Run<'_> {
+    fn facts(&self, engine: &Engine, outputs: &[String]) -> Facts {
+        let settings = engine.settings();
+        let deadline_us = settings.period().as_nanos() as f64 / 1e3;
+        let format = format!(
+            "{} Hz, blocks of {} frames, deadline {deadline_us:.0} us",
+            settings.rate_hz, settings.frames
+        );
+        let device = std::iter::once(self.sound.device.to_string());
+        Facts {
+            session: self.loaded.session.name.clone(),
+            device: device.chain(self.sound.lines()).chain([format]).collect(),
+            policy: names(self.args, settings.policy),
+            outputs: outputs.to_vec(),
+            song_end: self.length,
+        }
+    }
+}
+
+/// Ends the threads beside the leader, also where the leader panics.
+struct Ending<'a>(&'a Live);
+
+impl Drop for Ending<'_> {
+    fn drop(&mut self) {
+        self.0.end();
+    }
+}
+
+/// Plays while one thread explains what was late and another one shows how it goes.
 fn play(
     device: &mut dyn Device<Notes>,
     engine: Engine,
-    (length, takes): (Option<u64>, Takes),
-    stop: &AtomicBool,
-    (args, loaded, sound): (&PlayArgs, &LoadedSession, Sound),
+    takes: Takes,
+    showing: Showing,
+    run: Run<'_>,
 ) -> Result<(Engine, Outcome), Failure> {
+    let Run { args, loaded, stop, .. } = run;
     let before = loaded.media.not_ready();
     let settings = FlightSettings { events: EVENTS, ..FlightSettings::default() };
     let (recorder, drain) = flight::record(&engine, settings);
-    let live = Arc::new(Live::new(loaded.rate_hz, length));
+    let (outputs, bar) = (showing.meters(&loaded.session), showing.bar());
+    let live = Arc::new(Live::new(&engine, run.length, outputs.len()));
+    let causes = Causes::default();
+    let view = View::new(&engine, &live, (&causes, loaded), run.facts(&engine, &outputs));
     let notes =
-        Notes { recorder, meter: Meter::new(), takes, live: Arc::clone(&live), left: length };
+        Notes { recorder, meter: Meter::new(), takes, live: Arc::clone(&live), until: run.until };
     let restarts = Restarts::new(engine.control());
     let (watched, played) = std::thread::scope(|scope| {
-        let watcher = scope.spawn(|| watch(drain, &live, restarts));
+        let watcher = scope.spawn(|| watch(drain, &live, (&causes, restarts), bar));
+        let shower = scope.spawn(|| showing.run(view, stop));
+        let ending = Ending(&live);
         let played = device.play(engine, notes, stop).map(|mut played| {
             played.observer.recorder.end_run();
             played
         });
-        live.end();
-        // If it panicked, it has said so; what the leader counted is there still.
+        drop(ending);
+        // If one panicked, it has said so; what the leader counted is there still.
+        let _ = shower.join();
         (watcher.join().ok(), played)
     });
     let played = played.map_err(device::refused)?;
@@ -329,7 +449,7 @@ fn play(
     let (log, limits) = watched.unzip();
     let outcome = Outcome {
         session: loaded.session.name.clone(),
-        sound,
+        sound: run.sound,
         frames: engine.settings().frames,
         rate_hz: loaded.rate_hz,
         deadline_ns: engine.settings().period().as_nanos() as u64,
@@ -345,7 +465,7 @@ fn play(
         memory: engine.memory().cloned(),
         contained: engine.contained(),
         no_room: NoRoom::of(&engine),
-        interrupted: stop.load(Relaxed),
+        interrupted: stop.load(Relaxed) && !live.has_quit(),
         end: played.end,
         disk,
         takes,

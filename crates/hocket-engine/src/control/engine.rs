@@ -140,6 +140,13 @@ impl Engine {
         (0..self.leader.runner().desks.len()).map(|desk| self.desk_totals(desk)).collect()
     }
 
+    /// The same of one thread by its number in [`Engine::totals`]; `None`: there are fewer.
+    ///
+    /// Thread: leader, between blocks. Allocates nothing.
+    pub fn totals_of(&self, thread: usize) -> Option<WorkerTotals> {
+        (thread < self.leader.runner().desks.len()).then(|| self.desk_totals(thread))
+    }
+
     fn desk_totals(&self, desk: usize) -> WorkerTotals {
         let totals = self.leader.stamps(desk).totals;
         WorkerTotals {

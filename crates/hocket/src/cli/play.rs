@@ -16,15 +16,22 @@ use crate::profile::ProfileArgs;
 Examples:
   hocket play sessions/band.toml --length 10
   hocket play sessions/band.toml --device jack --client band
+  hocket play sessions/band.toml --device alsa:hw:0 --frames 128
   hocket play sessions/band.toml --schedule auto --frames 128 --max-misses 0
   hocket play sessions/worst-case-8.toml --length 60 --json > run.json
-  hocket play sessions/band.toml --length 10 --take master=mix.wav --take drums=drums.flac")]
+  hocket play sessions/band.toml --length 10 --headless --json
+  hocket play sessions/band.toml --length 10 --take master=mix.wav --take drums=drums.flac
+
+On a terminal, a dashboard shows load, misses, workers and meters, and takes keys: space plays and stops, q quits, ?
+lists the others. Where --length is not given, it plays until the song has reached its end. --headless and --quiet
+leave the dashboard out.")]
 pub struct PlayArgs {
     /// The session file or .dawproject; `-` reads a session from standard input.
     #[arg(value_name = "SESSION")]
     pub session: PathBuf,
-    /// Device to play on: `jack` is a running JACK server, `virtual` has a real clock and a real deadline, but
-    /// no sound [default: jack if a server runs, else virtual].
+    /// Device to play on: `jack` is a running JACK server, `alsa` the usual sound card, `alsa:PCM` another one, such as
+    /// `alsa:hw:0`; `virtual` has a real clock and a real deadline, but no sound [default: jack if a server runs, else
+    /// alsa if there is a card, else virtual].
     #[arg(long, value_name = "NAME")]
     pub device: Option<String>,
     /// What the ports are connected to on JACK: `physical` (those of the sound card), `no`, or the name of a client.
@@ -33,10 +40,14 @@ pub struct PlayArgs {
     /// The name of the client on JACK.
     #[arg(long, value_name = "NAME", default_value = "hocket")]
     pub client: String,
-    /// Block length in frames [default: 64; a JACK server decides itself].
+    /// Block length in frames [default: 64, on alsa 256; a JACK server decides itself].
     #[arg(long, value_name = "N")]
     pub frames: Option<u32>,
-    /// Sample rate in Hz [default: the session's; a JACK server decides itself].
+    /// Periods of one block in the buffer of a sound card (alsa), 2 to 16. More give more time to be late, and more
+    /// latency; USB cards often need 3.
+    #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u32).range(2..=16))]
+    pub periods: u32,
+    /// Sample rate in Hz [default: the session's, on alsa 48000; a JACK server decides itself].
     #[arg(long, value_name = "HZ")]
     pub rate: Option<u32>,
     /// Length in seconds [default: the session's, or to the end of the last clip, or until Ctrl-C].
@@ -76,6 +87,10 @@ pub struct PlayArgs {
     /// Prints the result as JSON instead of the table.
     #[arg(long)]
     pub json: bool,
+    /// Shows no dashboard, and prints a line each second instead. With --json, each line is a JSON object, the last one
+    /// the result.
+    #[arg(long)]
+    pub headless: bool,
     /// Ends with exit code 1 if there are more misses than this: late blocks and skipped periods.
     #[arg(long, value_name = "N")]
     pub max_misses: Option<u64>,

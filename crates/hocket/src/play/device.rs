@@ -1,7 +1,11 @@
 //! Which device plays, and at which rate and block length.
 
+use hocket_devices::alsa::{self, open_usual};
 use hocket_devices::found::is_absent;
-use hocket_devices::{Device, DeviceError, Format, Jack, JackError, JackOptions, Virtual};
+use hocket_devices::{
+    Alsa, AlsaError, AlsaOptions, Device, DeviceError, Format, Jack, JackError, JackOptions,
+    Virtual,
+};
 use hocket_plan::Session;
 
 use super::notes::Notes;
@@ -13,6 +17,8 @@ use crate::output::{note, tell};
 const VARIABLE: &str = "HOCKET_DEVICE";
 /// The block length where no server decides.
 const FRAMES: u32 = 64;
+/// The block length and the rate that are asked of a sound card: what any card can, without xruns as a rule.
+const CARD: Format = Format { rate_hz: 48_000, frames: 256 };
 
 /// The device, before the session is loaded.
 pub(super) enum Chosen {
@@ -20,6 +26,8 @@ pub(super) enum Chosen {
     Virtual,
     /// A client of a server that runs.
     Jack(Box<Jack<Notes>>),
+    /// A sound card, or another PCM of ALSA.
+    Alsa(Box<Alsa>),
 }
 
 impl Chosen {
@@ -37,35 +45,45 @@ impl Chosen {
         match name.as_str() {
             "virtual" => Ok(Chosen::Virtual),
             "jack" => Ok(Chosen::Jack(Box::new(open(args).map_err(failure)?))),
-            "alsa" | "pipewire" => Err(Failure::not_possible(format!(
+            "alsa" => card(args, alsa::USUAL, &asked),
+            pcm if pcm.starts_with("alsa:") => card(args, &pcm["alsa:".len()..], &asked),
+            "pipewire" => Err(Failure::not_possible(format!(
                 "{asked}: not built in; use jack: `hocket devices` says how to get there"
             ))),
             _ => Err(Failure::bad_input(format!(
-                "{asked}: there is no such device; choose jack or virtual"
+                "{asked}: there is no such device; choose jack, alsa, alsa:PCM or virtual"
             ))),
         }
     }
 
-    /// A JACK server, if one runs and takes a client.
+    /// A JACK server, if one runs and takes a client; else a sound card, if one is free.
     fn best(args: &PlayArgs) -> Result<Chosen, Failure> {
-        match open(args) {
+        let no_jack = match open(args) {
             Ok(jack) => {
                 let (server, Format { rate_hz, frames }) = (jack.server_name(), jack.format());
                 note(format_args!(
                     "plays on jack, because the server '{server}' runs: {rate_hz} Hz, blocks of {frames} frames"
                 ));
-                Ok(Chosen::Jack(Box::new(jack)))
+                return Ok(Chosen::Jack(Box::new(jack)));
             }
-            Err(error @ JackError::Name(..)) => Err(failure(error)),
-            Err(error) => {
-                let told = format!("plays on the virtual device, without sound: {error}");
-                match is_absent(&error) {
-                    true => note(told),
-                    false => tell(format_args!("warning: {told}")),
-                }
-                Ok(Chosen::Virtual)
+            Err(error @ JackError::Name(..)) => return Err(failure(error)),
+            Err(error) => error,
+        };
+        let no_card = match open_usual(card_options(args, alsa::USUAL)) {
+            Ok(card) => {
+                let Format { rate_hz, frames } = card.format();
+                let told = format!(
+                    "plays on alsa, {rate_hz} Hz, blocks of {frames} frames, because there is a sound card: {no_jack}"
+                );
+                say(told, is_absent(&no_jack));
+                return Ok(Chosen::Alsa(Box::new(card)));
             }
-        }
+            Err(error) => error,
+        };
+        let told = format!("plays on the virtual device, without sound: {no_jack}; {no_card}");
+        let no_card = matches!(no_card, AlsaError::NoCard | AlsaError::Library(_));
+        say(told, is_absent(&no_jack) && no_card);
+        Ok(Chosen::Virtual)
     }
 
     /// The rate at which the session is loaded; `None`: its own.
@@ -74,13 +92,17 @@ impl Chosen {
     /// Another rate was asked for than the device has: exit code 3.
     pub(super) fn rate_hz(&self, asked: Option<u32>) -> Result<Option<u32>, Failure> {
         let Some(Format { rate_hz, .. }) = self.decided() else { return Ok(asked) };
-        match asked.filter(|asked| *asked != rate_hz) {
-            None => Ok(Some(rate_hz)),
-            Some(asked) => Err(Failure::not_possible(format!(
+        let Some(asked) = asked.filter(|asked| *asked != rate_hz) else { return Ok(Some(rate_hz)) };
+        Err(Failure::not_possible(match self {
+            Chosen::Alsa(card) => format!(
+                "--rate {asked}: the ALSA device '{}' runs at {rate_hz} Hz; leave out --rate, and the session is converted",
+                card.pcm()
+            ),
+            _ => format!(
                 "--rate {asked}: the JACK server runs at {rate_hz} Hz; leave out --rate, and the session is converted, \
                  or restart the server at {asked} Hz"
-            ))),
-        }
+            ),
+        }))
     }
 
     /// The block length.
@@ -91,19 +113,25 @@ impl Chosen {
         let Some(Format { frames, .. }) = self.decided() else {
             return Ok(asked.unwrap_or(FRAMES));
         };
-        match asked.filter(|asked| *asked != frames) {
-            None => Ok(frames),
-            Some(asked) => Err(Failure::not_possible(format!(
+        let Some(asked) = asked.filter(|asked| *asked != frames) else { return Ok(frames) };
+        Err(Failure::not_possible(match self {
+            Chosen::Alsa(card) => format!(
+                "--frames {asked}: the ALSA device '{}' plays blocks of {frames} frames, which is the nearest that it \
+                 can; give that, or leave out --frames",
+                card.pcm()
+            ),
+            _ => format!(
                 "--frames {asked}: the JACK server plays blocks of {frames} frames; leave out --frames, or change \
                  the server (`jack_bufsize {asked}`)"
-            ))),
-        }
+            ),
+        }))
     }
 
     fn decided(&self) -> Option<Format> {
         match self {
             Chosen::Virtual => None,
             Chosen::Jack(jack) => Some(Device::format(jack.as_ref())),
+            Chosen::Alsa(card) => Some(card.format()),
         }
     }
 
@@ -112,12 +140,40 @@ impl Chosen {
         match self {
             Chosen::Virtual => Box::new(Virtual::new(format)),
             Chosen::Jack(jack) => jack,
+            Chosen::Alsa(card) => card,
         }
     }
 
     /// Whether it brings sound into the inputs of a session.
     pub(super) fn has_inputs(&self) -> bool {
-        matches!(self, Chosen::Jack(_))
+        match self {
+            Chosen::Virtual => false,
+            Chosen::Jack(_) => true,
+            Chosen::Alsa(card) => card.records(),
+        }
+    }
+}
+
+/// An absence is the usual case on many machines, and all else a warning.
+fn say(told: String, is_usual: bool) {
+    match is_usual {
+        true => note(told),
+        false => tell(format_args!("warning: {told}")),
+    }
+}
+
+fn card(args: &PlayArgs, pcm: &str, asked: &str) -> Result<Chosen, Failure> {
+    let card = Alsa::open(card_options(args, pcm))
+        .map_err(|error| Failure::not_possible(format!("{asked}: {error}")))?;
+    Ok(Chosen::Alsa(Box::new(card)))
+}
+
+fn card_options(args: &PlayArgs, pcm: &str) -> AlsaOptions {
+    AlsaOptions {
+        pcm: pcm.into(),
+        rate_hz: args.rate.unwrap_or(CARD.rate_hz),
+        frames: args.frames.unwrap_or(CARD.frames),
+        periods: args.periods,
     }
 }
 

@@ -3,12 +3,13 @@
 use std::sync::Arc;
 
 use hocket_devices::BlockObserver;
+use hocket_engine::time::Transport;
 use hocket_engine::{BlockTimes, Engine, FlightRecorder};
 use hocket_machine::pin::ThreadId;
 
+use super::live::Live;
 use super::meter::Meter;
 use super::takes::Takes;
-use super::watcher::Live;
 
 /// Everything that is told or kept of blocks.
 pub(super) struct Notes {
@@ -16,8 +17,32 @@ pub(super) struct Notes {
     pub(super) meter: Meter,
     pub(super) takes: Takes,
     pub(super) live: Arc<Live>,
-    /// Frames that are still to play; `None`: for ever.
-    pub(super) left: Option<u64>,
+    pub(super) until: Until,
+}
+
+/// When the observer has had enough.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Until {
+    /// So many frames are still to play.
+    Left(u64),
+    /// The song has reached this frame: it may be stopped, moved and looped before.
+    Song(i64),
+    /// For ever.
+    Never,
+}
+
+impl Until {
+    /// A block is over. Returns whether that is enough.
+    fn is_reached(&mut self, frames: usize, song: &Transport) -> bool {
+        match self {
+            Until::Left(left) => {
+                *left = left.saturating_sub(frames as u64);
+                *left == 0
+            }
+            Until::Song(end) => song.is_playing() && song.position() >= *end,
+            Until::Never => false,
+        }
+    }
 }
 
 impl BlockObserver for Notes {
@@ -29,12 +54,13 @@ impl BlockObserver for Notes {
         self.takes.note(engine, times.frames);
         self.recorder.note(engine, times);
         self.meter.blocks += 1;
-        self.left = self.left.map(|left| left.saturating_sub(times.frames as u64));
-        self.left != Some(0)
+        self.live.note_block(engine, times.frames);
+        self.live.note_threads(engine);
+        !self.until.is_reached(times.frames, engine.transport())
     }
 
     fn period(&mut self, times: &BlockTimes) {
         self.meter.note(times);
-        self.live.note(times);
+        self.live.note_period(times);
     }
 }

@@ -62,6 +62,10 @@ const SKIPPED: &[(&str, &str)] = &[
         "no JACK server runs here; tests/devices starts servers of its own and plays through them",
     ),
     (
+        "hocket play sessions/band.toml --device alsa:hw:0 --frames 128",
+        "no sound card is here; tests/cli/alsa.rs plays through ALSA's plug-ins",
+    ),
+    (
         "hocket plugin info lv2:http://drobilla.net/plugins/mda/Overdrive",
         "it needs the plug-ins of mda; tests/cli/plugins.rs runs it where they are",
     ),

@@ -20,5 +20,8 @@ mod disks;
 mod inputs;
 mod plugins;
 mod parts;
+mod dashboard;
+mod alsa;
+mod sentry;
 #[path = "../streamed/mod.rs"]
 mod streamed;

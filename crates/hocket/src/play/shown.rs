@@ -1,0 +1,162 @@
+//! What is shown of a run while it goes on: plain values, for the dashboard, for lines and for programs.
+
+use serde_json::{Value, json};
+
+use super::live::CLASSES;
+
+/// A look at a run.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(super) struct Shown {
+    pub(super) session: String,
+    /// The device, its latency and its format.
+    pub(super) device: Vec<String>,
+    /// Schedule, sibling policy and wait.
+    pub(super) policy: [&'static str; 3],
+    /// How blocks are walked at present.
+    pub(super) plan: String,
+    pub(super) played_s: f64,
+    pub(super) planned_s: Option<f64>,
+    pub(super) song: SongShown,
+    /// Mean since the last look, and the most of all; 1.0 = the whole period.
+    pub(super) load: [f64; 2],
+    pub(super) blocks: u64,
+    pub(super) misses: u64,
+    /// Periods by their time; see [`super::live`].
+    pub(super) classes: [u64; CLASSES],
+    /// Late blocks by cause.
+    pub(super) causes: Vec<(&'static str, u64)>,
+    /// The explanation of the last late block.
+    pub(super) last_late: Option<String>,
+    pub(super) workers: Vec<WorkerShown>,
+    pub(super) meters: Vec<MeterShown>,
+    /// `None`: every file is in memory.
+    pub(super) disk: Option<DiskShown>,
+    /// What a key did, or a warning.
+    pub(super) message: String,
+}
+
+/// Where the song is.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(super) struct SongShown {
+    pub(super) plays: bool,
+    /// `12.3.000`: bar, beat and tick from 1.
+    pub(super) bar: String,
+    pub(super) bpm: f64,
+    pub(super) signature: [u16; 2],
+    pub(super) seconds: f64,
+    /// The bars of both ends.
+    pub(super) repeat: Option<[String; 2]>,
+}
+
+/// One thread of the engine.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(super) struct WorkerShown {
+    pub(super) name: String,
+    pub(super) seat: String,
+    /// Time in units by time, since the last look.
+    pub(super) load: f64,
+    /// The part of the blocks that it took part in.
+    pub(super) share: f64,
+}
+
+/// One output.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(super) struct MeterShown {
+    pub(super) name: String,
+    /// The largest magnitude since the last look; 1.0 = full scale.
+    pub(super) peak: f32,
+}
+
+/// What plays from the disk.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(super) struct DiskShown {
+    pub(super) streams: usize,
+    pub(super) used_bytes: usize,
+    pub(super) buffer_bytes: usize,
+    /// Frames that were silent because they were not there in time.
+    pub(super) silent_frames: u64,
+    /// Clips with such frames.
+    pub(super) silent_clips: usize,
+}
+
+impl Shown {
+    /// One line for people.
+    pub(super) fn line(&self) -> String {
+        let of = self.planned_s.map_or(String::new(), |all| format!(" of {all:.1}"));
+        let [mean, most] = self.load.map(|load| 100.0 * load);
+        let (song, causes) = (&self.song, self.causes_text());
+        let plays = if song.plays { "playing" } else { "stopped" };
+        let silent = self.disk.as_ref().filter(|disk| disk.silent_frames > 0);
+        let silent = silent.map_or(String::new(), |disk| {
+            format!(", {} frames silent because of the disk", disk.silent_frames)
+        });
+        format!(
+            "{:.1}{of} s, {plays} at bar {}, load {mean:.0} % (at most {most:.0} %), {} misses{causes}{silent}",
+            self.played_s, song.bar, self.misses
+        )
+    }
+
+    fn causes_text(&self) -> String {
+        let one = |(cause, count): &(&str, u64)| format!("{count} {cause}");
+        let all: Vec<String> = self.causes.iter().map(one).collect();
+        if all.is_empty() { String::new() } else { format!(" ({})", all.join(", ")) }
+    }
+
+    /// One object for programs.
+    pub(super) fn json(&self) -> Value {
+        let song = &self.song;
+        json!({
+            "format": "hocket-play-now/1",
+            "session": self.session,
+            "played_s": self.played_s,
+            "planned_s": self.planned_s,
+            "song": {
+                "playing": song.plays,
+                "bar": song.bar,
+                "bpm": song.bpm,
+                "signature": song.signature,
+                "seconds": song.seconds,
+                "loop": song.repeat,
+            },
+            "load": self.load[0],
+            "most_load": self.load[1],
+            "blocks": self.blocks,
+            "misses": self.misses,
+            "causes": self.causes.iter().copied().collect::<std::collections::BTreeMap<_, _>>(),
+            "periods_by_5_percent_of_the_deadline": self.classes,
+            "workers": self.workers.iter().map(WorkerShown::json).collect::<Vec<_>>(),
+            "peaks": self.meters.iter().map(MeterShown::json).collect::<Vec<_>>(),
+            "disk": self.disk.as_ref().map(DiskShown::json),
+            "plan": self.plan,
+        })
+    }
+}
+
+impl WorkerShown {
+    fn json(&self) -> Value {
+        json!({ "name": self.name, "seat": self.seat, "load": self.load, "share_of_blocks": self.share })
+    }
+}
+
+impl MeterShown {
+    /// In dB of full scale.
+    pub(super) fn db(&self) -> f32 {
+        20.0 * self.peak.log10()
+    }
+
+    fn json(&self) -> Value {
+        json!({ "output": self.name, "peak": self.peak })
+    }
+}
+
+impl DiskShown {
+    fn json(&self) -> Value {
+        json!({
+            "streams": self.streams,
+            "used_bytes": self.used_bytes,
+            "buffer_bytes": self.buffer_bytes,
+            "silent_frames": self.silent_frames,
+            "silent_clips": self.silent_clips,
+        })
+    }
+}

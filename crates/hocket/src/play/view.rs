@@ -1,0 +1,319 @@
+//! Looks at a run from beside it, and steers its transport. No audio thread waits for what happens here.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::{Duration, Instant};
+
+use hocket_engine::time::{BarPosition, LoopRange, TempoMap, TimedCommand, TransportCommand};
+use hocket_engine::{Control, Engine, NotReady, Standing};
+use hocket_lab::foreign;
+
+use super::live::Live;
+use super::shown::{DiskShown, MeterShown, Shown, SongShown, WorkerShown};
+use super::watcher::Causes;
+use crate::disk_silence::DiskSilence;
+use crate::load::LoadedSession;
+
+/// How often the disk is asked for its gaps: the answer names files.
+const DISK_EVERY: Duration = Duration::from_secs(1);
+/// How long a locate waits until the disk has what comes there; what is not there by then is silent.
+const LOCATE_PATIENCE: Duration = Duration::from_millis(300);
+
+/// What does not change while it plays.
+pub(super) struct Facts {
+    pub(super) session: String,
+    /// The device, its latency and its format.
+    pub(super) device: Vec<String>,
+    pub(super) policy: [&'static str; 3],
+    /// The outputs that have a meter.
+    pub(super) outputs: Vec<String>,
+    /// Where the song ends; `None`: nowhere.
+    pub(super) song_end: Option<u64>,
+}
+
+/// One who looks.
+pub(super) struct View<'a> {
+    live: Arc<Live>,
+    causes: &'a Causes,
+    loaded: &'a LoadedSession,
+    control: Control,
+    facts: Facts,
+    map: Option<TempoMap>,
+    seats: Vec<[String; 2]>,
+    /// Silence from before the first block.
+    silent_before: Vec<NotReady>,
+    silence: DiskSilence,
+    asked_disk: Option<Instant>,
+    last: Counts,
+    message: String,
+}
+
+/// What a rate is computed from.
+struct Counts {
+    at: Instant,
+    blocks: u64,
+    took_ns: u64,
+    deadline_ns: u64,
+    threads: Vec<[u64; 2]>,
+}
+
+impl<'a> View<'a> {
+    /// Of an engine that has not begun to play.
+    pub(super) fn new(
+        engine: &Engine,
+        live: &Arc<Live>,
+        (causes, loaded): (&'a Causes, &'a LoadedSession),
+        facts: Facts,
+    ) -> View<'a> {
+        let totals = engine.totals();
+        let threads = totals.iter().map(|totals| [totals.blocks, totals.busy_ns]).collect();
+        View {
+            live: Arc::clone(live),
+            causes,
+            loaded,
+            control: engine.control(),
+            facts,
+            map: loaded.session.time.map(loaded.rate_hz).ok(),
+            seats: seats(engine),
+            silent_before: loaded.media.not_ready(),
+            silence: DiskSilence::default(),
+            asked_disk: None,
+            last: Counts { at: Instant::now(), blocks: 0, took_ns: 0, deadline_ns: 0, threads },
+            message: String::new(),
+        }
+    }
+
+    pub(super) fn live(&self) -> &Live {
+        &self.live
+    }
+
+    /// Shows a text until the next one.
+    pub(super) fn say(&mut self, what: impl Into<String>) {
+        self.message = what.into();
+    }
+
+    /// How it goes now. Rates hold since the last look.
+    pub(super) fn look(&mut self) -> Shown {
+        let (now, before) = (self.counts(), self.last_counts());
+        let found = self.causes.now();
+        let classes = std::array::from_fn(|class| self.live.classes[class].load(Relaxed));
+        let shown = Shown {
+            session: foreign::plain(&self.facts.session),
+            device: self.facts.device.clone(),
+            policy: self.facts.policy,
+            plan: plan_text(&self.control.standing()),
+            played_s: self.live.played_s(),
+            planned_s: self.live.planned.map(|all| self.live.seconds(all)),
+            song: self.song(),
+            load: [
+                part(now.took_ns - before.took_ns, now.deadline_ns - before.deadline_ns),
+                self.live.most_ppm.load(Relaxed) as f64 / 1e6,
+            ],
+            blocks: now.blocks,
+            misses: self.live.misses.load(Relaxed),
+            classes,
+            causes: found.causes.iter().map(|(cause, count)| (cause.name(), *count)).collect(),
+            last_late: found.last.map(|text| foreign::plain(&text)),
+            workers: self.workers(&before, &now),
+            meters: self.meters(),
+            disk: self.disk(),
+            message: self.message.clone(),
+        };
+        self.last = now;
+        shown
+    }
+
+    fn last_counts(&mut self) -> Counts {
+        let empty = Counts { threads: Vec::new(), ..self.last };
+        std::mem::replace(&mut self.last, empty)
+    }
+
+    fn counts(&self) -> Counts {
+        let live = &self.live;
+        let one = |thread: &super::live::Thread| {
+            [thread.blocks.load(Relaxed), thread.busy_ns.load(Relaxed)]
+        };
+        Counts {
+            at: Instant::now(),
+            blocks: live.blocks.load(Relaxed),
+            took_ns: live.took_ns.load(Relaxed),
+            deadline_ns: live.deadline_ns.load(Relaxed),
+            threads: live.threads.iter().map(one).collect(),
+        }
+    }
+
+    fn workers(&self, before: &Counts, now: &Counts) -> Vec<WorkerShown> {
+        let wall_ns = (now.at - before.at).as_nanos() as u64;
+        let blocks = now.blocks - before.blocks;
+        let changes = before.threads.iter().zip(&now.threads);
+        let shown = |([name, seat], (before, now)): (&[String; 2], (&[u64; 2], &[u64; 2]))| {
+            let since = |which: usize| now[which].saturating_sub(before[which]);
+            WorkerShown {
+                name: name.clone(),
+                seat: seat.clone(),
+                load: part(since(1), wall_ns),
+                share: part(since(0), blocks).min(1.0),
+            }
+        };
+        self.seats.iter().zip(changes).map(shown).collect()
+    }
+
+    fn meters(&self) -> Vec<MeterShown> {
+        let names = self.facts.outputs.iter().map(|name| foreign::plain(name));
+        names.zip(self.live.take_peaks()).map(|(name, peak)| MeterShown { name, peak }).collect()
+    }
+
+    fn disk(&mut self) -> Option<DiskShown> {
+        let buffer = self.loaded.disk.as_ref()?;
+        if self.asked_disk.is_none_or(|at| at.elapsed() >= DISK_EVERY) {
+            self.asked_disk = Some(Instant::now());
+            self.silence = DiskSilence::since(&self.silent_before, self.loaded.media.not_ready());
+        }
+        Some(DiskShown {
+            streams: buffer.streams(),
+            used_bytes: buffer.used_bytes(),
+            buffer_bytes: buffer.bytes(),
+            silent_frames: self.silence.frames(),
+            silent_clips: self.silence.streams.len(),
+        })
+    }
+
+    fn song(&self) -> SongShown {
+        let position = self.position();
+        let plays = self.live.song.plays.load(Relaxed);
+        let Some(map) = &self.map else { return SongShown { plays, ..SongShown::default() } };
+        let signature = map.signature_at_frame(position);
+        let bar = |frame| map.bar_at_frame(frame).to_string();
+        SongShown {
+            plays,
+            bar: bar(position),
+            bpm: map.bpm_at_frame(position),
+            signature: [signature.numerator, signature.denominator],
+            seconds: map.seconds_at_frame(position),
+            repeat: self.repeat().map(|ends| ends.map(bar)),
+        }
+    }
+
+    fn position(&self) -> i64 {
+        self.live.song.position.load(Relaxed)
+    }
+
+    fn repeat(&self) -> Option<[i64; 2]> {
+        let ends = [0, 1].map(|end| self.live.song.repeat[end].load(Relaxed));
+        (ends[0] < ends[1]).then_some(ends)
+    }
+}
+
+/// Steering.
+impl View<'_> {
+    pub(super) fn play_or_stop(&mut self) {
+        match self.live.song.plays.load(Relaxed) {
+            true => self.send(TransportCommand::Stop, "stopped"),
+            false => self.send(TransportCommand::Play, "playing"),
+        }
+    }
+
+    /// So many bars on, or back; to the start of a bar.
+    pub(super) fn locate_by(&mut self, bars: i64) {
+        let Some(map) = &self.map else { return };
+        let frame = bar_start(map, self.position(), bars);
+        self.locate(frame);
+    }
+
+    pub(super) fn locate(&mut self, frame: i64) {
+        // What is not in memory by then is silent, and counted as such.
+        let _ = self.loaded.media.preroll(frame, LOCATE_PATIENCE);
+        let bar =
+            self.map.as_ref().map_or(String::new(), |map| map.bar_at_frame(frame).to_string());
+        self.send(TransportCommand::Locate(frame), &format!("at bar {bar}"));
+    }
+
+    /// The session's loop, or the whole song where it has none.
+    pub(super) fn loop_or_not(&mut self) {
+        if self.repeat().is_some() {
+            return self.send(TransportCommand::LoopOff, "loop off");
+        }
+        let time = &self.loaded.session.time;
+        let own = self.map.as_ref().and_then(|map| time.loop_range(map).ok().flatten());
+        let whole = || LoopRange::from_frames(0, self.facts.song_end? as i64).ok();
+        match own.or_else(whole) {
+            Some(range) => {
+                let _ = self.loaded.media.preroll(range.start(), LOCATE_PATIENCE);
+                self.send(TransportCommand::Loop(range), "loop on");
+            }
+            None => self.say("no loop: the session has none, and no end"),
+        }
+    }
+
+    /// A plan from the costs that were measured so far.
+    pub(super) fn replan(&mut self) {
+        match self.control.replan() {
+            Ok(()) => self.say("planned anew from measured costs"),
+            Err(error) => self.say(error.to_string()),
+        }
+    }
+
+    fn send(&mut self, command: TransportCommand, done: &str) {
+        match self.control.transport(TimedCommand { at_steady: 0, command }) {
+            Ok(_) => self.say(done),
+            Err(error) => self.say(error.to_string()),
+        }
+    }
+}
+
+/// The start of a bar, `bars` from the one at `position`. Back within a bar is its own start first.
+fn bar_start(map: &TempoMap, position: i64, bars: i64) -> i64 {
+    let start = |bar| map.frame_at_beats(map.beats_at_bar(BarPosition { bar, beat: 0, tick: 0 }));
+    let BarPosition { bar, beat, .. } = map.bar_at_frame(position);
+    let back_to_start = i64::from(bars < 0 && beat > 0);
+    start((bar + bars + back_to_start).max(0))
+}
+
+/// Names and seats of the threads that have notes.
+fn seats(engine: &Engine) -> Vec<[String; 2]> {
+    let names = std::iter::once("leader".to_string())
+        .chain(engine.reports().iter().map(|report| report.name.clone()));
+    let cpu = |worker| {
+        engine.seating().worker_cpu(worker).map_or("any CPU".into(), |cpu| format!("CPU {cpu}"))
+    };
+    let workers = names.enumerate().take_while(|(_, name)| !name.starts_with("guard"));
+    workers.map(|(number, name)| [name, cpu(number)]).collect()
+}
+
+fn plan_text(standing: &Standing) -> String {
+    let Standing { kind, workers, units, walks_alone, .. } = standing;
+    let by = match (walks_alone, workers) {
+        (true, _) | (_, 1) => "by the leader alone".to_string(),
+        (false, workers) => format!("by {workers} workers"),
+    };
+    let took = standing.measured_ns.map(|ns| format!(", {:.0} us per block", ns / 1e3));
+    format!("{}: {units} units {by}{}", kind.name(), took.unwrap_or_default())
+}
+
+/// 0 of nothing.
+fn part(of: u64, all: u64) -> f64 {
+    if all == 0 { 0.0 } else { of as f64 / all as f64 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bars_are_counted_from_the_one_at_the_position() {
+        let map = TempoMap::constant(48_000, 120.0).unwrap();
+        // A beat is 24000 frames, a bar 96000.
+        for (position, bars, start) in [
+            (0, 1, 96_000),
+            (95_999, 1, 96_000),
+            (96_000, -1, 0),
+            (100_000, -1, 0),
+            (150_000, -1, 96_000),
+            (0, -1, 0),
+            (-5_000, -1, 0),
+            (200_000, -2, 0),
+        ] {
+            assert_eq!(bar_start(&map, position, bars), start, "{position}, {bars}");
+        }
+    }
+}

@@ -1,0 +1,285 @@
+//! `hocket play` on a real pseudo-terminal: keys, ways out, a terminal that stands still; and `--headless`.
+
+use std::fs::{File, OpenOptions};
+use std::io::{Read, Write};
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use rustix::fs::OFlags;
+use rustix::termios::{Termios, Winsize, tcgetattr, tcsetwinsize};
+use serde_json::Value;
+
+use crate::sentry::pseudo_terminal;
+use crate::support::{example, hocket, one_track, run};
+
+/// Only there to end a hang.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// A terminal of 80 by 24, and the name by which a program opens it.
+struct Pty {
+    master: OwnedFd,
+    slave: String,
+    /// Keeps the modes alive, and shows them.
+    modes: File,
+}
+
+impl Pty {
+    fn open() -> Pty {
+        let (master, slave) = pseudo_terminal();
+        let modes = open(&slave, OFlags::NOCTTY);
+        let size = Winsize { ws_row: 24, ws_col: 80, ws_xpixel: 0, ws_ypixel: 0 };
+        tcsetwinsize(&modes, size).unwrap();
+        Pty { master, slave, modes }
+    }
+
+    fn modes(&self) -> Modes {
+        Modes::of(&tcgetattr(&self.modes).unwrap())
+    }
+
+    /// The program, with this terminal as its own; its messages go elsewhere. `None`: this system cannot do so.
+    fn start(&self, args: &[&str]) -> Option<Child> {
+        let program = hocket(args);
+        let mut command = Command::new("setsid");
+        command.arg("--ctty").arg(program.get_program()).args(program.get_args());
+        for (name, value) in program.get_envs() {
+            command.env(name, value.unwrap());
+        }
+        let end = || Stdio::from(open(&self.slave, OFlags::NOCTTY));
+        command.env("TERM", "xterm-256color").stdin(end()).stdout(end()).stderr(Stdio::null());
+        command.spawn().ok()
+    }
+
+    /// Fills the terminal until it takes no more.
+    fn stall(&self) {
+        let mut end = open(&self.slave, OFlags::NOCTTY | OFlags::NONBLOCK);
+        while end.write(&[b'.'; 256]).is_ok() {}
+        while end.write(b".").is_ok() {}
+    }
+
+    /// Reads in a thread of its own, so that the terminal never stands still.
+    fn read(&self) -> Reading {
+        let text = Arc::new(Mutex::new(String::new()));
+        let (mut master, to) = (File::from(self.master.try_clone().unwrap()), Arc::clone(&text));
+        std::thread::spawn(move || {
+            let mut bytes = [0; 4096];
+            while let Ok(count @ 1..) = master.read(&mut bytes) {
+                to.lock().unwrap().push_str(&String::from_utf8_lossy(&bytes[..count]));
+            }
+        });
+        Reading { text, keys: File::from(self.master.try_clone().unwrap()) }
+    }
+}
+
+fn open(path: &str, flags: OFlags) -> File {
+    OpenOptions::new().read(true).write(true).custom_flags(flags.bits() as i32).open(path).unwrap()
+}
+
+/// What a program changes that reads keys.
+#[derive(Debug, PartialEq, Eq)]
+struct Modes(u32, u32, u32, u32);
+
+impl Modes {
+    fn of(all: &Termios) -> Modes {
+        let [input, output] = [all.input_modes.bits(), all.output_modes.bits()];
+        Modes(input, output, all.control_modes.bits(), all.local_modes.bits())
+    }
+}
+
+struct Reading {
+    text: Arc<Mutex<String>>,
+    keys: File,
+}
+
+impl Reading {
+    fn press(&mut self, keys: &str) {
+        self.keys.write_all(keys.as_bytes()).unwrap();
+    }
+
+    /// Waits for a word of the picture, which is drawn anew until it comes: else only what changed is sent.
+    #[track_caller]
+    fn await_word(&mut self, word: &str) {
+        let begun = Instant::now();
+        let from = self.text.lock().unwrap().len();
+        while !self.text.lock().unwrap()[from..].contains(word) {
+            assert!(begun.elapsed() < PATIENCE, "nothing of '{word}': {:?}", self.text.lock());
+            self.press("\x0c");
+            std::thread::sleep(Duration::from_millis(150));
+        }
+    }
+
+    fn text(&self) -> String {
+        // What was written before the program ended is there a moment later.
+        std::thread::sleep(Duration::from_millis(300));
+        self.text.lock().unwrap().clone()
+    }
+}
+
+fn end(child: &mut Child) -> ExitStatus {
+    let begun = Instant::now();
+    loop {
+        match child.try_wait().unwrap() {
+            Some(status) => return status,
+            None if begun.elapsed() > PATIENCE => {
+                child.kill().unwrap();
+                panic!("the program did not end");
+            }
+            None => std::thread::sleep(Duration::from_millis(20)),
+        }
+    }
+}
+
+fn missing(test: &str) {
+    println!("SKIPPED {test}: no setsid (Debian: util-linux)");
+}
+
+/// Words of one piece, because the gaps between words need not be sent.
+#[test]
+fn keys_steer_the_song_and_q_gives_the_terminal_back() {
+    let file = example("band.toml").display().to_string();
+    let pty = Pty::open();
+    let before = pty.modes();
+    let Some(mut child) = pty.start(&["play", &file, "--device", "virtual"]) else {
+        return missing("keys_steer_the_song_and_q_gives_the_terminal_back");
+    };
+    let mut reading = pty.read();
+    reading.await_word("misses");
+    assert_ne!(pty.modes(), before, "keys come one by one, and are not shown");
+    reading.await_word("▶");
+    reading.press(" ");
+    reading.await_word("■");
+    // The song stands still, so it does not end before the keys are through.
+    reading.press("?");
+    reading.await_word("Ctrl-L");
+    reading.press("?");
+    reading.await_word("seat,");
+    reading.press("w");
+    reading.await_word("--wait");
+    reading.press("l");
+    reading.await_word("1.1.000");
+    reading.press(" ");
+    reading.await_word("▶");
+    reading.press("q");
+    assert_eq!(end(&mut child).code(), Some(0));
+    assert_eq!(pty.modes(), before);
+    let text = reading.text();
+    let (picture, result) = text.rsplit_once("\x1b[?1049l").expect("the other screen is left");
+    assert!(picture.contains("\x1b[?1049h"), "{picture:?}");
+    assert!(
+        result.contains("blocks of 64 frames") && !result.contains("interrupted"),
+        "{result:?}"
+    );
+}
+
+#[test]
+fn signals_and_ctrl_c_give_the_terminal_back() {
+    let (_folder, file) = one_track("");
+    for way in ["TERM", "HUP", "key"] {
+        let pty = Pty::open();
+        let before = pty.modes();
+        let Some(mut child) = pty.start(&["play", &file, "--length", "600"]) else {
+            return missing("signals_and_ctrl_c_give_the_terminal_back");
+        };
+        let mut reading = pty.read();
+        reading.await_word("misses");
+        match way {
+            "key" => reading.press("\x03"),
+            signal => {
+                let args = [format!("-{signal}"), child.id().to_string()];
+                assert!(Command::new("kill").args(args).status().unwrap().success());
+            }
+        }
+        assert_eq!(end(&mut child).code(), Some(130), "{way}");
+        assert_eq!(pty.modes(), before, "{way}");
+        let text = reading.text();
+        let result = text.rsplit_once("\x1b[?1049l").expect("the other screen is left").1;
+        assert!(result.contains("interrupted"), "{way}: {result:?}");
+    }
+}
+
+#[test]
+fn a_terminal_that_stands_still_holds_nothing_up() {
+    let (folder, file) = one_track("");
+    let take = folder.path().join("take.wav");
+    let pty = Pty::open();
+    let before = pty.modes();
+    pty.stall();
+    let arg = format!("master={}", take.display());
+    let args = ["play", &file, "--length", "1", "--take", &arg];
+    let Some(mut child) = pty.start(&args) else {
+        return missing("a_terminal_that_stands_still_holds_nothing_up");
+    };
+    await_take(&take, 44_100);
+    assert_eq!(child.try_wait().unwrap(), None, "it waits to print its result");
+    let reading = pty.read();
+    assert_eq!(end(&mut child).code(), Some(0));
+    assert_eq!(pty.modes(), before);
+    assert!(reading.text().contains("blocks of 64 frames"));
+}
+
+/// Waits until a second was played and recorded, with nobody reading from the terminal.
+fn await_take(take: &Path, frames: usize) {
+    let begun = Instant::now();
+    let is_there = || hocket_media::decode(take).is_ok_and(|audio| audio.frames() >= frames);
+    while !is_there() {
+        assert!(begun.elapsed() < PATIENCE, "the terminal holds the play up");
+        std::thread::sleep(Duration::from_millis(100));
+    }
+}
+
+#[test]
+fn quiet_and_dumb_terminals_get_no_picture() {
+    let (_folder, file) = one_track("");
+    for more in [&["--quiet"][..], &["--headless"], &["--json"]] {
+        let pty = Pty::open();
+        let args = [&["play", &file, "--length", "0.2"][..], more].concat();
+        let Some(mut child) = pty.start(&args) else {
+            return missing("quiet_and_dumb_terminals_get_no_picture");
+        };
+        let reading = pty.read();
+        assert_eq!(end(&mut child).code(), Some(0));
+        let text = reading.text();
+        assert!(text.contains("blocks") && !text.contains("\x1b["), "{more:?}: {text:?}");
+    }
+}
+
+#[test]
+fn headless_prints_a_line_each_second() {
+    let (_folder, file) = one_track("");
+    let ran = run(&["play", &file, "--length", "2.5", "--headless"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.err);
+    let lines = ran.out.lines().filter(|line| line.contains(" of 2.5 s, playing at bar "));
+    assert!(lines.count() >= 1, "{}", ran.out);
+    assert!(ran.out.contains("misses: "), "the result follows: {}", ran.out);
+}
+
+#[test]
+fn headless_json_is_one_object_per_line_and_the_result_is_the_last() {
+    let (_folder, file) = one_track("");
+    let ran = run(&["play", &file, "--length", "2.5", "--headless", "--json"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.err);
+    let objects: Vec<Value> =
+        ran.out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let (result, looks) = objects.split_last().unwrap();
+    assert_eq!(result["format"], "hocket-play/1");
+    assert!(!looks.is_empty());
+    let mut played = 0.0;
+    for look in looks {
+        assert_eq!(
+            (&look["format"], &look["song"]["playing"]),
+            (&"hocket-play-now/1".into(), &true.into())
+        );
+        assert!(look["played_s"].as_f64().unwrap() >= played);
+        played = look["played_s"].as_f64().unwrap();
+        let periods = look["periods_by_5_percent_of_the_deadline"].as_array().unwrap();
+        let counted: u64 = periods.iter().map(|count| count.as_u64().unwrap()).sum();
+        // The numbers are read one after another while it plays.
+        assert!(counted <= result["blocks"].as_u64().unwrap());
+        assert_eq!(look["peaks"][0]["output"], "main");
+        assert_eq!(look["workers"][0]["name"], "leader");
+    }
+    assert!(looks.iter().any(|look| look["peaks"][0]["peak"].as_f64().unwrap() > 0.0), "{looks:?}");
+}
