@@ -204,7 +204,7 @@ impl<'a> PluginAudioProcessor<'a, Values, Main<'a>> for Sound<'a> {
                 self.at += 1;
             }
         }
-        let last = events.input.iter().filter_map(gain_at).last();
+        let last = events.input.iter().filter_map(gain_at).next_back();
         last.into_iter().for_each(|(_, gain)| self.values.set(0, gain));
         Ok(ProcessStatus::Continue)
     }

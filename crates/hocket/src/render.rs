@@ -97,7 +97,7 @@ fn render(args: &RenderArgs, prepared: Prepared, stop: &AtomicBool) -> Result<bo
     };
     let files = paths.map(create).collect::<Result<Vec<AudioWriter>, Failure>>()?;
     let takes = Takes::begin(&wanted, &engine, Some(region.frames()))?;
-    let mut takes = takes.from_frame(region.from);
+    let mut takes = takes.starting_at(region.from);
     let writing = Writing::start(files)?;
     let done = write(&mut engine, (writing, sources, &mut takes), region, (stop, &mut parts));
     let recorded = takes.end();

@@ -236,7 +236,7 @@ impl Takes {
     }
 
     /// The same, but records nothing of the first `frames` frames.
-    pub(crate) fn from_frame(self, frames: u64) -> Takes {
+    pub(crate) fn starting_at(self, frames: u64) -> Takes {
         Takes { before: frames, ..self }
     }
 

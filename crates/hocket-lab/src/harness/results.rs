@@ -18,7 +18,7 @@ pub struct Row {
     pub turn: u32,
     /// Left out of what is computed.
     pub warm_up: bool,
-    /// The variant's name; of a twin with [`TWIN`].
+    /// The variant's name; of a twin with [`TWIN`](super::design::TWIN).
     pub variant: String,
     /// The CPUs it was pinned to.
     pub cpus: Vec<u32>,

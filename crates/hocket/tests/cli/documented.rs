@@ -52,7 +52,6 @@ const FORMS: &[&str] = &[
     "hocket session convert",
     "hocket plugin info",
     "hocket plugin render",
-    "hocket plugin check",
 ];
 
 /// What cannot be run here, and why.
