@@ -13,7 +13,7 @@ use crate::store::{RunWriter, StoreError};
 /// How much time there is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Budget {
-    /// So much for each experiment, on average: half of it for each alike, half by how long a round takes.
+    /// This time per experiment, on average. Half of it is the same for each; the other half follows how long a round takes.
     Each(Duration),
     /// So much for all: what one does not use, the next ones have.
     All(Duration),

@@ -136,7 +136,7 @@ impl Pcm {
         Ok(())
     }
 
-    /// It wakes for a whole period, and starts when it is told to.
+    /// Wakes the leader for a whole period. Starts only on request.
     fn configure_software(&mut self) -> Result<(), Error> {
         let (functions, pcm) = (self.functions, self.handle);
         let mut params: *mut SwParams = std::ptr::null_mut();
