@@ -33,7 +33,7 @@ impl Lab {
         let mut design = found.design(host, Size::Full).map_err(|why| why.to_string())?;
         design.variants.retain(|variant| variant.name == name);
         design.contrasts.clear();
-        design.twin = None;
+        design.twins.clear();
         let cpus = design.variants.first().ok_or_else(unknown)?.cpus.clone();
         let apparatus = found.open(host, Size::Full, &design).map_err(|why| why.to_string())?;
         Ok(Lab { cpus, experiment, metric, variant: name.into(), turns, apparatus })
