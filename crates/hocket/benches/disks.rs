@@ -1,8 +1,9 @@
 //! How large a session this machine can play from its disk, and how fast it opens one:
 //!
 //!     cargo bench -p hocket --bench disks -- streaming [--tracks 200] [--rate 96000] [--frames 64] [--seconds 60]
-//!         [--files 200] [--buffer 256M] [--folder FOLDER] [--warm]
+//!         [--files 200] [--buffer 256M] [--folder FOLDER] [--warm] [--record FILE]
 //!     cargo bench -p hocket --bench disks -- opening [--tracks 1000] [--effects 5] [--runs 5] [--folder FOLDER]
+//!         [--record FILE]
 //!
 //! - `streaming` writes as many stereo files of 24 bits as the session has tracks, or as `--files` says; the other
 //!   tracks then play these by links. It takes them out of the system's cache (not with `--warm`), plays them with
@@ -19,8 +20,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitCode, Stdio};
 use std::time::Duration;
 
+use hocket::load::topology;
+use hocket_lab::provenance;
 use hocket_media::{WavFormat, WavLayout};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 type Outcome = Result<(), String>;
 
@@ -41,17 +44,33 @@ fn main() -> ExitCode {
 
 fn run(args: &[String]) -> Outcome {
     let options = Options { args };
-    match args.iter().find(|arg| !arg.starts_with("--")).map(String::as_str) {
+    let record = options.text("--record").map(Path::new);
+    record.map_or(Ok(()), provenance::check)?;
+    let measured = match args.iter().find(|arg| !arg.starts_with("--")).map(String::as_str) {
         Some("streaming") => streaming(&options, 200, 60),
         Some("opening") => opening(&options, 1000, 5),
         _ => Err("say what to measure: streaming, or opening".into()),
-    }
+    }?;
+    record.map_or(Ok(()), |path| save(path, &measured))
 }
 
 fn rehearse() -> Outcome {
     let none = Options { args: &[] };
     streaming(&none, 3, 11)?;
-    opening(&none, 5, 1)
+    opening(&none, 5, 1)?;
+    Ok(())
+}
+
+fn save(path: &Path, measured: &Value) -> Outcome {
+    let topology = topology().map_err(|failure| failure.to_string())?;
+    let record = json!({
+        "format": "hocket-disks/1",
+        "hocket": hocket_lab::about::build(),
+        "machine": hocket_lab::about::machine(&topology),
+        "command": std::env::args().skip(1).collect::<Vec<_>>(),
+        "measured": measured,
+    });
+    provenance::write(path, &record)
 }
 
 /// `--name VALUE`.
@@ -80,7 +99,8 @@ impl Options<'_> {
     }
 }
 
-fn streaming(options: &Options<'_>, tracks: usize, seconds: usize) -> Outcome {
+/// Returns what it printed.
+fn streaming(options: &Options<'_>, tracks: usize, seconds: usize) -> Result<Value, String> {
     let tracks = options.number("--tracks", tracks)?;
     let seconds = options.number("--seconds", seconds)?;
     let rate = options.number("--rate", 96_000)?;
@@ -124,10 +144,13 @@ fn streaming(options: &Options<'_>, tracks: usize, seconds: usize) -> Outcome {
         println!("  {key}: {}", told[key]);
     }
     println!("  memory of the program: {memory}");
-    Ok(())
+    Ok(
+        json!({ "streaming": told, "memory": memory, "files": files, "tracks": tracks, "rate_hz": rate }),
+    )
 }
 
-fn opening(options: &Options<'_>, tracks: usize, runs: usize) -> Outcome {
+/// Returns what it printed.
+fn opening(options: &Options<'_>, tracks: usize, runs: usize) -> Result<Value, String> {
     let tracks = options.number("--tracks", tracks)?;
     let effects = options.number("--effects", 5)?;
     let runs = options.number("--runs", runs)?;
@@ -146,6 +169,7 @@ fn opening(options: &Options<'_>, tracks: usize, runs: usize) -> Outcome {
     }
     let session = folder.path().join("opening.toml");
     write(&session, &text)?;
+    let mut lines = Vec::new();
     for schedule in ["dataflow", "auto"] {
         println!("{tracks} tracks of {effects} effects, schedule {schedule}:");
         for _ in 0..runs {
@@ -154,10 +178,12 @@ fn opening(options: &Options<'_>, tracks: usize, runs: usize) -> Outcome {
             let output = play.output().map_err(|error| error.to_string())?;
             let said = String::from_utf8_lossy(&output.stderr).into_owned();
             let parts = said.lines().rfind(|line| line.contains(" in all: "));
-            println!("  {}", parts.ok_or_else(|| format!("hocket play failed:\n{said}"))?);
+            let parts = parts.ok_or_else(|| format!("hocket play failed:\n{said}"))?;
+            println!("  {parts}");
+            lines.push(json!({ "schedule": schedule, "said": parts.trim() }));
         }
     }
-    Ok(())
+    Ok(json!({ "opening": lines, "tracks": tracks, "effects": effects }))
 }
 
 fn hocket(session: &Path) -> Command {
