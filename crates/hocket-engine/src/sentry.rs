@@ -39,9 +39,12 @@ struct Post {
     watches: Cell<u32>,
     /// Edges that it is inside of.
     edges: Cell<u32>,
-    /// Calls at edges that it has made, and the wake-ups among them.
+    /// Calls at edges that it has made.
     calls: Cell<u64>,
+    /// The wake-ups among them.
     wakes: Cell<u64>,
+    /// The sleeps among them that ended at once.
+    turned_back: Cell<u64>,
 }
 
 thread_local! {
@@ -53,6 +56,7 @@ thread_local! {
             edges: Cell::new(0),
             calls: Cell::new(0),
             wakes: Cell::new(0),
+            turned_back: Cell::new(0),
         }
     };
 }
@@ -116,11 +120,17 @@ pub struct OwnCalls {
     pub all: u64,
     /// The wake-ups.
     pub wakes: u64,
+    /// Sleeps that found their word changed and ended at once.
+    pub turned_back: u64,
 }
 
 /// What the calling thread itself did: unlike a [`Report`], which is about all threads.
 pub fn own_calls() -> OwnCalls {
-    POST.with(|post| OwnCalls { all: post.calls.get(), wakes: post.wakes.get() })
+    POST.with(|post| OwnCalls {
+        all: post.calls.get(),
+        wakes: post.wakes.get(),
+        turned_back: post.turned_back.get(),
+    })
 }
 
 /// Whether system calls can be seen here.

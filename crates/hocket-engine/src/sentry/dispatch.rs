@@ -239,8 +239,9 @@ impl Call {
         count.fetch_add(1, Relaxed);
         POST.with(|post| {
             post.calls.set(post.calls.get() + 1);
-            let woke = u64::from(std::ptr::eq(count, &COUNTS.wakes));
-            post.wakes.set(post.wakes.get() + woke);
+            let is = |own: &AtomicU64| u64::from(std::ptr::eq(count, own));
+            post.wakes.set(post.wakes.get() + is(&COUNTS.wakes));
+            post.turned_back.set(post.turned_back.get() + is(&COUNTS.turned_back));
         });
     }
 
