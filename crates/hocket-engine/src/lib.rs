@@ -31,8 +31,12 @@
 //! - One more in the first block of each thread, while the leader is followed ([`Engine::follow_leader`]).
 //! - With `hybrid` and `futex`: also one for each time the leader sleeps, and one wake-up per unit that it runs
 //!   and per barrier, where others sleep. With `yield`: also its yields.
-//! - Without seats, a real-time class or a leader that has entered or is held to its CPU: a wait spins, yields, and blocks after 120 µs at the latest
-//!   (`hybrid`: after 20), so that a leader and a worker on one CPU both make progress.
+//! - Without seats, a real-time class or a leader that has entered or is held to its CPU: a wait spins, and blocks after
+//!   120 µs at the latest (`hybrid`: after 20), so that a leader and a worker on one CPU both make progress. Without seats,
+//!   or where [`Settings::priority`] asks for no class, it yields before it blocks.
+//! - With processors that spread work ([`Block::spread`]): one for each loop in which the leader sleeps because a worker
+//!   is late with its pass, and one wake-up for each loop of another thread that it leaves last while that thread
+//!   sleeps. Threads with seats and a real-time class sleep there after 10 ms at the earliest.
 //! - One more where the system takes the CPU away from a worker in the midst of the block.
 //!
 //! # Errors
