@@ -112,6 +112,34 @@ fn auto_with_known_costs_begins_with_several_workers() {
     }
 }
 
+/// A machine profile says that lists are shortest: the first plan with workers has their barriers, on seats whose
+/// partners wait for each other.
+#[test]
+fn auto_begins_with_the_kind_that_was_found_before_and_changes_no_bit() {
+    const BLOCKS: usize = 200;
+    let _alone = stage::alone();
+    let expected = serial(BLOCKS);
+    let policy =
+        Policy { sibling: SiblingPolicy::PairBarrier, ..stage::policy(ScheduleKind::Serial) };
+    let settings = Settings {
+        steer: Steer::Auto,
+        found_before: Some(ScheduleKind::Lists),
+        ..stage::settings(policy)
+    };
+    let seating = Seating::described(&stage::paired(2), policy.sibling, Some(4)).unwrap();
+    assert!(seating.placement().partners.iter().all(|partners| partners.len() == 1));
+    let mut engine = Engine::start(stage::prepared(), settings, seating).unwrap();
+    engine.control().adopt_costs(&dear(&engine)).unwrap();
+    for (block, expected) in expected.iter().enumerate() {
+        engine.process(FRAMES);
+        assert_eq!(&stage::bits(engine.output(FRAMES)), expected, "block {block}");
+        if block == 0 {
+            assert_eq!(engine.schedule().kind(), ScheduleKind::Lists);
+            assert!(engine.schedule().workers() > 1 && engine.schedule().barriers() > 0);
+        }
+    }
+}
+
 #[test]
 fn costs_are_measured_for_every_unit_and_change_the_plan() {
     let _alone = stage::alone();
