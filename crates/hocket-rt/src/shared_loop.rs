@@ -10,7 +10,8 @@
 //! Each pass runs once. Which thread runs it is open, so passes must not depend on each other.
 
 use crate::sync::{AtomicU32, UnsafeCell};
-use crate::turnstile::Turnstile;
+use crate::turnstile::{Inside, Turnstile};
+use crate::wait::Waited;
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
@@ -23,8 +24,8 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 ///
 /// let (place, sum) = (SharedLoop::new(), AtomicU32::new(0));
 /// std::thread::scope(|threads| {
-///     threads.spawn(|| place.join(|leave| leave())); // takes passes, if it comes in time
-///     place.run(100, &|pass| _ = sum.fetch_add(pass, Relaxed), || false, |close| close());
+///     threads.spawn(|| place.join(|leave| _ = leave())); // takes passes, if it comes in time
+///     place.run(100, &|pass| _ = sum.fetch_add(pass, Relaxed), || false, |close| _ = close());
 /// });
 /// assert_eq!(sum.into_inner(), 4950);
 /// ```
@@ -88,7 +89,7 @@ impl SharedLoop {
     /// Returns after the last, and then sees what all passes did. While another loop is open, it runs all passes here.
     ///
     /// `close` has to call what it gets. There the thread waits for those that are inside: it spins while `awake`
-    /// returns `true`, and then sleeps in the kernel.
+    /// returns `true`, and then sleeps in the kernel. The call returns what the wait did.
     ///
     /// Thread: any. No allocation. Cost: five atomic operations, one per pass, and the wait.
     ///
@@ -99,7 +100,7 @@ impl SharedLoop {
         passes: u32,
         body: &(dyn Fn(u32) + Sync),
         awake: impl Fn() -> bool,
-        close: impl FnOnce(&dyn Fn()),
+        close: impl FnOnce(&dyn Fn() -> Waited),
     ) {
         if !(2..=MOST_PASSES).contains(&passes) || !self.take() {
             return (0..passes).for_each(body);
@@ -114,10 +115,11 @@ impl SharedLoop {
 
     /// Takes passes of the loop that is open, until none is left. Returns whether there was one.
     ///
-    /// `leave` has to call what it gets. There the last thread to leave may wake the one that waits.
+    /// `leave` has to call what it gets. There the last thread to leave may wake the one that waits. The call returns
+    /// whether it made that system call.
     ///
     /// Thread: any that is not inside. No allocation. Cost: a load if no loop is open.
-    pub fn join(&self, leave: impl FnOnce(&dyn Fn())) -> bool {
+    pub fn join(&self, leave: impl FnOnce(&dyn Fn() -> bool)) -> bool {
         let Some(inside) = self.door.enter() else { return false };
         // SAFETY: LOOP: this thread is inside, so nobody writes.
         let work = self.work.with(|work| unsafe { *work });
@@ -130,7 +132,7 @@ impl SharedLoop {
             self.keep(payload);
         }
         let inside = std::cell::Cell::new(Some(inside));
-        leave(&|| drop(inside.take()));
+        leave(&|| inside.take().is_some_and(Inside::leave));
         worked
     }
 
@@ -207,22 +209,22 @@ impl Default for SharedLoop {
 }
 
 /// A loop that is open. Ends it if a pass panics on the thread that opened it.
-struct Open<'a, A: Fn() -> bool, C: FnOnce(&dyn Fn())> {
+struct Open<'a, A: Fn() -> bool, C: FnOnce(&dyn Fn() -> Waited)> {
     place: &'a SharedLoop,
     awake: A,
     /// `None`: the loop has ended.
     close: Option<C>,
 }
 
-impl<A: Fn() -> bool, C: FnOnce(&dyn Fn())> Open<'_, A, C> {
+impl<A: Fn() -> bool, C: FnOnce(&dyn Fn() -> Waited)> Open<'_, A, C> {
     fn end(&mut self) -> Option<Payload> {
         let close = self.close.take()?;
-        close(&|| _ = self.place.door.close_and_wait_awake(&self.awake));
+        close(&|| self.place.door.close_and_wait_awake(&self.awake));
         self.place.end()
     }
 }
 
-impl<A: Fn() -> bool, C: FnOnce(&dyn Fn())> Drop for Open<'_, A, C> {
+impl<A: Fn() -> bool, C: FnOnce(&dyn Fn() -> Waited)> Drop for Open<'_, A, C> {
     fn drop(&mut self) {
         // One panic is enough, and a block frees nothing.
         std::mem::forget(self.end());

@@ -142,6 +142,17 @@ impl Turnstile {
         }
     }
 
+    /// Counts a worker out. Returns whether it woke the leader.
+    #[inline]
+    fn count_out(&self) -> bool {
+        let before = self.word.fetch_sub(1, Release); // E5 (store)
+        if before == ASLEEP | 1 {
+            self.wake_leader();
+            return true;
+        }
+        false
+    }
+
     /// The last worker has left, and the leader sleeps or is about to.
     #[cold]
     fn wake_leader(&self) {
@@ -164,13 +175,20 @@ pub struct Inside<'a> {
     turnstile: &'a Turnstile,
 }
 
+impl Inside<'_> {
+    /// Leaves the block as a drop does. Returns whether it made the system call that wakes the leader.
+    #[inline]
+    pub(crate) fn leave(self) -> bool {
+        let turnstile = self.turnstile;
+        std::mem::forget(self);
+        turnstile.count_out()
+    }
+}
+
 impl Drop for Inside<'_> {
     #[inline]
     fn drop(&mut self) {
-        let before = self.turnstile.word.fetch_sub(1, Release); // E5 (store)
-        if before == ASLEEP | 1 {
-            self.turnstile.wake_leader();
-        }
+        self.turnstile.count_out();
     }
 }
 

@@ -34,7 +34,7 @@ impl Shared {
             let output = &self.outputs[pass as usize];
             output.set(output.get() + self.input.get());
         };
-        self.place.run(PASSES as u32, &pass, || false, |close| close());
+        self.place.run(PASSES as u32, &pass, || false, |close| _ = close());
     }
 
     fn outputs(&self) -> [u64; PASSES] {
@@ -44,7 +44,7 @@ impl Shared {
 
 fn joins(shared: &Arc<Shared>, times: usize) -> thread::JoinHandle<()> {
     let shared = Arc::clone(shared);
-    thread::spawn(move || (0..times).for_each(|_| _ = shared.place.join(|leave| leave())))
+    thread::spawn(move || (0..times).for_each(|_| _ = shared.place.join(|leave| _ = leave())))
 }
 
 /// The other thread comes at any time: before, inside, between the loops, too late.
@@ -69,7 +69,7 @@ fn two_threads_open_loops_in_one_place() {
         let run = |place: &SharedLoop| {
             let outputs: [Plain; PASSES] = std::array::from_fn(|_| Plain::new(0));
             let pass = |pass: u32| outputs[pass as usize].set(outputs[pass as usize].get() + 1);
-            place.run(PASSES as u32, &pass, || false, |close| close());
+            place.run(PASSES as u32, &pass, || false, |close| _ = close());
             assert_eq!(outputs.each_ref().map(Plain::get), [1; PASSES]);
         };
         let other = {

@@ -34,7 +34,7 @@ impl Shared {
 
     fn join_until_done(&self) {
         while !self.done.load(Relaxed) {
-            if self.place.join(|leave| leave()) {
+            if self.place.join(|leave| _ = leave()) {
                 self.joined.fetch_add(1, Relaxed);
             } else {
                 std::thread::yield_now();
@@ -49,7 +49,7 @@ impl Shared {
             output.set(output.get() + self.input.get());
             body(pass);
         };
-        self.place.run(PASSES as u32, &pass, || false, |close| close());
+        self.place.run(PASSES as u32, &pass, || false, |close| _ = close());
     }
 }
 
@@ -84,9 +84,9 @@ fn two_threads_open_loops_again_and_again() {
             for number in 1..=LOOPS {
                 let rows: [Plain; PASSES] = std::array::from_fn(|_| Plain::new(0));
                 let pass = |pass: u32| rows[pass as usize].set(number);
-                place.run(PASSES as u32, &pass, || false, |close| close());
+                place.run(PASSES as u32, &pass, || false, |close| _ = close());
                 assert!(rows.iter().all(|row| row.get() == number));
-                place.join(|leave| leave());
+                place.join(|leave| _ = leave());
             }
         });
     });
@@ -128,18 +128,18 @@ fn a_panic_in_a_pass_arrives_where_the_loop_was_opened() {
 #[test]
 fn nothing_to_join_and_nothing_to_run() {
     let place = SharedLoop::default();
-    assert!(!place.is_open() && !place.join(|leave| leave()));
-    place.run(0, &|_| panic!("no pass"), || false, |close| close());
+    assert!(!place.is_open() && !place.join(|leave| _ = leave()));
+    place.run(0, &|_| panic!("no pass"), || false, |close| _ = close());
     let (seen, inner) = (AtomicU64::new(0), AtomicU64::new(0));
     place.run(
         2,
         &|pass| {
             seen.fetch_add(u64::from(pass) + 1, Relaxed);
             // The place is taken: the inner loop runs here.
-            place.run(3, &|_| _ = inner.fetch_add(1, Relaxed), || false, |close| close());
+            place.run(3, &|_| _ = inner.fetch_add(1, Relaxed), || false, |close| _ = close());
         },
         || false,
-        |close| close(),
+        |close| _ = close(),
     );
     assert_eq!((seen.into_inner(), inner.into_inner()), (3, 6));
     assert!(!place.is_open());

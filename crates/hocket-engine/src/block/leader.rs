@@ -93,6 +93,11 @@ impl Leader {
         unsafe { self.runner.stamps(desk) }
     }
 
+    /// How often a worker slept at the end of the loops that it spread.
+    pub(crate) fn slept_in_loops(&self, desk: usize) -> u64 {
+        self.runner.now().spread.slept(desk)
+    }
+
     /// A unit and its bus.
     pub(crate) fn unit(&self, unit: usize) -> &UnitState {
         // SAFETY: CLOSED, by the type's invariant. All other references are for reading too.

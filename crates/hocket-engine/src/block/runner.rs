@@ -213,7 +213,8 @@ impl Runner {
         let real_time = Arc::default();
         let in_ticks = |ns| TickRate::get().ns_to_ticks(ns);
         let (ordinary, longest) = (in_ticks(ORDINARY_NS), in_ticks(waits.longest_ns));
-        let now = Now::new(map, SpreadWork::new(&real_time, longest, ordinary));
+        let desks = places.len() + guards;
+        let now = Now::new(map, SpreadWork::new(&real_time, (longest, ordinary), desks));
         Runner {
             needed: AtomicU32::new(plan.workers() as u32),
             plan: UnsafeCell::new(Box::new(plan)),
@@ -262,6 +263,13 @@ impl Runner {
     pub(crate) unsafe fn now_mut(&self) -> &mut Now {
         // SAFETY: the caller's obligation.
         unsafe { &mut *self.now.get() }
+    }
+
+    /// The calling thread is that of a desk.
+    ///
+    /// Thread: worker or guard, before it reports that it is ready. So no block has begun, and nobody writes `now`.
+    pub(crate) fn sits_at(&self, desk: usize) {
+        self.now().spread.sits_at(desk);
     }
 
     /// The number of workers, including those that the plan does not need.

@@ -9,7 +9,7 @@ use hocket_rt::{Signal, Steal, Waited};
 use super::costs::Circumstance;
 use super::plan::Offered;
 use super::runner::{Moment, Runner};
-use super::spread::SpreadWork;
+use super::spread::{Help, SpreadWork};
 use super::stamps::What;
 use crate::watch::edge;
 
@@ -213,9 +213,12 @@ fn help(runner: &Runner, worker: usize) {
     let busy = &runner.desks[worker].busy;
     // Relaxed: a hint, and its own writer's.
     let before = busy.swap(true, Relaxed);
-    if spread(runner).help() {
+    let Help { worked, woke } = spread(runner).help();
+    if worked {
         note(runner, worker, What::Help, Waited::default());
     }
+    // SAFETY: the caller is this desk's worker inside a block.
+    unsafe { runner.stamps_mut(worker) }.totals.wakes += u64::from(woke);
     busy.store(before, Relaxed);
 }
 

@@ -152,7 +152,7 @@ impl Engine {
         WorkerTotals {
             blocks: totals.blocks,
             units: totals.units,
-            blocked: totals.blocked,
+            blocked: totals.blocked + self.leader.slept_in_loops(desk),
             yielded: totals.yielded,
             wakes: totals.wakes,
             spans_dropped: totals.spans_dropped,

@@ -17,6 +17,7 @@ pub(super) fn live(runner: &Runner, job: &Job, ready: &Sender<ThreadReport>) {
     // Read the gate before sending `ready`: the leader opens no block before `ready`, so every block
     // moves the gate past this value.
     let mut seen = runner.gate.value();
+    runner.sits_at(job.desk);
     let report = settle(&job.name, job.cpu, job.priority);
     if ready.send(report).is_err() {
         return;

@@ -4,10 +4,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 use hocket_engine::{Block, Policy, Processor};
+use hocket_machine::clock::{TickRate, ticks};
+use hocket_machine::pin::thread_mark;
 use hocket_plan::{ScheduleKind, SiblingPolicy};
 use hocket_rt::Strategy;
 
-use crate::stage::{self, FRAMES};
+use crate::stage::{self, Does, FRAMES};
 use crate::watching::{self, Watch};
 
 const BLOCKS: usize = 400;
@@ -26,6 +28,42 @@ impl Processor for Spreads {
         block.main.right.fill(1.0);
     }
     fn reset(&mut self) {}
+}
+
+/// Spreads passes that are long on other threads, so that the one that spreads them has to sleep.
+struct WaitsForOthers;
+
+impl Processor for WaitsForOthers {
+    fn process(&mut self, block: &mut Block<'_>) {
+        let here = thread_mark();
+        block.spread(2, &|_| {
+            // Long enough for others to come, and then longer than this thread spins for them.
+            let takes_ns = if thread_mark() == here { 200_000 } else { 1_000_000 };
+            let until = ticks() + TickRate::get().ns_to_ticks(takes_ns);
+            while ticks() < until {}
+        });
+        block.main.left.fill(1.0);
+        block.main.right.fill(1.0);
+    }
+    fn reset(&mut self) {}
+}
+
+#[test]
+fn sleeps_and_wake_ups_of_spread_work_are_counted() {
+    let _alone = stage::alone();
+    watching::announce("sleeps_and_wake_ups_of_spread_work_are_counted");
+    const BLOCKS: usize = 40;
+    for schedule in ScheduleKind::ALL {
+        let policy = stage::policy(schedule, SiblingPolicy::All, Strategy::Pause);
+        let rests = Box::new(Does(|_: &mut Block<'_>| ()));
+        let prepared = stage::side_by_side(vec![Box::new(WaitsForOthers), rests]);
+        let mut engine = stage::described_engine(prepared, policy, 2);
+        watching::forget();
+        for _ in 0..BLOCKS {
+            engine.process(FRAMES as usize);
+        }
+        watching::check(&engine, BLOCKS, &policy.to_string());
+    }
 }
 
 #[test]
