@@ -91,7 +91,7 @@ impl From<ControlError> for Failure {
     fn from(error: ControlError) -> Failure {
         let text = error.to_string();
         match error {
-            ControlError::Full | ControlError::NothingMeasured => {
+            ControlError::Full | ControlError::TooManyCommands | ControlError::NothingMeasured => {
                 Failure { status: Status::Busy, text }
             }
             ControlError::NotMainThread => Failure { status: Status::WrongThread, text },

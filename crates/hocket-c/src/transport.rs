@@ -41,7 +41,7 @@ pub struct Command {
 /// Sends the transport a command. It waits in order with the edits, but it is no edit: it has no number.
 ///
 /// Thread: any but the leader. Cost: a lock among control threads, allocates. `HOCKET_STATUS_BUSY` if 256 edits and
-/// commands are on their way.
+/// commands are on their way, or if 16 commands with a frame other than 0 are on their way or wait for it.
 ///
 /// # Safety
 /// P, H.
@@ -61,8 +61,8 @@ pub unsafe extern "C" fn hocket_engine_transport(
     }
 }
 
-/// Gives the transport a command before the next block. `HOCKET_STATUS_BUSY` if 16 commands wait for their frame
-/// already.
+/// Gives the transport a command before the next block. `HOCKET_STATUS_BUSY` for a later frame if 16 commands wait for
+/// their frame already, or are on their way from `hocket_engine_transport`.
 ///
 /// Thread: leader, between blocks. Cost: no allocation, no lock.
 ///
@@ -120,8 +120,8 @@ pub unsafe extern "C" fn hocket_engine_transport_state(
 /// Goes on with other tempos and time signatures from the next block on. The song stays at its frame. The map has
 /// to have the engine's sample rate. The engine copies it.
 ///
-/// Thread: any but the leader. Cost: a lock among control threads, allocates. `HOCKET_STATUS_BUSY` as in
-/// `hocket_engine_transport`.
+/// Thread: any but the leader. Cost: a lock among control threads, allocates. `HOCKET_STATUS_BUSY` if 256
+/// edits and commands are on their way.
 ///
 /// # Safety
 /// P, H.

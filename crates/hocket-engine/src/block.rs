@@ -1,6 +1,7 @@
 //! Inside a block: the leader and the workers, and nothing that could make them wait for the system.
 
 pub(crate) mod bus;
+pub(crate) mod command_places;
 pub(crate) mod delay;
 pub(crate) mod events;
 pub(crate) mod fade;

@@ -111,6 +111,13 @@ fn the_song_stops_jumps_and_loops_from_both_sides() {
     // SAFETY: told.
     let sent = (0..20).map(|_| unsafe { hocket_engine_command(engine, &later) });
     assert_eq!(sent.filter(|status| *status == Status::Busy).count(), 4);
+    // They leave no room for one of another thread, and hold up no other command.
+    // SAFETY: told.
+    let (status, text) = told(|error| unsafe { hocket_engine_transport(engine, &later, error) });
+    assert!(status == Status::Busy && text.contains("16 transport commands wait"), "{text}");
+    from_elsewhere(command(HOCKET_LOCATE, 7, 0));
+    process(engine, 64);
+    assert_eq!(state(engine).position, 71);
     // SAFETY: told.
     assert_eq!(unsafe { hocket_engine_stop(engine) }, Status::Ok);
 }

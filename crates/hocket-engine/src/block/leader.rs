@@ -8,6 +8,7 @@ use hocket_time::{
 };
 
 use super::bus::UnitState;
+use super::command_places::CommandPlaces;
 use super::node::{Contained, NodeCell, NodeState};
 use super::plan::Plan;
 use super::runner::Runner;
@@ -20,6 +21,8 @@ use super::stamps::Stamps;
 pub(crate) struct Leader {
     runner: Arc<Runner>,
     transport: Transport,
+    /// One is taken for each command that waits in `transport`.
+    places: CommandPlaces,
     /// Whether the plan has not run a block yet.
     plan_is_new: bool,
     /// The song's own loop, from the start on.
@@ -28,8 +31,12 @@ pub(crate) struct Leader {
 
 impl Leader {
     /// Becomes the leader of a runner whose workers have run no block yet. `repeat`: the song's loop.
-    pub(crate) fn new(runner: Arc<Runner>, repeat: Option<LoopRange>) -> Leader {
-        Leader { runner, transport: from_the_start(repeat), plan_is_new: true, repeat }
+    pub(crate) fn new(
+        runner: Arc<Runner>,
+        repeat: Option<LoopRange>,
+        places: CommandPlaces,
+    ) -> Leader {
+        Leader { runner, transport: from_the_start(repeat), places, plan_is_new: true, repeat }
     }
 
     /// What plays, and where.
@@ -40,13 +47,27 @@ impl Leader {
     /// Carries a command out before the next block, or later if it says so.
     ///
     /// # Errors
-    /// It gives the command back if too many wait for their frame.
+    /// It gives the command back if too many wait for their frame, or are on their way from control threads.
     pub(crate) fn command(&mut self, command: TimedCommand) -> Result<(), Full> {
         if command.at_steady <= self.transport.steady_frame() {
             self.transport.apply(command.command);
             return Ok(());
         }
+        if !self.places.take() {
+            return Err(Full(command));
+        }
         self.transport.schedule(command)
+    }
+
+    /// The same for a command of a control thread, which took a place for it unless it is for frame 0.
+    pub(crate) fn command_with_place(&mut self, command: TimedCommand) {
+        if command.at_steady <= self.transport.steady_frame() {
+            self.transport.apply(command.command);
+            self.places.give_back(usize::from(command.at_steady > 0));
+            return;
+        }
+        let scheduled = self.transport.schedule(command);
+        debug_assert!(scheduled.is_ok(), "there is a place for each command that waits");
     }
 
     /// Uses other tempos from the next block on. Returns the old ones, which the caller frees elsewhere.
@@ -60,7 +81,9 @@ impl Leader {
         // SAFETY: CLOSED, by the type's invariant. The leader is borrowed exclusively.
         let now = unsafe { self.runner.now_mut() };
         now.steady_frame = self.transport.steady_frame();
+        let waiting = self.transport.waiting();
         self.transport.next_block_into(frames as u32, &mut now.segments);
+        self.places.give_back(waiting - self.transport.waiting());
         now.history.push(&now.segments);
     }
 
@@ -123,6 +146,7 @@ impl Leader {
 
     /// Resets all processors and silences all buses.
     pub(crate) fn reset(&mut self) {
+        self.places.give_back(self.transport.waiting());
         self.transport = from_the_start(self.repeat);
         // SAFETY: CLOSED, by the type's invariant. The leader is borrowed exclusively.
         unsafe { self.runner.now_mut() }.history.clear();

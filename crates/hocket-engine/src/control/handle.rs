@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use hocket_plan::schedule::Team;
 use hocket_plan::{CostTable, NodeId, ScheduleKind, VerifiedSchedule, Violation};
-use hocket_time::{LaneError, TempoMap, TimedCommand};
+use hocket_time::{LaneError, MAX_PENDING, TempoMap, TimedCommand};
 
 use super::automation::{FirstLanes, LaneChange, ThinnedOut};
 use super::background::LostWork;
@@ -56,6 +56,12 @@ pub enum ControlError {
     /// Nobody runs blocks, so nobody takes orders.
     #[error("256 orders are on their way already: the engine runs no blocks; try again later")]
     Full,
+    /// As many transport commands as there is room for wait for their frame.
+    #[error(
+        "{most} transport commands wait for their frame already: send this one after one of them has had its frame",
+        most = MAX_PENDING
+    )]
+    TooManyCommands,
     /// The routing cannot be scheduled.
     #[error("the new routing breaks rule {0}")]
     Rule(#[from] Violation),
@@ -197,10 +203,22 @@ impl Control {
     ///
     /// Locating reads nothing on the leader: what plays by position finds its place itself.
     ///
+    /// At most [`MAX_PENDING`] commands for a frame may be on their way or wait, with those of
+    /// [`Engine::command`](super::engine::Engine::command). A command for frame 0, which means at once, does not count.
+    ///
     /// # Errors
-    /// [`ControlError::Full`].
+    /// [`ControlError::Full`], [`ControlError::TooManyCommands`]: the command is not sent.
     pub fn transport(&self, command: TimedCommand) -> Result<u64, ControlError> {
-        self.lock().send(Order { transport: Some(command), ..Order::default() })
+        let mut inner = self.lock();
+        let places = usize::from(command.at_steady > 0);
+        if places > 0 && !inner.outbox.places.take() {
+            return Err(ControlError::TooManyCommands);
+        }
+        let sent = inner.send(Order { transport: Some(command), ..Order::default() });
+        if sent.is_err() {
+            inner.outbox.places.give_back(places);
+        }
+        sent
     }
 
     /// Goes on with other tempos and time signatures from the next block on. The song stays at its frame, and lanes in

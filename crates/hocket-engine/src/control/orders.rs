@@ -10,6 +10,7 @@ use hocket_dsp::Change;
 use hocket_rt::{Ring, RingReader, RingWriter};
 use hocket_time::{TempoMap, TimedCommand};
 
+use crate::block::command_places::CommandPlaces;
 use crate::block::node::{LaneExchange, NodeCell};
 use crate::block::plan::Plan;
 use crate::control::main_thread::Exchange;
@@ -29,7 +30,7 @@ pub(crate) struct Order {
     pub lanes: Box<[(Arc<NodeCell>, LaneExchange)]>,
     /// Give processors what their main sides made.
     pub exchanges: Box<[Exchange]>,
-    /// Play, stop, locate or loop.
+    /// Play, stop, locate or loop. For a frame other than 0 it has one of [`Outbox::places`].
     pub transport: Option<TimedCommand>,
     /// Go on with other tempos.
     pub map: Option<Arc<TempoMap>>,
@@ -58,13 +59,16 @@ pub(crate) fn rings() -> (Outbox, Inbox) {
     let (orders, taken) = Ring::new(RING);
     // Every order on its way or carried out has a place here, so that the leader never has to keep one.
     let (done, carried_out) = Ring::new(2 * RING);
-    (Outbox { orders, carried_out, sent: 0, back: 0 }, Inbox::new(taken, done))
+    let places = CommandPlaces::default();
+    (Outbox { orders, carried_out, places, sent: 0, back: 0 }, Inbox::new(taken, done))
 }
 
 /// The control side.
 pub(crate) struct Outbox {
     orders: RingWriter<Sent>,
     carried_out: RingReader<Done>,
+    /// For commands that wait for their frame.
+    pub(crate) places: CommandPlaces,
     sent: u64,
     back: u64,
 }

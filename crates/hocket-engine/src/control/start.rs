@@ -127,6 +127,7 @@ impl Engine {
         let guards = jobs.iter().filter(|job| job.role == Role::Guard).count();
         let spans = if settings.spans { spans_a_block(&schedule) } else { 0 };
         let (outbox, inbox) = rings();
+        let command_places = outbox.places.clone();
         let progress = Arc::new(BlockEstimates::default());
         let map = Arc::new(prepared.time.map(settings.rate_hz)?);
         let repeat = prepared.time.loop_range(&map)?;
@@ -151,7 +152,7 @@ impl Engine {
             Chooser::new(TickRate::get().ns_to_ticks(period_ns))
         });
         let mut engine = Engine {
-            leader: Leader::new(runner, repeat),
+            leader: Leader::new(runner, repeat, command_places),
             threads,
             reports,
             settings,

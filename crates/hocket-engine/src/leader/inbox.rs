@@ -87,9 +87,8 @@ impl Taken {
             if !has_room(order, leader) {
                 return Carried::Over;
             }
-            // It waits until a command that was sent before it has had its frame.
-            if order.transport.is_some_and(|command| leader.command(command).is_err()) {
-                return Carried::Over;
+            if let Some(command) = order.transport {
+                leader.command_with_place(command);
             }
             order.plan = order.plan.take().map(|plan| leader.exchange(plan));
             order.map = order.map.take().map(|map| leader.exchange_map(map));

@@ -357,7 +357,8 @@ impl Engine {
     /// Thread: leader, between blocks. Reads and allocates nothing.
     ///
     /// # Errors
-    /// Gives a command for a later frame back if [`MAX_PENDING`](hocket_time::MAX_PENDING) wait already.
+    /// Gives a command for a later frame back if [`MAX_PENDING`](hocket_time::MAX_PENDING) wait already, or are on their way
+    /// from control threads.
     pub fn command(&mut self, command: TimedCommand) -> Result<(), Full> {
         self.leader.command(command)
     }

@@ -5,11 +5,11 @@ use std::sync::Arc;
 use std::sync::Mutex;
 
 use hocket_engine::time::{
-    LoopRange, TempoMap, TimedCommand, Transport, TransportCommand as Command,
+    Full, LoopRange, MAX_PENDING, TempoMap, TimedCommand, Transport, TransportCommand as Command,
 };
 use hocket_engine::{
-    Block, Edge, Engine, Fusing, Graph, MediaPool, Node, NodeKind, Prepared, Processor,
-    prepare_session,
+    Block, ControlError, Edge, Engine, Fusing, Graph, MediaPool, Node, NodeKind, Prepared,
+    Processor, prepare_session,
 };
 use hocket_plan::session::Clip;
 use hocket_plan::{ScheduleKind, Session};
@@ -134,6 +134,67 @@ fn an_engine_says_where_it_is_and_goes_back_to_the_start_with_a_reset() {
     assert_eq!((engine.transport().position(), engine.transport().is_playing()), (0, true));
     let first = stage::play(&mut engine, 1);
     assert_eq!(first[0][..FRAMES], song(FRAMES)[..FRAMES]);
+}
+
+#[test]
+fn a_command_beyond_those_that_can_wait_is_refused_and_holds_up_no_order() {
+    let _alone = stage::alone();
+    let mut engine = engine(&session(), &stage::media(), ScheduleKind::Dataflow);
+    let control = engine.control();
+    let frame = FRAMES as u64;
+    let stop_at = |at_steady| TimedCommand { at_steady, command: Command::Stop };
+    engine.process(FRAMES);
+    // 10 of other threads and 6 of the leader: they share the room.
+    for _ in 0..10 {
+        control.transport(stop_at(4 * frame)).unwrap();
+    }
+    for _ in 0..MAX_PENDING - 10 {
+        engine.command(stop_at(1 << 40)).unwrap();
+    }
+    let refused = control.transport(stop_at(4 * frame)).unwrap_err();
+    assert_eq!(refused, ControlError::TooManyCommands);
+    assert!(refused.to_string().contains("16 transport commands wait"), "{refused}");
+    assert_eq!(engine.command(stop_at(4 * frame)), Err(Full(stop_at(4 * frame))));
+    // A command for now and other orders pass.
+    control.transport(TimedCommand { at_steady: 0, command: Command::Locate(-1_000) }).unwrap();
+    control.set_tempo_map(TempoMap::constant(RATE_HZ, 90.0).unwrap()).unwrap();
+    engine.process(FRAMES);
+    assert!(control.is_settled());
+    assert_eq!(engine.transport().position(), FRAMES as i64 - 1_000);
+    assert_eq!(engine.transport().waiting(), MAX_PENDING);
+    // The frame of the ten comes. One that has passed counts until it is carried out.
+    (2..5).for_each(|_| _ = engine.process(FRAMES));
+    assert!(!engine.transport().is_playing());
+    assert_eq!(engine.transport().waiting(), MAX_PENDING - 10);
+    let sent = || (0..2 * MAX_PENDING).filter(|_| control.transport(stop_at(1)).is_ok()).count();
+    assert_eq!(sent(), 10);
+    engine.process(FRAMES);
+    assert_eq!(sent(), 10);
+    // Those that wait are gone with a reset, and those on their way are not.
+    engine.reset();
+    assert_eq!(sent(), MAX_PENDING - 10);
+    engine.process(FRAMES);
+    engine.process(FRAMES);
+    assert_eq!(sent(), MAX_PENDING);
+}
+
+#[test]
+fn a_command_that_is_refused_because_the_ring_is_full_takes_no_place() {
+    let _alone = stage::alone();
+    let mut engine = engine(&session(), &stage::media(), ScheduleKind::Serial);
+    let control = engine.control();
+    let play_at = |at_steady| TimedCommand { at_steady, command: Command::Play };
+    while control.transport(play_at(0)).is_ok() {}
+    for _ in 0..2 * MAX_PENDING {
+        assert_eq!(control.transport(play_at(1 << 40)), Err(ControlError::Full));
+    }
+    while !control.is_settled() {
+        engine.process(FRAMES);
+    }
+    for _ in 0..MAX_PENDING {
+        control.transport(play_at(1 << 40)).unwrap();
+    }
+    assert_eq!(control.transport(play_at(1 << 40)), Err(ControlError::TooManyCommands));
 }
 
 /// Notes where the song is.

@@ -100,6 +100,11 @@ impl Transport {
         self.repeat
     }
 
+    /// How many commands wait for their frame.
+    pub fn waiting(&self) -> usize {
+        self.waiting
+    }
+
     /// Carries a command out before the next frame, before all commands that wait.
     pub fn apply(&mut self, command: TransportCommand) {
         match command {
