@@ -41,19 +41,39 @@ main() {
 
 # --- what is run --------------------------------------------------------------
 
-# Every test program with the folder cargo would run it in, one a line.
+# Every test program with the folder cargo would run it in, one a line. As in ci/test.sh, the programs `realtime` have
+# what watches the block path, and the plug-in that tests load is built, which is an example.
 built() { # PACKAGE...
-  local which=(--workspace) package
-  if [ $# -gt 0 ]; then which=(); fi
-  for package in "$@"; do which+=(-p "$package"); done
-  cargo test --locked "${which[@]}" --tests --no-run --message-format=json-render-diagnostics >"$logs/busy.built"
-  sed -nE 's#.*"manifest_path":"([^"]+)/Cargo.toml".*"overflow_checks":[a-z]+,"test":true.*"executable":"([^"]+)".*#\1 \2#p' "$logs/busy.built" \
-    >"$logs/busy.programs"
+  local which=(--workspace) features=,hocket/sentry,hocket-engine/sentry,hocket-engine/hostile package
+  if [ $# -gt 0 ]; then which=() features=; fi
+  for package in "$@"; do
+    which+=(-p "$package")
+    case $package in
+      hocket) features+=,hocket/sentry ;;
+      hocket-engine) features+=,hocket-engine/sentry,hocket-engine/hostile ;;
+    esac
+  done
+  : >"$logs/busy.programs"
+  # First, so that the program `hocket` that other tests start is the one without the sentry.
+  if [ -n "$features" ]; then
+    test_programs "${which[@]}" --features "${features#,}" --test realtime
+    cat "$logs/busy.found" >>"$logs/busy.programs"
+  fi
+  cargo build --locked "${which[@]}" --examples
+  test_programs "${which[@]}" --tests
+  grep -vE '/realtime-[0-9a-f]+$' "$logs/busy.found" >>"$logs/busy.programs" || true
   if [ -n "${HOCKET_TEST_PROGRAMS:-}" ]; then
     { grep -E "/($HOCKET_TEST_PROGRAMS)-[0-9a-f]+$" "$logs/busy.programs" || true; } >"$logs/busy.chosen"
     mv "$logs/busy.chosen" "$logs/busy.programs"
   fi
   [ -s "$logs/busy.programs" ] || { echo "test-busy: FAILED: there is no test program" && return 1; }
+}
+
+# Builds tests, and notes the folder and path of each program.
+test_programs() { # OPTION...
+  cargo test --locked "$@" --no-run --message-format=json-render-diagnostics >"$logs/busy.built"
+  sed -nE 's#.*"manifest_path":"([^"]+)/Cargo.toml".*"overflow_checks":[a-z]+,"test":true.*"executable":"([^"]+)".*#\1 \2#p' "$logs/busy.built" \
+    >"$logs/busy.found"
 }
 
 all_programs() {
