@@ -7,12 +7,12 @@ use hocket_engine::time::{
 };
 use hocket_engine::{Block as EngineBlock, Edge, EventPorts, EventsOut, NodeId};
 
-use crate::block::lead;
 use crate::border::{done, quiet};
 use crate::engine::Engine;
 use crate::failure::Failure;
 use crate::graph::{Graph, building};
 use crate::host::bytes_of;
+use crate::process::lead;
 use crate::processor::Block;
 use crate::status::{Error, Status};
 use crate::time::listed;

@@ -54,7 +54,7 @@ pub mod liveness;
 pub mod spread;
 pub mod engine;
 pub mod follow;
-pub mod block;
+pub mod process;
 pub mod ports;
 pub mod transport;
 pub mod takes;

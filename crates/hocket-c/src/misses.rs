@@ -2,7 +2,7 @@
 
 use hocket_engine::Misses;
 
-use crate::block::BlockTimes;
+use crate::process::BlockTimes;
 
 /// The number of periods for which the device had nothing new to play because of this block: its own, if it was
 /// late, and `skipped_periods`, which passed after it without a block. The host counts those by its own clock.

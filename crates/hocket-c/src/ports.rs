@@ -4,8 +4,8 @@ use std::slice::{from_raw_parts, from_raw_parts_mut};
 
 use hocket_engine::rows;
 
-use crate::block::lead;
 use crate::engine::Engine;
+use crate::process::lead;
 use crate::status::Status;
 
 /// The number of channels of an engine input (`hocket_graph_add_input`). 0 if the graph has no such input, and

@@ -12,11 +12,11 @@ use hocket_disk::{
 };
 use hocket_engine::RowsRef;
 
-use crate::block::lead;
 use crate::border::{c_text, done, made, quiet, seen, text};
 use crate::engine::Engine;
 use crate::failure::Failure;
 use crate::ports::{Output, rows_of};
+use crate::process::lead;
 use crate::status::{Error, Status};
 
 /// WAV with floats of 32 bits. Beyond 4 GiB it is RF64, as the other WAV formats are.

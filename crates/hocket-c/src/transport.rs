@@ -5,10 +5,10 @@ use hocket_engine::time::{
     TransportCommand,
 };
 
-use crate::block::lead;
 use crate::border::{done, quiet, seen};
 use crate::engine::Engine;
 use crate::failure::Failure;
+use crate::process::lead;
 use crate::status::{Error, Status};
 use crate::time::TempoMap;
 

@@ -7,12 +7,12 @@ use std::ptr::{null, null_mut};
 use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering::Relaxed};
 
 use hocket_c::automation::*;
-use hocket_c::block::*;
 use hocket_c::engine::*;
 use hocket_c::graph::*;
 use hocket_c::graph_ports::*;
 use hocket_c::host::*;
 use hocket_c::ports::*;
+use hocket_c::process::*;
 use hocket_c::processor::{Block, Processor};
 use hocket_c::services::*;
 use hocket_c::settings::*;

@@ -5,7 +5,6 @@ use std::ptr::{null, null_mut};
 use std::sync::atomic::{AtomicI32, Ordering::Relaxed};
 use std::time::Duration;
 
-use hocket_c::block::*;
 use hocket_c::control::*;
 use hocket_c::editing::*;
 use hocket_c::effects::*;
@@ -13,6 +12,7 @@ use hocket_c::engine::*;
 use hocket_c::explain::*;
 use hocket_c::graph::*;
 use hocket_c::node_edit::*;
+use hocket_c::process::*;
 use hocket_c::processor::{Block, ProcessFn, Processor};
 use hocket_c::routing_edit::*;
 use hocket_c::session::*;
