@@ -13,6 +13,8 @@ pub(crate) mod lanes;
 mod rows;
 mod sum;
 pub mod clip_source;
+pub mod clip_cue;
+pub mod stereo_audio;
 pub mod clip_player;
 pub mod note_player;
 pub(crate) mod fetch;

@@ -6,9 +6,9 @@ use std::sync::Arc;
 use hocket_dsp::{Block, Processor, mix};
 use hocket_plan::session::Clip;
 
+use super::clip_cue::Cue;
 use super::clip_source::{ClipSource, InMemory};
-use crate::control::clip_streams::Cue;
-use crate::control::media::StereoAudio;
+use super::stereo_audio::StereoAudio;
 
 /// When a clip sounds, and which frames of its file it plays. All in frames.
 #[derive(Debug, Clone)]

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use hocket_dsp::StereoRef;
 
-use crate::control::media::StereoAudio;
+use super::stereo_audio::StereoAudio;
 
 /// The frames of one file, for one clip.
 ///

@@ -5,9 +5,11 @@
 //! and its last in the block, and no point or jump. If that is not enough, a new value takes the place of the last one
 //! of its lane. Every value that goes is counted. Only then does the output depend on how time is cut into blocks.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use hocket_dsp::{Change, TimedChange, rows};
+use hocket_plan::session::LaneSpec;
 use hocket_time::{BlockTime, Lane, LaneCursor, LaneValue, Segment, Segments, TempoMap};
 
 use super::node::EVENTS_A_BLOCK;
@@ -35,6 +37,9 @@ pub(crate) struct MappedLane {
     pub lane: Lane,
     pub map: Arc<TempoMap>,
 }
+
+/// The lanes of a node by parameter: what each is made of, and the lane.
+pub(crate) type Automated = BTreeMap<u16, (LaneSpec, Arc<MappedLane>)>;
 
 /// Plays the lane of one parameter.
 ///

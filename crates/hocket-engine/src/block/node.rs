@@ -15,10 +15,9 @@ use std::sync::{Arc, Mutex};
 use hocket_dsp::{Block, Processor, TimedChange, mix};
 
 use super::fetch::Stretch;
-use super::lanes::{Lanes, MappedLane};
+use super::lanes::{Automated, Lanes, MappedLane};
 use super::now::Now;
 use super::work::Incoming;
-use crate::control::automation::Automated;
 use crate::control::main_thread::Joined;
 
 /// A node whose output the engine silenced, and why.

@@ -14,7 +14,7 @@ use super::edit::EditError;
 use super::handle::ControlError;
 use super::orders::Order;
 use super::planner::Planner;
-use crate::block::lanes::MappedLane;
+use crate::block::lanes::{Automated, MappedLane};
 use crate::block::node::{LaneExchange, NodeCell};
 pub use hocket_plan::session::LaneSpec;
 
@@ -39,9 +39,6 @@ pub struct ThinnedOut {
     /// [`Control::thinned_out`]: super::handle::Control::thinned_out
     pub values: u64,
 }
-
-/// The lanes of a node by parameter: what each is made of, and the lane.
-pub(crate) type Automated = BTreeMap<u16, (LaneSpec, Arc<MappedLane>)>;
 
 /// A change of a lane of a node that is known.
 pub(crate) type CellChange = (Arc<NodeCell>, u16, Option<LaneSpec>);

@@ -9,7 +9,8 @@ use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
-use crate::block::clip_player::ClipTimes;
+use crate::block::clip_cue::Cue;
+pub use crate::block::clip_cue::{NotReady, StreamGap, StreamHandle};
 use crate::block::clip_source::ClipSource;
 
 /// How far ahead of a position clips are brought into memory that begin there. Later ones have the time until they
@@ -49,48 +50,6 @@ impl fmt::Debug for ClipStream {
     }
 }
 
-/// A stream, for control threads.
-pub trait StreamHandle: Send + Sync {
-    /// Asks for the frames from `position` on. Does not wait.
-    fn want(&self, position: u64);
-
-    /// Waits until a position that was wanted is in memory, at most until `until`.
-    ///
-    /// # Errors
-    /// Why it is not, with the file's name.
-    fn wait(&self, position: u64, until: Instant) -> Result<(), String>;
-
-    /// Whether everything is in memory that finds room, from the position on that is read next.
-    fn is_filled(&self) -> bool;
-
-    /// What was silent so far because it was not in memory in time.
-    fn not_ready(&self) -> NotReady;
-}
-
-/// What a file did not have in memory in time.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct NotReady {
-    /// The file.
-    pub file: String,
-    /// All frames of silence.
-    pub frames: u64,
-    /// Where and why: the latest ones.
-    pub gaps: Vec<StreamGap>,
-    /// Why nothing more of it is read, if reading has ended because of a fault: what follows is silent.
-    pub ended: Option<String>,
-}
-
-/// Frames in a row that were silent because they were not in memory in time.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct StreamGap {
-    /// The first one, as a frame of the file.
-    pub position: u64,
-    /// How many.
-    pub frames: u64,
-    /// What the disk said, or that it was too slow.
-    pub cause: String,
-}
-
 /// Why positions are not in memory. Playing there is possible; it may begin with silence.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{}", causes.join("\n"))]
@@ -99,18 +58,7 @@ pub struct PrerollError {
     pub causes: Vec<String>,
 }
 
-/// What a pool notes of a clip that streams.
-pub(crate) struct Cue {
-    times: ClipTimes,
-    rate_hz: u32,
-    handle: Arc<dyn StreamHandle>,
-}
-
 impl Cue {
-    pub(crate) fn new(times: ClipTimes, rate_hz: u32, handle: Arc<dyn StreamHandle>) -> Cue {
-        Cue { times, rate_hz, handle }
-    }
-
     /// The file's frame with which the clip goes on when the song does so at `song`, after the start of its loop if that
     /// follows soon. None: there is time enough, or the clip is over.
     fn due(&self, song: i64) -> Vec<u64> {
@@ -211,6 +159,7 @@ mod tests {
     use hocket_plan::session::{Clip, MediaId};
 
     use super::*;
+    use crate::block::clip_player::ClipTimes;
 
     /// A stream that only has a number.
     struct Numbered(u64);
