@@ -40,14 +40,21 @@ const TYPES: [&str; 14] = [
     "File",
 ];
 /// Methods that allocate or lock.
-const METHODS: [&str; 10] = [
+const METHODS: [&str; 17] = [
     "collect",
     "to_vec",
     "to_owned",
     "to_string",
     "into_boxed_slice",
     "into_bytes",
+    "reserve",
     "reserve_exact",
+    "push_str",
+    "extend",
+    "extend_from_slice",
+    "resize",
+    "insert",
+    "with_capacity",
     "sort",
     "lock",
     "join",
@@ -100,8 +107,11 @@ fn is_offence(tokens: &[Token], at: usize) -> bool {
     let is_macro = MACROS.contains(&name) && text(at + 1) == "!";
     let is_constructor = TYPES.contains(&name) && text(at + 1) == ":" && text(at + 2) == ":";
     let is_method = METHODS.contains(&name) && before == "." && ["(", ":"].contains(&text(at + 1));
+    // `EventBuffer::with_capacity`: of whatever type, it makes room.
+    let makes_room = name == "with_capacity" && before == ":" && text(at + 1) == "(";
     let sleeps = name == "sleep" && before == ":";
-    (is_macro || is_constructor || is_method || sleeps) && !shares_a_handle(tokens, at)
+    (is_macro || is_constructor || is_method || makes_room || sleeps)
+        && !shares_a_handle(tokens, at)
 }
 
 /// `Arc::clone` counts a reference and allocates nothing.
@@ -176,6 +186,16 @@ mod tests {
         check("fn f() {\n let a = vec![1];\n}", &[(2, "vec")]);
         check("fn f() { Box::new(1); Vec::<u8>::new(); }", &[(1, "Box"), (1, "Vec")]);
         check("fn f() { m.lock(); a.iter().collect::<Vec<_>>(); }", &[(1, "lock"), (1, "collect")]);
+        check(
+            "fn f() { s.push_str(a); v.extend(b); v.resize(3, 0); }",
+            &[(1, "push_str"), (1, "extend"), (1, "resize")],
+        );
+        check(
+            "fn f() { map.insert(1, 2); v.extend_from_slice(a); v.reserve(4); }",
+            &[(1, "insert"), (1, "extend_from_slice"), (1, "reserve")],
+        );
+        check("fn f() { EventBuffer::with_capacity(9); }", &[(1, "with_capacity")]);
+        check("fn insert() { extend(); self.resize = 1; }", &[]);
         check("fn f() { println!(); std::thread::sleep(d); }", &[(1, "println"), (1, "sleep")]);
     }
 

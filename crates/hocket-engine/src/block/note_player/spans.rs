@@ -239,6 +239,7 @@ struct Walk {
 }
 
 impl Walk {
+    /// Thread: control; allocates.
     fn note(&mut self, number: u32, note: Note, chases: bool) {
         if note.action == NoteAction::On {
             let begun = self.begin(number, EventKind::Note(note), chases);
@@ -253,6 +254,7 @@ impl Walk {
         self.notes.len() - 1
     }
 
+    /// Thread: control; allocates.
     fn message(&mut self, number: u32, message: Midi1, chases: bool) {
         let [status, first, second] = message.bytes();
         let channel = status & 0xf;
@@ -282,6 +284,8 @@ impl Walk {
     }
 
     /// The pressure of a key that is down.
+    ///
+    /// Thread: control; allocates.
     fn press(&mut self, number: u32, key: (u8, u8), message: Midi1) {
         let Some([Some(note), before]) = self.keys.get(&key).copied() else { return };
         if let Some(before) = before {
@@ -344,6 +348,7 @@ impl Walk {
         }
     }
 
+    /// Thread: control; allocates.
     fn hold(&mut self, number: u32, (channel, slot): (u8, Slot), message: Midi1) {
         let (before, rest) = (self.slots.get(&(channel, slot)).copied(), slot.rest(channel));
         if let Some(before) = before {
