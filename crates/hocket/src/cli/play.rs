@@ -111,7 +111,7 @@ pub struct PlayArgs {
 
 impl PlayArgs {
     /// The name of the client where none is given.
-    pub const CLIENT: &str = "hocket";
+    pub const CLIENT: &'static str = "hocket";
     /// The periods of a sound card's buffer where none are given.
     pub const PERIODS: u32 = 2;
 }

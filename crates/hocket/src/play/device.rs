@@ -3,8 +3,8 @@
 use hocket_devices::alsa::{self, open_usual};
 use hocket_devices::found::is_absent;
 use hocket_devices::{
-    Alsa, AlsaError, AlsaOptions, Connect, Device, DeviceError, Format, Jack, JackError, JackOptions,
-    Virtual,
+    Alsa, AlsaError, AlsaOptions, Connect, Device, DeviceError, Format, Jack, JackError,
+    JackOptions, Virtual,
 };
 use hocket_plan::Session;
 
@@ -51,7 +51,9 @@ impl Chosen {
             ("--periods", "alsa", !is_card && args.periods != PlayArgs::PERIODS),
         ];
         let unused = options.into_iter().filter(|(_, _, is_unused)| *is_unused);
-        unused.map(|(option, device, _)| format!("{option} changes nothing: only {device} has it")).collect()
+        unused
+            .map(|(option, device, _)| format!("{option} changes nothing: only {device} has it"))
+            .collect()
     }
 
     fn named_or_best(args: &PlayArgs) -> Result<Chosen, Failure> {

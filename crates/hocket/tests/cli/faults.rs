@@ -1042,7 +1042,7 @@ fn fault_09_two_lab_runs_into_one_file_are_noticed_and_an_interrupted_one_is_cal
     let run = Store::open(&file).unwrap().choose("last").unwrap();
     assert_eq!(run.experiments[0].end, "interrupted");
     assert!(run.ended_at.is_some() && rows().unwrap() > 0);
-    let report = run(&["lab", "report", "--records", file.to_str().unwrap()]);
+    let report = crate::support::run(&["lab", "report", "--records", file.to_str().unwrap()]);
     let head = report.out.lines().take(2).collect::<Vec<_>>().join(" ");
     assert!(head.contains(", interrupted 20") && !head.contains(", ended "), "{head}");
 }
