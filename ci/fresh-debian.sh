@@ -62,18 +62,18 @@ bootstrap() {
     tail -n 5 "$logs/debootstrap.log"
     return 1
   fi
-  chroot "$debian" useradd --create-home --home-dir "/$user" "$user"
+  # `stage` sees only the last exit code of a function.
+  chroot "$debian" useradd --create-home --home-dir "/$user" "$user" || return 1
   home="$debian/$user"
   echo "fresh-debian: Debian $(cat "$debian/etc/debian_version") with ${packages//,/ }"
 }
 
 unpack_tree() {
-  mkdir "$home/hocket"
-  git archive HEAD | tar -x -C "$home/hocket"
-  mkdir -p "$debian"/opt/{rust,registry} "$home/.cargo"
+  mkdir "$home/hocket" && git archive HEAD | tar -x -C "$home/hocket" || return 1
+  mkdir -p "$debian"/opt/{rust,registry} "$home/.cargo" || return 1
   # The name of a registry is part of where its crates lie.
   cp "${CARGO_HOME:-$HOME/.cargo}"/config.toml "$home/.cargo/" 2>/dev/null || true
-  ln -s /opt/registry "$home/.cargo/registry"
+  ln -s /opt/registry "$home/.cargo/registry" || return 1
   chroot "$debian" chown -R "$user:" "/$user"
 }
 

@@ -67,7 +67,7 @@ fn escaped(text: &str, is_escaped: impl Fn(char) -> bool) -> String {
 }
 
 /// Characters that act instead of being seen. Joiners (U+200C, U+200D) are parts of words and stay.
-fn is_hidden(c: char) -> bool {
+pub fn is_hidden(c: char) -> bool {
     c.is_control()
         || matches!(c,
             '\u{61c}' | '\u{180e}' | '\u{200b}' | '\u{200e}' | '\u{200f}'

@@ -239,7 +239,7 @@ impl Facts {
         let both = runtime.and_then(|runtime| Ok((runtime, period?)));
         Fact::from(both).map(|(runtime, period)| match runtime {
             -1 => "unlimited".into(),
-            _ => format!("{runtime} of {period} us"),
+            _ => format!("{runtime} of {period} µs"),
         })
     }
 

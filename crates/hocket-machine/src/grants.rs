@@ -206,7 +206,7 @@ fn by_service(name: GrantName, way: Way, remedy: &str) -> Grant {
         Fact::Value(Offer { max_priority, rttime_us, got }) => {
             let policy = got.policy;
             let detail = format!(
-                "{policy} up to priority {max_priority}; a thread that then does not block for {rttime_us} us ends the \
+                "{policy} up to priority {max_priority}; a thread that then does not block for {rttime_us} µs ends the \
                  process (RLIMIT_RTTIME)"
             );
             Grant::yes(name, detail)
@@ -223,7 +223,7 @@ fn real_time_budget() -> Grant {
         }
         Fact::Value(class::RealTimeBudget { soft_us: Some(us), .. }) => {
             let detail = format!(
-                "a real-time thread that does not block for {us} us gets SIGXCPU (RLIMIT_RTTIME)"
+                "a real-time thread that does not block for {us} µs gets SIGXCPU (RLIMIT_RTTIME)"
             );
             Grant::no(
                 name,
@@ -239,7 +239,7 @@ fn short_slices() -> Grant {
     let asked = std::time::Duration::from_micros(500);
     match class::request_slice(asked) {
         Fact::Value(ns) => {
-            Grant::yes(GrantName::ShortSlices, format!("asked for 500 us, got {} us", ns / 1000))
+            Grant::yes(GrantName::ShortSlices, format!("asked for 500 µs, got {} µs", ns / 1000))
         }
         Fact::Unknown(why) => Grant::no(GrantName::ShortSlices, why, None),
     }

@@ -86,9 +86,9 @@ fn check(evidence: &Evidence, cause: Cause, share: i64, words: &[&str]) -> Verdi
 fn a_block_in_time_is_explained_by_what_it_took_more_than_usual() {
     let mut evidence = slow_vocals(700);
     assert_eq!(explain(&evidence), None);
-    let found = explain_unusual(&evidence).expect("101 us more than usual");
+    let found = explain_unusual(&evidence).expect("101 µs more than usual");
     assert_eq!((found.cause, found.late_ns / US), (Cause::UnitSlow, 101), "{found:#?}");
-    for word in ["981 us of 1000 us", "101 us more than usual", "vocals took 670 us"] {
+    for word in ["981 µs of 1000 µs", "101 µs more than usual", "vocals took 670 µs"] {
         assert!(found.text.contains(word), "`{word}` in: {}", found.text);
     }
     evidence.expected_ns = (990 * US) as f64;
@@ -105,20 +105,20 @@ fn a_block_that_is_on_time_has_no_cause() {
 #[test]
 fn the_leader_woke_late() {
     let late = block((320, 330), &[(0, 320, 600), (2, 901, 1181)], &[(1, 330, 900)]);
-    check(&late, Cause::LeaderWokeLate, 181, &["block 7 came 181 us too late", "leader", "320 us"]);
+    check(&late, Cause::LeaderWokeLate, 181, &["block 7 came 181 µs too late", "leader", "320 µs"]);
 }
 
 #[test]
 fn the_device_signaled_late() {
     let mut late = block((320, 330), &[(0, 320, 600), (2, 901, 1181)], &[(1, 330, 900)]);
     late.signaled_ns = 310 * US;
-    check(&late, Cause::SignaledLate, 181, &["device", "310 us"]);
+    check(&late, Cause::SignaledLate, 181, &["device", "310 µs"]);
 }
 
 #[test]
 fn a_worker_woke_late() {
     let late = block((20, 430), &[(0, 20, 300), (2, 1001, 1281)], &[(1, 430, 1000)]);
-    check(&late, Cause::WorkerWokeLate, 281, &["worker 1 did not run for 410 us"]);
+    check(&late, Cause::WorkerWokeLate, 281, &["worker 1 did not run for 410 µs"]);
 }
 
 #[test]
@@ -134,7 +134,7 @@ fn a_worker_that_never_came_left_its_work_to_the_leader() {
 #[test]
 fn a_unit_was_slow() {
     let found =
-        check(&slow_vocals(900), Cause::UnitSlow, 181, &["vocals took 870 us instead of 570 us"]);
+        check(&slow_vocals(900), Cause::UnitSlow, 181, &["vocals took 870 µs instead of 570 µs"]);
     assert_eq!(found.subject, "vocals");
 }
 
@@ -150,7 +150,7 @@ fn a_slow_unit_that_nobody_waited_for_is_not_accused() {
 fn a_seat_was_taken() {
     let mut late = slow_vocals(900);
     late.seats[1].own = Some(stranger(1, 200, 480));
-    let found = check(&late, Cause::SeatTaken, 181, &["preview", "280 us", "CPU 1", "worker 1"]);
+    let found = check(&late, Cause::SeatTaken, 181, &["preview", "280 µs", "CPU 1", "worker 1"]);
     assert!(found.others.iter().all(|share| share.share_ns <= 40 * US), "{found:#?}");
     // Other threads of the engine are no strangers.
     late.engine_tids.push(STRANGER);
@@ -169,7 +169,7 @@ fn a_sibling_was_busy() {
     let mut late = slow_vocals(900);
     late.seats[1].siblings = vec![stranger(5, 0, 2000)];
     check(&late, Cause::SiblingBusy, 181, &["preview", "CPU 5, beside worker 1", "vocals"]);
-    // Half of 200 us cannot explain 300.
+    // Half of 200 µs cannot explain 300.
     late.seats[1].siblings = vec![stranger(5, 100, 300)];
     let found = check(&late, Cause::UnitSlow, 181, &[]);
     assert_eq!((found.others[0].cause, found.others[0].share_ns), (Cause::SiblingBusy, 100 * US));
@@ -209,7 +209,7 @@ fn the_plan_does_not_fit() {
     let mut late = slow_vocals(900);
     late.estimates_ns[1] = (860 * US) as f64;
     late.expected_ns = (1170 * US) as f64;
-    check(&late, Cause::Overload, 170, &["the plan needs 1170 us in a period of 1000 us"]);
+    check(&late, Cause::Overload, 170, &["the plan needs 1170 µs in a period of 1000 µs"]);
     late.expected_ns = f64::NAN;
     check(&late, Cause::Overload, 140, &[]);
 }
@@ -226,7 +226,7 @@ fn without_estimates_a_slow_block_is_unknown() {
 
 #[test]
 fn of_several_causes_the_largest_is_named() {
-    // 150 us late to wake up, then 300 us more than expected, 200 of them by a stranger.
+    // 150 µs late to wake up, then 300 µs more than expected, 200 of them by a stranger.
     let mut late = block((150, 160), &[(0, 150, 430), (2, 1031, 1311)], &[(1, 160, 1030)]);
     late.seats[1].own = Some(stranger(1, 300, 500));
     let found = check(&late, Cause::SeatTaken, 200, &[]);
@@ -238,7 +238,7 @@ fn of_several_causes_the_largest_is_named() {
 #[test]
 fn units_that_are_all_a_little_slow_are_one_cause() {
     let late = block((20, 30), &[(0, 20, 300), (2, 801, 1181)], &[(1, 30, 800)]);
-    check(&late, Cause::UnitSlow, 181, &["vocals took 770 us instead of 570 us", "300 us in all"]);
+    check(&late, Cause::UnitSlow, 181, &["vocals took 770 µs instead of 570 µs", "300 µs in all"]);
 }
 
 #[test]

@@ -28,7 +28,7 @@ pub use play::PlayArgs;
 pub use plugin::{
     CheckPluginArgs, ExerciseArgs, InfoArgs, ListArgs, LookArgs, PluginArgs, PluginCommand, RunArgs,
 };
-pub use position::Position;
+pub use position::{Position, number};
 pub use recover::RecoverArgs;
 pub use render::RenderArgs;
 pub use report::ReportArgs;

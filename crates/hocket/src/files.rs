@@ -5,6 +5,7 @@
 
 use std::ffi::OsString;
 use std::fs::Metadata;
+use std::io::ErrorKind;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
@@ -207,7 +208,10 @@ pub(crate) fn check_writable(path: &Path) -> Result<(), Failure> {
     let trial = tempfile::Builder::new().prefix(".hocket-").tempfile_in(folder_of(path));
     trial.map(|_| ()).map_err(|error| {
         // The error's own text names the trial file, which means nothing to a user.
-        let cause = error.kind();
+        let cause = match error.kind() {
+            ErrorKind::NotFound => "there is no such folder".into(),
+            kind => kind.to_string(),
+        };
         Failure::not_possible(format!(
             "{}: cannot be written: {cause}; choose a folder that exists and may be written to",
             path.display()

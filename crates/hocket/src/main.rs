@@ -31,9 +31,12 @@ fn main() -> ExitCode {
 /// Help and most refusals are printed by clap, in colour. A refusal quotes what was typed: where that must not
 /// be shown as it is, it goes the way of all messages.
 fn refused(error: &Error) -> Exit {
+    if !error.use_stderr() {
+        return hocket::output::after_printing(error.print());
+    }
     let typed: Vec<_> =
         std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect();
-    if !error.use_stderr() || typed.iter().all(|word| foreign::plain(word) == *word) {
+    if typed.iter().all(|word| foreign::plain(word) == *word) {
         error.exit();
     }
     let text = error.render().to_string();

@@ -81,7 +81,11 @@ pub(crate) fn print_rows(text: &str) {
 
 fn put(text: &str) {
     let mut out = std::io::stdout().lock();
-    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+    note_loss(out.write_all(text.as_bytes()).and_then(|()| out.flush()));
+}
+
+fn note_loss(printed: std::io::Result<()>) {
+    match printed {
         Err(error) if error.kind() != ErrorKind::BrokenPipe => {
             tell(format_args!("standard output: {error}: what was to be printed is lost"));
             LOST.store(true, Relaxed);
@@ -124,6 +128,12 @@ pub(crate) fn release() {
     let held = HELD.lock().unwrap_or_else(PoisonError::into_inner).take();
     let text = held.unwrap_or_default().concat();
     let _ = std::io::stderr().lock().write_all(text.as_bytes());
+}
+
+/// How the program ends after clap printed the help or the version.
+pub fn after_printing(printed: std::io::Result<()>) -> Exit {
+    note_loss(printed.and_then(|()| std::io::stdout().flush()));
+    checked(Exit::Done)
 }
 
 /// How a command ends that would otherwise have ended well.

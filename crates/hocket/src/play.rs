@@ -381,7 +381,7 @@ impl Run<'_> {
         let settings = engine.settings();
         let deadline_us = settings.period().as_nanos() as f64 / 1e3;
         let format = format!(
-            "{} Hz, blocks of {} frames, deadline {deadline_us:.0} us",
+            "{} Hz, blocks of {} frames, deadline {deadline_us:.0} µs",
             settings.rate_hz, settings.frames
         );
         let device = std::iter::once(self.sound.device.to_string());

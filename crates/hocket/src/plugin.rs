@@ -87,6 +87,14 @@ fn scanned(libraries: Vec<Library>, cache: Option<PathBuf>) -> Result<Found, Fai
     progress.set_message("looking at new plug-ins");
     let found = Scanner { program, arguments, limit: scan::LIMIT, cache }.scan(&libraries);
     progress.finish_and_clear();
+    if let (false, Err(error)) = (found.problems.is_empty(), tempfile::tempfile()) {
+        tell(format_args!(
+            "warning: {}: no temporary file can be made there: {}; Hocket cannot look at new plug-ins; set TMPDIR to a \
+             folder that you may write to",
+            std::env::temp_dir().display(),
+            error.kind()
+        ));
+    }
     Ok(found)
 }
 

@@ -36,7 +36,11 @@ fn recover(path: &Path) -> Exit {
 
 fn exit(error: &RecoverError) -> Exit {
     match error {
-        RecoverError::Io { source, .. } if source.kind() == ErrorKind::NotFound => Exit::BadInput,
+        RecoverError::Io { source, .. }
+            if matches!(source.kind(), ErrorKind::NotFound | ErrorKind::IsADirectory) =>
+        {
+            Exit::BadInput
+        }
         RecoverError::NotARecording { .. } => Exit::BadInput,
         RecoverError::Io { .. } | RecoverError::InUse { .. } | RecoverError::NoRoom { .. } => {
             Exit::NotPossible

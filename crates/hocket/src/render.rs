@@ -78,7 +78,7 @@ fn render(args: &RenderArgs, prepared: Prepared, stop: &AtomicBool) -> Result<bo
     loaded.accept(args.strict)?;
     let rate_hz = loaded.rate_hz;
     let region = region.within(args, || length_frames(args, &loaded), rate_hz)?;
-    size::question(args, region.frames(), rate_hz, stems.paths().count() as u64)?;
+    size::question(args, region, rate_hz, stems.paths().count() as u64)?;
     let policy =
         Policy { schedule: schedule.kind(), sibling, wait: known.wait_or(args.wait, args.frames) };
     let settings =
@@ -179,7 +179,8 @@ fn length_frames(args: &RenderArgs, loaded: &LoadedSession) -> Result<u64, Failu
 pub(crate) fn check_length(length: Option<f64>) -> Result<(), Failure> {
     match length {
         Some(length) if !(length > 0.0 && length <= 86_400.0) => Err(Failure::bad_input(format!(
-            "--length {length}: choose more than 0 and at most 86400 seconds"
+            "--length {}: choose more than 0 and at most 86400 seconds",
+            crate::cli::number(length)
         ))),
         _ => Ok(()),
     }

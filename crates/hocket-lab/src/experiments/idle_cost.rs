@@ -219,7 +219,7 @@ fn table(results: &Results) -> Vec<Sentence> {
     let sentence = |relation: Relation| {
         let pair = |variant: &Variant| {
             let wakes = results.median(&variant.name, "wake");
-            let wakes = wakes.map_or(String::new(), |ns| format!(" (wakes in {:.1} us)", ns / 1e3));
+            let wakes = wakes.map_or(String::new(), |ns| format!(" (wakes in {:.1} µs)", ns / 1e3));
             let label = format!("{}{wakes}", variant.level("beside"));
             NamedRatio::new(label, empty(relation), &variant.name, "time")
         };

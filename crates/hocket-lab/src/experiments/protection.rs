@@ -222,7 +222,7 @@ fn on_time(results: &Results, name: &str) -> Option<Sentence> {
         format!("; the disturbers did {pieces:.0} pieces a second meanwhile")
     });
     Some(Sentence::shown(format!(
-        "{name}: {count:.0} of {periods} periods missed (95 %: at most {most:.2} %), 99 of 100 took at most {p99:.0} us and began at most {late:.0} us \
+        "{name}: {count:.0} of {periods} periods missed (95 %: at most {most:.2} %), 99 of 100 took at most {p99:.0} µs and began at most {late:.0} µs \
          late{pieces}"
     )))
 }

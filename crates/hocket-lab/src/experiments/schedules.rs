@@ -246,7 +246,7 @@ fn shortest_told(results: &Results, frames: u32) -> Option<Sentence> {
     let others = variants.iter().filter(|v| v.level("frames") == frames.to_string()).count() - 1;
     let compared = results.judged_of(&serial.name(), &shortest.0, "duration", others);
     let text = format!(
-        "{frames} frames: the shortest median has {} with {:.0} us, against the serial walk {}",
+        "{frames} frames: the shortest median has {} with {:.0} µs, against the serial walk {}",
         shortest.0.trim_start_matches(|c: char| c.is_ascii_digit()).trim(),
         shortest.1,
         ratio_told(&compared),

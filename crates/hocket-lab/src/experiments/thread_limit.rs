@@ -120,7 +120,7 @@ impl Experiment for ThreadLimit {
             let each = if started == kernel { "one kernel thread each" } else { "not one each" };
             let time = of("start-time").unwrap_or(f64::NAN);
             sentences.push(Sentence::shown(format!(
-                "{started:.0} threads were started at {time:.1} us each; the kernel counts {kernel:.0}: {each}"
+                "{started:.0} threads were started at {time:.1} µs each; the kernel counts {kernel:.0}: {each}"
             )));
         }
         sentences

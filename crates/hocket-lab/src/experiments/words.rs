@@ -7,9 +7,9 @@ pub(super) fn rate(per_second: f64) -> String {
     scaled(per_second, &[(1e9, " G/s"), (1e6, " M/s"), (1e3, " k/s"), (1.0, " /s")])
 }
 
-/// `1.59 s`, `21.4 ms`, `870 us`, `43.2 ns`.
+/// `1.59 s`, `21.4 ms`, `870 µs`, `43.2 ns`.
 pub(super) fn duration(ns: f64) -> String {
-    scaled(ns, &[(1e9, " s"), (1e6, " ms"), (1e3, " us"), (1.0, " ns")])
+    scaled(ns, &[(1e9, " s"), (1e6, " ms"), (1e3, " µs"), (1.0, " ns")])
 }
 
 /// Three digits before the first unit that the value reaches; the last one for smaller values.
@@ -83,6 +83,6 @@ mod tests {
         assert_eq!(duration(1_594e6), "1.59 s");
         assert_eq!(duration(43.21), "43.2 ns");
         let estimate = Estimate { value: 1e3, low: Some(900.0), high: Some(1.1e3) };
-        assert_eq!(told(estimate, duration), "1.00 us [900 ns, 1.10 us]");
+        assert_eq!(told(estimate, duration), "1.00 µs [900 ns, 1.10 µs]");
     }
 }

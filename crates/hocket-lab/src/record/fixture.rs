@@ -293,8 +293,8 @@ fn explained(variant: &Variant, worst: u64) -> Explained {
         share_ns: 90_000,
         subject: "preview (thread 4711)".into(),
         text: format!(
-            "block {block} came 120 us too late: preview (thread 4711) ran on CPU 8, beside worker 0 \
-             (leader), while it computed vocals: about 90 us lost"
+            "block {block} came 120 µs too late: preview (thread 4711) ran on CPU 8, beside worker 0 \
+             (leader), while it computed vocals: about 90 µs lost"
         ),
         others: Vec::new(),
     };

@@ -44,7 +44,7 @@ fn settings(analysis: &Analysis) -> String {
     let it = &analysis.record.settings;
     let disturb = if it.disturb.is_empty() { "none".into() } else { plain(&it.disturb.join(", ")) };
     format!(
-        "{} frames at {} Hz, deadline {} us, {} workers, {} in {} rounds of {} blocks, disturbers: {disturb}, seed {}",
+        "{} frames at {} Hz, deadline {} µs, {} workers, {} in {} rounds of {} blocks, disturbers: {disturb}, seed {}",
         it.frames,
         it.rate_hz,
         us(analysis.period_ns, 0),
@@ -63,7 +63,7 @@ fn digits(analysis: &Analysis) -> usize {
 fn ready_table(analysis: &Analysis, out: &mut Page) {
     let digits = digits(analysis);
     out.blank();
-    out.line("When the output was ready, in us after the block's planned start");
+    out.line("When the output was ready, in µs after the block's planned start");
     out.row("variant", &cells(["mean", "p50", "p99", "p99.9", "max", "late", "95 % of late"]));
     for row in &analysis.rows {
         out.row(
@@ -120,7 +120,7 @@ fn absence(variant: &Variant) -> String {
 fn took_table(analysis: &Analysis, out: &mut Page) {
     let digits = digits(analysis);
     out.blank();
-    out.line("Block time, in us from the leader's awakening to the complete output; ratios to the first variant, paired by round");
+    out.line("Block time, in µs from the leader's awakening to the complete output; ratios to the first variant, paired by round");
     let head = ["mean", "p50", "max", "p50 ratio", "95 %", "p99 ratio", "verdict on p50"];
     out.row("variant", &took_cells(head));
     for row in analysis.rows.iter().filter(|row| row.measured.is_some()) {
@@ -203,7 +203,7 @@ fn historic_table(table: &HistoricTable, record: &BenchRecord, out: &mut Page) {
             table.project, table.source, table.machine
         ),
     );
-    out.row("configuration", &[("mean, us".into(), 12), ("max, us".into(), 12)]);
+    out.row("configuration", &[("mean, µs".into(), 12), ("max, µs".into(), 12)]);
     for row in table.rows {
         let name = format!("{}, {}", row.os, row.configuration);
         out.wide_row(

@@ -331,7 +331,7 @@ impl Analysis<'_> {
         };
         (most > 0.25 * self.period_ns).then(|| {
             format!(
-                "Waking up alone takes up to {} us in {cases} cases, {} of the {} us there are; no schedule can give that back.",
+                "Waking up alone takes up to {} µs in {cases} cases, {} of the {} µs there are; no schedule can give that back.",
                 us(most, 0),
                 percent(most / self.period_ns),
                 us(self.period_ns, 0)

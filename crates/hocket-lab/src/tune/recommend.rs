@@ -181,7 +181,7 @@ impl Choice<'_> {
     }
 
     fn us(&self, way: Way) -> String {
-        self.took(way).map_or(String::new(), |us| format!(" {us:.0} us"))
+        self.took(way).map_or(String::new(), |us| format!(" {us:.0} µs"))
     }
 
     /// The one judgement; ways are picked among all of a length for their figures.
@@ -262,7 +262,7 @@ fn policy(protection: Option<&Results>, way: Way, machine: &Machine) -> (Sibling
             (
                 best,
                 format!(
-                    "under load 99 of 100 blocks take {us:.0} us with {name}, {before:.0} us without"
+                    "under load 99 of 100 blocks take {us:.0} µs with {name}, {before:.0} µs without"
                 ),
             )
         }

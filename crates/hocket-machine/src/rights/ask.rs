@@ -48,7 +48,7 @@ fn slice(thread: ThreadId) -> Answer {
         attr.flags &= sys::RESET_ON_FORK;
         sys::set_sched_attr_of(thread.0, &attr)
     });
-    let asked = format!("a slice of {} us", SLICE.as_micros());
+    let asked = format!("a slice of {} µs", SLICE.as_micros());
     match set {
         Ok(()) => confirm(thread, &asked, |now| now.slice_ns.is_some()),
         Err(e) => Answer::no(format!("asked for {asked}: {}", plain(&e))),
@@ -103,7 +103,7 @@ fn confirm(thread: ThreadId, asked: &str, is_it: impl Fn(&ClassNow) -> bool) -> 
     let now = class::now_of(thread);
     let granted = now.value().is_some_and(is_it);
     let slice = now.value().and_then(|now| now.slice_ns);
-    let slice = slice.map_or(String::new(), |ns| format!(" with a slice of {} us", ns / 1000));
+    let slice = slice.map_or(String::new(), |ns| format!(" with a slice of {} µs", ns / 1000));
     let outcome = match granted {
         true => format!("asked for {asked}, got {now}{slice}"),
         false => {

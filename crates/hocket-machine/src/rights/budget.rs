@@ -24,7 +24,7 @@ impl Lowered {
         sys::set_limit(0, Resource::RealTimeMicroseconds, wanted).map_err(failed)?;
         match read().map_err(failed)? {
             now if now == wanted => Ok(Self { before: Some(before) }),
-            now => Err(format!("RLIMIT_RTTIME should be {max_us} us, the system reports {now:?}")),
+            now => Err(format!("RLIMIT_RTTIME should be {max_us} µs, the system reports {now:?}")),
         }
     }
 

@@ -62,7 +62,7 @@ impl Terms {
         match priority.zip(rttime) {
             Some((max_priority, rttime_us)) => Ok(Self { max_priority, rttime_us }),
             None => Err(format!(
-                "it has nothing to give (highest priority {max_priority}, CPU time {rttime_us} us): RealtimeKit is \
+                "it has nothing to give (highest priority {max_priority}, CPU time {rttime_us} µs): RealtimeKit is \
                  probably not installed"
             )),
         }

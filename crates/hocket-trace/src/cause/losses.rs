@@ -299,7 +299,7 @@ fn known_ns(ns: f64) -> Option<i64> {
 /// A time in microseconds, as text.
 pub(super) fn us(ns: i64) -> String {
     match ns {
-        0..10_000 => format!("{:.1} us", ns as f64 / 1e3),
-        _ => format!("{} us", ns / 1_000),
+        0..10_000 => format!("{:.1} µs", ns as f64 / 1e3),
+        _ => format!("{} µs", ns / 1_000),
     }
 }

@@ -38,14 +38,14 @@ pub struct PlayArgs {
     #[arg(long, value_name = "WHAT", default_value_t = Connect::Physical)]
     pub connect: Connect,
     /// The name of the client on JACK.
-    #[arg(long, value_name = "NAME", default_value = "hocket")]
+    #[arg(long, value_name = "NAME", default_value = PlayArgs::CLIENT)]
     pub client: String,
     /// Block length in frames [default: 64, on alsa 256; a JACK server decides itself].
     #[arg(long, value_name = "N")]
     pub frames: Option<u32>,
     /// Periods of one block in the buffer of a sound card (alsa), 2 to 16. More give more time to be late, and more
     /// latency; USB cards often need 3.
-    #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u32).range(2..=16))]
+    #[arg(long, value_name = "N", default_value_t = PlayArgs::PERIODS, value_parser = clap::value_parser!(u32).range(2..=16))]
     pub periods: u32,
     /// Sample rate in Hz [default: the session's, on alsa 48000; a JACK server decides itself].
     #[arg(long, value_name = "HZ")]
@@ -107,4 +107,11 @@ pub struct PlayArgs {
     /// Where defaults come from.
     #[command(flatten)]
     pub profile: ProfileArgs,
+}
+
+impl PlayArgs {
+    /// The name of the client where none is given.
+    pub const CLIENT: &'static str = "hocket";
+    /// The periods of a sound card's buffer where none are given.
+    pub const PERIODS: u32 = 2;
 }

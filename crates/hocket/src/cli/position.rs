@@ -34,15 +34,32 @@ impl FromStr for Position {
 impl fmt::Display for Position {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Position::Seconds(seconds) => seconds.fmt(f),
+            Position::Seconds(seconds) => f.write_str(&number(*seconds)),
             Position::Bar(bar, beat) => write!(f, "{bar}:{beat}"),
         }
+    }
+}
+
+/// A number that was typed, without hundreds of zeros.
+pub fn number(value: f64) -> String {
+    match value.abs() {
+        size if size != 0.0 && !(1e-9..1e15).contains(&size) && size.is_finite() => {
+            format!("{value:e}")
+        }
+        _ => value.to_string(),
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn numbers_are_short() {
+        let typed = ["0", "-1", "12.5", "86400", "1e300", "-1e300", "1e-320", "inf", "NaN"];
+        let shown = typed.map(|text| number(text.parse().unwrap()));
+        assert_eq!(shown, ["0", "-1", "12.5", "86400", "1e300", "-1e300", "1e-320", "inf", "NaN"]);
+    }
 
     #[test]
     fn a_position_is_seconds_or_a_bar_and_a_beat() {

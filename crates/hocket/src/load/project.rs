@@ -78,7 +78,7 @@ pub(crate) fn import(path: &Path, folder: &Path, how: ProjectUse) -> Result<Impo
     if let Some(us) = how.stand_in_us.filter(|_| imported.replaced > 0) {
         let count: f64 = stand_in.iter().map(windows).sum();
         note(format_args!(
-            "{} devices have stand-ins of about {us} us per {FRAMES} frames: {count} windows of {STAND_IN}",
+            "{} devices have stand-ins of about {us} µs per {FRAMES} frames: {count} windows of {STAND_IN}",
             imported.replaced
         ));
     }

@@ -3,8 +3,8 @@
 use hocket_devices::alsa::{self, open_usual};
 use hocket_devices::found::is_absent;
 use hocket_devices::{
-    Alsa, AlsaError, AlsaOptions, Device, DeviceError, Format, Jack, JackError, JackOptions,
-    Virtual,
+    Alsa, AlsaError, AlsaOptions, Connect, Device, DeviceError, Format, Jack, JackError,
+    JackOptions, Virtual,
 };
 use hocket_plan::Session;
 
@@ -36,6 +36,27 @@ impl Chosen {
     /// # Errors
     /// An unknown name, or a client name that is not possible: exit code 2. A device that is not there: 3.
     pub(super) fn find(args: &PlayArgs) -> Result<Chosen, Failure> {
+        let chosen = Chosen::named_or_best(args)?;
+        chosen.unused(args).into_iter().for_each(tell);
+        Ok(chosen)
+    }
+
+    /// What was asked for and means nothing to this device.
+    fn unused(&self, args: &PlayArgs) -> Vec<String> {
+        let is_jack = matches!(self, Chosen::Jack(_));
+        let is_card = matches!(self, Chosen::Alsa(_));
+        let options = [
+            ("--client", "jack", !is_jack && args.client != PlayArgs::CLIENT),
+            ("--connect", "jack", !is_jack && args.connect != Connect::Physical),
+            ("--periods", "alsa", !is_card && args.periods != PlayArgs::PERIODS),
+        ];
+        let unused = options.into_iter().filter(|(_, _, is_unused)| *is_unused);
+        unused
+            .map(|(option, device, _)| format!("{option} changes nothing: only {device} has it"))
+            .collect()
+    }
+
+    fn named_or_best(args: &PlayArgs) -> Result<Chosen, Failure> {
         let variable = std::env::var(VARIABLE).ok().filter(|name| !name.is_empty());
         let (asked, name) = match (&args.device, variable) {
             (Some(name), _) => (format!("--device {name}"), name.clone()),

@@ -127,7 +127,7 @@ impl Outcome {
             _ => "",
         };
         format!(
-            "{}: {blocks} blocks of {} frames at {} Hz, {seconds:.1} s, deadline {:.0} us, {}, {} \
+            "{}: {blocks} blocks of {} frames at {} Hz, {seconds:.1} s, deadline {:.0} µs, {}, {} \
              workers{ended}\n",
             self.session,
             self.frames,
@@ -140,7 +140,7 @@ impl Outcome {
 
     fn table(&self) -> Table {
         let mut table = Table::new();
-        table.load_style(presets::NOTHING).set_header(["", "p50 us", "p99 us", "max us"]);
+        table.load_style(presets::NOTHING).set_header(["", "p50 µs", "p99 µs", "max µs"]);
         for (_, what, times) in self.rows() {
             // 99 of fewer than 100 blocks would be the longest one under another name.
             let p99 = (times.count() >= 100).then(|| times.quantile(0.99));

@@ -286,7 +286,7 @@ fn plan_text(standing: &Standing) -> String {
         (true, _) | (_, 1) => "by the leader alone".to_string(),
         (false, workers) => format!("by {workers} workers"),
     };
-    let took = standing.measured_ns.map(|ns| format!(", {:.0} us per block", ns / 1e3));
+    let took = standing.measured_ns.map(|ns| format!(", {:.0} µs per block", ns / 1e3));
     format!("{}: {units} units {by}{}", kind.name(), took.unwrap_or_default())
 }
 

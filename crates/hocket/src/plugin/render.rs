@@ -8,7 +8,7 @@ use hocket_engine::{
     ScheduleKind, Seat, Seating, Seats, Settings, SiblingPolicy, Strategy, offline,
 };
 use hocket_media::{Audio, AudioWriter, FileFormat, WriteError};
-use hocket_plugins::{Description, Wanted};
+use hocket_plugins::{Catalog, Description, Wanted};
 
 use crate::cli::RunArgs;
 use crate::failure::{Exit, Failure};
@@ -40,7 +40,10 @@ pub(super) fn run(args: &RunArgs) -> Result<Exit, Failure> {
         .map_err(Failure::bad_input)?;
     let (kind, rate_hz) = (args.kind.as_str(), audio.sample_rate_hz);
     let wanted = Wanted { kind, values: &values, rate_hz, state: state.as_deref() };
-    let processor = catalog.build(&wanted).map_err(Failure::not_possible)?;
+    let processor = catalog.build(&wanted).map_err(|why| match &args.state {
+        Some(path) if builds_without(&catalog, &wanted) => state_refused(path, &why),
+        _ => Failure::not_possible(why),
+    })?;
     let latency = processor.latency_frames();
     let engine = engine(plugin, audio.clone(), processor, args.frames)?;
     let whole = write(args, format, engine, &audio)?;
@@ -60,6 +63,7 @@ pub(super) fn run(args: &RunArgs) -> Result<Exit, Failure> {
 /// A value for each parameter.
 fn values(plugin: &Description, set: &[String]) -> Result<Vec<f32>, Failure> {
     let mut values: Vec<f32> = plugin.params.iter().map(|param| param.default_value()).collect();
+    let mut is_set = vec![false; values.len()];
     for text in set {
         let refused = |why: String| Failure::bad_input(format!("--set {text}: {why}"));
         let Some((name, value)) = text.split_once('=') else {
@@ -69,6 +73,9 @@ fn values(plugin: &Description, set: &[String]) -> Result<Vec<f32>, Failure> {
             return Err(refused(unknown(plugin, name)));
         };
         let (min, max) = plugin.params[index].range();
+        if std::mem::replace(&mut is_set[index], true) {
+            return Err(refused(format!("another --set sets '{name}'; leave one out")));
+        }
         let number: Option<f32> = value.parse().ok().filter(|value| (min..=max).contains(value));
         values[index] =
             number.ok_or_else(|| refused(format!("choose a number from {min} to {max}")))?;
@@ -85,13 +92,17 @@ fn unknown(plugin: &Description, name: &str) -> String {
 }
 
 fn state(path: &Path) -> Result<Vec<u8>, Failure> {
-    use std::io::Read;
-    let refused = |why: String| Failure::bad_input(format!("--state {}: {why}", path.display()));
-    let mut bytes = Vec::new();
-    let file = std::fs::File::open(path).map_err(|error| refused(error.to_string()))?;
-    let read = file.take(MOST_STATE_BYTES).read_to_end(&mut bytes);
-    read.map_err(|error| refused(error.to_string()))?;
-    Ok(bytes)
+    let read = hocket_files::read_bytes(path, MOST_STATE_BYTES);
+    read.map_err(|error| state_refused(path, &error.to_string()))
+}
+
+fn state_refused(path: &Path, why: &str) -> Failure {
+    Failure::bad_input(format!("--state {}: {why}", path.display()))
+}
+
+/// Whether it is the state that the plug-in does not take.
+fn builds_without(catalog: &Catalog, wanted: &Wanted<'_>) -> bool {
+    catalog.build(&Wanted { state: None, ..*wanted }).is_ok()
 }
 
 /// Plays a file from its start, once.

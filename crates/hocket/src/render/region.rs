@@ -95,11 +95,14 @@ fn frame_of(
     };
     let place = BarPosition { bar: i64::from(bar) - 1, beat: beat - 1, tick: 0 };
     let beats = map.beats_at_bar(place);
+    let frame = u64::try_from(map.frame_at_beats(beats)).ok().filter(|frame| *frame <= latest);
+    let frame = frame.ok_or_else(|| {
+        refused(format!("it is later than {LATEST_S} seconds; choose an earlier bar"))
+    })?;
     if map.bar_at_beats(beats) != place {
         return Err(refused(format!("bar {bar} has no beat {beat}; choose an earlier beat")));
     }
-    let frame = u64::try_from(map.frame_at_beats(beats)).ok().filter(|frame| *frame <= latest);
-    check_loop(session, &map, frame.ok_or_else(far)?).map_err(refused)
+    check_loop(session, &map, frame).map_err(refused)
 }
 
 /// A bar behind the end of a loop is never played.

@@ -3,6 +3,7 @@
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
+use super::region::Region;
 use crate::cli::RenderArgs;
 use crate::failure::Failure;
 use crate::files::folder_of;
@@ -11,20 +12,22 @@ use crate::written::readable;
 /// Nobody renders more than a day of audio by accident and wants it.
 const USUAL_S: f64 = 86_400.0;
 
-/// Refuses a render of more than a day, and one that the disks have no room for. `stems`: how many files besides.
+/// Refuses a render of more than a day, and one that the disks have no room for. What comes before `--from` is rendered,
+/// too. `stems`: how many files besides.
 ///
 /// # Errors
 /// Without `--force`: bad input where the session is that long, not possible where a disk is too small.
 pub(super) fn question(
     args: &RenderArgs,
-    frames: u64,
+    region: Region,
     rate_hz: u32,
     stems: u64,
 ) -> Result<(), Failure> {
     if args.force {
         return Ok(());
     }
-    let length_s = frames as f64 / f64::from(rate_hz);
+    let frames = region.frames();
+    let [length_s, whole_s] = [frames, region.to].map(|count| count as f64 / f64::from(rate_hz));
     let samples = hocket_media::WavFormat::from(args.format);
     let bytes = frames.saturating_mul(2 * samples.bytes() as u64);
     if length_s > USUAL_S {
@@ -34,6 +37,14 @@ pub(super) fn question(
             args.output.display(),
             length_s / USUAL_S,
             readable(bytes)
+        )));
+    }
+    if whole_s > USUAL_S {
+        return Err(Failure::bad_input(format!(
+            "--output {}: Hocket renders from the start of the session, {:.1} days to the end of this part; choose an \
+             earlier --from, or render it with --force",
+            args.output.display(),
+            whole_s / USUAL_S
         )));
     }
     let of_stems = bytes.saturating_mul(stems);

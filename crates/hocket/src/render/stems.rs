@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use hocket_engine::Engine;
+use hocket_lab::foreign::is_hidden;
 use hocket_media::FileFormat;
 use hocket_plan::Session;
 use hocket_plan::session::{StripId, TakeFrom, Tap};
@@ -126,7 +127,7 @@ fn alike(one: &str, other: &str) -> bool {
 }
 
 fn safe(name: &str) -> String {
-    let plain = |c: char| if c.is_control() || SPECIAL.contains(c) { '_' } else { c };
+    let plain = |c: char| if is_hidden(c) || SPECIAL.contains(c) { '_' } else { c };
     let name: String = name.chars().map(plain).collect();
     let mut name = name.trim().to_owned();
     // Names that begin with a dot are hidden, and `..` is another folder.
@@ -214,6 +215,7 @@ mod tests {
             &["..", "../../etc/passwd", "", ".", " a ", "a\0b\n"],
             &["_", "_.._.._etc_passwd", "_ 2", "_ 3", "a", "a_b_"],
         );
+        check(&["txt\u{202e}vaw.exe", "\u{1b}[31m"], &["txt_vaw.exe", "_[31m"]);
         check(&["Gitarre/Bass: \"laut\"?"], &["Gitarre_Bass_ _laut__"]);
         let long = "é".repeat(200);
         assert_eq!(file_names([long.as_str()].into_iter()), ["é".repeat(LONGEST_NAME / 2)]);

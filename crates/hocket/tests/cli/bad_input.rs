@@ -1,6 +1,6 @@
 //! One message with place, cause and remedy; exit code 2 or 3; no panic; nothing left behind.
 
-use crate::support::{Ran, check_refused, example, files, hocket, one_track, run, session};
+use crate::support::{Ran, check_refused, example, files, hocket, one_track, session};
 
 fn refused_session(text: &str, words: &[&str]) {
     let (folder, file) = session(text);
@@ -33,55 +33,6 @@ fn unreadable_audio_is_refused_at_the_clip() {
     let out = folder.path().join("out.wav");
     check_refused(&["render", &file, "-o", out.to_str().unwrap()], 2, &["try.toml:5", "bad.wav"]);
     assert!(!out.exists());
-}
-
-/// A mono file of 16 bits and so many frames at 44100 Hz.
-fn aiff(frames: u32) -> Vec<u8> {
-    let rate = [0x40, 0x0e, 0xac, 0x44, 0, 0, 0, 0, 0, 0];
-    let comm = [&[0, 1][..], &frames.to_be_bytes(), &[0, 16], &rate].concat();
-    let sound = [vec![0; 8], [0x20, 0].repeat(frames as usize)].concat();
-    let chunk = |id: &[u8], body: &[u8]| [id, &(body.len() as u32).to_be_bytes(), body].concat();
-    let body = [b"AIFF".to_vec(), chunk(b"COMM", &comm), chunk(b"SSND", &sound)].concat();
-    chunk(b"FORM", &body)
-}
-
-/// What is left of a file is played, as other programs do, and the place where it ends is said; `--strict` refuses.
-#[test]
-fn truncated_audio_is_played_with_a_warning_or_refused_where_asked_for() {
-    let (folder, file) = session(
-        "[session]\nsample_rate_hz = 44100\n[[track]]\nname = \"a\"\nclip = [{ file = \"cut.wav\" }]\n",
-    );
-    let (left, right) = (vec![0.25f32; 4410], vec![-0.25f32; 4410]);
-    let cut = folder.path().join("cut.wav");
-    let mut writer =
-        hocket_media::WavWriter::create(&cut, 44_100, hocket_media::WavFormat::Pcm16).unwrap();
-    writer.write(&left, &right).unwrap();
-    writer.finish().unwrap();
-    let out = folder.path().join("out.wav");
-    let out = out.to_str().unwrap();
-    let whole = run(&["render", &file, "-o", out, "--strict"]);
-    assert_eq!(whole.code, Some(0), "{}", whole.err);
-    std::fs::remove_file(out).unwrap();
-
-    let pcm = std::fs::read(&cut).unwrap();
-    // A stream that stops in the middle of a compressed file says so too.
-    let flac = std::fs::read(example("audio/loop_mika.flac")).unwrap();
-    for bytes in [&pcm, &aiff(4410), &flac] {
-        std::fs::write(&cut, &bytes[..bytes.len() / 2]).unwrap();
-        let words = ["try.toml:5:", "cut.wav", " ends ", "after ", "(frame ", "--strict"];
-        for command in ["render", "play", "bench"] {
-            let output = ["-o", out];
-            let output = if command == "render" { &output[..] } else { &[] };
-            check_refused(&[&[command, &file, "--strict"], output].concat(), 2, &words);
-        }
-        assert_eq!(files(folder.path()), ["cut.wav", "loop.flac", "try.toml"]);
-        let ran = run(&["render", &file, "-o", out]);
-        assert_eq!(ran.code, Some(0), "{}", ran.err);
-        assert!(words.iter().all(|word| ran.err.contains(word)), "{}", ran.err);
-        let played = hocket_media::decode(std::path::Path::new(out)).unwrap();
-        assert!(played.frames() > 1000 && played.peak() > 0.01, "{} frames", played.frames());
-        std::fs::remove_file(out).unwrap();
-    }
 }
 
 #[test]

@@ -1,13 +1,9 @@
 //! `hocket lab`: what it refuses, what it keeps, and a short run from beginning to end.
 
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
 use std::sync::OnceLock;
-use std::time::Duration;
 
-use hocket_lab::store::Store;
-
-use crate::support::{check_refused, hocket, run};
+use crate::support::{check_refused, run};
 
 /// A record file with one short run in it, measured once for all tests.
 fn measured() -> &'static Path {
@@ -197,34 +193,6 @@ fn runs_are_compared_where_their_figures_mean_the_same() {
     );
     change("UPDATE experiments SET experiment = 'gone'");
     refused(&["compare", "last", other.to_str().unwrap()], 2, &["no experiment in common", "gone"]);
-}
-
-#[test]
-fn an_interrupted_run_keeps_its_turns() {
-    let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("lab.sqlite");
-    let args = ["lab", "run", "aa", "--time", "10m", "--records", file.to_str().unwrap()];
-    let mut child = hocket(&args).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-    let rows = || {
-        let store = Store::open(&file).ok()?;
-        store.query("SELECT count(*) FROM rows").ok()?.rows[0][0].as_i64()
-    };
-    let start = std::time::Instant::now();
-    while rows().unwrap_or(0) == 0 && start.elapsed() < Duration::from_secs(300) {
-        std::thread::sleep(Duration::from_millis(100));
-    }
-    // A second run would add its turns to the same file at the same time.
-    let second = ["lab", "run", "aa", "--time", "1s", "--records", file.to_str().unwrap()];
-    check_refused(&second, 3, &["lab.sqlite", "another run is being written to it"]);
-    let pid = child.id().to_string();
-    assert!(std::process::Command::new("kill").args(["-INT", &pid]).status().unwrap().success());
-    assert_eq!(child.wait().unwrap().code(), Some(130));
-    let run = Store::open(&file).unwrap().choose("last").unwrap();
-    assert_eq!(run.experiments[0].end, "interrupted");
-    assert!(run.ended_at.is_some() && rows().unwrap() > 0);
-    let report = crate::support::run(&["lab", "report", "--records", file.to_str().unwrap()]);
-    let head = report.out.lines().take(2).collect::<Vec<_>>().join(" ");
-    assert!(head.contains(", interrupted 20") && !head.contains(", ended "), "{head}");
 }
 
 #[test]

@@ -17,7 +17,7 @@ fn a_session_is_played_to_its_end_and_told_as_a_table() {
     let ran = run(&["play", &file, "--length", "0.3"]);
     assert_eq!(ran.code, Some(0), "{}", ran.err);
     // 0.3 s at 44100 Hz in blocks of 64 frames.
-    for word in ["try: 207 blocks of 64 frames at 44100 Hz", "p99 us", "load: mean", "misses: "] {
+    for word in ["try: 207 blocks of 64 frames at 44100 Hz", "p99 µs", "load: mean", "misses: "] {
         assert!(ran.out.contains(word), "'{word}' is missing:\n{}", ran.out);
     }
 }
@@ -117,6 +117,18 @@ fn what_cannot_be_printed_is_not_lost_in_silence() {
     let told = String::from_utf8_lossy(&ran.stderr).into_owned();
     assert_eq!(ran.status.code(), Some(3), "{told}");
     assert!(told.contains("what was to be printed is lost"), "{told}");
+}
+
+#[test]
+fn help_that_cannot_be_printed_is_not_lost_in_silence() {
+    for args in [&["--help"][..], &["--version"], &["render", "--help"], &["help", "play"]] {
+        let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
+        let ran = crate::support::hocket(args).stdout(full).output().unwrap();
+        let told = String::from_utf8_lossy(&ran.stderr).into_owned();
+        assert_eq!(ran.status.code(), Some(3), "{args:?}: {told}");
+        assert!(told.contains("what was to be printed is lost"), "{args:?}: {told}");
+        assert_eq!(run(args).code, Some(0), "{args:?}");
+    }
 }
 
 #[test]

@@ -70,6 +70,9 @@ fn what_is_wrong_is_named() {
     let Some(machine) = Machine::with_mda("what_is_wrong_is_named") else { return };
     let (input, output) = (example("audio/drum_snare_hard.flac"), machine.file("out.wav"));
     let render = ["plugin", "render", OVERDRIVE, "-i", input.to_str().unwrap(), "-o", &output];
+    // A file, and not the state of a plug-in.
+    let recording = input.display().to_string();
+    let state_refused = format!("--state {recording}: ");
     for (more, words) in [
         (
             &["--set", "volume=1"][..],
@@ -77,7 +80,12 @@ fn what_is_wrong_is_named() {
         ),
         (&["--set", "drive=2"], "--set drive=2: choose a number from 0 to 1"),
         (&["--set", "drive"], "--set drive: write NAME=VALUE"),
+        (
+            &["--set", "drive=0.5", "--set", "drive=1"],
+            "--set drive=1: another --set sets 'drive'; leave one out",
+        ),
         (&["--state", "/nowhere"], "--state /nowhere: "),
+        (&["--state", &recording], &state_refused),
     ] {
         let ran = machine.run(&[&render[..], more].concat());
         assert_eq!(ran.code, Some(2), "{}", ran.err);
@@ -87,6 +95,26 @@ fn what_is_wrong_is_named() {
     assert_eq!(ran.code, Some(2));
     assert!(ran.err.contains("there is no plug-in 'lv2:urn:nobody' here"), "{}", ran.err);
     assert!(!Path::new(&output).exists());
+}
+
+/// A scan needs temporary files. Without them nothing is known of a plug-in, which is not the same as none.
+#[test]
+fn a_scan_that_is_not_possible_is_not_an_empty_one() {
+    let Some(machine) = Machine::with_mda("a_scan_that_is_not_possible") else { return };
+    let tried = |args: &[&str]| -> Ran {
+        let mut command = hocket(args);
+        command.env("LV2_PATH", machine.file("lv2")).env("CLAP_PATH", machine.file("clap"));
+        command.env("XDG_CACHE_HOME", machine.file("cache")).env("HOME", machine.file("home"));
+        command.env("TMPDIR", "/nonexistent").output().unwrap().into()
+    };
+    let ran = tried(&["plugin", "info", OVERDRIVE]);
+    assert_eq!(ran.code, Some(2), "{}", ran.err);
+    let words = ["/nonexistent: no temporary file can be made there", "set TMPDIR to a folder"];
+    assert!(words.iter().all(|word| ran.err.contains(word)), "{}", ran.err);
+    // What was known before needs no scan.
+    assert_eq!(machine.run(&["plugin", "list"]).code, Some(0));
+    let ran = tried(&["plugin", "info", OVERDRIVE]);
+    assert!(ran.code == Some(0) && !ran.err.contains("TMPDIR"), "{}", ran.err);
 }
 
 #[test]

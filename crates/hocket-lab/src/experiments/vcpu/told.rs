@@ -111,7 +111,7 @@ fn lost(results: &Results) -> Option<Sentence> {
     };
     let mean = shares.iter().sum::<f64>() / shares.len().max(1) as f64;
     Some(Sentence::shown(format!(
-        "a busy thread that the guest did not put aside lost {mean:.2} % of its time in gaps above 50 us, the longest {longest:.0} us ({} turns)",
+        "a busy thread that the guest did not put aside lost {mean:.2} % of its time in gaps above 50 µs, the longest {longest:.0} µs ({} turns)",
         gaps.len()
     )))
 }

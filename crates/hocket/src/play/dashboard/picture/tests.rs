@@ -34,7 +34,7 @@ fn run() -> Shown {
         misses: 4,
         classes,
         causes: vec![("seat-taken", 2), ("page-fault", 1)],
-        last_late: Some("block 17 was 300 us late".into()),
+        last_late: Some("block 17 was 300 µs late".into()),
         workers: (0..4).map(worker).collect(),
         meters: vec![
             MeterShown { name: "main".into(), peak: 0.5 },
