@@ -133,6 +133,10 @@ pub trait MainRequests: Send {
 
     /// The processor wants to be made anew by the host program, which the engine tells so.
     fn restart(&mut self);
+
+    /// The processor could not process its block, and its output is silent there. The engine counts such blocks and names the
+    /// node. By default nobody counts.
+    fn failed(&mut self) {}
 }
 
 /// Why a main side cannot save or load. The text is for users.

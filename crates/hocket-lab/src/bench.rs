@@ -389,6 +389,7 @@ fn contained(variants: &[Running]) -> Vec<Contained> {
     merge::by_unit(all.map(|found| Contained {
         unit: found.node,
         blocks: found.not_finite,
+        failed: found.failed,
         panic: found.message,
     }))
 }

@@ -101,6 +101,7 @@ fn what_went_wrong_in_any_start_is_kept() {
     let silent = |unit: &str, panic: Option<&str>| Contained {
         unit: unit.into(),
         blocks: 2,
+        failed: 1,
         panic: panic.map(Into::into),
     };
     starts[0].contained = vec![silent("hall", None)];
@@ -118,8 +119,9 @@ fn what_went_wrong_in_any_start_is_kept() {
     starts[1].variants[0].threads[1].cpu_got = None;
     starts[2].partial = Some("a disturber ended".into());
     let all = merge(&plan(), starts, None).unwrap();
-    let contained: Vec<_> = all.contained.iter().map(|it| (&*it.unit, it.blocks)).collect();
-    assert_eq!(contained, [("hall", 4), ("bass", 2)]);
+    let contained: Vec<_> =
+        all.contained.iter().map(|it| (&*it.unit, it.blocks, it.failed)).collect();
+    assert_eq!(contained, [("hall", 4, 2), ("bass", 2, 1)]);
     assert_eq!(all.contained[0].panic.as_deref(), Some("broken"));
     let disk: Vec<_> = all.disk.iter().map(|it| (&*it.file, it.silent_frames)).collect();
     assert_eq!(disk, [("a.wav", 128), ("b.wav", 64)]);

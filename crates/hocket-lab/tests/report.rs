@@ -237,12 +237,13 @@ fn the_twin_has_a_row_and_more_variants_need_wider_intervals() {
 fn what_went_wrong_is_said() {
     let mut record = quiet();
     record.partial = Some("interrupted by the user".into());
-    record.contained = vec![Contained { unit: "hall: reverb".into(), blocks: 4, panic: None }];
+    record.contained =
+        vec![Contained { unit: "hall: reverb".into(), blocks: 4, failed: 3, panic: None }];
     let findings = Analysis::of(&record).headline().findings.join("\n");
     for part in [
         "The run is incomplete: interrupted",
         "In 4 blocks",
-        "hall: reverb",
+        "hall: reverb failed to process 3 blocks",
         "Not measurable here: dataflow / cookie",
     ] {
         assert!(findings.contains(part), "{part}: {findings}");
@@ -408,7 +409,8 @@ fn hostile() -> BenchRecord {
     record.settings.disturb = vec![evil.into()];
     record.machine["facts"]["kernel_release"] = serde_json::json!({ "value": evil });
     record.grants[0]["detail"] = evil.into();
-    record.contained = vec![Contained { unit: evil.into(), blocks: 1, panic: Some(evil.into()) }];
+    record.contained =
+        vec![Contained { unit: evil.into(), blocks: 1, failed: 1, panic: Some(evil.into()) }];
     for variant in &mut record.variants {
         variant.name = evil.into();
         variant.effect_here = Some(evil.into());

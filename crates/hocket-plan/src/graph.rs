@@ -168,6 +168,12 @@ pub enum GraphError {
         /// Index of the input.
         input: usize,
     },
+    /// A take records an input that the session does not have.
+    #[error("a take records input {input}, which the session does not have")]
+    NoTakenInput {
+        /// Index of the input.
+        input: usize,
+    },
     /// An effect receives the events of something that is no track of the session.
     #[error(
         "an effect of strip '{strip}' receives the events of {from:?}, which is no track of the session"

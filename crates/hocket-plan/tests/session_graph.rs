@@ -6,7 +6,7 @@ use std::fmt;
 use hocket_plan::graph::{EffectFacts, audible, session_graph};
 use hocket_plan::session::{
     Clip, Destination, EffectAt, Group, GroupId, Input, InputId, LaneSpec, LaneTarget, MediaId,
-    Output, Return, ReturnId, Send, SendAt, Strip, StripId, Tap, Track,
+    Output, Return, ReturnId, Send, SendAt, Strip, StripId, TakeFrom, TakeSpec, Tap, Track,
 };
 use hocket_plan::{
     Effect, Fusing, Graph, GraphError, InputPort, Key, Node, NodeKind, ScheduleKind, Session,
@@ -397,6 +397,32 @@ fn inputs_outputs_and_moving_sends_have_nodes() {
     session.outputs[0].from = StripId::Group(4);
     let lost = GraphError::UnknownStrip { strip: "cue".into(), feeds: StripId::Group(4) };
     assert_eq!(session_graph(&session, &Facts), Err(lost));
+}
+
+#[test]
+fn an_input_that_a_take_records_has_a_node_whether_a_track_plays_it_or_not() {
+    let mut session = session();
+    add_track(&mut session, "one", MASTER);
+    add_track(&mut session, "live", MASTER);
+    let input = |name: &str| Input { name: name.into(), channels: 1, events: false };
+    session.inputs = vec![input("mic"), input("room"), input("unused")];
+    session.tracks[1].input = Some(InputId(0));
+    let take = |input, armed| TakeSpec {
+        from: TakeFrom::Input(InputId(input)),
+        file: "a.wav".into(),
+        armed,
+    };
+    session.takes = vec![take(1, false), take(0, true), take(1, true)];
+    let made = graph(&session);
+    let count = |name: &str| made.nodes().iter().filter(|node| node.name == name).count();
+    let counts = ["input mic", "input room", "input unused"].map(count);
+    assert_eq!(counts, [1, 1, 0]);
+    assert_eq!(inputs(&made, "live: sum"), ["input mic"]);
+    let outputs: Vec<&str> =
+        made.outputs().iter().map(|id| made.nodes()[id.index()].name.as_str()).collect();
+    assert_eq!(outputs, ["master: fader"]);
+    session.takes.push(take(3, true));
+    assert_eq!(session_graph(&session, &Facts), Err(GraphError::NoTakenInput { input: 3 }));
 }
 
 #[test]

@@ -51,6 +51,8 @@ enum Mode {
     Forgets,
     /// `restarts`: asks to be made anew in its first block.
     Restarts,
+    /// `errs`: cannot process every second block.
+    Errs,
 }
 
 static MODE: OnceLock<Mode> = OnceLock::new();
@@ -64,6 +66,7 @@ impl Mode {
             ("allocates", Mode::Allocates),
             ("forgets", Mode::Forgets),
             ("restarts", Mode::Restarts),
+            ("errs", Mode::Errs),
         ];
         modes.iter().find(|(part, _)| name.contains(part)).map_or(Mode::Good, |(_, mode)| *mode)
     }
@@ -121,6 +124,7 @@ struct Sound<'a> {
     host: HostAudioProcessorHandle<'a>,
     values: &'a Values,
     has_asked: bool,
+    blocks: u64,
     delayed: [Vec<f32>; 2],
     at: usize,
 }
@@ -166,7 +170,7 @@ impl<'a> PluginAudioProcessor<'a, Values, Main<'a>> for Sound<'a> {
         assert_eq!(config.min_frames_count, 1);
         let delay = values.get(1) as usize;
         let delayed = [vec![0.0; delay], vec![0.0; delay]];
-        Ok(Sound { host, values, has_asked: false, delayed, at: 0 })
+        Ok(Sound { host, values, has_asked: false, blocks: 0, delayed, at: 0 })
     }
 
     /// Values change at their frames.
@@ -179,6 +183,10 @@ impl<'a> PluginAudioProcessor<'a, Values, Main<'a>> for Sound<'a> {
         Mode::now().misbehave();
         if Mode::now() == Mode::Restarts && !std::mem::replace(&mut self.has_asked, true) {
             self.host.shared().request_restart();
+        }
+        self.blocks += 1;
+        if Mode::now() == Mode::Errs && self.blocks.is_multiple_of(2) {
+            return Err(PluginError::Message("as asked"));
         }
         let mut port = audio.port_pair(0).ok_or(PluginError::Message("no ports"))?;
         let mut channels = port.channels()?.into_f32().ok_or(PluginError::Message("no f32"))?;

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use hocket_plan::session::{Input, InputId, Output, TakeFrom, TakeSpec, Tap, Track};
+use hocket_plan::session::{Input, InputId, Output, TakeFrom, TakeSpec, Tap};
 
 use crate::Span;
 use crate::fields::{At, Fields};
@@ -116,11 +116,11 @@ pub(crate) fn outputs(
     outputs
 }
 
-/// What is recorded. A recording of an input needs a track that plays it: only then is it in the graph.
+/// What is recorded.
 pub(crate) fn takes(
     mistakes: &Mistakes<'_>,
     root: &Fields<'_>,
-    (names, inputs, tracks): (&Names<'_>, &Inputs<'_>, &[Track]),
+    (names, inputs): (&Names<'_>, &Inputs<'_>),
 ) -> Vec<TakeSpec> {
     let mut takes: Vec<TakeSpec> = Vec::new();
     for fields in root.tables(&schema::TAKES, &schema::TAKE_TABLE) {
@@ -134,7 +134,7 @@ pub(crate) fn takes(
                 mistakes.report(fields.span_of(&schema::TAKE_INPUT), cause, remedy);
                 None
             }
-            (false, true) => take_of_input(mistakes, &fields, inputs, tracks),
+            (false, true) => take_of_input(mistakes, &fields, inputs),
             (_, false) => {
                 let from = fields.require_text(&schema::TAKE_FROM);
                 let from = from.and_then(|from| names.any(from, "strip"));
@@ -159,21 +159,11 @@ fn take_of_input(
     mistakes: &Mistakes<'_>,
     fields: &Fields<'_>,
     inputs: &Inputs<'_>,
-    tracks: &[Track],
 ) -> Option<TakeFrom> {
-    let At { value, span } = fields.text(&schema::TAKE_INPUT)?;
-    let input = inputs.find(At { value, span: span.clone() })?;
+    let input = inputs.find(fields.text(&schema::TAKE_INPUT)?)?;
     if fields.has(&schema::OUTPUT_TAP) {
         let cause = "an input has no fader, and so no tap";
         mistakes.report(fields.span_of(&schema::OUTPUT_TAP), cause, "take the tap out");
     }
-    let is_played = tracks.iter().any(|track| track.input == Some(input));
-    // A track that is wrong may be the one that plays it.
-    if is_played || mistakes.count() > 0 {
-        return is_played.then_some(TakeFrom::Input(input));
-    }
-    let cause = format!("no track plays the input '{value}', so it is not in the engine");
-    let remedy = format!("add input = \"{value}\" to a track; mute it if nobody is to hear it");
-    mistakes.report(span, cause, remedy);
-    None
+    Some(TakeFrom::Input(input))
 }

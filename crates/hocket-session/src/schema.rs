@@ -406,7 +406,7 @@ pub(crate) const OUTPUT_TAP: Key = key(
 pub(crate) const TAKE_FROM: Key =
     key("from", Value::Text, "`input`", "The name of the strip that is recorded, or `master`.");
 pub(crate) const TAKE_INPUT: Key =
-    key("input", Value::Text, "`from`", "The name of an input that a track plays.");
+    key("input", Value::Text, "`from`", "The name of an input. No track needs to play it.");
 pub(crate) const TAKE_FILE: Key = key(
     "file",
     Value::Text,

@@ -138,7 +138,7 @@ fn built<'a>(
         automation: Vec::new(),
         takes: Vec::new(),
     };
-    let known = (&builder.names, &builder.inputs, &session.tracks[..]);
+    let known = (&builder.names, &builder.inputs);
     session.takes = ports::takes(mistakes, &root, known);
     builder.check_reach(&session);
     builder.warn_of_unheard_notes(&session);

@@ -152,7 +152,7 @@ impl Wanted {
 /// The same nodes with an output for each of these, after the session's own.
 ///
 /// # Errors
-/// The graph cannot be compiled: exit code 2.
+/// The graph has no node for one of them, or cannot be compiled: exit code 2.
 pub(crate) fn tapped(
     prepared: Prepared,
     wanted: impl IntoIterator<Item = TakeFrom>,
@@ -163,14 +163,18 @@ pub(crate) fn tapped(
     }
     let (mut graph, time, lanes) = (prepared.graph, prepared.time, prepared.lanes);
     let mut outputs = graph.outputs();
-    outputs.extend(wanted.filter_map(|from| tap(&graph, from)));
+    for from in wanted {
+        // Left out, it would shift those behind it.
+        let missing = || Failure::bad_input(format!("nothing in the graph puts out {from:?}"));
+        outputs.push(tap(&graph, from).ok_or_else(missing)?);
+    }
     graph.set_outputs(outputs).map_err(Failure::bad_input)?;
     let tapped = Prepared::from_graph(&graph, prepared.processors, Fusing::Chains);
     // Only the outputs are others, so lanes still name their nodes.
     Ok(Prepared { time, lanes, ..tapped.map_err(Failure::bad_input)? })
 }
 
-/// The node that a take records. The session has checked that it is there.
+/// The node that a take records.
 fn tap(graph: &Graph, from: TakeFrom) -> Option<NodeId> {
     let kind = match from {
         TakeFrom::Strip(strip, _) => NodeKind::Fader(strip),

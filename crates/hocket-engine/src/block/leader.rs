@@ -133,7 +133,7 @@ impl Leader {
         nodes.filter_map(|node| {
             // SAFETY: CLOSED and ONE-PLAN, by the type's invariant. All other references are for reading too.
             let state = unsafe { node.get() };
-            state.contained(&node.name)
+            node.contained_in(state)
         })
     }
 

@@ -27,6 +27,8 @@ pub struct Contained {
     pub node: String,
     /// How many blocks had NaN or infinity. The engine reset and silenced the node for each of them.
     pub not_finite: u64,
+    /// In how many blocks the processor said that it failed, as a plug-in may. It was silent in them.
+    pub failed: u64,
     /// Whether it panicked. The node is silent from then on.
     pub panicked: bool,
     /// The message of its panic, as far as it is known: only [`Engine::contained`](crate::Engine::contained)
@@ -36,13 +38,17 @@ pub struct Contained {
 
 impl fmt::Display for Contained {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Contained { node, not_finite, panicked, message } = self;
+        let Contained { node, not_finite, failed, panicked, message } = self;
         write!(f, "node '{node}'")?;
         if *not_finite > 0 {
             write!(f, " was silenced for {not_finite} blocks that were not finite")?;
         }
+        if *failed > 0 {
+            let also = if *not_finite > 0 { ", and" } else { "" };
+            write!(f, "{also} failed to process {failed} blocks, in which it is silent")?;
+        }
         if *panicked {
-            let also = if *not_finite > 0 { ", then" } else { "" };
+            let also = if *not_finite > 0 || *failed > 0 { ", then" } else { "" };
             write!(f, "{also} panicked and is silent")?;
         }
         message.as_ref().map_or(Ok(()), |message| write!(f, ": {message}"))
@@ -187,14 +193,9 @@ impl NodeState {
         self.events.clear();
     }
 
-    /// What happened to the node. `None`: nothing.
-    ///
-    /// Thread: control, or the leader if it has time; allocates.
-    pub(crate) fn contained(&self, name: &str) -> Option<Contained> {
-        let message = self.panicked.as_ref().map(|panicked| message(&*panicked.payload));
-        let (not_finite, panicked) = (self.not_finite, message.is_some());
-        let happened = not_finite > 0 || panicked;
-        happened.then(|| Contained { node: name.to_owned(), not_finite, panicked, message })
+    /// In how many blocks the output was not finite, and whether the processor panicked.
+    fn became(&self) -> (u64, bool) {
+        (self.not_finite, self.panicked.is_some())
     }
 }
 
@@ -340,6 +341,9 @@ impl NodeCell {
         // Relaxed: as above.
         self.thinned.store(0, Relaxed);
         self.lost_events.store(0, Relaxed);
+        if let Some(failed) = self.joined.as_ref().and_then(Joined::failed) {
+            failed.store(0, Relaxed);
+        }
         self.show(state);
     }
 
@@ -350,6 +354,36 @@ impl NodeCell {
         let panicked = if state.panicked.is_some() { PANICKED } else { 0 };
         // Relaxed: the number publishes nothing else.
         self.shown.store(state.not_finite | panicked, Relaxed);
+    }
+
+    /// What happened to the node, but for the message of a panic. `None`: nothing.
+    ///
+    /// Thread: any; allocates.
+    pub(crate) fn contained(&self) -> Option<Contained> {
+        self.contained_of(self.shown())
+    }
+
+    /// The same with the message of its panic, for the thread that has `state`.
+    ///
+    /// Thread: the leader, if it has time; allocates.
+    pub(crate) fn contained_in(&self, state: &NodeState) -> Option<Contained> {
+        let contained = self.contained_of(state.became())?;
+        let message = state.panicked.as_ref().map(|panicked| message(&*panicked.payload));
+        Some(Contained { message, ..contained })
+    }
+
+    fn contained_of(&self, (not_finite, panicked): (u64, bool)) -> Option<Contained> {
+        let failed = self.failed();
+        let happened = not_finite > 0 || failed > 0 || panicked;
+        let node = || self.name.clone();
+        happened.then(|| Contained { node: node(), not_finite, failed, panicked, message: None })
+    }
+
+    /// In how many blocks its processor said that it failed.
+    fn failed(&self) -> u64 {
+        let failed = self.joined.as_ref().and_then(Joined::failed);
+        // Relaxed: the number publishes nothing else.
+        failed.map_or(0, |failed| failed.load(Relaxed))
     }
 
     /// In how many blocks the output was not finite, and whether the processor panicked.
@@ -414,18 +448,20 @@ mod tests {
             assert_eq!(cell.shown(), (0, false));
             // SAFETY: the cell is in no plan, and this is the only reference.
             let state = unsafe { cell.get_mut() };
-            assert_eq!(state.contained(&cell.name), None);
+            assert_eq!(cell.contained(), None);
             state.not_finite = 3;
             cell.show(state);
             assert_eq!(cell.shown(), (3, false));
-            let (node, not_finite) = (String::from("filter"), 3);
-            let mut expected = Contained { node, not_finite, panicked: false, message: None };
-            assert_eq!(state.contained(&cell.name), Some(expected.clone()));
+            let (node, not_finite, failed, panicked) = (String::from("filter"), 3, 0, false);
+            let mut expected = Contained { node, not_finite, failed, panicked, message: None };
+            assert_eq!(cell.contained(), Some(expected.clone()));
             state.silence(payload);
             cell.show(state);
             assert_eq!(cell.shown(), (3, true));
-            (expected.panicked, expected.message) = (true, Some(message.into()));
-            assert_eq!(state.contained(&cell.name), Some(expected));
+            expected.panicked = true;
+            assert_eq!(cell.contained(), Some(expected.clone()));
+            expected.message = Some(message.into());
+            assert_eq!(cell.contained_in(state), Some(expected));
         }
     }
 }

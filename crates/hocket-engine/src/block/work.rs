@@ -218,6 +218,8 @@ pub(crate) struct Wanted {
     pub(crate) latency: AtomicU64,
     /// The same; [`u64::MAX`] is itself.
     pub(crate) tail: AtomicU64,
+    /// Blocks in which the processor failed. Nobody takes it back but a reset.
+    pub(crate) failed: AtomicU64,
 }
 
 /// A processor's end of its main side.
@@ -245,6 +247,10 @@ impl MainRequests for Calls {
     fn restart(&mut self) {
         self.wanted.restart.store(true, Relaxed);
         self.attention.want();
+    }
+
+    fn failed(&mut self) {
+        self.wanted.failed.fetch_add(1, Relaxed);
     }
 }
 

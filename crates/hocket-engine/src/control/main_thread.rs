@@ -588,6 +588,11 @@ enum Served {
 const AGAIN_NS: u64 = 40_000_000;
 
 impl Joined {
+    /// Where it counts blocks in which it failed; `None`: it has no main side, so it cannot say so.
+    pub(crate) fn failed(&self) -> Option<&AtomicU64> {
+        self.side.as_ref().map(|side| &side.wanted.failed)
+    }
+
     /// The processor goes: the main thread frees it, with what belongs to it.
     ///
     /// Thread: control.

@@ -225,15 +225,7 @@ impl Planner {
     }
 
     pub(super) fn contained(&self) -> Vec<Contained> {
-        let nodes = self.cells.nodes.iter().flatten().map(|node| (node, node.shown()));
-        let happened = nodes.filter(|(_, (blocks, panicked))| *blocks > 0 || *panicked);
-        let named = happened.map(|(node, (not_finite, panicked))| Contained {
-            node: node.name.clone(),
-            not_finite,
-            panicked,
-            message: None,
-        });
-        named.collect()
+        self.cells.nodes.iter().flatten().filter_map(|node| node.contained()).collect()
     }
 
     pub(super) fn collect(&mut self) {

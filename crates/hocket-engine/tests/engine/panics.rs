@@ -89,8 +89,15 @@ fn a_panicking_processor_is_silent_from_then_on_and_everybody_else_goes_on() {
                     match block < FATAL {
                         true => assert_eq!(contained, [], "{what}"),
                         false => {
-                            let [Contained { node, not_finite: 0, panicked: true, message }] =
-                                &contained[..]
+                            let [
+                                Contained {
+                                    node,
+                                    not_finite: 0,
+                                    failed: 0,
+                                    panicked: true,
+                                    message,
+                                },
+                            ] = &contained[..]
                             else {
                                 panic!("{what}: {contained:?}")
                             };

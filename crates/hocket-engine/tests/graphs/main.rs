@@ -209,7 +209,8 @@ fn control_threads_see_which_nodes_were_silenced() {
     let mut fail = |index, not_finite, panicked| {
         editor.change(NodeId(1), Change::Param { index, value: 1.0 }).unwrap();
         assert_eq!(block(&mut engine), (0.0, 0.0));
-        let expected = Contained { node: "faulty".into(), not_finite, panicked, message: None };
+        let node = "faulty".into();
+        let expected = Contained { node, not_finite, failed: 0, panicked, message: None };
         assert_eq!(editor.control().contained(), [expected]);
     };
     fail(0, 1, false);
@@ -217,3 +218,12 @@ fn control_threads_see_which_nodes_were_silenced() {
     fail(1, 2, true);
     assert_eq!(block(&mut engine), (0.0, 0.0), "silent from then on");
 }
+
+/// What the page for hosts says of the types (docs/embedding.md). That it compiles is the test.
+const _: fn() = || {
+    fn moves_between_threads<T: Send>() {}
+    fn is_used_by_many_threads<T: Send + Sync + Clone>() {}
+    moves_between_threads::<(Engine, GraphEditor)>();
+    moves_between_threads::<(hocket_engine::Editor, hocket_engine::MediaPool)>();
+    is_used_by_many_threads::<hocket_engine::Control>();
+};

@@ -324,6 +324,51 @@ fn another_latency_leads_to_another_plan_and_the_host_hears_of_it() {
     assert_eq!(editor.control().take_notices(), []);
 }
 
+/// Fails in every third block.
+struct Fails {
+    main: Option<Box<dyn MainRequests>>,
+    blocks: usize,
+}
+
+struct Silent;
+
+impl MainSide for Silent {}
+
+impl Processor for Fails {
+    fn join(&mut self, host: &mut dyn Host) {
+        self.main = Some(host.main_side(Box::new(Silent)));
+    }
+
+    fn process(&mut self, _: &mut Block<'_>) {
+        self.blocks += 1;
+        if self.blocks.is_multiple_of(3) {
+            self.main.iter_mut().for_each(|main| main.failed());
+        }
+    }
+
+    fn reset(&mut self) {}
+}
+
+#[test]
+fn blocks_in_which_a_processor_failed_are_counted_with_its_name() {
+    let mut graph = Graph::default();
+    graph.add(node("fails", &[])).unwrap();
+    graph.add(node("good", &[(0, 1.0)])).unwrap();
+    let processors: Vec<Option<Box<dyn Processor>>> =
+        vec![Some(Box::new(Fails { main: None, blocks: 0 })), Some(level(1.0))];
+    let (mut engine, editor) = start(&graph, processors, (ScheduleKind::Dataflow, 2));
+    (0..2).for_each(|_| _ = block(&mut engine));
+    assert_eq!(engine.contained(), []);
+    (0..5).for_each(|_| _ = block(&mut engine));
+    for contained in [engine.contained(), editor.control().contained()] {
+        let [contained] = &contained[..] else { panic!("{contained:?}") };
+        let told = contained.to_string();
+        assert_eq!(told, "node 'fails' failed to process 2 blocks, in which it is silent");
+    }
+    engine.reset();
+    assert_eq!((engine.contained(), editor.control().contained()), (vec![], vec![]));
+}
+
 #[test]
 fn state_is_saved_while_it_plays_and_goes_in_at_a_frame() {
     let log = Log::default();

@@ -15,6 +15,7 @@ mod edits;
 mod events;
 mod jack;
 mod numbers;
+mod ports;
 mod spreading;
 #[cfg(feature = "sentry")]
 mod offenders;

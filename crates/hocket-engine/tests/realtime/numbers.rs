@@ -87,7 +87,8 @@ fn a_processor_that_slips_silences_its_strip_for_one_block() {
                 assert!(all.clone().all(|sample| *sample == expected), "{policy}, block {block}");
             }
             let node = "node 1".to_string();
-            let expected = [Contained { node, not_finite: 1, panicked: false, message: None }];
+            let expected =
+                [Contained { node, not_finite: 1, failed: 0, panicked: false, message: None }];
             assert_eq!(engine.contained(), expected, "{policy}");
             assert_eq!(resets.load(Relaxed), 1, "{policy}: it starts afresh");
         }

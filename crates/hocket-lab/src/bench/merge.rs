@@ -185,6 +185,7 @@ pub(super) fn by_unit(found: impl Iterator<Item = Contained>) -> Vec<Contained> 
         match all.iter_mut().find(|one| one.unit == more.unit) {
             Some(one) => {
                 one.blocks += more.blocks;
+                one.failed += more.failed;
                 one.panic = one.panic.take().or(more.panic);
             }
             None => all.push(more),

@@ -453,13 +453,16 @@ pub struct WakeRound {
     pub lateness_ns: Vec<i64>,
 }
 
-/// A unit that made values that are not finite, or panicked.
+/// A unit that made values that are not finite, failed, or panicked.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Contained {
     /// The unit's name.
     pub unit: String,
     /// Blocks in which its output was silenced, over all variants.
     pub blocks: u64,
+    /// Blocks that its processor failed to process, as a plug-in may; over all variants.
+    #[serde(default)]
+    pub failed: u64,
     /// The message of its panic; it was silent from then on.
     #[serde(default)]
     pub panic: Option<String>,

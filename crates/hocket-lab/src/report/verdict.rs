@@ -175,6 +175,7 @@ impl Analysis<'_> {
         out.extend(self.wake_ups());
         out.extend(self.refusals());
         out.extend(self.silenced());
+        out.extend(self.failed());
         out.extend(self.panicked());
         out.extend(self.disks());
         out.extend(self.lost_events());
@@ -343,6 +344,17 @@ impl Analysis<'_> {
         self.rows.iter().filter_map(|row| {
             let why = row.variant.refused.as_ref()?;
             Some(format!("Not measurable here: {}: {}.", row.label, plain(why)))
+        })
+    }
+
+    fn failed(&self) -> impl Iterator<Item = String> {
+        let failed = self.record.contained.iter().filter(|contained| contained.failed > 0);
+        failed.map(|contained| {
+            format!(
+                "{} failed to process {} blocks and was silent in them; try `hocket plugin check`.",
+                plain(&contained.unit),
+                count(contained.failed)
+            )
         })
     }
 

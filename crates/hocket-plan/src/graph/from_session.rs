@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use super::routing::{FedBack, Feed, Routing, place};
 use super::{Edge, EventPorts, Graph, GraphError, Node, NodeId, NodeKind, Ports};
 use crate::effect::{Effect, Key};
-use crate::session::{InputId, LaneTarget, SendAt, Session, StripId, Tap};
+use crate::session::{InputId, LaneTarget, SendAt, Session, StripId, TakeFrom, Tap};
 
 /// What the graph needs to know of an effect; its runner provides it.
 pub trait EffectFacts {
@@ -36,7 +36,8 @@ const INPUT_COST: f64 = 4.0;
 /// # Errors
 /// - [`GraphError::Cycle`]: strips feed each other in a cycle.
 /// - [`GraphError::UnknownStrip`]: an output, a send or a key names no strip of the session.
-/// - [`GraphError::NoInput`]: a track plays an input that the session does not have.
+/// - [`GraphError::NoInput`], [`GraphError::NoTakenInput`]: a track plays, or a take records, an input that the session
+///   does not have.
 /// - [`GraphError::NoEvents`]: an effect receives the events of something that is no track of the session.
 /// - [`GraphError::Ports`]: an input has no channels, or too many.
 /// - [`GraphError::Empty`]: the session has no tracks.
@@ -63,6 +64,7 @@ pub fn session_graph(session: &Session, facts: &dyn EffectFacts) -> Result<Graph
         inputs: HashMap::new(),
         notes: HashMap::new(),
     };
+    builder.add_taken_inputs()?;
     for place in order {
         builder.add_strip(place)?;
     }
@@ -99,13 +101,24 @@ struct Builder<'a> {
     taps: Vec<Option<Taps>>,
     /// The nodes of those sends.
     sends: HashMap<SendAt, NodeId>,
-    /// The nodes of inputs that tracks play.
+    /// The nodes of inputs that tracks play or takes record.
     inputs: HashMap<usize, NodeId>,
     /// The nodes of notes that effects receive, by track.
     notes: HashMap<usize, NodeId>,
 }
 
 impl Builder<'_> {
+    /// The inputs that takes record, so that an input is recorded also where no track plays it. They come first: the
+    /// last node is the output.
+    fn add_taken_inputs(&mut self) -> Result<(), GraphError> {
+        for take in &self.session.takes {
+            if let TakeFrom::Input(input) = take.from {
+                self.input(input, || GraphError::NoTakenInput { input: input.0 })?;
+            }
+        }
+        Ok(())
+    }
+
     fn add_strip(&mut self, place: usize) -> Result<(), GraphError> {
         let id = self.routing.ids[place];
         let strip = self.session.strip(id);
@@ -156,7 +169,7 @@ impl Builder<'_> {
             edges.push(Edge::events(self.notes(index)?));
         }
         if let Some(input) = track.input {
-            let node = self.input(index, input)?;
+            let node = self.played_input(index, input)?;
             if self.session.inputs[input.0].events {
                 edges.push(Edge::events(node));
             }
@@ -210,7 +223,7 @@ impl Builder<'_> {
         let StripId::Track(index) = id else { return self.add_sum(place, self.inputs_of(place)) };
         let track = &self.session.tracks[index];
         let Some(input) = track.input else { return self.add_player(index) };
-        let input = Edge::new(self.input(index, input)?, 1.0);
+        let input = Edge::new(self.played_input(index, input)?, 1.0);
         let player = match track.clips.is_empty() {
             true => None,
             false => Some(Edge::new(self.add_player(index)?, 1.0)),
@@ -232,16 +245,22 @@ impl Builder<'_> {
         self.graph.add(Node { cost, inputs, ..Node::new(name, NodeKind::Sum(id)) })
     }
 
-    /// The node of an engine input, which the first track that plays it adds.
-    fn input(&mut self, track: usize, InputId(number): InputId) -> Result<NodeId, GraphError> {
+    /// The node of an engine input that a track plays.
+    fn played_input(&mut self, track: usize, input: InputId) -> Result<NodeId, GraphError> {
+        let track = &self.session.tracks[track].strip.name;
+        self.input(input, || GraphError::NoInput { track: track.clone(), input: input.0 })
+    }
+
+    /// The node of an engine input, which the first take or track that has it adds.
+    fn input(
+        &mut self,
+        InputId(number): InputId,
+        missing: impl Fn() -> GraphError,
+    ) -> Result<NodeId, GraphError> {
         if let Some(node) = self.inputs.get(&number) {
             return Ok(*node);
         }
-        let missing = || GraphError::NoInput {
-            track: self.session.tracks[track].strip.name.clone(),
-            input: number,
-        };
-        let input = self.session.inputs.get(number).ok_or_else(missing)?;
+        let input = self.session.inputs.get(number).ok_or_else(&missing)?;
         let name = format!("input {}", input.name);
         let kind = NodeKind::Input(u16::try_from(number).map_err(|_| missing())?);
         let events = if input.events { EventPorts::OUTPUT } else { EventPorts::NONE };

@@ -61,6 +61,8 @@ pub struct ClapProcessor {
     /// Frames since the last reset.
     steady: u64,
     latency: u32,
+    /// Whether it could not process a run of this block.
+    failed: bool,
     numbers: Arc<Numbers>,
     main: Option<Box<dyn MainRequests>>,
 }
@@ -79,6 +81,7 @@ impl ClapProcessor {
             any_waiting: false,
             steady: 0,
             latency: latency(&voices),
+            failed: false,
             facts,
             voices,
             numbers,
@@ -117,6 +120,7 @@ impl ClapProcessor {
                 as_audio(|| play(voice, rows, frames, &self.incoming, self.steady, song.as_ref()));
             if !playing {
                 rows.clear(frames);
+                self.failed = true;
             }
         }
         for (index, rows) in self.rows.iter().enumerate() {
@@ -129,7 +133,11 @@ impl ClapProcessor {
 
     /// Passes on what the plug-in asked for.
     fn answer(&mut self) {
+        let failed = std::mem::take(&mut self.failed);
         let Some(main) = &mut self.main else { return };
+        if failed {
+            main.failed();
+        }
         for voice in &mut self.voices {
             if voice.flags.take_callback() {
                 main.call();

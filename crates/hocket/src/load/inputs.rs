@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use hocket_engine::{Block, NodeKind, Prepared, Processor, rows};
 use hocket_plan::Session;
+use hocket_plan::session::{InputId, TakeFrom, TakeSpec};
 
 use crate::cli::NamedFile;
 use crate::failure::Failure;
@@ -44,12 +45,21 @@ pub(crate) fn fed(args: &[NamedFile], session: &Session) -> Result<Vec<FedInput>
         if all.iter().any(|other| other.number == number) {
             return refused(format!("another file feeds the input '{name}' already; name it once"));
         }
-        if !session.tracks.iter().any(|track| track.input.is_some_and(|input| input.0 == place)) {
-            note(format_args!("no track plays the input '{name}': {} is silent", file.display()));
+        if !is_used(InputId(place), session) {
+            let file = file.display();
+            note(format_args!(
+                "no track plays the input '{name}', and no take records it: {file} is silent"
+            ));
         }
         all.push(FedInput { number, name, file });
     }
     Ok(all)
+}
+
+fn is_used(input: InputId, session: &Session) -> bool {
+    let is_played = session.tracks.iter().any(|track| track.input == Some(input));
+    let is_recorded = |take: &TakeSpec| take.armed && take.from == TakeFrom::Input(input);
+    is_played || session.takes.iter().any(is_recorded)
 }
 
 fn unknown(name: &str, session: &Session) -> String {

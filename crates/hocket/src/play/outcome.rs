@@ -243,7 +243,12 @@ fn xruns_text(xruns: &Xruns) -> String {
 }
 
 fn contained(node: &Contained) -> Value {
-    json!({ "node": node.node, "not_finite": node.not_finite, "panic": node.message })
+    json!({
+        "node": node.node,
+        "not_finite": node.not_finite,
+        "failed": node.failed,
+        "panic": node.message,
+    })
 }
 
 fn thread(report: &ThreadReport) -> Value {

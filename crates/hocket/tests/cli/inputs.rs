@@ -123,6 +123,22 @@ fn render_and_play_record_the_takes_of_a_session() {
 }
 
 #[test]
+fn an_input_that_no_track_plays_is_recorded_and_shifts_no_other_take() {
+    let takes = "[[input]]\nname = \"room\"\nchannels = 1\n[[take]]\ninput = \"room\"\nfile = \"room.wav\"\n\
+                 [[take]]\nfrom = \"master\"\nfile = \"mix.wav\"\n[master]\ngain_db = -6\n";
+    let (folder, file) = session(&format!("{CLIP}{takes}"));
+    let at = |name: &str| folder.path().join(name);
+    let feed = format!("room={}", at("loop.flac").display());
+    let told = render(&file, &at("out.wav"), &["--input", &feed]);
+    assert!(!told.contains("no track plays"), "{told}");
+    assert!(bits(&at("mix.wav")) == bits(&at("out.wav")));
+    let (room, brought) = (decode(&at("room.wav")).unwrap(), decode(&at("loop.flac")).unwrap());
+    let frames = (0.3 * 44_100.0) as usize;
+    assert_eq!((room.channels.len(), room.channels[0].len()), (1, frames));
+    assert!(room.channels[0][..] == brought.channels[0][..frames]);
+}
+
+#[test]
 fn a_take_with_a_name_that_is_too_long_leaves_nothing() {
     let (folder, file) = session(CLIP);
     let before = files(folder.path());

@@ -24,6 +24,20 @@ impl Machine {
         Some(machine)
     }
 
+    /// A machine with the tests' CLAP plug-in alone, which misbehaves as `name` says.
+    fn with_test_clap(test: &str, name: &str) -> Option<Machine> {
+        let program = Path::new(env!("CARGO_BIN_EXE_hocket"));
+        let plugin = program.parent().unwrap().join("examples/libtest_clap.so");
+        if !plugin.exists() {
+            println!("SKIPPED {test}: the example test_clap is not built: build with --examples");
+            return None;
+        }
+        let machine = Machine(tempfile::tempdir().unwrap());
+        std::fs::create_dir(machine.0.path().join("clap")).unwrap();
+        std::fs::copy(plugin, machine.0.path().join(format!("clap/{name}.clap"))).unwrap();
+        Some(machine)
+    }
+
     fn run(&self, args: &[&str]) -> Ran {
         let at = |name: &str| self.0.path().join(name);
         let mut command = hocket(args);
@@ -163,17 +177,29 @@ fn a_plug_in_is_checked() {
 }
 
 #[test]
+fn blocks_that_a_plug_in_fails_to_process_are_counted_with_its_name() {
+    let test = "blocks_that_a_plug_in_fails_to_process_are_counted_with_its_name";
+    let Some(machine) = Machine::with_test_clap(test, "errs") else { return };
+    let (_folder, session) = one_track("[[track.effect]]\nkind = \"clap:test.hocket.gain\"\n");
+    let output = machine.file("out.wav");
+    let args = ["render", &session, "-o", &output, "--frames", "100", "--to", "0.04"];
+    let ran = machine.run(&args);
+    assert_eq!(ran.code, Some(0), "{}", ran.err);
+    let told = "warning: node 'one: clap:test.hocket.gain' failed to process ";
+    let count = ran.err.split(told).nth(1).and_then(|rest| rest.split(' ').next());
+    // 1,764 frames are 18 blocks, of which it fails every second one.
+    assert_eq!(count, Some("9"), "{}", ran.err);
+    let ran = machine.run(&["play", &session, "--length", "0.1", "--priority", "0", "--json"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.err);
+    let json: serde_json::Value = serde_json::from_str(&ran.out).unwrap();
+    assert_eq!(json["contained"][0]["node"], "one: clap:test.hocket.gain");
+    assert!(json["contained"][0]["failed"].as_u64().unwrap() > 0, "{}", ran.out);
+}
+
+#[test]
 fn a_plug_in_that_asks_for_a_restart_is_made_anew_while_it_plays() {
     let test = "a_plug_in_that_asks_for_a_restart_is_made_anew_while_it_plays";
-    let program = Path::new(env!("CARGO_BIN_EXE_hocket"));
-    let plugin = program.parent().unwrap().join("examples/libtest_clap.so");
-    if !plugin.exists() {
-        println!("SKIPPED {test}: the example test_clap is not built: build with --examples");
-        return;
-    }
-    let machine = Machine(tempfile::tempdir().unwrap());
-    std::fs::create_dir(machine.0.path().join("clap")).unwrap();
-    std::fs::copy(plugin, machine.0.path().join("clap/restarts.clap")).unwrap();
+    let Some(machine) = Machine::with_test_clap(test, "restarts") else { return };
     let effect = "[[track.effect]]\nkind = \"clap:test.hocket.gain\"\noutput_gain = 0.5\n";
     let (_folder, session) = one_track(effect);
     let ran = machine.run(&["play", &session, "--length", "2", "--priority", "0"]);
