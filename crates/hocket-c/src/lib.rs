@@ -10,7 +10,7 @@
 //!   [`processor`]s, which may have background work and a main side ([`host`]). [`streams`] has sessions whose long files
 //!   play from the disk. [`graph_ports`] has what only graphs with more than stereo and edges need, [`events`] what
 //!   travels on event edges, [`liveness`] what depends on live input, and [`spread`] a loop that several workers share.
-//! - [`engine`] starts and stops, and [`follow`] is for leaders of sound servers. [`block`] is for the audio thread, and so are [`ports`] (inputs and outputs) and a
+//! - [`engine`] starts and stops, and [`follow`] is for leaders of sound servers. [`process`] is for the audio thread, and so are [`ports`] (inputs and outputs) and a
 //!   part of [`transport`] and of [`takes`] (recordings). [`time`] has the units of song time.
 //! - Every other thread may edit ([`strip_edit`], [`routing_edit`], [`track_edit`], [`node_edit`], all based on
 //!   [`editing`]), give parameters lanes ([`automation`]) and inspect ([`control`], [`explain`]). [`services`]
