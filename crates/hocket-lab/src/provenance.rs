@@ -30,9 +30,22 @@ struct Program {
 pub fn check(record: &Path) -> Result<(), String> {
     let Some(tree) = tree_that_publishes(record) else { return Ok(()) };
     let program = Program { build: crate::about::build(), written: written() };
-    program.check(&tree).map_err(|why| {
+    let checked = program.check(&tree).and_then(|()| check_words(&tree, std::env::args()));
+    checked.map_err(|why| {
         format!("{}: records in {PUBLISHED} are made from a clean tree: {why}", record.display())
     })
+}
+
+/// A record holds the words of its command, and nobody else has this folder.
+fn check_words(tree: &Path, words: impl IntoIterator<Item = String>) -> Result<(), String> {
+    let tree = tree.display().to_string();
+    // The first word is the program; records leave its folder out.
+    match words.into_iter().skip(1).find(|word| word.contains(&tree)) {
+        Some(word) => Err(format!(
+            "'{word}' would be in the record and names a folder of this machine; give a path relative to the present folder"
+        )),
+        None => Ok(()),
+    }
 }
 
 /// Whether the tree in which this program lies has other sources than its last commit, or newer ones than the program:
@@ -136,6 +149,17 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
+
+    #[test]
+    fn a_published_record_names_no_folder_of_the_machine() {
+        let words =
+            |path: &str| ["/home/ann/hocket/target/hocket", "--record", path].map(Into::into);
+        let check = |path| check_words(Path::new("/home/ann/hocket"), words(path));
+        assert_eq!(check("../../docs/results/record.json"), Ok(()));
+        assert!(
+            check("/home/ann/hocket/docs/results/record.json").unwrap_err().contains("relative")
+        );
+    }
 
     struct Repository {
         folder: tempfile::TempDir,
