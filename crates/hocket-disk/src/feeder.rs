@@ -232,7 +232,8 @@ impl Feeder {
             Ok(frames) => {
                 chunk.frames = frames;
                 self.trouble = None;
-                lock(status).failure = None;
+                let mut status = lock(status);
+                (status.failure, status.not_finite) = (None, self.decoder.not_finite());
                 true
             }
             Err(cause) => {

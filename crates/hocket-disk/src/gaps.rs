@@ -34,6 +34,8 @@ pub struct StreamReport {
     pub not_ready_frames: u64,
     /// The latest gaps, oldest first, at most 1000.
     pub gaps: Vec<Gap>,
+    /// Samples read ahead so far that were NaN or infinite, and are silent. One that is read again counts again.
+    pub not_finite: u64,
     /// Why reading fails now, if it does.
     pub failure: Option<String>,
     /// Why nothing more is read, if Hocket itself has failed: all that follows is silence.
@@ -49,6 +51,8 @@ pub(crate) struct Status {
     /// As [`StreamReport::ended`].
     pub ended: Option<String>,
     pub reading_since: Option<Instant>,
+    /// As [`StreamReport::not_finite`].
+    pub not_finite: u64,
 }
 
 impl Status {

@@ -195,6 +195,7 @@ impl Stream {
             path: self.entry.path.clone(),
             not_ready_frames: gaps.total_frames,
             gaps: gaps.gaps.clone(),
+            not_finite: status.not_finite,
             failure: status.failure.clone(),
             ended: status.ended.clone(),
             reading_since: status.reading_since,

@@ -335,7 +335,7 @@ pub trait Processor: Send {
     /// the largest block of the engine; lengths may change from block to block.
     ///
     /// The engine calls it once per block, with all frames: it cuts no block at events, and input and output are always the
-    /// same rows. Side chain and extra outputs have rows of their own. A processor with memory for blocks makes it for the
+    /// same rows. Only an effect that can be bypassed gets a block of more than 256 frames in pieces ([`Bypass`](crate::Bypass)). Side chain and extra outputs have rows of their own. A processor with memory for blocks makes it for the
     /// engine's largest block, which may grow ([`MainSide::grow`](crate::host::MainSide::grow)).
     fn process(&mut self, block: &mut Block<'_>);
 

@@ -142,3 +142,24 @@ fn recorded_files_give_the_same_bits_from_anywhere() {
     println!("compared: {compared:?}");
     assert!(compared.len() >= 3, "{compared:?}");
 }
+
+#[test]
+fn samples_that_are_no_numbers_are_silent_and_counted() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("nan.wav");
+    let samples = [0.5, f32::NAN, f32::INFINITY, -0.25];
+    let data: Vec<u8> = samples.iter().flat_map(|sample| sample.to_le_bytes()).collect();
+    let mut wav = b"RIFF\x34\0\0\0WAVEfmt \x10\0\0\0\x03\0\x01\0".to_vec();
+    wav.extend(48_000u32.to_le_bytes());
+    wav.extend(192_000u32.to_le_bytes());
+    wav.extend(b"\x04\0\x20\0data\x10\0\0\0");
+    wav.extend(data);
+    std::fs::write(&path, wav).unwrap();
+    let mut stream = StreamDecoder::open(&path, Arc::new(File::open(&path).unwrap())).unwrap();
+    let mut row = [1.0; 4];
+    assert_eq!(stream.read(0, &mut [&mut row]).unwrap(), 4);
+    assert_eq!((row, stream.not_finite()), ([0.5, 0.0, 0.0, -0.25], 2));
+    let mut again = stream.reopened(Arc::new(File::open(&path).unwrap())).unwrap();
+    assert_eq!(again.read(2, &mut [&mut row[..1]]).unwrap(), 1);
+    assert_eq!(again.not_finite(), 3, "one that is read again counts again");
+}

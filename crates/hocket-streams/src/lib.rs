@@ -392,6 +392,7 @@ impl StreamHandle for DiskHandle {
             file: report.path.display().to_string(),
             frames: report.not_ready_frames,
             gaps: report.gaps.into_iter().map(gap).collect(),
+            not_finite: report.not_finite,
             ended: report.ended,
         }
     }

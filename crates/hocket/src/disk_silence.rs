@@ -1,4 +1,4 @@
-//! What was silent because a disk was too slow or failed: where, and why.
+//! What was silent because a disk was too slow or failed, or because a file holds no numbers there: where, and why.
 
 use hocket_engine::{MediaPool, NotReady, StreamGap};
 use serde_json::{Value, json};
@@ -11,6 +11,15 @@ const GAPS_TOLD: usize = 5;
 pub(crate) struct DiskSilence {
     /// Only clips with silence.
     pub streams: Vec<Silent>,
+    /// Only clips with samples that were NaN or infinite.
+    pub not_finite: Vec<NotFinite>,
+}
+
+/// Samples of a clip that were NaN or infinite, and are silent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct NotFinite {
+    pub file: String,
+    pub samples: u64,
 }
 
 /// The silence of a clip.
@@ -31,9 +40,13 @@ impl DiskSilence {
 
     /// What came after `before`, an earlier answer for the same streams.
     pub(crate) fn since(before: &[NotReady], now: Vec<NotReady>) -> DiskSilence {
-        let mut streams = Vec::new();
+        let (mut streams, mut not_finite) = (Vec::new(), Vec::new());
         for (index, mut now) in now.into_iter().enumerate() {
             let old = before.get(index).filter(|old| old.file == now.file);
+            let samples = now.not_finite - old.map_or(0, |old| old.not_finite.min(now.not_finite));
+            if samples > 0 {
+                not_finite.push(NotFinite { file: now.file.clone(), samples });
+            }
             let frames = now.frames - old.map_or(0, |old| old.frames.min(now.frames));
             if let Some(old) = old {
                 now.gaps.retain(|gap| !old.gaps.contains(gap));
@@ -43,7 +56,7 @@ impl DiskSilence {
                 streams.push(Silent { file, frames, gaps, ended });
             }
         }
-        DiskSilence { streams }
+        DiskSilence { streams, not_finite }
     }
 
     /// All frames of silence.
@@ -59,9 +72,10 @@ impl DiskSilence {
     /// Why a render is not what was asked for, if it is not: Hocket has a fault, or the user is strict.
     pub(crate) fn refusal(&self, strict: bool) -> Option<String> {
         let by_fault = self.fault().map(|fault| format!("it is not whole: {fault}"));
-        by_fault.or_else(|| match self.streams.len() {
+        by_fault.or_else(|| match self.streams.len() + self.not_finite.len() {
             lost @ 1.. if strict => Some(format!(
-                "parts of {lost} clips are silent, as said above; make their files whole, or leave out --strict"
+                "parts of {lost} {} silent, as said above; make the files whole, or leave out --strict",
+                if lost == 1 { "clip are" } else { "clips are" }
             )),
             _ => None,
         })
@@ -69,6 +83,21 @@ impl DiskSilence {
 
     /// For people; empty without silence.
     pub(crate) fn text(&self) -> String {
+        let mut text = self.late_text();
+        for clip in self.not_finite.iter().take(GAPS_TOLD) {
+            text += &format!(
+                "disk: {}: {} samples were NaN or infinite and are silent\n",
+                clip.file, clip.samples
+            );
+        }
+        if self.not_finite.len() > GAPS_TOLD {
+            let more = self.not_finite.len() - GAPS_TOLD;
+            text += &format!("disk: the same in {more} more clips; --json names all\n");
+        }
+        text
+    }
+
+    fn late_text(&self) -> String {
         if self.streams.is_empty() {
             return String::new();
         }
@@ -99,7 +128,9 @@ impl DiskSilence {
             json!({ "file": stream.file, "silent_frames": stream.frames, "gaps": gaps, "ended": stream.ended })
         };
         let streams: Vec<Value> = self.streams.iter().map(stream).collect();
-        json!({ "silent_frames": self.frames(), "streams": streams })
+        let samples = |clip: &NotFinite| json!({ "file": clip.file, "samples": clip.samples });
+        let not_finite: Vec<Value> = self.not_finite.iter().map(samples).collect();
+        json!({ "silent_frames": self.frames(), "streams": streams, "not_finite": not_finite })
     }
 }
 
@@ -123,7 +154,8 @@ mod tests {
             frames: *frames,
             cause: "the disk was too slow".into(),
         };
-        NotReady { file: file.into(), frames, gaps: gaps.iter().map(gap).collect(), ended: None }
+        let gaps = gaps.iter().map(gap).collect();
+        NotReady { file: file.into(), frames, gaps, not_finite: 0, ended: None }
     }
 
     #[test]
@@ -146,6 +178,17 @@ mod tests {
         assert!(silence.refusal(false).unwrap().contains(cause));
         assert!(silence.text().contains("reading ahead has failed"), "{}", silence.text());
         assert_eq!(silence.json()["streams"][0]["ended"], cause);
+    }
+
+    #[test]
+    fn samples_that_are_no_numbers_count_and_are_named() {
+        let with = |not_finite| NotReady { not_finite, ..not_ready("a", 0, &[]) };
+        let silence = DiskSilence::since(&[with(3)], vec![with(10)]);
+        assert_eq!(silence.text(), "disk: a: 7 samples were NaN or infinite and are silent\n");
+        assert_eq!(silence.json()["not_finite"][0]["samples"], 7);
+        assert_eq!(silence.refusal(false), None);
+        assert!(silence.refusal(true).unwrap().contains("1 clip are silent"));
+        assert_eq!(DiskSilence::since(&[with(3)], vec![with(3)]), DiskSilence::default());
     }
 
     #[test]

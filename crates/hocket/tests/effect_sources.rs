@@ -24,11 +24,13 @@ const GAIN: &str = "lv2:urn:test:gain";
 const LATE: &str = "clap:test.late";
 const TONE: &str = "clap:test.tone";
 const BROKEN: &str = "lv2:urn:test:broken";
+const CLOCK: &str = "clap:test.clock";
 
-/// A gain that multiplies with its state, a delay, a tone that sounds while a note does, and one that never starts.
-struct FourKinds;
+/// A gain that multiplies with its state, a delay, a tone that sounds while a note does, one that never starts, and one
+/// that plays where the song is.
+struct FiveKinds;
 
-impl EffectSource for FourKinds {
+impl EffectSource for FiveKinds {
     fn params(&self, kind: &str) -> Option<Vec<ParamSpec>> {
         let gain = ParamSpec {
             name: "Gain (linear)".into(),
@@ -39,7 +41,7 @@ impl EffectSource for FourKinds {
             fixed: false,
         };
         let params = if kind == GAIN { vec![gain] } else { Vec::new() };
-        [GAIN, LATE, TONE, BROKEN].contains(&kind).then_some(params)
+        [GAIN, LATE, TONE, BROKEN, CLOCK].contains(&kind).then_some(params)
     }
 
     fn has_side_chain(&self, _: &str) -> bool {
@@ -67,6 +69,7 @@ impl EffectSource for FourKinds {
             }
             LATE => Ok(Box::new(Late { rows: [[0.0; LATENCY]; 2], at: 0 })),
             TONE => Ok(Box::new(Tone { sounds: false })),
+            CLOCK => Ok(Box::new(Clock)),
             _ => Err("its library has no entry point; install it again".into()),
         }
     }
@@ -145,6 +148,23 @@ impl Processor for Tone {
     }
 }
 
+struct Clock;
+
+impl Processor for Clock {
+    fn process(&mut self, block: &mut Block<'_>) {
+        let time = block.time.expect("it keeps time");
+        for frame in 0..block.frames() {
+            block.main.left[frame] = time.beats_at(frame as u32) as f32;
+        }
+    }
+
+    fn keeps_time(&self) -> bool {
+        true
+    }
+
+    fn reset(&mut self) {}
+}
+
 /// A gain of 0.5 with a state of 3, whose lane goes to 2 at frame 480; a delay; and a note from frame 960 to 1920.
 const SESSION: &str = r#"
 [[track]]
@@ -179,7 +199,7 @@ notes = [[0.02, 0.02, 60]]
 "#;
 
 fn effects() -> Effects {
-    Effects::with(Arc::new(FourKinds))
+    Effects::with(Arc::new(FiveKinds))
 }
 
 fn read(text: &str) -> Session {
@@ -314,4 +334,25 @@ fn a_session_whose_effect_cannot_be_built_is_refused() {
     let none = media().with_effects(Effects::builtin());
     let refused = prepare_session(&session, &none, RATE_HZ, Fusing::Chains).unwrap_err();
     assert!(matches!(refused, PrepareError::UnknownEffect { .. }), "{refused}");
+}
+
+#[test]
+fn an_effect_that_can_be_bypassed_has_the_songs_time_too() {
+    let text = r#"
+[[track]]
+name = "clock"
+[[track.effect]]
+kind = "clap:test.clock"
+"#;
+    let lane =
+        "[[track.automation]]\neffect = 1\nparameter = \"bypass\"\npoints = [[0, 0, \"hold\"]]\n";
+    let bare = play(&mut engine(&read(text), ScheduleKind::Serial), 20);
+    assert!(bare.windows(2).all(|pair| pair[0] < pair[1]), "the song plays");
+    for schedule in ScheduleKind::ALL {
+        let automated = read(&format!("{text}{lane}"));
+        assert_eq!(play(&mut engine(&automated, schedule), 20), bare, "{schedule:?}");
+        let (settings, seating) = settings(schedule);
+        let (mut edited, _editor) = Editor::start(read(text), media(), settings, seating).unwrap();
+        assert_eq!(play(&mut edited, 20), bare, "{schedule:?}, edited");
+    }
 }

@@ -2,7 +2,7 @@
 
 use std::any::Any;
 
-use hocket_time::{EventBuffer, EventKind, Source};
+use hocket_time::{BlockTime, EventBuffer, EventKind, Source};
 
 use crate::block::{Block, Change, Processor, StereoMut, TimedChange};
 use crate::delay_line::DelayLine;
@@ -12,7 +12,7 @@ use crate::ramp::Ramp;
 
 /// Longest piece handed to the effect, in frames.
 const PIECE_FRAMES: usize = 256;
-/// Most events handed to the effect with one piece.
+/// Events handed to the effect with one piece, at least; as many as the effect has parameters if these are more.
 const PIECE_EVENTS: usize = 256;
 /// Seconds of a cross-fade.
 const FADE_S: f64 = 0.005;
@@ -20,7 +20,8 @@ const FADE_S: f64 = 0.005;
 /// Wraps an effect so that it can be bypassed by an event.
 ///
 /// The event has the index [`Bypass::PARAM`]; a value from 0.5 on bypasses, one below brings the
-/// effect back. Each change is a linear cross-fade of 5 ms. The dry signal is delayed by the
+/// effect back. Longer blocks reach the effect in pieces of 256 frames, with their events and song time. Each change is
+/// a linear cross-fade of 5 ms. The dry signal is delayed by the
 /// effect's latency, so the latency is the same in both states and a fade does not comb. Fully
 /// bypassed, the output is the delayed input to the bit.
 ///
@@ -59,6 +60,14 @@ impl std::fmt::Debug for Bypass {
 impl Bypass {
     /// The parameter index that switches the bypass, in addition to those of the effect.
     pub const PARAM: u16 = u16::MAX;
+
+    /// Room for a change of each of so many parameters at one frame, so that none is lost: more changes than have room end
+    /// a piece, and of those at one frame the last one of a parameter counts.
+    ///
+    /// Thread: control; allocates.
+    pub fn with_params(self, params: usize) -> Bypass {
+        Bypass { events: Vec::with_capacity(params.max(PIECE_EVENTS)), ..self }
+    }
 
     /// Wraps `inner`; `bypassed` is the first state, without a fade.
     pub fn new(inner: Box<dyn Processor>, sample_rate_hz: u32, bypassed: bool) -> Bypass {
@@ -108,7 +117,7 @@ impl Bypass {
 
     /// Takes the effect's events for a piece that starts at `start` into `self.events` and the
     /// fade's course into `self.parts`; returns the piece's end and the events behind it. More
-    /// events than have room end the piece early, or at one single frame are lost.
+    /// events than have room end the piece early.
     fn plan<'e>(
         &mut self,
         start: usize,
@@ -127,17 +136,28 @@ impl Bypass {
                 self.dry_part.fill(&mut self.parts[faded - start..due - start]);
                 faded = due;
                 self.switch(value);
-            } else if self.events.len() < PIECE_EVENTS {
+            } else if self.events.len() < self.events.capacity() {
                 let frame = (due - start) as u32;
                 self.events.push(TimedChange { frame, ..*event });
             } else if due > start {
                 end = due;
                 break;
+            } else {
+                self.replace(index, event.change);
             }
             events = later;
         }
         self.dry_part.fill(&mut self.parts[faded - start..end - start]);
         (end, events)
+    }
+
+    /// All of the piece's events are at its first frame. One that is not among them has an index that the effect does not
+    /// have, since all that it has would have room.
+    fn replace(&mut self, index: u16, change: Change) {
+        let same = |event: &&mut TimedChange| matches!(event.change, Change::Param { index: of, .. } if of == index);
+        if let Some(event) = self.events.iter_mut().rev().find(same) {
+            event.change = change;
+        }
     }
 
     fn switch(&mut self, value: f32) {
@@ -178,12 +198,19 @@ impl Processor for Bypass {
         while start < frames {
             let (end, later) = self.plan(start, frames, events);
             self.receive(block, start, end);
+            let segments = block.time.map(|time| time.segments.part(start as u32, end as u32));
+            let time = block.time.zip(segments.as_ref()).map(|(time, segments)| BlockTime {
+                steady_frame: time.steady_frame + start as u64,
+                segments,
+                map: time.map,
+            });
             let mut main = block.main.part(start, end);
             self.keep_dry(&main);
             self.inner.process(&mut Block {
                 side_chain: block.side_chain.map(|key| key.part(start, end)),
                 events: &self.events,
                 events_in: self.received.as_ref().filter(|_| block.events_in.is_some()),
+                time: time.as_ref(),
                 helpers: block.helpers,
                 ..Block::new(main.part(0, end - start))
             });
@@ -216,6 +243,14 @@ impl Processor for Bypass {
 
     fn exchange(&mut self, new: &mut (dyn Any + Send)) {
         self.inner.exchange(new);
+    }
+
+    fn keeps_time(&self) -> bool {
+        self.inner.keeps_time()
+    }
+
+    fn events_per_jump(&self) -> usize {
+        self.inner.events_per_jump()
     }
 
     fn latency_frames(&self) -> u32 {

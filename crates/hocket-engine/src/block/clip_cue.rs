@@ -32,6 +32,8 @@ pub struct NotReady {
     pub frames: u64,
     /// Where and why: the latest ones.
     pub gaps: Vec<StreamGap>,
+    /// Samples read ahead that were NaN or infinite, and are silent. One that is read again counts again.
+    pub not_finite: u64,
     /// Why nothing more of it is read, if reading has ended because of a fault: what follows is silent.
     pub ended: Option<String>,
 }

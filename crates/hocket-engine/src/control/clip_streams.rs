@@ -176,7 +176,13 @@ mod tests {
         }
 
         fn not_ready(&self) -> NotReady {
-            NotReady { file: String::new(), frames: self.0, gaps: Vec::new(), ended: None }
+            NotReady {
+                file: String::new(),
+                frames: self.0,
+                gaps: Vec::new(),
+                not_finite: 0,
+                ended: None,
+            }
         }
     }
 

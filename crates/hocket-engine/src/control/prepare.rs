@@ -157,7 +157,7 @@ impl<'a> Workshop<'a> {
                 let processor = self.effect(strip, index)?;
                 let moves = self.bypass_moves(EffectAt { strip, index });
                 Some(match effect.bypass || moves {
-                    true => self.bypass(processor, &effect.kind, effect.bypass),
+                    true => self.bypass(processor, effect, effect.bypass),
                     false => processor,
                 })
             }
@@ -177,7 +177,7 @@ impl<'a> Workshop<'a> {
         let NodeKind::Effect { strip, index } = kind else { return self.processor(kind) };
         let effect = &self.session.strip(strip).chain[index];
         let processor = self.effect(strip, index)?;
-        Ok(Some(self.bypass(processor, &effect.kind, effect.bypass || fades_in)))
+        Ok(Some(self.bypass(processor, effect, effect.bypass || fades_in)))
     }
 
     fn heard(&self, id: StripId) -> bool {
@@ -213,11 +213,12 @@ impl<'a> Workshop<'a> {
     fn bypass(
         &self,
         processor: Box<dyn Processor>,
-        kind: &str,
+        effect: &Effect,
         bypassed: bool,
     ) -> Box<dyn Processor> {
-        let bypass = Bypass::new(processor, self.rate_hz, bypassed);
-        match self.media.effects().has_event_input(kind) {
+        let bypass =
+            Bypass::new(processor, self.rate_hz, bypassed).with_params(effect.values.len());
+        match self.media.effects().has_event_input(&effect.kind) {
             true => Box::new(bypass.with_event_input()),
             false => Box::new(bypass),
         }

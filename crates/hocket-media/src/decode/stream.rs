@@ -60,6 +60,7 @@ pub struct StreamDecoder {
     path: PathBuf,
     info: StreamInfo,
     kind: Kind,
+    not_finite: u64,
 }
 
 enum Kind {
@@ -133,11 +134,12 @@ impl StreamDecoder {
             warnings,
         };
         let kind = Kind::Pcm { bytes: source.bytes, layout, decoder, piece: Vec::new() };
-        Ok(Self { path: source.path.into(), info, kind })
+        Ok(Self { path: source.path.into(), info, kind, not_finite: 0 })
     }
 
     fn compressed(path: &Path, (compressed, info): (Compressed, StreamInfo)) -> Self {
-        Self { path: path.into(), info, kind: Kind::Compressed(Box::new(compressed)) }
+        let kind = Kind::Compressed(Box::new(compressed));
+        Self { path: path.into(), info, kind, not_finite: 0 }
     }
 
     /// What the stream holds.
@@ -168,7 +170,13 @@ impl StreamDecoder {
                 Kind::Compressed(Box::new(again))
             }
         };
-        Ok(Self { path: path.clone(), info: self.info.clone(), kind })
+        let (info, not_finite) = (self.info.clone(), self.not_finite);
+        Ok(Self { path: path.clone(), info, kind, not_finite })
+    }
+
+    /// Samples read so far that were NaN or infinite, and are silent. One that is read again counts again.
+    pub fn not_finite(&self) -> u64 {
+        self.not_finite
     }
 
     /// Decodes frames from `position` on into the rows.
@@ -200,6 +208,7 @@ impl StreamDecoder {
         }?;
         for sample in rows.iter_mut().flat_map(|row| &mut row[..done]).filter(|x| !x.is_finite()) {
             *sample = 0.0;
+            self.not_finite += 1;
         }
         Ok(done)
     }
