@@ -45,6 +45,11 @@ impl Failure {
         Failure { exit: Exit::BadInput, message: message.to_string() }
     }
 
+    /// Stopped by the user before there was anything to keep: exit code 130.
+    pub fn interrupted() -> Failure {
+        Failure { exit: Exit::Interrupted, message: "interrupted".into() }
+    }
+
     /// Not possible here: exit code 3.
     pub fn not_possible(message: impl fmt::Display) -> Failure {
         Failure { exit: Exit::NotPossible, message: message.to_string() }

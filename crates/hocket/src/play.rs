@@ -83,11 +83,14 @@ pub fn run(args: &PlayArgs) -> Result<Exit, Failure> {
     check_workers(args, &topology)?;
     crate::notes::serial_workers(args.workers, &[args.schedule]);
     let mut parts = Parts::default();
-    let loaded = opened.load_for(&args.disk.with(Wait::Never, args.strict))?;
+    let stop = crate::interrupt::flag()?;
+    let disk = args.disk.with(Wait::Never, args.strict);
+    let Some(loaded) = opened.load_unless(disk, &stop)? else {
+        return Err(Failure::interrupted());
+    };
     loaded.accept(args.strict)?;
     parts.end("loading");
     let length = wanted_frames(args.length, &loaded)?;
-    let stop = crate::interrupt::flag()?;
     let (topology, known, takes) = (&topology, &known, &wanted[..]);
     let stage = Stage { args, frames, loaded: &loaded, topology, known, costs, takes };
     let engine = stage.engine(&stop)?;

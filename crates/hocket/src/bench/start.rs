@@ -22,6 +22,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::cli::BenchArgs;
 use crate::failure::{Exit, Failure};
+use crate::load::project::windows_for;
 use crate::load::streams::{DiskUse, Wait};
 use crate::load::{LoadedSession, OpenedSession};
 use crate::output::{talk_flag, tell};
@@ -100,7 +101,7 @@ impl Start<'_> {
         }
         let (status, said) = (child.0.wait(), complaints.last());
         let failure = match status {
-            _ if stop.load(Relaxed) => Some(interrupted()),
+            _ if stop.load(Relaxed) => Some(Failure::interrupted()),
             Ok(status) if status.success() && record.is_some() => None,
             Ok(status) => Some(self.early_end(status, &said)),
             Err(error) => Some(Failure::not_possible(error)),
@@ -169,6 +170,10 @@ impl Start<'_> {
         option("--priority", plan.priority.unwrap_or(0).to_string());
         option("--seed", plan.seed.to_string());
         option("--disk-buffer", self.args.disk.disk_buffer.to_string());
+        if let Some(us) = self.args.project.stand_in {
+            option("--stand-in", us.to_string());
+            option("--stand-in-windows", windows_for(us).to_string());
+        }
         all.push("--no-profile".into());
         all.extend(self.args.strict.then(|| OsString::from("--strict")));
         let file = || self.args.session.clone().into_os_string();
@@ -186,10 +191,6 @@ fn distinct<'n>(names: impl Iterator<Item = &'n str>) -> String {
         }
     }
     all.join(",")
-}
-
-fn interrupted() -> Failure {
-    Failure { exit: Exit::Interrupted, message: "interrupted".into() }
 }
 
 /// Reads messages on a thread that sleeps while nothing comes.
@@ -272,13 +273,15 @@ impl Drop for Guard {
 pub(super) fn serve(args: &BenchArgs, parent: i32) -> Result<Exit, Failure> {
     end_with(parent)?;
     let topology = crate::load::topology()?;
-    let opened = OpenedSession::open(&args.session, args.rate, &topology)?;
+    let stop = crate::interrupt::flag()?;
+    let project = args.project.with(args.strict);
+    let opened = OpenedSession::open_as(&args.session, args.rate, &topology, project)?;
     let plan = super::plan(args, &opened, &Known::default(), &topology)?;
     let disk = args.disk.with(Wait::Never, args.strict);
     // One for the twin.
-    let loaded = opened.load_for(&DiskUse { engines: plan.variants.len() + 1, ..disk })?;
+    let disk = DiskUse { engines: plan.variants.len() + 1, ..disk };
+    let Some(loaded) = opened.load_unless(disk, &stop)? else { return Err(Failure::interrupted()) };
     loaded.accept(args.strict)?;
-    let stop = crate::interrupt::flag()?;
     let preview = preview(&loaded);
     let (session, media) = (&loaded.session, &loaded.media);
     let input = BenchInput { session, media, topology: &topology, preview };

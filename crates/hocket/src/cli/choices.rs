@@ -195,12 +195,15 @@ pub struct ProjectArgs {
     /// and costs about this many microseconds per 64 frames, instead of nothing.
     #[arg(long, value_name = "MICROSECONDS", value_parser = microseconds)]
     pub stand_in: Option<f64>,
+    /// What the process that started this one measured for it, so that both have the same session.
+    #[arg(long, hide = true, value_name = "COUNT")]
+    pub stand_in_windows: Option<u32>,
 }
 
 impl ProjectArgs {
     /// `strict`: everything of it must play.
     pub(crate) fn with(self, strict: bool) -> ProjectUse {
-        ProjectUse { stand_in_us: self.stand_in, strict }
+        ProjectUse { stand_in_us: self.stand_in, windows: self.stand_in_windows, strict }
     }
 }
 

@@ -1,6 +1,7 @@
 //! DAWproject files: unpacked into a folder that lasts as long as the session, and told once what does not play.
 
 use std::path::Path;
+use std::sync::OnceLock;
 use std::time::Instant;
 
 use hocket_dawproject::{Import, ImportError, Imported};
@@ -16,6 +17,8 @@ use crate::output::note;
 pub struct ProjectUse {
     /// What stands in for each device that is not played costs this many microseconds per 64 frames.
     pub stand_in_us: Option<f64>,
+    /// How many windows of the meter that is; `None` measures it.
+    pub windows: Option<u32>,
     /// A project of which something does not play is refused.
     pub strict: bool,
 }
@@ -25,7 +28,7 @@ const ENDING: &str = "dawproject";
 /// The effect that costs time and changes nothing: a meter of many windows.
 const STAND_IN: &str = "correlation";
 /// The most windows that one has.
-const WINDOWS: f64 = 16.0;
+const WINDOWS: u32 = 16;
 /// The block that costs of devices are counted for.
 const FRAMES: usize = 64;
 
@@ -56,7 +59,8 @@ pub(super) fn open(path: &Path, how: ProjectUse) -> Result<(Imported, TempDir), 
 /// As [`open`].
 pub(crate) fn import(path: &Path, folder: &Path, how: ProjectUse) -> Result<Imported, Failure> {
     let catalogue = super::effects();
-    let stand_in = how.stand_in_us.map_or_else(Vec::new, stand_in);
+    let count = how.stand_in_us.map(|us| how.windows.unwrap_or_else(|| windows_for(us)));
+    let stand_in = count.map_or_else(Vec::new, stand_in);
     let stop = crate::interrupt::flag()?;
     let import = Import { catalogue: &catalogue, stand_in: &stand_in, stop: Some(&stop) };
     let imported =
@@ -76,39 +80,34 @@ pub(crate) fn import(path: &Path, folder: &Path, how: ProjectUse) -> Result<Impo
         )));
     }
     if let Some(us) = how.stand_in_us.filter(|_| imported.replaced > 0) {
-        let count: f64 = stand_in.iter().map(windows).sum();
         note(format_args!(
-            "{} devices have stand-ins of about {us} µs per {FRAMES} frames: {count} windows of {STAND_IN}",
-            imported.replaced
+            "{} devices have stand-ins of about {us} µs per {FRAMES} frames: {} windows of {STAND_IN}",
+            imported.replaced,
+            count.unwrap_or_default()
         ));
     }
     Ok(imported)
 }
 
-/// As many windows of the meter as take that long on this machine.
-fn stand_in(us: f64) -> Vec<Effect> {
-    let of_one = measured_us();
-    let count = if of_one > 0.0 { (us / of_one * WINDOWS).round().max(1.0) } else { 1.0 };
-    let mut left = count;
-    let mut effects = Vec::new();
-    while left > 0.0 {
-        effects.extend(meter(left.min(WINDOWS)));
-        left -= WINDOWS;
-    }
-    effects
+/// How many windows of the meter take that long on this machine. The same number each time within a process, which
+/// measures once.
+pub(crate) fn windows_for(us: f64) -> u32 {
+    static US: OnceLock<f64> = OnceLock::new();
+    let of_all = *US.get_or_init(measured_us);
+    if of_all > 0.0 { (us / of_all * f64::from(WINDOWS)).round().max(1.0) as u32 } else { 1 }
 }
 
-fn meter(windows: f64) -> Option<Effect> {
+/// Meters with so many windows in all.
+fn stand_in(windows: u32) -> Vec<Effect> {
+    let full = (0..windows / WINDOWS).map(|_| WINDOWS);
+    full.chain([windows % WINDOWS]).filter(|windows| *windows > 0).filter_map(meter).collect()
+}
+
+fn meter(windows: u32) -> Option<Effect> {
     let kind = hocket_dsp::kind(STAND_IN)?;
     let mut values = kind.defaults();
     values[kind.index_of("windows")?] = windows as f32;
     Some(Effect::new(STAND_IN, values))
-}
-
-fn windows(effect: &Effect) -> f64 {
-    let kind = hocket_dsp::kind(STAND_IN);
-    let index = kind.and_then(|kind| kind.index_of("windows"));
-    index.and_then(|index| effect.values.get(index)).map_or(0.0, |count| f64::from(*count))
 }
 
 /// How long a meter with all its windows takes for a block, in microseconds: the least of many, which is then free of
@@ -131,6 +130,16 @@ fn measured_us() -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn stand_ins_have_the_windows_that_were_asked_for() {
+        let windows = hocket_dsp::kind(STAND_IN).unwrap().index_of("windows").unwrap();
+        let of = |count| -> Vec<f32> {
+            stand_in(count).iter().map(|effect| effect.values[windows]).collect()
+        };
+        assert_eq!((of(1), of(16), of(35)), (vec![1.0], vec![16.0], vec![16.0, 16.0, 3.0]));
+        assert_eq!(windows_for(1000.0), windows_for(1000.0));
+    }
 
     #[test]
     fn projects_are_known_by_their_ending() {

@@ -265,6 +265,62 @@ fn fault_02_loading_listens_to_signals() {
     }
 }
 
+/// The same for a project, whose audio files lie in a temporary folder meanwhile: it goes, too.
+#[test]
+fn fault_02_loading_a_project_listens_to_signals() {
+    let (folder, _) = slow_to_convert(1, 1, "");
+    let project = folder.path().join("song.dawproject").display().to_string();
+    slow_project(&project, &folder.path().join("0.wav"));
+    let out = folder.path().join("out.wav");
+    for command in [
+        &["render", &project, "-o", out.to_str().unwrap(), "--rate", "192000"][..],
+        &["bench", &project, "--rate", "192000"],
+        &["play", &project, "--rate", "192000"],
+    ] {
+        let unpacked = tempfile::tempdir().unwrap();
+        let mut program = hocket(command);
+        program.env("TMPDIR", unpacked.path()).stdout(Stdio::null()).stderr(Stdio::null());
+        let child = program.spawn().unwrap();
+        let begun = Instant::now();
+        while peak_mib(&child) < 60 && begun.elapsed() < Duration::from_secs(120) {
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        assert!(!files(unpacked.path()).is_empty(), "{command:?}: nothing is unpacked");
+        ended_by("-TERM", child, command);
+        assert!(files(unpacked.path()).is_empty(), "{command:?}: {:?}", files(unpacked.path()));
+        assert!(!out.exists());
+    }
+}
+
+/// Twelve tracks that play a minute of audio each, from files of their own.
+fn slow_project(path: &str, audio: &Path) {
+    use std::io::Write;
+    let stored =
+        zip::write::SimpleFileOptions::default().compression_method(zip::CompressionMethod::Stored);
+    let mut zip = zip::ZipWriter::new(std::fs::File::create(path).unwrap());
+    let (mut tracks, mut lanes) = (String::new(), String::new());
+    for i in 0..12 {
+        zip.start_file(format!("{i}.wav"), stored).unwrap();
+        zip.write_all(&std::fs::read(audio).unwrap()).unwrap();
+        tracks += &format!(
+            "<Track id=\"t{i}\" name=\"{i}\"><Channel id=\"c{i}\" destination=\"m\" role=\"regular\"/></Track>"
+        );
+        lanes += &format!(
+            "<Lanes track=\"t{i}\"><Clips><Clip time=\"0\" duration=\"120\" contentTimeUnit=\"seconds\"><Audio \
+             channels=\"1\" sampleRate=\"1000\" duration=\"60\"><File path=\"{i}.wav\"/></Audio></Clip></Clips></Lanes>"
+        );
+    }
+    zip.start_file("project.xml", stored).unwrap();
+    write!(
+        zip,
+        "<Project version=\"1.0\"><Transport><Tempo unit=\"bpm\" value=\"120\"/></Transport><Structure>{tracks}\
+         <Track id=\"mt\" name=\"Master\"><Channel id=\"m\" role=\"master\"/></Track></Structure>\
+         <Arrangement><Lanes timeUnit=\"beats\">{lanes}</Lanes></Arrangement></Project>"
+    )
+    .unwrap();
+    zip.finish().unwrap();
+}
+
 /// Ten hours at 1 kHz would be 450 GB at 384 kHz: that is said before it is tried.
 #[test]
 fn fault_02_memory_that_is_not_there_is_not_asked_for() {
