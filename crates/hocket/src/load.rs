@@ -291,9 +291,10 @@ impl OpenedSession {
         self.silent_inputs().into_iter().for_each(note);
         let mut streamable = self.streamable(disk);
         let buffer = self.disk_buffer(disk, &streamable)?;
-        let inputs = inputs::load(&self.inputs, &self.loaded.session, self.rate_hz)?;
+        let (mut warnings, mut damaged) = (self.loaded.warnings.clone(), Vec::new());
+        let told = &mut (&mut warnings, &mut damaged);
+        let inputs = inputs::load(&self.inputs, &self.loaded.session, self.rate_hz, told)?;
         let OpenedSession { loaded, rate_hz, unpacked, .. } = self;
-        let (mut warnings, mut damaged) = (loaded.warnings.clone(), Vec::new());
         let (mut media, mut lengths_s) = (Vec::new(), Vec::new());
         for id in (0..loaded.session.media.len()).map(MediaId) {
             let mut told = (&mut warnings, &mut damaged);

@@ -156,21 +156,23 @@ fn check_memory(
     audio: &Audio,
     rate_hz: u32,
 ) -> Result<(), Failure> {
-    let extra = audio.channels.len().saturating_sub(2) as u64 * 4;
-    let needed = (frames as u64).saturating_mul(BYTES_A_FRAME + extra);
-    match free_memory() {
-        Some(free) if needed > free => {
-            let mib = |bytes: u64| bytes >> 20;
-            let (needed, free) = (mib(needed), mib(free));
-            let cause = format!(
-                "converting it to {rate_hz} Hz takes {needed} MiB of memory, {free} MiB are free"
-            );
+    match lack_of_memory(frames, audio.channels.len(), rate_hz) {
+        Some(cause) => {
             let remedy =
                 "give its clips a length_s, convert the file before, or choose a lower rate";
             Err(Failure::not_possible(loaded.media_error(id, &cause, remedy)))
         }
-        _ => Ok(()),
+        None => Ok(()),
     }
+}
+
+/// Why a file cannot be converted to so many frames, if it cannot.
+pub(super) fn lack_of_memory(frames: usize, channels: usize, rate_hz: u32) -> Option<String> {
+    let extra = channels.saturating_sub(2) as u64 * 4;
+    let needed = (frames as u64).saturating_mul(BYTES_A_FRAME + extra);
+    let free = free_memory().filter(|free| needed > *free)?;
+    let (needed, free) = (needed >> 20, free >> 20);
+    Some(format!("converting it to {rate_hz} Hz takes {needed} MiB of memory, {free} MiB are free"))
 }
 
 /// What the kernel says is available without swapping; `None` where it does not say.

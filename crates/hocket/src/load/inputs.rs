@@ -7,6 +7,7 @@ use hocket_engine::{Block, NodeKind, Prepared, Processor, rows};
 use hocket_plan::Session;
 use hocket_plan::session::{InputId, TakeFrom, TakeSpec};
 
+use super::audio::{Told, lack_of_memory};
 use crate::cli::NamedFile;
 use crate::failure::Failure;
 use crate::output::{detail, note};
@@ -77,24 +78,41 @@ fn unknown(name: &str, session: &Session) -> String {
 /// input of one channel gets the mean of the first two.
 ///
 /// # Errors
-/// A file that cannot be decoded: exit code 2.
-pub(crate) fn load(
+/// A file that cannot be decoded: exit code 2. One that takes more memory than is free: exit code 3.
+pub(super) fn load(
     fed: &[FedInput],
     session: &Session,
     rate_hz: u32,
+    told: &mut Told<'_>,
 ) -> Result<Vec<InputSound>, Failure> {
-    fed.iter().map(|input| sound(input, session, rate_hz)).collect()
+    fed.iter().map(|input| sound(input, session, rate_hz, told)).collect()
 }
 
-fn sound(fed: &FedInput, session: &Session, rate_hz: u32) -> Result<InputSound, Failure> {
+fn sound(
+    fed: &FedInput,
+    session: &Session,
+    rate_hz: u32,
+    (warnings, damaged): &mut Told<'_>,
+) -> Result<InputSound, Failure> {
     let FedInput { number, name, file } = fed;
     let shown = file.display();
-    let refused = |why: &str| Failure::bad_input(format!("--input {name}={shown}: {why}"));
+    let text = |why: &str| format!("--input {name}={shown}: {why}");
+    let refused = |why: &str| Failure::bad_input(text(why));
     if file.is_dir() {
         return Err(refused("this is a folder; name an audio file in it"));
     }
     let decoded = hocket_media::decode(file).map_err(|error| refused(&error.to_string()))?;
-    decoded.warnings.iter().for_each(|warning| note(format_args!("{shown}: {warning}")));
+    for fault in &decoded.warnings {
+        warnings.push(format!("{}; what can be read is played", text(fault)));
+        damaged.push(format!("{}; replace the file, or leave out --strict", text(fault)));
+    }
+    let whole = (decoded.length_s() * f64::from(rate_hz)).ceil() as usize;
+    if decoded.sample_rate_hz != rate_hz
+        && let Some(cause) = lack_of_memory(whole, decoded.channels.len(), rate_hz)
+    {
+        let remedy = "convert the file before, or choose a lower rate";
+        return Err(Failure::not_possible(text(&format!("{cause}; {remedy}"))));
+    }
     let audio = match decoded.sample_rate_hz == rate_hz {
         true => decoded,
         false => hocket_media::resample(&decoded, rate_hz),
@@ -105,7 +123,7 @@ fn sound(fed: &FedInput, session: &Session, rate_hz: u32) -> Result<InputSound, 
     let strange = rows.iter_mut().flatten().filter(|sample| !sample.is_finite());
     let strange = strange.map(|sample| *sample = 0.0).count();
     if strange > 0 {
-        note(format_args!("{shown}: {strange} samples are not finite numbers; they are silent"));
+        warnings.push(text(&format!("{strange} samples are not finite numbers; they are silent")));
     }
     Ok(InputSound { number: *number, rows: rows.into() })
 }

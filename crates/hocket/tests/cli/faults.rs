@@ -560,7 +560,8 @@ fn fault_06_truncated_audio_is_played_with_a_warning_or_refused_where_asked_for(
     let pcm = std::fs::read(&cut).unwrap();
     // A stream that stops in the middle of a compressed file says so too.
     let flac = std::fs::read(example("audio/loop_mika.flac")).unwrap();
-    for bytes in [&pcm, &aiff(4410), &flac] {
+    let mp3 = std::fs::read(root().join("fuzz/corpus/audio/mp3-vbr-id3v2-cover.mp3")).unwrap();
+    for bytes in [&pcm, &aiff(4410), &flac, &mp3] {
         std::fs::write(&cut, &bytes[..bytes.len() / 2]).unwrap();
         let words = ["try.toml:5:", "cut.wav", " ends ", "after ", "(frame ", "--strict"];
         for command in ["render", "play", "bench"] {
@@ -576,6 +577,39 @@ fn fault_06_truncated_audio_is_played_with_a_warning_or_refused_where_asked_for(
         assert!(played.frames() > 1000 && played.peak() > 0.01, "{} frames", played.frames());
         std::fs::remove_file(out).unwrap();
     }
+}
+
+/// The same for a file that plays at an input.
+#[test]
+fn fault_06_truncated_audio_at_an_input_is_said_or_refused() {
+    let (folder, file) = session(
+        "[session]\nsample_rate_hz = 44100\nlength_s = 0.1\n[[input]]\nname = \"mic\"\n[[track]]\nname = \"a\"\n\
+         input = \"mic\"\n",
+    );
+    let flac = std::fs::read(example("audio/loop_mika.flac")).unwrap();
+    let cut = folder.path().join("cut.flac");
+    std::fs::write(&cut, &flac[..flac.len() / 2]).unwrap();
+    let feed = format!("mic={}", cut.display());
+    let out = folder.path().join("out.wav");
+    let args = ["render", &file, "-o", out.to_str().unwrap(), "--input", &feed];
+    check_refused(&[&args[..], &["--strict"]].concat(), 2, &["--input mic=", "cut.flac", " ends "]);
+    let ran = run(&[&args[..], &["-q"]].concat());
+    assert_eq!(ran.code, Some(0), "{}", ran.err);
+    assert!(ran.err.contains("warning: --input mic=") && ran.err.contains(" ends "), "{}", ran.err);
+}
+
+/// Ten hours at 1 kHz as in `fault_02`, at an input.
+#[test]
+fn fault_02_an_input_asks_for_no_memory_that_is_not_there() {
+    let (folder, file) = session(
+        "[session]\nlength_s = 0.1\n[[input]]\nname = \"mic\"\n[[track]]\nname = \"a\"\ninput = \"mic\"\n",
+    );
+    let long = folder.path().join("long.wav");
+    eight_bit_mono(&long, 1000, 60_000 * 600);
+    let feed = format!("mic={}", long.display());
+    let out = folder.path().join("out.wav");
+    let args = ["render", &file, "-o", out.to_str().unwrap(), "--rate", "384000", "--input", &feed];
+    check_refused(&args, 3, &["--input mic=", "long.wav", "MiB of memory", "convert the file"]);
 }
 
 /// What the encoder added before and after the recording does not play.
