@@ -6,7 +6,7 @@ use std::collections::{HashMap, HashSet};
 use hocket_dsp::{Bypass, Fader, Processor, level::db_to_lin};
 use hocket_plan::graph::{GraphError, audible, session_graph};
 use hocket_plan::session::{EffectAt, LaneTarget, SendAt, Session, SongTime, StripId};
-use hocket_plan::{EffectCatalogue, Fusing, Graph, NodeId, NodeKind, UnitGraph};
+use hocket_plan::{Effect, EffectCatalogue, Fusing, Graph, NodeId, NodeKind, UnitGraph};
 use hocket_time::{LaneError, LoopError, TempoError};
 
 use super::automation::LaneChange;
