@@ -100,6 +100,86 @@ impl Ramp {
     }
 }
 
+/// A value that moves to its target in a fixed number of frames, along a curve without corners: a cubic Hermite segment,
+/// which begins with the slope that the value has and ends with slope 0.
+///
+/// As with [`Ramp`], its values do not depend on how time is cut into blocks, and a new target starts a new segment of full
+/// length. Where that turns it round, the value may overshoot, by less than a sixth of its slope.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct SmoothRamp {
+    from: f32,
+    target: f32,
+    /// At the start, per length.
+    slope: f32,
+    /// Frames of the segment that are over.
+    over: u32,
+    length: u32,
+}
+
+impl SmoothRamp {
+    /// Rests at `value`; later changes take `length_frames` (at least one).
+    pub(crate) fn new(value: f32, length_frames: u32) -> SmoothRamp {
+        let length = length_frames.max(1);
+        SmoothRamp { from: value, target: value, slope: 0.0, over: length, length }
+    }
+
+    /// Starts a segment to `target`; the next frame is its first step.
+    pub(crate) fn set(&mut self, target: f32) {
+        if target != self.target {
+            let (from, slope) = (self.current(), self.slope_now());
+            *self = SmoothRamp { from, target, slope, over: 0, ..*self };
+        }
+    }
+
+    /// Where the segment ends.
+    pub(crate) fn target(&self) -> f32 {
+        self.target
+    }
+
+    /// The value of the last frame.
+    fn current(&self) -> f32 {
+        if self.is_still() {
+            return self.target;
+        }
+        let part = self.part();
+        let faded = part * part * (3.0 - 2.0 * part);
+        let turning = part * (1.0 - part) * (1.0 - part);
+        self.from + (self.target - self.from) * faded + self.slope * turning
+    }
+
+    /// The derivative of [`SmoothRamp::current`].
+    fn slope_now(&self) -> f32 {
+        let part = self.part();
+        let faded = 6.0 * part * (1.0 - part);
+        (self.target - self.from) * faded + self.slope * (1.0 - part) * (1.0 - 3.0 * part)
+    }
+
+    /// How much of the segment is over, 0 to 1.
+    fn part(&self) -> f32 {
+        self.over as f32 / self.length as f32
+    }
+
+    fn is_still(&self) -> bool {
+        self.over == self.length
+    }
+
+    /// Jumps to the target.
+    pub(crate) fn snap(&mut self) {
+        self.over = self.length;
+    }
+
+    /// The next values, one a frame.
+    pub(crate) fn fill(&mut self, values: &mut [f32]) {
+        let (moving, still) =
+            values.split_at_mut(values.len().min((self.length - self.over) as usize));
+        for value in moving {
+            self.over += 1;
+            *value = self.current();
+        }
+        rows::fill(still, self.target);
+    }
+}
+
 /// Filter coefficients that move to new values in equal steps over one control interval.
 ///
 /// Coefficients of stable second-order filters form a triangle, so every mixture of two stable
@@ -165,6 +245,30 @@ mod tests {
         let mut parts = [0.0; 150];
         parts.chunks_mut(7).for_each(|part| two.fill(part));
         assert_eq!(whole, parts);
+    }
+
+    #[test]
+    fn a_smooth_ramp_has_no_corner_where_it_begins_ends_or_is_turned_round() {
+        let bend = |turns: &[usize]| {
+            let mut ramp = SmoothRamp::new(0.0, 240);
+            let mut values = vec![0.0; 2];
+            for (number, frames) in turns.iter().enumerate() {
+                ramp.set(if number % 2 == 0 { 1.0 } else { 0.0 });
+                let mut row = vec![0.0; *frames];
+                row.chunks_mut(7).for_each(|part| ramp.fill(part));
+                values.extend(row);
+            }
+            assert_eq!(values[values.len() - 1], ramp.target());
+            assert!(values.iter().all(|value| (-0.05..=1.05).contains(value)), "{turns:?}");
+            let bends = values.windows(3).map(|three| three[0] - 2.0 * three[1] + three[2]);
+            bends.fold(0.0f32, |most, bend| most.max(bend.abs()))
+        };
+        let plain = bend(&[300]);
+        assert!(plain < 6.1 / (240.0 * 240.0), "{plain}");
+        for turn in [1, 30, 60, 120, 180, 239, 240] {
+            assert!(bend(&[turn, 300]) < 1.7 * plain, "{turn}");
+            assert!(bend(&[turn, 64, 64, turn, 300]) < 1.7 * plain, "{turn}, often");
+        }
     }
 
     #[test]

@@ -191,6 +191,31 @@ fn a_bypass_is_the_delayed_input_and_fades_without_a_click() {
     }
 }
 
+/// Switched, and switched back at every point of the cross-fade: a sine is bent by less than -80 dBFS.
+#[test]
+fn a_bypass_bends_a_sine_by_less_than_can_be_heard() {
+    let (rate_hz, step) = (48_000, 120.0 / 48_000.0);
+    let input = Stereo::mono(common::sine(12_000, step, 0.25));
+    let bend = 2.0 * (std::f32::consts::TAU * step as f32).cos();
+    for turned_after in [1, 20, 60, 100, 120, 150, 180, 220, 239, 1000] {
+        for (kind, param, value) in [("gain", "gain_db", -12.0), ("limiter", "input_db", 6.0)] {
+            let inner = common::build(kind, rate_hz, &[(param, value)]);
+            let mut bypass = Bypass::new(inner, rate_hz, false);
+            let switches =
+                [(4000, 1.0), (4000 + turned_after, 0.0), (4000 + 2 * turned_after, 1.0)];
+            let events = switches.map(|(frame, value)| event(frame, Bypass::PARAM, value));
+            let out = run_with(&mut bypass, &input, None, &[300], &events);
+            let bends = out.left[3900..].windows(3).map(|at| (at[0] - bend * at[1] + at[2]).abs());
+            let most = bends.fold(0.0, f32::max);
+            assert!(most < 1e-4, "{kind}, turned after {turned_after} frames: {most}");
+            let level = |range: std::ops::Range<usize>| {
+                out.left[range].iter().fold(0.0f32, |most, sample| most.max(sample.abs()))
+            };
+            assert!((level(11_000..12_000) - level(3000..4000)).abs() > 0.1, "{kind} is heard");
+        }
+    }
+}
+
 #[test]
 fn a_bypass_hides_values_that_are_no_numbers() {
     let mut bypass = Bypass::new(common::build("eq", 48_000, &[]), 48_000, true);

@@ -13,7 +13,7 @@ mod price;
 mod cut;
 
 pub use cut::PartSize;
-pub use lines::{DelayLine, EventLine, EventLineId, Fade, Fades, LineId, Port, PortId};
+pub use lines::{DelayLine, EventLine, EventLineId, Fade, FadeCurve, Fades, LineId, Port, PortId};
 pub use price::Prices;
 
 use crate::graph::{Edge, Graph, GraphError, Node, NodeId, NodeKind, Ports, Span, arrivals};

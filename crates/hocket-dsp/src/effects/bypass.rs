@@ -8,7 +8,7 @@ use crate::block::{Block, Change, Processor, StereoMut, TimedChange};
 use crate::delay_line::DelayLine;
 use crate::effects::is_on;
 use crate::host::Host;
-use crate::ramp::Ramp;
+use crate::ramp::SmoothRamp;
 
 /// Longest piece handed to the effect, in frames.
 const PIECE_FRAMES: usize = 256;
@@ -20,8 +20,8 @@ const FADE_S: f64 = 0.005;
 /// Wraps an effect so that it can be bypassed by an event.
 ///
 /// The event has the index [`Bypass::PARAM`]; a value from 0.5 on bypasses, one below brings the
-/// effect back. Longer blocks reach the effect in pieces of 256 frames, with their events and song time. Each change is
-/// a linear cross-fade of 5 ms. The dry signal is delayed by the
+/// effect back. Longer blocks reach the effect in pieces of 256 frames, with their events and song time. Each change is a
+/// cross-fade of 5 ms along a curve without corners; one that is turned round has none either. The dry signal is delayed by the
 /// effect's latency, so the latency is the same in both states and a fade does not comb. Fully
 /// bypassed, the output is the delayed input to the bit.
 ///
@@ -29,11 +29,11 @@ const FADE_S: f64 = 0.005;
 /// be when it comes back, and the time a block takes does not depend on the switch. (To save the
 /// time, leave the effect out of the chain.)
 ///
-/// Thread: as [`Processor`]. Cost: 2 copies a frame at rest, 6 operations a frame while fading.
+/// Thread: as [`Processor`]. Cost: 2 copies a frame at rest, 16 operations a frame while fading.
 pub struct Bypass {
     inner: Box<dyn Processor>,
     /// 0 effect, 1 dry.
-    dry_part: Ramp,
+    dry_part: SmoothRamp,
     delays: [DelayLine; 2],
     latency: usize,
     dry: [Vec<f32>; 2],
@@ -75,7 +75,7 @@ impl Bypass {
         let fade_frames = (FADE_S * f64::from(sample_rate_hz)).round() as u32;
         Bypass {
             inner,
-            dry_part: Ramp::new(f32::from(bypassed), fade_frames),
+            dry_part: SmoothRamp::new(f32::from(bypassed), fade_frames),
             delays: [DelayLine::new(latency), DelayLine::new(latency)],
             latency,
             dry: [vec![0.0; PIECE_FRAMES], vec![0.0; PIECE_FRAMES]],

@@ -21,6 +21,7 @@ use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 use hocket_dsp::RowsRef;
 use hocket_dsp::mix;
+use hocket_plan::compile::FadeCurve;
 
 use super::fade::{Change, FADE_FRAMES, Ramp, faded_at};
 use super::plan::Gains;
@@ -259,6 +260,8 @@ pub(crate) struct Waits {
 pub(crate) struct Set {
     pub waits: Waits,
     pub gains: Gains,
+    /// Of a gain that fades.
+    pub curve: FadeCurve,
 }
 
 impl DelayCell {
@@ -295,19 +298,19 @@ impl DelayCell {
     pub(crate) fn joining(
         rows: u16,
         was: Waits,
-        waits: Waits,
+        (waits, curve): (Waits, FadeCurve),
         wait: u64,
         block: usize,
     ) -> DelayCell {
         let mut cell = DelayCell::new(rows, waits, block);
         let state = cell.state.get_mut();
         (state.delay, state.gain) = (was.delay, was.gain_lin);
-        state.set(Set { waits, gains: Gains::Fade });
+        state.set(Set { waits, gains: Gains::Fade, curve });
         if let Some(ramp) = &mut state.ramp
             && was.delay == waits.delay
         {
             // Of a new edge nothing is heard before its delay is over: it fades in when there is something.
-            *ramp = Ramp::from(was.gain_lin, waits.delay as u64 + wait);
+            *ramp = Ramp::from(was.gain_lin, curve, waits.delay as u64 + wait);
         }
         cell.asked = AtomicU32::new(1);
         cell
@@ -441,15 +444,16 @@ impl DelayCell {
 impl DelayState {
     /// Does something else from now on. A new delay takes the place of one of which nothing is heard yet, and otherwise waits
     /// until the running change is over.
-    fn set(&mut self, Set { waits, gains }: Set) {
+    fn set(&mut self, Set { waits, gains, curve }: Set) {
         self.begun += 1;
         self.moves = true;
         self.set_delay(waits.delay);
         if gains == Gains::Jump {
             (self.gain, self.ramp) = (waits.gain_lin, None);
         } else if waits.gain_lin != self.gain {
-            let now = self.ramp.map_or(self.gain, |ramp| ramp.gain(self.gain));
-            (self.gain, self.ramp) = (waits.gain_lin, Some(Ramp::from(now, 0)));
+            let begin = Ramp::from(self.gain, curve, 0);
+            let ramp = self.ramp.map_or(begin, |ramp| ramp.turned(self.gain, curve));
+            (self.gain, self.ramp) = (waits.gain_lin, Some(ramp));
         }
     }
 
@@ -577,11 +581,16 @@ mod tests {
     const PLAIN: Waits = Waits { delay: 0, gain_lin: 1.0 };
 
     fn to(delay: usize) -> Set {
-        Set { waits: Waits { delay, ..PLAIN }, gains: Gains::Fade }
+        Set { waits: Waits { delay, ..PLAIN }, gains: Gains::Fade, curve: FadeCurve::EqualGain }
     }
 
     fn line(delay: usize) -> DelayCell {
         DelayCell::new(1, Waits { delay, ..PLAIN }, 16)
+    }
+
+    /// Of an edge that had no line.
+    fn joining(waits: Waits) -> DelayCell {
+        DelayCell::joining(1, PLAIN, (waits, FadeCurve::EqualGain), 0, 16)
     }
 
     /// What is heard of a row.
@@ -662,10 +671,9 @@ mod tests {
     #[test]
     fn one_delay_fades_into_another_when_its_frames_are_there() {
         let blocks = vec![16; 100];
-        for (cell, delay_before, wait) in [
-            (DelayCell::joining(1, PLAIN, Waits { delay: 40, ..PLAIN }, 0, 16), 0, 40),
-            (line(100), 100, 40),
-        ] {
+        for (cell, delay_before, wait) in
+            [(joining(Waits { delay: 40, ..PLAIN }), 0, 40), (line(100), 100, 40)]
+        {
             let set = if delay_before > 0 { vec![(10, 40)] } else { vec![] };
             let heard = answer(&cell, &blocks, &set);
             let begin = wait + if delay_before > 0 { 160 } else { 0 };
@@ -769,7 +777,7 @@ mod tests {
                 for change in 0..(if number(block).is_multiple_of(8) { 1 + block % 3 } else { 0 }) {
                     let delay = number(block + 1000 * change) * (block + 40) / 400;
                     let gain_lin = number(block + change) as f32 * 0.001;
-                    let set = Set { waits: Waits { delay, gain_lin }, gains: Gains::Fade };
+                    let set = Set { waits: Waits { delay, gain_lin }, ..to(delay) };
                     if !short.holds(delay, 16) {
                         short = Arc::new(DelayCell::longer(&short, 2, set.waits, 16));
                     }
@@ -787,17 +795,18 @@ mod tests {
 
     #[test]
     fn a_gain_that_jumps_ends_the_fade_that_runs() {
-        let cell = DelayCell::joining(1, PLAIN, Waits { gain_lin: 0.25, ..PLAIN }, 0, 16);
+        let cell = joining(Waits { gain_lin: 0.25, ..PLAIN });
         let fading = answer(&cell, &[16], &[]);
         assert!(fading[15] < 16.0 && fading[15] > 15.9, "{fading:?}");
+        let jump = Set { waits: Waits { gain_lin: 0.5, ..PLAIN }, gains: Gains::Jump, ..to(0) };
         // SAFETY: this is the only thread and the only reference.
-        unsafe { cell.set(Set { waits: Waits { gain_lin: 0.5, ..PLAIN }, gains: Gains::Jump }) };
+        unsafe { cell.set(jump) };
         assert_eq!(answer(&cell, &[16], &[])[..3], [0.5, 1.0, 1.5]);
     }
 
     #[test]
     fn a_gain_fades_without_a_corner_and_is_silent_in_the_end() {
-        let cell = DelayCell::joining(1, PLAIN, Waits { gain_lin: 0.0, ..PLAIN }, 0, 16);
+        let cell = joining(Waits { gain_lin: 0.0, ..PLAIN });
         let ones = [1.0; 16];
         let mut heard = Vec::new();
         for block in 0..40 {

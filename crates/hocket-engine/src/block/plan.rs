@@ -152,7 +152,7 @@ impl Cells {
             let was = edge.and_then(|edge| old.get(&(*edge, line.part)));
             let was =
                 was.filter(|(_, before, _)| *before == rows).map(|(was, _, cell)| (was, *cell));
-            let set = Some(Set { waits: now, gains: before.gains });
+            let set = Some(Set { waits: now, gains: before.gains, curve: line.curve });
             match was {
                 Some((was, cell)) if cell.holds(now.delay, frames) => {
                     let jumps = before.gains == Gains::Jump && !cell.is_settled();
@@ -164,6 +164,7 @@ impl Cells {
                     let delay = if edge.is_some() { 0 } else { now.delay };
                     let was = Waits { delay, gain_lin: line.gain_before };
                     let wait = if edge.is_some() { 0 } else { before.silent_frames(line, frames) };
+                    let now = (now, line.curve);
                     (Arc::new(DelayCell::joining(rows, was, now, wait, frames)), None)
                 }
             }

@@ -5,8 +5,8 @@
 //! nodes are those of both graphs, with their processors and delay lines, so nothing is computed twice. When all has
 //! faded, the plain new graph takes its place, and nobody hears that.
 //!
-//! Only edges to a node that stays fade. Linear gains: what comes and what goes are mostly the same sound by two
-//! ways, and then their sum stays as loud as it was.
+//! Only edges to a node that stays fade. What comes and what goes are mostly the same sound by two ways, and then the
+//! gains of both add up to 1. Where they are sounds of different sources, their powers do (`equal_power.rs`).
 //!
 //! # Why a replay sounds the same
 //!
@@ -17,6 +17,7 @@
 //! 1. **What leaves, comes or stays** follows from two graphs: the new one and the one before it. An edge that leaves
 //!    already is in neither. If it comes back, it is a new edge. It fades in beside the old one, which fades out, so
 //!    the sum goes on from the gain that the old one has. Whether the old one is still there makes no difference.
+//!    Which curve an edge takes follows from the same two graphs, and its line keeps it.
 //! 2. **Which edges would close a cycle** is decided newest first, by the edit with which each began to leave
 //!    ([`Began`]). Edges that stay come before all of them. An edge is taken if it closes no cycle with those taken
 //!    before it. So it decides only about edges that began to leave earlier.
@@ -37,11 +38,12 @@
 
 mod build;
 mod draft;
+mod equal_power;
 
 use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
 
-use hocket_plan::compile::{Fade, Fades};
+use hocket_plan::compile::{Fade, FadeCurve, Fades};
 use hocket_plan::{Graph, GraphError, NodeId};
 
 use crate::block::plan::{At, Edges, PortsOf};
@@ -117,6 +119,7 @@ pub(super) fn transition(
 ) -> Result<Transition, GraphError> {
     let mut draft = Draft::new(old, new, was);
     let leaves = draft.find_what_leaves(number);
+    draft.equal_power = draft.find_equal_power(&leaves, number);
     let refused = draft.take(leaves);
     let heard = draft.find_what_is_heard();
     draft.leaves.retain(|leaves| heard[leaves.reader]);
@@ -143,7 +146,8 @@ pub(super) fn at_once(
             edges.insert((id, place), was);
             if old.late.contains(&was) {
                 let gain_before = draft.new_inputs[id.index()][place].edge.gain_lin;
-                fades.insert((id, place), Fade { gain_before, leaves: false });
+                let curve = FadeCurve::EqualGain;
+                fades.insert((id, place), Fade { gain_before, leaves: false, curve });
             }
         }
     }

@@ -7,10 +7,10 @@ use hocket_engine::time::{
 use hocket_engine::{
     Block, Change, ControlError, Edge, Edit, EditError, Editor, EffectAt, Engine, Graph,
     GraphEditor, LaneChange, LaneSpec, LaneTarget, Node, NodeId, NodeKind, NodeSource, Processor,
-    ThinnedOut,
+    ThinnedOut, prepare_session,
 };
-use hocket_plan::ScheduleKind;
-use hocket_plan::session::StripId;
+use hocket_plan::session::{Automation, StripId};
+use hocket_plan::{Fusing, ScheduleKind, Session};
 use proptest::prelude::*;
 
 use crate::stage::{self, FRAMES, RATE_HZ, policy};
@@ -464,6 +464,140 @@ fn every_schedule_and_cut_gives_the_same_bits_with_lanes_and_edits() {
             let at = heard.iter().zip(&reference).position(|(a, b)| a != b);
             assert_eq!(at, None, "{kind:?}, {lengths:?}");
         }
+    }
+}
+
+/// A parameter that moves at the edges of blocks.
+struct Moves {
+    target: LaneTarget,
+    /// What the session says.
+    first: f32,
+    /// Blocks, and the values from then on.
+    then: Vec<(usize, f32)>,
+}
+
+/// Of every fader, and of every effect a parameter and the bypass.
+fn moves() -> Vec<Moves> {
+    let session = stage::session();
+    let mut all = Vec::new();
+    let mut add = |target, first, then: [(usize, f32); 2]| {
+        all.push(Moves { target, first, then: then.into() });
+    };
+    for (number, strip) in session.strip_ids().into_iter().enumerate() {
+        let of = session.strip(strip);
+        add(LaneTarget::Gain(strip), of.gain_db, [(20 + number, -20.0), (41 + number / 4, 0.0)]);
+        add(LaneTarget::Pan(strip), of.pan, [(24 + number / 3, 0.7), (41 + number / 4, -0.5)]);
+        for (index, effect) in of.chain.iter().enumerate() {
+            let at = EffectAt { strip, index };
+            let kind = hocket_dsp::kind(&effect.kind).unwrap();
+            let moving = kind.params.iter().position(|param| !param.fixed);
+            if let Some((param, index)) = moving.map(|index| (&kind.params[index], index)) {
+                let then = [(22, param.max), (35 + number / 4, param.min)];
+                add(LaneTarget::Param(at, index), param.default, then);
+            }
+            add(LaneTarget::Bypass(at), 0.0, [(30, 1.0), (34 + number % 3, 0.0)]);
+        }
+    }
+    all
+}
+
+/// The same as lanes. A lane says when a value is heard at the output of the graph's sources, so it reaches what hears them
+/// later as much later; an edit does not.
+fn as_lanes(moves: &[Moves]) -> Vec<(LaneTarget, LaneSpec)> {
+    let prepared = stage::prepared();
+    let late = |target| {
+        let kind = match target {
+            LaneTarget::Gain(strip) | LaneTarget::Pan(strip) => NodeKind::Fader(strip),
+            LaneTarget::Param(at, _) | LaneTarget::Bypass(at) => {
+                NodeKind::Effect { strip: at.strip, index: at.index }
+            }
+            other => panic!("{other:?} does not move here"),
+        };
+        let node = prepared.graph.nodes().iter().position(|node| node.kind == kind).unwrap();
+        i64::from(prepared.units.heard_frames(NodeId(node as u32)))
+    };
+    let lane = |moves: &Moves| {
+        let then = moves.then.iter().map(|(block, value)| {
+            ((block * FRAMES) as i64 - late(moves.target), f64::from(*value))
+        });
+        let points: Vec<_> = [(0, f64::from(moves.first))].into_iter().chain(then).collect();
+        (moves.target, steps(&points))
+    };
+    let lanes: Vec<_> = moves.iter().map(lane).collect();
+    assert!(moves.iter().any(|moves| late(moves.target) > 0), "nothing is late");
+    lanes
+}
+
+fn edit(target: LaneTarget, value: f32) -> Edit {
+    match target {
+        LaneTarget::Gain(strip) => Edit::Gain(strip, value),
+        LaneTarget::Pan(strip) => Edit::Pan(strip, value),
+        LaneTarget::Param(at, index) => Edit::Param(at, index, value),
+        LaneTarget::Bypass(at) => Edit::Bypass(at, value >= 0.5),
+        other => panic!("{other:?} does not move here"),
+    }
+}
+
+/// Blocks that are played.
+const MOVED: usize = 60;
+
+#[test]
+fn moves_at_block_edges_give_the_same_bits_as_edits_as_lanes_and_offline() {
+    let _alone = stage::alone();
+    let moves = moves();
+    let lanes = as_lanes(&moves);
+    let automation = lanes.iter().cloned().map(|(target, lane)| Automation { target, lane });
+    let session = Session { automation: automation.collect(), ..stage::session() };
+    let prepared = prepare_session(&session, &stage::media(), RATE_HZ, Fusing::Chains).unwrap();
+    let mut offline = stage::engine(prepared, policy(ScheduleKind::Serial), 1);
+    let expected = stage::play(&mut offline, MOVED);
+    let prepared = prepare_session(&stage::session(), &stage::media(), RATE_HZ, Fusing::Chains);
+    let mut unmoved = stage::engine(prepared.unwrap(), policy(ScheduleKind::Serial), 1);
+    let unmoved = stage::play(&mut unmoved, MOVED);
+    assert_eq!(unmoved[..20], expected[..20], "the first values are the session's");
+    // The first of them are heard behind the latencies.
+    assert!((30..MOVED).all(|block| unmoved[block] != expected[block]), "the moves are heard");
+    for kind in ScheduleKind::ALL {
+        let workers = if kind == ScheduleKind::Serial { 1 } else { 3 };
+        let differs = |heard: &[Vec<u32>]| {
+            heard.iter().zip(&expected).position(|(heard, expected)| heard != expected)
+        };
+        let (mut engine, mut live) = editor(kind, workers);
+        let mut heard = Vec::new();
+        for block in 0..MOVED {
+            for Moves { target, then, .. } in &moves {
+                let due = then.iter().filter(|(due, _)| *due == block);
+                due.for_each(|(_, value)| live.apply(edit(*target, *value)).unwrap());
+            }
+            heard.extend(stage::play(&mut engine, 1));
+            assert!(live.is_settled(), "block {block}: each edit has its block");
+        }
+        assert_eq!(differs(&heard), None, "{kind:?}, as edits: the first block that differs");
+        drop((engine, live));
+        let (mut engine, mut automated) = editor(kind, workers);
+        let lanes = lanes.iter().map(|(target, lane)| (*target, Some(lane.clone()))).collect();
+        automated.apply(Edit::Automate(lanes)).unwrap();
+        let heard = stage::play(&mut engine, MOVED);
+        assert_eq!(differs(&heard), None, "{kind:?}, as lanes: the first block that differs");
+    }
+}
+
+/// The difference between the two: an edit reaches every node at its block, a point of a lane with the sound of its frame.
+#[test]
+fn behind_a_latency_a_lane_is_late_with_the_sound_and_an_edit_is_not() {
+    let _alone = stage::alone();
+    const LATE: usize = 70;
+    let edge = 3 * FRAMES;
+    for kind in ScheduleKind::ALL {
+        let begin = |heard: &[[f32; 2]], side: usize| {
+            heard.iter().position(|heard| heard[side] == 5.0).unwrap()
+        };
+        let (mut engine, mut editor) = probe(LATE as u32, kind);
+        editor.automate([lane(1, steps(&[(0, -2.0), (edge as i64, 5.0)]))]).unwrap();
+        let mut all = heard(&mut engine, [FRAMES; 3]);
+        editor.change(PROBE, Change::Param { index: 0, value: 5.0 }).unwrap();
+        all.extend(heard(&mut engine, [FRAMES; 3]));
+        assert_eq!((begin(&all, 0), begin(&all, 1)), (edge, edge + LATE), "{kind:?}");
     }
 }
 

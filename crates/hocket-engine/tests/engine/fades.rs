@@ -9,7 +9,7 @@ use hocket_plan::session::{
     Clip, Destination, Group, GroupId, Media, MediaId, Return, ReturnId, Send, Strip, StripId, Tap,
     Track,
 };
-use hocket_plan::{ScheduleKind, Session};
+use hocket_plan::{Effect, ScheduleKind, Session};
 
 use crate::stage::{self, FRAMES, RATE_HZ, policy};
 
@@ -17,38 +17,48 @@ use crate::stage::{self, FRAMES, RATE_HZ, policy};
 const STEP: f64 = TAU / 400.0;
 const LEVEL: f64 = 0.25;
 
-fn strip(name: &str, effects: &[&str]) -> Strip {
-    Strip {
-        name: name.into(),
-        chain: effects.iter().map(|kind| stage::effect(kind)).collect(),
-        gain_db: 0.0,
-        pan: 0.0,
-        mute: false,
-        solo: false,
-        sends: Vec::new(),
-    }
+fn track(name: &str, output: Destination) -> Track {
+    let clip = Clip { media: MediaId(0), looped: true, ..stage::whole_file() };
+    Track { strip: Strip::new(name), output, clips: vec![clip], input: None, notes: Vec::new() }
 }
 
-fn track(name: &str, effects: &[&str], output: Destination) -> Track {
-    let clip = Clip { media: MediaId(0), looped: true, ..stage::whole_file() };
-    Track { strip: strip(name, effects), output, clips: vec![clip], input: None, notes: Vec::new() }
+/// An effect that is heard: with this parameter.
+fn effect(kind: &str, param: &str, value: f32) -> Effect {
+    let known = hocket_dsp::kind(kind).unwrap();
+    let mut values = known.defaults();
+    values[known.params.iter().position(|known| known.name == param).unwrap()] = value;
+    Effect::new(kind, values)
+}
+
+fn quiet() -> Effect {
+    effect("gain", "gain_db", -12.0)
+}
+
+/// Lifts the sine and turns its phase.
+fn eq() -> Effect {
+    effect("eq", "band1_gain_db", 9.0)
+}
+
+/// Twice as loud, below its ceiling, and late.
+fn limiter() -> Effect {
+    effect("limiter", "input_db", 6.0)
 }
 
 /// Two tracks with a sine, two groups, a return.
 fn session() -> Session {
-    let group = |name: &str| Group { strip: strip(name, &[]), output: Destination::Master };
+    let group = |name: &str| Group { strip: Strip::new(name), output: Destination::Master };
     Session {
         name: "sine".into(),
         sample_rate_hz: RATE_HZ,
         length_s: None,
         media: vec![Media { path: PathBuf::from("sine"), resample: false }],
         tracks: vec![
-            track("one", &["gain"], Destination::Master),
-            track("two", &[], Destination::Group(GroupId(0))),
+            track("one", Destination::Master),
+            track("two", Destination::Group(GroupId(0))),
         ],
         groups: vec![group("left bank"), group("right bank")],
-        returns: vec![Return { strip: strip("hall", &[]), output: Destination::Master }],
-        master: strip("master", &[]),
+        returns: vec![Return { strip: Strip::new("hall"), output: Destination::Master }],
+        master: Strip::new("master"),
         ..Session::default()
     }
 }
@@ -79,24 +89,40 @@ fn send(gain_db: f32) -> Send {
     Send { to: ReturnId(0), gain_db, tap: Tap::PostFader, feedback: false }
 }
 
-/// The loudest step that edits make, each after some blocks, and the blocks that were heard.
-fn heard(edits: &[Edit], blocks_between: usize) -> (f64, Vec<f32>) {
+/// What edits make of the sine.
+struct Heard {
+    /// The loudest step after the start and after each edit, before the next one.
+    steps: Vec<f64>,
+    row: Vec<f32>,
+}
+
+impl Heard {
+    fn loudest(&self) -> f64 {
+        self.steps.iter().copied().fold(0.0, f64::max)
+    }
+}
+
+/// Makes edits, each after some blocks.
+fn heard(edits: &[Edit], blocks_between: usize) -> Heard {
     let (mut engine, mut editor) = start();
-    let mut row = Vec::new();
-    let mut play = |engine: &mut Engine, blocks| {
+    let mut heard = Heard { steps: Vec::new(), row: Vec::new() };
+    let play = |engine: &mut Engine, blocks, heard: &mut Heard| {
+        // A step is seen with two frames before it.
+        let from = heard.row.len().saturating_sub(2);
         for _ in 0..blocks {
             engine.process(FRAMES);
-            row.extend_from_slice(engine.output(FRAMES).left);
+            heard.row.extend_from_slice(engine.output(FRAMES).left);
         }
+        heard.steps.push(steps(&heard.row[from..]));
     };
-    play(&mut engine, 30);
-    for edit in edits {
+    play(&mut engine, 30, &mut heard);
+    for (number, edit) in edits.iter().enumerate() {
         editor.apply(edit.clone()).unwrap();
-        play(&mut engine, blocks_between);
+        let last = if number + 1 == edits.len() { 40 } else { 0 };
+        play(&mut engine, blocks_between + last, &mut heard);
         assert!(editor.is_settled());
     }
-    play(&mut engine, 40);
-    (steps(&row), row)
+    heard
 }
 
 /// -80 dB of full scale.
@@ -105,6 +131,8 @@ const SILENT: f64 = 1e-4;
 fn all_edits() -> Vec<Edit> {
     let one = StripId::Track(0);
     let at = EffectAt { strip: one, index: 0 };
+    let in_group = EffectAt { strip: StripId::Group(0), index: 0 };
+    let plate = |gain_db| Send { to: ReturnId(1), ..send(gain_db) };
     vec![
         Edit::Route(one, Destination::Group(GroupId(1))),
         Edit::Route(one, Destination::Master),
@@ -112,20 +140,37 @@ fn all_edits() -> Vec<Edit> {
         Edit::Send(one, send(3.0)),
         Edit::Send(one, Send { tap: Tap::PreFader, ..send(0.0) }),
         Edit::RemoveSend(one, ReturnId(0)),
-        Edit::InsertEffect(at, stage::effect("gain")),
+        Edit::AddReturn(Box::new(Return {
+            strip: Strip { chain: vec![eq()], ..Strip::new("plate") },
+            output: Destination::Master,
+        })),
+        Edit::Send(one, plate(-6.0)),
+        Edit::Route(StripId::Return(1), Destination::Group(GroupId(1))),
+        Edit::RemoveSend(one, ReturnId(1)),
+        Edit::RemoveReturn(1),
+        Edit::InsertEffect(at, quiet()),
+        Edit::Bypass(at, true),
+        Edit::Bypass(at, false),
         Edit::RemoveEffect(at),
-        Edit::AddTrack(Box::new(track("three", &[], Destination::Group(GroupId(0))))),
+        Edit::InsertEffect(at, eq()),
+        Edit::Bypass(at, true),
+        Edit::Bypass(at, false),
+        // Before the other one, and then that one alone.
+        Edit::InsertEffect(at, quiet()),
+        Edit::RemoveEffect(EffectAt { index: 1, ..at }),
+        Edit::RemoveEffect(at),
+        Edit::AddTrack(Box::new(track("three", Destination::Group(GroupId(0))))),
         Edit::RemoveTrack(2),
-        Edit::AddGroup(Box::new(Group { strip: strip("more", &[]), output: Destination::Master })),
+        Edit::AddGroup(Box::new(Group { strip: Strip::new("more"), output: Destination::Master })),
         Edit::Route(StripId::Group(0), Destination::Group(GroupId(2))),
         Edit::Route(StripId::Group(0), Destination::Master),
         Edit::RemoveGroup(2),
-        Edit::Bypass(at, true),
         // Its latency makes all others wait.
-        Edit::InsertEffect(
-            EffectAt { strip: StripId::Group(0), index: 0 },
-            stage::effect("limiter"),
-        ),
+        Edit::InsertEffect(in_group, limiter()),
+        Edit::Bypass(in_group, true),
+        Edit::Bypass(in_group, false),
+        Edit::RemoveEffect(in_group),
+        Edit::InsertEffect(at, limiter()),
         Edit::RemoveTrack(1),
     ]
 }
@@ -133,30 +178,82 @@ fn all_edits() -> Vec<Edit> {
 #[test]
 fn no_edit_makes_a_step() {
     let _alone = stage::alone();
-    let plain = heard(&[], 0).0;
+    let plain = heard(&[], 0).loudest();
     assert!(plain < SILENT / 10.0, "the sine itself: {plain}");
-    for edit in all_edits().into_iter().enumerate().filter_map(|(at, edit)| {
-        // Those that need what earlier ones made come together with them, below.
-        (![3, 4, 5, 7, 9, 11, 12, 13].contains(&at)).then_some(edit)
-    }) {
-        let (step, _) = heard(std::slice::from_ref(&edit), 20);
-        assert!(step < SILENT, "{edit:?}: a step of {step}");
+    let all = all_edits();
+    let one_after_the_other = heard(&all, 20);
+    for (edit, step) in all.iter().zip(&one_after_the_other.steps[1..]) {
+        assert!(*step < SILENT, "{edit:?}: a step of {step}");
     }
-    let (step, _) = heard(&all_edits(), 20);
-    assert!(step < SILENT, "one after the other: {step}");
+    // The others need what earlier ones made.
+    let is_possible = |edit: &&Edit| start().1.apply((*edit).clone()).is_ok();
+    let mut alone = 0;
+    for edit in all.iter().filter(is_possible) {
+        let step = heard(std::slice::from_ref(edit), 20).loudest();
+        assert!(step < SILENT, "{edit:?} alone: a step of {step}");
+        alone += 1;
+    }
+    assert!(alone >= 12, "{alone}");
+}
+
+/// Every edit is heard: with none of them the sound stays as it is.
+#[test]
+fn effects_that_come_go_and_are_bypassed_change_the_level() {
+    let _alone = stage::alone();
+    let at = EffectAt { strip: StripId::Track(0), index: 0 };
+    for effect in [quiet(), eq(), limiter()] {
+        let insert = Edit::InsertEffect(at, effect);
+        let edits =
+            [insert, Edit::Bypass(at, true), Edit::Bypass(at, false), Edit::RemoveEffect(at)];
+        let levels: Vec<f32> =
+            (0..=edits.len()).map(|count| last(&heard(&edits[..count], 30).row)).collect();
+        let [plain, with, bypassed, back, removed] = levels[..] else { panic!("{levels:?}") };
+        assert!((plain - with).abs() > 0.05, "{levels:?}");
+        assert!([bypassed, removed].iter().all(|level| (level - plain).abs() < 1e-3), "{levels:?}");
+        assert!((back - with).abs() < 1e-3, "{levels:?}");
+    }
+}
+
+/// The level at the end.
+fn last(row: &[f32]) -> f32 {
+    row[row.len() - 400..].iter().fold(0.0f32, |a, b| a.max(b.abs()))
 }
 
 #[test]
 fn edits_during_a_fade_make_no_step_either_and_end_where_slow_ones_do() {
     let _alone = stage::alone();
-    let (slow, calm) = heard(&all_edits(), 30);
-    assert!(slow < SILENT);
+    let all = all_edits();
+    let calm = heard(&all, 30);
+    assert!(calm.loudest() < SILENT);
     for between in [1, 2, 3, 5] {
-        let (step, row) = heard(&all_edits(), between);
-        // A fade that is turned round has a corner there, which bends the sine but makes no step.
-        assert!(step < 10.0 * SILENT, "{between} blocks between two edits: {step}");
-        let last = |row: &[f32]| row[row.len() - 400..].iter().fold(0.0f32, |a, b| a.max(b.abs()));
-        assert!((last(&row) - last(&calm)).abs() < 1e-4, "{} {}", last(&row), last(&calm));
+        let fast = heard(&all, between);
+        for (edit, step) in all.iter().zip(&fast.steps[1..]) {
+            assert!(
+                *step < SILENT,
+                "{between} blocks between two edits, {edit:?}: a step of {step}"
+            );
+        }
+        let (fast, calm) = (last(&fast.row), last(&calm.row));
+        assert!((fast - calm).abs() < 1e-4, "{fast} {calm}");
+    }
+}
+
+/// A level that changes while it fades, up and down and at last to silence.
+#[test]
+fn a_fade_that_is_turned_round_makes_no_step() {
+    let _alone = stage::alone();
+    let one = StripId::Track(0);
+    let edits: Vec<Edit> = [0.0, -40.0, 3.0, -6.0, 6.0]
+        .map(|gain_db| Edit::Send(one, send(gain_db)))
+        .into_iter()
+        .chain([Edit::RemoveSend(one, ReturnId(0)), Edit::Send(one, send(0.0))])
+        .collect();
+    let edits = vec![edits; 4].concat();
+    for between in 1..8 {
+        let heard = heard(&edits, between);
+        let step = heard.loudest();
+        assert!(step < SILENT, "{between} blocks between two edits: a step of {step}");
+        assert!((last(&heard.row) - 0.75).abs() < 1e-3, "{}", last(&heard.row));
     }
 }
 

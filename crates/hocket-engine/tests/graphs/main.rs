@@ -9,6 +9,7 @@ use hocket_engine::{
 mod background;
 mod chase;
 mod edits;
+mod equal_power;
 mod events;
 mod feedback;
 mod grid;

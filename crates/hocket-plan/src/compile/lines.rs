@@ -39,6 +39,8 @@ pub struct DelayLine {
     pub gain_lin: f32,
     /// The gain from which it fades, if the line is new.
     pub gain_before: f32,
+    /// How it fades to another gain.
+    pub curve: FadeCurve,
 }
 
 /// Where the events of an edge wait, so that notes and audio of one instant arrive together. Every event edge has one:
@@ -62,6 +64,19 @@ pub struct Fade {
     pub gain_before: f32,
     /// Whether the edge is only there until it has faded out. It delays no other.
     pub leaves: bool,
+    /// How it fades.
+    pub curve: FadeCurve,
+}
+
+/// What two sides of a cross-fade, one rising and one falling, have in common at each frame.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum FadeCurve {
+    /// Their gains add up to 1. One sound that takes another way stays as loud as it was.
+    #[default]
+    EqualGain,
+    /// The squares of their gains add up to 1. Two sounds that have nothing to do with each other stay, together, as
+    /// loud as one of them. Only from silence or to silence.
+    EqualPower,
 }
 
 /// Edges that need a line although they need not wait, by reader and place among its edges: its inputs, then what feeds
@@ -193,6 +208,7 @@ impl Wiring {
                 let from = From::Node(edge.from);
                 let line = (*frames > 0 || fade.is_some()).then(|| {
                     let gain_before = fade.map_or(edge.gain_lin, |fade| fade.gain_before);
+                    let curve = fade.map_or(FadeCurve::default(), |fade| fade.curve);
                     self.lines.push(DelayLine {
                         from: edge.from,
                         reader,
@@ -203,6 +219,7 @@ impl Wiring {
                         frames: *frames,
                         gain_lin: edge.gain_lin,
                         gain_before,
+                        curve,
                     });
                     LineId(self.lines.len() as u32 - 1)
                 });
@@ -247,6 +264,7 @@ impl Wiring {
                         frames: 0,
                         gain_lin,
                         gain_before: fade.gain_before,
+                        curve: fade.curve,
                     });
                     LineId(self.lines.len() as u32 - 1)
                 });

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use hocket_plan::compile::{Fade, Fades};
+use hocket_plan::compile::{Fade, FadeCurve, Fades};
 use hocket_plan::{Edge, Graph, GraphError, Node, NodeId, NodeKind};
 
 use super::draft::{Draft, Input, Leaves, ids, ids_of};
@@ -43,7 +43,7 @@ impl Draft<'_> {
     fn edges_of_left(&self, node: NodeId) -> Vec<Drafted> {
         let drafted = |(place, Input { edge, feeds_back })| {
             let (was, gain_before) = ((node, place), edge.gain_lin);
-            let fade = Fade { gain_before, leaves: false };
+            let fade = Fade { gain_before, leaves: false, curve: FadeCurve::EqualGain };
             let fade = self.old.has_line(was).then_some(fade);
             let edge = Edge { from: NodeId(self.is[edge.from.index()] as u32), ..edge };
             Drafted { edge, feeds_back, was: Some(was), fade, began: None }
@@ -62,7 +62,8 @@ impl Draft<'_> {
             let begins = same.is_some() || *feeds_back;
             let gain_before = was.map(before).unwrap_or(if begins { 0.0 } else { edge.gain_lin });
             let fades = gain_before != edge.gain_lin || was.is_some_and(|at| self.old.has_line(at));
-            let fade = fades.then_some(Fade { gain_before, leaves: false });
+            let curve = self.equal_power.of_what_comes(new, index);
+            let fade = fades.then_some(Fade { gain_before, leaves: false, curve });
             let place = self.left.len() + edge.from.index();
             let edge = Edge { from: NodeId(place as u32), ..*edge };
             Drafted { edge, feeds_back: *feeds_back, was, fade, began: None }
@@ -72,7 +73,8 @@ impl Draft<'_> {
 
     fn leaving_edge(&self, leaves: &Leaves) -> Drafted {
         let Leaves { was, input: Input { edge, feeds_back }, began, .. } = *leaves;
-        let fade = Some(Fade { gain_before: edge.gain_lin, leaves: true });
+        let curve = self.equal_power.of_what_leaves(leaves);
+        let fade = Some(Fade { gain_before: edge.gain_lin, leaves: true, curve });
         let from = NodeId(self.is[edge.from.index()] as u32);
         let edge = Edge { from, gain_lin: 0.0, ..edge };
         Drafted { edge, feeds_back, was: Some(was), fade, began: Some(began) }

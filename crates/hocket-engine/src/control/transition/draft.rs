@@ -5,6 +5,7 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 
 use hocket_plan::{ChannelMap, Edge, Graph, InputPort, NodeId, NodeKind};
 
+use super::equal_power::EqualPower;
 use super::{Began, Old};
 use crate::block::plan::At;
 
@@ -82,6 +83,7 @@ pub(super) struct Draft<'a> {
     pub(super) fed_by: Vec<Vec<usize>>,
     /// Edges that fade out, newest first.
     pub(super) leaves: Vec<Leaves>,
+    pub(super) equal_power: EqualPower,
 }
 
 impl<'a> Draft<'a> {
@@ -111,6 +113,7 @@ impl<'a> Draft<'a> {
             hears: vec![Vec::new(); count],
             fed_by: vec![Vec::new(); count],
             leaves: Vec::new(),
+            equal_power: EqualPower::default(),
         };
         draft.connect_what_stays();
         draft
