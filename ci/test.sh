@@ -12,6 +12,7 @@
 #   sentry     every system call and allocation inside a block, seen and counted
 #   rtsan      the block path under RealtimeSanitizer
 #   fuzz       every parser with mutated inputs, two seconds each; left out without a C++ compiler
+#   soak       twenty seconds of `make soak`: edits at random, a load and recordings beside a session
 #   smt-vm     the sibling policies on a kernel with core scheduling, in an emulated machine; left out only
 #              where its tools cannot be installed
 #   comparison the package with the rivals: every executor leaves the same bits
@@ -38,6 +39,7 @@ main() {
   stage rtsan ci/rtsan.sh
   # Half a minute; its build takes three to six the first time.
   stage fuzz ci/fuzz.sh brief
+  SOAK_SECONDS=${SOAK_SECONDS:-20} stage soak ci/soak.sh
   # On a free host it takes two to four minutes; its kernel, the first time, five to fifteen more.
   stage smt-vm ci/smt-vm/run.sh
   stage comparison ci/comparison.sh

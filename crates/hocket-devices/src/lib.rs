@@ -26,6 +26,8 @@
 pub mod found;
 pub mod jack;
 pub mod alsa;
+#[allow(unsafe_code)]
+mod library;
 mod wiring;
 mod period;
 mod latency;

@@ -7,10 +7,13 @@ mod lines;
 mod live;
 mod meter;
 mod notes;
+mod osc;
 mod outcome;
 mod restarts;
 mod shown;
 mod sound;
+mod steering;
+mod strips;
 mod view;
 mod watcher;
 
@@ -47,9 +50,13 @@ use lines::Reader;
 use live::Live;
 use meter::Meter;
 use notes::{Notes, Until};
+use osc::Listener;
+pub use osc::OscAddress;
 use outcome::{Disk, Outcome};
 use restarts::Restarts;
 use sound::Sound;
+use steering::{Steering, schedule_of};
+use strips::Strips;
 use view::{Facts, View};
 use watcher::{Causes, watch};
 
@@ -69,6 +76,8 @@ pub fn run(args: &PlayArgs) -> Result<Exit, Failure> {
     known.tell();
     let known_costs = args.costs.as_deref().map(|path| Ok((path, costs::read(path)?)));
     let costs = known_costs.transpose()?;
+    // Before anything takes long.
+    let osc = args.osc.map(Listener::open).transpose()?;
     let chosen = Chosen::find(args)?;
     let rate_hz = chosen.rate_hz(args.rate)?;
     let project = args.project.with(args.strict);
@@ -107,7 +116,7 @@ pub fn run(args: &PlayArgs) -> Result<Exit, Failure> {
     let takes_end = if matches!(until, Until::Song(_)) { None } else { length };
     let takes = Takes::begin(&wanted, &engine, takes_end)?;
     parts.end("preparing");
-    let run = Run { args, loaded: &loaded, sound, length, until, stop: &stop };
+    let run = Run { loaded: &loaded, sound, length, until, osc, stop: &stop };
     let (engine, outcome) = play(device.as_mut(), engine, takes, showing, run)?;
     // The client leaves the server before anybody reads what came of it.
     drop(device);
@@ -335,9 +344,10 @@ impl Showing {
 
     /// Who can stop and move the song decides how long it plays, unless the command line says so.
     fn until(&self, args: &PlayArgs, length: Option<u64>) -> Until {
-        match (self, args.length, length) {
+        let is_steered = matches!(self, Showing::Dashboard(_)) || args.osc.is_some();
+        match (is_steered, args.length, length) {
             (_, _, None) => Until::Never,
-            (Showing::Dashboard(_), None, Some(end)) => Until::Song(end as i64),
+            (true, None, Some(end)) => Until::Song(end as i64),
             (_, _, Some(frames)) => Until::Left(frames),
         }
     }
@@ -370,12 +380,12 @@ impl Showing {
 
 /// What a run is made of, besides device and engine.
 struct Run<'a> {
-    args: &'a PlayArgs,
     loaded: &'a LoadedSession,
     sound: Sound,
     /// In frames, `None` for ever.
     length: Option<u64>,
     until: Until,
+    osc: Option<Listener>,
     stop: &'a AtomicBool,
 }
 
@@ -391,9 +401,7 @@ impl Run<'_> {
         Facts {
             session: self.loaded.session.name.clone(),
             device: device.chain(self.sound.lines()).chain([format]).collect(),
-            policy: names(self.args, settings.policy),
             outputs: outputs.to_vec(),
-            song_end: self.length,
         }
     }
 }
@@ -413,22 +421,27 @@ fn play(
     engine: Engine,
     takes: Takes,
     showing: Showing,
-    run: Run<'_>,
+    mut run: Run<'_>,
 ) -> Result<(Engine, Outcome), Failure> {
-    let Run { args, loaded, stop, .. } = run;
+    let osc = run.osc.take();
+    let Run { loaded, stop, .. } = run;
     let before = loaded.media.not_ready();
     let settings = FlightSettings { events: EVENTS, ..FlightSettings::default() };
     let (recorder, drain) = flight::record(&engine, settings);
     let (outputs, bar) = (showing.meters(&loaded.session), showing.bar());
     let live = Arc::new(Live::new(&engine, run.length, outputs.len()));
     let causes = Causes::default();
-    let view = View::new(&engine, &live, (&causes, loaded), run.facts(&engine, &outputs));
+    let steering = Steering::new(&engine, &live, loaded, run.length, stop);
+    let strips = Strips::new(&loaded.session, engine.control());
+    let facts = run.facts(&engine, &outputs);
+    let view = View::new(&engine, &live, (&causes, loaded), (steering.clone(), facts));
     let notes =
         Notes { recorder, meter: Meter::new(), takes, live: Arc::clone(&live), until: run.until };
     let restarts = Restarts::new(engine.control());
-    let (watched, played) = std::thread::scope(|scope| {
+    let (watched, heard, played) = std::thread::scope(|scope| {
         let watcher = scope.spawn(|| watch(drain, &live, (&causes, restarts), bar));
         let shower = scope.spawn(|| showing.run(view, stop));
+        let osc = osc.map(|listener| scope.spawn(|| listener.run(steering, strips)));
         let ending = Ending(&live);
         let played = device.play(engine, notes, stop).map(|mut played| {
             played.observer.recorder.end_run();
@@ -437,7 +450,8 @@ fn play(
         drop(ending);
         // If one panicked, it has said so; what the leader counted is there still.
         let _ = shower.join();
-        (watcher.join().ok(), played)
+        let heard = osc.and_then(|osc| osc.join().ok());
+        (watcher.join().ok(), heard, played)
     });
     let played = played.map_err(device::refused)?;
     let (engine, Notes { meter, takes, .. }) = (played.engine, played.observer);
@@ -456,7 +470,7 @@ fn play(
         frames: engine.settings().frames,
         rate_hz: loaded.rate_hz,
         deadline_ns: engine.settings().period().as_nanos() as u64,
-        policy: names(args, engine.settings().policy),
+        policy: names(&engine),
         no_effect: engine.seating().placement().no_effect.clone(),
         protection: played.protection,
         workers: workers_at_work(&engine),
@@ -472,11 +486,13 @@ fn play(
         end: played.end,
         disk,
         takes,
+        heard,
     };
     Ok((engine, outcome))
 }
 
-/// Schedule, sibling policy and wait.
-fn names(args: &PlayArgs, policy: Policy) -> [&'static str; 3] {
-    [args.schedule.name(), policy.sibling.name(), policy.wait.name()]
+/// Schedule, sibling policy and wait at the end.
+fn names(engine: &Engine) -> [&'static str; 3] {
+    let policy = engine.settings().policy;
+    [schedule_of(&engine.control().standing()), policy.sibling.name(), policy.wait.name()]
 }

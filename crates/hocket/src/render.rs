@@ -25,6 +25,7 @@ use crate::written::{Parts, seconds, wrote};
 use prepared::Prepared;
 pub(crate) use prepared::format_of;
 use region::Region;
+pub(crate) use region::frame_at;
 use stems::{Sources, Stems};
 use writing::{Finished, Writing};
 

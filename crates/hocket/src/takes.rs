@@ -57,7 +57,8 @@ pub(crate) fn wanted(args: &[NamedFile], session: &Session) -> Result<Vec<Wanted
     Ok(all)
 }
 
-fn strip_named(name: &str, session: &Session) -> Option<StripId> {
+/// A strip by its name; `master` is the master's, whatever the session calls it.
+pub(crate) fn strip_named(name: &str, session: &Session) -> Option<StripId> {
     if name == MASTER {
         return Some(StripId::Master);
     }

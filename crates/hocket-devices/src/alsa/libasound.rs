@@ -1,4 +1,4 @@
-//! libasound as safe Rust: with libjack, the only unsafe code of this crate.
+//! libasound as safe Rust: with libjack and `library.rs`, the only unsafe code of this crate.
 //!
 //! The SAFETY comments cite these invariants:
 //!

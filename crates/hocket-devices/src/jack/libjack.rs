@@ -1,4 +1,4 @@
-//! libjack as safe Rust: the only unsafe code of this crate.
+//! libjack as safe Rust: with libasound and `library.rs`, the only unsafe code of this crate.
 //!
 //! The SAFETY comments cite these invariants:
 //!

@@ -2,8 +2,9 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use hocket_dsp::Change;
 use hocket_plan::schedule::Team;
-use hocket_plan::{CostTable, NodeId, ScheduleKind, VerifiedSchedule, Violation};
+use hocket_plan::{CostTable, NodeId, NodeKind, ScheduleKind, VerifiedSchedule, Violation};
 use hocket_time::{LaneError, MAX_PENDING, TempoMap, TimedCommand};
 
 use super::automation::{FirstLanes, LaneChange, ThinnedOut};
@@ -15,7 +16,7 @@ use super::measured_costs::{Adopted, Expectations, UnitCost};
 use super::orders::{Order, Outbox};
 use super::planner::Planner;
 use super::prepare::Prepared;
-use super::settings::Settings;
+use super::settings::{Settings, Steer};
 use super::states::Loaded;
 use crate::block::node::{Contained, NodeCell};
 use crate::block::plan::Plan;
@@ -27,6 +28,8 @@ use crate::leader::choose_walk::Reason;
 pub struct Standing {
     /// The schedule's kind.
     pub kind: ScheduleKind,
+    /// Whether it stays, follows costs, or is chosen.
+    pub steer: Steer,
     /// Workers that the plan needs.
     pub workers: usize,
     /// Units of the plan.
@@ -78,6 +81,12 @@ pub enum ControlError {
         /// The engine's.
         engine_hz: u32,
     },
+    /// A choice that needs an engine which began with it.
+    #[error(
+        "the engine began with a schedule of its own, so its leader has measured nothing to choose from: start it with \
+         Steer::Auto"
+    )]
+    NeverChose,
     /// A largest block out of range.
     #[error(
         "blocks of up to {0} frames are not possible: choose {min} to {max} frames",
@@ -251,6 +260,37 @@ impl Control {
         Ok(inner.automate(changes?)?)
     }
 
+    /// The node of this kind in the newest graph that somebody asked for; `None`: it has none.
+    ///
+    /// Cost: O(nodes), for which it holds the lock.
+    pub fn node(&self, kind: NodeKind) -> Option<NodeId> {
+        self.lock().node(kind)
+    }
+
+    /// Changes parameters of nodes, all before the same block. Returns the order's number. `node`: in the newest graph.
+    ///
+    /// A change comes as an event at the start of the block. A lane of the parameter goes on from its next value. An
+    /// [`Editor`](crate::Editor) does not learn of it: use either for a session, not both.
+    ///
+    /// # Errors
+    /// [`EditError::NoNode`], [`EditError::NotANumber`] for NaN, [`ControlError::Full`]: nothing has changed then.
+    pub fn change(
+        &self,
+        changes: impl IntoIterator<Item = (NodeId, Change)>,
+    ) -> Result<u64, EditError> {
+        let mut inner = self.lock();
+        let cell = |(node, change)| {
+            let Change::Param { value, .. } = change;
+            match value.is_nan() {
+                true => Err(EditError::NotANumber(value)),
+                false => Ok((inner.cell(node)?, change)),
+            }
+        };
+        let changes: Result<Vec<_>, EditError> = changes.into_iter().map(cell).collect();
+        let changes = changes?;
+        Ok(inner.send(Order { changes, ..Order::default() })?)
+    }
+
     /// Nodes of the newest plan whose lanes gave more values than they have room for, since they joined or were reset.
     ///
     /// A node with `n` lanes has room for one value per lane and frame, as long as that is at most 4096, or else for
@@ -392,6 +432,22 @@ impl Control {
     /// [`ControlError`].
     pub fn replan(&self) -> Result<(), ControlError> {
         self.lock().replan()
+    }
+
+    /// Goes on with a schedule of this kind, or, with `None`, with the kind and the workers that `auto` chooses. The output
+    /// stays the same bit for bit.
+    ///
+    /// A kind keeps to the workers with which the engine began: with [`Steer::Auto`] and [`Steer::Costs`] one for each seat,
+    /// with [`Steer::Fixed`] those of its first schedule. `critical` follows measured costs from then on, unless the engine
+    /// began with [`Steer::Fixed`].
+    ///
+    /// Cost: builds a plan.
+    ///
+    /// # Errors
+    /// [`ControlError::NeverChose`] for `None`, where the engine did not begin with [`Steer::Auto`];
+    /// [`ControlError::Full`], [`ControlError::Rule`]. Nothing has changed then.
+    pub fn set_schedule(&self, kind: Option<ScheduleKind>) -> Result<(), ControlError> {
+        self.lock().set_schedule(kind)
     }
 
     /// Whether everything that was sent has been carried out.

@@ -76,6 +76,8 @@ pub(crate) struct Planner {
     pub(super) kinds: Vec<usize>,
     pub(super) kind: ScheduleKind,
     pub(super) steer: Steer,
+    /// Whether the leader can choose: it began with [`Steer::Auto`].
+    can_choose: bool,
     pub(super) frames: usize,
     pub(super) rate_hz: u32,
     pub(super) present: Present,
@@ -172,6 +174,7 @@ impl Planner {
             kinds,
             kind: settings.policy.schedule,
             steer: settings.steer,
+            can_choose: settings.steer == Steer::Auto,
             frames,
             rate_hz: settings.rate_hz,
             present: Present::of(&plan, None),
@@ -199,6 +202,7 @@ impl Planner {
         let walks_alone = finding.reason == Reason::SerialIsShorter;
         Standing {
             kind: self.present.schedule.kind(),
+            steer: self.steer,
             workers: self.present.schedule.workers(),
             units: self.present.schedule.units().units().len(),
             latency_frames: self.present.latency_frames(),
@@ -264,6 +268,34 @@ impl Planner {
         let Planned { units, schedule, expected } = self.planned(&self.base, &self.prices);
         self.auto.end_trial();
         self.send_plan(units, schedule, Some(expected), true)
+    }
+
+    /// Goes on with this kind of schedule; `None`: as `auto` chooses.
+    pub(super) fn set_schedule(&mut self, kind: Option<ScheduleKind>) -> Result<(), ControlError> {
+        if kind.is_none() && !self.can_choose {
+            return Err(ControlError::NeverChose);
+        }
+        self.learn();
+        let before = (self.kind, self.steer);
+        self.kind = kind.unwrap_or(self.kind);
+        self.steer = match kind {
+            None => Steer::Auto,
+            Some(ScheduleKind::Critical) => Steer::Costs,
+            Some(_) => Steer::Fixed,
+        };
+        let Planned { units, schedule, expected } = self.planned(&self.base, &self.prices);
+        // The leader reads it when it takes the plan over, so it comes first.
+        self.progress.let_choose(self.steer == Steer::Auto);
+        let expected = (!self.prices.is_empty()).then_some(expected);
+        let sent = self.send_plan(units, schedule, expected, true);
+        match &sent {
+            Ok(()) => self.auto.end_trial(),
+            Err(_) => {
+                (self.kind, self.steer) = before;
+                self.progress.let_choose(self.steer == Steer::Auto);
+            }
+        }
+        sent
     }
 
     /// Makes a schedule for these units as the settings require.
@@ -521,6 +553,12 @@ impl Planner {
     pub(crate) fn send(&mut self, order: Order) -> Result<u64, ControlError> {
         self.collect();
         self.outbox.send(order).map_err(|_| ControlError::Full)
+    }
+
+    /// The node of this kind in the newest graph that somebody asked for.
+    pub(super) fn node(&self, kind: NodeKind) -> Option<NodeId> {
+        let place = self.requested.nodes().iter().position(|node| node.kind == kind)?;
+        Some(NodeId(place as u32))
     }
 
     /// The cells of the newest plan, indexed by node.

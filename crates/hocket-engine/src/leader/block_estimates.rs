@@ -1,6 +1,6 @@
 //! Running estimates of block times: the leader writes them after each block, control threads read them.
 
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
 
 use super::choose_walk::{Finding, Reason};
 use crate::block::costs::towards;
@@ -29,6 +29,8 @@ pub(crate) struct BlockEstimates {
     finding: AtomicU64,
     /// Time of a serial block that this finding rests on, in ticks, as the bits of `f32`; 0: there is none.
     compared_serial: AtomicU32,
+    /// Whether the leader walks each plan as it stands, although it could choose. Written by control threads.
+    keeps_to_plans: AtomicBool,
 }
 
 impl BlockEstimates {
@@ -90,6 +92,18 @@ impl BlockEstimates {
             serial: ticks(&self.compared_serial),
         })
         .filter(|_| packed >> 16 & 0xffff == plan & 0xffff)
+    }
+
+    /// Whether the leader may choose how it walks the plans that it takes over from now on.
+    ///
+    /// Relaxed: the ring that brings the next plan orders it, and the leader looks when it takes a plan over.
+    pub(crate) fn let_choose(&self, may: bool) {
+        self.keeps_to_plans.store(!may, Relaxed);
+    }
+
+    /// Whether the leader walks the plan that it takes over as it stands.
+    pub(crate) fn keeps_to_plans(&self) -> bool {
+        self.keeps_to_plans.load(Relaxed)
     }
 
     /// Blocks of the present plan since the last order.

@@ -31,6 +31,8 @@ pub(crate) struct Chooser {
     choice: ChooseWalk,
     /// Number of the plan that it knows.
     plan: u64,
+    /// Whether that plan is walked as it stands, because a control thread has fixed the schedule.
+    keeps_to_plan: bool,
     busy: Busy,
 }
 
@@ -46,7 +48,8 @@ impl Chooser {
     pub(crate) fn new(period_ticks: u64) -> Chooser {
         // No plan has this number, so the first block looks at its plan.
         let plan = u64::MAX;
-        Chooser { choice: ChooseWalk::new(period_ticks as f64), plan, busy: Busy::default() }
+        let choice = ChooseWalk::new(period_ticks as f64);
+        Chooser { choice, plan, keeps_to_plan: false, busy: Busy::default() }
     }
 }
 
@@ -243,7 +246,11 @@ impl Engine {
         };
         if chooser.plan != plan.number {
             chooser.plan = plan.number;
+            chooser.keeps_to_plan = self.progress.keeps_to_plans();
             chooser.choice.exchanged(plan.workers(), plan.trial);
+        }
+        if chooser.keeps_to_plan {
+            return if asked == Asked::Serial { Of::SerialWalk } else { as_planned };
         }
         let choice = &chooser.choice;
         match if whole { choice.next() } else { choice.favourite() } {
@@ -257,7 +264,8 @@ impl Engine {
     /// need nobody.
     fn next_parallel_ns(&mut self) -> u64 {
         let next_ns = std::mem::take(&mut self.next_ns);
-        let pause = self.chooser.as_ref().map_or(0, |chooser| chooser.choice.pause_after_next());
+        let chooser = self.chooser.as_ref().filter(|chooser| !chooser.keeps_to_plan);
+        let pause = chooser.map_or(0, |chooser| chooser.choice.pause_after_next());
         let period_ns = self.deadline_ns(self.largest_block());
         if next_ns > 0 { next_ns + u64::from(pause) * period_ns } else { 0 }
     }
@@ -272,6 +280,9 @@ impl Engine {
             }
         };
         let work = chooser.busy.since_last_block(&self.leader, walk);
+        if chooser.keeps_to_plan {
+            return;
+        }
         // What the caller wants to see says nothing about what it lives with.
         let took = took.filter(|_| of != Of::SerialWalk).map(|took| took as f64);
         match took {

@@ -8,6 +8,7 @@ use hocket_engine::Settings;
 
 use super::choices::{DiskArgs, ProjectArgs, ScheduleArg, SiblingChoice, WaitArg, at_least_one};
 use super::named_file::NamedFile;
+use crate::play::OscAddress;
 use crate::profile::ProfileArgs;
 
 /// Arguments of `hocket play`.
@@ -20,6 +21,7 @@ Examples:
   hocket play sessions/band.toml --schedule auto --frames 128 --max-misses 0
   hocket play sessions/worst-case-8.toml --length 60 --json > run.json
   hocket play sessions/band.toml --length 10 --headless --json
+  hocket play sessions/band.toml --osc 9000
   hocket play sessions/band.toml --length 10 --take master=mix.wav --take drums=drums.flac
 
 On a terminal, a dashboard shows load, misses, workers and meters, and takes keys: space plays and stops, q quits, ?
@@ -84,6 +86,10 @@ pub struct PlayArgs {
     /// without a file are silent.
     #[arg(long, value_name = "NAME=FILE")]
     pub input: Vec<NamedFile>,
+    /// Lets programs and controllers steer the run by OSC: a UDP port, which only this computer reaches, or an address and
+    /// a port for others. OSC has no passwords. Without --length, it then plays until the song has reached its end.
+    #[arg(long, value_name = "PORT")]
+    pub osc: Option<OscAddress>,
     /// Prints the result as JSON instead of the table.
     #[arg(long)]
     pub json: bool,

@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 
 use crossterm::event;
 
+use super::steering::{Steering, needs_restart};
 use super::view::View;
 use crate::failure::Exit;
 use crate::output::last_held;
@@ -39,7 +40,7 @@ pub(super) fn run(mut screen: Screen, mut view: View<'_>, stop: &AtomicBool) {
             Asked::Help => shows_help = !shows_help,
             Asked::Redraw => screen.forget(),
             Asked::Interrupt => interrupt(stop),
-            asked => obey(asked, &mut view, stop),
+            asked => obey(asked, &mut view),
         }
         drawn = None;
     }
@@ -57,19 +58,16 @@ fn next_key() -> Option<Asked> {
     }
 }
 
-fn obey(asked: Asked, view: &mut View<'_>, stop: &AtomicBool) {
+fn obey(asked: Asked, view: &mut View<'_>) {
     match asked {
-        Asked::PlayOrStop => view.play_or_stop(),
-        Asked::Bars(bars) => view.locate_by(bars),
-        Asked::Start => view.locate(0),
-        Asked::Loop => view.loop_or_not(),
-        Asked::Plan => view.replan(),
-        Asked::Fixed(option) => view.say(format!("{option} is chosen at the start, by --{option}")),
-        Asked::Quit => {
-            view.live().quit();
-            // Relaxed: the flag publishes nothing.
-            stop.store(true, Relaxed);
-        }
+        Asked::PlayOrStop => view.steer(Steering::play_or_stop),
+        Asked::Bars(bars) => view.steer(|run| run.locate_by(bars)),
+        Asked::Start => view.steer(|run| run.locate(0)),
+        Asked::Loop => view.steer(Steering::loop_or_not),
+        Asked::Schedule => view.steer(Steering::next_schedule),
+        Asked::Plan => view.steer(Steering::replan),
+        Asked::Fixed(option) => view.say(needs_restart(option)),
+        Asked::Quit => view.steer(Steering::quit),
         Asked::Help | Asked::Redraw | Asked::Interrupt => {}
     }
 }

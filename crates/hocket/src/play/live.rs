@@ -53,6 +53,19 @@ pub(super) struct Song {
     pub(super) repeat: [AtomicI64; 2],
 }
 
+impl Song {
+    /// In frames.
+    pub(super) fn position(&self) -> i64 {
+        self.position.load(Relaxed)
+    }
+
+    /// Both ends of the loop, in frames; `None` without one.
+    pub(super) fn repeat(&self) -> Option<[i64; 2]> {
+        let ends = [0, 1].map(|end| self.repeat[end].load(Relaxed));
+        (ends[0] < ends[1]).then_some(ends)
+    }
+}
+
 /// Totals of a thread.
 #[derive(Default)]
 pub(super) struct Thread {
@@ -169,12 +182,17 @@ impl Live {
         frames as f64 / f64::from(self.rate_hz)
     }
 
+    /// Of all periods so far; 1.0 = the whole period.
+    pub(super) fn mean_load(&self) -> f64 {
+        let deadline_ns = self.deadline_ns.load(Relaxed).max(1) as f64;
+        self.took_ns.load(Relaxed) as f64 / deadline_ns
+    }
+
     /// `12.3 of 60.0 s, load 23 % (at most 61 %), 0 misses`.
     pub(super) fn line(&self) -> String {
         let misses = self.misses.load(Relaxed);
         let of = self.planned.map_or(String::new(), |all| format!(" of {:.1}", self.seconds(all)));
-        let deadline_ns = self.deadline_ns.load(Relaxed).max(1) as f64;
-        let mean = 100.0 * self.took_ns.load(Relaxed) as f64 / deadline_ns;
+        let mean = 100.0 * self.mean_load();
         let most = self.most_ppm.load(Relaxed) as f64 / 1e4;
         let now = self.played_s();
         format!("{now:.1}{of} s, load {mean:.0} % (at most {most:.0} %), {misses} misses")

@@ -7,6 +7,7 @@ use hocket_machine::memory::LockReport;
 use serde_json::{Value, json};
 
 use super::meter::{Histogram, Meter};
+use super::osc::Heard;
 use super::sound::Sound;
 use crate::disk_silence::DiskSilence;
 use crate::lost_events::NoRoom;
@@ -45,6 +46,8 @@ pub(super) struct Outcome {
     /// `None`: every file was in memory.
     pub disk: Option<Disk>,
     pub takes: Vec<Ended>,
+    /// `None`: no port was asked for.
+    pub heard: Option<Heard>,
 }
 
 /// What played from the disk.
@@ -99,6 +102,7 @@ impl Outcome {
         text += &self.misses_text();
         self.disk.iter().for_each(|disk| text += &disk.text());
         self.takes.iter().for_each(|take| text += &format!("{}\n", take.line()));
+        self.heard.iter().for_each(|heard| text += &format!("{}\n", heard.line()));
         for contained in &self.contained {
             text += &format!("{contained}\n");
         }
@@ -222,6 +226,7 @@ impl Outcome {
             "interrupted": self.interrupted,
             "disk": self.disk.as_ref().map(Disk::json),
             "takes": self.takes.iter().map(Ended::json).collect::<Vec<_>>(),
+            "osc": self.heard.as_ref().map(Heard::json),
         });
         for (key, _, times) in self.rows() {
             all[key] = quantiles(times);

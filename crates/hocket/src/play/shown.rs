@@ -127,6 +127,9 @@ impl Shown {
             "workers": self.workers.iter().map(WorkerShown::json).collect::<Vec<_>>(),
             "peaks": self.meters.iter().map(MeterShown::json).collect::<Vec<_>>(),
             "disk": self.disk.as_ref().map(DiskShown::json),
+            "schedule": self.policy[0],
+            "sibling": self.policy[1],
+            "wait": self.policy[2],
             "plan": self.plan,
         })
     }

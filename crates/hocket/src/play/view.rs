@@ -1,34 +1,30 @@
-//! Looks at a run from beside it, and steers its transport. No audio thread waits for what happens here.
+//! Looks at a run from beside it. No audio thread waits for what happens here.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
-use hocket_engine::time::{BarPosition, LoopRange, TempoMap, TimedCommand, TransportCommand};
-use hocket_engine::{Control, Engine, NotReady, Standing};
+use hocket_engine::time::TempoMap;
+use hocket_engine::{Engine, NotReady, Standing};
 use hocket_lab::foreign;
 
 use super::live::Live;
 use super::shown::{DiskShown, MeterShown, Shown, SongShown, WorkerShown};
+use super::steering::{Steered, Steering};
 use super::watcher::Causes;
 use crate::disk_silence::DiskSilence;
 use crate::load::LoadedSession;
 
 /// How often the disk is asked for its gaps: the answer names files.
 const DISK_EVERY: Duration = Duration::from_secs(1);
-/// How long a locate waits until the disk has what comes there; what is not there by then is silent.
-const LOCATE_PATIENCE: Duration = Duration::from_millis(300);
 
 /// What does not change while it plays.
 pub(super) struct Facts {
     pub(super) session: String,
     /// The device, its latency and its format.
     pub(super) device: Vec<String>,
-    pub(super) policy: [&'static str; 3],
     /// The outputs that have a meter.
     pub(super) outputs: Vec<String>,
-    /// Where the song ends; `None`: nowhere.
-    pub(super) song_end: Option<u64>,
 }
 
 /// One who looks.
@@ -36,7 +32,7 @@ pub(super) struct View<'a> {
     live: Arc<Live>,
     causes: &'a Causes,
     loaded: &'a LoadedSession,
-    control: Control,
+    steering: Steering<'a>,
     facts: Facts,
     map: Option<TempoMap>,
     seats: Vec<[String; 2]>,
@@ -63,7 +59,7 @@ impl<'a> View<'a> {
         engine: &Engine,
         live: &Arc<Live>,
         (causes, loaded): (&'a Causes, &'a LoadedSession),
-        facts: Facts,
+        (steering, facts): (Steering<'a>, Facts),
     ) -> View<'a> {
         let totals = engine.totals();
         let threads = totals.iter().map(|totals| [totals.blocks, totals.busy_ns]).collect();
@@ -71,7 +67,7 @@ impl<'a> View<'a> {
             live: Arc::clone(live),
             causes,
             loaded,
-            control: engine.control(),
+            steering,
             facts,
             map: loaded.session.time.map(loaded.rate_hz).ok(),
             seats: seats(engine),
@@ -100,8 +96,8 @@ impl<'a> View<'a> {
         let shown = Shown {
             session: foreign::plain(&self.facts.session),
             device: self.facts.device.clone(),
-            policy: self.facts.policy,
-            plan: plan_text(&self.control.standing()),
+            policy: self.steering.policy(),
+            plan: plan_text(&self.steering.standing()),
             played_s: self.live.played_s(),
             planned_s: self.live.planned.map(|all| self.live.seconds(all)),
             song: self.song(),
@@ -179,7 +175,7 @@ impl<'a> View<'a> {
     }
 
     fn song(&self) -> SongShown {
-        let position = self.position();
+        let position = self.live.song.position();
         let plays = self.live.song.plays.load(Relaxed);
         let Some(map) = &self.map else { return SongShown { plays, ..SongShown::default() } };
         let signature = map.signature_at_frame(position);
@@ -190,83 +186,18 @@ impl<'a> View<'a> {
             bpm: map.bpm_at_frame(position),
             signature: [signature.numerator, signature.denominator],
             seconds: map.seconds_at_frame(position),
-            repeat: self.repeat().map(|ends| ends.map(bar)),
-        }
-    }
-
-    fn position(&self) -> i64 {
-        self.live.song.position.load(Relaxed)
-    }
-
-    fn repeat(&self) -> Option<[i64; 2]> {
-        let ends = [0, 1].map(|end| self.live.song.repeat[end].load(Relaxed));
-        (ends[0] < ends[1]).then_some(ends)
-    }
-}
-
-/// Steering.
-impl View<'_> {
-    pub(super) fn play_or_stop(&mut self) {
-        match self.live.song.plays.load(Relaxed) {
-            true => self.send(TransportCommand::Stop, "stopped"),
-            false => self.send(TransportCommand::Play, "playing"),
-        }
-    }
-
-    /// So many bars on, or back; to the start of a bar.
-    pub(super) fn locate_by(&mut self, bars: i64) {
-        let Some(map) = &self.map else { return };
-        let frame = bar_start(map, self.position(), bars);
-        self.locate(frame);
-    }
-
-    pub(super) fn locate(&mut self, frame: i64) {
-        // What is not in memory by then is silent, and counted as such.
-        let _ = self.loaded.media.preroll(frame, LOCATE_PATIENCE);
-        let bar =
-            self.map.as_ref().map_or(String::new(), |map| map.bar_at_frame(frame).to_string());
-        self.send(TransportCommand::Locate(frame), &format!("at bar {bar}"));
-    }
-
-    /// The session's loop, or the whole song where it has none.
-    pub(super) fn loop_or_not(&mut self) {
-        if self.repeat().is_some() {
-            return self.send(TransportCommand::LoopOff, "loop off");
-        }
-        let time = &self.loaded.session.time;
-        let own = self.map.as_ref().and_then(|map| time.loop_range(map).ok().flatten());
-        let whole = || LoopRange::from_frames(0, self.facts.song_end? as i64).ok();
-        match own.or_else(whole) {
-            Some(range) => {
-                let _ = self.loaded.media.preroll(range.start(), LOCATE_PATIENCE);
-                self.send(TransportCommand::Loop(range), "loop on");
-            }
-            None => self.say("no loop: the session has none, and no end"),
-        }
-    }
-
-    /// A plan from the costs that were measured so far.
-    pub(super) fn replan(&mut self) {
-        match self.control.replan() {
-            Ok(()) => self.say("planned anew from measured costs"),
-            Err(error) => self.say(error.to_string()),
-        }
-    }
-
-    fn send(&mut self, command: TransportCommand, done: &str) {
-        match self.control.transport(TimedCommand { at_steady: 0, command }) {
-            Ok(_) => self.say(done),
-            Err(error) => self.say(error.to_string()),
+            repeat: self.live.song.repeat().map(|ends| ends.map(bar)),
         }
     }
 }
 
-/// The start of a bar, `bars` from the one at `position`. Back within a bar is its own start first.
-fn bar_start(map: &TempoMap, position: i64, bars: i64) -> i64 {
-    let start = |bar| map.frame_at_beats(map.beats_at_bar(BarPosition { bar, beat: 0, tick: 0 }));
-    let BarPosition { bar, beat, .. } = map.bar_at_frame(position);
-    let back_to_start = i64::from(bars < 0 && beat > 0);
-    start((bar + bars + back_to_start).max(0))
+/// Steering, for keys.
+impl<'a> View<'a> {
+    /// Does what a key asks for, and shows what came of it.
+    pub(super) fn steer(&mut self, what: impl FnOnce(&Steering<'a>) -> Steered) {
+        let (Ok(said) | Err(said)) = what(&self.steering);
+        self.say(said);
+    }
 }
 
 /// Names and seats of the threads that have notes.
@@ -293,27 +224,4 @@ fn plan_text(standing: &Standing) -> String {
 /// 0 of nothing.
 fn part(of: u64, all: u64) -> f64 {
     if all == 0 { 0.0 } else { of as f64 / all as f64 }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn bars_are_counted_from_the_one_at_the_position() {
-        let map = TempoMap::constant(48_000, 120.0).unwrap();
-        // A beat is 24000 frames, a bar 96000.
-        for (position, bars, start) in [
-            (0, 1, 96_000),
-            (95_999, 1, 96_000),
-            (96_000, -1, 0),
-            (100_000, -1, 0),
-            (150_000, -1, 96_000),
-            (0, -1, 0),
-            (-5_000, -1, 0),
-            (200_000, -2, 0),
-        ] {
-            assert_eq!(bar_start(&map, position, bars), start, "{position}, {bars}");
-        }
-    }
 }

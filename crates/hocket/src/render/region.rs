@@ -86,23 +86,35 @@ fn frame_of(
 ) -> Result<u64, Failure> {
     let refused = |why: String| Failure::bad_input(format!("{flag} {position}: {why}"));
     let map = session.time.map(rate_hz).map_err(|error| refused(error.to_string()))?;
+    let frame = frame_at(position, &map, rate_hz).map_err(refused)?;
+    match position {
+        Position::Seconds(_) => Ok(frame),
+        Position::Bar(..) => check_loop(session, &map, frame).map_err(refused),
+    }
+}
+
+/// The frame at a position of the song.
+///
+/// # Errors
+/// Later than a session may end, or a beat that its bar does not have: why, and what to do.
+pub(crate) fn frame_at(position: Position, map: &TempoMap, rate_hz: u32) -> Result<u64, String> {
     let latest = (LATEST_S * f64::from(rate_hz)) as u64;
-    let far = || refused(format!("choose 0 to {LATEST_S} seconds"));
     let (bar, beat) = match position {
-        Position::Seconds(seconds) if !(0.0..=LATEST_S).contains(&seconds) => return Err(far()),
+        Position::Seconds(seconds) if !(0.0..=LATEST_S).contains(&seconds) => {
+            return Err(format!("choose 0 to {LATEST_S} seconds"));
+        }
         Position::Seconds(seconds) => return Ok((seconds * f64::from(rate_hz)).round() as u64),
         Position::Bar(bar, beat) => (bar, beat),
     };
     let place = BarPosition { bar: i64::from(bar) - 1, beat: beat - 1, tick: 0 };
     let beats = map.beats_at_bar(place);
     let frame = u64::try_from(map.frame_at_beats(beats)).ok().filter(|frame| *frame <= latest);
-    let frame = frame.ok_or_else(|| {
-        refused(format!("it is later than {LATEST_S} seconds; choose an earlier bar"))
-    })?;
-    if map.bar_at_beats(beats) != place {
-        return Err(refused(format!("bar {bar} has no beat {beat}; choose an earlier beat")));
+    let frame = frame
+        .ok_or_else(|| format!("it is later than {LATEST_S} seconds; choose an earlier bar"))?;
+    match map.bar_at_beats(beats) == place {
+        true => Ok(frame),
+        false => Err(format!("bar {bar} has no beat {beat}; choose an earlier beat")),
     }
-    check_loop(session, &map, frame).map_err(refused)
 }
 
 /// A bar behind the end of a loop is never played.

@@ -158,6 +158,10 @@ fn keys_steer_the_song_and_q_gives_the_terminal_back() {
     reading.await_word("seat,");
     reading.press("w");
     reading.await_word("--wait");
+    reading.press("s");
+    reading.await_word("serial:");
+    reading.press("s");
+    reading.await_word("lists:");
     reading.press("l");
     reading.await_word("1.1.000");
     reading.press(" ");

@@ -23,6 +23,10 @@ const SHORTER: &[(&str, &str)] = &[
          --blocks 20",
     ),
     ("hocket play sessions/band.toml --length 60", "hocket play sessions/band.toml --length 1"),
+    (
+        "hocket play sessions/band.toml --osc 9000",
+        "hocket play sessions/band.toml --osc 0 --length 1",
+    ),
     ("hocket tune", "hocket tune --time 10s"),
     ("hocket doctor --seconds 60", "hocket doctor --seconds 1"),
     ("hocket lab run --quick", "hocket lab run load-pattern --time 1s"),

@@ -20,6 +20,7 @@ mod inputs;
 mod plugins;
 mod parts;
 mod dashboard;
+mod osc;
 mod alsa;
 mod sentry;
 #[path = "../streamed/mod.rs"]

@@ -1,10 +1,9 @@
 //! The functions of libjack that Hocket calls, looked up at run time.
 
-use std::error::Error;
 use std::ffi::{c_char, c_float, c_int, c_ulong, c_void};
 use std::sync::OnceLock;
 
-use libloading::Library;
+use crate::library::{self, functions};
 
 /// `jack_client_t`.
 pub(super) enum JackClient {}
@@ -31,52 +30,39 @@ pub(super) type OnMessage = extern "C" fn(*const c_char);
 /// The names under which the library is installed. The first one that loads is taken.
 const NAMES: [&str; 2] = ["libjack.so.0", "libjack.so"];
 
-macro_rules! functions {
-    ($($field:ident: $type:ty = $name:literal;)*) => {
-        /// The functions.
-        pub(in crate::jack) struct Functions {
-            $(pub(super) $field: $type,)*
-        }
-
-        impl Functions {
-            fn find(library: &Library) -> Result<Functions, libloading::Error> {
-                // SAFETY: Types.
-                unsafe { Ok(Functions { $($field: *library.get::<$type>($name)?,)* }) }
-            }
-        }
-    };
-}
-
 functions! {
-    client_open: unsafe extern "C" fn(*const c_char, c_int, *mut c_int, ...) -> Handle = "jack_client_open";
-    client_close: unsafe extern "C" fn(Handle) -> c_int = "jack_client_close";
-    client_name: unsafe extern "C" fn(Handle) -> *const c_char = "jack_get_client_name";
-    client_name_size: unsafe extern "C" fn() -> c_int = "jack_client_name_size";
-    activate: unsafe extern "C" fn(Handle) -> c_int = "jack_activate";
-    deactivate: unsafe extern "C" fn(Handle) -> c_int = "jack_deactivate";
-    version: unsafe extern "C" fn() -> *const c_char = "jack_get_version_string";
-    sample_rate: unsafe extern "C" fn(Handle) -> u32 = "jack_get_sample_rate";
-    buffer_size: unsafe extern "C" fn(Handle) -> u32 = "jack_get_buffer_size";
-    is_realtime: unsafe extern "C" fn(Handle) -> c_int = "jack_is_realtime";
-    on_process: unsafe extern "C" fn(Handle, OnProcess, Argument) -> c_int = "jack_set_process_callback";
-    on_sample_rate: unsafe extern "C" fn(Handle, OnFrames, Argument) -> c_int = "jack_set_sample_rate_callback";
-    on_xrun: unsafe extern "C" fn(Handle, OnXrun, Argument) -> c_int = "jack_set_xrun_callback";
-    on_thread: unsafe extern "C" fn(Handle, OnThread, Argument) -> c_int = "jack_set_thread_init_callback";
-    on_shutdown: unsafe extern "C" fn(Handle, OnShutdown, Argument) = "jack_on_info_shutdown";
-    on_error_message: unsafe extern "C" fn(OnMessage) = "jack_set_error_function";
-    on_info_message: unsafe extern "C" fn(OnMessage) = "jack_set_info_function";
-    port_register: unsafe extern "C" fn(Handle, *const c_char, *const c_char, c_ulong, c_ulong) -> *mut JackPort = "jack_port_register";
-    port_name: unsafe extern "C" fn(*const JackPort) -> *const c_char = "jack_port_name";
-    port_name_size: unsafe extern "C" fn() -> c_int = "jack_port_name_size";
-    port_buffer: unsafe extern "C" fn(*mut JackPort, u32) -> *mut c_void = "jack_port_get_buffer";
-    port_by_name: unsafe extern "C" fn(Handle, *const c_char) -> *mut JackPort = "jack_port_by_name";
-    port_latency: unsafe extern "C" fn(*mut JackPort, c_int, *mut LatencyRange) = "jack_port_get_latency_range";
-    ports: unsafe extern "C" fn(Handle, *const c_char, *const c_char, c_ulong) -> *mut *const c_char = "jack_get_ports";
-    connect: unsafe extern "C" fn(Handle, *const c_char, *const c_char) -> c_int = "jack_connect";
-    free: unsafe extern "C" fn(*mut c_void) = "jack_free";
-    time: unsafe extern "C" fn() -> u64 = "jack_get_time";
-    last_frame_time: unsafe extern "C" fn(Handle) -> u32 = "jack_last_frame_time";
-    cycle_times: unsafe extern "C" fn(Handle, *mut u32, *mut u64, *mut u64, *mut c_float) -> c_int = "jack_get_cycle_times";
+    /// The functions.
+    pub(in crate::jack) struct Functions {
+        client_open: unsafe extern "C" fn(*const c_char, c_int, *mut c_int, ...) -> Handle = "jack_client_open";
+        client_close: unsafe extern "C" fn(Handle) -> c_int = "jack_client_close";
+        client_name: unsafe extern "C" fn(Handle) -> *const c_char = "jack_get_client_name";
+        client_name_size: unsafe extern "C" fn() -> c_int = "jack_client_name_size";
+        activate: unsafe extern "C" fn(Handle) -> c_int = "jack_activate";
+        deactivate: unsafe extern "C" fn(Handle) -> c_int = "jack_deactivate";
+        version: unsafe extern "C" fn() -> *const c_char = "jack_get_version_string";
+        sample_rate: unsafe extern "C" fn(Handle) -> u32 = "jack_get_sample_rate";
+        buffer_size: unsafe extern "C" fn(Handle) -> u32 = "jack_get_buffer_size";
+        is_realtime: unsafe extern "C" fn(Handle) -> c_int = "jack_is_realtime";
+        on_process: unsafe extern "C" fn(Handle, OnProcess, Argument) -> c_int = "jack_set_process_callback";
+        on_sample_rate: unsafe extern "C" fn(Handle, OnFrames, Argument) -> c_int = "jack_set_sample_rate_callback";
+        on_xrun: unsafe extern "C" fn(Handle, OnXrun, Argument) -> c_int = "jack_set_xrun_callback";
+        on_thread: unsafe extern "C" fn(Handle, OnThread, Argument) -> c_int = "jack_set_thread_init_callback";
+        on_shutdown: unsafe extern "C" fn(Handle, OnShutdown, Argument) = "jack_on_info_shutdown";
+        on_error_message: unsafe extern "C" fn(OnMessage) = "jack_set_error_function";
+        on_info_message: unsafe extern "C" fn(OnMessage) = "jack_set_info_function";
+        port_register: unsafe extern "C" fn(Handle, *const c_char, *const c_char, c_ulong, c_ulong) -> *mut JackPort = "jack_port_register";
+        port_name: unsafe extern "C" fn(*const JackPort) -> *const c_char = "jack_port_name";
+        port_name_size: unsafe extern "C" fn() -> c_int = "jack_port_name_size";
+        port_buffer: unsafe extern "C" fn(*mut JackPort, u32) -> *mut c_void = "jack_port_get_buffer";
+        port_by_name: unsafe extern "C" fn(Handle, *const c_char) -> *mut JackPort = "jack_port_by_name";
+        port_latency: unsafe extern "C" fn(*mut JackPort, c_int, *mut LatencyRange) = "jack_port_get_latency_range";
+        ports: unsafe extern "C" fn(Handle, *const c_char, *const c_char, c_ulong) -> *mut *const c_char = "jack_get_ports";
+        connect: unsafe extern "C" fn(Handle, *const c_char, *const c_char) -> c_int = "jack_connect";
+        free: unsafe extern "C" fn(*mut c_void) = "jack_free";
+        time: unsafe extern "C" fn() -> u64 = "jack_get_time";
+        last_frame_time: unsafe extern "C" fn(Handle) -> u32 = "jack_last_frame_time";
+        cycle_times: unsafe extern "C" fn(Handle, *mut u32, *mut u64, *mut u64, *mut c_float) -> c_int = "jack_get_cycle_times";
+    }
 }
 
 extern "C" fn say_nothing(_: *const c_char) {}
@@ -88,26 +74,8 @@ pub(in crate::jack) fn load() -> Result<&'static Functions, String> {
 }
 
 fn find() -> Result<Functions, String> {
-    let mut why = Vec::new();
-    for name in NAMES {
-        // SAFETY: libjack's start-up code has no conditions.
-        match unsafe { Library::new(name) } {
-            Ok(library) => return take(library),
-            Err(error) => why.push(said(&error)),
-        }
-    }
-    Err(why.swap_remove(0))
-}
-
-/// The loader's own words: libloading has them as the error's source.
-fn said(error: &libloading::Error) -> String {
-    error.source().map_or_else(|| error.to_string(), ToString::to_string)
-}
-
-fn take(library: Library) -> Result<Functions, String> {
-    let functions = Functions::find(&library).map_err(|error| said(&error))?;
-    // libjack has threads of its own, and its functions must stay.
-    std::mem::forget(library);
+    // SAFETY: libjack's start-up code has no conditions. Types.
+    let functions = unsafe { library::load(&NAMES, Functions::find) }?;
     // SAFETY: Types. The callback lives as long as the process.
     unsafe {
         (functions.on_error_message)(say_nothing);

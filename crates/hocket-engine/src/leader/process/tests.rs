@@ -13,7 +13,7 @@ use hocket_rt::Strategy;
 
 use super::*;
 use crate::leader::choose_walk::Reason;
-use crate::{Policy, Prepared, Seating, Settings, Steer};
+use crate::{ControlError, Policy, Prepared, Seating, Settings, Steer};
 
 const FRAMES: usize = 64;
 /// Blocks in a second.
@@ -168,6 +168,35 @@ fn the_planner_finds_the_kind_whose_blocks_are_shortest() {
     let standing = control.standing();
     assert_eq!((standing.kind, standing.workers), (ScheduleKind::Dataflow, 2), "{standing:?}");
     assert!(!standing.walks_alone, "{standing:?}");
+}
+
+#[test]
+fn a_kind_that_is_asked_for_is_walked_as_it_stands_until_auto_chooses_again() {
+    let mut auto = engine(Duration::from_micros(20), Steer::Auto);
+    let mut serial = engine(Duration::ZERO, Steer::Fixed);
+    let control = auto.control();
+    play(&mut auto, &mut serial, 100, 300);
+    for kind in [ScheduleKind::Dataflow, ScheduleKind::Critical, ScheduleKind::Lists] {
+        control.set_schedule(Some(kind)).unwrap();
+        // Its blocks lose, and the leader walks none of them alone, nor tries a serial one.
+        assert_eq!(play(&mut auto, &mut serial, SECOND, 300), 0, "{kind:?}");
+        let standing = control.standing();
+        assert_eq!((standing.kind, standing.workers), (kind, 2), "{standing:?}");
+        assert_eq!((standing.reason, standing.walks_alone), (Reason::AsSettingsSay, false));
+        assert_ne!(standing.steer, Steer::Auto);
+    }
+    control.set_schedule(Some(ScheduleKind::Serial)).unwrap();
+    assert_eq!(play(&mut auto, &mut serial, 100, 300), 100);
+
+    control.set_schedule(None).unwrap();
+    assert_eq!(control.standing().steer, Steer::Auto);
+    control.adopt_costs(&dear(&auto)).unwrap();
+    play(&mut auto, &mut serial, SECOND, 300);
+    let standing = control.standing();
+    assert_eq!((standing.reason, standing.walks_alone), (Reason::SerialIsShorter, true));
+
+    assert_eq!(serial.control().set_schedule(None), Err(ControlError::NeverChose));
+    assert_eq!(serial.control().standing().steer, Steer::Fixed);
 }
 
 #[test]

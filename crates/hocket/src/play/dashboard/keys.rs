@@ -10,6 +10,8 @@ pub(super) enum Asked {
     Bars(i64),
     Start,
     Loop,
+    /// The next kind of schedule.
+    Schedule,
     /// A plan from what was measured.
     Plan,
     /// Something that an option fixes at the start.
@@ -22,14 +24,15 @@ pub(super) enum Asked {
 }
 
 /// The keys, as the help shows them.
-pub(super) const HELP: [(&str, &str); 10] = [
+pub(super) const HELP: [(&str, &str); 11] = [
     ("space", "play, or stop"),
     ("[ or left", "one bar back"),
     ("] or right", "one bar on"),
     ("home or 0", "to the start"),
     ("l", "loop on or off: the session's own, or all of it"),
-    ("s", "make a new plan from measured costs"),
-    ("w, p", "wait and policy: chosen at the start"),
+    ("s", "the next schedule: auto, serial, lists, dataflow, ..."),
+    ("n", "make a new plan from measured costs"),
+    ("w, p", "wait and policy need a restart: --wait, --policy"),
     ("Ctrl-L", "draw everything anew"),
     ("q", "quit and print the result"),
     ("?", "this help, or back"),
@@ -54,7 +57,8 @@ pub(super) fn asked(event: &Event) -> Option<Asked> {
         KeyCode::Char(']') | KeyCode::Right => Asked::Bars(1),
         KeyCode::Char('0') | KeyCode::Home => Asked::Start,
         KeyCode::Char('l') => Asked::Loop,
-        KeyCode::Char('s') => Asked::Plan,
+        KeyCode::Char('s') => Asked::Schedule,
+        KeyCode::Char('n') => Asked::Plan,
         KeyCode::Char('w') => Asked::Fixed("wait"),
         KeyCode::Char('p') => Asked::Fixed("policy"),
         KeyCode::Char('?' | 'h') => Asked::Help,

@@ -1,0 +1,276 @@
+//! `--osc`: programs and controllers steer a run by OSC messages over UDP.
+//!
+//! An ordinary thread of its own receives packets, and asks what they ask of the same steering as the keys. It shares
+//! nothing with audio threads but what [`Steering`] and [`Strips`] send through the engine's handle.
+
+mod request;
+
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
+use std::str::FromStr;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::{Duration, Instant};
+
+use hocket_lab::foreign;
+use rosc::{OscMessage, OscPacket, OscType};
+use serde_json::{Value, json};
+
+use super::steering::{Steered, Steering, needs_restart};
+use super::strips::Strips;
+use crate::failure::Failure;
+use crate::output::{detail, note, tell};
+use request::{LARGEST, Refusal, Request, requests};
+
+/// How long it waits for a packet before it looks whether the run has ended.
+const LOOK_EVERY: Duration = Duration::from_millis(50);
+/// Packets are counted in spans of this length.
+const SPAN: Duration = Duration::from_millis(100);
+/// So many packets are taken in a span; the others wait in the system's buffer, or are lost where that is full.
+const PACKETS_A_SPAN: u32 = 100;
+/// How long it waits after the socket has failed.
+const AFTER_FAILURE: Duration = Duration::from_millis(20);
+
+/// Where packets are received.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct OscAddress(SocketAddr);
+
+impl FromStr for OscAddress {
+    type Err = String;
+
+    /// A port, which is one of this computer alone, or an address and a port.
+    fn from_str(text: &str) -> Result<OscAddress, String> {
+        let local = |port| SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), port);
+        let port = text.parse().map(local);
+        port.or_else(|_| text.parse()).map(OscAddress).map_err(|_| {
+            "write a port, such as 9000, or the address of a network interface and a port, such as 192.168.1.5:9000 or \
+             0.0.0.0:9000"
+                .into()
+        })
+    }
+}
+
+impl std::fmt::Display for OscAddress {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// A port that is Hocket's.
+pub(super) struct Listener {
+    socket: UdpSocket,
+    address: SocketAddr,
+}
+
+impl Listener {
+    /// Takes the port, and tells which one it is.
+    ///
+    /// # Errors
+    /// Another program has it, or the address is none of this computer's: exit code 3.
+    pub(super) fn open(OscAddress(asked): OscAddress) -> Result<Listener, Failure> {
+        let refused = |error: std::io::Error| {
+            let what_to_do = match error.kind() {
+                std::io::ErrorKind::AddrInUse => {
+                    "choose another port, or end the program that has it"
+                }
+                std::io::ErrorKind::PermissionDenied => "choose a port from 1024 on",
+                _ => "choose an address of this computer, or give the port alone",
+            };
+            Failure::not_possible(format!("--osc {asked}: {error}; {what_to_do}"))
+        };
+        let socket = UdpSocket::bind(asked).map_err(refused)?;
+        socket.set_read_timeout(Some(LOOK_EVERY)).map_err(refused)?;
+        let address = socket.local_addr().map_err(refused)?;
+        if !address.ip().is_loopback() {
+            tell(format_args!(
+                "warning: --osc {address}: every computer that reaches this address can steer and end this run, because \
+                 OSC has no passwords"
+            ));
+        }
+        note(format_args!("listens for OSC on {address}"));
+        Ok(Listener { socket, address })
+    }
+
+    /// Obeys packets until the run ends. Returns what came.
+    ///
+    /// Thread: its own, control.
+    pub(super) fn run(self, steering: Steering<'_>, strips: Strips) -> Heard {
+        let heard = Heard { address: self.address, ..Heard::default() };
+        let mut server = Server { socket: self.socket, steering, strips, heard };
+        let (mut span, mut count) = (Instant::now(), 0);
+        while !server.has_ended() {
+            if span.elapsed() >= SPAN {
+                (span, count) = (Instant::now(), 0);
+            }
+            if count == PACKETS_A_SPAN {
+                std::thread::sleep(SPAN.saturating_sub(span.elapsed()));
+                continue;
+            }
+            count += u32::from(server.receive());
+        }
+        server.heard
+    }
+}
+
+/// What came during a run.
+#[derive(Debug, Clone)]
+pub(super) struct Heard {
+    address: SocketAddr,
+    /// Packets.
+    packets: u64,
+    /// Messages that were obeyed.
+    obeyed: u64,
+    /// Packets that are no OSC, messages with an unknown address, messages that were not possible.
+    refused: [u64; 3],
+}
+
+impl Default for Heard {
+    fn default() -> Heard {
+        let address = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
+        Heard { address, packets: 0, obeyed: 0, refused: [0; 3] }
+    }
+}
+
+impl Heard {
+    /// For people.
+    pub(super) fn line(&self) -> String {
+        let Heard { packets, obeyed, refused: [malformed, unknown, not_possible], .. } = self;
+        format!(
+            "OSC: {obeyed} messages obeyed; {malformed} packets were no OSC, {unknown} messages had an unknown address, \
+             {not_possible} asked for what is not possible ({packets} packets)"
+        )
+    }
+
+    /// For programs.
+    pub(super) fn json(&self) -> Value {
+        let [malformed, unknown, not_possible] = self.refused;
+        json!({
+            "address": self.address.to_string(),
+            "packets": self.packets,
+            "obeyed": self.obeyed,
+            "malformed": malformed,
+            "unknown": unknown,
+            "not_possible": not_possible,
+        })
+    }
+
+    /// Counts, and names the first one of its kind.
+    fn refuse(&mut self, refusal: &Refusal, from: SocketAddr) {
+        let (kind, what) = match refusal {
+            Refusal::Malformed(why) => (0, format!("a packet is no OSC: {why}")),
+            Refusal::Unknown(addr) => (1, format!("there is nothing at '{addr}'")),
+            Refusal::NotPossible(addr, why) => (2, format!("{addr}: {why}")),
+        };
+        self.refused[kind] += 1;
+        let what = foreign::plain(&what);
+        match self.refused[kind] {
+            1 => tell(format_args!(
+                "warning: OSC from {from}: {what} (further ones of this kind are counted)"
+            )),
+            _ => detail(format_args!("OSC from {from}: {what}")),
+        }
+    }
+}
+
+/// Obeys messages.
+struct Server<'a> {
+    socket: UdpSocket,
+    steering: Steering<'a>,
+    strips: Strips,
+    heard: Heard,
+}
+
+impl Server<'_> {
+    /// Also where the user has asked for the end: what comes later is not for this run.
+    fn has_ended(&self) -> bool {
+        self.steering.live().has_ended() || self.steering.live().has_quit()
+    }
+
+    /// Takes a packet, if one comes soon. Returns whether one came.
+    fn receive(&mut self) -> bool {
+        // One byte more than is read shows that a packet is too large.
+        let mut bytes = [0; LARGEST + 1];
+        match self.socket.recv_from(&mut bytes) {
+            Ok((length, from)) => {
+                self.obey_packet(&bytes[..length], from);
+                true
+            }
+            Err(error) => {
+                use std::io::ErrorKind::{Interrupted, TimedOut, WouldBlock};
+                // Such as an answer that nobody received.
+                if !matches!(error.kind(), Interrupted | TimedOut | WouldBlock) {
+                    std::thread::sleep(AFTER_FAILURE);
+                }
+                false
+            }
+        }
+    }
+
+    fn obey_packet(&mut self, packet: &[u8], from: SocketAddr) {
+        self.heard.packets += 1;
+        for request in requests(packet) {
+            if self.has_ended() {
+                return;
+            }
+            let done = request.and_then(|(addr, request)| {
+                self.obey(request, from).map_err(|why| Refusal::NotPossible(addr, why))
+            });
+            match done {
+                Ok(what) => {
+                    self.heard.obeyed += 1;
+                    detail(format_args!("OSC: {what}"));
+                }
+                Err(refusal) => self.heard.refuse(&refusal, from),
+            }
+        }
+    }
+
+    fn obey(&mut self, request: Request, from: SocketAddr) -> Steered {
+        match request {
+            Request::Play => self.steering.play(),
+            Request::Stop => self.steering.stop(),
+            Request::Locate(position) => self.steering.locate_to(position),
+            Request::LoopOn => self.steering.loop_on(),
+            Request::LoopOff => self.steering.loop_off(),
+            Request::Loop(start, end) => self.steering.loop_between(start, end),
+            Request::Strip(name, change) => self.strips.change(&name, change),
+            Request::Schedule(schedule) => self.steering.set_schedule(schedule),
+            Request::Fixed(option) => Err(needs_restart(option)),
+            Request::Status => self.answer(from),
+            Request::Quit => self.steering.quit(),
+        }
+    }
+
+    /// Position in seconds and as a bar, whether the song plays, the mean load (1.0 is the whole period), misses, schedule,
+    /// sibling policy and wait.
+    fn answer(&self, to: SocketAddr) -> Steered {
+        let live = self.steering.live();
+        let policy = self.steering.policy().map(|name| OscType::String(name.into()));
+        let mut args = vec![
+            OscType::Double(self.steering.seconds()),
+            OscType::String(self.steering.bar()),
+            OscType::Int(i32::from(live.song.plays.load(Relaxed))),
+            OscType::Float(live.mean_load() as f32),
+            OscType::Int(i32::try_from(live.misses.load(Relaxed)).unwrap_or(i32::MAX)),
+        ];
+        args.extend(policy);
+        let answer = OscPacket::Message(OscMessage { addr: "/status".into(), args });
+        let bytes = rosc::encoder::encode(&answer).map_err(|error| error.to_string())?;
+        self.socket.send_to(&bytes, to).map_err(|error| error.to_string())?;
+        Ok(format!("status to {to}"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_port_alone_is_for_this_computer() {
+        let address = |text: &str| text.parse::<OscAddress>().map(|it| it.to_string());
+        assert_eq!(address("9000"), Ok("127.0.0.1:9000".into()));
+        assert_eq!(address("0.0.0.0:9000"), Ok("0.0.0.0:9000".into()));
+        assert_eq!(address("[::1]:9000"), Ok("[::1]:9000".into()));
+        for wrong in ["", "x", "65536", "-1", "localhost:9000", "127.0.0.1", "::1"] {
+            assert!(address(wrong).unwrap_err().contains("such as 9000"), "{wrong}");
+        }
+    }
+}

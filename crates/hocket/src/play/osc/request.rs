@@ -1,0 +1,216 @@
+//! From the bytes of a packet to what is asked for. A pure function of the bytes: nothing here knows the run, and no bytes
+//! make it panic.
+
+use std::str::FromStr;
+
+use clap::ValueEnum;
+use rosc::{OscMessage, OscPacket, OscType};
+
+use super::super::strips::StripChange;
+use crate::cli::{Position, ScheduleArg};
+
+/// The largest packet that is read, in bytes: more than a network passes in one piece. It bounds how deep bundles and
+/// arrays can be nested, too: their reader calls itself.
+pub(super) const LARGEST: usize = 2048;
+/// Bundles in bundles that are followed.
+const DEEPEST: usize = 8;
+
+/// What a message asks for.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Request {
+    Play,
+    Stop,
+    Locate(Position),
+    LoopOn,
+    LoopOff,
+    Loop(Position, Position),
+    /// Of a strip, by its name.
+    Strip(String, StripChange),
+    Schedule(ScheduleArg),
+    /// What an option fixes at the start.
+    Fixed(&'static str),
+    Status,
+    Quit,
+}
+
+/// Why a packet or a message is not obeyed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Refusal {
+    /// The packet is no OSC.
+    Malformed(String),
+    /// Nothing has this address.
+    Unknown(String),
+    /// The address is known, its arguments are not possible, or the run cannot do it. Address and reason.
+    NotPossible(String, String),
+}
+
+/// What a message asks for, with its address.
+pub(super) type Asked = Result<(String, Request), Refusal>;
+
+/// What a packet asks for, in its order: a message, or a bundle of messages. A packet that is cut short or has something
+/// behind it is refused as a whole.
+pub(super) fn requests(packet: &[u8]) -> Vec<Asked> {
+    let mut all = Vec::new();
+    match decoded(packet) {
+        Ok(packet) => collect(packet, 0, &mut all),
+        Err(why) => all.push(Err(Refusal::Malformed(why))),
+    }
+    all
+}
+
+fn decoded(packet: &[u8]) -> Result<OscPacket, String> {
+    if packet.len() > LARGEST {
+        return Err(format!("it has more than {LARGEST} bytes"));
+    }
+    match rosc::decoder::decode_udp(packet) {
+        Ok(([], packet)) => Ok(packet),
+        Ok((rest, _)) => Err(format!("its last {} bytes belong to no message", rest.len())),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
+/// Time tags are not looked at: everything is obeyed when it comes.
+fn collect(packet: OscPacket, depth: usize, all: &mut Vec<Asked>) {
+    match packet {
+        OscPacket::Message(message) => {
+            all.push(request(&message).map(|request| (message.addr, request)))
+        }
+        OscPacket::Bundle(_) if depth == DEEPEST => {
+            let why = format!("its bundles are nested more than {DEEPEST} deep");
+            all.push(Err(Refusal::Malformed(why)));
+        }
+        OscPacket::Bundle(bundle) => {
+            bundle.content.into_iter().for_each(|packet| collect(packet, depth + 1, all));
+        }
+    }
+}
+
+fn request(message: &OscMessage) -> Result<Request, Refusal> {
+    let OscMessage { addr, args } = message;
+    let refused = |why: &str| Refusal::NotPossible(addr.clone(), why.into());
+    match addr.as_str() {
+        "/play" => Ok(Request::Play),
+        "/stop" => Ok(Request::Stop),
+        "/quit" => Ok(Request::Quit),
+        "/status" => Ok(Request::Status),
+        "/locate" => match args.as_slice() {
+            [to] => position(to).map(Request::Locate).map_err(|why| refused(&why)),
+            _ => Err(refused("give one position")),
+        },
+        "/schedule" => schedule(args).map(Request::Schedule).map_err(|why| refused(&why)),
+        "/wait" => Ok(Request::Fixed("wait")),
+        "/policy" => Ok(Request::Fixed("policy")),
+        "/loop" => repeat(args).map_err(|why| refused(&why)),
+        _ => strip(addr, args).unwrap_or_else(|| Err(Refusal::Unknown(addr.clone()))),
+    }
+}
+
+fn repeat(args: &[OscType]) -> Result<Request, String> {
+    match args {
+        [from, to] => Ok(Request::Loop(position(from)?, position(to)?)),
+        [OscType::String(word)] if word == "on" => Ok(Request::LoopOn),
+        [OscType::String(word)] if word == "off" => Ok(Request::LoopOff),
+        [one] => match switch(one) {
+            Some(true) => Ok(Request::LoopOn),
+            Some(false) => Ok(Request::LoopOff),
+            None => Err("give two positions, or on, or off".into()),
+        },
+        _ => Err("give two positions, or on, or off".into()),
+    }
+}
+
+fn schedule(args: &[OscType]) -> Result<ScheduleArg, String> {
+    let all = ScheduleArg::value_variants();
+    let named = |name: &String| all.iter().copied().find(|schedule| schedule.name() == name);
+    let found = match args {
+        [OscType::String(name)] => named(name),
+        _ => None,
+    };
+    let names = || all.iter().map(|schedule| schedule.name()).collect::<Vec<_>>().join(", ");
+    found.ok_or_else(|| format!("give the name of a schedule: {}", names()))
+}
+
+/// `/strip/NAME/WHAT`. A name may have slashes in it; what an address cannot hold is written as `%` and two digits.
+/// `None`: another address.
+fn strip(addr: &str, args: &[OscType]) -> Option<Result<Request, Refusal>> {
+    let (name, what) = addr.strip_prefix("/strip/")?.rsplit_once('/')?;
+    let change = match what {
+        "volume" => number_of(args).map(|db| StripChange::Volume(db as f32)),
+        "pan" => number_of(args).map(|pan| StripChange::Pan(pan as f32)),
+        "mute" => switch_of(args).map(StripChange::Mute),
+        "solo" => switch_of(args).map(StripChange::Solo),
+        _ => return None,
+    };
+    let refused = |why: &str| Refusal::NotPossible(addr.into(), why.into());
+    let name = decoded_name(name).ok_or_else(|| refused("its name is no text"));
+    let change = change.map_err(refused);
+    Some(name.and_then(|name| Ok(Request::Strip(name, change?))))
+}
+
+fn number_of(args: &[OscType]) -> Result<f64, &'static str> {
+    match args {
+        [one] => number(one).ok_or("give a number"),
+        _ => Err("give one number"),
+    }
+}
+
+fn switch_of(args: &[OscType]) -> Result<bool, &'static str> {
+    match args {
+        [one] => switch(one).ok_or("give 1 or 0"),
+        _ => Err("give one value, 1 or 0"),
+    }
+}
+
+/// Of any type that programs send numbers as.
+fn number(arg: &OscType) -> Option<f64> {
+    match arg {
+        OscType::Int(value) => Some(f64::from(*value)),
+        OscType::Long(value) => Some(*value as f64),
+        OscType::Float(value) => Some(f64::from(*value)),
+        OscType::Double(value) => Some(*value),
+        _ => None,
+    }
+}
+
+/// True and false, or a number: buttons of most programs send 1.0 and 0.0.
+fn switch(arg: &OscType) -> Option<bool> {
+    match arg {
+        OscType::Bool(on) => Some(*on),
+        arg => number(arg).filter(|value| !value.is_nan()).map(|value| value >= 0.5),
+    }
+}
+
+/// A number of seconds, or a text: `12.5`, or a bar and a beat, `9:1`.
+fn position(arg: &OscType) -> Result<Position, String> {
+    match arg {
+        OscType::String(text) => Position::from_str(text),
+        arg => {
+            let seconds = number(arg).filter(|seconds| seconds.is_finite());
+            seconds.map(Position::Seconds).ok_or_else(|| {
+                "give a number of seconds, or a text such as 9:1 for a bar and a beat".into()
+            })
+        }
+    }
+}
+
+/// `Room%20Mic` is `Room Mic`. A `%` without two digits behind it stands for itself. `None`: no UTF-8.
+fn decoded_name(text: &str) -> Option<String> {
+    let (mut bytes, mut rest) = (Vec::new(), text.as_bytes());
+    while let [first, more @ ..] = rest {
+        let digit = |at: usize| more.get(at).and_then(|digit| char::from(*digit).to_digit(16));
+        match (first, digit(0), digit(1)) {
+            (b'%', Some(high), Some(low)) => {
+                bytes.push((16 * high + low) as u8);
+                rest = &more[2..];
+            }
+            _ => {
+                bytes.push(*first);
+                rest = more;
+            }
+        }
+    }
+    String::from_utf8(bytes).ok()
+}
+
+#[cfg(test)]
+mod tests;

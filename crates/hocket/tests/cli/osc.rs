@@ -1,0 +1,296 @@
+//! `hocket play --osc`: a real program on the virtual device, steered through real UDP sockets.
+
+use std::io::{BufRead, BufReader, Read};
+use std::net::UdpSocket;
+use std::process::{Child, ChildStderr, ChildStdout, Stdio};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use proptest::strategy::{Strategy, ValueTree};
+use proptest::test_runner::TestRunner;
+use rosc::{OscBundle, OscMessage, OscPacket, OscTime, OscType};
+use serde_json::Value;
+
+use crate::support::{check_refused, hocket, one_track, run, session};
+
+/// Only there to end a hang.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// A song without end: one track that sounds all the time, and one without a sound.
+const ENDLESS: &str = "[session]\nname = \"try\"\nsample_rate_hz = 44100\n\n\
+    [[track]]\nname = \"one\"\nclip = [{ file = \"loop.flac\", loop = true }]\n\n\
+    [[track]]\nname = \"Room Mic\"\n";
+
+/// A run that prints a JSON object each second.
+struct Playing {
+    child: Child,
+    out: BufReader<ChildStdout>,
+    /// The messages behind the one that names the port.
+    messages: JoinHandle<String>,
+    socket: UdpSocket,
+}
+
+impl Playing {
+    fn start(file: &str, more: &[&str]) -> Playing {
+        let args = [&["play", file, "--headless", "--json", "--osc", "0"][..], more].concat();
+        let mut command = hocket(&args);
+        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut err = BufReader::new(child.stderr.take().unwrap());
+        let port = port(&mut err);
+        let messages = std::thread::spawn(move || {
+            let mut text = String::new();
+            err.read_to_string(&mut text).unwrap();
+            text
+        });
+        let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+        socket.connect(("127.0.0.1", port)).unwrap();
+        let out = BufReader::new(child.stdout.take().unwrap());
+        Playing { child, out, messages, socket }
+    }
+
+    fn send(&self, addr: &str, args: &[OscType]) {
+        let message = OscMessage { addr: addr.into(), args: args.to_vec() };
+        self.send_packet(OscPacket::Message(message));
+    }
+
+    fn send_packet(&self, packet: OscPacket) {
+        self.socket.send(&rosc::encoder::encode(&packet).unwrap()).unwrap();
+    }
+
+    /// The next object.
+    fn line(&mut self) -> Value {
+        let mut line = String::new();
+        self.out.read_line(&mut line).unwrap();
+        serde_json::from_str(&line).unwrap_or_else(|error| panic!("{error}: {line:?}"))
+    }
+
+    /// Reads objects until one is as it should be.
+    #[track_caller]
+    fn await_line(&mut self, what: &str, is_it: impl Fn(&Value) -> bool) -> Value {
+        let begun = Instant::now();
+        loop {
+            let line = self.line();
+            if is_it(&line) {
+                return line;
+            }
+            assert!(begun.elapsed() < PATIENCE, "never {what}: {line:#}");
+        }
+    }
+
+    /// Asks until an answer comes: a packet may be lost, or have to wait.
+    #[track_caller]
+    fn status(&self) -> Vec<OscType> {
+        let begun = Instant::now();
+        self.socket.set_read_timeout(Some(Duration::from_millis(300))).unwrap();
+        loop {
+            self.send("/status", &[]);
+            let mut bytes = [0; 512];
+            if let Ok(length) = self.socket.recv(&mut bytes) {
+                let (rest, packet) = rosc::decoder::decode_udp(&bytes[..length]).unwrap();
+                let OscPacket::Message(message) = packet else { panic!("{packet:?}") };
+                assert_eq!((message.addr.as_str(), rest.len()), ("/status", 0));
+                return message.args;
+            }
+            assert!(begun.elapsed() < PATIENCE, "no answer");
+        }
+    }
+
+    /// Asks for the end until it comes. Returns the result and the messages.
+    fn quit(mut self) -> (Value, String) {
+        let begun = Instant::now();
+        let status = loop {
+            // The run may have ended, and its port with it.
+            let _ = self.socket.send(b"/quit\0\0\0,\0\0\0");
+            match self.child.try_wait().unwrap() {
+                Some(status) => break status,
+                None => std::thread::sleep(Duration::from_millis(50)),
+            }
+            if begun.elapsed() > PATIENCE {
+                self.child.kill().unwrap();
+                panic!("the program did not end");
+            }
+        };
+        let mut rest = String::new();
+        self.out.read_to_string(&mut rest).unwrap();
+        let messages = self.messages.join().unwrap();
+        assert_eq!(status.code(), Some(0), "{messages}");
+        assert!(!messages.contains("panicked"), "{messages}");
+        let last = rest.lines().last().unwrap();
+        (serde_json::from_str(last).unwrap(), messages)
+    }
+}
+
+/// The port that the program says it has.
+fn port(err: &mut BufReader<ChildStderr>) -> u16 {
+    let mut read = String::new();
+    while err.read_line(&mut read).unwrap() > 0 {
+        if let Some((_, port)) = read.trim_end().rsplit_once("listens for OSC on 127.0.0.1:") {
+            return port.parse().unwrap();
+        }
+    }
+    panic!("it names no port: {read}");
+}
+
+fn peak(line: &Value) -> f64 {
+    line["peaks"][0]["peak"].as_f64().unwrap()
+}
+
+#[test]
+fn messages_steer_the_song() {
+    let (_folder, file) = session(ENDLESS);
+    let mut run = Playing::start(&file, &[]);
+    run.await_line("sounding", |line| line["song"]["playing"] == true && peak(line) > 0.0);
+    run.send("/stop", &[]);
+    run.await_line("stopped", |line| line["song"]["playing"] == false);
+    run.send("/locate", &[OscType::String("9:3".into())]);
+    let there = run.await_line("there", |line| line["song"]["bar"] == "9.3.000");
+    assert_eq!(there["song"]["playing"], false);
+    run.send("/locate", &[OscType::Float(2.0)]);
+    run.await_line("there", |line| line["song"]["seconds"] == 2.0);
+    let [position, bar, plays, load, misses, ..] = <[OscType; 8]>::try_from(run.status()).unwrap();
+    assert_eq!((position, bar), (OscType::Double(2.0), OscType::String("2.1.000".into())));
+    assert_eq!(plays, OscType::Int(0));
+    assert!(load.float().unwrap() > 0.0 && misses.int().unwrap() >= 0);
+
+    // A bundle for the year 1900 or 2036 is obeyed at once, in its order.
+    let message = |addr: &str, args| OscPacket::Message(OscMessage { addr: addr.into(), args });
+    let text = |text: &str| OscType::String(text.into());
+    run.send_packet(OscPacket::Bundle(OscBundle {
+        timetag: OscTime { seconds: u32::MAX, fractional: 0 },
+        content: vec![
+            message("/loop", vec![text("3:1"), text("4:1")]),
+            message("/locate", vec![text("3:1")]),
+            message("/play", vec![]),
+        ],
+    }));
+    let looping = |line: &Value| line["song"]["loop"] == serde_json::json!(["3.1.000", "4.1.000"]);
+    run.await_line("looping", |line| line["song"]["playing"] == true && looping(line));
+    for _ in 0..2 {
+        let seconds = run.line()["song"]["seconds"].as_f64().unwrap();
+        assert!((4.0..6.0).contains(&seconds), "{seconds}");
+    }
+    run.send("/loop", &[text("off")]);
+    run.await_line("without a loop", |line| line["song"]["loop"].is_null());
+    let (result, messages) = run.quit();
+    assert_eq!(result["interrupted"], false);
+    assert!(result["osc"]["obeyed"].as_u64().unwrap() >= 9, "{}", result["osc"]);
+    assert!(!messages.contains("warning: OSC"), "{messages}");
+}
+
+#[test]
+fn messages_move_faders() {
+    let (_folder, file) = session(ENDLESS);
+    let mut run = Playing::start(&file, &[]);
+    let (sounds, silent) = (|line: &Value| peak(line) > 0.0, |line: &Value| peak(line) == 0.0);
+    run.await_line("sounding", sounds);
+    let silence = OscType::Float(f32::NEG_INFINITY);
+    for (addr, off, on) in [
+        ("/strip/master/mute", OscType::Int(1), OscType::Int(0)),
+        ("/strip/one/volume", silence, OscType::Float(-3.0)),
+        // Alone is heard what makes no sound.
+        ("/strip/Room%20Mic/solo", OscType::Bool(true), OscType::Bool(false)),
+    ] {
+        run.send(addr, &[off]);
+        run.await_line(addr, silent);
+        run.send(addr, &[on]);
+        run.await_line(addr, sounds);
+    }
+    run.send("/strip/one/pan", &[OscType::Float(0.5)]);
+    run.send("/strip/nobody/mute", &[OscType::Int(1)]);
+    run.send("/strip/one/volume", &[OscType::Float(90.0)]);
+    run.status();
+    let (result, messages) = run.quit();
+    assert_eq!(result["osc"]["not_possible"], 2, "{}", result["osc"]);
+    assert!(messages.contains("the session has no strip 'nobody'"), "{messages}");
+    // The second one of its kind is counted.
+    assert!(!messages.contains("a volume of"), "{messages}");
+}
+
+#[test]
+fn the_schedule_changes_while_it_plays() {
+    let (_folder, file) = session(ENDLESS);
+    let text = |text: &str| OscType::String(text.into());
+    let mut run = Playing::start(&file, &[]);
+    run.await_line("auto", |line| line["schedule"] == "auto");
+    for schedule in ["dataflow", "lists", "steal", "critical", "serial", "auto"] {
+        run.send("/schedule", &[text(schedule)]);
+        let line = run.await_line(schedule, |line| line["schedule"] == schedule);
+        let plan = line["plan"].as_str().unwrap();
+        assert!(schedule == "auto" || plan.starts_with(schedule), "{plan}");
+        assert_eq!(run.status()[5], text(schedule));
+    }
+    run.send("/schedule", &[text("steal")]);
+    run.await_line("steal", |line| line["schedule"] == "steal");
+    run.send("/wait", &[text("spin")]);
+    run.status();
+    let (result, messages) = run.quit();
+    assert_eq!(result["schedule"], "steal");
+    assert!(messages.contains("/wait: wait is chosen at the start, by --wait"), "{messages}");
+
+    let mut run = Playing::start(&file, &["--schedule", "dataflow"]);
+    run.send("/schedule", &[text("auto")]);
+    run.await_line("dataflow still", |line| line["schedule"] == "dataflow");
+    run.status();
+    let (result, messages) = run.quit();
+    assert_eq!(
+        (&result["schedule"], &result["osc"]["not_possible"]),
+        (&"dataflow".into(), &1.into())
+    );
+    assert!(messages.contains("only a run that began with it"), "{messages}");
+}
+
+#[test]
+fn a_burst_of_rubbish_is_counted_and_named_once() {
+    let (_folder, file) = session(ENDLESS);
+    let mut run = Playing::start(&file, &[]);
+    run.await_line("playing", |line| line["song"]["playing"] == true);
+    let mut runner = TestRunner::deterministic();
+    let bytes = proptest::collection::vec(proptest::num::u8::ANY, 0..3000);
+    for number in 0..300 {
+        let mut packet = bytes.new_tree(&mut runner).unwrap().current();
+        match number % 4 {
+            // What begins well.
+            0 => packet.splice(..0, *b"#bundle\0\0\0\0\0\0\0\0\x01\0\0\0\x10/play\0\0\0").count(),
+            1 => packet.splice(..0, *b"/locate\0,fffffff").count(),
+            _ => 0,
+        };
+        // The system may refuse what it has no room for.
+        let _ = run.socket.send(&packet);
+    }
+    run.send("/no/such/thing", &[]);
+    run.status();
+    let (result, messages) = run.quit();
+    let osc = &result["osc"];
+    assert!(osc["malformed"].as_u64().unwrap() > 0, "{osc}");
+    assert!(osc["packets"].as_u64().unwrap() > osc["malformed"].as_u64().unwrap(), "{osc}");
+    let named = messages.lines().filter(|line| line.contains("a packet is no OSC"));
+    assert_eq!(named.count(), 1, "{messages}");
+    assert!(messages.matches("warning: OSC").count() <= 3, "{messages}");
+}
+
+#[test]
+fn a_run_that_is_steered_ends_with_its_song() {
+    let (_folder, file) = one_track("");
+    let ran = run(&["play", &file, "--headless", "--osc", "0"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.err);
+    assert!(ran.out.contains("OSC: 0 messages obeyed"), "{}", ran.out);
+}
+
+#[test]
+fn a_port_that_is_taken_is_refused_and_one_for_all_is_warned_of() {
+    let (_folder, file) = one_track("");
+    let taken = UdpSocket::bind("127.0.0.1:0").unwrap();
+    let port = taken.local_addr().unwrap().port().to_string();
+    let words = [port.as_str(), "in use", "choose another port"];
+    check_refused(&["play", &file, "--length", "0.1", "--osc", &port], 3, &words);
+    // A documentation address, which no computer has.
+    let words = ["192.0.2.1:9000", "choose an address of this computer"];
+    check_refused(&["play", &file, "--length", "0.1", "--osc", "192.0.2.1:9000"], 3, &words);
+    check_refused(&["play", &file, "--osc", "here"], 2, &["--osc", "such as 9000"]);
+    let ran = run(&["play", &file, "--length", "0.1", "--osc", "0.0.0.0:0"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.err);
+    assert!(ran.err.contains("warning: --osc 0.0.0.0:"), "{}", ran.err);
+    let ran = run(&["play", &file, "--length", "0.1", "--osc", "[::1]:0"]);
+    // Not every machine has IPv6.
+    assert!(!ran.err.contains("warning"), "{}", ran.err);
+}
