@@ -47,6 +47,7 @@ install_all() { # ROOT
   copy "$root/made/zsh/_hocket" "$root/share/zsh/site-functions"
   copy "$root/made/fish/hocket.fish" "$root/share/fish/vendor_completions.d"
   copy sessions/*.toml sessions/*.dawproject "$root/share/hocket/sessions"
+  copy sessions/plugins/*.toml "$root/share/hocket/sessions/plugins"
   copy sessions/audio/* "$root/share/hocket/sessions/audio"
   copy sessions/midi/* "$root/share/hocket/sessions/midi"
   copy README.md CHANGELOG.md LICENSE-MIT LICENSE-APACHE packaging/limits.conf 'packaging/hocket@.service' \

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use hocket_dsp::{Bypass, Kind, Processor};
 use hocket_plan::graph::EffectFacts;
-use hocket_plan::{Effect, EffectCatalogue, ParamSpec};
+use hocket_plan::{Effect, EffectCatalogue, ParamSpec, Preset};
 
 /// Makes effects that are not built in, such as plug-ins.
 ///
@@ -34,6 +34,19 @@ pub trait EffectSource: Send + Sync {
     /// # Errors
     /// What kept it from being made; nothing of it is left then.
     fn build(&self, effect: &Effect, rate_hz: u32) -> Result<Box<dyn Processor>, String>;
+    /// As [`EffectCatalogue::preset`]. A source has none unless it says so.
+    ///
+    /// Thread: control. Cost: may read files.
+    ///
+    /// # Errors
+    /// As for [`EffectCatalogue::preset`].
+    fn preset(&self, kind: &str, name: &str) -> Result<Preset, String> {
+        Err(no_preset(kind, name))
+    }
+}
+
+fn no_preset(kind: &str, name: &str) -> String {
+    format!("an effect of the kind '{kind}' has no preset '{name}'")
 }
 
 /// Built-in effects and those of a source.
@@ -136,6 +149,13 @@ impl EffectCatalogue for Effects {
 
     fn takes_state(&self, kind: &str) -> bool {
         self.of_source(kind, |source| source.params(kind).is_some())
+    }
+
+    fn preset(&self, kind: &str, name: &str) -> Result<Preset, String> {
+        match (hocket_dsp::kind(kind), &self.source) {
+            (None, Some(source)) => source.preset(kind, name),
+            _ => Err(no_preset(kind, name)),
+        }
     }
 }
 

@@ -1,8 +1,8 @@
-//! Audio files: decode, resample, encode, draw.
+//! Audio files: decode, resample, encode, measure, draw.
 //!
 //! [`decode`] turns any audio file into planar `f32` rows, and [`StreamDecoder`] does so piece by
 //! piece. [`probe`] only reads the header. [`resample`] converts rows to the engine's rate,
-//! [`AudioWriter`] writes what was rendered, and [`Preview`] computes the waveform overview of a file
+//! [`AudioWriter`] writes what was rendered, [`LevelMeter`] says how loud it is, and [`Preview`] computes the waveform overview of a file
 //! piece by piece. [`WavLayout`] and [`FlacEncoder`] make the bytes of files that grow while they are
 //! recorded.
 //!
@@ -17,11 +17,13 @@ mod bytes;
 mod decode;
 mod resample;
 mod sample;
+mod dither;
 mod wav_layout;
 mod wav;
 mod flac_encoder;
 mod flac;
 mod writer;
+mod levels;
 mod overview;
 
 pub use audio::{Audio, AudioFacts};
@@ -30,8 +32,10 @@ pub use decode::{
     MAX_CHANNELS, MAX_SAMPLE_RATE_HZ, MAX_SAMPLES, MIN_SAMPLE_RATE_HZ, decode, probe,
 };
 pub use decode::{SeekCost, StreamDecoder, StreamInfo};
+pub use dither::Dither;
 pub use error::{MediaError, WriteError};
 pub use flac_encoder::FlacEncoder;
+pub use levels::{LevelMeter, Levels, NotMeasurable};
 pub use overview::{Overview, Point, Preview, Progress, THESIS_PIECE_BYTES};
 pub use resample::{resample, resample_beginning};
 pub use wav::{WavWriter, Written};

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use crate::flac::FlacWriter;
-use crate::{WavFormat, WavWriter, WriteError, Written};
+use crate::{Dither, WavFormat, WavWriter, WriteError, Written};
 
 /// The formats that are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -46,7 +46,15 @@ impl FileFormat {
 }
 
 /// Writes a stereo audio file, a block at a time. See [`WavWriter`] for what holds of every format.
-pub struct AudioWriter(Kind);
+pub struct AudioWriter {
+    kind: Kind,
+    samples: WavFormat,
+    /// Frames so far.
+    frames: u64,
+    dither: Option<Dither>,
+    /// Rows with their noise.
+    dithered: [Vec<f32>; 2],
+}
 
 enum Kind {
     Wav(Box<WavWriter>),
@@ -65,7 +73,7 @@ impl AudioWriter {
         samples: WavFormat,
         frames: u64,
     ) -> Result<Self, WriteError> {
-        Ok(Self(match format {
+        let kind = match format {
             FileFormat::Wav => {
                 let writer = WavWriter::create(path, sample_rate_hz, samples)?;
                 Kind::Wav(Box::new(writer.expecting(frames)))
@@ -73,7 +81,17 @@ impl AudioWriter {
             FileFormat::Flac => {
                 Kind::Flac(Box::new(FlacWriter::create(path, sample_rate_hz, samples)?))
             }
-        }))
+        };
+        let dithered = [Vec::new(), Vec::new()];
+        Ok(Self { kind, samples, frames: 0, dither: None, dithered })
+    }
+
+    /// Adds noise before it rounds to 16 bits; other formats have steps so small that they need none. Call it before
+    /// the first block. Without it samples are rounded as they are.
+    #[must_use]
+    pub fn with_dither(mut self, dither: Option<Dither>) -> Self {
+        self.dither = dither.filter(|_| self.samples == WavFormat::Pcm16);
+        self
     }
 
     /// As [`WavWriter::write`].
@@ -81,9 +99,23 @@ impl AudioWriter {
     /// # Errors
     /// As for [`WavWriter::write`].
     pub fn write(&mut self, left: &[f32], right: &[f32]) -> Result<(), WriteError> {
-        match &mut self.0 {
-            Kind::Wav(writer) => writer.write(left, right),
-            Kind::Flac(writer) => writer.write(left, right),
+        let frames = left.len().min(right.len());
+        let mut rows = [&left[..frames], &right[..frames]];
+        if let Some(dither) = self.dither {
+            for (channel, row) in (0..).zip(rows) {
+                let noisy = |(frame, &sample): (u64, &f32)| {
+                    dither.add(sample, (frame, channel), self.samples.full_scale())
+                };
+                let into = &mut self.dithered[channel as usize];
+                into.clear();
+                into.extend((self.frames..).zip(row).map(noisy));
+            }
+            rows = self.dithered.each_ref().map(Vec::as_slice);
+        }
+        self.frames += frames as u64;
+        match &mut self.kind {
+            Kind::Wav(writer) => writer.write(rows[0], rows[1]),
+            Kind::Flac(writer) => writer.write(rows[0], rows[1]),
         }
     }
 
@@ -92,7 +124,7 @@ impl AudioWriter {
     /// # Errors
     /// As for [`WavWriter::finish`].
     pub fn finish(self) -> Result<Written, WriteError> {
-        match self.0 {
+        match self.kind {
             Kind::Wav(writer) => writer.finish(),
             Kind::Flac(writer) => writer.finish(),
         }

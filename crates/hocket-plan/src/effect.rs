@@ -14,7 +14,8 @@ use crate::session::{StripId, Tap};
 pub const PLUGIN_PREFIXES: [&str; 2] = ["lv2:", "clap:"];
 
 /// The keys that every effect has in a session file. No parameter may have one of these names.
-pub const EFFECT_KEYS: [&str; 6] = ["kind", "bypass", "key", "key_tap", "events", "state"];
+pub const EFFECT_KEYS: [&str; 7] =
+    ["kind", "bypass", "key", "key_tap", "events", "state", "preset"];
 
 /// Whether `kind` has the form of a plug-in's kind. No built-in kind has.
 pub fn is_plugin(kind: &str) -> bool {
@@ -38,14 +39,34 @@ pub struct Effect {
     pub state: Option<Arc<[u8]>>,
     /// The file that holds the state, which a written session names.
     pub state_file: Option<PathBuf>,
+    /// The preset, by its URI or label, from which values and state come that the session does not give itself. A written
+    /// session names it.
+    pub preset: Option<String>,
 }
 
 impl Effect {
     /// An effect that is not bypassed and listens to nothing else.
     pub fn new(kind: impl Into<String>, values: Vec<f32>) -> Effect {
-        let (bypass, key, events, state, state_file) = (false, None, None, None, None);
-        Effect { kind: kind.into(), values, bypass, key, events, state, state_file }
+        Effect {
+            kind: kind.into(),
+            values,
+            bypass: false,
+            key: None,
+            events: None,
+            state: None,
+            state_file: None,
+            preset: None,
+        }
     }
+}
+
+/// What a preset of a plug-in sets.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Preset {
+    /// One value for each parameter of the kind; where the preset says nothing, the default.
+    pub values: Vec<f32>,
+    /// The state, if it has one.
+    pub state: Option<Arc<[u8]>>,
 }
 
 /// What an effect hears at its side chain.
@@ -94,5 +115,12 @@ pub trait EffectCatalogue {
     fn takes_state(&self, kind: &str) -> bool {
         let _ = kind;
         false
+    }
+    /// The preset of `kind` with this URI or label. No kind has presets unless the catalogue says so.
+    ///
+    /// # Errors
+    /// There is no such preset, or it cannot be read. The text is for users and says what is wrong.
+    fn preset(&self, kind: &str, name: &str) -> Result<Preset, String> {
+        Err(format!("an effect of the kind '{kind}' has no preset '{name}'"))
     }
 }

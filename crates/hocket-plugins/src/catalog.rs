@@ -1,8 +1,11 @@
 //! The plug-ins that there are, and how one is built.
 
+use std::path::PathBuf;
+
 use hocket_dsp::Processor;
 
-use crate::description::{Description, Format};
+use crate::description::{Description, Format, session_name};
+use crate::lv2::{Preset, PresetName};
 use crate::{clap, lv2};
 
 /// A plug-in as a session wants it.
@@ -22,12 +25,69 @@ pub struct Wanted<'a> {
 #[derive(Debug, Clone, Default)]
 pub struct Catalog {
     plugins: Vec<Description>,
+    /// LV2 bundles that may hold presets.
+    bundles: Vec<PathBuf>,
+}
+
+/// What a preset sets.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PresetValues {
+    /// A value for each parameter; where the preset says nothing, the default.
+    pub values: Vec<f32>,
+    /// What the plug-in starts with.
+    pub state: Option<Vec<u8>>,
 }
 
 impl Catalog {
     /// Of what a scan found.
     pub fn new(plugins: Vec<Description>) -> Catalog {
-        Catalog { plugins }
+        Catalog { plugins, bundles: Vec::new() }
+    }
+
+    /// With the LV2 bundles in which presets may lie besides those of the plug-ins themselves.
+    #[must_use]
+    pub fn with_bundles(self, bundles: Vec<PathBuf>) -> Catalog {
+        Catalog { bundles, ..self }
+    }
+
+    /// The presets of a plug-in, sorted by label. CLAP plug-ins have none here.
+    ///
+    /// Thread: control. Reads files; runs no code of the plug-in.
+    ///
+    /// # Errors
+    /// There is no such plug-in, or liblilv is not there. The text is for users.
+    pub fn presets(&self, kind: &str) -> Result<Vec<PresetName>, String> {
+        let plugin = self.usable(kind)?;
+        match Format::of_kind(kind) {
+            Some((Format::Lv2, uri)) => lv2::presets(&plugin.library, &self.bundles, uri),
+            _ => Ok(Vec::new()),
+        }
+    }
+
+    /// The preset of a plug-in with this URI or label.
+    ///
+    /// Thread: control. Reads files; runs no code of the plug-in.
+    ///
+    /// # Errors
+    /// There is no such preset, or several have this label. The text is for users.
+    pub fn preset(&self, kind: &str, name: &str) -> Result<PresetValues, String> {
+        let plugin = self.usable(kind)?;
+        let Some((Format::Lv2, uri)) = Format::of_kind(kind) else {
+            return Err("Hocket reads presets of LV2 plug-ins only; load a state instead".into());
+        };
+        let Preset { ports, state } = lv2::preset(&plugin.library, &self.bundles, uri, name)?;
+        let mut values: Vec<f32> =
+            plugin.params.iter().map(|param| param.default_value()).collect();
+        for (symbol, value) in ports {
+            let name = session_name(&symbol);
+            let place = plugin.params.iter().position(|param| param.name == name);
+            if let Some(at) = place.filter(|_| value.is_finite()) {
+                let (min, max) = plugin.params[at].range();
+                values[at] = value.clamp(min, max);
+            }
+        }
+        // What the plug-in cannot load is of no use to it.
+        Ok(PresetValues { values, state: state.filter(|_| plugin.state) })
     }
 
     /// All, sorted by kind.

@@ -99,7 +99,7 @@ impl Description {
 }
 
 /// The keys that every effect has in a session.
-const SESSION_KEYS: [&str; 6] = ["kind", "bypass", "key", "key_tap", "events", "state"];
+const SESSION_KEYS: [&str; 7] = ["kind", "bypass", "key", "key_tap", "events", "state", "preset"];
 
 /// The name of a parameter in sessions: its own, with `_` behind it if it is the name of another key.
 pub(crate) fn session_name(name: &str) -> String {

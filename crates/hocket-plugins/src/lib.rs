@@ -28,7 +28,7 @@ pub mod check;
 pub mod lv2;
 pub mod clap;
 
-pub use catalog::{Catalog, Wanted};
+pub use catalog::{Catalog, PresetValues, Wanted};
 pub use description::{Description, Format, Param, Steps};
 
 /// The most frames that a plug-in processes at once. Longer blocks are several runs.

@@ -4,6 +4,7 @@ mod events;
 #[allow(unsafe_code)]
 mod ffi;
 mod ports;
+mod presets;
 mod processor;
 mod state;
 
@@ -17,6 +18,8 @@ use crate::description::Format;
 use ffi::Bundle;
 use processor::{Lv2Processor, Plan};
 use state::State;
+
+pub use presets::{Preset, PresetName, preset, presets};
 
 /// Room for the events of a run.
 const SEQUENCE_BYTES: usize = 64 * 1024;

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use hocket_plan::session::StripId;
-use hocket_plan::{Effect, EffectCatalogue, Key, is_plugin};
+use hocket_plan::{Effect, EffectCatalogue, Key, ParamSpec, Preset, is_plugin};
 
 use crate::fields::{At, Fields};
 use crate::mistakes::Mistakes;
@@ -44,17 +44,45 @@ impl EffectReader<'_, '_> {
         if fields.has(&schema::EVENTS_FROM) && !catalogue.has_event_input(kind.value) {
             report_without_events(mistakes, fields, kind.value, catalogue);
         }
+        let (preset_name, preset) = self.preset(fields, kind.value).unzip();
         let (state_file, state) = self.state(fields, kind.value).unzip();
+        // Where the file says nothing, a preset does.
+        let base = |index: usize| preset.as_ref().and_then(|preset| preset.values.get(index));
+        let value = |(index, param): (usize, &ParamSpec)| match base(index) {
+            Some(&default) => fields.parameter(&ParamSpec { default, ..param.clone() }),
+            None => fields.parameter(param),
+        };
+        let values = params.iter().enumerate().map(value).collect();
         let names = &mut *self.names;
         Some(Effect {
             kind: kind.value.to_owned(),
-            values: params.iter().map(|param| fields.parameter(param)).collect(),
+            values,
             bypass: fields.flag(&schema::BYPASS, false),
             key: key(mistakes, names, (fields, id)),
             events: fields.text(&schema::EVENTS_FROM).and_then(|name| names.track(name)),
-            state,
+            state: state.or(preset.as_ref().and_then(|preset| preset.state.clone())),
             state_file,
+            preset: preset_name,
         })
+    }
+
+    /// The name of the effect's preset, and what it sets.
+    fn preset(&self, fields: &Fields<'_>, kind: &str) -> Option<(String, Preset)> {
+        let name = fields.text(&schema::PRESET)?;
+        if fields.has(&schema::STATE) {
+            let remedy = "take one of them out: each says in which state the plug-in starts";
+            self.mistakes.report(name.span, "preset and state are both there", remedy);
+            return None;
+        }
+        let preset = self.catalogue.preset(kind, name.value);
+        let report = |cause: String| {
+            let remedy = match is_plugin(kind) {
+                true => format!("`hocket plugin info {kind}` lists its presets"),
+                false => "take preset out: only plug-ins have presets".to_owned(),
+            };
+            self.mistakes.report(name.span.clone(), cause, remedy);
+        };
+        Some((name.value.to_owned(), preset.map_err(report).ok()?))
     }
 
     /// The state in which the effect starts, and its file.

@@ -146,7 +146,7 @@ fn add_kinds(effect: &mut Map<String, Json>, catalogue: &dyn EffectCatalogue) {
         for key in schema::EFFECT_TABLE.keys {
             let is_key = [schema::SIDE_CHAIN.name, schema::KEY_TAP.name].contains(&key.name);
             let is_events = key.name == schema::EVENTS_FROM.name;
-            let is_state = key.name == schema::STATE.name;
+            let is_state = [schema::STATE.name, schema::PRESET.name].contains(&key.name);
             let fits = !is_key || catalogue.has_side_chain(kind);
             let fits = fits && (!is_state || catalogue.takes_state(kind));
             if fits && (!is_events || catalogue.has_event_input(kind)) {

@@ -306,6 +306,12 @@ pub(crate) const STATE: Key = key(
     "the plug-in's own",
     "The file with the state in which a plug-in starts, relative to the folder of the session file.",
 );
+pub(crate) const PRESET: Key = key(
+    "preset",
+    Value::Text,
+    "none",
+    "The preset with which a plug-in starts, by its label or URI; values here go before its values. Not with `state`.",
+);
 pub(crate) const FEEDBACK: Key = key(
     "feedback",
     Value::Flag,
@@ -469,7 +475,7 @@ pub(crate) static NOTE_TABLE: Table = Table {
 pub(crate) static EFFECT_TABLE: Table = Table {
     header: "[[track.effect]]",
     summary: "An effect; also in `[[group.effect]]`, `[[return.effect]]` and `[[master.effect]]`.",
-    keys: &[KIND, BYPASS, SIDE_CHAIN, KEY_TAP, EVENTS_FROM, STATE],
+    keys: &[KIND, BYPASS, SIDE_CHAIN, KEY_TAP, EVENTS_FROM, STATE, PRESET],
 };
 pub(crate) static SEND_TABLE: Table = Table {
     header: "[[track.send]]",

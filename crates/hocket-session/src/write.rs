@@ -309,19 +309,28 @@ impl Writer<'_> {
     }
 
     fn effect(&mut self, effect: &Effect, table: &str, strip: &str) -> Written {
-        let Effect { kind, values, bypass, key: heard, events, state, state_file } = effect;
+        let Effect { kind, values, bypass, key: heard, events, state, state_file, preset } = effect;
         let params = self.catalogue.params(kind).filter(|params| params.len() == values.len());
         let unknown = || WriteError::UnknownEffect { strip: strip.into(), kind: kind.clone() };
         let params = params.ok_or_else(unknown)?;
         self.header(&format!("[[{table}.effect]]"));
         self.text("kind", kind);
         self.flag("bypass", *bypass);
-        for (param, value) in params.iter().zip(values) {
-            if *value != param.default {
+        // A preset that is gone since decides nothing: its values are written.
+        let preset = preset.as_ref().and_then(|name| {
+            let found = self.catalogue.preset(kind, name).ok()?;
+            (found.state == *state).then_some((name, found.values))
+        });
+        let defaults = params.iter().map(|param| param.default).collect();
+        let (name, base) = preset.map_or((None, defaults), |(name, base)| (Some(name), base));
+        name.into_iter().for_each(|name| self.text("preset", name));
+        for ((param, value), base) in params.iter().zip(values).zip(base) {
+            if *value != base {
                 self.value(&key(&param.name), small(*value));
             }
         }
         match (state, state_file) {
+            _ if name.is_some() => {}
             (_, Some(file)) => {
                 let file = self.path(file)?;
                 self.text("state", &file);

@@ -302,7 +302,7 @@ fn effects() {
         &other,
         "ratio",
         "unknown key 'ratio'",
-        "the keys here are 'kind', 'bypass', 'key', 'key_tap', 'events', 'state' and 'mix'",
+        "the keys here are 'kind', 'bypass', 'key', 'key_tap', 'events', 'state', 'preset' and 'mix'",
     );
 }
 
@@ -573,6 +573,15 @@ fn plugins_and_their_states() {
     let built_in = effect("kind = \"reverb\"\nstate = \"a.state\"");
     let remedy = "take state out: only plug-ins start with the state of a file";
     check_at(&built_in, "\"a.state\"", "an effect of the kind 'reverb' has no state", remedy);
+    let unknown = effect(&format!("{installed}preset = \"Cold\""));
+    let remedy = format!("`hocket plugin info {PLUGIN}` lists its presets");
+    check_at(&unknown, "\"Cold\"", "there is no preset 'Cold'", &remedy);
+    let both = effect(&format!("{installed}state = \"a.state\"\npreset = \"Warm\""));
+    let remedy = "take one of them out: each says in which state the plug-in starts";
+    check_at(&both, "\"Warm\"", "preset and state are both there", remedy);
+    let built_in = effect("kind = \"reverb\"\npreset = \"Warm\"");
+    let remedy = "take preset out: only plug-ins have presets";
+    check_at(&built_in, "\"Warm\"", "there is no preset 'Warm'", remedy);
 }
 
 #[test]

@@ -416,3 +416,31 @@ fn a_plugin_and_its_state_are_kept() {
     let refused = session_text(&in_no_file, &Few, &folder.path("")).unwrap_err();
     assert!(matches!(refused, WriteError::State { .. }), "{refused}");
 }
+
+#[test]
+fn a_preset_is_kept_with_what_differs_from_it() {
+    let folder = Folder::new();
+    let text = |more: &str| {
+        format!(
+            "[[track]]\nname = \"a\"\n[[track.clip]]\nfile = \"audio/a.wav\"\n[[track.effect]]\nkind = \"{PLUGIN}\"\n\
+             preset = \"Warm\"\n{more}"
+        )
+    };
+    let load = |text: &str| folder.load(text).unwrap_or_else(|errors| panic!("{errors}")).session;
+    let plain = load(&text(""));
+    let effect = &plain.tracks[0].strip.chain[0];
+    assert_eq!((&effect.values[..], effect.preset.as_deref()), (&[18.0, 0.5][..], Some("Warm")));
+    assert_eq!((effect.state.as_deref(), &effect.state_file), (Some(&STATE[..]), &None));
+    assert_eq!(again(&folder, &plain), plain);
+    // A value of the file goes before the preset's, the plug-in's own default too.
+    let own = load(&text("mix = 1\n"));
+    assert_eq!(own.tracks[0].strip.chain[0].values, [18.0, 1.0]);
+    assert_eq!(again(&folder, &own), own);
+    // A preset that is gone, or holds another state by now, decides nothing.
+    let mut gone = own;
+    let effect = &mut gone.tracks[0].strip.chain[0];
+    (effect.preset, effect.state) = (Some("Gone".into()), None);
+    let mut written = gone.clone();
+    written.tracks[0].strip.chain[0].preset = None;
+    assert_eq!(again(&folder, &gone), written);
+}

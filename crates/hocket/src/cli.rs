@@ -7,6 +7,7 @@ mod demo;
 mod devices;
 mod doctor;
 mod named_file;
+mod normalize;
 mod play;
 mod plugin;
 mod position;
@@ -19,14 +20,18 @@ use clap::{Parser, Subcommand};
 
 pub use bench::BenchArgs;
 pub use check::CheckArgs;
-pub use choices::{DiskArgs, FormatArg, ProjectArgs, ScheduleArg, SiblingChoice, WaitArg};
+pub use choices::{
+    DiskArgs, DitherArg, FormatArg, ProjectArgs, ScheduleArg, SiblingChoice, WaitArg,
+};
 pub use demo::DemoArgs;
 pub use devices::DevicesArgs;
 pub use doctor::DoctorArgs;
 pub use named_file::NamedFile;
+pub use normalize::{Measure, Normalize};
 pub use play::PlayArgs;
 pub use plugin::{
-    CheckPluginArgs, ExerciseArgs, InfoArgs, ListArgs, LookArgs, PluginArgs, PluginCommand, RunArgs,
+    CheckPluginArgs, ExerciseArgs, InfoArgs, ListArgs, LookArgs, PluginArgs, PluginCommand,
+    RunArgs, SaveArgs, StartArgs,
 };
 pub use position::{Position, number};
 pub use recover::RecoverArgs;

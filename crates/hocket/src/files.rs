@@ -24,6 +24,8 @@ pub(crate) enum Kind {
     Page,
     /// SVG that says it is from Hocket.
     Picture,
+    /// The state of an LV2 plug-in. One of a CLAP plug-in has no mark, so it counts as somebody's work.
+    State,
     /// A file that its reader has checked already: what is there is an input, too.
     Checked,
     /// A session: somebody's work, which is never replaced.
@@ -44,6 +46,7 @@ impl Kind {
             Kind::Record => begins("{") && has("\"hocket-bench/"),
             Kind::Page => begins("<!DOCTYPE html>") && has("name=\"generator\" content=\"Hocket\""),
             Kind::Picture => begins("<svg") && has("data-from=\"hocket"),
+            Kind::State => begins("{\"format\":\"hocket-lv2-state/"),
             Kind::Checked => true,
             Kind::Session => false,
         }
@@ -116,7 +119,7 @@ impl Files {
             return Ok(());
         }
         // A folder that was mistyped would swallow a whole render.
-        if !matches!(kind, Kind::Audio | Kind::Session) {
+        if !matches!(kind, Kind::Audio | Kind::State | Kind::Session) {
             make_folder(path)?;
         }
         if kind == Kind::Record {

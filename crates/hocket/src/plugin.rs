@@ -2,7 +2,9 @@
 
 mod check;
 mod render;
+mod save;
 mod show;
+mod start;
 pub(crate) mod source;
 
 use std::path::PathBuf;
@@ -23,6 +25,7 @@ pub fn run(args: &PluginArgs) -> Result<Exit, Failure> {
         PluginCommand::List(args) => list(args),
         PluginCommand::Info(args) => info(args),
         PluginCommand::Render(args) => render::run(args),
+        PluginCommand::Save(args) => save::run(args),
         PluginCommand::Check(args) => check::run(args),
         PluginCommand::Exercise(args) => check::exercise(args),
         PluginCommand::Look(args) => look(args),
@@ -43,9 +46,14 @@ fn info(args: &InfoArgs) -> Result<Exit, Failure> {
     let Some(plugin) = catalog.find(&args.kind) else {
         return Err(Failure::bad_input(catalog.usable(&args.kind).err().unwrap_or_default()));
     };
+    // Nobody uses the presets of a plug-in that Hocket does not run.
+    let presets = match plugin.refusal {
+        None => catalog.presets(&args.kind).map_err(Failure::not_possible)?,
+        Some(_) => Vec::new(),
+    };
     match args.json {
-        true => print_json(&format!("{:#}\n", serde_json::json!(plugin))),
-        false => print(&show::info(plugin)),
+        true => print_json(&format!("{:#}\n", show::info_json(plugin, &presets))),
+        false => print(&show::info(plugin, &presets)),
     }
     Ok(Exit::Done)
 }
@@ -64,11 +72,17 @@ fn look(args: &LookArgs) -> Result<Exit, Failure> {
 /// # Errors
 /// The program cannot start itself.
 pub(crate) fn catalog() -> Result<Catalog, Failure> {
-    Ok(Catalog::new(found(false)?.plugins))
+    let lv2 = places().libraries().into_iter().filter(|library| library.format == Format::Lv2);
+    let bundles = lv2.map(|library| library.path).collect();
+    Ok(Catalog::new(found(false)?.plugins).with_bundles(bundles))
+}
+
+fn places() -> Places {
+    Places::of_system(|name| std::env::var_os(name))
 }
 
 fn found(again: bool) -> Result<Found, Failure> {
-    let libraries = Places::of_system(|name| std::env::var_os(name)).libraries();
+    let libraries = places().libraries();
     let cache = cache().inspect(|cache| {
         if again {
             // What is not there need not be removed.

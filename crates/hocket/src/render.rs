@@ -4,16 +4,20 @@ mod prepared;
 mod region;
 mod size;
 mod stems;
+mod held;
 mod writing;
+mod normalize;
+mod levels;
 
 use std::convert::Infallible;
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use hocket_engine::{Engine, Policy, Seating, Settings, offline, session_end_frames};
 use hocket_files::is_standard_output;
-use hocket_media::{AudioWriter, WriteError};
+use hocket_media::{AudioWriter, FileFormat, LevelMeter, WriteError};
 
-use crate::cli::RenderArgs;
+use crate::cli::{DitherArg, RenderArgs};
 use crate::disk_silence::DiskSilence;
 use crate::failure::{Exit, Failure};
 use crate::load::LoadedSession;
@@ -22,12 +26,14 @@ use crate::lost_events::NoRoom;
 use crate::output::{bar, detail, note, tell};
 use crate::takes::{self, Takes, Wanted};
 use crate::written::{Parts, seconds, wrote};
+use held::Held;
+use normalize::Complete;
 use prepared::Prepared;
 pub(crate) use prepared::format_of;
 use region::Region;
 pub(crate) use region::frame_at;
 use stems::{Sources, Stems};
-use writing::{Finished, Writing};
+use writing::{Finished, Output, Writing};
 
 /// Runs the command.
 ///
@@ -66,6 +72,8 @@ fn render(args: &RenderArgs, prepared: Prepared, stop: &AtomicBool) -> Result<bo
     let Prepared {
         opened,
         format,
+        dither,
+        measures,
         known,
         schedule,
         sibling,
@@ -91,12 +99,11 @@ fn render(args: &RenderArgs, prepared: Prepared, stop: &AtomicBool) -> Result<bo
     let first_stem = engine.output_latencies().len() - stems.paths().count() - wanted.len();
     let sources = Sources::new(&engine, first_stem, &stems);
     let _folder = stems.make_folder()?;
-    let paths = std::iter::once(args.output.as_path()).chain(stems.paths());
-    let create = |path| {
-        AudioWriter::create(path, format, rate_hz, args.format.into(), region.frames())
-            .map_err(Failure::not_possible)
-    };
-    let files = paths.map(create).collect::<Result<Vec<AudioWriter>, Failure>>()?;
+    let paths: Vec<&Path> = std::iter::once(args.output.as_path()).chain(stems.paths()).collect();
+    let wanted_files = Wanting { args, format, dither, measures, rate_hz, region };
+    let numbered = (0..).zip(&paths).map(|(number, path)| wanted_files.create(number, path));
+    let files = numbered.collect::<Result<Vec<Output>, WriteError>>();
+    let files = files.map_err(Failure::not_possible)?;
     let takes = Takes::begin(&wanted, &engine, Some(region.frames()))?;
     let mut takes = takes.starting_at(region.from);
     let writing = Writing::start(files)?;
@@ -107,13 +114,23 @@ fn render(args: &RenderArgs, prepared: Prepared, stop: &AtomicBool) -> Result<bo
         if take.is_whole() { note(take.line()) } else { tell(take.line()) }
     }
     let done = done.map_err(Failure::not_possible)?;
-    let Some(finished) = done.finished else { return Ok(false) };
+    let Some(Finished { files, busy, waited }) = done.finished else { return Ok(false) };
+    let completed = normalize::complete(files, args.normalize, region.frames(), stop)?;
+    let Some((files, gain_db)) = completed else { return Ok(false) };
+    if gain_db.is_some() {
+        parts.end("normalizing");
+    }
     wrote(&args.output);
     stems.line().into_iter().for_each(note);
     note(summary(&engine, region.frames() as f64 / f64::from(rate_hz), &parts));
+    tell_levels(args, gain_db, &paths, &files);
     tell_policy(&engine, done.protection);
-    tell_writing(&finished);
-    tell_faults(&engine, &finished);
+    detail(format_args!(
+        "files were encoded and written beside the blocks in {}; the blocks waited {} for it",
+        seconds(busy),
+        seconds(waited)
+    ));
+    tell_faults(&engine);
     if recorded.iter().any(|take| !take.is_whole()) {
         return Err(Failure::not_possible("a take is not whole, as said above"));
     }
@@ -145,25 +162,51 @@ fn summary(engine: &Engine, length_s: f64, parts: &Parts) -> String {
     format!("{length_s:.3} s of audio, {workers}, {factor:.1} times real time ({})", parts.text())
 }
 
-/// What went on beside the blocks.
-fn tell_writing(finished: &Finished) {
-    detail(format_args!(
-        "files were encoded and written beside the blocks in {}; the blocks waited {} for it",
-        seconds(finished.busy),
-        seconds(finished.waited)
-    ));
-}
-
-fn tell_faults(engine: &Engine, finished: &Finished) {
-    let clipped: u64 = finished.files.iter().map(|file| file.clipped).sum();
+/// How loud the files are, and what was clipped.
+fn tell_levels(args: &RenderArgs, gain_db: Option<f64>, paths: &[&Path], files: &[Complete]) {
+    let named = || paths.iter().copied().zip(files);
+    if let Some((asked, gain_db)) = args.normalize.zip(gain_db) {
+        note(format_args!("normalized to {asked}: a gain of {} dB", normalize::signed(gain_db)));
+    }
+    levels::tell(named().filter_map(|(path, file)| Some((path, file.levels?))));
+    if let Some((asked, gain_db)) = args.normalize.zip(gain_db) {
+        return normalize::warn(asked, gain_db, args.format, named());
+    }
+    let clipped: u64 = files.iter().map(|file| file.written.clipped).sum();
     if clipped > 0 {
         tell(format_args!(
             "warning: {clipped} samples were over full scale and are clipped; lower the master's gain_db, or use --format \
              32f"
         ));
     }
+}
+
+fn tell_faults(engine: &Engine) {
     engine.contained().iter().for_each(|contained| tell(format_args!("warning: {contained}")));
     NoRoom::of(engine).lines().for_each(|line| tell(format_args!("warning: {line}")));
+}
+
+/// What all files of a render have in common.
+struct Wanting<'a> {
+    args: &'a RenderArgs,
+    format: FileFormat,
+    dither: DitherArg,
+    /// Whether anybody asks how loud they are.
+    measures: bool,
+    rate_hz: u32,
+    region: Region,
+}
+
+impl Wanting<'_> {
+    /// The file with this number; the mix has 0.
+    fn create(&self, number: u64, path: &Path) -> Result<Output, WriteError> {
+        let Wanting { args, format, rate_hz, region, .. } = *self;
+        let file = AudioWriter::create(path, format, rate_hz, args.format.into(), region.frames())?;
+        let file = file.with_dither(self.dither.of_file(number, region.from));
+        let meter = || LevelMeter::new(rate_hz);
+        let held = args.normalize.map(|_| Held::create(path)).transpose()?;
+        Ok(Output { file, meter: meter().filter(|_| self.measures), held: held.zip(meter()) })
+    }
 }
 
 fn length_frames(args: &RenderArgs, loaded: &LoadedSession) -> Result<u64, Failure> {

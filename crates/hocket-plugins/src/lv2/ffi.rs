@@ -29,5 +29,5 @@ pub mod row;
 mod urid;
 
 pub use instance::{Instance, Memory, Shared, Wires};
-pub use library::{Bundle, PortFacts, check as check_lilv};
+pub use library::{Bundle, PortFacts, PresetName, check as check_lilv};
 pub use urid::urid;

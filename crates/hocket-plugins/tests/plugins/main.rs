@@ -4,6 +4,7 @@ mod check;
 mod clap;
 mod common;
 mod lv2;
+mod presets;
 mod references;
 mod scan;
 mod worker;

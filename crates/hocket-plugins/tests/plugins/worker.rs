@@ -12,10 +12,10 @@ use hocket_plugins::lv2::{build, describe};
 
 use crate::common::skipped;
 
-const URI: &str = "urn:hocket:test:worker";
+pub const URI: &str = "urn:hocket:test:worker";
 
 /// The bundle, with its library built.
-fn bundle(test: &str) -> Option<(tempfile::TempDir, PathBuf)> {
+pub fn bundle(test: &str) -> Option<(tempfile::TempDir, PathBuf)> {
     if let Err(why) = hocket_plugins::lv2::available() {
         skipped(test, &why);
         return None;
@@ -116,7 +116,7 @@ impl TestHost {
 }
 
 /// What comes out of one frame: left, and the runs that have ended on the right.
-fn frame(processor: &mut dyn Processor, sample: f32) -> (f32, f32) {
+pub fn frame(processor: &mut dyn Processor, sample: f32) -> (f32, f32) {
     let (mut left, mut right) = ([sample], [0.0]);
     processor.process(&mut Block::new(StereoMut { left: &mut left, right: &mut right }));
     (left[0], right[0])

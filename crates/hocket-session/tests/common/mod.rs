@@ -4,7 +4,7 @@
 use std::borrow::Cow;
 use std::path::PathBuf;
 
-use hocket_plan::{EffectCatalogue, ParamSpec};
+use hocket_plan::{EffectCatalogue, ParamSpec, Preset};
 use hocket_session::{LoadOptions, Loaded, SessionErrors, load};
 
 /// What a plug-in saved; no text.
@@ -58,6 +58,13 @@ impl EffectCatalogue for Few {
 
     fn takes_state(&self, kind: &str) -> bool {
         kind == PLUGIN
+    }
+
+    fn preset(&self, kind: &str, name: &str) -> Result<Preset, String> {
+        match (kind, name) {
+            (PLUGIN, "Warm") => Ok(Preset { values: vec![18.0, 0.5], state: Some(STATE.into()) }),
+            _ => Err(format!("there is no preset '{name}'")),
+        }
     }
 }
 

@@ -2,8 +2,10 @@
 
 use clap::builder::PossibleValue;
 use clap::{Args, ValueEnum};
+use hocket_media::Dither;
 use hocket_plan::SiblingPolicy;
 
+use crate::failure::Failure;
 use crate::load::ProjectUse;
 use crate::load::streams::{DiskUse, Wait};
 
@@ -132,6 +134,41 @@ pub enum FormatArg {
     /// 32-bit floating point.
     #[value(name = "32f")]
     Float32,
+}
+
+/// Dither on the command line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum DitherArg {
+    /// Noise of a triangular distribution; the error of rounding then does not depend on the sound.
+    Tpdf,
+    /// Rounds samples as they are.
+    None,
+}
+
+impl DitherArg {
+    /// What a file of this format gets: 16 bits get dither unless the user wants none.
+    ///
+    /// # Errors
+    /// Dither for a format that needs none: exit code 2.
+    pub(crate) fn choose(
+        asked: Option<DitherArg>,
+        format: FormatArg,
+    ) -> Result<DitherArg, Failure> {
+        match (asked, format) {
+            (Some(DitherArg::Tpdf), FormatArg::Pcm24 | FormatArg::Float32) => {
+                Err(Failure::bad_input(
+                    "--dither tpdf: only files of 16 bits get dither; leave it out, or add --format 16",
+                ))
+            }
+            (None, FormatArg::Pcm16) => Ok(DitherArg::Tpdf),
+            (asked, _) => Ok(asked.unwrap_or(DitherArg::None)),
+        }
+    }
+
+    /// For a file with this number among those of a command, which begins at this frame.
+    pub(crate) fn of_file(self, number: u64, first_frame: u64) -> Option<Dither> {
+        (self == DitherArg::Tpdf).then_some(Dither { seed: number, first_frame })
+    }
 }
 
 impl From<hocket_plan::ScheduleKind> for ScheduleArg {

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
-use super::choices::FormatArg;
+use super::choices::{DitherArg, FormatArg};
 
 /// Arguments of `hocket plugin`.
 #[derive(Debug, Args)]
@@ -23,6 +23,8 @@ pub enum PluginCommand {
     Info(InfoArgs),
     /// Runs a plug-in on an audio file.
     Render(RunArgs),
+    /// Writes the state of a plug-in to a file that sessions can name.
+    Save(SaveArgs),
     /// Checks plug-ins: block lengths, parameters, odd input, state, allocations, time. For their authors.
     Check(CheckPluginArgs),
     /// Checks one plug-in: the process in which it may crash.
@@ -72,6 +74,7 @@ pub struct InfoArgs {
 #[command(after_help = "\
 Examples:
   hocket plugin render lv2:http://drobilla.net/plugins/mda/Overdrive -i in.wav -o out.wav --set drive=0.5
+  hocket plugin render lv2:http://drobilla.net/plugins/mda/Leslie -i in.wav -o out.wav --preset Fast
 
 The plug-in runs as in a session. The output is as long as the input; with a latency, it begins that much later. A file
 of one channel plays on both sides.")]
@@ -85,21 +88,61 @@ pub struct RunArgs {
     /// The audio file to write: .wav or .flac. `-` writes WAV to standard output.
     #[arg(short, long, value_name = "FILE")]
     pub output: PathBuf,
-    /// Sets a parameter. May be given several times; the others keep their defaults.
-    #[arg(long, value_name = "NAME=VALUE")]
-    pub set: Vec<String>,
-    /// A state that the plug-in saved.
-    #[arg(long, value_name = "FILE")]
-    pub state: Option<PathBuf>,
+    /// How it starts.
+    #[command(flatten)]
+    pub start: StartArgs,
     /// Sample format; FLAC holds 16 or 24 bits.
     #[arg(long, value_enum, default_value_t = FormatArg::Pcm24)]
     pub format: FormatArg,
+    /// Noise before rounding to 16 bits [default: tpdf for --format 16]. The same command gives the same bytes.
+    #[arg(long, value_enum)]
+    pub dither: Option<DitherArg>,
     /// Block length in frames.
     #[arg(long, value_name = "N", default_value_t = 1024)]
     pub frames: u32,
     /// Replaces a file that Hocket did not write.
     #[arg(long)]
     pub force: bool,
+}
+
+/// Arguments of `hocket plugin save`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  hocket plugin save clap:org.example.synth -o soft.state --set cutoff=0.3
+
+Prints what a session says to start an effect with it. LV2 keeps the values of parameters apart from the state, so they are
+printed beside it.")]
+pub struct SaveArgs {
+    /// lv2:URI or clap:ID, as `hocket plugin list` prints it.
+    #[arg(value_name = "KIND")]
+    pub kind: String,
+    /// The file to write.
+    #[arg(short, long, value_name = "FILE")]
+    pub output: PathBuf,
+    /// How it starts.
+    #[command(flatten)]
+    pub start: StartArgs,
+    /// Sample rate in Hz at which it runs.
+    #[arg(long, value_name = "HZ", default_value_t = 48_000)]
+    pub rate: u32,
+    /// Replaces a file that Hocket did not write.
+    #[arg(long)]
+    pub force: bool,
+}
+
+/// How a plug-in starts.
+#[derive(Debug, Args)]
+pub struct StartArgs {
+    /// Starts with a preset, by its label or URI; --set goes before it. `hocket plugin info` lists presets.
+    #[arg(long, value_name = "NAME", conflicts_with = "state")]
+    pub preset: Option<String>,
+    /// Sets a parameter. May be given several times; the others keep their defaults, or what the preset says.
+    #[arg(long, value_name = "NAME=VALUE")]
+    pub set: Vec<String>,
+    /// A state that the plug-in saved.
+    #[arg(long, value_name = "FILE")]
+    pub state: Option<PathBuf>,
 }
 
 /// Arguments of `hocket plugin check`.

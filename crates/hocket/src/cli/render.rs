@@ -6,9 +6,10 @@ use clap::Args;
 use hocket_plan::SiblingPolicy;
 
 use super::choices::{
-    DiskArgs, FormatArg, ProjectArgs, ScheduleArg, SiblingChoice, WaitArg, at_least_one,
+    DiskArgs, DitherArg, FormatArg, ProjectArgs, ScheduleArg, SiblingChoice, WaitArg, at_least_one,
 };
 use super::named_file::NamedFile;
+use super::normalize::Normalize;
 use super::position::Position;
 use crate::profile::ProfileArgs;
 
@@ -22,6 +23,7 @@ Examples:
   hocket render sessions/band.toml -o band.wav --format 32f --rate 96000 --length 10
   hocket render sessions/band.toml -o part.wav --from 4 --to 8.5
   hocket render sessions/band.toml -o band.wav --stems stems
+  hocket render sessions/band.toml -o band.wav --normalize lufs=-16
   hocket render sessions/automation.toml -o out.wav --input microphone=sessions/audio/perc_bell.flac")]
 pub struct RenderArgs {
     /// The session file or .dawproject; `-` reads a session from standard input.
@@ -33,6 +35,12 @@ pub struct RenderArgs {
     /// Sample format; FLAC holds 16 or 24 bits.
     #[arg(long, value_enum, default_value_t = FormatArg::Pcm24)]
     pub format: FormatArg,
+    /// Noise before rounding to 16 bits [default: tpdf for --format 16]. The same command gives the same bytes.
+    #[arg(long, value_enum)]
+    pub dither: Option<DitherArg>,
+    /// Brings the mix to a loudness or a peak: lufs=-16, peak=-1 (dBFS) or true-peak=-1 (dBTP). Stems get the same gain.
+    #[arg(long, value_name = "MEASURE=LEVEL")]
+    pub normalize: Option<Normalize>,
     /// Block length in frames.
     #[arg(long, value_name = "N", default_value_t = 1024)]
     pub frames: u32,

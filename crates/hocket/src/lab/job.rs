@@ -192,6 +192,8 @@ fn arguments(render: &RenderJob, session: &Path, audio: &Path) -> RenderArgs {
         session: session.into(),
         output: audio.into(),
         format: FormatArg::Pcm24,
+        dither: None,
+        normalize: None,
         frames: render.frames,
         rate: None,
         length: None,

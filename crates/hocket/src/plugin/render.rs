@@ -1,6 +1,5 @@
 //! `hocket plugin render`: an engine with two nodes, the file and the plug-in.
 
-use std::path::Path;
 use std::sync::atomic::Ordering::Relaxed;
 
 use hocket_engine::{
@@ -8,16 +7,14 @@ use hocket_engine::{
     ScheduleKind, Seat, Seating, Seats, Settings, SiblingPolicy, Strategy, offline,
 };
 use hocket_media::{Audio, AudioWriter, FileFormat, WriteError};
-use hocket_plugins::{Catalog, Description, Wanted};
+use hocket_plugins::Description;
 
-use crate::cli::RunArgs;
+use super::start::Start;
+use crate::cli::{DitherArg, RunArgs};
 use crate::failure::{Exit, Failure};
 use crate::files::{Files, Kind};
 use crate::output::{bar, note, tell};
 use crate::written::wrote;
-
-/// The largest state that is read.
-const MOST_STATE_BYTES: u64 = 1 << 30;
 
 /// Runs the command.
 ///
@@ -25,28 +22,23 @@ const MOST_STATE_BYTES: u64 = 1 << 30;
 /// [`Failure`].
 pub(super) fn run(args: &RunArgs) -> Result<Exit, Failure> {
     let format = crate::render::format_of(&args.output)?;
+    let dither = DitherArg::choose(args.dither, args.format)?;
     let mut files = Files::new(args.force);
     files.reads("the input", &args.input);
-    args.state.iter().for_each(|state| files.reads("the state", state));
+    args.start.state.iter().for_each(|state| files.reads("the state", state));
     files.writes("--output", &args.output, Kind::Audio)?;
     let catalog = super::catalog()?;
     let plugin = catalog.usable(&args.kind).map_err(Failure::bad_input)?;
-    let values = values(plugin, &args.set)?;
-    let state = args.state.as_deref().map(state).transpose()?;
+    let start = Start::of(&args.start, &catalog, plugin)?;
     let audio = hocket_media::decode(&args.input).map_err(Failure::bad_input)?;
     crate::bench::check_block(args.frames, audio.sample_rate_hz)?;
     format
         .check(&args.output, audio.sample_rate_hz, args.format.into())
         .map_err(Failure::bad_input)?;
-    let (kind, rate_hz) = (args.kind.as_str(), audio.sample_rate_hz);
-    let wanted = Wanted { kind, values: &values, rate_hz, state: state.as_deref() };
-    let processor = catalog.build(&wanted).map_err(|why| match &args.state {
-        Some(path) if builds_without(&catalog, &wanted) => state_refused(path, &why),
-        _ => Failure::not_possible(why),
-    })?;
+    let processor = start.build(&args.start, &catalog, (plugin, audio.sample_rate_hz))?;
     let latency = processor.latency_frames();
     let engine = engine(plugin, audio.clone(), processor, args.frames)?;
-    let whole = write(args, format, engine, &audio)?;
+    let whole = write(args, (format, dither), engine, &audio)?;
     if !whole {
         tell(format_args!("interrupted; nothing was written to {}", args.output.display()));
         return Ok(Exit::Interrupted);
@@ -58,51 +50,6 @@ pub(super) fn run(args: &RunArgs) -> Result<Exit, Failure> {
         ));
     }
     Ok(Exit::Done)
-}
-
-/// A value for each parameter.
-fn values(plugin: &Description, set: &[String]) -> Result<Vec<f32>, Failure> {
-    let mut values: Vec<f32> = plugin.params.iter().map(|param| param.default_value()).collect();
-    let mut is_set = vec![false; values.len()];
-    for text in set {
-        let refused = |why: String| Failure::bad_input(format!("--set {text}: {why}"));
-        let Some((name, value)) = text.split_once('=') else {
-            return Err(refused("write NAME=VALUE".into()));
-        };
-        let Some(index) = plugin.params.iter().position(|param| param.name == name) else {
-            return Err(refused(unknown(plugin, name)));
-        };
-        let (min, max) = plugin.params[index].range();
-        if std::mem::replace(&mut is_set[index], true) {
-            return Err(refused(format!("another --set sets '{name}'; leave one out")));
-        }
-        let number: Option<f32> = value.parse().ok().filter(|value| (min..=max).contains(value));
-        values[index] =
-            number.ok_or_else(|| refused(format!("choose a number from {min} to {max}")))?;
-    }
-    Ok(values)
-}
-
-fn unknown(plugin: &Description, name: &str) -> String {
-    let names: Vec<&str> = plugin.params.iter().map(|param| param.name.as_str()).collect();
-    match names.as_slice() {
-        [] => "the plug-in has no parameters".into(),
-        names => format!("there is no parameter '{name}'; there are {}", names.join(", ")),
-    }
-}
-
-fn state(path: &Path) -> Result<Vec<u8>, Failure> {
-    let read = hocket_files::read_bytes(path, MOST_STATE_BYTES);
-    read.map_err(|error| state_refused(path, &error.to_string()))
-}
-
-fn state_refused(path: &Path, why: &str) -> Failure {
-    Failure::bad_input(format!("--state {}: {why}", path.display()))
-}
-
-/// Whether it is the state that the plug-in does not take.
-fn builds_without(catalog: &Catalog, wanted: &Wanted<'_>) -> bool {
-    catalog.build(&Wanted { state: None, ..*wanted }).is_ok()
 }
 
 /// Plays a file from its start, once.
@@ -129,7 +76,8 @@ impl Processor for Player {
     }
 }
 
-fn engine(
+/// An engine of one worker that plays a file through a plug-in.
+pub(super) fn engine(
     plugin: &Description,
     audio: Audio,
     processor: Box<dyn Processor>,
@@ -164,14 +112,14 @@ fn engine(
 /// `false`: the user stopped it.
 fn write(
     args: &RunArgs,
-    format: FileFormat,
+    (format, dither): (FileFormat, DitherArg),
     mut engine: Engine,
     audio: &Audio,
 ) -> Result<bool, Failure> {
     let stop = crate::interrupt::flag()?;
     let (frames, rate_hz) = (audio.frames() as u64, audio.sample_rate_hz);
-    let mut writer = AudioWriter::create(&args.output, format, rate_hz, args.format.into(), frames)
-        .map_err(Failure::not_possible)?;
+    let writer = AudioWriter::create(&args.output, format, rate_hz, args.format.into(), frames);
+    let mut writer = writer.map_err(Failure::not_possible)?.with_dither(dither.of_file(0, 0));
     let bar = bar(frames, "rendering");
     let done = offline::render(&mut engine, frames, |rows| {
         writer.write(rows.left, rows.right)?;

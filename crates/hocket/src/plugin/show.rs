@@ -1,5 +1,6 @@
 //! Plug-ins as text and JSON.
 
+use hocket_plugins::lv2::PresetName;
 use hocket_plugins::scan::Found;
 use hocket_plugins::{Description, Param, Steps};
 use serde_json::{Value, json};
@@ -44,7 +45,7 @@ fn ports(plugin: &Description) -> String {
 }
 
 /// Everything that is known of a plug-in.
-pub(super) fn info(plugin: &Description) -> String {
+pub(super) fn info(plugin: &Description, presets: &[PresetName]) -> String {
     let mut text = format!("{}\n", plugin.title);
     let mut row = |name: &str, value: String| text += &format!("{name:<10}{value}\n");
     row("kind", plugin.kind.clone());
@@ -61,7 +62,24 @@ pub(super) fn info(plugin: &Description) -> String {
     if !plugin.features.is_empty() {
         row("requires", plugin.features.join(", "));
     }
-    text + &params(&plugin.params)
+    text + &params(&plugin.params) + &list_of(presets)
+}
+
+/// The same as JSON.
+pub(super) fn info_json(plugin: &Description, presets: &[PresetName]) -> Value {
+    let preset = |PresetName { label, uri }: &PresetName| json!({ "label": label, "uri": uri });
+    let mut value = json!(plugin);
+    value["presets"] = presets.iter().map(preset).collect();
+    value
+}
+
+fn list_of(presets: &[PresetName]) -> String {
+    if presets.is_empty() {
+        return String::new();
+    }
+    let width = presets.iter().map(|preset| preset.label.chars().count()).max().unwrap_or(0);
+    let row = |PresetName { label, uri }: &PresetName| format!("  {label:width$}  {uri}\n");
+    format!("presets\n{}", presets.iter().map(row).collect::<String>())
 }
 
 fn params(params: &[Param]) -> String {

@@ -6,8 +6,8 @@ use std::sync::{Arc, LazyLock, Mutex, OnceLock, PoisonError};
 
 use hocket_dsp::Processor;
 use hocket_engine::EffectSource;
-use hocket_plan::{Effect, ParamSpec, is_plugin};
-use hocket_plugins::{Catalog, Description, Param, Wanted};
+use hocket_plan::{Effect, ParamSpec, Preset, is_plugin};
+use hocket_plugins::{Catalog, Description, Param, PresetValues, Wanted};
 
 /// Operations per frame that a plug-in is taken to need, until it is measured: those of an equaliser.
 const GUESSED_COST: f64 = 200.0;
@@ -66,6 +66,11 @@ impl EffectSource for Plugins {
     fn build(&self, effect: &Effect, rate_hz: u32) -> Result<Box<dyn Processor>, String> {
         let Effect { kind, values, state, .. } = effect;
         self.catalog().build(&Wanted { kind, values, rate_hz, state: state.as_deref() })
+    }
+
+    fn preset(&self, kind: &str, name: &str) -> Result<Preset, String> {
+        let PresetValues { values, state } = self.catalog().preset(kind, name)?;
+        Ok(Preset { values, state: state.map(Into::into) })
     }
 }
 

@@ -11,10 +11,11 @@ use hocket_plan::SiblingPolicy;
 use super::region::Asked;
 use super::stems::Stems;
 use super::{Recording, check_length};
-use crate::cli::{RenderArgs, ScheduleArg};
+use crate::cli::{DitherArg, RenderArgs, ScheduleArg};
 use crate::failure::Failure;
 use crate::files::{Files, Kind};
 use crate::load::{OpenedSession, topology};
+use crate::output::{Talk, says};
 use crate::profile::Known;
 use crate::takes::{self, Wanted};
 
@@ -22,6 +23,9 @@ use crate::takes::{self, Wanted};
 pub(super) struct Prepared {
     pub opened: OpenedSession,
     pub format: FileFormat,
+    pub dither: DitherArg,
+    /// Whether anybody asks how loud it is.
+    pub measures: bool,
     pub known: Known,
     pub schedule: ScheduleArg,
     pub sibling: SiblingPolicy,
@@ -40,6 +44,7 @@ impl Prepared {
         crate::bench::check_waits("--wait", args.wait.as_slice())?;
         check_length(args.length)?;
         let format = format_of(&args.output)?;
+        let dither = DitherArg::choose(args.dither, args.format)?;
         let topology = topology()?;
         let known = Known::find(&args.profile, &topology)?;
         known.tell();
@@ -53,6 +58,8 @@ impl Prepared {
                 Vec::new()
             }
         };
+        let told = recording == Recording::Armed && says(Talk::Usual);
+        let measures = told || args.normalize.is_some();
         let region = Asked::of(args, opened.session(), opened.rate_hz())?;
         let stems = Stems::of(args.stems.as_deref(), opened.session(), format);
         check_files(args, &opened, (&stems, &takes))?;
@@ -64,9 +71,19 @@ impl Prepared {
         crate::notes::serial_workers(args.workers, &[schedule]);
         let sibling = known.policy(args.policy, args.frames, &topology, None);
         let seating = seating(args, sibling, &topology, &known)?;
-        let prepared =
-            Prepared { opened, format, known, schedule, sibling, seating, region, stems, takes };
-        Ok(prepared)
+        Ok(Prepared {
+            opened,
+            format,
+            dither,
+            measures,
+            known,
+            schedule,
+            sibling,
+            seating,
+            region,
+            stems,
+            takes,
+        })
     }
 }
 

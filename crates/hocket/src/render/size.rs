@@ -3,6 +3,7 @@
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
+use super::held::FRAME_BYTES;
 use super::region::Region;
 use crate::cli::RenderArgs;
 use crate::failure::Failure;
@@ -47,6 +48,8 @@ pub(super) fn question(
             whole_s / USUAL_S
         )));
     }
+    let held = args.normalize.map_or(0, |_| frames.saturating_mul(FRAME_BYTES));
+    let bytes = bytes.saturating_add(held);
     let of_stems = bytes.saturating_mul(stems);
     let mix = Disk::of(&args.output);
     let folder = args.stems.as_deref().and_then(|folder| Disk::of(&folder.join("stem")));

@@ -7,8 +7,9 @@ use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use hocket_media::{AudioWriter, WriteError, Written};
+use hocket_media::{AudioWriter, LevelMeter, Levels, WriteError, Written};
 
+use super::held::Held;
 use crate::failure::Failure;
 
 /// Pieces that go round: one is filled, one is written, and two take up what is uneven in between.
@@ -38,6 +39,49 @@ impl Piece {
     }
 }
 
+/// A file that is being written, or held until its gain is known.
+pub(super) struct Output {
+    pub file: AudioWriter,
+    /// `None`: nobody asks how loud it is.
+    pub meter: Option<LevelMeter>,
+    /// `None`: its gain is 1.
+    pub held: Option<(Held, LevelMeter)>,
+}
+
+/// A file that has all its sound.
+pub(super) struct Ended {
+    /// The levels of what was rendered.
+    pub levels: Option<Levels>,
+    pub rest: Rest,
+}
+
+/// What is left to do.
+pub(super) enum Rest {
+    /// Nothing: it has its name.
+    Written(Written),
+    /// The file is empty; it gets what is held, with a gain. The meter has not measured anything.
+    Held(Box<(Held, AudioWriter, LevelMeter)>),
+}
+
+impl Output {
+    fn write(&mut self, left: &[f32], right: &[f32]) -> Result<(), WriteError> {
+        self.meter.iter_mut().for_each(|meter| meter.add(left, right));
+        match &mut self.held {
+            Some((held, _)) => held.write(left, right),
+            None => self.file.write(left, right),
+        }
+    }
+
+    fn end(self) -> Result<Ended, WriteError> {
+        let levels = self.meter.map(|meter| meter.levels());
+        let rest = match self.held {
+            Some((held, meter)) => Rest::Held(Box::new((held, self.file, meter))),
+            None => Rest::Written(self.file.finish()?),
+        };
+        Ok(Ended { levels, rest })
+    }
+}
+
 enum Order {
     Write(Piece),
     /// No more pieces come: give the files their names. Without this order nothing gets a name.
@@ -58,10 +102,9 @@ pub(super) struct Writing {
     waited: Duration,
 }
 
-/// The files are complete.
+/// The files have all their sound.
 pub(super) struct Finished {
-    /// What was written to each of them.
-    pub files: Vec<Written>,
+    pub files: Vec<Ended>,
     /// How long the thread encoded and wrote.
     pub busy: Duration,
     /// How long the leader waited for it.
@@ -74,7 +117,7 @@ impl Writing {
     ///
     /// # Errors
     /// The system starts no thread: exit code 3.
-    pub fn start(files: Vec<AudioWriter>) -> Result<Writing, Failure> {
+    pub fn start(files: Vec<Output>) -> Result<Writing, Failure> {
         let piece_frames = (PIECE_SAMPLES / (2 * files.len().max(1))).max(1);
         let piece = || Piece::new(files.len(), piece_frames);
         let (give_back, empty) = channel();
@@ -158,7 +201,7 @@ impl Drop for Writing {
 
 /// The thread.
 fn write(
-    mut files: Vec<AudioWriter>,
+    mut files: Vec<Output>,
     orders: &Receiver<Order>,
     give_back: &Sender<Piece>,
 ) -> Result<Finished, WriteError> {
@@ -175,7 +218,7 @@ fn write(
                 let _ = give_back.send(piece);
             }
             Order::Finish => {
-                let files = files.into_iter().map(AudioWriter::finish).collect::<Result<_, _>>()?;
+                let files = files.into_iter().map(Output::end).collect::<Result<_, _>>()?;
                 return Ok(Finished {
                     files,
                     busy: busy + begun.elapsed(),
@@ -197,8 +240,9 @@ mod tests {
 
     use super::*;
 
-    fn file(path: &Path) -> AudioWriter {
-        AudioWriter::create(path, FileFormat::Wav, 48_000, WavFormat::Float32, 0).unwrap()
+    fn file(path: &Path) -> Output {
+        let file = AudioWriter::create(path, FileFormat::Wav, 48_000, WavFormat::Float32, 0);
+        Output { file: file.unwrap(), meter: None, held: None }
     }
 
     /// Fills pieces with a count, in blocks of this length. Returns how many blocks were taken.
@@ -224,7 +268,8 @@ mod tests {
             assert_eq!(fill(&mut writing, 300, frames), 300);
             assert!(!path.exists());
             let finished = writing.finish().unwrap();
-            assert_eq!(finished.files[0].frames, 300 * frames as u64);
+            let Rest::Written(written) = &finished.files[0].rest else { panic!("it is held") };
+            assert_eq!(written.frames, 300 * frames as u64);
             let audio = hocket_media::decode(&path).unwrap();
             let expected = |(n, x): (usize, &f32)| *x == n as f32;
             assert!(audio.channels[0].iter().enumerate().all(expected));

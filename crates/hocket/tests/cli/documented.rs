@@ -56,6 +56,7 @@ const FORMS: &[&str] = &[
     "hocket session convert",
     "hocket plugin info",
     "hocket plugin render",
+    "hocket plugin save",
 ];
 
 /// What cannot be run here, and why.
@@ -75,6 +76,18 @@ const SKIPPED: &[(&str, &str)] = &[
     (
         "hocket plugin render lv2:http://drobilla.net/plugins/mda/Overdrive -i in.wav -o out.wav --set drive=0.5",
         "it needs the plug-ins of mda; tests/cli/plugins.rs runs it where they are",
+    ),
+    (
+        "hocket plugin render lv2:http://drobilla.net/plugins/mda/Leslie -i in.wav -o fast.wav --preset Fast --set speed=0.9",
+        "it needs the plug-ins of mda; tests/cli/plugins.rs runs it where they are",
+    ),
+    (
+        "hocket render sessions/plugins/stage-piano.toml -o piano.wav",
+        "it needs the plug-ins of mda; tests/cli/plugins.rs runs it where they are",
+    ),
+    (
+        "hocket plugin save clap:org.example.synth -o soft.state --set cutoff=0.3",
+        "the plug-in is made up; tests/cli/plugins.rs saves the state of the tests' own",
     ),
     (
         "hocket plugin check lv2:http://drobilla.net/plugins/mda/Overdrive --seed 7",

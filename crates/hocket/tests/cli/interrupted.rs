@@ -9,28 +9,32 @@ use hocket_lab::record::BenchRecord;
 
 use crate::support::{Ran, example, files, hocket, one_track};
 
+/// How often a process is looked at.
+const POLL: Duration = Duration::from_millis(20);
+
 fn start(args: &[&str]) -> Child {
     hocket(args).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
 }
 
 /// Waits until the program catches Ctrl-C, which it does when everything is loaded.
 pub fn await_handler(child: &Child) {
-    await_that("Ctrl-C is not caught", || catches_ctrl_c(child.id()).then_some(()));
+    await_that("Ctrl-C is not caught", POLL, || catches_ctrl_c(child.id()).then_some(()));
 }
 
 /// Waits until a process start of a bench has loaded everything, and returns its process.
 pub fn await_start(bench: &Child) -> u32 {
     let loaded = || start_of(bench).filter(|start| catches_ctrl_c(*start));
-    await_that("no process start has loaded the session", loaded)
+    await_that("no process start has loaded the session", POLL, loaded)
 }
 
 /// Two minutes are only there to end a hang.
-fn await_that<T>(else_say: &str, found: impl Fn() -> Option<T>) -> T {
-    for _ in 0..6000 {
+pub fn await_that<T>(else_say: &str, poll: Duration, found: impl Fn() -> Option<T>) -> T {
+    let begun = Instant::now();
+    while begun.elapsed() < Duration::from_secs(120) {
         if let Some(found) = found() {
             return found;
         }
-        std::thread::sleep(Duration::from_millis(20));
+        std::thread::sleep(poll);
     }
     panic!("{else_say} after two minutes");
 }
@@ -61,7 +65,7 @@ fn runs(process: u32) -> bool {
 }
 
 /// Interrupts and returns the exit code; three minutes are only there to end a hang.
-fn interrupt(mut child: Child) -> Option<i32> {
+pub fn interrupt(mut child: Child) -> Option<i32> {
     kill("-INT", child.id());
     let start = Instant::now();
     loop {
@@ -118,7 +122,7 @@ fn a_killed_start_ends_a_bench_and_loses_nothing_of_the_others() {
     let file = folder.path().join("r.json");
     let child = long_bench("500", &file);
     let first = await_start(&child);
-    let later = await_that("there is no second start", || {
+    let later = await_that("there is no second start", POLL, || {
         start_of(&child).filter(|start| *start != first && catches_ctrl_c(*start))
     });
     kill("-KILL", later);
@@ -143,7 +147,7 @@ fn a_killed_bench_leaves_no_start_behind() {
     let process = await_start(&child);
     child.kill().unwrap();
     child.wait().unwrap();
-    await_that("the process start goes on", || (!runs(process)).then_some(()));
+    await_that("the process start goes on", POLL, || (!runs(process)).then_some(()));
 }
 
 fn kill(signal: &str, process: u32) {

@@ -19,6 +19,7 @@ mod disks;
 mod inputs;
 mod plugins;
 mod parts;
+mod levels;
 mod dashboard;
 mod osc;
 mod alsa;

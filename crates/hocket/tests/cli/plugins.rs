@@ -6,6 +6,7 @@ use std::path::Path;
 use crate::support::{Ran, example, hocket, one_track};
 
 const OVERDRIVE: &str = "lv2:http://drobilla.net/plugins/mda/Overdrive";
+const LESLIE: &str = "lv2:http://drobilla.net/plugins/mda/Leslie";
 
 /// A machine with the LV2 plug-ins of mda alone, and a cache of its own.
 struct Machine(tempfile::TempDir);
@@ -80,6 +81,96 @@ fn plug_ins_are_listed_described_and_run() {
 }
 
 #[test]
+fn presets_are_listed_rendered_and_named_in_sessions() {
+    let test = "presets_are_listed_rendered_and_named_in_sessions";
+    let Some(machine) = Machine::with_mda(test) else { return };
+    let info = machine.run(&["plugin", "info", LESLIE]);
+    let fast = "presets\n  Default  http://drobilla.net/plugins/mda/presets#Leslie-default\n  Fast     http";
+    assert!(info.out.contains(fast), "{}", info.out);
+    let info = machine.run(&["plugin", "info", LESLIE, "--json"]);
+    let json: serde_json::Value = serde_json::from_str(&info.out).unwrap();
+    assert_eq!(json["presets"][1]["label"], "Fast", "{}", info.out);
+    // A preset of the user's own, in a bundle beside.
+    let own = machine.0.path().join("lv2/own.preset.lv2");
+    std::fs::create_dir(&own).unwrap();
+    let turtle = "@prefix lv2: <http://lv2plug.in/ns/lv2core#> .\n\
+                  @prefix pset: <http://lv2plug.in/ns/ext/presets#> .\n\
+                  @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .\n\
+                  <urn:test:own> a pset:Preset ; lv2:appliesTo <http://drobilla.net/plugins/mda/Overdrive> ; \
+                  rdfs:label \"My own\" ; lv2:port [ lv2:symbol \"drive\" ; pset:value 0.8 ] .\n";
+    std::fs::write(own.join("manifest.ttl"), turtle).unwrap();
+    let (input, output) = (example("audio/drum_snare_hard.flac"), machine.file("out.wav"));
+    let rendered = |more: &[&str]| {
+        let args = ["plugin", "render", OVERDRIVE, "-i", input.to_str().unwrap(), "-o", &output];
+        let ran = machine.run(&[&args[..], more].concat());
+        assert_eq!(ran.code, Some(0), "{}", ran.err);
+        std::fs::read(&output).unwrap()
+    };
+    let set = rendered(&["--set", "drive=0.8"]);
+    assert!(rendered(&["--preset", "My own"]) == set);
+    assert!(rendered(&["--preset", "urn:test:own", "--set", "muffle=0.7"]) != set);
+    let session = |effect: &str| {
+        let text = format!("[[track.effect]]\nkind = \"{OVERDRIVE}\"\n{effect}\n");
+        let (_folder, session) = one_track(&text);
+        let ran = machine.run(&["render", &session, "-o", &output]);
+        (ran, std::fs::read(&output).ok())
+    };
+    let (ran, by_value) = session("drive = 0.8");
+    assert_eq!(ran.code, Some(0), "{}", ran.err);
+    assert!(session("preset = \"My own\"").1 == by_value);
+    assert!(session("preset = \"My own\"\ndrive = 0.1").1 != by_value);
+    let (ran, _) = session("preset = \"Nobody's\"");
+    let words = ["there is no preset 'Nobody's'; there are 'My own'", "hocket plugin info"];
+    assert_eq!(ran.code, Some(2), "{}", ran.err);
+    assert!(words.iter().all(|word| ran.err.contains(word)), "{}", ran.err);
+}
+
+#[test]
+fn a_state_is_saved_for_sessions() {
+    let test = "a_state_is_saved_for_sessions";
+    let Some(machine) = Machine::with_test_clap(test, "plain") else { return };
+    const GAIN: &str = "clap:test.hocket.gain";
+    let (folder, by_value) =
+        one_track(&format!("[[track.effect]]\nkind = \"{GAIN}\"\noutput_gain = 0.25\n"));
+    let at = |name: &str| folder.path().join(name).display().to_string();
+    let (state, output) = (at("quiet.state"), machine.file("out.wav"));
+    let save = ["plugin", "save", GAIN, "-o", &state, "--set", "output_gain=0.25"];
+    let ran = machine.run(&save);
+    assert_eq!(ran.code, Some(0), "{}", ran.err);
+    assert_eq!(ran.out, format!("[[track.effect]]\nkind = \"{GAIN}\"\nstate = \"{state}\"\n"));
+    let rendered = |session: &str| {
+        let ran = machine.run(&["render", session, "-o", &output]);
+        assert_eq!(ran.code, Some(0), "{}", ran.err);
+        std::fs::read(&output).unwrap()
+    };
+    // What it printed is what a session says.
+    let (_folder, by_state) = one_track(&ran.out);
+    let (_folder, by_default) = one_track(&format!("[[track.effect]]\nkind = \"{GAIN}\"\n"));
+    assert!(rendered(&by_state) == rendered(&by_value));
+    assert!(rendered(&by_default) != rendered(&by_value));
+    // It is not replaced unasked, and a copy of it through the plug-in is the same.
+    let ran = machine.run(&save);
+    assert!(ran.code == Some(2) && ran.err.contains("--force"), "{}", ran.err);
+    let copy = at("copy.state");
+    let ran = machine.run(&["plugin", "save", GAIN, "-o", &copy, "--state", &state]);
+    assert_eq!(ran.code, Some(0), "{}", ran.err);
+    assert_eq!(std::fs::read(&copy).unwrap(), std::fs::read(&state).unwrap());
+}
+
+#[test]
+fn a_plug_in_without_a_state_saves_none() {
+    let Some(machine) = Machine::with_mda("a_plug_in_without_a_state_saves_none") else { return };
+    let state = machine.file("a.state");
+    let ran = machine.run(&["plugin", "save", OVERDRIVE, "-o", &state]);
+    assert!(
+        ran.code == Some(2) && ran.err.contains("no state beside its parameters"),
+        "{}",
+        ran.err
+    );
+    assert!(!Path::new(&state).exists());
+}
+
+#[test]
 fn what_is_wrong_is_named() {
     let Some(machine) = Machine::with_mda("what_is_wrong_is_named") else { return };
     let (input, output) = (example("audio/drum_snare_hard.flac"), machine.file("out.wav"));
@@ -99,6 +190,7 @@ fn what_is_wrong_is_named() {
             "--set drive=1: another --set sets 'drive'; leave one out",
         ),
         (&["--state", "/nowhere"], "--state /nowhere: "),
+        (&["--preset", "Loud"], "--preset Loud: there is no preset 'Loud'"),
         (&["--state", &recording], &state_refused),
     ] {
         let ran = machine.run(&[&render[..], more].concat());
@@ -153,6 +245,56 @@ fn a_session_with_plug_ins_has_the_same_bytes_for_every_schedule() {
     let output = machine.file("dry.wav");
     machine.run(&["render", &dry, "-o", &output, "--format", "32f"]);
     assert!(std::fs::read(&output).unwrap() != first.unwrap(), "the plug-ins change the sound");
+}
+
+/// Instruments, effects, presets, automation and a group: `sessions/plugins/stage-piano.toml`.
+#[test]
+fn the_example_with_plug_ins_has_the_same_bytes_for_every_schedule_and_worker_count() {
+    let test = "the_example_with_plug_ins_has_the_same_bytes";
+    let Some(machine) = Machine::with_mda(test) else { return };
+    let session = example("plugins/stage-piano.toml").display().to_string();
+    let check = machine.run(&["check", &session]);
+    assert!(check.code == Some(0) && !check.err.contains("warning"), "{}{}", check.out, check.err);
+    let (output, stems) = (machine.file("out.wav"), machine.file("stems"));
+    let mut first: Option<Vec<u8>> = None;
+    for schedule in ["serial", "lists", "dataflow", "steal", "critical"] {
+        for workers in ["1", "2", "3"] {
+            let args = ["render", &session, "-o", &output, "--length", "3", "--format", "32f"];
+            let more = ["--schedule", schedule, "--workers", workers];
+            let ran = machine.run(&[args, more.as_slice()].concat());
+            if ran.code == Some(2) && ran.err.contains("seats") {
+                println!("SKIPPED {test}: {schedule} with {workers} workers: {}", ran.err.trim());
+                continue;
+            }
+            assert_eq!(ran.code, Some(0), "{}", ran.err);
+            let bytes = std::fs::read(&output).unwrap();
+            assert!(*first.get_or_insert_with(|| bytes.clone()) == bytes, "{more:?}");
+        }
+    }
+    // Each track is heard, and the lane moves the rotors.
+    let render = |session: &str, from: &str| {
+        let args = ["render", session, "-o", &output, "--stems", &stems, "--format", "32f"];
+        let ran = machine.run(&[&args[..], &["--from", from, "--length", "1"]].concat());
+        assert_eq!(ran.code, Some(0), "{}", ran.err);
+        ["piano", "bass", "drums", "keys"].map(|name| {
+            let path = std::path::PathBuf::from(&stems).join(format!("{name}.wav"));
+            hocket_media::decode(&path).unwrap().channels
+        })
+    };
+    let moved = render(&session, "14");
+    for stem in &moved {
+        assert!(stem.iter().flatten().any(|sample| sample.abs() > 0.01));
+    }
+    let text = std::fs::read_to_string(&session).unwrap();
+    let still = text
+        .replace("[28, 0.9]", "[28, 0.3]")
+        .replace("../", &format!("{}/", example("").display()));
+    assert_ne!(still, text);
+    let file = machine.file("still.toml");
+    std::fs::write(&file, still).unwrap();
+    let still = render(&file, "14");
+    assert!(moved[0] != still[0], "the lane moves nothing");
+    assert!(moved[1] == still[1]);
 }
 
 #[test]

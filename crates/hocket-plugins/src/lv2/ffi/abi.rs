@@ -102,6 +102,9 @@ pub struct StateInterface {
     >,
 }
 
+/// `LilvSetPortValueFunc`: symbol, user data, value, its bytes and type.
+pub type SetPort = unsafe extern "C" fn(*const c_char, *mut c_void, *const c_void, u32, Urid);
+
 /// `LV2_STATE_SUCCESS`.
 pub const STATE_DONE: u32 = 0;
 /// `LV2_STATE_ERR_BAD_FLAGS`.
@@ -135,6 +138,10 @@ macro_rules! uris {
 }
 
 uris! {
+    PRESET = c"http://lv2plug.in/ns/ext/presets#Preset";
+    LABEL = c"http://www.w3.org/2000/01/rdf-schema#label";
+    ATOM_DOUBLE = c"http://lv2plug.in/ns/ext/atom#Double";
+    ATOM_BOOL = c"http://lv2plug.in/ns/ext/atom#Bool";
     AUDIO_PORT = c"http://lv2plug.in/ns/lv2core#AudioPort";
     CONTROL_PORT = c"http://lv2plug.in/ns/lv2core#ControlPort";
     INPUT_PORT = c"http://lv2plug.in/ns/lv2core#InputPort";

@@ -11,7 +11,11 @@ use std::sync::{LazyLock, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use libloading::Library;
 
-use super::abi::{self, Feature, LilvInstance};
+use super::abi::{self, Feature, LilvInstance, SetPort, UridMap};
+
+mod presets;
+
+pub use presets::PresetName;
 
 /// `LilvWorld`, `LilvPlugin`, `LilvPort`, `LilvNode` and collections of them are known by address only.
 type Opaque = *mut c_void;
@@ -77,6 +81,12 @@ functions! {
     points_free: unsafe extern "C" fn(Opaque) = "lilv_scale_points_free";
     point_label: unsafe extern "C" fn(Opaque) -> Opaque = "lilv_scale_point_get_label";
     point_value: unsafe extern "C" fn(Opaque) -> Opaque = "lilv_scale_point_get_value";
+    plugin_related: unsafe extern "C" fn(Opaque, Opaque) -> Opaque = "lilv_plugin_get_related";
+    load_resource: unsafe extern "C" fn(Opaque, Opaque) -> i32 = "lilv_world_load_resource";
+    get: unsafe extern "C" fn(Opaque, Opaque, Opaque, Opaque) -> Opaque = "lilv_world_get";
+    state_of: unsafe extern "C" fn(Opaque, *const UridMap, Opaque) -> Opaque = "lilv_state_new_from_world";
+    state_restore: unsafe extern "C" fn(Opaque, *mut LilvInstance, Option<SetPort>, *mut c_void, u32, *const *const Feature) = "lilv_state_restore";
+    state_free: unsafe extern "C" fn(Opaque) = "lilv_state_free";
     instantiate: unsafe extern "C" fn(Opaque, f64, *const *const Feature) -> *mut LilvInstance = "lilv_plugin_instantiate";
     instance_free: unsafe extern "C" fn(*mut LilvInstance) = "lilv_instance_free";
 }
@@ -95,9 +105,9 @@ impl fmt::Display for LilvMissing {
 
 impl Error for LilvMissing {}
 
-/// Worlds by their bundle. See One lilv and Worlds stay.
+/// Worlds by their bundles. See One lilv and Worlds stay.
 #[derive(Default)]
-pub(super) struct Worlds(HashMap<PathBuf, Bundle>);
+pub(super) struct Worlds(HashMap<Vec<PathBuf>, Bundle>);
 
 static LILV: LazyLock<Mutex<Worlds>> = LazyLock::new(Mutex::default);
 
@@ -192,6 +202,27 @@ impl Functions {
         }
     }
 
+    /// The texts of a collection of nodes, and frees it.
+    ///
+    /// # Safety
+    /// The caller holds the lock, and the collection is its own or NULL.
+    unsafe fn texts(&self, nodes: Opaque) -> Vec<String> {
+        let mut texts = Vec::new();
+        if nodes.is_null() {
+            return texts;
+        }
+        // SAFETY: Types, One lilv; the caller's promise.
+        unsafe {
+            let mut at = (self.nodes_begin)(nodes);
+            while !(self.nodes_is_end)(nodes, at) {
+                texts.extend(self.text((self.nodes_get)(nodes, at)));
+                at = (self.nodes_next)(nodes, at);
+            }
+            (self.nodes_free)(nodes);
+        }
+        texts
+    }
+
     fn number(&self, node: Opaque) -> Option<f32> {
         // SAFETY: Types, One lilv: the callers hold the lock.
         unsafe {
@@ -236,17 +267,25 @@ impl Bundle {
     /// # Errors
     /// [`LilvMissing`].
     pub fn open(folder: &Path) -> Result<Bundle, LilvMissing> {
+        Bundle::open_all(vec![folder.into()])
+    }
+
+    /// Reads the data of bundles that speak of each other, as one; runs no code of them.
+    ///
+    /// # Errors
+    /// [`LilvMissing`].
+    pub fn open_all(folders: Vec<PathBuf>) -> Result<Bundle, LilvMissing> {
         let functions = functions()?;
         let mut worlds = lock();
-        if let Some(bundle) = worlds.0.get(folder) {
+        if let Some(bundle) = worlds.0.get(&folders) {
             return Ok(*bundle);
         }
         // SAFETY: Types, One lilv.
         let world = unsafe { (functions.world_new)() };
         let world = NonNull::new(world).ok_or_else(|| LilvMissing("it makes no world".into()))?;
         let bundle = Bundle { functions, world };
-        worlds.0.insert(folder.into(), bundle);
-        bundle.load(folder, &worlds);
+        folders.iter().for_each(|folder| bundle.load(folder, &worlds));
+        worlds.0.insert(folders, bundle);
         Ok(bundle)
     }
 
@@ -319,18 +358,8 @@ impl Bundle {
     pub fn required_features(&self, uri: &str) -> Vec<String> {
         let (locked, lilv) = (lock(), self.functions);
         let Some(plugin) = self.handle(uri, &locked) else { return Vec::new() };
-        let mut features = Vec::new();
-        // SAFETY: Types, One lilv; the collection is freed by us.
-        unsafe {
-            let nodes = (lilv.plugin_required)(plugin);
-            let mut at = (lilv.nodes_begin)(nodes);
-            while !(lilv.nodes_is_end)(nodes, at) {
-                features.extend(lilv.text((lilv.nodes_get)(nodes, at)));
-                at = (lilv.nodes_next)(nodes, at);
-            }
-            (lilv.nodes_free)(nodes);
-        }
-        features
+        // SAFETY: Types, One lilv; the collection is ours.
+        unsafe { lilv.texts((lilv.plugin_required)(plugin)) }
     }
 
     /// Whether a plug-in says that it has an interface.
