@@ -12,7 +12,7 @@
 //!
 //! | part | what it is for |
 //! |---|---|
-//! | [`Kernel`], [`smt`], [`contention`], [`Biquads`] | one thread's work, pass by pass |
+//! | [`Kernel`], [`smt`], [`contention`], [`Biquads`], [`Correlation`] | one thread's work, pass by pass |
 //! | [`locks`] | ten ways to let one thread at a time increment a counter |
 //! | [`turns`] | ways for two threads to hand a counter to and fro |
 //! | [`barriers`] | where n threads wait for all |
@@ -36,6 +36,8 @@ pub mod smt;
 pub mod contention;
 
 mod biquads;
+
+mod correlation;
 
 mod thread_group;
 
@@ -64,5 +66,6 @@ mod sync;
 mod sys;
 
 pub use biquads::{Biquads, FILTERS, FRAMES};
+pub use correlation::Correlation;
 pub use kernel::{Kernel, Ops, Wrong};
 pub use thread_group::{Finished, ThreadGroup};

@@ -166,12 +166,14 @@ mod tests {
     }
 
     /// Words of definitions that no metric of ours has.
-    const OTHER_CONDITIONS: [&str; 8] = [
+    const OTHER_CONDITIONS: [&str; 10] = [
         "the one CPU of the system",
         "up to 512 threads",
         "SMT disabled",
+        "without SMT",
+        "several large files",
+        "10 rooms",
         "at most",
-        "correlation",
         "SuperPi",
         "slowest",
         "one thread, kernel",

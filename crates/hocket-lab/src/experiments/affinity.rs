@@ -7,8 +7,7 @@ use crate::harness::turn_threads::Place;
 use crate::harness::{
     About, Apparatus, Better, Check, Contrast, Design, Experiment, Host, Metric, NamedRatio,
     NotMeasurable, Results, Rounds, Sample, Section, Sentence, Size, Variant, contrast_sentences,
-    ratios_sentence,
-};
+    ratios_sentence, Parameter,};
 
 /// See [`About`].
 pub struct Affinity;
@@ -41,7 +40,13 @@ static ABOUT: About = About {
             definition: "How often an observed thread was on another CPU after 8 blocks than before them, in a turn.",
         },
     ],
+    parameters: &[
+        Parameter::new("turn", &TURN),
+    ],
 };
+
+/// How long the observed threads work where nobody disturbs them.
+const TURN: [Duration; 2] = [Duration::from_millis(24), Duration::from_millis(60)];
 
 impl Experiment for Affinity {
     fn about(&self) -> &'static About {
@@ -78,7 +83,7 @@ impl Experiment for Affinity {
         size: Size,
         design: &Design,
     ) -> Result<Box<dyn Apparatus>, NotMeasurable> {
-        let target = Duration::from_millis(size.pick(24, 60));
+        let target = size.of(TURN);
         let passes = Scene::passes_for(target, &Place::anywhere()).map_err(NotMeasurable::new)?;
         let scenes: Vec<Scene> =
             design.variants.iter().map(|variant| scene(host, variant, passes, target)).collect();

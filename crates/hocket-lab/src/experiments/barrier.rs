@@ -11,8 +11,7 @@ use crate::harness::timed::{calibrate, per_op};
 use crate::harness::turn_threads::{Place, TurnThreads};
 use crate::harness::{
     About, Apparatus, Axis, Better, Check, Contrast, Design, Experiment, Fault, Host, Mark, Metric,
-    NotMeasurable, Plot, Results, Rounds, Sample, Section, Series, Size, Variant,
-};
+    NotMeasurable, Plot, Results, Rounds, Sample, Section, Series, Size, Variant, Parameter,};
 
 /// See [`About`].
 pub struct Barrier;
@@ -36,8 +35,14 @@ static ABOUT: About = About {
         better: Better::Less,
         definition: "Time of one meeting: from the first thread's start to the last one's end, divided by the meetings.",
     }],
+    parameters: &[
+        Parameter::new("turn", &TURN),
+        Parameter::new("spin", &Strategy::USUAL_SPIN),
+    ],
 };
 
+/// How long the meetings of a turn take.
+const TURN: [Duration; 2] = [Duration::from_millis(2), Duration::from_millis(20)];
 const WAITS: [Strategy; 3] = [Strategy::Pause, Strategy::Hybrid, Strategy::Futex];
 /// Meetings after each turn in which arrivals are looked at.
 const CHECKED: u64 = 16;
@@ -74,7 +79,7 @@ impl Experiment for Barrier {
         size: Size,
         design: &Design,
     ) -> Result<Box<dyn Apparatus>, NotMeasurable> {
-        let target = Duration::from_millis(size.pick(2, 20));
+        let target = size.of(TURN);
         let mut meetings = design.each(|variant| Meetings::of(variant, host))?;
         for meeting in &mut meetings {
             let measured = calibrate(target, |ops| meeting.time(ops));

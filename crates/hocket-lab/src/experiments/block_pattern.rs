@@ -7,8 +7,7 @@ use crate::bench::seat_cpus;
 use crate::disturb::{DisturbSpec, Disturbers, Load, PreviewSource, SeatCpus, Where};
 use crate::harness::{
     About, Apparatus, Better, Check, Contrast, Design, Experiment, Fault, Historic, Host, Metric,
-    NotMeasurable, Rounds, Sample, Section, Size, Variant,
-};
+    NotMeasurable, Rounds, Sample, Section, Size, Variant, Parameter,};
 use crate::patterns::StepPattern;
 use hocket_engine::Settings;
 use hocket_machine::class::Class;
@@ -57,10 +56,17 @@ static ABOUT: About = About {
             definition: "Pieces of 1600 bytes that the reader finished, for each second.",
         },
     ],
+    parameters: &[
+        Parameter::new("blocks", &BLOCKS),
+        Parameter::new("pattern", &StepPattern::THESIS),
+        Parameter::new("priority", &PRIORITY),
+    ],
 };
 
 /// Threads beside the pattern's, and the pattern's own.
 const LOADS: [&str; 2] = ["quiet", "reader"];
+/// Blocks of a turn.
+const BLOCKS: [usize; 2] = [120, 1000];
 const PRIORITY: u8 = Settings::PRIORITY;
 
 impl Experiment for BlockPattern {
@@ -102,7 +108,7 @@ impl Experiment for BlockPattern {
         size: Size,
         design: &Design,
     ) -> Result<Box<dyn Apparatus>, NotMeasurable> {
-        let blocks = size.pick(120, 1000);
+        let blocks = size.of(BLOCKS);
         let stage = Stage::set(host, design, blocks).map_err(NotMeasurable::new)?;
         Ok(Box::new(stage))
     }

@@ -13,6 +13,9 @@ use crate::harness::{Better, Check, Fault, Metric, Sample};
 /// writing a pixel is a fair part of the work.
 pub(super) const VIEW: View = View::whole(32);
 
+/// The same with so many iterations that one CPU takes about a second, as in the study.
+pub(super) const LONG: View = View::whole(1_500);
+
 /// Thread counts of the study.
 pub(super) const THREADS: [usize; 6] = [1, 2, 8, 32, 128, 512];
 
@@ -42,6 +45,7 @@ pub(super) const SWITCHES: Metric = Metric {
 
 /// How the picture must be.
 pub(super) struct Drawing {
+    view: View,
     checksum: u64,
 }
 
@@ -53,13 +57,20 @@ impl Drawing {
         if let Some(folder) = std::env::var_os(FOLDER) {
             write_picture(&drawn.picture, &PathBuf::from(folder).join("mandelbrot.pgm"))?;
         }
-        Ok(Drawing { checksum: drawn.picture.checksum() })
+        Ok(Drawing { view: VIEW, checksum: drawn.picture.checksum() })
+    }
+
+    /// The same part of the plane with more iterations.
+    pub(super) fn long() -> Result<Drawing, Fault> {
+        let drawn =
+            render(&LONG, &ThreadGroup::anywhere(1), Writing::Unlocked).map_err(Fault::new)?;
+        Ok(Drawing { view: LONG, checksum: drawn.picture.checksum() })
     }
 
     /// One picture by so many threads, wherever the scheduler puts them.
     pub(super) fn turn(&self, threads: usize, writing: Writing) -> Result<Vec<Sample>, Fault> {
         let before = process::counters();
-        let drawn = render(&VIEW, &ThreadGroup::anywhere(threads), writing).map_err(Fault::new)?;
+        let drawn = render(&self.view, &ThreadGroup::anywhere(threads), writing).map_err(Fault::new)?;
         let after = process::counters();
         let check = match drawn.check(self.checksum) {
             Ok(()) => Check::Passed,

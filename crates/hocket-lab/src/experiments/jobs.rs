@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use hocket_kernels::contention::AluIndependent;
 use hocket_kernels::smt::{DblMem, IntDbl, IntMem};
-use hocket_kernels::{Biquads, Kernel, Wrong};
+use hocket_kernels::{Biquads, Correlation, Kernel, Wrong};
 use hocket_machine::counters::{Work, WorkCounters};
 
 use crate::harness::turn_threads::{Place, TurnThreads};
@@ -23,17 +23,20 @@ pub(super) enum Job {
     IntDbl,
     /// A chain of filters: latencies, as in an audio channel.
     Biquads,
+    /// The correlation of two channels: it waits for nothing, as the prototype of the thesis.
+    Correlation,
     /// Integer additions that fill the arithmetic units.
     AluIndependent,
 }
 
 impl Job {
-    pub(super) const ALL: [Job; 6] = [
+    pub(super) const ALL: [Job; 7] = [
         Job::IntMem32,
         Job::IntMem4,
         Job::DblMem32,
         Job::IntDbl,
         Job::Biquads,
+        Job::Correlation,
         Job::AluIndependent,
     ];
 
@@ -44,6 +47,7 @@ impl Job {
             Job::DblMem32 => "dbl_mem-32",
             Job::IntDbl => "int_dbl",
             Job::Biquads => "biquads",
+            Job::Correlation => "correlation",
             Job::AluIndependent => "alu-independent",
         }
     }
@@ -59,6 +63,7 @@ impl Job {
             Job::DblMem32 => Box::new(DblMem::new(32, seed.into())),
             Job::IntDbl => Box::new(IntDbl::new(seed)),
             Job::Biquads => Box::new(Biquads::new(seed.into())),
+            Job::Correlation => Box::new(Correlation::new(seed.into())),
             Job::AluIndependent => Box::new(AluIndependent::new()),
         }
     }
@@ -201,7 +206,7 @@ mod tests {
             return;
         };
         let cpus = host.spread(2);
-        for job in [Job::IntDbl, Job::Biquads, Job::AluIndependent] {
+        for job in [Job::IntDbl, Job::Biquads, Job::Correlation, Job::AluIndependent] {
             assert_eq!(Job::named(job.name()), Some(job));
             let mut bench = Bench::new(job, 2);
             let loads = [Load { cpu: cpus[0], passes: 900 }, Load { cpu: cpus[1], passes: 500 }];

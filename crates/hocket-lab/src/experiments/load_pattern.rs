@@ -6,8 +6,7 @@ use std::sync::OnceLock;
 
 use crate::harness::{
     About, Apparatus, Better, Check, Design, Experiment, Fault, Host, Metric, NotMeasurable, Plot,
-    Results, Rounds, Sample, Section, Sentence, Size, Span, Variant,
-};
+    Results, Rounds, Sample, Section, Sentence, Size, Span, Variant, Parameter,};
 use crate::patterns::{LoadPattern, PatternError};
 use perform::Performance;
 
@@ -24,8 +23,11 @@ static ABOUT: About = About {
              in; `hocket lab run load-pattern --pattern FILE` runs one from a file. docs/lab.md teaches the language. \
              Every kernel checks its result.",
     limits: "Begin and end of each thread, not what happened between: who was put aside for how long shows in how long \
-             it took. `hocket play --trace` shows every unit of the engine itself.",
+             it took. The page of `hocket bench` shows every unit of the engine itself.",
     metrics: METRICS,
+    parameters: &[
+        Parameter::new("patterns", &BUILT_IN),
+    ],
 };
 
 /// Declares begin, end and work of so many threads.

@@ -2,13 +2,12 @@
 
 use hocket_kernels::mandelbrot::Writing;
 
-use super::drawing::{CPU_TIME, Drawing, SWITCHES, THREADS, TIME};
+use super::drawing::{CPU_TIME, Drawing, SWITCHES, THREADS, TIME, VIEW};
 use super::words::series;
 use crate::harness::{
     About, Apparatus, Axis, Better, Contrast, Design, Experiment, Historic, Host, Mark, Metric,
     NamedRatio, NotMeasurable, Plot, Results, Rounds, Section, Sentence, Size, Variant,
-    ratios_sentence,
-};
+    ratios_sentence, Parameter,};
 
 /// See [`About`].
 pub struct LockScaling;
@@ -42,6 +41,9 @@ static ABOUT: About = About {
             better: Better::More,
             definition: "Time with one thread divided by time with two, round by round; computed from `time`.",
         },
+    ],
+    parameters: &[
+        Parameter::new("view", &VIEW),
     ],
 };
 

@@ -8,14 +8,13 @@ use hocket_kernels::locks::{Counter, LockKind};
 use hocket_machine::clock::monotonic_ns;
 use hocket_rt::Padded;
 
-use super::places::{ThreadSpread, thread_spreads};
+use super::places::{SPREAD, ThreadSpread, thread_spreads};
 use super::words::{rate, series, then_and_now, told, where_two_are};
 use crate::harness::turn_threads::{Place, TurnThreads};
 use crate::harness::{
     About, Apparatus, Axis, Better, Check, Contrast, Design, Estimate, Experiment, Fault, Historic,
     Host, Mark, Metric, NamedRatio, NotMeasurable, Plot, Rank, Results, Rounds, Sample, Section,
-    Sentence, Size, Variant, ratio_told, ratios_sentence,
-};
+    Sentence, Size, Variant, ratio_told, ratios_sentence, Parameter,};
 use crate::stats;
 
 /// See [`About`].
@@ -48,8 +47,19 @@ static ABOUT: About = About {
             definition: "Passes of the thread that has fewest, in percent of an equal share; 100 is fair.",
         },
     ],
+    parameters: &[
+        Parameter::new("settling", &SETTLING),
+        Parameter::new("counted", &COUNTED),
+    ],
 };
 
+/// Until all threads are in the loop: where each has a CPU, and where they share some, which takes time slices.
+const SETTLING: [Duration; 2] = [Duration::from_micros(300), Duration::from_millis(1)];
+/// Between the two readings: likewise.
+const COUNTED: [[Duration; 2]; 2] = [
+    [Duration::from_millis(3), Duration::from_millis(15)],
+    [Duration::from_millis(14), Duration::from_millis(60)],
+];
 /// With what the others are compared: what programs in C use.
 const REFERENCE: LockKind = LockKind::PthreadNormal;
 
@@ -143,8 +153,8 @@ impl Game {
         let kind = variant.level("lock").parse().ok()?;
         // Threads that share a CPU need a few time slices each.
         let (settling, counted) = match variant.crowded {
-            true => (Duration::from_millis(1), Duration::from_millis(size.pick(14, 60))),
-            false => (Duration::from_micros(300), Duration::from_micros(size.pick(3_000, 15_000))),
+            true => (SETTLING[1], size.of(COUNTED[1])),
+            false => (SETTLING[0], size.of(COUNTED[0])),
         };
         Some(Game { kind, cpus: variant.cpus.clone(), settling, counted })
     }
@@ -242,6 +252,14 @@ impl Counted {
     }
 }
 
+/// Where a variant's threads are. Records of before name the factor otherwise.
+fn spread_of(variant: &Variant) -> &str {
+    match variant.level(SPREAD) {
+        "" => variant.level("placement"),
+        spread => spread,
+    }
+}
+
 /// A placement as the rows know it.
 struct Measured {
     name: String,
@@ -252,7 +270,7 @@ struct Measured {
 fn placements_of(results: &Results) -> Vec<Measured> {
     let mut found: Vec<Measured> = Vec::new();
     for variant in results.design().map_or(&[][..], |design| &design.variants) {
-        let name = variant.level("placement");
+        let name = spread_of(variant);
         if found.iter().all(|known| known.name != name) {
             found.push(Measured::of(variant));
         }
@@ -269,7 +287,7 @@ impl Measured {
             (None, _, true) => format!("{threads} threads, more than CPUs"),
             (None, ..) => format!("{threads} threads"),
         };
-        Measured { name: variant.level("placement").into(), threads: threads as f64, in_words }
+        Measured { name: spread_of(variant).into(), threads: threads as f64, in_words }
     }
 
     fn variant(&self, kind: LockKind) -> String {
@@ -368,7 +386,7 @@ fn spin_counts(results: &Results) -> Option<Sentence> {
     ratios_sentence(results, &format!("spin counts, {}", two.in_words), &pairs)
 }
 
-/// The locks ranked over all thread_spreads.
+/// The locks ranked over all placements.
 struct Ranked {
     kinds: Vec<LockKind>,
     ranks: stats::Ranks,
@@ -376,15 +394,15 @@ struct Ranked {
 
 /// Each placement is a case; within it the kind with most passes has rank 1. `None` with fewer than two of either.
 fn ranking(results: &Results) -> Option<Ranked> {
-    let thread_spreads = placements_of(results);
+    let placements = placements_of(results);
     let has_all = |kind: &LockKind| {
-        thread_spreads.iter().all(|p| results.median(&p.variant(*kind), "passes").is_some())
+        placements.iter().all(|p| results.median(&p.variant(*kind), "passes").is_some())
     };
     let kinds: Vec<LockKind> = LockKind::ALL.into_iter().filter(has_all).collect();
     let case = |p: &Measured| -> Option<Vec<f64>> {
         kinds.iter().map(|kind| results.median(&p.variant(*kind), "passes").map(|m| -m)).collect()
     };
-    let cases: Vec<Vec<f64>> = thread_spreads.iter().filter_map(case).collect();
+    let cases: Vec<Vec<f64>> = placements.iter().filter_map(case).collect();
     Some(Ranked { ranks: stats::ranks(&cases)?, kinds })
 }
 
@@ -395,7 +413,7 @@ impl Ranked {
         order.sort_by(|a, b| ranks.mean[*a].total_cmp(&ranks.mean[*b]));
         let named = |at: &usize| format!("{} {:.1}", self.kinds[*at], ranks.mean[*at]);
         let list: Vec<_> = order.iter().map(named).collect();
-        let head = format!("mean rank over {} thread_spreads: {}", ranks.cases, list.join(", "));
+        let head = format!("mean rank over {} placements: {}", ranks.cases, list.join(", "));
         match ranks.p <= 0.05 {
             true => Sentence::shown(format!(
                 "{head}; ranks closer than {:.1} are not told apart",
@@ -412,7 +430,7 @@ impl Ranked {
         let rank =
             |(kind, mean): (&LockKind, &f64)| Rank { name: kind.to_string(), mean_rank: *mean };
         Plot::Ranks {
-            title: format!("Mean rank over {} thread_spreads", self.ranks.cases),
+            title: format!("Mean rank over {} placements", self.ranks.cases),
             ranks: self.kinds.iter().zip(&self.ranks.mean).map(rank).collect(),
             critical_difference: self.ranks.critical_difference,
         }
@@ -421,16 +439,16 @@ impl Ranked {
 
 /// Passes by the number of threads, each on a CPU of its own while there are enough.
 fn scaling(results: &Results) -> Plot {
-    let thread_spreads = placements_of(results);
+    let placements = placements_of(results);
     // Of pairs the last: the farthest apart.
-    let far = thread_spreads.iter().rfind(|p| p.threads == 2.0).map(|p| p.name.clone());
+    let far = placements.iter().rfind(|p| p.threads == 2.0).map(|p| p.name.clone());
     let on_the_line = |p: &&Measured| p.threads != 2.0 || Some(&p.name) == far.as_ref();
     let line = |kind: LockKind| {
         let points =
-            thread_spreads.iter().filter(on_the_line).map(|p| (p.threads, p.variant(kind)));
+            placements.iter().filter(on_the_line).map(|p| (p.threads, p.variant(kind)));
         series(results, kind.to_string(), "passes", points)
     };
-    let seats = thread_spreads.iter().filter(|p| p.name != "crowded" && p.name != "same-cpu");
+    let seats = placements.iter().filter(|p| p.name != "crowded" && p.name != "same-cpu");
     let seats = seats.map(|p| p.threads).fold(1.0, f64::max);
     Plot::Lines {
         title: "Passes of all threads by their number".into(),
@@ -521,6 +539,15 @@ mod tests {
         for variant in of_2003 {
             assert!(design.index(variant).is_some(), "{variant}");
         }
+    }
+
+    #[test]
+    fn findings_know_the_placements_of_a_design() {
+        let design = Locks.design(&Host::described_with_smt(), Size::Quick).unwrap();
+        let names: Vec<&str> = design.variants.iter().map(spread_of).collect();
+        assert!(names.contains(&"alone") && names.contains(&"siblings") && !names.contains(&""));
+        let before = Variant::new("mcs far").with("placement", "far");
+        assert_eq!(spread_of(&before), "far");
     }
 
     #[test]

@@ -10,8 +10,7 @@ use crate::harness::settle::Settle;
 use crate::harness::timed::calibrate;
 use crate::harness::{
     About, Apparatus, Axis, Bar, Better, Check, Design, Experiment, Fault, Historic, Host, Metric,
-    NotMeasurable, Plot, Relation, Results, Rounds, Sample, Section, Sentence, Size, Variant,
-};
+    NotMeasurable, Plot, Relation, Results, Rounds, Sample, Section, Sentence, Size, Variant, Parameter,};
 
 /// See [`About`].
 pub struct LostIncrements;
@@ -23,13 +22,13 @@ static ABOUT: About = About {
     origin: "tecCHANNEL article of 2003 on Hyper-Threading: even an integer is not thread-safe",
     method: "Two pinned threads increment one shared counter and one of their own each: a load, an addition and a store, \
              as compilers make of i++, written so that the language allows it. What the shared counter has less than \
-             the private ones together got lost. Each thread makes as many increments as take some milliseconds (2003: \
-             one second), for two threads on one CPU and on two CPUs of every relation that the machine has. Each \
-             private counter must be exact, and the shared one no larger than their sum.",
+             the private ones together got lost. Both begin together and end with the one that first has as many increments as \
+             take some milliseconds (2003: one second), so that nobody counts alone. There are two threads on one CPU and on \
+             two CPUs of every relation that the machine has. The first private counter must be exact, and the shared one \
+             no larger than the sum of both.",
     limits: "How much is lost depends on how long a cache line stays with one core, so another processor, or a little \
              work between two increments, gives another share. On one CPU something is lost only if a thread is put \
-             aside between load and store, and then much at once: most turns lose nothing. The thread that ends last \
-             counts alone for a while, which loses nothing, so the share while both count is larger.",
+             aside between load and store, and then much at once: most turns lose nothing.",
     metrics: &[
         Metric {
             name: "lost",
@@ -50,7 +49,12 @@ static ABOUT: About = About {
             definition: "What the shared counter came to, a second.",
         },
     ],
+    parameters: &[
+        Parameter::new("turn", &TURN),
+    ],
 };
+
+const TURN: [Duration; 2] = [Duration::from_millis(15), Duration::from_millis(100)];
 
 impl Experiment for LostIncrements {
     fn about(&self) -> &'static About {
@@ -77,7 +81,7 @@ impl Experiment for LostIncrements {
         size: Size,
         design: &Design,
     ) -> Result<Box<dyn Apparatus>, NotMeasurable> {
-        let target = Duration::from_millis(size.pick(15, 100));
+        let target = size.of(TURN);
         let mut pairs = Vec::new();
         for variant in &design.variants {
             let cpus = variant.cpus.clone();
@@ -206,7 +210,8 @@ mod tests {
         };
         for cpus in [vec![host.cpus[0]; 2], host.spread(2)] {
             let found = samples(&count(&cpus, 20_000).unwrap(), 20_000);
-            assert!(found.iter().all(|s| s.check == Check::Passed && s.ops == 40_000));
+            assert!(found.iter().all(|s| s.check == Check::Passed));
+            assert!((20_000..=40_000).contains(&found[0].ops), "{}", found[0].ops);
             assert!(found[2].value <= found[1].value);
         }
     }

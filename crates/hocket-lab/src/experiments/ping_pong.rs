@@ -10,8 +10,7 @@ use crate::harness::timed::calibrate;
 use crate::harness::{
     About, Apparatus, Axis, Bar, Better, Check, Contrast, Design, Experiment, Fault, Historic,
     Host, Metric, NamedRatio, NotMeasurable, Plot, Relation, Results, Rounds, Sample, Section,
-    Sentence, Size, Variant, judged_together, ratio_told,
-};
+    Sentence, Size, Variant, judged_together, ratio_told, Parameter,};
 
 /// See [`About`].
 pub struct PingPong;
@@ -34,8 +33,15 @@ static ABOUT: About = About {
         better: Better::More,
         definition: "Hand-overs a second of both threads together, from the first turn's beginning to the last one's end.",
     }],
+    parameters: &[
+        Parameter::new("turn", &TURN),
+        Parameter::new("slices", &SLICES),
+    ],
 };
 
+const TURN: [Duration; 2] = [Duration::from_millis(3), Duration::from_millis(20)];
+/// The same where a hand-over takes a time slice.
+const SLICES: [Duration; 2] = [Duration::from_millis(20), Duration::from_millis(200)];
 /// With what the others are compared, as in 2003.
 const REFERENCE: Way = Way::Empty;
 
@@ -123,13 +129,13 @@ impl Game {
         let way: Way = variant.level("way").parse().map_err(Fault::new)?;
         let slow = way.needs_two_cpus() && variant.relation == Some(Relation::SameCpu);
         let time = match slow {
-            true => Duration::from_millis(size.pick(20, 200)),
+            true => size.of(SLICES),
             false => Duration::from_secs(2),
         };
         let mut game =
             Game { way, cpus: variant.cpus.clone(), limit: Limit { hand_overs: u64::MAX, time } };
         if !slow {
-            let target = Duration::from_millis(size.pick(3, 20));
+            let target = size.of(TURN);
             game.limit.hand_overs = calibrate(target, |n| game.played(n)).map(|n| n.max(2))?;
         }
         Ok(game)

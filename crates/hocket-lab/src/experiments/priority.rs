@@ -9,8 +9,7 @@ use crate::harness::turn_threads::Place;
 use crate::harness::{
     About, Apparatus, Better, Check, Contrast, Design, Experiment, Host, Metric, NamedRatio,
     NotMeasurable, Relation, Results, Rounds, Sample, Section, Sentence, Size, Variant,
-    contrast_sentences, ratios_sentence,
-};
+    ContrastResult, contrast_sentence, ratios_sentence, Parameter,};
 
 /// See [`About`].
 pub struct Priority;
@@ -45,9 +44,15 @@ static ABOUT: About = About {
             definition: "CPU time that all load threads got, in percent of the observed thread's time; a whole CPU is 100.",
         },
     ],
+    parameters: &[
+        Parameter::new("turn", &TURN),
+        Parameter::new("levels", &LEVELS),
+        Parameter::new("limit", &LIMIT),
+    ],
 };
 
 const ALONE: &str = "alone";
+const TURN: [Duration; 2] = [Duration::from_millis(30), Duration::from_millis(60)];
 /// The load ends after so many times the undisturbed time.
 const LIMIT: u32 = 10;
 
@@ -116,13 +121,14 @@ impl Experiment for Priority {
         design: &Design,
     ) -> Result<Box<dyn Apparatus>, NotMeasurable> {
         // Many ticks of the scheduler (4 ms where HZ is 250), or nobody would ever be put aside.
-        apparatus(design, Duration::from_millis(size.pick(30, 60)))
+        apparatus(design, size.of(TURN))
     }
 
     fn findings(&self, results: &Results) -> Vec<Sentence> {
         let mut sentences: Vec<Sentence> = faster_than_alone(results).into_iter().collect();
         sentences.extend(protects(results));
-        sentences.extend(contrast_sentences(results));
+        let ended = |contrast: &&ContrastResult| !at_the_limit(results, &contrast.candidate);
+        sentences.extend(results.contrasts().iter().filter(ended).map(contrast_sentence));
         sentences
     }
 }
@@ -188,7 +194,8 @@ fn protects(results: &Results) -> Vec<Sentence> {
         let there = design.variants.iter().filter(|v| v.level("relation") == relation.name());
         let pair = |variant: &Variant| {
             let (level, loads) = (variant.level("level"), variant.level("load-threads"));
-            let ends = if at_the_limit(results, &variant.name) { ", the load gave up" } else { "" };
+            let ends =
+                if at_the_limit(results, &variant.name) { ", at least, the load gave up" } else { "" };
             NamedRatio::new(
                 format!("{level} (load threads: {loads}{ends})"),
                 ALONE,

@@ -7,8 +7,7 @@ use crate::bench::seat_cpus;
 use crate::disturb::{DisturbSpec, Disturbers, Load, SeatCpus, Where};
 use crate::harness::{
     About, Apparatus, Better, Check, Contrast, Design, Experiment, Fault, Host, Metric,
-    NotMeasurable, Results, Rounds, Sample, Section, Sentence, Size, Variant, contrast_sentences,
-};
+    NotMeasurable, Results, Rounds, Sample, Section, Sentence, Size, Variant, contrast_sentences, Parameter,};
 use crate::stats::wilson;
 
 /// See [`About`].
@@ -59,8 +58,16 @@ static ABOUT: About = About {
             definition: "Correlations of 4096 frames that all disturbers computed, for each second of playing.",
         },
     ],
+    parameters: &[
+        Parameter::new("blocks", &BLOCKS),
+        Parameter::new("frames", &FRAMES),
+        Parameter::new("channels", &CHANNELS),
+        Parameter::new("filled", &FILLED),
+    ],
 };
 
+/// Blocks of a turn.
+const BLOCKS: [u64; 2] = [120, 750];
 const FRAMES: u32 = 64;
 const CHANNELS: usize = 8;
 const FILLED: f64 = 0.25;
@@ -93,7 +100,7 @@ impl Experiment for Protection {
         size: Size,
         design: &Design,
     ) -> Result<Box<dyn Apparatus>, NotMeasurable> {
-        let stage = Stage::set(host, design, size.pick(120, 750)).map_err(NotMeasurable::new)?;
+        let stage = Stage::set(host, design, size.of(BLOCKS)).map_err(NotMeasurable::new)?;
         Ok(Box::new(stage))
     }
 

@@ -7,8 +7,7 @@ use crate::bench::seat_cpus;
 use crate::disturb::{DisturbSpec, Disturbers, Load, PreviewSource, SeatCpus, Where};
 use crate::harness::{
     About, Apparatus, Better, Check, Contrast, Design, Experiment, Fault, Historic, Host, Metric,
-    NotMeasurable, Results, Rounds, Sample, Section, Sentence, Size, Variant, contrast_sentences,
-};
+    NotMeasurable, Results, Rounds, Sample, Section, Sentence, Size, Variant, contrast_sentences, Parameter,};
 use crate::historic::{SessionKind, for_session_kind};
 
 /// See [`About`].
@@ -54,8 +53,18 @@ static ABOUT: About = About {
             definition: "Pieces of the preview that were computed in the turn, for each second of playing.",
         },
     ],
+    parameters: &[
+        Parameter::new("blocks", &BLOCKS),
+        Parameter::new("previewed", &PREVIEWED),
+        Parameter::new("frames", &FRAMES),
+        Parameter::new("block-ns", &BLOCK_NS),
+    ],
 };
 
+/// Blocks of a turn.
+const BLOCKS: [u64; 2] = [30, 300];
+/// Bytes of the file whose preview is computed.
+const PREVIEWED: [u64; 2] = [8 << 20, 64 << 20];
 const FRAMES: u32 = 256;
 const BLOCK_NS: f64 = 2e6;
 const CHANNELS: [usize; 3] = [4, 8, 32];
@@ -107,8 +116,8 @@ impl Experiment for Sessions {
         size: Size,
         design: &Design,
     ) -> Result<Box<dyn Apparatus>, NotMeasurable> {
-        let blocks = size.pick(30, 300);
-        let bytes = size.pick(8 << 20, 64 << 20);
+        let blocks = size.of(BLOCKS);
+        let bytes = size.of(PREVIEWED);
         let stage = Stage::set(host, design, blocks, bytes).map_err(NotMeasurable::new)?;
         Ok(Box::new(stage))
     }
@@ -126,7 +135,7 @@ impl Experiment for Sessions {
                 let variant = HISTORIC[case].iter().find(|(name, _)| *name == row.configuration);
                 let [mean, slowest] = label(row.os, row.configuration, case);
                 let figure = |label, metric: &'static str, value| Historic {
-                    differs: differs(row.configuration, metric),
+                    differs: differs(row.configuration, metric, case),
                     label,
                     value,
                     unit: "ms",
@@ -143,8 +152,11 @@ impl Experiment for Sessions {
 }
 
 /// What makes a figure of the thesis another one than ours.
-fn differs(configuration: &str, metric: &str) -> Option<&'static str> {
+fn differs(configuration: &str, metric: &str, case: usize) -> Option<&'static str> {
     match (configuration, metric) {
+        _ if case == 1 => Some(
+            "The previews of several large files were computed beside; here it is that of one.",
+        ),
         (_, "block-max") => {
             Some("The slowest of 3000 blocks; `block-max` is the slowest of a turn of 30 or 300.")
         }

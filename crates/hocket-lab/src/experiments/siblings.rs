@@ -15,8 +15,7 @@ pub use verify::{Verification, verify};
 
 use crate::harness::{
     About, Apparatus, Better, Design, Experiment, Host, Metric, NotMeasurable, Plot, Results,
-    Rounds, Section, Sentence, Size,
-};
+    Rounds, Section, Sentence, Size, Parameter,};
 
 /// See [`About`].
 pub struct Siblings;
@@ -63,6 +62,12 @@ static ABOUT: About = About {
              against that of known processors. Other programs make pairs unknown, not wrong. Of very many CPUs a \
              quick run takes 32, a full one 160: the most likely siblings.",
     metrics: &METRICS,
+    parameters: &[
+        Parameter::new("stretches", &hand_over::STRETCHES),
+        Parameter::new("window-ns", &contend::WINDOW_NS),
+        Parameter::new("repeats", &contend::REPEATS),
+        Parameter::new("piece", &contend::PIECE),
+    ],
 };
 
 /// From so many pairs on a round is long, and all the time goes to one process start.

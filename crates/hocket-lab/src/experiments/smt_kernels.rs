@@ -8,10 +8,9 @@ use super::jobs::{Bench, Done, Job, Load, NO_SMT, shared_cores};
 use super::words::{duration, then_and_now, told};
 use crate::harness::timed::{calibrate, per_op};
 use crate::harness::{
-    About, Apparatus, Better, Contrast, Design, Dumbbell, Estimate, Experiment, Fault, Historic,
+    About, Apparatus, Better, Contrast, Design, Estimate, Experiment, Fault, Historic,
     Host, Metric, NotMeasurable, Plot, Relation, Results, Rounds, Sample, Section, Sentence, Size,
-    Variant,
-};
+    Variant, Parameter,};
 
 /// See [`About`].
 pub struct SmtKernels;
@@ -57,8 +56,13 @@ static ABOUT: About = About {
             definition: "Time with one seat of each core divided by time with both, round by round; computed from `time`.",
         },
     ],
+    parameters: &[
+        Parameter::new("turn", &TURN),
+        Parameter::new("kernels", &JOBS),
+    ],
 };
 
+const TURN: [Duration; 2] = [Duration::from_millis(8), Duration::from_millis(80)];
 /// With the names that the thesis gives them.
 const JOBS: [(Job, &str); 4] =
     [(Job::IntMem32, "M1"), (Job::IntMem4, "M2"), (Job::DblMem32, "M3"), (Job::IntDbl, "M4")];
@@ -138,20 +142,8 @@ impl Experiment for SmtKernels {
     }
 
     fn plots(&self, results: &Results) -> Vec<Plot> {
-        let line = |old: &Historic| Dumbbell {
-            label: old.label.into(),
-            then: Some(old.value),
-            source: old.source.into(),
-            now: old.variant.and_then(|variant| speed_up_of(results, kernel_of(variant))),
-        };
-        let rows = HISTORIC.iter().filter(|old| old.metric == "speed-up").map(line).collect();
-        let title = "Speed-up by the second seat, then and now".to_string();
-        let speed_ups = Plot::Dumbbell { title, unit: "times".into(), rows };
         let counted = then_and_now(results, "Cycles per instruction, 2009 and now", "");
-        let mut plots = vec![speed_ups];
-        plots.extend(counted);
-        plots.extend(crate::harness::standard_plots(results));
-        plots
+        counted.into_iter().chain(crate::harness::standard_plots(results)).collect()
     }
 
     fn historic(&self) -> Vec<Historic> {
@@ -201,7 +193,7 @@ fn add_pair(design: &mut Design, job: Job, pair: &Pair) {
 
 /// Passes of one thread with one thread a seat.
 fn passes(bench: &mut Bench, cpu: u32, size: Size) -> Result<u64, Fault> {
-    let target = Duration::from_millis(size.pick(8, 80));
+    let target = size.of(TURN);
     calibrate(target, |passes| Ok(bench.run_unchecked(&[Load { cpu, passes }])?.wall_ns))
 }
 
@@ -229,10 +221,6 @@ fn variant(job: Job, seats: &str) -> String {
     format!("{} {seats}", job.name())
 }
 
-fn kernel_of(variant: &str) -> &str {
-    variant.split(' ').next().unwrap_or("")
-}
-
 /// How many times as fast the candidate is, with its interval, and whether a difference is shown.
 fn speed_up(results: &Results, job: Job, seats: [&str; 2]) -> Option<(Estimate, bool)> {
     let judged = results.judged(&variant(job, seats[0]), &variant(job, seats[1]), "time");
@@ -244,11 +232,6 @@ fn speed_up(results: &Results, job: Job, seats: [&str; 2]) -> Option<(Estimate, 
         high: interval.map(|interval| 1.0 / interval.low),
     };
     Some((estimate, judged.is_shown()))
-}
-
-fn speed_up_of(results: &Results, kernel: &str) -> Option<Estimate> {
-    let job = Job::named(kernel)?;
-    speed_up(results, job, [ONE_SEAT, BOTH_SEATS]).map(|(estimate, _)| estimate)
 }
 
 fn times(ratio: f64) -> String {
@@ -264,7 +247,7 @@ fn smt_sentence(results: &Results, job: Job, code: &str) -> Option<Sentence> {
         HISTORIC.iter().find(is).map_or(f64::NAN, |old| old.value)
     };
     let text = format!(
-        "{}: with two threads a core the same work is done {} times as fast as with one (Xeon of 2002: {}, Core i7 of 2009: {})",
+        "{}: with two threads a core the same work is done {} times as fast as with one (against SMT switched off: Xeon of 2002 {}, Core i7 of 2009 {})",
         job.name(),
         told(estimate, times),
         printed("2002"),
@@ -324,10 +307,12 @@ const fn faster(
         metric: "speed-up",
         variant: Some(variant),
         definition,
-        differs: None,
+        differs: Some(SWITCHED_OFF),
         source,
     }
 }
+
+const SWITCHED_OFF: &str = "SMT was switched off for the comparison; here the second seat stays empty.";
 
 const fn in_ms(label: &'static str, value: f64, variant: &'static str) -> Historic {
     let definition = "Execution time: 8 threads, one pinned to each logical CPU, or 4 threads with twice the work each.";
@@ -346,8 +331,11 @@ const fn in_ms(label: &'static str, value: f64, variant: &'static str) -> Histor
 const fn cpi(label: &'static str, value: f64, variant: &'static str) -> Historic {
     let definition = "Cycles per instruction, by hardware counters.";
     let metric = "cycles-per-instruction";
+    // Of one seat a core the name ends otherwise than of both.
+    let off = matches!(variant.as_bytes(), [.., b'o', b'n', b'e', b'-', b's', b'e', b'a', b't']);
+    let differs = if off { Some(SWITCHED_OFF) } else { None };
     let variant = Some(variant);
-    Historic { label, value, unit: "", metric, variant, definition, differs: None, source: THESIS }
+    Historic { label, value, unit: "", metric, variant, definition, differs, source: THESIS }
 }
 
 static HISTORIC: [Historic; 24] = [

@@ -25,6 +25,11 @@ impl Size {
         }
     }
 
+    /// Of what is set for a quick and for a full run.
+    pub fn of<T: Copy>(self, [quick, full]: [T; 2]) -> T {
+        self.pick(quick, full)
+    }
+
     /// As on the command line.
     pub fn name(self) -> &'static str {
         self.pick("quick", "full")

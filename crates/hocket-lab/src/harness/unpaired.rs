@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use super::Results;
+use super::{Results, same_definition};
 use crate::stats::{Interval, Z_95, median, welch};
 
 /// A figure of one run against the same figure of another.
@@ -67,8 +67,11 @@ pub fn incomparable(a: &Results, b: &Results) -> Option<String> {
     if let Some(why) = a.run.not_measurable.as_ref().or(b.run.not_measurable.as_ref()) {
         return Some(format!("not measurable in one of them: {why}"));
     }
+    if let Some(wrong) = a.failed_checks().into_iter().chain(b.failed_checks()).next() {
+        return Some(format!("a result is wrong ({wrong}), so no figure is to be believed"));
+    }
     let (first, second) = (&a.run.definition, &b.run.definition);
-    if first != second {
+    if !same_definition(first, second) {
         return Some(format!(
             "their figures mean different things (definitions {first} and {second}); repeat the older run with \
              this version"

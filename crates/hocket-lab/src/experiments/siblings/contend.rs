@@ -13,7 +13,11 @@ use crate::stats::median;
 
 /// A figure is the median over pieces of this length, so that a thread that is put aside for some of
 /// them is not taken for a slow one.
-const PIECE: Duration = Duration::from_micros(40);
+pub(super) const PIECE: Duration = Duration::from_micros(40);
+
+/// How long CPUs are busy in a trial, and how often that is repeated.
+pub(super) const WINDOW_NS: [u64; 2] = [600_000, 1_500_000];
+pub(super) const REPEATS: [usize; 2] = [5, 9];
 
 /// The metric of each kernel.
 pub(crate) const METRICS: [(Kernel, &str); 4] = [
@@ -40,8 +44,8 @@ impl Contention {
             *passes = calibrate(PIECE, |n| Ok(time(|| kernel.run(n)).0))?;
         }
         Ok(Contention {
-            window_ns: size.pick(600_000, 1_500_000),
-            repeats: size.pick(5, 9),
+            window_ns: size.of(WINDOW_NS),
+            repeats: size.of(REPEATS),
             passes,
         })
     }
