@@ -71,8 +71,8 @@ impl Kernel for Correlation {
             let moved = self.second[lag..].iter();
             let products = self.first.iter().zip(moved).map(|(a, b)| f64::from(*a) * f64::from(*b));
             let one: f64 = products.sum();
-            let times = self.passes / LAGS as u64
-                + u64::from((lag as u64) < self.passes % LAGS as u64);
+            let times =
+                self.passes / LAGS as u64 + u64::from((lag as u64) < self.passes % LAGS as u64);
             let expected = one * times as f64;
             let tolerance = 1e-4 * times.max(1) as f64;
             Wrong::unless_near("the correlation at a lag", *sum, expected, tolerance)?;

@@ -12,7 +12,30 @@ use hocket_rt::Padded;
 
 use crate::kernel::Wrong;
 use crate::sync::Looks;
+use crate::sys::{in_one, in_three, one_instruction_missing};
 use crate::thread_group::ThreadGroup;
+
+/// How a counter is incremented.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Increment {
+    /// A load, an addition and a store: three instructions.
+    ThreeInstructions,
+    /// One instruction that does all of that, and yet not in one step for other CPUs.
+    OneInstruction,
+}
+
+impl Increment {
+    /// Both.
+    pub const ALL: [Increment; 2] = [Increment::ThreeInstructions, Increment::OneInstruction];
+
+    /// Why this processor cannot do it; `None` where it can.
+    pub fn missing(self) -> Option<&'static str> {
+        match self {
+            Increment::ThreeInstructions => None,
+            Increment::OneInstruction => one_instruction_missing(),
+        }
+    }
+}
 
 /// What both kinds of counters came to while all threads counted.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -63,14 +86,31 @@ impl LostUpdates {
 /// They begin when all run, and look before each increment whether one has ended: a load of a line that nobody writes
 /// until then. Where they share a CPU, some may have made few increments or none.
 ///
-/// An increment is a load, an addition and a store, as compilers make of `i++`; the counters are `Relaxed`
-/// atomics, so that the race loses updates, but is none in the sense of the language.
+/// An increment is a load, an addition and a store, as compilers make of `i++`, or the one instruction of some
+/// processors. All access the counters as `Relaxed` atomics are, so that the race loses updates, but is none in the
+/// sense of the language.
 ///
 /// # Errors
 /// What the system says when it has no more threads to give.
-pub fn lost_updates(group: &ThreadGroup<'_>, times: u64) -> io::Result<LostUpdates> {
+pub fn lost_updates(
+    group: &ThreadGroup<'_>,
+    times: u64,
+    increment: Increment,
+) -> io::Result<LostUpdates> {
+    match increment {
+        Increment::ThreeInstructions => count(group, times, in_three),
+        Increment::OneInstruction => count(group, times, in_one),
+    }
+}
+
+fn count(
+    group: &ThreadGroup<'_>,
+    times: u64,
+    increment: impl Fn(&AtomicU64) + Sync,
+) -> io::Result<LostUpdates> {
     let shared = Padded(AtomicU64::new(0));
-    let (missing, ended) = (Padded(AtomicUsize::new(group.threads())), Padded::<AtomicBool>::default());
+    let (missing, ended) =
+        (Padded(AtomicUsize::new(group.threads())), Padded::<AtomicBool>::default());
     let finished = group.run(|_| {
         let private = Padded(AtomicU64::new(0));
         together(&missing);
@@ -101,29 +141,27 @@ fn together(missing: &AtomicUsize) {
     }
 }
 
-#[inline(always)]
-fn increment(counter: &AtomicU64) {
-    // Relaxed, and not one step: that is the point.
-    counter.store(counter.load(Relaxed).wrapping_add(1), Relaxed);
-}
-
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
 
     #[test]
     fn alone_nothing_is_lost() {
-        let counted = lost_updates(&ThreadGroup::anywhere(1), 10_000).unwrap();
-        assert_eq!(counted.check(10_000), Ok(()));
-        assert_eq!((counted.shared, counted.lost()), (10_000, 0));
+        for increment in Increment::ALL {
+            let counted = lost_updates(&ThreadGroup::anywhere(1), 10_000, increment).unwrap();
+            assert_eq!(counted.check(10_000), Ok(()));
+            assert_eq!((counted.shared, counted.lost()), (10_000, 0));
+        }
     }
 
     #[test]
     fn together_nothing_is_counted_twice() {
-        let counted = lost_updates(&ThreadGroup::anywhere(3), 100_000).unwrap();
-        assert_eq!(counted.check(100_000), Ok(()));
-        assert!((100_000..=300_000).contains(&counted.made()), "{counted:?}");
-        assert!((0.0..1.0).contains(&counted.lost_share()));
+        for increment in Increment::ALL {
+            let counted = lost_updates(&ThreadGroup::anywhere(3), 100_000, increment).unwrap();
+            assert_eq!(counted.check(100_000), Ok(()));
+            assert!((100_000..=300_000).contains(&counted.made()), "{counted:?}");
+            assert!((0.0..1.0).contains(&counted.lost_share()));
+        }
     }
 
     #[test]

@@ -8,7 +8,8 @@ use crate::harness::lateness::OpenLoop;
 use crate::harness::timed::{calibrate, per_op, time};
 use crate::harness::{
     About, Apparatus, Better, Check, Design, Experiment, Fault, Host, Metric, NotMeasurable,
-    Results, Rounds, Sample, Section, Sentence, Size, Variant, twin_of, Parameter,};
+    Parameter, Results, Rounds, Sample, Section, Sentence, Size, Variant, twin_of,
+};
 
 /// See [`About`].
 pub struct Aa;

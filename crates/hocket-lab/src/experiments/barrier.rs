@@ -11,7 +11,8 @@ use crate::harness::timed::{calibrate, per_op};
 use crate::harness::turn_threads::{Place, TurnThreads};
 use crate::harness::{
     About, Apparatus, Axis, Better, Check, Contrast, Design, Experiment, Fault, Host, Mark, Metric,
-    NotMeasurable, Plot, Results, Rounds, Sample, Section, Series, Size, Variant, Parameter,};
+    NotMeasurable, Parameter, Plot, Results, Rounds, Sample, Section, Series, Size, Variant,
+};
 
 /// See [`About`].
 pub struct Barrier;
@@ -35,10 +36,7 @@ static ABOUT: About = About {
         better: Better::Less,
         definition: "Time of one meeting: from the first thread's start to the last one's end, divided by the meetings.",
     }],
-    parameters: &[
-        Parameter::new("turn", &TURN),
-        Parameter::new("spin", &Strategy::USUAL_SPIN),
-    ],
+    parameters: &[Parameter::new("turn", &TURN), Parameter::new("spin", &Strategy::USUAL_SPIN)],
 };
 
 /// How long the meetings of a turn take.
@@ -118,7 +116,7 @@ fn add(design: &mut Design, host: &Host, threads: usize, wait: Strategy) {
             .with("threads", threads)
             .on(&cpus, None);
         let crowded = threads > host.cpus.len();
-        design.variants.push(if crowded { variant.crowded() } else { variant });
+        design.variants.push(variant.crowded_if(crowded));
         if index > reference {
             design.contrasts.push(Contrast::new(reference, index, "time"));
         }

@@ -7,7 +7,8 @@ use crate::bench::seat_cpus;
 use crate::disturb::{DisturbSpec, Disturbers, Load, PreviewSource, SeatCpus, Where};
 use crate::harness::{
     About, Apparatus, Better, Check, Contrast, Design, Experiment, Fault, Historic, Host, Metric,
-    NotMeasurable, Rounds, Sample, Section, Size, Variant, Parameter,};
+    NotMeasurable, Parameter, Rounds, Sample, Section, Size, Variant,
+};
 use crate::patterns::StepPattern;
 use hocket_engine::Settings;
 use hocket_machine::class::Class;
@@ -145,7 +146,7 @@ fn add(design: &mut Design, host: &Host, name: &str, threads: usize) {
             .with("load", load)
             .on(&cpus, None);
         let crowded = load == LOADS[1] || threads > host.cpus.len();
-        design.variants.push(if crowded { variant.crowded() } else { variant });
+        design.variants.push(variant.crowded_if(crowded));
     }
     for metric in ["block-mean", "block-max"] {
         design.contrasts.push(Contrast::new(quiet, quiet + 1, metric));
@@ -169,10 +170,7 @@ impl Stage {
             let playing = Playing::new(pattern, &variant.cpus, class, shared);
             (playing, variant.level("load") == LOADS[1])
         };
-        let rate_hz = 44_100;
-        let tone = |i: usize| (i as f32 * 0.05).sin() * 0.5;
-        let row: Vec<f32> = (0..rate_hz as usize).map(tone).collect();
-        let preview = PreviewSource { left: row.clone(), right: row, rate_hz, bytes: 8 << 20 };
+        let preview = PreviewSource::tone(44_100, 8 << 20);
         let scenes = design.variants.iter().map(scene).collect();
         Ok(Stage { scenes, preview, seats: seat_cpus(&host.topology), blocks })
     }
@@ -185,10 +183,9 @@ impl Apparatus for Stage {
         let specs: &[DisturbSpec] = if *read { &[spec] } else { &[] };
         let disturbers = Disturbers::start(specs, Some(&self.preview), &self.seats);
         let disturbers = disturbers.map_err(Fault::new)?;
-        let pieces = || disturbers.progress().iter().map(|progress| progress.pieces).sum::<u64>();
-        let before = pieces();
+        let before = disturbers.pieces();
         let played = playing.play(self.blocks)?;
-        let pieces = pieces() - before;
+        let pieces = disturbers.pieces() - before;
         if let Some(why) = disturbers.troubles().first() {
             return Err(Fault::new(why));
         }

@@ -6,7 +6,8 @@ use hocket_plan::{ScheduleKind, SiblingPolicy};
 use super::playing::{Player, Song, policy};
 use crate::harness::{
     About, Apparatus, Axis, Better, Check, Design, Experiment, Fault, Host, Metric, NotMeasurable,
-    Plot, Results, Rounds, Sample, Section, Sentence, Series, Size, Variant, Parameter,};
+    Parameter, Plot, Results, Rounds, Sample, Section, Sentence, Series, Size, Variant,
+};
 
 /// See [`About`].
 pub struct Capacity;

@@ -6,8 +6,9 @@ use super::jobs::{Bench, Job, Load, NO_SMT};
 use super::words::{duration, told};
 use crate::harness::timed::{calibrate, per_op};
 use crate::harness::{
-    About, Apparatus, Better, Contrast, Design, Experiment, Host, Metric, NotMeasurable, Plot,
-    Relation, Results, Rounds, Sample, Section, Sentence, Size, Variant, contrast_sentences, Parameter,};
+    About, Apparatus, Better, Contrast, Design, Experiment, Host, Metric, NotMeasurable, Parameter,
+    Plot, Relation, Results, Rounds, Sample, Section, Sentence, Size, Variant, contrast_sentences,
+};
 
 /// See [`About`].
 pub struct CoreSpeed;
@@ -30,10 +31,7 @@ static ABOUT: About = About {
         definition: "Time of one pass of the kernel on the seat, from the thread's start to its end: a block of 64 frames \
                      through 32 filters, or 256 steps of eight chains.",
     }],
-    parameters: &[
-        Parameter::new("turn", &TURN),
-        Parameter::new("kernels", &JOBS),
-    ],
+    parameters: &[Parameter::new("turn", &TURN), Parameter::new("kernels", &JOBS)],
 };
 
 const TURN: [Duration; 2] = [Duration::from_millis(4), Duration::from_millis(20)];

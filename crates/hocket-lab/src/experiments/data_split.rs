@@ -10,7 +10,8 @@ use hocket_rt::{SpinCost, Strategy, Wait};
 
 use crate::harness::{
     About, Apparatus, Axis, Better, Check, Contrast, Design, Experiment, Fault, Host, Mark, Metric,
-    NotMeasurable, Plot, Results, Rounds, Sample, Section, Series, Size, Variant, Parameter,};
+    NotMeasurable, Parameter, Plot, Results, Rounds, Sample, Section, Series, Size, Variant,
+};
 
 /// See [`About`].
 pub struct DataSplit;
@@ -31,10 +32,7 @@ static ABOUT: About = About {
         better: Better::Less,
         definition: "From the first thread's beginning to the last one's end, for one image.",
     }],
-    parameters: &[
-        Parameter::new("images", &IMAGES),
-        Parameter::new("size", &SIZE),
-    ],
+    parameters: &[Parameter::new("images", &IMAGES), Parameter::new("size", &SIZE)],
 };
 
 const WAYS: [&str; 3] = ["margins", "barrier-pause", "barrier-futex"];
@@ -112,7 +110,7 @@ fn variant(kind: Filter, way: &str, cpus: &[u32], crowded: bool) -> Variant {
         .with("way", way)
         .with("parts", cpus.len())
         .on(cpus, None);
-    if crowded { variant.crowded() } else { variant }
+    variant.crowded_if(crowded)
 }
 
 /// One variant, ready to be measured.

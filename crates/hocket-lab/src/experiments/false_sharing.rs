@@ -9,7 +9,8 @@ use crate::harness::timed::{calibrate, per_op};
 use crate::harness::turn_threads::{Place, TurnThreads};
 use crate::harness::{
     About, Apparatus, Better, Check, Contrast, Design, Experiment, Fault, Host, Metric,
-    NotMeasurable, Relation, Rounds, Sample, Section, Size, Variant, Parameter,};
+    NotMeasurable, Parameter, Relation, Rounds, Sample, Section, Size, Variant,
+};
 
 /// See [`About`].
 pub struct FalseSharing;
@@ -33,10 +34,7 @@ static ABOUT: About = About {
         definition: "Time of one increment of the thread that ended first, because until then the other one counted \
                      as well: from its start to its end, divided by its increments.",
     }],
-    parameters: &[
-        Parameter::new("turn", &TURN),
-        Parameter::new("layouts", &LAYOUTS),
-    ],
+    parameters: &[Parameter::new("turn", &TURN), Parameter::new("layouts", &LAYOUTS)],
 };
 
 const TURN: [Duration; 2] = [Duration::from_millis(5), Duration::from_millis(20)];
@@ -62,10 +60,7 @@ impl Experiment for FalseSharing {
                 "two threads at the same time need two CPUs, and there is one",
             ));
         }
-        for (relation, why) in host.absent_relations() {
-            design.missing.push((relation.name().into(), why));
-        }
-        Ok(design.twinned())
+        Ok(design.without_relations_of(host).twinned())
     }
 
     fn open(

@@ -6,13 +6,14 @@ mod waiter;
 use hocket_kernels::{Biquads, Correlation, Kernel};
 use hocket_rt::Strategy;
 
-use super::beside::{checked, undisturbed};
+use super::beside::undisturbed;
 use crate::harness::timed::per_op;
 use crate::harness::turn_threads::{Place, TurnThreads};
 use crate::harness::{
     About, Apparatus, Axis, Better, Check, Contrast, Design, Estimate, Experiment, Fault, Historic,
-    Host, Metric, NamedRatio, NotMeasurable, Plot, Relation, Results, Rounds, Sample, Section,
-    Sentence, Series, Size, Variant, contrast_sentences, ratios_sentence, Parameter,};
+    Host, Metric, NamedRatio, NotMeasurable, Parameter, Plot, Relation, Results, Rounds, Sample,
+    Section, Sentence, Series, Size, Variant, contrast_sentences, ratios_sentence,
+};
 use energy::Energy;
 use waiter::{Bell, Beside, Heard};
 
@@ -238,7 +239,7 @@ impl Turn {
             bell.wait_until_heard(self.beside.answers());
         }
         bell.finish();
-        Done::Worked { ns, check: checked(&*kernel) }
+        Done::Worked { ns, check: Check::of(kernel.check()) }
     }
 
     fn samples(&self, done: Vec<Done>, power: Option<f64>) -> Result<Vec<Sample>, Fault> {
@@ -286,7 +287,7 @@ fn empty(relation: Relation) -> String {
 }
 
 fn of_relation(results: &Results, relation: Relation) -> impl Iterator<Item = &Variant> {
-    let variants = results.design().map_or(&[][..], |design| &design.variants);
+    let variants = results.designed();
     variants.iter().filter(move |variant| {
         variant.level("relation") == relation.name()
             && variant.level("beside") != "empty"

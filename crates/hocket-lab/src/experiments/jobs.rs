@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use hocket_kernels::contention::AluIndependent;
 use hocket_kernels::smt::{DblMem, IntDbl, IntMem};
-use hocket_kernels::{Biquads, Correlation, Kernel, Wrong};
+use hocket_kernels::{Biquads, Correlation, Kernel};
 use hocket_machine::counters::{Work, WorkCounters};
 
 use crate::harness::turn_threads::{Place, TurnThreads};
@@ -30,16 +30,6 @@ pub(super) enum Job {
 }
 
 impl Job {
-    pub(super) const ALL: [Job; 7] = [
-        Job::IntMem32,
-        Job::IntMem4,
-        Job::DblMem32,
-        Job::IntDbl,
-        Job::Biquads,
-        Job::Correlation,
-        Job::AluIndependent,
-    ];
-
     pub(super) fn name(self) -> &'static str {
         match self {
             Job::IntMem32 => "int_mem-32",
@@ -50,10 +40,6 @@ impl Job {
             Job::Correlation => "correlation",
             Job::AluIndependent => "alu-independent",
         }
-    }
-
-    pub(super) fn named(name: &str) -> Option<Job> {
-        Job::ALL.into_iter().find(|job| job.name() == name)
     }
 
     fn kernel(self, seed: u32) -> Box<dyn Kernel> {
@@ -108,7 +94,7 @@ impl Bench {
     /// Each load on a thread of its own, all beginning together; there are at most as many as kernels.
     pub(super) fn run(&mut self, loads: &[Load]) -> Result<Done, Fault> {
         let mut done = self.run_unchecked(loads)?;
-        let checks = self.kernels.iter().take(loads.len()).map(|kernel| checked(kernel.check()));
+        let checks = self.kernels.iter().take(loads.len()).map(|kernel| Check::of(kernel.check()));
         done.check = checks.fold(Check::Passed, Check::and);
         Ok(done)
     }
@@ -151,13 +137,9 @@ impl Bench {
             });
         }
         let ns = team.run()?.members[0].wall_ns();
-        let checks = self.kernels.iter().map(|kernel| checked(kernel.check()));
+        let checks = self.kernels.iter().map(|kernel| Check::of(kernel.check()));
         Ok((ns, checks.fold(Check::Passed, Check::and)))
     }
-}
-
-fn checked(outcome: Result<(), Wrong>) -> Check {
-    outcome.map_or_else(|wrong| Check::Failed(wrong.to_string()), |()| Check::Passed)
 }
 
 /// Runs a kernel and counts, where this thread may.
@@ -207,7 +189,6 @@ mod tests {
         };
         let cpus = host.spread(2);
         for job in [Job::IntDbl, Job::Biquads, Job::Correlation, Job::AluIndependent] {
-            assert_eq!(Job::named(job.name()), Some(job));
             let mut bench = Bench::new(job, 2);
             let loads = [Load { cpu: cpus[0], passes: 900 }, Load { cpu: cpus[1], passes: 500 }];
             let done = bench.run(&loads).unwrap();

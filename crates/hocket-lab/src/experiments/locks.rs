@@ -13,8 +13,9 @@ use super::words::{rate, series, then_and_now, told, where_two_are};
 use crate::harness::turn_threads::{Place, TurnThreads};
 use crate::harness::{
     About, Apparatus, Axis, Better, Check, Contrast, Design, Estimate, Experiment, Fault, Historic,
-    Host, Mark, Metric, NamedRatio, NotMeasurable, Plot, Rank, Results, Rounds, Sample, Section,
-    Sentence, Size, Variant, ratio_told, ratios_sentence, Parameter,};
+    Host, Mark, Metric, NamedRatio, NotMeasurable, Parameter, Plot, Rank, Results, Rounds, Sample,
+    Section, Sentence, Size, Variant, ratio_told, ratios_sentence,
+};
 use crate::stats;
 
 /// See [`About`].
@@ -25,7 +26,7 @@ static ABOUT: About = About {
     section: Section::Sharing,
     question: "What does a lock cost?",
     origin: "tecCHANNEL article of 2003 on Hyper-Threading: critical section, mutex, spin counts, interlocked increment",
-    method: "The loop of 2003: until they are stopped, threads increment a shared counter under the lock and a private \
+    method: "The loop of 2003 under locks that spin, queue, sleep or, as `kernel`, make a system call to take it and one to release it: until they are stopped, threads increment a shared counter under the lock and a private \
              one beside it. Two readings of the private counters, while all threads are in the loop, give the passes \
              between. Threads are pinned: one alone, two in every relation that two CPUs have here, as many as there are \
              cores and seats, and twice as many as there are CPUs. In the end the shared counter must be the sum of \
@@ -47,10 +48,7 @@ static ABOUT: About = About {
             definition: "Passes of the thread that has fewest, in percent of an equal share; 100 is fair.",
         },
     ],
-    parameters: &[
-        Parameter::new("settling", &SETTLING),
-        Parameter::new("counted", &COUNTED),
-    ],
+    parameters: &[Parameter::new("settling", &SETTLING), Parameter::new("counted", &COUNTED)],
 };
 
 /// Until all threads are in the loop: where each has a CPU, and where they share some, which takes time slices.
@@ -76,10 +74,7 @@ impl Experiment for Locks {
             add_spread(&mut design, &placement, &kinds);
         }
         design.missing.extend(absent);
-        for (relation, why) in host.absent_relations() {
-            design.missing.push((relation.name().into(), why));
-        }
-        Ok(design.twinned())
+        Ok(design.without_relations_of(host).twinned())
     }
 
     fn open(
@@ -269,7 +264,7 @@ struct Measured {
 
 fn placements_of(results: &Results) -> Vec<Measured> {
     let mut found: Vec<Measured> = Vec::new();
-    for variant in results.design().map_or(&[][..], |design| &design.variants) {
+    for variant in results.designed() {
         let name = spread_of(variant);
         if found.iter().all(|known| known.name != name) {
             found.push(Measured::of(variant));
@@ -444,8 +439,7 @@ fn scaling(results: &Results) -> Plot {
     let far = placements.iter().rfind(|p| p.threads == 2.0).map(|p| p.name.clone());
     let on_the_line = |p: &&Measured| p.threads != 2.0 || Some(&p.name) == far.as_ref();
     let line = |kind: LockKind| {
-        let points =
-            placements.iter().filter(on_the_line).map(|p| (p.threads, p.variant(kind)));
+        let points = placements.iter().filter(on_the_line).map(|p| (p.threads, p.variant(kind)));
         series(results, kind.to_string(), "passes", points)
     };
     let seats = placements.iter().filter(|p| p.name != "crowded" && p.name != "same-cpu");
@@ -489,20 +483,13 @@ const ONE_CPU: Defined = (
 );
 const SIBLINGS: Defined = ("Two threads on the two siblings of one core; passes of both.", None);
 
-const KERNEL_MUTEX: &str =
-    "A mutex of Windows calls the kernel every time, which no lock here does.";
-
 /// Beside each the nearest of today's locks: a critical section sleeps in the kernel when it is taken, as the normal
-/// mutex of POSIX does; a mutex of Windows calls the kernel every time, which no lock here does.
+/// mutex of POSIX does; a mutex of Windows calls the kernel every time, as `kernel` does.
 static HISTORIC: [Historic; 8] = [
     then("critical section, one CPU", 9_765_164.0, "pthread-normal same-cpu", ONE_CPU),
     then("critical section, Hyper-Threading on", 250_758.0, "pthread-normal siblings", SIBLINGS),
-    Historic { variant: None, ..then("mutex of the kernel, one CPU", 678_163.0, "", ONE_CPU) },
-    Historic {
-        variant: None,
-        differs: Some(KERNEL_MUTEX),
-        ..then("mutex of the kernel, Hyper-Threading on", 247_137.0, "", SIBLINGS)
-    },
+    then("mutex of the kernel, one CPU", 678_163.0, "kernel same-cpu", ONE_CPU),
+    then("mutex of the kernel, Hyper-Threading on", 247_137.0, "kernel siblings", SIBLINGS),
     then("spin count, one CPU", 9_765_164.0, "spin-3000-then-block same-cpu", ONE_CPU),
     then("spin count, Hyper-Threading on", 4_741_571.0, "spin-3000-then-block siblings", SIBLINGS),
     then("interlocked increment, one CPU", 24_832_365.0, "atomic same-cpu", ONE_CPU),

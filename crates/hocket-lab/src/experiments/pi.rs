@@ -7,7 +7,9 @@ use crate::harness::timed::time;
 use crate::harness::turn_threads::{Place, TurnThreads};
 use crate::harness::{
     About, Apparatus, Better, Check, Design, Experiment, Fault, Historic, Host, Metric,
-    NotMeasurable, Results, Rounds, Sample, Section, Sentence, Size, Variant, contrast_sentences, Parameter,};
+    NotMeasurable, Parameter, Results, Rounds, Sample, Section, Sentence, Size, Variant,
+    contrast_sentences,
+};
 
 /// See [`About`].
 pub struct Pi;
@@ -45,9 +47,7 @@ static ABOUT: About = About {
             definition: "How often the system moved the thread during one computation, as its kernel counts it.",
         },
     ],
-    parameters: &[
-        Parameter::new("digits", &DIGITS),
-    ],
+    parameters: &[Parameter::new("digits", &DIGITS)],
 };
 
 /// Digits that a quick run's are compared with: more, so that its last ones are not the last ones here.
@@ -95,7 +95,7 @@ impl Experiment for Pi {
 
     fn findings(&self, results: &Results) -> Vec<Sentence> {
         let mut sentences = contrast_sentences(results);
-        let variants = results.design().map_or(&[][..], |design| &design.variants);
+        let variants = results.designed();
         sentences.extend(variants.iter().filter_map(|variant| told(results, &variant.name)));
         sentences
     }

@@ -9,8 +9,9 @@ use crate::harness::settle::Settle;
 use crate::harness::timed::calibrate;
 use crate::harness::{
     About, Apparatus, Axis, Bar, Better, Check, Contrast, Design, Experiment, Fault, Historic,
-    Host, Metric, NamedRatio, NotMeasurable, Plot, Relation, Results, Rounds, Sample, Section,
-    Sentence, Size, Variant, judged_together, ratio_told, Parameter,};
+    Host, Metric, NamedRatio, NotMeasurable, Parameter, Plot, Relation, Results, Rounds, Sample,
+    Section, Sentence, Size, Variant, judged_together, ratio_told,
+};
 
 /// See [`About`].
 pub struct PingPong;
@@ -33,10 +34,7 @@ static ABOUT: About = About {
         better: Better::More,
         definition: "Hand-overs a second of both threads together, from the first turn's beginning to the last one's end.",
     }],
-    parameters: &[
-        Parameter::new("turn", &TURN),
-        Parameter::new("slices", &SLICES),
-    ],
+    parameters: &[Parameter::new("turn", &TURN), Parameter::new("slices", &SLICES)],
 };
 
 const TURN: [Duration; 2] = [Duration::from_millis(3), Duration::from_millis(20)];
@@ -60,10 +58,7 @@ impl Experiment for PingPong {
                 design.missing.push((way.to_string(), why.into()));
             }
         }
-        for (relation, why) in host.absent_relations() {
-            design.missing.push((relation.name().into(), why));
-        }
-        Ok(design.twinned())
+        Ok(design.without_relations_of(host).twinned())
     }
 
     fn open(
@@ -109,7 +104,7 @@ fn add_relation(design: &mut Design, relation: Relation, cpus: [u32; 2]) {
             .on(&cpus, Some(relation));
         // On one CPU one of the two is put aside at every hand-over.
         let crowded = relation == Relation::SameCpu;
-        design.variants.push(if crowded { variant.crowded() } else { variant });
+        design.variants.push(variant.crowded_if(crowded));
     }
     let reference = design.index(&name(REFERENCE, relation)).unwrap_or(first);
     let others = (first..design.variants.len()).filter(|other| *other != reference);
@@ -160,9 +155,7 @@ impl Game {
             let time = self.limit.time.as_millis();
             return Err(Fault(format!("no hand-over in {time} ms: the CPU never changed hands")));
         }
-        let check = played
-            .check()
-            .map_or_else(|wrong| Check::Failed(wrong.to_string()), |()| Check::Passed);
+        let check = Check::of(played.check());
         let rate = total as f64 / played.elapsed.as_secs_f64().max(1e-9);
         Ok(vec![Sample::new("hand-overs", rate, total, check)])
     }

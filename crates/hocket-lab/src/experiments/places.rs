@@ -59,7 +59,7 @@ impl ThreadSpread {
             .with(SPREAD, &self.name)
             .with("threads", self.cpus.len())
             .on(&self.cpus, self.relation);
-        if self.crowded { variant.crowded() } else { variant }
+        variant.crowded_if(self.crowded)
     }
 }
 

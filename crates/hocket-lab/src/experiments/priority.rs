@@ -7,9 +7,10 @@ use hocket_machine::class::Class;
 use super::beside::{Outcome, Scene, granted};
 use crate::harness::turn_threads::Place;
 use crate::harness::{
-    About, Apparatus, Better, Check, Contrast, Design, Experiment, Host, Metric, NamedRatio,
-    NotMeasurable, Relation, Results, Rounds, Sample, Section, Sentence, Size, Variant,
-    ContrastResult, contrast_sentence, ratios_sentence, Parameter,};
+    About, Apparatus, Better, Check, Contrast, ContrastResult, Design, Experiment, Host, Metric,
+    NamedRatio, NotMeasurable, Parameter, Relation, Results, Rounds, Sample, Section, Sentence,
+    Size, Variant, contrast_sentence, ratios_sentence,
+};
 
 /// See [`About`].
 pub struct Priority;
@@ -104,10 +105,7 @@ impl Experiment for Priority {
                 add(&mut design, pair, relation, &BESIDE);
             }
         }
-        for (relation, why) in host.absent_relations() {
-            design.missing.push((relation.name().into(), why));
-        }
-        Ok(design.twinned())
+        Ok(design.without_relations_of(host).twinned())
     }
 
     fn turn_ms(&self) -> f64 {
@@ -154,7 +152,7 @@ pub(super) fn add(
             .on(&[cpu, other], Some(relation));
         let crowded = relation == Relation::SameCpu;
         design.contrasts.push(Contrast::new(0, design.variants.len(), "time"));
-        design.variants.push(if crowded { variant.crowded() } else { variant });
+        design.variants.push(variant.crowded_if(crowded));
     }
 }
 
@@ -194,8 +192,11 @@ fn protects(results: &Results) -> Vec<Sentence> {
         let there = design.variants.iter().filter(|v| v.level("relation") == relation.name());
         let pair = |variant: &Variant| {
             let (level, loads) = (variant.level("level"), variant.level("load-threads"));
-            let ends =
-                if at_the_limit(results, &variant.name) { ", at least, the load gave up" } else { "" };
+            let ends = if at_the_limit(results, &variant.name) {
+                ", at least, the load gave up"
+            } else {
+                ""
+            };
             NamedRatio::new(
                 format!("{level} (load threads: {loads}{ends})"),
                 ALONE,

@@ -7,7 +7,9 @@ use crate::bench::seat_cpus;
 use crate::disturb::{DisturbSpec, Disturbers, Load, SeatCpus, Where};
 use crate::harness::{
     About, Apparatus, Better, Check, Contrast, Design, Experiment, Fault, Host, Metric,
-    NotMeasurable, Results, Rounds, Sample, Section, Sentence, Size, Variant, contrast_sentences, Parameter,};
+    NotMeasurable, Parameter, Results, Rounds, Sample, Section, Sentence, Size, Variant,
+    contrast_sentences,
+};
 use crate::stats::wilson;
 
 /// See [`About`].
@@ -106,8 +108,7 @@ impl Experiment for Protection {
 
     fn findings(&self, results: &Results) -> Vec<Sentence> {
         let mut sentences: Vec<Sentence> = results
-            .design()
-            .map_or(&[][..], |design| &design.variants)
+            .designed()
             .iter()
             .filter(|variant| variant.level("load") == "disturbed")
             .filter_map(|variant| on_time(results, &variant.name))
@@ -181,7 +182,7 @@ impl Apparatus for Stage {
         let specs: &[DisturbSpec] = if *disturbed { &[spec] } else { &[] };
         let disturbers = Disturbers::start(specs, None, &self.seats).map_err(Fault::new)?;
         let played = player.play(self.blocks)?;
-        let pieces: u64 = disturbers.progress().iter().map(|progress| progress.pieces).sum();
+        let pieces = disturbers.pieces();
         let mut samples = samples(&played, self.blocks, check)?;
         if *disturbed {
             let seconds = self.blocks as f64 * Player::period_ns(FRAMES) / 1e9;

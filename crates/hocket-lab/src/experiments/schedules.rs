@@ -7,8 +7,9 @@ use hocket_rt::Strategy;
 use super::playing::{Player, Song, effects_for, no_effect};
 use crate::harness::{
     About, Apparatus, Axis, Better, Check, Contrast, Design, Experiment, Fault, Host, Metric,
-    NotMeasurable, Plot, Results, Rounds, Sample, Section, Sentence, Series, Size, Standing,
-    Variant, contrast_sentences, ratio_told, Parameter,};
+    NotMeasurable, Parameter, Plot, Results, Rounds, Sample, Section, Sentence, Series, Size,
+    Standing, Variant, contrast_sentences, ratio_told,
+};
 
 /// See [`About`].
 pub struct Schedules;

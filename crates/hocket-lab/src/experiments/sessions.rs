@@ -7,7 +7,9 @@ use crate::bench::seat_cpus;
 use crate::disturb::{DisturbSpec, Disturbers, Load, PreviewSource, SeatCpus, Where};
 use crate::harness::{
     About, Apparatus, Better, Check, Contrast, Design, Experiment, Fault, Historic, Host, Metric,
-    NotMeasurable, Results, Rounds, Sample, Section, Sentence, Size, Variant, contrast_sentences, Parameter,};
+    NotMeasurable, Parameter, Results, Rounds, Sample, Section, Sentence, Size, Variant,
+    contrast_sentences,
+};
 use crate::historic::{SessionKind, for_session_kind};
 
 /// See [`About`].
@@ -123,7 +125,7 @@ impl Experiment for Sessions {
     }
 
     fn findings(&self, results: &Results) -> Vec<Sentence> {
-        let variants = results.design().map_or(&[][..], |design| &design.variants);
+        let variants = results.designed();
         let told = variants.iter().filter_map(|variant| told(results, &variant.name));
         contrast_sentences(results).into_iter().chain(told).collect()
     }
@@ -221,7 +223,7 @@ fn variants(sibling: SiblingPolicy) -> impl Iterator<Item = Variant> {
                 .with("channels", channels)
                 .with("case", case)
                 .with("policy", sibling.name());
-            if case == "worst" { variant.crowded() } else { variant }
+            variant.crowded_if(case == "worst")
         })
     })
 }
@@ -264,9 +266,7 @@ impl Stage {
             let player = Player::start(&host.topology, song, how, FRAMES)?;
             players.push(OnePlayer { player, effects, worst: variant.level("case") == "worst" });
         }
-        let tone = |i: usize| (i as f32 * 0.05).sin() * 0.5;
-        let row: Vec<f32> = (0..RATE_HZ as usize).map(tone).collect();
-        let preview = PreviewSource { left: row.clone(), right: row, rate_hz: RATE_HZ, bytes };
+        let preview = PreviewSource::tone(RATE_HZ, bytes);
         Ok(Stage { players, seats: seat_cpus(&host.topology), preview, blocks })
     }
 }
@@ -279,9 +279,9 @@ impl Apparatus for Stage {
         let specs: &[DisturbSpec] = if one.worst { &[spec] } else { &[] };
         let disturbers = Disturbers::start(specs, Some(&self.preview), &self.seats);
         let disturbers = disturbers.map_err(Fault::new)?;
-        let before = pieces(&disturbers);
+        let before = disturbers.pieces();
         let played = one.player.play(self.blocks)?;
-        let pieces = pieces(&disturbers) - before;
+        let pieces = disturbers.pieces() - before;
         if let Some(why) = disturbers.troubles().first() {
             return Err(Fault::new(why));
         }
@@ -300,10 +300,6 @@ impl Apparatus for Stage {
         }
         Ok(samples)
     }
-}
-
-fn pieces(disturbers: &Disturbers) -> u64 {
-    disturbers.progress().iter().map(|progress| progress.pieces).sum()
 }
 
 /// Average and slowest block of a configuration, as the thesis prints them.

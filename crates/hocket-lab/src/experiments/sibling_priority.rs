@@ -4,8 +4,9 @@ use std::time::Duration;
 
 use super::priority;
 use crate::harness::{
-    About, Apparatus, Better, Design, Experiment, Host, Metric, NotMeasurable, Relation, Results,
-    Rounds, Section, Sentence, Size, Variant, contrast_sentence, contrast_sentences, Parameter,};
+    About, Apparatus, Better, Design, Experiment, Host, Metric, NotMeasurable, Parameter, Relation,
+    Results, Rounds, Section, Sentence, Size, Variant, contrast_sentence, contrast_sentences,
+};
 
 /// See [`About`].
 pub struct SiblingPriority;
@@ -35,10 +36,7 @@ static ABOUT: About = About {
             definition: "CPU time that the other thread got, in percent of that time; a whole CPU is 100.",
         },
     ],
-    parameters: &[
-        Parameter::new("turn", &TURN),
-        Parameter::new("asked", &ASKED),
-    ],
+    parameters: &[Parameter::new("turn", &TURN), Parameter::new("asked", &ASKED)],
 };
 
 const TURN: [Duration; 2] = [Duration::from_millis(6), Duration::from_millis(30)];

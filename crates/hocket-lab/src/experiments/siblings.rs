@@ -14,8 +14,9 @@ pub(crate) use pairs::{BARE, Pairs, UNDER, hypervisor, pairs_of, variants};
 pub use verify::{Verification, verify};
 
 use crate::harness::{
-    About, Apparatus, Better, Design, Experiment, Host, Metric, NotMeasurable, Plot, Results,
-    Rounds, Section, Sentence, Size, Parameter,};
+    About, Apparatus, Better, Design, Experiment, Host, Metric, NotMeasurable, Parameter, Plot,
+    Results, Rounds, Section, Sentence, Size,
+};
 
 /// See [`About`].
 pub struct Siblings;

@@ -3,11 +3,12 @@
 use std::time::Duration;
 
 use super::jobs::{Bench, Done, Job, Load, NO_SMT, shared_cores};
-use super::words::{then_and_now, told};
+use super::words::{then_and_now, times, told};
 use crate::harness::timed::{calibrate, per_op};
 use crate::harness::{
     About, Apparatus, Better, Design, Estimate, Experiment, Historic, Host, Metric, NotMeasurable,
-    Plot, Relation, Results, Rounds, Sample, Section, Sentence, Size, Variant, Parameter,};
+    Parameter, Plot, Relation, Results, Rounds, Sample, Section, Sentence, Size, Variant,
+};
 use crate::stats;
 
 /// See [`About`].
@@ -46,10 +47,7 @@ static ABOUT: About = About {
             definition: "Time of one pass of the jobs that share a core, mean.",
         },
     ],
-    parameters: &[
-        Parameter::new("turn", &TURN),
-        Parameter::new("kernels", &JOBS),
-    ],
+    parameters: &[Parameter::new("turn", &TURN), Parameter::new("kernels", &JOBS)],
 };
 
 const TURN: [Duration; 2] = [Duration::from_millis(4), Duration::from_millis(20)];
@@ -177,7 +175,6 @@ fn bound(results: &Results, job: Job) -> Option<Sentence> {
         low: interval.map(|interval| interval.low),
         high: interval.map(|interval| interval.high),
     };
-    let times = |ratio: f64| format!("{ratio:.2}");
     let text = format!(
         "{}: a core with two jobs does {} times the work of a core with one; SMT cannot give more (2009: 1.13)",
         job.name(),

@@ -5,12 +5,13 @@ use std::time::Duration;
 use hocket_machine::counters::WorkCounters;
 
 use super::jobs::{Bench, Done, Job, Load, NO_SMT, shared_cores};
-use super::words::{duration, then_and_now, told};
+use super::words::{duration, standing_as, then_and_now, times, told};
 use crate::harness::timed::{calibrate, per_op};
 use crate::harness::{
-    About, Apparatus, Better, Contrast, Design, Estimate, Experiment, Fault, Historic,
-    Host, Metric, NotMeasurable, Plot, Relation, Results, Rounds, Sample, Section, Sentence, Size,
-    Variant, Parameter,};
+    About, Apparatus, Better, Contrast, Design, Estimate, Experiment, Fault, Historic, Host,
+    Metric, NotMeasurable, Parameter, Plot, Relation, Results, Rounds, Sample, Section, Sentence,
+    Size, Standing, Variant,
+};
 
 /// See [`About`].
 pub struct SmtKernels;
@@ -56,10 +57,7 @@ static ABOUT: About = About {
             definition: "Time with one seat of each core divided by time with both, round by round; computed from `time`.",
         },
     ],
-    parameters: &[
-        Parameter::new("turn", &TURN),
-        Parameter::new("kernels", &JOBS),
-    ],
+    parameters: &[Parameter::new("turn", &TURN), Parameter::new("kernels", &JOBS)],
 };
 
 const TURN: [Duration; 2] = [Duration::from_millis(8), Duration::from_millis(80)];
@@ -221,8 +219,8 @@ fn variant(job: Job, seats: &str) -> String {
     format!("{} {seats}", job.name())
 }
 
-/// How many times as fast the candidate is, with its interval, and whether a difference is shown.
-fn speed_up(results: &Results, job: Job, seats: [&str; 2]) -> Option<(Estimate, bool)> {
+/// How many times as fast the candidate is, with its interval, and how firm that stands.
+fn speed_up(results: &Results, job: Job, seats: [&str; 2]) -> Option<(Estimate, Standing)> {
     let judged = results.judged(&variant(job, seats[0]), &variant(job, seats[1]), "time");
     let ratio = judged.all?;
     let interval = ratio.interval;
@@ -231,15 +229,11 @@ fn speed_up(results: &Results, job: Job, seats: [&str; 2]) -> Option<(Estimate, 
         low: interval.map(|interval| 1.0 / interval.high),
         high: interval.map(|interval| 1.0 / interval.low),
     };
-    Some((estimate, judged.is_shown()))
-}
-
-fn times(ratio: f64) -> String {
-    format!("{ratio:.2}")
+    Some((estimate, judged.standing))
 }
 
 fn smt_sentence(results: &Results, job: Job, code: &str) -> Option<Sentence> {
-    let (estimate, shown) = speed_up(results, job, [ONE_SEAT, BOTH_SEATS])?;
+    let (estimate, standing) = speed_up(results, job, [ONE_SEAT, BOTH_SEATS])?;
     let printed = |year: &str| {
         let is = |old: &&Historic| {
             old.metric == "speed-up" && old.label.starts_with(code) && old.label.ends_with(year)
@@ -253,25 +247,18 @@ fn smt_sentence(results: &Results, job: Job, code: &str) -> Option<Sentence> {
         printed("2002"),
         printed("2009")
     );
-    Some(standing_as(text, shown))
-}
-
-fn standing_as(text: String, shown: bool) -> Sentence {
-    match shown {
-        true => Sentence::shown(text),
-        false => Sentence::not_shown(format!("{text}: no difference shown")),
-    }
+    Some(standing_as(text, standing))
 }
 
 fn cores_sentence(results: &Results, job: Job) -> Option<Sentence> {
     let alone = results.estimate(&variant(job, ALONE), "time")?;
     let head = format!("{}: a pass takes {} alone", job.name(), told(alone, duration));
-    let Some((estimate, shown)) = speed_up(results, job, [ALONE, TWO_CORES]) else {
+    let Some((estimate, standing)) = speed_up(results, job, [ALONE, TWO_CORES]) else {
         return Some(Sentence::shown(head));
     };
     let text =
         format!("{head}; two cores together are {} times as fast as one", told(estimate, times));
-    Some(standing_as(text, shown))
+    Some(standing_as(text, standing))
 }
 
 fn counter_sentence(results: &Results, job: Job) -> Option<Sentence> {
@@ -312,7 +299,8 @@ const fn faster(
     }
 }
 
-const SWITCHED_OFF: &str = "SMT was switched off for the comparison; here the second seat stays empty.";
+const SWITCHED_OFF: &str =
+    "SMT was switched off for the comparison; here the second seat stays empty.";
 
 const fn in_ms(label: &'static str, value: f64, variant: &'static str) -> Historic {
     let definition = "Execution time: 8 threads, one pinned to each logical CPU, or 4 threads with twice the work each.";

@@ -8,13 +8,14 @@ mod sieves;
 mod tcp_stream;
 
 use super::jobs::{NO_SMT, shared_cores};
-use super::words::{rate, then_and_now, told};
+use super::words::{rate, standing_as, then_and_now, times, told};
 use crate::harness::timed::per_op;
 use crate::harness::{
     About, Apparatus, Axis, Bar, Better, Check, Contrast, ContrastResult, Design, Estimate,
-    Experiment, Fault, Historic, Host, Metric, NamedRatio, NotMeasurable, Plot, Relation, Results,
-    Rounds, Sample, Section, Sentence, Size, Standing, Variant, judged_together, ratio_told,
-    ratios_sentence, Parameter,};
+    Experiment, Fault, Historic, Host, Metric, NamedRatio, NotMeasurable, Parameter, Plot,
+    Relation, Results, Rounds, Sample, Section, Sentence, Size, Standing, Variant, judged_together,
+    ratio_told, ratios_sentence,
+};
 use chat::Chat;
 use file_server::FileServer;
 use sieves::Sieves;
@@ -339,10 +340,6 @@ fn instead(seats: [&str; 2]) -> &'static str {
     }
 }
 
-fn times(ratio: f64) -> String {
-    format!("{ratio:.2}")
-}
-
 fn smt_sentence(results: &Results, found: &Found, kind: Kind) -> Option<Sentence> {
     let seats = [ONE_SEAT, BOTH_SEATS];
     let speed_up = found.speed_up(kind, seats)?;
@@ -379,12 +376,6 @@ fn cpu_time(results: &Results, kind: Kind, seats: [&str; 2]) -> String {
     let judged = judged_together(results, &[pair]);
     let told = judged.first().map(|(_, ratio)| format!("; CPU time of each {}", ratio_told(ratio)));
     told.unwrap_or_default()
-}
-
-fn standing_as(text: String, standing: Standing) -> Sentence {
-    let text =
-        if standing == Standing::NotShown { format!("{text}: no difference shown") } else { text };
-    Sentence { text, standing }
 }
 
 fn speed_ups(found: &Found) -> Plot {
@@ -457,7 +448,9 @@ static HISTORIC: [Historic; 10] = [
         metric: "rate",
         variant: Some("chat two-cores"),
         definition: "Messages said and heard a second, 10 rooms, 1000 messages; the highest of 102,000 to 125,000.",
-        differs: Some("Ten rooms and 1000 messages; here one room in a quick run, and 25 messages of each user."),
+        differs: Some(
+            "Ten rooms and 1000 messages; here one room in a quick run, and 25 messages of each user.",
+        ),
         source: "Molnar, Linux kernel mailing list, 9 January 2002 (two Celerons 466 MHz)",
     },
     Historic {

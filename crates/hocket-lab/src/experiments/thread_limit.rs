@@ -10,7 +10,9 @@ use hocket_machine::pin::current_thread;
 
 use crate::harness::{
     About, Apparatus, Axis, Bar, Better, Check, Design, Estimate, Experiment, Fault, Historic,
-    Host, Metric, NotMeasurable, Plot, Results, Rounds, Sample, Section, Sentence, Size, Variant, Parameter,};
+    Host, Metric, NotMeasurable, Parameter, Plot, Results, Rounds, Sample, Section, Sentence, Size,
+    Variant,
+};
 use limits::{LIMITS, own_threads};
 
 /// See [`About`].
@@ -78,10 +80,7 @@ static ABOUT: About = About {
             definition: "/proc/sys/vm/max_map_count, halved: threads of one process, with two memory maps each.",
         },
     ],
-    parameters: &[
-        Parameter::new("threads", &THREADS),
-        Parameter::new("stack", &STACK),
-    ],
+    parameters: &[Parameter::new("threads", &THREADS), Parameter::new("stack", &STACK)],
 };
 
 const THREADS: [usize; 2] = [256, 2000];

@@ -10,8 +10,9 @@ use super::drawing::{CPU_TIME, Drawing, LONG, SWITCHES, THREADS, TIME, VIEW};
 use super::words::series;
 use crate::harness::{
     About, Apparatus, Axis, Better, Check, Contrast, Design, Experiment, Fault, Historic, Host,
-    Mark, Metric, NamedRatio, NotMeasurable, Plot, Results, Rounds, Sample, Section, Sentence,
-    Size, Variant, ratios_sentence, Parameter,};
+    Mark, Metric, NamedRatio, NotMeasurable, Parameter, Plot, Results, Rounds, Sample, Section,
+    Sentence, Size, Variant, ratios_sentence,
+};
 
 /// See [`About`].
 pub struct ThreadScaling;
@@ -91,7 +92,7 @@ impl Experiment for ThreadScaling {
         let mut add = |kind: &str, threads: usize| {
             let variant =
                 Variant::new(name(kind, threads)).with("work", kind).with("threads", threads);
-            design.variants.push(if threads > cpus { variant.crowded() } else { variant });
+            design.variants.push(variant.crowded_if(threads > cpus));
         };
         drawing_threads(cpus).into_iter().for_each(|threads| add(DRAWING, threads));
         if size == Size::Full {
@@ -258,14 +259,14 @@ fn pieces(threads: usize, passes: u64, share: BlockingShare) -> Result<Vec<Sampl
 
 /// Numbers of threads and variants of one kind of work, as the rows know them.
 fn points(results: &Results, kind: &str) -> Vec<(f64, String)> {
-    let variants = results.design().map_or(&[][..], |design| &design.variants);
+    let variants = results.designed();
     let of_kind = variants.iter().filter(|variant| variant.level("work") == kind);
     of_kind.filter_map(|v| Some((v.level("threads").parse().ok()?, v.name.clone()))).collect()
 }
 
 /// As many CPUs as the design was made for: no variant with more threads is uncrowded.
 pub(super) fn cpus_of(results: &Results) -> usize {
-    let variants = results.design().map_or(&[][..], |design| &design.variants);
+    let variants = results.designed();
     let own = variants.iter().filter(|variant| !variant.crowded);
     own.filter_map(|variant| variant.level("threads").parse().ok()).max().unwrap_or(1)
 }
@@ -288,14 +289,23 @@ fn knee_of(results: &Results, kind: &str, metric: &str) -> Option<f64> {
 /// Pictures of a few milliseconds tell nothing of those of 2006, which took seconds.
 fn drawn(results: &Results, kind: &str) -> Option<Sentence> {
     let pair = |label: &str, then: &str, (from, to), metric: &'static str| {
-        let label = if kind == LONG_DRAWING { format!("{label} (2006, 2 CPUs: {then})") } else { label.into() };
+        let label = if kind == LONG_DRAWING {
+            format!("{label} (2006, 2 CPUs: {then})")
+        } else {
+            label.into()
+        };
         NamedRatio::new(label, name(kind, from), name(kind, to), metric)
     };
     let same = "no change measurable";
     let pairs = [
         pair("time of 2 threads against 1", "halved", (1, 2), TIME.name),
         pair("of 512 against 2", same, (2, 512), TIME.name),
-        pair("CPU time of 512 against 2, with the start of the threads", same, (2, 512), CPU_TIME.name),
+        pair(
+            "CPU time of 512 against 2, with the start of the threads",
+            same,
+            (2, 512),
+            CPU_TIME.name,
+        ),
     ];
     let switches = |threads| {
         let median = results.median(&name(kind, threads), SWITCHES.name);

@@ -7,8 +7,9 @@ use std::time::Duration;
 
 use super::siblings::{self, BARE, Pairs, UNDER, hypervisor, pairs_of, variants};
 use crate::harness::{
-    About, Apparatus, Better, Design, Experiment, Host, Metric, NotMeasurable, Plot, Results,
-    Rounds, Section, Sentence, Size, Variant, standard_plots, Parameter,};
+    About, Apparatus, Better, Design, Experiment, Host, Metric, NotMeasurable, Parameter, Plot,
+    Results, Rounds, Section, Sentence, Size, Variant, standard_plots,
+};
 
 /// See [`About`].
 pub struct Vcpu;
@@ -51,10 +52,7 @@ static ABOUT: About = About {
             definition: "The share of the turn that lies in gaps above 50 us between two readings.",
         },
     ],
-    parameters: &[
-        Parameter::new("turn", &TURN),
-        Parameter::new("gap-ns", &lost::LEAST_GAP_NS),
-    ],
+    parameters: &[Parameter::new("turn", &TURN), Parameter::new("gap-ns", &lost::LEAST_GAP_NS)],
 };
 
 impl Experiment for Vcpu {

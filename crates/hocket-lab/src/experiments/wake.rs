@@ -12,8 +12,9 @@ use crate::harness::lateness::OpenLoop;
 use crate::harness::turn_threads::{Place, TurnThreads};
 use crate::harness::{
     About, Apparatus, Better, Check, Contrast, Design, Experiment, Fault, Host, Metric,
-    NotMeasurable, Quantiles, Relation, Results, Rounds, Sample, Section, Sentence, Size, Variant,
-    contrast_sentences, Parameter,};
+    NotMeasurable, Parameter, Quantiles, Relation, Results, Rounds, Sample, Section, Sentence,
+    Size, Variant, contrast_sentences,
+};
 
 /// See [`About`].
 pub struct Wake;
@@ -154,7 +155,7 @@ fn add_class(
                 Some((_, (a, _))) => variant.on(&[a], None),
                 None => variant.on(&[alone], None),
             };
-            design.variants.push(if load == "busy" { variant.crowded() } else { variant });
+            design.variants.push(variant.crowded_if(load == "busy"));
         }
     }
 }

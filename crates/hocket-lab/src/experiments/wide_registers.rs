@@ -10,8 +10,9 @@ use crate::harness::lateness::OpenLoop;
 use crate::harness::turn_threads::{Place, TurnThreads};
 use crate::harness::{
     About, Apparatus, Axis, Better, Contrast, ContrastResult, Design, Estimate, Experiment, Fault,
-    Host, Metric, NotMeasurable, Plot, Results, Rounds, Sample, Section, Sentence, Series, Size,
-    Standing, Variant, contrast_sentence, Parameter,};
+    Host, Metric, NotMeasurable, Parameter, Plot, Results, Rounds, Sample, Section, Sentence,
+    Series, Size, Standing, Variant, contrast_sentence,
+};
 use walk::{Fill, PIECES, Times, Walk, slow_ns};
 
 /// See [`About`].

@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Check, Design, Estimate, Historic, LedgerEntry, Quantiles, Sample, Size, twin_of};
+use super::{
+    Check, Design, Estimate, Historic, LedgerEntry, Quantiles, Sample, Size, Variant, twin_of,
+};
 use crate::stats::{self, Comparison, Judgement, StartComparison};
 
 /// One figure of one turn with all that is known of the turn: what the record keeps.
@@ -119,6 +121,11 @@ impl Results {
     /// The design; an empty slice of everything where it was not measurable.
     pub fn design(&self) -> Option<&Design> {
         self.run.design.as_ref()
+    }
+
+    /// The variants of the design, without twins; none where it was not measurable.
+    pub fn designed(&self) -> &[Variant] {
+        self.design().map_or(&[][..], |design| &design.variants)
     }
 
     /// The rows of a variant and metric that count.
@@ -424,7 +431,7 @@ fn settle((before, after): (&mut Vec<f64>, &mut Vec<f64>)) -> Option<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::harness::{Rounds, Variant};
+    use crate::harness::Rounds;
     use crate::stats::Rng;
 
     /// `b` takes `factor` as long as `a`; both drift together, and some rounds of `a` are disturbed.

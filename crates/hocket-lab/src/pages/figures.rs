@@ -67,7 +67,8 @@ fn figure(results: &Results, variant: &str, metric: &str) -> Option<VariantFigur
         Some(q) => (q.min, q.p99, q.max, q.n, Over::Values),
         None => over_rounds(results.values(variant, metric))?,
     };
-    let in_a_turn = results.rows_of(variant, metric).map(|row| row.sample.distribution.map_or(n, |q| q.n));
+    let in_a_turn =
+        results.rows_of(variant, metric).map(|row| row.sample.distribution.map_or(n, |q| q.n));
     let p99 = (in_a_turn.min().unwrap_or(0) >= FOR_P99).then_some(p99);
     Some(VariantFigure {
         variant: variant.into(),

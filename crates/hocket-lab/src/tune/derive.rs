@@ -123,7 +123,7 @@ fn pair_speed(results: &Results) -> Option<f64> {
 }
 
 fn cpus(results: &Results) -> Vec<u32> {
-    let variants = results.design().map_or(&[][..], |design| &design.variants);
+    let variants = results.designed();
     let alone = variants.iter().filter(|v| v.name.ends_with(" alone"));
     let mut cpus: Vec<u32> = alone.filter_map(|v| v.cpus.first().copied()).collect();
     cpus.sort_unstable();

@@ -43,11 +43,7 @@ impl Contention {
             let mut kernel = kernel(kind);
             *passes = calibrate(PIECE, |n| Ok(time(|| kernel.run(n)).0))?;
         }
-        Ok(Contention {
-            window_ns: size.of(WINDOW_NS),
-            repeats: size.of(REPEATS),
-            passes,
-        })
+        Ok(Contention { window_ns: size.of(WINDOW_NS), repeats: size.of(REPEATS), passes })
     }
 
     /// One trial: for every kernel the quotient of the times side by side and apart, of the CPU that
@@ -109,9 +105,7 @@ impl Contention {
         while pieces_ns.is_empty() || monotonic_ns() < end_ns {
             pieces_ns.push(time(|| kernel.run(self.passes[at])).0.max(1) as f64);
         }
-        let check = kernel
-            .check()
-            .map_or_else(|wrong| Check::Failed(wrong.to_string()), |()| Check::Passed);
+        let check = Check::of(kernel.check());
         (median(&pieces_ns).unwrap_or(1.0), check)
     }
 }
