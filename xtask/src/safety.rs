@@ -14,7 +14,7 @@ use crate::tokens::{Token, tokens};
 const ALLOWED: [(&str, &str); 16] = [
     ("crates/hocket-rt/", "cells shared between threads, futex calls and CPU hints"),
     ("crates/hocket-machine/", "system calls"),
-    ("crates/hocket-kernels/src/sys", "system calls of the lab's kernels"),
+    ("crates/hocket-kernels/src/sys", "system calls and instructions of the lab's kernels"),
     ("crates/hocket-kernels/src/locks/pthread.rs", "the C library's mutexes"),
     ("crates/hocket-kernels/src/locks/mcs.rs", "a lock's list of places on their threads' stacks"),
     ("crates/hocket-c/src/", "what programs in C hand in and get"),

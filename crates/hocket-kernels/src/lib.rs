@@ -12,11 +12,11 @@
 //!
 //! | part | what it is for |
 //! |---|---|
-//! | [`Kernel`], [`smt`], [`contention`], [`Biquads`] | one thread's work, pass by pass |
-//! | [`locks`] | ten ways to let one thread at a time increment a counter |
+//! | [`Kernel`], [`smt`], [`contention`], [`Biquads`], [`Correlation`] | one thread's work, pass by pass |
+//! | [`locks`] | eleven ways to let one thread at a time increment a counter |
 //! | [`turns`] | ways for two threads to hand a counter to and fro |
 //! | [`barriers`] | where n threads wait for all |
-//! | [`lost_updates`](mod@lost_updates), [`neighbours`] | counting without a lock: what gets lost, what lines cost |
+//! | [`lost_updates`](mod@lost_updates) | counting without a lock: what gets lost |
 //! | [`mandelbrot`], [`filters`] | pictures that several threads compute |
 //! | [`pi`](mod@pi), [`sieve`], [`pauses`] | long serial work, and work that blocks a part of the time |
 //!
@@ -37,6 +37,8 @@ pub mod contention;
 
 mod biquads;
 
+mod correlation;
+
 mod thread_group;
 
 pub mod locks;
@@ -46,8 +48,6 @@ pub mod turns;
 pub mod barriers;
 
 pub mod lost_updates;
-
-pub mod neighbours;
 
 pub mod mandelbrot;
 
@@ -64,5 +64,6 @@ mod sync;
 mod sys;
 
 pub use biquads::{Biquads, FILTERS, FRAMES};
+pub use correlation::Correlation;
 pub use kernel::{Kernel, Ops, Wrong};
 pub use thread_group::{Finished, ThreadGroup};

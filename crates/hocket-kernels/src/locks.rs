@@ -23,9 +23,14 @@ mod mcs;
 
 mod counter;
 
+#[cfg(unix)]
+mod kernel;
+
 mod kind;
 
 pub use counter::{AtomicCounter, Counter, LockedCounter};
+#[cfg(unix)]
+pub use kernel::KernelLock;
 pub use kind::{LockKind, ParseLockKindError};
 pub use mcs::Mcs;
 pub use parking::ParkingLot;

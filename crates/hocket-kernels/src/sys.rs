@@ -7,6 +7,9 @@ mod futex;
 
 pub(crate) use futex::Futex;
 
+mod increment;
+pub(crate) use increment::{in_one, in_three, one_instruction_missing};
+
 #[cfg(unix)]
 mod channel;
 #[cfg(unix)]

@@ -195,6 +195,11 @@ impl Disturbers {
         self.running.iter().map(Running::progress).collect()
     }
 
+    /// Pieces that all of them have done.
+    pub fn pieces(&self) -> u64 {
+        self.progress().iter().map(|progress| progress.pieces).sum()
+    }
+
     /// Disturbers that had to give up, and why.
     pub fn troubles(&self) -> Vec<String> {
         let trouble = |running: &Running| {
@@ -269,13 +274,7 @@ mod tests {
     #[test]
     fn a_load_works_and_is_counted_until_it_is_dropped() {
         let specs = DisturbSpec::parse_list("compute:2,preview").unwrap();
-        let silence = || vec![0.0; 4800];
-        let source = PreviewSource {
-            left: silence(),
-            right: silence(),
-            rate_hz: 48_000,
-            bytes: PreviewSource::BYTES,
-        };
+        let source = PreviewSource::tone(48_000, PreviewSource::BYTES);
         let load = Disturbers::start(&specs, Some(&source), &SeatCpus::default()).unwrap();
         // Nothing but a hang takes this long: the threads are ordinary ones of low priority.
         let patience = Instant::now() + Duration::from_secs(1200);

@@ -19,6 +19,7 @@ pub mod barrier;
 
 pub mod lost_updates;
 pub mod locks;
+pub mod producer_consumer;
 pub mod false_sharing;
 pub mod lock_scaling;
 
@@ -64,6 +65,7 @@ pub static ALL: &[&dyn Experiment] = &[
     &barrier::Barrier,
     &lost_updates::LostIncrements,
     &locks::Locks,
+    &producer_consumer::ProducerConsumer,
     &false_sharing::FalseSharing,
     &lock_scaling::LockScaling,
     &thread_scaling::ThreadScaling,
@@ -166,12 +168,14 @@ mod tests {
     }
 
     /// Words of definitions that no metric of ours has.
-    const OTHER_CONDITIONS: [&str; 8] = [
+    const OTHER_CONDITIONS: [&str; 10] = [
         "the one CPU of the system",
         "up to 512 threads",
         "SMT disabled",
+        "without SMT",
+        "several large files",
+        "10 rooms",
         "at most",
-        "correlation",
         "SuperPi",
         "slowest",
         "one thread, kernel",

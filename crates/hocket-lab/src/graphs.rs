@@ -100,12 +100,6 @@ impl GraphSpec {
     pub fn load(&self) -> BiquadLoad {
         BiquadLoad::new(self.biquads)
     }
-
-    /// Biquad sections in the whole graph.
-    pub fn total_biquads(&self) -> usize {
-        let groups = self.tracks.div_ceil(TRACKS_A_GROUP);
-        (self.tracks * self.nodes_a_track + groups + 1) * self.biquads
-    }
 }
 
 /// One plain biquad section in `f32`, transposed direct form II: the work that other executors were

@@ -13,7 +13,7 @@
 //! |---|---|
 //! | `about.rs`, `experiment.rs`, `design.rs` | what an experiment is |
 //! | `host.rs` | which CPUs there are, how they are related, what is granted |
-//! | `team.rs`, `settle.rs`, `timed.rs`, `lateness.rs` | helpers of those who measure |
+//! | `turn_threads.rs`, `settle.rs`, `timed.rs`, `lateness.rs` | helpers of those who measure |
 //! | `child.rs`, `start.rs`, `layout.rs` | one process start, seen from inside and outside |
 //! | `ledger.rs` | what else the machine did in a turn |
 //! | `run.rs` | all process starts of some experiments |
@@ -46,7 +46,7 @@ mod plot;
 mod verdicts;
 mod unpaired;
 
-pub use about::{About, Better, Metric, Section};
+pub use about::{About, Better, Metric, Parameter, Section, same_definition};
 pub use design::{Contrast, Design, NotMeasurable, Rounds, Size, TWIN, Variant, twin_of};
 pub use experiment::{Apparatus, Check, Experiment, Fault, Historic, Quantiles, Sample};
 pub use host::{FifoGrant, Host, Relation};
@@ -56,7 +56,7 @@ pub use plot::{Axis, Bar, Dumbbell, Estimate, Mark, Plot, Rank, Series, Span};
 pub use results::{ContrastResult, ExperimentRun, Results, Row, Standing};
 pub use run::{Budget, Event, Plan, RunError, run};
 pub use start::Launcher;
-pub use unpaired::{Unpaired, incomparable, unpaired};
+pub use unpaired::{Unpaired, floor_of_both, incomparable, unpaired};
 pub use verdicts::{
     NamedRatio, Sentence, change, contrast_sentence, contrast_sentences, framed, judged_together,
     percent_change, ratio_told, ratios_sentence, standard_plots,

@@ -22,6 +22,8 @@ pub enum LockKind {
     PthreadNormal,
     /// `Pthread::adaptive`.
     PthreadAdaptive,
+    /// `KernelLock`: two system calls a pass.
+    Kernel,
     /// [`SpinThenBlock`] with so many looks.
     SpinThenBlock(u32),
     /// [`TestAndSet`].
@@ -36,12 +38,13 @@ pub enum LockKind {
 
 impl LockKind {
     /// All, with the spin counts between which the article of 2003 found no difference.
-    pub const ALL: [LockKind; 12] = [
+    pub const ALL: [LockKind; 13] = [
         LockKind::Atomic,
         LockKind::StdMutex,
         LockKind::ParkingLot,
         LockKind::PthreadNormal,
         LockKind::PthreadAdaptive,
+        LockKind::Kernel,
         LockKind::SpinThenBlock(300),
         LockKind::SpinThenBlock(3_000),
         LockKind::SpinThenBlock(30_000),
@@ -54,14 +57,15 @@ impl LockKind {
     /// A counter of this kind, at 0.
     ///
     /// # Errors
-    /// What the system says where it has no such lock: `PthreadAdaptive` needs glibc.
+    /// What the system says where it has no such lock: `PthreadAdaptive` needs glibc, `Kernel` needs Linux.
     pub fn counter(self) -> io::Result<Box<dyn Counter>> {
         Ok(match self {
             LockKind::Atomic => Box::new(AtomicCounter::default()),
             LockKind::StdMutex => Box::new(LockedCounter::new(StdMutex::default())),
             LockKind::ParkingLot => Box::new(LockedCounter::new(ParkingLot::default())),
-            LockKind::PthreadNormal => pthread::normal()?,
-            LockKind::PthreadAdaptive => pthread::adaptive()?,
+            LockKind::PthreadNormal => of_the_system::normal()?,
+            LockKind::PthreadAdaptive => of_the_system::adaptive()?,
+            LockKind::Kernel => of_the_system::kernel()?,
             LockKind::SpinThenBlock(spins) => {
                 Box::new(LockedCounter::new(SpinThenBlock::new(spins)))
             }
@@ -71,18 +75,12 @@ impl LockKind {
             LockKind::Mcs => Box::new(LockedCounter::new(Mcs::new())),
         })
     }
-
-    /// Whether a waiter only spins. (After ten thousand looks it yields, so that it ends.)
-    pub fn only_spins(self) -> bool {
-        use LockKind::{Mcs, TestAndSet, TestAndTestAndSet, Ticket};
-        matches!(self, TestAndSet | TestAndTestAndSet | Ticket | Mcs)
-    }
 }
 
 #[cfg(unix)]
-mod pthread {
+mod of_the_system {
     use super::{Counter, LockedCounter, io};
-    use crate::locks::Pthread;
+    use crate::locks::{KernelLock, Pthread};
 
     pub(super) fn normal() -> io::Result<Box<dyn Counter>> {
         Ok(Box::new(LockedCounter::new(Pthread::normal()?)))
@@ -91,17 +89,21 @@ mod pthread {
     pub(super) fn adaptive() -> io::Result<Box<dyn Counter>> {
         Ok(Box::new(LockedCounter::new(Pthread::adaptive()?)))
     }
+
+    pub(super) fn kernel() -> io::Result<Box<dyn Counter>> {
+        Ok(Box::new(LockedCounter::new(KernelLock::new()?)))
+    }
 }
 
 #[cfg(not(unix))]
-mod pthread {
+mod of_the_system {
     use super::{Counter, io};
 
     pub(super) fn normal() -> io::Result<Box<dyn Counter>> {
-        Err(io::Error::new(io::ErrorKind::Unsupported, "this system has no pthread_mutex_t"))
+        Err(io::Error::new(io::ErrorKind::Unsupported, "this system is not UNIX"))
     }
 
-    pub(super) use normal as adaptive;
+    pub(super) use {normal as adaptive, normal as kernel};
 }
 
 impl fmt::Display for LockKind {
@@ -112,6 +114,7 @@ impl fmt::Display for LockKind {
             LockKind::ParkingLot => "parking-lot",
             LockKind::PthreadNormal => "pthread-normal",
             LockKind::PthreadAdaptive => "pthread-adaptive",
+            LockKind::Kernel => "kernel",
             LockKind::SpinThenBlock(spins) => return f.pad(&format!("spin-{spins}-then-block")),
             LockKind::TestAndSet => "test-and-set",
             LockKind::TestAndTestAndSet => "test-and-test-and-set",

@@ -22,17 +22,21 @@ pub enum Writing {
     OneLock,
     /// A lock around counting, then one of the pixel's own around writing.
     PixelLocks,
-    /// An atomic counter, then the pixel's own lock around writing: the study's CAS.
+    /// An atomic counter, then the pixel's own lock around writing.
     PixelLocksAtomicCounter,
+    /// A counter that is read and exchanged for one more, again until nobody came between, then the pixel's own lock
+    /// around writing: the study's CAS.
+    PixelLocksCasCounter,
 }
 
 impl Writing {
     /// All, in the order of the study.
-    pub const ALL: [Writing; 4] = [
+    pub const ALL: [Writing; 5] = [
         Writing::Unlocked,
         Writing::OneLock,
         Writing::PixelLocks,
         Writing::PixelLocksAtomicCounter,
+        Writing::PixelLocksCasCounter,
     ];
 }
 
@@ -43,6 +47,7 @@ impl fmt::Display for Writing {
             Writing::OneLock => "one-lock",
             Writing::PixelLocks => "pixel-locks",
             Writing::PixelLocksAtomicCounter => "pixel-locks-atomic-counter",
+            Writing::PixelLocksCasCounter => "pixel-locks-cas-counter",
         })
     }
 }
@@ -78,6 +83,8 @@ pub struct Rendered {
     pub picture: Picture,
     /// Pixels counted while writing; `None` where nothing is counted.
     pub counted: Option<u64>,
+    /// How often the counter was read anew because another thread had come between; `None` where nothing is exchanged.
+    pub retries: Option<u64>,
     /// Rows that each thread drew.
     pub rows: Vec<usize>,
     /// From the first thread's beginning to the last one's end.
@@ -85,7 +92,8 @@ pub struct Rendered {
 }
 
 impl Rendered {
-    /// Whether it is the picture of which `checksum` is known, and each pixel was counted once.
+    /// Whether it is the picture of which `checksum` is known, and each pixel was counted once, by one thread without
+    /// a retry.
     ///
     /// # Errors
     /// [`Wrong`], if not.
@@ -93,6 +101,9 @@ impl Rendered {
         let pixels = self.picture.pixels.len() as u64;
         Wrong::unless_equal("the checksum", self.picture.checksum(), checksum)?;
         Wrong::unless_equal("the count of pixels", self.counted.unwrap_or(pixels), pixels)?;
+        if self.rows.len() == 1 {
+            Wrong::unless_equal("the retries of one thread", self.retries.unwrap_or(0), 0)?;
+        }
         Wrong::unless_equal("rows", self.rows.iter().sum(), self.picture.height)
     }
 }
@@ -106,7 +117,7 @@ impl Rendered {
 pub fn render(view: &View, group: &ThreadGroup<'_>, writing: Writing) -> io::Result<Rendered> {
     let locks = match writing {
         Writing::Unlocked | Writing::OneLock => 0,
-        Writing::PixelLocks | Writing::PixelLocksAtomicCounter => view.width * view.height,
+        _ => view.width * view.height,
     };
     let locks: Vec<StdMutex> = (0..locks).map(|_| StdMutex::default()).collect();
     let (lock, count) = (Padded(StdMutex::default()), Padded(AtomicU64::new(0)));
@@ -129,6 +140,26 @@ pub fn render(view: &View, group: &ThreadGroup<'_>, writing: Writing) -> io::Res
             count.fetch_add(1, Relaxed);
             locks[pixel].with(|| write.now());
         }),
+        Writing::PixelLocksCasCounter => {
+            let retries = Padded(AtomicU64::new(0));
+            let drawn = draw(view, group, Some(&count), |pixel, write| {
+                add_by_exchange(&count, &retries);
+                locks[pixel].with(|| write.now());
+            })?;
+            // Relaxed: all were joined.
+            Ok(Rendered { retries: Some(retries.load(Relaxed)), ..drawn })
+        }
+    }
+}
+
+/// One more, as `AtomicInteger.incrementAndGet` did it in 2006. Relaxed: each counter by itself.
+fn add_by_exchange(count: &AtomicU64, retries: &AtomicU64) {
+    loop {
+        let seen = count.load(Relaxed);
+        if count.compare_exchange(seen, seen + 1, Relaxed, Relaxed).is_ok() {
+            return;
+        }
+        retries.fetch_add(1, Relaxed);
     }
 }
 
@@ -176,6 +207,7 @@ fn draw(
         picture: Picture { width: view.width, height: view.height, pixels },
         // Relaxed: all were joined.
         counted: count.map(|count| count.load(Relaxed)),
+        retries: None,
         rows: finished.results,
         elapsed: finished.elapsed,
     })
@@ -198,8 +230,21 @@ mod tests {
                 let drawn = render(&view, &ThreadGroup::anywhere(threads), writing).unwrap();
                 assert_eq!(drawn.check(checksum), Ok(()), "{writing}, {threads} threads");
                 assert_eq!(drawn.counted.is_none(), writing == Writing::Unlocked);
+                assert_eq!(drawn.retries.is_some(), writing == Writing::PixelLocksCasCounter);
             }
         }
+    }
+
+    #[test]
+    fn a_pixel_that_is_not_counted_and_a_retry_of_nobody_are_noticed() {
+        let view = View::whole(8).scaled_to_width(16);
+        let group = ThreadGroup::anywhere(1);
+        let drawn = render(&view, &group, Writing::PixelLocksCasCounter).unwrap();
+        let checksum = drawn.picture.checksum();
+        assert_eq!(drawn.check(checksum), Ok(()));
+        let counted = drawn.counted.map(|pixels| pixels - 1);
+        assert!(Rendered { counted, ..drawn.clone() }.check(checksum).is_err());
+        assert!(Rendered { retries: Some(1), ..drawn }.check(checksum).is_err());
     }
 
     #[test]

@@ -24,6 +24,13 @@ impl PreviewSource {
     /// is not in the page cache would measure the disk.
     pub const BYTES: u64 = 64 << 20;
 
+    /// A tone in both rows, one second of it again and again.
+    pub fn tone(rate_hz: u32, bytes: u64) -> PreviewSource {
+        let sample = |i: usize| (i as f32 * 0.05).sin() * 0.5;
+        let row: Vec<f32> = (0..rate_hz as usize).map(sample).collect();
+        PreviewSource { left: row.clone(), right: row, rate_hz, bytes }
+    }
+
     /// Writes the audio again and again until the file is large.
     fn write(&self, path: &Path) -> Result<(), String> {
         if self.left.is_empty() {

@@ -8,7 +8,7 @@ use crate::harness::lateness::OpenLoop;
 use crate::harness::timed::{calibrate, per_op, time};
 use crate::harness::{
     About, Apparatus, Better, Check, Design, Experiment, Fault, Host, Metric, NotMeasurable,
-    Results, Rounds, Sample, Section, Sentence, Size, Variant, twin_of,
+    Parameter, Results, Rounds, Sample, Section, Sentence, Size, Variant, twin_of,
 };
 
 /// See [`About`].
@@ -46,6 +46,11 @@ static ABOUT: About = About {
             definition: "Median of how late a thread of the ordinary class wakes up from an absolute sleep, \
                          8 planned wake-ups, 200 us apart.",
         },
+    ],
+    parameters: &[
+        Parameter::new("turn", &TARGET),
+        Parameter::new("cells", &CELLS),
+        Parameter::new("wake-ups", &WAKES),
     ],
 };
 

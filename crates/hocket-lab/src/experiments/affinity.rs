@@ -6,8 +6,8 @@ use super::beside::{Outcome, Scene};
 use crate::harness::turn_threads::Place;
 use crate::harness::{
     About, Apparatus, Better, Check, Contrast, Design, Experiment, Host, Metric, NamedRatio,
-    NotMeasurable, Results, Rounds, Sample, Section, Sentence, Size, Variant, contrast_sentences,
-    ratios_sentence,
+    NotMeasurable, Parameter, Results, Rounds, Sample, Section, Sentence, Size, Variant,
+    contrast_sentences, ratios_sentence,
 };
 
 /// See [`About`].
@@ -21,7 +21,8 @@ static ABOUT: About = About {
              the power is left) and a comparison of quad cores of 2008",
     method: "One thread, or one for each CPU, computes a fixed number of blocks of 32 filters (64 frames each). \
              `scheduler` lets the system choose, `pinned` ties each thread to a CPU of its own, `one-cpu` ties all to \
-             the same. `loaded` adds threads that compute the same all the time, half as many as there are CPUs, \
+             the same. Where cores have two seats, one thread for each core runs `spread` over all cores and `packed` on both \
+             seats of half of them. `loaded` adds threads that compute the same all the time, half as many as there are CPUs, \
              wherever the system puts them; `apart` gives the observed thread one half of the CPUs and the load the \
              other (complementary masks), `same-cpu` ties both to one CPU. The output of every filter chain is checked.",
     limits: "Work that fits into the first-level cache: what moving costs is the refill of caches, so work with a \
@@ -41,7 +42,11 @@ static ABOUT: About = About {
             definition: "How often an observed thread was on another CPU after 8 blocks than before them, in a turn.",
         },
     ],
+    parameters: &[Parameter::new("turn", &TURN)],
 };
+
+/// How long the observed threads work where nobody disturbs them.
+const TURN: [Duration; 2] = [Duration::from_millis(24), Duration::from_millis(60)];
 
 impl Experiment for Affinity {
     fn about(&self) -> &'static About {
@@ -65,6 +70,14 @@ impl Experiment for Affinity {
         ] {
             add(&mut design, host, host.cpus.len(), foreign, ties);
         }
+        let cores = host.one_per_core().len();
+        match cores > 1 && host.packed(cores) != host.spread(cores) {
+            true => add(&mut design, host, cores, "quiet", &["spread", "packed"]),
+            false => {
+                let why = "no two usable CPUs share a core, so threads are always spread";
+                design.missing.push(("packed".into(), why.into()));
+            }
+        }
         Ok(design.twinned())
     }
 
@@ -78,7 +91,7 @@ impl Experiment for Affinity {
         size: Size,
         design: &Design,
     ) -> Result<Box<dyn Apparatus>, NotMeasurable> {
-        let target = Duration::from_millis(size.pick(24, 60));
+        let target = size.of(TURN);
         let passes = Scene::passes_for(target, &Place::anywhere()).map_err(NotMeasurable::new)?;
         let scenes: Vec<Scene> =
             design.variants.iter().map(|variant| scene(host, variant, passes, target)).collect();
@@ -91,6 +104,7 @@ impl Experiment for Affinity {
 
     fn findings(&self, results: &Results) -> Vec<Sentence> {
         let mut sentences: Vec<Sentence> = pinning(results).into_iter().collect();
+        sentences.extend(packing(results));
         sentences.extend(contrast_sentences(results));
         sentences.extend(moved(results));
         sentences
@@ -131,10 +145,21 @@ fn pinning(results: &Results) -> Option<Sentence> {
     ratios_sentence(results, head, &pairs)
 }
 
+/// What it costs to fill cores instead of spreading over them.
+fn packing(results: &Results) -> Option<Sentence> {
+    let variants = &results.design()?.variants;
+    let packed = variants.iter().find(|variant| variant.level("tie") == "packed")?;
+    let spread = packed.name.replace(" packed ", " spread ");
+    let pair = NamedRatio::new("time", spread, &packed.name, "time");
+    let head = "threads on both seats of half of the cores against one on each core";
+    ratios_sentence(results, head, &[pair])
+}
+
 /// The CPUs that the observed threads are tied to, in order; none where the system chooses.
 fn tied_to(host: &Host, threads: usize, tie: &str) -> Vec<u32> {
     match tie {
-        "pinned" => host.spread(threads),
+        "pinned" | "spread" => host.spread(threads),
+        "packed" => host.packed(threads),
         "apart" => halves(host).0,
         "one-cpu" | "same-cpu" => vec![host.cpus[0]],
         _ => Vec::new(),
@@ -151,7 +176,7 @@ fn scene(host: &Host, variant: &Variant, passes: u64, target: Duration) -> Scene
     let threads: usize = variant.level("threads").parse().unwrap_or(1);
     let place = |thread: usize| match (variant.level("tie"), variant.cpus.as_slice()) {
         (_, []) => Place::anywhere(),
-        ("pinned", cpus) => Place::on(cpus[thread % cpus.len()]),
+        ("pinned" | "spread" | "packed", cpus) => Place::on(cpus[thread % cpus.len()]),
         (_, cpus) => Place::among(cpus),
     };
     let load = match variant.level("load") {
@@ -198,6 +223,15 @@ fn moved(results: &Results) -> Option<Sentence> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn packed_threads_fill_a_core_and_spread_ones_take_two() {
+        let design = Affinity.design(&Host::described_with_smt(), Size::Quick).unwrap();
+        assert_eq!(design.fault(), None);
+        let cpus = |name| design.variants[design.index(name).unwrap()].cpus.clone();
+        assert_eq!(cpus("2-threads packed quiet"), [0, 2]);
+        assert_eq!(cpus("2-threads spread quiet"), [0, 1]);
+    }
 
     #[test]
     fn every_variant_of_this_machine_can_be_measured() {

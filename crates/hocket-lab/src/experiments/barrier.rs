@@ -11,7 +11,7 @@ use crate::harness::timed::{calibrate, per_op};
 use crate::harness::turn_threads::{Place, TurnThreads};
 use crate::harness::{
     About, Apparatus, Axis, Better, Check, Contrast, Design, Experiment, Fault, Host, Mark, Metric,
-    NotMeasurable, Plot, Results, Rounds, Sample, Section, Series, Size, Variant,
+    NotMeasurable, Parameter, Plot, Results, Rounds, Sample, Section, Series, Size, Variant,
 };
 
 /// See [`About`].
@@ -36,8 +36,11 @@ static ABOUT: About = About {
         better: Better::Less,
         definition: "Time of one meeting: from the first thread's start to the last one's end, divided by the meetings.",
     }],
+    parameters: &[Parameter::new("turn", &TURN), Parameter::new("spin", &Strategy::USUAL_SPIN)],
 };
 
+/// How long the meetings of a turn take.
+const TURN: [Duration; 2] = [Duration::from_millis(2), Duration::from_millis(20)];
 const WAITS: [Strategy; 3] = [Strategy::Pause, Strategy::Hybrid, Strategy::Futex];
 /// Meetings after each turn in which arrivals are looked at.
 const CHECKED: u64 = 16;
@@ -74,7 +77,7 @@ impl Experiment for Barrier {
         size: Size,
         design: &Design,
     ) -> Result<Box<dyn Apparatus>, NotMeasurable> {
-        let target = Duration::from_millis(size.pick(2, 20));
+        let target = size.of(TURN);
         let mut meetings = design.each(|variant| Meetings::of(variant, host))?;
         for meeting in &mut meetings {
             let measured = calibrate(target, |ops| meeting.time(ops));
@@ -113,7 +116,7 @@ fn add(design: &mut Design, host: &Host, threads: usize, wait: Strategy) {
             .with("threads", threads)
             .on(&cpus, None);
         let crowded = threads > host.cpus.len();
-        design.variants.push(if crowded { variant.crowded() } else { variant });
+        design.variants.push(variant.crowded_if(crowded));
         if index > reference {
             design.contrasts.push(Contrast::new(reference, index, "time"));
         }

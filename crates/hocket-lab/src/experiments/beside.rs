@@ -89,7 +89,7 @@ fn observed(mut kernel: Biquads, passes: u64, left: &AtomicUsize) -> Done {
     }
     // Relaxed: tells the others to end, and publishes nothing.
     left.fetch_sub(1, Relaxed);
-    Done { observed: true, moves, check: checked(&kernel) }
+    Done { observed: true, moves, check: Check::of(kernel.check()) }
 }
 
 fn beside(mut kernel: Biquads, most: Duration, left: &AtomicUsize) -> Done {
@@ -97,12 +97,7 @@ fn beside(mut kernel: Biquads, most: Duration, left: &AtomicUsize) -> Done {
     while left.load(Relaxed) > 0 && monotonic_ns() < until_ns {
         std::hint::black_box(kernel.run(PIECE));
     }
-    Done { observed: false, moves: 0, check: checked(&kernel) }
-}
-
-/// What a kernel says of itself.
-pub(super) fn checked(kernel: &dyn Kernel) -> Check {
-    kernel.check().map_or_else(|wrong| Check::Failed(wrong.to_string()), |()| Check::Passed)
+    Done { observed: false, moves: 0, check: Check::of(kernel.check()) }
 }
 
 fn outcome(members: &[MemberRun<Done>]) -> Outcome {

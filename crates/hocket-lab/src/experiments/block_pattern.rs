@@ -7,7 +7,7 @@ use crate::bench::seat_cpus;
 use crate::disturb::{DisturbSpec, Disturbers, Load, PreviewSource, SeatCpus, Where};
 use crate::harness::{
     About, Apparatus, Better, Check, Contrast, Design, Experiment, Fault, Historic, Host, Metric,
-    NotMeasurable, Rounds, Sample, Section, Size, Variant,
+    NotMeasurable, Parameter, Rounds, Sample, Section, Size, Variant,
 };
 use crate::patterns::StepPattern;
 use hocket_engine::Settings;
@@ -57,10 +57,17 @@ static ABOUT: About = About {
             definition: "Pieces of 1600 bytes that the reader finished, for each second.",
         },
     ],
+    parameters: &[
+        Parameter::new("blocks", &BLOCKS),
+        Parameter::new("pattern", &StepPattern::THESIS),
+        Parameter::new("priority", &PRIORITY),
+    ],
 };
 
 /// Threads beside the pattern's, and the pattern's own.
 const LOADS: [&str; 2] = ["quiet", "reader"];
+/// Blocks of a turn.
+const BLOCKS: [usize; 2] = [120, 1000];
 const PRIORITY: u8 = Settings::PRIORITY;
 
 impl Experiment for BlockPattern {
@@ -102,7 +109,7 @@ impl Experiment for BlockPattern {
         size: Size,
         design: &Design,
     ) -> Result<Box<dyn Apparatus>, NotMeasurable> {
-        let blocks = size.pick(120, 1000);
+        let blocks = size.of(BLOCKS);
         let stage = Stage::set(host, design, blocks).map_err(NotMeasurable::new)?;
         Ok(Box::new(stage))
     }
@@ -139,7 +146,7 @@ fn add(design: &mut Design, host: &Host, name: &str, threads: usize) {
             .with("load", load)
             .on(&cpus, None);
         let crowded = load == LOADS[1] || threads > host.cpus.len();
-        design.variants.push(if crowded { variant.crowded() } else { variant });
+        design.variants.push(variant.crowded_if(crowded));
     }
     for metric in ["block-mean", "block-max"] {
         design.contrasts.push(Contrast::new(quiet, quiet + 1, metric));
@@ -163,10 +170,7 @@ impl Stage {
             let playing = Playing::new(pattern, &variant.cpus, class, shared);
             (playing, variant.level("load") == LOADS[1])
         };
-        let rate_hz = 44_100;
-        let tone = |i: usize| (i as f32 * 0.05).sin() * 0.5;
-        let row: Vec<f32> = (0..rate_hz as usize).map(tone).collect();
-        let preview = PreviewSource { left: row.clone(), right: row, rate_hz, bytes: 8 << 20 };
+        let preview = PreviewSource::tone(44_100, 8 << 20);
         let scenes = design.variants.iter().map(scene).collect();
         Ok(Stage { scenes, preview, seats: seat_cpus(&host.topology), blocks })
     }
@@ -179,10 +183,9 @@ impl Apparatus for Stage {
         let specs: &[DisturbSpec] = if *read { &[spec] } else { &[] };
         let disturbers = Disturbers::start(specs, Some(&self.preview), &self.seats);
         let disturbers = disturbers.map_err(Fault::new)?;
-        let pieces = || disturbers.progress().iter().map(|progress| progress.pieces).sum::<u64>();
-        let before = pieces();
+        let before = disturbers.pieces();
         let played = playing.play(self.blocks)?;
-        let pieces = pieces() - before;
+        let pieces = disturbers.pieces() - before;
         if let Some(why) = disturbers.troubles().first() {
             return Err(Fault::new(why));
         }

@@ -6,7 +6,7 @@ use hocket_plan::{ScheduleKind, SiblingPolicy};
 use super::playing::{Player, Song, policy};
 use crate::harness::{
     About, Apparatus, Axis, Better, Check, Design, Experiment, Fault, Host, Metric, NotMeasurable,
-    Plot, Results, Rounds, Sample, Section, Sentence, Series, Size, Variant,
+    Parameter, Plot, Results, Rounds, Sample, Section, Sentence, Series, Size, Variant,
 };
 
 /// See [`About`].
@@ -32,11 +32,18 @@ static ABOUT: About = About {
         better: Better::More,
         definition: "The largest number of channels found to hold, exact to 3 %.",
     }],
+    parameters: &[
+        Parameter::new("played-ns", &PLAYED_NS),
+        Parameter::new("effects", &EFFECTS),
+        Parameter::new("exact", &EXACT),
+    ],
 };
 
 const FRAMES: [u32; 6] = [32, 64, 128, 256, 512, 1024];
 /// Those of a quick run.
 const IN_QUICK: [u32; 3] = [64, 256, 1024];
+/// How long a probe plays.
+const PLAYED_NS: [f64; 2] = [50e6, 1e9];
 const EFFECTS: usize = 8;
 /// No machine is asked for more: each has its memory.
 const MOST: usize = 2_000;
@@ -70,7 +77,7 @@ impl Experiment for Capacity {
     ) -> Result<Box<dyn Apparatus>, NotMeasurable> {
         let frames: Vec<u32> = design.each(|variant| variant.level("frames").parse().ok())?;
         let topology = host.topology.clone();
-        let played_ns = size.pick(50e6, 1e9);
+        let played_ns = size.of(PLAYED_NS);
         Ok(Box::new(move |variant: usize| {
             Search { topology: &topology, frames: frames[variant], played_ns }.turn()
         }))

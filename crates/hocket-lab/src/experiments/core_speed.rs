@@ -6,8 +6,8 @@ use super::jobs::{Bench, Job, Load, NO_SMT};
 use super::words::{duration, told};
 use crate::harness::timed::{calibrate, per_op};
 use crate::harness::{
-    About, Apparatus, Better, Contrast, Design, Experiment, Host, Metric, NotMeasurable, Plot,
-    Relation, Results, Rounds, Sample, Section, Sentence, Size, Variant, contrast_sentences,
+    About, Apparatus, Better, Contrast, Design, Experiment, Host, Metric, NotMeasurable, Parameter,
+    Plot, Relation, Results, Rounds, Sample, Section, Sentence, Size, Variant, contrast_sentences,
 };
 
 /// See [`About`].
@@ -31,8 +31,10 @@ static ABOUT: About = About {
         definition: "Time of one pass of the kernel on the seat, from the thread's start to its end: a block of 64 frames \
                      through 32 filters, or 256 steps of eight chains.",
     }],
+    parameters: &[Parameter::new("turn", &TURN), Parameter::new("kernels", &JOBS)],
 };
 
+const TURN: [Duration; 2] = [Duration::from_millis(4), Duration::from_millis(20)];
 /// The first is the one of the table for the cost model.
 const JOBS: [Job; 2] = [Job::Biquads, Job::AluIndependent];
 
@@ -106,7 +108,7 @@ impl Experiment for CoreSpeed {
         design: &Design,
     ) -> Result<Box<dyn Apparatus>, NotMeasurable> {
         let cpu = design.variants.first().map_or(0, |variant| variant.cpus[0]);
-        let target = Duration::from_millis(size.pick(4, 20));
+        let target = size.of(TURN);
         let mut benches = Vec::new();
         for job in JOBS {
             let mut bench = Bench::new(job, 2);

@@ -10,7 +10,7 @@ use hocket_rt::{SpinCost, Strategy, Wait};
 
 use crate::harness::{
     About, Apparatus, Axis, Better, Check, Contrast, Design, Experiment, Fault, Host, Mark, Metric,
-    NotMeasurable, Plot, Results, Rounds, Sample, Section, Series, Size, Variant,
+    NotMeasurable, Parameter, Plot, Results, Rounds, Sample, Section, Series, Size, Variant,
 };
 
 /// See [`About`].
@@ -32,9 +32,12 @@ static ABOUT: About = About {
         better: Better::Less,
         definition: "From the first thread's beginning to the last one's end, for one image.",
     }],
+    parameters: &[Parameter::new("images", &IMAGES), Parameter::new("size", &SIZE)],
 };
 
 const WAYS: [&str; 3] = ["margins", "barrier-pause", "barrier-futex"];
+/// Images of a turn.
+const IMAGES: [u64; 2] = [2, 8];
 const SIZE: (usize, usize) = (640, 480);
 /// With more parts than this the bands of the image are a few rows.
 const MOST: usize = 64;
@@ -62,7 +65,7 @@ impl Experiment for DataSplit {
         size: Size,
         design: &Design,
     ) -> Result<Box<dyn Apparatus>, NotMeasurable> {
-        let images = size.pick(2, 8);
+        let images = size.of(IMAGES);
         let turns: Result<Vec<Turn>, Fault> =
             design.variants.iter().map(|variant| Turn::of(variant, host, images)).collect();
         let turns = turns.map_err(NotMeasurable::new)?;
@@ -107,7 +110,7 @@ fn variant(kind: Filter, way: &str, cpus: &[u32], crowded: bool) -> Variant {
         .with("way", way)
         .with("parts", cpus.len())
         .on(cpus, None);
-    if crowded { variant.crowded() } else { variant }
+    variant.crowded_if(crowded)
 }
 
 /// One variant, ready to be measured.

@@ -5,13 +5,16 @@ use std::path::{Path, PathBuf};
 
 use hocket_kernels::ThreadGroup;
 use hocket_kernels::mandelbrot::{Picture, View, Writing, render};
-use hocket_machine::process;
+use hocket_machine::{pin, process};
 
 use crate::harness::{Better, Check, Fault, Metric, Sample};
 
 /// The whole set in 1016 by 718 pixels. The study does not say how many iterations it allowed; with so few,
 /// writing a pixel is a fair part of the work.
 pub(super) const VIEW: View = View::whole(32);
+
+/// The same with so many iterations that one CPU takes about a second, as in the study.
+pub(super) const LONG: View = View::whole(1_500);
 
 /// Thread counts of the study.
 pub(super) const THREADS: [usize; 6] = [1, 2, 8, 32, 128, 512];
@@ -40,8 +43,17 @@ pub(super) const SWITCHES: Metric = Metric {
     definition: "Context switches of all threads, voluntary and involuntary, with those of starting and ending them.",
 };
 
+pub(super) const RETRIES: Metric = Metric {
+    name: "cas-retries",
+    unit: "",
+    better: Better::Less,
+    definition: "How often the counter was read anew because another thread had changed it between reading and \
+                 exchanging it, in a picture of 729488 pixels.",
+};
+
 /// How the picture must be.
 pub(super) struct Drawing {
+    view: View,
     checksum: u64,
 }
 
@@ -53,18 +65,38 @@ impl Drawing {
         if let Some(folder) = std::env::var_os(FOLDER) {
             write_picture(&drawn.picture, &PathBuf::from(folder).join("mandelbrot.pgm"))?;
         }
-        Ok(Drawing { checksum: drawn.picture.checksum() })
+        Ok(Drawing { view: VIEW, checksum: drawn.picture.checksum() })
+    }
+
+    /// The same part of the plane with more iterations.
+    pub(super) fn long() -> Result<Drawing, Fault> {
+        let drawn =
+            render(&LONG, &ThreadGroup::anywhere(1), Writing::Unlocked).map_err(Fault::new)?;
+        Ok(Drawing { view: LONG, checksum: drawn.picture.checksum() })
+    }
+
+    /// One picture by so many threads, all on this CPU.
+    pub(super) fn turn_on(
+        &self,
+        cpu: u32,
+        threads: usize,
+        writing: Writing,
+    ) -> Result<Vec<Sample>, Fault> {
+        // Threads inherit where this one may run. Pinning each would be counted as theirs.
+        let before = pin::current_affinity().map_err(Fault::new)?;
+        pin::pin_current_thread(&[cpu].into_iter().collect()).map_err(Fault::new)?;
+        let drawn = self.turn(threads, writing);
+        pin::pin_current_thread(&before).map_err(Fault::new)?;
+        drawn
     }
 
     /// One picture by so many threads, wherever the scheduler puts them.
     pub(super) fn turn(&self, threads: usize, writing: Writing) -> Result<Vec<Sample>, Fault> {
         let before = process::counters();
-        let drawn = render(&VIEW, &ThreadGroup::anywhere(threads), writing).map_err(Fault::new)?;
+        let drawn =
+            render(&self.view, &ThreadGroup::anywhere(threads), writing).map_err(Fault::new)?;
         let after = process::counters();
-        let check = match drawn.check(self.checksum) {
-            Ok(()) => Check::Passed,
-            Err(wrong) => Check::Failed(wrong.to_string()),
-        };
+        let check = Check::of(drawn.check(self.checksum));
         let pixels = drawn.picture.pixels.len() as u64;
         let sample = |metric, value| Sample::new(metric, value, pixels, check.clone());
         let used = |after: Option<&u64>, before: Option<&u64>| {
@@ -75,6 +107,7 @@ impl Drawing {
         let mut samples = vec![sample(TIME.name, drawn.elapsed.as_secs_f64() * 1e3)];
         samples.extend(cpu_ns.map(|ns| sample(CPU_TIME.name, ns / 1e6)));
         samples.extend(switches.map(|switches| sample(SWITCHES.name, switches)));
+        samples.extend(drawn.retries.map(|retries| sample(RETRIES.name, retries as f64)));
         Ok(samples)
     }
 }
@@ -100,6 +133,8 @@ mod tests {
             let samples = drawing.turn(8, writing).unwrap();
             assert!(samples.iter().all(|s| s.check == Check::Passed && s.ops == 729_488));
             assert!(samples.iter().any(|s| s.metric == SWITCHES.name));
+            let exchanges = samples.iter().any(|s| s.metric == RETRIES.name);
+            assert_eq!(exchanges, writing == Writing::PixelLocksCasCounter);
         }
     }
 

@@ -9,7 +9,7 @@ use crate::harness::timed::{calibrate, per_op};
 use crate::harness::turn_threads::{Place, TurnThreads};
 use crate::harness::{
     About, Apparatus, Better, Check, Contrast, Design, Experiment, Fault, Host, Metric,
-    NotMeasurable, Relation, Rounds, Sample, Section, Size, Variant,
+    NotMeasurable, Parameter, Relation, Rounds, Sample, Section, Size, Variant,
 };
 
 /// See [`About`].
@@ -34,8 +34,10 @@ static ABOUT: About = About {
         definition: "Time of one increment of the thread that ended first, because until then the other one counted \
                      as well: from its start to its end, divided by its increments.",
     }],
+    parameters: &[Parameter::new("turn", &TURN), Parameter::new("layouts", &LAYOUTS)],
 };
 
+const TURN: [Duration; 2] = [Duration::from_millis(5), Duration::from_millis(20)];
 /// Name of a layout and how many counters apart it puts two of them.
 const LAYOUTS: [(&str, usize); 3] = [("own-lines", 16), ("next-lines", 8), ("one-line", 1)];
 const COUNTS: [&str; 2] = ["add", "store"];
@@ -58,10 +60,7 @@ impl Experiment for FalseSharing {
                 "two threads at the same time need two CPUs, and there is one",
             ));
         }
-        for (relation, why) in host.absent_relations() {
-            design.missing.push((relation.name().into(), why));
-        }
-        Ok(design.twinned())
+        Ok(design.without_relations_of(host).twinned())
     }
 
     fn open(
@@ -70,7 +69,7 @@ impl Experiment for FalseSharing {
         size: Size,
         design: &Design,
     ) -> Result<Box<dyn Apparatus>, NotMeasurable> {
-        let target = Duration::from_millis(size.pick(5, 20));
+        let target = size.of(TURN);
         let mut pairs = design.each(Pair::of)?;
         for pair in &mut pairs {
             pair.ops = calibrate(target, |ops| pair.turn(ops).map(|(ns, _)| ns))

@@ -3,16 +3,16 @@
 mod energy;
 mod waiter;
 
-use hocket_kernels::{Biquads, Kernel};
+use hocket_kernels::{Biquads, Correlation, Kernel};
 use hocket_rt::Strategy;
 
-use super::beside::{checked, undisturbed};
+use super::beside::undisturbed;
 use crate::harness::timed::per_op;
 use crate::harness::turn_threads::{Place, TurnThreads};
 use crate::harness::{
     About, Apparatus, Axis, Better, Check, Contrast, Design, Estimate, Experiment, Fault, Historic,
-    Host, Metric, NamedRatio, NotMeasurable, Plot, Relation, Results, Rounds, Sample, Section,
-    Sentence, Series, Size, Variant, contrast_sentences, ratios_sentence,
+    Host, Metric, NamedRatio, NotMeasurable, Parameter, Plot, Relation, Results, Rounds, Sample,
+    Section, Sentence, Series, Size, Variant, contrast_sentences, ratios_sentence,
 };
 use energy::Energy;
 use waiter::{Bell, Beside, Heard};
@@ -31,8 +31,9 @@ static ABOUT: About = About {
              there; `idle-thread`: the loop of the thesis, 13 PAUSE instructions between two looks; `busy`: a thread \
              that runs the same filters and waits for nothing. The other seat is the observed one's sibling, \
              and in any case also a seat of another core, where waiting should cost nothing. `hybrid` spins for \
-             20 us and then blocks, so here it mostly blocks. The filters' output is checked.",
-    limits: "One kind of work, in the first-level cache. Waits of a piece, 100 blocks: a millisecond or so; what a way of waiting costs the one \
+             20 us and then blocks, so here it mostly blocks. `correlation`: the observed thread correlates two channels \
+             instead, as in the thesis, beside nobody and beside the idle thread. Filters' output and correlations are checked.",
+    limits: "Two kinds of work, in the first-level cache; how many frames the thesis correlated is not known. Waits of a piece, 100 blocks: a millisecond or so; what a way of waiting costs the one \
              who ends it (a system call where the waiter blocks) lies between two pieces and is not counted as \
              slow-down. Power is that of the whole package with all that runs on it.",
     metrics: &[
@@ -40,8 +41,8 @@ static ABOUT: About = About {
             name: "time",
             unit: "ns",
             better: Better::Less,
-            definition: "Time of one block of the observed thread: the pieces' times, without signalling, divided by \
-                         the number of blocks.",
+            definition: "Time of one block of the observed thread, or of one pass of the correlation: the pieces' times, without signalling, divided by \
+                         their number.",
         },
         Metric {
             name: "wake",
@@ -56,10 +57,20 @@ static ABOUT: About = About {
             definition: "Energy of the first package in the turn by RAPL, divided by the turn's time.",
         },
     ],
+    parameters: &[
+        Parameter::new("piece", &PIECE),
+        Parameter::new("correlations", &CORRELATIONS),
+        Parameter::new("pieces", &PIECES),
+        Parameter::new("spin", &Strategy::USUAL_SPIN),
+    ],
 };
 
 /// Blocks between two signals.
 const PIECE: u64 = 100;
+/// Passes of the correlation that take about as long.
+const CORRELATIONS: u64 = 20_000;
+/// Signals of a turn.
+const PIECES: [u64; 2] = [12, 60];
 
 impl Experiment for IdleCost {
     fn about(&self) -> &'static About {
@@ -71,6 +82,7 @@ impl Experiment for IdleCost {
         for relation in [Relation::Siblings, Relation::SameCache, Relation::Far] {
             if let Some(pair) = host.pair(relation) {
                 add(&mut design, relation, pair);
+                add_correlation(&mut design, relation, pair);
             }
         }
         if design.variants.is_empty() {
@@ -99,6 +111,7 @@ impl Experiment for IdleCost {
 
     fn findings(&self, results: &Results) -> Vec<Sentence> {
         let mut sentences = table(results);
+        sentences.extend(correlation(results));
         sentences.extend(contrast_sentences(results));
         sentences
     }
@@ -114,10 +127,10 @@ impl Experiment for IdleCost {
             value: 3.0,
             unit: "%",
             metric: "time",
-            variant: Some("idle-thread siblings"),
+            variant: Some("correlation idle-thread siblings"),
             definition: "By how much a correlation was slower beside the idle thread, nearly.",
             differs: Some(
-                "A slow-down of a correlation, in percent; `time` is that of a block of filters.",
+                "A slow-down in percent; `time` is a time. The sentence about the correlation has ours.",
             ),
             source: "bachelor thesis, HAW Hamburg, 2009, section 8.2.3, figure 50",
         }]
@@ -142,11 +155,43 @@ fn add(design: &mut Design, relation: Relation, (own, other): (u32, u32)) {
     }
 }
 
+/// The work of the thesis, alone and beside its idle thread.
+fn add_correlation(design: &mut Design, relation: Relation, (own, other): (u32, u32)) {
+    let reference = design.variants.len();
+    for name in ["empty", "idle-thread"] {
+        let variant = Variant::new(correlating(name, relation))
+            .with("beside", name)
+            .with("work", CORRELATION)
+            .with("relation", relation)
+            .on(&[own, other], Some(relation));
+        design.variants.push(variant);
+    }
+    design.contrasts.push(Contrast::new(reference, reference + 1, "time"));
+}
+
+const CORRELATION: &str = "correlation";
+
+fn correlating(beside: &str, relation: Relation) -> String {
+    format!("{CORRELATION} {beside} {relation}")
+}
+
+/// What the idle thread costs the work of the thesis.
+fn correlation(results: &Results) -> Option<Sentence> {
+    let pair = |relation: Relation| {
+        let of = |beside| correlating(beside, relation);
+        NamedRatio::new(relation.name(), of("empty"), of("idle-thread"), "time")
+    };
+    let pairs = Relation::ALL.map(pair);
+    let head = "what the idle thread of 2009 costs a correlation (then nearly +3 %, on a sibling)";
+    ratios_sentence(results, head, &pairs)
+}
+
 /// One variant, ready to be measured.
 struct Turn {
     own: Place,
     other: Place,
     beside: Beside,
+    correlates: bool,
     pieces: u64,
 }
 
@@ -160,12 +205,16 @@ impl Turn {
         let [own, other] = *variant.cpus.as_slice() else { return None };
         let beside = Beside::of(variant.level("beside"))?;
         let (own, other) = (undisturbed(host, own), undisturbed(host, other));
-        Some(Turn { own, other, beside, pieces: size.pick(12, 60) })
+        let correlates = variant.level("work") == CORRELATION;
+        Some(Turn { own, other, beside, correlates, pieces: size.of(PIECES) })
     }
 
     fn measure(&self) -> Result<Vec<Sample>, Fault> {
         let bell = Bell::default();
-        let kernel = Biquads::new(1);
+        let kernel: Box<dyn Kernel> = match self.correlates {
+            true => Box::new(Correlation::new(1)),
+            false => Box::new(Biquads::new(1)),
+        };
         let mut team = TurnThreads::new().with(self.own.clone(), || self.work(kernel, &bell));
         if self.beside.is_somebody() {
             let wait = || Done::Heard(self.beside.listen(&bell, self.pieces));
@@ -177,21 +226,25 @@ impl Turn {
         self.samples(run.into_results(), power)
     }
 
-    fn work(&self, mut kernel: Biquads, bell: &Bell) -> Done {
+    fn piece(&self) -> u64 {
+        if self.correlates { CORRELATIONS } else { PIECE }
+    }
+
+    fn work(&self, mut kernel: Box<dyn Kernel>, bell: &Bell) -> Done {
         let mut ns = 0;
         for _ in 0..self.pieces {
-            let (took, _) = crate::harness::timed::time(|| kernel.run(PIECE));
+            let (took, _) = crate::harness::timed::time(|| kernel.run(self.piece()));
             ns += took;
             bell.ring();
             bell.wait_until_heard(self.beside.answers());
         }
         bell.finish();
-        Done::Worked { ns, check: checked(&kernel) }
+        Done::Worked { ns, check: Check::of(kernel.check()) }
     }
 
     fn samples(&self, done: Vec<Done>, power: Option<f64>) -> Result<Vec<Sample>, Fault> {
         let mut samples = Vec::new();
-        let blocks = PIECE * self.pieces;
+        let blocks = self.piece() * self.pieces;
         for done in done {
             match done {
                 Done::Worked { ns, check } => {
@@ -234,9 +287,11 @@ fn empty(relation: Relation) -> String {
 }
 
 fn of_relation(results: &Results, relation: Relation) -> impl Iterator<Item = &Variant> {
-    let variants = results.design().map_or(&[][..], |design| &design.variants);
+    let variants = results.designed();
     variants.iter().filter(move |variant| {
-        variant.level("relation") == relation.name() && variant.level("beside") != "empty"
+        variant.level("relation") == relation.name()
+            && variant.level("beside") != "empty"
+            && variant.level("work").is_empty()
     })
 }
 

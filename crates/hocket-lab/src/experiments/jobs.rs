@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use hocket_kernels::contention::AluIndependent;
 use hocket_kernels::smt::{DblMem, IntDbl, IntMem};
-use hocket_kernels::{Biquads, Kernel, Wrong};
+use hocket_kernels::{Biquads, Correlation, Kernel};
 use hocket_machine::counters::{Work, WorkCounters};
 
 use crate::harness::turn_threads::{Place, TurnThreads};
@@ -23,20 +23,13 @@ pub(super) enum Job {
     IntDbl,
     /// A chain of filters: latencies, as in an audio channel.
     Biquads,
+    /// The correlation of two channels: it waits for nothing, as the prototype of the thesis.
+    Correlation,
     /// Integer additions that fill the arithmetic units.
     AluIndependent,
 }
 
 impl Job {
-    pub(super) const ALL: [Job; 6] = [
-        Job::IntMem32,
-        Job::IntMem4,
-        Job::DblMem32,
-        Job::IntDbl,
-        Job::Biquads,
-        Job::AluIndependent,
-    ];
-
     pub(super) fn name(self) -> &'static str {
         match self {
             Job::IntMem32 => "int_mem-32",
@@ -44,12 +37,9 @@ impl Job {
             Job::DblMem32 => "dbl_mem-32",
             Job::IntDbl => "int_dbl",
             Job::Biquads => "biquads",
+            Job::Correlation => "correlation",
             Job::AluIndependent => "alu-independent",
         }
-    }
-
-    pub(super) fn named(name: &str) -> Option<Job> {
-        Job::ALL.into_iter().find(|job| job.name() == name)
     }
 
     fn kernel(self, seed: u32) -> Box<dyn Kernel> {
@@ -59,6 +49,7 @@ impl Job {
             Job::DblMem32 => Box::new(DblMem::new(32, seed.into())),
             Job::IntDbl => Box::new(IntDbl::new(seed)),
             Job::Biquads => Box::new(Biquads::new(seed.into())),
+            Job::Correlation => Box::new(Correlation::new(seed.into())),
             Job::AluIndependent => Box::new(AluIndependent::new()),
         }
     }
@@ -103,7 +94,7 @@ impl Bench {
     /// Each load on a thread of its own, all beginning together; there are at most as many as kernels.
     pub(super) fn run(&mut self, loads: &[Load]) -> Result<Done, Fault> {
         let mut done = self.run_unchecked(loads)?;
-        let checks = self.kernels.iter().take(loads.len()).map(|kernel| checked(kernel.check()));
+        let checks = self.kernels.iter().take(loads.len()).map(|kernel| Check::of(kernel.check()));
         done.check = checks.fold(Check::Passed, Check::and);
         Ok(done)
     }
@@ -146,13 +137,9 @@ impl Bench {
             });
         }
         let ns = team.run()?.members[0].wall_ns();
-        let checks = self.kernels.iter().map(|kernel| checked(kernel.check()));
+        let checks = self.kernels.iter().map(|kernel| Check::of(kernel.check()));
         Ok((ns, checks.fold(Check::Passed, Check::and)))
     }
-}
-
-fn checked(outcome: Result<(), Wrong>) -> Check {
-    outcome.map_or_else(|wrong| Check::Failed(wrong.to_string()), |()| Check::Passed)
 }
 
 /// Runs a kernel and counts, where this thread may.
@@ -201,8 +188,7 @@ mod tests {
             return;
         };
         let cpus = host.spread(2);
-        for job in [Job::IntDbl, Job::Biquads, Job::AluIndependent] {
-            assert_eq!(Job::named(job.name()), Some(job));
+        for job in [Job::IntDbl, Job::Biquads, Job::Correlation, Job::AluIndependent] {
             let mut bench = Bench::new(job, 2);
             let loads = [Load { cpu: cpus[0], passes: 900 }, Load { cpu: cpus[1], passes: 500 }];
             let done = bench.run(&loads).unwrap();

@@ -5,8 +5,8 @@ mod perform;
 use std::sync::OnceLock;
 
 use crate::harness::{
-    About, Apparatus, Better, Check, Design, Experiment, Fault, Host, Metric, NotMeasurable, Plot,
-    Results, Rounds, Sample, Section, Sentence, Size, Span, Variant,
+    About, Apparatus, Better, Check, Design, Experiment, Fault, Host, Metric, NotMeasurable,
+    Parameter, Plot, Results, Rounds, Sample, Section, Sentence, Size, Span, Variant,
 };
 use crate::patterns::{LoadPattern, PatternError};
 use perform::Performance;
@@ -24,8 +24,9 @@ static ABOUT: About = About {
              in; `hocket lab run load-pattern --pattern FILE` runs one from a file. docs/lab.md teaches the language. \
              Every kernel checks its result.",
     limits: "Begin and end of each thread, not what happened between: who was put aside for how long shows in how long \
-             it took. `hocket play --trace` shows every unit of the engine itself.",
+             it took. The page of `hocket bench` shows every unit of the engine itself.",
     metrics: METRICS,
+    parameters: &[Parameter::new("patterns", &BUILT_IN)],
 };
 
 /// Declares begin, end and work of so many threads.
@@ -154,7 +155,7 @@ fn samples(performance: &Performance) -> Result<Vec<Sample>, Fault> {
 
 /// What was run, by variant, as the record keeps it.
 fn patterns(results: &Results) -> Vec<(String, LoadPattern)> {
-    let variants = results.design().map_or(&[][..], |design| &design.variants);
+    let variants = results.designed();
     let read = |variant: &Variant| {
         let pattern = LoadPattern::parse(variant.level("pattern")).ok()?;
         Some((variant.name.clone(), pattern))

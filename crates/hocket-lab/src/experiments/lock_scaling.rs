@@ -2,11 +2,11 @@
 
 use hocket_kernels::mandelbrot::Writing;
 
-use super::drawing::{CPU_TIME, Drawing, SWITCHES, THREADS, TIME};
+use super::drawing::{CPU_TIME, Drawing, RETRIES, SWITCHES, THREADS, TIME, VIEW};
 use super::words::series;
 use crate::harness::{
     About, Apparatus, Axis, Better, Contrast, Design, Experiment, Historic, Host, Mark, Metric,
-    NamedRatio, NotMeasurable, Plot, Results, Rounds, Section, Sentence, Size, Variant,
+    NamedRatio, NotMeasurable, Parameter, Plot, Results, Rounds, Section, Sentence, Size, Variant,
     ratios_sentence,
 };
 
@@ -20,8 +20,9 @@ static ABOUT: About = About {
     origin: "study of 2006 on Java threads, test cases 8 and 9",
     method: "1, 2, 8, 32, 128 and 512 threads draw the Mandelbrot set in 1016 by 718 pixels with at most 32 iterations, row \
              by row; whoever is done takes the next row. Each pixel is written under nothing, under one lock with a \
-             count, under a lock of its own after a count under one lock, or under a lock of its own after an atomic \
-             count. The picture and the count must be right. Threads run wherever the scheduler puts them. With \
+             count, under a lock of its own after a count under one lock, after an atomic count, or after one that is read and exchanged again \
+             until nobody came between. The picture and the count must be right. Threads run wherever the scheduler puts them, \
+             and, as `one-cpu`, all on one CPU (without the atomic count, which differs in nothing there). With \
              HOCKET_LAB_PICTURES=FOLDER in the environment the picture is written there as mandelbrot.pgm.",
     limits: "Locks are the standard library's and not Java's monitors. No two threads write the same pixel, so a lock of a \
              pixel is never contended: what it costs is memory and the instructions. CPU time includes making 729488 \
@@ -30,6 +31,7 @@ static ABOUT: About = About {
         TIME,
         CPU_TIME,
         SWITCHES,
+        RETRIES,
         Metric {
             name: "cpu-time-growth",
             unit: "%",
@@ -43,10 +45,18 @@ static ABOUT: About = About {
             definition: "Time with one thread divided by time with two, round by round; computed from `time`.",
         },
     ],
+    parameters: &[Parameter::new("view", &VIEW)],
 };
 
 /// Numbers of threads in a quick run, which has no time for all.
 const IN_QUICK: [usize; 4] = [1, 2, 32, 512];
+/// The same on one CPU.
+const ON_ONE_IN_QUICK: [usize; 2] = [1, 512];
+/// What is drawn on one CPU: an atomic count differs in nothing there.
+const ON_ONE_CPU: [Writing; 4] =
+    [Writing::Unlocked, Writing::OneLock, Writing::PixelLocks, Writing::PixelLocksCasCounter];
+/// The factor of those, and its level.
+const ONE_CPU: &str = "one-cpu";
 
 impl Experiment for LockScaling {
     fn about(&self) -> &'static About {
@@ -63,7 +73,19 @@ impl Experiment for LockScaling {
                     .with("writing", writing)
                     .with("threads", threads);
                 let crowded = threads > host.cpus.len();
-                design.variants.push(if crowded { variant.crowded() } else { variant });
+                design.variants.push(variant.crowded_if(crowded));
+            }
+        }
+        for writing in ON_ONE_CPU {
+            let counts = THREADS.into_iter();
+            let counts = counts.filter(|n| size == Size::Full || ON_ONE_IN_QUICK.contains(n));
+            for threads in counts {
+                let variant = Variant::new(on_one(writing, threads))
+                    .with("writing", writing)
+                    .with("threads", threads)
+                    .with(ONE_CPU, ONE_CPU)
+                    .on(&host.cpus[..1], None);
+                design.variants.push(variant.crowded_if(threads > 1));
             }
         }
         design.contrasts = contrasts(&design);
@@ -82,12 +104,13 @@ impl Experiment for LockScaling {
     ) -> Result<Box<dyn Apparatus>, NotMeasurable> {
         let drawing = Drawing::new().map_err(NotMeasurable::new)?;
         let of = |variant: &Variant| {
-            Some((variant.level("threads").parse().ok()?, variant.level("writing").parse().ok()?))
+            let (threads, writing) = (variant.level("threads"), variant.level("writing"));
+            Some((threads.parse().ok()?, writing.parse().ok()?, variant.cpus.first().copied()))
         };
-        let turns: Vec<(usize, Writing)> = design.each(of)?;
-        Ok(Box::new(move |variant: usize| {
-            let (threads, writing) = turns[variant];
-            drawing.turn(threads, writing)
+        let turns: Vec<(usize, Writing, Option<u32>)> = design.each(of)?;
+        Ok(Box::new(move |variant: usize| match turns[variant] {
+            (threads, writing, None) => drawing.turn(threads, writing),
+            (threads, writing, Some(cpu)) => drawing.turn_on(cpu, threads, writing),
         }))
     }
 
@@ -95,7 +118,7 @@ impl Experiment for LockScaling {
         let locks = Writing::ALL.into_iter().filter(|w| *w != Writing::Unlocked);
         let costs = locks.filter_map(|writing| cost(results, writing));
         let growths = Writing::ALL.into_iter().filter_map(|writing| growth(results, writing));
-        costs.chain(growths).collect()
+        costs.chain(growths).chain(on_one_cpu(results)).chain(retries(results)).collect()
     }
 
     fn plots(&self, results: &Results) -> Vec<Plot> {
@@ -114,6 +137,10 @@ fn name(writing: Writing, threads: usize) -> String {
     format!("{writing} {threads}-threads")
 }
 
+fn on_one(writing: Writing, threads: usize) -> String {
+    format!("{} {ONE_CPU}", name(writing, threads))
+}
+
 /// Every lock against none with as many threads, then few threads against many.
 fn contrasts(design: &Design) -> Vec<Contrast> {
     let index = |writing, threads| design.index(&name(writing, threads));
@@ -130,7 +157,11 @@ fn contrasts(design: &Design) -> Vec<Contrast> {
             contrast(index(writing, 2), index(writing, 512), CPU_TIME.name),
         ]
     });
-    by_lock.chain(by_number.flatten()).collect()
+    let on_one_cpu = ON_ONE_CPU.into_iter().filter_map(|writing| {
+        let of = |threads| design.index(&on_one(writing, threads));
+        contrast(of(1), of(512), TIME.name)
+    });
+    by_lock.chain(by_number.flatten()).chain(on_one_cpu).collect()
 }
 
 /// What a way of locking adds to the time, alone and with the others.
@@ -157,6 +188,32 @@ fn growth(results: &Results, writing: Writing) -> Option<Sentence> {
     let switches =
         switches.map_or(String::new(), |n| format!(", {n:.0} context switches with 512"));
     ratios_sentence(results, &format!("{writing}{switches}"), &pairs)
+}
+
+/// What 512 threads cost one CPU, by lock: in 2006 one lock made the time jump there, and locks of pixels did not.
+fn on_one_cpu(results: &Results) -> Option<Sentence> {
+    let pair = |writing: Writing| {
+        NamedRatio::new(writing.to_string(), on_one(writing, 1), on_one(writing, 512), TIME.name)
+    };
+    let head = "all on one CPU, time of 512 threads against 1 (2006: one lock jumps, locks of pixels do not)";
+    ratios_sentence(results, head, &ON_ONE_CPU.map(pair))
+}
+
+/// How often an exchange failed.
+fn retries(results: &Results) -> Option<Sentence> {
+    let writing = Writing::PixelLocksCasCounter;
+    let of = |threads: usize| {
+        let free = results.median(&name(writing, threads), RETRIES.name)?;
+        let on_one = results.median(&on_one(writing, threads), RETRIES.name);
+        let on_one = on_one.map_or(String::new(), |n| format!(" (on one CPU {n:.0})"));
+        Some(format!("{free:.0} with {threads}{on_one}"))
+    };
+    let told: Vec<String> = THREADS.into_iter().filter_map(of).collect();
+    let text = format!(
+        "exchanges of the counter that failed, of 729488, by threads (2006: a few hundred): {}",
+        told.join(", ")
+    );
+    (!told.is_empty()).then(|| Sentence::shown(text))
 }
 
 fn scaling(results: &Results, metric: &str, title: &str, unit: &str) -> Plot {
@@ -210,11 +267,11 @@ static HISTORIC: [Historic; 4] = [
     then("synchronized method", "cpu-time-growth", 20.0, "%", "one-lock 512-threads"),
     then("lock for each pixel", "cpu-time-growth", 18.0, "%", "pixel-locks 512-threads"),
     then(
-        "lock for each pixel, atomic counter",
+        "lock for each pixel, CAS counter",
         "cpu-time-growth",
         5.0,
         "%",
-        "pixel-locks-atomic-counter 512-threads",
+        "pixel-locks-cas-counter 512-threads",
     ),
     then("lock for each pixel, 512 threads", "speed-up", 1.63, "times", "pixel-locks 512-threads"),
 ];
@@ -229,10 +286,11 @@ mod tests {
         let quick = of(Size::Quick);
         assert!(HISTORIC.iter().all(|old| quick.index(old.variant.unwrap()).is_some()));
         let design = of(Size::Full);
-        assert_eq!((design.fault(), design.variants.len()), (None, 24));
-        assert_eq!(design.contrasts.len(), 3 * 6 + 4 * 3);
+        assert_eq!((design.fault(), design.variants.len()), (None, 5 * 6 + 4 * 6));
+        assert_eq!(design.contrasts.len(), 4 * 6 + 5 * 3 + 4);
         assert!(HISTORIC.iter().all(|old| design.index(old.variant.unwrap()).is_some()));
         let crowded = |variant: &&Variant| variant.crowded;
-        assert_eq!(design.variants.iter().filter(crowded).count(), 4 * 4);
+        assert_eq!(design.variants.iter().filter(crowded).count(), 5 * 4 + 4 * 5);
+        assert!(quick.index("one-lock 512-threads one-cpu").is_some());
     }
 }

@@ -8,13 +8,13 @@ use hocket_kernels::locks::{Counter, LockKind};
 use hocket_machine::clock::monotonic_ns;
 use hocket_rt::Padded;
 
-use super::places::{ThreadSpread, thread_spreads};
+use super::places::{SPREAD, ThreadSpread, thread_spreads};
 use super::words::{rate, series, then_and_now, told, where_two_are};
 use crate::harness::turn_threads::{Place, TurnThreads};
 use crate::harness::{
     About, Apparatus, Axis, Better, Check, Contrast, Design, Estimate, Experiment, Fault, Historic,
-    Host, Mark, Metric, NamedRatio, NotMeasurable, Plot, Rank, Results, Rounds, Sample, Section,
-    Sentence, Size, Variant, ratio_told, ratios_sentence,
+    Host, Mark, Metric, NamedRatio, NotMeasurable, Parameter, Plot, Rank, Results, Rounds, Sample,
+    Section, Sentence, Size, Variant, ratio_told, ratios_sentence,
 };
 use crate::stats;
 
@@ -26,7 +26,7 @@ static ABOUT: About = About {
     section: Section::Sharing,
     question: "What does a lock cost?",
     origin: "tecCHANNEL article of 2003 on Hyper-Threading: critical section, mutex, spin counts, interlocked increment",
-    method: "The loop of 2003: until they are stopped, threads increment a shared counter under the lock and a private \
+    method: "The loop of 2003 under locks that spin, queue, sleep or, as `kernel`, make a system call to take it and one to release it: until they are stopped, threads increment a shared counter under the lock and a private \
              one beside it. Two readings of the private counters, while all threads are in the loop, give the passes \
              between. Threads are pinned: one alone, two in every relation that two CPUs have here, as many as there are \
              cores and seats, and twice as many as there are CPUs. In the end the shared counter must be the sum of \
@@ -48,8 +48,16 @@ static ABOUT: About = About {
             definition: "Passes of the thread that has fewest, in percent of an equal share; 100 is fair.",
         },
     ],
+    parameters: &[Parameter::new("settling", &SETTLING), Parameter::new("counted", &COUNTED)],
 };
 
+/// Until all threads are in the loop: where each has a CPU, and where they share some, which takes time slices.
+const SETTLING: [Duration; 2] = [Duration::from_micros(300), Duration::from_millis(1)];
+/// Between the two readings: likewise.
+const COUNTED: [[Duration; 2]; 2] = [
+    [Duration::from_millis(3), Duration::from_millis(15)],
+    [Duration::from_millis(14), Duration::from_millis(60)],
+];
 /// With what the others are compared: what programs in C use.
 const REFERENCE: LockKind = LockKind::PthreadNormal;
 
@@ -66,10 +74,7 @@ impl Experiment for Locks {
             add_spread(&mut design, &placement, &kinds);
         }
         design.missing.extend(absent);
-        for (relation, why) in host.absent_relations() {
-            design.missing.push((relation.name().into(), why));
-        }
-        Ok(design.twinned())
+        Ok(design.without_relations_of(host).twinned())
     }
 
     fn open(
@@ -143,8 +148,8 @@ impl Game {
         let kind = variant.level("lock").parse().ok()?;
         // Threads that share a CPU need a few time slices each.
         let (settling, counted) = match variant.crowded {
-            true => (Duration::from_millis(1), Duration::from_millis(size.pick(14, 60))),
-            false => (Duration::from_micros(300), Duration::from_micros(size.pick(3_000, 15_000))),
+            true => (SETTLING[1], size.of(COUNTED[1])),
+            false => (SETTLING[0], size.of(COUNTED[0])),
         };
         Some(Game { kind, cpus: variant.cpus.clone(), settling, counted })
     }
@@ -242,6 +247,14 @@ impl Counted {
     }
 }
 
+/// Where a variant's threads are. Records of before name the factor otherwise.
+fn spread_of(variant: &Variant) -> &str {
+    match variant.level(SPREAD) {
+        "" => variant.level("placement"),
+        spread => spread,
+    }
+}
+
 /// A placement as the rows know it.
 struct Measured {
     name: String,
@@ -251,8 +264,8 @@ struct Measured {
 
 fn placements_of(results: &Results) -> Vec<Measured> {
     let mut found: Vec<Measured> = Vec::new();
-    for variant in results.design().map_or(&[][..], |design| &design.variants) {
-        let name = variant.level("placement");
+    for variant in results.designed() {
+        let name = spread_of(variant);
         if found.iter().all(|known| known.name != name) {
             found.push(Measured::of(variant));
         }
@@ -269,7 +282,7 @@ impl Measured {
             (None, _, true) => format!("{threads} threads, more than CPUs"),
             (None, ..) => format!("{threads} threads"),
         };
-        Measured { name: variant.level("placement").into(), threads: threads as f64, in_words }
+        Measured { name: spread_of(variant).into(), threads: threads as f64, in_words }
     }
 
     fn variant(&self, kind: LockKind) -> String {
@@ -368,7 +381,7 @@ fn spin_counts(results: &Results) -> Option<Sentence> {
     ratios_sentence(results, &format!("spin counts, {}", two.in_words), &pairs)
 }
 
-/// The locks ranked over all thread_spreads.
+/// The locks ranked over all placements.
 struct Ranked {
     kinds: Vec<LockKind>,
     ranks: stats::Ranks,
@@ -376,15 +389,15 @@ struct Ranked {
 
 /// Each placement is a case; within it the kind with most passes has rank 1. `None` with fewer than two of either.
 fn ranking(results: &Results) -> Option<Ranked> {
-    let thread_spreads = placements_of(results);
+    let placements = placements_of(results);
     let has_all = |kind: &LockKind| {
-        thread_spreads.iter().all(|p| results.median(&p.variant(*kind), "passes").is_some())
+        placements.iter().all(|p| results.median(&p.variant(*kind), "passes").is_some())
     };
     let kinds: Vec<LockKind> = LockKind::ALL.into_iter().filter(has_all).collect();
     let case = |p: &Measured| -> Option<Vec<f64>> {
         kinds.iter().map(|kind| results.median(&p.variant(*kind), "passes").map(|m| -m)).collect()
     };
-    let cases: Vec<Vec<f64>> = thread_spreads.iter().filter_map(case).collect();
+    let cases: Vec<Vec<f64>> = placements.iter().filter_map(case).collect();
     Some(Ranked { ranks: stats::ranks(&cases)?, kinds })
 }
 
@@ -395,7 +408,7 @@ impl Ranked {
         order.sort_by(|a, b| ranks.mean[*a].total_cmp(&ranks.mean[*b]));
         let named = |at: &usize| format!("{} {:.1}", self.kinds[*at], ranks.mean[*at]);
         let list: Vec<_> = order.iter().map(named).collect();
-        let head = format!("mean rank over {} thread_spreads: {}", ranks.cases, list.join(", "));
+        let head = format!("mean rank over {} placements: {}", ranks.cases, list.join(", "));
         match ranks.p <= 0.05 {
             true => Sentence::shown(format!(
                 "{head}; ranks closer than {:.1} are not told apart",
@@ -412,7 +425,7 @@ impl Ranked {
         let rank =
             |(kind, mean): (&LockKind, &f64)| Rank { name: kind.to_string(), mean_rank: *mean };
         Plot::Ranks {
-            title: format!("Mean rank over {} thread_spreads", self.ranks.cases),
+            title: format!("Mean rank over {} placements", self.ranks.cases),
             ranks: self.kinds.iter().zip(&self.ranks.mean).map(rank).collect(),
             critical_difference: self.ranks.critical_difference,
         }
@@ -421,16 +434,15 @@ impl Ranked {
 
 /// Passes by the number of threads, each on a CPU of its own while there are enough.
 fn scaling(results: &Results) -> Plot {
-    let thread_spreads = placements_of(results);
+    let placements = placements_of(results);
     // Of pairs the last: the farthest apart.
-    let far = thread_spreads.iter().rfind(|p| p.threads == 2.0).map(|p| p.name.clone());
+    let far = placements.iter().rfind(|p| p.threads == 2.0).map(|p| p.name.clone());
     let on_the_line = |p: &&Measured| p.threads != 2.0 || Some(&p.name) == far.as_ref();
     let line = |kind: LockKind| {
-        let points =
-            thread_spreads.iter().filter(on_the_line).map(|p| (p.threads, p.variant(kind)));
+        let points = placements.iter().filter(on_the_line).map(|p| (p.threads, p.variant(kind)));
         series(results, kind.to_string(), "passes", points)
     };
-    let seats = thread_spreads.iter().filter(|p| p.name != "crowded" && p.name != "same-cpu");
+    let seats = placements.iter().filter(|p| p.name != "crowded" && p.name != "same-cpu");
     let seats = seats.map(|p| p.threads).fold(1.0, f64::max);
     Plot::Lines {
         title: "Passes of all threads by their number".into(),
@@ -471,20 +483,13 @@ const ONE_CPU: Defined = (
 );
 const SIBLINGS: Defined = ("Two threads on the two siblings of one core; passes of both.", None);
 
-const KERNEL_MUTEX: &str =
-    "A mutex of Windows calls the kernel every time, which no lock here does.";
-
 /// Beside each the nearest of today's locks: a critical section sleeps in the kernel when it is taken, as the normal
-/// mutex of POSIX does; a mutex of Windows calls the kernel every time, which no lock here does.
+/// mutex of POSIX does; a mutex of Windows calls the kernel every time, as `kernel` does.
 static HISTORIC: [Historic; 8] = [
     then("critical section, one CPU", 9_765_164.0, "pthread-normal same-cpu", ONE_CPU),
     then("critical section, Hyper-Threading on", 250_758.0, "pthread-normal siblings", SIBLINGS),
-    Historic { variant: None, ..then("mutex of the kernel, one CPU", 678_163.0, "", ONE_CPU) },
-    Historic {
-        variant: None,
-        differs: Some(KERNEL_MUTEX),
-        ..then("mutex of the kernel, Hyper-Threading on", 247_137.0, "", SIBLINGS)
-    },
+    then("mutex of the kernel, one CPU", 678_163.0, "kernel same-cpu", ONE_CPU),
+    then("mutex of the kernel, Hyper-Threading on", 247_137.0, "kernel siblings", SIBLINGS),
     then("spin count, one CPU", 9_765_164.0, "spin-3000-then-block same-cpu", ONE_CPU),
     then("spin count, Hyper-Threading on", 4_741_571.0, "spin-3000-then-block siblings", SIBLINGS),
     then("interlocked increment, one CPU", 24_832_365.0, "atomic same-cpu", ONE_CPU),
@@ -521,6 +526,15 @@ mod tests {
         for variant in of_2003 {
             assert!(design.index(variant).is_some(), "{variant}");
         }
+    }
+
+    #[test]
+    fn findings_know_the_placements_of_a_design() {
+        let design = Locks.design(&Host::described_with_smt(), Size::Quick).unwrap();
+        let names: Vec<&str> = design.variants.iter().map(spread_of).collect();
+        assert!(names.contains(&"alone") && names.contains(&"siblings") && !names.contains(&""));
+        let before = Variant::new("mcs far").with("placement", "far");
+        assert_eq!(spread_of(&before), "far");
     }
 
     #[test]

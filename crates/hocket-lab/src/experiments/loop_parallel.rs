@@ -11,7 +11,7 @@ use rayon::prelude::*;
 use crate::harness::timed::time;
 use crate::harness::{
     About, Apparatus, Better, Check, Contrast, Design, Experiment, Fault, Host, Metric,
-    NotMeasurable, Rounds, Sample, Section, Size, Variant,
+    NotMeasurable, Parameter, Rounds, Sample, Section, Size, Variant,
 };
 use workers::Workers;
 
@@ -38,6 +38,7 @@ static ABOUT: About = About {
         better: Better::Less,
         definition: "Time of one loop, as its caller sees it: from before it begins to after it has ended.",
     }],
+    parameters: &[Parameter::new("loops", &LOOPS)],
 };
 
 /// Name, width of the picture, iterations, loops in a turn.

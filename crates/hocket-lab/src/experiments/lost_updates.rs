@@ -3,14 +3,15 @@
 use std::time::Duration;
 
 use hocket_kernels::ThreadGroup;
-use hocket_kernels::lost_updates::{LostUpdates, lost_updates};
+use hocket_kernels::lost_updates::{Increment, LostUpdates, lost_updates};
 
 use super::words::{rate, then_and_now, told, where_two_are};
 use crate::harness::settle::Settle;
 use crate::harness::timed::calibrate;
 use crate::harness::{
     About, Apparatus, Axis, Bar, Better, Check, Design, Experiment, Fault, Historic, Host, Metric,
-    NotMeasurable, Plot, Relation, Results, Rounds, Sample, Section, Sentence, Size, Variant,
+    NotMeasurable, Parameter, Plot, Relation, Results, Rounds, Sample, Section, Sentence, Size,
+    Variant,
 };
 
 /// See [`About`].
@@ -21,15 +22,16 @@ static ABOUT: About = About {
     section: Section::Sharing,
     question: "How many increments get lost without synchronisation?",
     origin: "tecCHANNEL article of 2003 on Hyper-Threading: even an integer is not thread-safe",
-    method: "Two pinned threads increment one shared counter and one of their own each: a load, an addition and a store, \
-             as compilers make of i++, written so that the language allows it. What the shared counter has less than \
-             the private ones together got lost. Each thread makes as many increments as take some milliseconds (2003: \
-             one second), for two threads on one CPU and on two CPUs of every relation that the machine has. Each \
-             private counter must be exact, and the shared one no larger than their sum.",
+    method: "Two pinned threads increment one shared counter and one of their own each: by a load, an addition and a store, \
+             as compilers make of i++, or by the one instruction `inc` where the processor has it, without a lock prefix; written \
+             so that the language allows it. What the shared counter has less than \
+             the private ones together got lost. Both begin together and end with the one that first has as many increments as \
+             take some milliseconds (2003: one second), so that nobody counts alone. There are two threads on one CPU and on \
+             two CPUs of every relation that the machine has. The first private counter must be exact, and the shared one \
+             no larger than the sum of both.",
     limits: "How much is lost depends on how long a cache line stays with one core, so another processor, or a little \
              work between two increments, gives another share. On one CPU something is lost only if a thread is put \
-             aside between load and store, and then much at once: most turns lose nothing. The thread that ends last \
-             counts alone for a while, which loses nothing, so the share while both count is larger.",
+             aside between load and store, and then much at once: most turns lose nothing.",
     metrics: &[
         Metric {
             name: "lost",
@@ -50,7 +52,10 @@ static ABOUT: About = About {
             definition: "What the shared counter came to, a second.",
         },
     ],
+    parameters: &[Parameter::new("turn", &TURN)],
 };
+
+const TURN: [Duration; 2] = [Duration::from_millis(15), Duration::from_millis(100)];
 
 impl Experiment for LostIncrements {
     fn about(&self) -> &'static About {
@@ -58,17 +63,23 @@ impl Experiment for LostIncrements {
     }
 
     fn design(&self, host: &Host, size: Size) -> Result<Design, NotMeasurable> {
-        let pair = |(relation, (a, b)): (Relation, (u32, u32))| {
-            let variant = Variant::new(relation.name()).with("relation", relation);
+        let pair = |(relation, (a, b)): (Relation, (u32, u32)), increment| {
+            let variant = Variant::new(name(relation, increment)).with("relation", relation);
             let variant = variant.on(&[a, b], Some(relation));
-            if relation == Relation::SameCpu { variant.crowded() } else { variant }
+            let variant = if increment == Increment::OneInstruction {
+                variant.with(INC, INC)
+            } else {
+                variant
+            };
+            variant.crowded_if(relation == Relation::SameCpu)
         };
-        let variants = host.pairs_by_relation().into_iter().map(pair).collect();
-        let mut design = Design::against_first(variants, "made", Rounds::usual(size));
-        for (relation, why) in host.absent_relations() {
-            design.missing.push((relation.name().into(), why));
-        }
-        Ok(design.twinned())
+        let here = || Increment::ALL.into_iter().filter(|increment| increment.missing().is_none());
+        let pairs = host.pairs_by_relation().into_iter();
+        let variants = pairs.flat_map(|on| here().map(move |increment| pair(on, increment)));
+        let mut design = Design::against_first(variants.collect(), "made", Rounds::usual(size));
+        let absent = Increment::ALL.into_iter().filter_map(Increment::missing);
+        design.missing.extend(absent.map(|why| (INC.into(), why.into())));
+        Ok(design.without_relations_of(host).twinned())
     }
 
     fn open(
@@ -77,34 +88,41 @@ impl Experiment for LostIncrements {
         size: Size,
         design: &Design,
     ) -> Result<Box<dyn Apparatus>, NotMeasurable> {
-        let target = Duration::from_millis(size.pick(15, 100));
+        let target = size.of(TURN);
         let mut pairs = Vec::new();
         for variant in &design.variants {
             let cpus = variant.cpus.clone();
-            let elapsed = |times| Ok(count(&cpus, times)?.elapsed.as_nanos() as u64);
+            let increment = match variant.level(INC) {
+                "" => Increment::ThreeInstructions,
+                _ => Increment::OneInstruction,
+            };
+            let elapsed = |times| Ok(count(&cpus, times, increment)?.elapsed.as_nanos() as u64);
             let times = calibrate(target, elapsed).map_err(NotMeasurable::new)?;
-            pairs.push((cpus, times));
+            pairs.push((cpus, times, increment));
         }
         Ok(Box::new(move |variant: usize| {
-            let (cpus, times) = &pairs[variant];
-            Ok(samples(&count(cpus, *times)?, *times))
+            let (cpus, times, increment) = &pairs[variant];
+            Ok(samples(&count(cpus, *times, *increment)?, *times))
         }))
     }
 
     fn findings(&self, results: &Results) -> Vec<Sentence> {
-        let measured = Relation::ALL.into_iter();
-        measured.filter_map(|relation| loss(results, relation)).collect()
+        let increments = Increment::ALL.into_iter();
+        let measured = increments.flat_map(|how| Relation::ALL.map(|relation| (relation, how)));
+        measured.filter_map(|(relation, how)| loss(results, relation, how)).collect()
     }
 
     fn plots(&self, results: &Results) -> Vec<Plot> {
-        let bar = |relation: Relation| {
-            let estimate = results.estimate(relation.name(), "lost")?;
-            Some(Bar { label: relation.to_string(), estimate, group: String::new() })
+        let bar = |(relation, how): (Relation, Increment)| {
+            let label = name(relation, how);
+            let estimate = results.estimate(&label, "lost")?;
+            Some(Bar { label, estimate, group: String::new() })
         };
+        let both = |relation| Increment::ALL.map(|how| (relation, how));
         let bars = Plot::Bars {
             title: "Lost increments".into(),
             axis: Axis::linear("lost", "%"),
-            bars: Relation::ALL.into_iter().filter_map(bar).collect(),
+            bars: Relation::ALL.into_iter().flat_map(both).filter_map(bar).collect(),
         };
         let title = "Increments a second, 2003 and now";
         then_and_now(results, title, "1/s").into_iter().chain([bars]).collect()
@@ -115,20 +133,27 @@ impl Experiment for LostIncrements {
     }
 }
 
-/// Two threads on these CPUs, each incrementing `times` times.
-fn count(cpus: &[u32], times: u64) -> Result<LostUpdates, Fault> {
+/// The factor, and its only level: the one instruction.
+const INC: &str = "inc";
+
+fn name(relation: Relation, increment: Increment) -> String {
+    match increment {
+        Increment::ThreeInstructions => relation.name().into(),
+        Increment::OneInstruction => format!("{} {INC}", relation.name()),
+    }
+}
+
+/// Two threads on these CPUs, the faster one incrementing `times` times.
+fn count(cpus: &[u32], times: u64, increment: Increment) -> Result<LostUpdates, Fault> {
     let settle = Settle::on(cpus);
     let place = |number| settle.thread(number);
-    let counted = lost_updates(&ThreadGroup::new(cpus.len(), &place), times);
+    let counted = lost_updates(&ThreadGroup::new(cpus.len(), &place), times, increment);
     settle.end()?;
     counted.map_err(Fault::new)
 }
 
 fn samples(counted: &LostUpdates, times: u64) -> Vec<Sample> {
-    let check = match counted.check(times) {
-        Ok(()) => Check::Passed,
-        Err(wrong) => Check::Failed(wrong.to_string()),
-    };
+    let check = Check::of(counted.check(times));
     let seconds = counted.elapsed.as_secs_f64().max(1e-9);
     let sample = |metric, value| Sample::new(metric, value, counted.made(), check.clone());
     vec![
@@ -139,8 +164,12 @@ fn samples(counted: &LostUpdates, times: u64) -> Vec<Sample> {
 }
 
 /// How much is lost, in which share of the turns at all, and of how many increments.
-fn loss(results: &Results, relation: Relation) -> Option<Sentence> {
-    let variant = relation.name();
+fn loss(results: &Results, relation: Relation, increment: Increment) -> Option<Sentence> {
+    let variant = &name(relation, increment);
+    let by = match increment {
+        Increment::ThreeInstructions => "",
+        Increment::OneInstruction => ", in one instruction",
+    };
     let shares = results.values(variant, "lost");
     let lossy = shares.iter().filter(|share| **share > 0.0).count();
     let lost = results.estimate(variant, "lost")?;
@@ -148,7 +177,7 @@ fn loss(results: &Results, relation: Relation) -> Option<Sentence> {
     let most = shares.iter().copied().fold(0.0, f64::max);
     let percent = |share: f64| format!("{share:.1} %");
     Some(Sentence::shown(format!(
-        "{}: {} of {} increments get lost (in {lossy} of {} turns something, at most {most:.1} %)",
+        "{}{by}: {} of {} increments get lost (in {lossy} of {} turns something, at most {most:.1} %)",
         where_two_are(relation),
         told(lost, percent),
         rate(made.value),
@@ -205,9 +234,12 @@ mod tests {
             return;
         };
         for cpus in [vec![host.cpus[0]; 2], host.spread(2)] {
-            let found = samples(&count(&cpus, 20_000).unwrap(), 20_000);
-            assert!(found.iter().all(|s| s.check == Check::Passed && s.ops == 40_000));
-            assert!(found[2].value <= found[1].value);
+            for increment in Increment::ALL {
+                let found = samples(&count(&cpus, 20_000, increment).unwrap(), 20_000);
+                assert!(found.iter().all(|s| s.check == Check::Passed));
+                assert!((20_000..=40_000).contains(&found[0].ops), "{}", found[0].ops);
+                assert!(found[2].value <= found[1].value);
+            }
         }
     }
 

@@ -7,7 +7,8 @@ use crate::harness::timed::time;
 use crate::harness::turn_threads::{Place, TurnThreads};
 use crate::harness::{
     About, Apparatus, Better, Check, Design, Experiment, Fault, Historic, Host, Metric,
-    NotMeasurable, Results, Rounds, Sample, Section, Sentence, Size, Variant, contrast_sentences,
+    NotMeasurable, Parameter, Results, Rounds, Sample, Section, Sentence, Size, Variant,
+    contrast_sentences,
 };
 
 /// See [`About`].
@@ -46,13 +47,16 @@ static ABOUT: About = About {
             definition: "How often the system moved the thread during one computation, as its kernel counts it.",
         },
     ],
+    parameters: &[Parameter::new("digits", &DIGITS)],
 };
 
 /// Digits that a quick run's are compared with: more, so that its last ones are not the last ones here.
 const KNOWN: usize = 33_000;
 
+const DIGITS: [usize; 2] = [1 << 15, ONE_M];
+
 fn digits(size: Size) -> usize {
-    size.pick(1 << 15, ONE_M)
+    size.of(DIGITS)
 }
 
 fn metric(size: Size) -> &'static str {
@@ -91,7 +95,7 @@ impl Experiment for Pi {
 
     fn findings(&self, results: &Results) -> Vec<Sentence> {
         let mut sentences = contrast_sentences(results);
-        let variants = results.design().map_or(&[][..], |design| &design.variants);
+        let variants = results.designed();
         sentences.extend(variants.iter().filter_map(|variant| told(results, &variant.name)));
         sentences
     }

@@ -9,8 +9,8 @@ use crate::harness::settle::Settle;
 use crate::harness::timed::calibrate;
 use crate::harness::{
     About, Apparatus, Axis, Bar, Better, Check, Contrast, Design, Experiment, Fault, Historic,
-    Host, Metric, NamedRatio, NotMeasurable, Plot, Relation, Results, Rounds, Sample, Section,
-    Sentence, Size, Variant, judged_together, ratio_told,
+    Host, Metric, NamedRatio, NotMeasurable, Parameter, Plot, Relation, Results, Rounds, Sample,
+    Section, Sentence, Size, Variant, judged_together, ratio_told,
 };
 
 /// See [`About`].
@@ -34,8 +34,12 @@ static ABOUT: About = About {
         better: Better::More,
         definition: "Hand-overs a second of both threads together, from the first turn's beginning to the last one's end.",
     }],
+    parameters: &[Parameter::new("turn", &TURN), Parameter::new("slices", &SLICES)],
 };
 
+const TURN: [Duration; 2] = [Duration::from_millis(3), Duration::from_millis(20)];
+/// The same where a hand-over takes a time slice.
+const SLICES: [Duration; 2] = [Duration::from_millis(20), Duration::from_millis(200)];
 /// With what the others are compared, as in 2003.
 const REFERENCE: Way = Way::Empty;
 
@@ -54,10 +58,7 @@ impl Experiment for PingPong {
                 design.missing.push((way.to_string(), why.into()));
             }
         }
-        for (relation, why) in host.absent_relations() {
-            design.missing.push((relation.name().into(), why));
-        }
-        Ok(design.twinned())
+        Ok(design.without_relations_of(host).twinned())
     }
 
     fn open(
@@ -103,7 +104,7 @@ fn add_relation(design: &mut Design, relation: Relation, cpus: [u32; 2]) {
             .on(&cpus, Some(relation));
         // On one CPU one of the two is put aside at every hand-over.
         let crowded = relation == Relation::SameCpu;
-        design.variants.push(if crowded { variant.crowded() } else { variant });
+        design.variants.push(variant.crowded_if(crowded));
     }
     let reference = design.index(&name(REFERENCE, relation)).unwrap_or(first);
     let others = (first..design.variants.len()).filter(|other| *other != reference);
@@ -123,13 +124,13 @@ impl Game {
         let way: Way = variant.level("way").parse().map_err(Fault::new)?;
         let slow = way.needs_two_cpus() && variant.relation == Some(Relation::SameCpu);
         let time = match slow {
-            true => Duration::from_millis(size.pick(20, 200)),
+            true => size.of(SLICES),
             false => Duration::from_secs(2),
         };
         let mut game =
             Game { way, cpus: variant.cpus.clone(), limit: Limit { hand_overs: u64::MAX, time } };
         if !slow {
-            let target = Duration::from_millis(size.pick(3, 20));
+            let target = size.of(TURN);
             game.limit.hand_overs = calibrate(target, |n| game.played(n)).map(|n| n.max(2))?;
         }
         Ok(game)
@@ -154,9 +155,7 @@ impl Game {
             let time = self.limit.time.as_millis();
             return Err(Fault(format!("no hand-over in {time} ms: the CPU never changed hands")));
         }
-        let check = played
-            .check()
-            .map_or_else(|wrong| Check::Failed(wrong.to_string()), |()| Check::Passed);
+        let check = Check::of(played.check());
         let rate = total as f64 / played.elapsed.as_secs_f64().max(1e-9);
         Ok(vec![Sample::new("hand-overs", rate, total, check)])
     }

@@ -2,6 +2,9 @@
 
 use crate::harness::{Host, Relation, Size, Variant};
 
+/// The factor that names a [`ThreadSpread`].
+pub(super) const SPREAD: &str = "spread";
+
 /// So many threads, and where.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct ThreadSpread {
@@ -18,7 +21,7 @@ pub(super) struct ThreadSpread {
 /// With more threads than this a lock or a barrier only shows the scheduler.
 const MOST_THREADS: usize = 128;
 
-/// The thread_spreads of this machine, fewest threads first. A quick run leaves out numbers of threads between two
+/// The spreads of this machine, fewest threads first. A quick run leaves out numbers of threads between two
 /// and all.
 pub(super) fn thread_spreads(host: &Host, size: Size) -> Vec<ThreadSpread> {
     let seats = host.cpus.len();
@@ -53,10 +56,10 @@ impl ThreadSpread {
     /// The variant `name` here, with its factors.
     pub(super) fn variant(&self, name: &str) -> Variant {
         let variant = Variant::new(format!("{name} {}", self.name))
-            .with("spread", &self.name)
+            .with(SPREAD, &self.name)
             .with("threads", self.cpus.len())
             .on(&self.cpus, self.relation);
-        if self.crowded { variant.crowded() } else { variant }
+        variant.crowded_if(self.crowded)
     }
 }
 

@@ -7,9 +7,9 @@ use hocket_machine::class::Class;
 use super::beside::{Outcome, Scene, granted};
 use crate::harness::turn_threads::Place;
 use crate::harness::{
-    About, Apparatus, Better, Check, Contrast, Design, Experiment, Host, Metric, NamedRatio,
-    NotMeasurable, Relation, Results, Rounds, Sample, Section, Sentence, Size, Variant,
-    contrast_sentences, ratios_sentence,
+    About, Apparatus, Better, Check, Contrast, ContrastResult, Design, Experiment, Host, Metric,
+    NamedRatio, NotMeasurable, Parameter, Relation, Results, Rounds, Sample, Section, Sentence,
+    Size, Variant, contrast_sentence, ratios_sentence,
 };
 
 /// See [`About`].
@@ -45,9 +45,15 @@ static ABOUT: About = About {
             definition: "CPU time that all load threads got, in percent of the observed thread's time; a whole CPU is 100.",
         },
     ],
+    parameters: &[
+        Parameter::new("turn", &TURN),
+        Parameter::new("levels", &LEVELS),
+        Parameter::new("limit", &LIMIT),
+    ],
 };
 
 const ALONE: &str = "alone";
+const TURN: [Duration; 2] = [Duration::from_millis(30), Duration::from_millis(60)];
 /// The load ends after so many times the undisturbed time.
 const LIMIT: u32 = 10;
 
@@ -99,10 +105,7 @@ impl Experiment for Priority {
                 add(&mut design, pair, relation, &BESIDE);
             }
         }
-        for (relation, why) in host.absent_relations() {
-            design.missing.push((relation.name().into(), why));
-        }
-        Ok(design.twinned())
+        Ok(design.without_relations_of(host).twinned())
     }
 
     fn turn_ms(&self) -> f64 {
@@ -116,13 +119,14 @@ impl Experiment for Priority {
         design: &Design,
     ) -> Result<Box<dyn Apparatus>, NotMeasurable> {
         // Many ticks of the scheduler (4 ms where HZ is 250), or nobody would ever be put aside.
-        apparatus(design, Duration::from_millis(size.pick(30, 60)))
+        apparatus(design, size.of(TURN))
     }
 
     fn findings(&self, results: &Results) -> Vec<Sentence> {
         let mut sentences: Vec<Sentence> = faster_than_alone(results).into_iter().collect();
         sentences.extend(protects(results));
-        sentences.extend(contrast_sentences(results));
+        let ended = |contrast: &&ContrastResult| !at_the_limit(results, &contrast.candidate);
+        sentences.extend(results.contrasts().iter().filter(ended).map(contrast_sentence));
         sentences
     }
 }
@@ -148,7 +152,7 @@ pub(super) fn add(
             .on(&[cpu, other], Some(relation));
         let crowded = relation == Relation::SameCpu;
         design.contrasts.push(Contrast::new(0, design.variants.len(), "time"));
-        design.variants.push(if crowded { variant.crowded() } else { variant });
+        design.variants.push(variant.crowded_if(crowded));
     }
 }
 
@@ -188,7 +192,11 @@ fn protects(results: &Results) -> Vec<Sentence> {
         let there = design.variants.iter().filter(|v| v.level("relation") == relation.name());
         let pair = |variant: &Variant| {
             let (level, loads) = (variant.level("level"), variant.level("load-threads"));
-            let ends = if at_the_limit(results, &variant.name) { ", the load gave up" } else { "" };
+            let ends = if at_the_limit(results, &variant.name) {
+                ", at least, the load gave up"
+            } else {
+                ""
+            };
             NamedRatio::new(
                 format!("{level} (load threads: {loads}{ends})"),
                 ALONE,

@@ -7,7 +7,8 @@ use crate::bench::seat_cpus;
 use crate::disturb::{DisturbSpec, Disturbers, Load, SeatCpus, Where};
 use crate::harness::{
     About, Apparatus, Better, Check, Contrast, Design, Experiment, Fault, Host, Metric,
-    NotMeasurable, Results, Rounds, Sample, Section, Sentence, Size, Variant, contrast_sentences,
+    NotMeasurable, Parameter, Results, Rounds, Sample, Section, Sentence, Size, Variant,
+    contrast_sentences,
 };
 use crate::stats::wilson;
 
@@ -59,8 +60,16 @@ static ABOUT: About = About {
             definition: "Correlations of 4096 frames that all disturbers computed, for each second of playing.",
         },
     ],
+    parameters: &[
+        Parameter::new("blocks", &BLOCKS),
+        Parameter::new("frames", &FRAMES),
+        Parameter::new("channels", &CHANNELS),
+        Parameter::new("filled", &FILLED),
+    ],
 };
 
+/// Blocks of a turn.
+const BLOCKS: [u64; 2] = [120, 750];
 const FRAMES: u32 = 64;
 const CHANNELS: usize = 8;
 const FILLED: f64 = 0.25;
@@ -93,14 +102,13 @@ impl Experiment for Protection {
         size: Size,
         design: &Design,
     ) -> Result<Box<dyn Apparatus>, NotMeasurable> {
-        let stage = Stage::set(host, design, size.pick(120, 750)).map_err(NotMeasurable::new)?;
+        let stage = Stage::set(host, design, size.of(BLOCKS)).map_err(NotMeasurable::new)?;
         Ok(Box::new(stage))
     }
 
     fn findings(&self, results: &Results) -> Vec<Sentence> {
         let mut sentences: Vec<Sentence> = results
-            .design()
-            .map_or(&[][..], |design| &design.variants)
+            .designed()
             .iter()
             .filter(|variant| variant.level("load") == "disturbed")
             .filter_map(|variant| on_time(results, &variant.name))
@@ -174,7 +182,7 @@ impl Apparatus for Stage {
         let specs: &[DisturbSpec] = if *disturbed { &[spec] } else { &[] };
         let disturbers = Disturbers::start(specs, None, &self.seats).map_err(Fault::new)?;
         let played = player.play(self.blocks)?;
-        let pieces: u64 = disturbers.progress().iter().map(|progress| progress.pieces).sum();
+        let pieces = disturbers.pieces();
         let mut samples = samples(&played, self.blocks, check)?;
         if *disturbed {
             let seconds = self.blocks as f64 * Player::period_ns(FRAMES) / 1e9;

@@ -7,8 +7,8 @@ use hocket_rt::Strategy;
 use super::playing::{Player, Song, effects_for, no_effect};
 use crate::harness::{
     About, Apparatus, Axis, Better, Check, Contrast, Design, Experiment, Fault, Host, Metric,
-    NotMeasurable, Plot, Results, Rounds, Sample, Section, Sentence, Series, Size, Standing,
-    Variant, contrast_sentences, ratio_told,
+    NotMeasurable, Parameter, Plot, Results, Rounds, Sample, Section, Sentence, Series, Size,
+    Standing, Variant, contrast_sentences, ratio_told,
 };
 
 /// See [`About`].
@@ -43,12 +43,19 @@ static ABOUT: About = About {
             definition: "99 of 100 blocks of a turn took at most this; with fewer than 100 blocks, nearly the longest.",
         },
     ],
+    parameters: &[
+        Parameter::new("played-ns", &PLAYED_NS),
+        Parameter::new("channels", &CHANNELS),
+        Parameter::new("filled", &FILLED),
+    ],
 };
 
 /// Block lengths of a full run.
 pub const FRAMES: [u32; 6] = [32, 64, 128, 256, 512, 1024];
 /// Those of a quick run.
 const IN_QUICK: [u32; 2] = [64, 256];
+/// How long a turn plays.
+const PLAYED_NS: [f64; 2] = [40e6, 400e6];
 const CHANNELS: usize = 16;
 /// What part of the period the serial walk takes.
 const FILLED: f64 = 0.5;
@@ -152,7 +159,7 @@ impl Experiment for Schedules {
         size: Size,
         design: &Design,
     ) -> Result<Box<dyn Apparatus>, NotMeasurable> {
-        let played_ns = size.pick(40e6, 400e6);
+        let played_ns = size.of(PLAYED_NS);
         let players = players(host, design).map_err(NotMeasurable::new)?;
         Ok(Box::new(Stage::of(players, played_ns)))
     }

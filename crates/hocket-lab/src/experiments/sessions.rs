@@ -7,7 +7,8 @@ use crate::bench::seat_cpus;
 use crate::disturb::{DisturbSpec, Disturbers, Load, PreviewSource, SeatCpus, Where};
 use crate::harness::{
     About, Apparatus, Better, Check, Contrast, Design, Experiment, Fault, Historic, Host, Metric,
-    NotMeasurable, Results, Rounds, Sample, Section, Sentence, Size, Variant, contrast_sentences,
+    NotMeasurable, Parameter, Results, Rounds, Sample, Section, Sentence, Size, Variant,
+    contrast_sentences,
 };
 use crate::historic::{SessionKind, for_session_kind};
 
@@ -54,8 +55,18 @@ static ABOUT: About = About {
             definition: "Pieces of the preview that were computed in the turn, for each second of playing.",
         },
     ],
+    parameters: &[
+        Parameter::new("blocks", &BLOCKS),
+        Parameter::new("previewed", &PREVIEWED),
+        Parameter::new("frames", &FRAMES),
+        Parameter::new("block-ns", &BLOCK_NS),
+    ],
 };
 
+/// Blocks of a turn.
+const BLOCKS: [u64; 2] = [30, 300];
+/// Bytes of the file whose preview is computed.
+const PREVIEWED: [u64; 2] = [8 << 20, 64 << 20];
 const FRAMES: u32 = 256;
 const BLOCK_NS: f64 = 2e6;
 const CHANNELS: [usize; 3] = [4, 8, 32];
@@ -107,14 +118,14 @@ impl Experiment for Sessions {
         size: Size,
         design: &Design,
     ) -> Result<Box<dyn Apparatus>, NotMeasurable> {
-        let blocks = size.pick(30, 300);
-        let bytes = size.pick(8 << 20, 64 << 20);
+        let blocks = size.of(BLOCKS);
+        let bytes = size.of(PREVIEWED);
         let stage = Stage::set(host, design, blocks, bytes).map_err(NotMeasurable::new)?;
         Ok(Box::new(stage))
     }
 
     fn findings(&self, results: &Results) -> Vec<Sentence> {
-        let variants = results.design().map_or(&[][..], |design| &design.variants);
+        let variants = results.designed();
         let told = variants.iter().filter_map(|variant| told(results, &variant.name));
         contrast_sentences(results).into_iter().chain(told).collect()
     }
@@ -126,7 +137,7 @@ impl Experiment for Sessions {
                 let variant = HISTORIC[case].iter().find(|(name, _)| *name == row.configuration);
                 let [mean, slowest] = label(row.os, row.configuration, case);
                 let figure = |label, metric: &'static str, value| Historic {
-                    differs: differs(row.configuration, metric),
+                    differs: differs(row.configuration, metric, case),
                     label,
                     value,
                     unit: "ms",
@@ -143,8 +154,11 @@ impl Experiment for Sessions {
 }
 
 /// What makes a figure of the thesis another one than ours.
-fn differs(configuration: &str, metric: &str) -> Option<&'static str> {
+fn differs(configuration: &str, metric: &str, case: usize) -> Option<&'static str> {
     match (configuration, metric) {
+        _ if case == 1 => Some(
+            "The previews of several large files were computed beside; here it is that of one.",
+        ),
         (_, "block-max") => {
             Some("The slowest of 3000 blocks; `block-max` is the slowest of a turn of 30 or 300.")
         }
@@ -209,7 +223,7 @@ fn variants(sibling: SiblingPolicy) -> impl Iterator<Item = Variant> {
                 .with("channels", channels)
                 .with("case", case)
                 .with("policy", sibling.name());
-            if case == "worst" { variant.crowded() } else { variant }
+            variant.crowded_if(case == "worst")
         })
     })
 }
@@ -252,9 +266,7 @@ impl Stage {
             let player = Player::start(&host.topology, song, how, FRAMES)?;
             players.push(OnePlayer { player, effects, worst: variant.level("case") == "worst" });
         }
-        let tone = |i: usize| (i as f32 * 0.05).sin() * 0.5;
-        let row: Vec<f32> = (0..RATE_HZ as usize).map(tone).collect();
-        let preview = PreviewSource { left: row.clone(), right: row, rate_hz: RATE_HZ, bytes };
+        let preview = PreviewSource::tone(RATE_HZ, bytes);
         Ok(Stage { players, seats: seat_cpus(&host.topology), preview, blocks })
     }
 }
@@ -267,9 +279,9 @@ impl Apparatus for Stage {
         let specs: &[DisturbSpec] = if one.worst { &[spec] } else { &[] };
         let disturbers = Disturbers::start(specs, Some(&self.preview), &self.seats);
         let disturbers = disturbers.map_err(Fault::new)?;
-        let before = pieces(&disturbers);
+        let before = disturbers.pieces();
         let played = one.player.play(self.blocks)?;
-        let pieces = pieces(&disturbers) - before;
+        let pieces = disturbers.pieces() - before;
         if let Some(why) = disturbers.troubles().first() {
             return Err(Fault::new(why));
         }
@@ -288,10 +300,6 @@ impl Apparatus for Stage {
         }
         Ok(samples)
     }
-}
-
-fn pieces(disturbers: &Disturbers) -> u64 {
-    disturbers.progress().iter().map(|progress| progress.pieces).sum()
 }
 
 /// Average and slowest block of a configuration, as the thesis prints them.

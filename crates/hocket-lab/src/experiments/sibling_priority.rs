@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use super::priority;
 use crate::harness::{
-    About, Apparatus, Better, Design, Experiment, Host, Metric, NotMeasurable, Relation, Results,
-    Rounds, Section, Sentence, Size, Variant, contrast_sentence, contrast_sentences,
+    About, Apparatus, Better, Design, Experiment, Host, Metric, NotMeasurable, Parameter, Relation,
+    Results, Rounds, Section, Sentence, Size, Variant, contrast_sentence, contrast_sentences,
 };
 
 /// See [`About`].
@@ -36,8 +36,10 @@ static ABOUT: About = About {
             definition: "CPU time that the other thread got, in percent of that time; a whole CPU is 100.",
         },
     ],
+    parameters: &[Parameter::new("turn", &TURN), Parameter::new("asked", &ASKED)],
 };
 
+const TURN: [Duration; 2] = [Duration::from_millis(6), Duration::from_millis(30)];
 const ASKED: [(&str, usize); 5] =
     [("equal", 1), ("over-nice-19", 1), ("fifo", 1), ("fifo-over-fifo", 1), ("idle-class", 1)];
 
@@ -67,7 +69,7 @@ impl Experiment for SiblingPriority {
         size: Size,
         design: &Design,
     ) -> Result<Box<dyn Apparatus>, NotMeasurable> {
-        priority::apparatus(design, Duration::from_millis(size.pick(6, 30)))
+        priority::apparatus(design, size.of(TURN))
     }
 
     /// The contrasts with `equal` answer the question; they come first.

@@ -14,8 +14,8 @@ pub(crate) use pairs::{BARE, Pairs, UNDER, hypervisor, pairs_of, variants};
 pub use verify::{Verification, verify};
 
 use crate::harness::{
-    About, Apparatus, Better, Design, Experiment, Host, Metric, NotMeasurable, Plot, Results,
-    Rounds, Section, Sentence, Size,
+    About, Apparatus, Better, Design, Experiment, Host, Metric, NotMeasurable, Parameter, Plot,
+    Results, Rounds, Section, Sentence, Size,
 };
 
 /// See [`About`].
@@ -63,6 +63,12 @@ static ABOUT: About = About {
              against that of known processors. Other programs make pairs unknown, not wrong. Of very many CPUs a \
              quick run takes 32, a full one 160: the most likely siblings.",
     metrics: &METRICS,
+    parameters: &[
+        Parameter::new("stretches", &hand_over::STRETCHES),
+        Parameter::new("window-ns", &contend::WINDOW_NS),
+        Parameter::new("repeats", &contend::REPEATS),
+        Parameter::new("piece", &contend::PIECE),
+    ],
 };
 
 /// From so many pairs on a round is long, and all the time goes to one process start.

@@ -5,12 +5,12 @@ use std::time::Duration;
 use hocket_machine::counters::WorkCounters;
 
 use super::jobs::{Bench, Done, Job, Load, NO_SMT, shared_cores};
-use super::words::{duration, then_and_now, told};
+use super::words::{duration, standing_as, then_and_now, times, told};
 use crate::harness::timed::{calibrate, per_op};
 use crate::harness::{
-    About, Apparatus, Better, Contrast, Design, Dumbbell, Estimate, Experiment, Fault, Historic,
-    Host, Metric, NotMeasurable, Plot, Relation, Results, Rounds, Sample, Section, Sentence, Size,
-    Variant,
+    About, Apparatus, Better, Contrast, Design, Estimate, Experiment, Fault, Historic, Host,
+    Metric, NotMeasurable, Parameter, Plot, Relation, Results, Rounds, Sample, Section, Sentence,
+    Size, Standing, Variant,
 };
 
 /// See [`About`].
@@ -57,8 +57,10 @@ static ABOUT: About = About {
             definition: "Time with one seat of each core divided by time with both, round by round; computed from `time`.",
         },
     ],
+    parameters: &[Parameter::new("turn", &TURN), Parameter::new("kernels", &JOBS)],
 };
 
+const TURN: [Duration; 2] = [Duration::from_millis(8), Duration::from_millis(80)];
 /// With the names that the thesis gives them.
 const JOBS: [(Job, &str); 4] =
     [(Job::IntMem32, "M1"), (Job::IntMem4, "M2"), (Job::DblMem32, "M3"), (Job::IntDbl, "M4")];
@@ -138,20 +140,8 @@ impl Experiment for SmtKernels {
     }
 
     fn plots(&self, results: &Results) -> Vec<Plot> {
-        let line = |old: &Historic| Dumbbell {
-            label: old.label.into(),
-            then: Some(old.value),
-            source: old.source.into(),
-            now: old.variant.and_then(|variant| speed_up_of(results, kernel_of(variant))),
-        };
-        let rows = HISTORIC.iter().filter(|old| old.metric == "speed-up").map(line).collect();
-        let title = "Speed-up by the second seat, then and now".to_string();
-        let speed_ups = Plot::Dumbbell { title, unit: "times".into(), rows };
         let counted = then_and_now(results, "Cycles per instruction, 2009 and now", "");
-        let mut plots = vec![speed_ups];
-        plots.extend(counted);
-        plots.extend(crate::harness::standard_plots(results));
-        plots
+        counted.into_iter().chain(crate::harness::standard_plots(results)).collect()
     }
 
     fn historic(&self) -> Vec<Historic> {
@@ -201,7 +191,7 @@ fn add_pair(design: &mut Design, job: Job, pair: &Pair) {
 
 /// Passes of one thread with one thread a seat.
 fn passes(bench: &mut Bench, cpu: u32, size: Size) -> Result<u64, Fault> {
-    let target = Duration::from_millis(size.pick(8, 80));
+    let target = size.of(TURN);
     calibrate(target, |passes| Ok(bench.run_unchecked(&[Load { cpu, passes }])?.wall_ns))
 }
 
@@ -229,12 +219,8 @@ fn variant(job: Job, seats: &str) -> String {
     format!("{} {seats}", job.name())
 }
 
-fn kernel_of(variant: &str) -> &str {
-    variant.split(' ').next().unwrap_or("")
-}
-
-/// How many times as fast the candidate is, with its interval, and whether a difference is shown.
-fn speed_up(results: &Results, job: Job, seats: [&str; 2]) -> Option<(Estimate, bool)> {
+/// How many times as fast the candidate is, with its interval, and how firm that stands.
+fn speed_up(results: &Results, job: Job, seats: [&str; 2]) -> Option<(Estimate, Standing)> {
     let judged = results.judged(&variant(job, seats[0]), &variant(job, seats[1]), "time");
     let ratio = judged.all?;
     let interval = ratio.interval;
@@ -243,20 +229,11 @@ fn speed_up(results: &Results, job: Job, seats: [&str; 2]) -> Option<(Estimate, 
         low: interval.map(|interval| 1.0 / interval.high),
         high: interval.map(|interval| 1.0 / interval.low),
     };
-    Some((estimate, judged.is_shown()))
-}
-
-fn speed_up_of(results: &Results, kernel: &str) -> Option<Estimate> {
-    let job = Job::named(kernel)?;
-    speed_up(results, job, [ONE_SEAT, BOTH_SEATS]).map(|(estimate, _)| estimate)
-}
-
-fn times(ratio: f64) -> String {
-    format!("{ratio:.2}")
+    Some((estimate, judged.standing))
 }
 
 fn smt_sentence(results: &Results, job: Job, code: &str) -> Option<Sentence> {
-    let (estimate, shown) = speed_up(results, job, [ONE_SEAT, BOTH_SEATS])?;
+    let (estimate, standing) = speed_up(results, job, [ONE_SEAT, BOTH_SEATS])?;
     let printed = |year: &str| {
         let is = |old: &&Historic| {
             old.metric == "speed-up" && old.label.starts_with(code) && old.label.ends_with(year)
@@ -264,31 +241,24 @@ fn smt_sentence(results: &Results, job: Job, code: &str) -> Option<Sentence> {
         HISTORIC.iter().find(is).map_or(f64::NAN, |old| old.value)
     };
     let text = format!(
-        "{}: with two threads a core the same work is done {} times as fast as with one (Xeon of 2002: {}, Core i7 of 2009: {})",
+        "{}: with two threads a core the same work is done {} times as fast as with one (against SMT switched off: Xeon of 2002 {}, Core i7 of 2009 {})",
         job.name(),
         told(estimate, times),
         printed("2002"),
         printed("2009")
     );
-    Some(standing_as(text, shown))
-}
-
-fn standing_as(text: String, shown: bool) -> Sentence {
-    match shown {
-        true => Sentence::shown(text),
-        false => Sentence::not_shown(format!("{text}: no difference shown")),
-    }
+    Some(standing_as(text, standing))
 }
 
 fn cores_sentence(results: &Results, job: Job) -> Option<Sentence> {
     let alone = results.estimate(&variant(job, ALONE), "time")?;
     let head = format!("{}: a pass takes {} alone", job.name(), told(alone, duration));
-    let Some((estimate, shown)) = speed_up(results, job, [ALONE, TWO_CORES]) else {
+    let Some((estimate, standing)) = speed_up(results, job, [ALONE, TWO_CORES]) else {
         return Some(Sentence::shown(head));
     };
     let text =
         format!("{head}; two cores together are {} times as fast as one", told(estimate, times));
-    Some(standing_as(text, shown))
+    Some(standing_as(text, standing))
 }
 
 fn counter_sentence(results: &Results, job: Job) -> Option<Sentence> {
@@ -324,10 +294,13 @@ const fn faster(
         metric: "speed-up",
         variant: Some(variant),
         definition,
-        differs: None,
+        differs: Some(SWITCHED_OFF),
         source,
     }
 }
+
+const SWITCHED_OFF: &str =
+    "SMT was switched off for the comparison; here the second seat stays empty.";
 
 const fn in_ms(label: &'static str, value: f64, variant: &'static str) -> Historic {
     let definition = "Execution time: 8 threads, one pinned to each logical CPU, or 4 threads with twice the work each.";
@@ -346,8 +319,11 @@ const fn in_ms(label: &'static str, value: f64, variant: &'static str) -> Histor
 const fn cpi(label: &'static str, value: f64, variant: &'static str) -> Historic {
     let definition = "Cycles per instruction, by hardware counters.";
     let metric = "cycles-per-instruction";
+    // Of one seat a core the name ends otherwise than of both.
+    let off = matches!(variant.as_bytes(), [.., b'o', b'n', b'e', b'-', b's', b'e', b'a', b't']);
+    let differs = if off { Some(SWITCHED_OFF) } else { None };
     let variant = Some(variant);
-    Historic { label, value, unit: "", metric, variant, definition, differs: None, source: THESIS }
+    Historic { label, value, unit: "", metric, variant, definition, differs, source: THESIS }
 }
 
 static HISTORIC: [Historic; 24] = [

@@ -8,13 +8,13 @@ mod sieves;
 mod tcp_stream;
 
 use super::jobs::{NO_SMT, shared_cores};
-use super::words::{rate, then_and_now, told};
+use super::words::{rate, standing_as, then_and_now, times, told};
 use crate::harness::timed::per_op;
 use crate::harness::{
     About, Apparatus, Axis, Bar, Better, Check, Contrast, ContrastResult, Design, Estimate,
-    Experiment, Fault, Historic, Host, Metric, NamedRatio, NotMeasurable, Plot, Relation, Results,
-    Rounds, Sample, Section, Sentence, Size, Standing, Variant, judged_together, ratio_told,
-    ratios_sentence,
+    Experiment, Fault, Historic, Host, Metric, NamedRatio, NotMeasurable, Parameter, Plot,
+    Relation, Results, Rounds, Sample, Section, Sentence, Size, Standing, Variant, judged_together,
+    ratio_told, ratios_sentence,
 };
 use chat::Chat;
 use file_server::FileServer;
@@ -73,6 +73,13 @@ static ABOUT: About = About {
                          round; computed from `rate`.",
         },
     ],
+    parameters: &[
+        Parameter::new("rooms", &ROOMS),
+        Parameter::new("said", &SAID),
+        Parameter::new("scripts", &SCRIPTS),
+        Parameter::new("requests", &REQUESTS),
+        Parameter::new("tables", &TABLES),
+    ],
 };
 
 /// What came of one turn of a load.
@@ -125,10 +132,10 @@ impl Kind {
     /// For so many CPUs; some tens of milliseconds on one of them in a quick run.
     fn load(self, cpus: usize, size: Size) -> Box<dyn Load> {
         match self {
-            Kind::Chat => Box::new(Chat::new(size.pick(1, 10), 25)),
-            Kind::FileServer => Box::new(FileServer::new(2 * cpus, size.pick(25, 200))),
-            Kind::TcpStream => Box::new(TcpStream::new(2 * cpus, size.pick(15, 100))),
-            Kind::Sieve => Box::new(Sieves::new(cpus, size.pick(1, 5))),
+            Kind::Chat => Box::new(Chat::new(size.of(ROOMS), SAID)),
+            Kind::FileServer => Box::new(FileServer::new(2 * cpus, size.of(SCRIPTS))),
+            Kind::TcpStream => Box::new(TcpStream::new(2 * cpus, size.of(REQUESTS))),
+            Kind::Sieve => Box::new(Sieves::new(cpus, size.of(TABLES))),
         }
     }
 
@@ -142,6 +149,14 @@ impl Kind {
         tried.err().map(|fault| fault.0)
     }
 }
+
+/// Rooms of a turn, and what each user says in one.
+const ROOMS: [usize; 2] = [1, 10];
+const SAID: u32 = 25;
+/// Scripts of each client, requests of each client, tables of each thread.
+const SCRIPTS: [u32; 2] = [25, 200];
+const REQUESTS: [u32; 2] = [15, 100];
+const TABLES: [u64; 2] = [1, 5];
 
 const ONE_SEAT: &str = "one-seat-a-core";
 const BOTH_SEATS: &str = "both-seats";
@@ -325,10 +340,6 @@ fn instead(seats: [&str; 2]) -> &'static str {
     }
 }
 
-fn times(ratio: f64) -> String {
-    format!("{ratio:.2}")
-}
-
 fn smt_sentence(results: &Results, found: &Found, kind: Kind) -> Option<Sentence> {
     let seats = [ONE_SEAT, BOTH_SEATS];
     let speed_up = found.speed_up(kind, seats)?;
@@ -365,12 +376,6 @@ fn cpu_time(results: &Results, kind: Kind, seats: [&str; 2]) -> String {
     let judged = judged_together(results, &[pair]);
     let told = judged.first().map(|(_, ratio)| format!("; CPU time of each {}", ratio_told(ratio)));
     told.unwrap_or_default()
-}
-
-fn standing_as(text: String, standing: Standing) -> Sentence {
-    let text =
-        if standing == Standing::NotShown { format!("{text}: no difference shown") } else { text };
-    Sentence { text, standing }
 }
 
 fn speed_ups(found: &Found) -> Plot {
@@ -443,7 +448,9 @@ static HISTORIC: [Historic; 10] = [
         metric: "rate",
         variant: Some("chat two-cores"),
         definition: "Messages said and heard a second, 10 rooms, 1000 messages; the highest of 102,000 to 125,000.",
-        differs: None,
+        differs: Some(
+            "Ten rooms and 1000 messages; here one room in a quick run, and 25 messages of each user.",
+        ),
         source: "Molnar, Linux kernel mailing list, 9 January 2002 (two Celerons 466 MHz)",
     },
     Historic {

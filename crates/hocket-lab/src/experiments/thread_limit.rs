@@ -10,7 +10,8 @@ use hocket_machine::pin::current_thread;
 
 use crate::harness::{
     About, Apparatus, Axis, Bar, Better, Check, Design, Estimate, Experiment, Fault, Historic,
-    Host, Metric, NotMeasurable, Plot, Results, Rounds, Sample, Section, Sentence, Size, Variant,
+    Host, Metric, NotMeasurable, Parameter, Plot, Results, Rounds, Sample, Section, Sentence, Size,
+    Variant,
 };
 use limits::{LIMITS, own_threads};
 
@@ -79,8 +80,10 @@ static ABOUT: About = About {
             definition: "/proc/sys/vm/max_map_count, halved: threads of one process, with two memory maps each.",
         },
     ],
+    parameters: &[Parameter::new("threads", &THREADS), Parameter::new("stack", &STACK)],
 };
 
+const THREADS: [usize; 2] = [256, 2000];
 const STACK: usize = 64 * 1024;
 
 impl Experiment for ThreadLimit {
@@ -90,7 +93,7 @@ impl Experiment for ThreadLimit {
 
     fn design(&self, _: &Host, size: Size) -> Result<Design, NotMeasurable> {
         own_threads().map_err(NotMeasurable::new)?;
-        let count: usize = size.pick(256, 2000);
+        let count: usize = size.of(THREADS);
         let variant = Variant::new(format!("{count}-threads")).with("threads", count);
         let rounds = Rounds { processes: 1, per_process: 3, warm_up: 0 };
         let mut design = Design::facts(vec![variant.crowded()], rounds);

@@ -6,12 +6,12 @@ use hocket_kernels::ThreadGroup;
 use hocket_kernels::mandelbrot::Writing;
 use hocket_kernels::pauses::{BlockingShare, Paused, PausedRun, passes_for};
 
-use super::drawing::{CPU_TIME, Drawing, SWITCHES, THREADS, TIME};
+use super::drawing::{CPU_TIME, Drawing, LONG, SWITCHES, THREADS, TIME, VIEW};
 use super::words::series;
 use crate::harness::{
     About, Apparatus, Axis, Better, Check, Contrast, Design, Experiment, Fault, Historic, Host,
-    Mark, Metric, NamedRatio, NotMeasurable, Plot, Results, Rounds, Sample, Section, Sentence,
-    Size, Variant, ratios_sentence,
+    Mark, Metric, NamedRatio, NotMeasurable, Parameter, Plot, Results, Rounds, Sample, Section,
+    Sentence, Size, Variant, ratios_sentence,
 };
 
 /// See [`About`].
@@ -23,7 +23,8 @@ static ABOUT: About = About {
     question: "How many threads are enough?",
     origin: "study of 2006 on Java threads, test cases 1 and 8, and its rule threads = CPUs / (1 - blocked share)",
     method: "Threads draw the Mandelbrot set in 1016 by 718 pixels without locks, row by row; the picture must be right. \
-             Then threads do pieces of integer work of half a millisecond and sleep after each, so that they are \
+             In a full run they also draw it with so many iterations that one CPU takes about a second, with 1, 2 and 512 threads: \
+             the work of the study, beside which the start of 512 threads is little. Then threads do pieces of integer work of half a millisecond and sleep after each, so that they are \
              blocked for 0, 25 or 50 % of their time; all together do the same number of pieces, whatever the number \
              of threads, and each kernel's result is checked. The knee is the fewest threads that are within 5 % of the \
              shortest time. Threads run wherever the scheduler puts them.",
@@ -65,6 +66,12 @@ static ABOUT: About = About {
             definition: "The knee: the fewest threads within 5 % of the shortest time; computed from `piece`.",
         },
     ],
+    parameters: &[
+        Parameter::new("piece", &PIECE),
+        Parameter::new("pieces", &PIECES),
+        Parameter::new("view", &VIEW),
+        Parameter::new("long", &LONG),
+    ],
 };
 
 /// How long a piece takes where nothing disturbs it.
@@ -85,9 +92,12 @@ impl Experiment for ThreadScaling {
         let mut add = |kind: &str, threads: usize| {
             let variant =
                 Variant::new(name(kind, threads)).with("work", kind).with("threads", threads);
-            design.variants.push(if threads > cpus { variant.crowded() } else { variant });
+            design.variants.push(variant.crowded_if(threads > cpus));
         };
         drawing_threads(cpus).into_iter().for_each(|threads| add(DRAWING, threads));
+        if size == Size::Full {
+            LONG_THREADS.into_iter().for_each(|threads| add(LONG_DRAWING, threads));
+        }
         for share in BlockingShare::ALL {
             blocking_threads(cpus).into_iter().for_each(|threads| add(&blocked(share), threads));
         }
@@ -102,21 +112,30 @@ impl Experiment for ThreadScaling {
     fn open(
         &self,
         _: &Host,
-        _: Size,
+        size: Size,
         design: &Design,
     ) -> Result<Box<dyn Apparatus>, NotMeasurable> {
         let drawing = Drawing::new().map_err(NotMeasurable::new)?;
+        let long = match size {
+            Size::Full => Some(Drawing::long().map_err(NotMeasurable::new)?),
+            Size::Quick => None,
+        };
         let passes = passes_for(PIECE);
         let turns = design.each(Turn::of)?;
         Ok(Box::new(move |variant: usize| match turns[variant] {
-            Turn { threads, share: None } => drawing.turn(threads, Writing::Unlocked),
-            Turn { threads, share: Some(share) } => pieces(threads, passes, share),
+            Turn { threads, work: Work::Picture } => drawing.turn(threads, Writing::Unlocked),
+            Turn { threads, work: Work::LongPicture } => match &long {
+                Some(long) => long.turn(threads, Writing::Unlocked),
+                None => Err(Fault::new("only a full run draws long pictures")),
+            },
+            Turn { threads, work: Work::Pieces(share) } => pieces(threads, passes, share),
         }))
     }
 
     fn findings(&self, results: &Results) -> Vec<Sentence> {
         let rules = BlockingShare::ALL.into_iter().filter_map(|share| rule(results, share));
-        drawn(results).into_iter().chain(rules).collect()
+        let pictures = [LONG_DRAWING, DRAWING].into_iter().filter_map(|kind| drawn(results, kind));
+        pictures.chain(rules).collect()
     }
 
     fn plots(&self, results: &Results) -> Vec<Plot> {
@@ -145,6 +164,8 @@ impl Experiment for ThreadScaling {
 }
 
 const DRAWING: &str = "mandelbrot";
+const LONG_DRAWING: &str = "long-mandelbrot";
+const LONG_THREADS: [usize; 3] = [1, 2, 512];
 
 fn blocked(share: BlockingShare) -> String {
     format!("blocked-{}", share.as_percent())
@@ -181,27 +202,38 @@ fn contrasts(design: &Design, cpus: usize) -> Vec<Contrast> {
         (from != to).then(|| Contrast::new(from, to, metric))
     };
     let drawn = [(1, 2, "time"), (2, 512, "time"), (2, 512, "cpu-time")];
-    let drawn = drawn.into_iter().filter_map(|(a, b, metric)| contrast(DRAWING, a, b, metric));
+    let kinds = [DRAWING, LONG_DRAWING].into_iter();
+    let drawn = kinds.flat_map(|kind| drawn.map(|(a, b, metric)| contrast(kind, a, b, metric)));
     let by_rule = BlockingShare::ALL.into_iter().filter_map(|share| {
         let threads = share.threads_for(cpus).ceil() as usize;
         contrast(&blocked(share), cpus, threads, "piece")
     });
-    drawn.chain(by_rule).collect()
+    drawn.flatten().chain(by_rule).collect()
 }
 
 /// What a variant stands for.
 struct Turn {
     threads: usize,
-    /// `None`: draws.
-    share: Option<BlockingShare>,
+    work: Work,
+}
+
+enum Work {
+    Picture,
+    LongPicture,
+    Pieces(BlockingShare),
 }
 
 impl Turn {
     fn of(variant: &Variant) -> Option<Turn> {
-        let work = variant.level("work");
-        let share = BlockingShare::ALL.into_iter().find(|share| blocked(*share) == work);
-        (share.is_some() || work == DRAWING)
-            .then_some(Turn { threads: variant.level("threads").parse().ok()?, share })
+        let work = match variant.level("work") {
+            DRAWING => Work::Picture,
+            LONG_DRAWING => Work::LongPicture,
+            kind => {
+                let named = |share: &BlockingShare| blocked(*share) == kind;
+                Work::Pieces(BlockingShare::ALL.into_iter().find(named)?)
+            }
+        };
+        Some(Turn { threads: variant.level("threads").parse().ok()?, work })
     }
 }
 
@@ -227,14 +259,14 @@ fn pieces(threads: usize, passes: u64, share: BlockingShare) -> Result<Vec<Sampl
 
 /// Numbers of threads and variants of one kind of work, as the rows know them.
 fn points(results: &Results, kind: &str) -> Vec<(f64, String)> {
-    let variants = results.design().map_or(&[][..], |design| &design.variants);
+    let variants = results.designed();
     let of_kind = variants.iter().filter(|variant| variant.level("work") == kind);
     of_kind.filter_map(|v| Some((v.level("threads").parse().ok()?, v.name.clone()))).collect()
 }
 
 /// As many CPUs as the design was made for: no variant with more threads is uncrowded.
 pub(super) fn cpus_of(results: &Results) -> usize {
-    let variants = results.design().map_or(&[][..], |design| &design.variants);
+    let variants = results.designed();
     let own = variants.iter().filter(|variant| !variant.crowded);
     own.filter_map(|variant| variant.level("threads").parse().ok()).max().unwrap_or(1)
 }
@@ -254,21 +286,33 @@ fn knee_of(results: &Results, kind: &str, metric: &str) -> Option<f64> {
     knee(&all?)
 }
 
-fn drawn(results: &Results) -> Option<Sentence> {
-    let pair = |label: &str, from, to, metric: &'static str| {
-        NamedRatio::new(label, name(DRAWING, from), name(DRAWING, to), metric)
+/// Pictures of a few milliseconds tell nothing of those of 2006, which took seconds.
+fn drawn(results: &Results, kind: &str) -> Option<Sentence> {
+    let pair = |label: &str, then: &str, (from, to), metric: &'static str| {
+        let label = if kind == LONG_DRAWING {
+            format!("{label} (2006, 2 CPUs: {then})")
+        } else {
+            label.into()
+        };
+        NamedRatio::new(label, name(kind, from), name(kind, to), metric)
     };
+    let same = "no change measurable";
     let pairs = [
-        pair("time of 2 threads against 1 (2006, 2 CPUs: halved)", 1, 2, TIME.name),
-        pair("of 512 against 2 (2006: no change measurable)", 2, 512, TIME.name),
-        pair("CPU time of 512 against 2, with the start of the threads", 2, 512, CPU_TIME.name),
+        pair("time of 2 threads against 1", "halved", (1, 2), TIME.name),
+        pair("of 512 against 2", same, (2, 512), TIME.name),
+        pair(
+            "CPU time of 512 against 2, with the start of the threads",
+            same,
+            (2, 512),
+            CPU_TIME.name,
+        ),
     ];
     let switches = |threads| {
-        let median = results.median(&name(DRAWING, threads), SWITCHES.name);
+        let median = results.median(&name(kind, threads), SWITCHES.name);
         median.map_or("unknown".into(), |n| format!("{n:.0}"))
     };
     let head = format!(
-        "without locks, {} CPUs, {} context switches with 512 threads and {} with 2",
+        "{kind} without locks, {} CPUs, {} context switches with 512 threads and {} with 2",
         cpus_of(results),
         switches(512),
         switches(2)
@@ -342,6 +386,10 @@ mod tests {
         let design = ThreadScaling.design(&Host::described_with_smt(), Size::Quick).unwrap();
         assert_eq!(design.fault(), None);
         assert!(design.index("blocked-25 6-threads").is_some(), "4 / 0.75 = 5.33");
+        assert!(design.index("long-mandelbrot 512-threads").is_none(), "it takes too long");
+        let design = ThreadScaling.design(&Host::described_with_smt(), Size::Full).unwrap();
+        assert_eq!(design.fault(), None);
+        assert!(LONG_THREADS.iter().all(|n| design.index(&name(LONG_DRAWING, *n)).is_some()));
     }
 
     #[test]

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use super::siblings::{self, BARE, Pairs, UNDER, hypervisor, pairs_of, variants};
 use crate::harness::{
-    About, Apparatus, Better, Design, Experiment, Host, Metric, NotMeasurable, Plot, Results,
-    Rounds, Section, Sentence, Size, Variant, standard_plots,
+    About, Apparatus, Better, Design, Experiment, Host, Metric, NotMeasurable, Parameter, Plot,
+    Results, Rounds, Section, Sentence, Size, Variant, standard_plots,
 };
 
 /// See [`About`].
@@ -18,6 +18,8 @@ pub struct Vcpu;
 const GAP: &str = "gap";
 /// The share of time that it lost.
 const LOST: &str = "lost";
+/// Of a thread that spins.
+const TURN: [Duration; 2] = [Duration::from_millis(25), Duration::from_millis(50)];
 
 static ABOUT: About = About {
     id: "vcpu",
@@ -50,6 +52,7 @@ static ABOUT: About = About {
             definition: "The share of the turn that lies in gaps above 50 us between two readings.",
         },
     ],
+    parameters: &[Parameter::new("turn", &TURN), Parameter::new("gap-ns", &lost::LEAST_GAP_NS)],
 };
 
 impl Experiment for Vcpu {
@@ -89,7 +92,7 @@ impl Experiment for Vcpu {
         };
         let cpus: Vec<u32> =
             design.variants.iter().filter_map(|v| v.cpus.first().copied()).collect();
-        let length = Duration::from_millis(size.pick(25, 50));
+        let length = size.of(TURN);
         Ok(Box::new(move |variant: usize| match &mut pairs {
             // Pairs come first in the design.
             Some(pairs) if variant < count => pairs.turn(variant),

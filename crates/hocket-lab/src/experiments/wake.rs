@@ -12,8 +12,8 @@ use crate::harness::lateness::OpenLoop;
 use crate::harness::turn_threads::{Place, TurnThreads};
 use crate::harness::{
     About, Apparatus, Better, Check, Contrast, Design, Experiment, Fault, Host, Metric,
-    NotMeasurable, Quantiles, Relation, Results, Rounds, Sample, Section, Sentence, Size, Variant,
-    contrast_sentences,
+    NotMeasurable, Parameter, Quantiles, Relation, Results, Rounds, Sample, Section, Sentence,
+    Size, Variant, contrast_sentences,
 };
 
 /// See [`About`].
@@ -55,9 +55,16 @@ static ABOUT: About = About {
             definition: "The longest of these times in a turn.",
         },
     ],
+    parameters: &[
+        Parameter::new("period-ns", &PERIOD_NS),
+        Parameter::new("wake-ups", &WAKES),
+        Parameter::new("spin", &HYBRID_SPIN),
+    ],
 };
 
 const PERIOD_NS: u64 = 500_000;
+/// Wake-ups of a turn.
+const WAKES: [u64; 2] = [30, 100];
 /// Wake-ups of a turn from which on one in a hundred is one.
 const ENOUGH_FOR_P99: u64 = 100;
 const FIFO: u8 = 50;
@@ -113,7 +120,7 @@ impl Experiment for Wake {
         design: &Design,
     ) -> Result<Box<dyn Apparatus>, NotMeasurable> {
         let cost = SpinCost::measure();
-        let wakes = size.pick(30, 100);
+        let wakes = size.of(WAKES);
         let setups: Vec<Setup> = design
             .variants
             .iter()
@@ -148,7 +155,7 @@ fn add_class(
                 Some((_, (a, _))) => variant.on(&[a], None),
                 None => variant.on(&[alone], None),
             };
-            design.variants.push(if load == "busy" { variant.crowded() } else { variant });
+            design.variants.push(variant.crowded_if(load == "busy"));
         }
     }
 }

@@ -10,8 +10,8 @@ use crate::harness::lateness::OpenLoop;
 use crate::harness::turn_threads::{Place, TurnThreads};
 use crate::harness::{
     About, Apparatus, Axis, Better, Contrast, ContrastResult, Design, Estimate, Experiment, Fault,
-    Host, Metric, NotMeasurable, Plot, Results, Rounds, Sample, Section, Sentence, Series, Size,
-    Standing, Variant, contrast_sentence,
+    Host, Metric, NotMeasurable, Parameter, Plot, Results, Rounds, Sample, Section, Sentence,
+    Series, Size, Standing, Variant, contrast_sentence,
 };
 use walk::{Fill, PIECES, Times, Walk, slow_ns};
 
@@ -66,6 +66,11 @@ static ABOUT: About = About {
         piece("piece-7", "The same in the seventh eighth."),
         piece("piece-8", "The same in the last eighth."),
     ],
+    parameters: &[
+        Parameter::new("period-ns", &PERIOD_NS),
+        Parameter::new("paced", &PACED_BLOCKS),
+        Parameter::new("hot", &HOT_BLOCKS),
+    ],
 };
 
 const fn piece(name: &'static str, definition: &'static str) -> Metric {
@@ -77,6 +82,9 @@ const EIGHTHS: [&str; 8] =
     ["piece-1", "piece-2", "piece-3", "piece-4", "piece-5", "piece-6", "piece-7", "piece-8"];
 /// 64 frames at 48 kHz.
 const PERIOD_NS: u64 = 1_333_333;
+/// Blocks of a turn, paced and back to back.
+const PACED_BLOCKS: [usize; 2] = [15, 60];
+const HOT_BLOCKS: [usize; 2] = [120, 480];
 const PACED: &str = "paced";
 const HOT: &str = "hot";
 
@@ -172,7 +180,7 @@ impl Turn {
     fn of(variant: &Variant, host: &Host, size: Size) -> Option<Turn> {
         let fill = Fill::ALL.into_iter().find(|fill| fill.name() == variant.level("fill"))?;
         let paced = variant.level("pace") == PACED;
-        let blocks = if paced { size.pick(15, 60) } else { size.pick(120, 480) };
+        let blocks = size.of(if paced { PACED_BLOCKS } else { HOT_BLOCKS });
         Some(Turn { place: undisturbed(host, *variant.cpus.first()?), fill, paced, blocks })
     }
 

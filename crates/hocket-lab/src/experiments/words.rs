@@ -1,6 +1,6 @@
 //! Figures in words, and plots that several experiments share.
 
-use crate::harness::{Dumbbell, Estimate, Plot, Relation, Results, Series};
+use crate::harness::{Dumbbell, Estimate, Plot, Relation, Results, Sentence, Series, Standing};
 
 /// `51.1 M/s`, `251 k/s`, `11 /s`.
 pub(super) fn rate(per_second: f64) -> String {
@@ -23,6 +23,19 @@ fn scaled(value: f64, units: &[(f64, &str)]) -> String {
         _ => 2,
     };
     format!("{value:.digits$}{name}")
+}
+
+/// `1.29`, of times as much.
+pub(super) fn times(ratio: f64) -> String {
+    format!("{ratio:.2}")
+}
+
+/// A sentence about one ratio, as it stands.
+pub(super) fn standing_as(text: String, standing: Standing) -> Sentence {
+    match standing {
+        Standing::NotShown => Sentence::not_shown(format!("{text}: no difference shown")),
+        standing => Sentence { text, standing },
+    }
 }
 
 /// A median in words, with its interval where there is one: `9.77 M/s [9.71, 9.80]`.

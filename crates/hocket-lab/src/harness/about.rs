@@ -1,6 +1,9 @@
 //! What stands about an experiment in the catalogue.
 
-use serde::Serialize;
+use std::fmt;
+
+use serde::ser::SerializeMap;
+use serde::{Serialize, Serializer};
 use sha2::{Digest, Sha256};
 
 /// The chapter of the catalogue an experiment belongs to.
@@ -69,8 +72,44 @@ pub struct Metric {
     pub definition: &'static str,
 }
 
+/// A constant of the code that decides what a figure is: the length of a turn, the size of a buffer. Where there are
+/// two, the first is that of a quick run and the second that of a full one.
+#[derive(Clone, Copy)]
+pub struct Parameter {
+    name: &'static str,
+    value: &'static (dyn fmt::Debug + Sync),
+}
+
+impl Parameter {
+    /// Refers to the constant that the code uses, so that both change together.
+    pub const fn new(name: &'static str, value: &'static (dyn fmt::Debug + Sync)) -> Parameter {
+        Parameter { name, value }
+    }
+}
+
+/// `turn [5ms, 20ms]`.
+impl fmt::Display for Parameter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {:?}", self.name, self.value)
+    }
+}
+
+impl fmt::Debug for Parameter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{self}")
+    }
+}
+
+impl Serialize for Parameter {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        let mut map = to.serialize_map(Some(1))?;
+        map.serialize_entry(self.name, &format!("{:?}", self.value))?;
+        map.end()
+    }
+}
+
 /// What stands about an experiment in the catalogue; `hocket lab explain` prints it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, Serialize)]
 pub struct About {
     /// Its name on the command line; lower case, words joined by `-`.
     pub id: &'static str,
@@ -86,6 +125,8 @@ pub struct About {
     pub limits: &'static str,
     /// Its figures, the most important first.
     pub metrics: &'static [Metric],
+    /// The constants on which its figures depend.
+    pub parameters: &'static [Parameter],
 }
 
 impl About {
@@ -94,21 +135,35 @@ impl About {
         self.metrics.iter().find(|metric| metric.name == name)
     }
 
-    /// A digest of what the figures mean: id, method and metrics. Runs with different digests measured
-    /// different things under one name and are not compared.
+    /// A digest of what the figures mean: of id, method and metrics, then, after a dash, of the parameters. Runs with
+    /// different digests measured different things under one name and are not compared.
     pub fn definition_digest(&self) -> String {
-        let mut digest = Sha256::new();
-        let mut part = |text: &str| {
-            digest.update((text.len() as u64).to_le_bytes());
-            digest.update(text.as_bytes());
-        };
-        part(self.id);
-        part(self.method);
-        for metric in self.metrics {
-            [metric.name, metric.unit, metric.definition].into_iter().for_each(&mut part);
-        }
-        digest.finalize().iter().take(8).map(|byte| format!("{byte:02x}")).collect()
+        let metrics = self.metrics.iter().flat_map(|it| [it.name, it.unit, it.definition]);
+        let words = digest([self.id, self.method].into_iter().chain(metrics));
+        let parameters: Vec<String> = self.parameters.iter().map(Parameter::to_string).collect();
+        format!("{words}-{}", &digest(parameters.iter().map(String::as_str))[..8])
     }
+}
+
+/// Whether two digests are of one definition. Records of before have no digest of the parameters: theirs are
+/// unknown, and taken to be the same.
+pub fn same_definition(one: &str, other: &str) -> bool {
+    let parts = |digest: &str| match digest.split_once('-') {
+        Some((words, parameters)) => (words.to_string(), Some(parameters.to_string())),
+        None => (digest.to_string(), None),
+    };
+    let ((words, parameters), (other_words, others)) = (parts(one), parts(other));
+    let differ = parameters.zip(others).is_some_and(|(one, other)| one != other);
+    words == other_words && !differ
+}
+
+fn digest<'a>(texts: impl IntoIterator<Item = &'a str>) -> String {
+    let mut digest = Sha256::new();
+    for text in texts {
+        digest.update((text.len() as u64).to_le_bytes());
+        digest.update(text.as_bytes());
+    }
+    digest.finalize().iter().take(8).map(|byte| format!("{byte:02x}")).collect()
 }
 
 #[cfg(test)]
@@ -125,15 +180,29 @@ mod tests {
         method: "m",
         limits: "",
         metrics: &[METRIC],
+        parameters: &[],
     };
 
     #[test]
     fn the_digest_follows_the_meaning_and_not_the_prose() {
         let digest = ABOUT.definition_digest();
-        assert_eq!(digest.len(), 16);
-        assert_eq!(About { question: "another", ..ABOUT }.definition_digest(), digest);
-        assert_ne!(About { method: "another", ..ABOUT }.definition_digest(), digest);
-        let other = &[Metric { unit: "us", ..METRIC }];
-        assert_ne!(About { metrics: other, ..ABOUT }.definition_digest(), digest);
+        let (words, parameters) = digest.split_once('-').unwrap();
+        assert_eq!((words.len(), parameters.len()), (16, 8));
+        let same = |about: About| same_definition(&about.definition_digest(), &digest);
+        assert!(same(About { question: "another", ..ABOUT }));
+        assert!(!same(About { method: "another", ..ABOUT }));
+        assert!(!same(About { metrics: &[Metric { unit: "us", ..METRIC }], ..ABOUT }));
+    }
+
+    #[test]
+    fn the_digest_follows_the_constants_of_the_code() {
+        let of = |parameters| About { parameters, ..ABOUT }.definition_digest();
+        const ONE: &[Parameter] = &[Parameter::new("turn", &[5, 20])];
+        const OTHER: &[Parameter] = &[Parameter::new("turn", &[5, 30])];
+        let (one, other) = (ONE, OTHER);
+        assert_eq!(one[0].to_string(), "turn [5, 20]");
+        assert!(same_definition(&of(one), &of(one)) && !same_definition(&of(one), &of(other)));
+        let before = of(one).split_once('-').unwrap().0.to_string();
+        assert!(same_definition(&before, &of(one)) && same_definition(&of(other), &before));
     }
 }

@@ -252,6 +252,7 @@ mod tests {
         method: "-",
         limits: "-",
         metrics: &[Metric { name: "time", unit: "ns", better: Better::Less, definition: "-" }],
+        parameters: &[],
     };
 
     impl Experiment for Fake {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::Relation;
+use super::{Host, Relation};
 
 /// How thorough a run is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -23,6 +23,11 @@ impl Size {
             Size::Quick => quick,
             Size::Full => full,
         }
+    }
+
+    /// Of what is set for a quick and for a full run.
+    pub fn of<T: Copy>(self, [quick, full]: [T; 2]) -> T {
+        self.pick(quick, full)
     }
 
     /// As on the command line.
@@ -85,9 +90,13 @@ impl Variant {
     }
 
     /// More threads than CPUs, or a load of its own.
-    pub fn crowded(mut self) -> Variant {
-        self.crowded = true;
-        self
+    pub fn crowded(self) -> Variant {
+        self.crowded_if(true)
+    }
+
+    /// The same where it holds.
+    pub fn crowded_if(self, crowded: bool) -> Variant {
+        Variant { crowded, ..self }
     }
 
     /// The level of a factor; empty where it has none.
@@ -198,6 +207,13 @@ impl Design {
     /// Variants without a comparison and without a twin.
     pub fn facts(variants: Vec<Variant>, rounds: Rounds) -> Design {
         Design { variants, contrasts: Vec::new(), missing: Vec::new(), rounds, twins: Vec::new() }
+    }
+
+    /// With the relations that no two usable CPUs have among what is missing.
+    pub fn without_relations_of(mut self, host: &Host) -> Design {
+        let absent = host.absent_relations().into_iter();
+        self.missing.extend(absent.map(|(relation, why)| (relation.name().into(), why)));
+        self
     }
 
     /// With a twin of every reference that has none yet; without contrasts, of the first variant.

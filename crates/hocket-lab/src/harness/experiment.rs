@@ -105,6 +105,11 @@ pub enum Check {
 }
 
 impl Check {
+    /// Passed, or what is wrong.
+    pub fn of<E: std::fmt::Display>(outcome: Result<(), E>) -> Check {
+        outcome.map_or_else(|wrong| Check::Failed(wrong.to_string()), |()| Check::Passed)
+    }
+
     /// Passed where `got` is `expected`.
     pub fn equal<T: PartialEq + std::fmt::Display>(what: &str, got: T, expected: T) -> Check {
         match got == expected {

@@ -158,6 +158,19 @@ impl Host {
         order.iter().copied().cycle().take(n).collect()
     }
 
+    /// So many CPUs, all seats of a core before the next core, then round again.
+    pub fn packed(&self, n: usize) -> Vec<u32> {
+        let cores = self.one_per_core();
+        let on_the_core = |first: u32| {
+            let shares = move |cpu: &&u32| {
+                **cpu == first || self.relation(first, **cpu) == Relation::Siblings
+            };
+            self.cpus.iter().filter(shares).copied()
+        };
+        let order: Vec<u32> = cores.into_iter().flat_map(on_the_core).collect();
+        order.iter().copied().cycle().take(n).collect()
+    }
+
     /// FIFO at `priority`, or why not.
     ///
     /// # Errors
@@ -170,13 +183,6 @@ impl Host {
             }
             FifoGrant::Refused(why) => Err(why.clone()),
         }
-    }
-
-    /// Bytes of the last-level data cache of a CPU, where the system tells.
-    pub fn last_cache_bytes(&self, cpu: u32) -> Option<u64> {
-        let seat = self.topology.seat_of_cpu(cpu)?;
-        let holding = self.topology.caches.iter().filter(|cache| cache.seats.contains(&seat));
-        holding.max_by_key(|cache| cache.level)?.size_bytes
     }
 }
 
@@ -242,7 +248,6 @@ mod tests {
         assert_eq!(host.pair(Relation::SameCache), Some((0, 1)));
         assert_eq!(host.sibling_pairs(), [(0, 2), (1, 3)]);
         assert_eq!(host.absent_relations().len(), 1);
-        assert_eq!(host.last_cache_bytes(3), Some(8_388_608));
     }
 
     #[test]
@@ -250,6 +255,7 @@ mod tests {
         let host = Host::described_with_smt();
         assert_eq!(host.one_per_core(), [0, 1]);
         assert_eq!(host.spread(6), [0, 1, 2, 3, 0, 1]);
+        assert_eq!(host.packed(5), [0, 2, 1, 3, 0]);
     }
 
     #[test]

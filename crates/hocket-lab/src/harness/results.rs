@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Check, Design, Estimate, Historic, LedgerEntry, Quantiles, Sample, Size, twin_of};
+use super::{
+    Check, Design, Estimate, Historic, LedgerEntry, Quantiles, Sample, Size, Variant, twin_of,
+};
 use crate::stats::{self, Comparison, Judgement, StartComparison};
 
 /// One figure of one turn with all that is known of the turn: what the record keeps.
@@ -119,6 +121,11 @@ impl Results {
     /// The design; an empty slice of everything where it was not measurable.
     pub fn design(&self) -> Option<&Design> {
         self.run.design.as_ref()
+    }
+
+    /// The variants of the design, without twins; none where it was not measurable.
+    pub fn designed(&self) -> &[Variant] {
+        self.design().map_or(&[][..], |design| &design.variants)
     }
 
     /// The rows of a variant and metric that count.
@@ -253,7 +260,7 @@ impl Results {
 
     /// The floor of a ratio: the larger one of those of its two variants that have a twin. Where neither has
     /// one, as in earlier records, the largest of all.
-    fn floor_between(&self, variants: [&str; 2], metric: &str) -> Option<f64> {
+    pub(super) fn floor_between(&self, variants: [&str; 2], metric: &str) -> Option<f64> {
         let own = variants.iter().filter_map(|variant| self.floor(variant, metric));
         own.reduce(f64::max).or_else(|| self.largest_floor(metric))
     }
@@ -424,7 +431,7 @@ fn settle((before, after): (&mut Vec<f64>, &mut Vec<f64>)) -> Option<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::harness::{Rounds, Variant};
+    use crate::harness::Rounds;
     use crate::stats::Rng;
 
     /// `b` takes `factor` as long as `a`; both drift together, and some rounds of `a` are disturbed.
@@ -508,10 +515,18 @@ mod tests {
     #[test]
     fn runs_are_compared_by_process_starts() {
         let (before, after) = (results(1.5), results(3.0));
-        let same = crate::harness::unpaired(&before, &before, "b", "time").unwrap();
+        let same = crate::harness::unpaired(&before, &before, "b", "time", 1).unwrap();
         assert!(same.ratio == 1.0 && same.interval.unwrap().contains(1.0));
-        let twice = crate::harness::unpaired(&before, &after, "b", "time").unwrap();
+        let twice = crate::harness::unpaired(&before, &after, "b", "time", 1).unwrap();
         assert!((twice.ratio - 2.0).abs() < 0.01);
-        assert!(crate::harness::unpaired(&before, &after, "gone", "time").is_none());
+        assert_eq!(same.is_shown(Some(0.01)), Some(false));
+        assert_eq!(twice.is_shown(Some(0.01)), Some(true));
+        assert_eq!((twice.is_shown(Some(1.5)), twice.is_shown(None)), (Some(false), None));
+        let many = crate::harness::unpaired(&before, &after, "b", "time", 100).unwrap();
+        let width = |it: &crate::harness::Unpaired| it.interval.unwrap().half_width();
+        assert!(width(&many) >= width(&twice), "what holds for many at once is wider");
+        let floor = crate::harness::floor_of_both(&before, &after, "b", "time").unwrap();
+        assert!(floor > 0.0 && floor < 0.05, "{floor}");
+        assert!(crate::harness::unpaired(&before, &after, "gone", "time", 1).is_none());
     }
 }

@@ -161,26 +161,9 @@ impl<R> TurnThreadsRun<R> {
         last.saturating_sub(first)
     }
 
-    /// From the first that began to the last that began.
-    pub fn start_skew_ns(&self) -> u64 {
-        let started = || self.members.iter().map(|m| m.started_ns);
-        started().max().unwrap_or(0) - started().min().unwrap_or(0)
-    }
-
     /// CPU time of all members together; `None` where one is not counted.
     pub fn cpu_ns(&self) -> Option<u64> {
         self.members.iter().map(|m| Some(m.counters.as_ref()?.cpu_ns)).sum()
-    }
-
-    /// Context switches of all members, voluntary and involuntary; `None` where one is not counted.
-    pub fn switches(&self) -> Option<(u64, u64)> {
-        let of = |m: &MemberRun<R>| {
-            m.counters.as_ref().map(|c| (c.voluntary_switches, c.involuntary_switches))
-        };
-        self.members
-            .iter()
-            .map(of)
-            .try_fold((0, 0), |sum, one| one.map(|o| (sum.0 + o.0, sum.1 + o.1)))
     }
 
     /// What the members' work returned.

@@ -6,8 +6,8 @@
 
 use std::collections::BTreeMap;
 
-use super::Results;
-use crate::stats::{Interval, Z_95, median, welch};
+use super::{Results, same_definition};
+use crate::stats::{Interval, all_at_once, median, welch};
 
 /// A figure of one run against the same figure of another.
 #[derive(Debug, Clone, PartialEq)]
@@ -23,12 +23,34 @@ pub struct Unpaired {
     pub interval: Option<Interval>,
 }
 
-/// Compares one variant's figure in two runs. `None` where either has none.
+impl Unpaired {
+    /// Whether a difference is shown, on machines where the same differs from itself by up to `floor`, as a ratio
+    /// minus one. `None`: it cannot be judged, without process starts or a floor.
+    pub fn is_shown(&self, floor: Option<f64>) -> Option<bool> {
+        let (interval, floor) = (self.interval?, floor?);
+        Some(!interval.contains(1.0) && self.ratio.ln().abs() > floor.ln_1p())
+    }
+}
+
+/// The larger one of the floors of both runs.
+pub fn floor_of_both(
+    before: &Results,
+    after: &Results,
+    variant: &str,
+    metric: &str,
+) -> Option<f64> {
+    let of = |results: &Results| results.floor_between([variant, variant], metric);
+    Some(of(before)?.max(of(after)?))
+}
+
+/// Compares one variant's figure in two runs, as one of `of` comparisons whose intervals hold all at once. `None` where
+/// either has none.
 pub fn unpaired(
     before: &Results,
     after: &Results,
     variant: &str,
     metric: &str,
+    of: usize,
 ) -> Option<Unpaired> {
     let (a, b) = (by_process(before, variant, metric), by_process(after, variant, metric));
     let positive = a.iter().chain(&b).all(|median| *median > 0.0);
@@ -44,7 +66,7 @@ pub fn unpaired(
     let logs = |medians: &[f64]| medians.iter().map(|median| median.ln()).collect::<Vec<f64>>();
     let (a, b) = (logs(&a), logs(&b));
     let (first, second) = (mean(&a)?.exp(), mean(&b)?.exp());
-    let interval = welch(&a, &b, Z_95)
+    let interval = welch(&a, &b, all_at_once(of))
         .map(|(_, apart)| Interval { low: apart.low.exp(), high: apart.high.exp() });
     Some(Unpaired { before: first, after: second, ratio: second / first, interval })
 }
@@ -67,8 +89,11 @@ pub fn incomparable(a: &Results, b: &Results) -> Option<String> {
     if let Some(why) = a.run.not_measurable.as_ref().or(b.run.not_measurable.as_ref()) {
         return Some(format!("not measurable in one of them: {why}"));
     }
+    if let Some(wrong) = a.failed_checks().into_iter().chain(b.failed_checks()).next() {
+        return Some(format!("a result is wrong ({wrong}), so no figure is to be believed"));
+    }
     let (first, second) = (&a.run.definition, &b.run.definition);
-    if first != second {
+    if !same_definition(first, second) {
         return Some(format!(
             "their figures mean different things (definitions {first} and {second}); repeat the older run with \
              this version"

@@ -7,7 +7,8 @@ use super::{Flagged, VariantTable, figures};
 use crate::experiments::find;
 use crate::harness::{
     About, ContrastResult, Dumbbell, Estimate, Experiment, Historic, Plot, Results, Section,
-    Sentence, Standing, TWIN, contrast_sentence, contrast_sentences, framed, standard_plots,
+    Sentence, Standing, TWIN, contrast_sentence, contrast_sentences, framed, same_definition,
+    standard_plots,
 };
 use crate::stats::Verdict;
 
@@ -176,8 +177,9 @@ fn telling(plots: Vec<Plot>) -> Vec<Plot> {
 
 /// The experiment, where this version has it and means the same by it.
 fn known(results: &Results) -> Option<&'static dyn Experiment> {
-    find(&results.run.id)
-        .filter(|known| known.about().definition_digest() == results.run.definition)
+    find(&results.run.id).filter(|known| {
+        same_definition(&known.about().definition_digest(), &results.run.definition)
+    })
 }
 
 fn sentences(results: &Results, known: Option<&'static dyn Experiment>) -> Vec<Sentence> {

@@ -36,7 +36,7 @@ pub struct VariantFigure {
     pub estimate: Estimate,
     /// The smallest.
     pub min: f64,
-    /// 99 of 100 are at most this; `None` where there are fewer than 100.
+    /// 99 of 100 are at most this; `None` where there are fewer than 100, in a turn where it is that of a turn.
     pub p99: Option<f64>,
     /// The largest.
     pub max: f64,
@@ -67,7 +67,9 @@ fn figure(results: &Results, variant: &str, metric: &str) -> Option<VariantFigur
         Some(q) => (q.min, q.p99, q.max, q.n, Over::Values),
         None => over_rounds(results.values(variant, metric))?,
     };
-    let p99 = (n >= FOR_P99).then_some(p99);
+    let in_a_turn =
+        results.rows_of(variant, metric).map(|row| row.sample.distribution.map_or(n, |q| q.n));
+    let p99 = (in_a_turn.min().unwrap_or(0) >= FOR_P99).then_some(p99);
     Some(VariantFigure {
         variant: variant.into(),
         is_twin: variant.ends_with(TWIN),

@@ -1,6 +1,7 @@
 //! Figures as text.
 
 use crate::harness::{Estimate, percent_change};
+use crate::report::shared::grouped;
 
 /// What stands where there is no figure.
 pub(super) const NONE: &str = "–";
@@ -38,24 +39,6 @@ fn without_noise(value: f64, power: f64, wanted: i32) -> f64 {
 /// `1.2e12`; what records hold may be anything.
 fn scientific(value: f64, places: usize) -> String {
     format!("{value:.places$e}")
-}
-
-/// Puts commas between groups of three where there are five digits or more before the point.
-fn grouped(number: &str) -> String {
-    let (sign, rest) = number.strip_prefix('-').map_or(("", number), |rest| ("-", rest));
-    let (whole, decimals) = rest.split_once('.').map_or((rest, ""), |(w, d)| (w, d));
-    let mut out = String::from(sign);
-    for (at, digit) in whole.chars().enumerate() {
-        if at > 0 && whole.len() > 4 && (whole.len() - at) % 3 == 0 {
-            out.push(',');
-        }
-        out.push(digit);
-    }
-    if !decimals.is_empty() {
-        out.push('.');
-        out.push_str(decimals);
-    }
-    out
 }
 
 /// A round figure as short as it can be said: `0.5`, `20`, `1,000,000`.

@@ -1,6 +1,6 @@
 //! Free loads: `Thread0: biquads for 20000 passes on core 0 with fifo 20 from 2 ms`.
 
-use hocket_kernels::{Biquads, Kernel, contention};
+use hocket_kernels::{Biquads, Correlation, Kernel, contention};
 use hocket_machine::class::Class;
 
 use super::{PatternError, Piece, Said, said};
@@ -88,6 +88,7 @@ impl LoadThread {
 fn kernels() -> Vec<Box<dyn Kernel>> {
     let mut all = contention::all();
     all.insert(0, Box::new(Biquads::new(1)));
+    all.insert(1, Box::new(Correlation::new(1)));
     all
 }
 

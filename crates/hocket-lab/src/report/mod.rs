@@ -27,7 +27,7 @@ pub use text::text_table;
 /// Parts that the pages of the lab use as well.
 pub(crate) mod shared {
     pub(crate) use super::machine::{facts, grants, seats as topology};
-    pub(crate) use super::numbers::plain;
+    pub(crate) use super::numbers::{grouped, plain};
     pub(crate) use super::page::choice;
     pub(crate) use super::palette::{css as palette_css, light};
 }

@@ -13,8 +13,8 @@ pub(super) fn count(n: u64) -> String {
     grouped(&n.to_string())
 }
 
-/// Puts commas between groups of three where there are five digits or more.
-fn grouped(number: &str) -> String {
+/// Puts commas between groups of three where there are five digits or more before the point.
+pub(crate) fn grouped(number: &str) -> String {
     let (sign, rest) = number.strip_prefix('-').map_or(("", number), |rest| ("-", rest));
     let (whole, decimals) = rest.split_once('.').map_or((rest, None), |(w, d)| (w, Some(d)));
     let mut out = String::from(sign);

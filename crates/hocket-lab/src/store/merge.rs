@@ -75,7 +75,7 @@ fn refuse_mixed(found: &[Found], inputs: &[PathBuf]) -> Result<(), StoreError> {
     let mut seen: HashMap<&str, (&str, usize)> = HashMap::new();
     for (file, run) in found.iter().flat_map(|f| f.run.experiments.iter().map(|e| (f.file, e))) {
         let (one, first) = *seen.entry(&run.id).or_insert((&run.definition, file));
-        if one != run.definition {
+        if !crate::harness::same_definition(one, &run.definition) {
             return Err(StoreError::Mixed {
                 experiment: run.id.clone(),
                 first: inputs[first].clone(),

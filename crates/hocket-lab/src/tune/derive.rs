@@ -108,18 +108,22 @@ fn together(evidence: &Evidence) -> Together {
     }
 }
 
-/// What is left to a seat beside a busy sibling: the median over seats with one.
+/// What is left to a seat beside a busy sibling: the median over seats with one, where a loss is shown.
 fn pair_speed(results: &Results) -> Option<f64> {
-    let alone = |cpu: u32| results.median(&format!("biquads cpu{cpu} alone"), "time");
-    let beside = |cpu: u32| results.median(&format!("biquads cpu{cpu} busy-sibling"), "time");
-    let left: Vec<f64> =
-        cpus(results).into_iter().filter_map(|cpu| Some(alone(cpu)? / beside(cpu)?)).collect();
+    let cpus = cpus(results);
+    let name = |cpu: u32, what: &str| format!("biquads cpu{cpu} {what}");
+    let left = |cpu: &u32| {
+        let (alone, beside) = (name(*cpu, "alone"), name(*cpu, "busy-sibling"));
+        let judged = results.judged_of(&alone, &beside, "time", cpus.len());
+        judged.all.filter(|_| judged.is_shown()).map(|all| 1.0 / all.ratio)
+    };
+    let left: Vec<f64> = cpus.iter().filter_map(left).collect();
     let speed = crate::stats::median(&left)?;
     (speed > 0.0).then(|| (speed.min(1.0) * 1000.0).round() / 1000.0)
 }
 
 fn cpus(results: &Results) -> Vec<u32> {
-    let variants = results.design().map_or(&[][..], |design| &design.variants);
+    let variants = results.designed();
     let alone = variants.iter().filter(|v| v.name.ends_with(" alone"));
     let mut cpus: Vec<u32> = alone.filter_map(|v| v.cpus.first().copied()).collect();
     cpus.sort_unstable();

@@ -45,7 +45,7 @@ pub(super) fn blocks(
     protection: Option<&Results>,
     machine: &Machine,
 ) -> (Vec<Recommended>, Vec<Undecided>) {
-    let variants = measured.design().map_or(&[][..], |design| &design.variants);
+    let variants = measured.designed();
     let ways: Vec<Way> = variants.iter().filter_map(Way::of).collect();
     let mut lengths: Vec<u32> = ways.iter().map(|way| way.frames).collect();
     lengths.sort_unstable();
@@ -115,8 +115,19 @@ impl Choice<'_> {
     /// That no way is shown to be shorter means something only where each is shown not to be.
     fn serial_or_nothing(&self, serial: Way) -> Result<Best, Undecided> {
         let others = self.ways.iter().copied().filter(|way| *way != serial);
-        let compared: Vec<(Way, Option<Comparison>)> =
-            others.map(|way| (way, self.judged(serial, way).all)).collect();
+        let compared: Vec<(Way, Option<Comparison>)> = others
+            .map(|way| {
+                let judged = self.judged(serial, way);
+                // A ratio without a steady level denies nothing, nor does a run that could not show so much.
+                let tells = !judged.unsteady && judged.floor.is_some_and(|floor| floor < NO_GAIN);
+                (
+                    way,
+                    judged
+                        .all
+                        .map(|all| Comparison { interval: all.interval.filter(|_| tells), ..all }),
+                )
+            })
+            .collect();
         // How short a way may be, as far as this run tells: any, where there are too few turns.
         let least = |(_, compared): &&(Way, Option<Comparison>)| {
             compared.and_then(|c| c.interval).map_or(0.0, |interval| interval.low)

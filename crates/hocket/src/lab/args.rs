@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use clap::{Args, Subcommand, ValueEnum};
 
-use super::condition::Condition;
+use super::condition::{Change, Condition};
 
 /// Arguments of `hocket lab`.
 #[derive(Debug, Args)]
@@ -212,8 +212,10 @@ Examples:
   hocket lab compare desk.sqlite last       compares the last run of another file with the last one here
   hocket lab compare desk.sqlite:3 last     compares run 3 of that file
   hocket lab compare last historic          compares with figures printed in 2002 to 2009
+  hocket lab compare base.sqlite last --fail-if \"wake.lateness > 10%\"   a gate for automatic tests
 
-Rounds of different runs are not paired, so whatever changed between them is in the ratios.")]
+Rounds of different runs are not paired, so whatever changed between them is in the ratios. With
+--fail-if it ends with exit code 0 if no condition holds, 1 if one does, and 2 if one cannot be judged.")]
 pub struct CompareArgs {
     /// Which run: its number, a date, the beginning of its id, `last`, `last~1`, FILE or FILE:RUN.
     #[arg(value_name = "A")]
@@ -224,6 +226,10 @@ pub struct CompareArgs {
     /// Where runs are that name no file.
     #[command(flatten)]
     pub records: RecordsArg,
+    /// Ends with exit code 1 if a figure of B is shown to differ from that of A by more: ID.METRIC > X%,
+    /// ID.METRIC < -X%, or with [VARIANT] after METRIC. May be repeated.
+    #[arg(long, value_name = "CONDITION", value_parser = Change::parse)]
+    pub fail_if: Vec<Change>,
     /// Prints JSON instead of text.
     #[arg(long)]
     pub json: bool,

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use comfy_table::{Cell, CellAlignment, ContentArrangement, Table, presets};
 use hocket_lab::experiments::find;
-use hocket_lab::harness::{Results, Unpaired, incomparable, unpaired};
+use hocket_lab::harness::{Results, Unpaired, floor_of_both, incomparable, unpaired};
 use hocket_lab::pages::digits;
 use hocket_lab::stats::MIN_STARTS;
 use hocket_lab::store::{RunRecord, Store};
@@ -13,21 +13,35 @@ use serde_json::{Value, json};
 use super::args::CompareArgs;
 use super::{failure, open};
 use crate::failure::{Exit, Failure};
-use crate::output::{note, print, print_json};
+use crate::output::{note, print, print_json, tell};
 
 /// Runs the command.
 pub(super) fn run(args: &CompareArgs) -> Result<Exit, Failure> {
+    args.fail_if.iter().try_for_each(|change| change.check())?;
     let a = Side::find(&args.a, &args.records.records)?;
     if args.b == "historic" {
+        if !args.fail_if.is_empty() {
+            return Err(Failure::bad_input(
+                "--fail-if: figures of other machines are no measure for this one; name a run instead of `historic`",
+            ));
+        }
         return historic(&a, args.json);
     }
     let b = Side::find(&args.b, &args.records.records)?;
-    let pairs = pairs(&a, &b)?;
+    let (first, second) = (a.results()?, b.results()?);
+    let pairs = pairs((&a, &first), (&b, &second))?;
     match args.json {
         true => print_json(&format!("{:#}\n", json_of(&a, &b, &pairs))),
         false => print(&text_of(&a, &b, &pairs)),
     }
-    Ok(Exit::Done)
+    let mut exit = Exit::Done;
+    for change in &args.fail_if {
+        for held in change.holding(&first, &second)? {
+            tell(held);
+            exit = Exit::Missed;
+        }
+    }
+    Ok(exit)
 }
 
 /// One of two runs.
@@ -80,11 +94,27 @@ struct Figure {
     metric: String,
     unit: String,
     compared: Unpaired,
+    /// The smallest difference that both runs can show.
+    floor: Option<f64>,
+}
+
+impl Figure {
+    /// What the ratio shows.
+    fn verdict(&self) -> &'static str {
+        match self.compared.is_shown(self.floor) {
+            None => "not judged",
+            Some(false) => "no difference shown",
+            Some(true) if self.compared.ratio > 1.0 => "larger",
+            Some(true) => "smaller",
+        }
+    }
 }
 
 /// The experiments that both runs have.
-fn pairs(a: &Side, b: &Side) -> Result<Vec<Pair>, Failure> {
-    let (first, second) = (a.results()?, b.results()?);
+fn pairs(
+    (a, first): (&Side, &[Results]),
+    (b, second): (&Side, &[Results]),
+) -> Result<Vec<Pair>, Failure> {
     let both = first
         .iter()
         .filter_map(|one| Some((one, second.iter().find(|two| two.run.id == one.run.id)?)));
@@ -93,9 +123,9 @@ fn pairs(a: &Side, b: &Side) -> Result<Vec<Pair>, Failure> {
         return Err(Failure::bad_input(format!(
             "the two runs have no experiment in common: {} has {}, {} has {}; run the same ones with `hocket lab run ID`",
             a.name(),
-            ids(&first),
+            ids(first),
             b.name(),
-            ids(&second)
+            ids(second)
         )));
     }
     if let Some(why) =
@@ -103,8 +133,8 @@ fn pairs(a: &Side, b: &Side) -> Result<Vec<Pair>, Failure> {
     {
         return Err(Failure::bad_input(format!("{} cannot be compared: {}", pairs[0].id, why[0])));
     }
-    tell_alone(a, &first, &second);
-    tell_alone(b, &second, &first);
+    tell_alone(a, first, second);
+    tell_alone(b, second, first);
     Ok(pairs)
 }
 
@@ -143,12 +173,13 @@ fn figures(a: &Results, b: &Results) -> Vec<Figure> {
     let metrics = a.metrics();
     let of = |variant: String| {
         let figure = |(metric, unit): &(String, String)| {
-            let compared = unpaired(a, b, &variant, metric)?;
+            let compared = unpaired(a, b, &variant, metric, 1)?;
             Some(Figure {
                 variant: variant.clone(),
                 metric: metric.clone(),
                 unit: unit.clone(),
                 compared,
+                floor: floor_of_both(a, b, &variant, metric),
             })
         };
         metrics.iter().filter_map(figure).collect::<Vec<_>>()
@@ -162,7 +193,8 @@ fn text_of(a: &Side, b: &Side, pairs: &[Pair]) -> String {
     let mut text = format!(
         "A: {}, load {}\nB: {}, load {}\n{place}: rounds are not paired, so whatever changed between the runs (load, \
          clock, kernel{}) is in the ratios.\nIntervals: 95 %, Welch's over the medians of the process starts; none with \
-         fewer than {MIN_STARTS} process starts.\n",
+         fewer than {MIN_STARTS} process starts. A difference is shown where the interval leaves 1 out and the ratio is beyond \
+         what both runs show between two equal variants.\n",
         a.name(),
         a.load(),
         b.name(),
@@ -181,8 +213,9 @@ fn text_of(a: &Side, b: &Side, pairs: &[Pair]) -> String {
 }
 
 fn table(figures: &[Figure]) -> String {
-    let mut table = plain(&["variant", "metric", "A", "B", "B / A"]);
-    for Figure { variant, metric, unit, compared } in figures {
+    let mut table = plain(&["variant", "metric", "A", "B", "B / A", "verdict"]);
+    for figure in figures {
+        let Figure { variant, metric, unit, compared, .. } = figure;
         let ratio = match compared.interval {
             Some(i) => format!("{:.3} [{:.3}, {:.3}]", compared.ratio, i.low, i.high),
             None if compared.ratio.is_finite() => format!("{:.3}", compared.ratio),
@@ -190,7 +223,8 @@ fn table(figures: &[Figure]) -> String {
         };
         let cells = [digits(compared.before), digits(compared.after), ratio];
         let names = [variant.clone(), format!("{metric} [{unit}]")].map(Cell::new);
-        table.add_row(names.into_iter().chain(cells.map(right)));
+        let verdict = Cell::new(figure.verdict());
+        table.add_row(names.into_iter().chain(cells.map(right)).chain([verdict]));
     }
     drawn(&table)
 }
@@ -221,6 +255,8 @@ fn json_of(a: &Side, b: &Side, pairs: &[Pair]) -> Value {
             "ratio": Some(f.compared.ratio).filter(|ratio| ratio.is_finite()),
             "low": f.compared.interval.map(|i| i.low),
             "high": f.compared.interval.map(|i| i.high),
+            "floor": f.floor,
+            "verdict": f.verdict(),
         })
     };
     let pair = |pair: &Pair| {

@@ -1,9 +1,9 @@
-//! `--fail-if`: when a run counts as failed.
+//! `--fail-if`: when a run, or the change between two runs, counts as failed.
 
 use std::fmt;
 
 use hocket_lab::experiments::find;
-use hocket_lab::harness::Results;
+use hocket_lab::harness::{Results, floor_of_both, incomparable, unpaired};
 
 use super::names;
 use crate::failure::Failure;
@@ -137,6 +137,97 @@ impl Condition {
     }
 }
 
+/// `ID.METRIC > X%`, of one variant or of any: by how much the figure of a second run differs from that of a first.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Change(Condition);
+
+const FORM_OF_CHANGES: &str = "write ID.METRIC > X% for a figure that must not rise by more, or ID.METRIC < -X% for one that \
+                               must not fall by more, as in \"wake.lateness > 10%\"; [VARIANT] after METRIC names one variant";
+
+impl Change {
+    /// Reads a condition.
+    ///
+    /// # Errors
+    /// In words, with the form that is understood.
+    pub fn parse(text: &str) -> Result<Change, String> {
+        let percent = text.trim().strip_suffix('%').ok_or(FORM_OF_CHANGES)?;
+        let condition = Condition::parse(percent).map_err(|_| FORM_OF_CHANGES)?;
+        let rises = matches!(condition.compare, Compare::Above | Compare::AtLeast);
+        match condition.bound {
+            bound if rises && bound >= 0.0 => Ok(Change(condition)),
+            bound if !rises && (-100.0..=0.0).contains(&bound) => Ok(Change(condition)),
+            _ => Err(FORM_OF_CHANGES.into()),
+        }
+    }
+
+    /// As [`Condition::check`].
+    ///
+    /// # Errors
+    /// With the nearest names.
+    pub fn check(&self) -> Result<(), Failure> {
+        self.0.check()
+    }
+
+    /// What holds between two runs, a sentence for each variant; empty where the condition does not hold. It holds where
+    /// the ratio of the medians is beyond the bound and a difference is shown: the interval, which holds for all variants
+    /// at once, leaves equality out, and the ratio is beyond the floor of both runs.
+    ///
+    /// # Errors
+    /// One of the runs does not have the figures, or too few of them to judge.
+    pub fn holding(&self, before: &[Results], after: &[Results]) -> Result<Vec<String>, Failure> {
+        let refuse = |why: String| Failure::bad_input(format!("--fail-if \"{self}\": {why}"));
+        let Condition { id, metric, variant: wanted, compare, bound } = &self.0;
+        let of = |all: &'_ [Results]| all.iter().position(|results| results.run.id == *id);
+        let (Some(a), Some(b)) = (of(before), of(after)) else {
+            return Err(refuse(format!(
+                "only runs that both have '{id}' can be judged; measure it"
+            )));
+        };
+        let (a, b) = (&before[a], &after[b]);
+        if let Some(why) = incomparable(a, b) {
+            return Err(refuse(why));
+        }
+        let is_wanted = |name: &String| wanted.as_ref().is_none_or(|wanted| wanted == name);
+        let measured = |name: &String| unpaired(a, b, name, metric, 1).is_some();
+        let names = a.variants();
+        let of_both: Vec<&String> =
+            names.iter().filter(|name| is_wanted(name)).filter(|name| measured(name)).collect();
+        if of_both.is_empty() {
+            let known = names.iter().map(String::as_str);
+            let hint = wanted.as_ref().map_or(String::new(), |it| names::nearest(it, known));
+            return Err(refuse(format!(
+                "nothing was measured in both runs that it names; {hint}see `hocket lab report`"
+            )));
+        }
+        let mut held = Vec::new();
+        for name in &of_both {
+            let Some(found) = unpaired(a, b, name, metric, of_both.len()) else { continue };
+            let shown = found.is_shown(floor_of_both(a, b, name, metric)).ok_or_else(|| {
+                let starts = hocket_lab::stats::MIN_STARTS;
+                refuse(format!(
+                    "{name} cannot be judged: that takes {starts} process starts in each run, figures above zero and a \
+                     variant that is measured twice; give both runs more time"
+                ))
+            })?;
+            let percent = (found.ratio - 1.0) * 100.0;
+            if shown && compare.holds(percent, *bound) {
+                let ends = found.interval.map_or(String::new(), |it| {
+                    let of = |ratio: f64| (ratio - 1.0) * 100.0;
+                    format!(" [{:+.1}, {:+.1}]", of(it.low), of(it.high))
+                });
+                held.push(format!("{self} holds for {name}: {percent:+.1} %{ends}"));
+            }
+        }
+        Ok(held)
+    }
+}
+
+impl fmt::Display for Change {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}%", self.0)
+    }
+}
+
 impl fmt::Display for Condition {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Condition { id, metric, variant, compare, bound } = self;
@@ -148,6 +239,16 @@ impl fmt::Display for Condition {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn changes_have_a_direction_and_a_percent_sign() {
+        for text in ["wake.lateness > 10%", "locks.passes[mcs alone] < -5%", "a.b >= 0%"] {
+            assert_eq!(Change::parse(text).unwrap().to_string(), text);
+        }
+        for bad in ["wake.lateness > 10", "wake.lateness > -10%", "a.b < 5%", "a.b < -200%", "%"] {
+            assert!(Change::parse(bad).unwrap_err().contains("ID.METRIC > X%"), "{bad}");
+        }
+    }
 
     #[test]
     fn conditions_are_read_and_printed() {

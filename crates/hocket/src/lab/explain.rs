@@ -40,6 +40,8 @@ fn text(experiment: &dyn Experiment) -> String {
         text += &paragraph(&format!("Figure {} ({unit}{better})", metric.name), metric.definition);
     }
     text += &paragraph("Limits", about.limits);
+    let constants: Vec<String> = about.parameters.iter().map(ToString::to_string).collect();
+    text += &paragraph("Constants", &constants.join("; "));
     for old in experiment.historic() {
         let line = format!(
             "{}: {} {}: {} ({})",

@@ -31,6 +31,11 @@ const SHORTER: &[(&str, &str)] = &[
     ("hocket doctor --seconds 60", "hocket doctor --seconds 1"),
     ("hocket lab run --quick", "hocket lab run load-pattern --time 1s"),
     ("hocket lab run wake --time 10m", "hocket lab run wake --time 1s"),
+    ("hocket lab run wake --time 2m", "hocket lab run wake --time 1s"),
+    (
+        "hocket lab run wake --time 2m --records base.sqlite",
+        "hocket lab run wake --time 1s --records base.sqlite",
+    ),
     ("hocket lab run wide-registers", "hocket lab run wide-registers --time 1s"),
     (
         "hocket bench sessions/worst-case-4.toml --policy off,all,idle-thread,pair-barrier,cookie --disturb compute:4@siblings",
@@ -94,6 +99,14 @@ const SKIPPED: &[(&str, &str)] = &[
         "it needs the plug-ins of mda; tests/cli/plugins.rs runs it where they are",
     ),
     ("hocket lab compare last~1 last", "the page has two runs in mind and a fresh folder has one"),
+    (
+        "hocket lab compare base.sqlite last --fail-if \"wake.lateness > 10%\"",
+        "runs of a second are too short to be judged; tests/cli/lab.rs judges changes",
+    ),
+    (
+        "hocket lab compare base.sqlite last --fail-if \"wake.lateness[futex ordinary idle] > 10%\"",
+        "as above",
+    ),
     (
         "hocket lab merge all.sqlite /shared/plan/records/*.sqlite",
         "the plan's jobs run on other machines",

@@ -195,6 +195,47 @@ fn runs_are_compared_where_their_figures_mean_the_same() {
     refused(&["compare", "last", other.to_str().unwrap()], 2, &["no experiment in common", "gone"]);
 }
 
+/// The same run beside itself, and beside a copy in which every computation takes a hundred times as long.
+#[test]
+fn a_change_between_runs_decides_the_exit_code() {
+    let folder = tempfile::tempdir().unwrap();
+    let (base, other) = (folder.path().join("base.sqlite"), folder.path().join("other.sqlite"));
+    std::fs::copy(measured(), &base).unwrap();
+    // As of enough process starts, however many a busy machine had time for.
+    let starts = "PRAGMA foreign_keys = OFF; UPDATE rows SET process = process * 4 + round % 4";
+    rusqlite::Connection::open(&base).unwrap().execute_batch(starts).unwrap();
+    std::fs::copy(&base, &other).unwrap();
+    let change =
+        |sql: &str| rusqlite::Connection::open(&other).unwrap().execute_batch(sql).unwrap();
+    let (base, slower) = (base.to_str().unwrap(), other.to_str().unwrap());
+    let code = |b: &str, fail_if: &str| {
+        let ran = ran(&["compare", base, b, "--fail-if", fail_if]);
+        (ran.code, ran.err)
+    };
+    assert_eq!(code(base, "aa.compute > 0%").0, Some(0));
+    change("UPDATE rows SET value = value * 100 WHERE metric = 'compute'");
+    let (ended, said) = code(slower, "aa.compute > 1000%");
+    assert_eq!(ended, Some(1), "{said}");
+    assert!(said.contains("aa.compute > 1000% holds for same: +9900.0 % ["), "{said}");
+    assert_eq!(code(slower, "aa.compute[same] > 20000%").0, Some(0));
+    assert_eq!(code(slower, "aa.compute < -50%").0, Some(0));
+    assert_eq!(code(slower, "aa.memory > 1000%").0, Some(0));
+    let table = ran(&["compare", base, slower]).out;
+    assert!(table.contains("larger") && table.contains("no difference shown"), "{table}");
+    let refused_at = |b: &str, fail_if: &str, words: &[&str]| {
+        refused(&["compare", base, b, "--fail-if", fail_if], 2, words);
+    };
+    refused_at(slower, "aa.compute > 5", &["ID.METRIC > X%"]);
+    refused_at(slower, "aa.compete > 5%", &["compete", "did you mean 'compute'"]);
+    refused_at(slower, "wake.lateness > 5%", &["both have 'wake'"]);
+    refused_at(slower, "aa.compute[sam] > 5%", &["did you mean 'same'"]);
+    refused_at("historic", "aa.compute > 5%", &["historic", "name a run"]);
+    change("DELETE FROM rows WHERE process > 1");
+    refused_at(slower, "aa.compute > 5%", &["same cannot be judged", "3 process starts"]);
+    change("UPDATE rows SET checked = 'failed', check_note = '7 is not 8' WHERE metric = 'memory'");
+    refused_at(slower, "aa.compute > 5%", &["aa cannot be compared", "7 is not 8"]);
+}
+
 #[test]
 fn the_catalogue_is_listed_and_explained() {
     let list = run(&["lab", "list"]);
@@ -213,7 +254,7 @@ fn the_catalogue_is_listed_and_explained() {
     }
 }
 
-/// What comes with the documentation: 30 experiments, most with many tables.
+/// What comes with the documentation: all but the newest experiments, most with many tables.
 #[test]
 fn a_run_of_everything_is_told_on_one_screen_and_changes_are_percent_throughout() {
     let records = crate::support::root().join("docs/results/lab-quick-2cpu-vm.sqlite");

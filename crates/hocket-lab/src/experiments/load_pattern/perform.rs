@@ -4,7 +4,7 @@ use hocket_kernels::Kernel;
 use hocket_machine::class::Class;
 use hocket_machine::clock::{monotonic_ns, sleep_until_ns};
 
-use crate::experiments::beside::{checked, granted};
+use crate::experiments::beside::granted;
 use crate::harness::turn_threads::{Place, TurnThreads};
 use crate::harness::{Check, Fault, Host, Relation};
 use crate::patterns::{LoadPattern, LoadThread, Seat, Work};
@@ -66,7 +66,7 @@ fn one(thread: &LoadThread, mut kernel: Box<dyn Kernel>) -> Performed {
         passes += piece;
         end_ns = monotonic_ns();
     }
-    Performed { begin_ns, end_ns, passes, check: checked(&*kernel) }
+    Performed { begin_ns, end_ns, passes, check: Check::of(kernel.check()) }
 }
 
 fn over(work: Work, passes: u64, ns: u64) -> bool {

@@ -13,7 +13,11 @@ use crate::stats::median;
 
 /// A figure is the median over pieces of this length, so that a thread that is put aside for some of
 /// them is not taken for a slow one.
-const PIECE: Duration = Duration::from_micros(40);
+pub(super) const PIECE: Duration = Duration::from_micros(40);
+
+/// How long CPUs are busy in a trial, and how often that is repeated.
+pub(super) const WINDOW_NS: [u64; 2] = [600_000, 1_500_000];
+pub(super) const REPEATS: [usize; 2] = [5, 9];
 
 /// The metric of each kernel.
 pub(crate) const METRICS: [(Kernel, &str); 4] = [
@@ -39,11 +43,7 @@ impl Contention {
             let mut kernel = kernel(kind);
             *passes = calibrate(PIECE, |n| Ok(time(|| kernel.run(n)).0))?;
         }
-        Ok(Contention {
-            window_ns: size.pick(600_000, 1_500_000),
-            repeats: size.pick(5, 9),
-            passes,
-        })
+        Ok(Contention { window_ns: size.of(WINDOW_NS), repeats: size.of(REPEATS), passes })
     }
 
     /// One trial: for every kernel the quotient of the times side by side and apart, of the CPU that
@@ -105,9 +105,7 @@ impl Contention {
         while pieces_ns.is_empty() || monotonic_ns() < end_ns {
             pieces_ns.push(time(|| kernel.run(self.passes[at])).0.max(1) as f64);
         }
-        let check = kernel
-            .check()
-            .map_or_else(|wrong| Check::Failed(wrong.to_string()), |()| Check::Passed);
+        let check = Check::of(kernel.check());
         (median(&pieces_ns).unwrap_or(1.0), check)
     }
 }

@@ -11,6 +11,9 @@ use crate::harness::{Check, Fault, Sample, Size};
 /// Round trips between two readings of the clock: long against a reading, short against a time slice.
 const TRIPS: u64 = 100;
 
+/// Stretches of a turn.
+pub(super) const STRETCHES: [usize; 2] = [24, 60];
+
 /// The first stretches bring the threads into step and are not counted.
 const IGNORED: usize = 2;
 
@@ -22,7 +25,7 @@ const IGNORED: usize = 2;
 /// # Errors
 /// Where the threads cannot be pinned or started.
 pub(crate) fn hand_over(metric: &str, pair: [u32; 2], size: Size) -> Result<Sample, Fault> {
-    let stretches = size.pick(24, 60);
+    let stretches = size.of(STRETCHES);
     let ball = Padded::<AtomicU64>::default();
     let passes = stretches as u64 * TRIPS;
     let team = TurnThreads::new().with(Place::on(pair[0]), || timed(&ball, stretches)).with(

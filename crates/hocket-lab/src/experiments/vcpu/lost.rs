@@ -9,7 +9,7 @@ use crate::harness::turn_threads::{Place, TurnThreads};
 use crate::harness::{Check, Fault, Sample};
 
 /// Shorter gaps are interrupts of the guest and its timer.
-const LEAST_GAP_NS: u64 = 50_000;
+pub(super) const LEAST_GAP_NS: u64 = 50_000;
 
 /// What a thread saw that read the clock all the time.
 #[derive(Debug, Default, Clone, Copy)]
