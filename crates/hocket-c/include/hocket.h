@@ -26,7 +26,7 @@
 
 // The number of this interface. It grows when a function or structure changes so that programs have to be
 // recompiled. `hocket_abi()` returns the library's number.
-#define HOCKET_ABI 5
+#define HOCKET_ABI 6
 
 // The result of `hocket_session_frames` for a session that has no end.
 #define HOCKET_ENDLESS UINT64_MAX
@@ -618,6 +618,10 @@ typedef struct hocket_processor {
     // control before it plays, or the leader between blocks. NULL: the processor takes its parameters from `events`
     // alone.
     hocket_preset_fn preset;
+    // The most messages that it sends on its own at a frame to which the song jumps, besides those that are due, as a
+    // player does that chases notes and controllers. Its event output and the event inputs that read it have room for so
+    // many more, for each jump that a block can have, up to 16,384 messages. 0: it sends nothing more there.
+    uint32_t events_per_jump;
 } hocket_processor;
 
 // The channels of a node's ports. Event ports have none: see `hocket_graph_set_event_ports`.
@@ -1062,18 +1066,20 @@ typedef struct hocket_thread_report {
 // Called for each thread.
 typedef void (*hocket_report_fn)(void *user, const struct hocket_thread_report *report);
 
-// A node whose output was not finite, or whose processor failed.
+// A node whose output the engine silenced, or whose processor was silent itself because it failed.
 typedef struct hocket_contained {
     // The node's name. Valid until the callback returns.
     const char *node;
     // In how many blocks the output was not finite. The engine reset the processor and silenced the node for
     // each.
-    uint64_t blocks;
-    // Whether its processor failed (a panic of an effect). The node is silent from then on.
-    bool failed;
+    uint64_t not_finite;
+    // In how many blocks the processor said that it failed (`hocket_main_failed`). It was silent in them.
+    uint64_t failed;
+    // Whether its processor panicked, as an effect written in Rust may. The node is silent from then on.
+    bool panicked;
 } hocket_contained;
 
-// Called for each silenced node.
+// Called for each such node.
 typedef void (*hocket_contained_fn)(void *user, const struct hocket_contained *contained);
 
 // What a policy requested of other threads of the process and of the system. The texts are valid until the
@@ -1572,6 +1578,15 @@ hocket_status hocket_main_tail_changed(struct hocket_main_requests *requests,
 // # Safety
 // P, H, O.
 hocket_status hocket_main_restart(struct hocket_main_requests *requests);
+
+// The processor could not process this block, and has written silence. The engine counts such blocks and names the node
+// (`failed` of `hocket_contained`).
+//
+// Thread: the processor's, in `process`; once for each such block. Cost: as `hocket_main_call`.
+//
+// # Safety
+// P, H, O.
+hocket_status hocket_main_failed(struct hocket_main_requests *requests);
 
 // Appends bytes to a state that is being saved.
 //
@@ -2650,8 +2665,8 @@ hocket_status hocket_engine_reports(const struct hocket_engine *engine,
                                     void *user,
                                     struct hocket_error **error);
 
-// Calls `each` for every node whose processor failed, or whose output was not finite since it joined or
-// since the last reset of the engine.
+// Calls `each` for every node whose processor panicked, or whose output was not finite or whose processor failed since it
+// joined or since the last reset of the engine.
 //
 // Thread: any but the leader; `each` runs on the calling thread. Cost: a lock among control threads,
 // allocates.

@@ -4,6 +4,8 @@ use std::ffi::{CString, c_char, c_void};
 use std::path::Path;
 use std::ptr::null;
 
+use hocket_engine::Contained as EngineContained;
+
 use crate::border::{c_text, done, quiet, seen, text};
 use crate::engine::Engine;
 use crate::failure::Failure;
@@ -221,7 +223,7 @@ fn with_texts(report: &hocket_engine::ThreadReport, use_it: impl FnOnce(&ThreadR
     });
 }
 
-/// A node whose output was not finite, or whose processor failed.
+/// A node whose output the engine silenced, or whose processor was silent itself because it failed.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub struct Contained {
@@ -229,16 +231,18 @@ pub struct Contained {
     pub node: *const c_char,
     /// In how many blocks the output was not finite. The engine reset the processor and silenced the node for
     /// each.
-    pub blocks: u64,
-    /// Whether its processor failed (a panic of an effect). The node is silent from then on.
-    pub failed: bool,
+    pub not_finite: u64,
+    /// In how many blocks the processor said that it failed (`hocket_main_failed`). It was silent in them.
+    pub failed: u64,
+    /// Whether its processor panicked, as an effect written in Rust may. The node is silent from then on.
+    pub panicked: bool,
 }
 
-/// Called for each silenced node.
+/// Called for each such node.
 pub type ContainedFn = Option<unsafe extern "C" fn(user: *mut c_void, contained: *const Contained)>;
 
-/// Calls `each` for every node whose processor failed, or whose output was not finite since it joined or
-/// since the last reset of the engine.
+/// Calls `each` for every node whose processor panicked, or whose output was not finite or whose processor failed since it
+/// joined or since the last reset of the engine.
 ///
 /// Thread: any but the leader; `each` runs on the calling thread. Cost: a lock among control threads,
 /// allocates.
@@ -257,8 +261,9 @@ pub unsafe extern "C" fn hocket_engine_contained(
         done(error, || {
             let each = each.ok_or_else(|| Failure::null("each"))?;
             for found in seen(engine, "engine")?.control.contained() {
-                let (node, blocks) = (c_text(&found.node), found.not_finite);
-                each(user, &Contained { node: node.as_ptr(), blocks, failed: found.panicked });
+                let name = c_text(&found.node);
+                let EngineContained { not_finite, failed, panicked, .. } = found;
+                each(user, &Contained { node: name.as_ptr(), not_finite, failed, panicked });
             }
             Ok(())
         })

@@ -5,7 +5,9 @@ use std::collections::BinaryHeap;
 use std::ffi::c_char;
 use std::sync::Arc;
 
-use hocket_engine::{Edge, Graph as PlanGraph, InputPort, Kind, Node, NodeId, NodeKind, Ports};
+use hocket_engine::{
+    Edge, Graph as PlanGraph, InputPort, Kind, Node, NodeId, NodeKind, Ports, shortest_path,
+};
 
 use crate::border::{done, quiet, text, told};
 use crate::effects::{kind_named, values_of};
@@ -394,15 +396,8 @@ impl Graph {
         let from = edge.from.0;
         self.check_edge(&edge, to)?;
         let rising = self.rising && from < to;
-        if from == to || (!rising && self.leads_to(to, from)) {
-            let (from, to) = (self.name(from), self.name(to));
-            let remedy = match edge.is_for_events() {
-                true => "remove an edge that leads back",
-                false => "close it with hocket_graph_feed_back",
-            };
-            let text =
-                format!("node '{to}' cannot read node '{from}': it would be a cycle; {remedy}");
-            return Err(Failure::bad_input(text));
+        if let Some(path) = (!rising).then(|| self.path(to, from)).flatten() {
+            return Err(self.cycle(&path, edge.is_for_events()));
         }
         self.rising = rising;
         self.draft(to)?.facts.inputs.push(edge);
@@ -413,19 +408,27 @@ impl Graph {
         self.nodes[node as usize].as_ref().map_or("", |draft| &draft.facts.name)
     }
 
-    /// Whether `to` reads `from`, directly or through others.
-    fn leads_to(&self, from: u32, to: u32) -> bool {
-        let (mut seen, mut open) = (vec![false; self.nodes.len()], vec![to]);
-        while let Some(node) = open.pop() {
-            if node == from {
-                return true;
-            }
-            if !std::mem::replace(&mut seen[node as usize], true) {
-                let draft = self.nodes[node as usize].iter();
-                open.extend(draft.flat_map(|draft| &draft.facts.inputs).map(|edge| edge.from.0));
-            }
-        }
-        false
+    /// The nodes from `from` to `to` along the signal, with both ends, if there is a way.
+    fn path(&self, from: u32, to: u32) -> Option<Vec<NodeId>> {
+        let reads = |node: NodeId| {
+            let draft = self.nodes[node.index()].iter();
+            draft.flat_map(|draft| &draft.facts.inputs).map(|edge| edge.from)
+        };
+        shortest_path(self.nodes.len(), (NodeId(from), NodeId(to)), reads)
+    }
+
+    /// The refusal of an edge from the last node of `path` to its first one.
+    fn cycle(&self, path: &[NodeId], is_for_events: bool) -> Failure {
+        let names: Vec<&str> = path.iter().map(|node| self.name(node.0)).collect();
+        let (to, from) = (names[0], names[names.len() - 1]);
+        let remedy = match is_for_events {
+            true => "remove an edge that leads back",
+            false => "close it with hocket_graph_feed_back",
+        };
+        let path = names.join(" -> ");
+        Failure::bad_input(format!(
+            "node '{to}' cannot read node '{from}': it would be a cycle: {path} -> {to}; {remedy}"
+        ))
     }
 
     fn disconnect(&mut self, from: u32, to: u32) -> Result<(), Failure> {

@@ -321,6 +321,19 @@ pub unsafe extern "C" fn hocket_main_restart(requests: *mut MainRequests) -> Sta
     unsafe { ask(requests, |main| main.restart()) }
 }
 
+/// The processor could not process this block, and has written silence. The engine counts such blocks and names the node
+/// (`failed` of `hocket_contained`).
+///
+/// Thread: the processor's, in `process`; once for each such block. Cost: as `hocket_main_call`.
+///
+/// # Safety
+/// P, H, O.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hocket_main_failed(requests: *mut MainRequests) -> Status {
+    // SAFETY: P, H, O.
+    unsafe { ask(requests, |main| main.failed()) }
+}
+
 /// Appends bytes to a state that is being saved.
 ///
 /// Thread: the engine's main thread, inside `save`. Cost: a copy; allocates.

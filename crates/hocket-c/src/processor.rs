@@ -152,6 +152,10 @@ pub struct Processor {
     /// control before it plays, or the leader between blocks. NULL: the processor takes its parameters from `events`
     /// alone.
     pub preset: PresetFn,
+    /// The most messages that it sends on its own at a frame to which the song jumps, besides those that are due, as a
+    /// player does that chases notes and controllers. Its event output and the event inputs that read it have room for so
+    /// many more, for each jump that a block can have, up to 16,384 messages. 0: it sends nothing more there.
+    pub events_per_jump: u32,
 }
 
 /// Channels of a port.
@@ -343,6 +347,10 @@ impl EngineProcessor for HostProcessor {
 
     fn keeps_time(&self) -> bool {
         self.host.locate.is_some() || self.host.keeps_time
+    }
+
+    fn events_per_jump(&self) -> usize {
+        self.host.events_per_jump as usize
     }
 
     fn latency_frames(&self) -> u32 {

@@ -166,7 +166,7 @@ pub use hocket_time as time;
 pub use hocket_plan::{
     ChannelMap, CookieShape, Edge, Effect, EffectCatalogue, EventPorts, Fusing, Graph, GraphError,
     InputPort, LiveCause, Liveness, Node, NodeId, NodeKind, ParamSpec, Placement, Ports, Schedule,
-    ScheduleKind, Seat, SeatId, Seats, SiblingPolicy, VerifiedSchedule, Violation,
+    ScheduleKind, Seat, SeatId, Seats, SiblingPolicy, VerifiedSchedule, Violation, shortest_path,
 };
 // Costs that are kept from one run to the next.
 pub use hocket_plan::{ChainCost, CostTable};

@@ -12,11 +12,13 @@
 mod delays;
 mod from_session;
 mod liveness;
+mod path;
 mod ports;
 mod routing;
 
 pub use from_session::{EffectFacts, audible, session_graph};
 pub use liveness::{LiveCause, Liveness};
+pub use path::shortest_path;
 pub use ports::{ChannelMap, EventPorts, InputPort, Ports, Span};
 
 pub(crate) use delays::arrivals;
@@ -246,12 +248,23 @@ pub enum GraphError {
         /// Whether the second one has an event input.
         reads: bool,
     },
-    /// An event edge to a node that comes before its source.
-    #[error(
-        "the event edge from '{source}' to '{reader}' goes back or closes a cycle: add '{reader}' behind '{source}', \
-         and remove the edges that lead from '{reader}' to '{source}'"
-    )]
+    /// An event edge to a node that comes before its source, or to its source.
+    #[error("the event edge from '{source}' to '{reader}' {}", wrong_way(.reader, .source, .cycle))]
     EventCycle {
+        /// The node that is read.
+        r#source: String,
+        /// The node that reads.
+        reader: String,
+        /// The nodes on the cycle that the edge would close, in the direction of the signal, `reader` at both ends. Empty if
+        /// there is none: then the nodes are only in the wrong order.
+        cycle: Vec<String>,
+    },
+    /// A feedback edge for events.
+    #[error(
+        "the edge from '{source}' to '{reader}' feeds events back, which only audio can: give it other ports, or connect \
+         the nodes with connect_events"
+    )]
+    EventFeedback {
         /// The node that is read.
         r#source: String,
         /// The node that reads.
@@ -355,13 +368,15 @@ impl Graph {
     /// # Errors
     /// - [`GraphError::NoNode`],
     /// - [`GraphError::EventPorts`] if `from` has no event output or `reader` no event input,
-    /// - [`GraphError::EventCycle`] if `reader` does not come behind `from`: such an edge could close a cycle.
+    /// - [`GraphError::EventCycle`] if `reader` does not come behind `from`: such an edge could close a cycle. If it would,
+    ///   the error has all nodes of the cycle.
     pub fn connect_events(&mut self, from: NodeId, reader: NodeId) -> Result<(), GraphError> {
         let node = |id: NodeId| self.nodes.get(id.index()).ok_or(GraphError::NoNode(id));
         let (source, reads, edge) = (node(from)?, node(reader)?, Edge::events(from));
         if from >= reader {
-            let (source, reader) = (source.name.clone(), reads.name.clone());
-            return Err(GraphError::EventCycle { source, reader });
+            let (source, reads) = (source.name.clone(), reads.name.clone());
+            let cycle = self.closed_by(from, reader);
+            return Err(GraphError::EventCycle { source, reader: reads, cycle });
         }
         ports::spans(&edge, source, reads)?;
         self.nodes[reader.index()].inputs.push(edge);
@@ -371,18 +386,26 @@ impl Graph {
     /// Brings what a node puts out to one that runs before it, or to itself, one largest block later.
     ///
     /// # Errors
-    /// [`GraphError::NoNode`], [`GraphError::Channels`], [`GraphError::Gain`]; [`GraphError::EventCycle`] for an event
+    /// [`GraphError::NoNode`], [`GraphError::Channels`], [`GraphError::Gain`]; [`GraphError::EventFeedback`] for an event
     /// edge: events do not feed back.
     pub fn feed_back(&mut self, edge: Edge, reader: NodeId) -> Result<(), GraphError> {
         let node = |id: NodeId| self.nodes.get(id.index()).ok_or(GraphError::NoNode(id));
         if edge.is_for_events() {
             let (source, reader) = (node(edge.from)?.name.clone(), node(reader)?.name.clone());
-            return Err(GraphError::EventCycle { source, reader });
+            return Err(GraphError::EventFeedback { source, reader });
         }
         check_gain(&edge, node(reader)?)?;
         ports::spans(&edge, node(edge.from)?, node(reader)?)?;
         self.feedback.push(Feedback { edge, reader });
         Ok(())
+    }
+
+    /// The names on the cycle that an edge from `from` to `reader` closes, the reader at both ends; empty if there is none.
+    fn closed_by(&self, from: NodeId, reader: NodeId) -> Vec<String> {
+        let reads = |node: NodeId| self.nodes[node.index()].inputs.iter().map(|edge| edge.from);
+        let path = shortest_path(self.nodes.len(), (reader, from), reads).unwrap_or_default();
+        let ends = path.first().copied();
+        path.iter().chain(&ends).map(|id| self.nodes[id.index()].name.clone()).collect()
     }
 
     /// The nodes whose buses the host reads after each block: the first for the device, and any others as taps for
@@ -442,6 +465,14 @@ impl Graph {
     /// Number of edges.
     pub fn edge_count(&self) -> usize {
         self.nodes.iter().map(|node| node.inputs.len()).sum()
+    }
+}
+
+/// Why an event edge cannot lead to `reader`, and what to do.
+fn wrong_way(reader: &str, source: &str, cycle: &[String]) -> String {
+    match cycle {
+        [] => format!("goes back: add '{reader}' behind '{source}'"),
+        _ => format!("closes a cycle: {}; remove one edge of it", cycle.join(" -> ")),
     }
 }
 

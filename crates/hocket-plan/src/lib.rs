@@ -30,7 +30,7 @@ pub use effect::{
 };
 pub use graph::{
     ChannelMap, Edge, EventPorts, Feedback, Graph, GraphError, InputPort, LiveCause, Liveness,
-    Node, NodeId, NodeKind, Ports, Span,
+    Node, NodeId, NodeKind, Ports, Span, shortest_path,
 };
 pub use place::{CookieShape, Placement, Seat, SeatId, Seats, SiblingPolicy};
 pub use schedule::{Rule, Schedule, ScheduleKind, Step, VerifiedSchedule, Violation};

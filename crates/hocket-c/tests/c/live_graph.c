@@ -107,8 +107,8 @@ static void keep_applied(void *user, const hocket_applied *applied)
 
 static void keep_contained(void *user, const hocket_contained *contained)
 {
-    CHECK(strcmp(contained->node, "ten") == 0 && !contained->failed);
-    *(uint64_t *)user += contained->blocks;
+    CHECK(strcmp(contained->node, "ten") == 0 && contained->failed == 0 && !contained->panicked);
+    *(uint64_t *)user += contained->not_finite;
 }
 
 struct told {

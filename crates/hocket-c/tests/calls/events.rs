@@ -99,7 +99,8 @@ fn event_ports_and_edges_that_cannot_be_are_refused() {
     assert_eq!(set_ports(graph, 2, true, true), "");
     assert_eq!(connect(graph, 0, 1) + &connect(graph, 1, 2), "");
     let cycle = connect(graph, 2, 1);
-    assert!(cycle.contains("cycle") && !cycle.contains("feed_back"), "{cycle}");
+    let path = "cycle: sends on -> hears -> sends on; remove an edge";
+    assert!(cycle.contains(path) && !cycle.contains("feed_back"), "{cycle}");
     let used = set_ports(graph, 1, true, false);
     assert!(used.contains("'sends on'"), "an edge needs it: {used}");
     let edge = Edge {
@@ -113,7 +114,7 @@ fn event_ports_and_edges_that_cannot_be_are_refused() {
     };
     // SAFETY: told.
     let back = told(|error| unsafe { hocket_graph_feed_back(graph, &edge, error) }).1;
-    assert!(back.contains("cycle"), "{back}");
+    assert!(back.contains("feeds events back"), "{back}");
     // SAFETY: told.
     unsafe { hocket_graph_free(graph) };
 }
@@ -167,6 +168,45 @@ fn messages_of_the_host_travel_through_nodes_at_their_frames() {
         assert_eq!(write(5, &many, &mut taken), Status::Ok);
         assert_eq!(taken, 1024, "the host has the others");
         assert_eq!(hocket_engine_stop(engine), Status::Ok);
+    }
+}
+
+/// What a player chases.
+const CHASED: usize = 2_500;
+
+/// Sends more than a port takes otherwise. The user counts what found room.
+unsafe extern "C" fn chases(user: *mut c_void, block: *const Block) {
+    let sent = (0..CHASED as u32).map(|n| note(0, HOCKET_MESSAGE_NOTE_ON, n % 128));
+    // SAFETY: told: the counter outlives the engine.
+    let send = |message| unsafe { hocket_message_send(block, &message) };
+    let stored = sent.map(send).filter(|status| *status == Status::Ok).count();
+    // SAFETY: told.
+    unsafe { (*user.cast::<AtomicI32>()).store(stored as i32, Relaxed) };
+}
+
+#[test]
+fn a_processor_that_sends_much_at_a_jump_has_room_for_it() {
+    // Of 64 frames: the block's beginning and a jump.
+    for (events_per_jump, expected) in [(0, 1024), (738, 2500), (u32::MAX, 2500)] {
+        let (stored, mut heard) = (AtomicI32::new(0), Vec::<Message>::new());
+        // SAFETY: told: both outlive the engine.
+        unsafe {
+            let (graph, none) = (hocket_graph_new(), null_mut());
+            let user = std::ptr::from_ref(&stored).cast_mut().cast();
+            let player = Processor { events_per_jump, ..processor(Some(chases), user) };
+            hocket_graph_add_node(graph, c"player".as_ptr(), &player, none);
+            let ears = processor(Some(hears), (&raw mut heard).cast());
+            hocket_graph_add_node(graph, c"hears".as_ptr(), &ears, none);
+            assert_eq!(hocket_graph_set_outputs(graph, [1].as_ptr(), 1, none), Status::Ok);
+            assert_eq!(set_ports(graph, 0, false, true) + &set_ports(graph, 1, true, false), "");
+            assert_eq!(connect(graph, 0, 1), "");
+            let (engine, text) = told(|error| hocket_engine_start_graph(graph, &settings(), error));
+            assert_eq!(text, "");
+            assert_eq!(hocket_engine_run(engine, FRAMES, hocket_now_ns(), null_mut()), Status::Ok);
+            let counts = (stored.load(Relaxed), heard.len());
+            assert_eq!(counts, (expected, expected as usize), "{events_per_jump} per jump");
+            assert_eq!(hocket_engine_stop(engine), Status::Ok);
+        }
     }
 }
 

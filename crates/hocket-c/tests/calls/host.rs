@@ -25,6 +25,7 @@ struct Shared {
     call: AtomicBool,
     latency: AtomicU32,
     others: AtomicBool,
+    fails: AtomicBool,
     /// What it requests in each block: so many bytes. 0: nothing.
     bytes: AtomicU32,
     /// How its last request ended.
@@ -138,7 +139,11 @@ unsafe extern "C" fn plays(user: *mut c_void, block: *const Block) {
             assert_eq!(hocket_main_tail_changed(main, HOCKET_ENDLESS), Status::Ok);
             assert_eq!(hocket_main_restart(main), Status::Ok);
         }
-        let level = f32::from_bits(shared.level.load(Relaxed));
+        let fails = shared.fails.load(Relaxed);
+        if fails {
+            assert_eq!(hocket_main_failed(main), Status::Ok);
+        }
+        let level = if fails { 0.0 } else { f32::from_bits(shared.level.load(Relaxed)) };
         for row in [block.left, block.right] {
             std::slice::from_raw_parts_mut(row, block.frames as usize).fill(level);
         }
@@ -584,6 +589,46 @@ fn what_a_processor_reports_reaches_the_host_with_its_own_numbers() {
     stop(engine);
 }
 
+/// The contained nodes: name, blocks that were not finite, blocks that failed, panics.
+fn contained(engine: *const Engine) -> Vec<(String, u64, u64, bool)> {
+    unsafe extern "C" fn push(user: *mut c_void, contained: *const Contained) {
+        // SAFETY: told.
+        unsafe {
+            let Contained { node, not_finite, failed, panicked } = *contained;
+            let node = CStr::from_ptr(node).to_str().unwrap().to_owned();
+            let all = user.cast::<Vec<(String, u64, u64, bool)>>();
+            (*all).push((node, not_finite, failed, panicked));
+        }
+    }
+    let mut all = Vec::new();
+    // SAFETY: told.
+    let status =
+        unsafe { hocket_engine_contained(engine, Some(push), (&raw mut all).cast(), null_mut()) };
+    assert_eq!(status, Status::Ok);
+    all
+}
+
+#[test]
+fn blocks_in_which_a_processor_failed_are_counted_with_its_name() {
+    let shared = Shared::default();
+    shared.level.store(0.5_f32.to_bits(), Relaxed);
+    let engine = started(&shared, &settings());
+    assert_eq!(process(engine, 64).1, [0.5; 64]);
+    assert_eq!(contained(engine), []);
+    shared.fails.store(true, Relaxed);
+    (0..3).for_each(|_| assert_eq!(process(engine, 64).1, [0.0; 64]));
+    shared.fails.store(false, Relaxed);
+    assert_eq!(process(engine, 64).1, [0.5; 64], "it goes on");
+    assert_eq!(contained(engine), [(String::from("whole"), 0, 3, false)]);
+    shared.level.store(f32::NAN.to_bits(), Relaxed);
+    assert_eq!(process(engine, 64).1, [0.0; 64]);
+    assert_eq!(contained(engine), [(String::from("whole"), 1, 3, false)]);
+    // SAFETY: told.
+    assert_eq!(unsafe { hocket_engine_reset(engine) }, Status::Ok);
+    assert_eq!(contained(engine), [], "a reset begins anew");
+    stop(engine);
+}
+
 #[test]
 fn blocks_grow_while_it_plays() {
     let shared = Shared::default();
@@ -791,6 +836,7 @@ fn null_ends_and_handles_are_errors() {
         assert!(hocket_work_is_ending(null()));
         assert_eq!(hocket_main_call(null_mut()), Status::BadInput);
         assert_eq!(hocket_main_restart(null_mut()), Status::BadInput);
+        assert_eq!(hocket_main_failed(null_mut()), Status::BadInput);
         assert_eq!(hocket_state_write(null_mut(), null(), 0), Status::BadInput);
         assert_eq!(hocket_engine_largest_block(null()), 0);
         assert_eq!(hocket_engine_set_offline(null(), true), Status::BadInput);

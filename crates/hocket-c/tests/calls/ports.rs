@@ -155,7 +155,8 @@ fn edges_that_do_not_fit_are_refused_with_both_names() {
     assert!(draft.connect(aside).contains("no side chain"));
     assert!(draft.feed_back(Edge { gain_lin: f32::NAN, ..edge(stereo, stereo) }).contains("NaN"));
     assert!(draft.feed_back(edge(7, stereo)).contains("no node 7"));
-    assert!(draft.connect(edge(stereo, stereo)).contains("hocket_graph_feed_back"), "a cycle");
+    let own = draft.connect(edge(stereo, stereo));
+    assert!(own.contains(": sum -> sum; close it with hocket_graph_feed_back"), "{own}");
     // SAFETY: told.
     unsafe {
         assert_eq!(hocket_graph_connect(draft.0, null(), null_mut()), Status::BadInput);
@@ -167,6 +168,29 @@ fn edges_that_do_not_fit_are_refused_with_both_names() {
         let (node, text) = draft.input(0, channels);
         assert!(node == HOCKET_NO_NODE && text.contains("1 to 64"), "{text}");
     }
+    draft.free();
+}
+
+#[test]
+fn a_refused_cycle_is_named_with_all_its_nodes() {
+    let draft = Draft::new();
+    let names = [c"a", c"b", c"c", c"d", c"beside"];
+    let [a, b, c, d, beside] = names.map(|name| draft.node(name, &processor(Some(ones), 0)));
+    for (from, to) in [(a, b), (b, c), (c, d), (a, beside), (beside, d)] {
+        assert_eq!(draft.connect(edge(from, to)), "");
+    }
+    let text = draft.connect(edge(d, b));
+    let told =
+        "node 'b' cannot read node 'd': it would be a cycle: b -> c -> d -> b; close it with";
+    assert!(text.contains(told), "{text}");
+    let short = draft.connect(edge(d, a));
+    assert!(short.contains("cycle: a -> beside -> d -> a; close"), "the shortest: {short}");
+    // Numbers need not rise along the signal.
+    let last = draft.node(c"late", &processor(Some(ones), 0));
+    assert_eq!(draft.connect(edge(last, a)), "");
+    let back = draft.connect(edge(c, last));
+    assert!(back.contains("cycle: late -> a -> b -> c -> late; close"), "{back}");
+    assert_eq!(draft.connect(edge(d, c)).split("; ").count(), 2, "what was refused is not there");
     draft.free();
 }
 

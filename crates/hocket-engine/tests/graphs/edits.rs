@@ -56,7 +56,15 @@ struct Case {
     examined: usize,
     /// How blocks are cut.
     cuts: u64,
+    /// How many workers each of [`PARALLEL`] has.
+    workers: [usize; PARALLEL.len()],
 }
+
+/// The kinds of schedule that have workers.
+const PARALLEL: [ScheduleKind; 4] =
+    [ScheduleKind::Dataflow, ScheduleKind::Steal, ScheduleKind::Lists, ScheduleKind::Critical];
+/// The most workers of a way to play.
+const WORKERS: usize = 4;
 
 fn cases() -> impl Strategy<Value = Case> {
     let gap = prop_oneof![1 => Just(0usize), 3 => Just(1), 3 => 2..5usize, 1 => Just(CHANGE + SETTLED + 1)];
@@ -64,11 +72,26 @@ fn cases() -> impl Strategy<Value = Case> {
     let exchange = (gap, 0..9u64, prop::bool::weighted(0.85));
     let exchange = exchange.prop_map(|(gap, graph, fades)| Exchange { gap, graph, fades });
     let exchanges = prop::collection::vec(exchange, 2..16);
-    (exchanges, 0..16usize, any::<u64>()).prop_map(|(exchanges, examined, cuts)| Case {
+    // Last, so that what was kept of earlier failures still means the same.
+    let workers = prop::array::uniform4(1..=WORKERS);
+    let case = (exchanges, 0..16usize, any::<u64>(), workers);
+    case.prop_map(|(exchanges, examined, cuts, workers)| Case {
         exchanges,
         examined,
         cuts,
+        workers,
     })
+}
+
+impl Case {
+    /// The ways to play, besides [`PLAIN`].
+    fn ways(&self) -> Vec<Way> {
+        let parallel = (1..).zip(PARALLEL).zip(self.workers).map(|((salt, schedule), workers)| {
+            let cuts = (schedule != ScheduleKind::Lists).then_some(self.cuts ^ salt);
+            Way { schedule, workers, cuts, replans: schedule == ScheduleKind::Critical }
+        });
+        [Way { cuts: Some(self.cuts), ..PLAIN }].into_iter().chain(parallel).collect()
+    }
 }
 
 /// A graph of this number. Each node reads 1, 2 or 4 times, and the gains of what it reads have the sum 1.
@@ -375,21 +398,16 @@ fn out_of_reach(exchanges: &[Exchange], due: &[usize], examined: usize) -> BTree
 }
 
 fn check(case: &Case) {
-    let Case { exchanges, cuts, .. } = case;
+    let exchanges = &case.exchanges;
     let (due, blocks) = due(exchanges);
     let expected = play(exchanges, blocks, PLAIN);
-    let ways = [
-        Way { cuts: Some(*cuts), ..PLAIN },
-        Way { schedule: ScheduleKind::Dataflow, workers: 2, cuts: Some(cuts ^ 1), replans: false },
-        Way { schedule: ScheduleKind::Steal, workers: 3, cuts: Some(cuts ^ 2), replans: false },
-        Way { schedule: ScheduleKind::Lists, workers: 4, cuts: None, replans: false },
-        Way { schedule: ScheduleKind::Critical, workers: 3, cuts: Some(cuts ^ 3), replans: true },
-    ];
-    for way in ways {
+    for way in case.ways() {
         let played = play(exchanges, blocks, way);
         assert_eq!(played.refused, expected.refused, "{way:?}: other fades are refused");
         let differs = |block: &usize| played.heard[*block] != expected.heard[*block];
         assert_eq!((0..blocks).find(differs), None, "{way:?}: the first block that differs");
+        let mut coverage = COVERAGE.lock().unwrap_or_else(PoisonError::into_inner);
+        *coverage.ways.entry((way.schedule.name(), way.workers)).or_default() += 1;
     }
     check_arrivals(exchanges, &due, &expected);
     check_reach(case, &due, &expected);
@@ -418,7 +436,7 @@ fn check_arrivals(exchanges: &[Exchange], due: &[usize], played: &Played) {
 
 /// The same sequence without the examined exchange and those after it: what is out of reach sounds the same until the
 /// next one.
-fn check_reach(Case { exchanges, examined, cuts }: &Case, due: &[usize], expected: &Played) {
+fn check_reach(Case { exchanges, examined, cuts, .. }: &Case, due: &[usize], expected: &Played) {
     let examined = examined % exchanges.len();
     let next = due.get(examined + 1).copied().unwrap_or(due[examined] + 2 * FADE);
     let before = examined.checked_sub(1).map_or(0, |at| expected.refused[at]);
@@ -448,6 +466,8 @@ fn check_reach(Case { exchanges, examined, cuts }: &Case, due: &[usize], expecte
 #[derive(Debug, Default)]
 struct Coverage {
     sequences: usize,
+    /// How often each schedule was played by so many workers.
+    ways: BTreeMap<(&'static str, usize), usize>,
     /// Kinds of changes; the same in blocks in which an earlier one faded.
     changes: BTreeMap<&'static str, [usize; 2]>,
     refused_fades: usize,
@@ -460,6 +480,7 @@ struct Coverage {
 
 static COVERAGE: Mutex<Coverage> = Mutex::new(Coverage {
     sequences: 0,
+    ways: BTreeMap::new(),
     changes: BTreeMap::new(),
     refused_fades: 0,
     settled: 0,
@@ -559,9 +580,12 @@ proptest! {
 fn edits_reach_what_they_change_and_nothing_else_whoever_plays_them() {
     edits_hold();
     let coverage = COVERAGE.lock().unwrap_or_else(PoisonError::into_inner);
-    let Coverage { sequences, changes, refused_fades, settled, reaches, out_of_reach } = &*coverage;
+    let Coverage { sequences, ways, changes, refused_fades, settled, reaches, out_of_reach } =
+        &*coverage;
     println!("{sequences} sequences of edits; kind: how often, how often while another one faded");
     changes.iter().for_each(|(kind, [all, fading])| println!("  {kind}: {all}, {fading}"));
+    println!("  schedule and workers: how often");
+    ways.iter().for_each(|((kind, workers), count)| println!("  {kind}, {workers}: {count}"));
     println!("  fades refused: {refused_fades}");
     println!("  blocks in which every fan-in had one latency: {settled}");
     println!("  nodes out of the reach of {reaches} examined exchanges: {out_of_reach}");
@@ -571,6 +595,10 @@ fn edits_reach_what_they_change_and_nothing_else_whoever_plays_them() {
     for kind in KINDS {
         let [all, fading] = changes.get(kind).copied().unwrap_or_default();
         assert!(all > 0 && fading > 0, "{kind}: {all}, and {fading} while another edit faded");
+    }
+    for (kind, workers) in PARALLEL.iter().flat_map(|kind| (1..=WORKERS).map(|w| (kind.name(), w)))
+    {
+        assert!(ways.contains_key(&(kind, workers)), "{kind} was never played by {workers}");
     }
     let counts = [*refused_fades, *settled, *reaches, *out_of_reach];
     assert!(counts.iter().all(|count| *count > 0), "{counts:?}");
@@ -583,7 +611,8 @@ fn refused_fades_are_the_same_for_everybody() {
     let mut refused = 0;
     for other in 1..9 {
         let exchanges = [exchange(6, other), exchange(1, (other + 1) % 9), exchange(1, other)];
-        let case = Case { exchanges: exchanges.into(), examined: 0, cuts: other };
+        let (exchanges, workers) = (exchanges.to_vec(), [2, 3, 4, 3]);
+        let case = Case { exchanges, examined: 0, cuts: other, workers };
         check(&case);
         let (_, blocks) = due(&case.exchanges);
         refused += play(&case.exchanges, blocks, PLAIN).refused[2];

@@ -510,9 +510,11 @@ fn event_edges_need_ports_and_an_order() {
     let mut graph = pair(false);
     let (writer, reader) = (NodeId(0), NodeId(1));
     let refused = |result: Result<(), hocket_engine::GraphError>| result.unwrap_err().to_string();
-    assert!(refused(graph.connect_events(reader, writer)).contains("closes a cycle"));
-    assert!(refused(graph.connect_events(writer, writer)).contains("closes a cycle"));
-    assert!(refused(graph.feed_back(Edge::events(writer), writer)).contains("closes a cycle"));
+    let back = refused(graph.connect_events(reader, writer));
+    assert!(back.contains("goes back: add 'writer' behind 'reader'"), "{back}");
+    let own = refused(graph.connect_events(writer, writer));
+    assert!(own.contains("closes a cycle: writer -> writer; remove"), "{own}");
+    assert!(refused(graph.feed_back(Edge::events(writer), writer)).contains("feeds events back"));
     assert!(refused(graph.connect_events(writer, NodeId(9))).contains("no node 9"));
     let plain = graph.add(node("plain", EventPorts::NONE)).unwrap();
     let no_input = refused(graph.connect_events(writer, plain));

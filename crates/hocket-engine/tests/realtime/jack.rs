@@ -1,11 +1,11 @@
 //! The leader in the real-time thread of a real sound server: jackd with its dummy driver.
 
 use std::process::{Child, Command, Stdio};
-use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use hocket_engine::{Engine, FollowReport, Seating, Settings, Steer};
+use hocket_engine::{Engine, FollowReport, Following, Seating, Settings, Steer};
 use hocket_machine::class::{self, Class};
 use hocket_machine::pin::{self, CpuSet, ThreadId};
 use hocket_machine::{Topology, clock};
@@ -18,6 +18,8 @@ use crate::watching::{self, Watch};
 
 const FRAMES: usize = 256;
 const CYCLES: usize = 400;
+/// Cycles within which a thread that moves is followed: a minute.
+const MOST_CYCLES: usize = 12_000;
 /// A server that needs longer than this hangs.
 const HANGS: Duration = Duration::from_secs(60);
 
@@ -92,12 +94,13 @@ struct Host {
 
 impl Host {
     fn new(engine: Engine) -> Host {
-        let played = Vec::with_capacity(2 * FRAMES * CYCLES);
+        let played = Vec::with_capacity(2 * FRAMES * MOST_CYCLES);
         Host { engine, played, cycles: 0, own: Vec::new(), first_calls: Vec::new() }
     }
 
-    /// One cycle. What the test itself notes is outside of the watch.
-    fn cycle(&mut self, frames: usize) {
+    /// One cycle. What the test itself notes is outside of the watch. Returns whether it was cycle number `last` or a later
+    /// one.
+    fn cycle(&mut self, frames: usize, last: usize) -> bool {
         if self.cycles == 0 {
             self.own.push(Own::now());
         }
@@ -111,9 +114,11 @@ impl Host {
             self.first_calls = watching::take_calls();
         }
         self.cycles += 1;
-        if self.cycles == CYCLES {
+        let is_last = self.cycles >= last;
+        if is_last {
             self.own.push(Own::now());
         }
+        is_last
     }
 }
 
@@ -130,13 +135,13 @@ fn engine(topology: &Topology) -> Result<Engine, String> {
 }
 
 /// The same session, rendered offline on one thread.
-fn reference() -> Vec<u32> {
+fn reference(cycles: usize) -> Vec<u32> {
     let policy = stage::policy(ScheduleKind::Serial, SiblingPolicy::All, Strategy::Hybrid);
     let settings = Settings { frames: FRAMES as u32, ..stage::ordinary(policy) };
     let seating = Seating::described(&stage::paired_cores(1), policy.sibling, Some(1)).unwrap();
     let mut engine = Engine::start(stage::session_of_everything(), settings, seating).unwrap();
     let mut rendered = Vec::new();
-    for _ in 0..CYCLES {
+    for _ in 0..cycles {
         engine.process(FRAMES);
         let rows = engine.output(FRAMES);
         rendered.extend(rows.left.iter().chain(rows.right).map(|sample| sample.to_bits()));
@@ -157,49 +162,75 @@ fn fifo_is_granted() -> bool {
     std::thread::spawn(ask).join().unwrap()
 }
 
-#[test]
-fn an_engine_plays_in_the_thread_of_a_sound_server_and_leaves_it_as_it_is() {
-    const NAME: &str = "an_engine_plays_in_the_thread_of_a_sound_server";
+/// What the tests of this file need, or why one is skipped.
+fn jack_and_topology() -> Result<(Jack, Topology), String> {
+    let topology = Topology::discover().map_err(|error| error.to_string())?;
+    let jack = Jack::load().map_err(|why| format!("no JACK library: {why}"))?;
+    let version = Command::new("jackd").arg("--version").output();
+    version.map_err(|why| format!("no jackd: {why}"))?;
+    Ok((jack, topology))
+}
+
+/// How a test plays.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Run {
+    /// So many cycles, in a thread that nobody touches.
+    Cycles,
+    /// While the server's thread is moved.
+    Moved,
+}
+
+fn play_in_every_mode(name: &str, run: Run) {
     let _alone = stage::alone();
-    let topology = match Topology::discover() {
-        Ok(topology) => topology,
-        Err(error) => return println!("SKIPPED {NAME}: {error}"),
+    let (jack, topology) = match jack_and_topology() {
+        Ok(both) => both,
+        Err(why) => return println!("SKIPPED {name}: {why}"),
     };
-    let jack = match Jack::load() {
-        Ok(jack) => jack,
-        Err(why) => return println!("SKIPPED {NAME}: no JACK library: {why}"),
-    };
-    if let Err(why) = Command::new("jackd").arg("--version").output() {
-        return println!("SKIPPED {NAME}: no jackd: {why}");
-    }
-    watching::announce(NAME);
+    watching::announce(name);
     for mode in [Mode::RealTime, Mode::Ordinary] {
         if mode == Mode::RealTime && !fifo_is_granted() {
-            println!("SKIPPED {NAME}, {mode:?}: SCHED_FIFO {DRIVER_PRIORITY} is not granted");
+            println!("SKIPPED {name}, {mode:?}: SCHED_FIFO {DRIVER_PRIORITY} is not granted");
             continue;
         }
-        play_in_server(&jack, &topology, mode);
+        if let Err(why) = play_in_server(&jack, &topology, mode, run) {
+            println!("SKIPPED {name}, {mode:?}: {why}");
+        }
     }
 }
 
-fn play_in_server(jack: &Jack, topology: &Topology, mode: Mode) {
-    let mut server = Server::start(mode).unwrap();
+#[test]
+fn an_engine_plays_in_the_thread_of_a_sound_server_and_leaves_it_as_it_is() {
+    play_in_every_mode("an_engine_plays_in_the_thread_of_a_sound_server", Run::Cycles);
+}
+
+#[test]
+fn workers_follow_the_thread_of_a_sound_server_that_moves_in_mid_run() {
+    play_in_every_mode("workers_follow_the_thread_of_a_sound_server", Run::Moved);
+}
+
+/// Errors: why this is not possible here.
+fn play_in_server(jack: &Jack, topology: &Topology, mode: Mode, run: Run) -> Result<(), String> {
     let engine = engine(topology).unwrap();
+    if run == Run::Moved && engine.reports().is_empty() {
+        return Err("no worker has a seat beside the leader's".into());
+    }
+    let mut server = Server::start(mode).unwrap();
     let following = engine.follow_leader().unwrap();
     let host = Arc::new(Mutex::new(Host::new(engine)));
     let left = Arc::new(AtomicBool::new(false));
+    let cycles = if run == Run::Cycles { CYCLES } else { MOST_CYCLES };
+    let last = Arc::new(AtomicUsize::new(cycles));
 
     let mut client = None;
     wait_until("jackd", || {
-        let (host, left) = (Arc::clone(&host), Arc::clone(&left));
+        let (host, left, last) = (Arc::clone(&host), Arc::clone(&left), Arc::clone(&last));
         let process = move |frames| {
             if left.load(SeqCst) {
                 return;
             }
-            let mut host = host.lock().unwrap();
-            host.cycle(frames);
+            let is_last = host.lock().unwrap().cycle(frames, last.load(SeqCst));
             // From now on the callback does not touch the engine, so the server may cancel its thread.
-            left.store(host.cycles == CYCLES, SeqCst);
+            left.store(is_last, SeqCst);
         };
         assert_eq!(server.process.try_wait().unwrap(), None, "{mode:?}: jackd has ended");
         client = jack.open(&server.name, process).ok();
@@ -208,22 +239,62 @@ fn play_in_server(jack: &Jack, topology: &Topology, mode: Mode) {
     let client = client.unwrap();
     watching::forget();
     client.activate().unwrap();
+    let moved = (run == Run::Moved).then(|| move_the_leader(&following, &left, mode));
+    // The next cycle is the last one.
+    moved.iter().for_each(|_| last.store(0, SeqCst));
     wait_until("the process callback", || left.load(SeqCst));
     let report = following.look();
-    watching::check_clean(&format!("{mode:?}"));
+    watching::check_clean(&format!("{mode:?}, {run:?}"));
     client.deactivate().unwrap();
     drop(client);
 
     let host = host.lock().unwrap();
-    check_host(&host, mode);
-    check_workers(&report, &host.own[0], mode);
-    assert!(host.played == reference(), "{mode:?}: the output differs from the offline render");
+    check_host(&host, mode, moved);
+    check_workers(&report, host.own.last().unwrap(), mode);
+    let bits = host.played == reference(host.cycles);
+    assert!(bits, "{mode:?}, {run:?}: the output differs from the offline render");
+    Ok(())
 }
 
-/// The thread is as the server made it.
-fn check_host(host: &Host, mode: Mode) {
+/// Moves the server's thread to the CPU of a worker, away and back again, and sees each time that the workers give way. Returns
+/// where it stays.
+fn move_the_leader(following: &Following, left: &AtomicBool, mode: Mode) -> CpuSet {
+    wait_until("the first cycle", || following.look().leader.is_some());
+    let first = following.look();
+    let leader = first.leader.unwrap().tid;
+    let (of_worker, home) = (first.threads[0].cpu_asked.unwrap(), first.kept_free.unwrap());
+    assert_ne!(of_worker, home, "{mode:?}: a worker sits beside the leader");
+    for cpu in [of_worker, home, of_worker] {
+        let before = following.look();
+        let there = pin::pin_thread(leader, &CpuSet::single(cpu)).unwrap();
+        assert_eq!(there, CpuSet::single(cpu));
+        let mut report = before.clone();
+        wait_until("the thread on its new CPU", || {
+            report = following.look();
+            assert!(
+                !left.load(SeqCst),
+                "{mode:?}: {MOST_CYCLES} cycles, and no move is seen: {report:?}"
+            );
+            let seen = report.leader.as_ref().map(|leader| leader.cpu);
+            (seen, report.kept_free) == (Some(cpu), Some(cpu))
+        });
+        let seen = report.leader.unwrap();
+        assert_eq!((seen.tid, seen.cpus), (leader, cpu.to_string()), "{mode:?}");
+        assert!(report.reseated > before.reseated, "{mode:?}: CPU {cpu}, {}", report.reseated);
+        for worker in &report.threads {
+            assert_ne!(worker.cpu_asked, Some(cpu), "{mode:?}: {worker:?}");
+            assert_eq!(pin::affinity_of_thread(worker.tid).unwrap().to_string(), worker.cpus_got);
+            assert_ne!(worker.cpus_got, cpu.to_string(), "{mode:?}: {worker:?}");
+        }
+    }
+    CpuSet::single(of_worker)
+}
+
+/// The thread is as the server made it, but for the CPU to which the test has moved it.
+fn check_host(host: &Host, mode: Mode, moved: Option<CpuSet>) {
     let [first, last] = &host.own[..] else { panic!("{mode:?}: {:?}", host.own) };
-    assert_eq!(first, last, "{mode:?}");
+    let cpus = moved.unwrap_or_else(|| first.cpus.clone());
+    assert_eq!(*last, Own { cpus, ..first.clone() }, "{mode:?}");
     match mode {
         Mode::RealTime => assert!(first.class.starts_with("SCHED_FIFO"), "{}", first.class),
         Mode::Ordinary => assert!(first.class.starts_with("SCHED_OTHER"), "{}", first.class),

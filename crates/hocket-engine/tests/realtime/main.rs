@@ -14,6 +14,7 @@ mod clean;
 mod edits;
 mod events;
 mod jack;
+mod notes;
 mod numbers;
 mod ports;
 mod spreading;

@@ -2,8 +2,8 @@
 
 use hocket_plan::compile::{EventLineId, PartSize, Prices, Source};
 use hocket_plan::{
-    Edge, EventPorts, Fusing, Graph, Node, NodeId, NodeKind, Ports, Rule, Schedule, ScheduleKind,
-    Unit, UnitGraph, UnitId, VerifiedSchedule,
+    Edge, EventPorts, Fusing, Graph, GraphError, Node, NodeId, NodeKind, Ports, Rule, Schedule,
+    ScheduleKind, Unit, UnitGraph, UnitId, VerifiedSchedule,
 };
 
 use crate::random::Random;
@@ -60,6 +60,29 @@ fn every_kind_of_schedule_of_folded_units_with_events_obeys_the_rules() {
             assert!(verified.is_ok(), "{kind:?}, {limit}: {verified:?}");
         }
     }
+}
+
+#[test]
+fn an_event_edge_that_closes_a_cycle_is_refused_with_all_its_nodes() {
+    let mut graph = band();
+    let [sequencer, arpeggiator, synth] = [0, 1, 3].map(NodeId);
+    let meter = graph.add(node("meter", EventPorts::BOTH, 0, vec![Edge::new(synth, 1.0)])).unwrap();
+    let refused = graph.connect_events(meter, arpeggiator).unwrap_err();
+    let names = ["arpeggiator", "synth", "meter", "arpeggiator"].map(String::from);
+    let (source, reader) = (String::from("meter"), String::from("arpeggiator"));
+    assert_eq!(refused, GraphError::EventCycle { source, reader, cycle: names.to_vec() });
+    assert_eq!(
+        refused.to_string(),
+        "the event edge from 'meter' to 'arpeggiator' closes a cycle: arpeggiator -> synth -> meter -> arpeggiator; \
+         remove one edge of it"
+    );
+    // Without a way from one to the other only the order is wrong.
+    let beside = graph.add(node("beside", EventPorts::BOTH, 0, vec![])).unwrap();
+    let refused = graph.connect_events(beside, arpeggiator).unwrap_err();
+    let expected = "the event edge from 'beside' to 'arpeggiator' goes back: add 'arpeggiator' behind 'beside'";
+    assert_eq!(refused.to_string(), expected);
+    let feedback = graph.feed_back(Edge::events(sequencer), arpeggiator).unwrap_err();
+    assert!(matches!(feedback, GraphError::EventFeedback { .. }), "{feedback}");
 }
 
 /// A synthesizer with 100 sources of audio and, if that is asked for, one of events.
