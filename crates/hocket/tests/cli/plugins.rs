@@ -85,7 +85,7 @@ fn presets_are_listed_rendered_and_named_in_sessions() {
     let test = "presets_are_listed_rendered_and_named_in_sessions";
     let Some(machine) = Machine::with_mda(test) else { return };
     let info = machine.run(&["plugin", "info", LESLIE]);
-    let fast = "presets\n  Default  http://drobilla.net/plugins/mda/presets#Leslie-default\n  Fast     http";
+    let fast = "presets\n  Default  http://drobilla.net/plugins/mda/presets#Leslie-leslie-simulator\n  Fast     http";
     assert!(info.out.contains(fast), "{}", info.out);
     let info = machine.run(&["plugin", "info", LESLIE, "--json"]);
     let json: serde_json::Value = serde_json::from_str(&info.out).unwrap();
