@@ -85,7 +85,7 @@ fn presets_are_listed_rendered_and_named_in_sessions() {
     let test = "presets_are_listed_rendered_and_named_in_sessions";
     let Some(machine) = Machine::with_mda(test) else { return };
     let info = machine.run(&["plugin", "info", LESLIE]);
-    let fast = "presets\n  Default  http://drobilla.net/plugins/mda/presets#Leslie-default\n  Fast     http";
+    let fast = "presets\n  Default  http://drobilla.net/plugins/mda/presets#Leslie-leslie-simulator\n  Fast     http";
     assert!(info.out.contains(fast), "{}", info.out);
     let info = machine.run(&["plugin", "info", LESLIE, "--json"]);
     let json: serde_json::Value = serde_json::from_str(&info.out).unwrap();
@@ -261,7 +261,7 @@ fn the_example_with_plug_ins_has_the_same_bytes_for_every_schedule_and_worker_co
         for workers in ["1", "2", "3"] {
             let args = ["render", &session, "-o", &output, "--length", "3", "--format", "32f"];
             let more = ["--schedule", schedule, "--workers", workers];
-            let ran = machine.run(&[args, more.as_slice()].concat());
+            let ran = machine.run(&[&args[..], &more].concat());
             if ran.code == Some(2) && ran.err.contains("seats") {
                 println!("SKIPPED {test}: {schedule} with {workers} workers: {}", ran.err.trim());
                 continue;
