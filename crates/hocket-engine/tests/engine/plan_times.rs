@@ -1,5 +1,8 @@
-//! What is heard depends on the edits and on their blocks, and not on when control threads make plans: the same edits with
-//! plans that are made late, early, with what has faded out still there or gone.
+//! What is heard depends on the edits and on their blocks, and on nothing else:
+//!
+//! - not on when control threads make plans: late, early, with what has faded out still there or gone,
+//! - not on who plays, or on how blocks are cut,
+//! - for a track that edits do not reach, not on them.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -9,7 +12,7 @@ use hocket_engine::{
     Applied, Edit, EditError, Editor, EffectAt, Engine, MediaPool, Settings, Steer,
 };
 use hocket_plan::session::{
-    Clip, Destination, Group, GroupId, Return, ReturnId, Send, Strip, StripId, Tap, Track,
+    Clip, Destination, Group, GroupId, Output, Return, ReturnId, Send, Strip, StripId, Tap, Track,
 };
 use hocket_plan::{ScheduleKind, Session};
 use proptest::prelude::*;
@@ -25,6 +28,13 @@ const ORDERS: usize = 32;
 /// The most edits before one block, so that they find room there.
 const EDITS: usize = 12;
 
+/// Tracks of the session, which stay because the host reads them. Those behind them come and go.
+const TRACKS: usize = 3;
+/// The most tracks.
+const MOST_TRACKS: usize = 8;
+/// The most workers.
+const WORKERS: usize = 4;
+
 /// When plans are made.
 #[derive(Debug, Clone, Copy)]
 enum Made {
@@ -34,6 +44,41 @@ enum Made {
     Ahead(usize),
     /// For so many blocks at once. What has faded goes between two such bursts.
     InBursts(usize),
+}
+
+/// Who plays.
+#[derive(Debug, Clone)]
+struct Way {
+    schedule: ScheduleKind,
+    workers: usize,
+    /// The lengths of blocks, again and again, as far as a largest block has room for them. None: largest blocks.
+    cuts: Vec<usize>,
+}
+
+impl Way {
+    fn plain() -> Way {
+        Way { schedule: ScheduleKind::Serial, workers: 1, cuts: Vec::new() }
+    }
+}
+
+/// A sequence, and how it is played.
+#[derive(Debug, Clone)]
+struct Case {
+    draws: Vec<Draw>,
+    ways: [Way; 2],
+    /// From which draw on tracks are examined that are out of reach.
+    examined: usize,
+}
+
+fn cases() -> impl Strategy<Value = Case> {
+    let cuts = prop::collection::vec(1..=FRAMES, 0..6);
+    let way = (0..ScheduleKind::ALL.len(), 1..=WORKERS, cuts).prop_map(|(kind, workers, cuts)| {
+        let schedule = ScheduleKind::ALL[kind];
+        let workers = if schedule == ScheduleKind::Serial { 1 } else { workers };
+        Way { schedule, workers, cuts }
+    });
+    let case = (draws(), prop::array::uniform2(way), 0..50usize);
+    case.prop_map(|(draws, ways, examined)| Case { draws, ways, examined })
 }
 
 /// An edit or a command by numbers, which mean something in every session.
@@ -118,8 +163,11 @@ impl Draw {
             8 => Edit::InsertEffect(at, stage::effect(["limiter", "gain"][b % 2])),
             9 => Edit::RemoveEffect(at),
             10 => Edit::Bypass(at, b % 2 == 0),
-            11 if session.tracks.len() < 6 => Edit::AddTrack(Box::new(track(a, to))),
-            11 | 12 => Edit::RemoveTrack(a % session.tracks.len()),
+            11 if session.tracks.len() < MOST_TRACKS => Edit::AddTrack(Box::new(track(a, to))),
+            11 | 12 => {
+                let others = session.tracks.len() - TRACKS;
+                Edit::RemoveTrack(TRACKS + a % others.max(1))
+            }
             13 => Edit::AddGroup(Box::new(Group { strip: plain("more", &[]), output: to })),
             14 => Edit::RemoveGroup(unused_group(session, a)),
             15 => Edit::AddReturn(Box::new(hall())),
@@ -129,6 +177,24 @@ impl Draw {
         }
     }
 }
+
+/// Which tracks of the session an edit changes, as they leave their faders. Routes, sends, groups and returns only change
+/// what comes behind.
+fn reach(edit: &Edit) -> [bool; TRACKS] {
+    let strip = match edit {
+        Edit::Gain(strip, _) | Edit::Mute(strip, _) => *strip,
+        Edit::InsertEffect(at, _) | Edit::RemoveEffect(at) | Edit::Bypass(at, _) => at.strip,
+        Edit::Route(..) | Edit::Send(..) | Edit::RemoveSend(..) => return NOTHING,
+        Edit::AddTrack(_) | Edit::AddGroup(_) | Edit::AddReturn(_) => return NOTHING,
+        Edit::RemoveTrack(_) | Edit::RemoveGroup(_) | Edit::RemoveReturn(_) => return NOTHING,
+        _ => panic!("{edit:?} is not drawn"),
+    };
+    std::array::from_fn(|track| strip == StripId::Track(track))
+}
+
+const NOTHING: [bool; TRACKS] = [false; TRACKS];
+/// What a command to the transport reaches.
+const EVERYTHING: [bool; TRACKS] = [true; TRACKS];
 
 /// One of the sends that are there.
 fn removed_send(session: &Session, a: usize, b: usize) -> Option<Edit> {
@@ -179,8 +245,17 @@ fn hall() -> Return {
 fn session() -> Session {
     let into = |group| Destination::Group(GroupId(group));
     let group = |name, output| Group { strip: plain(name, &[]), output };
+    let output = |track| Output {
+        name: format!("track {track}"),
+        from: StripId::Track(track),
+        tap: Tap::PostFader,
+    };
     Session {
-        tracks: vec![track(0, Destination::Master), track(1, into(0)), track(2, into(1))],
+        tracks: [Destination::Master, into(0), into(1), into(0), Destination::Master]
+            .into_iter()
+            .enumerate()
+            .map(|(number, output)| track(number, output))
+            .collect(),
         groups: vec![
             group("one", Destination::Master),
             group("two", into(0)),
@@ -188,16 +263,17 @@ fn session() -> Session {
         ],
         returns: vec![hall()],
         master: plain("master", &[]),
+        outputs: (0..TRACKS).map(output).collect(),
         ..stage::session()
     }
 }
 
-fn start() -> (Engine, Editor) {
-    let policy = stage::policy(ScheduleKind::Serial);
+fn start(way: &Way) -> (Engine, Editor) {
+    let policy = stage::policy(way.schedule);
     let settings = stage::settings(policy);
     let settings = Settings { frames: FRAMES as u32, steer: Steer::Fixed, ..settings };
     let media = MediaPool::new(vec![Arc::new(stage::audio(3_000))]);
-    Editor::start(session(), media, settings, stage::seating(policy.sibling, 1)).unwrap()
+    Editor::start(session(), media, settings, stage::seating(policy.sibling, way.workers)).unwrap()
 }
 
 /// The block of each edit.
@@ -213,12 +289,24 @@ fn blocks_of(draws: &[Draw]) -> Vec<usize> {
     draws.iter().map(&mut next).collect()
 }
 
-/// What is heard, and what was edited at which frames.
-fn play(draws: &[Draw], made: Made) -> (Vec<u32>, Vec<Applied>) {
-    let (mut engine, mut editor) = start();
+/// The outputs: the master, then the tracks.
+const OUTPUTS: usize = 1 + TRACKS;
+
+/// What a sequence gave.
+struct Played {
+    /// By largest block and output: left, then right, as bits.
+    heard: Vec<[[Vec<u32>; 2]; OUTPUTS]>,
+    applied: Vec<Applied>,
+    /// What each draw reached; nothing, if it was refused.
+    reach: Vec<[bool; TRACKS]>,
+}
+
+/// Plays draws for so many blocks.
+fn play(draws: &[Draw], blocks: usize, made: Made, way: &Way) -> Played {
+    let (mut engine, mut editor) = start(way);
     let due = blocks_of(draws);
-    let blocks = due.last().map_or(1, |last| last + 8);
-    let (mut bits, mut planned, mut faded) = (Vec::new(), 0, None);
+    let (mut heard, mut reached) = (Vec::new(), vec![NOTHING; draws.len()]);
+    let (mut planned, mut faded) = (0, None);
     for block in 0..blocks {
         let until = match made {
             Made::Late => block + 1,
@@ -226,19 +314,21 @@ fn play(draws: &[Draw], made: Made) -> (Vec<u32>, Vec<Applied>) {
             Made::InBursts(length) => block - block % length + length,
         };
         while planned < until {
-            let edits = due.iter().zip(draws).filter(|(due, _)| **due == planned);
+            let edits = due.iter().zip(draws).zip(&mut reached);
             let mut sent = 0;
-            for (_, draw) in edits {
+            for ((_, draw), reached) in edits.filter(|((due, _), _)| **due == planned) {
                 if draw.kind >= COMMANDS {
                     editor.control().transport(draw.command(planned)).unwrap();
-                    sent += 1;
-                    note(draw, planned, made, &mut faded);
+                    (sent, *reached) = (sent + 1, EVERYTHING);
+                    note(draw, planned, made, way, &mut faded);
                     continue;
                 }
-                match editor.apply(draw.edit(editor.session())) {
+                let edit = draw.edit(editor.session());
+                let reach = reach(&edit);
+                match editor.apply(edit) {
                     Ok(()) => {
-                        sent += 1;
-                        note(draw, planned, made, &mut faded);
+                        (sent, *reached) = (sent + 1, reach);
+                        note(draw, planned, made, way, &mut faded);
                     }
                     Err(EditError::Control(refused)) => panic!("{refused}"),
                     Err(_) => {}
@@ -251,63 +341,133 @@ fn play(draws: &[Draw], made: Made) -> (Vec<u32>, Vec<Applied>) {
                 editor.control().automate([]).unwrap();
             }
         }
-        engine.process(FRAMES);
-        bits.extend(stage::bits(engine.output(FRAMES)));
+        heard.push(play_block(&mut engine, &way.cuts));
         if matches!(made, Made::Late) {
             editor.is_settled();
         }
     }
     let applied = editor.take_applied();
     let frames = applied.iter().map(|applied| applied.frame as usize / FRAMES);
-    assert!(frames.clone().all(|block| due.contains(&block)), "{made:?}: {applied:?}");
-    if matches!(made, Made::Late) {
-        let refused = editor.control().refused_fades();
-        let mut coverage = COVERAGE.lock().unwrap_or_else(PoisonError::into_inner);
-        (coverage.sequences, coverage.refused) =
-            (coverage.sequences + 1, coverage.refused + refused);
+    assert!(frames.clone().all(|block| due.contains(&block)), "{made:?}, {way:?}: {applied:?}");
+    count(made, way, editor.control().refused_fades());
+    Played { heard, applied, reach: reached }
+}
+
+/// Plays one largest block, in parts of these lengths.
+fn play_block(engine: &mut Engine, cuts: &[usize]) -> [[Vec<u32>; 2]; OUTPUTS] {
+    let mut heard: [[Vec<u32>; 2]; OUTPUTS] = Default::default();
+    let (mut done, mut cuts) = (0, cuts.iter().cycle());
+    while done < FRAMES {
+        let part = cuts.next().map_or(FRAMES, |cut| *cut).min(FRAMES - done);
+        engine.process(part);
+        for (output, sides) in heard.iter_mut().enumerate() {
+            let rows = engine.output_rows(output, part).unwrap();
+            let sides = sides.iter_mut().enumerate();
+            sides.for_each(|(row, side)| side.extend(rows.row(row).iter().map(|x| x.to_bits())));
+        }
+        done += part;
     }
-    (bits, applied)
+    heard
 }
 
 /// What came up in all sequences.
+#[derive(Default)]
 struct Coverage {
     sequences: usize,
     refused: usize,
+    /// How often each schedule was played by so many workers, and how often of these in cut blocks.
+    ways: BTreeMap<(&'static str, usize), [usize; 2]>,
     /// Kinds of edits and commands; the same in blocks in which an earlier edit faded.
     kinds: BTreeMap<&'static str, [usize; 2]>,
+    /// Blocks of tracks that were compared with a run without the edits that do not reach them.
+    out_of_reach: usize,
 }
 
-static COVERAGE: Mutex<Coverage> =
-    Mutex::new(Coverage { sequences: 0, refused: 0, kinds: BTreeMap::new() });
+static COVERAGE: Mutex<Option<Coverage>> = Mutex::new(None);
+
+fn covered(note: impl FnOnce(&mut Coverage)) {
+    let mut coverage = COVERAGE.lock().unwrap_or_else(PoisonError::into_inner);
+    note(coverage.get_or_insert_default());
+}
+
+/// Whether this is how a sequence is played first.
+fn is_plain(made: Made, way: &Way) -> bool {
+    matches!(made, Made::Late) && way.schedule == ScheduleKind::Serial && way.cuts.is_empty()
+}
 
 /// Counts an edit or a command that was accepted. `faded`: the block of the edit before it.
-fn note(draw: &Draw, block: usize, made: Made, faded: &mut Option<usize>) {
-    if matches!(made, Made::Late) {
-        let mut coverage = COVERAGE.lock().unwrap_or_else(PoisonError::into_inner);
-        let counts = coverage.kinds.entry(KINDS[draw.kind]).or_default();
-        counts[0] += 1;
-        counts[1] += usize::from(faded.is_some_and(|begun| (1..FADE).contains(&(block - begun))));
+fn note(draw: &Draw, block: usize, made: Made, way: &Way, faded: &mut Option<usize>) {
+    if is_plain(made, way) {
+        let fades = faded.is_some_and(|begun| (1..FADE).contains(&(block - begun)));
+        covered(|coverage| {
+            let counts = coverage.kinds.entry(KINDS[draw.kind]).or_default();
+            (counts[0], counts[1]) = (counts[0] + 1, counts[1] + usize::from(fades));
+        });
     }
     if draw.kind < COMMANDS {
         *faded = Some(block);
     }
 }
 
-fn check(draws: &[Draw]) {
-    let (expected, edits) = play(draws, Made::Late);
-    for made in [Made::Ahead(1), Made::Ahead(6), Made::InBursts(3), Made::InBursts(7)] {
-        let (heard, same) = play(draws, made);
-        assert_eq!(same, edits, "{made:?}: other edits, or at other frames");
-        let differs = heard.iter().zip(&expected).position(|(heard, expected)| heard != expected);
-        if let Some(at) = differs {
-            let block = at / (2 * FRAMES);
-            let edits: String = edits
-                .iter()
-                .map(|edit| format!("\n  block {}: {:?}", edit.frame as usize / FRAMES, edit.edit))
-                .collect();
-            panic!("{made:?} differs from plans that are made late, in block {block}:{edits}");
+/// Counts a sequence that was played.
+fn count(made: Made, way: &Way, refused: usize) {
+    covered(|coverage| {
+        if is_plain(made, way) {
+            (coverage.sequences, coverage.refused) =
+                (coverage.sequences + 1, coverage.refused + refused);
         }
+        let counts = coverage.ways.entry((way.schedule.name(), way.workers)).or_default();
+        *counts = [counts[0] + 1, counts[1] + usize::from(!way.cuts.is_empty())];
+    });
+}
+
+fn check(case: &Case) {
+    let Case { draws, ways, .. } = case;
+    let due = blocks_of(draws);
+    let blocks = due.last().map_or(1, |last| last + 8);
+    let expected = play(draws, blocks, Made::Late, &Way::plain());
+    for made in [Made::Ahead(1), Made::Ahead(6), Made::InBursts(3), Made::InBursts(7)] {
+        compare(&expected, &play(draws, blocks, made, &Way::plain()), &format!("{made:?}"));
     }
+    for way in ways {
+        compare(&expected, &play(draws, blocks, Made::Late, way), &format!("{way:?}"));
+    }
+    check_reach(case, &due, &expected);
+}
+
+fn compare(expected: &Played, played: &Played, what: &str) {
+    assert_eq!(played.applied, expected.applied, "{what}: other edits, or at other frames");
+    let mut both = played.heard.iter().zip(&expected.heard);
+    let Some(block) = both.position(|(heard, expected)| heard != expected) else { return };
+    let outputs = 0..OUTPUTS;
+    let differ = outputs.filter(|it| played.heard[block][*it] != expected.heard[block][*it]);
+    let differ: Vec<usize> = differ.collect();
+    let edit = |it: &Applied| format!("\n  block {}: {:?}", it.frame as usize / FRAMES, it.edit);
+    let edits: String = expected.applied.iter().map(edit).collect();
+    panic!(
+        "{what} differs from plans that are made late, in block {block}, outputs {differ:?}:{edits}"
+    );
+}
+
+/// The same sequence without the examined draw and those after it: a track sounds the same until one of them reaches it.
+fn check_reach(Case { draws, examined, ways }: &Case, due: &[usize], expected: &Played) {
+    let examined = examined % draws.len();
+    let blocks = expected.heard.len();
+    let without = play(&draws[..examined], blocks, Made::Late, &ways[0]);
+    let mut compared = 0;
+    for track in 0..TRACKS {
+        let first = (examined..draws.len()).find(|draw| expected.reach[*draw][track]);
+        let until = first.map_or(blocks, |draw| due[draw]);
+        let heard = |played: &Played, block: usize| played.heard[block][1 + track].clone();
+        let differs = |block: &usize| heard(expected, *block) != heard(&without, *block);
+        let differs = (due[examined]..until).find(differs);
+        assert_eq!(
+            differs, None,
+            "track {track} is out of reach of the draws {examined}.. until {until}"
+        );
+        compared += until - due[examined];
+    }
+    covered(|coverage| coverage.out_of_reach += compared);
 }
 
 /// How many sequences are drawn.
@@ -324,27 +484,43 @@ proptest! {
     })]
 
     // Not a test by itself: the one below counts what came up.
-    fn plan_times_are_not_heard(draws in draws()) {
-        check(&draws);
+    fn only_edits_are_heard(case in cases()) {
+        check(&case);
     }
 }
 
 #[test]
-fn when_a_plan_is_made_is_not_heard() {
+fn neither_when_plans_are_made_nor_who_plays_is_heard_and_edits_reach_nothing_else() {
     let _alone = stage::alone();
-    plan_times_are_not_heard();
-    let coverage = COVERAGE.lock().unwrap_or_else(PoisonError::into_inner);
-    let Coverage { sequences, refused, kinds } = &*coverage;
+    only_edits_are_heard();
+    let coverage = COVERAGE.lock().unwrap_or_else(PoisonError::into_inner).take().unwrap();
+    let Coverage { sequences, refused, ways, kinds, out_of_reach } = coverage;
     println!("{sequences} sequences; kind: how often, how often while an edit before faded");
     kinds.iter().for_each(|(kind, [all, fading])| println!("  {kind}: {all}, {fading}"));
+    println!("  schedule and workers: how often, how often in cut blocks");
+    let ways_line = |((kind, workers), [all, cut]): (&(&str, usize), &[usize; 2])| {
+        println!("  {kind}, {workers}: {all}, {cut}");
+    };
+    ways.iter().for_each(ways_line);
     println!("  fades refused: {refused}");
-    if *sequences < CASES as usize {
+    println!("  blocks of tracks out of reach of edits: {out_of_reach}");
+    if sequences < CASES as usize {
         return println!("SKIPPED what has to come up: only {sequences} sequences");
     }
     for kind in KINDS {
         let [all, fading] = kinds.get(kind).copied().unwrap_or_default();
         assert!(all > 0 && fading > 0, "{kind}: {all}, and {fading} while an edit faded");
     }
+    let cut = |is: &dyn Fn(&(&str, usize)) -> bool| -> usize {
+        ways.iter().filter(|(way, _)| is(way)).map(|(_, [_, cut])| cut).sum()
+    };
+    for kind in ScheduleKind::ALL {
+        assert!(cut(&|way| way.0 == kind.name()) > 0, "{kind:?} has played no cut blocks");
+    }
+    for workers in 1..=WORKERS {
+        assert!(cut(&|way| way.1 == workers) > 0, "{workers} workers have played no cut blocks");
+    }
+    assert!(out_of_reach > 0, "every track was always in reach");
 }
 
 /// An edge that has faded out and closes a cycle with edges that leave later: whether it is still there must not
@@ -355,7 +531,7 @@ fn an_edge_that_has_faded_out_refuses_no_other_fade() {
     let group = |from: usize, to: usize| Draw { gap: 0, kind: 4, a: from, b: to };
     let (into_one, into_two, into_three, to_master) = (1, 2, 3, 0);
     let later = |gap, draw: Draw| Draw { gap, ..draw };
-    check(&[
+    let draws = vec![
         group(1, to_master),
         group(2, to_master),
         later(5, group(0, into_two)),
@@ -368,5 +544,9 @@ fn an_edge_that_has_faded_out_refuses_no_other_fade() {
         group(1, into_three),
         later(1, group(1, to_master)),
         group(2, into_two),
-    ]);
+    ];
+    let way = |schedule, workers, cuts| Way { schedule, workers, cuts };
+    let ways =
+        [way(ScheduleKind::Dataflow, 2, vec![50, 78]), way(ScheduleKind::Steal, 3, vec![1, 64])];
+    check(&Case { draws, ways, examined: 0 });
 }
