@@ -99,7 +99,8 @@ impl From<ControlError> for Failure {
             ControlError::Rule(_)
             | ControlError::Rate { .. }
             | ControlError::Frames(_)
-            | ControlError::Lane { .. } => Failure::bad_input(text),
+            | ControlError::Lane { .. }
+            | ControlError::NeverChose => Failure::bad_input(text),
         }
     }
 }
