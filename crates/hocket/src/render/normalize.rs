@@ -19,6 +19,9 @@ pub(super) struct Complete {
     pub levels: Option<Levels>,
 }
 
+/// The files, the mix first, and the gain that they got in dB, if they were to get one.
+pub(super) type Completed = (Vec<Complete>, Option<f64>);
+
 /// Completes the files, the mix first: those that are held get the gain that the mix needs. `None`: the user stopped it;
 /// then nothing has a name.
 ///
@@ -29,7 +32,7 @@ pub(super) fn complete(
     asked: Option<Normalize>,
     frames: u64,
     stop: &AtomicBool,
-) -> Result<Option<(Vec<Complete>, Option<f64>)>, Failure> {
+) -> Result<Option<Completed>, Failure> {
     let levels = files.first().and_then(|mix| mix.levels);
     let gain_db = asked.zip(levels).map(|(asked, levels)| gain_db(asked, &levels)).transpose()?;
     let gain = 10f64.powf(gain_db.unwrap_or(0.0) / 20.0);
