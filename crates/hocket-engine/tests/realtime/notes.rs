@@ -79,13 +79,14 @@ fn synth() -> Effect {
     effect
 }
 
-/// Written notes, a file, both in one track, and one that hears the notes of the first.
+/// Written notes, a file behind an effect that is late, both in one track, and one that hears the notes of the first.
 fn session() -> Session {
     let borrowed = Effect { events: Some(StripId::Track(0)), ..synth() };
+    let late = vec![stage::default_effect("limiter"), synth()];
     let mut session = Session {
         tracks: vec![
             track("written", vec![synth()], vec![written()]),
-            track("file", vec![synth()], vec![file()]),
+            track("file", late, vec![file()]),
             track("both", vec![synth()], vec![file(), written()]),
             track("borrowed", vec![borrowed], Vec::new()),
         ],
