@@ -21,4 +21,4 @@ if [ -z "$library" ]; then
 fi
 # The whole workspace is named so that all but the engine is the build that other tests use.
 RTSAN_ENABLE=1 RTSAN_LIB_PATH="$library" cargo test --locked --workspace \
-  --features hocket-engine/rtsan --test realtime -- --show-output
+  --features hocket/rtsan,hocket-engine/rtsan --test realtime -- --show-output

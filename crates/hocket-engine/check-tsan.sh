@@ -1,11 +1,13 @@
 #!/usr/bin/env bash
 # Runs whole engines under ThreadSanitizer: late, early and superfluous workers, all schedules, plans
-# exchanged and sessions edited while blocks run. The edges themselves are watched one by one in hocket-rt (check-tsan.sh
-# there, which also sees a race on purpose reported).
+# exchanged and sessions edited while blocks run, leaders of others that are followed; graphs with ports, feedback and event
+# edges; spread and background work, main sides, states, latencies that change and blocks that grow. Then streams and takes of
+# hocket-disk. The edges themselves are watched one by one in hocket-rt (check-tsan.sh there, which also sees a race on
+# purpose reported).
 #
 # Needs the nightly toolchain with its rust-src: the standard library is built with ThreadSanitizer, too, so
 # that what its Mutex, channels and Arc order is visible and nothing has to be suppressed.
-# Time budget: 180 s to build on two quiet CPUs, 120 s for the tests. A hang fails after 600 s.
+# Time budget: 240 s to build on two quiet CPUs, 360 s for the tests. A hang fails after 600 s.
 set -euo pipefail
 cd "$(dirname "$0")"
 
@@ -32,12 +34,24 @@ export RUST_BACKTRACE=0
 # Under ThreadSanitizer each edit costs some twenty times as much.
 export HOCKET_TEST_EDITS="${HOCKET_TEST_EDITS:-300}"
 
-# Sequences of edits of graphs; each is played seven times.
+# Sequences of edits, states and latencies; each is played several times.
 export PROPTEST_CASES="${PROPTEST_CASES:-3}"
 
+# Drawn graphs; each is played under every schedule.
+export HOCKET_TEST_GRAPHS="${HOCKET_TEST_GRAPHS:-10}"
+
+tests() {
+    timeout 600 cargo +nightly test -Zbuild-std --target "$host" "$@"
+}
+
 cargo +nightly test -Zbuild-std -p hocket-engine --target "$host" --lib --test engine --test graphs --no-run
-timeout 600 cargo +nightly test -Zbuild-std -p hocket-engine --target "$host" --lib --test engine -- \
-    --test-threads 1 block:: inbox:: blocks:: early:: leaders:: panics:: steering:: editing:: edit_pairs:: life::an_engine
-timeout 600 cargo +nightly test -Zbuild-std -p hocket-engine --target "$host" --test graphs -- \
-    --test-threads 1 edits::
+# `leaders::` has those of others too.
+tests -p hocket-engine --lib --test engine -- --test-threads 1 \
+    block:: inbox:: blocks:: early:: leaders:: panics:: steering:: editing:: edit_pairs:: life::an_engine
+tests -p hocket-engine --test graphs -- --test-threads 1 edits::
+tests -p hocket-engine --test graphs -- --test-threads 1 \
+    events:: ports:: feedback:: spread:: background:: main_thread:: states:: latencies:: grow::
+cargo +nightly test -Zbuild-std -p hocket-disk --target "$host" --test streaming --test recording --no-run
+# Not the file of more than 4 GiB, of which nothing is shared.
+tests -p hocket-disk --test streaming --test recording -- --test-threads 1 --skip beyond_4_gib
 echo "check-tsan of hocket-engine: passed"

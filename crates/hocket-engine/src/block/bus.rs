@@ -195,13 +195,11 @@ fn process_in_time(
     now: &Now,
     events: NodeEvents<'_>,
 ) {
-    if node.keeps_time {
-        now.with_time(late, |time| {
-            process_ports(node, ports, rows, frames, (Some(time), now), events);
-        });
-    } else {
-        process_ports(node, ports, rows, frames, (None, now), events);
-    }
+    // Away from the node as long as its block borrows both. A panic takes it along: the silence after it needs no time.
+    let mut room = node.late.take();
+    let time = room.as_deref_mut().map(|room| now.time_in(late, room));
+    process_ports(node, ports, rows, frames, (time.as_ref(), now), events);
+    node.late = room;
 }
 
 #[inline]

@@ -17,7 +17,9 @@ use std::sync::Arc;
 use hocket_dsp::EventsOut;
 use hocket_plan::compile::{EventLine, EventLineId, UnitInput};
 use hocket_plan::{NodeId, UnitGraph};
-use hocket_time::{BlockTime, Event, EventBuffer, EventKind, HeldNotes, MIN_LOOP_FRAMES, Source};
+use hocket_time::{
+    BlockTime, Event, EventBuffer, EventKind, HeldNotes, MIN_LOOP_FRAMES, Segments, Source,
+};
 
 use super::node::NodeCell;
 use super::now::Now;
@@ -81,6 +83,8 @@ impl<T> EventCell<T> {
 /// The line of an edge.
 pub(crate) struct LineCell {
     line: EventCell<Line>,
+    /// Where the song was for what is late at the reader, as in `NodeState`.
+    late: EventCell<Segments>,
     /// Events that find room, for control threads.
     room: usize,
 }
@@ -104,7 +108,7 @@ impl LineCell {
     fn new(room: usize) -> LineCell {
         let queue = EventBuffer::new(room, if room > 0 { SYSEX_BYTES } else { 0 });
         let line = Line { queue, latest: 0, held: HeldNotes::new(), played: false };
-        LineCell { line: EventCell::new(line), room }
+        LineCell { line: EventCell::new(line), late: EventCell::new(Segments::EMPTY), room }
     }
 
     /// For events that wait for so many frames. The writer sends up to `events` per block.
@@ -327,7 +331,9 @@ impl ChainEvents {
         if !edge.keeps_time {
             return line.run(sent, edge, None, frames, received);
         }
-        now.with_time(late, |time| line.run(sent, edge, Some(time), frames, received))
+        // SAFETY: as for the line.
+        let room = unsafe { edge.line.late.get_mut() };
+        line.run(sent, edge, Some(&now.time_in(late, room)), frames, received)
     }
 
     /// What the chain sent in the present block.

@@ -13,6 +13,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 
 use hocket_dsp::{Block, Processor, TimedChange, mix};
+use hocket_time::Segments;
 
 use super::fetch::Stretch;
 use super::lanes::{Automated, Lanes, MappedLane};
@@ -79,6 +80,9 @@ pub(crate) struct NodeState {
     pub(super) keeps_time: bool,
     /// Answers of its background work. Nearly all nodes have none.
     answers: Option<Box<Incoming>>,
+    /// Where the song was for what is late at the node, if it keeps time. Written in place: such a list is too long to be
+    /// copied in each block.
+    pub(super) late: Option<Box<Segments>>,
     /// The node keeps it until it is freed, because a block frees nothing.
     panicked: Option<Panicked>,
 }
@@ -249,6 +253,7 @@ impl NodeCell {
         let events_per_jump = processor.events_per_jump();
         let (lanes, has_more) = (None, keeps_time);
         let (not_finite, answers, panicked) = (0, None, None);
+        let late = keeps_time.then(|| Box::new(Segments::EMPTY));
         let state = NodeState {
             processor,
             events,
@@ -257,6 +262,7 @@ impl NodeCell {
             has_more,
             keeps_time,
             answers,
+            late,
             panicked,
         };
         let [shown, thinned, lost_events] = [0; 3].map(AtomicU64::new);

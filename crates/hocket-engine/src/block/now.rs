@@ -41,15 +41,4 @@ impl Now {
         };
         BlockTime { steady_frame, segments, map }
     }
-
-    /// Calls `process` with the time of what reaches a node `late` frames after it left its source.
-    #[inline]
-    pub(super) fn with_time<T>(&self, late: u32, process: impl FnOnce(&BlockTime<'_>) -> T) -> T {
-        let (steady_frame, map) = (self.steady_frame, &*self.map);
-        if late == 0 {
-            return process(&BlockTime { steady_frame, segments: &self.segments, map });
-        }
-        let segments = self.history.delayed(late);
-        process(&BlockTime { steady_frame, segments: &segments, map })
-    }
 }

@@ -68,10 +68,18 @@ fn check(case: &Case, schedule: (ScheduleKind, usize), fusing: Fusing, random: &
     assert_eq!(engine.output_latencies(), latencies);
 }
 
+/// How many graphs are drawn. `HOCKET_TEST_GRAPHS` says fewer where a block costs more than usual.
+fn graphs() -> u64 {
+    let most = std::env::var("HOCKET_TEST_GRAPHS").ok();
+    most.map_or(ALL_GRAPHS, |most| most.parse().expect("HOCKET_TEST_GRAPHS: a number"))
+}
+
+const ALL_GRAPHS: u64 = 120;
+
 #[test]
 fn graphs_of_every_shape_sound_as_the_model_says_under_every_schedule() {
     let mut seen = [0; 7];
-    for seed in 0..120 {
+    for seed in 0..graphs() {
         let mut random = Random::new(seed);
         let case = Case::random(&mut random);
         let (graph, sizes) = (&case.graph, [1, 2, 3]);
@@ -92,7 +100,10 @@ fn graphs_of_every_shape_sound_as_the_model_says_under_every_schedule() {
     }
     println!("graphs with delays, feedback, several outputs, wide ports, several ends,");
     println!("events, events that wait: {seen:?}");
-    assert!(seen.iter().all(|count| *count > 20), "{seen:?} of 120");
+    if graphs() < ALL_GRAPHS {
+        return println!("SKIPPED what has to come up: only {} graphs", graphs());
+    }
+    assert!(seen.iter().all(|count| *count > 20), "{seen:?} of {ALL_GRAPHS}");
 }
 
 #[test]

@@ -1,5 +1,5 @@
-//! Clips that play from the disk keep the promises of a block: no allocation, no lock, no system call but the counted
-//! ones, no fill or copy by the C library. A test binary of its own, because its allocator belongs to the whole process.
+//! Clips that play from the disk, and takes, keep the promises of a block: no allocation, no lock, no system call but the
+//! counted ones, no fill or copy by the C library. A test binary of its own, because its allocator belongs to the whole process.
 //!
 //! Built with the feature `sentry`, it sees every call of a block (see `hocket_engine::sentry`).
 
@@ -17,11 +17,12 @@ use std::time::Duration;
 
 use common::{Disk, GoesOn, OnDisk};
 use hocket::load::streams::{DiskBuffer, DiskFile, Wait};
-use hocket_disk::{Recorder, RecorderSettings, TakeSettings};
+use hocket_disk::{Recorder, RecorderSettings, TakeInput, TakeSettings};
 use hocket_engine::time::{LoopRange, TimedCommand, TransportCommand};
 use hocket_engine::{
-    ClipMedia, Engine, Fusing, MediaPool, Policy, ScheduleKind, Seat, Seating, Seats, Session,
-    SiblingPolicy, Strategy, prepare_session,
+    Block, ClipMedia, Edge, Engine, Fusing, Graph, MediaPool, Node, NodeKind, Policy, Prepared,
+    Processor, ScheduleKind, Seat, Seating, Seats, Session, SiblingPolicy, Strategy,
+    prepare_session,
 };
 use streamed::{FILE_FRAMES, RATE_HZ, Stage};
 
@@ -35,6 +36,10 @@ fn alone() -> MutexGuard<'static, ()> {
 }
 
 fn engine(session: &Session, media: &MediaPool, schedule: ScheduleKind) -> Engine {
+    start(prepare_session(session, media, RATE_HZ, Fusing::Chains).unwrap(), schedule)
+}
+
+fn start(prepared: Prepared, schedule: ScheduleKind) -> Engine {
     let policy = Policy { schedule, sibling: SiblingPolicy::All, wait: Strategy::Futex };
     let seats = Seats { seats: (0..2).map(|core| Seat { core, speed: 1.0 }).collect() };
     let seating = Seating::described(&seats, policy.sibling, Some(2)).unwrap();
@@ -42,7 +47,6 @@ fn engine(session: &Session, media: &MediaPool, schedule: ScheduleKind) -> Engin
         priority: None,
         ..hocket_engine::Settings::new(FRAMES as u32, RATE_HZ, policy)
     };
-    let prepared = prepare_session(session, media, RATE_HZ, Fusing::Chains).unwrap();
     Engine::start(prepared, settings, seating).unwrap()
 }
 
@@ -109,6 +113,109 @@ fn a_disk_that_stalls_leaves_no_trace_in_a_block() {
     let silent = media.not_ready()[0].frames;
     disk.change(|state| state.stalls = false);
     assert!(silent > 0, "the disk never stalled");
+}
+
+/// Bits of two rows.
+fn bits<'a>(rows: impl IntoIterator<Item = &'a [f32]>) -> Vec<Vec<u32>> {
+    rows.into_iter().map(|row| row.iter().map(|sample| sample.to_bits()).collect()).collect()
+}
+
+#[test]
+fn a_take_of_what_an_engine_plays_leaves_no_trace_in_a_block_and_has_all_of_it() {
+    const BLOCKS: usize = 400;
+    let _alone = alone();
+    watching::announce("a_take_of_what_an_engine_plays_leaves_no_trace_in_a_block");
+    let stage = Stage::new(&streamed::every_kind_of_clip());
+    let recorder = Recorder::start(RecorderSettings::default());
+    for schedule in ScheduleKind::ALL {
+        let streamed = stage.streamed(Wait::Never);
+        let mut engine = engine(&streamed.session, &streamed.media, schedule);
+        streamed.media.fill(PATIENCE).unwrap();
+        let path = stage.folder.path().join(format!("{}.wav", schedule.name()));
+        let new = TakeSettings::new(&path, RATE_HZ, 2);
+        let settings = TakeSettings { ring_frames: BLOCKS * FRAMES, ..new };
+        let (mut input, take) = recorder.begin(&settings).unwrap();
+        let mut heard = [(); 2].map(|()| Vec::with_capacity(BLOCKS * FRAMES));
+        watching::forget();
+        for block in 0..BLOCKS {
+            // Jumps that nobody has announced, as elsewhere: the take goes on with what is heard.
+            if block == 150 {
+                command(&mut engine, TransportCommand::Locate(300_000));
+            }
+            let _watch = watching::Watch::begin();
+            engine.process(FRAMES);
+            let rows = engine.output_rows(0, FRAMES).unwrap();
+            assert_eq!(input.write(&[rows.row(0), rows.row(1)]), FRAMES);
+            (0..2).for_each(|row| rows.row(row).iter().for_each(|x| heard[row].push(*x)));
+        }
+        watching::check_clean(&format!("a take, {schedule:?}"));
+        drop(input);
+        let report = take.finish(PATIENCE).unwrap();
+        assert!(report.error.is_none(), "{schedule:?}: {report:?}");
+        let counts = (report.frames, report.silent_frames);
+        assert_eq!(counts, ((BLOCKS * FRAMES) as u64, 0), "{schedule:?}");
+        let recorded = hocket_media::decode(&path).unwrap();
+        let rows = recorded.channels.iter().map(Vec::as_slice);
+        assert!(bits(rows) == bits(heard.each_ref().map(Vec::as_slice)), "{schedule:?}");
+        assert!(heard[0].iter().any(|sample| sample.abs() > 1.0e-3), "{schedule:?}: silence");
+    }
+}
+
+/// Records what it plays, so that whoever watches a block sees the take too.
+struct Records {
+    frame: usize,
+    input: TakeInput,
+}
+
+impl Records {
+    fn sample(frame: usize) -> f32 {
+        (frame % 1009) as f32 / 1009.0
+    }
+}
+
+impl Processor for Records {
+    fn process(&mut self, block: &mut Block<'_>) {
+        let rows = &mut block.main;
+        for (i, (left, right)) in rows.left.iter_mut().zip(&mut *rows.right).enumerate() {
+            *left = Records::sample(self.frame + i);
+            *right = -*left;
+        }
+        self.frame += rows.left.len();
+        self.input.write(&[&*rows.left, &*rows.right]);
+    }
+
+    fn reset(&mut self) {}
+}
+
+#[test]
+fn a_take_that_is_written_inside_a_block_keeps_its_promises() {
+    const BLOCKS: usize = 300;
+    let _alone = alone();
+    watching::announce("a_take_that_is_written_inside_a_block_keeps_its_promises");
+    let folder = tempfile::tempdir().unwrap();
+    let recorder = Recorder::start(RecorderSettings::default());
+    for schedule in ScheduleKind::ALL {
+        let path = folder.path().join(format!("{}.wav", schedule.name()));
+        let new = TakeSettings::new(&path, RATE_HZ, 2);
+        let settings = TakeSettings { ring_frames: BLOCKS * FRAMES, ..new };
+        let (input, take) = recorder.begin(&settings).unwrap();
+        let mut graph = Graph::default();
+        let plays = graph.add(Node::new("plays", NodeKind::Custom(0))).unwrap();
+        let inputs = vec![Edge::new(plays, 1.0)];
+        graph.add(Node { inputs, ..Node::new("out", NodeKind::Custom(1)) }).unwrap();
+        let records: Box<dyn Processor> = Box::new(Records { frame: 0, input });
+        let prepared = Prepared::from_graph(&graph, vec![Some(records), None], Fusing::None);
+        let mut engine = start(prepared.unwrap(), schedule);
+        watching::forget();
+        (0..BLOCKS).for_each(|_| _ = engine.process(FRAMES));
+        watching::check(&engine, BLOCKS, &format!("a take inside, {schedule:?}"));
+        drop(engine);
+        let report = take.finish(PATIENCE).unwrap();
+        assert_eq!((report.frames, report.silent_frames), ((BLOCKS * FRAMES) as u64, 0));
+        let recorded = hocket_media::decode(&path).unwrap();
+        let row: Vec<f32> = (0..BLOCKS * FRAMES).map(Records::sample).collect();
+        assert!(recorded.channels[0] == row, "{schedule:?}");
+    }
 }
 
 #[test]
