@@ -27,6 +27,41 @@ impl Processor for Many {
     fn reset(&mut self) {}
 }
 
+/// Adds the changes that belong to its frames. Others are lost, as in a CLAP plug-in.
+#[derive(Default)]
+struct Strict(f32);
+
+impl Processor for Strict {
+    fn process(&mut self, block: &mut Block<'_>) {
+        for frame in 0..block.frames() {
+            let due = block.events.iter().filter(|event| event.frame as usize == frame);
+            self.0 += due
+                .map(|event| {
+                    let Change::Param { value, .. } = event.change;
+                    value
+                })
+                .sum::<f32>();
+            block.main.left[frame] = self.0;
+        }
+    }
+
+    fn reset(&mut self) {}
+}
+
+#[test]
+fn changes_that_find_no_room_come_with_the_next_piece() {
+    let at = |frame: u32| (0..200).map(move |n| event(frame, n, 1.0));
+    let switch = event(100, Bypass::PARAM, 0.0);
+    let events: Vec<_> =
+        at(10).chain([switch]).chain(at(100)).chain(at(101)).chain(at(255)).collect();
+    let input = stereo_noise(512, 1);
+    let mut wrapped = Bypass::new(Box::<Strict>::default(), 48_000, false).with_params(200);
+    let got = run_with(&mut wrapped, &input, None, &[512], &events);
+    let bare = run_with(&mut Strict::default(), &input, None, &[512], &events);
+    assert_eq!(bare.left[511], 800.0);
+    assert_eq!(got.left, bare.left);
+}
+
 #[test]
 fn as_many_changes_as_there_are_parameters_arrive_at_one_frame() {
     let many = || Box::new(Many(vec![0.0; PARAMS]));

@@ -85,10 +85,7 @@ impl DiskSilence {
     pub(crate) fn text(&self) -> String {
         let mut text = self.late_text();
         for clip in self.not_finite.iter().take(GAPS_TOLD) {
-            text += &format!(
-                "disk: {}: {} samples were NaN or infinite and are silent\n",
-                clip.file, clip.samples
-            );
+            text += &format!("disk: {}\n", clip.line());
         }
         if self.not_finite.len() > GAPS_TOLD {
             let more = self.not_finite.len() - GAPS_TOLD;
@@ -131,6 +128,13 @@ impl DiskSilence {
         let samples = |clip: &NotFinite| json!({ "file": clip.file, "samples": clip.samples });
         let not_finite: Vec<Value> = self.not_finite.iter().map(samples).collect();
         json!({ "silent_frames": self.frames(), "streams": streams, "not_finite": not_finite })
+    }
+}
+
+impl NotFinite {
+    /// `FILE: 3 samples were NaN or infinite and are silent`
+    pub(crate) fn line(&self) -> String {
+        format!("{}: {} samples were NaN or infinite and are silent", self.file, self.samples)
     }
 }
 

@@ -136,6 +136,7 @@ fn render(args: &RenderArgs, prepared: Prepared, stop: &AtomicBool) -> Result<bo
     }
     let silence = DiskSilence::of(&loaded.media);
     silence.streams.iter().for_each(|lost| tell(format_args!("warning: {}", lost.line())));
+    silence.not_finite.iter().for_each(|clip| tell(format_args!("warning: {}", clip.line())));
     match silence.refusal(args.strict) {
         Some(why) => Err(Failure::not_possible(format!("{}: {why}", args.output.display()))),
         None => Ok(true),

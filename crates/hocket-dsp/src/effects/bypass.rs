@@ -127,10 +127,15 @@ impl Bypass {
         self.events.clear();
         let mut end = frames.min(start + PIECE_FRAMES);
         let mut faded = start;
+        // The first event of the frame that the loop has come to.
+        let mut of_frame = (start, events);
         while let Some((event, later)) = events.split_first()
             && (event.frame as usize) < end
         {
             let due = (event.frame as usize).max(start);
+            if due > of_frame.0 {
+                of_frame = (due, events);
+            }
             let Change::Param { index, value } = event.change;
             if index == Bypass::PARAM {
                 self.dry_part.fill(&mut self.parts[faded - start..due - start]);
@@ -140,7 +145,10 @@ impl Bypass {
                 let frame = (due - start) as u32;
                 self.events.push(TimedChange { frame, ..*event });
             } else if due > start {
+                // The next piece begins with all events of this frame.
                 end = due;
+                events = of_frame.1;
+                self.events.retain(|event| (event.frame as usize) < due - start);
                 break;
             } else {
                 self.replace(index, event.change);
@@ -198,19 +206,22 @@ impl Processor for Bypass {
         while start < frames {
             let (end, later) = self.plan(start, frames, events);
             self.receive(block, start, end);
-            let segments = block.time.map(|time| time.segments.part(start as u32, end as u32));
-            let time = block.time.zip(segments.as_ref()).map(|(time, segments)| BlockTime {
+            let is_whole = start == 0 && end == frames;
+            let cut = block.time.filter(|_| !is_whole);
+            let segments = cut.map(|time| time.segments.part(start as u32, end as u32));
+            let time = cut.zip(segments.as_ref()).map(|(time, segments)| BlockTime {
                 steady_frame: time.steady_frame + start as u64,
                 segments,
                 map: time.map,
             });
+            let time = if is_whole { block.time } else { time.as_ref() };
             let mut main = block.main.part(start, end);
             self.keep_dry(&main);
             self.inner.process(&mut Block {
                 side_chain: block.side_chain.map(|key| key.part(start, end)),
                 events: &self.events,
                 events_in: self.received.as_ref().filter(|_| block.events_in.is_some()),
-                time: time.as_ref(),
+                time,
                 helpers: block.helpers,
                 ..Block::new(main.part(0, end - start))
             });

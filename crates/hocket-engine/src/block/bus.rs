@@ -34,7 +34,9 @@ use super::port::PortCell;
 use super::rows::Rows;
 use super::sum::{Bus, Heard, Input, Sum, Terms, Waiting, sums, waiting};
 use hocket_dsp::mix::{self, Begin, Scaled};
-use hocket_dsp::{Block, Helpers, MoreRows, RowsMut, RowsRef, StereoMut, StereoRef};
+use hocket_dsp::{
+    Block, Helpers, MoreRows, Processor, RowsMut, RowsRef, StereoMut, StereoRef, TimedChange,
+};
 use hocket_plan::Ports;
 use hocket_plan::compile::UnitInput;
 use hocket_time::{BlockTime, EventBuffer};
@@ -172,7 +174,8 @@ unsafe fn process_node(
         cell.play_lanes(node, now, *late);
         process_in_time(node, (*ports, *late), rows, frames, now, events);
     } else {
-        process_ports(node, *ports, rows, frames, (None, now), events);
+        let called = (&mut *node.processor, &node.events[..]);
+        process_ports(called, *ports, rows, frames, (None, now), events);
     }
     // Write only if needed: a write takes the cache line away from the next thread that reads it.
     if !node.events.is_empty() {
@@ -195,16 +198,17 @@ fn process_in_time(
     now: &Now,
     events: NodeEvents<'_>,
 ) {
-    // Away from the node as long as its block borrows both. A panic takes it along: the silence after it needs no time.
-    let mut room = node.late.take();
+    let NodeState { processor, events: changes, late: room, .. } = node;
     let time = room.as_deref_mut().map(|room| now.time_in(late, room));
-    process_ports(node, ports, rows, frames, (time.as_ref(), now), events);
-    node.late = room;
+    process_ports((&mut **processor, changes), ports, rows, frames, (time.as_ref(), now), events);
 }
+
+/// A processor, and the changes of its parameters.
+type Called<'a> = (&'a mut (dyn Processor + 'static), &'a [TimedChange]);
 
 #[inline]
 fn process_ports(
-    node: &mut NodeState,
+    called: Called<'_>,
     ports: Ports,
     rows: &mut Rows,
     frames: usize,
@@ -212,14 +216,15 @@ fn process_ports(
     events: NodeEvents<'_>,
 ) {
     if !ports.is_stereo() {
-        return process_wide(node, ports, rows, frames, (time, now), events);
+        return process_wide(called, ports, rows, frames, (time, now), events);
     }
     let (left, right) = split(rows);
     let main = StereoMut { left: &mut left[..frames], right: &mut right[..frames] };
     let helpers: Option<&dyn Helpers> = Some(&now.spread);
     let NodeEvents { received: events_in, sends: events_out } = events;
-    node.processor.process(&mut Block {
-        events: &node.events,
+    let (processor, events) = called;
+    processor.process(&mut Block {
+        events,
         events_in,
         events_out,
         time,
@@ -237,7 +242,7 @@ fn split(rows: &mut Rows) -> (&mut [f32], &mut [f32]) {
 
 /// Processes a bus that is not simply stereo.
 fn process_wide(
-    node: &mut NodeState,
+    (processor, events): Called<'_>,
     ports: Ports,
     rows: &mut Rows,
     frames: usize,
@@ -261,11 +266,11 @@ fn process_wide(
         side_chain: side,
         extra: RowsMut::new(extra, room, frames),
     };
-    node.processor.process(&mut Block {
+    processor.process(&mut Block {
         main: StereoMut { left: &mut left[..frames], right: &mut right[..right_frames] },
         // A mono key steers both sides.
         side_chain: (ports.side_chain > 0).then(|| key(usize::from(ports.side_chain > 1))),
-        events: &node.events,
+        events,
         events_in,
         events_out,
         more: Some(&mut more),

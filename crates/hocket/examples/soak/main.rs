@@ -84,7 +84,7 @@ fn soak(args: &Args) -> Result<Soak, String> {
     let folder = Folder::create(&args.folder)?;
     let playing = Playing::start(args, &folder)?;
     let mut edits = Edits::new(args.seed, &playing.socket);
-    let mut memory = Memory::of(playing.child.id());
+    let mut memory = Memory::of(playing.child.0.id());
     let is_over = AtomicBool::new(false);
     let ended = std::thread::scope(|scope| {
         for _ in 0..args.load {
@@ -123,9 +123,20 @@ fn compute(is_over: &AtomicBool) {
     }
 }
 
+/// Ends the program with whoever started it.
+struct Guard(Child);
+
+impl Drop for Guard {
+    fn drop(&mut self) {
+        // It may have ended.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
 /// A program that plays.
 struct Playing {
-    child: Child,
+    child: Guard,
     socket: UdpSocket,
     /// What it prints, line by line.
     lines: Receiver<String>,
@@ -142,8 +153,8 @@ impl Playing {
         command.env("HOCKET_PROFILE", "none").stdin(Stdio::null());
         command.stdout(Stdio::piped()).stderr(Stdio::piped());
         let refused = |error| format!("{}: {error}", args.program.display());
-        let mut child = command.spawn().map_err(refused)?;
-        let (Some(out), Some(err)) = (child.stdout.take(), child.stderr.take()) else {
+        let mut child = Guard(command.spawn().map_err(refused)?);
+        let (Some(out), Some(err)) = (child.0.stdout.take(), child.0.stderr.take()) else {
             return Err("the program has no output".into());
         };
         let mut err = BufReader::new(err);
@@ -192,17 +203,18 @@ impl Playing {
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => break,
             }
-            memory.look();
             if plays {
+                // Loading is no part of how memory grows.
+                memory.look();
                 edits.next(&self.socket);
             }
             if begun.elapsed() > longest {
                 hung = true;
                 // It may have ended meanwhile.
-                let _ = self.child.kill();
+                let _ = self.child.0.kill();
             }
         }
-        let code = self.child.wait().ok().and_then(|status| status.code());
+        let code = self.child.0.wait().ok().and_then(|status| status.code());
         let result = serde_json::from_str(&last).unwrap_or(Value::Null);
         let messages = self.messages.join().unwrap_or_default();
         Ended { code, result, messages, looks, hung }

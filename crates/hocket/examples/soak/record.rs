@@ -164,7 +164,7 @@ impl Soak {
         );
         match &self.failures()[..] {
             [] => text += "nothing of Hocket's failed\n",
-            failures => failures.iter().for_each(|what| text += &format!("FAILED: {what}\n")),
+            failures => failures.iter().for_each(|what| text += &format!("soak: FAILED: {what}\n")),
         }
         text
     }

@@ -18,14 +18,14 @@ use super::steering::{Steered, Steering, needs_restart};
 use super::strips::Strips;
 use crate::failure::Failure;
 use crate::output::{detail, note, tell};
-use request::{LARGEST, Refusal, Request, requests};
+use request::{Asked, LARGEST, Refusal, Request, requests};
 
 /// How long it waits for a packet before it looks whether the run has ended.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 /// Packets are counted in spans of this length.
 const SPAN: Duration = Duration::from_millis(100);
 /// So many packets are taken in a span; the others wait in the system's buffer, or are lost where that is full.
-const PACKETS_A_SPAN: u32 = 100;
+const MESSAGES_A_SPAN: u32 = 100;
 /// How long it waits after the socket has failed.
 const AFTER_FAILURE: Duration = Duration::from_millis(20);
 
@@ -100,11 +100,11 @@ impl Listener {
             if span.elapsed() >= SPAN {
                 (span, count) = (Instant::now(), 0);
             }
-            if count == PACKETS_A_SPAN {
+            if count >= MESSAGES_A_SPAN {
                 std::thread::sleep(SPAN.saturating_sub(span.elapsed()));
                 continue;
             }
-            count += u32::from(server.receive());
+            count += server.receive();
         }
         server.heard
     }
@@ -184,31 +184,32 @@ impl Server<'_> {
         self.steering.live().has_ended() || self.steering.live().has_quit()
     }
 
-    /// Takes a packet, if one comes soon. Returns whether one came.
-    fn receive(&mut self) -> bool {
+    /// Takes a packet, if one comes soon. Returns how many messages came: a bundle has several, and what is no OSC counts
+    /// as one.
+    fn receive(&mut self) -> u32 {
         // One byte more than is read shows that a packet is too large.
         let mut bytes = [0; LARGEST + 1];
         match self.socket.recv_from(&mut bytes) {
-            Ok((length, from)) => {
-                self.obey_packet(&bytes[..length], from);
-                true
-            }
+            Ok((length, from)) => self.obey_packet(&bytes[..length], from),
             Err(error) => {
                 use std::io::ErrorKind::{Interrupted, TimedOut, WouldBlock};
                 // Such as an answer that nobody received.
                 if !matches!(error.kind(), Interrupted | TimedOut | WouldBlock) {
                     std::thread::sleep(AFTER_FAILURE);
                 }
-                false
+                0
             }
         }
     }
 
-    fn obey_packet(&mut self, packet: &[u8], from: SocketAddr) {
+    fn obey_packet(&mut self, packet: &[u8], from: SocketAddr) -> u32 {
         self.heard.packets += 1;
-        for request in requests(packet) {
+        let mut requests = requests(packet);
+        one_answer(&mut requests);
+        let count = requests.len() as u32;
+        for request in requests {
             if self.has_ended() {
-                return;
+                break;
             }
             let done = request.and_then(|(addr, request)| {
                 self.obey(request, from).map_err(|why| Refusal::NotPossible(addr, why))
@@ -221,6 +222,7 @@ impl Server<'_> {
                 Err(refusal) => self.heard.refuse(&refusal, from),
             }
         }
+        count.max(1)
     }
 
     fn obey(&mut self, request: Request, from: SocketAddr) -> Steered {
@@ -259,9 +261,27 @@ impl Server<'_> {
     }
 }
 
+/// A packet gets one answer at most, so whoever sends under a false address makes little traffic there.
+fn one_answer(requests: &mut Vec<Asked>) {
+    let mut answered = false;
+    requests.retain(|request| {
+        let asks = matches!(request, Ok((_, Request::Status)));
+        !(asks && std::mem::replace(&mut answered, true))
+    });
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_packet_gets_one_answer() {
+        let ask = |request| Ok(("/x".to_owned(), request));
+        let mut all = vec![ask(Request::Status), ask(Request::Play), ask(Request::Status)];
+        one_answer(&mut all);
+        let kept: Vec<bool> = all.iter().map(|it| matches!(it, Ok((_, Request::Status)))).collect();
+        assert_eq!(kept, [true, false]);
+    }
 
     #[test]
     fn a_port_alone_is_for_this_computer() {

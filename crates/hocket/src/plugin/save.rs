@@ -37,7 +37,10 @@ pub(super) fn run(args: &SaveArgs) -> Result<Exit, Failure> {
     let state = state(args, plugin, start.build(&args.start, &catalog, (plugin, args.rate))?)?;
     put(&args.output, &state).map_err(Failure::not_possible)?;
     wrote(&args.output);
-    print(&effect(plugin, &args.output, &start.values));
+    // Nothing but the state on the way that it takes.
+    if !hocket_files::is_standard_output(&args.output) {
+        print(&effect(plugin, &args.output, &start.values));
+    }
     Ok(Exit::Done)
 }
 

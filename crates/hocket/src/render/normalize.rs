@@ -113,7 +113,7 @@ fn gain_db(asked: Normalize, mix: &Levels) -> Result<f64, Failure> {
             _ => "choose --normalize peak=DB or true-peak=DB",
         };
         Failure::not_possible(format!(
-            "--normalize {asked}: the {what} of the mix is not measurable: it is {why}, and nothing was written; {remedy}"
+            "--normalize {asked}: the {what} of the mix is not measurable: it is {why}, and no output was written; {remedy}"
         ))
     })?;
     Ok(asked.target - level)

@@ -86,18 +86,18 @@ fn stand_ins_change_no_sample() {
     );
 }
 
-/// Each process start of a bench opens the project anew. A thousand times the work shows through any noise.
+/// Each process start of a bench opens the project anew. Twenty times the work shows through any noise.
 #[test]
 fn a_bench_measures_with_the_stand_ins() {
     let args = ["bench", &pulse(), "--blocks", "5", "--blocks-per-round", "1", "--json"];
-    let more = ["--policy", "off", "--workers", "1", "--disturb", "none", "--stand-in", "5000"];
+    let more = ["--policy", "off", "--workers", "1", "--disturb", "none", "--stand-in", "1000"];
     let ran = run(&[&args[..], &more[..]].concat());
     assert_eq!(ran.code, Some(0), "{}", ran.err);
     let record: BenchRecord = serde_json::from_str(&ran.out).unwrap();
     let rounds = record.variants.iter().flat_map(|variant| &variant.rounds);
     let least_ns = rounds.flat_map(|round| &round.duration_ns).min().unwrap();
     // A block without them takes some 50 µs.
-    assert!(*least_ns > 1_000_000, "{least_ns} ns");
+    assert!(*least_ns > 200_000, "{least_ns} ns");
 }
 
 #[test]

@@ -346,7 +346,7 @@ fn ended_by(signal: &str, mut child: Child, what: &[&str]) {
                 );
                 return;
             }
-            None if sent.elapsed() > Duration::from_secs(20) => {
+            None if sent.elapsed() > Duration::from_secs(120) => {
                 child.kill().unwrap();
                 panic!("{what:?} goes on after {signal}");
             }

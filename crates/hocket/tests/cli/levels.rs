@@ -200,6 +200,11 @@ fn what_cannot_be_normalized_is_refused_and_writes_nothing() {
 
 #[test]
 fn a_stop_in_the_second_pass_leaves_nothing() {
+    // On a busy machine the pass may be over before the signal comes.
+    assert!((0..5).any(|_| is_stopped_in_the_second_pass()), "every pass was over first");
+}
+
+fn is_stopped_in_the_second_pass() -> bool {
     let (folder, file) = session(LOUD);
     let out = folder.path().join("out.wav");
     let mut command = hocket(&["render", &file, "-o", out.to_str().unwrap(), "--length", "600"]);
@@ -213,8 +218,13 @@ fn a_stop_in_the_second_pass_leaves_nothing() {
         parts.any(|part| part.metadata().is_ok_and(|there| there.len() > 0)).then_some(())
     };
     await_that("the second pass has not begun", Duration::from_millis(1), has_begun);
-    assert_eq!(interrupt(child), Some(130));
+    let code = interrupt(child);
+    if code == Some(0) {
+        return false;
+    }
+    assert_eq!(code, Some(130));
     assert_eq!(files(folder.path()), ["loop.flac", "try.toml"]);
+    true
 }
 
 #[test]
