@@ -132,10 +132,12 @@ fn count(
     })
 }
 
-/// Until all run. Relaxed: only that they do matters. Where they share a CPU, whoever is here first gives it away.
+/// Until all run. Where they share a CPU, whoever is here first gives it away.
 fn together(missing: &AtomicUsize) {
+    // Relaxed: only that all run matters; the counter publishes nothing.
     missing.fetch_sub(1, Relaxed);
     let mut looks = Looks::new();
+    // Relaxed: as above.
     while missing.load(Relaxed) > 0 {
         looks.rest();
     }

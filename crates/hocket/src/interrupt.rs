@@ -2,8 +2,13 @@
 
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use crate::failure::Failure;
+
+/// Signals that come so soon after the first one are the same request: `timeout` sends its signal to the program and to its
+/// group.
+const ONCE: Duration = Duration::from_millis(300);
 
 /// The one of this process: a command may ask for it more than once.
 static FLAG: Mutex<Option<Arc<AtomicBool>>> = Mutex::new(None);
@@ -16,9 +21,11 @@ pub(crate) fn flag() -> Result<Arc<AtomicBool>, Failure> {
     }
     let flag = Arc::new(AtomicBool::new(false));
     let seen = Arc::clone(&flag);
+    let mut first = None;
     ctrlc::set_handler(move || {
+        let since = first.get_or_insert_with(Instant::now).elapsed();
         // Relaxed: the flag publishes nothing; whoever polls it finds it a moment later.
-        if seen.swap(true, Relaxed) {
+        if seen.swap(true, Relaxed) && since > ONCE {
             crate::play::leave();
             std::process::exit(i32::from(crate::Exit::Interrupted.code()));
         }

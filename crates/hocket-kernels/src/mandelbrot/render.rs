@@ -152,9 +152,10 @@ pub fn render(view: &View, group: &ThreadGroup<'_>, writing: Writing) -> io::Res
     }
 }
 
-/// One more, as `AtomicInteger.incrementAndGet` did it in 2006. Relaxed: each counter by itself.
+/// One more, as `AtomicInteger.incrementAndGet` did it in 2006.
 fn add_by_exchange(count: &AtomicU64, retries: &AtomicU64) {
     loop {
+        // Relaxed: each counter by itself; they publish nothing.
         let seen = count.load(Relaxed);
         if count.compare_exchange(seen, seen + 1, Relaxed, Relaxed).is_ok() {
             return;

@@ -268,9 +268,12 @@ fn fault_02_loading_listens_to_signals() {
 /// The same for a project, whose audio files lie in a temporary folder meanwhile: it goes, too.
 #[test]
 fn fault_02_loading_a_project_listens_to_signals() {
-    let (folder, _) = slow_to_convert(1, 1, "");
+    let folder = tempfile::tempdir().unwrap();
     let project = folder.path().join("song.dawproject").display().to_string();
-    slow_project(&project, &folder.path().join("0.wav"));
+    let audio = folder.path().join("minute.wav");
+    // The least rate that projects may have.
+    eight_bit_mono(&audio, 8000, 8000 * 60);
+    slow_project(&project, &audio);
     let out = folder.path().join("out.wav");
     for command in [
         &["render", &project, "-o", out.to_str().unwrap(), "--rate", "192000"][..],
@@ -286,6 +289,11 @@ fn fault_02_loading_a_project_listens_to_signals() {
             std::thread::sleep(Duration::from_millis(20));
         }
         assert!(!files(unpacked.path()).is_empty(), "{command:?}: nothing is unpacked");
+        // As `timeout` does it: to the program and to its group.
+        let pid = child.id().to_string();
+        assert!(
+            std::process::Command::new("kill").args(["-TERM", &pid]).status().unwrap().success()
+        );
         ended_by("-TERM", child, command);
         assert!(files(unpacked.path()).is_empty(), "{command:?}: {:?}", files(unpacked.path()));
         assert!(!out.exists());
@@ -307,7 +315,7 @@ fn slow_project(path: &str, audio: &Path) {
         );
         lanes += &format!(
             "<Lanes track=\"t{i}\"><Clips><Clip time=\"0\" duration=\"120\" contentTimeUnit=\"seconds\"><Audio \
-             channels=\"1\" sampleRate=\"1000\" duration=\"60\"><File path=\"{i}.wav\"/></Audio></Clip></Clips></Lanes>"
+             channels=\"1\" sampleRate=\"8000\" duration=\"60\"><File path=\"{i}.wav\"/></Audio></Clip></Clips></Lanes>"
         );
     }
     zip.start_file("project.xml", stored).unwrap();

@@ -281,7 +281,7 @@ fn the_example_with_plug_ins_has_the_same_bytes_for_every_schedule_and_worker_co
             hocket_media::decode(&path).unwrap().channels
         })
     };
-    let moved = render(&session, "14");
+    let moved = render(&session, "12");
     for stem in &moved {
         assert!(stem.iter().flatten().any(|sample| sample.abs() > 0.01));
     }
@@ -292,7 +292,7 @@ fn the_example_with_plug_ins_has_the_same_bytes_for_every_schedule_and_worker_co
     assert_ne!(still, text);
     let file = machine.file("still.toml");
     std::fs::write(&file, still).unwrap();
-    let still = render(&file, "14");
+    let still = render(&file, "12");
     assert!(moved[0] != still[0], "the lane moves nothing");
     assert!(moved[1] == still[1]);
 }

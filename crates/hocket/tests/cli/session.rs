@@ -104,8 +104,8 @@ fn a_fader_that_moves_is_rendered() {
         "[[track.automation]]\nparameter = \"gain_db\"\npoints = [[0, -200, \"hold\"], [0.1, 0]]";
     let (folder, file) = one_track(steps);
     let out = folder.path().join("out.wav");
-    let ran =
-        run(&["render", &file, "-o", out.to_str().unwrap(), "--format", "16", "--length", "0.2"]);
+    let args = ["render", &file, "-o", out.to_str().unwrap(), "--format", "16", "--length", "0.2"];
+    let ran = run(&[&args[..], &["--dither", "none"]].concat());
     assert_eq!(ran.code, Some(0), "{}", ran.err);
     // 0.1 s are 4410 frames of 4 bytes, at the end of the file.
     let bytes = std::fs::read(out).unwrap();
