@@ -7,7 +7,7 @@
 #   doctests   the examples in the documentation
 #   loom       every protocol between two threads, all interleavings
 #   weakened   one ordering or step of a protocol broken at a time: do the loom models fail? (a part of the
-#              cases, as many as fit into three minutes; `make weakened` tries all of them)
+#              cases, as many as fit into a minute; `make weakened` tries all of them)
 #   tsan       the same protocols on real threads under ThreadSanitizer; then whole engines (tsan-engine)
 #   sentry     every system call and allocation inside a block, seen and counted
 #   rtsan      the block path under RealtimeSanitizer
@@ -30,7 +30,7 @@ main() {
     --skip bit_identical_over_the_grid
   stage doctests cargo test --locked --workspace --doc -- --show-output
   stage loom optional_script crates/hocket-rt/check-loom.sh
-  WEAKENED_SECONDS=${WEAKENED_SECONDS:-180} stage weakened optional_script crates/hocket-rt/check-weakened.sh
+  WEAKENED_SECONDS=${WEAKENED_SECONDS:-60} stage weakened optional_script crates/hocket-rt/check-weakened.sh
   stage tsan optional_script crates/hocket-rt/check-tsan.sh
   stage tsan-engine optional_script crates/hocket-engine/check-tsan.sh
   # With `hostile`, so that what holds workers up is compiled somewhere; nobody is held up here.
