@@ -64,7 +64,7 @@ impl LostUpdates {
         self.lost() as f64 / self.made().max(1) as f64
     }
 
-    /// Whether the counters can be true: whoever ended first made `times`, nobody more, and no increment was counted
+    /// Whether the counters can be true: the first thread to end made `times`, no thread more, and no increment was counted
     /// twice.
     ///
     /// # Errors
@@ -132,7 +132,7 @@ fn count(
     })
 }
 
-/// Until all run. Where they share a CPU, whoever is here first gives it away.
+/// Until all run. On a shared CPU, a thread that waits yields to the others.
 fn together(missing: &AtomicUsize) {
     // Relaxed: only that all run matters; the counter publishes nothing.
     missing.fetch_sub(1, Relaxed);

@@ -29,6 +29,7 @@ pub struct Contained {
     /// How many blocks had NaN or infinity. The engine reset and silenced the node for each of them.
     pub not_finite: u64,
     /// In how many blocks the processor said that it failed, as a plug-in may. It was silent in them.
+    /// Of an effect that can be bypassed each piece of a block counts ([`Bypass`](hocket_dsp::Bypass)).
     pub failed: u64,
     /// Whether it panicked. The node is silent from then on.
     pub panicked: bool,

@@ -68,7 +68,7 @@ fn check(case: &Case, schedule: (ScheduleKind, usize), fusing: Fusing, random: &
     assert_eq!(engine.output_latencies(), latencies);
 }
 
-/// How many graphs are drawn. `HOCKET_TEST_GRAPHS` says fewer where a block costs more than usual.
+/// How many graphs are drawn. Set `HOCKET_TEST_GRAPHS` to draw fewer, as ThreadSanitizer's run does.
 fn graphs() -> u64 {
     let most = std::env::var("HOCKET_TEST_GRAPHS").ok();
     most.map_or(ALL_GRAPHS, |most| most.parse().expect("HOCKET_TEST_GRAPHS: a number"))

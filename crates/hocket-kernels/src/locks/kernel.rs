@@ -5,7 +5,7 @@ use std::io;
 use super::Lock;
 use crate::sys::Channel;
 
-/// A descriptor with one token: whoever takes it holds the lock. Every pass is two system calls, whether anybody
+/// A descriptor with one token: the thread that takes it holds the lock. Every pass is two system calls, whether anybody
 /// waits or not, as with the mutex of Windows in the article of 2003.
 #[derive(Debug)]
 pub struct KernelLock {

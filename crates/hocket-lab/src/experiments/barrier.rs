@@ -39,7 +39,7 @@ static ABOUT: About = About {
     parameters: &[Parameter::new("turn", &TURN), Parameter::new("spin", &Strategy::USUAL_SPIN)],
 };
 
-/// How long the meetings of a turn take.
+/// How long the threads of a turn meet at the barrier.
 const TURN: [Duration; 2] = [Duration::from_millis(2), Duration::from_millis(20)];
 const WAITS: [Strategy; 3] = [Strategy::Pause, Strategy::Hybrid, Strategy::Futex];
 /// Meetings after each turn in which arrivals are looked at.

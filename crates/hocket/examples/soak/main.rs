@@ -123,7 +123,7 @@ fn compute(is_over: &AtomicBool) {
     }
 }
 
-/// Ends the program with whoever started it.
+/// Ends the program when this value is dropped.
 struct Guard(Child);
 
 impl Drop for Guard {

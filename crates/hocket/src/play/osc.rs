@@ -261,7 +261,7 @@ impl Server<'_> {
     }
 }
 
-/// A packet gets one answer at most, so whoever sends under a false address makes little traffic there.
+/// A packet gets at most one answer. So a sender with a forged address cannot flood that address.
 fn one_answer(requests: &mut Vec<Asked>) {
     let mut answered = false;
     requests.retain(|request| {
