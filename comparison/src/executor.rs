@@ -28,6 +28,11 @@ pub trait Executor {
     fn blocks_by_worker(&self) -> Vec<u64> {
         Vec::new()
     }
+
+    /// How `auto` walks at present, and why; nothing for everybody else.
+    fn chose(&self) -> Option<String> {
+        None
+    }
 }
 
 /// Who takes part.
@@ -250,5 +255,21 @@ impl Executor for Hocket<'_> {
 
     fn blocks_by_worker(&self) -> Vec<u64> {
         self.engine.totals().iter().map(|totals| totals.blocks).collect()
+    }
+
+    fn chose(&self) -> Option<String> {
+        let standing = self.engine.control().standing();
+        (standing.steer == Steer::Auto).then(|| {
+            let us = |ns: Option<f64>| ns.map_or("-".into(), |ns| format!("{:.1} us", ns / 1000.0));
+            format!(
+                "{} of {} units on {} of its workers: {}; alone {}, together {}",
+                standing.kind.name(),
+                standing.units,
+                if standing.walks_alone { 1 } else { standing.workers },
+                standing.reason.text(),
+                us(standing.serial_ns),
+                us(standing.workers_ns),
+            )
+        })
     }
 }

@@ -72,6 +72,7 @@ mod tests {
             who,
             block_ns: (0..400).map(|block| ns * drift(block)).collect(),
             came: Vec::new(),
+            chose: None,
             between: Looks::default(),
         };
         Cell {

@@ -67,6 +67,8 @@ pub struct Samples {
     /// Share of the executor's blocks to which each worker came, the leader first; empty for rivals. A hot turn's
     /// blocks that do not count are among them.
     pub came: Vec<f64>,
+    /// How `auto` walked in the end, and why.
+    pub chose: Option<String>,
     /// Whether threads were awake between blocks, looked at before anything counted; paced only.
     pub between: Looks,
 }
@@ -82,9 +84,9 @@ pub enum Failure {
 
 /// Blocks from fresh memory on whose bits all must agree: the filters' whole transient.
 const CHECKED: usize = 32;
-/// How long the executor that finds out what pays runs alone before that, block after block or paced as it will
-/// be measured.
-const SETTLE_NS: u64 = 3_000_000_000;
+/// Groups, after those in which threads are looked at, in which `auto` finds its form. It does so among the others,
+/// because caches that others have used make its blocks longer.
+const SETTLING: usize = 600;
 /// Groups that are run and thrown away.
 const WARM_UP: usize = 20;
 /// Blocks at the start of a hot turn that are run and thrown away: the first one finds all threads
@@ -132,7 +134,6 @@ pub fn measure(
         agree(spec, &all)?;
     }
     let mut run = Run::new(mode, seed, all.len());
-    run.settle(&mut all);
     let runs = run.groups(&mut all, blocks);
     agree(spec, &all)?;
     Ok(Cell { graph: spec.name, mode, workers, runs, threads })
@@ -184,13 +185,17 @@ impl Run {
     fn groups(&mut self, all: &mut [Seated<'_>], blocks: usize) -> Vec<Samples> {
         let samples = |who| Samples {
             who,
-            block_ns: Vec::with_capacity(blocks.max(WARM_UP)),
+            block_ns: Vec::with_capacity(blocks.max((WARM_UP + SETTLING) * self.mode.turn())),
             came: Vec::new(),
+            chose: None,
             between: Looks::default(),
         };
         let mut runs: Vec<Samples> = all.iter().map(|(who, _)| samples(*who)).collect();
         for _ in 0..WARM_UP {
             self.group(all, self.mode.turn(), &mut runs, true);
+        }
+        for _ in 0..SETTLING.min(blocks) {
+            self.group(all, self.mode.turn(), &mut runs, false);
         }
         runs.iter_mut().for_each(|run| run.block_ns.clear());
         let before: Vec<_> = all.iter().map(|(_, executor)| executor.blocks_by_worker()).collect();
@@ -202,21 +207,9 @@ impl Run {
         }
         for ((run, before), (_, executor)) in runs.iter_mut().zip(before).zip(all) {
             run.came = shares(&before, &executor.blocks_by_worker());
+            run.chose = executor.chose();
         }
         runs
-    }
-
-    /// Lets `auto` find its form, alone as in real use.
-    fn settle(&mut self, all: &mut [Seated<'_>]) {
-        let Some((_, auto)) = all.iter_mut().find(|(who, _)| *who == Who::HocketAuto) else {
-            return;
-        };
-        let until = monotonic_ns() + SETTLE_NS;
-        while monotonic_ns() < until {
-            // The next turn is the next period's: nobody else plays yet.
-            self.begin_turn(auto.as_mut(), 1);
-            (0..self.mode.turn()).for_each(|_| in_float_mode(auto.as_mut()));
-        }
     }
 
     /// One turn each, in random order.

@@ -106,6 +106,7 @@ fn executor_json((figures, run): (&Figures, &Samples)) -> Value {
         "hocket_ratio": figures.hocket_ratio.map(comparison_json),
         "auto_ratio": figures.auto_ratio.map(comparison_json),
         "came": run.came,
+        "chose": run.chose,
         "awake_between_blocks": { "looks": run.between.taken, "found": run.between.awake },
         "block_ns": samples,
     })

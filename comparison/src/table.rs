@@ -76,6 +76,9 @@ pub fn rows(cell: &Cell) {
         );
         println!("{}", line.trim_end());
     }
+    for (run, chose) in cell.runs.iter().filter_map(|run| Some((run, run.chose.as_ref()?))) {
+        println!("  {}: {chose}", run.who.name());
+    }
     for run in cell.runs.iter().filter(|run| run.between.awake > 0) {
         println!(
             "  {}: threads awake between blocks in {} of {} looks",

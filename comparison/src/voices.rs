@@ -58,7 +58,14 @@ fn add(
     cost: f64,
 ) -> Result<NodeId, PrepareError> {
     let inputs = from.iter().map(|from| Edge::new(*from, 1.0)).collect();
-    Ok(graph.add(Node { name, kind: NodeKind::Custom(0), inputs, cost, latency_frames: 0, ports: Default::default() })?)
+    Ok(graph.add(Node {
+        name,
+        kind: NodeKind::Custom(0),
+        inputs,
+        cost,
+        latency_frames: 0,
+        ports: Default::default(),
+    })?)
 }
 
 /// The filters of a voice as nodes: name, cost, processor.

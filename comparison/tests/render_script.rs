@@ -12,7 +12,9 @@ fn the_script_passes_its_tests() {
         Err(error) => println!("SKIPPED the_script_passes_its_tests: python3: {error}"),
         Ok(output) => {
             let said = String::from_utf8_lossy(&output.stdout);
-            said.lines().filter(|line| line.starts_with("SKIPPED")).for_each(|line| println!("{line}"));
+            said.lines()
+                .filter(|line| line.starts_with("SKIPPED"))
+                .for_each(|line| println!("{line}"));
             assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         }
     }

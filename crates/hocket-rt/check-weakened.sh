@@ -14,8 +14,8 @@
 # With a limit of time the first case depends on the commit, so what one commit leaves out the next ones
 # try. The summary counts the cases that were tried.
 #
-# Time budget: 5 minutes for either checker on two quiet CPUs, most of it compiling. `ci/test.sh` runs it
-# with a limit of that time; `make weakened` runs all cases of both checkers.
+# Time: 5 minutes for either checker on two quiet CPUs, most of it compiling. `ci/test.sh` runs the one with
+# loom and begins no case after a minute; `make weakened` runs all cases of both checkers.
 set -euo pipefail
 cd "$(dirname "$0")"
 

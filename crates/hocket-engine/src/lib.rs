@@ -38,6 +38,8 @@
 //!   is late with its pass, and one wake-up for each loop of another thread that it leaves last while that thread
 //!   sleeps. Threads with seats and a real-time class sleep there after 10 ms at the earliest.
 //! - One more where the system takes the CPU away from a worker in the midst of the block.
+//! - One more after the block, where a processor has asked for background work or for its main side, and the thread
+//!   for these sleeps.
 //!
 //! # Errors
 //! One enum per operation, on control threads only. Rights that the system refuses are no errors: each

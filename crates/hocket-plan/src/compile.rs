@@ -205,6 +205,13 @@ impl UnitGraph {
         &self.units
     }
 
+    /// Whether both come from graphs with the same nodes, ports, lines, inputs and outputs.
+    ///
+    /// Cost: O(nodes + lines).
+    pub fn is_wired_like(&self, other: &UnitGraph) -> bool {
+        self.wiring == other.wiring
+    }
+
     /// Number of nodes in the graph that this came from.
     pub fn node_count(&self) -> usize {
         self.wiring.node_ports.len()

@@ -51,6 +51,8 @@ pub(crate) struct Plan {
     pub events: EventCells,
     /// Whether `auto` tries its workers immediately (`leader/choose_walk.rs`).
     pub trial: bool,
+    /// Whether the leader walks it as it stands, although it could choose: a control thread has fixed the schedule.
+    pub is_fixed: bool,
 }
 
 /// What plans share: it stays when a plan goes.
@@ -299,6 +301,7 @@ impl Plan {
             costs: Arc::new(Costs::new(all.len())),
             events: cells.events.clone(),
             trial: false,
+            is_fixed: false,
             schedule,
         }
     }

@@ -23,7 +23,7 @@ use crate::block::times::{BlockTimes, WorkerTotals};
 use crate::flight::{BlockNotes, EngineThreads};
 use crate::leader::block_estimates::BlockEstimates;
 use crate::leader::inbox::Inbox;
-use crate::leader::process::Chooser;
+use crate::leader::process::{Chooser, SteadyLength};
 use crate::leader::sighting::LeaderNotes;
 use crate::worker::seat::{self, LeaderSeat, ThreadReport};
 use crate::worker::start::{self, Started};
@@ -44,6 +44,8 @@ pub struct Engine {
     pub(crate) inbox: Inbox,
     /// `Some` under `auto`.
     pub(crate) chooser: Option<Chooser>,
+    /// Of the blocks that are compared.
+    pub(crate) length: SteadyLength,
     pub(crate) control: Control,
     pub(crate) progress: Arc<BlockEstimates>,
     pub(crate) planner_thread: Option<RegularThread>,

@@ -284,16 +284,11 @@ impl Planner {
             Some(_) => Steer::Fixed,
         };
         let Planned { units, schedule, expected } = self.planned(&self.base, &self.prices);
-        // The leader reads it when it takes the plan over, so it comes first.
-        self.progress.let_choose(self.steer == Steer::Auto);
         let expected = (!self.prices.is_empty()).then_some(expected);
         let sent = self.send_plan(units, schedule, expected, true);
         match &sent {
             Ok(()) => self.auto.end_trial(),
-            Err(_) => {
-                (self.kind, self.steer) = before;
-                self.progress.let_choose(self.steer == Steer::Auto);
-            }
+            Err(_) => (self.kind, self.steer) = before,
         }
         sent
     }
@@ -550,8 +545,11 @@ impl Planner {
         }
     }
 
-    pub(crate) fn send(&mut self, order: Order) -> Result<u64, ControlError> {
+    pub(crate) fn send(&mut self, mut order: Order) -> Result<u64, ControlError> {
         self.collect();
+        if let Some(plan) = &mut order.plan {
+            plan.is_fixed = self.steer != Steer::Auto;
+        }
         self.outbox.send(order).map_err(|_| ControlError::Full)
     }
 

@@ -25,7 +25,7 @@ use super::settings::{Settings, SettingsError, Steer};
 use crate::block::leader::Leader;
 use crate::block::runner::{Early, LONGEST_NS, ORDINARY_NS, Place, Runner, Waits};
 use crate::leader::block_estimates::BlockEstimates;
-use crate::leader::process::Chooser;
+use crate::leader::process::{Chooser, SteadyLength};
 use crate::leader::sighting::LeaderNotes;
 use crate::worker::start::{self as threads, Job, Role};
 
@@ -54,6 +54,9 @@ pub enum EngineError {
         /// Processors needed.
         nodes: usize,
     },
+    /// The schedule was made for another graph.
+    #[error("the schedule is for another graph: its ports, delay lines, inputs or outputs differ")]
+    OtherGraph,
     /// The song's tempos or time signatures.
     #[error("the song's tempo map cannot be made: {0}")]
     Tempo(#[from] TempoError),
@@ -121,6 +124,9 @@ impl Engine {
         if prepared.processors.len() != nodes {
             return Err(EngineError::Processors { processors: prepared.processors.len(), nodes });
         }
+        if !schedule.units().is_wired_like(&prepared.units) {
+            return Err(EngineError::OtherGraph);
+        }
         // A steered engine may need all workers later.
         let workers = if settings.steer == Steer::Fixed { workers } else { seats };
         let jobs = jobs(&settings, &seating, workers);
@@ -147,10 +153,9 @@ impl Engine {
         let memory_lock = live.then(SharedMemoryLock::claim);
         let reports = threads.iter().map(|thread| thread.report.clone()).collect();
         let steered = settings.steer != Steer::Fixed;
-        let chooser = (settings.steer == Steer::Auto).then(|| {
-            let period_ns = settings.period().as_nanos() as u64;
-            Chooser::new(TickRate::get().ns_to_ticks(period_ns))
-        });
+        let chooser = (settings.steer == Steer::Auto)
+            .then(|| Chooser::new(settings.period().as_nanos() as u64));
+        let length = SteadyLength::of(settings.frames as usize);
         let mut engine = Engine {
             leader: Leader::new(runner, repeat, command_places),
             threads,
@@ -163,6 +168,7 @@ impl Engine {
             last: Last::default(),
             inbox,
             chooser,
+            length,
             control,
             progress,
             planner_thread: None,

@@ -1,6 +1,6 @@
 //! Running estimates of block times: the leader writes them after each block, control threads read them.
 
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 
 use super::choose_walk::{Finding, Reason};
 use crate::block::costs::towards;
@@ -29,12 +29,10 @@ pub(crate) struct BlockEstimates {
     finding: AtomicU64,
     /// Time of a serial block that this finding rests on, in ticks, as the bits of `f32`; 0: there is none.
     compared_serial: AtomicU32,
-    /// Whether the leader walks each plan as it stands, although it could choose. Written by control threads.
-    keeps_to_plans: AtomicBool,
 }
 
 impl BlockEstimates {
-    /// Notes a block; `ticks` for one of full length.
+    /// Notes a block; `ticks` for one of the steady length.
     ///
     /// Thread: leader, after the deadline-critical part.
     pub(crate) fn note(&self, of: Of, orders: u32, ticks: Option<u64>) {
@@ -94,29 +92,17 @@ impl BlockEstimates {
         .filter(|_| packed >> 16 & 0xffff == plan & 0xffff)
     }
 
-    /// Whether the leader may choose how it walks the plans that it takes over from now on.
-    ///
-    /// Relaxed: the ring that brings the next plan orders it, and the leader looks when it takes a plan over.
-    pub(crate) fn let_choose(&self, may: bool) {
-        self.keeps_to_plans.store(!may, Relaxed);
-    }
-
-    /// Whether the leader walks the plan that it takes over as it stands.
-    pub(crate) fn keeps_to_plans(&self) -> bool {
-        self.keeps_to_plans.load(Relaxed)
-    }
-
     /// Blocks of the present plan since the last order.
     pub(crate) fn blocks_since_order(&self) -> u32 {
         self.since_order.load(Relaxed)
     }
 
-    /// The serial walk's estimate for a block of full length, in ticks; `None`: it never ran.
+    /// The serial walk's estimate for a block of the steady length, in ticks; `None`: it never ran.
     pub(crate) fn serial_ticks(&self) -> Option<f64> {
         ticks(&self.serial)
     }
 
-    /// The present plan's estimate for a block of full length, in ticks; `None` before there is one.
+    /// The present plan's estimate for a block of the steady length, in ticks; `None` before there is one.
     pub(crate) fn present_ticks(&self) -> Option<f64> {
         ticks(&self.present)
     }

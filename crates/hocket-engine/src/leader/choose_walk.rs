@@ -5,8 +5,8 @@
 //!
 //! 1. **Parallel blocks are counted in windows.** The leader ends a window with a *probe*: two serial
 //!    blocks. The first one brings the data back into the leader's cache, the second one is the sample.
-//! 2. **Each window is compared with the latest serial samples.** Both lie within the same fraction of a
-//!    second, so a clock that drifts or a host that slows down changes both.
+//! 2. **Each window is compared with the latest serial samples.** The newest one lies right behind the window, so a
+//!    clock that drifts or a host that slows down changes both.
 //! 3. **An account decides.** A window that took longer than serial blocks would adds its loss to the account. A
 //!    shorter one takes its gain off, down to zero (Page's CUSUM test, 1954). When the losses reach
 //!    [`LEAVE`], the leader walks alone. A window that seems to lose ends early, so the leader leaves a bad
@@ -15,7 +15,8 @@
 //!    attempts have won pays for the next ones ([`CREDIT`]); what they have lost is spread over so long a wait
 //!    that it stays below [`ATTEMPT_SHARE`] of the time.
 //!
-//! Times are in any one unit: only their ratios count. Nothing here reads a clock, allocates or waits.
+//! Times are in any one unit: only their ratios count. What has to be over within a time is counted in blocks of that
+//! time ([`Pace`]). Nothing here reads a clock, allocates or waits.
 
 /// How a block is walked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,7 +27,7 @@ pub(crate) enum Walk {
     Parallel,
 }
 
-/// A block of full length that is over.
+/// A block of the steady length that is over.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Sample {
     pub walk: Walk,
@@ -95,8 +96,10 @@ pub(crate) const ENOUGH_WINDOWS: u32 = 3;
 /// Parallel blocks in the first windows of a plan. Later windows double until they reach the last length.
 const FIRST_WINDOW: u32 = 16;
 /// With a window this long, less than one block in a hundred is a probe: the 99th percentile is that of
-/// parallel blocks.
+/// parallel blocks. Blocks that take long have shorter windows, of this many seconds and this many blocks at least.
 const LAST_WINDOW: u32 = 256;
+const WINDOW_SECONDS: f64 = 0.34;
+const LEAST_WINDOW: u32 = 64;
 /// The longest window, where a serial block takes several times as long as a parallel one.
 const LONGEST_WINDOW: u32 = 1024;
 /// The time that probes may add, as a part of all.
@@ -138,16 +141,52 @@ const CREDIT: f64 = 64.0;
 const PATIENCE: u32 = 3;
 /// Serial blocks between attempts that are paid for.
 const FIRST_WAIT: u32 = 64;
-/// The shortest and the longest wait otherwise: 0.7 and 22 seconds at 64 frames and 48 kHz.
+/// The shortest and the longest wait otherwise, and their times: 64 frames at 48 kHz have both. Blocks that take
+/// long have no fewer than these.
 const WAIT: (u32, u32) = (512, 16_384);
+const WAIT_SECONDS: (f64, f64) = (0.7, 22.0);
+const LEAST_WAIT: (u32, u32) = (128, 1024);
 /// Serial blocks that are expected to take more than this part of the period are not tried.
 const SAFE: f64 = 0.7;
+
+/// Blocks in a second at 64 frames and 48 kHz, for which the numbers above are made.
+const USUAL_BLOCKS: f64 = 750.0;
+/// The least part of the losses above after which blocks that take long are left.
+const LEAST_PART: f64 = 0.25;
+
+/// Limits in blocks, where the time counts.
+#[derive(Debug, Clone, Copy)]
+struct Pace {
+    /// The part of [`LEAVE`], [`SUSPICIOUS`], [`WINDOW_MOST`] and [`CREDIT`] that holds. Fewer long blocks pass in a second, but they
+    /// differ less from each other: an interruption is a smaller part of them.
+    part: f64,
+    /// [`LAST_WINDOW`] and [`WAIT`].
+    last_window: u32,
+    wait: (u32, u32),
+}
+
+impl Pace {
+    fn of(blocks_a_second: f64) -> Pace {
+        let blocks = |seconds: f64, least: u32, most: u32| {
+            ((seconds * blocks_a_second) as u32).clamp(least, most)
+        };
+        Pace {
+            part: (blocks_a_second / USUAL_BLOCKS).clamp(LEAST_PART, 1.0),
+            last_window: blocks(WINDOW_SECONDS, LEAST_WINDOW, LAST_WINDOW),
+            wait: (
+                blocks(WAIT_SECONDS.0, LEAST_WAIT.0, WAIT.0),
+                blocks(WAIT_SECONDS.1, LEAST_WAIT.1, WAIT.1),
+            ),
+        }
+    }
+}
 
 /// The leader's choice of a walk.
 #[derive(Debug)]
 pub(crate) struct ChooseWalk {
     /// Time from one block to the next.
     period: f64,
+    pace: Pace,
     stage: Stage,
     serial: Recent,
     /// Parallel blocks of the next window.
@@ -184,10 +223,11 @@ enum Stage {
 }
 
 impl ChooseWalk {
-    /// For a plan with one worker; `period`: time from one block to the next.
-    pub(crate) fn new(period: f64) -> ChooseWalk {
+    /// For a plan with one worker; `period`: time from one block to the next; `second`: a second in the same unit.
+    pub(crate) fn new(period: f64, second: f64) -> ChooseWalk {
         ChooseWalk {
             period,
+            pace: Pace::of(second / period),
             stage: Stage::OneWorker { left: 0 },
             serial: Recent::default(),
             length: FIRST_WINDOW,
@@ -207,7 +247,7 @@ impl ChooseWalk {
         self.stage = match self.stage {
             _ if workers < 2 => Stage::OneWorker { left: 0 },
             _ if trial || together => Stage::Together(Window::after(SKIP_PLAN)),
-            Stage::OneWorker { .. } => Stage::Alone { left: WAIT.0 },
+            Stage::OneWorker { .. } => Stage::Alone { left: self.pace.wait.0 },
             // The next block is a sample, so that control threads soon learn about the new plan.
             Stage::Alone { left } => Stage::Alone { left: left - left % SAMPLED },
             _ => Stage::Alone { left: 1 },
@@ -218,7 +258,7 @@ impl ChooseWalk {
         }
     }
 
-    /// How the next block of full length is walked.
+    /// How the next block of the steady length is walked.
     pub(crate) fn next(&self) -> Walk {
         match self.stage {
             Stage::OneWorker { .. } | Stage::Alone { .. } | Stage::Probe { .. } => Walk::Serial,
@@ -252,7 +292,7 @@ impl ChooseWalk {
         Finding { reason, windows, ratio: self.account.ratio(), serial: self.serial.mean }
     }
 
-    /// Passes over a block of full length that is no sample; `false`: it is one, and [`ChooseWalk::note`] wants it.
+    /// Passes over a block of the steady length that is no sample; `false`: it is one, and [`ChooseWalk::note`] wants it.
     ///
     /// What a block took has no say in that: a choice by length would make the samples longer than the blocks.
     /// Thread: leader, after the deadline-critical part. Cost: some 5 operations.
@@ -269,7 +309,7 @@ impl ChooseWalk {
         passes
     }
 
-    /// Takes a block of full length into account that was walked as [`ChooseWalk::next`] said.
+    /// Takes a block of the steady length into account that was walked as [`ChooseWalk::next`] said.
     ///
     /// Thread: leader, after the deadline-critical part. Cost: some 50 operations at most.
     pub(crate) fn note(&mut self, sample: Sample) {
@@ -304,8 +344,8 @@ impl ChooseWalk {
             // A walk that misses has little to lose.
             () if serial > self.period => FIRST_WAIT / 2,
             // What was found out may no longer hold.
-            () if changed => WAIT.0,
-            () => WAIT.1,
+            () if changed => self.pace.wait.0,
+            () => self.pace.wait.1,
         };
         match left.min(most) {
             0 | 1 => {
@@ -344,7 +384,7 @@ impl ChooseWalk {
             return self.walk_alone(serial.map_or(0.0, |serial| window.lost_in_all(serial)));
         }
         let lost = serial.map_or(0.0, |serial| window.lost(serial));
-        if window.blocks < self.length && lost < SUSPICIOUS {
+        if window.blocks < self.length && lost < SUSPICIOUS * self.pace.part {
             return Stage::Together(window);
         }
         self.is_unsafe = !self.is_serial_safe();
@@ -369,12 +409,12 @@ impl ChooseWalk {
         let new = self.serial.is_new(sample.took);
         self.serial.push(sample.took, self.work);
         let serial = self.serial.mean.unwrap_or(sample.took);
-        self.account.settle(&window, serial, new);
+        self.account.settle(&window, serial, new, WINDOW_MOST * self.pace.part);
         self.length = match new || self.account.windows < ENOUGH_WINDOWS {
             true => FIRST_WINDOW,
-            false => (2 * self.length).min(longest_window(window.mean() / serial)),
+            false => (2 * self.length).min(self.longest_window(window.mean() / serial)),
         };
-        if self.account.lost > LEAVE {
+        if self.account.lost > LEAVE * self.pace.part {
             return self.walk_alone(-self.account.won);
         }
         Stage::Together(Window::after(SKIP))
@@ -387,23 +427,24 @@ impl ChooseWalk {
 
     /// Back to the serial walk: the workers have lost this many serial blocks since they were called.
     fn walk_alone(&mut self, lost: f64) -> Stage {
+        let Pace { part, wait, .. } = self.pace;
         self.serial_then = self.serial.mean.unwrap_or(0.0);
         self.failed = if lost > 0.0 { self.failed + 1 } else { 0 };
-        self.credit = (self.credit - lost.min(LEAVE)).min(CREDIT);
+        self.credit = (self.credit - lost.min(LEAVE * part)).min(CREDIT * part);
         let spread = (-self.credit / ATTEMPT_SHARE) as u32;
-        let least = if self.credit > 0.0 { FIRST_WAIT } else { WAIT.0 };
+        let least = if self.credit > 0.0 { FIRST_WAIT } else { wait.0 };
         // The wait pays for what was lost.
         self.credit = self.credit.max(0.0);
-        let left = spread.max(least << self.failed.saturating_sub(PATIENCE).min(5)).min(WAIT.1);
+        let left = spread.max(least << self.failed.saturating_sub(PATIENCE).min(5)).min(wait.1);
         Stage::Alone { left }
     }
-}
 
-/// How long a window has to be for probes to stay below [`PROBE_SHARE`], where a parallel block takes this
-/// part of a serial one.
-fn longest_window(ratio: f64) -> u32 {
-    let probe_costs = f64::from(PROBE) * (1.0 / ratio - 1.0);
-    ((probe_costs / PROBE_SHARE) as u32).clamp(LAST_WINDOW, LONGEST_WINDOW)
+    /// How long a window has to be for probes to stay below [`PROBE_SHARE`], where a parallel block takes this
+    /// part of a serial one.
+    fn longest_window(&self, ratio: f64) -> u32 {
+        let probe_costs = f64::from(PROBE) * (1.0 / ratio - 1.0);
+        ((probe_costs / PROBE_SHARE) as u32).clamp(self.pace.last_window, LONGEST_WINDOW)
+    }
 }
 
 /// Parallel blocks in a row.
@@ -473,10 +514,10 @@ impl Account {
     /// About so many blocks make up the ratio.
     const MEMORY: f64 = 1000.0;
 
-    /// `new`: the serial sample is unlike those before, so the window is not counted as lost.
-    fn settle(&mut self, window: &Window, serial: f64, new: bool) {
+    /// `new`: the serial sample is unlike those before, so the window is not counted as lost. `most`: what it counts at most.
+    fn settle(&mut self, window: &Window, serial: f64, new: bool, most: f64) {
         let lost = window.lost(serial);
-        let counted = lost.clamp(-WINDOW_MOST, if new { 0.0 } else { WINDOW_MOST });
+        let counted = lost.clamp(-most, if new { 0.0 } else { most });
         // Before the first serial sample no block is clipped.
         self.won -= lost.min((CLIP - 1.0) * f64::from(window.blocks));
         self.lost = (self.lost + counted).max(0.0);

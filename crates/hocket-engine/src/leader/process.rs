@@ -3,7 +3,7 @@
 use std::sync::atomic::Ordering::Relaxed;
 
 use hocket_dsp::{RowsMut, RowsRef, StereoRef};
-use hocket_machine::clock::{monotonic_ns, ticks};
+use hocket_machine::clock::{TickRate, monotonic_ns, ticks};
 use hocket_machine::float_mode::FlushDenormals;
 use hocket_time::{EventBuffer, Full, TimedCommand, Transport};
 
@@ -31,7 +31,7 @@ pub(crate) struct Chooser {
     choice: ChooseWalk,
     /// Number of the plan that it knows.
     plan: u64,
-    /// Whether that plan is walked as it stands, because a control thread has fixed the schedule.
+    /// Whether that plan is walked as it stands ([`Plan::is_fixed`](crate::block::plan::Plan)).
     keeps_to_plan: bool,
     busy: Busy,
 }
@@ -44,19 +44,66 @@ struct Busy {
 }
 
 impl Chooser {
-    /// `period_ticks`: from one block of full length to the next.
-    pub(crate) fn new(period_ticks: u64) -> Chooser {
-        // No plan has this number, so the first block looks at its plan.
-        let plan = u64::MAX;
-        let choice = ChooseWalk::new(period_ticks as f64);
-        Chooser { choice, plan, keeps_to_plan: false, busy: Busy::default() }
+    /// For blocks of so many nanoseconds.
+    pub(crate) fn new(period_ns: u64) -> Chooser {
+        Chooser {
+            choice: choice(period_ns),
+            plan: NO_PLAN,
+            keeps_to_plan: false,
+            busy: Busy::default(),
+        }
+    }
+
+    /// Forgets what it knows of blocks of another length.
+    fn restart(&mut self, period_ns: u64) {
+        (self.choice, self.plan) = (choice(period_ns), NO_PLAN);
     }
 }
 
-impl Chooser {
-    /// Forgets what it knows of blocks of another length.
-    fn restart(&mut self, period_ticks: u64) {
-        (self.choice, self.plan) = (ChooseWalk::new(period_ticks as f64), u64::MAX);
+/// No plan has this number, so the next block looks at its plan.
+const NO_PLAN: u64 = u64::MAX;
+
+fn choice(period_ns: u64) -> ChooseWalk {
+    let ticks = |ns| TickRate::get().ns_to_ticks(ns) as f64;
+    ChooseWalk::new(ticks(period_ns), ticks(1_000_000_000))
+}
+
+/// The length to which blocks are compared. At first it is the plan's maximum; a host may ask for less for as long as it
+/// likes.
+#[derive(Debug)]
+pub(crate) struct SteadyLength {
+    frames: usize,
+    /// Blocks in a row that cannot be compared with it, and the longest of them.
+    row: u32,
+    longest: usize,
+}
+
+/// Blocks in a row of quite another length, after which that one is the length.
+const STEADY: u32 = 32;
+
+impl SteadyLength {
+    pub(crate) fn of(frames: usize) -> SteadyLength {
+        SteadyLength { frames, row: 0, longest: 0 }
+    }
+
+    /// Whether a block of so many frames can be compared, scaled: half the length at least, and twice at most.
+    fn compares(&self, frames: usize) -> bool {
+        2 * frames >= self.frames && frames <= 2 * self.frames
+    }
+
+    /// Notes a block. Returns the new length, if there is one.
+    fn note(&mut self, frames: usize) -> Option<usize> {
+        if self.compares(frames) {
+            (self.row, self.longest) = (0, 0);
+            return None;
+        }
+        (self.row, self.longest) = (self.row + 1, self.longest.max(frames));
+        (self.row == STEADY).then_some(self.longest)
+    }
+
+    /// What a block of the steady length would have taken; `None`: it cannot be compared.
+    fn scaled(&self, took: u64, frames: usize) -> Option<u64> {
+        self.compares(frames).then(|| took * self.frames as u64 / frames as u64)
     }
 }
 
@@ -135,7 +182,10 @@ impl Engine {
             orders = self.carry_out() + std::mem::take(&mut self.orders_before);
             // The orders may have made more room.
             frames = asked_frames.min(self.largest_block());
-            whole = frames == self.largest_block();
+            if let Some(frames) = self.length.note(frames) {
+                self.compare_blocks_of(frames);
+            }
+            whole = self.length.compares(frames);
             self.last.begun_ticks = ticks();
             self.leader.fill_ports(frames);
             self.leader.move_on(frames);
@@ -167,9 +217,11 @@ impl Engine {
             ..BlockTimes::default()
         };
         self.account_workers();
-        let took = measure(of, finished_ticks.wrapping_sub(self.last.begun_ticks));
-        self.progress.note(of, orders, whole.then_some(took));
-        self.note_walk(of, whole.then_some(took));
+        // The host waits for the accounts too, and those of workers take longer.
+        let took = measure(of, ticks().wrapping_sub(self.last.begun_ticks));
+        let took = self.length.scaled(took, frames);
+        self.progress.note(of, orders, took);
+        self.note_walk(of, took);
         self.block += 1;
         self.background.attention.wake();
         self.last.times
@@ -197,10 +249,17 @@ impl Engine {
     #[cold]
     fn go_on_with_length(&mut self) {
         self.settings.frames = self.largest_block() as u32;
+        self.compare_blocks_of(self.largest_block());
+    }
+
+    /// From now on times are those of this length.
+    #[cold]
+    fn compare_blocks_of(&mut self, frames: usize) {
+        self.length = SteadyLength::of(frames);
         self.progress.forget_times();
-        let period_ns = self.deadline_ns(self.largest_block());
+        let period_ns = self.deadline_ns(frames);
         if let Some(chooser) = &mut self.chooser {
-            chooser.restart(self.rate.ns_to_ticks(period_ns));
+            chooser.restart(period_ns);
         }
     }
 
@@ -246,7 +305,7 @@ impl Engine {
         };
         if chooser.plan != plan.number {
             chooser.plan = plan.number;
-            chooser.keeps_to_plan = self.progress.keeps_to_plans();
+            chooser.keeps_to_plan = plan.is_fixed;
             chooser.choice.exchanged(plan.workers(), plan.trial);
         }
         if chooser.keeps_to_plan {
@@ -266,11 +325,12 @@ impl Engine {
         let next_ns = std::mem::take(&mut self.next_ns);
         let chooser = self.chooser.as_ref().filter(|chooser| !chooser.keeps_to_plan);
         let pause = chooser.map_or(0, |chooser| chooser.choice.pause_after_next());
-        let period_ns = self.deadline_ns(self.largest_block());
+        let period_ns = self.deadline_ns(self.length.frames);
         if next_ns > 0 { next_ns + u64::from(pause) * period_ns } else { 0 }
     }
 
-    /// Tells `auto` what a block took that the caller left to it; `took`: for one of full length.
+    /// Tells `auto` what a block took that the caller left to it; `took`: for one of the
+    /// steady length.
     fn note_walk(&mut self, of: Of, took: Option<u64>) {
         let Some(chooser) = self.chooser.as_mut() else { return };
         let walk = match of {

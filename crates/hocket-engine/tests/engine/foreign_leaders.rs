@@ -14,7 +14,7 @@ use hocket_rt::Strategy;
 use crate::stage::{self, FRAMES, RATE_HZ};
 
 const VOICES: usize = 12;
-const OWN_PRIORITY: u8 = 60;
+const OWN_PRIORITY: u8 = Settings::PRIORITY;
 
 /// Two pinned workers that ask for a real-time class, and the CPUs of their seats.
 fn live(schedule: ScheduleKind, sibling: SiblingPolicy) -> Result<(Engine, [u32; 2]), String> {

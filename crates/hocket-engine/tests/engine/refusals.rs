@@ -5,7 +5,8 @@ use hocket_engine::{
     Engine, EngineError, MediaPool, Prepared, Settings, SettingsError, StereoAudio, prepare_session,
 };
 use hocket_plan::{
-    Fusing, Graph, Rule, ScheduleKind, SiblingPolicy, Unit, UnitGraph, UnitId, VerifiedSchedule,
+    Edge, Fusing, Graph, Node, NodeKind, Ports, Rule, ScheduleKind, SiblingPolicy, Unit, UnitGraph,
+    UnitId, VerifiedSchedule,
 };
 
 use crate::stage::{self, RATE_HZ};
@@ -58,6 +59,33 @@ fn more_workers_than_seats_are_refused() {
     let error = error.err().unwrap();
     assert!(matches!(error, EngineError::Seating { workers: 3, seats: 2 }), "{error:?}");
     assert_eq!(error.to_string(), "the schedule is for 3 workers, the seating for 2");
+}
+
+#[test]
+fn a_schedule_for_another_graph_is_refused() {
+    let kind = ScheduleKind::Dataflow;
+    // As many nodes each, but one of them has another channel.
+    let with = |ports: Ports| {
+        let mut graph = Graph::default();
+        let node = |name: &str, inputs, ports| Node {
+            name: name.into(),
+            kind: NodeKind::Custom(0),
+            inputs,
+            cost: 1.0,
+            latency_frames: 0,
+            ports,
+        };
+        let from = graph.add(node("source", vec![], ports)).unwrap();
+        graph.add(node("sum", vec![Edge::new(from, 1.0)], Ports::default())).unwrap();
+        Prepared::from_graph(&graph, vec![None, None], Fusing::None).unwrap()
+    };
+    let other = with(Ports { extra: 1, ..Ports::default() });
+    let schedule = VerifiedSchedule::plan(kind, other.units, 2).unwrap();
+    let settings = stage::settings(stage::policy(kind));
+    let seating = stage::seating(SiblingPolicy::Off, 2);
+    let error =
+        Engine::start_verified(with(Ports::default()), schedule, settings, seating).err().unwrap();
+    assert!(matches!(error, EngineError::OtherGraph), "{error:?}");
 }
 
 #[test]

@@ -43,7 +43,7 @@ impl Played {
 
 fn play(before: Option<ScheduleKind>, mut host: impl FnMut(usize) -> Times) -> Played {
     let mut planner = ChooseSchedule::knowing(before);
-    let mut leader = ChooseWalk::new(PERIOD);
+    let mut leader = ChooseWalk::new(PERIOD, SECOND as f64 * PERIOD);
     let mut played = Played::default();
     let (mut kind, mut blocks) = (ScheduleKind::Serial, 0);
     for number in 0..LONG {

@@ -12,7 +12,7 @@ type Host = Box<dyn FnMut(usize) -> Block>;
 
 /// A choice whose plan with workers has just come.
 fn choice() -> ChooseWalk {
-    let mut choice = ChooseWalk::new(PERIOD);
+    let mut choice = ChooseWalk::new(PERIOD, SECOND as f64 * PERIOD);
     choice.exchanged(2, true);
     choice
 }
@@ -214,6 +214,57 @@ fn workers_that_pay_again_are_called_again() {
     }
 }
 
+/// A choice for blocks of so many frames, whose plan with workers has just come; and how many of them a second has.
+fn choice_of(frames: usize) -> (ChooseWalk, usize) {
+    let mut choice = ChooseWalk::new(PERIOD * frames as f64 / 64.0, SECOND as f64 * PERIOD);
+    choice.exchanged(2, true);
+    (choice, SECOND * 64 / frames)
+}
+
+#[test]
+fn long_blocks_keep_the_promise() {
+    for frames in [256, 1024, 4096] {
+        for gain in [0.5, 0.9, 0.98, 1.02, 1.9] {
+            for seed in 1..5 {
+                let mut host = quiet(80.0, gain)(Random::new(seed));
+                let played = play(&mut choice_of(frames).0, LONG, &mut host);
+                let (serial, best) = (played.over_serial(), played.over_best());
+                assert!(serial <= 1.03, "{frames}, gain {gain}: {serial:.3} of the serial walk");
+                assert!(best <= 1.05, "{frames}, gain {gain}: {best:.3} of the better walk");
+            }
+        }
+    }
+}
+
+#[test]
+fn workers_that_stop_paying_are_left_in_time_with_long_blocks() {
+    for frames in [256, 1024, 4096] {
+        for (before, after) in [(1.9, 0.5), (1.9, 0.9), (1.1, 0.95)] {
+            let (mut choice, second) = choice_of(frames);
+            let gain = |block| if block < 10 * SECOND { before } else { after };
+            let played = play(&mut choice, LONG, |block| Block::new(80.0, 80.0 / gain(block)));
+            assert!(played.share_parallel(9 * SECOND..10 * SECOND) > 0.9);
+            // Attempts begin soon after, but take no more than a sixth of the blocks.
+            let alone = |walks: &[Walk]| walks.iter().all(|walk| *walk == Walk::Serial);
+            let left = played.walks[10 * SECOND..].windows(60).position(alone).unwrap();
+            assert!(left < second.max(110), "{frames}, {after}: after {left} blocks");
+        }
+    }
+}
+
+#[test]
+fn workers_are_called_again_after_half_a_minute_at_most() {
+    for frames in [64, 256, 1024] {
+        let (mut choice, second) = choice_of(frames);
+        let minutes = 120 * second;
+        let gain = |block| if block < minutes { 0.5 } else { 1.9 };
+        let blocks = minutes + (30 * second).max(1200);
+        let played = play(&mut choice, blocks, |block| Block::new(80.0, 80.0 / gain(block)));
+        let back = settles(&played.walks[minutes..], Walk::Parallel);
+        assert!(back < (23 * second).max(1100), "{frames}: after {back} blocks");
+    }
+}
+
 #[test]
 fn a_serial_walk_that_grew_calls_the_workers_sooner() {
     // Blocks of 10 us lose with workers, blocks of 300 us win.
@@ -256,7 +307,7 @@ fn a_serial_walk_that_misses_is_left_for_workers_that_hold() {
 fn a_new_plan_is_left_at_its_second_miss() {
     // Every block with workers misses, from the first one on; or every fourth one.
     for every in [1, 4] {
-        let mut choice = ChooseWalk::new(PERIOD);
+        let mut choice = ChooseWalk::new(PERIOD, SECOND as f64 * PERIOD);
         play(&mut choice, 100, |_| Block::new(0.3 * PERIOD, 3.0 * PERIOD));
         choice.exchanged(2, true);
         let misses = |block: usize| if block.is_multiple_of(every) { 3.0 } else { 0.2 };
@@ -275,7 +326,7 @@ fn a_new_plan_is_left_at_its_second_miss() {
 #[test]
 fn samples_of_one_worker_are_no_longer_than_its_blocks() {
     // One block in eight is long, as where a spectrum is computed every eighth block.
-    let mut choice = ChooseWalk::new(PERIOD);
+    let mut choice = ChooseWalk::new(PERIOD, SECOND as f64 * PERIOD);
     let long =
         |block: usize| if block % SAMPLED as usize == 3 { 1.2 * PERIOD } else { 0.1 * PERIOD };
     play(&mut choice, 10 * SECOND, |block| Block::new(long(block), long(block)));
@@ -294,7 +345,7 @@ fn an_attempt_ends_at_its_first_miss() {
 
 #[test]
 fn a_plan_for_one_worker_is_walked_alone() {
-    let mut choice = ChooseWalk::new(PERIOD);
+    let mut choice = ChooseWalk::new(PERIOD, SECOND as f64 * PERIOD);
     let played = play(&mut choice, SECOND, |_| Block::new(100.0, 10.0));
     assert_eq!(played.share_parallel(0..SECOND), 0.0);
     assert_eq!(choice.finding().reason, Reason::OneWorker);

@@ -4,7 +4,6 @@
 use std::time::{Duration, Instant};
 
 use hocket_dsp::{Block, Processor};
-use hocket_machine::clock::TickRate;
 use hocket_plan::{
     ChainCost, CostTable, Edge, Fusing, Graph, Node, NodeKind, ScheduleKind, Seat, Seats,
     SiblingPolicy,
@@ -197,6 +196,68 @@ fn a_kind_that_is_asked_for_is_walked_as_it_stands_until_auto_chooses_again() {
 
     assert_eq!(serial.control().set_schedule(None), Err(ControlError::NeverChose));
     assert_eq!(serial.control().standing().steer, Steer::Fixed);
+}
+
+#[test]
+fn workers_that_lose_are_left_with_short_blocks_too() {
+    let lengths: [&[usize]; 4] =
+        [&[FRAMES / 2], &[FRAMES / 4], &[FRAMES / 8, FRAMES / 4 - 1], &[1]];
+    for lengths in lengths {
+        let mut auto = engine(Duration::ZERO, Steer::Auto);
+        let (control, dear) = (auto.control(), dear(&auto));
+        let mut play = |blocks: usize, parallel_us: u64| {
+            (0..blocks).for_each(|block| {
+                let frames = lengths[block % lengths.len()];
+                auto.process_as_if(frames, |of| {
+                    us(if of == (Of::Plan { alone: false }) { parallel_us } else { 100 })
+                        * frames as u64
+                        / FRAMES as u64
+                });
+            });
+            auto.schedule().workers()
+        };
+        play(100, 300);
+        control.adopt_costs(&dear).unwrap();
+        assert_eq!(play(2 * SECOND, 300), 2);
+        let standing = control.standing();
+        assert_eq!(
+            (standing.reason, standing.walks_alone),
+            (Reason::SerialIsShorter, true),
+            "{lengths:?}"
+        );
+        play(SECOND * 30, 50);
+        assert_eq!(control.standing().reason, Reason::WorkersPay, "{lengths:?}");
+    }
+}
+
+#[test]
+fn the_length_to_which_blocks_are_compared_follows_the_host() {
+    let mut length = SteadyLength::of(1024);
+    let notes = |length: &mut SteadyLength, frames: usize, count: usize| -> Vec<usize> {
+        (0..count).filter_map(|_| length.note(frames)).collect()
+    };
+    assert!(notes(&mut length, 512, 100).is_empty());
+    assert_eq!((length.scaled(10, 512), length.scaled(10, 511)), (Some(20), None));
+    assert!(notes(&mut length, 256, 31).is_empty());
+    assert!(notes(&mut length, 1000, 1).is_empty(), "the row begins anew");
+    assert!(notes(&mut length, 64, 31).is_empty());
+    assert_eq!(notes(&mut length, 256, 1), [256], "the longest of the row");
+}
+
+#[test]
+fn a_kind_that_is_refused_leaves_auto_choosing() {
+    let mut auto = engine(Duration::from_micros(20), Steer::Auto);
+    let mut serial = engine(Duration::ZERO, Steer::Fixed);
+    let control = auto.control();
+    control.adopt_costs(&dear(&auto)).unwrap();
+    play(&mut auto, &mut serial, 100, 60);
+    // So many plans are under way that there is no room for another one. The leader takes them over afterwards.
+    while control.replan().is_ok() {}
+    assert_eq!(control.set_schedule(Some(ScheduleKind::Dataflow)), Err(ControlError::Full));
+    assert_eq!(control.standing().steer, Steer::Auto);
+    play(&mut auto, &mut serial, SECOND, 300);
+    let standing = control.standing();
+    assert_eq!((standing.reason, standing.walks_alone), (Reason::SerialIsShorter, true));
 }
 
 #[test]
