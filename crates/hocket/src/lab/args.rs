@@ -255,7 +255,7 @@ pub struct ExportArgs {
     /// The format.
     #[arg(long, value_enum, default_value_t = Format::Csv)]
     pub format: Format,
-    /// A new file to write [default: standard output].
+    /// A new file to write; `-` is standard output [default: -].
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
     /// Where the run is.

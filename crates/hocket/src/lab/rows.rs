@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use comfy_table::{ContentArrangement, Table as Drawn};
+use hocket_files::is_standard_output;
 use hocket_lab::foreign;
 use hocket_lab::store::{NewFile, Table, csv, json};
 use serde_json::Value;
@@ -20,10 +21,11 @@ pub(super) fn export(args: &ExportArgs) -> Result<Exit, Failure> {
         asked => Some(store.choose(asked).map_err(failure)?.run),
     };
     let table = || store.export(run).map_err(failure);
+    let output = args.output.as_deref().filter(|path| !is_standard_output(path));
     match args.format {
-        Format::Csv => hand_out(args.output.as_deref(), &csv(&table()?))?,
-        Format::Json => hand_out(args.output.as_deref(), &format!("{:#}\n", json(&table()?)))?,
-        Format::Parquet => parquet::write(&store, run, args.output.as_deref())?,
+        Format::Csv => hand_out(output, &csv(&table()?))?,
+        Format::Json => hand_out(output, &format!("{:#}\n", json(&table()?)))?,
+        Format::Parquet => parquet::write(&store, run, output)?,
     }
     Ok(Exit::Done)
 }

@@ -121,12 +121,17 @@ fn rows_are_exported_to_new_files_only() {
     assert_eq!(ran(&["export", "-o", file]).code, Some(0));
     let rows = std::fs::read_to_string(file).unwrap();
     assert_eq!(rows, ran(&["export"]).out);
+    for standard in ["-", "/dev/stdout"] {
+        let piped = ran(&["export", "-o", standard]);
+        assert_eq!((piped.code, &piped.out), (Some(0), &rows), "{}", piped.err);
+    }
     refused(&["export", "--format", "json", "-o", file], 2, &["rows.csv", "there already"]);
     assert_eq!(std::fs::read_to_string(file).unwrap(), rows);
     if cfg!(feature = "parquet") {
         assert_eq!(ran(&["export", "--format", "parquet", "-o", other]).code, Some(0));
         assert!(std::fs::read(other).unwrap().starts_with(b"PAR1"));
         refused(&["export", "--format", "parquet"], 2, &["standard output", "-o"]);
+        refused(&["export", "--format", "parquet", "-o", "-"], 2, &["standard output"]);
     } else {
         let words = ["built without it", "cargo build", "--features parquet"];
         refused(&["export", "--format", "parquet", "-o", other], 2, &words);
