@@ -33,12 +33,13 @@ pub fn run(args: &BenchArgs) -> Result<Exit, Failure> {
     let topology = crate::load::topology()?;
     let project = args.project.with(args.strict);
     let opened = OpenedSession::open_as(&args.session, args.rate, &topology, project)?;
-    check_files(args, &opened)?;
+    let files = check_files(args, &opened)?;
     let known = Known::find(&args.profile, &topology)?;
     known.tell();
     let mut plan = plan(args, &opened, &known, &topology)?;
     place(&mut plan.disturb, &topology)?;
     check_seats(&plan, &topology)?;
+    files.make_folders()?;
     crate::notes::whole_turns(&plan);
     crate::notes::serial_workers(args.workers, &args.schedule);
     crate::notes::takes_left_out(&args.session, opened.session(), "a benchmark");
@@ -60,17 +61,17 @@ pub fn run(args: &BenchArgs) -> Result<Exit, Failure> {
     failure.map_or_else(|| Ok(exit(&record, args)), Err)
 }
 
-fn check_files(args: &BenchArgs, opened: &OpenedSession) -> Result<(), Failure> {
+fn check_files(args: &BenchArgs, opened: &OpenedSession) -> Result<Files, Failure> {
     let mut files = Files::new(args.force);
     files.reads_session(&args.session, opened.sources());
     args.profile.profile.iter().for_each(|path| files.reads("the profile", path));
     if let Some(path) = &args.record {
         files.writes("--record", path, Kind::Record)?;
     }
-    match &args.report {
-        Some(path) => files.writes("--report", path, Kind::Page),
-        None => Ok(()),
+    if let Some(path) = &args.report {
+        files.writes("--report", path, Kind::Page)?;
     }
+    Ok(files)
 }
 
 /// Prints the result before anything is written, so that no full disk can take it away.

@@ -185,10 +185,12 @@ pub struct ReportArgs {
     /// Writes the page to out/lab.html.
     #[arg(long, conflicts_with_all = ["json", "output"])]
     pub html: bool,
-    /// Writes each plot to a file in this folder: ID.svg, ID-2.svg. Replaces earlier pictures of the lab,
-    /// and says so, but no other file.
+    /// Writes each plot to a file in this folder: ID.svg, ID-2.svg. Replaces earlier pictures, and says so.
     #[arg(long, value_name = "FOLDER", conflicts_with = "json")]
     pub pictures: Option<PathBuf>,
+    /// Replaces files that Hocket did not write.
+    #[arg(long)]
+    pub force: bool,
     /// Prints every figure instead of one screen.
     #[arg(long, conflicts_with = "json")]
     pub all: bool,

@@ -66,6 +66,7 @@ fn fault_01_no_output_is_an_input_or_another_output() {
         ["try.toml", "loop.flac", "r.json"].map(|name| std::fs::read(at(name)).unwrap()).into();
     let new = at("new.html");
     let new_again = at("again/new.html");
+    let (deep, deep_again) = (at("x/new.html"), at("again/x/y/../new.html"));
     for args in [
         &["report", &at("r.json"), "-o", &at("r.json"), "--force"][..],
         &["report", &at("r.json"), "-o", &at("link.html"), "--force"],
@@ -74,6 +75,11 @@ fn fault_01_no_output_is_an_input_or_another_output() {
         &["render", &file, "-o", &at("hard.wav"), "--force"],
         &["bench", &file, "--record", &file, "--force"],
         &["bench", &file, "--record", &new, "--report", &new_again],
+        &["bench", &file, "--record", &deep, "--report", &deep_again],
+        &["tune", "--records", &new, "--output", &new_again],
+        &["tune", "--records", &deep, "--output", &deep_again, "--force"],
+        &["tune", "--from-records", "--records", &file, "--output", &at("again/try.toml")],
+        &["lab", "report", "--records", &at("r.json"), "-o", &at("link.html"), "--force"],
         &["play", &file, "--length", "0.1", "--costs", &at("hard.wav")],
     ] {
         // A cost table is read first, and sound is none.
@@ -83,7 +89,8 @@ fn fault_01_no_output_is_an_input_or_another_output() {
     for (name, bytes) in ["try.toml", "loop.flac", "r.json"].iter().zip(&before) {
         assert_eq!(&std::fs::read(at(name)).unwrap(), bytes, "{name}");
     }
-    assert!(!Path::new(&new).exists());
+    let names = ["again", "hard.wav", "link.html", "loop.flac", "r.json", "try.toml"];
+    assert_eq!(files(folder.path()), names);
 }
 
 /// What Hocket wrote it may replace by the same kind of file; everything else needs `--force`.
@@ -97,11 +104,18 @@ fn fault_01_only_own_files_are_replaced_without_force() {
         let args = ["report", record().to_str().unwrap()].into_iter().chain(more.iter().copied());
         args.map(String::from).collect::<Vec<_>>()
     };
+    let lab_report = |more: &[&str]| {
+        let records = crate::lab::measured().to_str().unwrap();
+        let args = ["lab", "report", "--records", records].into_iter().chain(more.iter().copied());
+        args.map(String::from).collect::<Vec<_>>()
+    };
     for (name, args) in [
         ("a.wav", render("a.wav")),
         ("a.flac", render("a.flac")),
         ("a.html", report(&["-o", &at("a.html")])),
         ("a.svg", report(&["--svg", &at("a.svg")])),
+        ("lab.html", lab_report(&["-o", &at("lab.html")])),
+        ("aa.svg", lab_report(&["--pictures", &at("")])),
     ] {
         std::fs::write(at(name), mine).unwrap();
         let mut args: Vec<&str> = args.iter().map(String::as_str).collect();

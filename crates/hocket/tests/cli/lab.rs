@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 use crate::support::{check_refused, run};
 
 /// A record file with one short run in it, measured once for all tests.
-fn measured() -> &'static Path {
+pub fn measured() -> &'static Path {
     static FILE: OnceLock<PathBuf> = OnceLock::new();
     FILE.get_or_init(|| {
         let file = Path::new(env!("CARGO_TARGET_TMPDIR")).join("lab.sqlite");
@@ -71,7 +71,7 @@ fn a_run_is_kept_reported_exported_and_asked() {
     assert!(std::fs::read_to_string(pictures.join("aa.svg")).unwrap().starts_with("<svg"));
     assert!(ran(&asked).out.starts_with("replaced "));
     std::fs::write(pictures.join("aa.svg"), "<svg/>").unwrap();
-    refused(&asked, 2, &["aa.svg", "no picture of the lab", "another folder"]);
+    refused(&asked, 2, &["aa.svg", "Hocket did not write", "nothing was changed", "--force"]);
     refused(&["report", "--pictures", page.to_str().unwrap()], 3, &["lab.html"]);
     let csv = ran(&["export"]).out;
     let rows: serde_json::Value =
