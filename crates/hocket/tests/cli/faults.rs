@@ -206,6 +206,49 @@ fn fault_02_every_number_is_checked_before_the_audio_is_loaded() {
     check_refused(&["render", &file, "-o", out, "--strict"], 2, &["cut.flac", " ends "]);
 }
 
+/// What would be unpacked is no project at all, and nobody gets to know that.
+#[test]
+fn fault_02_every_number_is_checked_before_a_project_is_unpacked() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let (project, out) = (at("song.dawproject"), at("out.wav"));
+    std::fs::write(&project, "no archive").unwrap();
+    check_refused(&["bench", &project], 2, &["song.dawproject"]);
+    let everywhere = [("--frames", "9000", "8192"), ("--workers", "5000", "5000 workers")];
+    for (flag, wrong, word) in everywhere {
+        check_refused(&["render", &project, "-o", &out, flag, wrong], 2, &[word]);
+        check_refused(&["play", &project, flag, wrong], 2, &[word]);
+        check_refused(&["bench", &project, flag, wrong], 2, &[word]);
+    }
+    check_refused(&["play", &project, "--length", "1e9"], 2, &["86400"]);
+    for (flag, wrong, word) in
+        [("--length", "1e9", "86400"), ("--from", "-1", "0 to 1000000"), ("--to", "1e7", "--to 1")]
+    {
+        check_refused(&["render", &project, "-o", &out, flag, wrong], 2, &[word]);
+    }
+    check_refused(&["bench", &project, "--disturb", "disk"], 2, &["preview or compute"]);
+    check_refused(&["bench", &project, "--disturb", "compute@cpu99999"], 2, &["CPU 99999"]);
+    let plugin = ["plugin", "render", "clap:none", "-i", &project, "-o", &out, "--frames", "9000"];
+    check_refused(&plugin, 2, &["8192"]);
+    assert_eq!(files(folder.path()), ["song.dawproject"]);
+}
+
+/// Whatever is refused after the place of a record was looked at.
+#[test]
+fn fault_02_what_is_refused_leaves_no_folder_behind() {
+    let (folder, file) = one_track("");
+    let at = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let (record, busy) = (at("new/folder/r.json"), at("loop.flac/r.html"));
+    let bench = ["bench", &file, "--record", &record];
+    check_refused(&[&bench[..], &["--report", &file]].concat(), 2, &["nothing was changed"]);
+    check_refused(&[&bench[..], &["--report", &busy]].concat(), 3, &["--report", "loop.flac"]);
+    check_refused(&[&bench[..], &["--disturb", "preview"]].concat(), 2, &["preview"]);
+    let profile = at("new/m.toml");
+    let tune = ["tune", "--from-records", "--records", &at("none.sqlite"), "--output", &profile];
+    check_refused(&tune, 2, &["none.sqlite"]);
+    assert_eq!(files(folder.path()), ["loop.flac", "try.toml"]);
+}
+
 /// A session of `clips` clips at 1 kHz, each of its own file of `minutes`; `more` is added to each clip.
 fn slow_to_convert(clips: usize, minutes: u32, more: &str) -> (tempfile::TempDir, String) {
     let list: Vec<_> = (0..clips).map(|i| format!("{{ file = \"{i}.wav\"{more} }}")).collect();
