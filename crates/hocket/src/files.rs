@@ -164,12 +164,7 @@ impl Files {
         if kind.makes_folder() {
             self.in_new_folders.push(path.into());
         }
-        for part in remove_dead_parts(path) {
-            crate::output::note(format_args!(
-                "removed {}, which a killed run left unfinished",
-                part.display()
-            ));
-        }
+        remove_dead_parts_of(path);
         Ok(())
     }
 
@@ -199,6 +194,11 @@ impl Files {
             ))),
         }
     }
+}
+
+/// Removes what killed runs left half-written under this name, and says what.
+pub(crate) fn remove_dead_parts_of(path: &Path) {
+    crate::leftovers::tell_removed(remove_dead_parts(path));
 }
 
 /// Whether this is a recording: it has a manifest beside it. No other run makes it again.
@@ -272,7 +272,8 @@ fn check_writable_below(path: &Path) -> Result<(), Failure> {
 }
 
 fn try_folder(path: &Path, folder: &Path) -> Result<(), Failure> {
-    let trial = tempfile::Builder::new().prefix(".hocket-").tempfile_in(folder);
+    // It has no name, so nothing is left of it whatever happens.
+    let trial = tempfile::tempfile_in(folder);
     trial.map(|_| ()).map_err(|error| {
         // The error's own text names the trial file, which means nothing to a user.
         let cause = match error.kind() {

@@ -11,6 +11,7 @@ use serde_json::Value;
 use super::args::{ExportArgs, Format, QueryArgs};
 use super::{failure, open};
 use crate::failure::{Exit, Failure};
+use crate::files::remove_dead_parts_of;
 use crate::output::{print, print_json, print_rows};
 
 /// Runs `export`.
@@ -33,6 +34,7 @@ pub(super) fn export(args: &ExportArgs) -> Result<Exit, Failure> {
 fn hand_out(output: Option<&Path>, text: &str) -> Result<(), Failure> {
     match output {
         Some(path) => {
+            remove_dead_parts_of(path);
             let written = NewFile::beside(path).and_then(|new| new.finish_with(text));
             written.map_err(failure)?;
             crate::written::wrote(path);
@@ -63,6 +65,7 @@ mod parquet {
                 "--format parquet: a Parquet file is not written to standard output; name a file with -o",
             )
         })?;
+        crate::files::remove_dead_parts_of(path);
         store.write_parquet(run, path).map_err(failure)?;
         crate::written::wrote(path);
         Ok(())

@@ -357,6 +357,47 @@ fn fault_02_loading_a_project_listens_to_signals() {
     }
 }
 
+/// No signal is heard with `kill -9`: the next start removes the folder. That of a running process stays.
+#[test]
+fn fault_02_the_folder_of_a_killed_process_is_removed_by_the_next_start() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let (project, audio, out) = (at("song.dawproject"), at("minute.wav"), at("out.wav"));
+    eight_bit_mono(Path::new(&audio), 8000, 8000 * 60);
+    slow_project(&project, Path::new(&audio));
+    let temporary = tempfile::tempdir().unwrap();
+    let start = || {
+        let before = files(temporary.path());
+        let mut program = hocket(&["render", &project, "-o", &out, "--rate", "192000"]);
+        program.env("TMPDIR", temporary.path()).stdout(Stdio::null()).stderr(Stdio::null());
+        let mut child = program.spawn().unwrap();
+        let begun = Instant::now();
+        while files(temporary.path()) == before && begun.elapsed() < Duration::from_secs(60) {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        // The lock comes a moment later than the folder.
+        std::thread::sleep(Duration::from_millis(100));
+        assert!(child.try_wait().unwrap().is_none(), "it was to load for long");
+        child
+    };
+    let kill = |mut child: Child| {
+        child.kill().unwrap();
+        child.wait().unwrap();
+    };
+    let next = || Ran::from(hocket(&["machine"]).env("TMPDIR", temporary.path()).output().unwrap());
+    kill(start());
+    let left = files(temporary.path());
+    assert!(left.len() == 1 && left[0].starts_with("hocket-project-"), "{left:?}");
+    let ran = next();
+    assert!(ran.err.contains("removed") && ran.err.contains(&left[0]), "{}", ran.err);
+    assert_eq!(files(temporary.path()), [""; 0]);
+    let running = start();
+    let ran = next();
+    let stays = files(temporary.path());
+    kill(running);
+    assert!(stays.len() == 1 && !ran.err.contains("removed"), "{stays:?} {}", ran.err);
+}
+
 /// Twelve tracks that play a minute of audio each, from files of their own.
 fn slow_project(path: &str, audio: &Path) {
     use std::io::Write;
