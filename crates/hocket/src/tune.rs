@@ -1,7 +1,7 @@
 //! `hocket tune`: measures this machine and writes its profile.
 
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use clap::Args;
 use hocket_lab::fleet::LabJob;
@@ -105,7 +105,9 @@ fn measured(args: &TuneArgs) -> Result<Option<(Evidence, String)>, Failure> {
         time_s: Some(args.time.as_secs_f64()),
         width_percent: 1.0,
     };
+    let started = Instant::now();
     let (store, run, interrupted) = lab::measure_job(&args.records, &wanted)?;
+    crate::notes::time_taken(Some(args.time), started.elapsed(), "give more time");
     if interrupted {
         tell(format_args!(
             "interrupted: no profile was written; what was measured is run {} of {}",
