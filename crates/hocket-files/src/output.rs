@@ -68,6 +68,11 @@ impl OutputFile {
         &mut self.file
     }
 
+    /// Where it is until it has its name; `None` for a stream.
+    pub fn part(&self) -> Option<&Path> {
+        self.part.as_ref().map(|part| part.temporary.as_path())
+    }
+
     /// Whether what is written is gone at once, so that nothing can be corrected later.
     pub fn is_stream(&self) -> bool {
         self.part.is_none()
@@ -164,21 +169,26 @@ pub fn remove_dead_parts(target: &Path) -> Vec<PathBuf> {
     let Ok(entries) = std::fs::read_dir(folder_of(&target)) else { return Vec::new() };
     let names = entries.flatten().map(|entry| entry.file_name());
     let parts = names.filter(|name| is_part(name, &begin)).map(|name| target.with_file_name(name));
-    parts.filter(|part| is_dead(part) && std::fs::remove_file(part).is_ok()).collect()
+    parts.filter(|part| remove_dead(part)).collect()
 }
 
 /// `.NAME.PROCESS-SERIAL.part`
 fn is_part(name: &OsStr, begin: &OsStr) -> bool {
     let rest = name.as_encoded_bytes().strip_prefix(begin.as_encoded_bytes());
     let middle = rest.and_then(|rest| rest.strip_suffix(ENDING.as_bytes()));
-    let numbers = middle.and_then(|middle| std::str::from_utf8(middle).ok()?.split_once('-'));
-    let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-    numbers.is_some_and(|(process, serial)| digits(process) && digits(serial))
+    middle.and_then(|middle| std::str::from_utf8(middle).ok()).is_some_and(are_numbers)
 }
 
-/// Whether nobody holds its lock.
-fn is_dead(part: &Path) -> bool {
-    File::open(part).is_ok_and(|file| file.try_lock().is_ok())
+/// `PROCESS-SERIAL`
+pub(crate) fn are_numbers(text: &str) -> bool {
+    let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    text.split_once('-').is_some_and(|(process, serial)| digits(process) && digits(serial))
+}
+
+/// Whether nobody held its lock, and it is gone. The lock is held until then, so nobody can take the part meanwhile.
+fn remove_dead(part: &Path) -> bool {
+    let Ok(file) = File::open(part) else { return false };
+    file.try_lock().is_ok() && std::fs::remove_file(part).is_ok()
 }
 
 fn folder_of(target: &Path) -> &Path {

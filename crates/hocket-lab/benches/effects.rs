@@ -1,4 +1,4 @@
-//! What built-in effects cost: `cargo bench --bench effects -- [--record FILE]`.
+//! What built-in effects cost: `cargo bench --bench effects -- [--record FILE [--force]]`.
 //!
 //! - Each kind with its defaults: nanoseconds per stereo frame, blocks of 64 frames of noise, caches warm.
 //! - The equaliser against the same sections with their state side by side, left then right ([side][sum]), as it was
@@ -14,6 +14,7 @@ use hocket_dsp::segment::{Effect, Segmented};
 use hocket_dsp::{
     Block, Coefficients, Kind, Param, Processor, Shape, StereoMut, StereoRef, kind, kinds, math,
 };
+use hocket_lab::provenance;
 use hocket_lab::stats::{self, Rng};
 use hocket_machine::Topology;
 use serde_json::{Value, json};
@@ -26,6 +27,11 @@ fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
     let real = args.iter().any(|arg| arg == "--bench");
     let record = args.iter().position(|arg| arg == "--record").and_then(|at| args.get(at + 1));
+    let force = args.iter().any(|arg| arg == provenance::FORCE);
+    if let Some(Err(message)) = record.map(|path| provenance::check_place(Path::new(path), force)) {
+        eprintln!("effects: {message}");
+        return ExitCode::from(3);
+    }
     let size = if real { Size { rounds: 60, blocks: 500 } } else { Size { rounds: 6, blocks: 5 } };
     let result = contest(&size).and_then(|equaliser| {
         let effects = every_kind(&size);
@@ -232,5 +238,5 @@ fn save(path: &str, effects: &[Value], equaliser: &Value) -> Result<(), String> 
         "equaliser": equaliser,
         "effects": effects,
     });
-    hocket_lab::provenance::write(Path::new(path), &record)
+    provenance::write(Path::new(path), &record)
 }

@@ -1,4 +1,4 @@
-//! What planning and scheduling themselves cost: `cargo bench --bench planning -- [--record FILE]`.
+//! What planning and scheduling themselves cost: `cargo bench --bench planning -- [--record FILE [--force]]`.
 //!
 //! - Compile: graph -> units -> verified schedule, for 1,000, 10,000 and 100,000 nodes, by kind.
 //! - A unit: 10,000 units without work on one worker, in blocks of 64 frames; each schedule in turn
@@ -10,6 +10,7 @@ use std::process::ExitCode;
 use std::time::Instant;
 
 use hocket_engine::{Engine, Policy, Prepared, Seating, Settings, Steer, Strategy};
+use hocket_lab::provenance;
 use hocket_lab::stats::{self, Rng};
 use hocket_machine::Topology;
 use hocket_plan::{
@@ -25,6 +26,10 @@ fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
     let real = args.iter().any(|arg| arg == "--bench");
     let record = args.iter().position(|arg| arg == "--record").and_then(|at| args.get(at + 1));
+    let force = args.iter().any(|arg| arg == provenance::FORCE);
+    if let Some(Err(message)) = record.map(|path| provenance::check_place(Path::new(path), force)) {
+        return fail(&message);
+    }
     let sizes: &[usize] = if real { &[1_000, 10_000, 100_000] } else { &[1_000] };
     let compiled = compile_table(sizes, if real { 9 } else { 1 });
     match unit_table(if real { 400 } else { 5 }) {
@@ -179,5 +184,5 @@ fn save(path: &str, compiled: &[Value], units: &[Value]) -> Result<(), String> {
         "compile": compiled,
         "units": units,
     });
-    hocket_lab::provenance::write(Path::new(path), &record)
+    provenance::write(Path::new(path), &record)
 }

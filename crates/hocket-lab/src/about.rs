@@ -1,5 +1,7 @@
 //! What a record says about itself: build, machine, clock, files, date.
 
+use std::fs::File;
+use std::io::{BufRead, BufReader};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde_json::{Value, json};
@@ -125,11 +127,26 @@ pub fn media(session: &Session) -> Vec<MediaFacts> {
     session.media.iter().map(facts).collect()
 }
 
-/// SHA-256 of a file in hexadecimal; `None` where it cannot be read (any more).
+/// SHA-256 of a file in hexadecimal; `None` where it cannot be read (any more), or is a pipe, a device or a folder, which
+/// may never end.
+///
+/// Memory: a buffer, however long the file is.
 pub fn digest(path: &std::path::Path) -> Option<String> {
-    let bytes = std::fs::read(path).ok()?;
-    let digest = Sha256::digest(&bytes);
-    Some(digest.iter().map(|byte| format!("{byte:02x}")).collect())
+    if !std::fs::metadata(path).ok()?.is_file() {
+        return None;
+    }
+    let mut file = BufReader::with_capacity(1 << 16, File::open(path).ok()?);
+    let mut digest = Sha256::new();
+    loop {
+        let bytes = file.fill_buf().ok()?;
+        if bytes.is_empty() {
+            break;
+        }
+        digest.update(bytes);
+        let read = bytes.len();
+        file.consume(read);
+    }
+    Some(digest.finalize().iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
 /// Now, as RFC 3339 in UTC, to the second.
@@ -172,7 +189,13 @@ mod tests {
         std::fs::write(file.path(), "abc").unwrap();
         let expected = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
         assert_eq!(digest(file.path()).as_deref(), Some(expected));
-        assert_eq!(digest(std::path::Path::new("/no/such/file")), None);
+        for no_file in ["/no/such/file", "/dev/zero", "/"] {
+            assert_eq!(digest(std::path::Path::new(no_file)), None, "{no_file}");
+        }
+        let long = vec![b'a'; 1_000_000];
+        std::fs::write(file.path(), &long).unwrap();
+        let expected = "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0";
+        assert_eq!(digest(file.path()).as_deref(), Some(expected), "of a million letters");
     }
 
     #[test]

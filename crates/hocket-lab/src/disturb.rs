@@ -17,9 +17,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::thread::JoinHandle;
 
+use hocket_files::ScratchFolder;
 use hocket_machine::class::{self, Class};
 use hocket_machine::pin::{self, CpuSet};
 use hocket_machine::process;
+
+/// How the folders begin in which previews have their files, among the temporary files.
+pub const PREVIEW_PREFIX: &str = "hocket-preview-";
 
 /// CPU numbers up to this are told apart; others count as the last.
 const MAX_CPUS: usize = 1024;
@@ -83,7 +87,7 @@ pub struct Disturbers {
     stop: Arc<AtomicBool>,
     /// Holds the preview's files; removed at the end.
     #[allow(dead_code, reason = "dropped for its effect")]
-    scratch: Option<tempfile::TempDir>,
+    scratch: Option<ScratchFolder>,
 }
 
 /// Why a disturber cannot start.
@@ -147,7 +151,7 @@ impl Disturbers {
 
     fn scratch_folder(&mut self) -> Result<PathBuf, DisturbError> {
         if self.scratch.is_none() {
-            let made = tempfile::Builder::new().prefix("hocket-").tempdir();
+            let made = ScratchFolder::create(&std::env::temp_dir(), PREVIEW_PREFIX);
             self.scratch = Some(made.map_err(|error| {
                 DisturbError::Preview(format!(
                     "no folder for temporary files: {error}; set TMPDIR to one with space"

@@ -27,7 +27,8 @@ pub fn run(options: &Options) -> ExitCode {
         eprintln!("executors: {why}");
         return ExitCode::from(3);
     }
-    if let Some(Err(why)) = options.record.as_deref().map(crate::provenance::check) {
+    let record = options.record.as_deref();
+    if let Some(Err(why)) = record.map(|path| crate::provenance::check_place(path, options.force)) {
         eprintln!("executors: {why}");
         return ExitCode::from(2);
     }

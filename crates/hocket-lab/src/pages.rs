@@ -44,7 +44,7 @@ pub use figures::{Over, VariantFigure, VariantTable};
 pub use lab::{Flagged, Lab};
 #[cfg(test)]
 pub(crate) use number::conversion;
-pub use number::digits;
+pub use number::{digits, printed};
 pub use page::html;
 pub use pictures::{Picture, pictures};
 pub use plots::PICTURE_MARK;

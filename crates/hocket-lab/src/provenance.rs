@@ -5,10 +5,15 @@
 //! program and tree when the record is made. It refuses a place in `docs/results` unless the tree has no changes, the
 //! program was built from its commit, and no source is newer than the program. Any other place is fine.
 
+use std::fs::File;
+use std::io::{BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
 use std::time::SystemTime;
+
+use hocket_files::OutputFile;
+use serde::Deserialize;
 
 use crate::record::Build;
 
@@ -87,21 +92,67 @@ fn newer_source(tree: &Path, program: Option<SystemTime>) -> Result<Option<Strin
     Ok(sources.lines().find(is_newer).map(Into::into))
 }
 
-/// Writes a record of a benchmark.
+/// The option with which a benchmark replaces what is no record.
+pub const FORCE: &str = "--force";
+
+/// Checks the place of a benchmark's record; call it before anything is measured. A record takes the place of an older
+/// record, and of nothing else without `force`.
+///
+/// # Errors
+/// As [`check`]; something else is there, or nothing can be written there.
+pub fn check_place(path: &Path, force: bool) -> Result<(), String> {
+    check(path)?;
+    let name = path.display();
+    if path.is_file() && !force && !may_replace(path) {
+        return Err(format!(
+            "{name}: there is a file that is no record, and nothing was changed; name another file, or replace it with \
+             {FORCE}"
+        ));
+    }
+    // A pipe or a device takes what it gets.
+    if path.exists() && !path.is_file() && !path.is_dir() {
+        return Ok(());
+    }
+    // Dropped unfinished, it leaves nothing.
+    OutputFile::create(path).map(drop).map_err(|error| refused(path, &error))
+}
+
+/// An empty file, or JSON that calls itself a record of Hocket.
+fn may_replace(path: &Path) -> bool {
+    #[derive(Deserialize)]
+    struct Head {
+        format: String,
+    }
+    let Ok(file) = File::open(path) else { return false };
+    let is_empty = file.metadata().is_ok_and(|about| about.len() == 0);
+    // It reads past everything else without keeping it.
+    let head = serde_json::from_reader::<_, Head>(BufReader::new(file));
+    is_empty || head.is_ok_and(|head| head.format.starts_with("hocket-"))
+}
+
+/// Writes a record of a benchmark, all of it or nothing.
 ///
 /// # Errors
 /// As [`check`]; or it cannot be written.
 pub fn write(path: &Path, record: &serde_json::Value) -> Result<(), String> {
     check(path)?;
-    std::fs::write(path, record.to_string()).map_err(|error| {
-        format!("{}: {error}; choose a folder that exists and can be written to", path.display())
-    })
+    let written = OutputFile::create(path).and_then(|mut out| {
+        out.file().write_all(record.to_string().as_bytes())?;
+        out.commit()
+    });
+    written.map_err(|error| refused(path, &error))
+}
+
+fn refused(path: &Path, error: &std::io::Error) -> String {
+    format!("{}: {error}; choose a folder that exists and can be written to", path.display())
 }
 
 /// The repository among whose published records this one would be.
 fn tree_that_publishes(record: &Path) -> Option<PathBuf> {
-    let folder = record.parent().filter(|folder| !folder.as_os_str().is_empty());
-    let folder = folder.unwrap_or(Path::new(".")).canonicalize().ok()?;
+    // The folder itself may be yet to be made.
+    let above = record.ancestors().skip(1);
+    let mut above = above.map(|it| if it.as_os_str().is_empty() { Path::new(".") } else { it });
+    let folder = above.find_map(|folder| folder.canonicalize().ok())?;
     let is_tree = |tree: &&Path| {
         folder.starts_with(tree.join(PUBLISHED)) && tree.join("crates/hocket-lab").is_dir()
     };
@@ -230,6 +281,26 @@ mod tests {
     }
 
     #[test]
+    fn a_record_replaces_a_record_and_nothing_else() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        let record = serde_json::json!({"a": vec![1; 100_000], "format": "hocket-effects/1"});
+        write(&at("record.json"), &record).unwrap();
+        std::fs::write(at("empty.json"), "").unwrap();
+        for name in ["record.json", "empty.json", "new.json"] {
+            assert_eq!(check_place(&at(name), false), Ok(()), "{name}");
+        }
+        for (name, text) in [("song.json", "{\"format\":\"mine\"}"), ("notes.txt", "notes")] {
+            std::fs::write(at(name), text).unwrap();
+            assert!(check_place(&at(name), false).unwrap_err().contains("--force"), "{name}");
+            assert_eq!(check_place(&at(name), true), Ok(()));
+            assert_eq!(std::fs::read_to_string(at(name)).unwrap(), text);
+        }
+        assert!(check_place(&at("none/r.json"), false).unwrap_err().contains("choose a folder"));
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 4);
+    }
+
+    #[test]
     fn other_places_are_fine() {
         let repository = Repository::new();
         let folder = repository.folder.path();
@@ -238,6 +309,8 @@ mod tests {
         assert_eq!(tree_that_publishes(&folder.join("docs/none/record.json")), None);
         let published = folder.join("docs/results/record.json");
         assert_eq!(tree_that_publishes(&published), Some(repository.tree()));
+        let deeper = folder.join("docs/results/new/record.json");
+        assert_eq!(tree_that_publishes(&deeper), Some(repository.tree()));
         std::fs::remove_dir_all(folder.join("crates")).unwrap();
         assert_eq!(tree_that_publishes(&published), None, "somebody else's folder of this name");
     }

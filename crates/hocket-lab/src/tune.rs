@@ -11,7 +11,9 @@ mod waits;
 
 pub use conditions::Conditions;
 pub use derive::{EXPERIMENTS, Evidence, derive};
-pub use profile::{Pairs, Profile, ProfileError, Recommended, Seat, Together, Undecided, WaitCost};
+pub use profile::{
+    PROFILE_MARK, Pairs, Profile, ProfileError, Recommended, Seat, Together, Undecided, WaitCost,
+};
 
 #[cfg(test)]
 mod tests;

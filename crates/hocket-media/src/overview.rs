@@ -30,6 +30,8 @@ const MAGIC: &[u8; 8] = b"HKTOVERV";
 const VERSION: u32 = 1;
 const HEADER_BYTES: usize = 32;
 const POINT_BYTES: usize = 12;
+/// The longest overview that is read: of more than two days of stereo at 96 kHz.
+const MAX_BYTES: u64 = 2 << 30;
 
 /// One channel of one point: what `FRAMES_PER_POINT` samples reach. Linear.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -221,7 +223,8 @@ impl Overview {
     /// # Errors
     /// Where the file cannot be read or is no such file.
     pub fn read(path: &Path) -> Result<Self, MediaError> {
-        let bytes = std::fs::read(path).map_err(|error| MediaError::io(path, error))?;
+        let read = hocket_files::read_bytes(path, MAX_BYTES);
+        let bytes = read.map_err(|error| MediaError::io(path, error.into()))?;
         Self::parse(&bytes).map_err(|cause| MediaError::Malformed {
             path: path.into(),
             format: "overview".into(),

@@ -1,9 +1,9 @@
 //! How large a session this machine can play from its disk, and how fast it opens one:
 //!
 //!     cargo bench -p hocket --bench disks -- streaming [--tracks 200] [--rate 96000] [--frames 64] [--seconds 60]
-//!         [--files 200] [--buffer 256M] [--folder FOLDER] [--warm] [--record FILE]
+//!         [--files 200] [--buffer 256M] [--folder FOLDER] [--warm] [--record FILE [--force]]
 //!     cargo bench -p hocket --bench disks -- opening [--tracks 1000] [--effects 5] [--runs 5] [--folder FOLDER]
-//!         [--record FILE]
+//!         [--record FILE [--force]]
 //!
 //! - `streaming` writes as many stereo files of 24 bits as the session has tracks, or as `--files` says; the other
 //!   tracks then play these by links. It takes them out of the system's cache (not with `--warm`), plays them with
@@ -45,7 +45,8 @@ fn main() -> ExitCode {
 fn run(args: &[String]) -> Outcome {
     let options = Options { args };
     let record = options.text("--record").map(Path::new);
-    record.map_or(Ok(()), provenance::check)?;
+    let force = args.iter().any(|arg| arg == provenance::FORCE);
+    record.map_or(Ok(()), |path| provenance::check_place(path, force))?;
     let measured = match args.iter().find(|arg| !arg.starts_with("--")).map(String::as_str) {
         Some("streaming") => streaming(&options, 200, 60),
         Some("opening") => opening(&options, 1000, 5),

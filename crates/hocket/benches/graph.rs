@@ -1,4 +1,4 @@
-//! What parts of a graph cost the block: `cargo bench -p hocket --bench graph -- [--rounds N] [--record FILE]`.
+//! What parts of a graph cost the block: `cargo bench -p hocket --bench graph -- [--rounds N] [--record FILE [--force]]`.
 //!
 //! All on one thread, with the serial walk, blocks of 64 frames. Engines take turns in random order; each turn gives
 //! the median of its blocks. Differences are printed with the 95 % interval of their median over the rounds.
@@ -26,7 +26,7 @@ use hocket_engine::{
     Engine, GraphEditor, LaneChange, LaneSpec, NodeSource, Policy, Prepared, Seating, Settings,
     Steer, Strategy, prepare_session,
 };
-use hocket_lab::provenance::check;
+use hocket_lab::provenance;
 use hocket_lab::stats::{Rng, median, quantile_sorted};
 use hocket_plan::{Edge, Fusing, Graph, Node, NodeId, NodeKind};
 use hocket_plan::{ScheduleKind, Seat, Seats, SiblingPolicy};
@@ -57,7 +57,10 @@ fn main() -> ExitCode {
         true => Size { rounds, blocks: 40 },
         false => Size { rounds: 6, blocks: 2 },
     };
-    if let Some(Err(message)) = value_of("--record").map(|path| check(Path::new(&path))) {
+    let force = args.iter().any(|arg| arg == provenance::FORCE);
+    if let Some(Err(message)) =
+        value_of("--record").map(|path| provenance::check_place(Path::new(&path), force))
+    {
         return failed(&message);
     }
     let results = [delay_lines(&size), automation(&size), exchange(&size)];
@@ -402,5 +405,5 @@ fn save(path: &str, results: &[Value]) -> Result<(), String> {
         "automation": results[1],
         "exchange": results[2],
     });
-    hocket_lab::provenance::write(Path::new(path), &record)
+    provenance::write(Path::new(path), &record)
 }

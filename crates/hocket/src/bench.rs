@@ -2,13 +2,14 @@
 
 mod start;
 
-use hocket_engine::{Policy, Seating};
+use hocket_engine::{Policy, SeatSpeeds, Seating};
 use hocket_lab::bench::{BenchPlan, VariantPlan};
-use hocket_lab::disturb::{DisturbSpec, Where};
+use hocket_lab::disturb::{DisturbError, DisturbSpec, Load, Where};
 use hocket_lab::record::BenchRecord;
 use hocket_machine::Topology;
+use hocket_plan::SiblingPolicy;
 
-use crate::cli::{BenchArgs, ScheduleArg, WaitArg};
+use crate::cli::{BenchArgs, ScheduleArg, SiblingChoice, WaitArg};
 use crate::failure::{Exit, Failure};
 use crate::files::{Files, Kind};
 use crate::load::OpenedSession;
@@ -19,6 +20,9 @@ use crate::written::{Parts, wrote};
 /// Blocks thrown away at the start of each turn: caches, branch predictors and the workers' first
 /// wake-ups settle within some tens.
 const WARM_UP: u64 = 50;
+
+/// A rate that every session may have, where a block length is checked before the session's own rate is known.
+pub(crate) const ANY_RATE_HZ: u32 = 48_000;
 
 /// Runs the command.
 ///
@@ -31,14 +35,16 @@ pub fn run(args: &BenchArgs) -> Result<Exit, Failure> {
     check_waits("--wait", &args.wait)?;
     check_waits("--seat-wait", &[args.seat_wait])?;
     let topology = crate::load::topology()?;
-    let project = args.project.with(args.strict);
-    let opened = OpenedSession::open_as(&args.session, args.rate, &topology, project)?;
-    check_files(args, &opened)?;
+    check_numbers(args, &topology)?;
     let known = Known::find(&args.profile, &topology)?;
     known.tell();
+    let project = args.project.with(args.strict);
+    let opened = OpenedSession::open_as(&args.session, args.rate, &topology, project)?;
+    let files = check_files(args, &opened)?;
     let mut plan = plan(args, &opened, &known, &topology)?;
-    place(&mut plan.disturb, &topology)?;
+    place(&mut plan.disturb, &topology);
     check_seats(&plan, &topology)?;
+    files.make_folders()?;
     crate::notes::whole_turns(&plan);
     crate::notes::serial_workers(args.workers, &args.schedule);
     crate::notes::takes_left_out(&args.session, opened.session(), "a benchmark");
@@ -60,17 +66,41 @@ pub fn run(args: &BenchArgs) -> Result<Exit, Failure> {
     failure.map_or_else(|| Ok(exit(&record, args)), Err)
 }
 
-fn check_files(args: &BenchArgs, opened: &OpenedSession) -> Result<(), Failure> {
+/// What can be refused without the session, so that no project is unpacked for it.
+fn check_numbers(args: &BenchArgs, topology: &Topology) -> Result<(), Failure> {
+    check_block(args.frames, args.rate.unwrap_or(ANY_RATE_HZ))?;
+    if let Some(asked) = &args.disturb {
+        check_cpus(&DisturbSpec::parse_list(asked).map_err(Failure::bad_input)?, topology)?;
+    }
+    let named = |choice: &SiblingChoice| match choice {
+        SiblingChoice::Policy(policy) => Some(*policy),
+        _ => None,
+    };
+    let mut policies = args.policy.iter().filter_map(named);
+    policies.try_for_each(|policy| check_workers(args.workers, policy, topology))
+}
+
+/// More workers than the policy has seats for.
+pub(crate) fn check_workers(
+    workers: Option<usize>,
+    policy: SiblingPolicy,
+    topology: &Topology,
+) -> Result<(), Failure> {
+    let seats = Seating::here_with(topology, policy, workers, &SeatSpeeds::default());
+    seats.map(drop).map_err(Failure::bad_input)
+}
+
+fn check_files(args: &BenchArgs, opened: &OpenedSession) -> Result<Files, Failure> {
     let mut files = Files::new(args.force);
     files.reads_session(&args.session, opened.sources());
     args.profile.profile.iter().for_each(|path| files.reads("the profile", path));
     if let Some(path) = &args.record {
         files.writes("--record", path, Kind::Record)?;
     }
-    match &args.report {
-        Some(path) => files.writes("--report", path, Kind::Page),
-        None => Ok(()),
+    if let Some(path) = &args.report {
+        files.writes("--report", path, Kind::Page)?;
     }
+    Ok(files)
 }
 
 /// Prints the result before anything is written, so that no full disk can take it away.
@@ -87,12 +117,8 @@ fn print_result(record: &BenchRecord, json: bool) -> Result<(), Failure> {
 
 /// More workers than seats are refused before anything is loaded for them.
 fn check_seats(plan: &BenchPlan, topology: &Topology) -> Result<(), Failure> {
-    let speeds = hocket_engine::SeatSpeeds::default();
-    plan.variants.iter().try_for_each(|variant| {
-        Seating::here_with(topology, variant.policy.sibling, plan.workers, &speeds)
-            .map(drop)
-            .map_err(Failure::bad_input)
-    })
+    let mut policies = plan.variants.iter().map(|variant| variant.policy.sibling);
+    policies.try_for_each(|policy| check_workers(plan.workers, policy, topology))
 }
 
 fn exit(record: &BenchRecord, args: &BenchArgs) -> Exit {
@@ -184,36 +210,43 @@ pub(crate) fn check_waits(flag: &str, waits: &[WaitArg]) -> Result<(), Failure> 
 }
 
 fn disturbers(asked: Option<&str>, opened: &OpenedSession) -> Result<Vec<DisturbSpec>, Failure> {
-    match asked {
-        Some(text) => DisturbSpec::parse_list(text).map_err(Failure::bad_input),
-        None if opened.session().preview.is_some() => {
-            DisturbSpec::parse_list("preview").map_err(Failure::bad_input)
-        }
-        None => Ok(Vec::new()),
+    let has_preview = opened.session().preview.is_some();
+    let usual = if has_preview { "preview" } else { "none" };
+    let specs = DisturbSpec::parse_list(asked.unwrap_or(usual)).map_err(Failure::bad_input)?;
+    match !has_preview && specs.iter().any(|spec| spec.load == Load::Preview) {
+        true => Err(Failure::bad_input(DisturbError::NoPreviewFile)),
+        false => Ok(specs),
     }
 }
 
 /// Without siblings, what is meant for them runs anywhere: it stays a load beside the engine, and the record names
-/// it as what it is. A CPU that is not there is refused.
-fn place(specs: &mut [DisturbSpec], topology: &Topology) -> Result<(), Failure> {
+/// it as what it is.
+fn place(specs: &mut [DisturbSpec], topology: &Topology) {
+    let cpus = hocket_lab::bench::seat_cpus(topology);
+    for spec in specs.iter_mut().filter(|spec| spec.place == Where::Siblings) {
+        if cpus.siblings.is_empty() {
+            let asked = spec.to_string();
+            spec.place = Where::Anywhere;
+            note(format_args!(
+                "disturber '{asked}': no two seats share a core here, so there are no siblings; \
+                 it runs on any CPU instead, as '{spec}'"
+            ));
+        }
+    }
+}
+
+/// A CPU that is not there is refused.
+fn check_cpus(specs: &[DisturbSpec], topology: &Topology) -> Result<(), Failure> {
     let cpus = hocket_lab::bench::seat_cpus(topology);
     for spec in specs {
-        match spec.place {
-            Where::Siblings if cpus.siblings.is_empty() => {
-                let asked = spec.to_string();
-                spec.place = Where::Anywhere;
-                note(format_args!(
-                    "disturber '{asked}': no two seats share a core here, so there are no siblings; \
-                     it runs on any CPU instead, as '{spec}'"
-                ));
-            }
-            Where::Cpu(cpu) if !cpus.first.contains(&cpu) && !cpus.siblings.contains(&cpu) => {
-                return Err(Failure::bad_input(format!(
-                    "disturber '{spec}': CPU {cpu} is not there or not allowed to this process; \
-                     `hocket machine` shows which are"
-                )));
-            }
-            _ => {}
+        if let Where::Cpu(cpu) = spec.place
+            && !cpus.first.contains(&cpu)
+            && !cpus.siblings.contains(&cpu)
+        {
+            return Err(Failure::bad_input(format!(
+                "disturber '{spec}': CPU {cpu} is not there or not allowed to this process; \
+                 `hocket machine` shows which are"
+            )));
         }
     }
     Ok(())

@@ -19,12 +19,6 @@ use crate::written::wrote;
 /// [`Failure`].
 pub fn run(args: &DemoArgs) -> Result<Exit, Failure> {
     let session = session_file(args)?;
-    std::fs::create_dir_all(&args.out).map_err(|error| {
-        Failure::not_possible(format!(
-            "{}: cannot be made: {error}; name another folder with --out",
-            args.out.display()
-        ))
-    })?;
     let topology = topology()?;
     print(&crate::machine::summary(&topology));
     let opened = OpenedSession::open(&session, None, &topology)?;
@@ -35,6 +29,7 @@ pub fn run(args: &DemoArgs) -> Result<Exit, Failure> {
     files.writes("the report", &html, Kind::Page)?;
     let bench = bench_args(args, session, topology.seats.len());
     let plan = crate::bench::plan(&bench, &opened, &Known::default(), &topology)?;
+    files.make_folders()?;
     print(&format!(
         "\nRunning '{}' under {} sibling policies, {} blocks of {} frames each in {} process starts, with a \
          waveform preview and a compute load a CPU beside it: about {} s.\n\n",

@@ -3,11 +3,10 @@
 //! No output may be an input or another output, whatever names and links lead to it. An output replaces a file only if
 //! Hocket wrote that file as the same kind of output, or with `--force`; see [`Kind`].
 
-use std::ffi::OsString;
 use std::fs::Metadata;
 use std::io::ErrorKind;
 use std::os::unix::fs::MetadataExt;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use hocket_files::{is_standard_input, is_standard_output, remove_dead_parts};
 
@@ -22,6 +21,8 @@ pub(crate) enum Kind {
     Record,
     /// HTML whose generator is Hocket.
     Page,
+    /// The profile of a machine, as `hocket tune` writes it.
+    Profile,
     /// SVG that says it is from Hocket.
     Picture,
     /// The state of an LV2 plug-in. One of a CLAP plug-in has no mark, so it counts as somebody's work.
@@ -45,11 +46,17 @@ impl Kind {
             }
             Kind::Record => begins("{") && has("\"hocket-bench/"),
             Kind::Page => begins("<!DOCTYPE html>") && has("name=\"generator\" content=\"Hocket\""),
+            Kind::Profile => begins(hocket_lab::tune::PROFILE_MARK),
             Kind::Picture => begins("<svg") && has("data-from=\"hocket"),
             Kind::State => begins("{\"format\":\"hocket-lv2-state/"),
             Kind::Checked => true,
             Kind::Session => false,
         }
+    }
+
+    /// Whether its folder is made if there is none. A folder that was mistyped would swallow a whole render.
+    fn makes_folder(self) -> bool {
+        !matches!(self, Kind::Audio | Kind::State | Kind::Session)
     }
 }
 
@@ -58,6 +65,8 @@ impl Kind {
 pub(crate) struct Files {
     force: bool,
     seen: Vec<Seen>,
+    /// Files whose folder [`Files::make_folders`] makes.
+    in_new_folders: Vec<PathBuf>,
 }
 
 #[derive(Debug)]
@@ -72,8 +81,8 @@ struct Seen {
 enum Identity {
     /// A regular file: device and inode.
     There(u64, u64),
-    /// None yet: device and inode of the folder, and the name.
-    New(u64, u64, OsString),
+    /// None yet: device and inode of the nearest folder that exists, and the way from there.
+    New(u64, u64, PathBuf),
 }
 
 impl Identity {
@@ -83,8 +92,9 @@ impl Identity {
         match std::fs::metadata(path) {
             Ok(there) => there.is_file().then(|| Identity::There(there.dev(), there.ino())),
             Err(_) => {
-                let folder = std::fs::metadata(folder_of(path)).ok()?;
-                Some(Identity::New(folder.dev(), folder.ino(), path.file_name()?.into()))
+                let (folder, way) = nearest_folder(path)?;
+                let folder = std::fs::metadata(folder).ok()?;
+                Some(Identity::New(folder.dev(), folder.ino(), without_detours(way)))
             }
         }
     }
@@ -93,7 +103,7 @@ impl Identity {
 impl Files {
     /// Of a command that knows no file yet. `force`: may replace what Hocket did not write.
     pub(crate) fn new(force: bool) -> Files {
-        Files { force, seen: Vec::new() }
+        Files { force, seen: Vec::new(), in_new_folders: Vec::new() }
     }
 
     /// The command reads this file. Name inputs before outputs.
@@ -110,7 +120,25 @@ impl Files {
         }
     }
 
-    /// The command writes this file; the folder of a record, page or picture is made if there is none. What a killed run left half-written under this name is removed.
+    /// The command adds to this file, or makes it. Whoever opens it refuses what it cannot add to.
+    ///
+    /// # Errors
+    /// The file is an input or another output: nothing is changed.
+    pub(crate) fn adds_to(&mut self, what: &str, path: &Path) -> Result<(), Failure> {
+        let Some(file) = Identity::of(path) else { return Ok(()) };
+        if let Some(other) = self.seen.iter().find(|seen| seen.file == file) {
+            return Err(Failure::bad_input(format!(
+                "{what} {}: this file is {}, too, and nothing was changed; name another file",
+                path.display(),
+                other.what
+            )));
+        }
+        self.seen.push(Seen { what: what.into(), file });
+        Ok(())
+    }
+
+    /// The command writes this file. What a killed run left half-written under this name is removed. The folder of a
+    /// record, page, picture or profile may be missing; [`Files::make_folders`] makes it.
     ///
     /// # Errors
     /// The file is an input or another output, is not Hocket's to replace, or cannot be written: nothing is changed.
@@ -118,37 +146,35 @@ impl Files {
         if is_standard_output(path) {
             return Ok(());
         }
-        // A folder that was mistyped would swallow a whole render.
-        if !matches!(kind, Kind::Audio | Kind::State | Kind::Session) {
-            make_folder(path)?;
-        }
-        if kind == Kind::Record {
+        if matches!(kind, Kind::Record | Kind::Profile) {
             hocket_lab::provenance::check(path).map_err(Failure::bad_input)?;
         }
-        if let Some(file) = Identity::of(path) {
-            if let Some(other) = self.seen.iter().find(|seen| seen.file == file) {
-                return Err(Failure::bad_input(format!(
-                    "{what} {}: this file is {}, too, and nothing was changed; name another file",
-                    path.display(),
-                    other.what
-                )));
-            }
-            self.seen.push(Seen { what: what.into(), file });
-        }
+        self.adds_to(what, path)?;
         match std::fs::metadata(path) {
             Ok(there) if there.is_file() => self.check_replaceable(what, path, &there, kind)?,
             // A pipe or a device takes what it gets.
             Ok(there) if !there.is_dir() => return Ok(()),
             _ => {}
         }
-        check_writable(path)?;
-        for part in remove_dead_parts(path) {
-            crate::output::note(format_args!(
-                "removed {}, which a killed run left unfinished",
-                part.display()
-            ));
+        let tried = match kind.makes_folder() {
+            true => check_writable_below(path),
+            false => check_writable(path),
+        };
+        tried.map_err(|why| Failure { message: format!("{what} {why}"), ..why })?;
+        if kind.makes_folder() {
+            self.in_new_folders.push(path.into());
         }
+        remove_dead_parts_of(path);
         Ok(())
+    }
+
+    /// Makes the folders that outputs need. Call it when nothing can be refused any more, so that what is refused leaves
+    /// no folder behind.
+    ///
+    /// # Errors
+    /// The system refuses it: exit code 3.
+    pub(crate) fn make_folders(&self) -> Result<(), Failure> {
+        self.in_new_folders.iter().try_for_each(|path| make_folder(path))
     }
 
     fn check_replaceable(
@@ -168,6 +194,11 @@ impl Files {
             ))),
         }
     }
+}
+
+/// Removes what killed runs left half-written under this name, and says what.
+pub(crate) fn remove_dead_parts_of(path: &Path) {
+    crate::leftovers::tell_removed(remove_dead_parts(path));
 }
 
 /// Whether this is a recording: it has a manifest beside it. No other run makes it again.
@@ -192,8 +223,29 @@ pub(crate) fn folder_of(path: &Path) -> &Path {
     path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
+/// What of a path is there already, and the way from there. `None` where the present folder itself is gone.
+fn nearest_folder(path: &Path) -> Option<(&Path, &Path)> {
+    let above = path.ancestors().skip(1);
+    let mut above = above.map(|it| if it.as_os_str().is_empty() { Path::new(".") } else { it });
+    let folder = above.find(|folder| folder.exists())?;
+    Some((folder, path.strip_prefix(folder).unwrap_or(path)))
+}
+
+/// A path without `.` and `..`. Nothing of it is there, so no link leads elsewhere.
+fn without_detours(way: &Path) -> PathBuf {
+    let mut straight = PathBuf::new();
+    for part in way.components() {
+        match part {
+            Component::CurDir => {}
+            Component::ParentDir => _ = straight.pop(),
+            part => straight.push(part),
+        }
+    }
+    straight
+}
+
 /// Makes the folder of an output, if there is none.
-pub(crate) fn make_folder(path: &Path) -> Result<(), Failure> {
+fn make_folder(path: &Path) -> Result<(), Failure> {
     std::fs::create_dir_all(folder_of(path)).map_err(|error| {
         Failure::not_possible(format!(
             "{}: its folder cannot be made: {error}; name a file in a folder that you may write to",
@@ -208,7 +260,20 @@ pub(crate) fn check_writable(path: &Path) -> Result<(), Failure> {
         let text = format!("{}: is a folder; name a file in it", path.display());
         return Err(Failure::bad_input(text));
     }
-    let trial = tempfile::Builder::new().prefix(".hocket-").tempfile_in(folder_of(path));
+    try_folder(path, folder_of(path))
+}
+
+/// As [`check_writable`], for a file whose folder is yet to be made.
+fn check_writable_below(path: &Path) -> Result<(), Failure> {
+    match nearest_folder(path) {
+        Some((folder, _)) if !path.is_dir() => try_folder(path, folder),
+        _ => check_writable(path),
+    }
+}
+
+fn try_folder(path: &Path, folder: &Path) -> Result<(), Failure> {
+    // It has no name, so nothing is left of it whatever happens.
+    let trial = tempfile::tempfile_in(folder);
     trial.map(|_| ()).map_err(|error| {
         // The error's own text names the trial file, which means nothing to a user.
         let cause = match error.kind() {
@@ -239,6 +304,10 @@ mod tests {
         }
         assert_eq!(Identity::of(&at("again/new")), Identity::of(&at("new")));
         assert_ne!(Identity::of(&at("newer")), Identity::of(&at("new")));
+        for name in ["again/x/y/new", "x/./y/new", "x/z/../y/new"] {
+            assert_eq!(Identity::of(&at(name)), Identity::of(&at("x/y/new")), "{name}");
+        }
+        assert_ne!(Identity::of(&at("x/new")), Identity::of(&at("x/y/new")));
         assert_eq!(Identity::of(Path::new("/dev/null")), None);
     }
 }

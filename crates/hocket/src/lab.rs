@@ -16,6 +16,7 @@ mod merge;
 
 pub use args::LabArgs;
 pub(crate) use args::duration;
+pub(crate) use job::RENDER_PREFIX;
 pub(crate) use run::measure_job;
 
 use std::path::Path;

@@ -1,8 +1,14 @@
-//! What an earlier run left changed for the whole machine: SMT switched off, CPUs set apart.
+//! What an earlier run left: changes of the whole machine, and folders of a killed run.
 //!
-//! Both are put back however a run ends, by a process that waits for its end. Only where that one was
-//! killed too is something left; then the next start says so, and `hocket machine --restore` puts it back.
+//! SMT that was switched off and CPUs that were set apart are put back however a run ends, by a process that waits for
+//! its end. Only where that one was killed too is something left; then the next start says so, and
+//! `hocket machine --restore` puts it back.
+//!
+//! A temporary folder goes with its run, unless that is killed. The next start removes it, and says so.
 
+use std::path::{Path, PathBuf};
+
+use hocket_files::remove_dead_folders;
 use hocket_machine::partition::Cgroups;
 use hocket_machine::smt;
 
@@ -22,10 +28,30 @@ pub fn found() -> Vec<String> {
     smt.into_iter().chain(groups).collect()
 }
 
-/// Tells on standard error what was left and what helps.
+/// Tells on standard error what was left and what helps; removes temporary folders that nobody needs any more.
 pub fn warn() {
     for left in found() {
         crate::output::tell(format_args!("{left}: {REMEDY}"));
+    }
+    let temporary = std::env::temp_dir();
+    let prefixes = [
+        crate::load::project::PREFIX,
+        crate::lab::RENDER_PREFIX,
+        hocket_lab::disturb::PREVIEW_PREFIX,
+    ];
+    prefixes.iter().for_each(|prefix| remove_dead(&temporary, prefix));
+}
+
+/// Removes the folders of this prefix whose runs were killed, and says which.
+pub(crate) fn remove_dead(below: &Path, prefix: &str) {
+    tell_removed(remove_dead_folders(below, prefix));
+}
+
+/// Says what was removed.
+pub(crate) fn tell_removed(removed: Vec<PathBuf>) {
+    for path in removed {
+        let path = path.display();
+        crate::output::note(format_args!("removed {path}, which a killed run left unfinished"));
     }
 }
 

@@ -16,12 +16,12 @@ use std::time::Duration;
 use hocket_engine::{
     ClipMedia, Effects, MediaPool, Prepared, Settings, SettingsError, prepare_session, seats_of,
 };
+use hocket_files::ScratchFolder;
 use hocket_machine::Topology;
 use hocket_media::AudioFacts;
 use hocket_plan::session::MediaId;
 use hocket_plan::{Fusing, Session};
 use hocket_session::{LoadOptions, Loaded};
-use tempfile::TempDir;
 
 use crate::cli::NamedFile;
 use crate::failure::Failure;
@@ -47,7 +47,7 @@ pub struct LoadedSession {
     /// What files bring into the inputs.
     inputs: Vec<InputSound>,
     /// The audio files of a project; streams read them until the session goes.
-    _unpacked: Option<TempDir>,
+    _unpacked: Option<ScratchFolder>,
 }
 
 /// A session file that is read and checked; of its audio files only the headers are.
@@ -61,7 +61,7 @@ pub struct OpenedSession {
     /// Whether something brings sound into the inputs.
     fed: bool,
     /// The audio files of a project, unpacked.
-    unpacked: Option<TempDir>,
+    unpacked: Option<ScratchFolder>,
 }
 
 /// The machine at hand.

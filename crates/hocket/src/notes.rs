@@ -45,11 +45,11 @@ pub(crate) fn takes_left_out(file: &Path, session: &Session, what: &str) {
 }
 
 /// Every experiment measures at least one round, however short the time is.
-pub(crate) fn time_taken(asked: Option<Duration>, taken: Duration) {
+pub(crate) fn time_taken(asked: Option<Duration>, taken: Duration, remedy: &str) {
     if let Some(asked) = asked.filter(|asked| taken > asked.mul_f64(1.25)) {
         crate::output::note(format_args!(
             "--time {asked:?}: the run took {:.0} s, since every experiment measures at least one round of each \
-             variant; name fewer experiments, or give more time",
+             variant; {remedy}",
             taken.as_secs_f64()
         ));
     }

@@ -24,9 +24,7 @@ use std::time::{Duration, Instant};
 
 use hocket_devices::{Bundle, Channels, Device, End, Format, Ready};
 use hocket_engine::control::choose_sibling_policy::Need;
-use hocket_engine::{
-    Engine, FlightSettings, Policy, SeatSpeeds, Seating, Settings, flight, seats_of,
-};
+use hocket_engine::{Engine, FlightSettings, Policy, Seating, Settings, flight, seats_of};
 use hocket_machine::Topology;
 use hocket_plan::{CostTable, Session, SiblingPolicy};
 
@@ -80,16 +78,18 @@ pub fn run(args: &PlayArgs) -> Result<Exit, Failure> {
     let osc = args.osc.map(Listener::open).transpose()?;
     let chosen = Chosen::find(args)?;
     let rate_hz = chosen.rate_hz(args.rate)?;
+    let frames = chosen.frames(args.frames)?;
+    crate::bench::check_block(frames, rate_hz.unwrap_or(crate::bench::ANY_RATE_HZ))?;
+    check_length(args.length)?;
+    // More than the policy has seats for are refused later.
+    crate::bench::check_workers(args.workers, SiblingPolicy::All, &topology)?;
     let project = args.project.with(args.strict);
     let mut opened = OpenedSession::open_as(&args.session, rate_hz, &topology, project)?;
     opened.feed(&args.input)?;
     opened.feed_inputs(chosen.has_inputs());
     let wanted = takes::wanted(&args.take, opened.session())?;
     check_files(args, &opened, &wanted)?;
-    let frames = chosen.frames(args.frames)?;
     crate::bench::check_block(frames, opened.rate_hz())?;
-    check_length(args.length)?;
-    check_workers(args, &topology)?;
     crate::notes::serial_workers(args.workers, &[args.schedule]);
     let mut parts = Parts::default();
     let stop = crate::interrupt::flag()?;
@@ -170,13 +170,6 @@ fn check_files(args: &PlayArgs, opened: &OpenedSession, takes: &[Wanted]) -> Res
         files.writes("--costs", path, Kind::Checked)?;
     }
     takes::check_files(takes, opened.rate_hz(), &mut files)
-}
-
-/// More workers than the policy has seats for are refused later; more than the machine has, before anything is loaded.
-fn check_workers(args: &PlayArgs, topology: &Topology) -> Result<(), Failure> {
-    let seats =
-        Seating::here_with(topology, SiblingPolicy::All, args.workers, &SeatSpeeds::default());
-    seats.map(drop).map_err(Failure::bad_input)
 }
 
 fn exit(outcome: &Outcome, args: &PlayArgs) -> Exit {

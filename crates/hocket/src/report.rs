@@ -23,6 +23,7 @@ pub fn run(args: &ReportArgs) -> Result<Exit, Failure> {
         files.writes("--output", path, Kind::Page)?;
     }
     let record = BenchRecord::read(&args.record).map_err(Failure::bad_input)?;
+    files.make_folders()?;
     if let Some(path) = &args.svg {
         write(path, &hocket_lab::report::svg_comparison(&record))?;
     }

@@ -1,7 +1,7 @@
 //! `hocket tune`: measures this machine and writes its profile.
 
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use clap::Args;
 use hocket_lab::fleet::LabJob;
@@ -13,6 +13,7 @@ use hocket_lab::tune::{
 use hocket_machine::{Topology, facts};
 
 use crate::failure::{Exit, Failure};
+use crate::files::{Files, Kind};
 use crate::lab::{self, duration};
 use crate::output::{print, tell};
 use crate::profile::usual_place;
@@ -46,6 +47,9 @@ pub struct TuneArgs {
     /// Says whether the profile holds and what changed; if it does not hold, exit code 1.
     #[arg(long)]
     pub check: bool,
+    /// Replaces a file that is no machine profile.
+    #[arg(long, conflicts_with = "check")]
+    pub force: bool,
 }
 
 /// Runs the command.
@@ -58,7 +62,7 @@ pub fn run(args: &TuneArgs) -> Result<Exit, Failure> {
     if args.check {
         return check(&output, &topology);
     }
-    prepare(&output)?;
+    let files = check_files(args, &output)?;
     let (evidence, from) = match args.from_records {
         true => recorded(&args.records, &topology)?,
         false => match measured(args)? {
@@ -69,6 +73,7 @@ pub fn run(args: &TuneArgs) -> Result<Exit, Failure> {
     let made = hocket_lab::about::now();
     let profile =
         derive(&evidence, &facts::read(), &topology, from, made).map_err(Failure::not_possible)?;
+    files.make_folders()?;
     profile.write(&output).map_err(Failure::not_possible)?;
     crate::written::wrote(&output);
     print(&told(&profile, &output));
@@ -82,18 +87,14 @@ fn place(args: &TuneArgs) -> Result<PathBuf, Failure> {
 }
 
 /// Before minutes are spent on measuring.
-fn prepare(output: &Path) -> Result<(), Failure> {
-    crate::files::make_folder(output)
-        .map_err(|failure| Failure { message: format!("{failure} with --output"), ..failure })?;
-    crate::files::check_writable(output)?;
-    hocket_lab::provenance::check(output).map_err(Failure::bad_input)?;
-    match Profile::may_replace(output) {
-        true => Ok(()),
-        false => Err(Failure::bad_input(format!(
-            "{}: is there and is no machine profile; it is not touched: name another file with --output",
-            output.display()
-        ))),
+fn check_files(args: &TuneArgs, output: &Path) -> Result<Files, Failure> {
+    let mut files = Files::new(args.force);
+    match args.from_records {
+        true => files.reads("--records", &args.records),
+        false => files.adds_to("--records", &args.records)?,
     }
+    files.writes("--output", output, Kind::Profile)?;
+    Ok(files)
 }
 
 /// One run of the experiments that a profile rests on; `None` where the user stopped it.
@@ -104,7 +105,9 @@ fn measured(args: &TuneArgs) -> Result<Option<(Evidence, String)>, Failure> {
         time_s: Some(args.time.as_secs_f64()),
         width_percent: 1.0,
     };
+    let started = Instant::now();
     let (store, run, interrupted) = lab::measure_job(&args.records, &wanted)?;
+    crate::notes::time_taken(Some(args.time), started.elapsed(), "give more time");
     if interrupted {
         tell(format_args!(
             "interrupted: no profile was written; what was measured is run {} of {}",

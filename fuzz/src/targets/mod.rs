@@ -11,6 +11,7 @@ mod costs;
 mod dawproject;
 mod hosts;
 mod job;
+mod lab;
 mod lists;
 mod midi;
 mod overview;
@@ -19,6 +20,7 @@ mod profile;
 mod record;
 mod recover;
 mod session;
+mod sysfs;
 mod tempo;
 mod topology;
 
@@ -39,7 +41,7 @@ const fn target(name: &'static str, check: fn(&[u8]), memory_mib: usize) -> Targ
 }
 
 /// All of them.
-pub const TARGETS: [Target; 15] = [
+pub const TARGETS: [Target; 17] = [
     // A compressed file of some kilobytes may hold minutes of silence.
     target("audio", audio::check, 1024),
     target("costs", costs::check, 64),
@@ -47,6 +49,7 @@ pub const TARGETS: [Target; 15] = [
     target("dawproject", dawproject::check, 512),
     target("hosts", hosts::check, 64),
     target("job", job::check, 64),
+    target("lab", lab::check, 256),
     target("lists", lists::check, 64),
     target("midi", midi::check, 64),
     target("overview", overview::check, 64),
@@ -56,6 +59,7 @@ pub const TARGETS: [Target; 15] = [
     target("recover", recover::check, 64),
     // A short file may ask for 1024 copies of each strip.
     target("session", session::check, 512),
+    target("sysfs", sysfs::check, 256),
     target("tempo", tempo::check, 64),
     target("topology", topology::check, 256),
 ];

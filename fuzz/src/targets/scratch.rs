@@ -15,3 +15,11 @@ pub fn file(name: &str, bytes: &[u8]) -> PathBuf {
     std::fs::write(&path, bytes).expect("the temporary folder can be written");
     path
 }
+
+/// A folder of this name with nothing in it.
+pub fn empty_folder(name: &str) -> PathBuf {
+    let path = FOLDER.with(|folder| folder.path().join(name));
+    let _ = std::fs::remove_dir_all(&path);
+    std::fs::create_dir_all(&path).expect("the temporary folder can be written");
+    path
+}

@@ -20,6 +20,7 @@ cargo bench --bench executors -- [OPTIONS]
   --sibling NAME     of off,all (default: off)
   --keep-awake WHAT  yes: a spinning SCHED_IDLE thread a CPU, so that no CPU sleeps (default no)
   --record FILE      writes all samples as JSON
+  --force            replaces a file that is no record
 auto against the serial walk and every fixed schedule, in turns of one run, instead:
   --together yes     on these graphs
   --random N         on N random graphs: 2 to 2000 nodes, 0.1 to 50 us each, narrow to wide; 3 s a graph
@@ -70,6 +71,8 @@ pub struct Options {
     pub hostile: Option<Hostility>,
     /// Where the samples go.
     pub record: Option<PathBuf>,
+    /// Whether they may replace what is no record.
+    pub force: bool,
 }
 
 impl Default for Options {
@@ -93,6 +96,7 @@ impl Default for Options {
             contest_settle_ns: 1_500_000_000,
             hostile: None,
             record: None,
+            force: false,
         }
     }
 }
@@ -113,6 +117,10 @@ impl Options {
         while let Some(arg) = args.next() {
             if matches!(arg.as_str(), "--help" | "-h") {
                 return Err(USAGE.into());
+            }
+            if arg == crate::provenance::FORCE {
+                options.force = true;
+                continue;
             }
             let value = args.next().ok_or_else(|| format!("{arg} needs a value\n{USAGE}"))?;
             options.set(arg, value).map_err(|why| format!("{arg} {value}: {why}\n{USAGE}"))?;

@@ -1,8 +1,10 @@
 //! Drawing the Mandelbrot set as the study of 2006 did: one turn, and the picture as a file.
 
-use std::io::Write;
+use std::fs::File;
+use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 
+use hocket_files::OutputFile;
 use hocket_kernels::ThreadGroup;
 use hocket_kernels::mandelbrot::{Picture, View, Writing, render};
 use hocket_machine::{pin, process};
@@ -60,11 +62,12 @@ pub(super) struct Drawing {
 impl Drawing {
     /// Drawn by one thread without locks; written as a file where the environment names a folder for it.
     pub(super) fn new() -> Result<Drawing, Fault> {
+        let place = std::env::var_os(FOLDER).map(PathBuf::from);
+        let place = place.map(|folder| folder.join("mandelbrot.pgm"));
+        place.as_deref().map_or(Ok(()), check_place)?;
         let drawn =
             render(&VIEW, &ThreadGroup::anywhere(1), Writing::Unlocked).map_err(Fault::new)?;
-        if let Some(folder) = std::env::var_os(FOLDER) {
-            write_picture(&drawn.picture, &PathBuf::from(folder).join("mandelbrot.pgm"))?;
-        }
+        place.map_or(Ok(()), |path| write_picture(&drawn.picture, &path))?;
         Ok(Drawing { view: VIEW, checksum: drawn.picture.checksum() })
     }
 
@@ -112,11 +115,33 @@ impl Drawing {
     }
 }
 
+/// How every picture begins. The second line is a comment, by which an earlier picture is known.
+const MARK: &[u8] = b"P5\n# hocket lab\n";
+
+/// Refuses to replace what is no earlier picture.
+fn check_place(path: &Path) -> Result<(), Fault> {
+    let Ok(file) = File::open(path) else { return Ok(()) };
+    let mut head = Vec::new();
+    file.take(MARK.len() as u64).read_to_end(&mut head).map_err(Fault::new)?;
+    match head.is_empty() || head == MARK {
+        true => Ok(()),
+        false => Err(Fault(format!(
+            "{}: there is a file that is no picture of the lab, and nothing was changed; move it away, or name another \
+             folder with {FOLDER}",
+            path.display()
+        ))),
+    }
+}
+
 /// As a portable grey map (PGM, binary): readable by most image programs.
 fn write_picture(picture: &Picture, path: &Path) -> Result<(), Fault> {
-    let mut file = format!("P5\n{} {}\n255\n", picture.width, picture.height).into_bytes();
+    let mut file = MARK.to_vec();
+    file.extend(format!("{} {}\n255\n", picture.width, picture.height).bytes());
     file.extend(picture.grey(VIEW.limit));
-    let written = std::fs::File::create(path).and_then(|mut out| out.write_all(&file));
+    let written = OutputFile::create(path).and_then(|mut out| {
+        out.file().write_all(&file)?;
+        out.commit()
+    });
     written.map_err(|error| {
         Fault(format!("{} cannot be written: {error}; {FOLDER} must name a folder", path.display()))
     })
@@ -144,7 +169,10 @@ mod tests {
         let picture = Picture { width: 2, height: 1, pixels: vec![0, 32] };
         let path = folder.path().join("p.pgm");
         write_picture(&picture, &path).unwrap();
-        assert_eq!(std::fs::read(&path).unwrap(), b"P5\n2 1\n255\n\0\0");
+        assert_eq!(std::fs::read(&path).unwrap(), b"P5\n# hocket lab\n2 1\n255\n\0\0");
+        check_place(&path).unwrap();
+        std::fs::write(&path, "P5\n# mine\n").unwrap();
+        assert!(check_place(&path).unwrap_err().0.contains("nothing was changed"));
         let nowhere = write_picture(&picture, &folder.path().join("no/p.pgm")).unwrap_err();
         assert!(nowhere.0.contains(FOLDER), "{nowhere}");
     }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::jobs::{Bench, Done, Job, Load, NO_SMT, shared_cores};
-use super::words::{then_and_now, times, told};
+use super::words::{more, then_and_now, told};
 use crate::harness::timed::{calibrate, per_op};
 use crate::harness::{
     About, Apparatus, Better, Design, Estimate, Experiment, Historic, Host, Metric, NotMeasurable,
@@ -176,9 +176,10 @@ fn bound(results: &Results, job: Job) -> Option<Sentence> {
         high: interval.map(|interval| interval.high),
     };
     let text = format!(
-        "{}: a core with two jobs does {} times the work of a core with one; SMT cannot give more (2009: 1.13)",
+        "{}: work of a core with two jobs, against one with one: {}; SMT cannot give more (2009: {})",
         job.name(),
-        told(estimate, times)
+        told(estimate, more),
+        more(1.13)
     );
     let floor = results.floor(&first, "speed-up").map(f64::ln_1p);
     let shown = stats::judge(&compared, floor).is_shown();

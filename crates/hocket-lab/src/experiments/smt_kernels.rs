@@ -5,7 +5,7 @@ use std::time::Duration;
 use hocket_machine::counters::WorkCounters;
 
 use super::jobs::{Bench, Done, Job, Load, NO_SMT, shared_cores};
-use super::words::{duration, standing_as, then_and_now, times, told};
+use super::words::{duration, more, standing_as, then_and_now, told};
 use crate::harness::timed::{calibrate, per_op};
 use crate::harness::{
     About, Apparatus, Better, Contrast, Design, Estimate, Experiment, Fault, Historic, Host,
@@ -238,12 +238,12 @@ fn smt_sentence(results: &Results, job: Job, code: &str) -> Option<Sentence> {
         let is = |old: &&Historic| {
             old.metric == "speed-up" && old.label.starts_with(code) && old.label.ends_with(year)
         };
-        HISTORIC.iter().find(is).map_or(f64::NAN, |old| old.value)
+        more(HISTORIC.iter().find(is).map_or(f64::NAN, |old| old.value))
     };
     let text = format!(
-        "{}: with two threads a core the same work is done {} times as fast as with one (against SMT switched off: Xeon of 2002 {}, Core i7 of 2009 {})",
+        "{}: speed of the same work with two threads a core, against one: {} (against SMT switched off: Xeon of 2002 {}, Core i7 of 2009 {})",
         job.name(),
-        told(estimate, times),
+        told(estimate, more),
         printed("2002"),
         printed("2009")
     );
@@ -257,7 +257,7 @@ fn cores_sentence(results: &Results, job: Job) -> Option<Sentence> {
         return Some(Sentence::shown(head));
     };
     let text =
-        format!("{head}; two cores together are {} times as fast as one", told(estimate, times));
+        format!("{head}; speed of two cores together, against one: {}", told(estimate, more));
     Some(standing_as(text, standing))
 }
 

@@ -8,7 +8,7 @@ mod sieves;
 mod tcp_stream;
 
 use super::jobs::{NO_SMT, shared_cores};
-use super::words::{rate, standing_as, then_and_now, times, told};
+use super::words::{more, rate, standing_as, then_and_now, told};
 use crate::harness::timed::per_op;
 use crate::harness::{
     About, Apparatus, Axis, Bar, Better, Check, Contrast, ContrastResult, Design, Estimate,
@@ -345,11 +345,11 @@ fn smt_sentence(results: &Results, found: &Found, kind: Kind) -> Option<Sentence
     let speed_up = found.speed_up(kind, seats)?;
     let rate_of = |seats| results.estimate(&variant(kind, seats), "rate");
     let text = format!(
-        "{}: {} with one seat of each core {}, {} times as many with both{}",
+        "{}: {} with one seat of each core {}, with both {}{}",
         kind.name(),
         kind.operations(),
         told(rate_of(ONE_SEAT)?, rate),
-        told(speed_up, times),
+        told(speed_up, more),
         cpu_time(results, kind, seats)
     );
     Some(standing_as(text, found.standing(kind, seats)))
@@ -362,11 +362,7 @@ fn cores_sentence(results: &Results, found: &Found, kind: Kind) -> Option<Senten
     let Some(speed_up) = found.speed_up(kind, seats) else {
         return Some(Sentence::shown(head));
     };
-    let text = format!(
-        "{head}, {} times as many on two{}",
-        told(speed_up, times),
-        cpu_time(results, kind, seats)
-    );
+    let text = format!("{head}, on two {}{}", told(speed_up, more), cpu_time(results, kind, seats));
     Some(standing_as(text, found.standing(kind, seats)))
 }
 

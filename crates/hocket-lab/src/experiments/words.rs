@@ -1,6 +1,8 @@
 //! Figures in words, and plots that several experiments share.
 
-use crate::harness::{Dumbbell, Estimate, Plot, Relation, Results, Sentence, Series, Standing};
+use crate::harness::{
+    Dumbbell, Estimate, Plot, Relation, Results, Sentence, Series, Standing, percent_change,
+};
 
 /// `51.1 M/s`, `251 k/s`, `11 /s`.
 pub(super) fn rate(per_second: f64) -> String {
@@ -25,9 +27,9 @@ fn scaled(value: f64, units: &[(f64, &str)]) -> String {
     format!("{value:.digits$}{name}")
 }
 
-/// `1.29`, of times as much.
-pub(super) fn times(ratio: f64) -> String {
-    format!("{ratio:.2}")
+/// `+29.0 %`: a ratio as everything else says it.
+pub(super) fn more(ratio: f64) -> String {
+    format!("{} %", percent_change(ratio))
 }
 
 /// A sentence about one ratio, as it stands.

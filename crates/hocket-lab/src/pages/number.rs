@@ -60,7 +60,7 @@ const TIMES: [(&str, &str, f64); 4] =
 const RATES: [(&str, f64); 4] = [("/s", 1.0), ("k/s", 1e3), ("M/s", 1e6), ("G/s", 1e9)];
 
 /// A unit as it is printed.
-pub(super) fn printed(unit: &str) -> &str {
+pub fn printed(unit: &str) -> &str {
     TIMES.iter().find(|(name, ..)| *name == unit).map_or(unit, |(_, printed, _)| printed)
 }
 

@@ -58,6 +58,7 @@ fn head(lab: &Lab<'_>) -> Markup {
             meta name="color-scheme" content="light dark";
             title { (lab.title()) " – hocket lab" }
             link rel="icon" href="data:,";
+            meta name="generator" content="Hocket";
             style { (PreEscaped(palette_css())) (PreEscaped(plots::heat_css())) (PreEscaped(STYLE)) }
         }
     }

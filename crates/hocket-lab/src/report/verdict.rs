@@ -299,10 +299,10 @@ impl Analysis<'_> {
             .min_by(|a, b| a.0.total_cmp(&b.0))?;
         (least < 0.95).then(|| {
             format!(
-                "The disturber \"{}\" got least done beside {}: {} of what it did beside {}.",
+                "The disturber \"{}\" got least done beside {}: {} less than beside {}.",
                 plain(name),
                 row.label,
-                percent(least),
+                percent(1.0 - least),
                 first.label
             )
         })

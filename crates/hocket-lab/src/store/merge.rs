@@ -48,13 +48,14 @@ pub fn merge(
     inputs: &[PathBuf],
     definitions: Definitions,
 ) -> Result<Merged, StoreError> {
-    let new = NewFile::beside(out)?;
+    NewFile::check(out)?;
     let stores = inputs.iter().map(|path| Store::open(path)).collect::<Result<Vec<_>, _>>()?;
     let found = runs_of(&stores)?;
     if definitions == Definitions::One {
         refuse_mixed(&found, inputs)?;
     }
     let (kept, duplicates) = once(found, &stores)?;
+    let new = NewFile::beside(out)?;
     let rows = fill(new.path(), &kept, inputs).map_err(|error| named(error, out))?;
     new.finish()?;
     Ok(Merged { runs: kept.len(), duplicates, rows })

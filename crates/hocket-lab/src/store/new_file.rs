@@ -1,11 +1,10 @@
 //! A file that is whole when it gets its name, and takes nobody else's.
 
-use std::fs::{File, Permissions};
+use std::fs::File;
 use std::io::Write;
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use tempfile::NamedTempFile;
+use hocket_files::OutputFile;
 
 use super::StoreError;
 
@@ -13,43 +12,47 @@ use super::StoreError;
 #[derive(Debug)]
 pub struct NewFile {
     out: PathBuf,
-    temporary: NamedTempFile,
+    file: OutputFile,
 }
 
 impl NewFile {
+    /// Refuses a name that something has.
+    ///
+    /// # Errors
+    /// [`StoreError::Exists`].
+    pub fn check(out: &Path) -> Result<(), StoreError> {
+        match out.symlink_metadata() {
+            Ok(_) => Err(StoreError::Exists { path: out.into() }),
+            Err(_) => Ok(()),
+        }
+    }
+
     /// Begins a file that is to be named `out`; makes the folder where there is none.
     ///
     /// # Errors
     /// [`StoreError::Exists`], or why nothing can be written there.
     pub fn beside(out: &Path) -> Result<NewFile, StoreError> {
-        if out.symlink_metadata().is_ok() {
-            return Err(StoreError::Exists { path: out.into() });
-        }
+        NewFile::check(out)?;
         super::make_folder(out)?;
-        let folder = out.parent().filter(|folder| !folder.as_os_str().is_empty());
-        let temporary = tempfile::Builder::new()
-            .prefix(".hocket-")
-            .permissions(Permissions::from_mode(0o666))
-            .tempfile_in(folder.unwrap_or(Path::new(".")))
-            .map_err(|cause| failed(out, cause))?;
-        Ok(NewFile { out: out.into(), temporary })
+        let file = OutputFile::create(out).map_err(|cause| failed(out, cause))?;
+        Ok(NewFile { out: out.into(), file })
     }
 
     /// Where it is until it is finished.
     pub fn path(&self) -> &Path {
-        self.temporary.path()
+        self.file.part().unwrap_or(&self.out)
     }
 
     /// The file, to be written from its beginning.
-    pub fn file(&self) -> &File {
-        self.temporary.as_file()
+    pub fn file(&mut self) -> &mut File {
+        self.file.file()
     }
 
     /// Writes `text` and nothing else.
     ///
     /// # Errors
     /// [`StoreError`]; there is no file then.
-    pub fn finish_with(self, text: &str) -> Result<(), StoreError> {
+    pub fn finish_with(mut self, text: &str) -> Result<(), StoreError> {
         self.file().write_all(text.as_bytes()).map_err(|cause| failed(&self.out, cause))?;
         self.finish()
     }
@@ -59,10 +62,8 @@ impl NewFile {
     /// # Errors
     /// [`StoreError`], also where somebody else took the name meanwhile; there is no file then.
     pub fn finish(self) -> Result<(), StoreError> {
-        let NewFile { out, temporary } = self;
-        temporary.as_file().sync_all().map_err(|cause| failed(&out, cause))?;
-        let named = temporary.persist_noclobber(&out);
-        named.map(drop::<File>).map_err(|error| failed(&out, error.error))
+        let NewFile { out, file } = self;
+        file.commit_new().map_err(|error| failed(&out, error))
     }
 }
 

@@ -37,7 +37,7 @@ impl Store {
     /// # Errors
     /// [`StoreError`]; `out` does not exist then, unless it was there before.
     pub fn write_parquet(&self, run: Option<i64>, out: &Path) -> Result<u64, StoreError> {
-        let new = NewFile::beside(out)?;
+        let mut new = NewFile::beside(out)?;
         let rows = self.fill(run, new.file()).map_err(|error| match error {
             Error::Read(error) => self.failure(error),
             Error::Write(error) => failed(out, as_io(error)),

@@ -179,6 +179,9 @@ struct Head {
     version: u32,
 }
 
+/// How every profile begins.
+pub const PROFILE_MARK: &str = "# Machine profile of Hocket";
+
 const HEADING: &str = "\
 # Machine profile of Hocket, written by `hocket tune`. bench, play and render take their defaults from it
 # for as long as everything below [holds_while] is as it was; flags on the command line win.
@@ -253,14 +256,6 @@ impl Profile {
     pub fn text(&self) -> String {
         // Numbers, strings and lists of these: there is nothing that TOML could not take.
         format!("{HEADING}{}", toml::to_string(self).unwrap_or_default())
-    }
-
-    /// Whether a new profile may take the place of what is there: nothing, or an older profile.
-    pub fn may_replace(path: &Path) -> bool {
-        !path.exists()
-            || text_of(path).is_ok_and(|text| {
-                text.trim().is_empty() || text.starts_with("# Machine profile of Hocket")
-            })
     }
 
     /// Writes the whole file or nothing.

@@ -22,7 +22,7 @@ Examples:
   hocket play sessions/worst-case-8.toml --length 60 --json > run.json
   hocket play sessions/band.toml --length 10 --headless --json
   hocket play sessions/band.toml --osc 9000
-  hocket play sessions/band.toml --length 10 --take master=mix.wav --take drums=drums.flac
+  hocket play sessions/band.toml --length 10 --take master=mix.wav --take Drums=drums.flac
 
 On a terminal, a dashboard shows load, misses, workers and meters, and takes keys: space plays and stops, q quits, ?
 lists the others. Where --length is not given, it plays until the song has reached its end. --headless and --quiet

@@ -89,7 +89,7 @@ pub struct ExplainArgs {
 Examples:
   hocket lab run --quick
   hocket lab run false-sharing --full --records desk.sqlite
-  hocket lab run wake --quick --fail-if \"wake.lateness-p99 > 100000\"
+  hocket lab run wake --quick --fail-if \"wake.lateness > 100000\"
 
 Every run begins with the A/A experiment. An experiment ends when its intervals are narrow enough or
 its time is over; the report says which. Ctrl-C keeps every whole turn.")]
@@ -164,11 +164,11 @@ impl Form {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  hocket lab report                        prints verdicts of the last run, and what to do
-  hocket lab report --all                  prints every figure of it
-  hocket lab report --html                 writes the last run as a page, out/lab.html
-  hocket lab report 2026-05-01 -o may.html writes the last run of that day as a page
-  hocket lab report --pictures pictures    writes each plot of the last run as an SVG file")]
+  hocket lab report                         prints verdicts of the last run, and what to do
+  hocket lab report --all                   prints every figure of it
+  hocket lab report --html                  writes the last run as a page, out/lab.html
+  hocket lab report 2026-05-01 -o may.html  writes the last run of that day as a page
+  hocket lab report --pictures pictures     writes each plot of the last run as an SVG file")]
 pub struct ReportArgs {
     /// Which run: its number, a date, the beginning of its id, `last`, `last~1`.
     #[arg(value_name = "RUN", default_value = "last")]
@@ -185,10 +185,12 @@ pub struct ReportArgs {
     /// Writes the page to out/lab.html.
     #[arg(long, conflicts_with_all = ["json", "output"])]
     pub html: bool,
-    /// Writes each plot to a file in this folder: ID.svg, ID-2.svg. Replaces earlier pictures of the lab,
-    /// and says so, but no other file.
+    /// Writes each plot to a file in this folder: ID.svg, ID-2.svg. Replaces earlier pictures, and says so.
     #[arg(long, value_name = "FOLDER", conflicts_with = "json")]
     pub pictures: Option<PathBuf>,
+    /// Replaces files that Hocket did not write.
+    #[arg(long)]
+    pub force: bool,
     /// Prints every figure instead of one screen.
     #[arg(long, conflicts_with = "json")]
     pub all: bool,
@@ -255,7 +257,7 @@ pub struct ExportArgs {
     /// The format.
     #[arg(long, value_enum, default_value_t = Format::Csv)]
     pub format: Format,
-    /// A new file to write [default: standard output].
+    /// A new file to write; `-` is standard output [default: -].
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
     /// Where the run is.

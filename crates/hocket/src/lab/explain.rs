@@ -1,6 +1,7 @@
 //! `hocket lab explain`.
 
 use hocket_lab::harness::{Better, Experiment, Host, Size};
+use hocket_lab::pages::printed;
 use serde_json::json;
 
 use super::args::ExplainArgs;
@@ -31,7 +32,7 @@ fn text(experiment: &dyn Experiment) -> String {
     text += &paragraph("Origin", about.origin);
     text += &paragraph("Method", about.method);
     for metric in about.metrics {
-        let unit = if metric.unit.is_empty() { "no unit" } else { metric.unit };
+        let unit = if metric.unit.is_empty() { "no unit" } else { printed(metric.unit) };
         let better = match metric.better {
             Better::Less => ", less is better",
             Better::More => ", more is better",
@@ -45,7 +46,11 @@ fn text(experiment: &dyn Experiment) -> String {
     for old in experiment.historic() {
         let line = format!(
             "{}: {} {}: {} ({})",
-            old.label, old.value, old.unit, old.definition, old.source
+            old.label,
+            old.value,
+            printed(old.unit),
+            old.definition,
+            old.source
         );
         text += &paragraph("Historic figure", &line);
     }

@@ -10,6 +10,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Instant;
 
+use hocket_files::ScratchFolder;
 use hocket_lab::about;
 use hocket_lab::fleet::{Job, LabJob, RenderJob, Work};
 use hocket_lab::harness::{self, Host, Plan};
@@ -22,8 +23,14 @@ use super::args::Form;
 use super::{failure, open, report, run as lab_run};
 use crate::cli::{DiskArgs, FormatArg, ProjectArgs, RenderArgs, ScheduleArg, WaitArg};
 use crate::failure::{Exit, Failure};
-use crate::output::tell;
+use crate::files::folder_of;
+use crate::output::{note, tell};
 use crate::profile::ProfileArgs;
+
+/// How the folders begin in which jobs render, among the temporary files.
+pub(crate) const RENDER_PREFIX: &str = "hocket-render-";
+/// How a record ends that is not whole yet.
+const ENDING: &str = ".part";
 
 /// Runs a job file; its record is a new file.
 pub(super) fn run(spec: &Path, records: &Path, form: Form) -> Result<Exit, Failure> {
@@ -34,6 +41,7 @@ pub(super) fn run(spec: &Path, records: &Path, form: Form) -> Result<Exit, Failu
     check_host(&job, spec)?;
     confine(&job, spec)?;
     let stop = crate::interrupt::flag()?;
+    name_killed(records);
     let temporary = beside(records)?;
     let exit = match work(&job, &temporary, &stop) {
         Ok(exit) => exit,
@@ -96,17 +104,37 @@ fn confine(job: &Job, spec: &Path) -> Result<(), Failure> {
 }
 
 fn beside(records: &Path) -> Result<tempfile::TempPath, Failure> {
-    let folder = records.parent().filter(|folder| !folder.as_os_str().is_empty());
-    let folder = folder.unwrap_or(Path::new("."));
-    let name = records.file_name().unwrap_or_default().to_string_lossy();
+    let folder = folder_of(records);
     let made = std::fs::create_dir_all(folder).and_then(|()| {
         tempfile::Builder::new()
             .permissions(Permissions::from_mode(0o666))
-            .prefix(&format!(".{name}-"))
-            .suffix(".part")
+            .prefix(&begin_of_parts(records))
+            .suffix(ENDING)
             .tempfile_in(folder)
     });
     made.map(tempfile::NamedTempFile::into_temp_path).map_err(|error| not_written(records, error))
+}
+
+/// Names what killed jobs of these records have measured. It is not thrown away.
+fn name_killed(records: &Path) {
+    let folder = folder_of(records);
+    let begin = begin_of_parts(records);
+    let is_part = |name: &str| name.starts_with(&begin) && name.ends_with(ENDING);
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let parts = entries.filter(|entry| entry.file_name().to_str().is_some_and(is_part));
+    for part in parts.map(|entry| entry.path()) {
+        // A job that still measures holds the lock.
+        if std::fs::File::open(&part).is_ok_and(|file| file.try_lock().is_ok()) {
+            note(format_args!(
+                "{0} holds what a killed job measured; see it with `hocket lab report --records {0}`, or remove it",
+                part.display()
+            ));
+        }
+    }
+}
+
+fn begin_of_parts(records: &Path) -> String {
+    format!(".{}-", records.file_name().unwrap_or_default().to_string_lossy())
 }
 
 fn not_written(records: &Path, error: std::io::Error) -> Failure {
@@ -161,7 +189,8 @@ fn all(render: &RenderJob, stop: &AtomicBool) -> (Vec<Value>, Exit) {
 
 /// Renders a session and hashes the audio file; `None` where the user stopped it.
 fn one(render: &RenderJob, session: &Path, stop: &AtomicBool) -> Result<Option<Value>, Failure> {
-    let folder = tempfile::tempdir().map_err(Failure::not_possible)?;
+    let folder = ScratchFolder::create(&std::env::temp_dir(), RENDER_PREFIX);
+    let folder = folder.map_err(Failure::not_possible)?;
     let target = render.keep.as_deref().unwrap_or(folder.path());
     let unwritable =
         |error| Failure::not_possible(format!("{}: not written: {error}", target.display()));

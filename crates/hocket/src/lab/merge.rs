@@ -10,6 +10,7 @@ use crate::output::print;
 /// Runs the command.
 pub(super) fn run(args: &MergeArgs) -> Result<Exit, Failure> {
     let definitions = if args.mixed { Definitions::Mixed } else { Definitions::One };
+    crate::files::remove_dead_parts_of(&args.out);
     let merged = merge(&args.out, &args.inputs, definitions).map_err(failure)?;
     crate::written::wrote(&args.out);
     print(&format!(

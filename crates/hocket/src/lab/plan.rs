@@ -4,6 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use hocket_files::ScratchFolder;
 use hocket_lab::fleet::{
     Fleet, FleetError, Host, Job, LabJob, RenderJob, hyperqueue, shards, slurm,
 };
@@ -14,6 +15,9 @@ use super::args::{PlanArgs, Scheduler};
 use super::run as lab_run;
 use crate::failure::{Exit, Failure};
 use crate::output::{note, print};
+
+/// How the folder begins in which a plan is written.
+const PREFIX: &str = ".plan-";
 
 /// Runs the command.
 pub(super) fn run(args: &PlanArgs) -> Result<Exit, Failure> {
@@ -160,11 +164,11 @@ fn write(folder: &Path, files: &[(String, String)]) -> Result<(), Failure> {
     }
     let beside = folder.parent().unwrap_or(Path::new("/"));
     fs::create_dir_all(beside).map_err(failed)?;
-    let temporary = tempfile::Builder::new().prefix(".plan-").tempdir_in(beside).map_err(failed)?;
+    crate::leftovers::remove_dead(beside, PREFIX);
+    let temporary = ScratchFolder::create(beside, PREFIX).map_err(failed)?;
     fill(temporary.path(), files).map_err(failed)?;
     fs::rename(temporary.path(), folder).map_err(failed)?;
-    // It has another name now; there is nothing left to remove.
-    let _ = temporary.keep();
+    temporary.keep();
     Ok(())
 }
 

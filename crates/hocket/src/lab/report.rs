@@ -9,8 +9,10 @@ use serde_json::{Value, json};
 
 use super::args::{Form, ReportArgs};
 use super::condition::Condition;
-use super::{failure, open, pictures};
+use super::pictures::Pictures;
+use super::{failure, open};
 use crate::failure::{Exit, Failure};
+use crate::files::{Files, Kind};
 use crate::output::{print, print_json, tell};
 
 /// Where a page goes if no place is named.
@@ -19,16 +21,25 @@ const PAGE: &str = "out/lab.html";
 /// Runs the command.
 pub(super) fn run(args: &ReportArgs) -> Result<Exit, Failure> {
     args.fail_if.iter().try_for_each(|condition| condition.check())?;
+    let mut files = Files::new(args.force);
+    files.reads("--records", &args.records.records);
+    let page = args.output.as_deref().or(args.html.then(|| Path::new(PAGE)));
+    if let Some(path) = page {
+        files.writes(if args.html { "--html" } else { "--output" }, path, Kind::Page)?;
+    }
     let store = open(&args.records.records)?;
     let record = store.choose(&args.run).map_err(failure)?;
     let all = results(&store, &record)?;
     let lab = Lab::of(&record, &all);
-    if let Some(folder) = &args.pictures {
-        print(&pictures::write(&lab, folder)?);
+    let pictures = args.pictures.as_deref();
+    let pictures = pictures.map(|folder| Pictures::of(&lab, folder, &mut files)).transpose()?;
+    files.make_folders()?;
+    if let Some(pictures) = &pictures {
+        print(&pictures.write()?);
     }
-    match args.output.as_deref().or(args.html.then(|| Path::new(PAGE))) {
+    match page {
         Some(path) => write_page(&lab, path)?,
-        None if args.pictures.is_some() => {}
+        None if pictures.is_some() => {}
         None => show_lab(&lab, args.form()),
     }
     judge(&all, &args.fail_if)
@@ -59,32 +70,8 @@ fn show_lab(lab: &Lab<'_>, form: Form) {
     }
 }
 
-/// How much of a file is looked at: a page names Hocket behind its style.
-const PAGE_HEAD: u64 = 64 << 10;
-
-/// A page takes the place of an older page, and of nothing else: a name that was typed wrongly must not cost a
-/// record.
-fn check_replaceable(path: &Path) -> Result<(), Failure> {
-    use std::io::Read;
-    let Ok(file) = std::fs::File::open(path) else { return Ok(()) };
-    let mut head = Vec::new();
-    // What cannot be read is no page.
-    let _ = file.take(PAGE_HEAD).read_to_end(&mut head);
-    let empty = head.is_empty() && path.is_file();
-    let head = String::from_utf8_lossy(&head);
-    match empty || (head.starts_with("<!DOCTYPE html>") && head.contains("Hocket")) {
-        true => Ok(()),
-        false => Err(Failure::bad_input(format!(
-            "{}: is there and is no page of the lab; it is not touched: name another file",
-            path.display()
-        ))),
-    }
-}
-
 /// Under its final name only when complete.
 fn write_page(lab: &Lab<'_>, path: &Path) -> Result<(), Failure> {
-    check_replaceable(path)?;
-    crate::files::make_folder(path)?;
     hocket_lab::record::write_text_atomic(path, &pages::html(lab))
         .map_err(Failure::not_possible)?;
     crate::written::wrote(path);

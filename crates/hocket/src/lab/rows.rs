@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use comfy_table::{ContentArrangement, Table as Drawn};
+use hocket_files::is_standard_output;
 use hocket_lab::foreign;
 use hocket_lab::store::{NewFile, Table, csv, json};
 use serde_json::Value;
@@ -10,6 +11,7 @@ use serde_json::Value;
 use super::args::{ExportArgs, Format, QueryArgs};
 use super::{failure, open};
 use crate::failure::{Exit, Failure};
+use crate::files::remove_dead_parts_of;
 use crate::output::{print, print_json, print_rows};
 
 /// Runs `export`.
@@ -20,10 +22,11 @@ pub(super) fn export(args: &ExportArgs) -> Result<Exit, Failure> {
         asked => Some(store.choose(asked).map_err(failure)?.run),
     };
     let table = || store.export(run).map_err(failure);
+    let output = args.output.as_deref().filter(|path| !is_standard_output(path));
     match args.format {
-        Format::Csv => hand_out(args.output.as_deref(), &csv(&table()?))?,
-        Format::Json => hand_out(args.output.as_deref(), &format!("{:#}\n", json(&table()?)))?,
-        Format::Parquet => parquet::write(&store, run, args.output.as_deref())?,
+        Format::Csv => hand_out(output, &csv(&table()?))?,
+        Format::Json => hand_out(output, &format!("{:#}\n", json(&table()?)))?,
+        Format::Parquet => parquet::write(&store, run, output)?,
     }
     Ok(Exit::Done)
 }
@@ -31,6 +34,7 @@ pub(super) fn export(args: &ExportArgs) -> Result<Exit, Failure> {
 fn hand_out(output: Option<&Path>, text: &str) -> Result<(), Failure> {
     match output {
         Some(path) => {
+            remove_dead_parts_of(path);
             let written = NewFile::beside(path).and_then(|new| new.finish_with(text));
             written.map_err(failure)?;
             crate::written::wrote(path);
@@ -61,6 +65,7 @@ mod parquet {
                 "--format parquet: a Parquet file is not written to standard output; name a file with -o",
             )
         })?;
+        crate::files::remove_dead_parts_of(path);
         store.write_parquet(run, path).map_err(failure)?;
         crate::written::wrote(path);
         Ok(())

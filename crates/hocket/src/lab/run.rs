@@ -62,7 +62,11 @@ pub(super) fn run(args: &RunArgs) -> Result<Exit, Failure> {
     let stop = crate::interrupt::flag()?;
     let started = Instant::now();
     let number = measure(&mut store, &plan, &stop, None)?;
-    crate::notes::time_taken(args.time, started.elapsed());
+    crate::notes::time_taken(
+        args.time,
+        started.elapsed(),
+        "name fewer experiments, or give more time",
+    );
     note(format_args!("run {number} is kept in {}", args.records.records.display()));
     let interrupted = stop.load(Relaxed);
     let record = store.choose(&number.to_string()).map_err(failure)?;

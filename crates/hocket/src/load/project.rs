@@ -6,8 +6,8 @@ use std::time::Instant;
 
 use hocket_dawproject::{Import, ImportError, Imported};
 use hocket_dsp::{Block, StereoMut};
+use hocket_files::ScratchFolder;
 use hocket_plan::Effect;
-use tempfile::TempDir;
 
 use crate::failure::{Exit, Failure};
 use crate::output::note;
@@ -23,6 +23,8 @@ pub struct ProjectUse {
     pub strict: bool,
 }
 
+/// How the folders begin into which projects are unpacked, among the temporary files.
+pub(crate) const PREFIX: &str = "hocket-project-";
 /// The ending of project files.
 const ENDING: &str = "dawproject";
 /// The effect that costs time and changes nothing: a meter of many windows.
@@ -41,8 +43,8 @@ pub(crate) fn is_project(path: &Path) -> bool {
 ///
 /// # Errors
 /// Exit code 2: it is wrong, or `--strict` refuses it. Exit code 3: the files cannot be written.
-pub(super) fn open(path: &Path, how: ProjectUse) -> Result<(Imported, TempDir), Failure> {
-    let folder = tempfile::Builder::new().prefix("hocket-project-").tempdir();
+pub(super) fn open(path: &Path, how: ProjectUse) -> Result<(Imported, ScratchFolder), Failure> {
+    let folder = ScratchFolder::create(&std::env::temp_dir(), PREFIX);
     let folder = folder.map_err(|error| {
         Failure::not_possible(format!(
             "{}: a folder for audio files cannot be made: {error}; set TMPDIR to a folder that you may write to",

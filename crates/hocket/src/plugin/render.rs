@@ -23,6 +23,7 @@ use crate::written::wrote;
 pub(super) fn run(args: &RunArgs) -> Result<Exit, Failure> {
     let format = crate::render::format_of(&args.output)?;
     let dither = DitherArg::choose(args.dither, args.format)?;
+    crate::bench::check_block(args.frames, crate::bench::ANY_RATE_HZ)?;
     let mut files = Files::new(args.force);
     files.reads("the input", &args.input);
     args.start.state.iter().for_each(|state| files.reads("the state", state));

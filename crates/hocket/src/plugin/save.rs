@@ -22,6 +22,7 @@ const FRAMES: u32 = 64;
 /// # Errors
 /// [`Failure`].
 pub(super) fn run(args: &SaveArgs) -> Result<Exit, Failure> {
+    crate::bench::check_block(FRAMES, args.rate)?;
     let mut files = Files::new(args.force);
     args.start.state.iter().for_each(|state| files.reads("the state", state));
     files.writes("--output", &args.output, Kind::State)?;
@@ -49,7 +50,6 @@ fn state(
     plugin: &Description,
     processor: Box<dyn hocket_engine::Processor>,
 ) -> Result<Vec<u8>, Failure> {
-    crate::bench::check_block(FRAMES, args.rate)?;
     let rows = vec![vec![0.0; FRAMES as usize]; 2];
     let silence = Audio { channels: rows, sample_rate_hz: args.rate, warnings: Vec::new() };
     let mut engine = super::render::engine(plugin, silence, processor, FRAMES)?;

@@ -8,9 +8,10 @@ use hocket_machine::Topology;
 use hocket_media::FileFormat;
 use hocket_plan::SiblingPolicy;
 
-use super::region::Asked;
+use super::region::{self, Asked};
 use super::stems::Stems;
 use super::{Recording, check_length};
+use crate::bench::ANY_RATE_HZ;
 use crate::cli::{DitherArg, RenderArgs, ScheduleArg};
 use crate::failure::Failure;
 use crate::files::{Files, Kind};
@@ -48,6 +49,12 @@ impl Prepared {
         let topology = topology()?;
         let known = Known::find(&args.profile, &topology)?;
         known.tell();
+        crate::bench::check_block(args.frames, args.rate.unwrap_or(ANY_RATE_HZ))?;
+        region::check_seconds(args)?;
+        let schedule = known.schedule_or(args.schedule, args.frames);
+        crate::notes::serial_workers(args.workers, &[schedule]);
+        let sibling = known.policy(args.policy, args.frames, &topology, None);
+        let seating = seating(args, sibling, &topology, &known)?;
         let project = args.project.with(args.strict);
         let mut opened = OpenedSession::open_as(&args.session, args.rate, &topology, project)?;
         opened.feed(&args.input)?;
@@ -67,10 +74,6 @@ impl Prepared {
         format
             .check(&args.output, opened.rate_hz(), args.format.into())
             .map_err(Failure::bad_input)?;
-        let schedule = known.schedule_or(args.schedule, args.frames);
-        crate::notes::serial_workers(args.workers, &[schedule]);
-        let sibling = known.policy(args.policy, args.frames, &topology, None);
-        let seating = seating(args, sibling, &topology, &known)?;
         Ok(Prepared {
             opened,
             format,

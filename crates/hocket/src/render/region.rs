@@ -78,6 +78,24 @@ impl Region {
     }
 }
 
+/// Refuses seconds that no session has.
+pub(super) fn check_seconds(args: &RenderArgs) -> Result<(), Failure> {
+    for (flag, position) in [("--from", args.from), ("--to", args.to)] {
+        if let Some(position @ Position::Seconds(seconds)) = position {
+            let refused = |why| Failure::bad_input(format!("{flag} {position}: {why}"));
+            check_range(seconds).map_err(refused)?;
+        }
+    }
+    Ok(())
+}
+
+fn check_range(seconds: f64) -> Result<(), String> {
+    match (0.0..=LATEST_S).contains(&seconds) {
+        true => Ok(()),
+        false => Err(format!("choose 0 to {LATEST_S} seconds")),
+    }
+}
+
 fn frame_of(
     flag: &str,
     position: Position,
@@ -100,10 +118,10 @@ fn frame_of(
 pub(crate) fn frame_at(position: Position, map: &TempoMap, rate_hz: u32) -> Result<u64, String> {
     let latest = (LATEST_S * f64::from(rate_hz)) as u64;
     let (bar, beat) = match position {
-        Position::Seconds(seconds) if !(0.0..=LATEST_S).contains(&seconds) => {
-            return Err(format!("choose 0 to {LATEST_S} seconds"));
+        Position::Seconds(seconds) => {
+            check_range(seconds)?;
+            return Ok((seconds * f64::from(rate_hz)).round() as u64);
         }
-        Position::Seconds(seconds) => return Ok((seconds * f64::from(rate_hz)).round() as u64),
         Position::Bar(bar, beat) => (bar, beat),
     };
     let place = BarPosition { bar: i64::from(bar) - 1, beat: beat - 1, tick: 0 };

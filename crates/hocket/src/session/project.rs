@@ -3,15 +3,19 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use hocket_files::is_standard_output;
+use hocket_files::{ScratchFolder, is_standard_output};
 use hocket_session::{MAX_FILE_BYTES, session_text};
 
 use super::{refuse_to_replace, write_new};
 use crate::cli::ConvertArgs;
 use crate::failure::{Exit, Failure};
 use crate::files::{Files, Kind, folder_of};
+use crate::leftovers::remove_dead;
 use crate::load::project::import;
 use crate::output::tell;
+
+/// How the folder begins into which a project is unpacked.
+const PREFIX: &str = ".hocket-";
 
 /// Runs the command.
 ///
@@ -39,7 +43,8 @@ pub(super) fn write_converted(args: &ConvertArgs) -> Result<Exit, Failure> {
         )));
     }
     // All or nothing: under another name until the last file is there.
-    let unpacked = tempfile::Builder::new().prefix(".hocket-").tempdir_in(folder_of(output));
+    remove_dead(folder_of(output), PREFIX);
+    let unpacked = ScratchFolder::create(folder_of(output), PREFIX);
     let unpacked = unpacked.map_err(|error| {
         let text = format!("{}: no folder can be made beside it: {error}", output.display());
         Failure::not_possible(format!("{text}; name another place"))
@@ -99,7 +104,7 @@ fn folder_of_text(output: &Path) -> &Path {
 }
 
 /// Gives the folder its name; its rights become those that a new folder gets.
-fn move_to(unpacked: tempfile::TempDir, audio: &Path) -> Result<(), Failure> {
+fn move_to(unpacked: ScratchFolder, audio: &Path) -> Result<(), Failure> {
     let refused = |error: std::io::Error| {
         Failure::not_possible(format!(
             "{}: the folder of the audio files cannot be made: {error}; name another place",

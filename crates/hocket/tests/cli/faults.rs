@@ -66,6 +66,7 @@ fn fault_01_no_output_is_an_input_or_another_output() {
         ["try.toml", "loop.flac", "r.json"].map(|name| std::fs::read(at(name)).unwrap()).into();
     let new = at("new.html");
     let new_again = at("again/new.html");
+    let (deep, deep_again) = (at("x/new.html"), at("again/x/y/../new.html"));
     for args in [
         &["report", &at("r.json"), "-o", &at("r.json"), "--force"][..],
         &["report", &at("r.json"), "-o", &at("link.html"), "--force"],
@@ -74,6 +75,11 @@ fn fault_01_no_output_is_an_input_or_another_output() {
         &["render", &file, "-o", &at("hard.wav"), "--force"],
         &["bench", &file, "--record", &file, "--force"],
         &["bench", &file, "--record", &new, "--report", &new_again],
+        &["bench", &file, "--record", &deep, "--report", &deep_again],
+        &["tune", "--records", &new, "--output", &new_again],
+        &["tune", "--records", &deep, "--output", &deep_again, "--force"],
+        &["tune", "--from-records", "--records", &file, "--output", &at("again/try.toml")],
+        &["lab", "report", "--records", &at("r.json"), "-o", &at("link.html"), "--force"],
         &["play", &file, "--length", "0.1", "--costs", &at("hard.wav")],
     ] {
         // A cost table is read first, and sound is none.
@@ -83,7 +89,8 @@ fn fault_01_no_output_is_an_input_or_another_output() {
     for (name, bytes) in ["try.toml", "loop.flac", "r.json"].iter().zip(&before) {
         assert_eq!(&std::fs::read(at(name)).unwrap(), bytes, "{name}");
     }
-    assert!(!Path::new(&new).exists());
+    let names = ["again", "hard.wav", "link.html", "loop.flac", "r.json", "try.toml"];
+    assert_eq!(files(folder.path()), names);
 }
 
 /// What Hocket wrote it may replace by the same kind of file; everything else needs `--force`.
@@ -97,11 +104,18 @@ fn fault_01_only_own_files_are_replaced_without_force() {
         let args = ["report", record().to_str().unwrap()].into_iter().chain(more.iter().copied());
         args.map(String::from).collect::<Vec<_>>()
     };
+    let lab_report = |more: &[&str]| {
+        let records = crate::lab::measured().to_str().unwrap();
+        let args = ["lab", "report", "--records", records].into_iter().chain(more.iter().copied());
+        args.map(String::from).collect::<Vec<_>>()
+    };
     for (name, args) in [
         ("a.wav", render("a.wav")),
         ("a.flac", render("a.flac")),
         ("a.html", report(&["-o", &at("a.html")])),
         ("a.svg", report(&["--svg", &at("a.svg")])),
+        ("lab.html", lab_report(&["-o", &at("lab.html")])),
+        ("aa.svg", lab_report(&["--pictures", &at("")])),
     ] {
         std::fs::write(at(name), mine).unwrap();
         let mut args: Vec<&str> = args.iter().map(String::as_str).collect();
@@ -190,6 +204,49 @@ fn fault_02_every_number_is_checked_before_the_audio_is_loaded() {
     check_refused(&["bench", &file, "--strict", "--workers", "5000"], 2, &["5000 workers"]);
     check_refused(&["bench", &file, "--strict", "--disturb", "disk"], 2, &["preview or compute"]);
     check_refused(&["render", &file, "-o", out, "--strict"], 2, &["cut.flac", " ends "]);
+}
+
+/// What would be unpacked is no project at all, and nobody gets to know that.
+#[test]
+fn fault_02_every_number_is_checked_before_a_project_is_unpacked() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let (project, out) = (at("song.dawproject"), at("out.wav"));
+    std::fs::write(&project, "no archive").unwrap();
+    check_refused(&["bench", &project], 2, &["song.dawproject"]);
+    let everywhere = [("--frames", "9000", "8192"), ("--workers", "5000", "5000 workers")];
+    for (flag, wrong, word) in everywhere {
+        check_refused(&["render", &project, "-o", &out, flag, wrong], 2, &[word]);
+        check_refused(&["play", &project, flag, wrong], 2, &[word]);
+        check_refused(&["bench", &project, flag, wrong], 2, &[word]);
+    }
+    check_refused(&["play", &project, "--length", "1e9"], 2, &["86400"]);
+    for (flag, wrong, word) in
+        [("--length", "1e9", "86400"), ("--from", "-1", "0 to 1000000"), ("--to", "1e7", "--to 1")]
+    {
+        check_refused(&["render", &project, "-o", &out, flag, wrong], 2, &[word]);
+    }
+    check_refused(&["bench", &project, "--disturb", "disk"], 2, &["preview or compute"]);
+    check_refused(&["bench", &project, "--disturb", "compute@cpu99999"], 2, &["CPU 99999"]);
+    let plugin = ["plugin", "render", "clap:none", "-i", &project, "-o", &out, "--frames", "9000"];
+    check_refused(&plugin, 2, &["8192"]);
+    assert_eq!(files(folder.path()), ["song.dawproject"]);
+}
+
+/// Whatever is refused after the place of a record was looked at.
+#[test]
+fn fault_02_what_is_refused_leaves_no_folder_behind() {
+    let (folder, file) = one_track("");
+    let at = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let (record, busy) = (at("new/folder/r.json"), at("loop.flac/r.html"));
+    let bench = ["bench", &file, "--record", &record];
+    check_refused(&[&bench[..], &["--report", &file]].concat(), 2, &["nothing was changed"]);
+    check_refused(&[&bench[..], &["--report", &busy]].concat(), 3, &["--report", "loop.flac"]);
+    check_refused(&[&bench[..], &["--disturb", "preview"]].concat(), 2, &["preview"]);
+    let profile = at("new/m.toml");
+    let tune = ["tune", "--from-records", "--records", &at("none.sqlite"), "--output", &profile];
+    check_refused(&tune, 2, &["none.sqlite"]);
+    assert_eq!(files(folder.path()), ["loop.flac", "try.toml"]);
 }
 
 /// A session of `clips` clips at 1 kHz, each of its own file of `minutes`; `more` is added to each clip.
@@ -298,6 +355,47 @@ fn fault_02_loading_a_project_listens_to_signals() {
         assert!(files(unpacked.path()).is_empty(), "{command:?}: {:?}", files(unpacked.path()));
         assert!(!out.exists());
     }
+}
+
+/// No signal is heard with `kill -9`: the next start removes the folder. That of a running process stays.
+#[test]
+fn fault_02_the_folder_of_a_killed_process_is_removed_by_the_next_start() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let (project, audio, out) = (at("song.dawproject"), at("minute.wav"), at("out.wav"));
+    eight_bit_mono(Path::new(&audio), 8000, 8000 * 60);
+    slow_project(&project, Path::new(&audio));
+    let temporary = tempfile::tempdir().unwrap();
+    let start = || {
+        let before = files(temporary.path());
+        let mut program = hocket(&["render", &project, "-o", &out, "--rate", "192000"]);
+        program.env("TMPDIR", temporary.path()).stdout(Stdio::null()).stderr(Stdio::null());
+        let mut child = program.spawn().unwrap();
+        let begun = Instant::now();
+        while files(temporary.path()) == before && begun.elapsed() < Duration::from_secs(60) {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        // The lock comes a moment later than the folder.
+        std::thread::sleep(Duration::from_millis(100));
+        assert!(child.try_wait().unwrap().is_none(), "it was to load for long");
+        child
+    };
+    let kill = |mut child: Child| {
+        child.kill().unwrap();
+        child.wait().unwrap();
+    };
+    let next = || Ran::from(hocket(&["machine"]).env("TMPDIR", temporary.path()).output().unwrap());
+    kill(start());
+    let left = files(temporary.path());
+    assert!(left.len() == 1 && left[0].starts_with("hocket-project-"), "{left:?}");
+    let ran = next();
+    assert!(ran.err.contains("removed") && ran.err.contains(&left[0]), "{}", ran.err);
+    assert_eq!(files(temporary.path()), [""; 0]);
+    let running = start();
+    let ran = next();
+    let stays = files(temporary.path());
+    kill(running);
+    assert!(stays.len() == 1 && !ran.err.contains("removed"), "{stays:?} {}", ran.err);
 }
 
 /// Twelve tracks that play a minute of audio each, from files of their own.

@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 use crate::support::{check_refused, run};
 
 /// A record file with one short run in it, measured once for all tests.
-fn measured() -> &'static Path {
+pub fn measured() -> &'static Path {
     static FILE: OnceLock<PathBuf> = OnceLock::new();
     FILE.get_or_init(|| {
         let file = Path::new(env!("CARGO_TARGET_TMPDIR")).join("lab.sqlite");
@@ -71,7 +71,7 @@ fn a_run_is_kept_reported_exported_and_asked() {
     assert!(std::fs::read_to_string(pictures.join("aa.svg")).unwrap().starts_with("<svg"));
     assert!(ran(&asked).out.starts_with("replaced "));
     std::fs::write(pictures.join("aa.svg"), "<svg/>").unwrap();
-    refused(&asked, 2, &["aa.svg", "no picture of the lab", "another folder"]);
+    refused(&asked, 2, &["aa.svg", "Hocket did not write", "nothing was changed", "--force"]);
     refused(&["report", "--pictures", page.to_str().unwrap()], 3, &["lab.html"]);
     let csv = ran(&["export"]).out;
     let rows: serde_json::Value =
@@ -121,12 +121,17 @@ fn rows_are_exported_to_new_files_only() {
     assert_eq!(ran(&["export", "-o", file]).code, Some(0));
     let rows = std::fs::read_to_string(file).unwrap();
     assert_eq!(rows, ran(&["export"]).out);
+    for standard in ["-", "/dev/stdout"] {
+        let piped = ran(&["export", "-o", standard]);
+        assert_eq!((piped.code, &piped.out), (Some(0), &rows), "{}", piped.err);
+    }
     refused(&["export", "--format", "json", "-o", file], 2, &["rows.csv", "there already"]);
     assert_eq!(std::fs::read_to_string(file).unwrap(), rows);
     if cfg!(feature = "parquet") {
         assert_eq!(ran(&["export", "--format", "parquet", "-o", other]).code, Some(0));
         assert!(std::fs::read(other).unwrap().starts_with(b"PAR1"));
         refused(&["export", "--format", "parquet"], 2, &["standard output", "-o"]);
+        refused(&["export", "--format", "parquet", "-o", "-"], 2, &["standard output"]);
     } else {
         let words = ["built without it", "cargo build", "--features parquet"];
         refused(&["export", "--format", "parquet", "-o", other], 2, &words);

@@ -84,10 +84,11 @@ fn records_without_anything_to_tune_by_are_told() {
     let notes = folder.path().join("notes.txt");
     std::fs::write(&notes, "important").unwrap();
     let onto = notes.display().to_string();
-    check_refused(&["tune", "--output", &onto], 2, &["notes.txt", "no machine profile"]);
-    for onto in [&onto, &records] {
+    check_refused(&["tune", "--output", &onto], 2, &["notes.txt", "did not write", "--force"]);
+    for (onto, word) in [(&onto, "Hocket did not write"), (&records, "this file is --records, too")]
+    {
         let report = ["lab", "report", "--records", &records, "-o", onto];
-        check_refused(&report, 2, &["no page of the lab", "not touched"]);
+        check_refused(&report, 2, &[word, "nothing was changed"]);
     }
     assert_eq!(std::fs::read_to_string(&notes).unwrap(), "important");
     // A page takes the place of an older one.
