@@ -1863,6 +1863,37 @@ hocket_status hocket_engine_write_sysex(const struct hocket_engine *engine,
                                         const uint8_t *bytes,
                                         size_t count);
 
+// Copies the messages that an output's node sent in the last block, in order of frames: at most `room` of them into
+// `messages`. Stores in `count` how many there are. Frames count from the block's first one; as the output's audio, the
+// messages lag by its latency (`hocket_engine_output`). It refuses an output that the graph does not have, one whose node
+// does not write events, and an engine input. Notes that still sound when the host stops, or when an edit takes the output
+// away, are the host's to end.
+//
+// Thread: leader, between blocks. Cost: a copy. It does not allocate and does not wait.
+//
+// # Safety
+// P (`messages` has room for `room` messages), H.
+hocket_status hocket_engine_read_messages(const struct hocket_engine *engine,
+                                          uint32_t output,
+                                          struct hocket_message *messages,
+                                          size_t room,
+                                          size_t *count);
+
+// Copies the bytes of the system-exclusive message at `index` of those of `hocket_engine_read_messages`, from 0xF0 to
+// 0xF7: at most `room` of them into `bytes`. Stores in `count` how many it has. It refuses messages of other kinds, and
+// otherwise what `hocket_engine_read_messages` refuses.
+//
+// Thread: leader, between blocks. Cost: a copy. It does not allocate and does not wait.
+//
+// # Safety
+// P (`bytes` has room for `room` bytes), H.
+hocket_status hocket_engine_read_sysex(const struct hocket_engine *engine,
+                                       uint32_t output,
+                                       size_t index,
+                                       uint8_t *bytes,
+                                       size_t room,
+                                       size_t *count);
+
 // Calls `each` for every node that depends on live input, each followed by the edges that bring something live to it, and
 // at the end for the feedback edges that do. Clips, notes, automation and the transport are known ahead, so they
 // make nothing live. For a graph that an engine plays, ask a copy (`hocket_engine_graph`).
