@@ -1588,6 +1588,16 @@ hocket_status hocket_main_restart(struct hocket_main_requests *requests);
 // P, H, O.
 hocket_status hocket_main_failed(struct hocket_main_requests *requests);
 
+// The processor got `events` messages that it had no room to pass on, for example to a plug-in. The engine counts them with
+// those that found no room on an event edge, and names the node (`hocket_engine_lost_events`).
+//
+// Thread: the processor's, in `process`. Cost: as `hocket_main_call`.
+//
+// # Safety
+// P, H, O.
+hocket_status hocket_main_events_lost(struct hocket_main_requests *requests,
+                                      uint64_t events);
+
 // Appends bytes to a state that is being saved.
 //
 // Thread: the engine's main thread, inside `save`. Cost: a copy; allocates.
@@ -2630,7 +2640,7 @@ hocket_status hocket_engine_thinned_out(const struct hocket_engine *engine,
                                         struct hocket_error **error);
 
 // Calls `each` for every node that events did not reach or leave, because they found no room. A port takes 1024 events
-// per block, and note ends besides.
+// per block, and note ends besides. What a processor had no room to pass on counts too (`hocket_main_events_lost`).
 //
 // Thread: any but the leader; `each` runs on the calling thread. Cost: a lock among control threads, allocates.
 //

@@ -334,6 +334,22 @@ pub unsafe extern "C" fn hocket_main_failed(requests: *mut MainRequests) -> Stat
     unsafe { ask(requests, |main| main.failed()) }
 }
 
+/// The processor got `events` messages that it had no room to pass on, for example to a plug-in. The engine counts them with
+/// those that found no room on an event edge, and names the node (`hocket_engine_lost_events`).
+///
+/// Thread: the processor's, in `process`. Cost: as `hocket_main_call`.
+///
+/// # Safety
+/// P, H, O.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hocket_main_events_lost(
+    requests: *mut MainRequests,
+    events: u64,
+) -> Status {
+    // SAFETY: P, H, O.
+    unsafe { ask(requests, |main| main.events_lost(events)) }
+}
+
 /// Appends bytes to a state that is being saved.
 ///
 /// Thread: the engine's main thread, inside `save`. Cost: a copy; allocates.

@@ -332,10 +332,11 @@ impl NodeCell {
         }
     }
 
-    /// How many events found no room since the node joined or was reset.
+    /// How many events found no room since the node joined or was reset: on its event edges, and inside its processor.
     ///
     /// Thread: any.
     pub(crate) fn lost_events(&self) -> u64 {
+        let inside = self.joined.as_ref().and_then(Joined::events_lost);
         // Relaxed: as above.
         self.lost_events.load(Relaxed)
     }
@@ -348,9 +349,9 @@ impl NodeCell {
         // Relaxed: as above.
         self.thinned.store(0, Relaxed);
         self.lost_events.store(0, Relaxed);
-        if let Some(failed) = self.joined.as_ref().and_then(Joined::failed) {
-            failed.store(0, Relaxed);
-        }
+        let joined = self.joined.iter();
+        let counts = joined.flat_map(|joined| [joined.failed(), joined.events_lost()]);
+        counts.flatten().for_each(|count| count.store(0, Relaxed));
         self.show(state);
     }
 
