@@ -1073,7 +1073,10 @@ typedef struct hocket_contained {
     // In how many blocks the output was not finite. The engine reset the processor and silenced the node for
     // each.
     uint64_t not_finite;
-    // In how many blocks the processor said that it failed (`hocket_main_failed`). It was silent in them.
+    // How often the processor said that it failed (`hocket_main_failed`, or a plug-in that refused to process). It was
+    // silent there. Each call of the processor that failed counts once. A call is a whole block. Only an effect of a session
+    // that can be bypassed gets a block of more than 256 frames in pieces of up to 256 frames, and each piece counts: with
+    // blocks of 1024 frames usually 4 for each block.
     uint64_t failed;
     // Whether its processor panicked, as an effect written in Rust may. The node is silent from then on.
     bool panicked;
@@ -1579,8 +1582,9 @@ hocket_status hocket_main_tail_changed(struct hocket_main_requests *requests,
 // P, H, O.
 hocket_status hocket_main_restart(struct hocket_main_requests *requests);
 
-// The processor could not process this block, and has written silence. The engine counts such blocks and names the node
-// (`failed` of `hocket_contained`).
+// The processor could not process what it got in this call of `process`, and has written silence. The engine counts the
+// calls of this function and names the node (`failed` of `hocket_contained`). A processor of the host gets each block
+// whole, so these are blocks.
 //
 // Thread: the processor's, in `process`; once for each such block. Cost: as `hocket_main_call`.
 //
@@ -2707,7 +2711,8 @@ hocket_status hocket_engine_reports(const struct hocket_engine *engine,
                                     struct hocket_error **error);
 
 // Calls `each` for every node whose processor panicked, or whose output was not finite or whose processor failed since it
-// joined or since the last reset of the engine.
+// joined or since the last reset of the engine. `not_finite` counts blocks, `failed` calls of the processor
+// (`hocket_contained`).
 //
 // Thread: any but the leader; `each` runs on the calling thread. Cost: a lock among control threads,
 // allocates.

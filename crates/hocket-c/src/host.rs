@@ -321,8 +321,9 @@ pub unsafe extern "C" fn hocket_main_restart(requests: *mut MainRequests) -> Sta
     unsafe { ask(requests, |main| main.restart()) }
 }
 
-/// The processor could not process this block, and has written silence. The engine counts such blocks and names the node
-/// (`failed` of `hocket_contained`).
+/// The processor could not process what it got in this call of `process`, and has written silence. The engine counts the
+/// calls of this function and names the node (`failed` of `hocket_contained`). A processor of the host gets each block
+/// whole, so these are blocks.
 ///
 /// Thread: the processor's, in `process`; once for each such block. Cost: as `hocket_main_call`.
 ///

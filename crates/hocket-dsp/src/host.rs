@@ -134,8 +134,9 @@ pub trait MainRequests: Send {
     /// The processor wants to be made anew by the host program, which the engine tells so.
     fn restart(&mut self);
 
-    /// The processor could not process its block, and its output is silent there. The engine counts such blocks and names the
-    /// node. By default nobody counts.
+    /// The processor could not process its block, and its output is silent there. The engine counts the calls and names the
+    /// node. An effect that can be bypassed gets a long block in pieces ([`Bypass`](crate::Bypass)), and each piece that
+    /// fails counts. By default nobody counts.
     fn failed(&mut self) {}
 
     /// The processor got `events` events that it had no room to pass on, as the buffers of a plug-in may be full. The engine

@@ -218,7 +218,7 @@ pub(crate) struct Wanted {
     pub(crate) latency: AtomicU64,
     /// The same; [`u64::MAX`] is itself.
     pub(crate) tail: AtomicU64,
-    /// Blocks in which the processor failed. Nobody takes it back but a reset.
+    /// Calls in which the processor failed: blocks, or pieces of them. Nobody takes it back but a reset.
     pub(crate) failed: AtomicU64,
     /// Events that the processor had no room to pass on. Nobody takes it back but a reset.
     pub(crate) events_lost: AtomicU64,
