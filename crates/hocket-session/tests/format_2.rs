@@ -250,7 +250,7 @@ fn a_track_plays_no_input_that_is_wider_than_itself() {
     check(&wide(8), &[(6, "the input 'mic' has 8", "record it with [[take]]")]);
     check(&wide(0), &[(3, "channels = 0 is out of range", "1 to 64")]);
     for channels in [1, 2] {
-        assert!(Folder::new().load(&wide(channels)).is_ok());
+        assert!(Folder::new().load(wide(channels)).is_ok());
     }
 }
 

@@ -70,6 +70,7 @@ fn a_file_system_that_stalls_costs_silence_and_the_song_goes_on() {
 struct Stall {
     outer: PathBuf,
     writer: Child,
+    later: Child,
 }
 
 impl Stall {
@@ -79,12 +80,12 @@ impl Stall {
         let thaw = "sleep 30; fsfreeze -u \"$1\" 2>/dev/null";
         let mut later = Command::new("setsid");
         later.args(["sh", "-c", thaw, "sh"]).arg(&outer).stdout(Stdio::null());
-        later.stderr(Stdio::null()).spawn().unwrap();
+        let later = later.stderr(Stdio::null()).spawn().unwrap();
         assert!(Command::new("fsfreeze").arg("-f").arg(&outer).status().unwrap().success());
         let script = "echo more >> \"$1/other\" && sync -f \"$1/other\"";
         let writer =
             Command::new("sh").args(["-c", script, "sh"]).arg(folder.join("inner")).spawn();
-        Stall { outer, writer: writer.unwrap() }
+        Stall { outer, writer: writer.unwrap(), later }
     }
 }
 
@@ -92,6 +93,8 @@ impl Drop for Stall {
     fn drop(&mut self) {
         let _ = Command::new("fsfreeze").arg("-u").arg(&self.outer).status();
         let _ = self.writer.wait();
+        let _ = self.later.kill();
+        let _ = self.later.wait();
     }
 }
 
