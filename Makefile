@@ -85,4 +85,4 @@ comparison-check: ## Builds and tests that package, without timing anything
 
 clean: ## Removes everything that was built or written
 	cargo clean
-	rm -rf out comparison/target fuzz/target
+	rm -rf out comparison/target fuzz/target examples/rust/target examples/jack/target

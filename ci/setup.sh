@@ -46,6 +46,8 @@ has_browser() { have chromium || have chromium-browser || have google-chrome; }
 has_bus() { have dbus-daemon && have dbus-send; }
 has_rtkit() { [ -x /usr/libexec/rtkit-daemon ] || [ -x /usr/lib/rtkit/rtkit-daemon ]; }
 has_jackd() { have jackd && { compgen -G '/usr/lib/*/libjack.so.0' >/dev/null || compgen -G '/usr/lib*/libjack.so.0' >/dev/null; }; }
+has_pkg_config() { have pkg-config; }
+has_jack_headers() { have pkg-config && pkg-config --exists jack; }
 has_asound() { compgen -G '/usr/lib/*/libasound.so.2' >/dev/null || compgen -G '/usr/lib*/libasound.so.2' >/dev/null; }
 has_setsid() { have setsid; }
 has_lilv() { compgen -G '/usr/lib/*/liblilv-0.so.0' >/dev/null || compgen -G '/usr/lib*/liblilv-0.so.0' >/dev/null; }
@@ -101,6 +103,8 @@ case "$level" in
     want dbus has_bus "asking the portal and RealtimeKit for rights is not tested"
     want rtkit has_rtkit "rights are not asked of the real RealtimeKit"
     want jackd2 has_jackd "nothing plays through a real sound server, neither an engine nor hocket play"
+    want pkg-config has_pkg_config "the example host of JACK is not built"
+    want libjack-jackd2-dev has_jack_headers "the example host of JACK is not built"
     want libasound2 has_asound "nothing plays through ALSA"
     want util-linux has_setsid "the dashboard is not tested on a terminal"
     want liblilv-0-0 has_lilv "no LV2 plug-in is run"

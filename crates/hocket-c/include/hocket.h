@@ -1073,7 +1073,10 @@ typedef struct hocket_contained {
     // In how many blocks the output was not finite. The engine reset the processor and silenced the node for
     // each.
     uint64_t not_finite;
-    // In how many blocks the processor said that it failed (`hocket_main_failed`). It was silent in them.
+    // How often the processor said that it failed (`hocket_main_failed`, or a plug-in that refused to process). It was
+    // silent there. Each call of the processor that failed counts once. A call is a whole block. Only an effect of a session
+    // that can be bypassed gets a block of more than 256 frames in pieces of up to 256 frames, and each piece counts: with
+    // blocks of 1024 frames usually 4 for each block.
     uint64_t failed;
     // Whether its processor panicked, as an effect written in Rust may. The node is silent from then on.
     bool panicked;
@@ -1579,14 +1582,25 @@ hocket_status hocket_main_tail_changed(struct hocket_main_requests *requests,
 // P, H, O.
 hocket_status hocket_main_restart(struct hocket_main_requests *requests);
 
-// The processor could not process this block, and has written silence. The engine counts such blocks and names the node
-// (`failed` of `hocket_contained`).
+// The processor could not process what it got in this call of `process`, and has written silence. The engine counts the
+// calls of this function and names the node (`failed` of `hocket_contained`). A processor of the host gets each block
+// whole, so these are blocks.
 //
 // Thread: the processor's, in `process`; once for each such block. Cost: as `hocket_main_call`.
 //
 // # Safety
 // P, H, O.
 hocket_status hocket_main_failed(struct hocket_main_requests *requests);
+
+// The processor got `events` messages that it had no room to pass on, for example to a plug-in. The engine counts them with
+// those that found no room on an event edge, and names the node (`hocket_engine_lost_events`).
+//
+// Thread: the processor's, in `process`. Cost: as `hocket_main_call`.
+//
+// # Safety
+// P, H, O.
+hocket_status hocket_main_events_lost(struct hocket_main_requests *requests,
+                                      uint64_t events);
 
 // Appends bytes to a state that is being saved.
 //
@@ -1862,6 +1876,37 @@ hocket_status hocket_engine_write_sysex(const struct hocket_engine *engine,
                                         uint32_t frame,
                                         const uint8_t *bytes,
                                         size_t count);
+
+// Copies the messages that an output's node sent in the last block, in order of frames: at most `room` of them into
+// `messages`. Stores in `count` how many there are. Frames count from the block's first one; as the output's audio, the
+// messages lag by its latency (`hocket_engine_output`). It refuses an output that the graph does not have, one whose node
+// does not write events, and an engine input. Notes that still sound when the host stops, or when an edit takes the output
+// away, are the host's to end.
+//
+// Thread: leader, between blocks. Cost: a copy. It does not allocate and does not wait.
+//
+// # Safety
+// P (`messages` has room for `room` messages), H.
+hocket_status hocket_engine_read_messages(const struct hocket_engine *engine,
+                                          uint32_t output,
+                                          struct hocket_message *messages,
+                                          size_t room,
+                                          size_t *count);
+
+// Copies the bytes of the system-exclusive message at `index` of those of `hocket_engine_read_messages`, from 0xF0 to
+// 0xF7: at most `room` of them into `bytes`. Stores in `count` how many it has. It refuses messages of other kinds, and
+// otherwise what `hocket_engine_read_messages` refuses.
+//
+// Thread: leader, between blocks. Cost: a copy. It does not allocate and does not wait.
+//
+// # Safety
+// P (`bytes` has room for `room` bytes), H.
+hocket_status hocket_engine_read_sysex(const struct hocket_engine *engine,
+                                       uint32_t output,
+                                       size_t index,
+                                       uint8_t *bytes,
+                                       size_t room,
+                                       size_t *count);
 
 // Calls `each` for every node that depends on live input, each followed by the edges that bring something live to it, and
 // at the end for the feedback edges that do. Clips, notes, automation and the transport are known ahead, so they
@@ -2599,7 +2644,7 @@ hocket_status hocket_engine_thinned_out(const struct hocket_engine *engine,
                                         struct hocket_error **error);
 
 // Calls `each` for every node that events did not reach or leave, because they found no room. A port takes 1024 events
-// per block, and note ends besides.
+// per block, and note ends besides. What a processor had no room to pass on counts too (`hocket_main_events_lost`).
 //
 // Thread: any but the leader; `each` runs on the calling thread. Cost: a lock among control threads, allocates.
 //
@@ -2666,7 +2711,8 @@ hocket_status hocket_engine_reports(const struct hocket_engine *engine,
                                     struct hocket_error **error);
 
 // Calls `each` for every node whose processor panicked, or whose output was not finite or whose processor failed since it
-// joined or since the last reset of the engine.
+// joined or since the last reset of the engine. `not_finite` counts blocks, `failed` calls of the processor
+// (`hocket_contained`).
 //
 // Thread: any but the leader; `each` runs on the calling thread. Cost: a lock among control threads,
 // allocates.

@@ -203,7 +203,7 @@ pub unsafe extern "C" fn hocket_engine_thinned_out(
 }
 
 /// Calls `each` for every node that events did not reach or leave, because they found no room. A port takes 1024 events
-/// per block, and note ends besides.
+/// per block, and note ends besides. What a processor had no room to pass on counts too (`hocket_main_events_lost`).
 ///
 /// Thread: any but the leader; `each` runs on the calling thread. Cost: a lock among control threads, allocates.
 ///

@@ -232,7 +232,10 @@ pub struct Contained {
     /// In how many blocks the output was not finite. The engine reset the processor and silenced the node for
     /// each.
     pub not_finite: u64,
-    /// In how many blocks the processor said that it failed (`hocket_main_failed`). It was silent in them.
+    /// How often the processor said that it failed (`hocket_main_failed`, or a plug-in that refused to process). It was
+    /// silent there. Each call of the processor that failed counts once. A call is a whole block. Only an effect of a session
+    /// that can be bypassed gets a block of more than 256 frames in pieces of up to 256 frames, and each piece counts: with
+    /// blocks of 1024 frames usually 4 for each block.
     pub failed: u64,
     /// Whether its processor panicked, as an effect written in Rust may. The node is silent from then on.
     pub panicked: bool,
@@ -242,7 +245,8 @@ pub struct Contained {
 pub type ContainedFn = Option<unsafe extern "C" fn(user: *mut c_void, contained: *const Contained)>;
 
 /// Calls `each` for every node whose processor panicked, or whose output was not finite or whose processor failed since it
-/// joined or since the last reset of the engine.
+/// joined or since the last reset of the engine. `not_finite` counts blocks, `failed` calls of the processor
+/// (`hocket_contained`).
 ///
 /// Thread: any but the leader; `each` runs on the calling thread. Cost: a lock among control threads,
 /// allocates.

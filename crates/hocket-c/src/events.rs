@@ -302,6 +302,86 @@ pub unsafe extern "C" fn hocket_engine_write_sysex(
     if status == Status::Ok { written } else { status }
 }
 
+/// Copies the messages that an output's node sent in the last block, in order of frames: at most `room` of them into
+/// `messages`. Stores in `count` how many there are. Frames count from the block's first one; as the output's audio, the
+/// messages lag by its latency (`hocket_engine_output`). It refuses an output that the graph does not have, one whose node
+/// does not write events, and an engine input. Notes that still sound when the host stops, or when an edit takes the output
+/// away, are the host's to end.
+///
+/// Thread: leader, between blocks. Cost: a copy. It does not allocate and does not wait.
+///
+/// # Safety
+/// P (`messages` has room for `room` messages), H.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hocket_engine_read_messages(
+    engine: *const Engine,
+    output: u32,
+    messages: *mut Message,
+    room: usize,
+    count: *mut usize,
+) -> Status {
+    // SAFETY: P.
+    let Some(count) = (unsafe { count.as_mut() }) else { return Status::BadInput };
+    if messages.is_null() && room > 0 {
+        return Status::BadInput;
+    }
+    let mut found = None;
+    // SAFETY: P, H.
+    let status = unsafe {
+        lead(engine, |leading| {
+            let Some(sent) = leading.output_events(output as usize) else { return };
+            for (place, event) in sent.all().iter().take(room).enumerate() {
+                messages.add(place).write(Message::of(event));
+            }
+            found = Some(sent.all().len());
+        })
+    };
+    *count = found.unwrap_or(0);
+    if status == Status::Ok && found.is_none() { Status::BadInput } else { status }
+}
+
+/// Copies the bytes of the system-exclusive message at `index` of those of `hocket_engine_read_messages`, from 0xF0 to
+/// 0xF7: at most `room` of them into `bytes`. Stores in `count` how many it has. It refuses messages of other kinds, and
+/// otherwise what `hocket_engine_read_messages` refuses.
+///
+/// Thread: leader, between blocks. Cost: a copy. It does not allocate and does not wait.
+///
+/// # Safety
+/// P (`bytes` has room for `room` bytes), H.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hocket_engine_read_sysex(
+    engine: *const Engine,
+    output: u32,
+    index: usize,
+    bytes: *mut u8,
+    room: usize,
+    count: *mut usize,
+) -> Status {
+    // SAFETY: P.
+    let Some(count) = (unsafe { count.as_mut() }) else { return Status::BadInput };
+    if bytes.is_null() && room > 0 {
+        return Status::BadInput;
+    }
+    let mut found = None;
+    // SAFETY: P, H.
+    let status = unsafe {
+        lead(engine, |leading| {
+            let Some(sent) = leading.output_events(output as usize) else { return };
+            let Some(EventKind::SysEx(message)) = sent.all().get(index).map(|sent| sent.kind)
+            else {
+                return;
+            };
+            let message = sent.sysex(message);
+            for (place, byte) in message.iter().take(room).enumerate() {
+                bytes.add(place).write(*byte);
+            }
+            found = Some(message.len());
+        })
+    };
+    *count = found.unwrap_or(0);
+    if status == Status::Ok && found.is_none() { Status::BadInput } else { status }
+}
+
 /// A caller's system-exclusive message. `None`: it is none.
 ///
 /// # Safety

@@ -321,8 +321,9 @@ pub unsafe extern "C" fn hocket_main_restart(requests: *mut MainRequests) -> Sta
     unsafe { ask(requests, |main| main.restart()) }
 }
 
-/// The processor could not process this block, and has written silence. The engine counts such blocks and names the node
-/// (`failed` of `hocket_contained`).
+/// The processor could not process what it got in this call of `process`, and has written silence. The engine counts the
+/// calls of this function and names the node (`failed` of `hocket_contained`). A processor of the host gets each block
+/// whole, so these are blocks.
 ///
 /// Thread: the processor's, in `process`; once for each such block. Cost: as `hocket_main_call`.
 ///
@@ -332,6 +333,22 @@ pub unsafe extern "C" fn hocket_main_restart(requests: *mut MainRequests) -> Sta
 pub unsafe extern "C" fn hocket_main_failed(requests: *mut MainRequests) -> Status {
     // SAFETY: P, H, O.
     unsafe { ask(requests, |main| main.failed()) }
+}
+
+/// The processor got `events` messages that it had no room to pass on, for example to a plug-in. The engine counts them with
+/// those that found no room on an event edge, and names the node (`hocket_engine_lost_events`).
+///
+/// Thread: the processor's, in `process`. Cost: as `hocket_main_call`.
+///
+/// # Safety
+/// P, H, O.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hocket_main_events_lost(
+    requests: *mut MainRequests,
+    events: u64,
+) -> Status {
+    // SAFETY: P, H, O.
+    unsafe { ask(requests, |main| main.events_lost(events)) }
 }
 
 /// Appends bytes to a state that is being saved.

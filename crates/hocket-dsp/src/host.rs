@@ -134,9 +134,16 @@ pub trait MainRequests: Send {
     /// The processor wants to be made anew by the host program, which the engine tells so.
     fn restart(&mut self);
 
-    /// The processor could not process its block, and its output is silent there. The engine counts such blocks and names the
-    /// node. By default nobody counts.
+    /// The processor could not process its block, and its output is silent there. The engine counts the calls and names the
+    /// node. An effect that can be bypassed gets a long block in pieces ([`Bypass`](crate::Bypass)), and each piece that
+    /// fails counts. By default nobody counts.
     fn failed(&mut self) {}
+
+    /// The processor got `events` events that it had no room to pass on, as the buffers of a plug-in may be full. The engine
+    /// counts them with those that found no room on an event edge, and names the node. By default nobody counts.
+    fn events_lost(&mut self, events: u64) {
+        let _ = events;
+    }
 }
 
 /// Why a main side cannot save or load. The text is for users.

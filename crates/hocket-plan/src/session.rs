@@ -89,7 +89,7 @@ impl Default for Session {
 pub struct Input {
     /// Unique among inputs.
     pub name: String,
-    /// 1, which both sides of a track get, or 2.
+    /// 1, which both sides of a track get; 2; or up to [`Ports::MOST`](crate::graph::Ports::MOST), which takes record.
     pub channels: u16,
     /// Whether the host hands over events, too: notes, MIDI and changes of parameters. Effects with an event input
     /// receive them on the tracks that play the input.
@@ -123,7 +123,7 @@ pub struct TakeSpec {
 pub enum TakeFrom {
     /// What a strip puts out, before or after its fader.
     Strip(StripId, Tap),
-    /// What the host brings into an input that a track plays.
+    /// What the host brings into an input, all of its channels.
     Input(InputId),
 }
 

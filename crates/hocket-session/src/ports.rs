@@ -54,7 +54,21 @@ impl<'a> Inputs<'a> {
         self.list.push(Input { name: name.to_owned(), channels, events });
     }
 
-    /// The input that a track names.
+    /// The input that a track plays. A strip has two channels, so a wider input does not fit.
+    pub(crate) fn played(&self, name: At<&str>) -> Option<InputId> {
+        let span = name.span.clone();
+        let id = self.find(name)?;
+        let Input { name: input, channels, .. } = &self.list[id.0];
+        if *channels <= 2 {
+            return Some(id);
+        }
+        let cause = format!("a track has 2 channels, and the input '{input}' has {channels}");
+        let remedy = "record it with [[take]]; for tracks, split it into inputs of 1 or 2 channels";
+        self.mistakes.report(span, cause, remedy);
+        None
+    }
+
+    /// The input of a name.
     pub(crate) fn find(&self, name: At<&str>) -> Option<InputId> {
         if let Some(id) = self.ids.get(name.value) {
             return Some(*id);

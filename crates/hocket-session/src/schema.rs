@@ -2,6 +2,7 @@
 //!
 //! The reader checks files against it, `docs/session-format.md` shows it, and editors get it as JSON Schema.
 
+use hocket_plan::graph::Ports;
 use hocket_time::MAX_POINT_BEATS;
 
 /// A table of the file and its keys.
@@ -392,9 +393,9 @@ pub(crate) const LOOP_TO: Key =
 pub(crate) const INPUT_NAME: Key = key("name", Value::Text, REQUIRED, "Unique among the inputs.");
 pub(crate) const CHANNELS: Key = key(
     "channels",
-    Value::Whole { min: 1, max: 2 },
+    Value::Whole { min: 1, max: Ports::MOST as i64 },
     "2",
-    "1, which goes to both sides of a track, or 2.",
+    "1, which goes to both sides of a track; 2; or more, which takes record and no track plays.",
 );
 pub(crate) const INPUT_EVENTS: Key =
     key("events", Value::Flag, "false", "Whether the host hands over notes and MIDI, too.");

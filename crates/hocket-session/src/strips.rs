@@ -364,7 +364,7 @@ impl Builder<'_> {
                 strip: self.strip(&fields, id, String::new()),
                 output: self.names.output(id, fields.text(&schema::OUTPUT)),
                 clips: self.clips(&fields),
-                input: fields.text(&schema::TRACK_INPUT).and_then(|name| self.inputs.find(name)),
+                input: fields.text(&schema::TRACK_INPUT).and_then(|name| self.inputs.played(name)),
                 notes: self.note_clips(&fields, first, names.len()),
             };
             self.automate(&fields, id, &track.strip, names.len());

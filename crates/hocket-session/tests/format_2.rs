@@ -223,14 +223,14 @@ fn tempos_time_signatures_and_loops_are_checked() {
 
 #[test]
 fn inputs_outputs_and_keys_name_what_is_there() {
-    let text = "[[input]]\nname = \"mic\"\n[[input]]\nname = \"mic\"\nchannels = 3\n\
+    let text = "[[input]]\nname = \"mic\"\n[[input]]\nname = \"mic\"\nchannels = 65\n\
                 [[output]]\nname = \"cue\"\nfrom = \"hal\"\n[[output]]\nname = \"master\"\nfrom = \"master\"\n\
                 [[return]]\nname = \"hall\"\n\
                 [[track]]\nname = \"a\"\ninput = \"mike\"\n[[track.clip]]\nfile = \"audio/a.wav\"\n\
                 [[track.effect]]\nkind = \"compressor\"\nkey = \"halls\"\n[[track.effect]]\nkind = \"compressor\"\nkey_tap = \"pre\"\n";
     let expected = [
         (4, "'mic' is already the name of another input", "choose another"),
-        (5, "channels = 3 is out of range", "1 to 2"),
+        (5, "channels = 65 is out of range", "1 to 64"),
         (8, "the strip 'hal' does not exist", "did you mean 'hall'?"),
         (10, "'master' is already the name of another output", "choose another"),
         (16, "the input 'mike' does not exist", "did you mean 'mic'?"),
@@ -238,6 +238,20 @@ fn inputs_outputs_and_keys_name_what_is_there() {
         (24, "key_tap is there without a key", "add key"),
     ];
     check(text, &expected);
+}
+
+#[test]
+fn a_track_plays_no_input_that_is_wider_than_itself() {
+    let wide = |channels: u16| {
+        format!(
+            "[[input]]\nname = \"mic\"\nchannels = {channels}\n[[track]]\nname = \"a\"\ninput = \"mic\"\n"
+        )
+    };
+    check(&wide(8), &[(6, "the input 'mic' has 8", "record it with [[take]]")]);
+    check(&wide(0), &[(3, "channels = 0 is out of range", "1 to 64")]);
+    for channels in [1, 2] {
+        assert!(Folder::new().load(wide(channels)).is_ok());
+    }
 }
 
 #[test]

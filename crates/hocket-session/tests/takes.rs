@@ -44,6 +44,19 @@ fn an_input_is_recorded_also_where_no_track_plays_it() {
 }
 
 #[test]
+fn an_input_of_many_channels_can_be_recorded() {
+    let track = "[[track]]\nname = 'a'\n[[track.clip]]\nfile = 'audio/a.wav'\n";
+    let text = format!(
+        "[[input]]\nname = 'field'\nchannels = 64\n{track}[[take]]\ninput = 'field'\nfile = 'a.wav'\n"
+    );
+    let folder = Folder::new();
+    let session = folder.load(&text).unwrap_or_else(|errors| panic!("{errors}")).session;
+    assert_eq!(session.inputs[0].channels, 64);
+    let written = session_text(&session, &Few, &folder.path("")).unwrap();
+    assert_eq!(folder.load(&written).unwrap().session, session);
+}
+
+#[test]
 fn a_removed_strip_takes_its_takes_along() {
     let text = format!(
         "{TRACK}[[track]]\nname = 'b'\ninput = 'mic'\n[[take]]\nfrom = 'a'\nfile = 'a.wav'\n\

@@ -4,19 +4,27 @@
 //!         [--files 200] [--buffer 256M] [--folder FOLDER] [--warm] [--record FILE [--force]]
 //!     cargo bench -p hocket --bench disks -- opening [--tracks 1000] [--effects 5] [--runs 5] [--folder FOLDER]
 //!         [--record FILE [--force]]
+//!     cargo bench -p hocket --bench disks -- locate [--rate 96000] [--frames 64] [--seconds 60] [--rounds 200]
+//!         [--folder FOLDER] [--warm] [--record FILE [--force]]
 //!
 //! - `streaming` writes as many stereo files of 24 bits as the session has tracks, or as `--files` says; the other
 //!   tracks then play these by links. It takes them out of the system's cache (not with `--warm`), plays them with
 //!   `hocket play`, and prints the misses and their causes, the silence for which the disk is to blame, and the memory
 //!   of the program. The files of the defaults take 6.9 GB.
 //! - `opening` prints how long `hocket play` loads and prepares a session of many tracks and effects.
+//! - `locate` measures the time from a locate to the first sound, beside that of a plain read of as many bytes, and counts
+//!   the silent frames behind a locate, a pre-roll and the turn of a loop (`disks/locate.rs`). The file leaves the
+//!   system's cache before each; where it does not, the result says so.
 //!
-//! Nothing is judged. Without `--bench` both run on a small session, to see that they work.
+//! Nothing is judged. Without `--bench` all run on a small session, to see that they work.
+
+#[path = "disks/locate.rs"]
+mod locate;
 
 use std::fmt::Write as _;
 use std::fs::File;
 use std::io::{BufWriter, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Child, Command, ExitCode, Stdio};
 use std::time::Duration;
 
@@ -50,7 +58,8 @@ fn run(args: &[String]) -> Outcome {
     let measured = match args.iter().find(|arg| !arg.starts_with("--")).map(String::as_str) {
         Some("streaming") => streaming(&options, 200, 60),
         Some("opening") => opening(&options, 1000, 5),
-        _ => Err("say what to measure: streaming, or opening".into()),
+        Some("locate") => locate(&options, 60, 200),
+        _ => Err("say what to measure: streaming, opening, or locate".into()),
     }?;
     record.map_or(Ok(()), |path| save(path, &measured))
 }
@@ -59,6 +68,7 @@ fn rehearse() -> Outcome {
     let none = Options { args: &[] };
     streaming(&none, 3, 11)?;
     opening(&none, 5, 1)?;
+    locate(&none, 11, 2)?;
     Ok(())
 }
 
@@ -187,6 +197,30 @@ fn opening(options: &Options<'_>, tracks: usize, runs: usize) -> Result<Value, S
     Ok(json!({ "opening": lines, "tracks": tracks, "effects": effects }))
 }
 
+/// Returns what it printed, and every sample.
+fn locate(options: &Options<'_>, seconds: usize, rounds: usize) -> Result<Value, String> {
+    let seconds = options.number("--seconds", seconds)?.max(11);
+    let rate_hz = options.number("--rate", 96_000)?;
+    let folder = options.folder()?;
+    let (file, session) = (folder.path().join("long.wav"), folder.path().join("locate.toml"));
+    write_file(&file, rate_hz, seconds, 1)?;
+    let text = format!(
+        "[session]\nsample_rate_hz = {rate_hz}\n\n[[track]]\nname = \"long\"\nclip = [{{ file = \"long.wav\" }}]\n"
+    );
+    write(&session, &text)?;
+    let size = locate::Size {
+        session: &session,
+        file: &file,
+        rate_hz,
+        frames: options.number("--frames", 64)?,
+        seconds,
+        rounds: options.number("--rounds", rounds)?,
+        is_warm: options.args.iter().any(|arg| arg == "--warm"),
+    };
+    let measured = locate::locate(&size)?;
+    Ok(json!({ "locate": measured, "seconds": seconds }))
+}
+
 fn hocket(session: &Path) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_hocket"));
     command.arg("play").arg(session).env("HOCKET_PROFILE", "none");
@@ -253,7 +287,7 @@ fn cannot(path: &Path, error: &std::io::Error) -> String {
 }
 
 /// What is read of the file next comes from the disk.
-fn leave_cache(path: &PathBuf) -> Outcome {
+fn leave_cache(path: &Path) -> Outcome {
     let file = File::open(path).map_err(|error| cannot(path, &error))?;
     rustix::fs::fadvise(&file, 0, None, rustix::fs::Advice::DontNeed)
         .map_err(|error| cannot(path, &error.into()))

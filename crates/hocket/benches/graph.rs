@@ -9,6 +9,8 @@
 //! - *automation*: 64 tracks with and without lanes of 1,024 parameters, all on ramps, and all at rest. The processors
 //!   ignore the values, so the difference is what the engine does. `sessions/band.toml` takes turns with them: its block time
 //!   is what the difference is compared with.
+//! - *taps*: 64 tracks in 16 groups, with the master alone as output, and with every group as an output besides. A twin of
+//!   the first engine says what this machine cannot tell apart. In a last one the host also copies what it reads there.
 //! - *exchange*: the same graph as the first, with other delays, while it plays. The time is that of the leader's orders
 //!   before the block ([`BlockTimes::orders_ns`]).
 //!
@@ -63,7 +65,7 @@ fn main() -> ExitCode {
     {
         return failed(&message);
     }
-    let results = [delay_lines(&size), automation(&size), exchange(&size)];
+    let results = [delay_lines(&size), automation(&size), taps(&size), exchange(&size)];
     match results.into_iter().collect::<Result<Vec<Value>, String>>() {
         Ok(results) => match value_of("--record").map(|path| save(&path, &results)) {
             Some(Err(message)) => failed(&message),
@@ -200,11 +202,16 @@ fn automation(size: &Size) -> Result<Value, String> {
 
 /// Tracks, groups of eight, and a master.
 fn tracks() -> Graph {
+    grouped(8).0
+}
+
+/// Tracks, groups of so many, and a master; and the groups.
+fn grouped(size: usize) -> (Graph, Vec<NodeId>) {
     let mut graph = Graph::default();
     let tracks: Vec<NodeId> = (0..TRACKS).map(|_| add(&mut graph, 0, &[])).collect();
-    let groups: Vec<NodeId> = tracks.chunks(8).map(|from| add(&mut graph, 0, from)).collect();
+    let groups: Vec<NodeId> = tracks.chunks(size).map(|from| add(&mut graph, 0, from)).collect();
     add(&mut graph, 0, &groups);
-    graph
+    (graph, groups)
 }
 
 /// Gives every track lanes that go from 0 to `rise` in a day.
@@ -222,6 +229,64 @@ fn band() -> Result<Engine, String> {
     let loaded = load_session(&path, Some(RATE_HZ), &topology).map_err(|why| why.to_string())?;
     let prepared = prepare_session(&loaded.session, &loaded.media, RATE_HZ, Fusing::Chains);
     start(prepared.map_err(|error| error.to_string())?)
+}
+
+// --- taps ---------------------------------------------------------------------
+
+/// Groups that the host reads.
+const TAPS: usize = 16;
+
+fn taps(size: &Size) -> Result<Value, String> {
+    let (plain, groups) = grouped(TRACKS as usize / TAPS);
+    let mut tapped = plain.clone();
+    let master = plain.output().ok_or("the graph has no output")?;
+    let outputs = [master].into_iter().chain(groups).collect();
+    tapped.set_outputs(outputs).map_err(|error| error.to_string())?;
+    let mut engines = [engine(&plain)?, engine(&plain)?, engine(&tapped)?, engine(&tapped)?];
+    check_taps(&mut engines[2])?;
+    let [first, second, with, read] = &mut engines;
+    let walks = [walk(first), walk(second), walk(with), walk_and_read(read)];
+    let [without, again, with, read] = turns(walks, size);
+    println!("{TAPS} groups as outputs besides the master, ns per output");
+    let per_tap = |to: &[f64]| differences(&without, to, TAPS as f64);
+    Estimate::of(&per_tap(&with)).print("with outputs / without");
+    Estimate::of(&per_tap(&read)).print("with outputs that the host copies / without");
+    Estimate::of(&per_tap(&again)).print("without, a second engine");
+    println!("  a block without takes {:.0} ns", middle(&without));
+    Ok(json!({
+        "taps": TAPS, "without_ns": without, "without_again_ns": again, "with_ns": with, "read_ns": read,
+    }))
+}
+
+/// Each group has four constant tracks.
+fn check_taps(engine: &mut Engine) -> Result<(), String> {
+    engine.process_serial(FRAMES);
+    let expected = 0.25 * TRACKS as f32 / TAPS as f32;
+    let is_right = |output| {
+        let rows = engine.output_rows(output, FRAMES);
+        rows.is_some_and(|rows| rows.row(0) == [expected; FRAMES])
+    };
+    match (1..=TAPS).all(is_right) && engine.output_rows(TAPS + 1, FRAMES).is_none() {
+        true => Ok(()),
+        false => Err("an output does not have what its group has".into()),
+    }
+}
+
+/// A block, and a copy of every output but the master, as a host's own output would be.
+fn walk_and_read(engine: &mut Engine) -> Walk<'_> {
+    let mut copies = vec![0.0; 2 * TAPS * FRAMES];
+    Box::new(move || {
+        let took = engine.process_serial(FRAMES).duration_ns as f64;
+        let start = Instant::now();
+        for (output, copy) in (1..).zip(copies.chunks_exact_mut(2 * FRAMES)) {
+            let Some(from) = engine.output_rows(output, FRAMES) else { continue };
+            for (row, copy) in copy.chunks_exact_mut(FRAMES).enumerate() {
+                rows::copy(copy, from.row(row));
+            }
+        }
+        black_box(&mut copies);
+        took + start.elapsed().as_nanos() as f64
+    })
 }
 
 // --- exchange -----------------------------------------------------------------
@@ -403,7 +468,8 @@ fn save(path: &str, results: &[Value]) -> Result<(), String> {
         "frames": FRAMES,
         "delay_lines": results[0],
         "automation": results[1],
-        "exchange": results[2],
+        "taps": results[2],
+        "exchange": results[3],
     });
     provenance::write(Path::new(path), &record)
 }

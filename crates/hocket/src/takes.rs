@@ -9,7 +9,7 @@ use hocket_disk::{
 use hocket_engine::{Engine, NodeKind, Prepared};
 use hocket_media::{FileFormat, WavFormat};
 use hocket_plan::session::{Session, StripId, TakeFrom, Tap};
-use hocket_plan::{Fusing, Graph, NodeId};
+use hocket_plan::{Fusing, Graph, NodeId, Ports};
 use serde_json::{Value, json};
 
 use crate::cli::NamedFile;
@@ -270,13 +270,11 @@ impl Takes {
         for running in &mut self.running {
             let rows = engine.output_rows(running.output, skipped + kept);
             let Some(rows) = rows else { continue };
-            match rows.len() {
-                0 => {}
-                1 => write(&mut running.input, &[&rows.row(0)[skipped..]]),
-                _ => {
-                    let rows = [&rows.row(0)[skipped..], &rows.row(1)[skipped..]];
-                    write(&mut running.input, &rows);
-                }
+            let mut all: [&[f32]; Ports::MOST as usize] = [&[]; _];
+            let all = &mut all[..rows.len().min(usize::from(Ports::MOST))];
+            all.iter_mut().enumerate().for_each(|(row, all)| *all = &rows.row(row)[skipped..]);
+            if !all.is_empty() {
+                write(&mut running.input, all);
             }
         }
     }

@@ -293,15 +293,6 @@ pub const CRATES: &[CrateRule] = &[
         because: "it wires the parts together",
     },
     CrateRule {
-        name: "hocket-embedder",
-        workspace: &["hocket-engine"],
-        workspace_dev: &[],
-        external: External::Only(&[]),
-        serde: false,
-        std_banned: &[],
-        because: "a host needs the engine and no second crate",
-    },
-    CrateRule {
         name: "xtask",
         workspace: &[],
         workspace_dev: &[],

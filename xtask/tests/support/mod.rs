@@ -134,6 +134,6 @@ fn crate_folders(root: &Path) -> Vec<String> {
     let names = crates.flatten().map(|entry| entry.file_name().to_string_lossy().into_owned());
     let mut folders: Vec<String> = names.map(|name| format!("crates/{name}")).collect();
     folders.retain(|folder| root.join(folder).join("Cargo.toml").exists());
-    folders.extend(["xtask".into(), "examples/rust".into()]);
+    folders.push("xtask".into());
     folders
 }

@@ -86,6 +86,19 @@ unsafe fn graph(heard: *mut Vec<Message>) -> *mut Graph {
     }
 }
 
+/// What an output's node sent in the last block. `None`: it is refused.
+fn output_messages(engine: *const Engine, output: u32) -> Option<Vec<Message>> {
+    let (mut all, mut count) = (vec![note(0, HOCKET_MESSAGE_NOTE_ON, 0); 100], 77);
+    let mut read = |all: &mut [Message], room| {
+        // SAFETY: told.
+        unsafe { hocket_engine_read_messages(engine, output, all.as_mut_ptr(), room, &mut count) }
+    };
+    let statuses = [read(&mut all, 1), read(&mut all, 100)];
+    assert!(count <= 100 && statuses[0] == statuses[1]);
+    all.truncate(count);
+    (statuses[0] == Status::Ok).then_some(all)
+}
+
 #[test]
 fn event_ports_and_edges_that_cannot_be_are_refused() {
     let mut heard = Vec::new();
@@ -128,6 +141,7 @@ fn messages_of_the_host_travel_through_nodes_at_their_frames() {
         assert_eq!(set_ports(graph, 0, false, true) + &set_ports(graph, 1, true, true), "");
         assert_eq!(set_ports(graph, 2, true, false), "");
         assert_eq!(connect(graph, 0, 1) + &connect(graph, 1, 2), "");
+        assert_eq!(hocket_graph_set_outputs(graph, [3, 1].as_ptr(), 2, null_mut()), Status::Ok);
         let (engine, text) = told(|error| hocket_engine_start_graph(graph, &settings(), error));
         assert_eq!(text, "");
         let sent = [
@@ -156,13 +170,17 @@ fn messages_of_the_host_travel_through_nodes_at_their_frames() {
         }
         assert_eq!(write(5, &sent, &mut taken), Status::Ok);
         assert_eq!(taken, sent.len());
+        let mut sent_on = Vec::new();
         for _ in 0..2 {
             assert_eq!(hocket_engine_run(engine, FRAMES, hocket_now_ns(), null_mut()), Status::Ok);
+            sent_on.extend(output_messages(engine, 1).unwrap());
         }
+        assert!([0, 2].iter().all(|output| output_messages(engine, *output).is_none()));
         let higher = note(9, HOCKET_MESSAGE_NOTE_ON, 72);
         let late = |own: Message| Message { frame: own.frame - FRAMES, ..own };
         let [param, pedal, on, packet, off, all] = sent;
         assert_eq!(heard, [pedal, on, higher, packet, late(param), late(off), late(all)]);
+        assert_eq!(sent_on, heard, "the host reads the same");
         heard.clear();
         let many = vec![note(0, HOCKET_MESSAGE_NOTE_ON, 1); 2000];
         assert_eq!(write(5, &many, &mut taken), Status::Ok);
@@ -262,7 +280,7 @@ fn system_exclusive_messages_travel_with_their_bytes() {
         hocket_graph_add_node(graph, c"sends on".as_ptr(), &on, none);
         let ears = processor(Some(hears_sysex), (&raw mut heard).cast());
         hocket_graph_add_node(graph, c"hears".as_ptr(), &ears, none);
-        assert_eq!(hocket_graph_set_outputs(graph, [2].as_ptr(), 1, none), Status::Ok);
+        assert_eq!(hocket_graph_set_outputs(graph, [2, 1].as_ptr(), 2, none), Status::Ok);
         assert_eq!(set_ports(graph, 0, false, true) + &set_ports(graph, 1, true, true), "");
         assert_eq!(set_ports(graph, 2, true, false), "");
         assert_eq!(connect(graph, 0, 1) + &connect(graph, 1, 2), "");
@@ -279,6 +297,16 @@ fn system_exclusive_messages_travel_with_their_bytes() {
         assert_eq!(hocket_engine_run(engine, FRAMES, hocket_now_ns(), null_mut()), Status::Ok);
         let one = message(7, HOCKET_MESSAGE_SYSEX, [5, 0, 0, 0], 0.0);
         assert_eq!(heard, [one, one]);
+        assert_eq!(output_messages(engine, 1).unwrap(), [one, one]);
+        let (mut bytes, mut count) = ([0; 5], 0);
+        let read = |index, bytes: &mut [u8], count: &mut usize| {
+            hocket_engine_read_sysex(engine, 1, index, bytes.as_mut_ptr(), bytes.len(), count)
+        };
+        assert_eq!(read(1, &mut bytes, &mut count), Status::Ok);
+        assert_eq!((bytes, count), (SYSEX, 5));
+        assert_eq!(read(0, &mut bytes[..2], &mut count), Status::Ok);
+        assert_eq!(count, 5, "there is more than had room");
+        assert_eq!(read(2, &mut bytes, &mut count), Status::BadInput);
         assert_eq!(hocket_engine_stop(engine), Status::Ok);
     }
 }

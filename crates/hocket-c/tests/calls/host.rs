@@ -142,6 +142,7 @@ unsafe extern "C" fn plays(user: *mut c_void, block: *const Block) {
         let fails = shared.fails.load(Relaxed);
         if fails {
             assert_eq!(hocket_main_failed(main), Status::Ok);
+            assert_eq!(hocket_main_events_lost(main, 3), Status::Ok);
         }
         let level = if fails { 0.0 } else { f32::from_bits(shared.level.load(Relaxed)) };
         for row in [block.left, block.right] {
@@ -608,6 +609,23 @@ fn contained(engine: *const Engine) -> Vec<(String, u64, u64, bool)> {
     all
 }
 
+/// The nodes that lost events, and how many.
+fn lost_events(engine: *const Engine) -> Vec<(String, u64)> {
+    unsafe extern "C" fn push(user: *mut c_void, lost: *const Lost) {
+        // SAFETY: told.
+        unsafe {
+            let node = CStr::from_ptr((*lost).node).to_str().unwrap().to_owned();
+            (*user.cast::<Vec<(String, u64)>>()).push((node, (*lost).count));
+        }
+    }
+    let mut all = Vec::new();
+    // SAFETY: told.
+    let status =
+        unsafe { hocket_engine_lost_events(engine, Some(push), (&raw mut all).cast(), null_mut()) };
+    assert_eq!(status, Status::Ok);
+    all
+}
+
 #[test]
 fn blocks_in_which_a_processor_failed_are_counted_with_its_name() {
     let shared = Shared::default();
@@ -620,12 +638,14 @@ fn blocks_in_which_a_processor_failed_are_counted_with_its_name() {
     shared.fails.store(false, Relaxed);
     assert_eq!(process(engine, 64).1, [0.5; 64], "it goes on");
     assert_eq!(contained(engine), [(String::from("whole"), 0, 3, false)]);
+    assert_eq!(lost_events(engine), [(String::from("whole"), 9)]);
     shared.level.store(f32::NAN.to_bits(), Relaxed);
     assert_eq!(process(engine, 64).1, [0.0; 64]);
     assert_eq!(contained(engine), [(String::from("whole"), 1, 3, false)]);
     // SAFETY: told.
     assert_eq!(unsafe { hocket_engine_reset(engine) }, Status::Ok);
     assert_eq!(contained(engine), [], "a reset begins anew");
+    assert_eq!(lost_events(engine), []);
     stop(engine);
 }
 
@@ -837,6 +857,7 @@ fn null_ends_and_handles_are_errors() {
         assert_eq!(hocket_main_call(null_mut()), Status::BadInput);
         assert_eq!(hocket_main_restart(null_mut()), Status::BadInput);
         assert_eq!(hocket_main_failed(null_mut()), Status::BadInput);
+        assert_eq!(hocket_main_events_lost(null_mut(), 1), Status::BadInput);
         assert_eq!(hocket_state_write(null_mut(), null(), 0), Status::BadInput);
         assert_eq!(hocket_engine_largest_block(null()), 0);
         assert_eq!(hocket_engine_set_offline(null(), true), Status::BadInput);

@@ -327,6 +327,11 @@ impl UnitState {
         self.own.rows.all(frames)
     }
 
+    /// The events that the unit's last node sent in the last block. `None`: it sends none of its own.
+    pub(crate) fn sent(&self) -> Option<&EventBuffer> {
+        self.own.events.as_ref()?.own_sent()
+    }
+
     /// The delay lines of all inputs.
     pub(crate) fn lines(&self) -> impl Iterator<Item = &DelayCell> {
         self.folded.iter().chain([&self.own]).flat_map(ChainState::lines)

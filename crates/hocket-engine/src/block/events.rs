@@ -349,6 +349,14 @@ impl ChainEvents {
         }
     }
 
+    /// What the chain's last node sent in the last block that it ran. `None`: it sends nothing, or what the host hands over.
+    pub(super) fn own_sent(&self) -> Option<&EventBuffer> {
+        match &self.sends {
+            Sends::Own(buffer, _) => Some(buffer),
+            Sends::Nothing | Sends::Host(_) => None,
+        }
+    }
+
     /// The ports of the node at `place` of so many.
     pub(super) fn of(&mut self, place: usize, nodes: usize, frames: usize) -> NodeEvents<'_> {
         let received = self.receives.as_ref().filter(|_| place == 0).map(|it| &it.received);

@@ -28,8 +28,9 @@ pub struct Contained {
     pub node: String,
     /// How many blocks had NaN or infinity. The engine reset and silenced the node for each of them.
     pub not_finite: u64,
-    /// In how many blocks the processor said that it failed, as a plug-in may. It was silent in them.
-    /// Of an effect that can be bypassed each piece of a block counts ([`Bypass`](hocket_dsp::Bypass)).
+    /// How often the processor said that it failed, as a plug-in may. It was silent there. A call of the processor is a
+    /// block; only an effect that can be bypassed gets a block of more than 256 frames in pieces
+    /// ([`Bypass`](hocket_dsp::Bypass)), and each piece counts.
     pub failed: u64,
     /// Whether it panicked. The node is silent from then on.
     pub panicked: bool,
@@ -332,12 +333,13 @@ impl NodeCell {
         }
     }
 
-    /// How many events found no room since the node joined or was reset.
+    /// How many events found no room since the node joined or was reset: on its event edges, and inside its processor.
     ///
     /// Thread: any.
     pub(crate) fn lost_events(&self) -> u64 {
+        let inside = self.joined.as_ref().and_then(Joined::events_lost);
         // Relaxed: as above.
-        self.lost_events.load(Relaxed)
+        self.lost_events.load(Relaxed) + inside.map_or(0, |events| events.load(Relaxed))
     }
 
     /// Forgets what happened to the node and where its lanes are.
@@ -348,9 +350,9 @@ impl NodeCell {
         // Relaxed: as above.
         self.thinned.store(0, Relaxed);
         self.lost_events.store(0, Relaxed);
-        if let Some(failed) = self.joined.as_ref().and_then(Joined::failed) {
-            failed.store(0, Relaxed);
-        }
+        let joined = self.joined.iter();
+        let counts = joined.flat_map(|joined| [joined.failed(), joined.events_lost()]);
+        counts.flatten().for_each(|count| count.store(0, Relaxed));
         self.show(state);
     }
 
@@ -386,7 +388,7 @@ impl NodeCell {
         happened.then(|| Contained { node: node(), not_finite, failed, panicked, message: None })
     }
 
-    /// In how many blocks its processor said that it failed.
+    /// How often its processor said that it failed.
     fn failed(&self) -> u64 {
         let failed = self.joined.as_ref().and_then(Joined::failed);
         // Relaxed: the number publishes nothing else.

@@ -218,8 +218,10 @@ pub(crate) struct Wanted {
     pub(crate) latency: AtomicU64,
     /// The same; [`u64::MAX`] is itself.
     pub(crate) tail: AtomicU64,
-    /// Blocks in which the processor failed. Nobody takes it back but a reset.
+    /// Calls in which the processor failed: blocks, or pieces of them. Nobody takes it back but a reset.
     pub(crate) failed: AtomicU64,
+    /// Events that the processor had no room to pass on. Nobody takes it back but a reset.
+    pub(crate) events_lost: AtomicU64,
 }
 
 /// A processor's end of its main side.
@@ -251,6 +253,10 @@ impl MainRequests for Calls {
 
     fn failed(&mut self) {
         self.wanted.failed.fetch_add(1, Relaxed);
+    }
+
+    fn events_lost(&mut self, events: u64) {
+        self.wanted.events_lost.fetch_add(events, Relaxed);
     }
 }
 

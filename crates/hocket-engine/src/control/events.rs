@@ -2,7 +2,7 @@
 
 use super::planner::Planner;
 
-/// Events that a node did not get or could not send, because there was no room.
+/// Events that a node did not get, could not send or could not pass on to a plug-in, because there was no room.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LostEvents {
     /// The node's name.

@@ -309,6 +309,9 @@ impl Control {
     /// from each of 8. What is chased has room besides, 15 times as much at most
     /// ([`Processor::events_per_jump`](hocket_dsp::Processor::events_per_jump)). Of changes of parameters on a ramp every
     /// second one goes before an event is lost. Note ends are never lost.
+    ///
+    /// What a processor itself had no room for counts too, such as what a plug-in's buffers did not hold
+    /// ([`MainRequests::events_lost`](hocket_dsp::host::MainRequests::events_lost)).
     pub fn lost_events(&self) -> Vec<LostEvents> {
         self.lock().lost_events()
     }

@@ -593,6 +593,11 @@ impl Joined {
         self.side.as_ref().map(|side| &side.wanted.failed)
     }
 
+    /// Where it counts events that it had no room to pass on; `None`: as above.
+    pub(crate) fn events_lost(&self) -> Option<&AtomicU64> {
+        self.side.as_ref().map(|side| &side.wanted.events_lost)
+    }
+
     /// The processor goes: the main thread frees it, with what belongs to it.
     ///
     /// Thread: control.

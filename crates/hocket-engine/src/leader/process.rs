@@ -390,6 +390,19 @@ impl Engine {
         Some(rows.first(usize::from(ports.rows())))
     }
 
+    /// The events that an output's node sent in the last block: notes, MIDI and changes of parameters, for a MIDI port of the
+    /// host or a recording. `None`: the graph has no such output, or its node has no event output, or it is an engine input.
+    ///
+    /// Frames count from the block's first one. As the output's audio, the events lag by its latency
+    /// ([`Engine::output_latencies`]). Notes that still sound when the host stops, or when an edit takes the output away, are
+    /// the host's to end.
+    ///
+    /// Thread: leader, between blocks. Reads and allocates nothing else.
+    pub fn output_events(&self, output: usize) -> Option<&EventBuffer> {
+        let (unit, _) = *self.leader.runner().plan().outputs.get(output)?;
+        self.leader.unit(unit as usize).sent()
+    }
+
     /// The rows of an engine input ([`NodeKind::Input`](hocket_plan::NodeKind::Input)), to be written before each
     /// block; what is not written is silence. `None`: the graph has no such input.
     ///

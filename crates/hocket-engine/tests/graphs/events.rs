@@ -141,6 +141,49 @@ fn notes_arrive_at_their_frames_under_every_schedule_and_cut() {
     }
 }
 
+#[test]
+fn a_host_reads_the_events_of_an_output_under_every_schedule_and_cut() {
+    let list: Vec<(u64, EventKind)> =
+        (0..40).map(|n| (3 * n, if n % 2 == 0 { on(60) } else { off(60) })).collect();
+    for kind in ScheduleKind::ALL {
+        for longest in [1, 5, FRAMES] {
+            let mut graph = pair(true);
+            graph.set_outputs(vec![NodeId(1), NodeId(0)]).unwrap();
+            let (reader, heard) = hears();
+            let (mut engine, _editor) = start(&graph, vec![sends(&list), reader], kind);
+            assert!(engine.output_events(0).is_none(), "the reader sends nothing");
+            assert!(engine.output_events(2).is_none(), "there is no such output");
+            let (mut read, mut frame) = (Vec::new(), 0);
+            while frame < 200 {
+                let frames = engine.process(longest.min(200 - frame)).frames;
+                let sent = engine.output_events(1).unwrap().all().iter();
+                read.extend(sent.map(|sent| (frame as u64 + u64::from(sent.frame), sent.kind)));
+                frame += frames;
+            }
+            assert_eq!(read, list, "{kind:?}, blocks of {longest}");
+            assert_eq!(taken(&heard), list, "others read them too");
+        }
+    }
+}
+
+#[test]
+fn an_output_without_readers_has_its_events_and_an_engine_input_has_none() {
+    let mut graph = Graph::default();
+    let ports = Ports::of(1).with_events(EventPorts::OUTPUT);
+    let keyboard = Node { ports, ..Node::new("keyboard", NodeKind::Input(0)) };
+    let keyboard = graph.add(keyboard).unwrap();
+    let writer = graph.add(node("writer", EventPorts::OUTPUT)).unwrap();
+    graph.set_outputs(vec![writer, keyboard]).unwrap();
+    let sources = vec![NodeSource::Sum, sends(&[(7, on(60))])];
+    let (mut engine, _editor) = start(&graph, sources, ScheduleKind::Dataflow);
+    engine.process(FRAMES);
+    let sent = engine.output_events(0).unwrap().all();
+    assert_eq!(sent.iter().map(|sent| (sent.frame, sent.kind)).collect::<Vec<_>>(), [(7, on(60))]);
+    assert!(engine.output_events(1).is_none());
+    engine.process(FRAMES);
+    assert_eq!(engine.output_events(0).unwrap().all(), []);
+}
+
 /// Two impulses of a source whose output lags by 40 frames.
 struct LateImpulses(u64);
 

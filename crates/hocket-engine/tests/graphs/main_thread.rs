@@ -9,7 +9,7 @@ use std::thread;
 use hocket_engine::host::{
     BackgroundWork, Host, MainRequests, MainSide, StateError, WorkAnswers, WorkRequests, WorkRoom,
 };
-use hocket_engine::{ControlError, MainThread, Notice, StateFailure};
+use hocket_engine::{ControlError, LostEvents, MainThread, Notice, StateFailure};
 
 use super::*;
 
@@ -367,6 +367,45 @@ fn blocks_in_which_a_processor_failed_are_counted_with_its_name() {
     }
     engine.reset();
     assert_eq!((engine.contained(), editor.control().contained()), (vec![], vec![]));
+}
+
+/// Has no room for two events in every third block.
+struct Overflows {
+    main: Option<Box<dyn MainRequests>>,
+    blocks: usize,
+}
+
+impl Processor for Overflows {
+    fn join(&mut self, host: &mut dyn Host) {
+        self.main = Some(host.main_side(Box::new(Silent)));
+    }
+
+    fn process(&mut self, _: &mut Block<'_>) {
+        self.blocks += 1;
+        if self.blocks.is_multiple_of(3) {
+            self.main.iter_mut().for_each(|main| main.events_lost(2));
+        }
+    }
+
+    fn reset(&mut self) {}
+}
+
+#[test]
+fn events_that_a_processor_has_no_room_for_are_counted_with_its_name() {
+    let mut graph = Graph::default();
+    graph.add(node("overflows", &[])).unwrap();
+    graph.add(node("good", &[(0, 1.0)])).unwrap();
+    let processors: Vec<Option<Box<dyn Processor>>> =
+        vec![Some(Box::new(Overflows { main: None, blocks: 0 })), Some(level(1.0))];
+    let (mut engine, editor) = start(&graph, processors, (ScheduleKind::Dataflow, 2));
+    (0..2).for_each(|_| _ = block(&mut engine));
+    assert_eq!(editor.control().lost_events(), []);
+    (0..5).for_each(|_| _ = block(&mut engine));
+    let lost = LostEvents { node: "overflows".into(), events: 4 };
+    assert_eq!(editor.control().lost_events(), [lost]);
+    assert_eq!(editor.control().contained(), [], "it has not failed");
+    engine.reset();
+    assert_eq!(editor.control().lost_events(), []);
 }
 
 #[test]

@@ -40,6 +40,7 @@ const INPUT_COST: f64 = 4.0;
 ///   does not have.
 /// - [`GraphError::NoEvents`]: an effect receives the events of something that is no track of the session.
 /// - [`GraphError::Ports`]: an input has no channels, or too many.
+/// - [`GraphError::Channels`]: a track plays an input of more than two channels. Only takes can have these.
 /// - [`GraphError::Empty`]: the session has no tracks.
 /// - [`GraphError::TooLarge`]: more nodes than [`Graph::MAX_NODES`].
 pub fn session_graph(session: &Session, facts: &dyn EffectFacts) -> Result<Graph, GraphError> {

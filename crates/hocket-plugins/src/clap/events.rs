@@ -25,12 +25,19 @@ pub struct Incoming {
     notes: Option<NoteDialects>,
     /// The present event finds no room behind so many.
     most: u32,
+    /// Whether all of the present event found room.
+    fits: bool,
 }
 
 impl Incoming {
     /// `notes`: what the plug-in's note input takes.
     pub fn new(notes: Option<NoteDialects>) -> Incoming {
-        Incoming { buffer: EventBuffer::with_capacity(MOST as usize), notes, most: MOST }
+        Incoming {
+            buffer: EventBuffer::with_capacity(MOST as usize),
+            notes,
+            most: MOST,
+            fits: true,
+        }
     }
 
     /// For the plug-in.
@@ -42,18 +49,21 @@ impl Incoming {
         self.buffer.clear();
     }
 
-    /// Appends a value of a parameter.
-    pub fn param(&mut self, frame: u32, id: u32, value: f32) {
-        self.most = MOST_VALUES;
+    /// Appends a value of a parameter. Returns whether it found room.
+    pub fn param(&mut self, frame: u32, id: u32, value: f32) -> bool {
+        (self.most, self.fits) = (MOST_VALUES, true);
         if let Some(id) = ClapId::from_raw(id) {
             let event = ParamValueEvent::new(frame, id, Pckn::match_all(), f64::from(value));
             self.push(&event);
         }
+        self.fits
     }
 
     /// Appends a note or message, as the plug-in takes it. Never one note in two dialects. The last room is for note ends.
-    pub fn event(&mut self, frame: u32, kind: &EventKind) {
-        let Some(dialects) = self.notes else { return };
+    /// Returns whether all of it found room.
+    pub fn event(&mut self, frame: u32, kind: &EventKind) -> bool {
+        let Some(dialects) = self.notes else { return true };
+        self.fits = true;
         self.most = if kind.ends_notes() { MOST } else { MOST_OTHERS };
         let is_midi = dialects.supports(NoteDialect::Midi);
         let is_clap = dialects.supports(NoteDialect::Clap);
@@ -74,6 +84,7 @@ impl Incoming {
             EventKind::EndAllNotes => self.end_all_by_midi(frame),
             EventKind::Param(_) | EventKind::SysEx(_) => {}
         }
+        self.fits
     }
 
     fn message(&mut self, frame: u32, message: Midi1, is_midi: bool) {
@@ -109,6 +120,8 @@ impl Incoming {
     fn push<E: AsRef<UnknownEvent>>(&mut self, event: &E) {
         if self.buffer.len() < self.most {
             self.buffer.push(event);
+        } else {
+            self.fits = false;
         }
     }
 }
@@ -149,18 +162,19 @@ mod tests {
     fn a_full_buffer_takes_note_ends() {
         for dialects in [NoteDialects::CLAP, NoteDialects::MIDI] {
             let mut incoming = Incoming::new(Some(dialects));
-            (0..5_000).for_each(|_| incoming.param(0, 1, 0.5));
-            assert_eq!(incoming.buffer.len(), MOST_VALUES);
+            let taken = (0..5_000).filter(|_| incoming.param(0, 1, 0.5)).count();
+            assert_eq!((taken as u32, incoming.buffer.len()), (MOST_VALUES, MOST_VALUES));
             let on = EventKind::Note(Note::on(-1, 0, 60, 0.8));
-            (0..5_000).for_each(|_| incoming.event(0, &on));
+            let taken = (0..5_000).filter(|_| incoming.event(0, &on)).count();
+            assert_eq!(taken as u32 + MOST_VALUES, MOST_OTHERS);
             assert_eq!(incoming.buffer.len(), MOST_OTHERS);
             let off = |key| EventKind::Note(Note::off(-1, 0, key, 0.8));
-            (0..64).for_each(|key| incoming.event(0, &off(key)));
+            assert!((0..64).all(|key| incoming.event(0, &off(key))));
             assert_eq!(incoming.buffer.len(), MOST_OTHERS + 64);
-            incoming.event(0, &EventKind::EndAllNotes);
+            assert!(incoming.event(0, &EventKind::EndAllNotes));
             let ends = if dialects == NoteDialects::CLAP { 1 } else { 32 };
             assert_eq!(incoming.buffer.len(), MOST_OTHERS + 64 + ends);
-            incoming.event(0, &on);
+            assert!(!incoming.event(0, &on), "it is lost");
             assert_eq!(incoming.buffer.len(), MOST_OTHERS + 64 + ends);
         }
     }

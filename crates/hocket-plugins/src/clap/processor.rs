@@ -63,6 +63,8 @@ pub struct ClapProcessor {
     latency: u32,
     /// Whether it could not process a run of this block.
     failed: bool,
+    /// Events of this block that found no room.
+    lost: u64,
     numbers: Arc<Numbers>,
     main: Option<Box<dyn MainRequests>>,
 }
@@ -82,6 +84,7 @@ impl ClapProcessor {
             steady: 0,
             latency: latency(&voices),
             failed: false,
+            lost: 0,
             facts,
             voices,
             numbers,
@@ -93,7 +96,8 @@ impl ClapProcessor {
         if let Some(param) = self.facts.params.get(change.index).filter(|_| !change.value.is_nan())
         {
             let frame = (change.frame as usize).saturating_sub(from) as u32;
-            self.incoming.param(frame, param.id, param.fit(change.value, self.order.rate_hz));
+            let value = param.fit(change.value, self.order.rate_hz);
+            self.lost += u64::from(!self.incoming.param(frame, param.id, value));
         }
     }
 
@@ -134,9 +138,13 @@ impl ClapProcessor {
     /// Passes on what the plug-in asked for.
     fn answer(&mut self) {
         let failed = std::mem::take(&mut self.failed);
+        let lost = std::mem::take(&mut self.lost);
         let Some(main) = &mut self.main else { return };
         if failed {
             main.failed();
+        }
+        if lost > 0 {
+            main.events_lost(lost);
         }
         for voice in &mut self.voices {
             if voice.flags.take_callback() {
@@ -288,8 +296,10 @@ impl ClapProcessor {
                     changes.next().into_iter().for_each(|change| self.set(change, at));
                 }
                 (_, Some(_)) => {
-                    let note = notes.next().into_iter();
-                    note.for_each(|note| self.incoming.event(note.frame - at as u32, &note.kind));
+                    if let Some(note) = notes.next() {
+                        let fits = self.incoming.event(note.frame - at as u32, &note.kind);
+                        self.lost += u64::from(!fits);
+                    }
                 }
                 (_, None) => return,
             }

@@ -66,6 +66,8 @@ pub struct Sequence<'a> {
     used: usize,
     /// Bytes at the buffer's end that the present event leaves free.
     free: usize,
+    /// Whether all of the present event found room.
+    fits: bool,
 }
 
 /// The buffer's head: the atom's, the unit of time (0: frames), and padding.
@@ -78,7 +80,7 @@ impl<'a> Sequence<'a> {
     pub fn new(urids: Urids, buffer: &'a mut [u8]) -> Sequence<'a> {
         put(buffer, 4, &urids.sequence.to_ne_bytes());
         put(buffer, 8, &[0; 8]);
-        let mut sequence = Sequence { urids, buffer, used: HEAD, free: 0 };
+        let mut sequence = Sequence { urids, buffer, used: HEAD, free: 0, fits: true };
         sequence.close();
         sequence
     }
@@ -94,6 +96,7 @@ impl<'a> Sequence<'a> {
         let bytes: usize = parts.iter().map(|part| part.len()).sum();
         let end = self.used + 16 + bytes.next_multiple_of(8);
         if end + self.free > self.buffer.len() {
+            self.fits = false;
             return;
         }
         put(self.buffer, self.used, &i64::from(frame).to_ne_bytes());
@@ -114,8 +117,9 @@ impl<'a> Sequence<'a> {
     }
 
     /// Appends what happens at a frame of the run, as MIDI 1.0. `sysex`: the bytes of a message that has them elsewhere.
-    /// The last room is for note ends.
-    pub fn event(&mut self, frame: u32, kind: &EventKind, sysex: &[u8]) {
+    /// The last room is for note ends. Returns whether all of it found room.
+    pub fn event(&mut self, frame: u32, kind: &EventKind, sysex: &[u8]) -> bool {
+        self.fits = true;
         self.free = if kind.ends_notes() { 0 } else { END_EVENTS * SHORT };
         match kind {
             EventKind::Note(note) => {
@@ -130,6 +134,7 @@ impl<'a> Sequence<'a> {
             EventKind::EndAllNotes => self.end_all_notes(frame),
             EventKind::Param(_) => {}
         }
+        self.fits
     }
 
     /// Pedals up, and every note ends.
@@ -229,7 +234,7 @@ mod tests {
     fn what_finds_no_room_is_left_out_whole() {
         let mut buffer = [0; 48];
         let mut sequence = Sequence::new(Urids::new(), &mut buffer);
-        sequence.event(0, &EventKind::EndAllNotes, &[]);
+        assert!(!sequence.event(0, &EventKind::EndAllNotes, &[]), "it is lost");
         assert_eq!(buffer[..4], 32_u32.to_ne_bytes(), "one of 32 messages");
     }
 
@@ -237,16 +242,16 @@ mod tests {
     fn a_full_buffer_takes_note_ends() {
         let mut buffer = [0; 4096];
         let mut sequence = Sequence::new(Urids::new(), &mut buffer);
-        for _ in 0..1_000 {
-            sequence.event(0, &EventKind::Note(Note::on(-1, 0, 60, 0.8)), &[]);
-        }
+        let on = EventKind::Note(Note::on(-1, 0, 60, 0.8));
+        let taken = (0..1_000).filter(|_| sequence.event(0, &on, &[])).count();
         let full = sequence.used;
+        assert_eq!(full, HEAD + taken * SHORT);
         for key in 0..64 {
-            sequence.event(0, &EventKind::Note(Note::off(-1, 0, key, 0.8)), &[]);
+            assert!(sequence.event(0, &EventKind::Note(Note::off(-1, 0, key, 0.8)), &[]));
         }
-        sequence.event(0, &EventKind::EndAllNotes, &[]);
+        assert!(sequence.event(0, &EventKind::EndAllNotes, &[]));
         assert_eq!(sequence.used, full + (64 + 32) * SHORT, "and the end of all notes");
-        sequence.event(0, &EventKind::Note(Note::on(-1, 0, 60, 0.8)), &[]);
+        assert!(!sequence.event(0, &on, &[]));
         assert_eq!(sequence.used, full + (64 + 32) * SHORT);
     }
 

@@ -116,6 +116,8 @@ pub struct Lv2Processor {
     requests: Option<Box<dyn WorkRequests>>,
     main: Option<Box<dyn MainRequests>>,
     latency: u32,
+    /// Events of this block that found no room.
+    lost: u64,
     /// Where the song goes on, if nothing happens.
     expected: Option<Song>,
 }
@@ -148,6 +150,7 @@ impl Lv2Processor {
             requests,
             main,
             latency,
+            lost: 0,
             expected,
         })
     }
@@ -173,9 +176,12 @@ impl Lv2Processor {
         let heard = Heard { at, end, events: block.received(), buffer: block.events_in };
         let mut main = block.main.part(at, end);
         let plan = Arc::clone(&self.plan);
+        // Two instances get the same events, so the last one's count is that of each.
+        let mut lost = 0;
         for index in 0..self.instances.len() {
-            self.feed(&plan, index, (&main, key), (&heard, song));
+            lost = self.feed(&plan, index, (&main, key), (&heard, song));
         }
+        self.lost += lost;
         for instance in &mut self.instances {
             instance.run(end - at, &mut self.requests);
         }
@@ -188,15 +194,17 @@ impl Lv2Processor {
         self.changes.pass(end - at);
     }
 
+    /// Returns how many events found no room.
     fn feed(
         &mut self,
         plan: &Plan,
         index: usize,
         (main, key): (&StereoMut<'_>, Option<StereoRef<'_>>),
         (heard, song): (&Heard<'_>, Option<&Song>),
-    ) {
+    ) -> u64 {
         let (urids, layout) = (self.urids, plan.ports.layout);
         let instance = &mut self.instances[index];
+        let mut missing = 0;
         let from = StereoRef { left: main.left, right: main.right };
         for (channel, row) in plan.ports.inputs.iter().enumerate() {
             let into = &mut instance.memory().audio[*row].get_mut()[..from.left.len()];
@@ -213,9 +221,10 @@ impl Lv2Processor {
                 song.into_iter().for_each(|song| sequence.position(song));
             }
             if plan.ports.midi == Some(atom) {
-                heard.write(&mut sequence);
+                missing = heard.write(&mut sequence);
             }
         });
+        missing
     }
 
     /// Where the song is, if the plug-in does not know it yet.
@@ -225,6 +234,13 @@ impl Lv2Processor {
         let known = self.expected == Some(song);
         self.expected = Some(Song::at(time, time.frames()));
         (!known).then_some(song)
+    }
+
+    fn report_lost(&mut self) {
+        let lost = std::mem::take(&mut self.lost);
+        if lost > 0 {
+            self.main.iter_mut().for_each(|main| main.events_lost(lost));
+        }
     }
 
     fn report_latency(&mut self) {
@@ -258,6 +274,7 @@ impl Processor for Lv2Processor {
             at = end;
         }
         next.for_each(|change| self.changes.wait(change.index, change.value));
+        self.report_lost();
         self.report_latency();
     }
 
@@ -321,15 +338,19 @@ struct Heard<'a> {
 }
 
 impl Heard<'_> {
-    fn write(&self, sequence: &mut Sequence<'_>) {
+    /// Returns how many found no room.
+    fn write(&self, sequence: &mut Sequence<'_>) -> u64 {
+        let mut lost = 0;
         let run = |frame: u32| (self.at..self.end).contains(&(frame as usize));
         for event in self.events.iter().filter(|event| run(event.frame)) {
             let sysex = match (&event.kind, self.buffer) {
                 (EventKind::SysEx(message), Some(buffer)) => buffer.sysex(*message),
                 _ => &[],
             };
-            sequence.event(event.frame - self.at as u32, &event.kind, sysex);
+            let fits = sequence.event(event.frame - self.at as u32, &event.kind, sysex);
+            lost += u64::from(!fits);
         }
+        lost
     }
 }
 

@@ -1,5 +1,8 @@
 //! CLAP: the tests' own plug-in.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
 use hocket_dsp::host::{
     BackgroundWork, Host, MainRequests, MainSide, WorkRefused, WorkRequests, WorkRoom,
 };
@@ -94,6 +97,54 @@ fn a_state_that_asks_for_other_ports_is_refused() {
     assert_eq!(refused.to_string(), "its state asks for other ports");
     let sound = noise(100);
     assert_eq!(played(&mut *processor, &sound, &[64], &[])[1][99], sound[1][99] * 0.5);
+}
+
+#[test]
+fn events_without_room_are_counted() {
+    let Some(file) = test_clap("events_without_room_are_counted") else { return };
+    let mut processor = build(&file, ID, &[0.5], 48_000, None).unwrap();
+    let lost = Arc::new(AtomicU64::new(0));
+    let mut host = Counting(Arc::clone(&lost));
+    processor.join(&mut host);
+    let changes: Vec<TimedChange> =
+        (0..1_100).map(|n| gain(n / 20, 0.5 + n as f32 / 2_000.0)).collect();
+    played(&mut *processor, &noise(64), &[64], &changes[..1_024]);
+    assert_eq!(lost.load(Relaxed), 0);
+    let sound = noise(64);
+    let made = played(&mut *processor, &sound, &[64], &changes);
+    assert_eq!(lost.load(Relaxed), 76);
+    assert_eq!(made[0][63], sound[0][63] * (0.5 + 1_023.0 / 2_000.0), "the first ones stand");
+}
+
+/// Counts what finds no room.
+struct Counting(Arc<AtomicU64>);
+
+impl MainRequests for Counting {
+    fn call(&mut self) {}
+
+    fn latency_changed(&mut self, _: u32) {}
+
+    fn tail_changed(&mut self, _: u64) {}
+
+    fn restart(&mut self) {}
+
+    fn events_lost(&mut self, events: u64) {
+        self.0.fetch_add(events, Relaxed);
+    }
+}
+
+impl Host for Counting {
+    fn largest_block(&self) -> usize {
+        1024
+    }
+
+    fn background(&mut self, _: Box<dyn BackgroundWork>, _: WorkRoom) -> Box<dyn WorkRequests> {
+        Box::new(Nothing)
+    }
+
+    fn main_side(&mut self, _: Box<dyn MainSide>) -> Box<dyn MainRequests> {
+        Box::new(Counting(Arc::clone(&self.0)))
+    }
 }
 
 struct TestHost(Option<Box<dyn MainSide>>);

@@ -5,7 +5,7 @@ use hocket_dsp::host::{
 };
 use hocket_dsp::{Block, Change, StereoMut, TimedChange};
 use hocket_plugins::lv2::{build, describe, plugins};
-use hocket_time::{Event, EventBuffer, EventKind, Note, Source};
+use hocket_time::{Event, EventBuffer, EventKind, Note, Pushed, Source};
 
 use crate::common::{bits, bundle, noise, played};
 
@@ -78,6 +78,33 @@ fn notes_reach_an_instrument_and_are_added() {
 }
 
 #[test]
+fn events_without_room_are_counted() {
+    let Some(mda) = bundle("events_without_room_are_counted", "mda.lv2") else { return };
+    let mut processor =
+        build(&mda, "http://drobilla.net/plugins/mda/EPiano", &[], 48_000, None).unwrap();
+    let mut host = TestHost::default();
+    processor.join(&mut host);
+    let lost_of = |notes: usize, processor: &mut dyn hocket_dsp::Processor| {
+        let (mut left, mut right) = ([0.0; 64], [0.0; 64]);
+        let mut events = EventBuffer::new(notes, 0);
+        for _ in 0..notes {
+            let on = EventKind::Note(Note::on(-1, 0, 60, 0.8));
+            assert_ne!(events.push(Event::new(10, Source::LIVE, on)), Pushed::Refused);
+        }
+        let mut block = Block::new(StereoMut { left: &mut left, right: &mut right });
+        block.events_in = Some(&events);
+        processor.process(&mut block);
+        std::mem::take(&mut *host.lost.lock().unwrap())
+    };
+    assert_eq!(lost_of(1_000, &mut *processor), 0);
+    // 24 bytes each: 2730 would be 64 KiB, and note ends have some of it for themselves.
+    let (lost, more) = (lost_of(4_000, &mut *processor), lost_of(4_001, &mut *processor));
+    assert!(lost > 4_000 - 2_730, "{lost}");
+    assert_eq!(more, lost + 1);
+    assert_eq!(lost_of(10, &mut *processor), 0, "the next block has its room again");
+}
+
+#[test]
 fn a_latency_port_is_read_before_the_first_block_and_after_each() {
     let test = "a_latency_port_is_read_before_the_first_block_and_after_each";
     let Some(folder) = bundle(test, "latency-swh.lv2") else { return };
@@ -130,6 +157,7 @@ struct TestHost {
     side: Option<Box<dyn MainSide>>,
     work: Option<Box<dyn BackgroundWork>>,
     latency: std::sync::Arc<std::sync::Mutex<Option<u32>>>,
+    lost: std::sync::Arc<std::sync::Mutex<u64>>,
 }
 
 struct Requests;
@@ -140,7 +168,7 @@ impl WorkRequests for Requests {
     }
 }
 
-struct Main(std::sync::Arc<std::sync::Mutex<Option<u32>>>);
+struct Main(std::sync::Arc<std::sync::Mutex<Option<u32>>>, std::sync::Arc<std::sync::Mutex<u64>>);
 
 impl MainRequests for Main {
     fn call(&mut self) {}
@@ -152,6 +180,10 @@ impl MainRequests for Main {
     fn tail_changed(&mut self, _: u64) {}
 
     fn restart(&mut self) {}
+
+    fn events_lost(&mut self, events: u64) {
+        *self.1.lock().unwrap() += events;
+    }
 }
 
 impl Host for TestHost {
@@ -166,6 +198,6 @@ impl Host for TestHost {
 
     fn main_side(&mut self, side: Box<dyn MainSide>) -> Box<dyn MainRequests> {
         self.side = Some(side);
-        Box::new(Main(self.latency.clone()))
+        Box::new(Main(self.latency.clone(), self.lost.clone()))
     }
 }

@@ -101,7 +101,11 @@ impl Tree<'_> {
 
     fn ports(&mut self) {
         for (number, input) in self.session.inputs.iter().enumerate() {
-            let channels = if input.channels == 1 { "mono" } else { "stereo" };
+            let channels = match input.channels {
+                1 => "mono".into(),
+                2 => "stereo".into(),
+                channels => format!("{channels} channels"),
+            };
             let events = if input.events { ", with events" } else { "" };
             self.line(1, &format!("input {number}: {}, {channels}{events}", input.name));
         }

@@ -139,6 +139,26 @@ fn an_input_that_no_track_plays_is_recorded_and_shifts_no_other_take() {
 }
 
 #[test]
+fn an_input_of_many_channels_is_recorded_whole() {
+    let takes = "[[input]]\nname = \"field\"\nchannels = 6\n[[take]]\ninput = \"field\"\nfile = \"field.wav\"\n";
+    let (folder, file) = session(&format!("{CLIP}{takes}").replace("44100", "48000"));
+    let at = |name: &str| folder.path().join(name);
+    let brought =
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus/audio/wav24ext-48k-6ch.wav");
+    let feed = format!("field={}", brought.display());
+    render(&file, &at("out.wav"), &["--input", &feed]);
+    let (field, brought) = (decode(&at("field.wav")).unwrap(), decode(&brought).unwrap());
+    let frames = field.channels[0].len().min(brought.channels[0].len());
+    assert!(field.channels.len() == 6 && brought.channels.len() == 6 && frames > 0);
+    for (field, brought) in field.channels.iter().zip(&brought.channels) {
+        assert!(field[..frames] == brought[..frames]);
+        assert!(field[frames..].iter().all(|sample| *sample == 0.0));
+    }
+    let shown = run(&["session", "show", &file]);
+    assert!(shown.out.contains("input 0: field, 6 channels"), "{}", shown.out);
+}
+
+#[test]
 fn a_take_with_a_name_that_is_too_long_leaves_nothing() {
     let (folder, file) = session(CLIP);
     let before = files(folder.path());

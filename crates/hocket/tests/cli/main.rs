@@ -16,6 +16,7 @@ mod doctor;
 mod documented;
 mod dawproject;
 mod disks;
+mod stalled_disk;
 mod inputs;
 mod plugins;
 mod parts;

@@ -316,7 +316,7 @@ fn the_schema_refuses_damaged_sessions_as_the_reader_does() {
         format!("{track}[session]\nlength_s = 0\n"),
         format!("{track}[[tempo]]\nbpm = 0\n"),
         format!("{track}[[meter]]\nsignature = \"4/3\"\n"),
-        format!("{track}[[input]]\nname = \"mic\"\nchannels = 3\n"),
+        format!("{track}[[input]]\nname = \"mic\"\nchannels = 65\n"),
         format!("{track}[[output]]\nname = \"cue\"\n"),
         format!("{track}[[track.send]]\nto = 3\n"),
         effect("kind = \"compresor\""),

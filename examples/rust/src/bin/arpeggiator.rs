@@ -3,7 +3,7 @@
 //! The host hands MIDI messages over before each block, with their frames, as a MIDI interface would deliver them. The
 //! arpeggiator plays the held keys one by one. What it sends arrives at exact frames, whatever the length of the blocks.
 //!
-//! `cargo run -p hocket-embedder --bin arpeggiator`
+//! `cargo run --manifest-path examples/rust/Cargo.toml --bin arpeggiator`
 #![forbid(unsafe_code)]
 
 use std::error::Error;

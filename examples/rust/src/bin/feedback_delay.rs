@@ -8,7 +8,7 @@
 //! ```
 //!
 //! A feedback edge brings what a node put out one largest block earlier, so the echo comes after the tape's delay and one
-//! block. `cargo run -p hocket-embedder --bin feedback_delay`
+//! block. `cargo run --manifest-path examples/rust/Cargo.toml --bin feedback_delay`
 #![forbid(unsafe_code)]
 
 use std::error::Error;

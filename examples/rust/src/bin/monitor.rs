@@ -7,7 +7,7 @@
 //!     └──> recorder                        second output, a tap: nobody waits for the limiter
 //! ```
 //!
-//! `cargo run -p hocket-embedder --bin monitor`
+//! `cargo run --manifest-path examples/rust/Cargo.toml --bin monitor`
 #![forbid(unsafe_code)]
 
 use std::error::Error;

@@ -2,7 +2,7 @@
 //!
 //! An edge carries a range of channels, and several edges make any other map. The bus is an output, and so is its fold.
 //!
-//! `cargo run -p hocket-embedder --bin surround`
+//! `cargo run --manifest-path examples/rust/Cargo.toml --bin surround`
 #![forbid(unsafe_code)]
 
 use std::error::Error;

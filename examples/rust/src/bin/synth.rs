@@ -5,7 +5,7 @@
 //! sequencer keeps time, the engine ends its notes where the song stops or jumps. Parameters come apart from notes: here
 //! parameter 0, the loudness.
 //!
-//! `cargo run -p hocket-embedder --bin synth`
+//! `cargo run --manifest-path examples/rust/Cargo.toml --bin synth`
 #![forbid(unsafe_code)]
 
 use std::error::Error;
