@@ -2756,6 +2756,18 @@ hocket_status hocket_engine_memory(const struct hocket_engine *engine,
 hocket_status hocket_engine_replan(const struct hocket_engine *engine,
                                    struct hocket_error **error);
 
+// Goes on with a schedule of this name, without a break and with the same bits: one of those of the settings, which
+// then stays, or "auto", if the engine was started to choose. "critical" goes on following costs. Returns
+// `HOCKET_STATUS_BUSY` if too many edits are on their way; nothing has changed then.
+//
+// Thread: any but the leader. Cost: a lock among control threads, allocates; makes a plan.
+//
+// # Safety
+// P, H.
+hocket_status hocket_engine_set_schedule(const struct hocket_engine *engine,
+                                         const char *schedule,
+                                         struct hocket_error **error);
+
 // Writes the measured costs of the session's or graph's chains to a file, for the next engine that plays it
 // (docs/embedding.md). It replaces an existing file.
 //

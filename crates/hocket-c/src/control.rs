@@ -9,6 +9,7 @@ use hocket_engine::Contained as EngineContained;
 use crate::border::{c_text, done, quiet, seen, text};
 use crate::engine::Engine;
 use crate::failure::Failure;
+use crate::settings::schedule_named;
 use crate::status::{Error, Status};
 
 /// Whether the engine has carried out every edit. True for NULL.
@@ -378,6 +379,32 @@ pub unsafe extern "C" fn hocket_engine_replan(
 ) -> Status {
     // SAFETY: P, H.
     unsafe { done(error, || Ok(seen(engine, "engine")?.control.replan()?)) }
+}
+
+/// Goes on with a schedule of this name, without a break and with the same bits: one of those of the settings, which
+/// then stays, or "auto", if the engine was started to choose. "critical" goes on following costs. Returns
+/// `HOCKET_STATUS_BUSY` if too many edits are on their way; nothing has changed then.
+///
+/// Thread: any but the leader. Cost: a lock among control threads, allocates; makes a plan.
+///
+/// # Safety
+/// P, H.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hocket_engine_set_schedule(
+    engine: *const Engine,
+    schedule: *const c_char,
+    error: *mut *mut Error,
+) -> Status {
+    // SAFETY: P, H.
+    unsafe {
+        done(error, || {
+            let kind = match text(schedule, "schedule")? {
+                "auto" => None,
+                name => Some(schedule_named(name)?),
+            };
+            Ok(seen(engine, "engine")?.control.set_schedule(kind)?)
+        })
+    }
 }
 
 /// Writes the measured costs of the session's or graph's chains to a file, for the next engine that plays it

@@ -132,11 +132,10 @@ impl Settings {
                 text(self.wait, "settings.wait")?,
             )
         };
-        let schedules = ScheduleKind::ALL.map(|kind| (kind.name(), kind));
         let siblings = SiblingPolicy::ALL.map(|policy| (policy.name(), policy));
         let waits = Strategy::ALL.map(|wait| (wait.name(), wait));
         Ok(Policy {
-            schedule: named("schedule", schedule, &schedules)?,
+            schedule: schedule_named(schedule)?,
             sibling: named("policy", sibling, &siblings)?,
             wait: named("wait", wait, &waits)?,
         })
@@ -199,6 +198,10 @@ fn priority(asked: u32) -> Result<Option<u8>, Failure> {
     let no = |_| format!("a real-time priority of {asked} is not possible: choose 1 to 99");
     let priority = u8::try_from(asked).map_err(no).map_err(Failure::bad_input)?;
     Ok((priority > 0).then_some(priority))
+}
+
+pub(crate) fn schedule_named(name: &str) -> Result<ScheduleKind, Failure> {
+    named("schedule", name, &ScheduleKind::ALL.map(|kind| (kind.name(), kind)))
 }
 
 fn named<T: Copy>(what: &str, name: &str, known: &[(&str, T)]) -> Result<T, Failure> {

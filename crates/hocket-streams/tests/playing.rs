@@ -3,7 +3,7 @@
 
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
 use std::time::Duration;
 
 use hocket_disk::{FileStorage, Settings as DiskSettings};
@@ -159,7 +159,7 @@ fn jumps_and_loops_play_what_memory_plays_and_silence_is_counted() {
         let control = scope.spawn(move || bring(pool, &asked, &said));
         for place in [200_000, 90_001, 333_333, 17, 150_000] {
             places.send(place).unwrap();
-            while done.try_recv().is_err() {
+            while done.try_recv() == Err(TryRecvError::Empty) {
                 pair.play(1);
                 // Not faster than a disk could be.
                 std::thread::sleep(Duration::from_millis(1));

@@ -7,7 +7,7 @@ use hocket_disk::{
     Recorder, RecorderSettings, Take, TakeFormat, TakeInput, TakeReport, TakeSettings,
 };
 use hocket_engine::{Engine, NodeKind, Prepared};
-use hocket_media::{FileFormat, WavFormat};
+use hocket_media::{FileFormat, FlacEncoder, WavFormat, WavLayout};
 use hocket_plan::session::{Session, StripId, TakeFrom, Tap};
 use hocket_plan::{Fusing, Graph, NodeId, Ports};
 use serde_json::{Value, json};
@@ -29,6 +29,8 @@ pub(crate) struct Wanted {
     /// What is recorded, in the session's words.
     name: String,
     from: TakeFrom,
+    /// Of the file.
+    channels: u16,
     file: PathBuf,
     /// Who asks for it, for messages: `--take master=mix.wav`.
     asked: String,
@@ -44,15 +46,19 @@ pub(crate) fn wanted(args: &[NamedFile], session: &Session) -> Result<Vec<Wanted
         let (name, file) = arg.named(|name| strip_named(name, session).is_some());
         let strip = strip_named(&name, session).ok_or_else(|| unknown(arg, &name, session))?;
         let (from, asked) = (TakeFrom::Strip(strip, Tap::PostFader), format!("--take {arg}"));
-        all.push(Wanted { name, from, file, asked });
+        all.push(Wanted { name, from, channels: Ports::STEREO.main, file, asked });
     }
     for take in session.takes.iter().filter(|take| take.armed) {
-        let name = match take.from {
-            TakeFrom::Strip(strip, _) => session.strip(strip).name.clone(),
-            TakeFrom::Input(input) => session.inputs[input.0].name.clone(),
+        let (name, channels) = match take.from {
+            // Every strip is stereo, whatever its last effect listens to beside it.
+            TakeFrom::Strip(strip, _) => (&session.strip(strip).name, Ports::STEREO.main),
+            TakeFrom::Input(input) => {
+                (&session.inputs[input.0].name, session.inputs[input.0].channels)
+            }
         };
+        let (name, from) = (name.clone(), take.from);
         let (file, asked) = (take.file.clone(), format!("the session's [[take]] of {name}"));
-        all.push(Wanted { name, from: take.from, file, asked });
+        all.push(Wanted { name, from, channels, file, asked });
     }
     Ok(all)
 }
@@ -82,18 +88,26 @@ const LONGEST_NAME: usize = 255;
 /// Sees that every take can begin: a new file of a known format in a folder that can be written to.
 ///
 /// # Errors
-/// A file that exists, an unknown ending, a name that is too long, a rate that the format does not hold: exit code 2.
+/// A file that exists, an unknown ending, a name that is too long, a rate or channels that the format does not hold: exit
+/// code 2.
 pub(crate) fn check_files(
     takes: &[Wanted],
     rate_hz: u32,
     files: &mut Files,
 ) -> Result<(), Failure> {
-    for Wanted { file: path, asked, .. } in takes {
+    for Wanted { file: path, asked, channels, .. } in takes {
         let refused = |why: String| Err(Failure::bad_input(format!("{asked}: {why}")));
         let Some(format) = FileFormat::of(path) else {
             return refused(format!("the ending says the format; choose {}", FileFormat::ENDINGS));
         };
         format.check(path, rate_hz, samples(format)).map_err(Failure::bad_input)?;
+        if format == FileFormat::Flac {
+            let (samples, sample_rate_hz, channels) = (samples(format), rate_hz, *channels);
+            let layout = WavLayout { samples, sample_rate_hz, channels };
+            if let Err(error) = FlacEncoder::check(path, layout) {
+                return refused(error.to_string());
+            }
+        }
         // Seen before anything is created: a take whose manifest has no room would leave an empty file.
         let longest = manifest(path).file_name().map_or(0, |name| name.len());
         if longest > LONGEST_NAME {
@@ -228,7 +242,7 @@ impl Takes {
         // They are the last outputs.
         let first = latencies.len().saturating_sub(wanted.len());
         for (output, take_of) in (first..).zip(wanted) {
-            let channels = engine.output_rows(output, 0).map_or(2, |rows| rows.len().max(1));
+            let channels = usize::from(take_of.channels);
             let settings = TakeSettings {
                 format: take_format(&take_of.file),
                 latency_frames: latencies.get(output).copied().unwrap_or(0).into(),
@@ -271,7 +285,9 @@ impl Takes {
             let rows = engine.output_rows(running.output, skipped + kept);
             let Some(rows) = rows else { continue };
             let mut all: [&[f32]; Ports::MOST as usize] = [&[]; _];
-            let all = &mut all[..rows.len().min(usize::from(Ports::MOST))];
+            // Rows of the node's side chain lie behind the main ones, and are not what it puts out.
+            let main = usize::from(running.take_of.channels.min(Ports::MOST));
+            let all = &mut all[..rows.len().min(main)];
             all.iter_mut().enumerate().for_each(|(row, all)| *all = &rows.row(row)[skipped..]);
             if !all.is_empty() {
                 write(&mut running.input, all);

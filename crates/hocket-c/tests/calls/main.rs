@@ -465,6 +465,30 @@ fn the_routing_of_a_session_changes_while_it_plays() {
 }
 
 #[test]
+fn the_schedule_changes_while_it_plays() {
+    // SAFETY: told, for this test.
+    unsafe {
+        let first = engine(Some(ones), null_mut());
+        let set = |name: &CStr| told(|e| hocket_engine_set_schedule(first, name.as_ptr(), e));
+        for name in [c"serial", c"lists", c"steal", c"critical", c"dataflow"] {
+            assert_eq!(set(name), (Status::Ok, String::new()));
+            (0..20).for_each(|_| assert_eq!(process_any(first), Status::Ok));
+            let mut now: Standing = std::mem::zeroed();
+            assert_eq!(hocket_engine_standing(first, &raw mut now, null_mut()), Status::Ok);
+            let shown = CStr::from_ptr(now.schedule.as_ptr());
+            assert_eq!(shown, name);
+        }
+        let (status, text) = set(c"fastest");
+        assert_eq!(status, Status::BadInput);
+        assert!(text.contains("there is no schedule 'fastest'"), "{text}");
+        assert_eq!(set(c"auto").0, Status::BadInput, "it was not started to choose");
+        let (status, _) = told(|e| hocket_engine_set_schedule(first, null(), e));
+        assert_eq!(status, Status::BadInput);
+        assert_eq!(hocket_engine_stop(first), Status::Ok);
+    }
+}
+
+#[test]
 fn costs_are_kept_and_taken_over() {
     let folder = tempfile::TempDir::new().unwrap();
     let file = folder.path().join("costs.toml");

@@ -339,7 +339,8 @@ impl NodeCell {
     pub(crate) fn lost_events(&self) -> u64 {
         let inside = self.joined.as_ref().and_then(Joined::events_lost);
         // Relaxed: as above.
-        self.lost_events.load(Relaxed) + inside.map_or(0, |events| events.load(Relaxed))
+        let inside = inside.map_or(0, |events| events.load(Relaxed));
+        self.lost_events.load(Relaxed).saturating_add(inside)
     }
 
     /// Forgets what happened to the node and where its lanes are.

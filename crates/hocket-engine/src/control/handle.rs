@@ -38,8 +38,7 @@ pub struct Standing {
     pub latency_frames: u32,
     /// What a block of full length was expected to take; `None` where nothing had been measured.
     pub expected_ns: Option<f64>,
-    /// What it takes; `None` before that is known. Where a host asks for blocks of less than half the full length, this and
-    /// the next one are of its length.
+    /// What it takes; `None` before that is known. Where a host asks for shorter blocks, the times of those are scaled.
     pub measured_ns: Option<f64>,
     /// What the serial walk takes or took; `None` where it never ran.
     pub serial_ns: Option<f64>,

@@ -32,7 +32,7 @@ pub(crate) struct BlockEstimates {
 }
 
 impl BlockEstimates {
-    /// Notes a block; `ticks` for one of the steady length.
+    /// Notes a block; `ticks` for one of full length.
     ///
     /// Thread: leader, after the deadline-critical part.
     pub(crate) fn note(&self, of: Of, orders: u32, ticks: Option<u64>) {
@@ -97,12 +97,12 @@ impl BlockEstimates {
         self.since_order.load(Relaxed)
     }
 
-    /// The serial walk's estimate for a block of the steady length, in ticks; `None`: it never ran.
+    /// The serial walk's estimate for a block of full length, in ticks; `None`: it never ran.
     pub(crate) fn serial_ticks(&self) -> Option<f64> {
         ticks(&self.serial)
     }
 
-    /// The present plan's estimate for a block of the steady length, in ticks; `None` before there is one.
+    /// The present plan's estimate for a block of full length, in ticks; `None` before there is one.
     pub(crate) fn present_ticks(&self) -> Option<f64> {
         ticks(&self.present)
     }

@@ -145,7 +145,7 @@ const FIRST_WAIT: u32 = 64;
 /// long have no fewer than these.
 const WAIT: (u32, u32) = (512, 16_384);
 const WAIT_SECONDS: (f64, f64) = (0.7, 22.0);
-const LEAST_WAIT: (u32, u32) = (128, 1024);
+const LEAST_WAIT: (u32, u32) = (128, 2048);
 /// Serial blocks that are expected to take more than this part of the period are not tried.
 const SAFE: f64 = 0.7;
 
@@ -430,7 +430,7 @@ impl ChooseWalk {
         let Pace { part, wait, .. } = self.pace;
         self.serial_then = self.serial.mean.unwrap_or(0.0);
         self.failed = if lost > 0.0 { self.failed + 1 } else { 0 };
-        self.credit = (self.credit - lost.min(LEAVE * part)).min(CREDIT * part);
+        self.credit = (self.credit - lost.min(LEAVE)).min(CREDIT * part);
         let spread = (-self.credit / ATTEMPT_SHARE) as u32;
         let least = if self.credit > 0.0 { FIRST_WAIT } else { wait.0 };
         // The wait pays for what was lost.

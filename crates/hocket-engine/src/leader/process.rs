@@ -8,8 +8,9 @@ use hocket_machine::float_mode::FlushDenormals;
 use hocket_time::{EventBuffer, Full, TimedCommand, Transport};
 
 use super::block_estimates::Of;
-use super::choose_walk::{self, ChooseWalk, Sample};
+use super::choose_walk::{self, ChooseWalk, Finding, Sample};
 use crate::block::leader::Leader;
+use crate::block::plan::Plan;
 use crate::block::times::BlockTimes;
 use crate::control::engine::Engine;
 use crate::watch::Watch;
@@ -29,8 +30,10 @@ enum Asked {
 /// What `auto` knows between two blocks.
 pub(crate) struct Chooser {
     choice: ChooseWalk,
-    /// Number of the plan that it knows.
+    /// Number of the plan.
     plan: u64,
+    /// The plan that `choice` knows; `None` where blocks have another length.
+    known: Option<u64>,
     /// Whether that plan is walked as it stands ([`Plan::is_fixed`](crate::block::plan::Plan)).
     keeps_to_plan: bool,
     busy: Busy,
@@ -49,18 +52,33 @@ impl Chooser {
         Chooser {
             choice: choice(period_ns),
             plan: NO_PLAN,
+            known: None,
             keeps_to_plan: false,
             busy: Busy::default(),
         }
     }
 
-    /// Forgets what it knows of blocks of another length.
+    /// Forgets what it knows of blocks of another length, but not with whom it walks.
     fn restart(&mut self, period_ns: u64) {
-        (self.choice, self.plan) = (choice(period_ns), NO_PLAN);
+        let together = self.choice.favourite() == choose_walk::Walk::Parallel;
+        self.choice = choice(period_ns);
+        self.choice.exchanged(if together { 2 } else { 1 }, together);
+        self.known = None;
+    }
+
+    /// Looks at the plan, if it is another one or blocks have another length.
+    fn look_at(&mut self, plan: &Plan) {
+        if self.known == Some(plan.number) {
+            return;
+        }
+        let new = self.plan != plan.number;
+        (self.known, self.plan) = (Some(plan.number), plan.number);
+        self.keeps_to_plan = plan.is_fixed;
+        self.choice.exchanged(plan.workers(), plan.trial && new);
     }
 }
 
-/// No plan has this number, so the next block looks at its plan.
+/// No plan has this number.
 const NO_PLAN: u64 = u64::MAX;
 
 fn choice(period_ns: u64) -> ChooseWalk {
@@ -76,14 +94,16 @@ pub(crate) struct SteadyLength {
     /// Blocks in a row that cannot be compared with it, and the longest of them.
     row: u32,
     longest: usize,
+    /// Such a row makes another length. It doubles each time: where lengths take turns, one of them stays.
+    change_after: u32,
 }
 
-/// Blocks in a row of quite another length, after which that one is the length.
-const STEADY: u32 = 32;
+/// The first and the longest row of blocks of quite another length, after which that one is the length.
+const STEADY: (u32, u32) = (32, 4096);
 
 impl SteadyLength {
     pub(crate) fn of(frames: usize) -> SteadyLength {
-        SteadyLength { frames, row: 0, longest: 0 }
+        SteadyLength { frames, row: 0, longest: 0, change_after: STEADY.0 }
     }
 
     /// Whether a block of so many frames can be compared, scaled: half the length at least, and twice at most.
@@ -98,13 +118,23 @@ impl SteadyLength {
             return None;
         }
         (self.row, self.longest) = (self.row + 1, self.longest.max(frames));
-        (self.row == STEADY).then_some(self.longest)
+        if self.row < self.change_after {
+            return None;
+        }
+        let change_after = (2 * self.change_after).min(STEADY.1);
+        *self = SteadyLength { change_after, ..SteadyLength::of(self.longest) };
+        Some(self.frames)
     }
 
     /// What a block of the steady length would have taken; `None`: it cannot be compared.
     fn scaled(&self, took: u64, frames: usize) -> Option<u64> {
-        self.compares(frames).then(|| took * self.frames as u64 / frames as u64)
+        self.compares(frames).then(|| scaled(took, frames, self.frames))
     }
+}
+
+/// Ticks for a block of `to` frames, if one of `from` took `took`.
+fn scaled(took: u64, from: usize, to: usize) -> u64 {
+    took.saturating_mul(to as u64) / from as u64
 }
 
 impl Busy {
@@ -192,7 +222,7 @@ impl Engine {
             of = self.choose_walk(asked, whole);
             match of {
                 Of::Plan { .. } => {
-                    let next_ns = self.next_parallel_ns();
+                    let next_ns = self.next_parallel_ns(frames);
                     self.leader.lead(frames, self.block, next_ns);
                 }
                 Of::ChosenSerialWalk => {
@@ -219,9 +249,10 @@ impl Engine {
         self.account_workers();
         // The host waits for the accounts too, and those of workers take longer.
         let took = measure(of, ticks().wrapping_sub(self.last.begun_ticks));
-        let took = self.length.scaled(took, frames);
-        self.progress.note(of, orders, took);
-        self.note_walk(of, took);
+        let whole = self.length.compares(frames);
+        let full = || scaled(took, frames, self.largest_block());
+        self.progress.note(of, orders, whole.then(full));
+        self.note_walk(of, took, frames);
         self.block += 1;
         self.background.attention.wake();
         self.last.times
@@ -249,13 +280,13 @@ impl Engine {
     #[cold]
     fn go_on_with_length(&mut self) {
         self.settings.frames = self.largest_block() as u32;
+        self.length = SteadyLength::of(self.largest_block());
         self.compare_blocks_of(self.largest_block());
     }
 
     /// From now on times are those of this length.
     #[cold]
     fn compare_blocks_of(&mut self, frames: usize) {
-        self.length = SteadyLength::of(frames);
         self.progress.forget_times();
         let period_ns = self.deadline_ns(frames);
         if let Some(chooser) = &mut self.chooser {
@@ -303,11 +334,7 @@ impl Engine {
         let Some(chooser) = self.chooser.as_mut() else {
             return if asked == Asked::Serial { Of::SerialWalk } else { as_planned };
         };
-        if chooser.plan != plan.number {
-            chooser.plan = plan.number;
-            chooser.keeps_to_plan = plan.is_fixed;
-            chooser.choice.exchanged(plan.workers(), plan.trial);
-        }
+        chooser.look_at(plan);
         if chooser.keeps_to_plan {
             return if asked == Asked::Serial { Of::SerialWalk } else { as_planned };
         }
@@ -321,17 +348,17 @@ impl Engine {
 
     /// When the workers are needed next, from when the next block is planned: serial blocks in between
     /// need nobody.
-    fn next_parallel_ns(&mut self) -> u64 {
+    fn next_parallel_ns(&mut self, frames: usize) -> u64 {
         let next_ns = std::mem::take(&mut self.next_ns);
         let chooser = self.chooser.as_ref().filter(|chooser| !chooser.keeps_to_plan);
         let pause = chooser.map_or(0, |chooser| chooser.choice.pause_after_next());
-        let period_ns = self.deadline_ns(self.length.frames);
+        let period_ns = self.deadline_ns(frames);
         if next_ns > 0 { next_ns + u64::from(pause) * period_ns } else { 0 }
     }
 
-    /// Tells `auto` what a block took that the caller left to it; `took`: for one of the
-    /// steady length.
-    fn note_walk(&mut self, of: Of, took: Option<u64>) {
+    /// Tells `auto` what a block of so many frames took that the caller left to it.
+    fn note_walk(&mut self, of: Of, took: u64, frames: usize) {
+        let full_length = self.largest_block();
         let Some(chooser) = self.chooser.as_mut() else { return };
         let walk = match of {
             Of::Plan { alone: false } => choose_walk::Walk::Parallel,
@@ -343,14 +370,19 @@ impl Engine {
         if chooser.keeps_to_plan {
             return;
         }
+        let of_steady_length = |ticks| self.length.scaled(ticks, frames).map(|ticks| ticks as f64);
         // What the caller wants to see says nothing about what it lives with.
-        let took = took.filter(|_| of != Of::SerialWalk).map(|took| took as f64);
-        match took {
-            Some(_) if chooser.choice.passes() => return,
-            Some(took) => chooser.choice.note(Sample { walk, took, work: work as f64 }),
-            None => {}
+        let took = of_steady_length(took).filter(|_| of != Of::SerialWalk);
+        match (took, of_steady_length(work)) {
+            (Some(_), _) if chooser.choice.passes() => return,
+            (Some(took), Some(work)) => chooser.choice.note(Sample { walk, took, work }),
+            _ => {}
         }
-        self.progress.publish(chooser.plan, chooser.choice.finding());
+        let finding = chooser.choice.finding();
+        // Others know nothing of the steady length.
+        let longer = full_length as f64 / self.length.frames as f64;
+        let serial = finding.serial.map(|ticks| ticks * longer);
+        self.progress.publish(chooser.plan, Finding { serial, ..finding });
     }
 
     fn deadline_ns(&self, frames: usize) -> u64 {

@@ -25,7 +25,7 @@ pub(crate) struct FedInput {
     pub file: PathBuf,
 }
 
-/// The sound of an input: one row for each of its channels.
+/// The sound of an input: one row for each of its channels, or one that all of them play.
 pub(crate) struct InputSound {
     number: u16,
     rows: Arc<[Vec<f32>]>,
@@ -128,14 +128,11 @@ fn sound(
     Ok(InputSound { number: *number, rows: rows.into() })
 }
 
-/// One row for each of so many channels.
+/// One row for each of so many channels at most; a single one is for all of them.
 fn of_width(mut rows: Vec<Vec<f32>>, channels: usize) -> Vec<Vec<f32>> {
     if channels == 1 && rows.len() > 1 {
         let both = rows[0].iter().zip(&rows[1]);
         return vec![both.map(|(left, right)| 0.5 * (left + right)).collect()];
-    }
-    if rows.len() == 1 {
-        rows.resize(channels, rows[0].clone());
     }
     rows.truncate(channels);
     rows
@@ -157,6 +154,7 @@ pub(crate) fn feed(mut prepared: Prepared, sounds: &[InputSound]) -> Prepared {
 ///
 /// Shape: overwrites the block. Thread: worker, inside a block. Cost: O(frames); no allocation, lock or system call.
 struct InputFile {
+    /// A single one plays on all channels.
     rows: Arc<[Vec<f32>]>,
 }
 
@@ -166,7 +164,8 @@ impl Processor for InputFile {
         let start = usize::try_from(time.steady_frame).unwrap_or(usize::MAX);
         for channel in 0..block.channels() {
             let out = block.channel_mut(channel);
-            let from = self.rows.get(channel).and_then(|row| row.get(start..)).unwrap_or(&[]);
+            let row = if self.rows.len() == 1 { 0 } else { channel };
+            let from = self.rows.get(row).and_then(|row| row.get(start..)).unwrap_or(&[]);
             let frames = from.len().min(out.len());
             rows::copy(&mut out[..frames], &from[..frames]);
             rows::fill(&mut out[frames..], 0.0);
@@ -189,7 +188,7 @@ mod tests {
         let rows = || vec![vec![1.0, 0.5], vec![0.0, -0.5], vec![9.0, 9.0]];
         assert_eq!(of_width(rows(), 1), [[0.5, 0.0]]);
         assert_eq!(of_width(rows(), 2), rows()[..2]);
-        assert_eq!(of_width(rows()[..1].to_vec(), 2), [[1.0, 0.5], [1.0, 0.5]]);
+        assert_eq!(of_width(rows()[..1].to_vec(), 2), [[1.0, 0.5]], "for both");
         assert_eq!(of_width(rows()[..1].to_vec(), 1), [[1.0, 0.5]]);
     }
 }

@@ -367,35 +367,50 @@ fn fault_02_the_folder_of_a_killed_process_is_removed_by_the_next_start() {
     slow_project(&project, Path::new(&audio));
     let temporary = tempfile::tempdir().unwrap();
     let start = || {
-        let before = files(temporary.path());
         let mut program = hocket(&["render", &project, "-o", &out, "--rate", "192000"]);
         program.env("TMPDIR", temporary.path()).stdout(Stdio::null()).stderr(Stdio::null());
-        let mut child = program.spawn().unwrap();
+        let mut running = Killed(program.spawn().unwrap());
         let begun = Instant::now();
-        while files(temporary.path()) == before && begun.elapsed() < Duration::from_secs(60) {
+        while !has_locked_folder(temporary.path()) && begun.elapsed() < Duration::from_secs(60) {
             std::thread::sleep(Duration::from_millis(5));
         }
-        // The lock comes a moment later than the folder.
-        std::thread::sleep(Duration::from_millis(100));
-        assert!(child.try_wait().unwrap().is_none(), "it was to load for long");
-        child
-    };
-    let kill = |mut child: Child| {
-        child.kill().unwrap();
-        child.wait().unwrap();
+        assert!(has_locked_folder(temporary.path()), "{:?}", files(temporary.path()));
+        assert!(running.0.try_wait().unwrap().is_none(), "it was to load for long");
+        running
     };
     let next = || Ran::from(hocket(&["machine"]).env("TMPDIR", temporary.path()).output().unwrap());
-    kill(start());
+    drop(start());
     let left = files(temporary.path());
-    assert!(left.len() == 1 && left[0].starts_with("hocket-project-"), "{left:?}");
+    assert!(left.len() == 2 && left[0].starts_with("hocket-project-"), "{left:?}");
+    assert_eq!(left[1], format!("{}.lock", left[0]));
     let ran = next();
     assert!(ran.err.contains("removed") && ran.err.contains(&left[0]), "{}", ran.err);
     assert_eq!(files(temporary.path()), [""; 0]);
     let running = start();
     let ran = next();
     let stays = files(temporary.path());
-    kill(running);
-    assert!(stays.len() == 1 && !ran.err.contains("removed"), "{stays:?} {}", ran.err);
+    drop(running);
+    assert!(stays.len() == 2 && !ran.err.contains("removed"), "{stays:?} {}", ran.err);
+}
+
+/// A process that is killed when the test has done with it, or fails.
+struct Killed(Child);
+
+impl Drop for Killed {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// Whether a folder is there whose lock says what it is: it does so once it is locked.
+fn has_locked_folder(below: &Path) -> bool {
+    let names = files(below);
+    let mut folders = names.iter().filter_map(|name| name.strip_suffix(".lock"));
+    folders.any(|name| {
+        let text = std::fs::read_to_string(below.join(format!("{name}.lock")));
+        text.is_ok_and(|text| text == "hocket scratch folder\n") && below.join(name).is_dir()
+    })
 }
 
 /// Twelve tracks that play a minute of audio each, from files of their own.

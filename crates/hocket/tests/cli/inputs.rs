@@ -159,6 +159,32 @@ fn an_input_of_many_channels_is_recorded_whole() {
 }
 
 #[test]
+fn a_flac_take_of_too_many_channels_is_refused() {
+    let takes = "[[input]]\nname = \"field\"\nchannels = 9\n\
+                 [[take]]\ninput = \"field\"\nfile = \"field.flac\"\n";
+    let (folder, file) = session(&format!("{CLIP}{takes}"));
+    let before = files(folder.path());
+    let out = folder.path().join("out.wav");
+    let words = ["the session's [[take]] of field", "8 channels, not 9", "WAV (.wav)"];
+    check_refused(&["render", &file, "-o", out.to_str().unwrap()], 2, &words);
+    assert_eq!(files(folder.path()), before);
+}
+
+#[test]
+fn a_take_before_the_fader_has_no_rows_of_a_side_chain() {
+    let more = "[[track.effect]]\nkind = \"compressor\"\nratio = 2\nkey = \"two\"\n\
+                [[track]]\nname = \"two\"\nclip = [{ file = \"loop.flac\" }]\n\
+                [[take]]\nfrom = \"one\"\ntap = \"pre\"\nfile = \"pre.wav\"\n\
+                [[take]]\nfrom = \"one\"\nfile = \"post.wav\"\n";
+    let (folder, file) = session(&format!("{CLIP}{more}"));
+    let at = |name: &str| folder.path().join(name);
+    render(&file, &at("out.wav"), &[]);
+    let pre = bits(&at("pre.wav"));
+    assert_eq!(pre.len(), 2);
+    assert!(pre == bits(&at("post.wav")), "the fader stands at 0 dB");
+}
+
+#[test]
 fn a_take_with_a_name_that_is_too_long_leaves_nothing() {
     let (folder, file) = session(CLIP);
     let before = files(folder.path());

@@ -242,6 +242,56 @@ fn the_length_to_which_blocks_are_compared_follows_the_host() {
     assert!(notes(&mut length, 1000, 1).is_empty(), "the row begins anew");
     assert!(notes(&mut length, 64, 31).is_empty());
     assert_eq!(notes(&mut length, 256, 1), [256], "the longest of the row");
+    assert!(notes(&mut length, 1024, 63).is_empty(), "the second change takes longer");
+    assert_eq!(notes(&mut length, 1024, 1), [1024]);
+    assert_eq!(scaled(u64::MAX, 1, 64), u64::MAX, "a clock that goes back stops nobody");
+}
+
+#[test]
+fn blocks_of_another_length_are_walked_as_those_before() {
+    let mut auto = engine(Duration::ZERO, Steer::Auto);
+    let (control, dear) = (auto.control(), dear(&auto));
+    // As long as it takes, whatever the length: with 64 frames workers pay, and a serial block of 16 would miss.
+    let mut play = |blocks: usize, frames: usize, parallel_us: u64| -> usize {
+        let alone = std::cell::Cell::new(0);
+        (0..blocks).for_each(|_| {
+            auto.process_as_if(frames, |of| {
+                let together = of == (Of::Plan { alone: false });
+                alone.set(alone.get() + usize::from(!together));
+                us(if together { parallel_us } else { 900 })
+            });
+        });
+        alone.get()
+    };
+    play(100, FRAMES, 300);
+    control.adopt_costs(&dear).unwrap();
+    play(2 * SECOND, FRAMES, 300);
+    assert_eq!(control.standing().reason, Reason::WorkersPay);
+    // 333 us: a serial block would miss, so none is tried once that is known.
+    assert!(play(2 * SECOND, FRAMES / 4, 300) < 20);
+    assert!(!control.standing().walks_alone);
+}
+
+#[test]
+fn lengths_that_take_turns_are_compared_in_the_end() {
+    let mut auto = engine(Duration::ZERO, Steer::Auto);
+    let (control, dear) = (auto.control(), dear(&auto));
+    let mut play = |rows: usize| {
+        for row in 0..rows {
+            let frames = if row % 2 == 0 { FRAMES } else { FRAMES / 4 };
+            (0..40).for_each(|_| {
+                auto.process_as_if(frames, |of| {
+                    let whole = us(if of == (Of::Plan { alone: false }) { 300 } else { 100 });
+                    whole * frames as u64 / FRAMES as u64
+                });
+            });
+        }
+    };
+    play(4);
+    control.adopt_costs(&dear).unwrap();
+    play(100);
+    let standing = control.standing();
+    assert_eq!((standing.reason, standing.walks_alone), (Reason::SerialIsShorter, true));
 }
 
 #[test]
