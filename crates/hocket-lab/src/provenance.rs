@@ -117,7 +117,7 @@ pub fn check_place(path: &Path, force: bool) -> Result<(), String> {
     OutputFile::create(path).map(drop).map_err(|error| refused(path, &error))
 }
 
-/// An empty file, or JSON that calls itself a record of Hocket.
+/// An empty file, or JSON that calls itself a record of Hocket. The state of a plug-in is no record.
 fn may_replace(path: &Path) -> bool {
     #[derive(Deserialize)]
     struct Head {
@@ -127,7 +127,8 @@ fn may_replace(path: &Path) -> bool {
     let is_empty = file.metadata().is_ok_and(|about| about.len() == 0);
     // It reads past everything else without keeping it.
     let head = serde_json::from_reader::<_, Head>(BufReader::new(file));
-    is_empty || head.is_ok_and(|head| head.format.starts_with("hocket-"))
+    let is_record = |format: &str| format.starts_with("hocket-") && !format.contains("-state/");
+    is_empty || head.is_ok_and(|head| is_record(&head.format))
 }
 
 /// Writes a record of a benchmark, all of it or nothing.
