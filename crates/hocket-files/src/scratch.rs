@@ -22,7 +22,8 @@ pub struct ScratchFolder {
     path: PathBuf,
     /// Whether it stays, under this name or another.
     kept: bool,
-    lock: Lock,
+    /// Held, and gone with this.
+    _lock: Lock,
 }
 
 /// The locked file beside a folder. It goes with this value.
@@ -49,7 +50,7 @@ impl ScratchFolder {
                 Ok(lock)
             });
             match made {
-                Ok(lock) => return Ok(Self { path, kept: false, lock }),
+                Ok(lock) => return Ok(Self { path, kept: false, _lock: lock }),
                 // A process with this number left it, or lives on another host.
                 Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
                 Err(error) => return Err(error),
@@ -171,7 +172,7 @@ mod tests {
         assert!(alive.path().join("audio").exists() && link.symlink_metadata().is_ok());
         assert!(others.iter().all(|name| at(name).exists()));
         assert_eq!(std::fs::read_to_string(at("hocket-test-2026-08.lock")).unwrap(), "mine");
-        let (path, lock) = (alive.path().to_owned(), alive.lock.path.clone());
+        let (path, lock) = (alive.path().to_owned(), alive._lock.path.clone());
         assert_eq!(std::fs::read_to_string(&lock).unwrap(), MARK);
         drop(alive);
         assert!(!path.exists() && !lock.exists());

@@ -346,24 +346,25 @@ impl OpenedSession {
     /// # Errors
     /// As [`OpenedSession::load_for`].
     pub fn load_unless(
-        self,
+        mut self,
         disk: DiskUse,
         stop: &AtomicBool,
     ) -> Result<Option<LoadedSession>, Failure> {
         let (done, wait) = channel();
-        let unpacked = self.unpacked.as_ref().map(|folder| folder.path().to_owned());
+        // It stays here, because the thread does not live to remove it.
+        let unpacked = self.unpacked.take();
         std::thread::spawn(move || {
             // After an interruption nobody waits for it any more.
             let _ = done.send(self.load_for(&disk));
         });
         loop {
             match wait.recv_timeout(Duration::from_millis(50)) {
-                Ok(loaded) => return loaded.map(Some),
-                Err(RecvTimeoutError::Timeout) if stop.load(Relaxed) => {
-                    // The thread that holds the folder does not live to remove it.
-                    unpacked.iter().for_each(|folder| _ = std::fs::remove_dir_all(folder));
-                    return Ok(None);
+                Ok(loaded) => {
+                    let mut loaded = loaded?;
+                    loaded._unpacked = unpacked;
+                    return Ok(Some(loaded));
                 }
+                Err(RecvTimeoutError::Timeout) if stop.load(Relaxed) => return Ok(None),
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => {
                     return Err(Failure::not_possible("loading the session's audio failed"));
