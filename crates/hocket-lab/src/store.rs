@@ -94,7 +94,7 @@ impl Store {
             cause: cause.to_string(),
         };
         let file = std::fs::File::open(&self.path).map_err(failed)?;
-        match file.try_lock() {
+        match lock_soon(&file) {
             Ok(()) => self.lock = Some(file),
             Err(TryLockError::WouldBlock) => {
                 return Err(StoreError::Busy { path: self.path.clone() });
@@ -126,6 +126,20 @@ fn make_folder(path: &Path) -> Result<(), StoreError> {
             .map_err(|cause| StoreError::Write { path: path.into(), cause: cause.to_string() }),
         _ => Ok(()),
     }
+}
+
+/// Locks the file at once, or within a second: a program that another thread starts holds what was locked here for a
+/// moment, until it has become that program.
+fn lock_soon(file: &std::fs::File) -> Result<(), TryLockError> {
+    for _ in 0..20 {
+        match file.try_lock() {
+            Err(TryLockError::WouldBlock) => {
+                std::thread::sleep(std::time::Duration::from_millis(50));
+            }
+            result => return result,
+        }
+    }
+    file.try_lock()
 }
 
 #[cfg(test)]
