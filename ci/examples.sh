@@ -19,6 +19,8 @@ lint() { # FOLDER
 main() {
   lint examples/rust
   cargo test --locked --manifest-path examples/rust/Cargo.toml --bins --tests -- --show-output
+  # The code of docs/embedding.md, which is documentation of this package.
+  cargo test --locked --manifest-path examples/rust/Cargo.toml --doc
   if pkg-config --exists jack 2>/dev/null; then
     lint examples/jack
     cargo build --locked --manifest-path examples/jack/Cargo.toml

@@ -120,7 +120,7 @@ impl Files {
         }
     }
 
-    /// The command adds to this file, or makes it. Whoever opens it refuses what it cannot add to.
+    /// The command adds to this file, or makes it. The code that opens it refuses a file to which nothing can be added.
     ///
     /// # Errors
     /// The file is an input or another output: nothing is changed.
