@@ -10,6 +10,7 @@ pub(crate) mod now;
 pub(crate) mod spread;
 pub(crate) mod work;
 pub(crate) mod lanes;
+mod memory;
 mod rows;
 mod sum;
 pub mod clip_source;

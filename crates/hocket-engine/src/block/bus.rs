@@ -28,6 +28,7 @@ use std::sync::Arc;
 use super::delay::{DelayCell, Set};
 use super::events::{ChainEvents, NodeEvents};
 use super::fetch::{Stretch, Touched};
+use super::memory::{Memory, Slice};
 use super::node::{NodeCell, NodeState};
 use super::now::Now;
 use super::port::PortCell;
@@ -47,9 +48,9 @@ const LINES_AHEAD: usize = 2;
 /// A chain of nodes, with its inputs and its bus.
 pub(crate) struct ChainState {
     /// Nearly all chains have none.
-    waiting: Box<[Waiting]>,
-    sums: Box<[Sum]>,
-    nodes: Box<[ChainNode]>,
+    waiting: Slice<Waiting>,
+    sums: Slice<Sum>,
+    nodes: Slice<ChainNode>,
     rows: Rows,
     /// Whether the sums took nothing in the present block. Only readers of a part look.
     silent: bool,
@@ -70,20 +71,20 @@ impl ChainState {
     /// `silent`: by unit, see [`silent_parts`](super::sum::silent_parts).
     ///
     /// Thread: control; allocates.
-    pub(crate) fn new(
+    pub(super) fn within(
+        memory: &Memory,
         inputs: &[UnitInput],
         nodes: Vec<ChainNode>,
         (lines, sets): (&[Arc<DelayCell>], &[Option<Set>]),
         silent: &[bool],
-        rows: u16,
-        frames: usize,
+        (rows, frames): (u16, usize),
         events: Option<Box<ChainEvents>>,
     ) -> ChainState {
         ChainState {
-            waiting: waiting(inputs, lines, sets),
-            sums: sums(inputs, rows, silent),
-            nodes: nodes.into_boxed_slice(),
-            rows: Rows::new(rows, frames),
+            waiting: waiting(memory, inputs, lines, sets),
+            sums: sums(memory, inputs, rows, silent),
+            nodes: memory.keep(nodes.into_iter()),
+            rows: Rows::within(memory, rows, frames),
             silent: false,
             events,
         }
@@ -112,7 +113,7 @@ impl ChainState {
     /// # Safety
     /// CLOSED and ONE-PLAN hold.
     unsafe fn set_lines(&mut self) {
-        for waiting in &mut self.waiting {
+        for waiting in self.waiting.iter_mut() {
             // SAFETY: the caller's obligation.
             unsafe { waiting.set() };
         }
@@ -299,7 +300,7 @@ fn silence(ports: Ports, rows: &mut Rows, frames: usize) {
 
 /// A unit: its own chain, and the folded chains that run before it.
 pub(crate) struct UnitState {
-    folded: Box<[ChainState]>,
+    folded: Slice<ChainState>,
     own: ChainState,
 }
 
@@ -307,14 +308,14 @@ impl UnitState {
     /// A unit of these chains.
     ///
     /// Thread: control; allocates.
-    pub(crate) fn new(folded: Vec<ChainState>, own: ChainState) -> UnitState {
-        UnitState { folded: folded.into_boxed_slice(), own }
+    pub(super) fn within(memory: &Memory, folded: Vec<ChainState>, own: ChainState) -> UnitState {
+        UnitState { folded: memory.keep(folded.into_iter()), own }
     }
 
     /// All nodes, in the order in which they run.
     pub(crate) fn nodes(&self) -> impl Iterator<Item = &Arc<NodeCell>> {
         let chains = self.folded.iter().chain([&self.own]);
-        chains.flat_map(|chain| &chain.nodes).map(|node| &node.cell)
+        chains.flat_map(|chain| chain.nodes.iter()).map(|node| &node.cell)
     }
 
     /// The first two rows of the bus that other units read.
@@ -585,7 +586,7 @@ impl Units {
         // While a few terms are summed, the memory of the next ones comes. They stay in their place: a move would be a copy
         // by the C library.
         let (mut terms, mut open) = ([Terms::new(), Terms::new()], 0);
-        for input in &sum.inputs {
+        for input in sum.inputs.iter() {
             // SAFETY: the caller's obligation.
             let Some(heard) = (unsafe { self.heard(input, waiting, before, frames) }) else {
                 continue;

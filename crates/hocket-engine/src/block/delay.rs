@@ -36,10 +36,10 @@ pub(super) struct Ring {
     /// One ring after the other, in cache lines of their own.
     samples: Rows,
     /// Where the next frame goes, before the end of the ring.
-    next: usize,
+    next: u32,
+    rows: u32,
     /// Frames written since the start.
     written: u64,
-    rows: usize,
     /// As long as fewer frames than these are written, the shorter ring is needed.
     alone_from: u64,
     /// A shorter ring that goes on beside this one, until this one holds all that is due. So nothing is copied.
@@ -104,14 +104,14 @@ impl Ring {
     ///
     /// Cost: a copy of `to` frames.
     pub(super) fn go_on_later(&mut self, shorter: &Ring, from: usize, to: usize) {
-        for row in 0..self.rows {
+        for row in 0..self.rows as usize {
             let (held, silent) = self.row_mut(row)[..to].split_at_mut(from);
             shorter.pull(row, from, held);
             fade_out(held);
             hocket_dsp::mix::clear(silent);
         }
         self.written = to as u64;
-        self.next = if to < self.frames() { to } else { 0 };
+        self.next = if to < self.frames() { to as u32 } else { 0 };
     }
 
     /// Appends the frames of these rows that are at `range`.
@@ -127,9 +127,9 @@ impl Ring {
     /// As [`Ring::push`] to a ring that is alone.
     #[inline]
     fn append(&mut self, rows: RowsRef<'_>, first: usize, range: Range<usize>) {
-        let at = self.next;
+        let at = self.next as usize;
         let (end, count) = (self.frames(), range.len());
-        for row in 0..self.rows {
+        for row in 0..self.rows as usize {
             let input = &rows.row(first + row)[range.clone()];
             let (begin, wrapped) = input.split_at(count.min(end - at));
             let ring = self.row_mut(row);
@@ -140,7 +140,7 @@ impl Ring {
         }
         self.written += count as u64;
         let next = at + count;
-        self.next = if next < end { next } else { next - end };
+        self.next = if next < end { next } else { next - end } as u32;
     }
 
     /// Copies `out.len()` frames of a row that begin `back` frames before the next one to be written.
@@ -162,7 +162,8 @@ impl Ring {
     #[inline]
     fn at(&self, back: usize) -> usize {
         debug_assert!(back <= self.frames(), "{back} frames back in a ring of {}", self.frames());
-        if back <= self.next { self.next - back } else { self.next + self.frames() - back }
+        let next = self.next as usize;
+        if back <= next { next - back } else { next + self.frames() - back }
     }
 
     #[inline]
@@ -420,7 +421,8 @@ impl DelayCell {
     pub(super) unsafe fn fetch(&self, frames: usize) {
         // SAFETY: the caller's obligation.
         let ring = unsafe { &(*self.state.get()).ring };
-        Heard { rows: &ring.samples, at: ring.next, gain_lin: 1.0 }.fetch(0..ring.rows, frames);
+        let at = ring.next as usize;
+        Heard { rows: &ring.samples, at, gain_lin: 1.0 }.fetch(0..ring.rows as usize, frames);
     }
 
     /// Whether a delay and blocks of so many frames fit.

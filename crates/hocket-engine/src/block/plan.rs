@@ -17,6 +17,7 @@ use super::bus::{ChainNode, ChainState, UnitState, Units};
 use super::costs::Costs;
 use super::delay::{DelayCell, Set, Waits};
 use super::events::{ChainEvents, EventCells};
+use super::memory::Memory;
 use super::node::NodeCell;
 use super::port::PortCell;
 use super::sum::silent_parts;
@@ -255,6 +256,7 @@ impl Plan {
         let units = schedule.units();
         let all = units.units();
         let silent = silent_parts(units);
+        let memory = Memory::of(bytes_of(units, frames));
         let node = |id: &NodeId| {
             let cell = cells.nodes[id.index()].clone()?;
             let (ports, late) = (units.node_ports()[id.index()], units.heard_frames(*id));
@@ -264,12 +266,13 @@ impl Plan {
             let nodes = ids.iter().filter_map(node).collect();
             let events = ChainEvents::new(units, cells, inputs, ids, frames);
             let lines = (&cells.lines[..], sets);
-            ChainState::new(inputs, nodes, lines, &silent, rows, frames, events)
+            ChainState::within(&memory, inputs, nodes, lines, &silent, (rows, frames), events)
         };
         let unit = |unit: &hocket_plan::Unit| {
             let folded = unit.folded.iter();
             let folded = folded.map(|folded| chain(&folded.inputs, &folded.nodes, folded.rows));
-            UnitState::new(folded.collect(), chain(&unit.inputs, &unit.nodes, unit.rows))
+            let folded = folded.collect();
+            UnitState::within(&memory, folded, chain(&unit.inputs, &unit.nodes, unit.rows))
         };
         let unit_of = |node: NodeId| units.unit_of(node).map_or(0, |unit| unit.0);
         let output = |node: &NodeId| (unit_of(*node), units.node_ports()[node.index()]);
@@ -339,6 +342,25 @@ impl Plan {
             }
         }
     }
+}
+
+/// About how many bytes the chains of these units take, rather too many than too few.
+///
+/// Thread: control.
+fn bytes_of(units: &UnitGraph, frames: usize) -> usize {
+    // Of a chain, and of one of its inputs or nodes.
+    const EACH: (usize, usize) = (320, 64);
+    let chain = |rows: u16, parts: usize| {
+        let samples = usize::from(rows) * frames.next_multiple_of(16);
+        EACH.0 + EACH.1 * parts + samples * size_of::<f32>()
+    };
+    let unit = |unit: &hocket_plan::Unit| {
+        let folded = unit.folded.iter();
+        let folded =
+            folded.map(|folded| chain(folded.rows, folded.inputs.len() + folded.nodes.len()));
+        folded.sum::<usize>() + chain(unit.rows, unit.inputs.len() + unit.nodes.len())
+    };
+    units.units().iter().map(unit).sum()
 }
 
 /// The successors of every unit, in one dense array.

@@ -8,6 +8,7 @@ use std::ops::Range;
 use hocket_dsp::{RowsMut, RowsRef, StereoRef, finite, mix};
 
 use super::fetch::Stretch;
+use super::memory::{Memory, Slice};
 
 /// A cache line of samples.
 #[derive(Clone, Copy)]
@@ -22,19 +23,26 @@ const LINE: usize = 16;
 /// When a worker on another core takes the unit over, it moves only the lines that it needs. No other
 /// worker writes to these lines.
 pub(super) struct Rows {
-    lines: Box<[Line]>,
+    lines: Slice<Line>,
     /// Capacity of a row, in samples.
     room: usize,
 }
 
 impl Rows {
-    /// Silent rows.
+    /// Silent rows, by themselves.
     ///
     /// Thread: control; allocates.
     pub(super) fn new(rows: u16, frames: usize) -> Rows {
+        Rows::within(&Memory::own(), rows, frames)
+    }
+
+    /// Silent rows in a plan's memory.
+    ///
+    /// Thread: control; allocates.
+    pub(super) fn within(memory: &Memory, rows: u16, frames: usize) -> Rows {
         let lines = frames.div_ceil(LINE);
-        let all = vec![Line([0.0; LINE]); usize::from(rows) * lines];
-        Rows { lines: all.into_boxed_slice(), room: lines * LINE }
+        let all = (0..usize::from(rows) * lines).map(|_| Line([0.0; LINE]));
+        Rows { lines: memory.keep(all), room: lines * LINE }
     }
 
     /// The memory of the first rows, each one by itself. A prefetch needs no more.

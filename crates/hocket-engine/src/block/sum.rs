@@ -8,6 +8,7 @@ use hocket_plan::compile::{LineId, PortId, Source, UnitInput};
 use hocket_plan::{UnitGraph, UnitId};
 
 use super::delay::{DelayCell, Set};
+use super::memory::{Memory, Slice};
 use super::rows::Rows;
 
 /// Where an input comes from.
@@ -51,7 +52,7 @@ pub(super) struct Input {
 pub(super) struct Sum {
     pub rows: Range<u16>,
     /// In summing order. Without any the rows begin as silence.
-    pub inputs: Box<[Input]>,
+    pub inputs: Slice<Input>,
     /// Whether some of them may be silent, and are left out then.
     pub may_lack: bool,
 }
@@ -212,7 +213,12 @@ pub(super) fn silent_parts(units: &UnitGraph) -> Vec<bool> {
 /// [`silent_parts`].
 ///
 /// Thread: control; allocates.
-pub(super) fn sums(inputs: &[UnitInput], rows: u16, silent: &[bool]) -> Box<[Sum]> {
+pub(super) fn sums(
+    memory: &Memory,
+    inputs: &[UnitInput],
+    rows: u16,
+    silent: &[bool],
+) -> Slice<Sum> {
     let ends = inputs.iter().flat_map(|input| [input.span.to, input.span.to + input.span.count]);
     let mut cuts: Vec<u16> = ends.chain([0, rows]).filter(|cut| *cut <= rows).collect();
     cuts.sort_unstable();
@@ -233,11 +239,11 @@ pub(super) fn sums(inputs: &[UnitInput], rows: u16, silent: &[bool]) -> Box<[Sum
             };
             (covers && !is_nothing).then_some(Input { bus, gain_lin, row })
         });
-        let inputs: Box<[Input]> = inputs.collect();
+        let inputs: Vec<Input> = inputs.collect();
         let may_lack = inputs.iter().any(|input| matches!(input.bus, Bus::Line(_) | Bus::Part(_)));
-        Sum { rows: rows.clone(), inputs, may_lack }
+        Sum { rows: rows.clone(), inputs: memory.keep(inputs.into_iter()), may_lack }
     };
-    cuts.windows(2).map(sum).collect()
+    memory.keep(cuts.windows(2).map(sum))
 }
 
 /// For each input, its place among those that wait.
@@ -258,17 +264,19 @@ fn lines(inputs: &[UnitInput]) -> Vec<Option<u32>> {
 ///
 /// Thread: control; allocates.
 pub(super) fn waiting(
+    memory: &Memory,
     inputs: &[UnitInput],
     cells: &[Arc<DelayCell>],
     sets: &[Option<Set>],
-) -> Box<[Waiting]> {
+) -> Slice<Waiting> {
     let wait = |input: &UnitInput| {
         let LineId(line) = input.line?;
         let cell = Arc::clone(&cells[line as usize]);
         let set = sets.get(line as usize).copied().flatten();
         Some(Waiting { bus: Bus::of(input.from, &[]), row: input.span.from, cell, set })
     };
-    inputs.iter().filter_map(wait).collect()
+    let waiting: Vec<_> = inputs.iter().filter_map(wait).collect();
+    memory.keep(waiting.into_iter())
 }
 
 #[cfg(test)]
@@ -289,7 +297,7 @@ mod tests {
     type Told = (Range<u16>, Vec<(Bus, u16)>);
 
     fn told(inputs: &[UnitInput], rows: u16) -> Vec<Told> {
-        let sums = sums(inputs, rows, &PARTS);
+        let sums = sums(&Memory::own(), inputs, rows, &PARTS);
         let terms = |sum: &Sum| sum.inputs.iter().map(|input| (input.bus, input.row)).collect();
         sums.iter().map(|sum| (sum.rows.clone(), terms(sum))).collect()
     }
@@ -314,8 +322,8 @@ mod tests {
     fn a_part_that_may_be_silent_is_named_as_one() {
         let inputs = [input(9, 0, 0, 2, None), input(0, 0, 0, 2, None)];
         assert_eq!(told(&inputs, 2), [(0..2, vec![(Bus::Part(9), 0), (Bus::Unit(0), 0)])]);
-        assert!(sums(&inputs, 2, &PARTS)[0].may_lack);
-        assert!(!sums(&inputs, 2, &[])[0].may_lack);
+        assert!(sums(&Memory::own(), &inputs, 2, &PARTS)[0].may_lack);
+        assert!(!sums(&Memory::own(), &inputs, 2, &[])[0].may_lack);
     }
 
     #[test]

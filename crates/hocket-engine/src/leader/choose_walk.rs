@@ -47,7 +47,7 @@ pub enum Reason {
     Comparing,
     /// Blocks with workers are shorter than serial ones.
     WorkersPay,
-    /// Blocks with workers are no shorter than serial ones.
+    /// The leader walks alone: the workers lost time when they were last tried, or have not been tried yet.
     SerialIsShorter,
     /// A serial block could miss its deadline, so none is tried.
     SerialIsTooLong,
@@ -72,7 +72,9 @@ impl Reason {
             Reason::OneWorker => "by its costs, the session is not worth a second worker",
             Reason::Comparing => "the plan is new and still being compared with the serial walk",
             Reason::WorkersPay => "blocks with workers are shorter than serial ones",
-            Reason::SerialIsShorter => "serial blocks are at least as short as blocks with workers",
+            Reason::SerialIsShorter => {
+                "the workers lost time when last tried, or have not been tried yet"
+            }
             Reason::SerialIsTooLong => "a serial block could miss its deadline, so none is tried",
             Reason::AsSettingsSay => "the settings say so",
         }
