@@ -101,7 +101,8 @@
 //! of an engine, for C as well.
 //!
 //! # Reading order of the sources
-//! The folder says which thread runs the code, and when:
+//! The folder says which thread runs the code, and when. Code for another thread says so in its comment
+//! (`Thread: leader`):
 //!
 //! | folder | thread | may |
 //! |---|---|---|
