@@ -6,7 +6,7 @@
 //!
 //! 1. **How many workers** follows from the units' costs. Where the costs leave a doubt the workers are tried,
 //!    because the leader finds out.
-//! 2. **Which kind of schedule** depends on how late this system lets threads run, and no cost tells that. So
+//! 2. **Which kind of schedule** depends on how late this system lets threads run, which no cost shows. So
 //!    the kinds take turns while the session plays. Each turn lasts until the leader has compared the plan
 //!    with the serial walk. Kinds that are close to the best one take a second, longer turn. The kind whose
 //!    blocks are the smallest part of serial blocks stays: turns that lie seconds apart compare, because each
