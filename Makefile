@@ -33,7 +33,7 @@ site: ## Builds the documentation as a site in target/site/html (needs mdbook)
 test: ## Runs every test and lists what was skipped and why
 	@ci/test.sh
 
-test-busy: ## Runs every test five times beside busy loops, and once on one CPU
+test-busy: ## Runs every test program five times beside busy loops, and once on one CPU
 	@ci/test-busy.sh
 
 bench: ## Times the building blocks

@@ -1,4 +1,5 @@
-//! Inside a block: the leader and the workers, and nothing that could make them wait for the system.
+//! Inside a block: the leader and the workers, and nothing that could make them wait for the system. Functions that control
+//! threads or the leader between blocks call say so.
 
 pub(crate) mod bus;
 pub(crate) mod command_places;

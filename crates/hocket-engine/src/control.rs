@@ -1,4 +1,4 @@
-//! Control threads, before, beside and after playing: may allocate, wait and fail.
+//! Control threads, before, beside and after playing: may allocate, wait and fail. Functions that the leader calls say so.
 
 pub mod settings;
 pub mod seating;

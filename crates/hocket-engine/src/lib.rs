@@ -24,22 +24,31 @@
 //! allocates nothing and waits for no lock; what it cost is in its [`BlockTimes`]. Between blocks workers sleep.
 //!
 //! System calls of the leader per block:
-//! - One at most, to wake workers that sleep, where a wait never blocks (`spin`, `pause`, `tpause`, `umwait`,
-//!   `mwaitx`, `wfe`), all threads have seats and a real-time class, and the leader has entered, or is followed and held to a CPU
-//!   without workers.
+//! - One at most, to wake workers that sleep, under four conditions. The wait never blocks (`spin`, `pause`, `tpause`,
+//!   `umwait`, `mwaitx`, `wfe`). All threads have seats and a real-time class. The leader has entered, or is followed and held
+//!   to a CPU without workers. No wait in the block lasts four periods, and 10 ms at least; otherwise threads sleep, and the
+//!   block costs what it costs with `futex`.
 //! - One more in a block that takes over a plan for more workers than the last.
 //! - One more in the first block of each thread, while the leader is followed ([`Engine::follow_leader`]).
 //! - With `hybrid` and `futex`: also one for each time the leader sleeps, and one wake-up per unit that it runs
 //!   and per barrier, where others sleep. With `yield`: also its yields.
-//! - Without seats, a real-time class or a leader that has entered or is held to its CPU: a wait spins, and blocks after
-//!   120 µs at the latest (`hybrid`: after 20), so that a leader and a worker on one CPU both make progress. Without seats,
-//!   or where [`Settings::priority`] asks for no class, it yields before it blocks.
+//! - Without seats, a real-time class or a leader that has entered or is held to its CPU: each wait soon blocks, so that a
+//!   leader and a worker on one CPU both make progress. A wait spins for 100 µs first, `hybrid` for
+//!   [`Strategy::USUAL_SPIN`] at most. Without seats, or where [`Settings::priority`] asks for no class, a wait spins for
+//!   [`Strategy::USUAL_SPIN`] and yields for 100 µs first.
 //! - With processors that spread work ([`Block::spread`]): one for each loop in which the leader sleeps because a worker
 //!   is late with its pass, and one wake-up for each loop of another thread that it leaves last while that thread
 //!   sleeps. Threads with seats and a real-time class sleep there after 10 ms at the earliest.
 //! - One more where the system takes the CPU away from a worker in the midst of the block.
 //! - One more after the block, where a processor has asked for background work or for its main side, and the thread
 //!   for these sleeps.
+//!
+//! Besides, these may call the system in any way:
+//! - a block after [`Engine::set_offline`], which runs background work and main sides, takes locks and may wait
+//! - the block of a panic, which allocates the message and calls the panic hook
+//! - each reading of the clock, where the system's clock source has no vDSO
+//! - clips that wait for the disk, because the host asked for that
+//! - processors of the host
 //!
 //! # Errors
 //! One enum per operation, on control threads only. Rights that the system refuses are no errors: each
@@ -92,7 +101,8 @@
 //! of an engine, for C as well.
 //!
 //! # Reading order of the sources
-//! The folder says which thread runs the code, and when:
+//! The folder says which thread runs the code, and when. Code for another thread says so in its comment
+//! (`Thread: leader`):
 //!
 //! | folder | thread | may |
 //! |---|---|---|

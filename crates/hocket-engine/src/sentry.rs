@@ -193,7 +193,7 @@ const NAMES: [(u64, &str); 22] = [
 /// What all watched threads did since the last report.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Report {
-    /// Parts of blocks that were watched: one a thread and block.
+    /// Parts of blocks that were watched: one for each thread and block.
     pub blocks_watched: u64,
     /// Wake-up calls at edges.
     pub wakes: u64,

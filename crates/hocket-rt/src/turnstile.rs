@@ -5,14 +5,14 @@
 //! A leader opens a block, and workers enter as they wake up. When the work is done, the leader closes
 //! the block and waits for the workers inside. It does not wait for workers that have not entered yet: a
 //! late wake-up must not delay a block whose work is done. The late worker finds the turnstile closed
-//! and goes back to its gate.
+//! and goes back to its gate. A thread inside may close the block to newcomers sooner, when they would find nothing to do.
 //!
 //! One word holds all facts, so that a worker's check and its entry are one step. With two words a worker could
 //! find the turnstile open, be delayed, and count itself in after the leader had seen nobody inside.
 //!
 //! ```text
 //!   31     30      29 ........ 0
-//!   OPEN   ASLEEP  workers inside      leader: sets and clears OPEN, ASLEEP    workers: +1, -1
+//!   OPEN   ASLEEP  workers inside      leader: sets and clears OPEN, ASLEEP    workers: +1, -1, may clear OPEN
 //! ```
 //!
 //! # Sleeping

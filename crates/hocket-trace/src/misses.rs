@@ -1,4 +1,6 @@
-//! What a miss is. Engine, device, `play`, `bench`, lab, reports and C count only with this file.
+//! What a miss is. Engine, device, `play`, `bench`, lab, reports and C count misses only with this file.
+//!
+//! What `auto` counts to leave its workers is no miss: blocks that take longer than the period, whenever they began.
 
 use std::fmt;
 use std::iter::Sum;

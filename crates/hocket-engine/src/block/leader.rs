@@ -76,7 +76,7 @@ impl Leader {
         std::mem::replace(&mut unsafe { self.runner.now_mut() }.map, map)
     }
 
-    /// Moves on by the block that is to come, and says everybody where it is.
+    /// Moves the song on by the block that is to come, and notes where the song is for all threads of the block.
     pub(crate) fn move_on(&mut self, frames: usize) {
         // SAFETY: CLOSED, by the type's invariant. The leader is borrowed exclusively.
         let now = unsafe { self.runner.now_mut() };
@@ -225,9 +225,10 @@ impl Leader {
 
     /// Uses another plan from the next block on. Returns the old one, which the caller frees elsewhere.
     ///
-    /// Cost: that of a pointer. What delay lines have to do from now on is done by the workers that run them, in the first
-    /// block. If that never came because several plans take effect before one block, the leader does it here, so that no
-    /// change is lost and they stay in order: some 50 ns for each line that changes (`benches/exchange.rs`).
+    /// Cost: that of a pointer. The workers that run delay lines change them in the first block of the new plan. If several
+    /// plans take effect before one block, that block never came. The leader then changes the lines here, so that no change is
+    /// lost and all stay in order. That costs some 50 ns for each line that changes (hocket's benchmark `graph`,
+    /// docs/results/README.md).
     pub(crate) fn exchange(&mut self, plan: Box<Plan>) -> Box<Plan> {
         if std::mem::replace(&mut self.plan_is_new, true) {
             for unit in 0..self.runner.plan().units.len() {

@@ -6,15 +6,15 @@
 //!
 //! 1. **How many workers** follows from the units' costs. Where the costs leave a doubt the workers are tried,
 //!    because the leader finds out.
-//! 2. **Which kind of schedule** depends on how late this system lets threads run, and no cost tells that. So
+//! 2. **Which kind of schedule** depends on how late this system lets threads run, which no cost shows. So
 //!    the kinds take turns while the session plays. Each turn lasts until the leader has compared the plan
 //!    with the serial walk. Kinds that are close to the best one take a second, longer turn. The kind whose
 //!    blocks are the smallest part of serial blocks stays: turns that lie seconds apart compare, because each
 //!    has its own serial blocks beside it.
 //! 3. **Later** one of the other kinds challenges the one in use, ever more rarely while that one wins.
 //!
-//! Every schedule computes the same output, so a trial changes no sample. A kind whose blocks miss is left at the second
-//! miss.
+//! Every schedule computes the same output, so a trial changes no sample. The leader leaves a kind at its second block that
+//! takes longer than the period.
 
 use hocket_plan::ScheduleKind;
 use hocket_plan::compile::{Prices, UnitGraph};
@@ -38,7 +38,7 @@ const CLOSE: f64 = 1.15;
 const LONG_TURN: u32 = 5;
 /// A challenger has to take less than this part of the time of the kind in use.
 const BETTER: f64 = 0.98;
-/// The result of a kind whose blocks missed at once.
+/// The result of a kind whose first blocks took longer than the period.
 const MISSED: f64 = 4.0;
 /// Blocks until the first challenge, and between later ones: 2 seconds to 3 minutes at 64 frames and 48 kHz.
 const CHALLENGES: (u32, u32) = (1500, 128 * 1024);
@@ -218,7 +218,7 @@ impl Trial {
         let left = finding.reason == Reason::SerialIsShorter;
         match finding.ratio {
             Some(ratio) if left || finding.windows >= self.windows => Some(ratio),
-            // It missed before anything could be compared.
+            // Its blocks took longer than the period before anything could be compared.
             None if left => Some(MISSED),
             // Where no serial block may be tried, nothing can be compared: all kinds are alike.
             None if finding.reason == Reason::SerialIsTooLong => Some(1.0),

@@ -64,7 +64,8 @@ pub struct FollowReport {
     /// How many times workers and guards took other seats or another class.
     pub reseated: u64,
     /// Whether threads wait as long as they do beside a pinned leader ([`Engine::enter`]). They do if all hold a
-    /// real-time class and a CPU that the leader cannot use. Otherwise each wait blocks after 120 µs at the latest.
+    /// real-time class and a CPU that the leader cannot use. Otherwise each wait soon blocks: see the crate's documentation,
+    /// section Costs.
     pub waits_long: bool,
 }
 
@@ -108,7 +109,7 @@ impl Engine {
     /// 2 s it also checks that each worker still has the CPU and class that it obtained, and asks again if not.
     ///
     /// Until the first look after the first block, workers have the seats and the class of the start, and every wait
-    /// in a block blocks after 120 µs at the latest. So a worker may share the leader's CPU for some blocks. Choose
+    /// in a block soon blocks ([`FollowReport::waits_long`]). So a worker may share the leader's CPU for some blocks. Choose
     /// a [`Settings::priority`](crate::Settings::priority) below the server's: JACK's clients have 65 where its driver has 70.
     ///
     /// A leader that may use every CPU can meet a worker on one. Waits therefore stay short, unless the leader is

@@ -90,7 +90,7 @@ pub(crate) struct Side {
     /// Largest block that the processor is ready for, or will be with the orders that are on their way. Relaxed, as below:
     /// the planner's lock orders it.
     pub(super) largest: AtomicU32,
-    /// The latency that the processor has told of, and one more; 0: none.
+    /// The latency that the processor has reported, and one more; 0: none.
     pub(super) latency: AtomicU64,
     /// The same as the present plan has it.
     planned: AtomicU64,
@@ -430,7 +430,7 @@ impl Shared {
         if unplanned.is_empty() { Served::All } else { self.plan(&unplanned) }
     }
 
-    /// Has a plan made with the latencies that processors have told of.
+    /// Has a plan made with the latencies that processors have reported.
     fn plan(&self, sides: &[Arc<Side>]) -> Served {
         let Some(planner) = self.planner.get().and_then(Weak::upgrade) else { return Served::All };
         let follow = |sides: &[(&Side, u64)]| {
@@ -466,7 +466,7 @@ impl Shared {
         served
     }
 
-    /// Frees the processors that go and whose work has returned. The signal tells of the others; at the end it waits.
+    /// Frees the processors that go and whose work has returned. The signal announces the others; at the end it waits.
     fn free_leaving(&self) {
         // Relaxed: where it is set late, the next pass waits.
         let ending = self.ending.load(Relaxed);
@@ -734,7 +734,7 @@ impl Planner {
         notices
     }
 
-    /// Gives nodes the latencies that their processors have told of.
+    /// Gives nodes the latencies that their processors have reported.
     pub(super) fn told_latencies<'a>(
         graph: &mut Graph,
         cells: impl IntoIterator<Item = &'a Option<Arc<NodeCell>>>,
@@ -749,7 +749,7 @@ impl Planner {
         }
     }
 
-    /// Goes on with the latencies that processors have told of.
+    /// Goes on with the latencies that processors have reported.
     fn follow_latencies(&mut self) -> Result<(), EditError> {
         let graph = self.requested.clone();
         let nodes = self.places.iter().map(|place| self.nodes()[place.index()].clone()).collect();

@@ -34,8 +34,8 @@ pub(crate) struct Order {
     pub transport: Option<TimedCommand>,
     /// Go on with other tempos.
     pub map: Option<Arc<TempoMap>>,
-    /// Whether the planner sends it by itself, and nobody hears it. It takes no place from edits, or these would take
-    /// effect in other blocks when they are replayed.
+    /// Whether the planner sends it by itself, without an edit. It takes no place from edits, or these would take effect in
+    /// other blocks when they are replayed.
     pub is_unheard: bool,
 }
 

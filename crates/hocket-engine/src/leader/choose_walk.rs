@@ -122,7 +122,8 @@ const SUSPICIOUS: f64 = 4.0;
 const WINDOW_MOST: f64 = 6.0;
 /// Losses, in serial blocks, after which the leader walks alone.
 const LEAVE: f64 = 12.0;
-/// Misses in the first window of a plan after which the leader walks alone.
+/// Blocks longer than the period in the first window of a plan, after which the leader walks alone. They are no
+/// misses (hocket-trace's `misses.rs`): lateness before the block does not count here, and other lengths are scaled.
 const MISSES: u32 = 2;
 /// A serial sample this much outside of those before is new: the window after it is short, and the one
 /// before it does not count as lost.
@@ -343,7 +344,7 @@ impl ChooseWalk {
         let serial = self.serial.mean.unwrap_or(sample.took);
         let changed = (serial - self.serial_then).abs() > NEW * self.serial_then;
         let most = match () {
-            // A walk that misses has little to lose.
+            // A walk that takes longer than the period has little to lose.
             () if serial > self.period => FIRST_WAIT / 2,
             // What was found out may no longer hold.
             () if changed => self.pace.wait.0,
@@ -381,7 +382,7 @@ impl ChooseWalk {
         let mut window = window.with(sample, serial);
         let missed = sample.took > self.period && serial.is_some_and(|serial| serial < self.period);
         window.missed += u32::from(missed);
-        // A plan that nobody knows yet is left at its second miss: users hear each of them.
+        // A plan that nobody knows yet is left at its second block longer than the period: users may hear each of them.
         if window.missed >= MISSES && self.account.windows == 0 {
             return self.walk_alone(serial.map_or(0.0, |serial| window.lost_in_all(serial)));
         }
@@ -391,7 +392,7 @@ impl ChooseWalk {
         }
         self.is_unsafe = !self.is_serial_safe();
         match self.is_unsafe {
-            // Where parallel blocks miss, a serial one can hardly do worse.
+            // Where parallel blocks take longer than the period, a serial one can hardly do worse.
             true if window.mean() < self.period && window.blocks < LONGEST_WINDOW => {
                 Stage::Together(window)
             }
@@ -460,7 +461,7 @@ struct Window {
     /// The same for those that do not count.
     skipped: u32,
     skipped_sum: f64,
-    /// Blocks that missed where a serial one would not have.
+    /// Blocks longer than the period, where a serial one is shorter.
     missed: u32,
 }
 

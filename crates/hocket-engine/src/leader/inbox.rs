@@ -13,7 +13,7 @@ use crate::block::node::EVENTS_A_BLOCK;
 use crate::control::main_thread::Exchange;
 use crate::control::orders::{Done, Order, Sent};
 
-/// How many orders the leader carries out before one block, besides those that nobody hears.
+/// How many orders the leader carries out before one block, besides those that [`Order::is_unheard`] marks.
 const A_BLOCK: usize = EVENTS_A_BLOCK;
 
 /// The leader's side.

@@ -162,7 +162,8 @@ impl Engine {
     /// are processed, and [`BlockTimes::frames`] says how many: read [`Engine::output`], then ask for the
     /// rest. A block of no frames processes nothing and moves nothing.
     ///
-    /// Thread: leader. No allocation, no lock. System calls: see the crate's documentation, section Costs.
+    /// Thread: leader. No allocation and no lock, but for offline blocks ([`Engine::set_offline`]) and panics. System calls:
+    /// see the crate's documentation, section Costs.
     pub fn process_planned(&mut self, frames: usize, signaled_ns: u64) -> BlockTimes {
         self.run(frames, signaled_ns, Asked::Block, |_, took| took)
     }

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use super::records::{Record, What};
 use crate::kernel_files::KernelFiles;
 
-/// Thread names by number: as the ring tells them, else as `/proc` has them when they are first asked for.
+/// Thread names by number: as the ring reports them, else as `/proc` has them when they are first asked for.
 #[derive(Debug, Default)]
 pub(super) struct Names(HashMap<i32, String>);
 

@@ -8,7 +8,7 @@
 pub(super) struct Record {
     pub at_ns: u64,
     pub cpu: u32,
-    /// Of the thread that was current; `None`: it has ended, or is not told.
+    /// Of the thread that was current; `None`: it has ended, or is not reported.
     pub tid: Option<i32>,
     pub what: What,
 }
@@ -16,9 +16,9 @@ pub(super) struct Record {
 /// What happened.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum What {
-    /// The current thread gives its CPU to `next` (`None`: not told).
+    /// The current thread gives its CPU to `next` (`None`: not reported).
     Out { next: Option<i32>, preempted: bool },
-    /// The current thread has got its CPU from `before` (`None`: not told).
+    /// The current thread has got its CPU from `before` (`None`: not reported).
     In { before: Option<i32> },
     /// A thread has a new name.
     Named { tid: i32, name: String },

@@ -26,7 +26,7 @@ const KEEP_ALL: c_int = 0;
 
 type Topology = *mut c_void;
 
-/// What the library told.
+/// What the library reported.
 pub(crate) struct Exported {
     /// The XML text.
     pub xml: String,

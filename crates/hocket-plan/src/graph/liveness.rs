@@ -20,7 +20,7 @@ pub enum LiveCause {
 ///
 /// A node is live if it is an engine input, or if an edge or a feedback edge brings it what a live node puts out. An edge is
 /// live as its source is, whatever its gain. Clips, notes, automation and the transport are known ahead, so they make
-/// nothing live.
+/// nothing live. What a processor reads by itself, from a ring or a network, is not seen: such a node counts as known ahead.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Liveness {
     /// By node. `None`: it depends on nothing live.

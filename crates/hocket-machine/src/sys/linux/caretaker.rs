@@ -139,7 +139,7 @@ fn absent_is_well(result: libc::c_int) -> io::Result<()> {
     }
 }
 
-/// A waiting child that does its deeds when told, or when this process is gone.
+/// A waiting child that does its deeds when this process asks, or has ended.
 #[derive(Debug)]
 pub(crate) struct Caretaker {
     child: libc::pid_t,
