@@ -19,13 +19,12 @@ use std::time::{Duration, Instant};
 use hocket::load::streams::{DiskUse, Wait};
 use hocket::load::{LoadedSession, load_session_streaming};
 use hocket_engine::time::{LoopRange, TimedCommand, TransportCommand};
-use hocket_engine::{
-    Engine, Fusing, Policy, ScheduleKind, Seat, Seating, Seats, Settings, SiblingPolicy, Steer,
-    Strategy, prepare_session,
-};
+use hocket_engine::{Engine, Fusing, prepare_session};
 use hocket_lab::stats::{Rng, median, quantile_sorted};
 use rustix::io::{Errno, ReadWriteFlags};
 use serde_json::{Value, json};
+
+use super::one_seat::one_seat;
 
 const SEED: u64 = 1;
 /// What `hocket play` has if nobody says otherwise.
@@ -122,7 +121,7 @@ impl Stage<'_> {
         }
         let prepared = prepare_session(&loaded.session, &loaded.media, rate_hz, Fusing::Chains);
         let prepared = prepared.map_err(|error| error.to_string())?;
-        let (seating, settings) = one_seat(size)?;
+        let (seating, settings) = one_seat(size.frames, rate_hz);
         let engine = Engine::start(prepared, settings, seating).map_err(|why| why.to_string())?;
         let file = File::open(size.file).map_err(|error| super::cannot(size.file, &error))?;
         let (due, looks, found_in_cache) = (Instant::now(), 0, 0);
@@ -274,22 +273,6 @@ impl Stage<'_> {
             ),
         }
     }
-}
-
-fn one_seat(size: &Size<'_>) -> Result<(Seating, Settings), String> {
-    let seats = Seats { seats: vec![Seat { core: 0, speed: 1.0 }] };
-    let seating = Seating::described(&seats, SiblingPolicy::Off, None);
-    let policy = Policy {
-        schedule: ScheduleKind::Serial,
-        sibling: SiblingPolicy::Off,
-        wait: Strategy::Hybrid,
-    };
-    let settings = Settings {
-        steer: Steer::Fixed,
-        priority: None,
-        ..Settings::new(size.frames as u32, size.rate_hz as u32, policy)
-    };
-    Ok((seating.map_err(|error| error.to_string())?, settings))
 }
 
 // --- what it says -------------------------------------------------------------
