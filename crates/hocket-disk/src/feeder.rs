@@ -10,6 +10,7 @@ use hocket_media::{StreamDecoder, StreamInfo};
 use hocket_rt::{RingReader, RingWriter};
 
 use crate::chunk::{Chunk, Request};
+use crate::devices::Admission;
 use crate::gaps::Status;
 use crate::reader::{CUES_KEPT, CUES_PER_POSITION};
 use crate::storage::Storage;
@@ -90,9 +91,21 @@ impl Feeder {
         }
     }
 
-    /// Reads one chunk, if there is room for one and the disk works; whether it did.
-    pub fn work(&mut self, status: &Mutex<Status>, cues: &Cues) -> bool {
+    /// Reads one chunk, if there is room for one, the device admits it and the disk works; whether it did.
+    ///
+    /// A look takes no admission. So where a thread is not admitted, another one reads, and looks again after that: no
+    /// request is left to a thread that rests.
+    pub fn work<'d>(
+        &mut self,
+        status: &Mutex<Status>,
+        cues: &Cues,
+        admit: impl FnOnce() -> Option<Admission<'d>>,
+    ) -> bool {
         self.look();
+        if self.has_all() && !cues.are_wanted() {
+            return false;
+        }
+        let Some(_admission) = admit() else { return false };
         // A position that somebody waits for comes first.
         if !self.has_to_wait() && self.work_on_cue(status, cues) {
             return true;
@@ -109,6 +122,10 @@ impl Feeder {
     /// Whether there is no room, or nothing more to read.
     pub fn is_filled(&mut self) -> bool {
         self.look();
+        self.has_all()
+    }
+
+    fn has_all(&self) -> bool {
         let loops = self.lap.as_ref().is_some_and(|lap| lap.start < self.info.frames);
         self.ring.is_empty() || !loops && self.cursor >= self.info.frames
     }

@@ -4,7 +4,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use hocket_media::{MediaError, StreamDecoder};
 use hocket_rt::Ring;
@@ -23,6 +23,8 @@ use crate::stream::{Cues, Entry, Stream};
 const REQUESTS: usize = 64;
 /// Notices that may be under way. The next one has the totals of a lost one.
 const NOTICES: usize = 256;
+/// How often one idle thread looks while a jump is expected.
+const LOOK_FOR_A_JUMP: Duration = Duration::from_millis(1);
 /// What a stream says that ended because of a fault of Hocket.
 const PANICKED: &str = "the thread that reads ahead panicked, so nothing more of the file plays; please report this, and \
                         start again";
@@ -48,8 +50,21 @@ pub(crate) struct Shared {
 struct State {
     streams: Vec<Arc<Entry>>,
     stop: bool,
+    /// How often a control thread has given the threads something to look at.
+    calls: u64,
+    /// Readers are expected to jump until then. `None`: nobody announced a jump.
+    jumps_until: Option<Instant>,
+    /// Whether an idle thread looks for jumps. One is enough: each look costs time for every stream.
+    is_watched: bool,
     /// Threads that have not ended.
     threads: usize,
+}
+
+impl State {
+    /// Whether an idle thread has to look for jumps, and none does.
+    fn needs_a_watcher(&self) -> bool {
+        !self.is_watched && self.jumps_until.is_some_and(|until| Instant::now() < until)
+    }
 }
 
 /// A running thread. Streams end with the last one, however that ends.
@@ -104,6 +119,9 @@ impl Preloader {
             state: Mutex::new(State {
                 streams: Vec::new(),
                 stop: false,
+                calls: 0,
+                jumps_until: None,
+                is_watched: false,
                 threads: settings.threads,
             }),
             woken: Condvar::new(),
@@ -131,6 +149,14 @@ impl Preloader {
     /// How it works.
     pub fn settings(&self) -> &Settings {
         &self.settings
+    }
+
+    /// Says that readers are about to jump, within this time at most. A reader cannot wake a thread, so an idle one finds
+    /// a jump only when it looks. For this time one looks every millisecond, however rarely [`Settings::poll`] says.
+    ///
+    /// Thread: control, before the jump. Cost: a short lock, and a wake-up.
+    pub fn expect_jumps(&self, within: Duration) {
+        self.shared.expect_jumps(within);
     }
 
     /// What is left of the disk buffer, in bytes.
@@ -275,35 +301,55 @@ impl Shared {
         lock(&self.state).streams.retain(|other| !Arc::ptr_eq(other, entry));
     }
 
+    /// Has every idle thread look, and every other one before it rests.
     pub fn wake(&self) {
+        lock(&self.state).calls += 1;
         self.woken.notify_all();
+    }
+
+    fn expect_jumps(&self, within: Duration) {
+        let until = Instant::now() + within;
+        let mut state = lock(&self.state);
+        state.jumps_until = state.jumps_until.max(Some(until));
+        drop(state);
+        self.wake();
     }
 
     /// A thread's life: first the positions that control threads wait for, then one chunk for each stream in turn, and
     /// a rest when none needs any.
     fn run(&self, poll: Duration) {
-        loop {
-            let state = lock(&self.state);
-            if state.stop {
-                return;
-            }
-            let streams = state.streams.clone();
-            drop(state);
+        while let Some((streams, calls)) = self.next_round() {
             for _ in 0..CUES_PER_POSITION {
-                self.serve_all(streams.iter().filter(|entry| entry.cues.wanted().is_some()));
+                self.serve_all(streams.iter().filter(|entry| entry.cues.are_wanted()));
             }
             let worked = self.serve_all(streams.iter());
             if !worked {
-                let state = lock(&self.state);
-                if !state.stop {
-                    drop(
-                        self.woken
-                            .wait_timeout(state, poll)
-                            .unwrap_or_else(PoisonError::into_inner),
-                    );
-                }
+                // The thread keeps no stream that ends meanwhile.
+                drop(streams);
+                self.rest(calls, poll);
             }
         }
+    }
+
+    /// All streams, and the calls so far. `None`: the preloader stops.
+    fn next_round(&self) -> Option<(Vec<Arc<Entry>>, u64)> {
+        let state = lock(&self.state);
+        (!state.stop).then(|| (state.streams.clone(), state.calls))
+    }
+
+    /// Rests until somebody calls or it is time to look; not at all if there was a call after the first `seen`, because
+    /// the thread may have looked too early for it.
+    fn rest(&self, seen: u64, poll: Duration) {
+        let mut state = lock(&self.state);
+        if state.stop || state.calls != seen {
+            return;
+        }
+        let watches = state.needs_a_watcher();
+        state.is_watched |= watches;
+        let pause = if watches { poll.min(LOOK_FOR_A_JUMP) } else { poll };
+        let rested = self.woken.wait_timeout(state, pause);
+        let (mut state, _) = rested.unwrap_or_else(PoisonError::into_inner);
+        state.is_watched &= !watches;
     }
 
     /// Whether any of them got a chunk.
@@ -323,9 +369,9 @@ impl Shared {
         if let (Ok(status), Ok(mut gaps)) = (entry.status.try_lock(), entry.gaps.try_lock()) {
             gaps.gather(&status);
         }
-        let Some(_admission) = self.devices.admit(entry.device) else { return false };
         let Ok(mut feeder) = entry.feeder.try_lock() else { return false };
-        let work = AssertUnwindSafe(move || feeder.work(&entry.status, &entry.cues));
+        let admit = || self.devices.admit(entry.device);
+        let work = AssertUnwindSafe(move || feeder.work(&entry.status, &entry.cues, admit));
         catch_unwind(work).unwrap_or_else(|_| {
             entry.end(Some(PANICKED));
             false

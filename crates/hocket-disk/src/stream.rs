@@ -69,6 +69,10 @@ impl Cues {
         lock(&self.wanted).positions.first().copied()
     }
 
+    pub fn are_wanted(&self) -> bool {
+        self.wanted().is_some()
+    }
+
     pub fn done(&self, position: u64) {
         lock(&self.wanted).positions.retain(|wanted| *wanted != position);
         self.changed.notify_all();
