@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use common::{Disk, OnDisk, Random, bits, noise, preloader, wait_for, written};
+use common::{Disk, GoesOn, OnDisk, Random, bits, noise, preloader, wait_for, written};
 use hocket_disk::{
     OpenError, PreloadError, Preloader, SeekCost, Settings, StreamReader, WavFormat,
 };
@@ -347,9 +347,46 @@ fn a_position_can_be_wanted_before_it_is_waited_for() {
     let path = written(folder.path(), "a.wav", WavFormat::Pcm24, 20_000);
     let preloader = preloader(256);
     let (stream, mut reader) = preloader.open(&path, 48_000, 4).unwrap();
-    stream.want(9_000);
-    stream.preload(9_000, Duration::from_secs(60)).unwrap();
+    let wanted = stream.want(9_000);
+    stream.wait(wanted, Duration::from_secs(60)).unwrap();
     assert_eq!(reader.read(9_000, &mut [&mut [0.0; 512]]), 512);
+}
+
+#[test]
+fn a_caller_who_gives_up_ends_no_wait_of_another_one_for_the_same_position() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = written(folder.path(), "a.wav", WavFormat::Pcm24, 20_000);
+    let disk = Disk::new(&path, 1);
+    let preloader = preloader(256);
+    let storage = Arc::new(OnDisk(Arc::clone(&disk)));
+    let (stream, mut reader) = preloader.open_storage(storage, 48_000, 4).unwrap();
+    let _goes_on = GoesOn(Arc::clone(&disk));
+    disk.change(|state| state.stalls = true);
+    let [patient, hasty] = [9_000, 9_000].map(|position| stream.want(position));
+    assert!(stream.wait(hasty, Duration::ZERO).is_err());
+    assert!(stream.wait(patient, Duration::ZERO).is_err(), "nobody has read it");
+    let patient = stream.want(9_000);
+    assert!(stream.preload(9_000, Duration::ZERO).is_err());
+    disk.change(|state| state.stalls = false);
+    stream.wait(patient, Duration::from_secs(60)).unwrap();
+    disk.change(|state| state.stalls = true);
+    assert_eq!(reader.read(9_000, &mut [&mut [0.0; 512]]), 512);
+}
+
+#[test]
+fn a_position_that_is_in_memory_is_there_although_every_thread_waits_for_the_disk() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = written(folder.path(), "a.wav", WavFormat::Pcm24, 20_000);
+    let disk = Disk::new(&path, 1);
+    let preloader = preloader(256);
+    let storage = Arc::new(OnDisk(Arc::clone(&disk)));
+    let (stream, _reader) = preloader.open_storage(storage, 48_000, 4).unwrap();
+    let _goes_on = GoesOn(Arc::clone(&disk));
+    let [first, second] = [9_000, 12_000].map(|position| stream.want(position));
+    // Positions come in their order.
+    stream.wait(second, Duration::from_secs(60)).unwrap();
+    disk.change(|state| state.stalls = true);
+    stream.wait(first, Duration::ZERO).unwrap();
 }
 
 #[test]

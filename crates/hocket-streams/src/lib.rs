@@ -11,10 +11,12 @@ use std::fmt;
 use std::io;
 use std::ops::Range;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use hocket_disk::{FileStorage, Preloader, Settings, Storage, Stream, StreamReader};
+use hocket_disk::{
+    FileStorage, Preloader, Settings, Storage, Stream, StreamReader, WantedPosition,
+};
 use hocket_engine::session::{MediaId, Session};
 use hocket_engine::{
     ClipSource, ClipStream, NotReady, StereoRef, StreamGap, StreamHandle, StreamedFile,
@@ -324,7 +326,8 @@ impl StreamedFile for DiskFile {
             _stream: Arc::clone(&stream),
         };
         // The buffer's threads live as long as any of its streams.
-        let handle = DiskHandle { stream, _buffer: Arc::clone(&self.buffer) };
+        let (wanted, _buffer) = (Mutex::default(), Arc::clone(&self.buffer));
+        let handle = DiskHandle { stream, wanted, _buffer };
         Ok(ClipStream { source: Box::new(source), handle: Arc::new(handle) })
     }
 }
@@ -364,17 +367,30 @@ impl ClipSource for DiskSource {
 /// A stream, for control threads.
 struct DiskHandle {
     stream: Arc<Stream>,
+    /// What was wanted, with its position, until somebody waits for it.
+    wanted: Mutex<Vec<(u64, WantedPosition)>>,
     _buffer: Arc<DiskBuffer>,
+}
+
+impl DiskHandle {
+    /// Two threads may want one position. Each takes what one of them has asked for, so that none ends the other's wait.
+    fn take_wanted(&self, position: u64) -> Option<WantedPosition> {
+        let mut wanted = self.wanted.lock().unwrap_or_else(PoisonError::into_inner);
+        let index = wanted.iter().position(|(other, _)| *other == position)?;
+        Some(wanted.remove(index).1)
+    }
 }
 
 impl StreamHandle for DiskHandle {
     fn want(&self, position: u64) {
-        self.stream.want(position);
+        let asked = (position, self.stream.want(position));
+        self.wanted.lock().unwrap_or_else(PoisonError::into_inner).push(asked);
     }
 
     fn wait(&self, position: u64, until: Instant) -> Result<(), String> {
         let patience = until.saturating_duration_since(Instant::now());
-        self.stream.preload(position, patience).map_err(|error| error.to_string())
+        let wanted = self.take_wanted(position).unwrap_or_else(|| self.stream.want(position));
+        self.stream.wait(wanted, patience).map_err(|error| error.to_string())
     }
 
     fn is_filled(&self) -> bool {
