@@ -15,15 +15,20 @@ const RATE_HZ: u32 = 48_000;
 const FRAMES: usize = 400_000;
 /// 16 bits, stereo.
 const FRAME_BYTES: u64 = 4;
+/// Four chunks of 1024 frames, and eight for jumps: the least that a stream needs.
+const BUFFER_BYTES: usize = 12 * 1024 * 2 * 4;
+
+fn buffer(settings: Settings) -> Arc<DiskBuffer> {
+    DiskBuffer::start(settings, &[2], Wait::Never, RATE_HZ).unwrap()
+}
 
 /// A clip's stream, and the disk that it reads.
-fn streamed(settings: Settings) -> (tempfile::TempDir, Arc<Disk>, ClipStream) {
+fn stream(buffer: &Arc<DiskBuffer>) -> (Arc<Disk>, ClipStream) {
     let folder = tempfile::tempdir().unwrap();
     let disk = Disk::new(&written(folder.path(), "long.wav", WavFormat::Pcm16, FRAMES), 1);
-    let buffer = DiskBuffer::start(settings, &[2], Wait::Never, RATE_HZ).unwrap();
     let storage = Arc::new(OnDisk(Arc::clone(&disk)));
-    let stream = DiskFile::new(&buffer, storage, FRAMES as u64).open(0, None).unwrap();
-    (folder, disk, stream)
+    let stream = DiskFile::new(buffer, storage, FRAMES as u64).open(0, None).unwrap();
+    (disk, stream)
 }
 
 fn soon() -> Instant {
@@ -32,7 +37,7 @@ fn soon() -> Instant {
 
 #[test]
 fn a_place_in_memory_is_there_although_the_disk_stalls() {
-    let (_folder, disk, stream) = streamed(Settings::new(1 << 20));
+    let (disk, stream) = stream(&buffer(Settings::new(BUFFER_BYTES)));
     let _goes_on = GoesOn(Arc::clone(&disk));
     // Places come in their order, so both are there.
     [100_000, 200_000].map(|place| stream.handle.want(place));
@@ -43,10 +48,32 @@ fn a_place_in_memory_is_there_although_the_disk_stalls() {
 
 #[test]
 fn two_threads_that_want_one_place_do_not_end_each_others_wait() {
-    let (_folder, disk, stream) = streamed(Settings::new(1 << 20));
+    let (disk, stream) = stream(&buffer(Settings::new(BUFFER_BYTES)));
     let _goes_on = GoesOn(Arc::clone(&disk));
     disk.change(|state| state.stalls = true);
     [100_000, 100_000].map(|place| stream.handle.want(place));
     assert!(stream.handle.wait(100_000, Instant::now()).is_err());
     assert!(stream.handle.wait(100_000, Instant::now()).is_err(), "nobody has read it");
+}
+
+/// The usual look is an hour away. A machine that is too slow for one jump gets another one.
+#[test]
+fn a_jump_that_was_announced_is_found_without_the_usual_look() {
+    let settings = Settings { poll: Duration::from_secs(3600), ..Settings::new(BUFFER_BYTES) };
+    let buffer = buffer(settings);
+    let (disk, mut stream) = stream(&buffer);
+    let is_read = |place: u64| disk.see(|state| state.read_up_to) > FRAME_BYTES * place;
+    // Further from each other than is read ahead.
+    let mut places = (50_000..FRAMES as u64).step_by(10_000);
+    wait_for("a jump is found", || {
+        buffer.expect_jump();
+        // By now the threads have looked, because they were called, and rest.
+        std::thread::sleep(Duration::from_millis(20));
+        let place = places.next().expect("a jump is found");
+        stream.source.rest(Some(place));
+        (0..40).any(|_| {
+            std::thread::sleep(Duration::from_millis(5));
+            is_read(place)
+        })
+    });
 }
