@@ -56,7 +56,14 @@ struct Trouble {
     since: Instant,
     retry_at: Instant,
     delay: Duration,
-    is_end: bool,
+    /// The file has no frame from here on. Before it the file can be read. `None`: the disk fails, wherever it reads.
+    end: Option<u64>,
+}
+
+impl Trouble {
+    fn concerns(&self, position: u64) -> bool {
+        self.end.is_none_or(|end| position >= end)
+    }
 }
 
 /// A file that ends early may still be on its way here, but rarely is.
@@ -102,37 +109,50 @@ impl Feeder {
         admit: impl FnOnce() -> Option<Admission<'d>>,
     ) -> bool {
         self.look();
+        self.follow_the_loop();
         if self.has_all() && !cues.are_wanted() {
             return false;
         }
         let Some(_admission) = admit() else { return false };
         // A position that somebody waits for comes first.
-        if !self.has_to_wait() && self.work_on_cue(status, cues) {
+        if self.work_on_cue(status, cues) {
             return true;
         }
-        (!self.has_to_wait() || self.has_given_up()) && self.work_on_ring(status)
+        (!self.has_to_wait(self.cursor) || self.has_given_up()) && self.work_on_ring(status)
+    }
+
+    /// What is wrong with reading there.
+    fn trouble_at(&self, position: u64) -> Option<&Trouble> {
+        self.trouble.as_ref().filter(|trouble| trouble.concerns(position))
+    }
+
+    /// Whether the file ends before the position, and has not grown in the time that it had for that.
+    fn is_behind_the_end(&self, position: u64) -> bool {
+        let is_end = self.trouble_at(position).is_some_and(|trouble| trouble.end.is_some());
+        is_end && self.is_out_of_patience(position)
     }
 
     /// Whether chunks are lost until the disk is asked again: the file ends before them.
     fn has_given_up(&self) -> bool {
-        let is_end = self.trouble.as_ref().is_some_and(|trouble| trouble.is_end);
-        is_end && self.reader_waits && self.is_out_of_patience() && self.has_to_wait()
+        self.reader_waits && self.is_behind_the_end(self.cursor) && self.has_to_wait(self.cursor)
     }
 
     /// Whether there is no room, or nothing more to read.
     pub fn is_filled(&mut self) -> bool {
         self.look();
-        self.has_all()
+        self.follow_the_loop();
+        self.has_all() || self.is_behind_the_end(self.cursor)
     }
 
     fn has_all(&self) -> bool {
         let loops = self.lap.as_ref().is_some_and(|lap| lap.start < self.info.frames);
-        self.ring.is_empty() || !loops && self.cursor >= self.info.frames
+        let is_at_the_end = !loops && self.cursor >= self.info.frames;
+        self.ring.is_empty() || is_at_the_end
     }
 
-    /// Whether the disk has failed, and it is too early to ask it again.
-    fn has_to_wait(&self) -> bool {
-        self.trouble.as_ref().is_some_and(|trouble| Instant::now() < trouble.retry_at)
+    /// Whether reading there has failed, and it is too early to ask the disk again.
+    fn has_to_wait(&self, position: u64) -> bool {
+        self.trouble_at(position).is_some_and(|trouble| Instant::now() < trouble.retry_at)
     }
 
     /// Takes what the reader requests and gives back.
@@ -170,15 +190,23 @@ impl Feeder {
         }
     }
 
-    fn work_on_ring(&mut self, status: &Mutex<Status>) -> bool {
-        let limit = self.lap.as_ref().map_or(self.info.frames, |lap| lap.end.min(self.info.frames));
-        if self.cursor >= limit {
-            // A loop that lies behind the end has nothing to read.
-            let has_lap = self.lap.as_ref().is_some_and(|lap| lap.start < limit);
-            if !has_lap {
-                return false;
-            }
+    /// Where reading ends, or the loop does.
+    fn limit(&self) -> u64 {
+        self.lap.as_ref().map_or(self.info.frames, |lap| lap.end.min(self.info.frames))
+    }
+
+    /// A loop that lies behind the end has nothing to read.
+    fn follow_the_loop(&mut self) {
+        let limit = self.limit();
+        if self.cursor >= limit && self.lap.as_ref().is_some_and(|lap| lap.start < limit) {
             self.wrap();
+        }
+    }
+
+    fn work_on_ring(&mut self, status: &Mutex<Status>) -> bool {
+        let limit = self.limit();
+        if self.cursor >= limit {
+            return false;
         }
         let Some(mut chunk) = self.ring.pop() else { return false };
         (chunk.generation, chunk.start, chunk.is_lost) = (self.generation, self.cursor, false);
@@ -187,7 +215,7 @@ impl Feeder {
         // The reader may have jumped meanwhile.
         self.look();
         let is_wanted = chunk.generation == self.generation && chunk.start == self.cursor;
-        let give_up = !read && self.reader_waits && self.is_out_of_patience();
+        let give_up = !read && self.reader_waits && self.is_out_of_patience(chunk.start);
         if give_up {
             (chunk.frames, chunk.is_lost) = (wanted, true);
         }
@@ -203,10 +231,9 @@ impl Feeder {
 
     /// Brings the position that a control thread waits for into memory.
     fn work_on_cue(&mut self, status: &Mutex<Status>, cues: &Cues) -> bool {
-        let Some(position) = cues.wanted() else { return false };
-        let missing = (0..CUES_PER_POSITION as u64)
-            .map(|index| position + index * self.chunk_frames as u64)
-            .find(|start| *start < self.info.frames && !self.sent_cues.contains(start));
+        let Some((position, missing)) = cues.first(|position| self.next_of_cue(position)) else {
+            return false;
+        };
         let Some(start) = missing else {
             cues.done(position);
             return true;
@@ -227,6 +254,15 @@ impl Feeder {
         true
     }
 
+    /// Where the next chunk of a cue begins; `Some(None)`: the reader has all of it, or will. `None`: it is too early to ask the
+    /// disk for it.
+    fn next_of_cue(&self, position: u64) -> Option<Option<u64>> {
+        let missing = (0..CUES_PER_POSITION as u64)
+            .map(|index| position + index * self.chunk_frames as u64)
+            .find(|start| *start < self.info.frames && !self.sent_cues.contains(start));
+        missing.is_none_or(|start| !self.has_to_wait(start)).then_some(missing)
+    }
+
     /// Reads frames into the chunk; whether there were any. Fewer than wanted are fine; the rest is tried again.
     fn fill(&mut self, chunk: &mut Chunk, wanted: usize, status: &Mutex<Status>) -> bool {
         lock(status).reading_since = Some(Instant::now());
@@ -234,7 +270,7 @@ impl Feeder {
         // A decoder that panics is a file that cannot be read: the thread has other streams to serve, and nobody else
         // would tell a reader that waits. Unwind safety: the decoder is opened anew before it is used again.
         let read = catch_unwind(AssertUnwindSafe(|| {
-            self.reopen_after_trouble()?;
+            self.reopen_after_trouble(start)?;
             let read = self.decoder.read(start, &mut chunk.rows_mut(wanted));
             read.map_err(|error| error.to_string())
         }));
@@ -242,22 +278,29 @@ impl Feeder {
         lock(status).reading_since = None;
         match read {
             Ok(0) => {
-                lock(status).failure = Some(self.ends_early(start));
-                self.note_trouble(true);
+                lock(status).fail(start, self.ends_early(start));
+                self.note_trouble(start, Some(start));
                 false
             }
             Ok(frames) => {
                 chunk.frames = frames;
-                self.trouble = None;
-                let mut status = lock(status);
-                (status.failure, status.not_finite) = (None, self.decoder.not_finite());
+                self.note_read(chunk.end(), &mut lock(status));
                 true
             }
             Err(cause) => {
-                lock(status).failure = Some(cause);
-                self.note_trouble(false);
+                lock(status).fail(0, cause);
+                self.note_trouble(start, None);
                 false
             }
+        }
+    }
+
+    /// Frames were read up to there.
+    fn note_read(&mut self, end: u64, status: &mut Status) {
+        status.not_finite = self.decoder.not_finite();
+        // Before its end a file that was cut short can be read; that makes it no longer.
+        if self.trouble_at(end - 1).is_some() || self.trouble.is_none() {
+            (self.trouble, status.failure) = (None, None);
         }
     }
 
@@ -273,8 +316,8 @@ impl Feeder {
         format!("{path}: the decoder panicked at frame {at}; please report this with the file")
     }
 
-    fn reopen_after_trouble(&mut self) -> Result<(), String> {
-        if self.trouble.is_some() {
+    fn reopen_after_trouble(&mut self, position: u64) -> Result<(), String> {
+        if self.trouble_at(position).is_some() {
             let path = self.storage.path();
             let opened =
                 self.storage.open().map_err(|error| format!("{}: {error}", path.display()))?;
@@ -283,19 +326,19 @@ impl Feeder {
         Ok(())
     }
 
-    fn note_trouble(&mut self, is_end: bool) {
+    fn note_trouble(&mut self, position: u64, end: Option<u64>) {
         let now = Instant::now();
-        let (since, delay) = match &self.trouble {
+        let (since, delay) = match self.trouble_at(position) {
             Some(trouble) => (trouble.since, (trouble.delay * 2).min(LONGEST_RETRY)),
             None => (now, FIRST_RETRY),
         };
-        self.trouble = Some(Trouble { since, retry_at: now + delay, delay, is_end });
+        self.trouble = Some(Trouble { since, retry_at: now + delay, delay, end });
     }
 
-    fn is_out_of_patience(&self) -> bool {
-        self.trouble.as_ref().is_some_and(|trouble| {
+    fn is_out_of_patience(&self, position: u64) -> bool {
+        self.trouble_at(position).is_some_and(|trouble| {
             let at_an_end = self.patience.min(PATIENCE_AT_AN_END);
-            let patience = if trouble.is_end { at_an_end } else { self.patience };
+            let patience = if trouble.end.is_some() { at_an_end } else { self.patience };
             trouble.since.elapsed() >= patience
         })
     }

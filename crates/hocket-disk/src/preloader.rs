@@ -276,8 +276,7 @@ fn rings(ring_chunks: usize) -> (ReaderEnds, FeederEnds) {
 
 impl Drop for Preloader {
     fn drop(&mut self) {
-        lock(&self.shared.state).stop = true;
-        self.shared.woken.notify_all();
+        self.shared.stop();
         for thread in self.threads.drain(..) {
             // A thread that panicked has said so itself, and to its streams.
             let _ = thread.join();
@@ -295,6 +294,14 @@ impl Shared {
         drop(state);
         self.wake();
         Ok(())
+    }
+
+    /// Streams end at once: a thread that waits for a disk does not hold up the readers of another one.
+    fn stop(&self) {
+        let mut state = lock(&self.state);
+        state.stop = true;
+        state.streams.iter().for_each(|entry| entry.end(None));
+        self.woken.notify_all();
     }
 
     pub fn forget(&self, entry: &Arc<Entry>) {

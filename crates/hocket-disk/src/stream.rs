@@ -75,12 +75,14 @@ struct CueList {
 }
 
 impl Cues {
-    pub fn wanted(&self) -> Option<u64> {
-        lock(&self.list).wanted.first().map(|wanted| wanted.position)
+    pub fn are_wanted(&self) -> bool {
+        !lock(&self.list).wanted.is_empty()
     }
 
-    pub fn are_wanted(&self) -> bool {
-        self.wanted().is_some()
+    /// The first position of which `look` says something, with what it says.
+    pub fn first<T>(&self, look: impl Fn(u64) -> Option<T>) -> Option<(u64, T)> {
+        let list = lock(&self.list);
+        list.wanted.iter().find_map(|wanted| Some((wanted.position, look(wanted.position)?)))
     }
 
     pub fn done(&self, position: u64) {
