@@ -12,6 +12,7 @@ use hocket_rt::{RingReader, RingWriter};
 use crate::chunk::{Chunk, Request};
 use crate::devices::Admission;
 use crate::gaps::Status;
+use crate::preloader::rings;
 use crate::reader::{CUES_KEPT, CUES_PER_POSITION};
 use crate::storage::Storage;
 use crate::stream::Cues;
@@ -109,7 +110,6 @@ impl Feeder {
         admit: impl FnOnce() -> Option<Admission<'d>>,
     ) -> bool {
         self.look();
-        self.follow_the_loop();
         if self.has_all() && !cues.are_wanted() {
             return false;
         }
@@ -118,7 +118,7 @@ impl Feeder {
         if self.work_on_cue(status, cues) {
             return true;
         }
-        (!self.has_to_wait(self.cursor) || self.has_given_up()) && self.work_on_ring(status)
+        (!self.has_to_wait(self.next()) || self.has_given_up()) && self.work_on_ring(status)
     }
 
     /// What is wrong with reading there.
@@ -134,20 +134,24 @@ impl Feeder {
 
     /// Whether chunks are lost until the disk is asked again: the file ends before them.
     fn has_given_up(&self) -> bool {
-        self.reader_waits && self.is_behind_the_end(self.cursor) && self.has_to_wait(self.cursor)
+        let next = self.next();
+        self.reader_waits && self.is_behind_the_end(next) && self.has_to_wait(next)
+    }
+
+    /// Frees what was read ahead; the reader keeps what it can reach. Nothing more is read.
+    pub fn forget_chunks(&mut self) {
+        (_, self.ends) = rings(1);
+        (self.ring, self.cues) = (Vec::new(), Vec::new());
     }
 
     /// Whether there is no room, or nothing more to read.
     pub fn is_filled(&mut self) -> bool {
         self.look();
-        self.follow_the_loop();
-        self.has_all() || self.is_behind_the_end(self.cursor)
+        self.has_all() || self.is_behind_the_end(self.next())
     }
 
     fn has_all(&self) -> bool {
-        let loops = self.lap.as_ref().is_some_and(|lap| lap.start < self.info.frames);
-        let is_at_the_end = !loops && self.cursor >= self.info.frames;
-        self.ring.is_empty() || is_at_the_end
+        self.ring.is_empty() || self.next() >= self.info.frames
     }
 
     /// Whether reading there has failed, and it is too early to ask the disk again.
@@ -195,18 +199,20 @@ impl Feeder {
         self.lap.as_ref().map_or(self.info.frames, |lap| lap.end.min(self.info.frames))
     }
 
-    /// A loop that lies behind the end has nothing to read.
-    fn follow_the_loop(&mut self) {
+    /// The frame with which the next chunk begins. A loop that lies behind the end has nothing to read.
+    fn next(&self) -> u64 {
         let limit = self.limit();
-        if self.cursor >= limit && self.lap.as_ref().is_some_and(|lap| lap.start < limit) {
-            self.wrap();
-        }
+        let lap = self.lap.as_ref().filter(|lap| self.cursor >= limit && lap.start < limit);
+        lap.map_or(self.cursor, |lap| lap.start)
     }
 
     fn work_on_ring(&mut self, status: &Mutex<Status>) -> bool {
         let limit = self.limit();
-        if self.cursor >= limit {
+        if self.next() >= limit {
             return false;
+        }
+        if self.cursor >= limit {
+            self.wrap();
         }
         let Some(mut chunk) = self.ring.pop() else { return false };
         (chunk.generation, chunk.start, chunk.is_lost) = (self.generation, self.cursor, false);
@@ -258,7 +264,7 @@ impl Feeder {
     /// disk for it.
     fn next_of_cue(&self, position: u64) -> Option<Option<u64>> {
         let missing = (0..CUES_PER_POSITION as u64)
-            .map(|index| position + index * self.chunk_frames as u64)
+            .map(|index| position.saturating_add(index * self.chunk_frames as u64))
             .find(|start| *start < self.info.frames && !self.sent_cues.contains(start));
         missing.is_none_or(|start| !self.has_to_wait(start)).then_some(missing)
     }

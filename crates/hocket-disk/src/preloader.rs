@@ -259,7 +259,7 @@ impl Preloader {
 }
 
 /// The rings between a reader and its feeder.
-fn rings(ring_chunks: usize) -> (ReaderEnds, FeederEnds) {
+pub(crate) fn rings(ring_chunks: usize) -> (ReaderEnds, FeederEnds) {
     let (filled_writer, filled) = Ring::new(ring_chunks);
     let (cues_writer, cues) = Ring::new(CUE_CHUNKS);
     let (empty, empty_reader) = Ring::new(ring_chunks + CUE_CHUNKS);
@@ -379,10 +379,12 @@ impl Shared {
         let Ok(mut feeder) = entry.feeder.try_lock() else { return false };
         let admit = || self.devices.admit(entry.device);
         let work = AssertUnwindSafe(move || feeder.work(&entry.status, &entry.cues, admit));
-        catch_unwind(work).unwrap_or_else(|_| {
+        let worked = catch_unwind(work).unwrap_or_else(|_| {
             entry.end(Some(PANICKED));
             false
-        })
+        });
+        entry.free_if_ended();
+        worked
     }
 }
 

@@ -48,6 +48,18 @@ impl Entry {
     pub fn has_ended(&self) -> bool {
         self.ended.load(Ordering::Relaxed)
     }
+
+    /// Frees what was read ahead of a stream that has ended, because a thread that waits for a disk keeps every stream that
+    /// it knew, and this one is no longer in the budget. A thread that has the feeder now calls this afterwards.
+    ///
+    /// It asks the list, whose lock orders the two: one of them finds both the end and a feeder that is free.
+    pub fn free_if_ended(&self) {
+        if self.cues.have_ended()
+            && let Ok(mut feeder) = self.feeder.try_lock()
+        {
+            feeder.forget_chunks();
+        }
+    }
 }
 
 /// A position that one caller wants in memory ([`Stream::want`]).
@@ -88,6 +100,10 @@ impl Cues {
     pub fn done(&self, position: u64) {
         lock(&self.list).wanted.retain(|wanted| wanted.position != position);
         self.changed.notify_all();
+    }
+
+    fn have_ended(&self) -> bool {
+        lock(&self.list).has_ended
     }
 
     fn end(&self) {
@@ -245,5 +261,6 @@ impl Drop for Stream {
     fn drop(&mut self) {
         self.preloader.forget(&self.entry);
         self.entry.end(None);
+        self.entry.free_if_ended();
     }
 }
