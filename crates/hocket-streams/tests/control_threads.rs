@@ -56,6 +56,18 @@ fn two_threads_that_want_one_place_do_not_end_each_others_wait() {
     assert!(stream.handle.wait(100_000, Instant::now()).is_err(), "nobody has read it");
 }
 
+#[test]
+fn a_clip_that_goes_while_its_disk_stalls_holds_up_nobody_and_gives_its_memory_back() {
+    let buffer = buffer(Settings::new(BUFFER_BYTES));
+    let (disk, mut stream) = stream(&buffer);
+    let _goes_on = GoesOn(Arc::clone(&disk));
+    disk.change(|state| state.stalls = true);
+    stream.source.rest(Some(200_000));
+    wait_for("a thread waits for the disk", || disk.see(|state| state.waiting) > 0);
+    drop(stream);
+    assert_eq!(buffer.used_bytes(), 0);
+}
+
 /// The usual look is an hour away. A machine that is too slow for one jump gets another one.
 #[test]
 fn a_jump_that_was_announced_is_found_without_the_usual_look() {
