@@ -401,14 +401,54 @@ mod tests {
         std::panic::resume_unwind(Box::new("a fault of the thread itself"));
     }
 
-    #[test]
-    fn when_the_last_thread_panics_every_reader_gets_silence_with_the_cause() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("a.wav");
+    /// Threads that leave all work to the test.
+    fn do_nothing(shared: &Shared, _: Duration) {
+        while !lock(&shared.state).stop {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+
+    fn written(folder: &Path) -> std::path::PathBuf {
+        let path = folder.join("a.wav");
         let mut writer =
             AudioWriter::create(&path, FileFormat::Wav, 48_000, WavFormat::Pcm16, 9000).unwrap();
         writer.write(&[0.5; 9000], &[0.5; 9000]).unwrap();
         writer.finish().unwrap();
+        path
+    }
+
+    #[test]
+    fn a_call_between_a_look_and_the_rest_ends_the_rest_at_once() {
+        let preloader = Preloader::start_with(Settings::new(0), do_nothing).unwrap();
+        let shared = Arc::clone(&preloader.shared);
+        let (_, calls) = shared.next_round().unwrap();
+        shared.wake();
+        let rest = std::thread::spawn(move || shared.rest(calls, Duration::from_secs(3600)));
+        let begun = Instant::now();
+        while !rest.is_finished() {
+            assert!(begun.elapsed() < Duration::from_secs(60), "it rests");
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+
+    #[test]
+    fn a_look_in_vain_takes_no_part_of_the_device() {
+        let folder = tempfile::tempdir().unwrap();
+        let preloader = Preloader::start_with(Settings::new(64 << 20), do_nothing).unwrap();
+        let (stream, _reader) = preloader.open(&written(folder.path()), 48_000, 2).unwrap();
+        let (shared, entry) = (&preloader.shared, &stream.entry);
+        while shared.serve(entry) {}
+        let refuse = || unreachable!("the stream has all that finds room");
+        assert!(!lock(&entry.feeder).work(&entry.status, &entry.cues, refuse));
+        // A wish, or room, does take part in it.
+        stream.want(5000);
+        assert!(shared.serve(entry));
+    }
+
+    #[test]
+    fn when_the_last_thread_panics_every_reader_gets_silence_with_the_cause() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = written(folder.path());
         let preloader =
             Preloader::start_with(Settings::new(64 << 20), panic_with_a_stream).unwrap();
         let (stream, mut reader) = preloader.open(&path, 48_000, 2).unwrap();

@@ -409,17 +409,13 @@ fn a_reader_that_waited_does_not_wait_any_more_when_it_plays_live() {
 /// No thread looks within a test because of this time.
 const NEVER: Duration = Duration::from_secs(3600);
 
-fn seldom_looking(chunk_frames: usize) -> Preloader {
-    let settings = Settings { chunk_frames, poll: NEVER, ..Settings::new(64 << 20) };
-    Preloader::start(settings).unwrap()
-}
-
 #[test]
 fn a_jump_that_was_expected_is_found_although_the_usual_look_is_far_away() {
     let folder = tempfile::tempdir().unwrap();
     let path = written(folder.path(), "a.wav", WavFormat::Pcm16, 60_000);
     let disk = Disk::new(&path, 1);
-    let preloader = seldom_looking(1024);
+    let settings = Settings { chunk_frames: 1024, poll: NEVER, ..Settings::new(64 << 20) };
+    let preloader = Preloader::start(settings).unwrap();
     let storage = Arc::new(OnDisk(Arc::clone(&disk)));
     let (_stream, mut reader) = preloader.open_storage(storage, 48_000, 4).unwrap();
     // Four bytes for each frame.
@@ -431,19 +427,5 @@ fn a_jump_that_was_expected_is_found_although_the_usual_look_is_far_away() {
         std::thread::sleep(Duration::from_millis(20));
         reader.locate(place);
         wait_for("the place is read", || is_read_up_to(place + 1024));
-    }
-}
-
-#[test]
-fn every_place_that_is_wanted_wakes_a_thread_although_it_is_about_to_rest() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = written(folder.path(), "a.wav", WavFormat::Pcm16, 60_000);
-    let preloader = seldom_looking(64);
-    let mut opened: Vec<_> = (0..4).map(|_| preloader.open(&path, 48_000, 2).unwrap()).collect();
-    for round in 0..3_000 {
-        for (stream, reader) in &mut opened {
-            reader.service();
-            stream.preload(round * 17, Duration::from_secs(60)).unwrap();
-        }
     }
 }
