@@ -40,7 +40,8 @@ fn a_place_in_memory_is_there_although_the_disk_stalls() {
     let (disk, stream) = stream(&buffer(Settings::new(BUFFER_BYTES)));
     let _goes_on = GoesOn(Arc::clone(&disk));
     // Places come in their order, so both are there.
-    [100_000, 200_000].map(|place| stream.handle.want(place));
+    stream.handle.want(100_000);
+    stream.handle.want(200_000);
     stream.handle.wait(200_000, soon()).unwrap();
     disk.change(|state| state.stalls = true);
     stream.handle.wait(100_000, Instant::now()).unwrap();
@@ -51,7 +52,8 @@ fn two_threads_that_want_one_place_do_not_end_each_others_wait() {
     let (disk, stream) = stream(&buffer(Settings::new(BUFFER_BYTES)));
     let _goes_on = GoesOn(Arc::clone(&disk));
     disk.change(|state| state.stalls = true);
-    [100_000, 100_000].map(|place| stream.handle.want(place));
+    stream.handle.want(100_000);
+    stream.handle.want(100_000);
     assert!(stream.handle.wait(100_000, Instant::now()).is_err());
     assert!(stream.handle.wait(100_000, Instant::now()).is_err(), "nobody has read it");
 }
