@@ -374,18 +374,20 @@ fn a_caller_who_gives_up_ends_no_wait_of_another_one_for_the_same_position() {
 }
 
 #[test]
-fn a_position_that_is_in_memory_is_there_although_every_thread_waits_for_the_disk() {
+fn a_position_that_is_in_memory_is_there_although_no_thread_can_look() {
     let folder = tempfile::tempdir().unwrap();
     let path = written(folder.path(), "a.wav", WavFormat::Pcm24, 20_000);
     let disk = Disk::new(&path, 1);
     let preloader = preloader(256);
     let storage = Arc::new(OnDisk(Arc::clone(&disk)));
-    let (stream, _reader) = preloader.open_storage(storage, 48_000, 4).unwrap();
+    let (stream, mut reader) = preloader.open_storage(storage, 48_000, 4).unwrap();
     let _goes_on = GoesOn(Arc::clone(&disk));
     let [first, second] = [9_000, 12_000].map(|position| stream.want(position));
     // Positions come in their order.
     stream.wait(second, Duration::from_secs(60)).unwrap();
     disk.change(|state| state.stalls = true);
+    reader.locate(16_000);
+    wait_for("a thread waits for it", || disk.see(|state| state.waiting) > 0);
     stream.wait(first, Duration::ZERO).unwrap();
 }
 
