@@ -2,8 +2,8 @@
 # Runs whole engines under ThreadSanitizer: late, early and superfluous workers, all schedules, plans
 # exchanged and sessions edited while blocks run, leaders of others that are followed; graphs with ports, feedback and event
 # edges; spread and background work, main sides, states, latencies that change and blocks that grow. Then streams and takes of
-# hocket-disk. The edges themselves are watched one by one in hocket-rt (check-tsan.sh there, which also sees a race on
-# purpose reported).
+# hocket-disk, and engines that play such streams (hocket-streams). The edges themselves are watched one by one in hocket-rt
+# (check-tsan.sh there, which also sees a race on purpose reported).
 #
 # Needs the nightly toolchain with its rust-src: the standard library is built with ThreadSanitizer, too, so
 # that what its Mutex, channels and Arc order is visible and nothing has to be suppressed.
@@ -54,4 +54,7 @@ tests -p hocket-engine --test graphs -- --test-threads 1 \
 cargo +nightly test -Zbuild-std -p hocket-disk --target "$host" --test streaming --test recording --no-run
 # Not the file of more than 4 GiB, of which nothing is shared.
 tests -p hocket-disk --test streaming --test recording -- --test-threads 1 --skip beyond_4_gib
+# Whole engines whose clips stream, with control threads beside them.
+cargo +nightly test -Zbuild-std -p hocket-streams --target "$host" --test playing --test control_threads --no-run
+tests -p hocket-streams --test playing --test control_threads -- --test-threads 1
 echo "check-tsan of hocket-engine: passed"

@@ -3,13 +3,14 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError, Weak};
 use std::thread::ThreadId;
 
+use hocket_engine::time::{TimedCommand, TransportCommand};
 use hocket_engine::{
-    Control, Editor, Engine as RustEngine, Entered, FlightDrain, FlightRecorder, FlightSettings,
-    FollowReport, Following, GraphEditor, Protection, Settings as EngineSettings, ThreadReport,
-    flight,
+    Control, ControlError, Editor, Engine as RustEngine, Entered, FlightDrain, FlightRecorder,
+    FlightSettings, FollowReport, Following, GraphEditor, Protection, Settings as EngineSettings,
+    ThreadReport, flight,
 };
-
 use hocket_machine::memory::LockReport;
+use hocket_streams::DiskBuffer;
 
 use crate::border::{made, quiet, seen};
 use crate::editing::{Editing, GraphInHand, Hand};
@@ -24,6 +25,8 @@ pub struct Engine {
     leading: Mutex<Leading>,
     editing: Mutex<Editing>,
     pub(crate) control: Control,
+    /// Where files of its session stream.
+    disk: Option<Arc<DiskBuffer>>,
     reports: Mutex<Reports>,
     /// While the workers follow a leader that belongs to a sound server.
     following: Mutex<Option<Following>>,
@@ -115,7 +118,7 @@ pub unsafe extern "C" fn hocket_engine_start(
             let seating = asked.seating(settings.policy.sibling)?;
             let (session, media) = (loaded.session.clone(), loaded.media.clone());
             let (engine, editor) = Editor::start(session, media, settings, seating)?;
-            Ok(Engine::new(engine, Hand::Session(Box::new(editor))))
+            Ok(Engine::new(engine, Hand::Session(Box::new(editor)), loaded.disk.clone()))
         })
     }
 }
@@ -209,7 +212,7 @@ pub unsafe extern "C" fn hocket_engine_leave(engine: *const Engine) -> Status {
 }
 
 impl Engine {
-    fn new(engine: RustEngine, hand: Hand) -> Engine {
+    fn new(engine: RustEngine, hand: Hand, disk: Option<Arc<DiskBuffer>>) -> Engine {
         let records = engine.settings().spans;
         let flight = records.then(|| flight::record(&engine, FlightSettings::default()));
         let (recorder, drain) = flight.unzip();
@@ -217,6 +220,7 @@ impl Engine {
         Engine {
             editing: Mutex::new(Editing::new(hand)),
             control: engine.control(),
+            disk,
             following: Mutex::new(None),
             reports: Mutex::new(Reports { own, leader: None, protection: None, memory }),
             drain: drain.map(Mutex::new),
@@ -243,7 +247,7 @@ impl Engine {
         let processors = laid_out.nodes.into_iter().map(processor).collect();
         let (engine, editor) = GraphEditor::start(&laid_out.graph, processors, settings, seating)?;
         let in_hand = GraphInHand::new(editor, laid_out.played, (rate_hz, frames));
-        Ok(Engine::new(engine, Hand::Graph(Box::new(in_hand))))
+        Ok(Engine::new(engine, Hand::Graph(Box::new(in_hand)), None))
     }
 
     /// The leader's part. `None` while another thread has it.
@@ -261,6 +265,14 @@ impl Engine {
     /// The session or graph as control threads edit it.
     pub(crate) fn editing(&self) -> MutexGuard<'_, Editing> {
         locked(&self.editing)
+    }
+
+    /// Sends the transport a command, and has the streams look for the jump.
+    pub(crate) fn command(&self, command: TimedCommand) -> Result<(), ControlError> {
+        if let (TransportCommand::Locate(_), Some(disk)) = (&command.command, &self.disk) {
+            disk.expect_jump();
+        }
+        self.control.transport(command).map(|_| ())
     }
 
     /// What explains late blocks. `None` if the settings do not request it.

@@ -15,6 +15,8 @@ use crate::failure::Failure;
 pub(crate) struct LoadedSession {
     pub session: Session,
     pub media: MediaPool,
+    /// Where files stream; `None`: every file is in memory.
+    pub disk: Option<Arc<DiskBuffer>>,
     pub rate_hz: u32,
     pub warnings: Vec<String>,
 }
@@ -42,7 +44,7 @@ pub(crate) fn load(
     });
     let audio: Result<_, Failure> = audio.collect();
     let media = MediaPool::of(audio?).with_effects(effects);
-    Ok(LoadedSession { session: loaded.session, media, rate_hz, warnings })
+    Ok(LoadedSession { session: loaded.session, media, disk: buffer, rate_hz, warnings })
 }
 
 fn stream(

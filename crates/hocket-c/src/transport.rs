@@ -55,7 +55,7 @@ pub unsafe extern "C" fn hocket_engine_transport(
     unsafe {
         done(error, || {
             let engine = seen(engine, "engine")?;
-            engine.control.transport(seen(command, "command")?.read()?)?;
+            engine.command(seen(command, "command")?.read()?)?;
             Ok(())
         })
     }

@@ -10,7 +10,9 @@ use hocket_media::{StreamDecoder, StreamInfo};
 use hocket_rt::{RingReader, RingWriter};
 
 use crate::chunk::{Chunk, Request};
+use crate::devices::Admission;
 use crate::gaps::Status;
+use crate::preloader::rings;
 use crate::reader::{CUES_KEPT, CUES_PER_POSITION};
 use crate::storage::Storage;
 use crate::stream::Cues;
@@ -55,7 +57,14 @@ struct Trouble {
     since: Instant,
     retry_at: Instant,
     delay: Duration,
-    is_end: bool,
+    /// The file has no frame from here on. Before it the file can be read. `None`: the disk fails, wherever it reads.
+    end: Option<u64>,
+}
+
+impl Trouble {
+    fn concerns(&self, position: u64) -> bool {
+        self.end.is_none_or(|end| position >= end)
+    }
 }
 
 /// A file that ends early may still be on its way here, but rarely is.
@@ -90,32 +99,64 @@ impl Feeder {
         }
     }
 
-    /// Reads one chunk, if there is room for one and the disk works; whether it did.
-    pub fn work(&mut self, status: &Mutex<Status>, cues: &Cues) -> bool {
+    /// Reads one chunk, if there is room for one, the device admits it and the disk works; whether it did.
+    ///
+    /// A look takes no admission. So where a thread is not admitted, another one reads, and looks again after that: no
+    /// request is left to a thread that rests.
+    pub fn work<'d>(
+        &mut self,
+        status: &Mutex<Status>,
+        cues: &Cues,
+        admit: impl FnOnce() -> Option<Admission<'d>>,
+    ) -> bool {
         self.look();
+        if self.has_all() && !cues.are_wanted() {
+            return false;
+        }
+        let Some(_admission) = admit() else { return false };
         // A position that somebody waits for comes first.
-        if !self.has_to_wait() && self.work_on_cue(status, cues) {
+        if self.work_on_cue(status, cues) {
             return true;
         }
-        (!self.has_to_wait() || self.has_given_up()) && self.work_on_ring(status)
+        (!self.has_to_wait(self.next()) || self.has_given_up()) && self.work_on_ring(status)
+    }
+
+    /// What is wrong with reading there.
+    fn trouble_at(&self, position: u64) -> Option<&Trouble> {
+        self.trouble.as_ref().filter(|trouble| trouble.concerns(position))
+    }
+
+    /// Whether the file ends before the position, and has not grown in the time that it had for that.
+    fn is_behind_the_end(&self, position: u64) -> bool {
+        let is_end = self.trouble_at(position).is_some_and(|trouble| trouble.end.is_some());
+        is_end && self.is_out_of_patience(position)
     }
 
     /// Whether chunks are lost until the disk is asked again: the file ends before them.
     fn has_given_up(&self) -> bool {
-        let is_end = self.trouble.as_ref().is_some_and(|trouble| trouble.is_end);
-        is_end && self.reader_waits && self.is_out_of_patience() && self.has_to_wait()
+        let next = self.next();
+        self.reader_waits && self.is_behind_the_end(next) && self.has_to_wait(next)
+    }
+
+    /// Frees what was read ahead; the reader keeps what it can reach. Nothing more is read.
+    pub fn forget_chunks(&mut self) {
+        (_, self.ends) = rings(1);
+        (self.ring, self.cues) = (Vec::new(), Vec::new());
     }
 
     /// Whether there is no room, or nothing more to read.
     pub fn is_filled(&mut self) -> bool {
         self.look();
-        let loops = self.lap.as_ref().is_some_and(|lap| lap.start < self.info.frames);
-        self.ring.is_empty() || !loops && self.cursor >= self.info.frames
+        self.has_all() || self.is_behind_the_end(self.next())
     }
 
-    /// Whether the disk has failed, and it is too early to ask it again.
-    fn has_to_wait(&self) -> bool {
-        self.trouble.as_ref().is_some_and(|trouble| Instant::now() < trouble.retry_at)
+    fn has_all(&self) -> bool {
+        self.ring.is_empty() || self.next() >= self.info.frames
+    }
+
+    /// Whether reading there has failed, and it is too early to ask the disk again.
+    fn has_to_wait(&self, position: u64) -> bool {
+        self.trouble_at(position).is_some_and(|trouble| Instant::now() < trouble.retry_at)
     }
 
     /// Takes what the reader requests and gives back.
@@ -153,14 +194,24 @@ impl Feeder {
         }
     }
 
+    /// Where reading ends, or the loop does.
+    fn limit(&self) -> u64 {
+        self.lap.as_ref().map_or(self.info.frames, |lap| lap.end.min(self.info.frames))
+    }
+
+    /// The frame with which the next chunk begins. A loop that lies behind the end has nothing to read.
+    fn next(&self) -> u64 {
+        let limit = self.limit();
+        let lap = self.lap.as_ref().filter(|lap| self.cursor >= limit && lap.start < limit);
+        lap.map_or(self.cursor, |lap| lap.start)
+    }
+
     fn work_on_ring(&mut self, status: &Mutex<Status>) -> bool {
-        let limit = self.lap.as_ref().map_or(self.info.frames, |lap| lap.end.min(self.info.frames));
+        let limit = self.limit();
+        if self.next() >= limit {
+            return false;
+        }
         if self.cursor >= limit {
-            // A loop that lies behind the end has nothing to read.
-            let has_lap = self.lap.as_ref().is_some_and(|lap| lap.start < limit);
-            if !has_lap {
-                return false;
-            }
             self.wrap();
         }
         let Some(mut chunk) = self.ring.pop() else { return false };
@@ -170,7 +221,7 @@ impl Feeder {
         // The reader may have jumped meanwhile.
         self.look();
         let is_wanted = chunk.generation == self.generation && chunk.start == self.cursor;
-        let give_up = !read && self.reader_waits && self.is_out_of_patience();
+        let give_up = !read && self.reader_waits && self.is_out_of_patience(chunk.start);
         if give_up {
             (chunk.frames, chunk.is_lost) = (wanted, true);
         }
@@ -186,10 +237,9 @@ impl Feeder {
 
     /// Brings the position that a control thread waits for into memory.
     fn work_on_cue(&mut self, status: &Mutex<Status>, cues: &Cues) -> bool {
-        let Some(position) = cues.wanted() else { return false };
-        let missing = (0..CUES_PER_POSITION as u64)
-            .map(|index| position + index * self.chunk_frames as u64)
-            .find(|start| *start < self.info.frames && !self.sent_cues.contains(start));
+        let Some((position, missing)) = cues.first(|position| self.next_of_cue(position)) else {
+            return false;
+        };
         let Some(start) = missing else {
             cues.done(position);
             return true;
@@ -210,6 +260,15 @@ impl Feeder {
         true
     }
 
+    /// Where the next chunk of a cue begins; `Some(None)`: the reader has all of it, or will. `None`: it is too early to ask the
+    /// disk for it.
+    fn next_of_cue(&self, position: u64) -> Option<Option<u64>> {
+        let missing = (0..CUES_PER_POSITION as u64)
+            .map(|index| position.saturating_add(index * self.chunk_frames as u64))
+            .find(|start| *start < self.info.frames && !self.sent_cues.contains(start));
+        missing.is_none_or(|start| !self.has_to_wait(start)).then_some(missing)
+    }
+
     /// Reads frames into the chunk; whether there were any. Fewer than wanted are fine; the rest is tried again.
     fn fill(&mut self, chunk: &mut Chunk, wanted: usize, status: &Mutex<Status>) -> bool {
         lock(status).reading_since = Some(Instant::now());
@@ -217,7 +276,7 @@ impl Feeder {
         // A decoder that panics is a file that cannot be read: the thread has other streams to serve, and nobody else
         // would tell a reader that waits. Unwind safety: the decoder is opened anew before it is used again.
         let read = catch_unwind(AssertUnwindSafe(|| {
-            self.reopen_after_trouble()?;
+            self.reopen_after_trouble(start)?;
             let read = self.decoder.read(start, &mut chunk.rows_mut(wanted));
             read.map_err(|error| error.to_string())
         }));
@@ -225,22 +284,29 @@ impl Feeder {
         lock(status).reading_since = None;
         match read {
             Ok(0) => {
-                lock(status).failure = Some(self.ends_early(start));
-                self.note_trouble(true);
+                lock(status).fail(start, self.ends_early(start));
+                self.note_trouble(start, Some(start));
                 false
             }
             Ok(frames) => {
                 chunk.frames = frames;
-                self.trouble = None;
-                let mut status = lock(status);
-                (status.failure, status.not_finite) = (None, self.decoder.not_finite());
+                self.note_read(chunk.end(), &mut lock(status));
                 true
             }
             Err(cause) => {
-                lock(status).failure = Some(cause);
-                self.note_trouble(false);
+                lock(status).fail(0, cause);
+                self.note_trouble(start, None);
                 false
             }
+        }
+    }
+
+    /// Frames were read up to there.
+    fn note_read(&mut self, end: u64, status: &mut Status) {
+        status.not_finite = self.decoder.not_finite();
+        // Before its end a file that was cut short can be read; that makes it no longer.
+        if self.trouble_at(end - 1).is_some() || self.trouble.is_none() {
+            (self.trouble, status.failure) = (None, None);
         }
     }
 
@@ -256,8 +322,8 @@ impl Feeder {
         format!("{path}: the decoder panicked at frame {at}; please report this with the file")
     }
 
-    fn reopen_after_trouble(&mut self) -> Result<(), String> {
-        if self.trouble.is_some() {
+    fn reopen_after_trouble(&mut self, position: u64) -> Result<(), String> {
+        if self.trouble_at(position).is_some() {
             let path = self.storage.path();
             let opened =
                 self.storage.open().map_err(|error| format!("{}: {error}", path.display()))?;
@@ -266,19 +332,19 @@ impl Feeder {
         Ok(())
     }
 
-    fn note_trouble(&mut self, is_end: bool) {
+    fn note_trouble(&mut self, position: u64, end: Option<u64>) {
         let now = Instant::now();
-        let (since, delay) = match &self.trouble {
+        let (since, delay) = match self.trouble_at(position) {
             Some(trouble) => (trouble.since, (trouble.delay * 2).min(LONGEST_RETRY)),
             None => (now, FIRST_RETRY),
         };
-        self.trouble = Some(Trouble { since, retry_at: now + delay, delay, is_end });
+        self.trouble = Some(Trouble { since, retry_at: now + delay, delay, end });
     }
 
-    fn is_out_of_patience(&self) -> bool {
-        self.trouble.as_ref().is_some_and(|trouble| {
+    fn is_out_of_patience(&self, position: u64) -> bool {
+        self.trouble_at(position).is_some_and(|trouble| {
             let at_an_end = self.patience.min(PATIENCE_AT_AN_END);
-            let patience = if trouble.is_end { at_an_end } else { self.patience };
+            let patience = if trouble.end.is_some() { at_an_end } else { self.patience };
             trouble.since.elapsed() >= patience
         })
     }

@@ -36,7 +36,7 @@ pub struct StreamReport {
     pub gaps: Vec<Gap>,
     /// Samples read ahead so far that were NaN or infinite, and are silent. One that is read again counts again.
     pub not_finite: u64,
-    /// Why reading fails now, if it does.
+    /// Why reading fails now, if it does, or where the file ends if it is shorter than it states.
     pub failure: Option<String>,
     /// Why nothing more is read, if Hocket itself has failed: all that follows is silence.
     pub ended: Option<String>,
@@ -48,6 +48,8 @@ pub struct StreamReport {
 #[derive(Debug, Default)]
 pub(crate) struct Status {
     pub failure: Option<String>,
+    /// Frames before it are read in spite of the failure.
+    fails_from: u64,
     /// As [`StreamReport::ended`].
     pub ended: Option<String>,
     pub reading_since: Option<Instant>,
@@ -56,13 +58,21 @@ pub(crate) struct Status {
 }
 
 impl Status {
-    fn cause(&self) -> String {
-        self.known_cause().cloned().unwrap_or_else(|| "the disk was too slow".into())
+    /// Nothing can be read from this frame on.
+    pub fn fail(&mut self, from: u64, cause: String) {
+        (self.failure, self.fails_from) = (Some(cause), from);
     }
 
     /// Why nothing can be read now.
     pub fn known_cause(&self) -> Option<&String> {
         self.ended.as_ref().or(self.failure.as_ref())
+    }
+
+    /// Why these frames could not be read, if it is known.
+    fn cause_of(&self, notice: &Notice) -> Option<&String> {
+        let end = notice.position.saturating_add(notice.frames);
+        let failure = self.failure.as_ref().filter(|_| self.fails_from < end);
+        self.ended.as_ref().or(failure)
     }
 }
 
@@ -85,17 +95,17 @@ impl GapLog {
             let going_on =
                 self.gaps.last().is_some_and(|gap| !gap.is_over && gap.position == notice.position);
             if !going_on {
-                self.begin(notice, status);
+                self.begin(notice);
             }
             let Some(gap) = self.gaps.last_mut() else { continue };
             (gap.frames, gap.is_over) = (notice.frames, notice.is_over);
-            if let Some(cause) = status.known_cause() {
+            if let Some(cause) = status.cause_of(&notice) {
                 gap.cause.clone_from(cause);
             }
         }
     }
 
-    fn begin(&mut self, notice: Notice, status: &Status) {
+    fn begin(&mut self, notice: Notice) {
         if self.gaps.len() == GAPS_KEPT {
             self.gaps.remove(0);
         }
@@ -104,7 +114,7 @@ impl GapLog {
             frames: 0,
             since: Instant::now(),
             is_over: false,
-            cause: status.cause(),
+            cause: "the disk was too slow".into(),
         });
     }
 }

@@ -69,4 +69,4 @@ pub use record::{
 pub use recover::{Recovery, recover};
 pub use settings::Settings;
 pub use storage::{FileStorage, Storage};
-pub use stream::Stream;
+pub use stream::{Stream, WantedPosition};

@@ -4,7 +4,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use hocket_media::{MediaError, StreamDecoder};
 use hocket_rt::Ring;
@@ -23,6 +23,8 @@ use crate::stream::{Cues, Entry, Stream};
 const REQUESTS: usize = 64;
 /// Notices that may be under way. The next one has the totals of a lost one.
 const NOTICES: usize = 256;
+/// How often one idle thread looks while a jump is expected.
+const LOOK_FOR_A_JUMP: Duration = Duration::from_millis(1);
 /// What a stream says that ended because of a fault of Hocket.
 const PANICKED: &str = "the thread that reads ahead panicked, so nothing more of the file plays; please report this, and \
                         start again";
@@ -48,8 +50,21 @@ pub(crate) struct Shared {
 struct State {
     streams: Vec<Arc<Entry>>,
     stop: bool,
+    /// How often a control thread has given the threads something to look at.
+    calls: u64,
+    /// Readers are expected to jump until then. `None`: nobody announced a jump.
+    jumps_until: Option<Instant>,
+    /// Whether an idle thread looks for jumps. One is enough: each look costs time for every stream.
+    is_watched: bool,
     /// Threads that have not ended.
     threads: usize,
+}
+
+impl State {
+    /// Whether an idle thread has to look for jumps, and none does.
+    fn needs_a_watcher(&self) -> bool {
+        !self.is_watched && self.jumps_until.is_some_and(|until| Instant::now() < until)
+    }
 }
 
 /// A running thread. Streams end with the last one, however that ends.
@@ -104,6 +119,9 @@ impl Preloader {
             state: Mutex::new(State {
                 streams: Vec::new(),
                 stop: false,
+                calls: 0,
+                jumps_until: None,
+                is_watched: false,
                 threads: settings.threads,
             }),
             woken: Condvar::new(),
@@ -131,6 +149,14 @@ impl Preloader {
     /// How it works.
     pub fn settings(&self) -> &Settings {
         &self.settings
+    }
+
+    /// Says that readers are about to jump, within this time at most. A reader cannot wake a thread, so an idle one finds
+    /// a jump only when it looks. For this time one looks every millisecond, however rarely [`Settings::poll`] says.
+    ///
+    /// Thread: control, before the jump. Cost: a short lock, and a wake-up.
+    pub fn expect_jumps(&self, within: Duration) {
+        self.shared.expect_jumps(within);
     }
 
     /// What is left of the disk buffer, in bytes.
@@ -233,7 +259,7 @@ impl Preloader {
 }
 
 /// The rings between a reader and its feeder.
-fn rings(ring_chunks: usize) -> (ReaderEnds, FeederEnds) {
+pub(crate) fn rings(ring_chunks: usize) -> (ReaderEnds, FeederEnds) {
     let (filled_writer, filled) = Ring::new(ring_chunks);
     let (cues_writer, cues) = Ring::new(CUE_CHUNKS);
     let (empty, empty_reader) = Ring::new(ring_chunks + CUE_CHUNKS);
@@ -250,8 +276,7 @@ fn rings(ring_chunks: usize) -> (ReaderEnds, FeederEnds) {
 
 impl Drop for Preloader {
     fn drop(&mut self) {
-        lock(&self.shared.state).stop = true;
-        self.shared.woken.notify_all();
+        self.shared.stop();
         for thread in self.threads.drain(..) {
             // A thread that panicked has said so itself, and to its streams.
             let _ = thread.join();
@@ -271,39 +296,67 @@ impl Shared {
         Ok(())
     }
 
+    /// Streams end at once: a thread that waits for a disk does not hold up the readers of another one.
+    fn stop(&self) {
+        let mut state = lock(&self.state);
+        state.stop = true;
+        state.streams.iter().for_each(|entry| entry.end(None));
+        self.woken.notify_all();
+    }
+
     pub fn forget(&self, entry: &Arc<Entry>) {
         lock(&self.state).streams.retain(|other| !Arc::ptr_eq(other, entry));
     }
 
+    /// Has every idle thread look, and every other one before it rests.
     pub fn wake(&self) {
+        lock(&self.state).calls += 1;
         self.woken.notify_all();
+    }
+
+    fn expect_jumps(&self, within: Duration) {
+        let until = Instant::now() + within;
+        let mut state = lock(&self.state);
+        state.jumps_until = state.jumps_until.max(Some(until));
+        drop(state);
+        self.wake();
     }
 
     /// A thread's life: first the positions that control threads wait for, then one chunk for each stream in turn, and
     /// a rest when none needs any.
     fn run(&self, poll: Duration) {
-        loop {
-            let state = lock(&self.state);
-            if state.stop {
-                return;
-            }
-            let streams = state.streams.clone();
-            drop(state);
+        while let Some((streams, calls)) = self.next_round() {
             for _ in 0..CUES_PER_POSITION {
-                self.serve_all(streams.iter().filter(|entry| entry.cues.wanted().is_some()));
+                self.serve_all(streams.iter().filter(|entry| entry.cues.are_wanted()));
             }
             let worked = self.serve_all(streams.iter());
             if !worked {
-                let state = lock(&self.state);
-                if !state.stop {
-                    drop(
-                        self.woken
-                            .wait_timeout(state, poll)
-                            .unwrap_or_else(PoisonError::into_inner),
-                    );
-                }
+                // The thread keeps no stream that ends meanwhile.
+                drop(streams);
+                self.rest(calls, poll);
             }
         }
+    }
+
+    /// All streams, and the calls so far. `None`: the preloader stops.
+    fn next_round(&self) -> Option<(Vec<Arc<Entry>>, u64)> {
+        let state = lock(&self.state);
+        (!state.stop).then(|| (state.streams.clone(), state.calls))
+    }
+
+    /// Rests until somebody calls or it is time to look; not at all if there was a call after the first `seen`, because
+    /// the thread may have looked too early for it.
+    fn rest(&self, seen: u64, poll: Duration) {
+        let mut state = lock(&self.state);
+        if state.stop || state.calls != seen {
+            return;
+        }
+        let watches = state.needs_a_watcher();
+        state.is_watched |= watches;
+        let pause = if watches { poll.min(LOOK_FOR_A_JUMP) } else { poll };
+        let rested = self.woken.wait_timeout(state, pause);
+        let (mut state, _) = rested.unwrap_or_else(PoisonError::into_inner);
+        state.is_watched &= !watches;
     }
 
     /// Whether any of them got a chunk.
@@ -323,13 +376,15 @@ impl Shared {
         if let (Ok(status), Ok(mut gaps)) = (entry.status.try_lock(), entry.gaps.try_lock()) {
             gaps.gather(&status);
         }
-        let Some(_admission) = self.devices.admit(entry.device) else { return false };
         let Ok(mut feeder) = entry.feeder.try_lock() else { return false };
-        let work = AssertUnwindSafe(move || feeder.work(&entry.status, &entry.cues));
-        catch_unwind(work).unwrap_or_else(|_| {
+        let admit = || self.devices.admit(entry.device);
+        let work = AssertUnwindSafe(move || feeder.work(&entry.status, &entry.cues, admit));
+        let worked = catch_unwind(work).unwrap_or_else(|_| {
             entry.end(Some(PANICKED));
             false
-        })
+        });
+        entry.free_if_ended();
+        worked
     }
 }
 
@@ -346,14 +401,54 @@ mod tests {
         std::panic::resume_unwind(Box::new("a fault of the thread itself"));
     }
 
-    #[test]
-    fn when_the_last_thread_panics_every_reader_gets_silence_with_the_cause() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("a.wav");
+    /// Threads that leave all work to the test.
+    fn do_nothing(shared: &Shared, _: Duration) {
+        while !lock(&shared.state).stop {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+
+    fn written(folder: &Path) -> std::path::PathBuf {
+        let path = folder.join("a.wav");
         let mut writer =
             AudioWriter::create(&path, FileFormat::Wav, 48_000, WavFormat::Pcm16, 9000).unwrap();
         writer.write(&[0.5; 9000], &[0.5; 9000]).unwrap();
         writer.finish().unwrap();
+        path
+    }
+
+    #[test]
+    fn a_call_between_a_look_and_the_rest_ends_the_rest_at_once() {
+        let preloader = Preloader::start_with(Settings::new(0), do_nothing).unwrap();
+        let shared = Arc::clone(&preloader.shared);
+        let (_, calls) = shared.next_round().unwrap();
+        shared.wake();
+        let rest = std::thread::spawn(move || shared.rest(calls, Duration::from_secs(3600)));
+        let begun = Instant::now();
+        while !rest.is_finished() {
+            assert!(begun.elapsed() < Duration::from_secs(60), "it rests");
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+
+    #[test]
+    fn a_look_in_vain_takes_no_part_of_the_device() {
+        let folder = tempfile::tempdir().unwrap();
+        let preloader = Preloader::start_with(Settings::new(64 << 20), do_nothing).unwrap();
+        let (stream, _reader) = preloader.open(&written(folder.path()), 48_000, 2).unwrap();
+        let (shared, entry) = (&preloader.shared, &stream.entry);
+        while shared.serve(entry) {}
+        let refuse = || unreachable!("the stream has all that finds room");
+        assert!(!lock(&entry.feeder).work(&entry.status, &entry.cues, refuse));
+        // A wish, or room, does take part in it.
+        stream.want(5000);
+        assert!(shared.serve(entry));
+    }
+
+    #[test]
+    fn when_the_last_thread_panics_every_reader_gets_silence_with_the_cause() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = written(folder.path());
         let preloader =
             Preloader::start_with(Settings::new(64 << 20), panic_with_a_stream).unwrap();
         let (stream, mut reader) = preloader.open(&path, 48_000, 2).unwrap();

@@ -15,7 +15,7 @@ pub struct Settings {
     /// The most memory that all streams together may read ahead into.
     pub disk_buffer_bytes: usize,
     /// How often an idle thread looks whether a reader has made room or jumped. A reader cannot wake it, because that
-    /// would be a system call.
+    /// would be a system call. See [`Preloader::expect_jumps`](crate::Preloader::expect_jumps).
     pub poll: Duration,
     /// How long offline rendering waits for a disk that fails before it goes on with silence.
     pub patience: Duration,

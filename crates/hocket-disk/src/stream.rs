@@ -48,52 +48,88 @@ impl Entry {
     pub fn has_ended(&self) -> bool {
         self.ended.load(Ordering::Relaxed)
     }
+
+    /// Frees what was read ahead of a stream that has ended, because a thread that waits for a disk keeps every stream that
+    /// it knew, and this one is no longer in the budget. A thread that has the feeder now calls this afterwards.
+    ///
+    /// It asks the list, whose lock orders the two: one of them finds both the end and a feeder that is free.
+    pub fn free_if_ended(&self) {
+        if self.cues.have_ended()
+            && let Ok(mut feeder) = self.feeder.try_lock()
+        {
+            feeder.forget_chunks();
+        }
+    }
+}
+
+/// A position that one caller wants in memory ([`Stream::want`]).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct WantedPosition {
+    position: u64,
+    /// Of the call. Another caller may want the same position, and for longer.
+    number: u64,
 }
 
 /// The positions that control threads wait for.
 #[derive(Debug, Default)]
 pub(crate) struct Cues {
-    wanted: Mutex<Wanted>,
+    list: Mutex<CueList>,
     changed: Condvar,
 }
 
 #[derive(Debug, Default)]
-struct Wanted {
-    positions: Vec<u64>,
+struct CueList {
+    wanted: Vec<WantedPosition>,
+    /// Calls so far.
+    calls: u64,
     /// Nobody brings them any more.
     has_ended: bool,
 }
 
 impl Cues {
-    pub fn wanted(&self) -> Option<u64> {
-        lock(&self.wanted).positions.first().copied()
+    pub fn are_wanted(&self) -> bool {
+        !lock(&self.list).wanted.is_empty()
+    }
+
+    /// The first position of which `look` says something, with what it says.
+    pub fn first<T>(&self, look: impl Fn(u64) -> Option<T>) -> Option<(u64, T)> {
+        let list = lock(&self.list);
+        list.wanted.iter().find_map(|wanted| Some((wanted.position, look(wanted.position)?)))
     }
 
     pub fn done(&self, position: u64) {
-        lock(&self.wanted).positions.retain(|wanted| *wanted != position);
+        lock(&self.list).wanted.retain(|wanted| wanted.position != position);
         self.changed.notify_all();
+    }
+
+    fn have_ended(&self) -> bool {
+        lock(&self.list).has_ended
     }
 
     fn end(&self) {
-        lock(&self.wanted).has_ended = true;
+        lock(&self.list).has_ended = true;
         self.changed.notify_all();
     }
 
-    fn want(&self, position: u64) {
-        lock(&self.wanted).positions.push(position);
+    fn want(&self, position: u64) -> WantedPosition {
+        let mut list = lock(&self.list);
+        list.calls += 1;
+        let wanted = WantedPosition { position, number: list.calls };
+        list.wanted.push(wanted);
+        wanted
     }
 
-    /// Whether the position was done in time. If not, nobody waits for it any more.
-    fn wait(&self, position: u64, until: Instant) -> bool {
-        let mut wanted = lock(&self.wanted);
-        while wanted.positions.contains(&position) {
+    /// Whether the position was done in time. If not, this caller wants it no more.
+    fn wait(&self, wanted: WantedPosition, until: Instant) -> bool {
+        let mut list = lock(&self.list);
+        while list.wanted.contains(&wanted) {
             let left = until.checked_duration_since(Instant::now());
-            let Some(left) = left.filter(|_| !wanted.has_ended) else {
-                wanted.positions.retain(|other| *other != position);
+            let Some(left) = left.filter(|_| !list.has_ended) else {
+                list.wanted.retain(|other| *other != wanted);
                 return false;
             };
-            let waited = self.changed.wait_timeout(wanted, left);
-            wanted = waited.unwrap_or_else(std::sync::PoisonError::into_inner).0;
+            let waited = self.changed.wait_timeout(list, left);
+            list = waited.unwrap_or_else(std::sync::PoisonError::into_inner).0;
         }
         true
     }
@@ -127,8 +163,7 @@ impl Stream {
     /// # Errors
     /// [`PreloadError`]; a retry may help.
     pub fn preload(&self, position: u64, patience: Duration) -> Result<(), PreloadError> {
-        self.want(position);
-        self.wait(position, Instant::now() + patience, patience)
+        self.wait(self.want(position), patience)
     }
 
     /// As [`Stream::preload`] for many streams at once, each with its position: the disk is asked for all of them
@@ -143,24 +178,43 @@ impl Stream {
         patience: Duration,
     ) -> Result<(), Vec<PreloadError>> {
         let until = Instant::now() + patience;
-        wanted.iter().for_each(|(stream, position)| stream.want(*position));
-        let waited =
-            wanted.iter().map(|(stream, position)| stream.wait(*position, until, patience));
+        let want = |(stream, position): &(&Stream, u64)| stream.want(*position);
+        let asked: Vec<WantedPosition> = wanted.iter().map(want).collect();
+        let waited = wanted.iter().zip(asked);
+        let waited = waited.map(|((stream, _), asked)| stream.wait_until(asked, until, patience));
         let errors: Vec<PreloadError> = waited.filter_map(Result::err).collect();
         if errors.is_empty() { Ok(()) } else { Err(errors) }
     }
 
-    /// Begins what [`Stream::preload`] does, without waiting. A `preload` of the same position waits for it.
+    /// Begins what [`Stream::preload`] does, without waiting. [`Stream::wait`] waits for it.
     ///
     /// Thread: control; never waits for the disk.
-    pub fn want(&self, position: u64) {
-        self.entry.cues.want(position);
+    pub fn want(&self, position: u64) -> WantedPosition {
+        let wanted = self.entry.cues.want(position);
         self.preloader.wake();
+        wanted
     }
 
-    fn wait(&self, position: u64, until: Instant, waited: Duration) -> Result<(), PreloadError> {
+    /// Waits until a position is in memory that [`Stream::want`] asked for. After an error the caller wants it no more. What is
+    /// in memory by now needs no other thread.
+    ///
+    /// Thread: control; waits for the disk, at most `patience`.
+    ///
+    /// # Errors
+    /// [`PreloadError`]; a retry may help.
+    pub fn wait(&self, wanted: WantedPosition, patience: Duration) -> Result<(), PreloadError> {
+        self.wait_until(wanted, Instant::now() + patience, patience)
+    }
+
+    fn wait_until(
+        &self,
+        wanted: WantedPosition,
+        until: Instant,
+        waited: Duration,
+    ) -> Result<(), PreloadError> {
+        let position = wanted.position;
         let entry = &self.entry;
-        if entry.cues.wait(position, until) {
+        if entry.cues.wait(wanted, until) {
             return Ok(());
         }
         let name = entry.path.display().to_string();
@@ -207,5 +261,6 @@ impl Drop for Stream {
     fn drop(&mut self) {
         self.preloader.forget(&self.entry);
         self.entry.end(None);
+        self.entry.free_if_ended();
     }
 }

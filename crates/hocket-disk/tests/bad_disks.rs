@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use common::{Disk, OnDisk, bits, preloader, wait_for, written};
+use common::{Disk, GoesOn, OnDisk, bits, preloader, wait_for, written};
 use hocket_disk::{PreloadError, Preloader, ReadAt, Storage, Stream, StreamReader, WavFormat};
 use hocket_media::{Audio, decode};
 
@@ -166,6 +166,58 @@ fn a_file_that_is_cut_short_plays_to_its_end_and_grows_back() {
     player.until_it_plays();
 }
 
+/// Leaves so many frames of the file.
+fn cut(disk: &Disk, frames: usize) {
+    disk.change(|state| state.len -= 8 * (FRAMES - frames));
+}
+
+#[test]
+fn offline_a_loop_over_a_file_that_was_cut_short_plays_what_is_left_in_every_lap() {
+    let (_folder, disk, audio) = disk(1);
+    // It has no patience.
+    let preloader = preloader(CHUNK);
+    let (stream, mut reader) = open(&preloader, &disk);
+    // More than the ring holds, so none of what goes is in memory.
+    let (left, lap) = (4 * CHUNK + 500, 8 * CHUNK);
+    cut(&disk, left);
+    reader.set_loop(Some(0..lap as u64));
+    for round in 0..20 {
+        let mut rows = [vec![f32::NAN; lap], vec![f32::NAN; lap]];
+        let [first, second] = &mut rows;
+        assert_eq!(reader.read_waiting(0, &mut [first, second]), left, "round {round}");
+        for (row, whole) in rows.iter().zip(&audio.channels) {
+            assert_eq!(bits(&row[..left]), bits(&whole[..left]), "round {round}");
+            assert!(row[left..].iter().all(|sample| *sample == 0.0), "round {round}");
+        }
+    }
+    let gaps = stream.report().gaps;
+    assert!(gaps.iter().all(|gap| gap.cause.contains("cut short")), "{gaps:?}");
+}
+
+#[test]
+fn a_position_behind_the_end_of_a_file_that_was_cut_short_holds_up_no_other_one() {
+    let (_folder, disk, _) = disk(1);
+    let preloader = preloader(CHUNK);
+    let (stream, _reader) = open(&preloader, &disk);
+    cut(&disk, 100_000);
+    let [behind, before] = [900_000, 50_000].map(|position| stream.want(position));
+    stream.wait(before, Duration::from_secs(60)).unwrap();
+    let error = stream.wait(behind, Duration::ZERO).unwrap_err();
+    assert!(matches!(error, PreloadError::Failing { position: 900_000, .. }), "{error}");
+}
+
+#[test]
+fn a_stream_is_filled_when_its_file_was_cut_short_and_nothing_more_is_left() {
+    let (_folder, disk, _) = disk(1);
+    let preloader = preloader(CHUNK);
+    let (stream, mut reader) = open(&preloader, &disk);
+    fill(&disk);
+    cut(&disk, 100_000);
+    reader.locate(100_000 - CHUNK as u64);
+    wait_for("it is filled", || stream.is_filled());
+    assert!(stream.report().failure.is_some_and(|failure| failure.contains("cut short")));
+}
+
 #[test]
 fn offline_a_disk_that_fails_ends_in_silence_and_not_in_waiting() {
     let (_folder, disk, audio) = disk(1);
@@ -276,6 +328,30 @@ fn a_stream_that_was_dropped_holds_up_no_reader_that_waits() {
     let mut row = [0.5; CHUNK];
     assert_eq!(reader.read_waiting(500_000, &mut [&mut row]), 0);
     assert_eq!(reader.not_ready_frames(), CHUNK as u64);
+}
+
+#[test]
+fn a_preloader_that_stops_holds_up_no_reader_although_another_disk_stalls() {
+    let preloader = preloader(CHUNK);
+    let ((_a, stalled, _), (_b, healthy, _)) = (disk(1), disk(2));
+    let (_stalled_stream, mut stalled_reader) = open(&preloader, &stalled);
+    let (_stream, mut reader) = open(&preloader, &healthy);
+    let _goes_on = GoesOn(Arc::clone(&stalled));
+    stalled.change(|state| state.stalls = true);
+    stalled_reader.locate(500_000);
+    wait_for("a thread is stuck", || stalled.see(|state| state.waiting) > 0);
+    let stopping = std::thread::spawn(move || preloader.stop());
+    let reading = std::thread::spawn(move || {
+        let places = (0..u64::MAX).map(|index| 50_000 * (index % 19));
+        let mut row = [0.0; CHUNK];
+        // Until the preloader stops every place is read.
+        let mut ready = places.map(|place| reader.read_waiting(place, &mut [&mut row]));
+        ready.any(|frames| frames < CHUNK)
+    });
+    wait_for("the reader goes on in silence", || reading.is_finished());
+    assert!(!stopping.is_finished(), "the stop itself waits for the disk");
+    stalled.change(|state| state.stalls = false);
+    stopping.join().unwrap();
 }
 
 #[test]

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use common::{Disk, OnDisk, Random, bits, noise, preloader, wait_for, written};
+use common::{Disk, GoesOn, OnDisk, Random, bits, noise, preloader, wait_for, written};
 use hocket_disk::{
     OpenError, PreloadError, Preloader, SeekCost, Settings, StreamReader, WavFormat,
 };
@@ -347,9 +347,48 @@ fn a_position_can_be_wanted_before_it_is_waited_for() {
     let path = written(folder.path(), "a.wav", WavFormat::Pcm24, 20_000);
     let preloader = preloader(256);
     let (stream, mut reader) = preloader.open(&path, 48_000, 4).unwrap();
-    stream.want(9_000);
-    stream.preload(9_000, Duration::from_secs(60)).unwrap();
+    let wanted = stream.want(9_000);
+    stream.wait(wanted, Duration::from_secs(60)).unwrap();
     assert_eq!(reader.read(9_000, &mut [&mut [0.0; 512]]), 512);
+}
+
+#[test]
+fn a_caller_who_gives_up_ends_no_wait_of_another_one_for_the_same_position() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = written(folder.path(), "a.wav", WavFormat::Pcm24, 20_000);
+    let disk = Disk::new(&path, 1);
+    let preloader = preloader(256);
+    let storage = Arc::new(OnDisk(Arc::clone(&disk)));
+    let (stream, mut reader) = preloader.open_storage(storage, 48_000, 4).unwrap();
+    let _goes_on = GoesOn(Arc::clone(&disk));
+    disk.change(|state| state.stalls = true);
+    let [patient, hasty] = [9_000, 9_000].map(|position| stream.want(position));
+    assert!(stream.wait(hasty, Duration::ZERO).is_err());
+    assert!(stream.wait(patient, Duration::ZERO).is_err(), "nobody has read it");
+    let patient = stream.want(9_000);
+    assert!(stream.preload(9_000, Duration::ZERO).is_err());
+    disk.change(|state| state.stalls = false);
+    stream.wait(patient, Duration::from_secs(60)).unwrap();
+    disk.change(|state| state.stalls = true);
+    assert_eq!(reader.read(9_000, &mut [&mut [0.0; 512]]), 512);
+}
+
+#[test]
+fn a_position_that_is_in_memory_is_there_although_no_thread_can_look() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = written(folder.path(), "a.wav", WavFormat::Pcm24, 20_000);
+    let disk = Disk::new(&path, 1);
+    let preloader = preloader(256);
+    let storage = Arc::new(OnDisk(Arc::clone(&disk)));
+    let (stream, mut reader) = preloader.open_storage(storage, 48_000, 4).unwrap();
+    let _goes_on = GoesOn(Arc::clone(&disk));
+    let [first, second] = [9_000, 12_000].map(|position| stream.want(position));
+    // Positions come in their order.
+    stream.wait(second, Duration::from_secs(60)).unwrap();
+    disk.change(|state| state.stalls = true);
+    reader.locate(16_000);
+    wait_for("a thread waits for it", || disk.see(|state| state.waiting) > 0);
+    stream.wait(first, Duration::ZERO).unwrap();
 }
 
 #[test]
@@ -367,4 +406,28 @@ fn a_reader_that_waited_does_not_wait_any_more_when_it_plays_live() {
     assert_eq!(reader.read(15_000, &mut [&mut row]), 0);
     disk.change(|state| state.stalls = false);
     wait_for("it is counted", || stream.report().not_ready_frames == 512);
+}
+
+/// No thread looks within a test because of this time.
+const NEVER: Duration = Duration::from_secs(3600);
+
+#[test]
+fn a_jump_that_was_expected_is_found_although_the_usual_look_is_far_away() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = written(folder.path(), "a.wav", WavFormat::Pcm16, 60_000);
+    let disk = Disk::new(&path, 1);
+    let settings = Settings { chunk_frames: 1024, poll: NEVER, ..Settings::new(64 << 20) };
+    let preloader = Preloader::start(settings).unwrap();
+    let storage = Arc::new(OnDisk(Arc::clone(&disk)));
+    let (_stream, mut reader) = preloader.open_storage(storage, 48_000, 4).unwrap();
+    // Four bytes for each frame.
+    let is_read_up_to = |frame: u64| disk.see(|state| state.read_up_to) >= 4 * frame;
+    wait_for("the ring is full", || is_read_up_to(4 * 1024));
+    preloader.expect_jumps(NEVER);
+    for place in [20_000, 40_000] {
+        // By now the threads rest.
+        std::thread::sleep(Duration::from_millis(20));
+        reader.locate(place);
+        wait_for("the place is read", || is_read_up_to(place + 1024));
+    }
 }

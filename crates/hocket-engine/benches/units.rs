@@ -8,13 +8,15 @@
 //! `valgrind --tool=callgrind` counts the instructions of the same program: `-- 2000 engine` runs the serial walk alone,
 //! `-- 2000 loops` the bare loops, `-- 2000 startup` neither.
 
+mod one_seat;
+
 use std::hint::black_box;
 use std::time::Instant;
 
 use hocket_dsp::{Block, Processor, mix, rows};
-use hocket_engine::{Engine, Policy, Prepared, Seating, Settings, Steer, Strategy};
+use hocket_engine::{Engine, Prepared};
 use hocket_plan::{Edge, Fusing, Graph, Node, NodeId, NodeKind};
-use hocket_plan::{ScheduleKind, Seat, Seats, SiblingPolicy};
+use one_seat::one_seat;
 
 const FRAMES: usize = 64;
 const TRACKS: usize = 64;
@@ -147,18 +149,7 @@ fn engine() -> Engine {
     };
     let processors = graph.nodes().iter().map(processor).collect();
     let prepared = Prepared::from_graph(&graph, processors, Fusing::Chains).expect("a graph");
-    let seats = Seats { seats: vec![Seat { core: 0, speed: 1.0 }] };
-    let seating = Seating::described(&seats, SiblingPolicy::Off, None).expect("one seat");
-    let policy = Policy {
-        schedule: ScheduleKind::Serial,
-        sibling: SiblingPolicy::Off,
-        wait: Strategy::Hybrid,
-    };
-    let settings = Settings {
-        steer: Steer::Fixed,
-        priority: None,
-        ..Settings::new(FRAMES as u32, 48_000, policy)
-    };
+    let (seating, settings) = one_seat(FRAMES, 48_000);
     Engine::start(prepared, settings, seating).expect("an engine")
 }
 

@@ -6,21 +6,25 @@
 //! Reading order: [`DiskUse`], [`streamed_files`], [`DiskBuffer`], [`DiskFile`].
 #![forbid(unsafe_code)]
 
+mod open_files;
+
 use std::collections::BTreeMap;
 use std::fmt;
 use std::io;
 use std::ops::Range;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use hocket_disk::{FileStorage, Preloader, Settings, Storage, Stream, StreamReader};
+use hocket_disk::{
+    FileStorage, Preloader, Settings, Storage, Stream, StreamReader, WantedPosition,
+};
 use hocket_engine::session::{MediaId, Session};
 use hocket_engine::{
     ClipSource, ClipStream, NotReady, StereoRef, StreamGap, StreamHandle, StreamedFile,
 };
 use hocket_media::{StreamDecoder, StreamInfo};
-use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use open_files::OpenFiles;
 
 /// Files that last longer stream, if they can.
 pub const LONGEST_IN_MEMORY_S: u32 = 10;
@@ -36,8 +40,6 @@ const THREADS: usize = 4;
 /// some time; a render uses up what was read as fast as it can.
 const LIVE_POLL: Duration = Duration::from_millis(10);
 const OFFLINE_POLL: Duration = Duration::from_millis(1);
-/// Files that are open besides streams, at most.
-const OTHER_FILES: u64 = 256;
 
 /// What to do while a file's frames are not in memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -185,13 +187,18 @@ pub struct DiskBuffer {
     streams: usize,
     wait: Wait,
     rate_hz: u32,
+    _open_files: OpenFiles,
 }
 
 impl DiskBuffer {
-    /// For so many streams at once, with the channels of each; `settings` beside the length of chunks.
+    /// How long [`DiskBuffer::expect_jump`] has a thread look often. Engines follow a locate in their next block.
+    pub const JUMP_COMES_WITHIN: Duration = Duration::from_millis(500);
+
+    /// For so many streams at once, with the channels of each; `settings` beside the length of chunks. It lets the process
+    /// open as many files as they need.
     ///
     /// # Errors
-    /// [`DiskError::TooSmall`], [`DiskError::Thread`].
+    /// [`DiskError`].
     pub fn start(
         settings: Settings,
         channels: &[usize],
@@ -199,14 +206,14 @@ impl DiskBuffer {
         rate_hz: u32,
     ) -> Result<Arc<DiskBuffer>, DiskError> {
         let (chunk_frames, ring_chunks) = fit(&settings, channels).map_err(DiskError::TooSmall)?;
+        let streams = channels.len();
+        let _open_files = OpenFiles::allow(streams)?;
         let preloader =
             Preloader::start(Settings { chunk_frames, ..settings }).map_err(DiskError::Thread)?;
-        let streams = channels.len();
-        Ok(Arc::new(DiskBuffer { preloader, ring_chunks, streams, wait, rate_hz }))
+        Ok(Arc::new(DiskBuffer { preloader, ring_chunks, streams, wait, rate_hz, _open_files }))
     }
 
-    /// For the files of a session that stream; `None` if there are none. It lets the process open as many files as
-    /// they need.
+    /// For the files of a session that stream; `None` if there are none.
     ///
     /// # Errors
     /// [`DiskError`].
@@ -224,8 +231,15 @@ impl DiskBuffer {
         let channels = streams.collect::<Vec<usize>>().repeat(disk.engines.max(1));
         let poll = if disk.wait == Wait::Never { LIVE_POLL } else { OFFLINE_POLL };
         let settings = Settings { threads: THREADS, poll, ..Settings::new(disk.buffer_bytes) };
-        allow_open_files(channels.len())?;
         DiskBuffer::start(settings, &channels, disk.wait, rate_hz).map(Some)
+    }
+
+    /// Says that the song is about to jump. Clips that were not pre-rolled then sound sooner: for half a second a thread looks
+    /// every millisecond whether they ask for another place, instead of every 10 ms.
+    ///
+    /// Thread: control, before it sends the engine a locate; never the leader. Cost: a short lock, and a wake-up.
+    pub fn expect_jump(&self) {
+        self.preloader.expect_jumps(DiskBuffer::JUMP_COMES_WITHIN);
     }
 
     /// Memory that streams have read into now, in bytes. It never exceeds the disk buffer.
@@ -248,22 +262,6 @@ impl DiskBuffer {
         let frames = self.ring_chunks * self.preloader.settings().chunk_frames;
         frames as f64 / f64::from(self.rate_hz)
     }
-}
-
-/// Every stream keeps its file open. Systems usually allow 1024 files, and a program may raise that up to a hard limit.
-fn allow_open_files(streams: usize) -> Result<(), DiskError> {
-    let wanted = streams as u64 + OTHER_FILES;
-    let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
-    let is_enough = |limit: Option<u64>| limit.is_none_or(|limit| limit >= wanted);
-    if is_enough(current) {
-        return Ok(());
-    }
-    let raised = Rlimit { current: Some(wanted), maximum };
-    if is_enough(maximum) && setrlimit(Resource::Nofile, raised).is_ok() {
-        return Ok(());
-    }
-    let allowed = maximum.or(current).unwrap_or(0);
-    Err(DiskError::OpenFiles { streams, wanted, allowed })
 }
 
 /// The length of chunks, and how many each stream has in its ring.
@@ -324,7 +322,8 @@ impl StreamedFile for DiskFile {
             _stream: Arc::clone(&stream),
         };
         // The buffer's threads live as long as any of its streams.
-        let handle = DiskHandle { stream, _buffer: Arc::clone(&self.buffer) };
+        let (wanted, _buffer) = (Mutex::default(), Arc::clone(&self.buffer));
+        let handle = DiskHandle { stream, wanted, _buffer };
         Ok(ClipStream { source: Box::new(source), handle: Arc::new(handle) })
     }
 }
@@ -364,17 +363,30 @@ impl ClipSource for DiskSource {
 /// A stream, for control threads.
 struct DiskHandle {
     stream: Arc<Stream>,
+    /// What was wanted, with its position, until somebody waits for it.
+    wanted: Mutex<Vec<(u64, WantedPosition)>>,
     _buffer: Arc<DiskBuffer>,
+}
+
+impl DiskHandle {
+    /// Two threads may want one position. Each takes what one of them has asked for, so that none ends the other's wait.
+    fn take_wanted(&self, position: u64) -> Option<WantedPosition> {
+        let mut wanted = self.wanted.lock().unwrap_or_else(PoisonError::into_inner);
+        let index = wanted.iter().position(|(other, _)| *other == position)?;
+        Some(wanted.remove(index).1)
+    }
 }
 
 impl StreamHandle for DiskHandle {
     fn want(&self, position: u64) {
-        self.stream.want(position);
+        let asked = (position, self.stream.want(position));
+        self.wanted.lock().unwrap_or_else(PoisonError::into_inner).push(asked);
     }
 
     fn wait(&self, position: u64, until: Instant) -> Result<(), String> {
         let patience = until.saturating_duration_since(Instant::now());
-        self.stream.preload(position, patience).map_err(|error| error.to_string())
+        let wanted = self.take_wanted(position).unwrap_or_else(|| self.stream.want(position));
+        self.stream.wait(wanted, patience).map_err(|error| error.to_string())
     }
 
     fn is_filled(&self) -> bool {

@@ -16,6 +16,9 @@
 //!
 //! Nothing is judged. Without `--bench` all of it runs briefly, to see that it works.
 
+#[path = "../../hocket-engine/benches/one_seat/mod.rs"]
+mod one_seat;
+
 use std::hint::black_box;
 use std::path::Path;
 use std::process::ExitCode;
@@ -25,13 +28,12 @@ use hocket::load::{load_session, topology};
 use hocket_dsp::{Block, Processor, mix, rows};
 use hocket_engine::time::{LanePoint, Shape, TimeBase};
 use hocket_engine::{
-    Engine, GraphEditor, LaneChange, LaneSpec, NodeSource, Policy, Prepared, Seating, Settings,
-    Steer, Strategy, prepare_session,
+    Engine, GraphEditor, LaneChange, LaneSpec, NodeSource, Prepared, prepare_session,
 };
 use hocket_lab::provenance;
 use hocket_lab::stats::{Rng, median, quantile_sorted};
 use hocket_plan::{Edge, Fusing, Graph, Node, NodeId, NodeKind};
-use hocket_plan::{ScheduleKind, Seat, Seats, SiblingPolicy};
+use one_seat::one_seat;
 use serde_json::{Value, json};
 
 const FRAMES: usize = 64;
@@ -296,7 +298,7 @@ const EXCHANGES: [&str; 4] =
 
 fn exchange(size: &Size) -> Result<Value, String> {
     let graph = late_graph(LATENCIES[0]);
-    let (seating, settings) = one_seat()?;
+    let (seating, settings) = one_seat(FRAMES, RATE_HZ);
     let started = GraphEditor::start(&graph, constants(&graph), settings, seating);
     let (mut engine, mut editor) = started.map_err(|error| error.to_string())?;
     let mut samples: [Vec<f64>; 4] = Default::default();
@@ -374,24 +376,8 @@ fn constants(graph: &Graph) -> Vec<Option<Box<dyn Processor>>> {
 }
 
 fn start(prepared: Prepared) -> Result<Engine, String> {
-    let (seating, settings) = one_seat()?;
+    let (seating, settings) = one_seat(FRAMES, RATE_HZ);
     Engine::start(prepared, settings, seating).map_err(|error| error.to_string())
-}
-
-fn one_seat() -> Result<(Seating, Settings), String> {
-    let seats = Seats { seats: vec![Seat { core: 0, speed: 1.0 }] };
-    let seating = Seating::described(&seats, SiblingPolicy::Off, None);
-    let policy = Policy {
-        schedule: ScheduleKind::Serial,
-        sibling: SiblingPolicy::Off,
-        wait: Strategy::Hybrid,
-    };
-    let settings = Settings {
-        steer: Steer::Fixed,
-        priority: None,
-        ..Settings::new(FRAMES as u32, RATE_HZ, policy)
-    };
-    Ok((seating.map_err(|error| error.to_string())?, settings))
 }
 
 // --- turns --------------------------------------------------------------------

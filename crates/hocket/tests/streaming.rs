@@ -12,11 +12,11 @@ use common::{Disk, GoesOn, OnDisk, Random, wait_for};
 use hocket::load::LoadedSession;
 use hocket::load::streams::{DiskBuffer, DiskFile, DiskUse, Wait, summary};
 use hocket_disk::Settings;
-use hocket_engine::session::{Clip, MediaId};
+use hocket_engine::session::{Clip, MediaId, Track};
 use hocket_engine::time::{LoopRange, TimedCommand, TransportCommand};
 use hocket_engine::{
-    ClipMedia, Engine, Fusing, MediaPool, NotReady, Policy, ScheduleKind, Seat, Seating, Seats,
-    Session, SiblingPolicy, Strategy, prepare_session,
+    ClipMedia, Edit, Editor, Engine, Fusing, MediaPool, NotReady, Policy, ScheduleKind, Seat,
+    Seating, Seats, Session, SiblingPolicy, Strategy, prepare_session,
 };
 use streamed::{FILE_FRAMES, RATE_HZ, Stage, every_kind_of_clip};
 
@@ -34,6 +34,12 @@ fn engine_of(session: &LoadedSession, media: &MediaPool) -> Engine {
 }
 
 fn engine_from(session: &Session, media: &MediaPool) -> Engine {
+    let prepared = prepare_session(session, media, RATE_HZ, Fusing::Chains).unwrap();
+    let (settings, seating) = two_seats();
+    Engine::start(prepared, settings, seating).unwrap()
+}
+
+fn two_seats() -> (hocket_engine::Settings, Seating) {
     let policy = Policy {
         schedule: ScheduleKind::Dataflow,
         sibling: SiblingPolicy::All,
@@ -45,8 +51,7 @@ fn engine_from(session: &Session, media: &MediaPool) -> Engine {
         priority: None,
         ..hocket_engine::Settings::new(FRAMES as u32, RATE_HZ, policy)
     };
-    let prepared = prepare_session(session, media, RATE_HZ, Fusing::Chains).unwrap();
-    Engine::start(prepared, settings, seating).unwrap()
+    (settings, seating)
 }
 
 /// The bits of so many blocks, left and right in turn.
@@ -199,6 +204,40 @@ fn a_disk_that_stalls_is_silence_that_is_named_and_no_block_waits() {
         goes_on || engine.transport().position() > FILE_FRAMES as i64 - 10_000
     });
     assert!(goes_on, "{:?}", first(&media));
+}
+
+#[test]
+fn plans_are_exchanged_while_the_disk_stalls_and_a_clip_comes_back() {
+    let stage = Stage::new(ONE_CLIP);
+    let mut session = stage.in_memory().session;
+    let track = session.tracks[0].clone();
+    session.tracks.push(Track { clips: Vec::new(), ..track.clone() });
+    let (disk, media) = breakable(&stage, Wait::Never, Duration::ZERO);
+    let (settings, seating) = two_seats();
+    let (mut engine, mut editor) =
+        Editor::start(session, media.clone(), settings, seating).unwrap();
+    media.fill(PATIENCE).unwrap();
+    let _goes_on = GoesOn(Arc::clone(&disk));
+    disk.change(|state| state.stalls = true);
+    command(&mut engine, TransportCommand::Locate(200_000));
+    play(&mut engine, 1);
+    wait_for("a thread waits for the disk", || disk.see(|state| state.waiting) > 0);
+    editor.apply(Edit::RemoveTrack(0)).unwrap();
+    wait_for("the clip is gone", || {
+        play(&mut engine, 1);
+        editor.take_applied();
+        media.not_ready().is_empty()
+    });
+    std::thread::scope(|scope| {
+        let added = scope.spawn(|| editor.apply(Edit::AddTrack(Box::new(track))));
+        // The disk holds up who opens the file, and no block.
+        wait_for("the file is opened", || disk.see(|state| state.waiting) > 1);
+        play(&mut engine, 100);
+        assert!(!added.is_finished());
+        disk.change(|state| state.stalls = false);
+        added.join().unwrap().unwrap();
+    });
+    wait_for("the clip plays", || play(&mut engine, 1).iter().any(|bits| *bits != 0));
 }
 
 fn first(media: &MediaPool) -> NotReady {

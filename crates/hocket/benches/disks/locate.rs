@@ -4,6 +4,7 @@
 //!
 //! - *read*: one read of a chunk's bytes, which is what a stream reads before its first sound.
 //! - *locate*: the song jumps. Measured until the end of the first block that sounds, with the frames that were silent.
+//! - *announced*: the same, but the host says before that the song is about to jump, so that a thread looks more often.
 //! - *prerolled*: the host brings the place into memory and then jumps. The time is that of the pre-roll.
 //! - *loop*: a loop is set whose end comes soon, and the song goes on at its start. Measured are the silent frames.
 //!
@@ -14,18 +15,18 @@ use std::fs::File;
 use std::io::IoSliceMut;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use hocket::load::streams::{DiskUse, Wait};
+use hocket::load::streams::{DiskBuffer, DiskUse, Wait};
 use hocket::load::{LoadedSession, load_session_streaming};
 use hocket_engine::time::{LoopRange, TimedCommand, TransportCommand};
-use hocket_engine::{
-    Engine, Fusing, Policy, ScheduleKind, Seat, Seating, Seats, Settings, SiblingPolicy, Steer,
-    Strategy, prepare_session,
-};
+use hocket_engine::{Engine, Fusing, prepare_session};
 use hocket_lab::stats::{Rng, median, quantile_sorted};
 use rustix::io::{Errno, ReadWriteFlags};
 use serde_json::{Value, json};
+
+use super::one_seat::one_seat;
 
 const SEED: u64 = 1;
 /// What `hocket play` has if nobody says otherwise.
@@ -60,7 +61,7 @@ pub fn locate(size: &Size<'_>) -> Result<Value, String> {
     let mut rng = Rng::new(SEED);
     let mut samples = Samples::default();
     for round in 0..size.rounds + WARM_UP {
-        let mut order = [Way::Read, Way::Locate, Way::Prerolled, Way::Loop];
+        let mut order = [Way::Read, Way::Locate, Way::Announced, Way::Prerolled, Way::Loop];
         rng.shuffle(&mut order);
         for way in order {
             let place = stage.place(&mut rng);
@@ -90,6 +91,7 @@ impl Size<'_> {
 enum Way {
     Read,
     Locate,
+    Announced,
     Prerolled,
     Loop,
 }
@@ -103,6 +105,7 @@ type Measured = (f64, f64);
 struct Stage<'a> {
     size: &'a Size<'a>,
     loaded: LoadedSession,
+    disk: Arc<DiskBuffer>,
     engine: Engine,
     file: File,
     due: Instant,
@@ -112,21 +115,20 @@ struct Stage<'a> {
 
 impl Stage<'_> {
     fn new<'a>(size: &'a Size<'a>) -> Result<Stage<'a>, String> {
-        let disk =
+        let in_use =
             DiskUse { buffer_bytes: BUFFER_BYTES, wait: Wait::Never, engines: 1, strict: false };
         let rate_hz = size.rate_hz as u32;
-        let loaded = load_session_streaming(size.session, Some(rate_hz), 1, &disk);
+        let loaded = load_session_streaming(size.session, Some(rate_hz), 1, &in_use);
         let loaded = loaded.map_err(|failure| failure.to_string())?;
-        if loaded.disk.is_none() {
-            return Err("the file does not stream; give it more --seconds".into());
-        }
+        let disk = loaded.disk.clone();
+        let disk = disk.ok_or("the file does not stream; give it more --seconds")?;
         let prepared = prepare_session(&loaded.session, &loaded.media, rate_hz, Fusing::Chains);
         let prepared = prepared.map_err(|error| error.to_string())?;
-        let (seating, settings) = one_seat(size)?;
+        let (seating, settings) = one_seat(size.frames, rate_hz);
         let engine = Engine::start(prepared, settings, seating).map_err(|why| why.to_string())?;
         let file = File::open(size.file).map_err(|error| super::cannot(size.file, &error))?;
         let (due, looks, found_in_cache) = (Instant::now(), 0, 0);
-        let mut stage = Stage { size, loaded, engine, file, due, looks, found_in_cache };
+        let mut stage = Stage { size, loaded, disk, engine, file, due, looks, found_in_cache };
         // A first loop has something behind it.
         stage.command(TransportCommand::Locate(size.rate_hz as i64))?;
         stage.until_sound()?;
@@ -173,11 +175,14 @@ impl Stage<'_> {
     fn measure(&mut self, way: Way, place: u64) -> Result<Measured, String> {
         match way {
             Way::Read => self.read(place),
-            Way::Locate => {
+            Way::Locate => self.jump(place, Instant::now()),
+            Way::Announced => {
                 let asked = Instant::now();
-                self.command(TransportCommand::Locate(place as i64))?;
-                let silent = self.until_sound()?;
-                Ok((asked.elapsed().as_nanos() as f64, silent as f64))
+                self.disk.expect_jump();
+                let measured = self.jump(place, asked);
+                // What is measured next was not announced.
+                std::thread::sleep(DiskBuffer::JUMP_COMES_WITHIN);
+                measured
             }
             Way::Prerolled => {
                 let asked = Instant::now();
@@ -190,6 +195,13 @@ impl Stage<'_> {
             }
             Way::Loop => self.turn(place),
         }
+    }
+
+    /// From the time at which somebody asked to the end of the first block that sounds, and how many frames were silent.
+    fn jump(&mut self, place: u64, asked: Instant) -> Result<Measured, String> {
+        self.command(TransportCommand::Locate(place as i64))?;
+        let silent = self.until_sound()?;
+        Ok((asked.elapsed().as_nanos() as f64, silent as f64))
     }
 
     /// A chunk's bytes, but for the few of the file's header.
@@ -276,22 +288,6 @@ impl Stage<'_> {
     }
 }
 
-fn one_seat(size: &Size<'_>) -> Result<(Seating, Settings), String> {
-    let seats = Seats { seats: vec![Seat { core: 0, speed: 1.0 }] };
-    let seating = Seating::described(&seats, SiblingPolicy::Off, None);
-    let policy = Policy {
-        schedule: ScheduleKind::Serial,
-        sibling: SiblingPolicy::Off,
-        wait: Strategy::Hybrid,
-    };
-    let settings = Settings {
-        steer: Steer::Fixed,
-        priority: None,
-        ..Settings::new(size.frames as u32, size.rate_hz as u32, policy)
-    };
-    Ok((seating.map_err(|error| error.to_string())?, settings))
-}
-
 // --- what it says -------------------------------------------------------------
 
 /// One value for each round, in its order.
@@ -300,6 +296,8 @@ struct Samples {
     read_ns: Vec<f64>,
     locate_ns: Vec<f64>,
     locate_silent: Vec<f64>,
+    announced_ns: Vec<f64>,
+    announced_silent: Vec<f64>,
     preroll_ns: Vec<f64>,
     prerolled_silent: Vec<f64>,
     loop_silent: Vec<f64>,
@@ -313,6 +311,10 @@ impl Samples {
                 self.locate_ns.push(ns);
                 self.locate_silent.push(silent);
             }
+            Way::Announced => {
+                self.announced_ns.push(ns);
+                self.announced_silent.push(silent);
+            }
             Way::Prerolled => {
                 self.preroll_ns.push(ns);
                 self.prerolled_silent.push(silent);
@@ -322,8 +324,8 @@ impl Samples {
     }
 
     /// What a locate takes more than the disk, round by round.
-    fn over_disk_ns(&self) -> Vec<f64> {
-        self.locate_ns.iter().zip(&self.read_ns).map(|(locate, read)| locate - read).collect()
+    fn over_disk_ns(&self, locate_ns: &[f64]) -> Vec<f64> {
+        locate_ns.iter().zip(&self.read_ns).map(|(locate, read)| locate - read).collect()
     }
 
     fn print(&self, size: &Size<'_>) {
@@ -334,7 +336,9 @@ impl Samples {
         for (what, ns) in [
             ("plain read of a chunk", &self.read_ns),
             ("locate to first sound", &self.locate_ns),
-            ("the same, less the read of its round", &self.over_disk_ns()),
+            ("the same, less the read of its round", &self.over_disk_ns(&self.locate_ns)),
+            ("locate that was announced, to first sound", &self.announced_ns),
+            ("the same, less the read of its round", &self.over_disk_ns(&self.announced_ns)),
             ("pre-roll, before a locate", &self.preroll_ns),
         ] {
             print(what, ns, 1e3, "us");
@@ -342,6 +346,7 @@ impl Samples {
         println!("  (a block is {:.1} us)", size.block_ns() / 1e3);
         for (what, frames) in [
             ("silent after a locate", &self.locate_silent),
+            ("silent after a locate that was announced", &self.announced_silent),
             ("silent after a pre-roll and a locate", &self.prerolled_silent),
             ("silent in a loop and after its turn", &self.loop_silent),
         ] {
@@ -352,6 +357,7 @@ impl Samples {
     fn json(&self) -> Value {
         json!({
             "read_ns": self.read_ns, "locate_ns": self.locate_ns, "locate_silent_frames": self.locate_silent,
+            "announced_ns": self.announced_ns, "announced_silent_frames": self.announced_silent,
             "preroll_ns": self.preroll_ns, "prerolled_silent_frames": self.prerolled_silent,
             "loop_silent_frames": self.loop_silent,
         })

@@ -115,6 +115,10 @@ impl<'a> Steering<'a> {
 
     pub(super) fn locate(&self, frame: i64) -> Steered {
         self.preroll(frame);
+        // For what is not in memory by now, and for what follows it.
+        if let Some(disk) = &self.loaded.disk {
+            disk.expect_jump();
+        }
         self.send(TransportCommand::Locate(frame), &format!("at bar {}", self.bar_of(frame)))
     }
 
