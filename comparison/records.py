@@ -1,14 +1,19 @@
 """Where the scripts of this folder keep their records, by the rules that `hocket bench --record` has.
 
 A record takes the place of an older record of Hocket, and of nothing else without `--force`. It is written under another
-name in the same folder and renamed when it is complete.
+name in the same folder and renamed when it is complete. A record in `docs/results` is made from a clean tree. Whether its
+program was built from that tree, only programs in Rust can tell.
 """
 
 import fcntl
 import json
 import os
+import subprocess
 import tempfile
 from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+PUBLISHED = "docs/results"
 
 
 def add_options(parser, what):
@@ -33,12 +38,29 @@ def refusal(path, force):
                 "--force")
     if is_stream(path):
         return None
+    why = unpublishable(path, ROOT)
+    if why:
+        return why
     try:
         # It has no name, so nothing is left of it.
         with tempfile.TemporaryFile(dir=path.resolve().parent):
             return None
     except OSError as error:
         return f"{error.strerror}; choose a folder that exists and can be written to"
+
+
+def unpublishable(path, root):
+    """Why a record may not lie among the published ones of the tree `root`, or None."""
+    if not path.resolve().is_relative_to(root.resolve() / PUBLISHED):
+        return None
+    asked = ["git", "-C", str(root), "status", "--porcelain", "--", ".", f":!{PUBLISHED}"]
+    said = subprocess.run(asked, capture_output=True, text=True, check=False)
+    if said.returncode:
+        return f"git cannot be asked for changes: {said.stderr.strip()}"
+    changes = said.stdout.splitlines()
+    if not changes:
+        return None
+    return f"records in {PUBLISHED} are made from a clean tree: '{changes[0].strip()}' is not committed; commit it first"
 
 
 def is_record(path):

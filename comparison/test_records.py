@@ -5,6 +5,7 @@ import contextlib
 import io
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -57,6 +58,18 @@ class Places(unittest.TestCase):
         self.assertEqual(sorted(os.listdir(self.folder)), ["link.json", "record.json"])
         records.write(Path("/dev/null"), {})
         self.assertTrue(Path("/dev/null").is_char_device())
+
+    @unittest.skipUnless(shutil.which("git"), "there is no git")
+    def test_a_published_record_is_made_from_a_clean_tree(self):
+        published = self.folder / "docs" / "results" / "record.json"
+        published.parent.mkdir(parents=True)
+        subprocess.run(["git", "init", "-q", self.folder], check=True)
+        self.assertIsNone(records.unpublishable(published, self.folder))
+        published.write_text("{}", encoding="utf-8")
+        self.assertIsNone(records.unpublishable(published, self.folder), "records are made one after the other")
+        source = self.file("source.py", "changed")
+        self.assertIn("'?? source.py' is not committed", records.unpublishable(published, self.folder))
+        self.assertIsNone(records.unpublishable(source, self.folder))
 
     def test_every_script_refuses_a_file_that_is_no_record(self):
         notes = self.file("notes.txt", "notes")
