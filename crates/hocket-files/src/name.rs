@@ -31,8 +31,8 @@ pub fn rename_new(from: &Path, to: &Path) -> io::Result<()> {
     first_of(&WAYS, from, to)
 }
 
-/// Any error but that of a name which is taken leads to the next way: what a file system does not know, each of them says
-/// in words of its own. An error that has another cause comes back from the last way.
+/// A taken name ends the search. Any other error leads to the next way, because file systems report by many different
+/// errors what they do not support. The caller gets the error of the last way.
 fn first_of(ways: &[Way], from: &Path, to: &Path) -> io::Result<()> {
     let mut result = Err(ErrorKind::Unsupported.into());
     for way in ways {

@@ -2,7 +2,7 @@
 //!
 //! SQLite keeps writers apart by locks of files. Those of network file systems are known to fail, and then two runs damage
 //! the file (sqlite.org: "SQLite Over a Network", "How To Corrupt An SQLite Database File"). Besides, Linux turns flock(2)
-//! into the locks of fcntl(2) there, which SQLite needs: whoever held the first would wait for himself with the second.
+//! into the locks of fcntl(2) there, which SQLite needs: a run that holds the first kind keeps itself from the second.
 
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
