@@ -4,7 +4,7 @@
 # Debian's smallest system is made in a temporary folder, with git, make and a linker, which README.md asks for, and
 # nothing else. The Rust toolchain and the crates are this machine's, mounted read-only: where they come from is the
 # user's choice, and the network is not what is tested. Then each command of the section "Two commands" runs as it
-# stands there: `make install` as root, all others as an ordinary user.
+# stands there: `make install` as root, all others as an ordinary user. Last, the installed program must be small.
 #
 # It needs root, debootstrap (installed where that is possible) and 3 GB. It takes 10 to 30 minutes.
 # KEEP=1 keeps the folder.
@@ -31,6 +31,18 @@ main() {
   stage toolchain as "$user" cargo --version
   follow
   stage report test -s "$home/hocket/out/report.html"
+  stage size is_small "$debian/usr/local/bin/hocket"
+}
+
+# The installed program, whose symbols lie beside it.
+is_small() { # FILE
+  local bytes most=15000000
+  bytes=$(stat -c %s "$1") || return 1
+  echo "fresh-debian: the program has $bytes bytes, of at most $most"
+  [ "$bytes" -lt "$most" ] || {
+    echo "fresh-debian: $1 is too large; see what \`cargo bloat --profile dist\` names, or give crates opt-level \"s\" in Cargo.toml: FAILED"
+    return 1
+  }
 }
 
 missing() {

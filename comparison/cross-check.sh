@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # The lab's figures beside those of cyclictest, perf bench and criterion, in turns of one run.
 #
-#   comparison/cross-check.sh [--rounds N] [--only WORD] [--record FILE]
+#   comparison/cross-check.sh [--rounds N] [--only WORD] [--record FILE [--force]]
 #
 # Needs the Debian packages rt-tests and linux-perf, taskset, and the right to FIFO; what is missing ends it with exit
 # code 3. Figures mean something on a machine that does nothing else.

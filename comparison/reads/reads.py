@@ -24,7 +24,8 @@ import sys
 import tempfile
 from pathlib import Path
 
-sys.path.append(str(Path(__file__).resolve().parents[1] / "versions"))
+sys.path += [str(Path(__file__).resolve().parents[1] / name) for name in ("", "versions")]
+import records  # noqa: E402
 from versions import FEWEST_ROUNDS, NotHere, ratio  # noqa: E402
 
 FORMAT = "hocket-reads/1"
@@ -51,7 +52,7 @@ def main():
         return 3
     print(*table(record), sep="\n")
     if options.record:
-        options.record.write_text(json.dumps(record) + "\n")
+        records.write(options.record, record)
     return 0
 
 
@@ -62,12 +63,13 @@ def parse():
     parser.add_argument("--mib", default=4, type=int, metavar="N", help="MiB of each file (4)")
     parser.add_argument("--rounds", default=10, type=int, metavar="N", help=f"rounds, at least {FEWEST_ROUNDS} (10)")
     parser.add_argument("--seed", default=1, type=int, help="where the order of turns comes from")
-    parser.add_argument("--record", type=Path, metavar="FILE", help="writes all figures as JSON")
+    records.add_options(parser, "all figures")
     options = parser.parse_args()
     if options.rounds < FEWEST_ROUNDS:
         parser.error(f"--rounds {options.rounds}: at least {FEWEST_ROUNDS}")
     if options.streams < 4 or options.streams % 4 or options.mib < 1:
         parser.error("--streams must be a multiple of 4, and --mib at least 1")
+    records.check(parser, options)
     return options
 
 

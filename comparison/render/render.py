@@ -32,7 +32,8 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
-sys.path.append(str(ROOT / "comparison" / "versions"))
+sys.path += [str(ROOT / "comparison"), str(ROOT / "comparison" / "versions")]
+import records  # noqa: E402
 from versions import FEWEST_ROUNDS, NotHere, outside  # noqa: E402
 
 FORMAT = "hocket-render-comparison/1"
@@ -60,7 +61,7 @@ def main():
         return 1
     print(*table(record), sep="\n")
     if options.record:
-        options.record.write_text(json.dumps(record) + "\n")
+        records.write(options.record, record)
     return 0
 
 
@@ -81,10 +82,11 @@ def parse(arguments=None):
     parser.add_argument("--program", default=PROGRAM, type=Path, metavar="FILE",
                         help="the program hocket (target/release/hocket)")
     parser.add_argument("--folder", type=Path, metavar="DIR", help="where the audio files lie meanwhile (a temporary one)")
-    parser.add_argument("--record", type=Path, metavar="FILE", help="writes all times as JSON")
+    records.add_options(parser, "all times")
     options = parser.parse_args(arguments)
     if options.rounds < FEWEST_ROUNDS:
         parser.error(f"--rounds {options.rounds}: at least {FEWEST_ROUNDS}")
+    records.check(parser, options)
     return options
 
 
@@ -98,9 +100,6 @@ def positive(text):
 def measure(options):
     if not options.program.exists():
         raise NotHere(f"{options.program} is not there; build it: cargo build --locked --release -p hocket")
-    if options.record:
-        # Found out before minutes are spent.
-        options.record.touch()
     with tempfile.TemporaryDirectory(dir=options.folder) as folder:
         make_tracks(options, Path(folder))
         programs, missing = commands(options)

@@ -11,12 +11,13 @@ use hocket_comparison::rivals::{Library, Rivals};
 use hocket_comparison::seats::Seats;
 use hocket_comparison::setup::Setup;
 use hocket_comparison::{record, spinning, table};
-use hocket_lab::about;
+use hocket_lab::{about, provenance};
 use hocket_machine::Topology;
 
 fn main() -> ExitCode {
     let options = Options::parse();
-    if let Some(Err(message)) = options.record.as_deref().map(record::writable) {
+    let place = |path| provenance::check_place(path, options.force);
+    if let Some(Err(message)) = options.record.as_deref().map(place) {
         eprintln!("comparison: {message}");
         return ExitCode::from(2);
     }
@@ -50,7 +51,7 @@ fn run(options: &Options) -> Result<(), Failure> {
     let cells = cells(options, &setup, &rivals)?;
     let Some(path) = &options.record else { return Ok(()) };
     let record = record::assemble(options, &setup, &rivals, &topology, &cells, &started_at);
-    record::save(path, &record).map_err(not_here)
+    provenance::write(path, &record).map_err(not_here)
 }
 
 fn cells(options: &Options, setup: &Setup, rivals: &Rivals) -> Result<Vec<Cell>, Failure> {

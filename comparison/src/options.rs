@@ -58,6 +58,9 @@ pub struct Options {
     /// Writes all samples as JSON
     #[arg(long, value_name = "FILE")]
     pub record: Option<PathBuf>,
+    /// Replaces a file that is no record
+    #[arg(long)]
+    pub force: bool,
 }
 
 fn schedule(name: &str) -> Result<ScheduleKind, String> {

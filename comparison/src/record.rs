@@ -1,8 +1,5 @@
 //! The record: all samples, and what is needed to believe them.
 
-use std::fs::OpenOptions;
-use std::path::Path;
-
 use serde_json::{Value, json};
 
 use hocket_engine::ThreadReport;
@@ -20,38 +17,6 @@ use crate::spinning;
 
 /// What a record calls itself.
 pub const FORMAT: &str = "hocket-comparison/3";
-
-/// Whether a record can be written to `path`, found out before a minute is spent on samples.
-/// What stands there already stays as it is.
-///
-/// # Errors
-/// Why not.
-pub fn writable(path: &Path) -> Result<(), String> {
-    hocket_lab::provenance::check(path)?;
-    let is_new = !path.exists();
-    let opened = OpenOptions::new().append(true).create(true).open(path);
-    opened.map_err(|error| refused(path, &error))?;
-    if is_new {
-        // Only the attempt was wanted; an interrupted run leaves no empty record behind.
-        let _ = std::fs::remove_file(path);
-    }
-    Ok(())
-}
-
-/// Writes the record.
-///
-/// # Errors
-/// Why not.
-pub fn save(path: &Path, record: &Value) -> Result<(), String> {
-    std::fs::write(path, record.to_string()).map_err(|error| refused(path, &error))
-}
-
-fn refused(path: &Path, error: &std::io::Error) -> String {
-    format!(
-        "{}: the record cannot be written: {error}; choose a folder that exists and can be written to",
-        path.display()
-    )
-}
 
 /// Everything about a run; `started_at` as [`about::now`] gives it.
 pub fn assemble(
@@ -154,19 +119,5 @@ mod tests {
     fn the_lock_file_names_rayon() {
         let versions = rayon_versions();
         assert!(versions.starts_with("rayon 1.") && versions.contains(", rayon-core 1."));
-    }
-
-    #[test]
-    fn an_unwritable_place_is_refused_and_a_writable_one_left_alone() {
-        let folder = std::env::temp_dir().join(format!("comparison-record-{}", std::process::id()));
-        let path = folder.join("record.json");
-        assert!(writable(&path).unwrap_err().contains("record.json"));
-        std::fs::create_dir(&folder).unwrap();
-        assert_eq!(writable(&path), Ok(()));
-        assert!(!path.exists());
-        std::fs::write(&path, "kept").unwrap();
-        assert_eq!(writable(&path), Ok(()));
-        assert_eq!(std::fs::read_to_string(&path).unwrap(), "kept");
-        std::fs::remove_dir_all(&folder).unwrap();
     }
 }

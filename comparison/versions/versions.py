@@ -23,6 +23,9 @@ import sys
 import tempfile
 from pathlib import Path
 
+sys.path.append(str(Path(__file__).resolve().parents[1]))
+import records  # noqa: E402
+
 FORMAT = "hocket-versions/1"
 ROOT = Path(__file__).resolve().parents[2]
 # An interval of 95 % needs so many rounds.
@@ -43,7 +46,7 @@ def main():
         return 3
     print(*table(record), sep="\n")
     if options.record:
-        options.record.write_text(json.dumps(record) + "\n")
+        records.write(options.record, record)
     return 0
 
 
@@ -61,10 +64,11 @@ def parse():
     parser.add_argument("--schedule", default="dataflow", metavar="NAMES", help="schedules (dataflow)")
     parser.add_argument("--mode", default="paced", metavar="NAMES", help="paced, hot, or both (paced)")
     parser.add_argument("--seed", default=1, type=int, help="where the order of turns comes from")
-    parser.add_argument("--record", type=Path, metavar="FILE", help="writes all figures as JSON")
+    records.add_options(parser, "all figures")
     options = parser.parse_args()
     if options.rounds < FEWEST_ROUNDS:
         parser.error(f"--rounds {options.rounds}: at least {FEWEST_ROUNDS}")
+    records.check(parser, options)
     return options
 
 

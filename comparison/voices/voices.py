@@ -20,6 +20,9 @@ from pathlib import Path
 import engines
 import figures
 
+sys.path.append(str(Path(__file__).resolve().parents[1]))
+import records  # noqa: E402
+
 FORMAT = "hocket-voices/1"
 HERE = Path(__file__).resolve().parent
 PROGRAM = HERE.parent / "target" / "release" / "voices"
@@ -64,8 +67,10 @@ def parse():
     parser.add_argument("--seed", default=1, type=int, help="where the order of turns comes from")
     parser.add_argument("--program", default=PROGRAM, type=Path, metavar="FILE",
                         help="Hocket's side (target/release/voices of the package)")
-    parser.add_argument("--record", type=Path, metavar="FILE", help="writes all steps as JSON")
-    return parser.parse_args()
+    records.add_options(parser, "all steps")
+    options = parser.parse_args()
+    records.check(parser, options)
+    return options
 
 
 def positive(text):
@@ -85,9 +90,6 @@ def names(text):
 
 def measure(options):
     """Everything; the record, written where that was asked for."""
-    if options.record:
-        # Found out before minutes are spent.
-        options.record.touch()
     record = {
         "format": FORMAT,
         "command": sys.argv,
@@ -114,7 +116,7 @@ def measure(options):
     ]
     record["finished_at"] = now()
     if options.record:
-        options.record.write_text(json.dumps(record), encoding="utf-8")
+        records.write(options.record, record)
     return record
 
 

@@ -2,16 +2,18 @@
 //!
 //! [`read_text`] reads a file that is text by its nature and stops at a limit, whatever the file is: a device, a pipe
 //! or standard input. [`OutputFile`] writes beside its place and takes the name when it is complete. A part that a
-//! killed process left is recognised by its free lock: [`remove_dead_parts`]. [`ScratchFolder`] is the same for a folder
-//! that is needed for a while.
+//! killed process left is recognised by its free lock: [`remove_dead_parts`]. [`rename_new`] gives a file a name that
+//! nobody has. [`ScratchFolder`] is the same as a part for a folder that is needed for a while.
 //!
 //! Everything here runs on control threads. It knows no format.
 #![forbid(unsafe_code)]
 
 mod read;
 mod output;
+mod name;
 mod scratch;
 
+pub use name::rename_new;
 pub use output::{OutputFile, is_standard_output, remove_dead_parts};
 pub use read::{ReadError, is_standard_input, read_bytes, read_text};
 pub use scratch::{ScratchFolder, remove_dead_folders};

@@ -8,6 +8,8 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use crate::name::rename_new;
+
 /// A file that is written under a temporary name beside its target, a *part*, and takes the target's name on
 /// [`OutputFile::commit`]. Dropped before that, it removes the part. Pipes, devices and standard output are written to
 /// directly.
@@ -95,27 +97,14 @@ impl OutputFile {
 }
 
 impl OutputFile {
-    /// As [`commit`](Self::commit), but fails if something has the name by now, a link that leads nowhere too.
+    /// As [`commit`](Self::commit), but fails if something has the name by now, as [`rename_new`] does.
     ///
     /// # Errors
     /// As [`commit`](Self::commit); [`io::ErrorKind::AlreadyExists`]. What had the name stays.
     pub fn commit_new(mut self) -> io::Result<()> {
         let Some(part) = &self.part else { return Ok(()) };
         self.file.sync_all()?;
-        match std::fs::hard_link(&part.temporary, &part.target) {
-            // The drop removes the part's own name.
-            Ok(()) => {
-                sync_folder(&part.target);
-                return Ok(());
-            }
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => return Err(error),
-            // A file system without links.
-            Err(_) => {}
-        }
-        if part.target.symlink_metadata().is_ok() {
-            return Err(io::ErrorKind::AlreadyExists.into());
-        }
-        std::fs::rename(&part.temporary, &part.target)?;
+        rename_new(&part.temporary, &part.target)?;
         sync_folder(&part.target);
         self.part = None;
         Ok(())

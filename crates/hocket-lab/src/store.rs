@@ -6,6 +6,8 @@
 
 mod error;
 mod schema;
+mod sharing;
+mod lock;
 mod write;
 mod read;
 mod find_run;
@@ -18,13 +20,14 @@ mod merge;
 
 pub use error::StoreError;
 pub use export::{csv, json};
+pub use lock::WriteLock;
 pub use merge::{Definitions, Merged, merge};
 pub use new_file::NewFile;
 pub use query::Table;
 pub use read::RunRecord;
+pub use sharing::shared_on;
 pub use write::{RunHead, RunWriter};
 
-use std::fs::TryLockError;
 use std::path::{Path, PathBuf};
 
 use rusqlite::{Connection, OpenFlags};
@@ -36,7 +39,9 @@ pub struct Store {
     path: PathBuf,
     /// Keeps a second run out of the file. It stays behind `connection` and so is closed later: closing any
     /// descriptor of a file drops the locks that SQLite holds on it.
-    lock: Option<std::fs::File>,
+    lock: Option<WriteLock>,
+    /// See [`shared_on`].
+    shared_on: Option<String>,
 }
 
 impl Store {
@@ -66,7 +71,15 @@ impl Store {
             return Err(StoreError::Read { path: path.into(), cause });
         }
         let store = Store::connect(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
-        store.check()?;
+        match store.check() {
+            // A run was killed in the middle of a turn. Where another machine may still write the file, and its locks
+            // may not be seen, it is left alone.
+            Err(StoreError::CutShort { .. }) if store.shared_on.is_none() => {
+                Store::connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE)?.check()?;
+                store.check()?;
+            }
+            checked => checked?,
+        }
         Ok(store)
     }
 
@@ -75,35 +88,18 @@ impl Store {
         &self.path
     }
 
+    /// The network file system it is on, where other machines may write it and locks may fail.
+    pub fn on_network(&self) -> Option<&str> {
+        self.shared_on.as_deref()
+    }
+
     fn connect(path: &Path, flags: OpenFlags) -> Result<Store, StoreError> {
         let flags = flags | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let connection = Connection::open_with_flags(path, flags)
             .map_err(|error| StoreError::of(path, error))?;
         let patient = connection.busy_timeout(std::time::Duration::from_secs(5));
         patient.map_err(|error| StoreError::of(path, error))?;
-        Ok(Store { connection, path: path.into(), lock: None })
-    }
-
-    /// Keeps other runs out of the file for as long as this store is open; readers may come.
-    fn keep_others_out(&mut self) -> Result<(), StoreError> {
-        if self.lock.is_some() {
-            return Ok(());
-        }
-        let failed = |cause: std::io::Error| StoreError::Write {
-            path: self.path.clone(),
-            cause: cause.to_string(),
-        };
-        let file = std::fs::File::open(&self.path).map_err(failed)?;
-        match lock_soon(&file) {
-            Ok(()) => self.lock = Some(file),
-            Err(TryLockError::WouldBlock) => {
-                return Err(StoreError::Busy { path: self.path.clone() });
-            }
-            // Some network file systems have no locks; each turn is one transaction there, too.
-            Err(TryLockError::Error(cause)) if cause.kind() == std::io::ErrorKind::Unsupported => {}
-            Err(TryLockError::Error(cause)) => return Err(failed(cause)),
-        }
-        Ok(())
+        Ok(Store { connection, path: path.into(), lock: None, shared_on: shared_on(path) })
     }
 
     /// That it is a record file, of this version, and whole.
@@ -126,20 +122,6 @@ fn make_folder(path: &Path) -> Result<(), StoreError> {
             .map_err(|cause| StoreError::Write { path: path.into(), cause: cause.to_string() }),
         _ => Ok(()),
     }
-}
-
-/// Locks the file at once, or within a second: a program that another thread starts holds what was locked here for a
-/// moment, until it has become that program.
-fn lock_soon(file: &std::fs::File) -> Result<(), TryLockError> {
-    for _ in 0..20 {
-        match file.try_lock() {
-            Err(TryLockError::WouldBlock) => {
-                std::thread::sleep(std::time::Duration::from_millis(50));
-            }
-            result => return result,
-        }
-    }
-    file.try_lock()
 }
 
 #[cfg(test)]

@@ -11,6 +11,7 @@ mod compare;
 mod condition;
 mod rows;
 mod plan;
+mod part;
 mod job;
 mod merge;
 

@@ -38,6 +38,7 @@ pub fn warn() {
         crate::load::project::PREFIX,
         crate::lab::RENDER_PREFIX,
         hocket_lab::disturb::PREVIEW_PREFIX,
+        hocket_lab::experiments::smt_load::FILES_PREFIX,
     ];
     prefixes.iter().for_each(|prefix| remove_dead(&temporary, prefix));
 }

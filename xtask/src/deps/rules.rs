@@ -125,7 +125,7 @@ pub const CRATES: &[CrateRule] = &[
         name: "hocket-files",
         workspace: &[],
         workspace_dev: &[],
-        external: External::Only(&[]),
+        external: External::Only(&[always("rustix")]),
         serde: false,
         std_banned: &[THREADS, TIME, NET],
         because: "leaves that must not know each other read and write files in the same way",

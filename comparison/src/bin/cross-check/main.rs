@@ -12,10 +12,9 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Parser;
-use hocket_comparison::record::{save, writable};
-use hocket_lab::about;
 use hocket_lab::harness::Host;
 use hocket_lab::stats::median;
+use hocket_lab::{about, provenance};
 use hocket_machine::Topology;
 
 use checks::Check;
@@ -38,24 +37,23 @@ struct Options {
     /// Checks whose name contains this
     #[arg(long, value_name = "WORD", default_value = "")]
     only: String,
-    /// Writes the figures of all rounds as JSON, a new file
+    /// Writes the figures of all rounds as JSON
     #[arg(long, value_name = "FILE")]
     record: Option<PathBuf>,
+    /// Replaces a file that is no record
+    #[arg(long)]
+    force: bool,
 }
 
 fn main() -> ExitCode {
     let options = Options::parse();
-    if let Some(path) = &options.record {
-        let free = if path.exists() {
-            Err(format!("{}: it is there already; name a new file", path.display()))
-        } else {
-            writable(path)
-        };
-        if let Err(message) = free {
-            eprintln!("cross-check: {message}");
-            return ExitCode::from(2);
-        }
+    let place = |path| provenance::check_place(path, options.force);
+    if let Some(Err(message)) = options.record.as_deref().map(place) {
+        eprintln!("cross-check: {message}");
+        return ExitCode::from(2);
     }
+    // What a killed run left.
+    hocket_files::remove_dead_folders(&std::env::temp_dir(), theirs::PREFIX);
     match run(&options) {
         Ok(()) => ExitCode::SUCCESS,
         Err(message) => {
@@ -78,7 +76,7 @@ fn run(options: &Options) -> Result<(), String> {
     }
     table(&checks);
     let Some(path) = &options.record else { return Ok(()) };
-    save(path, &record::assemble(&checks, &topology, &started_at))
+    provenance::write(path, &record::assemble(&checks, &topology, &started_at))
 }
 
 fn table(checks: &[Check]) {

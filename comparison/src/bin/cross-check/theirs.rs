@@ -5,10 +5,14 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
+use hocket_files::ScratchFolder;
 use hocket_lab::stats::median;
 use serde_json::Value;
 
 use crate::checks::Take;
+
+/// How the folders begin in which criterion keeps its figures, among the temporary files.
+pub const PREFIX: &str = "hocket-cross-check-";
 
 /// Lateness of a thread that sleeps on the clock (Debian's package rt-tests).
 pub struct Cyclictest {
@@ -143,16 +147,14 @@ impl fmt::Display for Criterion {
 impl Criterion {
     pub fn taker(self) -> Take {
         Box::new(move || {
-            let home = tempfile_folder()?;
+            let home = scratch_folder()?;
             let times =
                 "--warm-up-time 0.1 --measurement-time 0.3 --sample-size 20 --nresamples 1000";
             let mut command = Command::new("taskset");
             command.args(["-c", &self.cpu.to_string()]).arg(&self.program);
             command.args(["--bench", "--noplot", "--exact", self.id]).args(times.split(' '));
-            let done = output(command.env("CRITERION_HOME", &home));
-            let figure = done.and_then(|_| self.figure(&home));
-            let _ = std::fs::remove_dir_all(&home);
-            figure
+            output(command.env("CRITERION_HOME", home.path()))?;
+            self.figure(home.path())
         })
     }
 
@@ -165,10 +167,10 @@ impl Criterion {
     }
 }
 
-fn tempfile_folder() -> Result<PathBuf, String> {
-    let folder = std::env::temp_dir().join(format!("hocket-cross-check-{}", std::process::id()));
-    std::fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
-    Ok(folder)
+fn scratch_folder() -> Result<ScratchFolder, String> {
+    let below = std::env::temp_dir();
+    ScratchFolder::create(&below, PREFIX)
+        .map_err(|error| format!("{}: {error}; set TMPDIR to a folder with space", below.display()))
 }
 
 /// What a command that succeeds says.

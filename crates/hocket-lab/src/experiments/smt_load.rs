@@ -21,6 +21,9 @@ use file_server::FileServer;
 use sieves::Sieves;
 use tcp_stream::TcpStream;
 
+/// How the folders begin in which the file server's clients work, among the temporary files.
+pub const FILES_PREFIX: &str = file_server::PREFIX;
+
 /// See [`About`].
 pub struct SmtLoad;
 

@@ -159,7 +159,7 @@ impl<'a> Chapter<'a> {
     pub fn end(&self) -> &str {
         match (self.results.run.end.as_str(), &self.results.run.not_measurable) {
             ("", Some(_)) => "not measurable here",
-            ("", None) => "it was killed",
+            ("", None) => "not yet, or the run was killed",
             (end, _) => end,
         }
     }

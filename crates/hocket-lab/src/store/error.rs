@@ -3,6 +3,16 @@
 use std::path::{Path, PathBuf};
 
 use rusqlite::ErrorCode;
+use rusqlite::ffi::{
+    SQLITE_IOERR_CHECKRESERVEDLOCK, SQLITE_IOERR_LOCK, SQLITE_IOERR_RDLOCK, SQLITE_IOERR_UNLOCK,
+    SQLITE_READONLY_ROLLBACK,
+};
+
+use super::shared_on;
+
+/// What SQLite says where the system refuses a lock for another reason than that somebody has it.
+const OF_LOCKS: [i32; 4] =
+    [SQLITE_IOERR_CHECKRESERVEDLOCK, SQLITE_IOERR_LOCK, SQLITE_IOERR_RDLOCK, SQLITE_IOERR_UNLOCK];
 
 /// Why a record file cannot be used. Each message names the file, the cause and a remedy.
 #[derive(Debug, thiserror::Error)]
@@ -62,6 +72,26 @@ pub enum StoreError {
     /// Somebody else is writing it.
     #[error("{}: another run is being written to it; wait for its end or name another file with --records", path.display())]
     Busy {
+        /// The file.
+        path: PathBuf,
+    },
+    /// Somebody else is writing it, or its network file system has no locks.
+    #[error("{}: another run is being written to it, or {kind} grants no locks; wait for its end or name a file on a local disk with --records", path.display())]
+    BusyOnNetwork {
+        /// The file.
+        path: PathBuf,
+        /// The file system.
+        kind: String,
+    },
+    /// Its file system has no locks.
+    #[error("{}: its file system has no locks, without which two runs would damage the file; name a file on a local disk with --records", path.display())]
+    NoLocks {
+        /// The file.
+        path: PathBuf,
+    },
+    /// A run was killed in the middle of a turn, and that turn cannot be taken back here.
+    #[error("{}: a run was killed in the middle of a turn, or is being written on another machine; when no run writes it, copy it with its file '-journal' to a local disk where you may write, and name the copy", path.display())]
+    CutShort {
         /// The file.
         path: PathBuf,
     },
@@ -125,15 +155,25 @@ impl StoreError {
     /// Sorts what SQLite says.
     pub(super) fn of(path: &Path, error: rusqlite::Error) -> StoreError {
         let (path, cause) = (path.to_path_buf(), error.to_string());
+        let code = error.sqlite_error().map(|error| error.extended_code);
         match error.sqlite_error_code() {
             Some(ErrorCode::NotADatabase) => StoreError::NotSqlite { path },
             Some(ErrorCode::DiskFull) => StoreError::Full { path },
-            Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => StoreError::Busy { path },
+            Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => match shared_on(&path) {
+                Some(kind) => StoreError::BusyOnNetwork { path, kind },
+                None => StoreError::Busy { path },
+            },
             Some(ErrorCode::CannotOpen) => {
                 StoreError::Write { path, cause: "it cannot be opened".into() }
             }
+            Some(ErrorCode::ReadOnly) if code == Some(SQLITE_READONLY_ROLLBACK) => {
+                StoreError::CutShort { path }
+            }
             Some(ErrorCode::ReadOnly | ErrorCode::PermissionDenied) => {
                 StoreError::Write { path, cause: "it may only be read".into() }
+            }
+            Some(ErrorCode::SystemIoFailure) if code.is_some_and(|it| OF_LOCKS.contains(&it)) => {
+                StoreError::NoLocks { path }
             }
             Some(ErrorCode::SystemIoFailure) => StoreError::Write { path, cause },
             _ => StoreError::Damaged { path, cause },
@@ -147,6 +187,9 @@ impl StoreError {
             StoreError::Write { .. }
                 | StoreError::Full { .. }
                 | StoreError::Busy { .. }
+                | StoreError::BusyOnNetwork { .. }
+                | StoreError::NoLocks { .. }
+                | StoreError::CutShort { .. }
                 | StoreError::TooMuch
         )
     }

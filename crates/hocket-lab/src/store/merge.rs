@@ -5,6 +5,7 @@
 
 use sha2::{Digest, Sha256};
 use std::collections::HashMap;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use rusqlite::{Connection, OpenFlags, params};
@@ -29,6 +30,8 @@ pub struct Merged {
     pub duplicates: usize,
     /// Figures in the new file.
     pub rows: u64,
+    /// Files with a run that goes on, or of which nobody can tell: the new file has what it had measured until now.
+    pub unended: Vec<PathBuf>,
 }
 
 /// A run and the file it is in, as a place in the list of inputs.
@@ -54,11 +57,12 @@ pub fn merge(
     if definitions == Definitions::One {
         refuse_mixed(&found, inputs)?;
     }
+    let unended = unended(&found, &stores);
     let (kept, duplicates) = once(found, &stores)?;
     let new = NewFile::beside(out)?;
     let rows = fill(new.path(), &kept, inputs).map_err(|error| named(error, out))?;
     new.finish()?;
-    Ok(Merged { runs: kept.len(), duplicates, rows })
+    Ok(Merged { runs: kept.len(), duplicates, rows, unended })
 }
 
 /// All runs, the oldest first.
@@ -70,6 +74,17 @@ fn runs_of(stores: &[Store]) -> Result<Vec<Found>, StoreError> {
     let key = |found: &Found| (found.run.started_at.clone(), found.run.uuid.clone(), found.file);
     found.sort_by_cached_key(key);
     Ok(found)
+}
+
+/// Where another machine may write, a run that was killed looks like one that goes on.
+fn unended(found: &[Found], stores: &[Store]) -> Vec<PathBuf> {
+    let may_go_on = |(file, store): &(usize, &Store)| {
+        let mut runs = found.iter().filter(|found| found.file == *file).map(|found| &found.run);
+        let on_network = store.on_network().is_some();
+        runs.any(|run| run.running || on_network && run.ended_at.is_none())
+    };
+    let files = stores.iter().enumerate().filter(may_go_on);
+    files.map(|(_, store)| store.path.clone()).collect()
 }
 
 fn refuse_mixed(found: &[Found], inputs: &[PathBuf]) -> Result<(), StoreError> {
@@ -107,7 +122,7 @@ fn once(found: Vec<Found>, stores: &[Store]) -> Result<(Vec<Found>, usize), Stor
 }
 
 fn refuse_different(a: &Found, b: &Found, stores: &[Store]) -> Result<(), StoreError> {
-    let about = |found: &Found| RunRecord { run: 0, ..found.run.clone() };
+    let about = |found: &Found| RunRecord { run: 0, running: false, ..found.run.clone() };
     let same = about(a) == about(b)
         && contents(&stores[a.file], a.run.run)? == contents(&stores[b.file], b.run.run)?;
     match same {
@@ -157,8 +172,12 @@ fn named(error: StoreError, out: &Path) -> StoreError {
 /// Copies the runs, numbered from 1, and counts their rows.
 fn fill(path: &Path, kept: &[Found], inputs: &[PathBuf]) -> Result<u64, StoreError> {
     let failed = |error| StoreError::of(path, error);
-    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    let mut new = Connection::open_with_flags(path, flags).map_err(failed)?;
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
+        | OpenFlags::SQLITE_OPEN_NO_MUTEX
+        | OpenFlags::SQLITE_OPEN_URI;
+    // Nobody else writes it, so it needs no locks: some file systems have none, and on others those of the part that
+    // it is would be in SQLite's way.
+    let mut new = Connection::open_with_flags(uri(path, "vfs=unix-none"), flags).map_err(failed)?;
     // What is left of a merge that was cut short has no name and is thrown away: no journal is needed.
     new.execute_batch("PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF").map_err(failed)?;
     schema::create(&mut new).map_err(failed)?;
@@ -184,7 +203,7 @@ fn blamed(error: rusqlite::Error, new: &Path, input: &Path) -> StoreError {
 
 /// Copies runs (their number in the file, their number in the new one) with all that belongs to them.
 fn copy(new: &mut Connection, input: &Path, runs: &[(i64, i64)]) -> rusqlite::Result<()> {
-    new.execute("ATTACH DATABASE ?1 AS other", [input.to_string_lossy()])?;
+    new.execute("ATTACH DATABASE ?1 AS other", [uri(input, "vfs=unix&mode=ro")])?;
     let transaction = new.transaction()?;
     for table in tables(&transaction)? {
         let columns = columns(&transaction, &table)?;
@@ -199,6 +218,20 @@ fn copy(new: &mut Connection, input: &Path, runs: &[(i64, i64)]) -> rusqlite::Re
     new.execute_batch("DETACH DATABASE other")
 }
 
+/// A path as SQLite reads it, whatever characters it has (sqlite.org, "Uniform Resource Identifiers").
+fn uri(path: &Path, options: &str) -> String {
+    let path = std::path::absolute(path).unwrap_or_else(|_| path.into());
+    let mut uri = String::from("file://");
+    for byte in path.as_os_str().as_bytes() {
+        match byte {
+            b'/' | b'-' | b'.' | b'_' => uri.push(char::from(*byte)),
+            _ if byte.is_ascii_alphanumeric() => uri.push(char::from(*byte)),
+            _ => uri += &format!("%{byte:02X}"),
+        }
+    }
+    format!("{uri}?{options}")
+}
+
 /// The tables in the order in which they were made: what others refer to comes first.
 fn tables(connection: &Connection) -> rusqlite::Result<Vec<String>> {
     let mut statement = connection
@@ -211,4 +244,18 @@ fn columns(connection: &Connection, table: &str) -> rusqlite::Result<String> {
     let sql = "SELECT group_concat('\"' || name || '\"', ', ') FROM pragma_table_info(?1)
                WHERE name <> 'run'";
     connection.query_row(sql, [table], |row| row.get(0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// On network file systems the lock of the part counts as such a one.
+    #[test]
+    fn a_lock_on_the_part_is_not_in_the_way() {
+        let part = tempfile::NamedTempFile::new().unwrap();
+        let other = Connection::open(part.path()).unwrap();
+        other.execute_batch("BEGIN EXCLUSIVE").unwrap();
+        assert_eq!(fill(part.path(), &[], &[]).unwrap(), 0);
+    }
 }

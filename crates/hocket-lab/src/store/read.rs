@@ -15,8 +15,10 @@ pub struct RunRecord {
     pub uuid: String,
     /// RFC 3339, UTC.
     pub started_at: String,
-    /// The same; `None` where the run was killed.
+    /// The same; `None` where the run was killed, or goes on.
     pub ended_at: Option<String>,
+    /// Whether it was being measured when this was read. Where other machines may write the file, nobody can tell: false.
+    pub running: bool,
     /// A digest of the machine.
     pub host: String,
     /// Where every random choice came from.
@@ -28,12 +30,13 @@ pub struct RunRecord {
 }
 
 impl RunRecord {
-    /// How the run came to its end, in words: `ended` or `interrupted` with the time, or that it was killed.
+    /// How the run came to its end, in words: `ended` or `interrupted` with the time, or that it was killed or goes on.
     pub fn end(&self) -> String {
         let interrupted = self.meta.get("interrupted").and_then(Value::as_bool) == Some(true);
         match (&self.ended_at, interrupted) {
             (Some(at), true) => format!("interrupted {at}"),
             (Some(at), false) => format!("ended {at}"),
+            (None, _) if self.running => "still being measured".into(),
             (None, _) => "killed before its end".into(),
         }
     }
@@ -58,7 +61,12 @@ impl Store {
             let runs: Vec<RunRecord> = statement.query_map([], run)?.collect::<Result<_, _>>()?;
             runs.into_iter().map(|run| self.with_experiments(run)).collect()
         };
-        read().map_err(|error| self.failure(error))
+        let mut runs = read().map_err(|error| self.failure(error))?;
+        // Every new run has the highest number.
+        if let Some(last) = runs.last_mut().filter(|run| run.ended_at.is_none()) {
+            last.running = self.is_being_written();
+        }
+        Ok(runs)
     }
 
     fn with_experiments(&self, run: RunRecord) -> rusqlite::Result<RunRecord> {
@@ -99,6 +107,7 @@ fn run(row: &SqlRow<'_>) -> rusqlite::Result<RunRecord> {
         uuid: row.get("uuid")?,
         started_at: row.get("started_at")?,
         ended_at: row.get("ended_at")?,
+        running: false,
         host: row.get("host")?,
         seed: row.get::<_, String>("seed")?.parse().map_err(|e| damaged(5, e))?,
         meta: parsed(row, "meta", 6)?,

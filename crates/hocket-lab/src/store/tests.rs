@@ -80,11 +80,98 @@ fn a_second_run_waits_for_the_first() {
     run.end("2026-01-03T00:00:01Z", json!({ "interrupted": true })).unwrap();
     drop(first);
     second.begin_run(&head("dddd4444", "2026-01-03T00:00:00Z")).unwrap();
-    let runs = second.runs().unwrap();
-    let ends: Vec<String> = runs[1..].iter().map(RunRecord::end).collect();
-    let expected =
-        ["ended 2026-01-02T00:00:01Z", "interrupted 2026-01-03T00:00:01Z", "killed before its end"];
-    assert_eq!(ends, expected);
+    let ends = || -> Vec<String> {
+        let runs = Store::open(&path).unwrap().runs().unwrap();
+        runs[1..].iter().map(RunRecord::end).collect()
+    };
+    let (ended, cut) = ("ended 2026-01-02T00:00:01Z", "interrupted 2026-01-03T00:00:01Z");
+    assert_eq!(ends(), [ended, cut, "still being measured"]);
+    drop(second);
+    // A process that another test has just started may hold the lock for a moment.
+    let begun = std::time::Instant::now();
+    while ends()[2] != "killed before its end" {
+        assert!(begun.elapsed().as_secs() < 10, "{:?}", ends());
+    }
+}
+
+/// Where locks of flock(2) would be in SQLite's way, its own keep the second run out.
+#[test]
+fn on_a_network_file_system_sqlites_locks_last_for_the_run() {
+    let (_folder, path) = filled();
+    let open = || {
+        let mut store = Store::open_or_create(&path).unwrap();
+        store.shared_on = Some("nfs4".into());
+        store.connection.busy_timeout(std::time::Duration::ZERO).unwrap();
+        store
+    };
+    let (mut first, mut second) = (open(), open());
+    let run = first.begin_run(&head("cccc3333", "2026-01-03T00:00:00Z")).unwrap();
+    let refused = second.begin_run(&head("dddd4444", "2026-01-03T00:00:00Z")).unwrap_err();
+    assert!(matches!(refused, StoreError::Busy { .. }) && !refused.is_bad_input(), "{refused}");
+    assert!(second.lock.is_none());
+    run.end("2026-01-03T00:00:01Z", json!({})).unwrap();
+    let other = head("dddd4444", "2026-01-03T00:00:00Z");
+    assert!(second.begin_run(&other).is_err(), "until the file is closed");
+    drop(first);
+    second.begin_run(&other).unwrap();
+    assert!(!second.runs().unwrap()[3].running, "nobody can tell");
+}
+
+#[test]
+fn a_file_system_without_locks_is_told() {
+    for code in [rusqlite::ffi::SQLITE_IOERR_LOCK, rusqlite::ffi::SQLITE_IOERR_RDLOCK] {
+        let error = rusqlite::Error::SqliteFailure(rusqlite::ffi::Error::new(code), None);
+        let told = StoreError::of(std::path::Path::new("lab.sqlite"), error);
+        assert!(matches!(told, StoreError::NoLocks { .. }) && !told.is_bad_input(), "{told}");
+        assert!(told.to_string().contains("a local disk with --records"), "{told}");
+    }
+}
+
+/// A copy of a file and its journal in the middle of a transaction, as a killed run leaves them.
+fn cut_short() -> (TempDir, PathBuf) {
+    let (folder, path) = filled();
+    let mut store = Store::open_or_create(&path).unwrap();
+    let mut run = store.begin_run(&head("cccc3333", "2026-01-03T00:00:00Z")).unwrap();
+    run.rows("wake", &vec![row("a", 0, 1.0); 2000]).unwrap();
+    // More pages change than SQLite keeps in memory, so it writes some of them before the end.
+    let change = "PRAGMA cache_size = 10; BEGIN; UPDATE rows SET value = -1";
+    store.connection.execute_batch(change).unwrap();
+    let copy = folder.path().join("copy.sqlite");
+    for ending in ["", "-journal"] {
+        let of = |path: &std::path::Path| format!("{}{ending}", path.display());
+        assert!(std::fs::copy(of(&path), of(&copy)).unwrap() > 0, "{ending}");
+    }
+    (folder, copy)
+}
+
+#[test]
+fn a_turn_that_was_cut_short_is_taken_back_by_the_next_reader() {
+    let (_folder, path) = cut_short();
+    let store = Store::open(&path).unwrap();
+    let changed = store.query("SELECT count(*), sum(value < 0) FROM rows").unwrap();
+    assert_eq!(changed.rows, [[json!(2004), json!(0)]]);
+    assert_eq!(store.choose("last").unwrap().end(), "killed before its end");
+}
+
+/// Anybody else's name for a file, and a run that goes on.
+#[test]
+fn files_of_any_name_are_merged_and_runs_that_go_on_are_named() {
+    use std::os::unix::ffi::OsStrExt;
+    let (folder, path) = filled();
+    let odd = std::ffi::OsStr::from_bytes(b"100% a?b#c \xff.sqlite");
+    let odd = folder.path().join(odd);
+    std::fs::rename(&path, &odd).unwrap();
+    let out = folder.path().join("file: x%20?mode=ro");
+    let merged = merge(&out, std::slice::from_ref(&odd), Definitions::One).unwrap();
+    let expected = Merged { runs: 2, duplicates: 0, rows: 4, unended: Vec::new() };
+    assert_eq!(merged, expected);
+    assert_eq!(Store::open(&out).unwrap().runs().unwrap().len(), 2);
+
+    let mut store = Store::open_or_create(&odd).unwrap();
+    let _run = store.begin_run(&head("cccc3333", "2026-01-03T00:00:00Z")).unwrap();
+    let again = folder.path().join("again.sqlite");
+    let merged = merge(&again, std::slice::from_ref(&odd), Definitions::One).unwrap();
+    assert_eq!(merged, Merged { runs: 3, unended: vec![odd], ..expected });
 }
 
 #[test]
@@ -238,7 +325,7 @@ fn many_files_become_one_whatever_their_order() {
     let (a, b) = (folder.path().join("deep/a"), folder.path().join("b"));
     let merged =
         merge(&a, &[later.clone(), copy.clone(), first.clone(), both.clone()], Definitions::One);
-    assert_eq!(merged.unwrap(), Merged { runs: 4, duplicates: 2, rows: 8 });
+    assert_eq!(merged.unwrap(), Merged { runs: 4, duplicates: 2, rows: 8, unended: Vec::new() });
     merge(&b, &[both.clone(), first, copy, later], Definitions::One).unwrap();
     let runs = |path| Store::open(path).unwrap().runs().unwrap();
     assert_eq!(runs(&a), runs(&b));

@@ -17,6 +17,7 @@ pub fn record(meta: Value) -> RunRecord {
         uuid: "1a2b3c4d5e6f".into(),
         started_at: "2026-05-01T10:00:00Z".into(),
         ended_at: None,
+        running: false,
         host: HOSTILE.into(),
         seed: u64::MAX,
         meta,

@@ -1,11 +1,8 @@
 //! `hocket lab run --spec`: what a job file says, and one new record file.
 //!
-//! The record is made beside its place and given its name when the job is over, so a file of that name is
-//! always whole; what was measured before an interruption is kept in it, and a killed job leaves
-//! its turns in a file `.NAME-….part`, which is a record file, too.
+//! The record is made beside its place and given its name when the job is over (`part.rs`), so a file of that name is
+//! always whole; what was measured before an interruption is kept in it.
 
-use std::fs::Permissions;
-use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Instant;
@@ -14,23 +11,21 @@ use hocket_files::ScratchFolder;
 use hocket_lab::about;
 use hocket_lab::fleet::{Job, LabJob, RenderJob, Work};
 use hocket_lab::harness::{self, Host, Plan};
-use hocket_lab::store::{Store, StoreError};
+use hocket_lab::store::StoreError;
 use hocket_machine::pin;
 use hocket_plan::SiblingPolicy;
 use serde_json::{Value, json};
 
 use super::args::Form;
+use super::part::{Part, name_killed};
 use super::{failure, open, report, run as lab_run};
 use crate::cli::{DiskArgs, FormatArg, ProjectArgs, RenderArgs, ScheduleArg, WaitArg};
 use crate::failure::{Exit, Failure};
-use crate::files::folder_of;
-use crate::output::{note, tell};
+use crate::output::tell;
 use crate::profile::ProfileArgs;
 
 /// How the folders begin in which jobs render, among the temporary files.
 pub(crate) const RENDER_PREFIX: &str = "hocket-render-";
-/// How a record ends that is not whole yet.
-const ENDING: &str = ".part";
 
 /// Runs a job file; its record is a new file.
 pub(super) fn run(spec: &Path, records: &Path, form: Form) -> Result<Exit, Failure> {
@@ -42,35 +37,23 @@ pub(super) fn run(spec: &Path, records: &Path, form: Form) -> Result<Exit, Failu
     confine(&job, spec)?;
     let stop = crate::interrupt::flag()?;
     name_killed(records);
-    let temporary = beside(records)?;
-    let exit = match work(&job, &temporary, &stop) {
+    let part = Part::beside(records)?;
+    let exit = match work(&job, &part, &stop) {
         Ok(exit) => exit,
-        Err(failure) => return Err(keep_turns(temporary, failure)),
+        Err(failure) => return Err(part.keep_turns(failure)),
     };
-    temporary.persist_noclobber(records).map_err(|error| not_written(records, error.error))?;
+    part.finish(records)?;
     let store = open(records)?;
     let record = store.choose("last").map_err(failure)?;
     let shown = report::show(&store, &record, form, &[])?;
     Ok(if exit == Exit::Done { shown } else { exit })
 }
 
-fn work(job: &Job, file: &Path, stop: &AtomicBool) -> Result<Exit, Failure> {
+fn work(job: &Job, part: &Part, stop: &AtomicBool) -> Result<Exit, Failure> {
     match job.work() {
-        Some(Work::Lab(lab)) => measure(job, lab, file, stop),
-        Some(Work::Render(render)) => renders(job, render, file, stop),
+        Some(Work::Lab(lab)) => measure(job, lab, part, stop),
+        Some(Work::Render(render)) => renders(job, render, part, stop),
         None => Ok(Exit::Done),
-    }
-}
-
-/// What was measured before something failed is not thrown away.
-fn keep_turns(temporary: tempfile::TempPath, failure: Failure) -> Failure {
-    let begun = open(&temporary).is_ok_and(|store| store.runs().is_ok_and(|runs| !runs.is_empty()));
-    match begun.then(|| temporary.keep()) {
-        Some(Ok(path)) => Failure {
-            message: format!("{failure}; what was measured is in {}", path.display()),
-            ..failure
-        },
-        _ => failure,
     }
 }
 
@@ -103,50 +86,9 @@ fn confine(job: &Job, spec: &Path) -> Result<(), Failure> {
     }
 }
 
-fn beside(records: &Path) -> Result<tempfile::TempPath, Failure> {
-    let folder = folder_of(records);
-    let made = std::fs::create_dir_all(folder).and_then(|()| {
-        tempfile::Builder::new()
-            .permissions(Permissions::from_mode(0o666))
-            .prefix(&begin_of_parts(records))
-            .suffix(ENDING)
-            .tempfile_in(folder)
-    });
-    made.map(tempfile::NamedTempFile::into_temp_path).map_err(|error| not_written(records, error))
-}
-
-/// Names what killed jobs of these records have measured. It is not thrown away.
-fn name_killed(records: &Path) {
-    let folder = folder_of(records);
-    let begin = begin_of_parts(records);
-    let is_part = |name: &str| name.starts_with(&begin) && name.ends_with(ENDING);
-    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
-    let parts = entries.filter(|entry| entry.file_name().to_str().is_some_and(is_part));
-    for part in parts.map(|entry| entry.path()) {
-        // A job that still measures holds the lock.
-        if std::fs::File::open(&part).is_ok_and(|file| file.try_lock().is_ok()) {
-            note(format_args!(
-                "{0} holds what a killed job measured; see it with `hocket lab report --records {0}`, or remove it",
-                part.display()
-            ));
-        }
-    }
-}
-
-fn begin_of_parts(records: &Path) -> String {
-    format!(".{}-", records.file_name().unwrap_or_default().to_string_lossy())
-}
-
-fn not_written(records: &Path, error: std::io::Error) -> Failure {
-    failure(match error.kind() {
-        std::io::ErrorKind::AlreadyExists => StoreError::Exists { path: records.into() },
-        _ => StoreError::Write { path: records.into(), cause: error.to_string() },
-    })
-}
-
-fn measure(job: &Job, lab: &LabJob, file: &Path, stop: &AtomicBool) -> Result<Exit, Failure> {
+fn measure(job: &Job, lab: &LabJob, part: &Part, stop: &AtomicBool) -> Result<Exit, Failure> {
     let plan = lab_run::plan(lab, job.seed)?;
-    let mut store = Store::open_or_create(file).map_err(failure)?;
+    let mut store = part.store()?;
     lab_run::measure(&mut store, &plan, stop, Some(json!(job)))?;
     Ok(ended(stop, Exit::Done))
 }
@@ -156,10 +98,10 @@ fn ended(stop: &AtomicBool, exit: Exit) -> Exit {
 }
 
 /// Renders stand in the record of a run without experiments, under `renders` of its `meta`.
-fn renders(job: &Job, render: &RenderJob, file: &Path, stop: &AtomicBool) -> Result<Exit, Failure> {
+fn renders(job: &Job, render: &RenderJob, part: &Part, stop: &AtomicBool) -> Result<Exit, Failure> {
     let first = LabJob { experiments: Vec::new(), full: false, time_s: None, width_percent: 1.0 };
     let plan = Plan { experiments: Vec::new(), ..lab_run::plan(&first, job.seed)? };
-    let mut store = Store::open_or_create(file).map_err(failure)?;
+    let mut store = part.store()?;
     let host = Host::discover().map_err(Failure::not_possible)?;
     let head = lab_run::head(&plan, &host, Some(json!(job)))?;
     let keep = store.begin_run(&head).map_err(failure)?;

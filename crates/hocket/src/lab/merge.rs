@@ -5,7 +5,7 @@ use hocket_lab::store::{Definitions, merge};
 use super::args::MergeArgs;
 use super::failure;
 use crate::failure::{Exit, Failure};
-use crate::output::print;
+use crate::output::{print, tell};
 
 /// Runs the command.
 pub(super) fn run(args: &MergeArgs) -> Result<Exit, Failure> {
@@ -13,6 +13,12 @@ pub(super) fn run(args: &MergeArgs) -> Result<Exit, Failure> {
     crate::files::remove_dead_parts_of(&args.out);
     let merged = merge(&args.out, &args.inputs, definitions).map_err(failure)?;
     crate::written::wrote(&args.out);
+    for path in &merged.unended {
+        tell(format_args!(
+            "{}: its last run has not ended; if it is still measured, merge again when it has ended",
+            path.display()
+        ));
+    }
     print(&format!(
         "{}: {} runs, {} rows; {} runs were there twice\n",
         args.out.display(),

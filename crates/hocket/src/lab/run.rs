@@ -14,7 +14,7 @@ use serde_json::Value;
 use super::args::RunArgs;
 use super::{failure, names, report};
 use crate::failure::{Exit, Failure};
-use crate::output::{bar, note};
+use crate::output::{bar, note, tell};
 
 /// Every experiment of a quick run ends in less than 20 s and all of them in less than five minutes;
 /// starting processes and a last round that is longer than expected come on top of these.
@@ -59,6 +59,7 @@ pub(super) fn run(args: &RunArgs) -> Result<Exit, Failure> {
     let plan = plan(&wanted, args.seed.unwrap_or_else(hocket_machine::clock::monotonic_ns))?;
     hocket_lab::provenance::check(&args.records.records).map_err(Failure::bad_input)?;
     let mut store = Store::open_or_create(&args.records.records).map_err(failure)?;
+    warn_of_network(&store);
     let stop = crate::interrupt::flag()?;
     let started = Instant::now();
     let number = measure(&mut store, &plan, &stop, None)?;
@@ -81,10 +82,22 @@ pub(crate) fn measure_job(
 ) -> Result<(Store, RunRecord, bool), Failure> {
     let plan = plan(wanted, hocket_machine::clock::monotonic_ns())?;
     let mut store = Store::open_or_create(records).map_err(failure)?;
+    warn_of_network(&store);
     let stop = crate::interrupt::flag()?;
     let number = measure(&mut store, &plan, &stop, None)?;
     let run = store.choose(&number.to_string()).map_err(failure)?;
     Ok((store, run, stop.load(Relaxed)))
+}
+
+/// A file of a job has one writer, so this is for others.
+fn warn_of_network(store: &Store) {
+    if let Some(kind) = store.on_network() {
+        tell(format_args!(
+            "{}: this file is on {kind}, where a run on another machine may not see that this one writes, and would \
+             damage it; start no other run in it meanwhile, or name a file on a local disk with --records",
+            store.path().display()
+        ));
+    }
 }
 
 /// A line for each of a thousand threads is less.

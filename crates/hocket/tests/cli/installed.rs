@@ -1,9 +1,10 @@
 //! What comes with the program: completions, man pages, and the examples that open its help.
 
-use std::path::Path;
+use std::io::Write;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::support::{check_refused, files, root, run};
+use crate::support::{Ran, check_refused, files, root, run};
 
 #[test]
 fn the_help_opens_with_three_examples_that_are_whole_commands() {
@@ -176,4 +177,140 @@ fn what_is_installed_works_and_is_removed_without_a_trace() {
     assert_eq!(tree(&destination), installed, "a second time changes nothing");
     script("uninstall");
     assert_eq!(tree(&destination), ["opt/share/man/man1/other.1"]);
+}
+
+/// A copy of what the script installs, with the program of this test, and the folder it is installed to.
+struct Tree {
+    folder: tempfile::TempDir,
+}
+
+impl Tree {
+    fn new() -> Tree {
+        let tree = Tree { folder: tempfile::tempdir().unwrap() };
+        std::fs::create_dir_all(tree.at("tree/target/dist")).unwrap();
+        std::fs::copy(env!("CARGO_BIN_EXE_hocket"), tree.at("tree/target/dist/hocket")).unwrap();
+        let names = ["packaging", "sessions", "README.md", "CHANGELOG.md"];
+        let copied = names.into_iter().chain(["LICENSE-MIT", "LICENSE-APACHE"]);
+        let mut copy = Command::new("cp");
+        copy.arg("-r").args(copied.map(|name| root().join(name))).arg(tree.at("tree"));
+        assert!(copy.status().unwrap().success());
+        tree
+    }
+
+    fn at(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    fn session(&self, name: &str) -> PathBuf {
+        self.at("root/opt/share/hocket/sessions").join(name)
+    }
+
+    fn list(&self) -> PathBuf {
+        self.at("root/opt/share/hocket/installed.txt")
+    }
+
+    fn run(&self, what: &str) -> Ran {
+        let mut script = Command::new(self.at("tree/packaging/install.sh"));
+        script.args([what, self.at("root").to_str().unwrap(), "/opt"]);
+        script.env("CARGO_TARGET_DIR", self.at("tree/target")).output().unwrap().into()
+    }
+
+    /// Installs or removes; what it said of files that were edited.
+    #[track_caller]
+    fn done(&self, what: &str) -> Vec<String> {
+        let ran = self.run(what);
+        assert_eq!(ran.code, Some(0), "{}", ran.err);
+        ran.out.lines().filter(|line| line.contains("edited")).map(Into::into).collect()
+    }
+}
+
+/// Adds a line, as a user does who edits a session.
+fn edit(path: &Path, line: &str) -> String {
+    let text = std::fs::read_to_string(path).unwrap() + line;
+    std::fs::write(path, &text).unwrap();
+    text
+}
+
+fn text(path: &Path) -> String {
+    std::fs::read_to_string(path).unwrap()
+}
+
+#[test]
+fn an_example_that_was_edited_survives_installs_and_the_removal() {
+    let tree = Tree::new();
+    assert!(tree.done("install").is_empty());
+    let (band, new) = (tree.session("band.toml"), tree.session("band.toml.new"));
+    let mine = edit(&band, "# mine\n");
+    assert!(tree.done("install").is_empty(), "this version has nothing new");
+    assert!(text(&band) == mine && !new.exists());
+
+    let theirs = edit(&tree.at("tree/sessions/band.toml"), "# theirs\n");
+    let notes = edit(&tree.at("tree/sessions/notes.toml"), "# theirs\n");
+    let said = tree.done("install");
+    assert!(said.len() == 1 && said[0].contains("band.toml.new"), "{said:?}");
+    assert_eq!((text(&band), text(&new)), (mine.clone(), theirs));
+    assert_eq!(text(&tree.session("notes.toml")), notes, "nobody edited this one");
+    assert!(tree.done("install").is_empty() && new.exists());
+
+    assert_eq!(tree.done("uninstall").len(), 1);
+    assert_eq!(text(&band), mine);
+    assert_eq!(self::tree(&tree.at("root")), ["opt/share/hocket/sessions/band.toml"]);
+    // Nobody knows any more what was installed here, so this is somebody's.
+    assert_eq!(tree.done("install").len(), 1);
+    assert!(text(&band) == mine && new.exists());
+}
+
+#[test]
+fn an_offered_example_that_was_taken_or_edited_is_treated_so() {
+    let tree = Tree::new();
+    tree.done("install");
+    let (band, new) = (tree.session("band.toml"), tree.session("band.toml.new"));
+    let mine = edit(&band, "# mine\n");
+    edit(&tree.at("tree/sessions/band.toml"), "# theirs\n");
+    tree.done("install");
+    let edited = edit(&new, "# mine, too\n");
+    edit(&tree.at("tree/sessions/band.toml"), "# theirs again\n");
+    assert!(tree.done("install")[0].contains("is not installed"));
+    assert_eq!((text(&band), text(&new)), (mine, edited));
+
+    std::fs::remove_file(&new).unwrap();
+    std::fs::copy(tree.at("tree/sessions/band.toml"), &band).unwrap();
+    assert!(tree.done("install").is_empty());
+    assert!(tree.done("uninstall").is_empty());
+    assert!(self::tree(&tree.at("root")).is_empty());
+}
+
+/// The first versions kept names and no checksums.
+#[test]
+fn an_old_list_of_names_protects_the_examples() {
+    let tree = Tree::new();
+    tree.done("install");
+    let names: String =
+        text(&tree.list()).lines().map(|line| format!("{}\n", &line[66..])).collect();
+    std::fs::write(tree.list(), names + "share/hocket/installed.txt\n").unwrap();
+    let band = tree.session("band.toml");
+    let mine = edit(&band, "# mine\n");
+    let program = tree.at("tree/target/dist/hocket");
+    let newer = std::fs::OpenOptions::new().append(true).open(program);
+    newer.unwrap().write_all(b"another build").unwrap();
+    let said = tree.done("install");
+    assert!(said.len() == 1 && said[0].contains("may have been edited"), "{said:?}");
+    assert_eq!(text(&band), mine);
+    assert_eq!(tree.done("uninstall").len(), 1);
+    assert_eq!(self::tree(&tree.at("root")), ["opt/share/hocket/sessions/band.toml"]);
+}
+
+#[test]
+fn a_program_of_somebody_else_is_refused_and_nothing_is_installed() {
+    let tree = Tree::new();
+    let there = tree.at("root/opt/bin/hocket");
+    std::fs::create_dir_all(there.parent().unwrap()).unwrap();
+    std::fs::write(&there, "somebody else's").unwrap();
+    let refused = tree.run("install");
+    assert_eq!(refused.code, Some(3), "{}", refused.err);
+    for word in ["opt/bin/hocket: ", "nothing was changed", "PREFIX"] {
+        assert!(refused.err.contains(word), "no '{word}' in {}", refused.err);
+    }
+    assert_eq!(self::tree(&tree.at("root")), ["opt/bin/hocket"]);
+    assert_eq!(text(&there), "somebody else's");
 }

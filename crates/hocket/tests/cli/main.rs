@@ -9,6 +9,7 @@ mod playing;
 mod session;
 mod lab;
 mod interrupted;
+mod leftovers;
 mod faults;
 mod talking;
 mod installed;

@@ -3,9 +3,8 @@
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime};
 
-use tempfile::TempDir;
+use hocket_files::ScratchFolder;
 
 use super::script::{LONGEST, Name, Piece, Step, pool, script};
 use super::{Load, Turn};
@@ -13,9 +12,7 @@ use crate::harness::turn_threads::{Place, TurnThreads};
 use crate::harness::{Check, Fault};
 
 /// What the names of the folders begin with.
-const PREFIX: &str = "hocket-lab-files-";
-/// A folder that is older was left behind by a run that was killed.
-const LEFT_BEHIND: Duration = Duration::from_secs(3600);
+pub(super) const PREFIX: &str = "hocket-lab-files-";
 
 /// Clients with their scripts; each turn has a folder of its own.
 pub(super) struct FileServer {
@@ -26,13 +23,12 @@ pub(super) struct FileServer {
 }
 
 impl FileServer {
-    /// In the folder for temporary files, from which it also removes what killed runs have left behind.
+    /// In the folder for temporary files.
     pub(super) fn new(clients: usize, documents: u32) -> FileServer {
         FileServer::below(std::env::temp_dir(), clients, documents)
     }
 
     fn below(below: PathBuf, clients: usize, documents: u32) -> FileServer {
-        sweep(&below);
         let scripts = (1..=clients as u64).map(|client| script(client, documents)).collect();
         FileServer { below, scripts, pool: pool() }
     }
@@ -52,7 +48,7 @@ impl Load for FileServer {
         let run = team.run()?;
         let (wall_ns, cpu_ns) = (run.wall_ns(), run.cpu_ns());
         let done = run.into_results().into_iter().collect::<Result<Vec<Done>, Fault>>()?;
-        folder.close().map_err(|error| refused(&self.below, &error))?;
+        drop(folder);
         let check = self.scripts.iter().zip(&done).map(|(script, done)| done.check(script));
         Ok(Turn {
             wall_ns,
@@ -72,9 +68,8 @@ pub(super) fn probe() -> Result<(), Fault> {
 }
 
 /// Is removed with all that is in it, whatever happens to the turn.
-fn folder(below: &Path) -> Result<TempDir, Fault> {
-    let made = tempfile::Builder::new().prefix(PREFIX).tempdir_in(below);
-    made.map_err(|error| refused(below, &error))
+fn folder(below: &Path) -> Result<ScratchFolder, Fault> {
+    ScratchFolder::create(below, PREFIX).map_err(|error| refused(below, &error))
 }
 
 fn refused(path: &Path, error: &io::Error) -> Fault {
@@ -82,21 +77,6 @@ fn refused(path: &Path, error: &io::Error) -> Fault {
         "{}: {error}; the file server needs some MB in the folder for temporary files, TMPDIR names another",
         path.display()
     ))
-}
-
-fn sweep(below: &Path) {
-    let now = SystemTime::now();
-    let is_old = |entry: &fs::DirEntry| {
-        let changed = entry.metadata().and_then(|about| about.modified()).ok();
-        changed.and_then(|at| now.duration_since(at).ok()).is_some_and(|age| age > LEFT_BEHIND)
-    };
-    let ours = |entry: &fs::DirEntry| entry.file_name().to_string_lossy().starts_with(PREFIX);
-    for entry in fs::read_dir(below).into_iter().flatten().flatten() {
-        if ours(&entry) && is_old(&entry) {
-            // Somebody else's stays.
-            let _ = fs::remove_dir_all(entry.path());
-        }
-    }
 }
 
 /// What a client did.
@@ -294,20 +274,23 @@ mod tests {
         assert!(matches!(done.check(&script), Check::Failed(why) if why.contains("steps")));
     }
 
+    /// A folder that a killed turn left is found by its free lock; one that is only called so is somebody's.
     #[test]
-    fn old_folders_are_swept_and_new_ones_stay() {
+    fn the_folder_of_a_killed_turn_is_known_by_its_lock() {
         let below = tempfile::tempdir().unwrap();
-        let [old, new, other] = [format!("{PREFIX}old"), format!("{PREFIX}new"), "other".into()]
-            .map(|name: String| below.path().join(name));
-        for folder in [&old, &new, &other] {
-            fs::create_dir(folder).unwrap();
-            fs::write(folder.join("draft"), "text").unwrap();
-        }
-        let long_ago = SystemTime::now() - 2 * LEFT_BEHIND;
-        for folder in [&old, &other] {
-            File::open(folder).unwrap().set_modified(long_ago).unwrap();
-        }
-        sweep(below.path());
-        assert_eq!([old.exists(), new.exists(), other.exists()], [false, true, true]);
+        let named_so = below.path().join(format!("{PREFIX}1234-0"));
+        fs::create_dir(&named_so).unwrap();
+        let long_ago = std::time::SystemTime::UNIX_EPOCH;
+        File::open(&named_so).unwrap().set_modified(long_ago).unwrap();
+        let alive = folder(below.path()).unwrap();
+        FileServer::below(below.path().to_path_buf(), 1, 1).turn(&[]).unwrap();
+        assert!(hocket_files::remove_dead_folders(below.path(), PREFIX).is_empty());
+        assert!(named_so.exists() && alive.path().exists());
+        // The killed process takes its lock with it and leaves folder and mark.
+        let dead = below.path().join(format!("{PREFIX}1234-1"));
+        fs::create_dir(&dead).unwrap();
+        let mark = |folder: &Path| PathBuf::from(format!("{}.lock", folder.display()));
+        fs::copy(mark(alive.path()), mark(&dead)).unwrap();
+        assert_eq!(hocket_files::remove_dead_folders(below.path(), PREFIX), [dead]);
     }
 }
