@@ -124,6 +124,30 @@ fn a_place_that_was_prerolled_plays_at_once_after_a_jump() {
     assert_eq!(silent_frames(&streamed.media), 0);
 }
 
+/// A stream keeps two places for jumps. So whoever jumps inside a loop reads its start ahead anew.
+#[test]
+fn after_jumps_inside_a_loop_its_start_can_be_prerolled_again() {
+    let stage = Stage::new(&every_kind_of_clip());
+    let memory = stage.in_memory();
+    let streamed = stage.streamed(Wait::Never);
+    let mut expected = engine(&memory);
+    let mut engine = engine(&streamed);
+    streamed.media.fill(PATIENCE).unwrap();
+    let lap = TransportCommand::Loop(LoopRange::from_frames(90_000, 333_000).unwrap());
+    streamed.media.preroll(90_000, PATIENCE).unwrap();
+    command(&mut engine, lap);
+    command(&mut expected, lap);
+    for song in [200_000, 120_001, 280_333, 331_500] {
+        streamed.media.preroll(song, PATIENCE).unwrap();
+        command(&mut engine, TransportCommand::Locate(song));
+        command(&mut expected, TransportCommand::Locate(song));
+        streamed.media.preroll(90_000, PATIENCE).unwrap();
+        // The last place is so late that the loop turns.
+        assert!(play(&mut engine, 40) == play(&mut expected, 40), "from {song}");
+    }
+    assert_eq!(silent_frames(&streamed.media), 0);
+}
+
 #[test]
 fn a_loop_whose_start_was_prerolled_never_misses_a_frame() {
     let stage = Stage::new(&every_kind_of_clip());

@@ -323,6 +323,22 @@ mod tests {
         }
     }
 
+    /// Whoever has no class or no seat may hold the CPU that the other one needs.
+    #[test]
+    fn every_wait_without_class_or_seat_blocks_and_sooner_than_with_both() {
+        for wait in Strategy::ALL {
+            let [seated, loose] = [true, false].map(|pinned| waits(&settings(wait), pinned));
+            let text = |wait: &Wait| format!("{wait:?}");
+            for ordinary in [&seated.ordinary, &loose.ordinary, &loose.real_time] {
+                assert!(ordinary.may_block(), "{wait}: {ordinary:?}");
+            }
+            assert_ne!(text(&seated.ordinary), text(&seated.real_time), "{wait}");
+            let bound = |wait: &Wait| (*wait).blocking_after(Duration::from_nanos(ORDINARY_NS));
+            assert_eq!(text(&bound(&seated.ordinary)), text(&seated.ordinary), "{wait}");
+            assert_ne!(text(&bound(&seated.real_time)), text(&seated.real_time), "{wait}");
+        }
+    }
+
     #[test]
     fn hybrid_spins_long_only_where_no_thread_can_hold_up_another() {
         let in_block = |spin, pinned| {

@@ -119,7 +119,13 @@ impl<'a> Steering<'a> {
         if let Some(disk) = &self.loaded.disk {
             disk.expect_jump();
         }
-        self.send(TransportCommand::Locate(frame), &format!("at bar {}", self.bar_of(frame)))
+        let sent =
+            self.send(TransportCommand::Locate(frame), &format!("at bar {}", self.bar_of(frame)));
+        // A stream keeps two places: that of the jump may have replaced the way back.
+        if let Some([start, _]) = self.live.song.repeat() {
+            self.preroll(start);
+        }
+        sent
     }
 
     /// The session's loop, or the whole song where it has none; or none, if there is one now.
