@@ -6,8 +6,8 @@
 //! The check covers the folders whose name promises that (ARCHITECTURE.md, hocket-engine). Three things are
 //! exempt, each visible in the source:
 //!
-//! - a function whose documentation says `Thread: control`: it prepares or disposes of what blocks use. That holds even if
-//!   the documentation names the leader, too.
+//! - a function whose documentation says `Thread: control`, and names no leader or worker in that line: it prepares or
+//!   disposes of what blocks use
 //! - a `#[cfg(test)]` module, and a file `tests.rs`
 //! - a line whose own or preceding comment gives a reason behind `block-path:`
 //!
@@ -136,9 +136,11 @@ fn exempt_lines(tokens: &[Token], lines: &[&str]) -> Vec<Range<usize>> {
     exempt
 }
 
-/// Whether the documentation right above `line` says that control threads call the function.
+/// Whether the documentation right above `line` says that control threads call the function, and nobody else.
 fn documentation(lines: &[&str], line: usize) -> bool {
-    above(lines, line).any(|text| text.starts_with("///") && text.contains("Thread: control"))
+    let others = |text: &str| ["leader", "worker"].iter().any(|other| text.contains(other));
+    let alone = |text: &str| text.contains("Thread: control") && !others(text);
+    above(lines, line).any(|text| text.starts_with("///") && alone(text))
 }
 
 fn is_test_module(lines: &[&str], line: usize) -> bool {
@@ -213,6 +215,12 @@ mod tests {
         let source = "/// Makes it.\n///\n/// Thread: control; allocates.\n#[must_use]\npub fn new() -> S {\n \
                       let f = || { vec![0] };\n S(Box::new(1))\n}\nfn f() { vec![1]; }";
         check(source, &[(9, "vec")]);
+    }
+
+    #[test]
+    fn functions_that_the_leader_or_a_worker_calls_too_are_not_exempt() {
+        let source = "/// Thread: control, or the leader between blocks.\nfn f() { vec![1]; }";
+        check(source, &[(2, "vec")]);
     }
 
     #[test]
