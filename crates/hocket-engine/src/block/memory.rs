@@ -1,8 +1,8 @@
 //! The memory of a plan: one stretch, in the order in which a block goes through it.
 //!
 //! Between two blocks other programs use the caches, so a block finds its memory far away. The CPU fetches lines that
-//! follow each other by itself. A plan that is made while others exist would lie in the gaps that they left. On a graph of
-//! 73 nodes that do nothing, its blocks then take a quarter longer than those of the first plan.
+//! follow each other by itself. A plan that is made while others exist would lie in the gaps that they left, and its blocks
+//! would take longer than those of the first plan (docs/scheduling.md, The memory of a plan in one stretch).
 //!
 //! Invariant STAYS, which SAFETY comments here cite: a `Bump` neither moves nor frees what it gave out until it is dropped,
 //! and gives nothing out twice. Every slice holds a clone of its [`Memory`], so the `Bump` goes after the last slice.
