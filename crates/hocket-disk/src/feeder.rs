@@ -261,12 +261,18 @@ impl Feeder {
     }
 
     /// Where the next chunk of a cue begins; `Some(None)`: the reader has all of it, or will. `None`: it is too early to ask the
-    /// disk for it.
+    /// disk for the rest.
+    ///
+    /// The reader gives up the cues that came first. So only the latest ones count: another one that is wanted again comes
+    /// once more, or the next position would put an end to it.
     fn next_of_cue(&self, position: u64) -> Option<Option<u64>> {
-        let missing = (0..CUES_PER_POSITION as u64)
+        let latest = || self.sent_cues.iter().rev().take(CUES_PER_POSITION);
+        let mut missing = (0..CUES_PER_POSITION as u64)
             .map(|index| position.saturating_add(index * self.chunk_frames as u64))
-            .find(|start| *start < self.info.frames && !self.sent_cues.contains(start));
-        missing.is_none_or(|start| !self.has_to_wait(start)).then_some(missing)
+            .filter(|start| *start < self.info.frames && !latest().any(|sent| sent == start));
+        let next = missing.next();
+        let has_to_wait = next.into_iter().chain(missing).any(|start| self.has_to_wait(start));
+        (!has_to_wait).then_some(next)
     }
 
     /// Reads frames into the chunk; whether there were any. Fewer than wanted are fine; the rest is tried again.

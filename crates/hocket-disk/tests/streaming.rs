@@ -191,6 +191,25 @@ fn positions_for_a_reader_that_does_nothing_wait_until_it_services() {
 }
 
 #[test]
+fn a_position_that_is_wanted_again_is_one_of_the_latest_two() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = written(folder.path(), "a.wav", WavFormat::Pcm16, 60_000);
+    let disk = Disk::new(&path, 1);
+    let preloader = preloader(256);
+    let storage = Arc::new(OnDisk(Arc::clone(&disk)));
+    let (stream, mut reader) = preloader.open_storage(storage, 48_000, 2).unwrap();
+    let _goes_on = GoesOn(Arc::clone(&disk));
+    for position in [10_000, 20_000, 10_000, 30_000] {
+        stream.preload(position, Duration::from_secs(60)).unwrap();
+        reader.service();
+    }
+    disk.change(|state| state.stalls = true);
+    for position in [10_000, 30_000] {
+        assert_eq!(read(&mut reader, false, position, 512).0, 512, "{position}");
+    }
+}
+
+#[test]
 fn what_is_not_ready_is_silent_and_what_is_ready_is_right() {
     let folder = tempfile::tempdir().unwrap();
     let path = written(folder.path(), "a.wav", WavFormat::Pcm24, 60_000);
