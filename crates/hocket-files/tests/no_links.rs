@@ -10,6 +10,8 @@ use tempfile::TempDir;
 /// A file system in a file.
 struct Mounted {
     folder: TempDir,
+    /// The file as a disk.
+    disk: PathBuf,
 }
 
 impl Mounted {
@@ -18,10 +20,11 @@ impl Mounted {
         let folder = tempfile::tempdir().unwrap();
         let image = folder.path().join("image");
         std::fs::File::create(&image).unwrap().set_len(16 << 20).unwrap();
-        let mounted = Mounted { folder };
-        std::fs::create_dir(mounted.path()).unwrap();
         ran(&[make], &[&image])?;
-        ran(mount, &[&image, &mounted.path()])?;
+        let disk = ran(&["losetup", "--find", "--show"], &[&image])?;
+        let mounted = Mounted { folder, disk: disk.into() };
+        std::fs::create_dir(mounted.path()).unwrap();
+        ran(mount, &[&mounted.disk, &mounted.path()])?;
         Ok(mounted)
     }
 
@@ -33,14 +36,18 @@ impl Mounted {
 impl Drop for Mounted {
     fn drop(&mut self) {
         let _ = ran(&["umount"], &[&self.path()]);
+        let _ = ran(&["losetup", "--detach"], &[&self.disk]);
     }
 }
 
-fn ran(command: &[&str], paths: &[&Path]) -> Result<(), String> {
+fn ran(command: &[&str], paths: &[&Path]) -> Result<String, String> {
     let output = Command::new(command[0]).args(&command[1..]).args(paths).output();
     let output = output.map_err(|error| format!("{}: {error}", command[0]))?;
-    let said = String::from_utf8_lossy(&output.stderr).trim().replace('\n', " ");
-    if output.status.success() { Ok(()) } else { Err(format!("{}: {said}", command[0])) }
+    let text = |bytes| String::from_utf8_lossy(bytes).trim().replace('\n', " ");
+    match output.status.success() {
+        true => Ok(text(&output.stdout)),
+        false => Err(format!("{}: {}", command[0], text(&output.stderr))),
+    }
 }
 
 fn written(path: &Path, text: &str) -> OutputFile {
@@ -66,8 +73,8 @@ fn takes_a_free_name_and_no_other(folder: &Path) {
 #[test]
 fn a_new_file_takes_nobodys_name_on_file_systems_without_links() {
     for (name, make, mount) in [
-        ("vfat", "mkfs.vfat", &["mount", "-t", "vfat", "-o", "loop"][..]),
-        ("exfat", "mkfs.exfat", &["mount", "-t", "exfat", "-o", "loop"]),
+        ("vfat", "mkfs.vfat", &["mount", "-t", "vfat"][..]),
+        ("exfat", "mkfs.exfat", &["mount", "-t", "exfat"]),
         // It does not know `RENAME_NOREPLACE` either.
         ("exfat by FUSE", "mkfs.exfat", &["mount.exfat-fuse"]),
     ] {

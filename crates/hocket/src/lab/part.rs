@@ -104,13 +104,18 @@ pub(super) fn name_killed(records: &Path) {
 }
 
 fn name_if_killed(part: &Path) {
-    let whose = match (WriteLock::of_left(part), shared_on(part)) {
-        (Some(_lock), _) if is_empty(part) => return remove(part),
-        (Some(_), _) => "a killed job".to_owned(),
-        (None, None) => return,
-        // An empty one may have begun just now, and one that SQLite keeps for its writer cannot be read.
-        (None, Some(_)) if is_empty(part) || is_busy(part) => return,
-        (None, Some(kind)) => format!("a job that was killed, or runs elsewhere on {kind},"),
+    let (lock, kind) = (WriteLock::of_left(part), shared_on(part));
+    if lock.is_none() && kind.is_none() {
+        return;
+    }
+    let whose = match (contents(part), kind) {
+        (Contents::Nothing, None) => return remove(part),
+        // It may have begun just now, on another machine.
+        (Contents::Nothing, Some(_)) | (Contents::InUse, _) => return,
+        (Contents::Turns, None) => "a killed job".to_owned(),
+        (Contents::Turns, Some(kind)) => {
+            format!("a job that was killed, or runs elsewhere on {kind},")
+        }
     };
     note(format_args!(
         "{0} holds what {whose} measured; see it with `hocket lab report --records {0}`, or remove it if no job writes it",
@@ -118,15 +123,25 @@ fn name_if_killed(part: &Path) {
     ));
 }
 
-/// Whether no run was begun in it. What cannot be read may hold one.
-fn is_empty(part: &Path) -> bool {
-    let is_new = std::fs::metadata(part).is_ok_and(|about| about.len() == 0);
-    is_new || Store::open(part).and_then(|store| store.runs()).is_ok_and(|runs| runs.is_empty())
+/// What is in a part.
+enum Contents {
+    /// No run was begun.
+    Nothing,
+    /// A run, or something that cannot be read and may be one.
+    Turns,
+    /// SQLite keeps it for its writer.
+    InUse,
 }
 
-fn is_busy(part: &Path) -> bool {
-    let opened = Store::open(part);
-    matches!(opened, Err(StoreError::Busy { .. } | StoreError::BusyOnNetwork { .. }))
+fn contents(part: &Path) -> Contents {
+    if std::fs::metadata(part).is_ok_and(|about| about.len() == 0) {
+        return Contents::Nothing;
+    }
+    match Store::open(part).and_then(|store| store.runs()) {
+        Ok(runs) if runs.is_empty() => Contents::Nothing,
+        Err(StoreError::Busy { .. } | StoreError::BusyOnNetwork { .. }) => Contents::InUse,
+        _ => Contents::Turns,
+    }
 }
 
 /// With what SQLite kept to take back the making of its tables.
