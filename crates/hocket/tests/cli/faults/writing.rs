@@ -1,0 +1,213 @@
+//! Fault 8: formats, pipes, what a kill leaves, renders of many days.
+
+use std::path::Path;
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+use hocket_lab::record::BenchRecord;
+
+use super::{record, through_shell};
+use crate::support::{check_refused, example, files, hocket, one_track, run, session};
+
+/// Sessions and records come from standard input, from pipes and from process substitution as from files.
+#[test]
+fn fault_08_sessions_and_records_are_read_from_pipes() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let band = example("band.toml");
+    let args = ["render", band.to_str().unwrap(), "-o", &at("file.wav"), "--length", "0.2"];
+    assert_eq!(run(&args).code, Some(0));
+    // Paths in a session from a pipe are relative to the current folder.
+    for (name, line) in [
+        ("stdin.wav", "\"$HOCKET\" render - --length 0.2 -o OUT < band.toml"),
+        ("cat.wav", "cat band.toml | \"$HOCKET\" render /dev/stdin --length 0.2 -o OUT"),
+        ("process.wav", "\"$HOCKET\" render <(cat band.toml) --length 0.2 -o OUT"),
+    ] {
+        let ran = through_shell(&format!("cd sessions; {}", line.replace("OUT", &at(name))));
+        assert_eq!(ran.code, Some(0), "{line}: {}", ran.err);
+        assert_eq!(std::fs::read(at(name)).unwrap(), std::fs::read(at("file.wav")).unwrap());
+    }
+    // Every process start of a bench needs the text again.
+    for line in ["bench - SHORT < band.toml", "bench <(cat band.toml) SHORT"] {
+        let short =
+            "--blocks 60 --blocks-per-round 20 --starts 3 --policy off --disturb none --json";
+        let ran =
+            through_shell(&format!("cd sessions; \"$HOCKET\" {}", line.replace("SHORT", short)));
+        assert_eq!(ran.code, Some(0), "{line}: {}", ran.err);
+        let record: BenchRecord = serde_json::from_str(&ran.out).unwrap();
+        assert_eq!((record.settings.starts, record.session.tracks), (3, 24));
+    }
+    let table = run(&["report", record().to_str().unwrap()]).out;
+    let ran = through_shell(&format!("\"$HOCKET\" report - < {}", record().display()));
+    assert_eq!((ran.code, &ran.out), (Some(0), &table), "{}", ran.err);
+    let ran = through_shell(&format!("\"$HOCKET\" report <(cat {})", record().display()));
+    assert_eq!((ran.code, &ran.out), (Some(0), &table), "{}", ran.err);
+    let ran = through_shell("echo '[[trakc]]' | \"$HOCKET\" render - -o x.wav");
+    assert!(ran.code == Some(2) && ran.err.contains("-:1:"), "{}", ran.err);
+}
+
+/// The ending of the name is the format: WAV and FLAC are written, everything else is refused.
+#[test]
+fn fault_08_the_ending_is_the_format() {
+    let (folder, file) = one_track("");
+    let at = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    for (name, magic) in [("a.wav", "RIFF"), ("a.WAVE", "RIFF"), ("a.flac", "fLaC")] {
+        let ran = run(&["render", &file, "-o", &at(name), "--format", "16"]);
+        assert_eq!(ran.code, Some(0), "{}", ran.err);
+        assert!(std::fs::read(at(name)).unwrap().starts_with(magic.as_bytes()), "{name}");
+    }
+    let [wav, flac] =
+        ["a.wav", "a.flac"].map(|name| hocket_media::decode(Path::new(&at(name))).unwrap());
+    assert_eq!(wav.channels, flac.channels);
+    for name in ["a.mp3", "a.ogg", "a", "a.wav.bak"] {
+        check_refused(&["render", &file, "-o", &at(name)], 2, &[name, ".wav", ".flac"]);
+    }
+    let floats = ["render", &file, "-o", &at("b.flac"), "--format", "32f"];
+    check_refused(&floats, 2, &["b.flac", "16 or 24 bits"]);
+    let fast = ["render", &file, "-o", &at("b.flac"), "--rate", "192000"];
+    check_refused(&fast, 2, &["b.flac", "96000 Hz"]);
+    assert_eq!(files(folder.path()), ["a.WAVE", "a.flac", "a.wav", "loop.flac", "try.toml"]);
+}
+
+/// A render into a pipe has the bytes of the file's samples and a header that states their length.
+#[test]
+fn fault_08_a_render_goes_to_standard_output_and_to_devices() {
+    let (folder, file) = one_track("");
+    let out = folder.path().join("out.wav");
+    let ran = run(&["render", &file, "-o", out.to_str().unwrap(), "--length", "0.2"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.err);
+    let whole = std::fs::read(&out).unwrap();
+    for name in ["-", "/dev/stdout"] {
+        let piped = hocket(&["render", &file, "-o", name, "--length", "0.2"]).output().unwrap();
+        let told = String::from_utf8_lossy(&piped.stderr).into_owned();
+        assert_eq!(piped.status.code(), Some(0), "{told}");
+        assert!(piped.stdout == whole && told.contains("times real time"), "{name}: {told}");
+    }
+    let null = run(&["render", &file, "-o", "/dev/null", "--length", "0.2"]);
+    assert!(null.code == Some(0) && null.err.contains("times real time"), "{}", null.err);
+    let line = format!(
+        "\"$HOCKET\" render {file} -o >(cat > {}) --length 0.2; wait",
+        folder.path().join("p.wav").display()
+    );
+    assert_eq!(through_shell(&line).code, Some(0));
+}
+
+/// Files are written beside the blocks. What goes wrong there ends the render, with the words of the writer.
+#[test]
+fn fault_08_a_render_ends_when_nothing_takes_its_output() {
+    let (folder, file) = one_track("");
+    let full = ["render", &file, "-o", "/dev/full", "--length", "600"];
+    check_refused(
+        &full,
+        3,
+        &["/dev/full: cannot write the file", "the disk is full", "free some space"],
+    );
+    let line = format!(
+        "\"$HOCKET\" render {file} -o - --length 600 | head -c 100000 > /dev/null; exit ${{PIPESTATUS[0]}}"
+    );
+    let ran = through_shell(&line);
+    assert_eq!(ran.code, Some(3), "{}", ran.err);
+    assert!(ran.err.contains("-: cannot write the file: Broken pipe"), "{}", ran.err);
+    assert_eq!(files(folder.path()), ["loop.flac", "try.toml"]);
+}
+
+/// The same bytes for every number of workers and every block, which need not fit into the pieces that are written.
+#[test]
+fn fault_08_the_bytes_of_a_render_are_those_of_any_other() {
+    let folder = tempfile::tempdir().unwrap();
+    let session = example("band.toml");
+    let render = |name: &str, more: &[&str]| {
+        let out = folder.path().join(name);
+        let args =
+            ["render", session.to_str().unwrap(), "-o", out.to_str().unwrap(), "--length", "2.001"];
+        let ran = run(&[&args[..], more].concat());
+        assert_eq!(ran.code, Some(0), "{}", ran.err);
+        std::fs::read(out).unwrap()
+    };
+    for ending in ["wav", "flac"] {
+        let usual = render(&format!("usual.{ending}"), &[]);
+        for more in [["--frames", "8192"], ["--frames", "777"], ["--workers", "1"]] {
+            let other = render(&format!("other.{ending}"), &more);
+            assert!(other == usual, "{ending}, {more:?}");
+        }
+    }
+}
+
+/// What a killed render left is found by the next one of that name; what belongs to a running one stays.
+#[test]
+fn fault_08_parts_that_a_kill_left_are_removed_and_named() {
+    let (folder, file) = one_track("");
+    let out = folder.path().join("out.wav");
+    let out = out.to_str().unwrap();
+    let parts = || {
+        files(folder.path()).into_iter().filter(|name| name.ends_with(".part")).collect::<Vec<_>>()
+    };
+    let rendering = || {
+        let args = ["render", &file, "-o", out, "--length", "80000", "--force"];
+        let child = hocket(&args).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        let begun = Instant::now();
+        let own = format!(".{}-0.part", child.id());
+        while !parts().iter().any(|name| name.ends_with(&own))
+            && begun.elapsed() < Duration::from_secs(60)
+        {
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        child
+    };
+    let mut killed = rendering();
+    killed.kill().unwrap();
+    killed.wait().unwrap();
+    let left = parts();
+    assert_eq!(left.len(), 1);
+    let mut running = rendering();
+    let of_running = parts();
+    assert!(of_running.len() == 1 && of_running != left, "{of_running:?}");
+    let ran = run(&["render", &file, "-o", out, "--length", "0.1"]);
+    assert_eq!((ran.code, parts()), (Some(0), of_running), "{}", ran.err);
+    running.kill().unwrap();
+    running.wait().unwrap();
+    let ran = run(&["render", &file, "-o", out, "--length", "0.1"]);
+    assert!(ran.err.contains("removed") && ran.err.contains(".part"), "{}", ran.err);
+    assert_eq!(files(folder.path()), ["loop.flac", "out.wav", "try.toml"]);
+}
+
+/// A million seconds are eleven days and 260 GB: nobody types that on purpose.
+#[test]
+fn fault_08_a_render_of_many_days_is_questioned_by_its_size() {
+    let (folder, file) = session(
+        "[session]\nsample_rate_hz = 44100\nlength_s = 1000000\n[[track]]\nname = \"a\"\n\
+         clip = [{ file = \"loop.flac\", loop = true }]\n",
+    );
+    let out = folder.path().join("out.wav");
+    let args = ["render", &file, "-o", out.to_str().unwrap()];
+    check_refused(&args, 2, &["11.6 days", "264.6 GB", "--length", "--force"]);
+    assert_eq!(files(folder.path()), ["loop.flac", "try.toml"]);
+}
+
+/// A disk without room for the render is seen before the first block.
+#[test]
+fn fault_08_a_render_larger_than_the_disk_is_refused() {
+    let Some(disk) = crate::bad_input::SmallDisk::mount() else {
+        println!("SKIPPED fault_08_a_render_larger_than_the_disk_is_refused: mounting needs root");
+        return;
+    };
+    let (_folder, file) = one_track("");
+    let out = disk.path().join("out.wav");
+    let args = ["render", &file, "-o", out.to_str().unwrap(), "--length", "30"];
+    check_refused(&args, 3, &["7.9 MB", "free", "--force"]);
+    assert_eq!(files(disk.path()), Vec::<String>::new());
+}
+
+/// A short part at the end of eleven days is eleven days of work.
+#[test]
+fn fault_08_a_part_that_is_days_away_is_questioned() {
+    let (folder, file) = session(
+        "[session]\nsample_rate_hz = 44100\n[[track]]\nname = \"a\"\n\
+         clip = [{ file = \"loop.flac\", loop = true }]\n",
+    );
+    let out = folder.path().join("out.wav");
+    let args =
+        ["render", &file, "-o", out.to_str().unwrap(), "--from", "999999", "--length", "0.1"];
+    check_refused(&args, 2, &["from the start of the session", "11.6 days", "--from", "--force"]);
+    assert_eq!(files(folder.path()), ["loop.flac", "try.toml"]);
+}
