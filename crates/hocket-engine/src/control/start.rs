@@ -323,7 +323,7 @@ mod tests {
         }
     }
 
-    /// Whoever has no class or no seat may hold the CPU that the other one needs.
+    /// A thread without a class or a seat may hold the CPU that the other one needs.
     #[test]
     fn every_wait_without_class_or_seat_blocks_and_sooner_than_with_both() {
         for wait in Strategy::ALL {

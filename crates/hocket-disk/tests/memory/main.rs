@@ -1,40 +1,14 @@
 //! What streams take in memory. A process of its own, because its allocator counts.
 
+#[path = "../common/mod.rs"]
 mod common;
+mod sentry;
 
-use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 use common::{Disk, GoesOn, OnDisk, wait_for, written};
 use hocket_disk::{Preloader, Settings, WavFormat};
-
-struct Counting;
-
-/// Bytes that are allocated now. Relaxed: it publishes nothing.
-static LIVE: AtomicUsize = AtomicUsize::new(0);
-
-// SAFETY: every call goes to the system's allocator as it is; counting allocates nothing.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        LIVE.fetch_add(layout.size(), Ordering::Relaxed);
-        // SAFETY: as the caller promises.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, address: *mut u8, layout: Layout) {
-        LIVE.fetch_sub(layout.size(), Ordering::Relaxed);
-        // SAFETY: as the caller promises.
-        unsafe { System.dealloc(address, layout) }
-    }
-}
-
-#[global_allocator]
-static ALLOCATOR: Counting = Counting;
-
-fn live() -> usize {
-    LIVE.load(Ordering::Relaxed)
-}
+use sentry::live;
 
 #[test]
 fn a_stream_that_ends_takes_no_memory_although_a_thread_waits_for_another_disk() {
