@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Runs the tests on a machine that is busy, and on one CPU: no test may depend on how fast or how free a
+# Runs the test programs on a machine that is busy, and on one CPU: no test may depend on how fast or how free a
 # machine is.
 #
 #   ci/test-busy.sh [TIMES] [PACKAGE...]   TIMES runs (default 5) beside two busy loops on each CPU, then one run on
