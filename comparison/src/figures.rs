@@ -74,6 +74,7 @@ mod tests {
             came: Vec::new(),
             chose: None,
             between: Looks::default(),
+            periods: 1,
         };
         Cell {
             graph: "made up",

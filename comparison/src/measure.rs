@@ -71,6 +71,8 @@ pub struct Samples {
     pub chose: Option<String>,
     /// Whether threads were awake between blocks, looked at before anything counted; paced only.
     pub between: Looks,
+    /// Periods that a turn takes; paced only. More than one where a block takes longer than its period.
+    pub periods: u64,
 }
 
 /// Why a cell is not there.
@@ -98,6 +100,11 @@ const HOT_WARM_UP: usize = 3;
 const HOT_REST_NS: u64 = 500_000;
 /// Of paced blocks.
 const PERIOD_NS: u64 = FRAMES as u64 * 1_000_000_000 / RATE_HZ as u64;
+
+/// After a block, until the next executor's turn may begin.
+const REST_NS: u64 = 200_000;
+/// The most periods of a turn.
+const MOST_PERIODS: u64 = 8;
 
 /// When, before a paced block, threads are looked at: the block before is long done, and Hocket's
 /// workers do not wake themselves yet.
@@ -171,6 +178,11 @@ struct Run {
     rng: Rng,
     /// When the last paced block was planned.
     planned_ns: u64,
+    /// When the next one is planned.
+    next_ns: u64,
+    /// Periods of a turn of each executor. Known ahead, so that what an engine is told about its next block holds
+    /// also where another executor's block takes longer than a period.
+    periods: Vec<u64>,
     /// The order of turns in this group, and in the next.
     orders: [Vec<usize>; 2],
 }
@@ -179,7 +191,7 @@ impl Run {
     fn new(mode: Mode, seed: u64, count: usize) -> Run {
         let mut rng = Rng::new(seed);
         let orders = [order(count, &mut rng), order(count, &mut rng)];
-        Run { mode, rate: TickRate::get(), rng, planned_ns: 0, orders }
+        Run { mode, rate: TickRate::get(), rng, planned_ns: 0, next_ns: 0, periods: vec![1; count], orders }
     }
 
     fn groups(&mut self, all: &mut [Seated<'_>], blocks: usize) -> Vec<Samples> {
@@ -189,11 +201,13 @@ impl Run {
             came: Vec::new(),
             chose: None,
             between: Looks::default(),
+            periods: 1,
         };
         let mut runs: Vec<Samples> = all.iter().map(|(who, _)| samples(*who)).collect();
         for _ in 0..WARM_UP {
             self.group(all, self.mode.turn(), &mut runs, true);
         }
+        self.give_room(&mut runs);
         for _ in 0..SETTLING.min(blocks) {
             self.group(all, self.mode.turn(), &mut runs, false);
         }
@@ -217,13 +231,13 @@ impl Run {
         for place in 0..all.len() {
             let who = self.orders[0][place];
             let executor = all[who].1.as_mut();
-            self.begin_turn(executor, self.periods_until_next(place));
+            self.begin_turn(who, place, executor);
             for _ in 0..turn {
                 let ns = self.timed(executor);
                 runs[who].block_ns.push(ns);
             }
             if looking && self.mode == Mode::Paced {
-                sleep_until_ns(self.planned_ns + PERIOD_NS - LOOK_AHEAD_NS);
+                sleep_until_ns(self.next_ns - LOOK_AHEAD_NS);
                 runs[who].between.look();
             }
         }
@@ -231,21 +245,30 @@ impl Run {
         self.orders[1] = order(all.len(), &mut self.rng);
     }
 
+    /// Makes turns as long as the blocks of the warm-up ask for.
+    fn give_room(&mut self, runs: &mut [Samples]) {
+        if self.mode == Mode::Paced {
+            self.periods = runs.iter().map(|run| periods_of(&run.block_ns)).collect();
+        }
+        runs.iter_mut().zip(&self.periods).for_each(|(run, periods)| run.periods = *periods);
+    }
+
     /// From the turn at `place` of this group to the same executor's turn in the next group.
     fn periods_until_next(&self, place: usize) -> u64 {
         let [this, next] = &self.orders;
         let then = next.iter().position(|who| *who == this[place]).unwrap_or(0);
-        (this.len() - place + then) as u64
+        this[place..].iter().chain(&next[..then]).map(|who| self.periods[*who]).sum()
     }
 
-    fn begin_turn(&mut self, executor: &mut dyn Executor, periods_until_next: u64) {
+    fn begin_turn(&mut self, who: usize, place: usize, executor: &mut dyn Executor) {
         let now = monotonic_ns();
         match self.mode {
             Mode::Paced => {
                 // After a stall the next block lies ahead, so that blocks never come in a burst.
-                self.planned_ns = (self.planned_ns + PERIOD_NS).max(now + PERIOD_NS / 2);
+                self.planned_ns = self.next_ns.max(now + PERIOD_NS / 2);
+                self.next_ns = self.planned_ns + self.periods[who] * PERIOD_NS;
                 sleep_until_ns(self.planned_ns);
-                executor.expect_next(self.planned_ns + periods_until_next * PERIOD_NS);
+                executor.expect_next(self.planned_ns + self.periods_until_next(place) * PERIOD_NS);
             }
             Mode::Hot => {
                 sleep_until_ns(now + HOT_REST_NS);
@@ -270,6 +293,14 @@ fn shares(before: &[u64], after: &[u64]) -> Vec<f64> {
     blocks.into_iter().map(|came| came as f64 / all as f64).collect()
 }
 
+/// Periods into which nine of ten of these blocks fit, with a rest behind them. A stall of the host is the tenth.
+fn periods_of(block_ns: &[f64]) -> u64 {
+    let mut sorted = block_ns.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let usual = sorted.get(sorted.len().saturating_sub(1) * 9 / 10).map_or(0, |ns| *ns as u64);
+    (usual + REST_NS).div_ceil(PERIOD_NS).clamp(1, MOST_PERIODS)
+}
+
 fn order(count: usize, rng: &mut Rng) -> Vec<usize> {
     let mut order: Vec<usize> = (0..count).collect();
     rng.shuffle(&mut order);
@@ -284,5 +315,38 @@ mod tests {
     fn who_came_is_told_by_the_leaders_blocks() {
         assert_eq!(shares(&[10, 4], &[110, 54]), [1.0, 0.5]);
         assert_eq!(shares(&[], &[]), [0.0; 0]);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn a_run(periods: &[u64], orders: [&[usize]; 2]) -> Run {
+        let mut run = Run::new(Mode::Paced, 1, periods.len());
+        run.periods = periods.to_vec();
+        run.orders = orders.map(<[usize]>::to_vec);
+        run
+    }
+
+    #[test]
+    fn the_next_turn_counts_the_periods_of_all_turns_until_then() {
+        let run = a_run(&[1, 3, 1], [&[0, 1, 2], &[2, 0, 1]]);
+        // Its own turn, the two others of this group, and the one before it in the next group.
+        assert_eq!(run.periods_until_next(0), 1 + 3 + 1 + 1);
+        assert_eq!(run.periods_until_next(1), 3 + 1 + 1 + 1);
+        assert_eq!(run.periods_until_next(2), 1);
+    }
+
+    #[test]
+    fn a_turn_is_as_long_as_most_of_its_blocks_and_a_rest() {
+        let usual = vec![PERIOD_NS as f64 / 4.0; 20];
+        assert_eq!(periods_of(&usual), 1);
+        let mut one_stall = usual.clone();
+        one_stall[3] = 20.0 * PERIOD_NS as f64;
+        assert_eq!(periods_of(&one_stall), 1, "a stall of the host is not the executor's");
+        assert_eq!(periods_of(&[1.2 * PERIOD_NS as f64; 20]), 2);
+        assert_eq!(periods_of(&[1e12; 20]), MOST_PERIODS);
+        assert_eq!(periods_of(&[]), 1);
     }
 }

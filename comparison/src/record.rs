@@ -72,6 +72,7 @@ fn executor_json((figures, run): (&Figures, &Samples)) -> Value {
         "auto_ratio": figures.auto_ratio.map(comparison_json),
         "came": run.came,
         "chose": run.chose,
+        "periods_a_turn": run.periods,
         "awake_between_blocks": { "looks": run.between.taken, "found": run.between.awake },
         "block_ns": samples,
     })

@@ -79,6 +79,9 @@ pub fn rows(cell: &Cell) {
     for (run, chose) in cell.runs.iter().filter_map(|run| Some((run, run.chose.as_ref()?))) {
         println!("  {}: {chose}", run.who.name());
     }
+    for run in cell.runs.iter().filter(|run| run.periods > 1) {
+        println!("  {}: blocks longer than a period; a turn takes {} of them", run.who.name(), run.periods);
+    }
     for run in cell.runs.iter().filter(|run| run.between.awake > 0) {
         println!(
             "  {}: threads awake between blocks in {} of {} looks",
