@@ -101,8 +101,8 @@ const HOT_REST_NS: u64 = 500_000;
 /// Of paced blocks.
 const PERIOD_NS: u64 = FRAMES as u64 * 1_000_000_000 / RATE_HZ as u64;
 
-/// After a block, until the next executor's turn may begin.
-const REST_NS: u64 = 200_000;
+/// At least so long after a block the next executor's turn begins.
+const REST_NS: u64 = PERIOD_NS / 2;
 /// The most periods of a turn.
 const MOST_PERIODS: u64 = 8;
 
@@ -191,7 +191,9 @@ impl Run {
     fn new(mode: Mode, seed: u64, count: usize) -> Run {
         let mut rng = Rng::new(seed);
         let orders = [order(count, &mut rng), order(count, &mut rng)];
-        Run { mode, rate: TickRate::get(), rng, planned_ns: 0, next_ns: 0, periods: vec![1; count], orders }
+        let rate = TickRate::get();
+        let periods = vec![1; count];
+        Run { mode, rate, rng, planned_ns: 0, next_ns: 0, periods, orders }
     }
 
     fn groups(&mut self, all: &mut [Seated<'_>], blocks: usize) -> Vec<Samples> {
@@ -265,7 +267,7 @@ impl Run {
         match self.mode {
             Mode::Paced => {
                 // After a stall the next block lies ahead, so that blocks never come in a burst.
-                self.planned_ns = self.next_ns.max(now + PERIOD_NS / 2);
+                self.planned_ns = self.next_ns.max(now + REST_NS);
                 self.next_ns = self.planned_ns + self.periods[who] * PERIOD_NS;
                 sleep_until_ns(self.planned_ns);
                 executor.expect_next(self.planned_ns + self.periods_until_next(place) * PERIOD_NS);
@@ -345,6 +347,7 @@ mod tests {
         let mut one_stall = usual.clone();
         one_stall[3] = 20.0 * PERIOD_NS as f64;
         assert_eq!(periods_of(&one_stall), 1, "a stall of the host is not the executor's");
+        assert_eq!(periods_of(&[0.7 * PERIOD_NS as f64; 20]), 2, "the rest has to fit in as well");
         assert_eq!(periods_of(&[1.2 * PERIOD_NS as f64; 20]), 2);
         assert_eq!(periods_of(&[1e12; 20]), MOST_PERIODS);
         assert_eq!(periods_of(&[]), 1);

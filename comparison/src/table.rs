@@ -80,7 +80,11 @@ pub fn rows(cell: &Cell) {
         println!("  {}: {chose}", run.who.name());
     }
     for run in cell.runs.iter().filter(|run| run.periods > 1) {
-        println!("  {}: blocks longer than a period; a turn takes {} of them", run.who.name(), run.periods);
+        println!(
+            "  {}: a turn takes {} periods, because its blocks are long",
+            run.who.name(),
+            run.periods
+        );
     }
     for run in cell.runs.iter().filter(|run| run.between.awake > 0) {
         println!(
