@@ -6,7 +6,6 @@
 
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 
 use hocket_machine::Fact;
 use hocket_machine::class::{self, ClassNow, Policy};
@@ -19,8 +18,6 @@ use super::seating::Seating;
 use crate::leader::sighting::{Seen, Sighting};
 use crate::worker::seat::{self, Rank, ThreadReport};
 
-/// How often the follower looks at the leader.
-const LOOK_EVERY: Duration = Duration::from_millis(40);
 /// How many looks in a row must find a leader that may roam on another CPU before the workers move.
 const SETTLED_LOOKS: u32 = 3;
 /// How many looks pass until the follower checks that the workers still have what they obtained: some two seconds.
@@ -155,7 +152,7 @@ impl Engine {
         let follower = Arc::clone(&following.follower);
         let look = move || lock(&follower).look();
         // If this thread cannot start, the drop of `following` leaves the leader.
-        following.thread = Some(RegularThread::start("follower", LOOK_EVERY, look)?);
+        following.thread = Some(RegularThread::start("follower", look)?);
         Ok(following)
     }
 }

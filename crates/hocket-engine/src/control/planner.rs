@@ -8,7 +8,6 @@
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
-use std::time::Duration;
 
 use hocket_dsp::Change;
 use hocket_machine::clock::TickRate;
@@ -47,9 +46,6 @@ const ENOUGH: u32 = 64;
 const REMEMBERED: usize = 4096;
 /// How many earlier plans the planner remembers.
 const PAST_PLANS: usize = 8;
-
-/// How often the planner looks. Estimates settle within some 50 blocks, 70 ms at 64 frames and 48 kHz.
-pub(crate) const LOOK_EVERY: Duration = Duration::from_millis(40);
 
 pub(crate) struct Planner {
     pub(super) outbox: Outbox,
