@@ -107,7 +107,7 @@
 //! | folder | thread | may |
 //! |---|---|---|
 //! | `control/` | control threads, before, beside and after playing | allocate, wait, fail |
-//! | `leader/` | the leader, between blocks | neither allocate nor lock |
+//! | `leader/` | the leader, between blocks | neither allocate nor lock, but for offline blocks and for accounts that say so |
 //! | `block/` | the leader and the workers, inside a block | neither allocate, lock nor call the system, but for the waits and wake-ups that `watch.rs` marks |
 //! | `worker/` | workers and guards, between blocks | wait |
 //! | `device/` | the thread that calls the leader | wait for the clock |
