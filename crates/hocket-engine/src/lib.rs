@@ -146,10 +146,10 @@ pub use control::clip_streams::{
 pub use control::edit::{Edit, EditError, EffectAt, LaneTarget};
 pub use control::editor::{Applied, Editor, EditorError};
 pub use control::engine::{Engine, Entered};
-pub use control::events::LostEvents;
 pub use control::follow::{FollowError, FollowReport, Following, LeaderReport};
 pub use control::graph_editor::{AppliedAt, GraphEditor, NodeSource};
 pub use control::handle::{Control, ControlError, Standing};
+pub use control::lost_events::LostEvents;
 pub use control::main_thread::{Notice, StateFailure};
 pub use control::measured_costs::{Adopted, UnitCost};
 pub use control::media::{ClipMedia, MediaPool, StereoAudio};
