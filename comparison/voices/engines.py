@@ -97,7 +97,7 @@ class Hocket:
         return {
             "load": held["load_mean"],
             "load_highest": held["load_p99"],
-            "late_share": held["late"] / held["blocks"],
+            "late_share": held["with_misses"] / held["blocks"],
             "cpu_share": share,
         }
 

@@ -1,10 +1,12 @@
 """What the steps of all rounds show. A step is a dict with `engine`, `round`, `voices`, what the
-engine said (`load`, `load_highest`, `late_share`, `cpu_share`) and `holds`."""
+engine said (`load`, `load_highest`, `late_share`, `cpu_share`) and `holds`.
+
+`late_share` is the share of cycles with a miss, late blocks and skipped periods alike. Records have this name."""
 
 import random
 import statistics
 
-# A step holds with at most this share of its cycles late, and this highest load.
+# A step holds with misses in at most this share of its cycles, and this highest load.
 LATE_LIMIT = 0.005
 LOAD_LIMIT = 0.95
 RESAMPLES = 2000

@@ -204,7 +204,7 @@ def say(step):
     print(
         f"round {step['round'] + 1}  {step['engine']:<24} {step['voices']:>4} voices"
         f"  load {100 * step['load']:5.1f} %  highest {100 * step['load_highest']:5.1f} %"
-        f"  late {100 * step['late_share']:6.3f} %  CPU {100 * step['cpu_share']:5.1f} %"
+        f"  missed {100 * step['late_share']:6.3f} %  CPU {100 * step['cpu_share']:5.1f} %"
         + ("" if step["holds"] else "  does not hold"),
         flush=True,
     )

@@ -119,11 +119,11 @@ fn held(times: &[BlockTimes], class: &str) -> Value {
     let period_ns = times.first().map_or(1, |block| block.deadline_ns) as f64;
     let summary = Summary::of(times.iter().map(|block| block.duration_ns as i64));
     let share = |ns: fn(&Summary) -> f64| summary.as_ref().map(|s| ns(s) / period_ns);
-    let late = |block: &&BlockTimes| block.misses().total() > 0;
+    let missed = |block: &&BlockTimes| block.misses().total() > 0;
     json!({
         "class": class,
         "blocks": times.len(),
-        "late": times.iter().filter(late).count(),
+        "with_misses": times.iter().filter(missed).count(),
         "load_mean": share(|s| s.mean),
         "load_p50": share(|s| s.p50),
         "load_p99": share(|s| s.p99),

@@ -27,6 +27,7 @@ pub(crate) mod runner;
 pub(crate) mod walk;
 pub(crate) mod leader;
 pub mod times;
+pub(crate) mod joined;
 pub mod node;
 #[cfg(test)]
 mod tests;

@@ -21,7 +21,7 @@ pub mod automation;
 pub mod background;
 pub mod main_thread;
 pub mod states;
-pub mod events;
+pub mod lost_events;
 pub mod edit;
 pub mod editor;
 pub mod graph_editor;

@@ -1,8 +1,12 @@
-//! The leader between blocks: no allocation, no lock, nothing freed. Only blocks without a deadline are different
-//! (`Engine::set_offline`): before those the leader also runs background work and main sides.
+//! The leader between blocks: no allocation, no lock, nothing freed. Two things are different, and say so:
+//!
+//! - Blocks without a deadline (`Engine::set_offline`): before those the leader also runs background work and main sides.
+//! - Accounts that allocate (`accounts.rs`). Nobody asks for them in a live run.
 
 pub(crate) mod process;
 pub(crate) mod inbox;
 pub(crate) mod sighting;
 pub(crate) mod block_estimates;
 pub(crate) mod choose_walk;
+mod accounts;
+mod offline_work;

@@ -107,7 +107,7 @@
 //! | folder | thread | may |
 //! |---|---|---|
 //! | `control/` | control threads, before, beside and after playing | allocate, wait, fail |
-//! | `leader/` | the leader, between blocks | neither allocate nor lock |
+//! | `leader/` | the leader, between blocks | neither allocate nor lock, but for offline blocks and for accounts that say so |
 //! | `block/` | the leader and the workers, inside a block | neither allocate, lock nor call the system, but for the waits and wake-ups that `watch.rs` marks |
 //! | `worker/` | workers and guards, between blocks | wait |
 //! | `device/` | the thread that calls the leader | wait for the clock |
@@ -136,7 +136,7 @@ pub use block::clip_source::ClipSource;
 pub use block::lanes::most_events;
 pub use block::node::Contained;
 pub use block::note_player::NotePlayer;
-pub use block::times::{BlockTimes, WorkerTotals};
+pub use block::times::{BlockTimes, WorkerTotals, period_ns};
 pub use catalogue::{EffectSource, Effects, EffectsAt};
 pub use control::automation::{LaneChange, LaneSpec, ThinnedOut};
 pub use control::background::LostWork;
@@ -146,10 +146,10 @@ pub use control::clip_streams::{
 pub use control::edit::{Edit, EditError, EffectAt, LaneTarget};
 pub use control::editor::{Applied, Editor, EditorError};
 pub use control::engine::{Engine, Entered};
-pub use control::events::LostEvents;
 pub use control::follow::{FollowError, FollowReport, Following, LeaderReport};
 pub use control::graph_editor::{AppliedAt, GraphEditor, NodeSource};
 pub use control::handle::{Control, ControlError, Standing};
+pub use control::lost_events::LostEvents;
 pub use control::main_thread::{Notice, StateFailure};
 pub use control::measured_costs::{Adopted, UnitCost};
 pub use control::media::{ClipMedia, MediaPool, StereoAudio};

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
-use hocket_engine::{BlockTimes, Engine, rows};
+use hocket_engine::{BlockTimes, Engine, period_ns, rows};
 use hocket_machine::clock::monotonic_ns;
 
 use super::libasound::{Pcm, Trouble};
@@ -261,7 +261,7 @@ impl<'a, O: BlockObserver> Cycle<'a, O> {
     }
 
     fn ns(&self, frames: u64) -> u64 {
-        frames * 1_000_000_000 / u64::from(self.card.playback.format().rate_hz.max(1))
+        period_ns(frames, self.card.playback.format().rate_hz.max(1))
     }
 
     /// For how long there has been room for a period. A file has room at any time.

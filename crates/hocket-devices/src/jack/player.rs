@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-use hocket_engine::{Engine, rows};
+use hocket_engine::{Engine, period_ns, rows};
 use hocket_machine::clock::monotonic_ns;
 
 use super::libjack::{Cycle, Events, OpenPorts};
@@ -41,7 +41,7 @@ impl<O: BlockObserver> Player<O> {
     }
 
     fn ns(&self, frames: usize) -> u64 {
-        frames as u64 * 1_000_000_000 / u64::from(self.rate_hz)
+        period_ns(frames as u64, self.rate_hz)
     }
 
     /// One cycle of the server. A cycle that is longer than the engine's largest block becomes several blocks, one right

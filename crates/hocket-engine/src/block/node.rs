@@ -16,10 +16,10 @@ use hocket_dsp::{Block, Processor, TimedChange, mix};
 use hocket_time::Segments;
 
 use super::fetch::Stretch;
+use super::joined::Joined;
 use super::lanes::{Automated, Lanes, MappedLane};
 use super::now::Now;
 use super::work::Incoming;
-use crate::control::main_thread::Joined;
 
 /// A node whose output the engine silenced, and why.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -105,6 +105,24 @@ impl LaneExchange {
         let lanes = (!lanes.is_empty()).then(|| Box::new(Lanes::new(lanes, frames)));
         let room = lanes.as_ref().map_or(EVENTS_A_BLOCK, |lanes| lanes.most_events());
         LaneExchange { lanes, events: Vec::with_capacity(room) }
+    }
+}
+
+/// What a processor's main side made for it, on its way to the processor and back.
+pub(crate) struct Exchange {
+    pub(crate) node: Arc<NodeCell>,
+    /// `None` only while it is dropped.
+    pub(crate) made: Option<Box<dyn Any + Send>>,
+}
+
+impl Drop for Exchange {
+    /// What the processor no longer needs is freed where it was made.
+    ///
+    /// Thread: control.
+    fn drop(&mut self) {
+        if let (Some(made), Some(joined)) = (self.made.take(), &self.node.joined) {
+            joined.disposal.free(made);
+        }
     }
 }
 

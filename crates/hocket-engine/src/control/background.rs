@@ -1,10 +1,10 @@
-//! Background work: the threads that run it, and the leader in their place offline.
+//! Background work, and the threads that run it.
 //!
 //! Each processor with background work has a thread for it, so slow work holds up nobody else's. The thread takes requests
 //! from a ring and puts answers into another one (`block/work.rs`). Between requests it sleeps at the signal of
 //! `Attention`, which the leader advances after a block in which somebody sent one.
 //!
-//! Offline the threads sleep, and the leader runs all work before the next block. So answers come with the block after the
+//! Offline the threads sleep, and the leader runs all work before the next block (`leader/offline_work.rs`). So answers come with the block after the
 //! request, however fast the machine is, whatever the schedule, and however many workers there are.
 //!
 //! A mutex per processor keeps both apart: it is never taken by a thread that plays live.
@@ -42,12 +42,12 @@ pub(crate) struct Background {
     pub(super) beside: Beside,
     /// Whether the leader runs the work. Relaxed: a thread that runs work looks at it behind the mutex of that work, which the
     /// leader takes for the first time after it has set it.
-    offline: AtomicBool,
-    works: Mutex<Vec<Arc<Work>>>,
+    pub(crate) offline: AtomicBool,
+    pub(crate) works: Mutex<Vec<Arc<Work>>>,
 }
 
 /// The background work of one processor.
-struct Work {
+pub(crate) struct Work {
     ends: Mutex<Ends>,
     /// Relaxed, as below: the signal's edge shows it (E1).
     ending: AtomicBool,
@@ -130,37 +130,6 @@ impl Background {
             }
         }
     }
-
-    /// Whether the leader runs the work from now on, or the threads do. Returns what held before.
-    ///
-    /// Thread: leader, between blocks.
-    pub(crate) fn set_offline(&self, offline: bool) -> bool {
-        let before = self.offline.swap(offline, Relaxed);
-        if before && !offline {
-            self.attention.signal.advance();
-        }
-        before
-    }
-
-    /// Runs all work that was requested, if the leader has to.
-    ///
-    /// Thread: leader, between blocks. Live it costs a load; offline it takes as long as the work takes. Returns whether it
-    /// is offline.
-    #[inline]
-    pub(crate) fn run_if_offline(&self) -> bool {
-        let offline = self.offline.load(Relaxed);
-        if offline {
-            self.run_all();
-        }
-        offline
-    }
-
-    #[cold]
-    fn run_all(&self) {
-        for work in &*lock(&self.works) {
-            while work.next() {}
-        }
-    }
 }
 
 impl WorkThread {
@@ -218,7 +187,9 @@ impl Work {
     }
 
     /// Runs one request. Returns whether there was one.
-    fn next(&self) -> bool {
+    ///
+    /// Thread: leader, between blocks without a deadline.
+    pub(crate) fn next(&self) -> bool {
         self.run(&mut lock(&self.ends))
     }
 
@@ -265,6 +236,6 @@ pub(super) fn asleep() -> Wait {
 }
 
 /// Threads that panicked left plain data, or nothing that anybody calls again.
-pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

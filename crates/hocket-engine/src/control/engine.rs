@@ -1,13 +1,12 @@
 //! The engine as control threads see it: what it holds, what it reports, who leads it.
 //!
-//! It is started in `start.rs`; the leader's part is `leader/process.rs`.
+//! It is started in `start.rs`. The leader's part is in `leader/`: blocks in `process.rs`, accounts of them in `accounts.rs`.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use hocket_machine::clock::TickRate;
 use hocket_plan::VerifiedSchedule;
-use hocket_trace::BlockTrace;
 
 use super::background::Background;
 use super::follow::ThreadsLive;
@@ -18,9 +17,7 @@ use super::regular_thread::RegularThread;
 use super::seating::Seating;
 use super::settings::Settings;
 use crate::block::leader::Leader;
-use crate::block::node::Contained;
-use crate::block::times::{BlockTimes, WorkerTotals};
-use crate::flight::{BlockNotes, EngineThreads};
+use crate::block::times::BlockTimes;
 use crate::leader::block_estimates::BlockEstimates;
 use crate::leader::inbox::Inbox;
 use crate::leader::process::{Chooser, SteadyLength};
@@ -135,53 +132,6 @@ impl Engine {
     pub fn output_latencies(&self) -> Vec<u32> {
         let units = self.leader.runner().plan().schedule.units();
         units.outputs().iter().map(|node| units.arrival_frames(*node)).collect()
-    }
-
-    /// Counts of each worker since the start, the leader first, then the guards.
-    pub fn totals(&self) -> Vec<WorkerTotals> {
-        (0..self.leader.runner().desks.len()).map(|desk| self.desk_totals(desk)).collect()
-    }
-
-    /// The same of one thread by its number in [`Engine::totals`]; `None`: there are fewer.
-    ///
-    /// Thread: leader, between blocks. Allocates nothing.
-    pub fn totals_of(&self, thread: usize) -> Option<WorkerTotals> {
-        (thread < self.leader.runner().desks.len()).then(|| self.desk_totals(thread))
-    }
-
-    fn desk_totals(&self, desk: usize) -> WorkerTotals {
-        let totals = self.leader.stamps(desk).totals;
-        WorkerTotals {
-            blocks: totals.blocks,
-            units: totals.units,
-            blocked: totals.blocked + self.leader.slept_in_loops(desk),
-            yielded: totals.yielded,
-            wakes: totals.wakes,
-            spans_dropped: totals.spans_dropped,
-            busy_ns: self.rate.ticks_to_ns(totals.busy_ticks),
-        }
-    }
-
-    /// Nodes whose output the engine silenced: because it was not finite, or because the node panicked.
-    ///
-    /// Thread: leader, between blocks. Allocates.
-    pub fn contained(&self) -> Vec<Contained> {
-        self.leader.contained().collect()
-    }
-
-    /// What every thread did in the last block.
-    ///
-    /// Thread: leader, between blocks. Allocates: for every block of a live run there is
-    /// [`crate::flight`].
-    pub fn trace(&self) -> BlockTrace {
-        let mut frame = BlockNotes::for_engine(self);
-        frame.fill(self, &self.last.times);
-        let units = self.schedule().units().units().iter();
-        frame.trace(
-            &EngineThreads::of(self),
-            units.map(|unit| unit.name.clone()).collect(),
-            &self.rate,
-        )
     }
 
     /// What the threads noted.

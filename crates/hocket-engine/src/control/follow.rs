@@ -6,7 +6,6 @@
 
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 
 use hocket_machine::Fact;
 use hocket_machine::class::{self, ClassNow, Policy};
@@ -19,8 +18,6 @@ use super::seating::Seating;
 use crate::leader::sighting::{Seen, Sighting};
 use crate::worker::seat::{self, Rank, ThreadReport};
 
-/// How often the follower looks at the leader.
-const LOOK_EVERY: Duration = Duration::from_millis(40);
 /// How many looks in a row must find a leader that may roam on another CPU before the workers move.
 const SETTLED_LOOKS: u32 = 3;
 /// How many looks pass until the follower checks that the workers still have what they obtained: some two seconds.
@@ -155,7 +152,7 @@ impl Engine {
         let follower = Arc::clone(&following.follower);
         let look = move || lock(&follower).look();
         // If this thread cannot start, the drop of `following` leaves the leader.
-        following.thread = Some(RegularThread::start("follower", LOOK_EVERY, look)?);
+        following.thread = Some(RegularThread::start("follower", look)?);
         Ok(following)
     }
 }
@@ -245,7 +242,7 @@ impl Follower {
     fn look(&mut self) {
         let Some(seen) = self.sighting.seen() else { return };
         let live = self.live.clone();
-        live.while_live(|| match Leader::find(seen) {
+        live.while_live(|| match SeenLeader::find(seen) {
             Some(leader) => self.follow(&leader),
             None => self.lose(),
         });
@@ -257,7 +254,7 @@ impl Follower {
         self.wait_long(false);
     }
 
-    fn follow(&mut self, leader: &Leader) {
+    fn follow(&mut self, leader: &SeenLeader) {
         let leader_cpu = self.kept_free.look(leader.seen, &leader.cpus);
         let wanted = Wanted { leader_cpu, rank: self.rank_beside(&leader.class) };
         if self.wanted != Some(wanted) || self.is_disturbed() {
@@ -297,7 +294,7 @@ impl Follower {
     }
 
     /// Whether no thread can take a CPU from one that it waits for.
-    fn may_wait_long(&self, leader: &Leader) -> bool {
+    fn may_wait_long(&self, leader: &SeenLeader) -> bool {
         let held = |thread: &ThreadReport| {
             let cpu = thread.cpu_asked.filter(|_| thread.why.is_none());
             thread.real_time && cpu.is_some_and(|cpu| !leader.cpus.contains(cpu))
@@ -337,20 +334,20 @@ fn rank_beside(leader: &ClassNow, own: Rank) -> Rank {
 }
 
 /// The leader's thread, as a look finds it.
-struct Leader {
+struct SeenLeader {
     seen: Seen,
     cpus: CpuSet,
     class: Fact<ClassNow>,
 }
 
-impl Leader {
+impl SeenLeader {
     /// `None`: the thread has ended.
-    fn find(seen: Seen) -> Option<Leader> {
+    fn find(seen: Seen) -> Option<SeenLeader> {
         if !pin::is_own_thread(seen.thread) {
             return None;
         }
         let cpus = pin::affinity_of_thread(seen.thread).ok()?;
-        Some(Leader { seen, cpus, class: class::now_of(seen.thread) })
+        Some(SeenLeader { seen, cpus, class: class::now_of(seen.thread) })
     }
 
     fn is_real_time(&self) -> bool {

@@ -32,6 +32,7 @@ use super::edit::EditError;
 use super::handle::ControlError;
 use super::planner::{Installation, Planner};
 use super::settings::MainThread;
+use crate::block::joined::{Disposal, Joined, Side};
 use crate::block::node::NodeCell;
 use crate::block::work::{Calls, Incoming, Wanted, WorkCounts};
 
@@ -76,48 +77,8 @@ struct Leaving {
     side: Option<Arc<Side>>,
 }
 
-/// A main side.
-pub(crate) struct Side {
-    /// Locked on the main thread only; the lock shows that. `None`: it is freed, and nobody calls it again.
-    side: Mutex<Option<Box<dyn MainSide>>>,
-    wanted: Arc<Wanted>,
-    /// Whether it panicked. Nobody calls it again.
-    panicked: AtomicBool,
-    /// How often it was asked to make something. Relaxed: only the main thread uses it.
-    turns: AtomicU64,
-    /// The newest of these turns that is on its way to the processor. Relaxed: the planner's lock orders it.
-    handed: AtomicU64,
-    /// Largest block that the processor is ready for, or will be with the orders that are on their way. Relaxed, as below:
-    /// the planner's lock orders it.
-    pub(super) largest: AtomicU32,
-    /// The latency that the processor has reported, and one more; 0: none.
-    pub(super) latency: AtomicU64,
-    /// The same as the present plan has it.
-    planned: AtomicU64,
-    /// Whether the present plan does not know of it yet.
-    unplanned: AtomicBool,
-    /// The latency that the host program has not heard of, and one more.
-    news: AtomicU64,
-}
-
 /// In [`Side::news`]: the delays that it needs are not possible.
 const NOT_POSSIBLE: u64 = 1 << 63;
-
-/// What a processor's main side made for it, on its way to the processor and back.
-pub(crate) struct Exchange {
-    pub(crate) node: Arc<NodeCell>,
-    /// `None` only while it is dropped.
-    pub(crate) made: Option<Box<dyn Any + Send>>,
-}
-
-impl Drop for Exchange {
-    /// What the processor no longer needs is freed where it was made.
-    fn drop(&mut self) {
-        if let (Some(made), Some(joined)) = (self.made.take(), &self.node.joined) {
-            joined.services.free(made);
-        }
-    }
-}
 
 /// What a processor says about itself ([`hocket_dsp::host::MainRequests`]).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -175,12 +136,10 @@ pub enum StateFailure {
     Control(#[from] ControlError),
 }
 
-/// What a node's processor has beside it.
-pub(crate) struct Joined {
-    pub(super) services: Arc<Services>,
-    counts: Option<Arc<WorkCounts>>,
+/// The way of a node's processor to the main thread when the node goes.
+struct ToMainThread {
+    services: Arc<Services>,
     work: Option<WorkThread>,
-    pub(super) side: Option<Arc<Side>>,
 }
 
 impl Services {
@@ -587,31 +546,23 @@ enum Served {
 /// When the main thread tries again.
 const AGAIN_NS: u64 = 40_000_000;
 
-impl Joined {
-    /// Where it counts blocks in which it failed; `None`: it has no main side, so it cannot say so.
-    pub(crate) fn failed(&self) -> Option<&AtomicU64> {
-        self.side.as_ref().map(|side| &side.wanted.failed)
-    }
-
-    /// Where it counts events that it had no room to pass on; `None`: as above.
-    pub(crate) fn events_lost(&self) -> Option<&AtomicU64> {
-        self.side.as_ref().map(|side| &side.wanted.events_lost)
-    }
-
-    /// The processor goes: the main thread frees it, with what belongs to it.
-    ///
-    /// Thread: control.
-    pub(crate) fn leave(
-        self,
+impl Disposal for ToMainThread {
+    fn leave(
+        self: Box<Self>,
         processor: Box<dyn Processor>,
         panicked: Option<Box<dyn Any + Send>>,
+        side: Option<Arc<Side>>,
     ) {
-        let Joined { services, work, side, .. } = self;
+        let ToMainThread { services, work } = *self;
         if let Some(work) = &work {
             work.ask_to_end();
         }
         let leaving = Leaving { processor, panicked, work, side };
         services.add_for_ever(Task::Free(Box::new(leaving)));
+    }
+
+    fn free(&self, made: Box<dyn Any + Send>) {
+        self.services.free(made);
     }
 }
 
@@ -696,7 +647,8 @@ impl NodeCell {
                 started = started.and(services.start_own());
             }
         }
-        let joined = Joined { services: Arc::clone(services), counts, work, side };
+        let disposal = Box::new(ToMainThread { services: Arc::clone(services), work });
+        let joined = Joined { disposal, counts, side };
         let mut cell = NodeCell::new(name, processor);
         cell.has_joined(joined, answers);
         started.map(|()| cell)

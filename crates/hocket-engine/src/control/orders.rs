@@ -11,9 +11,8 @@ use hocket_rt::{Ring, RingReader, RingWriter};
 use hocket_time::{TempoMap, TimedCommand};
 
 use crate::block::command_places::CommandPlaces;
-use crate::block::node::{LaneExchange, NodeCell};
+use crate::block::node::{Exchange, LaneExchange, NodeCell};
 use crate::block::plan::Plan;
-use crate::control::main_thread::Exchange;
 use crate::leader::inbox::Inbox;
 
 /// How many orders may be under way.

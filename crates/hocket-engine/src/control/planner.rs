@@ -8,7 +8,6 @@
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
-use std::time::Duration;
 
 use hocket_dsp::Change;
 use hocket_machine::clock::TickRate;
@@ -21,14 +20,14 @@ use super::automation::FirstLanes;
 use super::choose_schedule::ChooseSchedule;
 use super::edit::EditError;
 use super::handle::{ControlError, Standing};
-use super::main_thread::{Exchange, Grown, Services, Side};
+use super::main_thread::{Grown, Services};
 use super::orders::{Order, Outbox};
 use super::prepare::Prepared;
 use super::settings::{Settings, Steer};
 use super::transition::{Leaving, Old, Transition, at_once, transition};
 use crate::block::costs::Costs;
-use crate::block::node::Contained;
-use crate::block::node::NodeCell;
+use crate::block::joined::Side;
+use crate::block::node::{Contained, Exchange, NodeCell};
 use crate::block::plan::{Before, Cells, Gains, Plan, PortsOf};
 use crate::leader::block_estimates::BlockEstimates;
 use crate::leader::choose_walk::{Finding, Reason};
@@ -47,9 +46,6 @@ const ENOUGH: u32 = 64;
 const REMEMBERED: usize = 4096;
 /// How many earlier plans the planner remembers.
 const PAST_PLANS: usize = 8;
-
-/// How often the planner looks. Estimates settle within some 50 blocks, 70 ms at 64 frames and 48 kHz.
-pub(crate) const LOOK_EVERY: Duration = Duration::from_millis(40);
 
 pub(crate) struct Planner {
     pub(super) outbox: Outbox,

@@ -6,6 +6,8 @@ use hocket_plan::schedule::Overheads;
 use hocket_plan::{ScheduleKind, SiblingPolicy};
 use hocket_rt::Strategy;
 
+use crate::block::times::period_ns;
+
 /// How long `hybrid` usually spins inside a block. A thread that has blocked comes some 25 µs after its
 /// signal on a virtual machine (docs/results, lab: `wake`), and the whole block waits for it. So it spins
 /// through all but long waits.
@@ -179,6 +181,6 @@ impl Settings {
 
     /// Time from a block's start to its deadline.
     pub fn period(&self) -> Duration {
-        Duration::from_nanos(u64::from(self.frames) * 1_000_000_000 / u64::from(self.rate_hz))
+        Duration::from_nanos(period_ns(self.frames.into(), self.rate_hz))
     }
 }

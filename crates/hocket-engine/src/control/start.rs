@@ -17,13 +17,14 @@ use super::handle::Control;
 use super::main_thread::Services;
 use super::memory_lock::SharedMemoryLock;
 use super::orders::rings;
-use super::planner::{LOOK_EVERY, cut_for};
+use super::planner::cut_for;
 use super::prepare::Prepared;
 use super::regular_thread::RegularThread;
 use super::seating::Seating;
 use super::settings::{Settings, SettingsError, Steer};
 use crate::block::leader::Leader;
 use crate::block::runner::{Early, LONGEST_NS, ORDINARY_NS, Place, Runner, Waits};
+use crate::block::times::period_ns;
 use crate::leader::block_estimates::BlockEstimates;
 use crate::leader::process::{Chooser, SteadyLength};
 use crate::leader::sighting::LeaderNotes;
@@ -182,7 +183,7 @@ impl Engine {
         if steered {
             let control = engine.control();
             let steer = move || control.lock().steer();
-            engine.planner_thread = Some(RegularThread::start("planner", LOOK_EVERY, steer)?);
+            engine.planner_thread = Some(RegularThread::start("planner", steer)?);
         }
         Ok(engine)
     }
@@ -267,8 +268,7 @@ pub(super) fn spin_cost() -> &'static SpinCost {
 /// the end.
 fn waits(settings: &Settings, pinned: bool) -> Waits {
     let cost = spin_cost();
-    let period_ns = u64::from(settings.frames) * 1_000_000_000 / u64::from(settings.rate_hz);
-    let longest_ns = LONGEST_NS.max(4 * period_ns);
+    let longest_ns = LONGEST_NS.max(4 * period_ns(settings.frames.into(), settings.rate_hz));
     // A thread that may hold up the one that it waits for spins shortly.
     let short = settings.hybrid_spin.min(Strategy::USUAL_SPIN);
     let longest = Duration::from_nanos(longest_ns);

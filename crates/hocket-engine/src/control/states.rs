@@ -8,10 +8,11 @@ use hocket_dsp::host::NoState;
 use hocket_plan::NodeId;
 
 use super::handle::{Control, ControlError};
-use super::main_thread::{Exchange, Side, StateFailure};
+use super::main_thread::StateFailure;
 use super::orders::Order;
 use super::planner::Planner;
-use crate::block::node::NodeCell;
+use crate::block::joined::Side;
+use crate::block::node::{Exchange, NodeCell};
 
 /// The state of a node's processor, to be kept.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -9,8 +9,7 @@ use hocket_dsp::TimedChange;
 use hocket_rt::{RingReader, RingWriter};
 
 use crate::block::leader::Leader;
-use crate::block::node::EVENTS_A_BLOCK;
-use crate::control::main_thread::Exchange;
+use crate::block::node::{EVENTS_A_BLOCK, Exchange};
 use crate::control::orders::{Done, Order, Sent};
 
 /// How many orders the leader carries out before one block, besides those that [`Order::is_unheard`] marks.

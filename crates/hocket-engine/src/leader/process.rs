@@ -11,7 +11,7 @@ use super::block_estimates::Of;
 use super::choose_walk::{self, ChooseWalk, Finding, Sample};
 use crate::block::leader::Leader;
 use crate::block::plan::Plan;
-use crate::block::times::BlockTimes;
+use crate::block::times::{BlockTimes, period_ns};
 use crate::control::engine::Engine;
 use crate::watch::Watch;
 
@@ -387,7 +387,7 @@ impl Engine {
     }
 
     fn deadline_ns(&self, frames: usize) -> u64 {
-        frames as u64 * 1_000_000_000 / u64::from(self.settings.rate_hz)
+        period_ns(frames as u64, self.settings.rate_hz)
     }
 
     /// After the deadline-critical part: who came, and when.

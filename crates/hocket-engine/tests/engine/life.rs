@@ -99,7 +99,7 @@ fn the_leader_gets_its_seat_and_class_back() {
         let entered = engine.enter();
         assert_eq!(entered.report.cpu_asked, Some(cpu));
         assert_eq!(entered.report.cpus_got, cpu.to_string(), "{:?}", entered.report);
-        assert!(entered.report.class_asked.contains("FIFO 60"));
+        assert_eq!(entered.report.class_asked, format!("SCHED_FIFO {}", Settings::PRIORITY));
         assert!(entered.report.denormals_flushed && !denormals_flushed(), "inside of blocks only");
         engine.process(FRAMES);
         drop(entered);

@@ -105,7 +105,11 @@ impl Host {
             self.own.push(Own::now());
         }
         {
-            let _watch = Watch::begin();
+            // The leader is followed, so it asks for its thread's number.
+            let _watch = match self.cycles {
+                0 => Watch::begin_with_a_call(),
+                _ => Some(Watch::begin()),
+            };
             self.engine.process_planned(frames, clock::monotonic_ns());
         }
         let rows = self.engine.output(frames);

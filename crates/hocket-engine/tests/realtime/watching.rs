@@ -5,9 +5,36 @@ pub use sees::*;
 #[cfg(not(feature = "sentry"))]
 pub use sees_nothing::*;
 
+/// A host's part of a block, from construction to drop: the call of the engine, and all that the host does around it.
+#[must_use = "it watches while it lives"]
+pub struct Watch {
+    #[cfg(feature = "rtsan")]
+    _rtsan: rtsan_standalone::ScopedSanitizeRealtime,
+    // Last, as in the engine's own watch: what the sanitizer does at its end is watched too.
+    #[cfg(feature = "sentry")]
+    _sentry: hocket_engine::sentry::Watch,
+}
+
+impl Watch {
+    pub fn begin() -> Watch {
+        Watch {
+            #[cfg(feature = "sentry")]
+            _sentry: hocket_engine::sentry::Watch::begin(),
+            #[cfg(feature = "rtsan")]
+            _rtsan: rtsan_standalone::ScopedSanitizeRealtime::default(),
+        }
+    }
+
+    /// As `begin`, for a part with a system call that is no edge and that is meant. RealtimeSanitizer would end the process
+    /// there, so it sees the engine's own part alone.
+    pub fn begin_with_a_call() -> Option<Watch> {
+        (!cfg!(feature = "rtsan")).then(Watch::begin)
+    }
+}
+
 #[cfg(feature = "sentry")]
 mod sees {
-    pub use hocket_engine::sentry::{Report, Watch, available, in_block, own_calls, take_report};
+    pub use hocket_engine::sentry::{Report, available, in_block, own_calls, take_report};
     use hocket_engine::{Engine, WorkerTotals};
 
     use crate::sentry::{moves, take_allocations};
@@ -89,18 +116,6 @@ mod sees {
 #[cfg(not(feature = "sentry"))]
 mod sees_nothing {
     use hocket_engine::Engine;
-
-    pub struct Watch;
-
-    impl Watch {
-        pub fn begin() -> Watch {
-            Watch
-        }
-    }
-
-    impl Drop for Watch {
-        fn drop(&mut self) {}
-    }
 
     pub fn in_block() -> bool {
         false

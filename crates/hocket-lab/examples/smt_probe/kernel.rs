@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use hocket_engine::Settings;
 use hocket_machine::class::{self, Class};
 use hocket_machine::partition::{Holds, Partition, PartitionKind};
 use hocket_machine::pin::{self, CpuSet};
@@ -49,7 +50,7 @@ pub fn work(core: &CpuSet, by: By) -> Result<Vec<Stretch>, String> {
         };
         let cpu = core.first().ok_or("a core without CPUs")?;
         pin::pin_current_thread(&CpuSet::single(cpu)).map_err(|error| error.to_string())?;
-        if let Some(why) = class::request(Class::Fifo { priority: 60 }).why {
+        if let Some(why) = class::request(Class::Fifo { priority: Settings::PRIORITY }).why {
             return Err(why);
         }
         if by == By::Cookie {

@@ -4,7 +4,7 @@
 
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-use hocket_engine::{Engine, VirtualDevice};
+use hocket_engine::{Engine, VirtualDevice, period_ns};
 use hocket_machine::clock::{monotonic_ns, sleep_until_ns};
 
 use super::BenchPlan;
@@ -49,7 +49,7 @@ impl WakeTurns {
 
 fn wake_ups(plan: &BenchPlan, stop: &AtomicBool) -> Vec<i64> {
     let mut lateness = Vec::with_capacity(plan.blocks_per_round as usize);
-    let period_ns = u64::from(plan.frames) * 1_000_000_000 / u64::from(plan.rate_hz);
+    let period_ns = period_ns(plan.frames.into(), plan.rate_hz);
     let mut planned = monotonic_ns() + VirtualDevice::LEAD_IN_NS;
     for _ in 0..plan.blocks_per_round {
         sleep_until_ns(planned);

@@ -1,6 +1,6 @@
 //! One cell: a graph, a mode, a policy.
 
-use hocket_engine::{Engine, Seating, Settings, Steer, seats_of};
+use hocket_engine::{Engine, Seating, Settings, Steer, period_ns, seats_of};
 use hocket_machine::Topology;
 use hocket_machine::clock::{monotonic_ns, sleep_until_ns};
 use hocket_plan::Fusing;
@@ -239,8 +239,7 @@ impl Pace {
 
     /// A block of so many frames each time that it would be played.
     pub(super) fn paced(frames: u32, rate_hz: u32) -> Pace {
-        let period_ns = u64::from(frames) * 1_000_000_000 / u64::from(rate_hz);
-        Pace { period_ns: Some(period_ns), next_ns: 0 }
+        Pace { period_ns: Some(period_ns(frames.into(), rate_hz)), next_ns: 0 }
     }
 
     /// When the next block is due.

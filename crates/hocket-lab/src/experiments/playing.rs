@@ -58,7 +58,7 @@ impl Player {
 
     /// How many blocks' time passes in a period of this many frames.
     pub(super) fn period_ns(frames: u32) -> f64 {
-        f64::from(frames) * 1e9 / f64::from(RATE_HZ)
+        hocket_engine::period_ns(frames.into(), RATE_HZ) as f64
     }
 
     /// Frames a block.

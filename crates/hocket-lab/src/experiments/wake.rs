@@ -68,7 +68,9 @@ const WAKES: [u64; 2] = [30, 100];
 /// Wake-ups of a turn from which on one in a hundred is one.
 const ENOUGH_FOR_P99: u64 = 100;
 const FIFO: u8 = 50;
-/// As long as hybrid waits spin inside a block.
+/// Shorter than inside a block (`Settings::hybrid_spin`), where a thread spins through all but long waits. Here each signal comes
+/// 500 us after the last, so a longer spin would leave less of the sleep that the experiment is about. Part of the definition:
+/// runs with another spin measured something else.
 const HYBRID_SPIN: Duration = Duration::from_micros(50);
 const CLOCK: &str = "clock";
 

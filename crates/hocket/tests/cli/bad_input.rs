@@ -215,6 +215,7 @@ fn without_the_right_to_fifo_it_runs_and_says_so() {
         }
     };
     let text = String::from_utf8_lossy(&output.stdout);
-    assert!(text.contains("SCHED_FIFO 60") && text.contains("RLIMIT_RTPRIO"), "{text}");
+    let class = format!("SCHED_FIFO {}", hocket_engine::Settings::PRIORITY);
+    assert!(text.contains(&class) && text.contains("RLIMIT_RTPRIO"), "{text}");
     assert!(!record.exists());
 }

@@ -1,4 +1,4 @@
-//! What control threads see of the events between nodes.
+//! What control threads see of the events between nodes: those that found no room.
 
 use super::planner::Planner;
 
