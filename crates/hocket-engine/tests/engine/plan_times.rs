@@ -34,6 +34,9 @@ const TRACKS: usize = 3;
 const MOST_TRACKS: usize = 8;
 /// The most workers.
 const WORKERS: usize = 4;
+/// The kinds of schedule that have workers.
+const PARALLEL: [ScheduleKind; 4] =
+    [ScheduleKind::Dataflow, ScheduleKind::Steal, ScheduleKind::Lists, ScheduleKind::Critical];
 
 /// When plans are made.
 #[derive(Debug, Clone, Copy)]
@@ -65,20 +68,24 @@ impl Way {
 #[derive(Debug, Clone)]
 struct Case {
     draws: Vec<Draw>,
-    ways: [Way; 2],
+    ways: Vec<Way>,
     /// From which draw on tracks are examined that are out of reach.
     examined: usize,
 }
 
+/// Each kind of schedule plays a sequence in whole blocks and in cut ones, with as many workers as is drawn for each.
 fn cases() -> impl Strategy<Value = Case> {
-    let cuts = prop::collection::vec(1..=FRAMES, 0..6);
-    let way = (0..ScheduleKind::ALL.len(), 1..=WORKERS, cuts).prop_map(|(kind, workers, cuts)| {
-        let schedule = ScheduleKind::ALL[kind];
-        let workers = if schedule == ScheduleKind::Serial { 1 } else { workers };
-        Way { schedule, workers, cuts }
-    });
-    let case = (draws(), prop::array::uniform2(way), 0..50usize);
-    case.prop_map(|(draws, ways, examined)| Case { draws, ways, examined })
+    let workers = || prop::array::uniform4(1..=WORKERS);
+    let cuts = prop::collection::vec(1..FRAMES, 1..6);
+    let case = (draws(), workers(), workers(), cuts, 0..50usize);
+    case.prop_map(|(draws, whole, cut, cuts, examined)| {
+        let whole = PARALLEL.into_iter().zip(whole).map(|it| (it, Vec::new()));
+        let cut = PARALLEL.into_iter().zip(cut).map(|it| (it, cuts.clone()));
+        let serial = ((ScheduleKind::Serial, 1), cuts.clone());
+        let ways = whole.chain(cut).chain([serial]);
+        let ways = ways.map(|((schedule, workers), cuts)| Way { schedule, workers, cuts });
+        Case { draws, ways: ways.collect(), examined }
+    })
 }
 
 /// An edit or a command by numbers, which mean something in every session.
@@ -453,7 +460,8 @@ fn compare(expected: &Played, played: &Played, what: &str) {
 fn check_reach(Case { draws, examined, ways }: &Case, due: &[usize], expected: &Played) {
     let examined = examined % draws.len();
     let blocks = expected.heard.len();
-    let without = play(&draws[..examined], blocks, Made::Late, &ways[0]);
+    let way = &ways[examined % ways.len()];
+    let without = play(&draws[..examined], blocks, Made::Late, way);
     let mut compared = 0;
     for track in 0..TRACKS {
         let first = (examined..draws.len()).find(|draw| expected.reach[*draw][track]);
@@ -511,14 +519,12 @@ fn neither_when_plans_are_made_nor_who_plays_is_heard_and_edits_reach_nothing_el
         let [all, fading] = kinds.get(kind).copied().unwrap_or_default();
         assert!(all > 0 && fading > 0, "{kind}: {all}, and {fading} while an edit faded");
     }
-    let cut = |is: &dyn Fn(&(&str, usize)) -> bool| -> usize {
-        ways.iter().filter(|(way, _)| is(way)).map(|(_, [_, cut])| cut).sum()
-    };
-    for kind in ScheduleKind::ALL {
-        assert!(cut(&|way| way.0 == kind.name()) > 0, "{kind:?} has played no cut blocks");
-    }
-    for workers in 1..=WORKERS {
-        assert!(cut(&|way| way.1 == workers) > 0, "{workers} workers have played no cut blocks");
+    let workers = |kind: ScheduleKind| (1..=WORKERS).map(move |workers| (kind, workers));
+    let parallel = PARALLEL.into_iter().flat_map(workers);
+    for (kind, workers) in parallel.chain([(ScheduleKind::Serial, 1)]) {
+        let [all, cut] = ways.get(&(kind.name(), workers)).copied().unwrap_or_default();
+        let whole = all - cut;
+        assert!(whole > 0 && cut > 0, "{kind:?}, {workers} workers: {whole} whole, {cut} cut");
     }
     assert!(out_of_reach > 0, "every track was always in reach");
 }
@@ -546,7 +552,9 @@ fn an_edge_that_has_faded_out_refuses_no_other_fade() {
         group(2, into_two),
     ];
     let way = |schedule, workers, cuts| Way { schedule, workers, cuts };
-    let ways =
-        [way(ScheduleKind::Dataflow, 2, vec![50, 78]), way(ScheduleKind::Steal, 3, vec![1, 64])];
+    let ways = vec![
+        way(ScheduleKind::Dataflow, 2, vec![50, 78]),
+        way(ScheduleKind::Steal, 3, vec![1, 64]),
+    ];
     check(&Case { draws, ways, examined: 0 });
 }
