@@ -3,14 +3,17 @@
 //! - not on when control threads make plans: late, early, with what has faded out still there or gone,
 //! - not on who plays, or on how blocks are cut,
 //! - for a track that edits do not reach, not on them.
+//!
+//! And after all edits each output is as late as the slowest way to it.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use hocket_engine::time::{LoopRange, TimedCommand, TransportCommand};
 use hocket_engine::{
-    Applied, Edit, EditError, Editor, EffectAt, Engine, MediaPool, Settings, Steer,
+    Applied, Edit, EditError, Editor, EffectAt, Effects, Engine, MediaPool, Settings, Steer,
 };
+use hocket_plan::graph::session_graph;
 use hocket_plan::session::{
     Clip, Destination, Group, GroupId, Output, Return, ReturnId, Send, Strip, StripId, Tap, Track,
 };
@@ -356,8 +359,26 @@ fn play(draws: &[Draw], blocks: usize, made: Made, way: &Way) -> Played {
     let applied = editor.take_applied();
     let frames = applied.iter().map(|applied| applied.frame as usize / FRAMES);
     assert!(frames.clone().all(|block| due.contains(&block)), "{made:?}, {way:?}: {applied:?}");
+    check_latencies(&engine, editor.session(), made, way);
     count(made, way, editor.control().refused_fades());
     Played { heard, applied, reach: reached }
+}
+
+/// Each output is as late as the slowest way to it in the graph of the edited session, of which this knows nothing but the
+/// nodes and their latencies.
+fn check_latencies(engine: &Engine, session: &Session, made: Made, way: &Way) {
+    let graph = session_graph(session, &Effects::builtin().at(stage::RATE_HZ)).unwrap();
+    let mut late: Vec<u32> = Vec::new();
+    for node in graph.nodes() {
+        let slowest = node.inputs.iter().map(|edge| late[edge.from.index()]).max();
+        late.push(slowest.unwrap_or(0) + node.latency_frames);
+    }
+    let expected: Vec<u32> = graph.outputs().iter().map(|id| late[id.index()]).collect();
+    assert_eq!(engine.output_latencies(), expected, "{made:?}, {way:?}");
+    if is_plain(made, way) {
+        let differ = expected.iter().any(|late| *late != expected[0]);
+        covered(|coverage| coverage.latencies += usize::from(differ));
+    }
 }
 
 /// Plays one largest block, in parts of these lengths.
@@ -386,6 +407,8 @@ struct Coverage {
     ways: BTreeMap<(&'static str, usize), [usize; 2]>,
     /// Kinds of edits and commands; the same in blocks in which an earlier edit faded.
     kinds: BTreeMap<&'static str, [usize; 2]>,
+    /// Sequences after which outputs had different latencies.
+    latencies: usize,
     /// Blocks of tracks that were compared with a run without the edits that do not reach them.
     out_of_reach: usize,
 }
@@ -502,7 +525,7 @@ fn neither_when_plans_are_made_nor_who_plays_is_heard_and_edits_reach_nothing_el
     let _alone = stage::alone();
     only_edits_are_heard();
     let coverage = COVERAGE.lock().unwrap_or_else(PoisonError::into_inner).take().unwrap();
-    let Coverage { sequences, refused, ways, kinds, out_of_reach } = coverage;
+    let Coverage { sequences, refused, ways, kinds, latencies, out_of_reach } = coverage;
     println!("{sequences} sequences; kind: how often, how often while an edit before faded");
     kinds.iter().for_each(|(kind, [all, fading])| println!("  {kind}: {all}, {fading}"));
     println!("  schedule and workers: how often, how often in cut blocks");
@@ -511,6 +534,7 @@ fn neither_when_plans_are_made_nor_who_plays_is_heard_and_edits_reach_nothing_el
     };
     ways.iter().for_each(ways_line);
     println!("  fades refused: {refused}");
+    println!("  sequences after which outputs had different latencies: {latencies}");
     println!("  blocks of tracks out of reach of edits: {out_of_reach}");
     if sequences < CASES as usize {
         return println!("SKIPPED what has to come up: only {sequences} sequences");
@@ -526,6 +550,7 @@ fn neither_when_plans_are_made_nor_who_plays_is_heard_and_edits_reach_nothing_el
         let whole = all - cut;
         assert!(whole > 0 && cut > 0, "{kind:?}, {workers} workers: {whole} whole, {cut} cut");
     }
+    assert!(latencies > 0, "all outputs were always equally late");
     assert!(out_of_reach > 0, "every track was always in reach");
 }
 
