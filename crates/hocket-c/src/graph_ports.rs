@@ -215,10 +215,9 @@ fn channel(number: u32) -> u16 {
 impl Graph {
     fn set_ports(&mut self, node: u32, ports: EnginePorts) -> Result<(), Failure> {
         let facts = &self.draft(node)?.facts;
-        let stays_stereo = facts.kind.is_some() && (ports.main != 2 || ports.side_chain > 2);
-        let has_one_port = facts.sums && ports.side_chain > 0;
-        if stays_stereo || has_one_port || ((facts.sums || facts.kind.is_some()) && ports.extra > 0)
-        {
+        let stays_stereo = facts.kind.is_some() && !ports.fit_stereo();
+        let has_one_port = facts.sums && (ports.side_chain > 0 || ports.extra > 0);
+        if stays_stereo || has_one_port {
             return Err(Failure::bad_input(format!(
                 "node '{}' cannot have ports of {} main, {} side-chain and {} extra channels: effects of Hocket \
                  are stereo, and a node that only sums has one port",

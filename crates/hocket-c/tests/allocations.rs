@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering::Relaxed};
 
 use hocket_c::automation::*;
 use hocket_c::engine::*;
+use hocket_c::events::*;
 use hocket_c::graph::*;
 use hocket_c::graph_ports::*;
 use hocket_c::host::*;
@@ -66,6 +67,64 @@ unsafe extern "C" fn looks_at_all(user: *mut c_void, block: *const Block) {
         for channel in 0..block.main_count as usize {
             **block.main.add(channel) = time.song.beats as f32;
         }
+    }
+}
+
+/// A system-exclusive message.
+const SYSEX: [u8; 5] = [0xf0, 0x7d, 1, 2, 0xf7];
+
+const fn note(frame: u32, kind: u32) -> Message {
+    Message { frame, kind, data: [0, 60, HOCKET_ANY, 0], value: 0.5 }
+}
+
+/// Sends on what it receives.
+unsafe extern "C" fn sends_on(_: *mut c_void, block: *const Block) {
+    // SAFETY: the engine's block.
+    unsafe {
+        for index in 0..(*block).message_count {
+            let mut message = note(0, 0);
+            assert_eq!(hocket_message_at(block, index, &mut message), Status::Ok);
+            let (mut bytes, mut count) = (null(), 0);
+            let sent = match hocket_message_sysex(block, index, &mut bytes, &mut count) {
+                Status::Ok => hocket_message_send_sysex(block, message.frame, bytes, count),
+                _ => hocket_message_send(block, &message),
+            };
+            assert_eq!(sent, Status::Ok);
+        }
+    }
+}
+
+/// Hands a note and a system-exclusive message over.
+///
+/// # Safety
+/// A running engine, between blocks.
+unsafe fn write_messages(engine: *const Engine) {
+    let notes = [note(200, HOCKET_MESSAGE_NOTE_OFF), note(3, HOCKET_MESSAGE_NOTE_ON)];
+    let mut taken = 0;
+    // SAFETY: the caller's obligation.
+    unsafe {
+        let written = hocket_engine_write_messages(engine, 0, notes.as_ptr(), 2, &mut taken);
+        assert_eq!((written, taken), (Status::Ok, 2));
+        let written = hocket_engine_write_sysex(engine, 0, 5, SYSEX.as_ptr(), SYSEX.len());
+        assert_eq!(written, Status::Ok);
+    }
+}
+
+/// Reads what came of them at the third output.
+///
+/// # Safety
+/// As [`write_messages`].
+unsafe fn read_messages(engine: *const Engine) {
+    let (mut messages, mut bytes, mut count) = ([note(0, 0); 4], [0; 8], 0);
+    // SAFETY: the caller's obligation.
+    unsafe {
+        let read = hocket_engine_read_messages(engine, 2, messages.as_mut_ptr(), 4, &mut count);
+        assert_eq!((read, count), (Status::Ok, 3));
+        assert_eq!(messages[1].kind, HOCKET_MESSAGE_SYSEX);
+        let read = hocket_engine_read_sysex(engine, 2, 1, bytes.as_mut_ptr(), 8, &mut count);
+        assert_eq!((read, &bytes[..count]), (Status::Ok, &SYSEX[..]));
+        let unknown = hocket_engine_read_messages(engine, 0, null_mut(), 0, &mut count);
+        assert_eq!(unknown, Status::BadInput);
     }
 }
 
@@ -179,8 +238,16 @@ unsafe fn engine(jumps: *mut usize, user: &Asks) -> *mut Engine {
             ..Processor::default()
         };
         assert_eq!(hocket_graph_add_node(graph, c"asks".as_ptr(), &processor, none), 2);
-        let outputs = [node, 2];
-        assert_eq!(hocket_graph_set_outputs(graph, outputs.as_ptr(), 2, none), Status::Ok);
+        let processor = Processor { process: Some(sends_on), cost: 1.0, ..Processor::default() };
+        let sends = hocket_graph_add_node(graph, c"sends on".as_ptr(), &processor, none);
+        let ports = [(input, false), (sends, true)];
+        for (node, reads) in ports {
+            let set = hocket_graph_set_event_ports(graph, node, reads, true, none);
+            assert_eq!(set, Status::Ok);
+        }
+        assert_eq!(hocket_graph_connect_events(graph, input, sends, none), Status::Ok);
+        let outputs = [node, 2, sends];
+        assert_eq!(hocket_graph_set_outputs(graph, outputs.as_ptr(), 3, none), Status::Ok);
         let settings = Settings {
             priority: 0,
             workers: 1,
@@ -230,6 +297,7 @@ fn the_leader_and_a_callback_allocate_nothing() {
             let frames = FRAMES as u32;
             let written = hocket_engine_write_input(engine, 0, pointers.as_ptr().cast(), 6, frames);
             assert_eq!(written, Status::Ok);
+            write_messages(engine);
             let jump = Command {
                 action: HOCKET_LOCATE,
                 at_steady_frame: block * 256 + 100,
@@ -242,6 +310,7 @@ fn the_leader_and_a_callback_allocate_nothing() {
             assert_eq!(hocket_engine_run(engine, frames, hocket_now_ns(), null_mut()), Status::Ok);
             let read = hocket_engine_read_output(engine, 0, pointers.as_ptr(), 70, frames);
             assert_eq!(read, Status::Ok);
+            read_messages(engine);
             assert_eq!(hocket_engine_record(engine, 0, take, frames), Status::Ok);
             let mut found = Output { main: 0, extra: 0, latency_frames: 0 };
             assert_eq!(hocket_engine_output(engine, 0, &mut found), Status::Ok);

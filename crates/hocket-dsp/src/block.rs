@@ -389,6 +389,12 @@ pub trait Processor: Send {
         0
     }
 
+    /// Whether it works on stereo nodes alone, as all built-in effects do: two main channels, at most two of a side chain, no
+    /// extra outputs. The engine refuses a graph in which its node has other ports. Asked before the processor joins a graph.
+    fn is_stereo(&self) -> bool {
+        false
+    }
+
     /// How many frames the output lags behind the input at first. It stays, unless the processor says otherwise
     /// ([`MainRequests::latency_changed`](crate::host::MainRequests::latency_changed)).
     fn latency_frames(&self) -> u32 {

@@ -173,6 +173,10 @@ impl<E: Effect> Processor for Segmented<E> {
         self.take(change);
     }
 
+    fn is_stereo(&self) -> bool {
+        true
+    }
+
     fn latency_frames(&self) -> u32 {
         self.effect.latency_frames()
     }

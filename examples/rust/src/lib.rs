@@ -8,6 +8,7 @@
 //! | `feedback_delay` | an edge that closes a cycle |
 //! | `surround` | a bus of six channels, and its fold to stereo by edges |
 //! | `monitor` | an engine input, two outputs, and delay compensation |
+//! | `recorder` | an output that is recorded to a file while it plays, with `hocket-disk` |
 #![forbid(unsafe_code)]
 
 pub mod instrument;

@@ -1,5 +1,8 @@
 //! The examples run, and what they promise is heard.
 
+use std::path::Path;
+use std::process::Command;
+
 #[path = "../src/bin/arpeggiator.rs"]
 mod arpeggiator;
 #[path = "../src/bin/feedback_delay.rs"]
@@ -88,4 +91,31 @@ fn the_backing_waits_for_the_limiter_and_the_recorder_does_not() {
     }
     assert!(take.headphones[..late].iter().all(|sample| *sample == 0.0));
     monitor::main().unwrap();
+}
+
+#[test]
+fn the_recorder_writes_what_it_plays_but_for_the_room_and_replaces_nothing() {
+    let folder = format!("recorder-{}", std::process::id());
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(folder);
+    std::fs::create_dir_all(&folder).unwrap();
+    let rate_hz = hocket_embedder::RATE_HZ;
+    let sings = |frame| hocket_embedder::instrument::tone(57, frame % (rate_hz / 4));
+    let voice: Vec<f32> = (0..2 * rate_hz).map(sings).collect();
+    // FLAC has integers of 24 bits.
+    let rounded = |sample: &f32| (sample * 8_388_608.0).round_ties_even() / 8_388_608.0;
+    let flac = voice.iter().map(rounded).collect();
+    for (name, expected) in [("take.wav", voice), ("take.flac", flac)] {
+        let path = folder.join(name);
+        let record = || Command::new(env!("CARGO_BIN_EXE_recorder")).arg(&path).output().unwrap();
+        let done = record();
+        let text = String::from_utf8_lossy(&done.stdout);
+        assert!(done.status.success(), "{name}: {done:?}");
+        assert!(text.contains("96000 frames, 0 of them silent"), "{name}: {text}");
+        let audio = hocket_media::decode(&path).unwrap();
+        assert!(audio.channels == [expected.clone(), expected], "{name} has other samples");
+        let again = record();
+        let text = String::from_utf8_lossy(&again.stderr);
+        assert!(!again.status.success() && text.contains("exists"), "{name}: {text}");
+    }
+    std::fs::remove_dir_all(&folder).unwrap();
 }

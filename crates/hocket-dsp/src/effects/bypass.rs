@@ -264,6 +264,10 @@ impl Processor for Bypass {
         self.inner.events_per_jump()
     }
 
+    fn is_stereo(&self) -> bool {
+        self.inner.is_stereo()
+    }
+
     fn latency_frames(&self) -> u32 {
         self.latency as u32
     }

@@ -18,7 +18,7 @@ use super::handle::{Control, ControlError};
 use super::main_thread::StateFailure;
 use super::orders::Order;
 use super::planner::Installation;
-use super::prepare::{PrepareError, Prepared};
+use super::prepare::{PrepareError, Prepared, check_stereo};
 use super::seating::Seating;
 use super::settings::Settings;
 use super::states::{RestoredStates, SavedState};
@@ -50,6 +50,9 @@ pub struct AppliedAt {
 pub struct GraphEditor {
     /// By node of the newest graph.
     cells: Vec<Option<Arc<NodeCell>>>,
+    /// By node of the newest graph: whether its processor works on stereo nodes alone. Kept here, because blocks have the
+    /// processor.
+    stereo: Vec<bool>,
     accepted: u64,
     /// Edits on their way, by the number of their order.
     sent: Vec<(u64, u64)>,
@@ -69,12 +72,14 @@ impl GraphEditor {
         settings: Settings,
         seating: Seating,
     ) -> Result<(Engine, GraphEditor), EditorError> {
+        let of = |it: &Option<Box<dyn Processor>>| it.as_ref().is_some_and(|it| it.is_stereo());
+        let stereo = processors.iter().map(of).collect();
         let prepared = Prepared::from_graph(graph, processors, Fusing::Chains)?;
         let engine = Engine::start(prepared, settings, seating)?;
         let control = engine.control();
         let cells = control.lock().nodes().to_vec();
         let (sent, applied) = (Vec::new(), Vec::new());
-        Ok((engine, GraphEditor { control, cells, accepted: 0, sent, applied }))
+        Ok((engine, GraphEditor { control, cells, stereo, accepted: 0, sent, applied }))
     }
 
     /// The engine's handle.
@@ -160,10 +165,13 @@ impl GraphEditor {
             return Err(PrepareError::Processors { processors, nodes }.into());
         }
         self.match_done();
-        let (mut cells, mut before) = (Vec::new(), Vec::new());
+        let (mut cells, mut before, mut stereo) = (Vec::new(), Vec::new(), Vec::new());
         let mut kept = HashSet::new();
         let services = Arc::clone(&self.control.lock().services);
         for (node, source) in graph.nodes().iter().zip(sources) {
+            let stays_stereo = self.stays_stereo(&source);
+            check_stereo(node, stays_stereo)?;
+            stereo.push(stays_stereo);
             let (cell, old) = match source {
                 NodeSource::Sum => (None, None),
                 NodeSource::Kept(old) if !kept.insert(old) => {
@@ -184,8 +192,17 @@ impl GraphEditor {
         let (nodes, changes) = (cells.clone(), Vec::new());
         let new = Installation { graph: graph.clone(), nodes, changes, fades };
         let order = self.control.lock().install(new, |id| before[id.index()])?;
-        self.cells = cells;
+        (self.cells, self.stereo) = (cells, stereo);
         Ok(self.accept(order))
+    }
+
+    /// Whether what does the work of a new node works on stereo nodes alone.
+    fn stays_stereo(&self, source: &NodeSource) -> bool {
+        match source {
+            NodeSource::Sum => false,
+            NodeSource::Kept(old) => self.stereo.get(old.index()).copied().unwrap_or(false),
+            NodeSource::New(processor) => processor.is_stereo(),
+        }
     }
 
     /// Has a node's processor go on with a state that was saved; see [`Control::load_state`]. Returns the number of the

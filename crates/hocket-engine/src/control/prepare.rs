@@ -6,7 +6,9 @@ use std::collections::{HashMap, HashSet};
 use hocket_dsp::{Bypass, Fader, Processor, level::db_to_lin};
 use hocket_plan::graph::{GraphError, audible, session_graph};
 use hocket_plan::session::{EffectAt, LaneTarget, SendAt, Session, SongTime, StripId};
-use hocket_plan::{Effect, EffectCatalogue, Fusing, Graph, NodeId, NodeKind, UnitGraph};
+use hocket_plan::{
+    Effect, EffectCatalogue, Fusing, Graph, Node, NodeId, NodeKind, Ports, UnitGraph,
+};
 use hocket_time::{LaneError, LoopError, TempoError};
 
 use super::automation::LaneChange;
@@ -70,6 +72,18 @@ pub enum PrepareError {
         processors: usize,
         /// Needed.
         nodes: usize,
+    },
+    /// A node with a processor that works on stereo nodes alone has other ports.
+    #[error(
+        "node '{node}' cannot have ports of {} main, {} side-chain and {} extra channels: its processor is stereo, as \
+         Hocket's effects are; give the node two main channels and at most two of a side chain",
+        .ports.main, .ports.side_chain, .ports.extra
+    )]
+    NotStereo {
+        /// The node's name.
+        node: String,
+        /// Its ports.
+        ports: Ports,
     },
     /// The tempos or time signatures.
     #[error("the tempo map cannot be made: {0}")]
@@ -230,17 +244,28 @@ pub(super) fn prepared(
     processors: Vec<Option<Box<dyn Processor>>>,
     fusing: Fusing,
 ) -> Result<Prepared, PrepareError> {
+    for (node, processor) in graph.nodes().iter().zip(&processors) {
+        check_stereo(node, processor.as_ref().is_some_and(|it| it.is_stereo()))?;
+    }
     let node_names = graph.nodes().iter().map(|node| node.name.clone()).collect();
     let units = UnitGraph::compile(graph, fusing)?;
     let (time, lanes) = (SongTime::default(), Vec::new());
     Ok(Prepared { graph: graph.clone(), units, processors, node_names, time, lanes })
 }
 
+/// Refuses a node with other ports than its processor can have.
+pub(super) fn check_stereo(node: &Node, is_stereo: bool) -> Result<(), PrepareError> {
+    match is_stereo && !node.ports.fit_stereo() {
+        true => Err(PrepareError::NotStereo { node: node.name.clone(), ports: node.ports }),
+        false => Ok(()),
+    }
+}
+
 impl Prepared {
     /// For a graph that no session describes, such as a benchmark's.
     ///
     /// # Errors
-    /// [`GraphError::Empty`].
+    /// [`GraphError::Empty`]; [`PrepareError::NotStereo`], for instance for a built-in effect on a mono node.
     pub fn from_graph(
         graph: &Graph,
         processors: Vec<Option<Box<dyn Processor>>>,

@@ -1,4 +1,4 @@
-//! Edits are heard as fades and never as clicks: measured with a sine, frame by frame.
+//! Edits are heard as fades and never as clicks: measured with sines, frame by frame.
 
 use std::f64::consts::TAU;
 use std::path::PathBuf;
@@ -11,11 +11,47 @@ use hocket_plan::session::{
 };
 use hocket_plan::{Effect, ScheduleKind, Session};
 
+use crate::clicks;
 use crate::stage::{self, FRAMES, RATE_HZ, policy};
 
-/// Of the sine, per frame: a period of 400 frames.
-const STEP: f64 = TAU / 400.0;
+/// By the frames of its period.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Sine(usize);
+
+/// 120 Hz.
+const LOW: Sine = Sine(400);
+/// 1 kHz.
+const HIGH: Sine = Sine(48);
+/// -12 dB of full scale.
 const LEVEL: f64 = 0.25;
+
+impl Sine {
+    /// Per frame.
+    fn step(self) -> f64 {
+        TAU / self.0 as f64
+    }
+
+    fn row(self, frames: usize) -> Vec<f32> {
+        (0..frames).map(|i| (LEVEL * (i as f64 * self.step()).sin()) as f32).collect()
+    }
+
+    /// The loudest click, by all measures that fit the sine.
+    fn loudest_click(self, row: &[f32]) -> f64 {
+        let clicks = clicks::loudest(row);
+        if self == LOW { clicks.max(bend(row)) } else { clicks }
+    }
+}
+
+/// How far a row is from any low sine, frame by frame: what a click adds. A smooth fade of that sine adds little. One of
+/// a higher sine adds more, since it bends more.
+fn bend(row: &[f32]) -> f64 {
+    let own = 2.0 * LOW.step().cos();
+    let three = row.windows(3).map(|three| {
+        let [a, b, c] = [three[0], three[1], three[2]].map(f64::from);
+        (c - own * b + a).abs()
+    });
+    three.fold(0.0, f64::max)
+}
 
 fn track(name: &str, output: Destination) -> Track {
     let clip = Clip { media: MediaId(0), looped: true, ..stage::whole_file() };
@@ -63,26 +99,13 @@ fn session() -> Session {
     }
 }
 
-fn media() -> MediaPool {
-    let row: Vec<f32> = (0..400).map(|i| (LEVEL * (i as f64 * STEP).sin()) as f32).collect();
-    MediaPool::new(vec![Arc::new(StereoAudio::from_planar(&[row]))])
-}
-
-fn start() -> (Engine, Editor) {
+fn start(sine: Sine) -> (Engine, Editor) {
     let policy = policy(ScheduleKind::Dataflow);
     let seating = stage::seating(policy.sibling, 2);
-    Editor::start(session(), media(), stage::settings(policy), seating).unwrap()
-}
-
-/// How far a row is from any sine of that period, frame by frame: what a click adds. A smooth fade of the sine adds
-/// little.
-fn steps(row: &[f32]) -> f64 {
-    let bend = 2.0 * STEP.cos();
-    let three = row.windows(3).map(|three| {
-        let [a, b, c] = [three[0], three[1], three[2]].map(f64::from);
-        (c - bend * b + a).abs()
-    });
-    three.fold(0.0, f64::max)
+    // A whole number of periods, so that the loop is not heard.
+    let audio = StereoAudio::from_planar(&[sine.row(sine.0)]);
+    let media = MediaPool::new(vec![Arc::new(audio)]);
+    Editor::start(session(), media, stage::settings(policy), seating).unwrap()
 }
 
 fn send(gain_db: f32) -> Send {
@@ -91,7 +114,7 @@ fn send(gain_db: f32) -> Send {
 
 /// What edits make of the sine.
 struct Heard {
-    /// The loudest step after the start and after each edit, before the next one.
+    /// The loudest click after the start and after each edit, before the next one.
     steps: Vec<f64>,
     row: Vec<f32>,
 }
@@ -103,17 +126,16 @@ impl Heard {
 }
 
 /// Makes edits, each after some blocks.
-fn heard(edits: &[Edit], blocks_between: usize) -> Heard {
-    let (mut engine, mut editor) = start();
+fn heard(sine: Sine, edits: &[Edit], blocks_between: usize) -> Heard {
+    let (mut engine, mut editor) = start(sine);
     let mut heard = Heard { steps: Vec::new(), row: Vec::new() };
     let play = |engine: &mut Engine, blocks, heard: &mut Heard| {
-        // A step is seen with two frames before it.
-        let from = heard.row.len().saturating_sub(2);
+        let from = heard.row.len().saturating_sub(clicks::BEFORE);
         for _ in 0..blocks {
             engine.process(FRAMES);
             heard.row.extend_from_slice(engine.output(FRAMES).left);
         }
-        heard.steps.push(steps(&heard.row[from..]));
+        heard.steps.push(sine.loudest_click(&heard.row[from..]));
     };
     play(&mut engine, 30, &mut heard);
     for (number, edit) in edits.iter().enumerate() {
@@ -178,22 +200,46 @@ fn all_edits() -> Vec<Edit> {
 #[test]
 fn no_edit_makes_a_step() {
     let _alone = stage::alone();
-    let plain = heard(&[], 0).loudest();
-    assert!(plain < SILENT / 10.0, "the sine itself: {plain}");
-    let all = all_edits();
-    let one_after_the_other = heard(&all, 20);
-    for (edit, step) in all.iter().zip(&one_after_the_other.steps[1..]) {
-        assert!(*step < SILENT, "{edit:?}: a step of {step}");
+    for sine in [LOW, HIGH] {
+        let plain = heard(sine, &[], 0).loudest();
+        assert!(plain < SILENT / 10.0, "{sine:?} itself: {plain}");
+        let all = all_edits();
+        let one_after_the_other = heard(sine, &all, 20);
+        for (edit, step) in all.iter().zip(&one_after_the_other.steps[1..]) {
+            assert!(*step < SILENT, "{sine:?}, {edit:?}: a step of {step}");
+        }
+        // The others need what earlier ones made.
+        let is_possible = |edit: &&Edit| start(sine).1.apply((*edit).clone()).is_ok();
+        let (mut alone, mut loudest) = (0, one_after_the_other.loudest());
+        for edit in all.iter().filter(is_possible) {
+            let step = heard(sine, std::slice::from_ref(edit), 20).loudest();
+            assert!(step < SILENT, "{sine:?}, {edit:?} alone: a step of {step}");
+            (alone, loudest) = (alone + 1, loudest.max(step));
+        }
+        println!("{sine:?}: a step of {loudest:.2e} at most");
+        assert!(alone >= 12, "{alone}");
     }
-    // The others need what earlier ones made.
-    let is_possible = |edit: &&Edit| start().1.apply((*edit).clone()).is_ok();
-    let mut alone = 0;
-    for edit in all.iter().filter(is_possible) {
-        let step = heard(std::slice::from_ref(edit), 20).loudest();
-        assert!(step < SILENT, "{edit:?} alone: a step of {step}");
-        alone += 1;
+}
+
+/// The detector knows no frequency, and hears what is just as loud as may not be.
+#[test]
+fn a_jump_is_found_at_its_height_whatever_the_sine() {
+    for sine in [LOW, HIGH] {
+        let plain = sine.row(2_000);
+        let itself = clicks::loudest(&plain);
+        assert!(itself < SILENT / 100.0, "{sine:?} itself: {itself}");
+        for at in (10..1_990).step_by(7) {
+            let mut row = plain.clone();
+            row[at..].iter_mut().for_each(|sample| *sample += SILENT as f32);
+            let found = clicks::loudest(&row);
+            assert!((found - SILENT).abs() < SILENT / 20.0, "{sine:?}, frame {at}: {found}");
+        }
+        // From a peak on, so that the corner is at its sharpest.
+        let straight = |i: usize| (i.saturating_sub(5 * sine.0 / 4) as f32 / 512.0).min(1.0);
+        let fade = plain.iter().enumerate().map(|(i, sample)| sample * straight(i));
+        let corner = clicks::loudest(&fade.collect::<Vec<f32>>());
+        assert!(corner > 2.0 * SILENT, "{sine:?}: the corner of a straight fade: {corner}");
     }
-    assert!(alone >= 12, "{alone}");
 }
 
 /// Every edit is heard: with none of them the sound stays as it is.
@@ -206,7 +252,7 @@ fn effects_that_come_go_and_are_bypassed_change_the_level() {
         let edits =
             [insert, Edit::Bypass(at, true), Edit::Bypass(at, false), Edit::RemoveEffect(at)];
         let levels: Vec<f32> =
-            (0..=edits.len()).map(|count| last(&heard(&edits[..count], 30).row)).collect();
+            (0..=edits.len()).map(|count| last(&heard(LOW, &edits[..count], 30).row)).collect();
         let [plain, with, bypassed, back, removed] = levels[..] else { panic!("{levels:?}") };
         assert!((plain - with).abs() > 0.05, "{levels:?}");
         assert!([bypassed, removed].iter().all(|level| (level - plain).abs() < 1e-3), "{levels:?}");
@@ -223,18 +269,23 @@ fn last(row: &[f32]) -> f32 {
 fn edits_during_a_fade_make_no_step_either_and_end_where_slow_ones_do() {
     let _alone = stage::alone();
     let all = all_edits();
-    let calm = heard(&all, 30);
-    assert!(calm.loudest() < SILENT);
-    for between in [1, 2, 3, 5] {
-        let fast = heard(&all, between);
-        for (edit, step) in all.iter().zip(&fast.steps[1..]) {
-            assert!(
-                *step < SILENT,
-                "{between} blocks between two edits, {edit:?}: a step of {step}"
-            );
+    for sine in [LOW, HIGH] {
+        let calm = heard(sine, &all, 30);
+        let mut loudest = calm.loudest();
+        assert!(loudest < SILENT);
+        for between in [1, 2, 3, 5] {
+            let fast = heard(sine, &all, between);
+            for (edit, step) in all.iter().zip(&fast.steps[1..]) {
+                assert!(
+                    *step < SILENT,
+                    "{sine:?}, {between} blocks between two edits, {edit:?}: a step of {step}"
+                );
+            }
+            loudest = loudest.max(fast.loudest());
+            let (fast, calm) = (last(&fast.row), last(&calm.row));
+            assert!((fast - calm).abs() < 1e-4, "{sine:?}: {fast} {calm}");
         }
-        let (fast, calm) = (last(&fast.row), last(&calm.row));
-        assert!((fast - calm).abs() < 1e-4, "{fast} {calm}");
+        println!("{sine:?}: a step of {loudest:.2e} at most");
     }
 }
 
@@ -249,18 +300,18 @@ fn a_fade_that_is_turned_round_makes_no_step() {
         .chain([Edit::RemoveSend(one, ReturnId(0)), Edit::Send(one, send(0.0))])
         .collect();
     let edits = vec![edits; 4].concat();
-    for between in 1..8 {
-        let heard = heard(&edits, between);
+    for (sine, between) in [LOW, HIGH].into_iter().flat_map(|sine| (1..8).map(move |n| (sine, n))) {
+        let heard = heard(sine, &edits, between);
         let step = heard.loudest();
-        assert!(step < SILENT, "{between} blocks between two edits: a step of {step}");
-        assert!((last(&heard.row) - 0.75).abs() < 1e-3, "{}", last(&heard.row));
+        assert!(step < SILENT, "{sine:?}, {between} blocks between two edits: a step of {step}");
+        assert!((last(&heard.row) - 0.75).abs() < 1e-3, "{sine:?}: {}", last(&heard.row));
     }
 }
 
 #[test]
 fn what_has_faded_out_is_gone_and_was_not_heard_to_go() {
     let _alone = stage::alone();
-    let (mut engine, mut editor) = start();
+    let (mut engine, mut editor) = start(LOW);
     (0..10).for_each(|_| _ = engine.process(FRAMES));
     let plays = |engine: &Engine| {
         let units = engine.schedule().units().units().iter();
@@ -286,7 +337,7 @@ fn what_has_faded_out_is_gone_and_was_not_heard_to_go() {
 #[test]
 fn what_goes_after_a_fade_takes_no_place_from_edits() {
     let _alone = stage::alone();
-    let (mut engine, mut editor) = start();
+    let (mut engine, mut editor) = start(LOW);
     editor.apply(Edit::Route(StripId::Track(0), Destination::Group(GroupId(1)))).unwrap();
     (0..20).for_each(|_| _ = engine.process(FRAMES));
     assert_eq!(editor.take_applied().len(), 1);
@@ -302,7 +353,7 @@ fn what_goes_after_a_fade_takes_no_place_from_edits() {
 #[test]
 fn ways_that_turn_round_are_counted_where_they_cannot_fade() {
     let _alone = stage::alone();
-    let (mut engine, mut editor) = start();
+    let (mut engine, mut editor) = start(LOW);
     let into = |group| Destination::Group(GroupId(group));
     editor.apply(Edit::Route(StripId::Group(0), into(1))).unwrap();
     for _ in 0..20 {

@@ -3,6 +3,8 @@
 //! counted and moved by process.
 
 mod stage;
+#[path = "../common/clicks.rs"]
+mod clicks;
 
 mod automation;
 mod blocks;

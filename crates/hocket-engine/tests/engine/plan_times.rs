@@ -3,14 +3,17 @@
 //! - not on when control threads make plans: late, early, with what has faded out still there or gone,
 //! - not on who plays, or on how blocks are cut,
 //! - for a track that edits do not reach, not on them.
+//!
+//! And after all edits each output is as late as the slowest way to it.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use hocket_engine::time::{LoopRange, TimedCommand, TransportCommand};
 use hocket_engine::{
-    Applied, Edit, EditError, Editor, EffectAt, Engine, MediaPool, Settings, Steer,
+    Applied, Edit, EditError, Editor, EffectAt, Effects, Engine, MediaPool, Settings, Steer,
 };
+use hocket_plan::graph::session_graph;
 use hocket_plan::session::{
     Clip, Destination, Group, GroupId, Output, Return, ReturnId, Send, Strip, StripId, Tap, Track,
 };
@@ -34,6 +37,9 @@ const TRACKS: usize = 3;
 const MOST_TRACKS: usize = 8;
 /// The most workers.
 const WORKERS: usize = 4;
+/// The kinds of schedule that have workers.
+const PARALLEL: [ScheduleKind; 4] =
+    [ScheduleKind::Dataflow, ScheduleKind::Steal, ScheduleKind::Lists, ScheduleKind::Critical];
 
 /// When plans are made.
 #[derive(Debug, Clone, Copy)]
@@ -65,20 +71,24 @@ impl Way {
 #[derive(Debug, Clone)]
 struct Case {
     draws: Vec<Draw>,
-    ways: [Way; 2],
+    ways: Vec<Way>,
     /// From which draw on tracks are examined that are out of reach.
     examined: usize,
 }
 
+/// Each kind of schedule plays a sequence in whole blocks and in cut ones, with as many workers as is drawn for each.
 fn cases() -> impl Strategy<Value = Case> {
-    let cuts = prop::collection::vec(1..=FRAMES, 0..6);
-    let way = (0..ScheduleKind::ALL.len(), 1..=WORKERS, cuts).prop_map(|(kind, workers, cuts)| {
-        let schedule = ScheduleKind::ALL[kind];
-        let workers = if schedule == ScheduleKind::Serial { 1 } else { workers };
-        Way { schedule, workers, cuts }
-    });
-    let case = (draws(), prop::array::uniform2(way), 0..50usize);
-    case.prop_map(|(draws, ways, examined)| Case { draws, ways, examined })
+    let workers = || prop::array::uniform4(1..=WORKERS);
+    let cuts = prop::collection::vec(1..FRAMES, 1..6);
+    let case = (draws(), workers(), workers(), cuts, 0..50usize);
+    case.prop_map(|(draws, whole, cut, cuts, examined)| {
+        let whole = PARALLEL.into_iter().zip(whole).map(|it| (it, Vec::new()));
+        let cut = PARALLEL.into_iter().zip(cut).map(|it| (it, cuts.clone()));
+        let serial = ((ScheduleKind::Serial, 1), cuts.clone());
+        let ways = whole.chain(cut).chain([serial]);
+        let ways = ways.map(|((schedule, workers), cuts)| Way { schedule, workers, cuts });
+        Case { draws, ways: ways.collect(), examined }
+    })
 }
 
 /// An edit or a command by numbers, which mean something in every session.
@@ -349,8 +359,26 @@ fn play(draws: &[Draw], blocks: usize, made: Made, way: &Way) -> Played {
     let applied = editor.take_applied();
     let frames = applied.iter().map(|applied| applied.frame as usize / FRAMES);
     assert!(frames.clone().all(|block| due.contains(&block)), "{made:?}, {way:?}: {applied:?}");
+    check_latencies(&engine, editor.session(), made, way);
     count(made, way, editor.control().refused_fades());
     Played { heard, applied, reach: reached }
+}
+
+/// Each output is as late as the slowest way to it in the graph of the edited session, of which this knows nothing but the
+/// nodes and their latencies.
+fn check_latencies(engine: &Engine, session: &Session, made: Made, way: &Way) {
+    let graph = session_graph(session, &Effects::builtin().at(stage::RATE_HZ)).unwrap();
+    let mut late: Vec<u32> = Vec::new();
+    for node in graph.nodes() {
+        let slowest = node.inputs.iter().map(|edge| late[edge.from.index()]).max();
+        late.push(slowest.unwrap_or(0) + node.latency_frames);
+    }
+    let expected: Vec<u32> = graph.outputs().iter().map(|id| late[id.index()]).collect();
+    assert_eq!(engine.output_latencies(), expected, "{made:?}, {way:?}");
+    if is_plain(made, way) {
+        let differ = expected.iter().any(|late| *late != expected[0]);
+        covered(|coverage| coverage.latencies += usize::from(differ));
+    }
 }
 
 /// Plays one largest block, in parts of these lengths.
@@ -379,6 +407,8 @@ struct Coverage {
     ways: BTreeMap<(&'static str, usize), [usize; 2]>,
     /// Kinds of edits and commands; the same in blocks in which an earlier edit faded.
     kinds: BTreeMap<&'static str, [usize; 2]>,
+    /// Sequences after which outputs had different latencies.
+    latencies: usize,
     /// Blocks of tracks that were compared with a run without the edits that do not reach them.
     out_of_reach: usize,
 }
@@ -453,7 +483,8 @@ fn compare(expected: &Played, played: &Played, what: &str) {
 fn check_reach(Case { draws, examined, ways }: &Case, due: &[usize], expected: &Played) {
     let examined = examined % draws.len();
     let blocks = expected.heard.len();
-    let without = play(&draws[..examined], blocks, Made::Late, &ways[0]);
+    let way = &ways[examined % ways.len()];
+    let without = play(&draws[..examined], blocks, Made::Late, way);
     let mut compared = 0;
     for track in 0..TRACKS {
         let first = (examined..draws.len()).find(|draw| expected.reach[*draw][track]);
@@ -494,7 +525,7 @@ fn neither_when_plans_are_made_nor_who_plays_is_heard_and_edits_reach_nothing_el
     let _alone = stage::alone();
     only_edits_are_heard();
     let coverage = COVERAGE.lock().unwrap_or_else(PoisonError::into_inner).take().unwrap();
-    let Coverage { sequences, refused, ways, kinds, out_of_reach } = coverage;
+    let Coverage { sequences, refused, ways, kinds, latencies, out_of_reach } = coverage;
     println!("{sequences} sequences; kind: how often, how often while an edit before faded");
     kinds.iter().for_each(|(kind, [all, fading])| println!("  {kind}: {all}, {fading}"));
     println!("  schedule and workers: how often, how often in cut blocks");
@@ -503,6 +534,7 @@ fn neither_when_plans_are_made_nor_who_plays_is_heard_and_edits_reach_nothing_el
     };
     ways.iter().for_each(ways_line);
     println!("  fades refused: {refused}");
+    println!("  sequences after which outputs had different latencies: {latencies}");
     println!("  blocks of tracks out of reach of edits: {out_of_reach}");
     if sequences < CASES as usize {
         return println!("SKIPPED what has to come up: only {sequences} sequences");
@@ -511,15 +543,14 @@ fn neither_when_plans_are_made_nor_who_plays_is_heard_and_edits_reach_nothing_el
         let [all, fading] = kinds.get(kind).copied().unwrap_or_default();
         assert!(all > 0 && fading > 0, "{kind}: {all}, and {fading} while an edit faded");
     }
-    let cut = |is: &dyn Fn(&(&str, usize)) -> bool| -> usize {
-        ways.iter().filter(|(way, _)| is(way)).map(|(_, [_, cut])| cut).sum()
-    };
-    for kind in ScheduleKind::ALL {
-        assert!(cut(&|way| way.0 == kind.name()) > 0, "{kind:?} has played no cut blocks");
+    let workers = |kind: ScheduleKind| (1..=WORKERS).map(move |workers| (kind, workers));
+    let parallel = PARALLEL.into_iter().flat_map(workers);
+    for (kind, workers) in parallel.chain([(ScheduleKind::Serial, 1)]) {
+        let [all, cut] = ways.get(&(kind.name(), workers)).copied().unwrap_or_default();
+        let whole = all - cut;
+        assert!(whole > 0 && cut > 0, "{kind:?}, {workers} workers: {whole} whole, {cut} cut");
     }
-    for workers in 1..=WORKERS {
-        assert!(cut(&|way| way.1 == workers) > 0, "{workers} workers have played no cut blocks");
-    }
+    assert!(latencies > 0, "all outputs were always equally late");
     assert!(out_of_reach > 0, "every track was always in reach");
 }
 
@@ -546,7 +577,9 @@ fn an_edge_that_has_faded_out_refuses_no_other_fade() {
         group(2, into_two),
     ];
     let way = |schedule, workers, cuts| Way { schedule, workers, cuts };
-    let ways =
-        [way(ScheduleKind::Dataflow, 2, vec![50, 78]), way(ScheduleKind::Steal, 3, vec![1, 64])];
+    let ways = vec![
+        way(ScheduleKind::Dataflow, 2, vec![50, 78]),
+        way(ScheduleKind::Steal, 3, vec![1, 64]),
+    ];
     check(&Case { draws, ways, examined: 0 });
 }

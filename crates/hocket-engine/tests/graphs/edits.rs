@@ -4,7 +4,7 @@
 //! - every way to play gives the same bits,
 //! - what is out of an edit's reach stays equal sample for sample,
 //! - a node that stays goes on with its state, a new one begins, a removed one ends with its fade,
-//! - once the fades have ended, all edges of each node arrive at one time.
+//! - once the fades have ended, all edges of each node arrive at one time, those for events as well.
 //!
 //! A sequence that fails is shrunk and kept in a file. What came up is counted and printed; a kind of edit that never
 //! came up fails.
@@ -14,9 +14,10 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use hocket_engine::time::{Event, EventKind};
 use hocket_engine::{
-    Block, ChannelMap, Edge, Graph, GraphEditor, Node, NodeId, NodeKind, NodeSource, Processor,
-    ScheduleKind, Settings, Steer,
+    Block, ChannelMap, Edge, EventPorts, Graph, GraphEditor, Node, NodeId, NodeKind, NodeSource,
+    Ports, Processor, ScheduleKind, Settings, Steer,
 };
 use proptest::prelude::*;
 use proptest::test_runner::FileFailurePersistence;
@@ -87,7 +88,7 @@ impl Case {
     /// The ways to play, besides [`PLAIN`].
     fn ways(&self) -> Vec<Way> {
         let parallel = (1..).zip(PARALLEL).zip(self.workers).map(|((salt, schedule), workers)| {
-            let cuts = (schedule != ScheduleKind::Lists).then_some(self.cuts ^ salt);
+            let cuts = Some(self.cuts ^ salt);
             Way { schedule, workers, cuts, replans: schedule == ScheduleKind::Critical }
         });
         [Way { cuts: Some(self.cuts), ..PLAIN }].into_iter().chain(parallel).collect()
@@ -97,7 +98,7 @@ impl Case {
 /// A graph of this number. Each node reads 1, 2 or 4 times, and the gains of what it reads have the sum 1.
 ///
 /// So where the input plays the number of each frame on the left, every node plays it too, late by its latency. The
-/// right side is an ordinary sound, and it alone feeds back.
+/// right side is an ordinary sound, and it alone feeds back. Events bring the numbers that their senders played.
 struct Drawn {
     graph: Graph,
     /// The number of each node, which is the same in all graphs.
@@ -117,7 +118,8 @@ fn drawn(number: u64) -> Drawn {
         let gains = [&[1.0][..], &[0.75, 0.25], &[0.5, 0.5], &[0.25; 4]][random.below(4)];
         let reads = |gain: &f32| Edge::new(NodeId(random.below(at) as u32), *gain);
         let inputs = if at == 0 { Vec::new() } else { gains.iter().map(reads).collect() };
-        let node = Node { latency_frames, inputs, ..Node::new(format!("n{node}"), kind) };
+        let ports = Ports::STEREO.with_events(event_ports(*node));
+        let node = Node { latency_frames, inputs, ports, ..Node::new(format!("n{node}"), kind) };
         graph.add(node).unwrap();
     }
     for _ in 0..random.below(4) {
@@ -126,12 +128,37 @@ fn drawn(number: u64) -> Drawn {
         let edge = Edge { map: right, ..Edge::new(NodeId(from as u32), 0.4) };
         graph.feed_back(edge, NodeId(reader as u32)).unwrap();
     }
+    for reader in (0..live.len()).filter(|reader| event_ports(live[*reader]).input) {
+        for from in (0..reader).filter(|from| event_ports(live[*from]).output) {
+            if random.one_in(2) {
+                graph.connect_events(NodeId(from as u32), NodeId(reader as u32)).unwrap();
+            }
+        }
+    }
     graph.set_outputs((0..live.len() as u32).map(NodeId).collect()).unwrap();
     Drawn { graph, live }
 }
 
+/// The same in all graphs. Some nodes have none, since event ports end a chain of nodes.
+fn event_ports(node: usize) -> EventPorts {
+    match node {
+        2 | 8 => EventPorts::OUTPUT,
+        4 => EventPorts::BOTH,
+        5 | 9 => EventPorts::INPUT,
+        _ => EventPorts::NONE,
+    }
+}
+
 fn latency(node: usize) -> u32 {
     [0, 0, 0, 0, 40, 0, 3, 0, 700, 0][node]
+}
+
+/// Over which kind of edge a node reads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Over {
+    Audio,
+    Feedback,
+    Events,
 }
 
 impl Drawn {
@@ -140,13 +167,17 @@ impl Drawn {
     }
 
     /// What a node reads: the numbers of the sources and the gains, then those of feedback.
-    fn reads(&self, node: usize) -> Vec<(usize, u32, bool)> {
+    fn reads(&self, node: usize) -> Vec<(usize, u32, Over)> {
         let Some(place) = self.place(node) else { return Vec::new() };
-        let of = |edge: &Edge, back| (self.live[edge.from.index()], edge.gain_lin.to_bits(), back);
-        let inputs = self.graph.nodes()[place].inputs.iter().map(|edge| of(edge, false));
+        let of = |edge: &Edge, over| (self.live[edge.from.index()], edge.gain_lin.to_bits(), over);
+        let forward = |edge: &Edge| match edge.is_for_events() {
+            true => of(edge, Over::Events),
+            false => of(edge, Over::Audio),
+        };
+        let inputs = self.graph.nodes()[place].inputs.iter().map(forward);
         let feedback = self.graph.feedback().iter();
         let feedback = feedback.filter(|back| back.reader.index() == place);
-        inputs.chain(feedback.map(|back| of(&back.edge, true))).collect()
+        inputs.chain(feedback.map(|back| of(&back.edge, Over::Feedback))).collect()
     }
 
     /// When what the input plays leaves each node, by number.
@@ -160,13 +191,28 @@ impl Drawn {
     }
 }
 
-/// How long a processor has run, and whether it still exists.
+/// How long a processor has run, what events it got, and whether it still exists.
 #[derive(Debug, Default)]
 struct Life {
     frames: AtomicU64,
+    events: AtomicU64,
+    /// Frames until behind the last event that came with another number than the sound.
+    apart: AtomicU64,
 }
 
-/// Passes the left side on, late by its latency. On the right it follows its input slowly and adds pulses.
+impl Life {
+    /// Takes an event at a frame at which the sound has this number.
+    fn hear(&self, event: &Event, number: f32, frame: usize) {
+        let EventKind::Param(change) = event.kind else { return };
+        self.events.fetch_add(1, Relaxed);
+        if change.value != f64::from(number) {
+            self.apart.store(frame as u64 + 1, Relaxed);
+        }
+    }
+}
+
+/// Passes the left side on, late by its latency. On the right it follows its input slowly and adds pulses, and events that
+/// it gets are heard there. Now and then it sends the number that it plays.
 struct Works {
     number: usize,
     life: Arc<Life>,
@@ -185,7 +231,12 @@ impl Works {
 impl Processor for Works {
     fn process(&mut self, block: &mut Block<'_>) {
         let frames = block.frames();
+        let mut received = block.received().iter().peekable();
         for i in 0..frames {
+            while let Some(event) = received.next_if(|event| event.frame as usize == i) {
+                self.life.hear(event, block.main.left[i], self.frame + i);
+                self.level += 0.1;
+            }
             let right = &mut block.main.right[i];
             let pulse = (self.frame + i).is_multiple_of(37 + self.number);
             self.level += 0.4 * (*right - self.level) + if pulse { 0.3 } else { 0.0 };
@@ -193,6 +244,10 @@ impl Processor for Works {
             if !self.late.is_empty() {
                 let place = (self.frame + i) % self.late.len();
                 std::mem::swap(&mut self.late[place], &mut block.main.left[i]);
+            }
+            if block.events_out.is_some() && (self.frame + i).is_multiple_of(29 + self.number) {
+                let plays = EventKind::param(0, block.main.left[i].into());
+                _ = block.send(i as u32, plays);
             }
         }
         self.frame += frames;
@@ -250,6 +305,8 @@ struct Played {
     heard: Vec<BTreeMap<usize, Vec<u32>>>,
     /// How many fades were refused, after each exchange.
     refused: Vec<usize>,
+    /// Events that came together with the sound, once the fades had ended.
+    events: u64,
 }
 
 /// A processor: its node, when it joined and when its node was removed, in blocks.
@@ -299,12 +356,17 @@ fn play(exchanges: &[Exchange], blocks: usize, way: Way) -> Played {
         if replans && random.one_in(3) {
             _ = editor.control().replan();
         }
+        let before = events_of(&members);
         played.heard.push(play_block(
             &mut engine,
             &now,
             block,
             cuts.is_some().then_some(&mut random),
         ));
+        if block >= settled(&due, block) {
+            check_events(&members, block, way);
+            played.events += events_of(&members) - before;
+        }
         editor.is_settled();
         check_lives(&members, (block + 1, settled(&due, block)), way);
     }
@@ -313,7 +375,7 @@ fn play(exchanges: &[Exchange], blocks: usize, way: Way) -> Played {
     played
 }
 
-/// Plays one largest block, in several parts if it is to be cut.
+/// Plays one largest block, in several parts if it is to be cut; one in three is not, so that whole blocks come up too.
 fn play_block(
     engine: &mut hocket_engine::Engine,
     now: &Drawn,
@@ -368,6 +430,26 @@ fn check_lives(members: &[Member], (blocks, done): (usize, usize), way: Way) {
             }
         }
         assert!(removed.is_some() || !is_gone(), "{way:?}: node {number} is freed too early");
+    }
+}
+
+/// Events that the nodes of the graph have got.
+fn events_of(members: &[Member]) -> u64 {
+    let stay = members.iter().filter(|member| member.removed.is_none());
+    stay.map(|member| member.life.events.load(Relaxed)).sum()
+}
+
+/// In a block in which nothing fades, events arrive together with the sound that their sender played with them.
+fn check_events(members: &[Member], block: usize, way: Way) {
+    for member in members.iter().filter(|member| member.removed.is_none()) {
+        let begun = (block - member.joined) * FRAMES;
+        let apart = member.life.apart.load(Relaxed);
+        assert!(
+            apart <= begun as u64,
+            "{way:?}, block {block}: node {} got an event apart from its sound at its frame {}",
+            member.number,
+            apart - 1
+        );
     }
 }
 
@@ -466,13 +548,14 @@ fn check_reach(Case { exchanges, examined, cuts, .. }: &Case, due: &[usize], exp
 #[derive(Debug, Default)]
 struct Coverage {
     sequences: usize,
-    /// How often each schedule was played by so many workers.
+    /// How often each schedule was played by so many workers, in cut blocks.
     ways: BTreeMap<(&'static str, usize), usize>,
     /// Kinds of changes; the same in blocks in which an earlier one faded.
     changes: BTreeMap<&'static str, [usize; 2]>,
     refused_fades: usize,
-    /// Blocks in which every fan-in was checked.
+    /// Blocks in which every fan-in was checked, and events in them.
     settled: usize,
+    events: u64,
     /// Exchanges whose reach was examined, and nodes that were out of it.
     reaches: usize,
     out_of_reach: usize,
@@ -484,14 +567,17 @@ static COVERAGE: Mutex<Coverage> = Mutex::new(Coverage {
     changes: BTreeMap::new(),
     refused_fades: 0,
     settled: 0,
+    events: 0,
     reaches: 0,
     out_of_reach: 0,
 });
 
-const KINDS: [&str; 10] = [
+const KINDS: [&str; 12] = [
     "at once",
     "edge added",
     "edge removed",
+    "event edge added",
+    "event edge removed",
     "feedback added",
     "feedback removed",
     "gain changed",
@@ -505,6 +591,7 @@ fn count(exchanges: &[Exchange], due: &[usize], played: &Played) {
     let mut coverage = COVERAGE.lock().unwrap_or_else(PoisonError::into_inner);
     coverage.sequences += 1;
     coverage.refused_fades += played.refused.last().copied().unwrap_or(0);
+    coverage.events += played.events;
     let mut left: BTreeMap<usize, usize> = BTreeMap::new();
     for (at, exchange) in exchanges.iter().enumerate() {
         let before = drawn(at.checked_sub(1).map_or(0, |at| exchanges[at].graph));
@@ -542,16 +629,22 @@ fn kinds_of(
             continue;
         }
         let (old, new) = (before.reads(node), after.reads(node));
-        let sources = |reads: &[(usize, u32, bool)], back| -> BTreeSet<usize> {
-            reads.iter().filter(|read| read.2 == back).map(|read| read.0).collect()
+        let sources = |reads: &[(usize, u32, Over)], over| -> BTreeSet<usize> {
+            reads.iter().filter(|read| read.2 == over).map(|read| read.0).collect()
         };
-        let [edges, feedback] =
-            [false, true].map(|back| (sources(&old, back), sources(&new, back)));
+        let [edges, feedback, events] = [Over::Audio, Over::Feedback, Over::Events]
+            .map(|over| (sources(&old, over), sources(&new, over)));
         note(!edges.1.is_subset(&edges.0), "edge added");
         note(!edges.0.is_subset(&edges.1), "edge removed");
+        note(!events.1.is_subset(&events.0), "event edge added");
+        note(!events.0.is_subset(&events.1), "event edge removed");
         note(!feedback.1.is_subset(&feedback.0), "feedback added");
         note(!feedback.0.is_subset(&feedback.1), "feedback removed");
-        note(edges.0 == edges.1 && old != new, "gain changed");
+        let gains = |reads: &[(usize, u32, Over)]| -> Vec<(usize, u32)> {
+            let audio = reads.iter().filter(|read| read.2 == Over::Audio);
+            audio.map(|(from, gain, _)| (*from, *gain)).collect()
+        };
+        note(edges.0 == edges.1 && gains(&old) != gains(&new), "gain changed");
         note(before.arrivals()[&node] != after.arrivals()[&node], "latency changed");
     }
     kinds
@@ -580,14 +673,14 @@ proptest! {
 fn edits_reach_what_they_change_and_nothing_else_whoever_plays_them() {
     edits_hold();
     let coverage = COVERAGE.lock().unwrap_or_else(PoisonError::into_inner);
-    let Coverage { sequences, ways, changes, refused_fades, settled, reaches, out_of_reach } =
-        &*coverage;
+    let Coverage { sequences, ways, changes, refused_fades, settled, events, .. } = &*coverage;
+    let Coverage { reaches, out_of_reach, .. } = &*coverage;
     println!("{sequences} sequences of edits; kind: how often, how often while another one faded");
     changes.iter().for_each(|(kind, [all, fading])| println!("  {kind}: {all}, {fading}"));
-    println!("  schedule and workers: how often");
+    println!("  schedule and workers: how often, in cut blocks");
     ways.iter().for_each(|((kind, workers), count)| println!("  {kind}, {workers}: {count}"));
     println!("  fades refused: {refused_fades}");
-    println!("  blocks in which every fan-in had one latency: {settled}");
+    println!("  blocks in which every fan-in had one latency: {settled}, with {events} events");
     println!("  nodes out of the reach of {reaches} examined exchanges: {out_of_reach}");
     if *sequences < CASES as usize {
         return println!("SKIPPED what has to come up: only {sequences} sequences");
@@ -600,7 +693,7 @@ fn edits_reach_what_they_change_and_nothing_else_whoever_plays_them() {
     {
         assert!(ways.contains_key(&(kind, workers)), "{kind} was never played by {workers}");
     }
-    let counts = [*refused_fades, *settled, *reaches, *out_of_reach];
+    let counts = [*refused_fades, *settled, *events as usize, *reaches, *out_of_reach];
     assert!(counts.iter().all(|count| *count > 0), "{counts:?}");
 }
 

@@ -1,6 +1,7 @@
-//! Latencies that processors report while they play: of several before one block the last ones count, and then every
-//! fan-in has one latency.
+//! Latencies that processors report while they play: of several before one block the last ones count, then every fan-in
+//! has one latency, and on the way there nothing clicks.
 
+use std::f64::consts::TAU;
 use std::sync::{Arc, Mutex};
 
 use hocket_engine::host::{Host, MainRequests, MainSide};
@@ -11,7 +12,7 @@ use hocket_engine::{
 use proptest::prelude::*;
 use proptest::test_runner::FileFailurePersistence;
 
-use super::{seating, settings};
+use super::{clicks, seating, settings};
 
 const FRAMES: usize = 64;
 
@@ -51,6 +52,30 @@ impl Processor for Counts {
     }
 }
 
+/// A sine at -12 dB of full scale, with a period of so many frames.
+struct Sine {
+    period: usize,
+    frame: usize,
+}
+
+impl Sine {
+    fn at(period: usize, frame: usize) -> f64 {
+        0.25 * (frame as f64 * TAU / period as f64).sin()
+    }
+}
+
+impl Processor for Sine {
+    fn process(&mut self, block: &mut Block<'_>) {
+        for sample in block.main.left.iter_mut() {
+            *sample = Sine::at(self.period, self.frame) as f32;
+            self.frame += 1;
+        }
+    }
+    fn reset(&mut self) {
+        self.frame = 0;
+    }
+}
+
 /// The numbers reach the last node by two ways: directly, and over a node where the first reporter comes in. The second one
 /// comes in at the end.
 fn graph() -> Graph {
@@ -79,11 +104,12 @@ fn bursts() -> impl Strategy<Value = Vec<(usize, Burst)>> {
     prop::collection::vec((gap, burst), 1..8)
 }
 
-/// The bits of the left output. `serves_each`: a plan for each report; otherwise the last ones of a burst are planned at once.
-fn play(bursts: &[(usize, Burst)], serves_each: bool) -> Vec<u32> {
+/// The left output: until the first burst, then after each. `serves_each`: a plan for each report; otherwise the last ones
+/// of a burst are planned at once.
+fn play(source: Box<dyn Processor>, bursts: &[(usize, Burst)], serves_each: bool) -> Vec<Vec<f32>> {
     let reporters: [Requests; 2] = Default::default();
     let reports = |at: usize| Some(Box::new(Reports(Arc::clone(&reporters[at]))) as _);
-    let processors = vec![Some(Box::new(Counts(0)) as _), reports(0), reports(1), None, None];
+    let processors = vec![Some(source), reports(0), reports(1), None, None];
     let settings = Settings {
         frames: FRAMES as u32,
         steer: Steer::Fixed,
@@ -95,10 +121,12 @@ fn play(bursts: &[(usize, Burst)], serves_each: bool) -> Vec<u32> {
     let control = editor.control();
     let mut heard = Vec::new();
     let mut blocks = |engine: &mut hocket_engine::Engine, count: usize| {
+        let mut row = Vec::new();
         for _ in 0..count {
             engine.process(FRAMES);
-            heard.extend(engine.output(FRAMES).left.iter().map(|sample| sample.to_bits()));
+            row.extend_from_slice(engine.output(FRAMES).left);
         }
+        heard.push(row);
     };
     for (gap, burst) in bursts {
         blocks(&mut engine, *gap);
@@ -114,6 +142,13 @@ fn play(bursts: &[(usize, Burst)], serves_each: bool) -> Vec<u32> {
     heard
 }
 
+/// How late the output is in the end.
+fn late(bursts: &[(usize, Burst)]) -> usize {
+    let all = || bursts.iter().flat_map(|(_, burst)| burst);
+    let last = |of: usize| all().rfind(|(at, _)| *at == of).map_or(0, |(_, frames)| *frames);
+    last(0).max(last(1)) as usize
+}
+
 proptest! {
     #![proptest_config(ProptestConfig {
         cases: std::env::var("PROPTEST_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(100),
@@ -126,17 +161,38 @@ proptest! {
 
     #[test]
     fn of_several_latencies_before_one_block_the_last_ones_count(bursts in bursts()) {
-        let heard = play(&bursts, true);
-        let at_once = play(&bursts, false);
+        let bits = |serves_each| -> Vec<u32> {
+            let heard = play(Box::new(Counts(0)), &bursts, serves_each);
+            heard.concat().into_iter().map(f32::to_bits).collect()
+        };
+        let (heard, at_once) = (bits(true), bits(false));
         let differs = heard.iter().zip(&at_once).position(|(heard, at_once)| heard != at_once);
         prop_assert_eq!(differs, None, "the first frame that differs");
-        let all = || bursts.iter().flat_map(|(_, burst)| burst);
-        let last = |of: usize| all().rfind(|(at, _)| *at == of).map_or(0, |(_, frames)| *frames);
-        let late = last(0).max(last(1)) as usize;
-        let frames = heard.len();
+        let (late, frames) = (late(&bursts), heard.len());
         for (frame, bits) in heard.iter().enumerate().skip(frames - FRAMES) {
             let expected = 2.0 * (frame - late) as f32;
             prop_assert_eq!(f32::from_bits(*bits), expected, "both ways arrive together");
+        }
+    }
+
+    /// The changes are heard, as fades: what arrives in the end is late, and nowhere is a step of -80 dB of full scale.
+    #[test]
+    fn a_latency_that_changes_makes_no_click(bursts in bursts()) {
+        for period in [400, 48] {
+            let heard = play(Box::new(Sine { period, frame: 0 }), &bursts, true);
+            let (row, mut end) = (heard.concat(), 0);
+            for (burst, part) in heard.iter().enumerate() {
+                let begin = end - clicks::BEFORE.min(end);
+                end += part.len();
+                let click = clicks::loudest(&row[begin..end]);
+                prop_assert!(click < 1e-4, "period {}, after burst {}: {}", period, burst, click);
+            }
+            let late = late(&bursts);
+            for frame in row.len() - FRAMES..row.len() {
+                let expected = 2.0 * Sine::at(period, frame - late);
+                let apart = (f64::from(row[frame]) - expected).abs();
+                prop_assert!(apart < 1e-6, "period {}, frame {}: {}", period, frame, apart);
+            }
         }
     }
 }

@@ -6,6 +6,9 @@ use hocket_engine::{
     SiblingPolicy, Strategy,
 };
 
+#[path = "../common/clicks.rs"]
+mod clicks;
+
 mod background;
 mod chase;
 mod edits;

@@ -3,12 +3,12 @@
 
 use hocket_engine::time::TempoMap;
 use hocket_engine::{
-    Block, Edge, Engine, Fusing, Graph, GraphEditor, Node, NodeId, NodeKind, NodeSource, Ports,
-    Prepared, Processor, ScheduleKind,
+    Block, Bypass, Edge, EditError, Engine, Fusing, Graph, GraphEditor, Kind, Node, NodeId,
+    NodeKind, NodeSource, Ports, PrepareError, Prepared, Processor, ScheduleKind, kind, kinds,
 };
 
 use super::model::{Case, Random, bits};
-use super::{FRAMES, seating, settings};
+use super::{FRAMES, level, seating, settings, start};
 
 /// The outputs of `frames` frames: by output, by row, all bits in a row. Blocks are cut at random, and now and then
 /// a plan is made anew.
@@ -330,4 +330,67 @@ fn delay_lines_that_are_too_large_together_are_refused_and_the_old_graph_plays_o
     assert_eq!(refused.to_string(), text);
     engine.process(FRAMES);
     assert!(editor.is_settled() && editor.take_applied().is_empty());
+}
+
+/// One node of these ports.
+fn voice(ports: Ports) -> Graph {
+    let mut graph = Graph::default();
+    graph.add(Node { ports, ..Node::new("voice", NodeKind::Custom(0)) }).unwrap();
+    graph
+}
+
+fn effect(kind: &Kind) -> Box<dyn Processor> {
+    (kind.build)(&kind.defaults(), 48_000)
+}
+
+/// One channel, three, a wide key, or an extra output.
+const NOT_STEREO: [Ports; 4] = [
+    Ports::of(1),
+    Ports::of(3),
+    Ports { side_chain: 3, ..Ports::STEREO },
+    Ports { extra: 1, ..Ports::STEREO },
+];
+
+#[test]
+fn built_in_effects_are_refused_on_nodes_that_are_not_stereo() {
+    let plays = |ports: Ports, processor: Box<dyn Processor>| {
+        let (settings, seats) = (settings(ScheduleKind::Serial), seating(1));
+        GraphEditor::start(&voice(ports), vec![Some(processor)], settings, seats).map(|_| ())
+    };
+    for kind in kinds() {
+        for ports in NOT_STEREO {
+            let bypassed = Box::new(Bypass::new(effect(kind), 48_000, true));
+            for refused in [plays(ports, effect(kind)), plays(ports, bypassed)] {
+                let text = refused.unwrap_err().to_string();
+                assert!(text.contains("node 'voice' cannot have ports"), "{}: {text}", kind.name);
+            }
+        }
+        for side_chain in 0..=2 {
+            plays(Ports { side_chain, ..Ports::STEREO }, effect(kind)).unwrap();
+        }
+    }
+    NOT_STEREO.into_iter().for_each(|ports| plays(ports, level(1.0)).unwrap());
+}
+
+#[test]
+fn an_edit_that_takes_stereo_from_an_effect_is_refused_and_the_graph_plays_on() {
+    let gain = || effect(kind("gain").unwrap());
+    let stereo = voice(Ports::STEREO);
+    let (mut engine, mut editor) = start(&stereo, vec![Some(gain())], (ScheduleKind::Serial, 1));
+    let kept = || NodeSource::Kept(NodeId(0));
+    for ports in NOT_STEREO {
+        let expected = PrepareError::NotStereo { node: "voice".into(), ports };
+        for source in [kept(), NodeSource::New(gain())] {
+            let refused = editor.replace(&voice(ports), vec![source]);
+            assert_eq!(refused, Err(EditError::Prepare(expected.clone())));
+        }
+    }
+    assert_eq!(editor.replace(&stereo, vec![kept()]), Ok(0), "it has not been replaced");
+    engine.process(FRAMES);
+    assert_eq!(editor.take_applied().len(), 1);
+    // A processor of the host in its place may have any ports.
+    editor.replace(&voice(Ports::of(1)), vec![NodeSource::New(level(1.0))]).unwrap();
+    editor.replace(&voice(Ports::of(3)), vec![kept()]).unwrap();
+    engine.process(FRAMES);
+    assert_eq!(engine.contained(), []);
 }

@@ -1,4 +1,5 @@
-//! Events leave no trace of the system either: handed over, sent on, delayed, and ended when their edge goes.
+//! Events leave no trace of the system either: handed over, sent on, delayed, read by the host, and ended when their edge
+//! goes.
 
 use hocket_dsp::Block;
 use hocket_engine::time::{Event, EventKind, Note, Pushed, Source, TimedCommand, TransportCommand};
@@ -18,7 +19,8 @@ fn node(name: &str, kind: NodeKind, events: EventPorts, inputs: Vec<Edge>) -> No
     Node { ports, inputs, cost: 100.0, ..Node::new(name, kind) }
 }
 
-/// A keyboard of the host, a node that sends on, a late effect, and a synthesizer that hears all of them.
+/// A keyboard of the host, a node that sends on, a late effect, and a synthesizer that hears all of them. The host reads the
+/// synthesizer, and the node that sends on.
 fn graph(connected: bool) -> Graph {
     let mut graph = Graph::default();
     let custom = NodeKind::Custom(0);
@@ -31,7 +33,8 @@ fn graph(connected: bool) -> Graph {
     let late = add(Node { latency_frames: 100, ..late });
     let mut inputs = vec![Edge::new(late, 1.0), Edge::events(keyboard)];
     inputs.extend(connected.then_some(Edge::events(sends_on)));
-    add(node("synth", custom, EventPorts::INPUT, inputs));
+    let synth = add(node("synth", custom, EventPorts::INPUT, inputs));
+    graph.set_outputs(vec![synth, sends_on]).unwrap();
     graph
 }
 
@@ -72,7 +75,7 @@ fn events_leave_no_trace_of_the_system() {
         let (mut engine, mut editor) =
             GraphEditor::start(&graph(true), processors, settings, seating).unwrap();
         watching::forget();
-        let mut peak = 0.0f32;
+        let (mut peak, mut read) = (0.0f32, 0);
         for block in 0..BLOCKS {
             if block % 16 == 7 {
                 let kept = (0..4).map(|id| NodeSource::Kept(NodeId(id))).collect();
@@ -97,9 +100,11 @@ fn events_leave_no_trace_of_the_system() {
             engine.process(FRAMES as usize);
             let rows = engine.output(FRAMES as usize);
             peak = rows.left.iter().fold(peak, |peak, sample| peak.max(sample.abs()));
+            read += engine.output_events(1).unwrap().all().len();
         }
         let what = format!("{policy}");
         assert!(peak > 0.1, "{what}: nothing was played");
+        assert!(read >= 2 * BLOCKS as usize, "{what}: {read} events were read");
         assert_eq!(engine.contained(), [], "{what}");
         assert_eq!(engine.control().lost_events(), [], "{what}");
         watching::check_clean(&what);

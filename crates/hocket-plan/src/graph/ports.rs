@@ -76,6 +76,11 @@ impl Ports {
         (self.main, self.side_chain, self.extra) == (2, 0, 0)
     }
 
+    /// Whether an effect that works on stereo nodes alone fits: it may have a key of up to two channels besides.
+    pub fn fit_stereo(self) -> bool {
+        self.main == 2 && self.side_chain <= 2 && self.extra == 0
+    }
+
     /// Rows of the bus.
     pub fn rows(self) -> u16 {
         self.main + self.side_chain + self.extra

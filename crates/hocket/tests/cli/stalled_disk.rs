@@ -1,4 +1,4 @@
-//! Playing in real time from a file system that stops answering for seconds. It needs the rights to mount one; without
+//! Playing in real time from a file system that stops answering for ten seconds. It needs the rights to mount one; without
 //! them the test says so.
 //!
 //! A frozen file system still answers reads. So the audio lies in an image within an image: the outer file system is
@@ -17,9 +17,9 @@ const FOLDER: &str = "HOCKET_TEST_STALLED_DISK";
 const PASSED: &str = "the stalled disk cost silence and nothing else";
 const RATE_HZ: usize = 48_000;
 /// Of the file, and of what is played.
-const SECONDS: usize = 14;
-/// Longer than what is read ahead lasts.
-const STALL: Duration = Duration::from_secs(5);
+const SECONDS: usize = 20;
+/// Much longer than what is read ahead lasts. The take lies on another disk: it has room for 5 s alone.
+const STALL: Duration = Duration::from_secs(10);
 /// A loaded machine takes its time.
 const PATIENCE: Duration = Duration::from_secs(60);
 /// After so many seconds `timeout` ends whatever is left.
