@@ -100,6 +100,7 @@ impl From<ControlError> for Failure {
             | ControlError::Rate { .. }
             | ControlError::Frames(_)
             | ControlError::Lane { .. }
+            | ControlError::Wait(..)
             | ControlError::NeverChose => Failure::bad_input(text),
         }
     }

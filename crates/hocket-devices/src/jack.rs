@@ -7,10 +7,14 @@
 //! at which the callback plays silence and leaves the mutex alone. So it gets the mutex when the callback that runs is
 //! over, however soon the next one comes, and no thread waits in it. The engine is the control thread's again before the
 //! client leaves the server: `jack_deactivate` may cancel the server's thread in the midst of a callback.
+//!
+//! A client may follow the server's transport ([`Jack::follow_transport`]). Each cycle then begins with a question to the
+//! server, and the engine's own commands take the song there.
 
 #[allow(unsafe_code)]
 mod libjack;
 mod player;
+mod server_transport;
 
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, TryLockError};
@@ -23,7 +27,9 @@ use crate::wiring;
 pub use crate::wiring::Connect;
 use crate::{BlockObserver, Channels, Device, DeviceError, End, Format, Latency, Played, Ready};
 use libjack::{Client, Direction, Side};
+pub use libjack::{Place, TransportAt, TransportState};
 use player::Player;
+pub use server_transport::ServerTransport;
 
 /// How often the control thread looks.
 const LOOK_EVERY: Duration = Duration::from_millis(10);
@@ -93,6 +99,12 @@ pub enum JackError {
     /// The server has ended, or calls no more.
     #[error("{0}")]
     Ended(String),
+    /// The transport cannot be at this frame.
+    #[error(
+        "frame {0} is no place for the JACK server's transport, which counts frames from 0 to {most}; choose one of these",
+        most = u32::MAX
+    )]
+    Place(i64),
     /// The engine's threads cannot follow.
     #[error("{0}")]
     Follow(String),
@@ -197,6 +209,16 @@ impl<O: BlockObserver> Jack<O> {
             .map_err(|error| refused(error.0, server_name(server)))?;
         let slot = Slot { player: Mutex::new(None), wanted: AtomicBool::new(false) };
         Ok(Jack { client, options, slot: Arc::new(slot), inputs: Vec::new() })
+    }
+
+    /// From now on the engine's song is where the server's transport is: it plays while that rolls, and stands still at the
+    /// same frame while it does not. The song's own loop is off. Call it before [`Device::prepare`].
+    ///
+    /// `waits`: before it starts anywhere, the server waits until [`ServerTransport::is_ready_at`] that place. Its patience
+    /// is some seconds (jackd: 10); then it starts without this client, and the song is where the server is all the same.
+    /// When [`Device::play`] has ended, the server waits no longer.
+    pub fn follow_transport(&mut self, waits: bool) -> ServerTransport {
+        ServerTransport::new(self.client.follow_transport(waits), self.server_name())
     }
 
     /// The name that the server gave.
@@ -384,6 +406,7 @@ impl<O: BlockObserver> Device<O> for Jack<O> {
         let lost = || JackError::Ended("the JACK server's thread hangs inside the engine".into());
         self.slot.exchange(Some(player)).ok_or_else(lost)?;
         let end = self.watch(rate_hz, &done, stop);
+        self.client.events().let_start();
         let Some(Some(player)) = self.slot.exchange(None) else {
             // The thread may use all this for ever: the client then leaks what its callback has.
             std::mem::forget(following);

@@ -23,6 +23,7 @@ pub(crate) mod fetch;
 pub(crate) mod costs;
 pub(crate) mod plan;
 pub(crate) mod stamps;
+pub(crate) mod waits;
 pub(crate) mod runner;
 pub(crate) mod walk;
 pub(crate) mod leader;

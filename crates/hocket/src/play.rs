@@ -3,6 +3,7 @@
 mod costs;
 mod dashboard;
 mod device;
+mod following;
 mod lines;
 mod live;
 mod meter;
@@ -22,13 +23,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
-use hocket_devices::{Bundle, Channels, Device, End, Format, Ready};
+use hocket_devices::{Bundle, Channels, Device, End, Format, Ready, ServerTransport};
 use hocket_engine::control::choose_sibling_policy::Need;
 use hocket_engine::{Engine, FlightSettings, Policy, Seating, Settings, flight, seats_of};
 use hocket_machine::Topology;
 use hocket_plan::{CostTable, Session, SiblingPolicy};
 
-use crate::cli::{PlayArgs, ScheduleArg, SiblingChoice};
+use crate::cli::{PlayArgs, ScheduleArg, SiblingChoice, TransportArg};
 use crate::disk_silence::DiskSilence;
 use crate::failure::{Exit, Failure};
 use crate::files::{Files, Kind};
@@ -76,7 +77,7 @@ pub fn run(args: &PlayArgs) -> Result<Exit, Failure> {
     let costs = known_costs.transpose()?;
     // Before anything takes long.
     let osc = args.osc.map(Listener::open).transpose()?;
-    let chosen = Chosen::find(args)?;
+    let mut chosen = Chosen::find(args)?;
     let rate_hz = chosen.rate_hz(args.rate)?;
     let frames = chosen.frames(args.frames)?;
     crate::bench::check_block(frames, rate_hz.unwrap_or(crate::bench::ANY_RATE_HZ))?;
@@ -99,24 +100,31 @@ pub fn run(args: &PlayArgs) -> Result<Exit, Failure> {
     };
     loaded.accept(args.strict)?;
     parts.end("loading");
+    // Before the device is prepared: its first cycle says where the other transport is.
+    let leads = chosen.follow(args.transport, loaded.disk.is_some());
     let length = wanted_frames(args.length, &loaded)?;
+    // Another transport may pass the song's end and come back.
+    let length = length.filter(|_| leads.is_none() || args.length.is_some());
     let (topology, known, takes) = (&topology, &known, &wanted[..]);
     let stage = Stage { args, frames, loaded: &loaded, topology, known, costs, takes };
     let engine = stage.engine(&stop)?;
     fill(&loaded, &stop);
-    ready_to_loop(&loaded);
+    if leads.is_none() {
+        ready_to_loop(&loaded);
+    }
     let mut device = chosen.device(Format { rate_hz: loaded.rate_hz, frames });
     let channels = channels(&engine, &loaded);
     let ready = device.prepare(&channels).map_err(device::refused)?;
     let sound = Sound::new(device.name(), &ready, &engine);
     tell_ready(&sound, &ready);
+    leads.iter().for_each(|server| following::tell(server, &loaded));
     let showing = Showing::of(args)?;
     let until = showing.until(args, length);
     // What the user prolongs is recorded, too.
     let takes_end = if matches!(until, Until::Song(_)) { None } else { length };
     let takes = Takes::begin(&wanted, &engine, takes_end)?;
     parts.end("preparing");
-    let run = Run { loaded: &loaded, sound, length, until, osc, stop: &stop };
+    let run = Run { loaded: &loaded, sound, length, until, osc, leads, stop: &stop };
     let (engine, outcome) = play(device.as_mut(), engine, takes, showing, run)?;
     // The client leaves the server before anybody reads what came of it.
     drop(device);
@@ -379,10 +387,16 @@ struct Run<'a> {
     length: Option<u64>,
     until: Until,
     osc: Option<Listener>,
+    /// The transport that the song follows; `None`: its own.
+    leads: Option<ServerTransport>,
     stop: &'a AtomicBool,
 }
 
 impl Run<'_> {
+    fn transport(&self) -> TransportArg {
+        if self.leads.is_some() { TransportArg::Jack } else { TransportArg::Own }
+    }
+
     fn facts(&self, engine: &Engine, outputs: &[String]) -> Facts {
         let settings = engine.settings();
         let deadline_us = settings.period().as_nanos() as f64 / 1e3;
@@ -394,6 +408,7 @@ impl Run<'_> {
         Facts {
             session: self.loaded.session.name.clone(),
             device: device.chain(self.sound.lines()).chain([format]).collect(),
+            transport: self.transport().name(),
             outputs: outputs.to_vec(),
         }
     }
@@ -416,7 +431,7 @@ fn play(
     showing: Showing,
     mut run: Run<'_>,
 ) -> Result<(Engine, Outcome), Failure> {
-    let osc = run.osc.take();
+    let transport = run.transport().name();
     let Run { loaded, stop, .. } = run;
     let before = loaded.media.not_ready();
     let settings = FlightSettings { events: EVENTS, ..FlightSettings::default() };
@@ -424,9 +439,10 @@ fn play(
     let (outputs, bar) = (showing.meters(&loaded.session), showing.bar());
     let live = Arc::new(Live::new(&engine, run.length, outputs.len()));
     let causes = Causes::default();
-    let steering = Steering::new(&engine, &live, loaded, run.length, stop);
-    let strips = Strips::new(&loaded.session, engine.control());
     let facts = run.facts(&engine, &outputs);
+    let (leads, osc) = (run.leads.take(), run.osc.take());
+    let steering = Steering::new(&engine, &live, loaded, run.length, leads.clone(), stop);
+    let strips = Strips::new(&loaded.session, engine.control());
     let view = View::new(&engine, &live, (&causes, loaded), (steering.clone(), facts));
     let notes =
         Notes { recorder, meter: Meter::new(), takes, live: Arc::clone(&live), until: run.until };
@@ -435,6 +451,11 @@ fn play(
         let watcher = scope.spawn(|| watch(drain, &live, (&causes, restarts), bar));
         let shower = scope.spawn(|| showing.run(view, stop));
         let osc = osc.map(|listener| scope.spawn(|| listener.run(steering, strips)));
+        // The server waits for nobody where everything is in memory.
+        let reader = leads.as_ref().filter(|_| loaded.disk.is_some()).map(|server| {
+            let live: &Live = &live;
+            scope.spawn(move || following::read_ahead(server, loaded, live))
+        });
         let ending = Ending(&live);
         let played = device.play(engine, notes, stop).map(|mut played| {
             played.observer.recorder.end_run();
@@ -442,7 +463,7 @@ fn play(
         });
         drop(ending);
         // If one panicked, it has said so; what the leader counted is there still.
-        let _ = shower.join();
+        let _ = (shower.join(), reader.map(|reader| reader.join()));
         let heard = osc.and_then(|osc| osc.join().ok());
         (watcher.join().ok(), heard, played)
     });
@@ -460,6 +481,7 @@ fn play(
     let outcome = Outcome {
         session: loaded.session.name.clone(),
         sound: run.sound,
+        transport,
         frames: engine.settings().frames,
         rate_hz: loaded.rate_hz,
         deadline_ns: engine.settings().period().as_nanos() as u64,
@@ -486,6 +508,6 @@ fn play(
 
 /// Schedule, sibling policy and wait at the end.
 fn names(engine: &Engine) -> [&'static str; 3] {
-    let policy = engine.settings().policy;
-    [schedule_of(&engine.control().standing()), policy.sibling.name(), policy.wait.name()]
+    let standing = engine.control().standing();
+    [schedule_of(&standing), engine.settings().policy.sibling.name(), standing.wait.name()]
 }

@@ -2,13 +2,15 @@
 //!
 //! The SAFETY comments cite these invariants:
 //!
-//! - **Types.** Each function has the type that jack.h gives it. `functions.rs` is the only place that names one.
+//! - **Types.** Each function has the type that jack.h gives it, and each struct has room for what libjack writes.
+//!   `functions.rs` is the only place that names one.
 //! - **Open.** A client's handle is open from `jack_client_open` to the drop of its [`Client`], which closes it once.
+//!   [`Requests`] of other threads go through a door that the drop shuts first.
 //! - **Outlives.** What callbacks get outlives the client: it is freed after `jack_client_close`, and leaked if that
 //!   fails or a callback hangs.
 //! - **Cancelled.** `jack_deactivate` may cancel the process thread at any instruction. A client leaves only after its
 //!   callback has come to rest, and a callback holds off a cancellation until its end. So a cancellation unwinds frames
-//!   without anything to drop: those of `on_process` and `cancel.rs`.
+//!   without anything to drop: those of `on_process`, `on_sync` and `cancel.rs`.
 //! - **One cycle.** libjack calls the process callback from one thread at a time. A port's buffer is valid until the
 //!   callback returns, and holds one `f32` per frame of the cycle. No two ports share an output buffer.
 //! - **Before activation** no callback of the process thread runs.
@@ -21,7 +23,10 @@ mod functions;
 mod ports;
 mod reason;
 mod strings;
+mod transport;
 
 pub(super) use client::{Client, Cycle, Events, longest_client_name};
 pub(super) use functions::load;
 pub(super) use ports::{Direction, OpenPorts, Side};
+pub(super) use transport::Requests;
+pub use transport::{Place, TransportAt, TransportState};

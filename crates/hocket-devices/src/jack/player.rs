@@ -3,10 +3,11 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
+use hocket_engine::time::{TimedCommand, TransportCommand};
 use hocket_engine::{Engine, period_ns, rows};
 use hocket_machine::clock::monotonic_ns;
 
-use super::libjack::{Cycle, Events, OpenPorts};
+use super::libjack::{Cycle, Events, OpenPorts, TransportAt, TransportState};
 use crate::BlockObserver;
 use crate::xruns::{Attribution, Took};
 
@@ -53,6 +54,7 @@ impl<O: BlockObserver> Player<O> {
             return ports.silence_from(0);
         }
         let called_ns = monotonic_ns();
+        cycle.transport.into_iter().for_each(|at| self.follow(at));
         let mut skipped = self.skipped(&cycle);
         let (mut from, mut period) = (0, None);
         while from < cycle.frames {
@@ -83,6 +85,31 @@ impl<O: BlockObserver> Player<O> {
             period_ns: self.ns(cycle.frames),
         };
         self.attribution.note(took, self.events.xruns());
+    }
+
+    /// Has the song where the server's transport is, from the cycle's first frame on.
+    ///
+    /// The transport moves on with the cycles, as the song does with the blocks, so it rarely needs a command. After cycles
+    /// that the server made without this client, it goes on where the others are.
+    fn follow(&mut self, at: TransportAt) {
+        let (frame, rolls) = (i64::from(at.frame), at.state == TransportState::Rolling);
+        let song = self.engine.transport();
+        let (loops, plays) = (song.loop_range().is_some(), song.is_playing());
+        let is_elsewhere = song.position() != frame;
+        if loops {
+            self.command(TransportCommand::LoopOff);
+        }
+        if is_elsewhere {
+            self.command(TransportCommand::Locate(frame));
+        }
+        if plays != rolls {
+            self.command(if rolls { TransportCommand::Play } else { TransportCommand::Stop });
+        }
+    }
+
+    /// At once. Such a command needs no room, so it is never given back.
+    fn command(&mut self, command: TransportCommand) {
+        let _ = self.engine.command(TimedCommand { at_steady: 0, command });
     }
 
     /// Periods that the server has gone on without this client since its last cycle.

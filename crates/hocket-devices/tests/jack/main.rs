@@ -5,6 +5,7 @@
 #[path = "../jackd/mod.rs"]
 mod jackd;
 mod sentry;
+mod transport;
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -50,7 +51,7 @@ impl Processor for Pass {
     fn reset(&mut self) {}
 }
 
-/// An engine that puts out its input, with two workers on seats that nobody pins.
+/// An engine that puts out its input.
 fn engine(frames: u32) -> Engine {
     let mut graph = Graph::default();
     let ports = Ports::default();
@@ -58,7 +59,11 @@ fn engine(frames: u32) -> Engine {
     let inputs = vec![Edge::new(input, 1.0)];
     graph.add(Node { inputs, ..Node::new("pass", NodeKind::Custom(0)) }).unwrap();
     let processors: Vec<Option<Box<dyn Processor>>> = vec![None, Some(Box::new(Pass))];
-    let prepared = Prepared::from_graph(&graph, processors, Fusing::Chains).unwrap();
+    start(Prepared::from_graph(&graph, processors, Fusing::Chains).unwrap(), frames)
+}
+
+/// With two workers on seats that nobody pins.
+fn start(prepared: Prepared, frames: u32) -> Engine {
     let (schedule, sibling) = (ScheduleKind::Dataflow, SiblingPolicy::All);
     let policy = Policy { schedule, sibling, wait: Strategy::Hybrid };
     let seats = Seats { seats: (0..2).map(|core| Seat { core, speed: 1.0 }).collect() };

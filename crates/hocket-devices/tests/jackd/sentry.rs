@@ -1,4 +1,5 @@
-//! A JACK client that shares no code with Hocket's: it records its inputs and plays a counter on its outputs.
+//! A JACK client that shares no code with Hocket's: it records its inputs with the place of the server's transport, plays a
+//! counter on its outputs, and starts, stops and moves the transport.
 
 use std::ffi::{CString, c_char, c_int, c_ulong, c_void};
 use std::sync::Arc;
@@ -10,7 +11,39 @@ const OPTIONS: c_int = 0x01 | 0x04;
 const IS_INPUT: c_ulong = 1;
 const IS_OUTPUT: c_ulong = 2;
 
+/// The states of a transport in jack.h.
+pub const STOPPED: c_int = 0;
+pub const ROLLING: c_int = 1;
+pub const STARTING: c_int = 3;
+
+/// Cycles are at least so long.
+const SHORTEST_CYCLE: usize = 16;
+
+/// What a client saw of the transport in a cycle.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SongCycle {
+    /// The cycle's first frame in the recording.
+    pub at: usize,
+    /// How many frames were recorded.
+    pub frames: usize,
+    pub state: c_int,
+    /// The transport's frame.
+    pub frame: u32,
+}
+
+/// jack_position_t, with its first fields by name.
+#[repr(C)]
+#[derive(Default)]
+struct Position {
+    unique: u64,
+    usecs: u64,
+    frame_rate: u32,
+    frame: u32,
+    more: [u64; 30],
+}
+
 type Handle = *mut c_void;
+type Query = unsafe extern "C" fn(Handle, *mut Position) -> c_int;
 type Process = extern "C" fn(u32, *mut c_void) -> c_int;
 type Message = extern "C" fn(*const c_char);
 
@@ -43,10 +76,14 @@ impl Library {
 /// What the server's thread uses.
 struct Shared {
     buffer: unsafe extern "C" fn(*mut c_void, u32) -> *mut f32,
+    query: Query,
+    handle: Handle,
     inputs: Vec<*mut c_void>,
     outputs: Vec<*mut c_void>,
     /// Room for everything; the vectors do not move.
     recorded: Vec<Vec<f32>>,
+    /// As above.
+    cycles: Vec<SongCycle>,
     /// Frames that are recorded.
     length: AtomicUsize,
     /// The counter's next value.
@@ -74,6 +111,12 @@ extern "C" fn on_process(frames: u32, shared: *mut c_void) -> c_int {
         return 0;
     }
     let count = frames as usize;
+    let (state, frame) = at(shared.query, shared.handle);
+    let (begin, room) = shared.recorded.first().map_or((0, 0), |row| (row.len(), row.capacity()));
+    if shared.cycles.len() < shared.cycles.capacity() {
+        let frames = count.min(room - begin);
+        shared.cycles.push(SongCycle { at: begin, frames, state, frame });
+    }
     for (port, row) in shared.inputs.iter().zip(&mut shared.recorded) {
         // SAFETY: jack.h: a buffer of so many frames, valid in this cycle.
         let buffer = unsafe { std::slice::from_raw_parts((shared.buffer)(*port, frames), count) };
@@ -94,6 +137,14 @@ extern "C" fn on_process(frames: u32, shared: *mut c_void) -> c_int {
     }
     shared.length.fetch_add(count, SeqCst);
     0
+}
+
+/// Where the transport is.
+fn at(query: Query, handle: Handle) -> (c_int, u32) {
+    let mut position = Position::default();
+    // SAFETY: the type is that of jack.h, with more room than its struct needs, and the handle is open.
+    let state = unsafe { query(handle, &raw mut position) };
+    (state, position.frame)
 }
 
 /// What the outputs play at a frame: never 0, and different for a long time.
@@ -138,9 +189,12 @@ impl OtherClient {
             };
             let shared = Box::into_raw(Box::new(Shared {
                 buffer: library.get("jack_port_get_buffer"),
+                query: library.get("jack_transport_query"),
+                handle,
                 inputs: (1..=inputs).map(|n| register(format!("in_{n}"), IS_INPUT)).collect(),
                 outputs: (1..=outputs).map(|n| register(format!("out_{n}"), IS_OUTPUT)).collect(),
                 recorded: vec![Vec::with_capacity(room); inputs],
+                cycles: Vec::with_capacity(room / SHORTEST_CYCLE),
                 length: AtomicUsize::new(0),
                 next: AtomicU64::new(0),
                 sleeps_us: AtomicU64::new(0),
@@ -187,15 +241,56 @@ impl OtherClient {
         self.shared().1.store(time.as_micros() as u64, SeqCst);
     }
 
+    /// State and frame of the server's transport.
+    pub fn transport(&self) -> (c_int, u32) {
+        // SAFETY: `at` has the type of jack.h.
+        at(unsafe { self.library.get("jack_transport_query") }, self.handle)
+    }
+
+    /// The server's transport is to roll.
+    pub fn start(&self) {
+        // SAFETY: the type is that of jack.h, and the handle is open.
+        unsafe {
+            let start = self.library.get::<unsafe extern "C" fn(Handle)>("jack_transport_start");
+            start(self.handle);
+        }
+    }
+
+    /// The server's transport is to stop.
+    pub fn stop(&self) {
+        // SAFETY: as in `start`.
+        unsafe {
+            let stop = self.library.get::<unsafe extern "C" fn(Handle)>("jack_transport_stop");
+            stop(self.handle);
+        }
+    }
+
+    /// The server's transport is to go to this frame.
+    pub fn locate(&self, frame: u32) {
+        type Locate = unsafe extern "C" fn(Handle, u32) -> c_int;
+        // SAFETY: as in `start`.
+        let answer = unsafe {
+            let locate = self.library.get::<Locate>("jack_transport_locate");
+            locate(self.handle, frame)
+        };
+        assert_eq!(answer, 0, "jack_transport_locate {frame}");
+    }
+
     /// Leaves the server; returns what came in, by input.
     pub fn end(self) -> Vec<Vec<f32>> {
+        self.end_with_cycles().0
+    }
+
+    /// The same with what the transport did in each cycle.
+    pub fn end_with_cycles(self) -> (Vec<Vec<f32>>, Vec<SongCycle>) {
         self.shared().2.store(true, SeqCst);
         self.call("jack_deactivate");
         self.call("jack_client_close");
         let shared = self.shared;
         std::mem::forget(self);
         // SAFETY: it came from `Box::into_raw`, and the client is closed.
-        unsafe { Box::from_raw(shared) }.recorded
+        let shared = unsafe { Box::from_raw(shared) };
+        (shared.recorded, shared.cycles)
     }
 }
 

@@ -25,6 +25,7 @@ use super::now::Now;
 use super::plan::Plan;
 use super::spread::SpreadWork;
 use super::stamps::{Stamps, What};
+use super::waits::Waits;
 use super::walk;
 use crate::watch::{Watch, edge};
 
@@ -63,40 +64,6 @@ pub(crate) struct Params {
 /// costs it about 2 µs.
 fn gate(workers: usize) -> Signal {
     if workers > 4 { Signal::with_fan_out(2) } else { Signal::new() }
-}
-
-/// How the threads of one engine wait.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Waits {
-    /// Inside a block, if all threads are real-time threads.
-    pub real_time: Wait,
-    /// Inside a block otherwise. It blocks in the end.
-    pub ordinary: Wait,
-    /// Keeps a seat busy, unless it blocks.
-    pub on_seat: Wait,
-    /// After this time threads block even if all hold a real-time class and a seat.
-    ///
-    /// It covers what a seat cannot prevent: the system moves a thread or takes its class, or two engines
-    /// wait for each other's CPUs. It is four periods, and at least 10 ms, so that no wait in a healthy
-    /// block ends in a sleep.
-    pub longest_ns: u64,
-    /// Until it is time to stand in for a worker that has not come. It never blocks, because nobody would
-    /// end that sleep.
-    pub stand_in: Wait,
-    /// For announced blocks, if workers wake themselves.
-    pub early: Option<Early>,
-    pub at_gate: Wait,
-}
-
-/// How a worker waits for an announced block.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Early {
-    /// How long before the planned time the worker wakes itself.
-    pub ns: u64,
-    /// The wait until then. The worker sleeps, unless the gate moves sooner.
-    pub asleep: Wait,
-    /// The wait from then on.
-    pub awake: Wait,
 }
 
 /// What belongs to one worker, in cache lines of its own: its notes, and hints for other threads.
@@ -360,9 +327,10 @@ impl Runner {
     /// How to wait inside a block.
     #[inline]
     pub(crate) fn in_block(&self) -> &Wait {
+        let waits = self.waits.now();
         match self.is_real_time() {
-            true => &self.waits.real_time,
-            false => &self.waits.ordinary,
+            true => &waits.real_time,
+            false => &waits.ordinary,
         }
     }
 

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use hocket_dsp::Change;
 use hocket_plan::schedule::Team;
 use hocket_plan::{CostTable, NodeId, NodeKind, ScheduleKind, VerifiedSchedule, Violation};
+use hocket_rt::Strategy;
 use hocket_time::{LaneError, MAX_PENDING, TempoMap, TimedCommand};
 
 use super::automation::{FirstLanes, LaneChange, ThinnedOut};
@@ -21,6 +22,7 @@ use super::states::Loaded;
 use crate::block::joined::Side;
 use crate::block::node::{Contained, NodeCell};
 use crate::block::plan::Plan;
+use crate::block::waits::ChosenWait;
 use crate::leader::block_estimates::BlockEstimates;
 use crate::leader::choose_walk::Reason;
 
@@ -31,6 +33,8 @@ pub struct Standing {
     pub kind: ScheduleKind,
     /// Whether it stays, follows costs, or is chosen.
     pub steer: Steer,
+    /// How threads wait.
+    pub wait: Strategy,
     /// Workers that the plan needs.
     pub workers: usize,
     /// Units of the plan.
@@ -88,6 +92,9 @@ pub enum ControlError {
          Steer::Auto"
     )]
     NeverChose,
+    /// A way of waiting that this CPU does not have.
+    #[error("wait '{0}' is not possible here: {1}")]
+    Wait(Strategy, &'static str),
     /// A largest block out of range.
     #[error(
         "blocks of up to {0} frames are not possible: choose {min} to {max} frames",
@@ -144,7 +151,7 @@ impl Control {
         settings: &Settings,
         seats: (Team, Vec<usize>),
         outbox: Outbox,
-        shared: (&Arc<BlockEstimates>, &Arc<TempoMap>, &Arc<Services>),
+        shared: (&Arc<BlockEstimates>, &Arc<TempoMap>, &Arc<Services>, &Arc<ChosenWait>),
     ) -> std::io::Result<(Plan, Control)> {
         let prepared = (prepared, lanes);
         let (plan, inner) = Planner::new(prepared, schedule, settings, seats, outbox, shared)?;
@@ -452,6 +459,21 @@ impl Control {
     /// [`ControlError::Full`], [`ControlError::Rule`]. Nothing has changed then.
     pub fn set_schedule(&self, kind: Option<ScheduleKind>) -> Result<(), ControlError> {
         self.lock().set_schedule(kind)
+    }
+
+    /// Has threads wait in another way, inside blocks and between them. The output stays the same bit for bit.
+    ///
+    /// A wait that has begun goes on as it began, so a worker that sleeps changes with the next block. What occupies seats
+    /// ([`Settings::seat_wait`]) stays. What blocks take may change by it: `auto` learns that from its next comparisons.
+    ///
+    /// # Errors
+    /// [`ControlError::Wait`]: nothing has changed.
+    pub fn set_wait(&self, wait: Strategy) -> Result<(), ControlError> {
+        if let Some(why) = wait.missing() {
+            return Err(ControlError::Wait(wait, why));
+        }
+        self.lock().wait.set(wait);
+        Ok(())
     }
 
     /// Whether everything that was sent has been carried out.

@@ -29,6 +29,7 @@ use crate::block::costs::Costs;
 use crate::block::joined::Side;
 use crate::block::node::{Contained, Exchange, NodeCell};
 use crate::block::plan::{Before, Cells, Gains, Plan, PortsOf};
+use crate::block::waits::ChosenWait;
 use crate::leader::block_estimates::BlockEstimates;
 use crate::leader::choose_walk::{Finding, Reason};
 
@@ -89,6 +90,8 @@ pub(crate) struct Planner {
     /// The tempo map that was sent last.
     pub(super) map: Arc<TempoMap>,
     pub(crate) services: Arc<Services>,
+    /// How threads wait.
+    pub(super) wait: Arc<ChosenWait>,
 }
 
 /// Nodes that replace those of the present plan.
@@ -137,7 +140,12 @@ impl Planner {
         settings: &Settings,
         (team, kinds): (Team, Vec<usize>),
         outbox: Outbox,
-        (progress, map, services): (&Arc<BlockEstimates>, &Arc<TempoMap>, &Arc<Services>),
+        (progress, map, services, wait): (
+            &Arc<BlockEstimates>,
+            &Arc<TempoMap>,
+            &Arc<Services>,
+            &Arc<ChosenWait>,
+        ),
     ) -> std::io::Result<(Plan, Planner)> {
         let frames = settings.frames as usize;
         let named = prepared.processors.into_iter().zip(prepared.node_names);
@@ -182,6 +190,7 @@ impl Planner {
             done: VecDeque::new(),
             map: Arc::clone(map),
             services: Arc::clone(services),
+            wait: Arc::clone(wait),
         };
         Ok((plan, inner))
     }
@@ -199,6 +208,7 @@ impl Planner {
         Standing {
             kind: self.present.schedule.kind(),
             steer: self.steer,
+            wait: self.wait.get(),
             workers: self.present.schedule.workers(),
             units: self.present.schedule.units().units().len(),
             latency_frames: self.present.latency_frames(),

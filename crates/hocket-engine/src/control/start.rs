@@ -23,8 +23,9 @@ use super::regular_thread::RegularThread;
 use super::seating::Seating;
 use super::settings::{Settings, SettingsError, Steer};
 use crate::block::leader::Leader;
-use crate::block::runner::{Early, LONGEST_NS, ORDINARY_NS, Place, Runner, Waits};
+use crate::block::runner::{LONGEST_NS, ORDINARY_NS, Place, Runner};
 use crate::block::times::period_ns;
+use crate::block::waits::{ChosenWait, Early, StrategyWaits, Waits};
 use crate::leader::block_estimates::BlockEstimates;
 use crate::leader::process::{Chooser, SteadyLength};
 use crate::leader::sighting::LeaderNotes;
@@ -140,11 +141,12 @@ impl Engine {
         let repeat = prepared.time.loop_range(&map)?;
         let lanes = lanes(&prepared, &map)?;
         let services = Services::new(settings.main_thread, settings.frames);
-        let (seats, shared) = (team(&seating, workers), (&progress, &map, &services));
+        let wait = Arc::new(ChosenWait::new(settings.policy.wait));
+        let (seats, shared) = (team(&seating, workers), (&progress, &map, &services, &wait));
         let (plan, control) =
             Control::new((prepared, lanes), schedule, &settings, seats, outbox, shared)?;
         let places = (0..workers).map(|worker| place(&seating, worker, workers)).collect();
-        let waits = waits(&settings, seating.is_pinned());
+        let waits = waits(&settings, seating.is_pinned(), wait);
         let alone_is_serial = settings.alone_is_serial;
         let runner = Runner::new(plan, places, guards, waits, spans, alone_is_serial, map);
         let runner = Arc::new(runner);
@@ -239,8 +241,13 @@ fn place(seating: &Seating, worker: usize, workers: usize) -> Place {
 /// The early wake, if it is enabled and makes sense.
 ///
 /// Only a real-time thread with a seat wakes on time. With `futex` no thread may spin.
-fn early(settings: &Settings, pinned: bool, cost: &SpinCost) -> Option<Early> {
-    let sensible = pinned && settings.priority.is_some() && settings.policy.wait != Strategy::Futex;
+fn early(
+    strategy: Strategy,
+    settings: &Settings,
+    pinned: bool,
+    cost: &SpinCost,
+) -> Option<Early> {
+    let sensible = pinned && settings.priority.is_some() && strategy != Strategy::Futex;
     let spin = settings.early_wake + settings.leader_lateness;
     let ns = settings.early_wake.as_nanos() as u64;
     (sensible && ns > 0).then(|| Early {
@@ -266,31 +273,54 @@ pub(super) fn spin_cost() -> &'static SpinCost {
 /// A thread without a seat may occupy the CPU of the thread that it waits for. Any other thread may preempt
 /// a thread without a real-time class. So in these cases a waiting thread yields after a while, and blocks in
 /// the end.
-fn waits(settings: &Settings, pinned: bool) -> Waits {
+fn waits(settings: &Settings, pinned: bool, chosen: Arc<ChosenWait>) -> Waits {
     let cost = spin_cost();
-    let longest_ns = LONGEST_NS.max(4 * period_ns(settings.frames.into(), settings.rate_hz));
-    // A thread that may hold up the one that it waits for spins shortly.
-    let short = settings.hybrid_spin.min(Strategy::USUAL_SPIN);
-    let longest = Duration::from_nanos(longest_ns);
-    let hybrid_spin = if pinned { settings.hybrid_spin.min(longest) } else { short };
-    let real_time = Wait::new(settings.policy.wait, cost, hybrid_spin);
-    let mut ordinary = Wait::new(settings.policy.wait, cost, short);
-    let mut on_seat = Wait::new(settings.seat_wait, cost, hybrid_spin);
-    if !pinned || settings.priority.is_none() {
-        ordinary = ordinary.yielding_after(Strategy::USUAL_SPIN);
-    }
+    let mut on_seat = Wait::new(settings.seat_wait, cost, hybrid_spin(settings, pinned));
     if !pinned {
         on_seat = on_seat.yielding_after(Strategy::USUAL_SPIN);
     }
     Waits {
+        of: Strategy::ALL.map(|strategy| waits_of(strategy, settings, pinned)),
+        chosen,
+        on_seat,
+        longest_ns: longest_ns(settings),
+        stand_in: if on_seat.may_block() { never_blocking(cost) } else { on_seat },
+    }
+}
+
+/// The waits of one strategy. One that the CPU lacks is there and never chosen.
+fn waits_of(strategy: Strategy, settings: &Settings, pinned: bool) -> StrategyWaits {
+    let cost = spin_cost();
+    let real_time = Wait::new(strategy, cost, hybrid_spin(settings, pinned));
+    let mut ordinary = Wait::new(strategy, cost, short_spin(settings));
+    if !pinned || settings.priority.is_none() {
+        ordinary = ordinary.yielding_after(Strategy::USUAL_SPIN);
+    }
+    let longest = Duration::from_nanos(longest_ns(settings));
+    StrategyWaits {
         // Without seats, even real-time threads may share a CPU.
         real_time: if pinned { real_time } else { ordinary }.blocking_after(longest),
-        longest_ns,
         ordinary: ordinary.blocking_after(Duration::from_nanos(ORDINARY_NS)),
-        on_seat,
-        stand_in: if on_seat.may_block() { never_blocking(cost) } else { on_seat },
-        early: early(settings, pinned, cost),
+        early: early(strategy, settings, pinned, cost),
         at_gate: real_time.at_gate(settings.gate_spin),
+    }
+}
+
+/// See [`Waits::longest_ns`].
+fn longest_ns(settings: &Settings) -> u64 {
+    LONGEST_NS.max(4 * period_ns(settings.frames.into(), settings.rate_hz))
+}
+
+/// A thread that may hold up the one that it waits for spins shortly.
+fn short_spin(settings: &Settings) -> Duration {
+    settings.hybrid_spin.min(Strategy::USUAL_SPIN)
+}
+
+/// How long `hybrid` spins if all threads are real-time threads.
+fn hybrid_spin(settings: &Settings, pinned: bool) -> Duration {
+    match pinned {
+        true => settings.hybrid_spin.min(Duration::from_nanos(longest_ns(settings))),
+        false => short_spin(settings),
     }
 }
 
@@ -305,11 +335,16 @@ mod tests {
         Settings::new(64, 48_000, Policy { schedule, sibling, wait })
     }
 
+    /// The waits of the strategy in the settings.
+    fn of(settings: &Settings, pinned: bool) -> StrategyWaits {
+        *waits(settings, pinned, Arc::new(ChosenWait::new(settings.policy.wait))).now()
+    }
+
     /// How a worker waits between two blocks. It is text because waits cannot be compared.
     fn at_gate(wait: Strategy, change: impl Fn(&mut Settings)) -> String {
         let mut settings = settings(wait);
         change(&mut settings);
-        format!("{:?}", waits(&settings, true).at_gate)
+        format!("{:?}", of(&settings, true).at_gate)
     }
 
     #[test]
@@ -328,7 +363,7 @@ mod tests {
     #[test]
     fn every_wait_without_class_or_seat_blocks_and_sooner_than_with_both() {
         for wait in Strategy::ALL {
-            let [seated, loose] = [true, false].map(|pinned| waits(&settings(wait), pinned));
+            let [seated, loose] = [true, false].map(|pinned| of(&settings(wait), pinned));
             let text = |wait: &Wait| format!("{wait:?}");
             for ordinary in [&seated.ordinary, &loose.ordinary, &loose.real_time] {
                 assert!(ordinary.may_block(), "{wait}: {ordinary:?}");
@@ -348,8 +383,10 @@ mod tests {
         let in_block = |spin, pinned| {
             let mut settings = settings(Strategy::Hybrid);
             settings.hybrid_spin = spin;
-            let waits = waits(&settings, pinned);
-            [waits.real_time, waits.ordinary, waits.on_seat].map(|wait| format!("{wait:?}"))
+            let chosen = Arc::new(ChosenWait::new(settings.policy.wait));
+            let waits = waits(&settings, pinned, chosen);
+            let of = waits.now();
+            [of.real_time, of.ordinary, waits.on_seat].map(|wait| format!("{wait:?}"))
         };
         let (usual, longer) = (Strategy::USUAL_SPIN, Duration::from_secs(3600));
         let (long, short) = (in_block(longer, true), in_block(usual, true));

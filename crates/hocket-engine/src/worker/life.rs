@@ -60,7 +60,7 @@ fn await_need(runner: &Runner, desk: usize) {
         if needed || runner.stopping.load(Relaxed) {
             return;
         }
-        runner.reserve.wait_past(seen, &runner.waits.at_gate);
+        runner.reserve.wait_past(seen, &runner.waits.now().at_gate);
     }
 }
 
@@ -70,8 +70,9 @@ fn await_need(runner: &Runner, desk: usize) {
 /// the signal comes, not 10 to 20 µs later, and the leader needs no system call to wake it. If the block
 /// comes sooner, or the engine stops, the gate moves and ends the sleep.
 fn await_gate(runner: &Runner, seen: u32, next_ns: u64) -> (u32, Waited) {
-    let Some(early) = runner.waits.early.filter(|_| next_ns > 0) else {
-        return runner.gate.wait_past(seen, &runner.waits.at_gate);
+    let waits = runner.waits.now();
+    let Some(early) = waits.early.filter(|_| next_ns > 0) else {
+        return runner.gate.wait_past(seen, &waits.at_gate);
     };
     let wake_ns = next_ns.saturating_sub(early.ns);
     let (value, asleep) = runner.gate.wait_past_by(seen, &early.asleep, wake_ns);

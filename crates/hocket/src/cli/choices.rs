@@ -99,6 +99,25 @@ impl ScheduleArg {
     }
 }
 
+/// Transports on the command line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum TransportArg {
+    /// Hocket's own: the song plays from its start.
+    Own,
+    /// The JACK server's: the song plays, stops and moves together with other clients.
+    Jack,
+}
+
+impl TransportArg {
+    /// As on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            TransportArg::Own => "own",
+            TransportArg::Jack => "jack",
+        }
+    }
+}
+
 /// Waits on the command line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum WaitArg {
@@ -120,6 +139,13 @@ pub enum WaitArg {
     Hybrid,
     /// Blocks at once.
     Futex,
+}
+
+impl WaitArg {
+    /// As on the command line.
+    pub fn name(self) -> &'static str {
+        hocket_engine::Strategy::from(self).name()
+    }
 }
 
 /// Sample formats on the command line.

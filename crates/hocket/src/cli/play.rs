@@ -6,7 +6,9 @@ use clap::Args;
 use hocket_devices::Connect;
 use hocket_engine::Settings;
 
-use super::choices::{DiskArgs, ProjectArgs, ScheduleArg, SiblingChoice, WaitArg, at_least_one};
+use super::choices::{
+    DiskArgs, ProjectArgs, ScheduleArg, SiblingChoice, TransportArg, WaitArg, at_least_one,
+};
 use super::named_file::NamedFile;
 use crate::play::OscAddress;
 use crate::profile::ProfileArgs;
@@ -17,6 +19,7 @@ use crate::profile::ProfileArgs;
 Examples:
   hocket play sessions/band.toml --length 10
   hocket play sessions/band.toml --device jack --client band
+  hocket play sessions/band.toml --device jack --transport jack
   hocket play sessions/band.toml --device alsa:hw:0 --frames 128
   hocket play sessions/band.toml --schedule auto --frames 128 --max-misses 0
   hocket play sessions/worst-case-8.toml --length 60 --json > run.json
@@ -42,6 +45,10 @@ pub struct PlayArgs {
     /// The name of the client on JACK.
     #[arg(long, value_name = "NAME", default_value = PlayArgs::CLIENT)]
     pub client: String,
+    /// Which transport decides when the song plays, and where. `jack` needs `--device jack`: then keys and OSC ask the
+    /// server, and without --length the run has no end.
+    #[arg(long, value_enum, default_value_t = TransportArg::Own)]
+    pub transport: TransportArg,
     /// Block length in frames [default: 64, on alsa 256; a JACK server decides itself].
     #[arg(long, value_name = "N")]
     pub frames: Option<u32>,

@@ -65,6 +65,7 @@ fn obey(asked: Asked, view: &mut View<'_>) {
         Asked::Start => view.steer(|run| run.locate(0)),
         Asked::Loop => view.steer(Steering::loop_or_not),
         Asked::Schedule => view.steer(Steering::next_schedule),
+        Asked::Wait => view.steer(Steering::next_wait),
         Asked::Plan => view.steer(Steering::replan),
         Asked::Fixed(option) => view.say(needs_restart(option)),
         Asked::Quit => view.steer(Steering::quit),

@@ -4,15 +4,17 @@ use hocket_devices::alsa::{self, open_usual};
 use hocket_devices::found::is_absent;
 use hocket_devices::{
     Alsa, AlsaError, AlsaOptions, Connect, Device, DeviceError, Format, Jack, JackError,
-    JackOptions, Virtual,
+    JackOptions, ServerTransport, Virtual,
 };
 use hocket_plan::Session;
 
 use super::notes::Notes;
-use crate::cli::PlayArgs;
+use crate::cli::{PlayArgs, TransportArg};
 use crate::failure::Failure;
 use crate::output::{note, tell};
 
+/// The device with a transport of its own.
+const JACK: &str = "jack";
 /// Names the device that plays where the command line names none.
 const VARIABLE: &str = "HOCKET_DEVICE";
 /// The block length where no server decides.
@@ -34,9 +36,15 @@ impl Chosen {
     /// The device that was named, or else the best one that is there, which is then told.
     ///
     /// # Errors
-    /// An unknown name, or a client name that is not possible: exit code 2. A device that is not there: 3.
+    /// An unknown name, a client name that is not possible, or a transport without its device: exit code 2. A device that is
+    /// not there: 3.
     pub(super) fn find(args: &PlayArgs) -> Result<Chosen, Failure> {
-        let chosen = Chosen::named_or_best(args)?;
+        let named = named(args);
+        check_transport(args.transport, named.as_ref())?;
+        let chosen = match named {
+            Some(named) => Chosen::named(args, &named)?,
+            None => Chosen::best(args)?,
+        };
         chosen.unused(args).into_iter().for_each(tell);
         Ok(chosen)
     }
@@ -56,18 +64,12 @@ impl Chosen {
             .collect()
     }
 
-    fn named_or_best(args: &PlayArgs) -> Result<Chosen, Failure> {
-        let variable = std::env::var(VARIABLE).ok().filter(|name| !name.is_empty());
-        let (asked, name) = match (&args.device, variable) {
-            (Some(name), _) => (format!("--device {name}"), name.clone()),
-            (None, Some(name)) => (format!("{VARIABLE}={name}"), name),
-            (None, None) => return Chosen::best(args),
-        };
+    fn named(args: &PlayArgs, Named { asked, name }: &Named) -> Result<Chosen, Failure> {
         match name.as_str() {
             "virtual" => Ok(Chosen::Virtual),
-            "jack" => Ok(Chosen::Jack(Box::new(open(args).map_err(failure)?))),
-            "alsa" => card(args, alsa::USUAL, &asked),
-            pcm if pcm.starts_with("alsa:") => card(args, &pcm["alsa:".len()..], &asked),
+            JACK => Ok(Chosen::Jack(Box::new(open(args).map_err(failure)?))),
+            "alsa" => card(args, alsa::USUAL, asked),
+            pcm if pcm.starts_with("alsa:") => card(args, &pcm["alsa:".len()..], asked),
             "pipewire" => Err(Failure::not_possible(format!(
                 "{asked}: not built in; use jack: `hocket devices` says how to get there"
             ))),
@@ -165,6 +167,15 @@ impl Chosen {
         }
     }
 
+    /// Has the song follow another transport, if that was asked for: from then on the song is where that is. `waits`: it does
+    /// not start before everything is ready. Before [`Chosen::device`].
+    pub(super) fn follow(&mut self, asked: TransportArg, waits: bool) -> Option<ServerTransport> {
+        match (self, asked) {
+            (Chosen::Jack(jack), TransportArg::Jack) => Some(jack.follow_transport(waits)),
+            _ => None,
+        }
+    }
+
     /// Whether it brings sound into the inputs of a session.
     pub(super) fn has_inputs(&self) -> bool {
         match self {
@@ -173,6 +184,34 @@ impl Chosen {
             Chosen::Alsa(card) => card.records(),
         }
     }
+}
+
+/// A device that is asked for by its name.
+struct Named {
+    /// Who asks for it, for messages: `--device jack`.
+    asked: String,
+    name: String,
+}
+
+/// The device of the command line, or else that of the variable.
+fn named(args: &PlayArgs) -> Option<Named> {
+    if let Some(name) = &args.device {
+        return Some(Named { asked: format!("--device {name}"), name: name.clone() });
+    }
+    let name = std::env::var(VARIABLE).ok().filter(|name| !name.is_empty())?;
+    Some(Named { asked: format!("{VARIABLE}={name}"), name })
+}
+
+/// A run that is to follow a server must not go without it, so it is not left to what is there.
+fn check_transport(asked: TransportArg, named: Option<&Named>) -> Result<(), Failure> {
+    let is_jack = named.is_some_and(|named| named.name == JACK);
+    if asked == TransportArg::Own || is_jack {
+        return Ok(());
+    }
+    let instead = named.map_or(String::new(), |named| format!(" instead of {}", named.asked));
+    Err(Failure::bad_input(format!(
+        "--transport jack: only the device jack has this transport; give --device jack{instead}"
+    )))
 }
 
 /// An absence is the usual case on many machines, and all else a warning.

@@ -235,6 +235,7 @@ impl Server<'_> {
             Request::Loop(start, end) => self.steering.loop_between(start, end),
             Request::Strip(name, change) => self.strips.change(&name, change),
             Request::Schedule(schedule) => self.steering.set_schedule(schedule),
+            Request::Wait(wait) => self.steering.set_wait(wait.into()),
             Request::Fixed(option) => Err(needs_restart(option)),
             Request::Status => self.answer(from),
             Request::Quit => self.steering.quit(),

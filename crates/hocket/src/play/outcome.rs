@@ -19,6 +19,8 @@ pub(super) struct Outcome {
     pub session: String,
     /// The device and its latency.
     pub sound: Sound,
+    /// Which transport led, as on the command line.
+    pub transport: &'static str,
     pub frames: u32,
     pub rate_hz: u32,
     pub deadline_ns: u64,
@@ -190,6 +192,7 @@ impl Outcome {
             "rate_hz": self.rate_hz,
             "deadline_ns": self.deadline_ns,
             "device": self.sound.device,
+            "transport": self.transport,
             "latency": self.sound.json(),
             "xruns": self.xruns.as_ref().map(|xruns| json!({
                 "ours": xruns.ours, "server": xruns.server, "unknown": xruns.unknown,

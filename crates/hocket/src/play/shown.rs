@@ -46,6 +46,8 @@ pub(super) struct SongShown {
     pub(super) seconds: f64,
     /// The bars of both ends.
     pub(super) repeat: Option<[String; 2]>,
+    /// Which transport leads, as on the command line.
+    pub(super) transport: &'static str,
 }
 
 /// One thread of the engine.
@@ -117,6 +119,7 @@ impl Shown {
                 "signature": song.signature,
                 "seconds": song.seconds,
                 "loop": song.repeat,
+                "transport": song.transport,
             },
             "load": self.load[0],
             "most_load": self.load[1],

@@ -8,8 +8,10 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 
 use clap::ValueEnum;
+use hocket_devices::ServerTransport;
+use hocket_devices::jack::TransportState;
 use hocket_engine::time::{BarPosition, LoopRange, TempoMap, TimedCommand, TransportCommand};
-use hocket_engine::{Control, ControlError, Engine, Policy, Standing, Steer};
+use hocket_engine::{Control, ControlError, Engine, Standing, Steer, Strategy};
 
 use super::live::Live;
 use crate::cli::{Position, ScheduleArg};
@@ -18,6 +20,10 @@ use crate::render::frame_at;
 
 /// How long a locate waits until the disk has what comes there; what is not there by then is silent.
 const LOCATE_PATIENCE: Duration = Duration::from_millis(300);
+
+/// A loop of the song's own would take it away from where the server's other clients are.
+const NO_LOOP: &str =
+    "no loop: the song follows the JACK server's transport, which has none; play without --transport jack";
 
 /// What was done, or why nothing was.
 pub(super) type Steered = Result<String, String>;
@@ -31,8 +37,10 @@ pub(super) struct Steering<'a> {
     map: Option<Arc<TempoMap>>,
     /// Where the song ends, in frames; `None`: nowhere.
     song_end: Option<u64>,
-    /// Sibling policy and wait, which need other threads.
-    fixed: [&'static str; 2],
+    /// The transport that the song follows; `None`: the engine's own.
+    leads: Option<ServerTransport>,
+    /// The sibling policy, which needs other threads.
+    sibling: &'static str,
     stop: &'a AtomicBool,
 }
 
@@ -56,12 +64,12 @@ impl<'a> Steering<'a> {
         live: &Arc<Live>,
         loaded: &'a LoadedSession,
         song_end: Option<u64>,
+        leads: Option<ServerTransport>,
         stop: &'a AtomicBool,
     ) -> Steering<'a> {
-        let Policy { sibling, wait, .. } = engine.settings().policy;
-        let (control, fixed) = (engine.control(), [sibling.name(), wait.name()]);
+        let (control, sibling) = (engine.control(), engine.settings().policy.sibling.name());
         let map = loaded.session.time.map(loaded.rate_hz).ok().map(Arc::new);
-        Steering { control, live: Arc::clone(live), loaded, map, song_end, fixed, stop }
+        Steering { control, live: Arc::clone(live), loaded, map, song_end, leads, sibling, stop }
     }
 
     pub(super) fn live(&self) -> &Live {
@@ -97,9 +105,17 @@ impl<'a> Steering<'a> {
     }
 
     pub(super) fn play_or_stop(&self) -> Steered {
-        match self.live.song.plays.load(Relaxed) {
+        match self.is_on() {
             true => self.stop(),
             false => self.play(),
+        }
+    }
+
+    /// Whether the song plays. One that waits for the clients of a server is about to.
+    fn is_on(&self) -> bool {
+        match &self.leads {
+            Some(server) => server.now().is_some_and(|at| at.state != TransportState::Stopped),
+            None => self.live.song.plays.load(Relaxed),
         }
     }
 
@@ -114,13 +130,18 @@ impl<'a> Steering<'a> {
     }
 
     pub(super) fn locate(&self, frame: i64) -> Steered {
+        let (command, done) = (TransportCommand::Locate(frame), self.bar_of(frame));
+        let done = format!("at bar {done}");
+        if self.leads.is_some() {
+            // What plays there is read when the server goes there, whoever asks for it.
+            return self.send(command, &done);
+        }
         self.preroll(frame);
         // For what is not in memory by now, and for what follows it.
         if let Some(disk) = &self.loaded.disk {
             disk.expect_jump();
         }
-        let sent =
-            self.send(TransportCommand::Locate(frame), &format!("at bar {}", self.bar_of(frame)));
+        let sent = self.send(command, &done);
         // A stream keeps two places: that of the jump may have replaced the way back.
         if let Some([start, _]) = self.live.song.repeat() {
             self.preroll(start);
@@ -142,6 +163,7 @@ impl<'a> Steering<'a> {
 
     /// The session's loop, or the whole song where it has none.
     pub(super) fn loop_on(&self) -> Steered {
+        self.can_loop()?;
         let time = &self.loaded.session.time;
         let own = self.map.as_ref().and_then(|map| time.loop_range(map).ok().flatten());
         let whole = || LoopRange::from_frames(0, self.song_end? as i64).ok();
@@ -155,9 +177,14 @@ impl<'a> Steering<'a> {
     }
 
     fn repeat(&self, range: LoopRange) -> Steered {
+        self.can_loop()?;
         self.preroll(range.start());
         let ends = [range.start(), range.end()].map(|frame| self.bar_of(frame));
         self.send(TransportCommand::Loop(range), &format!("loop on: {} to {}", ends[0], ends[1]))
+    }
+
+    fn can_loop(&self) -> Result<(), String> {
+        if self.leads.is_some() { Err(NO_LOOP.into()) } else { Ok(()) }
     }
 
     /// A plan from the costs that were measured so far.
@@ -166,9 +193,22 @@ impl<'a> Steering<'a> {
         Ok("planned anew from measured costs".into())
     }
 
-    /// Schedule, sibling policy and wait: the schedule as it is now.
+    /// Schedule, sibling policy and wait as they are now.
     pub(super) fn policy(&self) -> [&'static str; 3] {
-        [schedule_of(&self.standing()), self.fixed[0], self.fixed[1]]
+        let standing = self.standing();
+        [schedule_of(&standing), self.sibling, standing.wait.name()]
+    }
+
+    pub(super) fn set_wait(&self, wait: Strategy) -> Steered {
+        self.control.set_wait(wait).map_err(|error| error.to_string())?;
+        Ok(format!("wait {wait}"))
+    }
+
+    /// The one after the present one that this CPU can.
+    pub(super) fn next_wait(&self) -> Steered {
+        let now = self.standing().wait;
+        let after = Strategy::here().skip_while(|wait| *wait != now).nth(1);
+        self.set_wait(after.or(Strategy::here().next()).unwrap_or(now))
     }
 
     pub(super) fn set_schedule(&self, schedule: ScheduleArg) -> Steered {
@@ -221,9 +261,24 @@ impl<'a> Steering<'a> {
     }
 
     fn send(&self, command: TransportCommand, done: &str) -> Steered {
+        if let Some(server) = &self.leads {
+            return ask(server, command, done);
+        }
         let sent = self.control.transport(TimedCommand { at_steady: 0, command });
         sent.map(|_| done.into()).map_err(|error| error.to_string())
     }
+}
+
+/// Asks the server, which then takes all its clients there.
+fn ask(server: &ServerTransport, command: TransportCommand, done: &str) -> Steered {
+    let asked = match command {
+        TransportCommand::Play => server.start(),
+        TransportCommand::Stop => server.stop(),
+        TransportCommand::Locate(frame) => server.locate(frame),
+        TransportCommand::Loop(_) | TransportCommand::LoopOff => return Err(NO_LOOP.into()),
+    };
+    asked.map_err(|error| error.to_string())?;
+    Ok(format!("asked the JACK server: {done}"))
 }
 
 /// The start of a bar, `bars` from the one at `position`. Back within a bar is its own start first.

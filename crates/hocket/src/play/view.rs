@@ -23,6 +23,8 @@ pub(super) struct Facts {
     pub(super) session: String,
     /// The device, its latency and its format.
     pub(super) device: Vec<String>,
+    /// Which transport leads, as on the command line.
+    pub(super) transport: &'static str,
     /// The outputs that have a meter.
     pub(super) outputs: Vec<String>,
 }
@@ -177,7 +179,10 @@ impl<'a> View<'a> {
     fn song(&self) -> SongShown {
         let position = self.live.song.position();
         let plays = self.live.song.plays.load(Relaxed);
-        let Some(map) = &self.map else { return SongShown { plays, ..SongShown::default() } };
+        let transport = self.facts.transport;
+        let Some(map) = &self.map else {
+            return SongShown { plays, transport, ..SongShown::default() };
+        };
         let signature = map.signature_at_frame(position);
         let bar = |frame| map.bar_at_frame(frame).to_string();
         SongShown {
@@ -187,6 +192,7 @@ impl<'a> View<'a> {
             signature: [signature.numerator, signature.denominator],
             seconds: map.seconds_at_frame(position),
             repeat: self.live.song.repeat().map(|ends| ends.map(bar)),
+            transport,
         }
     }
 }

@@ -156,8 +156,11 @@ fn keys_steer_the_song_and_q_gives_the_terminal_back() {
     reading.await_word("Ctrl-L");
     reading.press("?");
     reading.await_word("seat,");
+    reading.press("p");
+    reading.await_word("--policy");
+    // Behind hybrid, which it begins with.
     reading.press("w");
-    reading.await_word("--wait");
+    reading.await_word("futex");
     reading.press("s");
     reading.await_word("serial:");
     reading.press("s");

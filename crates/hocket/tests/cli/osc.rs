@@ -229,11 +229,11 @@ fn the_schedule_changes_while_it_plays() {
     }
     run.send("/schedule", &[text("steal")]);
     run.await_line("steal", |line| line["schedule"] == "steal");
-    run.send("/wait", &[text("spin")]);
+    run.send("/policy", &[text("off")]);
     run.status();
     let (result, messages) = run.quit();
     assert_eq!(result["schedule"], "steal");
-    assert!(messages.contains("/wait: wait is chosen at the start, by --wait"), "{messages}");
+    assert!(messages.contains("/policy: policy is chosen at the start, by --policy"), "{messages}");
 
     let mut run = Playing::start(&file, &["--schedule", "dataflow"]);
     run.send("/schedule", &[text("auto")]);
@@ -245,6 +245,23 @@ fn the_schedule_changes_while_it_plays() {
         (&"dataflow".into(), &1.into())
     );
     assert!(messages.contains("only a run that began with it"), "{messages}");
+}
+
+#[test]
+fn the_wait_changes_while_it_plays() {
+    let (_folder, file) = session(ENDLESS);
+    let text = |text: &str| OscType::String(text.into());
+    let mut run = Playing::start(&file, &["--schedule", "dataflow", "--wait", "futex"]);
+    run.await_line("futex", |line| line["wait"] == "futex");
+    for wait in ["spin", "yield", "hybrid", "futex", "pause"] {
+        run.send("/wait", &[text(wait)]);
+        run.await_line(wait, |line| line["wait"] == wait);
+    }
+    run.send("/wait", &[text("sleep")]);
+    run.status();
+    let (result, messages) = run.quit();
+    assert_eq!((&result["wait"], &result["osc"]["not_possible"]), (&"pause".into(), &1.into()));
+    assert!(messages.contains("/wait: give the name of a wait: spin, pause, yield"), "{messages}");
 }
 
 #[test]

@@ -2,8 +2,13 @@
 //!
 //! Each test has a server of its own. They take turns, because a machine holds only eight JACK servers.
 
+#[allow(dead_code)]
 #[path = "../../../hocket-devices/tests/jackd/mod.rs"]
 mod jackd;
+#[allow(dead_code)]
+#[path = "../cli/sentry.rs"]
+mod terminal;
+mod transport;
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};

@@ -11,10 +11,11 @@ use hocket_machine::clock::monotonic_ns;
 use hocket_machine::pin::{ThreadId, current_thread};
 
 use super::cancel;
-use super::functions::{Argument, Functions, Handle, LatencyRange};
+use super::functions::{Argument, Functions, Handle, LatencyRange, Position};
 use super::ports::{Direction, OpenPorts, Ports, Side};
 use super::reason::Reason;
 use super::strings::{bytes_of_c, from_c, to_c};
+use super::transport::{self, Readiness, Requests, TransportAt};
 
 /// `JackNoStartServer`: nobody wants a server that a program has started behind their back.
 const NO_START_SERVER: c_int = 0x01;
@@ -30,7 +31,7 @@ const CONNECTED_ALREADY: c_int = 17;
 const LONGEST_CYCLE: Duration = Duration::from_secs(5);
 
 /// What the server has reported. Each number stands for itself and publishes nothing, so all accesses are relaxed; but
-/// see [`Reason`].
+/// see [`Reason`] and [`Readiness`].
 #[derive(Debug, Default)]
 pub(in crate::jack) struct Events {
     /// Xruns since the client was opened.
@@ -51,6 +52,8 @@ pub(in crate::jack) struct Events {
     inside: AtomicBool,
     /// Why the server is gone.
     gone: Reason,
+    /// Whether we are ready where the server's transport wants to start.
+    readiness: Readiness,
 }
 
 impl Events {
@@ -78,6 +81,15 @@ impl Events {
     pub(in crate::jack) fn gone(&self) -> Option<String> {
         self.gone.text()
     }
+
+    pub(super) fn readiness(&self) -> &Readiness {
+        &self.readiness
+    }
+
+    /// The server's transport waits for us no longer.
+    pub(in crate::jack) fn let_start(&self) {
+        self.readiness.hold(false);
+    }
 }
 
 /// One call of the server.
@@ -89,6 +101,8 @@ pub(in crate::jack) struct Cycle {
     pub(in crate::jack) begun_ns: u64,
     /// The server's number of the first frame. It wraps around.
     pub(in crate::jack) frame: u32,
+    /// Where the server's transport is; `None`: the client does not follow it.
+    pub(in crate::jack) transport: Option<TransportAt>,
 }
 
 type Process = Box<dyn FnMut(Cycle, &mut OpenPorts<'_>) + Send>;
@@ -100,6 +114,8 @@ struct ProcessArgument {
     events: Arc<Events>,
     ports: Ports,
     process: Process,
+    /// Room for the transport's position; `None`: the client does not follow it.
+    position: Option<Position>,
 }
 
 /// Why a client cannot be opened: `jack_status_t`.
@@ -119,6 +135,10 @@ pub(in crate::jack) struct Client {
     argument: Option<*mut ProcessArgument>,
     /// The server calls.
     active: bool,
+    /// Requests to the server's transport.
+    requests: Requests,
+    /// `Some`: the client follows the server's transport. `true`: the server waits for it where it starts.
+    follows: Option<bool>,
 }
 
 // SAFETY: jack.h lets any thread call its functions; the pointers are only given back in the drop.
@@ -146,7 +166,10 @@ extern "C" fn one_cycle(frames: u32, argument: Argument) {
         // A thread that has once read that it is parked reads it in every later cycle.
         events.rests.store(true, Relaxed);
     } else {
-        let cycle = cycle(argument.functions, argument.handle, frames);
+        let (functions, handle) = (argument.functions, argument.handle);
+        let at = |position| transport::transport_at(functions, handle, position);
+        let transport = argument.position.as_mut().map(at);
+        let cycle = Cycle { transport, ..cycle(functions, handle, frames) };
         let process = &mut argument.process;
         if catch_unwind(AssertUnwindSafe(|| process(cycle, &mut ports))).is_err() {
             events.panicked.store(true, Relaxed);
@@ -170,8 +193,22 @@ fn cycle(functions: &Functions, handle: Handle, frames: u32) -> Cycle {
         if !known {
             frame = (functions.last_frame_time)(handle);
         }
-        Cycle { frames: frames as usize, begun_ns: now_ns.saturating_sub(ago_us * 1_000), frame }
+        let begun_ns = now_ns.saturating_sub(ago_us * 1_000);
+        Cycle { frames: frames as usize, begun_ns, frame, transport: None }
     }
+}
+
+/// As [`on_process`], and in the same thread, before it.
+extern "C-unwind" fn on_sync(state: c_int, position: *mut Position, argument: Argument) -> c_int {
+    let before = cancel::hold_off();
+    let is_ready = one_answer(state, position, argument);
+    cancel::restore(before);
+    is_ready
+}
+
+extern "C" fn one_answer(state: c_int, position: *mut Position, argument: Argument) -> c_int {
+    // SAFETY: the sync callback of a client, with what libjack hands to it.
+    unsafe { transport::answer(events(argument), state, position).into() }
 }
 
 /// # Safety
@@ -237,13 +274,23 @@ impl Client {
         let client = Client {
             functions,
             handle,
+            requests: Requests::new(functions, handle, &events),
             events,
             events_of_callbacks: of_callbacks,
             ports,
             argument: None,
             active: false,
+            follows: None,
         };
         Ok(client)
+    }
+
+    /// From the activation on, each cycle says where the server's transport is. `waits`: the server waits where it starts
+    /// until [`Requests::is_ready_at`] that place, for as long as its patience lasts.
+    pub(in crate::jack) fn follow_transport(&mut self, waits: bool) -> Requests {
+        self.follows = Some(waits);
+        self.events.readiness().hold(waits);
+        self.requests.clone()
     }
 
     pub(in crate::jack) fn events(&self) -> &Arc<Events> {
@@ -307,14 +354,17 @@ impl Client {
         let ports = self.ports.take().ok_or(-1)?;
         let events = Arc::clone(&self.events);
         let (functions, handle) = (self.functions, self.handle);
-        let argument = Box::new(ProcessArgument { functions, handle, events, ports, process });
-        let argument = *self.argument.insert(Box::into_raw(argument));
+        let position = self.follows.map(|_| Position::default());
+        let argument = ProcessArgument { functions, handle, events, ports, process, position };
+        let argument = *self.argument.insert(Box::into_raw(Box::new(argument)));
+        let of_events = self.events_of_callbacks.cast_mut().cast();
         // SAFETY: Types, Open, Outlives; Before activation, nobody uses `argument` yet.
         let answer = unsafe {
-            match (functions.on_process)(handle, on_process, argument.cast()) {
-                0 => (functions.activate)(handle),
-                refused => refused,
+            let mut answer = (functions.on_process)(handle, on_process, argument.cast());
+            if answer == 0 && self.follows == Some(true) {
+                answer = (functions.on_sync)(handle, on_sync, of_events);
             }
+            if answer == 0 { (functions.activate)(handle) } else { answer }
         };
         self.active = answer == 0;
         if self.active { Ok(()) } else { Err(answer) }
@@ -387,6 +437,8 @@ impl Client {
 
 impl Drop for Client {
     fn drop(&mut self) {
+        self.requests.close();
+        self.events.let_start();
         self.events.parked.store(true, Relaxed);
         // libjack cancels its thread and joins it. A callback that hangs would be joined for ever, and it uses what
         // would be freed, so client and arguments are leaked.

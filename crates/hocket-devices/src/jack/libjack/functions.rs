@@ -18,6 +18,18 @@ pub(super) struct LatencyRange {
     pub(super) max: u32,
 }
 
+/// The beginning of `jack_position_t`, which every version and every machine has in this way, and more room than any of
+/// them needs for the rest.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Position {
+    unique_1: u64,
+    usecs: u64,
+    frame_rate: u32,
+    pub(super) frame: u32,
+    rest: [u64; 32],
+}
+
 pub(super) type Handle = *mut JackClient;
 pub(super) type Argument = *mut c_void;
 pub(super) type OnProcess = extern "C-unwind" fn(u32, Argument) -> c_int;
@@ -25,6 +37,7 @@ pub(super) type OnFrames = extern "C" fn(u32, Argument) -> c_int;
 pub(super) type OnXrun = extern "C" fn(Argument) -> c_int;
 pub(super) type OnThread = extern "C" fn(Argument);
 pub(super) type OnShutdown = extern "C" fn(c_int, *const c_char, Argument);
+pub(super) type OnSync = extern "C-unwind" fn(c_int, *mut Position, Argument) -> c_int;
 pub(super) type OnMessage = extern "C" fn(*const c_char);
 
 /// The names under which the library is installed. The first one that loads is taken.
@@ -50,6 +63,11 @@ functions! {
         on_shutdown: unsafe extern "C" fn(Handle, OnShutdown, Argument) = "jack_on_info_shutdown";
         on_error_message: unsafe extern "C" fn(OnMessage) = "jack_set_error_function";
         on_info_message: unsafe extern "C" fn(OnMessage) = "jack_set_info_function";
+        on_sync: unsafe extern "C" fn(Handle, OnSync, Argument) -> c_int = "jack_set_sync_callback";
+        transport_query: unsafe extern "C" fn(Handle, *mut Position) -> c_int = "jack_transport_query";
+        transport_start: unsafe extern "C" fn(Handle) = "jack_transport_start";
+        transport_stop: unsafe extern "C" fn(Handle) = "jack_transport_stop";
+        transport_locate: unsafe extern "C" fn(Handle, u32) -> c_int = "jack_transport_locate";
         port_register: unsafe extern "C" fn(Handle, *const c_char, *const c_char, c_ulong, c_ulong) -> *mut JackPort = "jack_port_register";
         port_name: unsafe extern "C" fn(*const JackPort) -> *const c_char = "jack_port_name";
         port_name_size: unsafe extern "C" fn() -> c_int = "jack_port_name_size";

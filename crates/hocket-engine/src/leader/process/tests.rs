@@ -170,6 +170,33 @@ fn the_planner_finds_the_kind_whose_blocks_are_shortest() {
 }
 
 #[test]
+fn every_wait_that_is_asked_for_plays_the_same_bits() {
+    let mut engine_of_two = engine(Duration::from_micros(20), Steer::Auto);
+    let mut serial = engine(Duration::ZERO, Steer::Fixed);
+    let control = engine_of_two.control();
+    for kind in [ScheduleKind::Lists, ScheduleKind::Dataflow] {
+        control.set_schedule(Some(kind)).unwrap();
+        let mut came = 0;
+        for wait in Strategy::here().chain(Strategy::here()) {
+            control.set_wait(wait).unwrap();
+            assert_eq!(control.standing().wait, wait);
+            for block in 0..20 {
+                came += engine_of_two.process(FRAMES).workers - 1;
+                serial.process(FRAMES);
+                assert_eq!(bits(&engine_of_two), bits(&serial), "{kind:?}, {wait}, block {block}");
+            }
+        }
+        assert!(came > 0, "{kind:?}: the leader was alone");
+    }
+    let missing = Strategy::ALL.into_iter().filter(|wait| wait.missing().is_some());
+    for wait in missing {
+        let before = control.standing().wait;
+        assert!(matches!(control.set_wait(wait), Err(ControlError::Wait(..))), "{wait}");
+        assert_eq!(control.standing().wait, before);
+    }
+}
+
+#[test]
 fn a_kind_that_is_asked_for_is_walked_as_it_stands_until_auto_chooses_again() {
     let mut auto = engine(Duration::from_micros(20), Steer::Auto);
     let mut serial = engine(Duration::ZERO, Steer::Fixed);

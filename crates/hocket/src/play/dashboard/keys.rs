@@ -12,6 +12,8 @@ pub(super) enum Asked {
     Loop,
     /// The next kind of schedule.
     Schedule,
+    /// The next way of waiting.
+    Wait,
     /// A plan from what was measured.
     Plan,
     /// Something that an option fixes at the start.
@@ -24,7 +26,7 @@ pub(super) enum Asked {
 }
 
 /// The keys, as the help shows them.
-pub(super) const HELP: [(&str, &str); 11] = [
+pub(super) const HELP: [(&str, &str); 12] = [
     ("space", "play, or stop"),
     ("[ or left", "one bar back"),
     ("] or right", "one bar on"),
@@ -32,7 +34,8 @@ pub(super) const HELP: [(&str, &str); 11] = [
     ("l", "loop on or off: the session's own, or all of it"),
     ("s", "the next schedule: auto, serial, lists, dataflow, ..."),
     ("n", "make a new plan from measured costs"),
-    ("w, p", "wait and policy need a restart: --wait, --policy"),
+    ("w", "the next wait: spin, pause, ..., hybrid, futex"),
+    ("p", "the sibling policy needs a restart: --policy"),
     ("Ctrl-L", "draw everything anew"),
     ("q", "quit and print the result"),
     ("?", "this help, or back"),
@@ -59,7 +62,7 @@ pub(super) fn asked(event: &Event) -> Option<Asked> {
         KeyCode::Char('l') => Asked::Loop,
         KeyCode::Char('s') => Asked::Schedule,
         KeyCode::Char('n') => Asked::Plan,
-        KeyCode::Char('w') => Asked::Fixed("wait"),
+        KeyCode::Char('w') => Asked::Wait,
         KeyCode::Char('p') => Asked::Fixed("policy"),
         KeyCode::Char('?' | 'h') => Asked::Help,
         KeyCode::Char('q') => Asked::Quit,

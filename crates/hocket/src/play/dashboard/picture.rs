@@ -8,6 +8,7 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::Widget;
 
 use super::keys::HELP;
+use crate::cli::TransportArg;
 use crate::play::live::{CLASS_PERCENT, CLASSES};
 use crate::play::shown::{DiskShown, MeterShown, Shown, WorkerShown};
 use crate::written::readable;
@@ -113,6 +114,7 @@ fn transport(shown: &Shown) -> Line<'static> {
     let mut text =
         format!("bar {}  {:.1} bpm {beats}/{unit}  {}", song.bar, song.bpm, clock(song.seconds));
     match &song.repeat {
+        _ if song.transport == TransportArg::Jack.name() => text += "  follows JACK",
         Some([from, to]) => text += &format!("  loop {from} to {to}"),
         None => text += "  no loop",
     }

@@ -7,7 +7,7 @@ use clap::ValueEnum;
 use rosc::{OscMessage, OscPacket, OscType};
 
 use super::super::strips::StripChange;
-use crate::cli::{Position, ScheduleArg};
+use crate::cli::{Position, ScheduleArg, WaitArg};
 
 /// The largest packet that is read, in bytes: more than a network passes in one piece. It bounds how deep bundles and
 /// arrays can be nested, too: their reader calls itself.
@@ -27,6 +27,8 @@ pub(super) enum Request {
     /// Of a strip, by its name.
     Strip(String, StripChange),
     Schedule(ScheduleArg),
+    /// How threads wait.
+    Wait(WaitArg),
     /// What an option fixes at the start.
     Fixed(&'static str),
     Status,
@@ -98,7 +100,7 @@ fn request(message: &OscMessage) -> Result<Request, Refusal> {
             _ => Err(refused("give one position")),
         },
         "/schedule" => schedule(args).map(Request::Schedule).map_err(|why| refused(&why)),
-        "/wait" => Ok(Request::Fixed("wait")),
+        "/wait" => wait(args).map(Request::Wait).map_err(|why| refused(&why)),
         "/policy" => Ok(Request::Fixed("policy")),
         "/loop" => repeat(args).map_err(|why| refused(&why)),
         _ => strip(addr, args).unwrap_or_else(|| Err(Refusal::Unknown(addr.clone()))),
@@ -117,6 +119,16 @@ fn repeat(args: &[OscType]) -> Result<Request, String> {
         },
         _ => Err("give two positions, or on, or off".into()),
     }
+}
+
+fn wait(args: &[OscType]) -> Result<WaitArg, String> {
+    let all = WaitArg::value_variants();
+    let found = match args {
+        [OscType::String(name)] => all.iter().copied().find(|wait| wait.name() == name),
+        _ => None,
+    };
+    let names = || all.iter().map(|wait| wait.name()).collect::<Vec<_>>().join(", ");
+    found.ok_or_else(|| format!("give the name of a wait: {}", names()))
 }
 
 fn schedule(args: &[OscType]) -> Result<ScheduleArg, String> {

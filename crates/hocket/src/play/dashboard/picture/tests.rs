@@ -28,6 +28,7 @@ fn run() -> Shown {
             signature: [6, 8],
             seconds: 62.34,
             repeat: Some(["1.1.000".into(), "9.1.000".into()]),
+            transport: "own",
         },
         load: [0.231, 0.61],
         blocks: 993,
@@ -82,6 +83,13 @@ fn eighty_by_twenty_four_holds_everything() {
     check(&rows, &["main", "-6.0", "phones", "-inf"]);
     check(&rows, &["24 streams", "(50 %)", "300 frames silent in 2 clips"]);
     check(&rows, &["last late block: block 17", "q quit", "0         50        100"]);
+}
+
+#[test]
+fn a_song_that_follows_says_whom() {
+    let mut following = run();
+    (following.song.repeat, following.song.transport) = (None, "jack");
+    check(&drawn(&following, false, 80, 24), &["▶ bar 32.1.000", "1:02.3  follows JACK"]);
 }
 
 #[test]

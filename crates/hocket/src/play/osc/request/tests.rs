@@ -53,7 +53,7 @@ fn addresses_ask_for_what_they_say() {
     check("/loop", vec![Int(1)], Request::LoopOn);
     check("/schedule", vec![Text("steal".into())], Request::Schedule(ScheduleArg::Steal));
     check("/schedule", vec![Text("auto".into())], Request::Schedule(ScheduleArg::Auto));
-    check("/wait", vec![Text("spin".into())], Request::Fixed("wait"));
+    check("/wait", vec![Text("spin".into())], Request::Wait(WaitArg::Spin));
     check("/policy", vec![Text("all".into())], Request::Fixed("policy"));
     let strip = |name: &str, change| Request::Strip(name.into(), change);
     check("/strip/Kick/volume", vec![Float(-6.5)], strip("Kick", StripChange::Volume(-6.5)));
@@ -69,6 +69,8 @@ fn what_makes_no_sense_is_refused_with_its_address() {
     check_refused("/locate", vec![], "one position");
     check_refused("/locate", vec![Float(f32::NAN)], "seconds");
     check_refused("/locate", vec![Text("soon".into())], "9:1");
+    check_refused("/wait", vec![Text("sleep".into())], "give the name of a wait: spin, pause,");
+    check_refused("/wait", vec![Int(1)], "hybrid, futex");
     check_refused("/loop", vec![], "two positions");
     check_refused("/loop", vec![Nil], "two positions");
     check_refused("/loop", vec![Int(1), Text("x".into())], "9:1");

@@ -1,0 +1,259 @@
+//! A client that follows the server's transport, beside one that moves it and hears where the song is.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
+
+use hocket_devices::jack::{Place, TransportState};
+use hocket_devices::{Bundle, Channels, Connect, Device, End, JackError, ServerTransport};
+use hocket_engine::session::LoopPoints;
+use hocket_engine::time::TimeBase;
+use hocket_engine::{Block, Engine, Fusing, Graph, Node, NodeKind, Ports, Prepared, Processor};
+
+use super::jackd::sentry::{OtherClient, ROLLING, STARTING, STOPPED, SongCycle, counter};
+use super::jackd::{Mode, Server, wait_until};
+use super::{Counts, RATE_HZ, alone, open, sentry, start};
+
+/// Frames of a cycle.
+const CYCLE: u32 = 64;
+/// Frames that the other client records: 43 seconds.
+const ROOM: usize = 1 << 21;
+
+/// Puts out where the song is: on the right always, on the left while it plays.
+struct Where;
+
+impl Processor for Where {
+    fn process(&mut self, block: &mut Block<'_>) {
+        let time = block.time.expect("it keeps time");
+        let rows = block.main.left.iter_mut().zip(block.main.right.iter_mut());
+        for (offset, (left, right)) in (0..).zip(rows) {
+            *right = counter(time.position_at(offset) as u64);
+            *left = if time.is_playing_at(offset) { *right } else { 0.0 };
+        }
+    }
+
+    fn reset(&mut self) {}
+
+    fn keeps_time(&self) -> bool {
+        true
+    }
+}
+
+/// An engine that puts out where its song is. The song has a loop of 0.1 s.
+fn engine(frames: u32) -> Engine {
+    let mut graph = Graph::default();
+    let ports = Ports::default();
+    graph.add(Node { ports, ..Node::new("where", NodeKind::Custom(0)) }).unwrap();
+    let processors: Vec<Option<Box<dyn Processor>>> = vec![Some(Box::new(Where))];
+    let mut prepared = Prepared::from_graph(&graph, processors, Fusing::Chains).unwrap();
+    prepared.time.repeat = Some(LoopPoints { base: TimeBase::Seconds, from: 0.0, to: 0.1 });
+    start(prepared, frames)
+}
+
+/// Ends a run, also where a test fails.
+struct Ending<'a>(&'a AtomicBool);
+
+impl Drop for Ending<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, SeqCst);
+    }
+}
+
+/// What the other client heard, by channel, and what it saw of the transport.
+type Heard = (Vec<Vec<f32>>, Vec<SongCycle>);
+
+/// Follows in blocks of so many frames while `moves` lasts. `after`: the client is still there, and plays no more.
+fn follow(
+    server: &Server,
+    (frames, waits): (u32, bool),
+    moves: impl FnOnce(&OtherClient, &ServerTransport),
+    after: impl FnOnce(&OtherClient),
+) -> Heard {
+    let other = server.client("other", (2, 0), ROOM);
+    let mut device = open(&server.name, Connect::Client("other".into())).unwrap();
+    let transport = device.follow_transport(waits);
+    let outputs = vec![Bundle { name: "main".into(), channels: 2 }];
+    device.prepare(&Channels { outputs, inputs: Vec::new() }).unwrap();
+    let stop = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let observer = Counts { left: u64::MAX, blocks: Arc::new(AtomicU64::new(0)) };
+        let playing = scope.spawn(|| device.play(engine(frames), observer, &stop));
+        let ending = Ending(&stop);
+        wait_until("sound", || other.has_heard());
+        moves(&other, &transport);
+        drop(ending);
+        assert_eq!(playing.join().unwrap().unwrap().end, End::Stopped);
+    });
+    assert_eq!(sentry::allocations(), 0, "the server's thread allocates");
+    after(&other);
+    drop(device);
+    assert_eq!(transport.now(), None, "the client has left");
+    assert!(matches!(transport.start(), Err(JackError::Ended(_))));
+    other.end_with_cycles()
+}
+
+/// Some more cycles.
+fn await_cycles(other: &OtherClient) {
+    let until = other.length() + 40 * CYCLE as usize;
+    wait_until("cycles", || other.length() >= until);
+}
+
+/// Waits until the transport has rolled on from a frame for a while.
+fn await_rolling(other: &OtherClient, from: u32) {
+    let until = from..from.saturating_add(RATE_HZ * 60);
+    wait_until(&format!("rolling from {from}"), || {
+        let (state, frame) = other.transport();
+        state == ROLLING && until.contains(&frame) && frame - from > 40 * CYCLE
+    });
+}
+
+/// Waits until the transport stands there, and a while longer.
+fn await_standing(other: &OtherClient, state: i32, frame: u32) {
+    wait_until(&format!("standing at {frame}"), || other.transport() == (state, frame));
+    await_cycles(other);
+    assert_eq!(other.transport(), (state, frame));
+}
+
+/// From the first cycle that the engine played to its last one, every frame is where the transport was. Returns these cycles.
+#[track_caller]
+fn check_every_frame((rows, cycles): &Heard) -> Vec<SongCycle> {
+    let [left, right] = rows.as_slice() else { panic!("{} rows", rows.len()) };
+    let sounds = |cycle: &SongCycle| right[cycle.at..][..cycle.frames].iter().any(|x| *x != 0.0);
+    let first = cycles.iter().position(sounds).expect("a sound");
+    let last = cycles.iter().rposition(sounds).unwrap();
+    for cycle in &cycles[first..=last] {
+        let rolls = cycle.state == ROLLING;
+        for offset in 0..cycle.frames {
+            let song = u64::from(cycle.frame) + if rolls { offset as u64 } else { 0 };
+            let heard = [left[cycle.at + offset], right[cycle.at + offset]];
+            let expected = [if rolls { counter(song) } else { 0.0 }, counter(song)];
+            assert_eq!(heard, expected, "frame {offset} of {cycle:?}");
+        }
+    }
+    cycles[first..=last].to_vec()
+}
+
+/// Whether the song played through these frames.
+fn rolled_through(cycles: &[SongCycle], from: u32) -> bool {
+    let at = |cycle: &&SongCycle| cycle.state == ROLLING && cycle.frame == from;
+    cycles.iter().find(at).is_some() && cycles.iter().any(|it| it.frame == from + 20 * CYCLE)
+}
+
+#[test]
+fn the_song_is_where_the_transport_is_in_every_frame() {
+    let _alone = alone();
+    const NAME: &str = "the_song_is_where_the_transport_is_in_every_frame";
+    let Some(server) = Server::start(NAME, RATE_HZ, CYCLE, Mode::WaitsForClients) else { return };
+    // Beyond every session's end, and the last place but some that there is.
+    let far = 3_999_999_999;
+    let moves = |other: &OtherClient, transport: &ServerTransport| {
+        await_standing(other, STOPPED, 0);
+        other.start();
+        // Past the end of the song's own loop.
+        await_rolling(other, 4_800);
+        other.locate(100_001);
+        await_rolling(other, 100_001);
+        other.stop();
+        wait_until("a stop", || other.transport().0 == STOPPED);
+        other.locate(77);
+        await_standing(other, STOPPED, 77);
+        other.start();
+        await_rolling(other, 77);
+        // The same, asked for by the client that follows.
+        transport.locate(far.into()).unwrap();
+        await_rolling(other, far);
+        transport.stop().unwrap();
+        wait_until("a stop", || other.transport().0 == STOPPED);
+        assert_eq!(transport.now().unwrap().state, TransportState::Stopped);
+        transport.locate(12_345).unwrap();
+        await_standing(other, STOPPED, 12_345);
+        assert_eq!(transport.now().unwrap().frame, 12_345);
+        transport.start().unwrap();
+        await_rolling(other, 12_345);
+        for frame in [-1, 1 << 32, i64::MAX] {
+            assert_eq!(transport.locate(frame), Err(JackError::Place(frame)));
+        }
+        assert_eq!(transport.awaited(), None, "it need not wait");
+        transport.stop().unwrap();
+        transport.locate(0).unwrap();
+        await_standing(other, STOPPED, 0);
+    };
+    // Blocks as long as cycles; and shorter ones, of which a cycle has several.
+    for frames in [CYCLE, 48] {
+        let cycles = check_every_frame(&follow(&server, (frames, false), moves, |_| {}));
+        for from in [0, 100_001, 77, far, 12_345] {
+            assert!(rolled_through(&cycles, from), "{frames}, {from}");
+        }
+        for (state, frame) in [(STOPPED, 0), (STOPPED, 77), (STOPPED, 12_345)] {
+            let stood = cycles.iter().filter(|it| (it.state, it.frame) == (state, frame)).count();
+            assert!(stood >= 20, "{frames}, {frame}: {stood} cycles");
+        }
+    }
+}
+
+/// Answers the server until it rolls.
+fn answer_until_rolling(other: &OtherClient, transport: &ServerTransport) {
+    wait_until("rolling", || {
+        transport.awaited().into_iter().for_each(|place| transport.is_ready_at(place));
+        other.transport().0 == ROLLING
+    });
+}
+
+fn await_question(transport: &ServerTransport, frame: u32) -> Place {
+    wait_until(&format!("a question for {frame}"), || {
+        transport.awaited().is_some_and(|place| place.frame == frame)
+    });
+    transport.awaited().unwrap()
+}
+
+#[test]
+fn the_server_waits_where_it_starts_until_the_client_is_ready() {
+    let _alone = alone();
+    const NAME: &str = "the_server_waits_where_it_starts_until_the_client_is_ready";
+    let Some(server) = Server::start(NAME, RATE_HZ, CYCLE, Mode::WaitsForClients) else { return };
+    let moves = |other: &OtherClient, transport: &ServerTransport| {
+        other.locate(50_000);
+        await_question(transport, 50_000);
+        other.start();
+        await_standing(other, STARTING, 50_000);
+        answer_until_rolling(other, transport);
+        await_rolling(other, 50_000);
+        // A rolling transport waits there, too, for the last place that it was asked for.
+        other.locate(7);
+        let first = await_question(transport, 7);
+        await_standing(other, STARTING, 7);
+        other.locate(90_009);
+        await_question(transport, 90_009);
+        transport.is_ready_at(first);
+        await_standing(other, STARTING, 90_009);
+        answer_until_rolling(other, transport);
+        await_rolling(other, 90_009);
+    };
+    // A client that plays no more holds nobody up.
+    let after = |other: &OtherClient| {
+        other.locate(1_000);
+        await_rolling(other, 1_000);
+        other.stop();
+    };
+    let cycles = check_every_frame(&follow(&server, (CYCLE, true), moves, after));
+    for (frame, rolls) in [(50_000, true), (7, false), (90_009, true)] {
+        let waited = cycles.iter().filter(|it| (it.state, it.frame) == (STARTING, frame)).count();
+        assert!(waited >= 20, "{frame}: {waited} cycles");
+        assert_eq!(rolled_through(&cycles, frame), rolls, "{frame}");
+    }
+}
+
+#[test]
+fn a_server_that_has_ended_takes_no_requests() {
+    let _alone = alone();
+    const NAME: &str = "a_server_that_has_ended_takes_no_requests";
+    let Some(mut server) = Server::start(NAME, RATE_HZ, CYCLE, Mode::Usual) else { return };
+    let mut device = open(&server.name, Connect::No).unwrap();
+    let transport = device.follow_transport(true);
+    device.prepare(&Channels::default()).unwrap();
+    transport.start().unwrap();
+    server.end("-KILL");
+    wait_until("the end of the server", || transport.now().is_none());
+    let told = transport.locate(5).unwrap_err().to_string();
+    assert!(told.contains(&server.name) && told.contains("has ended"), "{told}");
+    assert!(transport.start().is_err() && transport.stop().is_err());
+}
