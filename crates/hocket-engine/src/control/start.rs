@@ -241,12 +241,7 @@ fn place(seating: &Seating, worker: usize, workers: usize) -> Place {
 /// The early wake, if it is enabled and makes sense.
 ///
 /// Only a real-time thread with a seat wakes on time. With `futex` no thread may spin.
-fn early(
-    strategy: Strategy,
-    settings: &Settings,
-    pinned: bool,
-    cost: &SpinCost,
-) -> Option<Early> {
+fn early(strategy: Strategy, settings: &Settings, pinned: bool, cost: &SpinCost) -> Option<Early> {
     let sensible = pinned && settings.priority.is_some() && strategy != Strategy::Futex;
     let spin = settings.early_wake + settings.leader_lateness;
     let ns = settings.early_wake.as_nanos() as u64;

@@ -22,8 +22,7 @@ use crate::render::frame_at;
 const LOCATE_PATIENCE: Duration = Duration::from_millis(300);
 
 /// A loop of the song's own would take it away from where the server's other clients are.
-const NO_LOOP: &str =
-    "no loop: the song follows the JACK server's transport, which has none; play without --transport jack";
+const NO_LOOP: &str = "no loop: the song follows the JACK server's transport, which has none; play without --transport jack";
 
 /// What was done, or why nothing was.
 pub(super) type Steered = Result<String, String>;

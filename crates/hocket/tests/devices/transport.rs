@@ -91,7 +91,7 @@ impl Following {
     fn start(server: &Server, file: &str, more: &[&str]) -> Following {
         let args = ["play", file, "--device", "jack", "--transport", "jack", "--connect", "other"];
         let usual = ["--headless", "--json", "--osc", "0"];
-        let mut command = hocket(&server.name, &[&args, &usual, more].concat());
+        let mut command = hocket(&server.name, &[&args[..], &usual, more].concat());
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let (mut err, mut begin) = (BufReader::new(child.stderr.take().unwrap()), String::new());
         let port = loop {
@@ -296,7 +296,9 @@ fn a_run_ends_after_its_length_wherever_the_transport_is() {
     check(&run(&server.name, &args), 0, &["follows the JACK server's transport", "misses: "]);
     // The variable names the device, too.
     let mut command = hocket(&server.name, &args[..2]);
-    command.args(["--transport", "jack", "--length", "0.2", "--quiet"]).env("HOCKET_DEVICE", "jack");
+    command
+        .args(["--transport", "jack", "--length", "0.2", "--quiet"])
+        .env("HOCKET_DEVICE", "jack");
     check(&command.output().unwrap(), 0, &["misses: "]);
 }
 
