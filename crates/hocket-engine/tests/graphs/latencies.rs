@@ -188,9 +188,9 @@ proptest! {
                 prop_assert!(click < 1e-4, "period {}, after burst {}: {}", period, burst, click);
             }
             let late = late(&bursts);
-            for frame in row.len() - FRAMES..row.len() {
+            for (frame, sample) in row.iter().enumerate().skip(row.len() - FRAMES) {
                 let expected = 2.0 * Sine::at(period, frame - late);
-                let apart = (f64::from(row[frame]) - expected).abs();
+                let apart = (f64::from(*sample) - expected).abs();
                 prop_assert!(apart < 1e-6, "period {}, frame {}: {}", period, frame, apart);
             }
         }

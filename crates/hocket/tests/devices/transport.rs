@@ -14,6 +14,7 @@ use std::time::Duration;
 
 use hocket_media::{AudioWriter, FileFormat, WavFormat};
 use rosc::{OscMessage, OscPacket, OscType};
+use rustix::termios::{Winsize, tcsetwinsize};
 use serde_json::Value;
 
 use super::jackd::sentry::{OtherClient, ROLLING, STOPPED, SongCycle};
@@ -337,7 +338,9 @@ fn keys_ask_the_server() {
     let program = hocket(&server.name, &args);
     let (master, slave) = pseudo_terminal();
     // Kept open: else what the program wrote last goes with its end of the terminal.
-    let _slave = open(&slave);
+    let kept = open(&slave);
+    let size = Winsize { ws_row: 24, ws_col: 80, ws_xpixel: 0, ws_ypixel: 0 };
+    tcsetwinsize(&kept, size).unwrap();
     let mut command = Command::new("setsid");
     command.arg("--ctty").arg(program.get_program()).args(program.get_args());
     for (name, value) in program.get_envs() {
