@@ -318,11 +318,6 @@ mod tests {
         assert_eq!(shares(&[10, 4], &[110, 54]), [1.0, 0.5]);
         assert_eq!(shares(&[], &[]), [0.0; 0]);
     }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
 
     fn a_run(periods: &[u64], orders: [&[usize]; 2]) -> Run {
         let mut run = Run::new(Mode::Paced, 1, periods.len());
