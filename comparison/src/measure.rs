@@ -71,7 +71,7 @@ pub struct Samples {
     pub chose: Option<String>,
     /// Whether threads were awake between blocks, looked at before anything counted; paced only.
     pub between: Looks,
-    /// Periods that a turn takes; paced only. More than one where a block takes longer than its period.
+    /// How many periods a turn takes: always 1 in hot mode, more where blocks take over half a period.
     pub periods: u64,
 }
 
@@ -180,8 +180,8 @@ struct Run {
     planned_ns: u64,
     /// When the next one is planned.
     next_ns: u64,
-    /// Periods of a turn of each executor. Known ahead, so that what an engine is told about its next block holds
-    /// also where another executor's block takes longer than a period.
+    /// How many periods a turn of each executor takes. Hocket is told when its next block begins. These numbers make
+    /// that time true even if another executor's block takes longer than a period.
     periods: Vec<u64>,
     /// The order of turns in this group, and in the next.
     orders: [Vec<usize>; 2],

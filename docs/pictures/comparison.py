@@ -6,10 +6,9 @@
 Standard library only. The axis is logarithmic. A dot is the median of all blocks, the line reaches to the 99th percentile.
 """
 
-import json
 import math
-import sys
-from xml.sax.saxutils import escape
+
+from chart import grid_line, main, page, text
 
 LEFT, TOP, ROW, GAP, WIDTH = 210, 46, 18, 16, 470
 LOW, HIGH = 3.0, 3000.0
@@ -21,16 +20,9 @@ def x(us):
     return LEFT + math.log(us / LOW) / math.log(HIGH / LOW) * WIDTH
 
 
-def text(at_x, at_y, words, anchor="start", weight="normal"):
-    return (
-        f'<text x="{at_x:.1f}" y="{at_y:.1f}" text-anchor="{anchor}" font-weight="{weight}">'
-        f"{escape(words)}</text>"
-    )
-
-
 def axis(bottom):
     for us in (3, 10, 30, 100, 300, 1000, 3000):
-        yield f'<line x1="{x(us):.1f}" y1="{TOP - 8}" x2="{x(us):.1f}" y2="{bottom}" stroke="#888" stroke-opacity="0.3"/>'
+        yield grid_line(x(us), TOP - 8, bottom)
         yield text(x(us), TOP - 14, f"{us} µs", "middle")
 
 
@@ -59,21 +51,8 @@ def draw(record):
             at_y += ROW
         at_y += GAP
     title = f'Time of a block of 64 frames with {record["workers"]} workers: median (dot) to 99th percentile'
-    head = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {LEFT + WIDTH + 60} {at_y + 6}" font-family="sans-serif" font-size="13">'
-    style = "<style>text{fill:#222}@media(prefers-color-scheme:dark){text{fill:#ddd}}</style>"
-    return "\n".join([head, style, text(12, 18, title, weight="bold"), *axis(at_y - GAP), *body, "</svg>"]) + "\n"
-
-
-def main():
-    if len(sys.argv) != 3:
-        sys.exit(__doc__)
-    with open(sys.argv[1], encoding="utf-8") as file:
-        record = json.load(file)
-    if not str(record.get("format", "")).startswith("hocket-comparison/"):
-        sys.exit(f"{sys.argv[1]}: not a comparison record; make one with make comparison")
-    with open(sys.argv[2], "w", encoding="utf-8") as file:
-        file.write(draw(record))
+    return page(LEFT + WIDTH + 60, at_y + 6, title, *axis(at_y - GAP), *body)
 
 
 if __name__ == "__main__":
-    main()
+    main(__doc__, "hocket-comparison", "make comparison", draw)

@@ -7,9 +7,7 @@ Standard library only. One row a graph and schedule; a dot is the median, the li
 tick what the critical path allows.
 """
 
-import json
-import sys
-from xml.sax.saxutils import escape
+from chart import grid_line, main, page, text
 
 LEFT, TOP, ROW, GAP, WIDTH = 190, 46, 20, 14, 470
 LOW, HIGH = 0.3, 1.05
@@ -21,17 +19,10 @@ def x(value):
     return LEFT + (value - LOW) / (HIGH - LOW) * WIDTH
 
 
-def text(at_x, at_y, words, anchor="start", weight="normal"):
-    return (
-        f'<text x="{at_x:.1f}" y="{at_y:.1f}" text-anchor="{anchor}" font-weight="{weight}">'
-        f"{escape(words)}</text>"
-    )
-
-
 def axis(bottom):
     for step in range(3, 11):
         value = step / 10
-        yield f'<line x1="{x(value):.1f}" y1="{TOP - 8}" x2="{x(value):.1f}" y2="{bottom}" stroke="#888" stroke-opacity="0.3"/>'
+        yield grid_line(x(value), TOP - 8, bottom)
         yield text(x(value), TOP - 14, f"{value:.1f}", "middle")
 
 
@@ -56,21 +47,8 @@ def draw(record):
             at_y += ROW
         at_y += GAP
     title = f'Efficiency with {cells[0]["workers"]} workers: serial / workers / parallel, a block each 1333 us'
-    head = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {LEFT + WIDTH + 60} {at_y + 6}" font-family="sans-serif" font-size="13">'
-    style = "<style>text{fill:#222}@media(prefers-color-scheme:dark){text{fill:#ddd}}</style>"
-    return "\n".join([head, style, text(12, 18, title, weight="bold"), *axis(at_y - GAP), *body, "</svg>"]) + "\n"
-
-
-def main():
-    if len(sys.argv) != 3:
-        sys.exit(__doc__)
-    with open(sys.argv[1], encoding="utf-8") as file:
-        record = json.load(file)
-    if not str(record.get("format", "")).startswith("hocket-executors/"):
-        sys.exit(f"{sys.argv[1]}: not an executors record; make one with cargo bench --bench executors")
-    with open(sys.argv[2], "w", encoding="utf-8") as file:
-        file.write(draw(record))
+    return page(LEFT + WIDTH + 60, at_y + 6, title, *axis(at_y - GAP), *body)
 
 
 if __name__ == "__main__":
-    main()
+    main(__doc__, "hocket-executors", "cargo bench --bench executors", draw)

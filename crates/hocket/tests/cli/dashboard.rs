@@ -1,140 +1,13 @@
 //! `hocket play` on a real pseudo-terminal: keys, ways out, a terminal that stands still; and `--headless`.
 
-use std::fs::{File, OpenOptions};
-use std::io::{Read, Write};
-use std::os::fd::OwnedFd;
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
-use std::process::{Child, Command, ExitStatus, Stdio};
-use std::sync::{Arc, Mutex};
+use std::process::Command;
 use std::time::{Duration, Instant};
 
-use rustix::fs::OFlags;
-use rustix::termios::{Termios, Winsize, tcgetattr, tcsetwinsize};
 use serde_json::Value;
 
-use crate::sentry::pseudo_terminal;
+use crate::pty::{PATIENCE, Pty, end, missing};
 use crate::support::{example, hocket, one_track, run};
-
-/// Only there to end a hang.
-const PATIENCE: Duration = Duration::from_secs(120);
-
-/// A terminal of 80 by 24, and the name by which a program opens it.
-struct Pty {
-    master: OwnedFd,
-    slave: String,
-    /// Keeps the modes alive, and shows them.
-    modes: File,
-}
-
-impl Pty {
-    fn open() -> Pty {
-        let (master, slave) = pseudo_terminal();
-        let modes = open(&slave, OFlags::NOCTTY);
-        let size = Winsize { ws_row: 24, ws_col: 80, ws_xpixel: 0, ws_ypixel: 0 };
-        tcsetwinsize(&modes, size).unwrap();
-        Pty { master, slave, modes }
-    }
-
-    fn modes(&self) -> Modes {
-        Modes::of(&tcgetattr(&self.modes).unwrap())
-    }
-
-    /// The program, with this terminal as its own; its messages go elsewhere. `None`: this system cannot do so.
-    fn start(&self, args: &[&str]) -> Option<Child> {
-        let program = hocket(args);
-        let mut command = Command::new("setsid");
-        command.arg("--ctty").arg(program.get_program()).args(program.get_args());
-        for (name, value) in program.get_envs() {
-            command.env(name, value.unwrap());
-        }
-        let end = || Stdio::from(open(&self.slave, OFlags::NOCTTY));
-        command.env("TERM", "xterm-256color").stdin(end()).stdout(end()).stderr(Stdio::null());
-        command.spawn().ok()
-    }
-
-    /// Fills the terminal until it takes no more.
-    fn stall(&self) {
-        let mut end = open(&self.slave, OFlags::NOCTTY | OFlags::NONBLOCK);
-        while end.write(&[b'.'; 256]).is_ok() {}
-        while end.write(b".").is_ok() {}
-    }
-
-    /// Reads in a thread of its own, so that the terminal never stands still.
-    fn read(&self) -> Reading {
-        let text = Arc::new(Mutex::new(String::new()));
-        let (mut master, to) = (File::from(self.master.try_clone().unwrap()), Arc::clone(&text));
-        std::thread::spawn(move || {
-            let mut bytes = [0; 4096];
-            while let Ok(count @ 1..) = master.read(&mut bytes) {
-                to.lock().unwrap().push_str(&String::from_utf8_lossy(&bytes[..count]));
-            }
-        });
-        Reading { text, keys: File::from(self.master.try_clone().unwrap()) }
-    }
-}
-
-fn open(path: &str, flags: OFlags) -> File {
-    OpenOptions::new().read(true).write(true).custom_flags(flags.bits() as i32).open(path).unwrap()
-}
-
-/// What a program changes that reads keys.
-#[derive(Debug, PartialEq, Eq)]
-struct Modes(u32, u32, u32, u32);
-
-impl Modes {
-    fn of(all: &Termios) -> Modes {
-        let [input, output] = [all.input_modes.bits(), all.output_modes.bits()];
-        Modes(input, output, all.control_modes.bits(), all.local_modes.bits())
-    }
-}
-
-struct Reading {
-    text: Arc<Mutex<String>>,
-    keys: File,
-}
-
-impl Reading {
-    fn press(&mut self, keys: &str) {
-        self.keys.write_all(keys.as_bytes()).unwrap();
-    }
-
-    /// Waits for a word of the picture, which is drawn anew until it comes: else only what changed is sent.
-    #[track_caller]
-    fn await_word(&mut self, word: &str) {
-        let begun = Instant::now();
-        let from = self.text.lock().unwrap().len();
-        while !self.text.lock().unwrap()[from..].contains(word) {
-            assert!(begun.elapsed() < PATIENCE, "nothing of '{word}': {:?}", self.text.lock());
-            self.press("\x0c");
-            std::thread::sleep(Duration::from_millis(150));
-        }
-    }
-
-    fn text(&self) -> String {
-        // What was written before the program ended is there a moment later.
-        std::thread::sleep(Duration::from_millis(300));
-        self.text.lock().unwrap().clone()
-    }
-}
-
-fn end(child: &mut Child) -> ExitStatus {
-    let begun = Instant::now();
-    loop {
-        match child.try_wait().unwrap() {
-            Some(status) => return status,
-            None if begun.elapsed() > PATIENCE => {
-                child.kill().unwrap();
-                panic!("the program did not end");
-            }
-            None => std::thread::sleep(Duration::from_millis(20)),
-        }
-    }
-}
-
-fn missing(test: &str) {
-    println!("SKIPPED {test}: no setsid (Debian: util-linux)");
-}
 
 /// Words of one piece, because the gaps between words need not be sent.
 #[test]
@@ -142,7 +15,7 @@ fn keys_steer_the_song_and_q_gives_the_terminal_back() {
     let file = example("band.toml").display().to_string();
     let pty = Pty::open();
     let before = pty.modes();
-    let Some(mut child) = pty.start(&["play", &file, "--device", "virtual"]) else {
+    let Some(mut child) = pty.start(&hocket(&["play", &file, "--device", "virtual"])) else {
         return missing("keys_steer_the_song_and_q_gives_the_terminal_back");
     };
     let mut reading = pty.read();
@@ -187,7 +60,7 @@ fn signals_and_ctrl_c_give_the_terminal_back() {
     for way in ["TERM", "HUP", "key"] {
         let pty = Pty::open();
         let before = pty.modes();
-        let Some(mut child) = pty.start(&["play", &file, "--length", "600"]) else {
+        let Some(mut child) = pty.start(&hocket(&["play", &file, "--length", "600"])) else {
             return missing("signals_and_ctrl_c_give_the_terminal_back");
         };
         let mut reading = pty.read();
@@ -216,7 +89,7 @@ fn a_terminal_that_stands_still_holds_nothing_up() {
     pty.stall();
     let arg = format!("master={}", take.display());
     let args = ["play", &file, "--length", "1", "--take", &arg];
-    let Some(mut child) = pty.start(&args) else {
+    let Some(mut child) = pty.start(&hocket(&args)) else {
         return missing("a_terminal_that_stands_still_holds_nothing_up");
     };
     await_take(&take, 44_100);
@@ -243,7 +116,7 @@ fn quiet_and_dumb_terminals_get_no_picture() {
     for more in [&["--quiet"][..], &["--headless"], &["--json"]] {
         let pty = Pty::open();
         let args = [&["play", &file, "--length", "0.2"][..], more].concat();
-        let Some(mut child) = pty.start(&args) else {
+        let Some(mut child) = pty.start(&hocket(&args)) else {
             return missing("quiet_and_dumb_terminals_get_no_picture");
         };
         let reading = pty.read();

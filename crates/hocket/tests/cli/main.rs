@@ -23,6 +23,7 @@ mod plugins;
 mod parts;
 mod levels;
 mod dashboard;
+mod pty;
 mod osc;
 mod alsa;
 mod sentry;

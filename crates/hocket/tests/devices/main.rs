@@ -6,8 +6,11 @@
 #[path = "../../../hocket-devices/tests/jackd/mod.rs"]
 mod jackd;
 #[allow(dead_code)]
+#[path = "../cli/pty.rs"]
+mod pty;
+#[allow(dead_code)]
 #[path = "../cli/sentry.rs"]
-mod terminal;
+mod sentry;
 mod transport;
 
 use std::path::{Path, PathBuf};

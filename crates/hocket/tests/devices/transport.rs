@@ -3,23 +3,19 @@
 //! Beside Hocket, a client that shares no code with it hears the song and sees the transport. JACK's own `jack_transport`
 //! moves it where that is installed.
 
-use std::fs::{File, OpenOptions};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::UdpSocket;
 use std::path::Path;
 use std::process::{Child, ChildStdout, Command, Stdio};
-use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
-use std::time::Duration;
 
 use hocket_media::{AudioWriter, FileFormat, WavFormat};
 use rosc::{OscMessage, OscPacket, OscType};
-use rustix::termios::{Winsize, tcsetwinsize};
 use serde_json::Value;
 
 use super::jackd::sentry::{OtherClient, ROLLING, STOPPED, SongCycle};
 use super::jackd::{Mode, Server, wait_until};
-use super::terminal::pseudo_terminal;
+use super::pty::{Pty, end, missing};
 use super::{NOBODY, RATE_HZ, alone, check, hocket, run, text};
 
 /// A file of this length plays from the disk.
@@ -322,10 +318,6 @@ fn only_the_device_jack_has_the_servers_transport() {
     assert!(told.contains("misses: "), "{told}");
 }
 
-fn open(path: &str) -> File {
-    OpenOptions::new().read(true).write(true).open(path).unwrap()
-}
-
 #[test]
 fn keys_ask_the_server() {
     const NAME: &str = "keys_ask_the_server";
@@ -335,50 +327,23 @@ fn keys_ask_the_server() {
     let other = server.client("other", (0, 1), 0);
     let file = session.file.as_str();
     let args = ["play", file, "--device", "jack", "--transport", "jack", "--connect", "no"];
-    let program = hocket(&server.name, &args);
-    let (master, slave) = pseudo_terminal();
-    // Kept open: else what the program wrote last goes with its end of the terminal.
-    let kept = open(&slave);
-    let size = Winsize { ws_row: 24, ws_col: 80, ws_xpixel: 0, ws_ypixel: 0 };
-    tcsetwinsize(&kept, size).unwrap();
-    let mut command = Command::new("setsid");
-    command.arg("--ctty").arg(program.get_program()).args(program.get_args());
-    for (name, value) in program.get_envs() {
-        match value {
-            Some(value) => _ = command.env(name, value),
-            None => _ = command.env_remove(name),
-        }
-    }
-    command.env("TERM", "xterm").stdin(open(&slave)).stdout(open(&slave)).stderr(Stdio::null());
-    let Ok(mut child) = command.spawn() else {
-        return println!("SKIPPED {NAME}: no setsid (Debian: util-linux)");
-    };
-    let mut screen = File::from(master.try_clone().unwrap());
-    let (seen, mut keys) = (Arc::new(Mutex::new(Vec::new())), File::from(master));
-    let to = Arc::clone(&seen);
-    std::thread::spawn(move || {
-        let mut bytes = [0; 4096];
-        while let Ok(count @ 1..) = screen.read(&mut bytes) {
-            to.lock().unwrap().extend_from_slice(&bytes[..count]);
-        }
-    });
-    let shows = |word: &str| text(&seen.lock().unwrap()).contains(word);
-    let mut press = |key: &str| keys.write_all(key.as_bytes()).unwrap();
-    // Words of one piece, because the gaps between words need not be sent.
-    wait_until("the picture", || shows("JACK"));
-    press(" ");
+    let pty = Pty::open();
+    let Some(mut child) = pty.start(&hocket(&server.name, &args)) else { return missing(NAME) };
+    let mut reading = pty.read();
+    reading.await_word("JACK");
+    reading.press(" ");
     wait_until("rolling", || other.transport().0 == ROLLING);
-    press(" ");
+    reading.press(" ");
     wait_until("a stop", || other.transport().0 == STOPPED);
-    press("0");
+    reading.press("0");
     await_standing(&other, 0);
-    // Until the song is there, too, from which bars are counted: some cycles.
-    std::thread::sleep(Duration::from_millis(500));
-    press("]");
+    // The song follows the server, and bars are counted from where the song is.
+    reading.await_word("1.1.000");
+    reading.press("]");
     await_standing(&other, 96_000);
-    press("l");
-    wait_until("a refusal", || shows("none;"));
-    press("q");
-    assert_eq!(child.wait().unwrap().code(), Some(0));
-    wait_until("the result", || shows("misses: "));
+    reading.press("l");
+    reading.await_word("none;");
+    reading.press("q");
+    assert_eq!(end(&mut child).code(), Some(0));
+    assert!(reading.text().contains("misses: "), "the result follows");
 }

@@ -186,7 +186,8 @@ fn every_wait_that_is_asked_for_plays_the_same_bits() {
                 assert_eq!(bits(&engine_of_two), bits(&serial), "{kind:?}, {wait}, block {block}");
             }
         }
-        assert!(came > 0, "{kind:?}: the leader was alone");
+        // With lists the leader waits for all; in a dataflow it may be done before a worker is awake.
+        assert!(came > 0 || kind == ScheduleKind::Dataflow, "{kind:?}: the leader was alone");
     }
     let missing = Strategy::ALL.into_iter().filter(|wait| wait.missing().is_some());
     for wait in missing {
