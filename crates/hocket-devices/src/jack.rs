@@ -20,7 +20,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, TryLockError};
 use std::time::{Duration, Instant};
 
-use hocket_engine::{Engine, FollowReport, Following, ThreadReport};
+use hocket_engine::{Control, Engine, FollowReport, Following, ThreadReport};
 use hocket_machine::clock::monotonic_ns;
 
 use crate::wiring;
@@ -308,8 +308,8 @@ impl<O: BlockObserver> Jack<O> {
         })
     }
 
-    /// Waits until playing ends.
-    fn watch(&self, rate_hz: u32, done: &AtomicBool, stop: &AtomicBool) -> End {
+    /// Waits until playing ends, and has the engine's blocks grow with the server's.
+    fn watch(&self, mut blocks: Blocks, done: &AtomicBool, stop: &AtomicBool) -> End {
         let events = self.client.events();
         let (mut cycles, mut moved) = (events.cycles(), Instant::now());
         loop {
@@ -324,10 +324,35 @@ impl<O: BlockObserver> Jack<O> {
                 (cycles, moved) = (events.cycles(), Instant::now());
             }
             let ended = self.ended(moved.elapsed());
-            if let Some(why) = ended.or_else(|| self.other_rate(rate_hz)) {
+            if let Some(why) = ended.or_else(|| self.other_rate(blocks.rate_hz)) {
                 return End::DeviceEnded(why);
             }
+            blocks.follow(self.client.buffer_size());
             std::thread::sleep(LOOK_EVERY);
+        }
+    }
+}
+
+/// The engine's blocks while it plays.
+struct Blocks {
+    control: Control,
+    rate_hz: u32,
+    /// The most frames that server or engine have had in a block.
+    largest: u32,
+}
+
+impl Blocks {
+    fn of(engine: &Engine, now: Format) -> Blocks {
+        let largest = now.frames.max(engine.largest_block() as u32);
+        Blocks { control: engine.control(), rate_hz: engine.settings().rate_hz, largest }
+    }
+
+    /// The server now has blocks of so many frames. Longer ones than ever before are to be one block of the engine, too.
+    /// Where that is refused, each stays several blocks, as it is until then.
+    fn follow(&mut self, frames: u32) {
+        if frames > self.largest {
+            self.largest = frames;
+            let _ = self.control.set_largest_block(frames);
         }
     }
 }
@@ -397,6 +422,7 @@ impl<O: BlockObserver> Device<O> for Jack<O> {
         if let Some(why) = self.other_rate(rate_hz) {
             return Err(JackError::Ended(why).into());
         }
+        let blocks = Blocks::of(&engine, self.now());
         self.client.events().thread().into_iter().for_each(|leader| observer.led_by(leader));
         let following = engine.follow_leader().map_err(|why| JackError::Follow(why.to_string()))?;
         let done = Arc::new(AtomicBool::new(false));
@@ -405,7 +431,7 @@ impl<O: BlockObserver> Device<O> for Jack<O> {
             Player::new(engine, observer, self.inputs.clone(), (events, Arc::clone(&done)));
         let lost = || JackError::Ended("the JACK server's thread hangs inside the engine".into());
         self.slot.exchange(Some(player)).ok_or_else(lost)?;
-        let end = self.watch(rate_hz, &done, stop);
+        let end = self.watch(blocks, &done, stop);
         self.client.events().let_start();
         let Some(Some(player)) = self.slot.exchange(None) else {
             // The thread may use all this for ever: the client then leaks what its callback has.

@@ -58,7 +58,7 @@ impl<O: BlockObserver> Player<O> {
         let mut skipped = self.skipped(&cycle);
         let (mut from, mut period) = (0, None);
         while from < cycle.frames {
-            let wanted = (cycle.frames - from).min(self.engine.settings().frames as usize);
+            let wanted = (cycle.frames - from).min(self.engine.largest_block());
             self.bring_in(ports, from, wanted);
             if from + wanted == cycle.frames {
                 self.engine.expect_next(cycle.begun_ns + self.ns(cycle.frames));

@@ -115,6 +115,46 @@ fn what_comes_in_goes_out_one_cycle_later_at_most() {
     }
 }
 
+/// Has had enough after a block of so many frames.
+struct UntilLong {
+    frames: usize,
+    blocks: Arc<AtomicU64>,
+}
+
+impl BlockObserver for UntilLong {
+    fn block(&mut self, times: &BlockTimes, _: &Engine) -> bool {
+        self.blocks.fetch_add(1, SeqCst);
+        times.frames < self.frames
+    }
+}
+
+#[test]
+fn a_cycle_that_is_longer_than_all_before_becomes_one_block() {
+    let _alone = alone();
+    const NAME: &str = "a_cycle_that_is_longer_than_all_before_becomes_one_block";
+    let Some(server) = Server::start(NAME, RATE_HZ, 64, Mode::Usual) else { return };
+    let (server_name, client_name) = (Some(server.name.clone()), "hocket".into());
+    let options = JackOptions { server: server_name, client_name, connect: Connect::No };
+    let mut device = Jack::open(options).unwrap();
+    device.prepare(&channels()).unwrap();
+    let (blocks, stop) = (Arc::new(AtomicU64::new(0)), AtomicBool::new(false));
+    let observer = UntilLong { frames: 512, blocks: Arc::clone(&blocks) };
+    let played = std::thread::scope(|scope| {
+        let playing = scope.spawn(|| device.play(engine(64), observer, &stop).unwrap());
+        wait_until("a block", || blocks.load(SeqCst) > 0);
+        match server.tool("jack_bufsize", &["512"]) {
+            Some(done) => assert!(done),
+            None => {
+                println!("SKIPPED {NAME}: no jack_bufsize");
+                stop.store(true, SeqCst);
+            }
+        }
+        playing.join().unwrap()
+    });
+    assert!(stop.into_inner() || played.end == End::Finished);
+    assert!(played.end == End::Stopped || played.engine.largest_block() == 512);
+}
+
 /// The lengths of stretches that count up.
 fn runs_of_the_counter(row: &[f32]) -> Vec<usize> {
     let mut runs = vec![0];
