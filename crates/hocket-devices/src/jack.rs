@@ -26,7 +26,7 @@ use hocket_machine::clock::monotonic_ns;
 use crate::wiring;
 pub use crate::wiring::Connect;
 use crate::{BlockObserver, Channels, Device, DeviceError, End, Format, Latency, Played, Ready};
-use libjack::{Client, Direction, Side};
+use libjack::{Client, Direction, Kind, Side};
 pub use libjack::{Place, TransportAt, TransportState};
 use player::Player;
 pub use server_transport::ServerTransport;
@@ -160,7 +160,26 @@ pub struct Jack<O: BlockObserver> {
     client: Client,
     options: JackOptions,
     slot: Arc<Slot<O>>,
-    inputs: Vec<usize>,
+    inputs: Inputs,
+}
+
+/// What the ports of the engine's inputs are for.
+#[derive(Debug, Clone, Default)]
+struct Inputs {
+    /// Channels of each input: as many audio ports.
+    channels: Vec<usize>,
+    /// The input of each MIDI port.
+    midi: Vec<u16>,
+}
+
+impl Inputs {
+    fn of(channels: &Channels) -> Inputs {
+        let with_events = (0..).zip(&channels.inputs).filter(|(_, input)| input.events);
+        Inputs {
+            channels: channels.inputs.iter().map(|input| input.channels).collect(),
+            midi: with_events.map(|(number, _)| number).collect(),
+        }
+    }
 }
 
 /// What a server says of itself.
@@ -208,7 +227,7 @@ impl<O: BlockObserver> Jack<O> {
         let client = Client::open(functions, name, server.map(String::as_str))
             .map_err(|error| refused(error.0, server_name(server)))?;
         let slot = Slot { player: Mutex::new(None), wanted: AtomicBool::new(false) };
-        Ok(Jack { client, options, slot: Arc::new(slot), inputs: Vec::new() })
+        Ok(Jack { client, options, slot: Arc::new(slot), inputs: Inputs::default() })
     }
 
     /// From now on the engine's song is where the server's transport is: it plays while that rolls, and stands still at the
@@ -228,7 +247,7 @@ impl<O: BlockObserver> Jack<O> {
 
     /// What the server says of itself.
     pub fn server(&self) -> ServerFacts {
-        let physical = |direction| self.client.all_ports(direction, true);
+        let physical = |direction| self.client.all_ports(Kind::Audio, direction, true);
         // The card plays what its input ports get.
         let (plays, records) = (physical(Direction::Input), physical(Direction::Output));
         ServerFacts {
@@ -380,23 +399,26 @@ impl<O: BlockObserver> Device<O> for Jack<O> {
         }
         let longest = self.client.longest_port_name() - self.client.name().len() - 1;
         let names = wiring::port_names(channels, longest);
-        let register = |client: &mut Client, names: &[String], direction| {
+        let register = |client: &mut Client, names: &[String], kind, direction| {
             let one = |name: &String| {
-                client.register(name, direction).ok_or_else(|| JackError::Port(name.clone()))
+                let port = client.register(name, kind, direction);
+                port.ok_or_else(|| JackError::Port(name.clone()))
             };
             names.iter().map(one).collect::<Result<Vec<String>, JackError>>()
         };
-        let outputs = register(&mut self.client, &names.outputs, Direction::Output)?;
-        let inputs = register(&mut self.client, &names.inputs, Direction::Input)?;
-        self.inputs = channels.inputs.iter().map(|input| input.channels).collect();
+        let outputs = register(&mut self.client, &names.outputs, Kind::Audio, Direction::Output)?;
+        let inputs = register(&mut self.client, &names.inputs, Kind::Audio, Direction::Input)?;
+        let midi = register(&mut self.client, &names.midi, Kind::Midi, Direction::Input)?;
+        self.inputs = Inputs::of(channels);
         let slot = Arc::clone(&self.slot);
         let process = Box::new(move |cycle, ports: &mut libjack::OpenPorts<'_>| {
             slot.cycle(cycle, ports);
         });
         self.client.activate(process).map_err(JackError::Activate)?;
-        let (plays, records) = self.targets()?;
+        let Targets { plays, records, senders } = self.targets()?;
         let mono = channels.outputs.first().is_some_and(|main| main.channels == 1);
-        let plan = wiring::plan((&outputs, &inputs), (&plays, &records), mono);
+        let mut plan = wiring::plan((&outputs, &inputs), (&plays, &records), mono);
+        plan.add_midi(&midi, &senders);
         for (from, to) in &plan.pairs {
             self.client.connect(from, to).map_err(|code| {
                 JackError::Connect(format!("JACK does not connect {from} to {to} (code {code})"))
@@ -405,7 +427,7 @@ impl<O: BlockObserver> Device<O> for Jack<O> {
         self.await_cycles(CYCLES_TO_CONNECT)?;
         let records = match inputs.is_empty() {
             // Nothing is brought in, so this says what the card would take.
-            true => self.client.all_ports(Direction::Output, true),
+            true => self.client.all_ports(Kind::Audio, Direction::Output, true),
             false => plan.records(&inputs),
         };
         let latency = self.latency(&plan.plays(&outputs), &records);
@@ -447,30 +469,46 @@ impl<O: BlockObserver> Device<O> for Jack<O> {
     }
 }
 
+/// The ports of others to connect to.
+#[derive(Debug, Default)]
+struct Targets {
+    /// Sound goes there.
+    plays: Vec<String>,
+    /// Sound comes from there.
+    records: Vec<String>,
+    /// MIDI comes from there.
+    senders: Vec<String>,
+}
+
 impl<O: BlockObserver> Jack<O> {
-    /// What to connect to: what plays, and what records.
-    fn targets(&self) -> Result<(Vec<String>, Vec<String>), JackError> {
-        let all = |physical| {
-            let of = |direction| self.client.all_ports(direction, physical);
-            (of(Direction::Input), of(Direction::Output))
+    fn targets(&self) -> Result<Targets, JackError> {
+        let all = |physical| Targets {
+            plays: self.client.all_ports(Kind::Audio, Direction::Input, physical),
+            records: self.client.all_ports(Kind::Audio, Direction::Output, physical),
+            senders: self.client.all_ports(Kind::Midi, Direction::Output, physical),
         };
         match &self.options.connect {
-            Connect::No => Ok(Default::default()),
+            Connect::No => Ok(Targets::default()),
             Connect::Physical => Ok(all(true)),
             Connect::Client(name) => {
-                let (plays, records) = all(false);
+                let Targets { plays, records, senders } = all(false);
                 let own = format!("{name}:");
                 let of = |ports: Vec<String>| -> Vec<String> {
                     ports.into_iter().filter(|port| port.starts_with(&own)).collect()
                 };
-                let others = wiring::clients(plays.iter().chain(&records), &self.client.name());
-                let (plays, records) = (of(plays), of(records));
-                if plays.is_empty() && records.is_empty() {
+                let ports = plays.iter().chain(&records).chain(&senders);
+                let others = wiring::clients(ports, &self.client.name());
+                let targets =
+                    Targets { plays: of(plays), records: of(records), senders: of(senders) };
+                if [&targets.plays, &targets.records, &targets.senders]
+                    .iter()
+                    .all(|of| of.is_empty())
+                {
                     return Err(JackError::Connect(format!(
-                        "--connect {name}: no client of this name has audio ports; there are: {others}"
+                        "--connect {name}: no client of this name has audio or MIDI ports; there are: {others}"
                     )));
                 }
-                Ok((plays, records))
+                Ok(targets)
             }
         }
     }
