@@ -1,6 +1,6 @@
 # The ways into this repository; each is one script or one cargo command.
 .DEFAULT_GOAL := help
-.PHONY: help demo install uninstall deb site test test-busy bench lint fmt docs loom weakened tsan rtsan test-smt test-fleet fuzz fresh-debian soak comparison comparison-check clean
+.PHONY: help demo install uninstall deb site test test-busy bench lint fmt docs loom weakened tsan rtsan test-aarch64 test-smt test-fleet fuzz fresh-debian soak comparison comparison-check clean
 
 PREFIX ?= /usr/local
 DESTDIR ?=
@@ -8,7 +8,7 @@ CARGO_HOME ?= $(HOME)/.cargo
 export PATH := $(PATH):$(CARGO_HOME)/bin
 
 help: ## Lists these targets
-	@sed -nE 's/^([a-z-]+): ## (.*)/  make \1|\2/p' Makefile | while IFS='|' read -r target what; \
+	@sed -nE 's/^([a-z0-9-]+): ## (.*)/  make \1|\2/p' Makefile | while IFS='|' read -r target what; \
 	  do printf '%-18s %s\n' "$$target" "$$what"; done
 
 demo: ## Shows everything once and writes out/report.html
@@ -61,6 +61,9 @@ tsan: ## Runs the same protocols under ThreadSanitizer (nightly Rust)
 
 rtsan: ## Runs the block path under RealtimeSanitizer
 	@ci/rtsan.sh
+
+test-aarch64: ## Runs the tests of the computing crates for AArch64 in an emulator
+	@ci/aarch64.sh
 
 test-smt: ## Checks the sibling policies on an emulated machine with SMT
 	@ci/smt-vm/run.sh

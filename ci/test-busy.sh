@@ -90,9 +90,9 @@ all_programs() {
 
 # A failure is noted and the others still run.
 one_program() { # FOLDER PROGRAM
-  local log="${apart:-$logs}/busy.log" rc=0
+  local log="${apart:-$logs}/busy.log" rc=0 begun=$SECONDS
   (cd "$1" && CARGO_MANIFEST_DIR=$1 timeout "$bound" ${only:-} "$2") >"$log" 2>&1 || rc=$?
-  printf '%s: exit code %s\n' "$(basename "$2")" "$rc"
+  printf '%s: exit code %s, %s s\n' "$(basename "$2")" "$rc" $((SECONDS - begun))
   if [ "$rc" -eq 0 ]; then return; fi
   tail -n 60 "$log"
   if ! sed -nE "s,^test (.+) \.\.\. FAILED\$,$(basename "$2" | sed 's/-[0-9a-f]*$//') \1,p" "$log" | tee -a "$failed" |

@@ -16,7 +16,7 @@ import records
 
 HERE = Path(__file__).resolve().parent
 # What each script needs besides; all are refused before they look for a program.
-SCRIPTS = {"voices": [], "versions": ["HEAD"], "reads": ["/"], "render": []}
+SCRIPTS = {"voices": [], "versions": ["HEAD"], "reads": ["/"], "references": ["/"], "render": []}
 
 
 class Places(unittest.TestCase):

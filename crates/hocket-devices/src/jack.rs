@@ -20,13 +20,13 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, TryLockError};
 use std::time::{Duration, Instant};
 
-use hocket_engine::{Engine, FollowReport, Following, ThreadReport};
+use hocket_engine::{Control, Engine, FollowReport, Following, ThreadReport};
 use hocket_machine::clock::monotonic_ns;
 
 use crate::wiring;
 pub use crate::wiring::Connect;
 use crate::{BlockObserver, Channels, Device, DeviceError, End, Format, Latency, Played, Ready};
-use libjack::{Client, Direction, Side};
+use libjack::{Client, Direction, Kind, Side};
 pub use libjack::{Place, TransportAt, TransportState};
 use player::Player;
 pub use server_transport::ServerTransport;
@@ -160,7 +160,26 @@ pub struct Jack<O: BlockObserver> {
     client: Client,
     options: JackOptions,
     slot: Arc<Slot<O>>,
-    inputs: Vec<usize>,
+    inputs: Inputs,
+}
+
+/// What the ports of the engine's inputs are for.
+#[derive(Debug, Clone, Default)]
+struct Inputs {
+    /// Channels of each input: as many audio ports.
+    channels: Vec<usize>,
+    /// The input of each MIDI port.
+    midi: Vec<u16>,
+}
+
+impl Inputs {
+    fn of(channels: &Channels) -> Inputs {
+        let with_events = (0..).zip(&channels.inputs).filter(|(_, input)| input.events);
+        Inputs {
+            channels: channels.inputs.iter().map(|input| input.channels).collect(),
+            midi: with_events.map(|(number, _)| number).collect(),
+        }
+    }
 }
 
 /// What a server says of itself.
@@ -208,7 +227,7 @@ impl<O: BlockObserver> Jack<O> {
         let client = Client::open(functions, name, server.map(String::as_str))
             .map_err(|error| refused(error.0, server_name(server)))?;
         let slot = Slot { player: Mutex::new(None), wanted: AtomicBool::new(false) };
-        Ok(Jack { client, options, slot: Arc::new(slot), inputs: Vec::new() })
+        Ok(Jack { client, options, slot: Arc::new(slot), inputs: Inputs::default() })
     }
 
     /// From now on the engine's song is where the server's transport is: it plays while that rolls, and stands still at the
@@ -228,7 +247,7 @@ impl<O: BlockObserver> Jack<O> {
 
     /// What the server says of itself.
     pub fn server(&self) -> ServerFacts {
-        let physical = |direction| self.client.all_ports(direction, true);
+        let physical = |direction| self.client.all_ports(Kind::Audio, direction, true);
         // The card plays what its input ports get.
         let (plays, records) = (physical(Direction::Input), physical(Direction::Output));
         ServerFacts {
@@ -308,8 +327,8 @@ impl<O: BlockObserver> Jack<O> {
         })
     }
 
-    /// Waits until playing ends.
-    fn watch(&self, rate_hz: u32, done: &AtomicBool, stop: &AtomicBool) -> End {
+    /// Waits until playing ends, and has the engine's blocks grow with the server's.
+    fn watch(&self, mut blocks: Blocks, done: &AtomicBool, stop: &AtomicBool) -> End {
         let events = self.client.events();
         let (mut cycles, mut moved) = (events.cycles(), Instant::now());
         loop {
@@ -324,10 +343,35 @@ impl<O: BlockObserver> Jack<O> {
                 (cycles, moved) = (events.cycles(), Instant::now());
             }
             let ended = self.ended(moved.elapsed());
-            if let Some(why) = ended.or_else(|| self.other_rate(rate_hz)) {
+            if let Some(why) = ended.or_else(|| self.other_rate(blocks.rate_hz)) {
                 return End::DeviceEnded(why);
             }
+            blocks.follow(self.client.buffer_size());
             std::thread::sleep(LOOK_EVERY);
+        }
+    }
+}
+
+/// The engine's blocks while it plays.
+struct Blocks {
+    control: Control,
+    rate_hz: u32,
+    /// The most frames that server or engine have had in a block.
+    largest: u32,
+}
+
+impl Blocks {
+    fn of(engine: &Engine, now: Format) -> Blocks {
+        let largest = now.frames.max(engine.largest_block() as u32);
+        Blocks { control: engine.control(), rate_hz: engine.settings().rate_hz, largest }
+    }
+
+    /// The server now has blocks of so many frames. Longer ones than ever before are to be one block of the engine, too.
+    /// Where that is refused, each stays several blocks, as it is until then.
+    fn follow(&mut self, frames: u32) {
+        if frames > self.largest {
+            self.largest = frames;
+            let _ = self.control.set_largest_block(frames);
         }
     }
 }
@@ -355,23 +399,26 @@ impl<O: BlockObserver> Device<O> for Jack<O> {
         }
         let longest = self.client.longest_port_name() - self.client.name().len() - 1;
         let names = wiring::port_names(channels, longest);
-        let register = |client: &mut Client, names: &[String], direction| {
+        let register = |client: &mut Client, names: &[String], kind, direction| {
             let one = |name: &String| {
-                client.register(name, direction).ok_or_else(|| JackError::Port(name.clone()))
+                let port = client.register(name, kind, direction);
+                port.ok_or_else(|| JackError::Port(name.clone()))
             };
             names.iter().map(one).collect::<Result<Vec<String>, JackError>>()
         };
-        let outputs = register(&mut self.client, &names.outputs, Direction::Output)?;
-        let inputs = register(&mut self.client, &names.inputs, Direction::Input)?;
-        self.inputs = channels.inputs.iter().map(|input| input.channels).collect();
+        let outputs = register(&mut self.client, &names.outputs, Kind::Audio, Direction::Output)?;
+        let inputs = register(&mut self.client, &names.inputs, Kind::Audio, Direction::Input)?;
+        let midi = register(&mut self.client, &names.midi, Kind::Midi, Direction::Input)?;
+        self.inputs = Inputs::of(channels);
         let slot = Arc::clone(&self.slot);
         let process = Box::new(move |cycle, ports: &mut libjack::OpenPorts<'_>| {
             slot.cycle(cycle, ports);
         });
         self.client.activate(process).map_err(JackError::Activate)?;
-        let (plays, records) = self.targets()?;
+        let Targets { plays, records, senders } = self.targets()?;
         let mono = channels.outputs.first().is_some_and(|main| main.channels == 1);
-        let plan = wiring::plan((&outputs, &inputs), (&plays, &records), mono);
+        let mut plan = wiring::plan((&outputs, &inputs), (&plays, &records), mono);
+        plan.add_midi(&midi, &senders);
         for (from, to) in &plan.pairs {
             self.client.connect(from, to).map_err(|code| {
                 JackError::Connect(format!("JACK does not connect {from} to {to} (code {code})"))
@@ -380,7 +427,7 @@ impl<O: BlockObserver> Device<O> for Jack<O> {
         self.await_cycles(CYCLES_TO_CONNECT)?;
         let records = match inputs.is_empty() {
             // Nothing is brought in, so this says what the card would take.
-            true => self.client.all_ports(Direction::Output, true),
+            true => self.client.all_ports(Kind::Audio, Direction::Output, true),
             false => plan.records(&inputs),
         };
         let latency = self.latency(&plan.plays(&outputs), &records);
@@ -397,6 +444,7 @@ impl<O: BlockObserver> Device<O> for Jack<O> {
         if let Some(why) = self.other_rate(rate_hz) {
             return Err(JackError::Ended(why).into());
         }
+        let blocks = Blocks::of(&engine, self.now());
         self.client.events().thread().into_iter().for_each(|leader| observer.led_by(leader));
         let following = engine.follow_leader().map_err(|why| JackError::Follow(why.to_string()))?;
         let done = Arc::new(AtomicBool::new(false));
@@ -405,7 +453,7 @@ impl<O: BlockObserver> Device<O> for Jack<O> {
             Player::new(engine, observer, self.inputs.clone(), (events, Arc::clone(&done)));
         let lost = || JackError::Ended("the JACK server's thread hangs inside the engine".into());
         self.slot.exchange(Some(player)).ok_or_else(lost)?;
-        let end = self.watch(rate_hz, &done, stop);
+        let end = self.watch(blocks, &done, stop);
         self.client.events().let_start();
         let Some(Some(player)) = self.slot.exchange(None) else {
             // The thread may use all this for ever: the client then leaks what its callback has.
@@ -421,30 +469,46 @@ impl<O: BlockObserver> Device<O> for Jack<O> {
     }
 }
 
+/// The ports of others to connect to.
+#[derive(Debug, Default)]
+struct Targets {
+    /// Sound goes there.
+    plays: Vec<String>,
+    /// Sound comes from there.
+    records: Vec<String>,
+    /// MIDI comes from there.
+    senders: Vec<String>,
+}
+
 impl<O: BlockObserver> Jack<O> {
-    /// What to connect to: what plays, and what records.
-    fn targets(&self) -> Result<(Vec<String>, Vec<String>), JackError> {
-        let all = |physical| {
-            let of = |direction| self.client.all_ports(direction, physical);
-            (of(Direction::Input), of(Direction::Output))
+    fn targets(&self) -> Result<Targets, JackError> {
+        let all = |physical| Targets {
+            plays: self.client.all_ports(Kind::Audio, Direction::Input, physical),
+            records: self.client.all_ports(Kind::Audio, Direction::Output, physical),
+            senders: self.client.all_ports(Kind::Midi, Direction::Output, physical),
         };
         match &self.options.connect {
-            Connect::No => Ok(Default::default()),
+            Connect::No => Ok(Targets::default()),
             Connect::Physical => Ok(all(true)),
             Connect::Client(name) => {
-                let (plays, records) = all(false);
+                let Targets { plays, records, senders } = all(false);
                 let own = format!("{name}:");
                 let of = |ports: Vec<String>| -> Vec<String> {
                     ports.into_iter().filter(|port| port.starts_with(&own)).collect()
                 };
-                let others = wiring::clients(plays.iter().chain(&records), &self.client.name());
-                let (plays, records) = (of(plays), of(records));
-                if plays.is_empty() && records.is_empty() {
+                let ports = plays.iter().chain(&records).chain(&senders);
+                let others = wiring::clients(ports, &self.client.name());
+                let targets =
+                    Targets { plays: of(plays), records: of(records), senders: of(senders) };
+                if [&targets.plays, &targets.records, &targets.senders]
+                    .iter()
+                    .all(|of| of.is_empty())
+                {
                     return Err(JackError::Connect(format!(
-                        "--connect {name}: no client of this name has audio ports; there are: {others}"
+                        "--connect {name}: no client of this name has audio or MIDI ports; there are: {others}"
                     )));
                 }
-                Ok((plays, records))
+                Ok(targets)
             }
         }
     }

@@ -121,6 +121,8 @@ pub struct Bundle {
     pub name: String,
     /// How many channels.
     pub channels: usize,
+    /// Whether the engine takes notes and MIDI there ([`Engine::events_mut`]); for inputs.
+    pub events: bool,
 }
 
 /// What a prepared device says.

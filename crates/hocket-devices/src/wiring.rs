@@ -46,26 +46,32 @@ impl fmt::Display for Connect {
 pub(super) struct PortNames {
     pub(super) outputs: Vec<String>,
     pub(super) inputs: Vec<String>,
+    pub(super) midi: Vec<String>,
 }
 
-/// One port per channel: `main_1`, `main_2`. No two ports of a client have one name, whichever way they go.
+/// One port per channel: `main_1`, `main_2`; and one for MIDI: `keys_midi`. No two ports of a client have one name, whichever way they go.
 pub(super) fn port_names(channels: &Channels, longest: usize) -> PortNames {
     let mut taken = BTreeSet::new();
     let mut names = |bundles: &[Bundle]| {
-        let of =
-            |bundle: &Bundle| (1..=bundle.channels).map(|n| (bundle.name.clone(), n)).collect();
-        let all: Vec<Vec<(String, usize)>> = bundles.iter().map(of).collect();
-        all.into_iter().flatten().map(|(name, n)| unused(&mut taken, &name, n, longest)).collect()
+        let mut names = Vec::new();
+        for bundle in bundles {
+            let all = (1..=bundle.channels).map(|channel| channel.to_string());
+            names.extend(all.map(|channel| unused(&mut taken, &bundle.name, &channel, longest)));
+        }
+        names
     };
-    PortNames { outputs: names(&channels.outputs), inputs: names(&channels.inputs) }
+    let (outputs, inputs) = (names(&channels.outputs), names(&channels.inputs));
+    let with_events = channels.inputs.iter().filter(|input| input.events);
+    let midi = with_events.map(|input| unused(&mut taken, &input.name, "midi", longest)).collect();
+    PortNames { outputs, inputs, midi }
 }
 
-fn unused(taken: &mut BTreeSet<String>, bundle: &str, channel: usize, longest: usize) -> String {
+fn unused(taken: &mut BTreeSet<String>, bundle: &str, what: &str, longest: usize) -> String {
     let bundle = bundle.replace([':', '\0'], "_");
     let names = (1..).map(|attempt| {
         let end = match attempt {
-            1 => format!("_{channel}"),
-            more => format!("-{more}_{channel}"),
+            1 => format!("_{what}"),
+            more => format!("-{more}_{what}"),
         };
         let mut name = bundle.clone();
         while name.len() + end.len() > longest && name.pop().is_some() {}
@@ -100,6 +106,13 @@ pub(super) fn plan(
 }
 
 impl Plan {
+    /// Adds own MIDI ports, and those of others that send, each in their order.
+    pub(super) fn add_midi(&mut self, midi: &[String], senders: &[String]) {
+        let pairs = senders.iter().zip(midi).map(|(from, to)| (from.clone(), to.clone()));
+        self.pairs.extend(pairs);
+        self.unconnected.extend(midi.iter().skip(senders.len()).cloned());
+    }
+
     /// The ports of others that play.
     pub(super) fn plays(&self, outputs: &[String]) -> Vec<String> {
         let ours = self.pairs.iter().filter(|(from, _)| outputs.contains(from));
@@ -128,7 +141,7 @@ mod tests {
     use super::*;
 
     fn bundle(name: &str, channels: usize) -> Bundle {
-        Bundle { name: name.into(), channels }
+        Bundle { name: name.into(), channels, events: false }
     }
 
     fn texts(names: &[&str]) -> Vec<String> {
@@ -144,6 +157,7 @@ mod tests {
         let names = port_names(&channels, 100);
         assert_eq!(names.outputs, ["main_1", "main_2", "cue_ left_1"]);
         assert_eq!(names.inputs, ["main-2_1", "voice_1", "voice_2"]);
+        assert!(names.midi.is_empty());
         let names = port_names(&Channels { outputs: vec![bundle("öööö", 2)], inputs: vec![] }, 7);
         assert_eq!(names.outputs, ["öö_1", "öö_2"], "cut between letters");
     }
@@ -160,6 +174,19 @@ mod tests {
         assert_eq!(plan.unconnected, ["h:cue_1"]);
         assert_eq!(plan.plays(own.0), ["system:p1", "system:p2"]);
         assert_eq!(plan.records(own.1), ["system:c1"]);
+    }
+
+    #[test]
+    fn an_input_with_events_has_a_midi_port_too() {
+        let keys = |channels| Bundle { events: true, ..bundle("keys", channels) };
+        let inputs = vec![keys(1), bundle("voice", 1), keys(2)];
+        let names = port_names(&Channels { outputs: vec![], inputs }, 100);
+        assert_eq!(names.inputs, ["keys_1", "voice_1", "keys-2_1", "keys_2"]);
+        assert_eq!(names.midi, ["keys_midi", "keys-2_midi"]);
+        let mut plan = Plan::default();
+        plan.add_midi(&names.midi, &texts(&["system:midi_capture_1"]));
+        assert_eq!(plan.pairs, [("system:midi_capture_1".into(), "keys_midi".into())]);
+        assert_eq!(plan.unconnected, ["keys-2_midi"]);
     }
 
     #[test]

@@ -382,6 +382,13 @@ pub trait Processor: Send {
         false
     }
 
+    /// Whether an engine may leave blocks out while the song stands still, and for ten seconds nothing has come into the engine
+    /// and nothing has come out. Such a processor then puts out silence until something comes in, a parameter changes or the
+    /// song moves. Where it goes on, it goes on as if no time had passed. Asked once, when the processor joins a graph.
+    fn rests(&self) -> bool {
+        false
+    }
+
     /// The most events that it sends on its own at a frame to which the song jumps, besides those that are due. For
     /// processors that chase. The event port has room for so many more, for each pass of the shortest loop in a block, as far
     /// as that is possible. Asked once, when the processor joins a graph.

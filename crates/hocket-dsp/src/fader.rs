@@ -135,6 +135,10 @@ impl Processor for Fader {
         self.apply(&mut block.main.part(at, frames));
     }
 
+    fn rests(&self) -> bool {
+        true
+    }
+
     fn reset(&mut self) {
         self.snap();
     }

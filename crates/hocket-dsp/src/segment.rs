@@ -173,6 +173,11 @@ impl<E: Effect> Processor for Segmented<E> {
         self.take(change);
     }
 
+    /// No built-in effect is silent for ten seconds and then sounds again by itself.
+    fn rests(&self) -> bool {
+        true
+    }
+
     fn is_stereo(&self) -> bool {
         true
     }

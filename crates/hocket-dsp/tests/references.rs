@@ -59,7 +59,7 @@ impl Case {
             assert_eq!(got.len(), expected.len(), "{id}");
             let error = |(a, b): (&f32, &f32)| f64::from((a - b).abs());
             let worst = got.iter().zip(expected).map(error).fold(0.0, f64::max);
-            println!("{id} side {side}: {worst:.1e}");
+            println!("{id}: largest difference {worst:e} (side {side})");
             assert!(worst <= self.tolerance, "{id}: side {side} is off by {worst}");
         }
     }

@@ -8,5 +8,6 @@ pub(crate) mod inbox;
 pub(crate) mod sighting;
 pub(crate) mod block_estimates;
 pub(crate) mod choose_walk;
+pub(crate) mod rest;
 mod accounts;
 mod offline_work;

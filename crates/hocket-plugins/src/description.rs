@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, de};
 
 use crate::layout::Layout;
 
@@ -54,6 +54,7 @@ pub struct Description {
     /// How its ports fit a strip.
     pub layout: Layout,
     /// Parameters, in the order of their values.
+    #[serde(deserialize_with = "sound_params")]
     pub params: Vec<Param>,
     /// Frames, at 48 kHz and with the defaults.
     pub latency_frames: u32,
@@ -95,6 +96,15 @@ impl Description {
             refusal,
             is_broken: false,
         }
+    }
+}
+
+/// The process that looks at a plug-in may be damaged by it, and so may what it writes.
+fn sound_params<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<Param>, D::Error> {
+    let params = Vec::<Param>::deserialize(from)?;
+    match params.iter().find(|param| !param.is_sound()) {
+        None => Ok(params),
+        Some(param) => Err(de::Error::custom(format!("the range of '{}' is none", param.name))),
     }
 }
 
@@ -142,6 +152,12 @@ pub struct Param {
 }
 
 impl Param {
+    /// Whether values can be held within the range.
+    fn is_sound(&self) -> bool {
+        let ends = [self.min, self.default, self.max];
+        ends.iter().all(|end| end.is_finite()) && ends.is_sorted()
+    }
+
     /// What multiples of the rate are multiplied by.
     fn factor(&self, rate_hz: f32) -> f32 {
         if self.per_rate { rate_hz } else { 1.0 }
@@ -150,7 +166,7 @@ impl Param {
     /// Smallest and largest value at any rate.
     pub fn range(&self) -> (f32, f32) {
         match self.per_rate {
-            true => (self.min.min(0.0), self.max * HIGHEST_RATE_HZ),
+            true => (self.min.min(0.0) * HIGHEST_RATE_HZ, self.max.max(0.0) * HIGHEST_RATE_HZ),
             false => (self.min, self.max),
         }
     }
@@ -187,6 +203,24 @@ mod tests {
         assert_eq!(cutoff.fit(1e6, 48_000), 24_000.0);
         assert_eq!(cutoff.fit(1e6, 96_000), 48_000.0);
         assert_eq!(cutoff.fit(0.0, 48_000), 6_000.0);
+        assert_eq!(cutoff.range(), (0.0, 96_000.0));
+        assert_eq!(param(-1.0, -0.5, true, Steps::None).range(), (-192_000.0, 0.0));
+    }
+
+    #[test]
+    fn a_description_with_a_range_that_is_none_is_refused() {
+        let read = |min: f32, default: f32, max: f32| {
+            let known = Description::refused("clap:a".into(), PathBuf::new(), String::new());
+            let param = Param { default, ..param(min, max, false, Steps::None) };
+            let text = serde_json::to_string(&Description { params: vec![param], ..known });
+            serde_json::from_str::<Description>(&text.unwrap())
+        };
+        assert!(read(0.0, 0.5, 1.0).is_ok() && read(1.0, 1.0, 1.0).is_ok());
+        for [min, default, max] in [[1.0, 0.5, 0.0], [0.0, 2.0, 1.0], [0.0, f32::NAN, 1.0]] {
+            assert!(read(min, default, max).is_err(), "{min} {default} {max}");
+        }
+        let text = r#"{"name":"a","title":"","min":0.0,"max":1e39,"default":0.0,"per_rate":false,"steps":"none","points":[],"id":0}"#;
+        assert!(!serde_json::from_str::<Param>(text).is_ok_and(|param| param.is_sound()));
     }
 
     #[test]

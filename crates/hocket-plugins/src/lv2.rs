@@ -17,9 +17,9 @@ use crate::Description;
 use crate::description::Format;
 use ffi::Bundle;
 use processor::{Lv2Processor, Plan};
-use state::State;
 
 pub use presets::{Preset, PresetName, preset, presets};
+pub use state::{Entry, State};
 
 /// Room for the events of a run.
 const SEQUENCE_BYTES: usize = 64 * 1024;

@@ -21,6 +21,8 @@ enum Kind {
     Lists,
     /// Each has a list of one unit, which the other walks for it if it comes first.
     Claims,
+    /// As `Claims`, and the output needs both rows. Whoever may run it admits nobody any more.
+    Output,
 }
 
 /// Whether a worker leaves a block at once that it has walked before (W3').
@@ -54,6 +56,7 @@ struct Engine {
     walked: Plain,
     /// Each list's row, written by whoever walks it.
     rows: [Plain; 2],
+    output: Plain,
 }
 
 impl Engine {
@@ -71,6 +74,7 @@ impl Engine {
             written: Countdown::new(2),
             walked: Plain::new(0),
             rows: [Plain::new(0), Plain::new(0)],
+            output: Plain::new(0),
         }
     }
 
@@ -85,8 +89,12 @@ impl Engine {
         self.walk(LEADER, block);
         self.finished.wait_past(running, &wait(Strategy::Futex));
         self.turnstile.close_and_wait();
-        if !matches!(self.kinds[block as usize - 1], Kind::Leader) {
+        let kind = self.kinds[block as usize - 1];
+        if !matches!(kind, Kind::Leader) {
             assert_eq!(self.rows.each_ref().map(Plain::get), [block; 2]);
+        }
+        if matches!(kind, Kind::Output) {
+            assert_eq!(self.output.get(), block);
         }
     }
 
@@ -126,7 +134,8 @@ impl Engine {
             Kind::Leader if who == LEADER => drop(self.finished.advance()),
             Kind::Leader => {}
             Kind::Lists => self.walk_list(who, block),
-            Kind::Claims => self.walk_claimed(who, block),
+            Kind::Claims => self.walk_claimed(who, |_| {}),
+            Kind::Output => self.walk_claimed(who, Engine::run_output),
         }
     }
 
@@ -141,17 +150,27 @@ impl Engine {
     }
 
     /// Writes the rows of the lists that nobody else has taken. The list of the worker depends on nothing;
-    /// whoever has written the second row ends the block.
-    fn walk_claimed(&self, who: usize, block: u64) {
+    /// whoever has written the second row does what is last, and ends the block.
+    fn walk_claimed(&self, who: usize, last: impl Fn(&Engine)) {
+        let block = self.block.get();
         for list in [who, 1 - who] {
             if self.claims[list].take() {
                 assert!(self.rows[list].get() < block, "walked twice");
                 self.rows[list].set(block);
                 if self.written.arrive() {
+                    last(self);
                     self.finished.advance();
                 }
             }
         }
+    }
+
+    /// Closes the block to newcomers, and sums the rows.
+    fn run_output(&self) {
+        self.turnstile.close();
+        let rows = self.rows.each_ref().map(Plain::get);
+        assert_eq!(rows[0], rows[1]);
+        self.output.set(rows[0]);
     }
 }
 
@@ -209,4 +228,18 @@ fn a_claimed_list_is_walked_once_however_often_its_worker_enters() {
 #[test]
 fn a_worker_that_wakes_itself_walks_each_block_once() {
     check([Kind::Leader, Kind::Lists], Entry::Once, true, 2);
+}
+
+/// The worker may be late for the first block, close the second one itself, or find it closed; the leader may sleep
+/// until the worker has left.
+#[test]
+fn whoever_claims_the_output_closes_the_block() {
+    check([Kind::Leader, Kind::Output], Entry::Once, false, 3);
+    check([Kind::Output, Kind::Output], Entry::Once, false, 2);
+}
+
+/// The same with a worker that sleeps until shortly before the next block.
+#[test]
+fn a_worker_that_wakes_itself_may_close_the_block() {
+    check([Kind::Leader, Kind::Output], Entry::Once, true, 2);
 }

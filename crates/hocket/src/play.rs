@@ -149,14 +149,14 @@ pub fn run(args: &PlayArgs) -> Result<Exit, Failure> {
 fn channels(engine: &Engine, loaded: &LoadedSession) -> Channels {
     let output = |(number, name): (usize, String)| {
         let channels = engine.output_rows(number, 0).map_or(0, |rows| rows.len());
-        Bundle { name, channels }
+        Bundle { name, channels, events: false }
     };
     let outputs = device::output_names(&loaded.session).into_iter().enumerate().map(output);
-    let inputs = loaded
-        .session
-        .inputs
-        .iter()
-        .map(|input| Bundle { name: input.name.clone(), channels: input.channels.into() });
+    let inputs = loaded.session.inputs.iter().map(|input| Bundle {
+        name: input.name.clone(),
+        channels: input.channels.into(),
+        events: input.events,
+    });
     Channels { outputs: outputs.collect(), inputs: inputs.collect() }
 }
 

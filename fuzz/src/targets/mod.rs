@@ -16,6 +16,7 @@ mod lists;
 mod midi;
 mod overview;
 mod patterns;
+mod plugins;
 mod profile;
 mod record;
 mod recover;
@@ -41,7 +42,7 @@ const fn target(name: &'static str, check: fn(&[u8]), memory_mib: usize) -> Targ
 }
 
 /// All of them.
-pub const TARGETS: [Target; 17] = [
+pub const TARGETS: [Target; 18] = [
     // A compressed file of some kilobytes may hold minutes of silence.
     target("audio", audio::check, 1024),
     target("costs", costs::check, 64),
@@ -54,6 +55,7 @@ pub const TARGETS: [Target; 17] = [
     target("midi", midi::check, 64),
     target("overview", overview::check, 64),
     target("patterns", patterns::check, 64),
+    target("plugins", plugins::check, 128),
     target("profile", profile::check, 64),
     target("record", record::check, 256),
     target("recover", recover::check, 64),

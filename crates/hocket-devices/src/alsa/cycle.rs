@@ -411,7 +411,7 @@ mod tests {
     use super::*;
 
     fn bundle(channels: usize) -> Bundle {
-        Bundle { name: "any".into(), channels }
+        Bundle { name: "any".into(), channels, events: false }
     }
 
     #[test]

@@ -12,7 +12,8 @@
 //!   callback has come to rest, and a callback holds off a cancellation until its end. So a cancellation unwinds frames
 //!   without anything to drop: those of `on_process`, `on_sync` and `cancel.rs`.
 //! - **One cycle.** libjack calls the process callback from one thread at a time. A port's buffer is valid until the
-//!   callback returns, and holds one `f32` per frame of the cycle. No two ports share an output buffer.
+//!   callback returns. An audio port's holds one `f32` per frame of the cycle; no two ports share an output buffer. A MIDI
+//!   port's holds messages, whose bytes are valid for as long.
 //! - **Before activation** no callback of the process thread runs.
 //!
 //! libjack stays loaded until the process ends, because it has threads of its own.
@@ -27,6 +28,6 @@ mod transport;
 
 pub(super) use client::{Client, Cycle, Events, longest_client_name};
 pub(super) use functions::load;
-pub(super) use ports::{Direction, OpenPorts, Side};
+pub(super) use ports::{Direction, Kind, OpenPorts, Side};
 pub(super) use transport::Requests;
 pub use transport::{Place, TransportAt, TransportState};

@@ -3,10 +3,13 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-use hocket_engine::time::{TimedCommand, TransportCommand};
+use hocket_engine::time::{
+    Event, EventBuffer, EventKind, Midi1, Pushed, Source, TimedCommand, TransportCommand,
+};
 use hocket_engine::{Engine, period_ns, rows};
 use hocket_machine::clock::monotonic_ns;
 
+use super::Inputs;
 use super::libjack::{Cycle, Events, OpenPorts, TransportAt, TransportState};
 use crate::BlockObserver;
 use crate::xruns::{Attribution, Took};
@@ -14,13 +17,16 @@ use crate::xruns::{Attribution, Took};
 /// Frames that a server may have left out at most; more is another count of frames.
 const MOST_LEFT_OUT: u32 = 1 << 24;
 
+/// The first byte of a system-exclusive message, and the only one of a reset.
+const SYSEX: u8 = 0xf0;
+const SYSTEM_RESET: u8 = 0xff;
+
 /// Engine and observer in the server's thread.
 pub(super) struct Player<O> {
     pub(super) engine: Engine,
     pub(super) observer: O,
     pub(super) attribution: Attribution,
-    /// Channels of each engine input.
-    inputs: Vec<usize>,
+    inputs: Inputs,
     events: Arc<Events>,
     /// The observer has had enough.
     done: Arc<AtomicBool>,
@@ -33,7 +39,7 @@ impl<O: BlockObserver> Player<O> {
     pub(super) fn new(
         engine: Engine,
         observer: O,
-        inputs: Vec<usize>,
+        inputs: Inputs,
         (events, done): (Arc<Events>, Arc<AtomicBool>),
     ) -> Player<O> {
         let attribution = Attribution::since(events.xruns());
@@ -56,9 +62,10 @@ impl<O: BlockObserver> Player<O> {
         let called_ns = monotonic_ns();
         cycle.transport.into_iter().for_each(|at| self.follow(at));
         let mut skipped = self.skipped(&cycle);
+        self.bring_in_events(ports, cycle.frames);
         let (mut from, mut period) = (0, None);
         while from < cycle.frames {
-            let wanted = (cycle.frames - from).min(self.engine.settings().frames as usize);
+            let wanted = (cycle.frames - from).min(self.engine.largest_block());
             self.bring_in(ports, from, wanted);
             if from + wanted == cycle.frames {
                 self.engine.expect_next(cycle.begun_ns + self.ns(cycle.frames));
@@ -125,7 +132,7 @@ impl<O: BlockObserver> Player<O> {
 
     fn bring_in(&mut self, ports: &OpenPorts<'_>, from: usize, frames: usize) {
         let mut port = 0;
-        for (number, channels) in self.inputs.iter().enumerate() {
+        for (number, channels) in self.inputs.channels.iter().enumerate() {
             if let Some(mut all) = self.engine.input_mut(number as u16, frames) {
                 for (row, port) in all.iter_mut().zip(port..port + channels) {
                     match ports.input(port).get(from..from + frames) {
@@ -135,6 +142,16 @@ impl<O: BlockObserver> Player<O> {
                 }
             }
             port += channels;
+        }
+    }
+
+    /// What came in at MIDI ports. Frames count from the cycle's first block on, so messages for its later blocks wait there.
+    fn bring_in_events(&mut self, ports: &OpenPorts<'_>, frames: usize) {
+        let last = frames.saturating_sub(1) as u32;
+        for (port, input) in self.inputs.midi.iter().enumerate() {
+            let Some(events) = self.engine.events_mut(*input) else { continue };
+            // The engine's buffer counts what it has no room for.
+            ports.messages(port, |frame, bytes| _ = push(events, frame.min(last), bytes));
         }
     }
 
@@ -150,4 +167,14 @@ impl<O: BlockObserver> Player<O> {
             }
         }
     }
+}
+
+/// A clock, a song position and active sensing are no effect's business. `None`: one of these, or no message.
+fn push(events: &mut EventBuffer, frame: u32, bytes: &[u8]) -> Option<Pushed> {
+    if bytes.first() == Some(&SYSEX) {
+        return Some(events.push_sysex(frame, Source::LIVE, bytes));
+    }
+    let message = Midi1::new(bytes).ok()?;
+    let is_wanted = !message.is_system() || message.as_slice() == [SYSTEM_RESET];
+    is_wanted.then(|| events.push(Event::new(frame, Source::LIVE, EventKind::Midi(message))))
 }

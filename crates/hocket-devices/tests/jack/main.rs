@@ -13,11 +13,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use hocket_devices::{
     BlockObserver, Bundle, Channels, Connect, Device, End, Jack, JackError, JackOptions,
 };
+use hocket_engine::time::EventKind;
 use hocket_engine::{
-    Block, BlockTimes, Edge, Engine, Fusing, Graph, Node, NodeKind, Policy, Ports, Prepared,
-    Processor, ScheduleKind, Seat, Seating, Seats, Settings, SiblingPolicy, Strategy,
+    Block, BlockTimes, Edge, Engine, EventPorts, Fusing, Graph, Node, NodeKind, Policy, Ports,
+    Prepared, Processor, ScheduleKind, Seat, Seating, Seats, Settings, SiblingPolicy, Strategy,
 };
-use jackd::sentry::counter;
+use jackd::sentry::{COUNTS, counter};
 use jackd::{Mode, Server, wait_until};
 
 const RATE_HZ: u32 = 48_000;
@@ -73,7 +74,7 @@ fn start(prepared: Prepared, frames: u32) -> Engine {
 }
 
 fn channels() -> Channels {
-    let bundle = |name: &str| vec![Bundle { name: name.into(), channels: 2 }];
+    let bundle = |name: &str| vec![Bundle { name: name.into(), channels: 2, events: false }];
     Channels { outputs: bundle("main"), inputs: bundle("voice") }
 }
 
@@ -81,11 +82,40 @@ fn open(server: &str, connect: Connect) -> Result<Jack<Counts>, JackError> {
     Jack::open(JackOptions { server: Some(server.into()), client_name: "hocket".into(), connect })
 }
 
+/// Turns its input's sign where a note comes.
+struct Turns;
+
+impl Processor for Turns {
+    fn process(&mut self, block: &mut Block<'_>) {
+        for event in block.received() {
+            assert!(matches!(event.kind, EventKind::Midi(note) if note.bytes() == [0x90, 60, 100]));
+            for row in [&mut *block.main.left, &mut *block.main.right] {
+                row[event.frame as usize] *= -1.0;
+            }
+        }
+    }
+
+    fn reset(&mut self) {}
+}
+
+/// An engine that puts out its input, with another sign where a note comes.
+fn engine_with_notes(frames: u32) -> Engine {
+    let mut graph = Graph::default();
+    let ports = |events| Ports::default().with_events(events);
+    let (sends, takes) = (ports(EventPorts::OUTPUT), ports(EventPorts::INPUT));
+    let input = graph.add(Node { ports: sends, ..Node::new("input", NodeKind::Input(0)) }).unwrap();
+    let inputs = vec![Edge::new(input, 1.0), Edge::events(input)];
+    let turns = Node { ports: takes, inputs, ..Node::new("turns", NodeKind::Custom(0)) };
+    graph.add(turns).unwrap();
+    let processors: Vec<Option<Box<dyn Processor>>> = vec![None, Some(Box::new(Turns))];
+    start(Prepared::from_graph(&graph, processors, Fusing::Chains).unwrap(), frames)
+}
+
 /// Plays so many frames; returns the blocks.
-fn play(device: &mut Jack<Counts>, frames: u32, length: u64) -> u64 {
+fn play(device: &mut Jack<Counts>, engine: Engine, length: u64) -> u64 {
     let blocks = Arc::new(AtomicU64::new(0));
     let observer = Counts { left: length, blocks: Arc::clone(&blocks) };
-    let played = device.play(engine(frames), observer, &AtomicBool::new(false)).unwrap();
+    let played = device.play(engine, observer, &AtomicBool::new(false)).unwrap();
     assert_eq!(played.end, End::Finished);
     assert_eq!(played.threads[0].name, "leader");
     assert_eq!(sentry::allocations(), 0, "the server's thread allocates");
@@ -104,14 +134,83 @@ fn what_comes_in_goes_out_one_cycle_later_at_most() {
     let client = device.client_name();
     assert!(ready.connected.contains(&(format!("{client}:main_1"), "other:in_1".into())));
     assert!(ready.connected.contains(&("other:out_2".into(), format!("{client}:voice_2"))));
-    play(&mut device, 64, 6_400);
+    play(&mut device, engine(64), 6_400);
     // The engine's blocks are shorter than the cycles.
-    play(&mut device, 48, 6_400);
+    play(&mut device, engine(48), 6_400);
     drop(device);
     for row in other.end() {
         let runs = runs_of_the_counter(&row);
         let long: Vec<_> = runs.iter().filter(|run| **run >= 6_400).collect();
         assert_eq!(long.len(), 2, "{runs:?}");
+    }
+}
+
+/// Has had enough after a block of so many frames.
+struct UntilLong {
+    frames: usize,
+    blocks: Arc<AtomicU64>,
+}
+
+impl BlockObserver for UntilLong {
+    fn block(&mut self, times: &BlockTimes, _: &Engine) -> bool {
+        self.blocks.fetch_add(1, SeqCst);
+        times.frames < self.frames
+    }
+}
+
+#[test]
+fn a_cycle_that_is_longer_than_all_before_becomes_one_block() {
+    let _alone = alone();
+    const NAME: &str = "a_cycle_that_is_longer_than_all_before_becomes_one_block";
+    let Some(server) = Server::start(NAME, RATE_HZ, 64, Mode::Usual) else { return };
+    let (server_name, client_name) = (Some(server.name.clone()), "hocket".into());
+    let options = JackOptions { server: server_name, client_name, connect: Connect::No };
+    let mut device = Jack::open(options).unwrap();
+    device.prepare(&channels()).unwrap();
+    let (blocks, stop) = (Arc::new(AtomicU64::new(0)), AtomicBool::new(false));
+    let observer = UntilLong { frames: 512, blocks: Arc::clone(&blocks) };
+    let played = std::thread::scope(|scope| {
+        let playing = scope.spawn(|| device.play(engine(64), observer, &stop).unwrap());
+        wait_until("a block", || blocks.load(SeqCst) > 0);
+        match server.tool("jack_bufsize", &["512"]) {
+            Some(done) => assert!(done),
+            None => {
+                println!("SKIPPED {NAME}: no jack_bufsize");
+                stop.store(true, SeqCst);
+            }
+        }
+        playing.join().unwrap()
+    });
+    assert!(stop.into_inner() || played.end == End::Finished);
+    assert!(played.end == End::Stopped || played.engine.largest_block() == 512);
+}
+
+#[test]
+fn notes_come_in_at_their_frames() {
+    let _alone = alone();
+    const NAME: &str = "notes_come_in_at_their_frames";
+    let Some(server) = Server::start(NAME, RATE_HZ, 64, Mode::WaitsForClients) else { return };
+    let other = server.client("other", (2, 2), 1 << 20);
+    let mut device = open(&server.name, Connect::Client("other".into())).unwrap();
+    let mut channels = channels();
+    channels.inputs[0].events = true;
+    let ready = device.prepare(&channels).unwrap();
+    let client = device.client_name();
+    assert!(ready.connected.contains(&("other:notes".into(), format!("{client}:voice_midi"))));
+    play(&mut device, engine_with_notes(64), 6_400);
+    // A cycle of several blocks: later ones find their notes.
+    play(&mut device, engine_with_notes(48), 6_400);
+    drop(device);
+    let (rows, notes) = other.end_with_notes();
+    let notes: Vec<u64> = notes.into_iter().map(|frame| frame % COUNTS).collect();
+    for row in rows {
+        let heard = row.iter().filter(|sample| **sample != 0.0);
+        let turned = heard.map(|sample| {
+            let number = (f64::from(sample.abs()) * 1_048_576.0) as u64 - 1;
+            assert_eq!(sample.is_sign_negative(), notes.contains(&number), "{number}");
+            u64::from(sample.is_sign_negative())
+        });
+        assert!(turned.sum::<u64>() >= 190, "a note in each cycle of 64 frames");
     }
 }
 
@@ -159,7 +258,7 @@ fn twenty_times_in_and_out_leave_nothing_behind() {
         let ready = device.prepare(&channels()).unwrap();
         let latency = ready.latency.unwrap();
         assert!(latency.out_frames.unwrap() >= 64 && latency.in_frames.unwrap() >= 64);
-        assert_eq!(play(&mut device, 64, 640), 10);
+        assert_eq!(play(&mut device, engine(64), 640), 10);
     };
     // The first time loads what stays loaded.
     once();

@@ -71,7 +71,7 @@ fn follow(
     let other = server.client("other", (2, 0), ROOM);
     let mut device = open(&server.name, Connect::Client("other".into())).unwrap();
     let transport = device.follow_transport(waits);
-    let outputs = vec![Bundle { name: "main".into(), channels: 2 }];
+    let outputs = vec![Bundle { name: "main".into(), channels: 2, events: false }];
     device.prepare(&Channels { outputs, inputs: Vec::new() }).unwrap();
     let stop = AtomicBool::new(false);
     std::thread::scope(|scope| {

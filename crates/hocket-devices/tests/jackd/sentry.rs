@@ -1,5 +1,5 @@
 //! A JACK client that shares no code with Hocket's: it records its inputs with the place of the server's transport, plays a
-//! counter on its outputs, and starts, stops and moves the transport.
+//! counter on its outputs and a note in each cycle, and starts, stops and moves the transport.
 
 use std::ffi::{CString, c_char, c_int, c_ulong, c_void};
 use std::sync::Arc;
@@ -43,6 +43,8 @@ struct Position {
 }
 
 type Handle = *mut c_void;
+type Clear = unsafe extern "C" fn(*mut f32);
+type Write = unsafe extern "C" fn(*mut f32, u32, *const u8, usize) -> c_int;
 type Query = unsafe extern "C" fn(Handle, *mut Position) -> c_int;
 type Process = extern "C" fn(u32, *mut c_void) -> c_int;
 type Message = extern "C" fn(*const c_char);
@@ -80,6 +82,12 @@ struct Shared {
     handle: Handle,
     inputs: Vec<*mut c_void>,
     outputs: Vec<*mut c_void>,
+    /// The MIDI port, if there are outputs.
+    midi: Option<*mut c_void>,
+    clear: Clear,
+    write: Write,
+    /// The counter's values where notes were sent. It does not move.
+    notes: Vec<u64>,
     /// Room for everything; the vectors do not move.
     recorded: Vec<Vec<f32>>,
     /// As above.
@@ -96,7 +104,7 @@ struct Shared {
     ended: AtomicBool,
 }
 
-/// A client with inputs `in_1`, ... and outputs `out_1`, ...
+/// A client with inputs `in_1`, ... and outputs `out_1`, ..., and then a MIDI output `notes`.
 pub struct OtherClient {
     library: Arc<Library>,
     handle: Handle,
@@ -131,6 +139,18 @@ extern "C" fn on_process(frames: u32, shared: *mut c_void) -> c_int {
             unsafe { std::slice::from_raw_parts_mut((shared.buffer)(*port, frames), count) };
         buffer.iter_mut().zip(next..).for_each(|(sample, number)| *sample = counter(number));
     }
+    if let Some(midi) = shared.midi {
+        let frame = note_frame(next, frames);
+        // SAFETY: as above; the types are those of jack.h, and libjack copies the message.
+        let answer = unsafe {
+            let buffer = (shared.buffer)(midi, frames);
+            (shared.clear)(buffer);
+            (shared.write)(buffer, frame, NOTE.as_ptr(), NOTE.len())
+        };
+        if answer == 0 && shared.notes.len() < shared.notes.capacity() {
+            shared.notes.push(next + u64::from(frame));
+        }
+    }
     let sleeps = shared.sleeps_us.load(SeqCst);
     if sleeps > 0 {
         std::thread::sleep(Duration::from_micros(sleeps));
@@ -147,9 +167,20 @@ fn at(query: Query, handle: Handle) -> (c_int, u32) {
     (state, position.frame)
 }
 
+/// Middle C begins.
+const NOTE: [u8; 3] = [0x90, 60, 100];
+
+/// In which frame of a cycle a note begins: in another one each time.
+fn note_frame(next: u64, frames: u32) -> u32 {
+    (next / u64::from(frames) * 7 % u64::from(frames)) as u32
+}
+
+/// After so many frames the counter begins anew.
+pub const COUNTS: u64 = 1_000_000;
+
 /// What the outputs play at a frame: never 0, and different for a long time.
 pub fn counter(frame: u64) -> f32 {
-    (1 + frame % 1_000_000) as f32 / 1_048_576.0
+    (1 + frame % COUNTS) as f32 / 1_048_576.0
 }
 
 impl OtherClient {
@@ -162,7 +193,8 @@ impl OtherClient {
         room: usize,
     ) -> Result<OtherClient, String> {
         let text = |text: &str| CString::new(text).unwrap();
-        let (server, name, kind) = (text(server), text(name), text("32 bit float mono audio"));
+        let (server, name) = (text(server), text(name));
+        let (audio, midi) = (text("32 bit float mono audio"), text("8 bit raw midi"));
         let mut status = 0;
         // SAFETY: the types are those of jack.h, and the handle is open from here on.
         unsafe {
@@ -180,19 +212,24 @@ impl OtherClient {
             if handle.is_null() {
                 return Err(format!("jack_client_open: status {status:#x}"));
             }
-            let register = |name: String, flags| {
+            let register = |name: String, kind: &CString, flags| {
                 let name = CString::new(name).unwrap();
                 let register = library.get::<Register>("jack_port_register");
                 let port = register(handle, name.as_ptr(), kind.as_ptr(), flags, 0);
                 assert!(!port.is_null(), "jack_port_register");
                 port
             };
+            let audio_port = |name, flags| register(name, &audio, flags);
             let shared = Box::into_raw(Box::new(Shared {
                 buffer: library.get("jack_port_get_buffer"),
                 query: library.get("jack_transport_query"),
                 handle,
-                inputs: (1..=inputs).map(|n| register(format!("in_{n}"), IS_INPUT)).collect(),
-                outputs: (1..=outputs).map(|n| register(format!("out_{n}"), IS_OUTPUT)).collect(),
+                inputs: (1..=inputs).map(|n| audio_port(format!("in_{n}"), IS_INPUT)).collect(),
+                outputs: (1..=outputs).map(|n| audio_port(format!("out_{n}"), IS_OUTPUT)).collect(),
+                midi: (outputs > 0).then(|| register("notes".into(), &midi, IS_OUTPUT)),
+                clear: library.get("jack_midi_clear_buffer"),
+                write: library.get("jack_midi_event_write"),
+                notes: Vec::with_capacity(room / SHORTEST_CYCLE),
                 recorded: vec![Vec::with_capacity(room); inputs],
                 cycles: Vec::with_capacity(room / SHORTEST_CYCLE),
                 length: AtomicUsize::new(0),
@@ -283,14 +320,24 @@ impl OtherClient {
 
     /// The same with what the transport did in each cycle.
     pub fn end_with_cycles(self) -> (Vec<Vec<f32>>, Vec<SongCycle>) {
+        let shared = self.close();
+        (shared.recorded, shared.cycles)
+    }
+
+    /// What came in, and the values of the counter at which a note was sent.
+    pub fn end_with_notes(self) -> (Vec<Vec<f32>>, Vec<u64>) {
+        let shared = self.close();
+        (shared.recorded, shared.notes)
+    }
+
+    fn close(self) -> Box<Shared> {
         self.shared().2.store(true, SeqCst);
         self.call("jack_deactivate");
         self.call("jack_client_close");
         let shared = self.shared;
         std::mem::forget(self);
         // SAFETY: it came from `Box::into_raw`, and the client is closed.
-        let shared = unsafe { Box::from_raw(shared) };
-        (shared.recorded, shared.cycles)
+        unsafe { Box::from_raw(shared) }
     }
 }
 

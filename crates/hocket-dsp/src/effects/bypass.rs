@@ -260,6 +260,10 @@ impl Processor for Bypass {
         self.inner.keeps_time()
     }
 
+    fn rests(&self) -> bool {
+        self.inner.rests()
+    }
+
     fn events_per_jump(&self) -> usize {
         self.inner.events_per_jump()
     }

@@ -206,6 +206,10 @@ impl Processor for ClipPlayer {
         self.clips.iter_mut().for_each(|clip| clip.rest(0));
     }
 
+    fn rests(&self) -> bool {
+        true
+    }
+
     fn keeps_time(&self) -> bool {
         true
     }

@@ -9,8 +9,10 @@ use hocket_time::{
 
 use super::bus::UnitState;
 use super::command_places::CommandPlaces;
+use super::events::EventCell;
 use super::node::{Contained, NodeCell, NodeState};
 use super::plan::Plan;
+use super::port::{PortCell, is_silent};
 use super::runner::Runner;
 use super::stamps::Stamps;
 
@@ -108,6 +110,47 @@ impl Leader {
     pub(crate) fn lead_without_workers(&mut self, frames: usize, block: u64) {
         self.runner.lead_without_workers(frames, block);
         self.plan_is_new = false;
+    }
+
+    /// Leaves one block out, see [`Runner::leave_out`]. The host's silence has been heard.
+    pub(crate) fn leave_out(&mut self, block: u64) {
+        self.runner.leave_out(block);
+        let plan = self.runner.plan();
+        for (port, fed_by) in plan.units.ports.iter().zip(&plan.fed_by) {
+            if fed_by.is_none() {
+                // SAFETY: CLOSED, by the type's invariant. The leader is borrowed exclusively.
+                unsafe { port.get_mut() }.forget();
+            }
+        }
+    }
+
+    /// Whether the song stands still, and neither a command waits nor anything comes in for a block of so many frames.
+    pub(crate) fn nothing_comes(&mut self, frames: usize) -> bool {
+        if self.transport.is_playing() || self.transport.waiting() > 0 {
+            return false;
+        }
+        let plan = self.runner.plan();
+        // SAFETY: CLOSED, by the type's invariant. The leader is borrowed exclusively.
+        let is_empty = |host: &EventCell<EventBuffer>| unsafe { host.get_mut() }.all().is_empty();
+        // SAFETY: as above.
+        let is_quiet = |port: &PortCell| unsafe { port.get_mut() }.is_silent(frames);
+        plan.events.hosts.iter().all(|(_, host)| is_empty(host))
+            && plan.units.ports.iter().all(|port| is_quiet(port))
+    }
+
+    /// Whether what the host can read of the last block, which had so many frames, is silence.
+    pub(crate) fn nothing_came_out(&self, frames: usize) -> bool {
+        self.runner.plan().outputs.iter().all(|(unit, ports)| {
+            let unit = self.unit(*unit as usize);
+            let rows = unit.rows(frames).first(usize::from(ports.rows()));
+            let mut rows = (0..rows.len()).map(|row| rows.row(row));
+            unit.sent().is_none_or(|sent| sent.all().is_empty()) && rows.all(is_silent)
+        })
+    }
+
+    /// Whether all processors of the plan allow that blocks are left out.
+    pub(crate) fn plan_rests(&self) -> bool {
+        self.runner.plan().rests
     }
 
     /// The notes of a worker or guard.

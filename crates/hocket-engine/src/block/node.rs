@@ -142,6 +142,10 @@ impl Processor for Silent {
     }
 
     fn reset(&mut self) {}
+
+    fn rests(&self) -> bool {
+        true
+    }
 }
 
 impl NodeState {
@@ -248,6 +252,8 @@ pub(crate) struct NodeCell {
     lost_events: AtomicU64,
     /// Whether its processor asks for the time. Never changes.
     pub(super) keeps_time: bool,
+    /// Whether blocks may be left out while everything is silent. Never changes.
+    pub(super) rests: bool,
     /// The most events that its processor sends besides where the song jumps. Never changes.
     pub(super) events_per_jump: usize,
     /// What its lanes are made of, for control threads only.
@@ -270,7 +276,7 @@ impl NodeCell {
     pub(crate) fn new(name: String, processor: Box<dyn Processor>) -> NodeCell {
         let events = Vec::with_capacity(EVENTS_A_BLOCK);
         let (place, keeps_time) = (Stretch::of(&*processor), processor.keeps_time());
-        let events_per_jump = processor.events_per_jump();
+        let (rests, events_per_jump) = (processor.rests(), processor.events_per_jump());
         let (lanes, has_more) = (None, keeps_time);
         let (not_finite, answers, panicked) = (0, None, None);
         let late = keeps_time.then(|| Box::new(Segments::EMPTY));
@@ -295,6 +301,7 @@ impl NodeCell {
             thinned,
             lost_events,
             keeps_time,
+            rests,
             events_per_jump,
             automated,
             joined,

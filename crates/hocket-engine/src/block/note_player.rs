@@ -344,6 +344,10 @@ impl Processor for NotePlayer {
         self.lists.iter_mut().for_each(|list| list.passed = 0);
     }
 
+    fn rests(&self) -> bool {
+        true
+    }
+
     fn keeps_time(&self) -> bool {
         true
     }

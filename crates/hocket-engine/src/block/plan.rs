@@ -52,6 +52,8 @@ pub(crate) struct Plan {
     pub events: EventCells,
     /// Whether `auto` tries its workers immediately (`leader/choose_walk.rs`).
     pub trial: bool,
+    /// Whether all of its processors allow that blocks are left out ([`Processor::rests`](hocket_dsp::Processor::rests)).
+    pub rests: bool,
     /// Whether the leader walks it as it stands, although it could choose: a control thread has fixed the schedule.
     pub is_fixed: bool,
 }
@@ -305,6 +307,7 @@ impl Plan {
             events: cells.events.clone(),
             trial: false,
             is_fixed: false,
+            rests: cells.nodes.iter().flatten().all(|node| node.rests),
             schedule,
         }
     }

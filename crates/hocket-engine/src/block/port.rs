@@ -109,6 +109,12 @@ impl PortState {
         self.rows.all_mut(frames).first(rows.into())
     }
 
+    /// Whether the host has written nothing but silence for a block of so many frames.
+    pub(super) fn is_silent(&self, frames: usize) -> bool {
+        let rows = self.rows.all(frames.min(self.rows.room()));
+        (0..usize::from(self.written)).all(|row| is_silent(rows.row(row)))
+    }
+
     /// The host's frames have been heard; a host that writes nothing for the next block plays silence.
     pub(crate) fn forget(&mut self) {
         let (written, room) = (std::mem::take(&mut self.written), self.rows.room());
@@ -170,6 +176,11 @@ impl PortState {
         self.rows.silence();
         self.later = None;
     }
+}
+
+/// Whether a row has no sound in it.
+pub(super) fn is_silent(row: &[f32]) -> bool {
+    row.iter().all(|sample| *sample == 0.0)
 }
 
 #[cfg(test)]

@@ -360,6 +360,14 @@ impl Runner {
         self.note(0, Stamps::finish);
     }
 
+    /// Leaves one block out: nothing runs, and nobody is woken. What units put out stays as it is.
+    ///
+    /// Thread: leader.
+    pub(crate) fn leave_out(&self, block: u64) {
+        self.note(0, |stamps| stamps.begin(block));
+        self.note(0, Stamps::finish);
+    }
+
     /// Runs one block in serial order on the calling thread, and ignores the schedule. It is the
     /// reference on the same memory.
     pub(crate) fn lead_serial(&self, frames: usize, block: u64) {

@@ -21,6 +21,7 @@ use crate::block::times::BlockTimes;
 use crate::leader::block_estimates::BlockEstimates;
 use crate::leader::inbox::Inbox;
 use crate::leader::process::{Chooser, SteadyLength};
+use crate::leader::rest::Rest;
 use crate::leader::sighting::LeaderNotes;
 use crate::worker::seat::{self, LeaderSeat, ThreadReport};
 use crate::worker::start::{self, Started};
@@ -43,6 +44,7 @@ pub struct Engine {
     pub(crate) chooser: Option<Chooser>,
     /// Of the blocks that are compared.
     pub(crate) length: SteadyLength,
+    pub(crate) rest: Rest,
     pub(crate) control: Control,
     pub(crate) progress: Arc<BlockEstimates>,
     pub(crate) planner_thread: Option<RegularThread>,

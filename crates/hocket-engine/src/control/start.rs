@@ -28,6 +28,7 @@ use crate::block::times::period_ns;
 use crate::block::waits::{ChosenWait, Early, StrategyWaits, Waits};
 use crate::leader::block_estimates::BlockEstimates;
 use crate::leader::process::{Chooser, SteadyLength};
+use crate::leader::rest::Rest;
 use crate::leader::sighting::LeaderNotes;
 use crate::worker::start::{self as threads, Job, Role};
 
@@ -159,6 +160,7 @@ impl Engine {
         let chooser = (settings.steer == Steer::Auto)
             .then(|| Chooser::new(settings.period().as_nanos() as u64));
         let length = SteadyLength::of(settings.frames as usize);
+        let rest = Rest::new(settings.rate_hz);
         let mut engine = Engine {
             leader: Leader::new(runner, repeat, command_places),
             threads,
@@ -172,6 +174,7 @@ impl Engine {
             inbox,
             chooser,
             length,
+            rest,
             control,
             progress,
             planner_thread: None,

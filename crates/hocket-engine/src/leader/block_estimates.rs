@@ -14,6 +14,8 @@ pub(crate) enum Of {
     ChosenSerialWalk,
     /// The serial walk instead of the plan, as the caller asked.
     SerialWalk,
+    /// Nothing: the engine rests (`leader/rest.rs`).
+    Nothing,
 }
 
 /// How far an engine is and how long its blocks take. Written by the leader, read by anybody; all
@@ -38,7 +40,7 @@ impl BlockEstimates {
     pub(crate) fn note(&self, of: Of, orders: u32, ticks: Option<u64>) {
         self.blocks.store(self.blocks.load(Relaxed) + 1, Relaxed);
         let since = match (orders, of) {
-            (0, Of::SerialWalk) => self.since_order.load(Relaxed),
+            (0, Of::SerialWalk | Of::Nothing) => self.since_order.load(Relaxed),
             (0, Of::Plan { .. } | Of::ChosenSerialWalk) => {
                 self.since_order.load(Relaxed).saturating_add(1)
             }
@@ -49,7 +51,8 @@ impl BlockEstimates {
             self.present.store(0, Relaxed);
         }
         // The first blocks of a plan find cold caches and workers that are still on their way.
-        let Some(ticks) = ticks.filter(|_| since >= SETTLING) else { return };
+        let counts = since >= SETTLING && of != Of::Nothing;
+        let Some(ticks) = ticks.filter(|_| counts) else { return };
         if matches!(of, Of::Plan { .. }) {
             follow(&self.present, ticks);
         }

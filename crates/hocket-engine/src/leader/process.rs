@@ -200,7 +200,8 @@ impl Engine {
         if asked_frames == 0 {
             return BlockTimes { block: self.block, signaled_ns, ..BlockTimes::default() };
         }
-        if self.background.run_if_offline() {
+        let offline = self.background.run_if_offline();
+        if offline {
             self.control.serve_offline();
         }
         let awake_ns = monotonic_ns();
@@ -218,21 +219,14 @@ impl Engine {
             }
             whole = self.length.compares(frames);
             self.last.begun_ticks = ticks();
-            self.leader.fill_ports(frames);
-            self.leader.move_on(frames);
-            of = self.choose_walk(asked, whole);
-            match of {
-                Of::Plan { .. } => {
-                    let next_ns = self.next_parallel_ns(frames);
-                    self.leader.lead(frames, self.block, next_ns);
-                }
-                Of::ChosenSerialWalk => {
-                    self.next_ns = 0;
-                    self.leader.lead_without_workers(frames, self.block);
-                }
-                Of::SerialWalk => self.leader.lead_serial(frames, self.block),
+            if orders > 0 {
+                self.rest.begin_anew();
             }
-            self.leader.drain_ports(frames);
+            of = match !offline && self.rest.covers(&mut self.leader, frames) {
+                true => Of::Nothing,
+                false => self.choose_walk(asked, whole),
+            };
+            self.walk(of, frames);
         }
         let finished_ticks = ticks();
         self.last.awake_ticks = awake_ticks;
@@ -257,6 +251,30 @@ impl Engine {
         self.block += 1;
         self.background.attention.wake();
         self.last.times
+    }
+
+    /// The block itself.
+    fn walk(&mut self, of: Of, frames: usize) {
+        if of == Of::Nothing {
+            self.next_ns = 0;
+            self.leader.move_on(frames);
+            return self.leader.leave_out(self.block);
+        }
+        self.leader.fill_ports(frames);
+        self.leader.move_on(frames);
+        match of {
+            Of::Plan { .. } => {
+                let next_ns = self.next_parallel_ns(frames);
+                self.leader.lead(frames, self.block, next_ns);
+            }
+            Of::ChosenSerialWalk => {
+                self.next_ns = 0;
+                self.leader.lead_without_workers(frames, self.block);
+            }
+            Of::SerialWalk | Of::Nothing => self.leader.lead_serial(frames, self.block),
+        }
+        self.rest.note(&mut self.leader, frames);
+        self.leader.drain_ports(frames);
     }
 
     /// The most frames of a block: [`Settings::frames`](crate::Settings), or what
@@ -363,7 +381,7 @@ impl Engine {
         let Some(chooser) = self.chooser.as_mut() else { return };
         let walk = match of {
             Of::Plan { alone: false } => choose_walk::Walk::Parallel,
-            Of::Plan { alone: true } | Of::ChosenSerialWalk | Of::SerialWalk => {
+            Of::Plan { alone: true } | Of::ChosenSerialWalk | Of::SerialWalk | Of::Nothing => {
                 choose_walk::Walk::Serial
             }
         };
@@ -372,8 +390,9 @@ impl Engine {
             return;
         }
         let of_steady_length = |ticks| self.length.scaled(ticks, frames).map(|ticks| ticks as f64);
-        // What the caller wants to see says nothing about what it lives with.
-        let took = of_steady_length(took).filter(|_| of != Of::SerialWalk);
+        // What the caller wants to see says nothing about what it lives with, nor does a block that was left out.
+        let is_usual = !matches!(of, Of::SerialWalk | Of::Nothing);
+        let took = of_steady_length(took).filter(|_| is_usual);
         match (took, of_steady_length(work)) {
             (Some(_), _) if chooser.choice.passes() => return,
             (Some(took), Some(work)) => chooser.choice.note(Sample { walk, took, work }),

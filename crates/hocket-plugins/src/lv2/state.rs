@@ -10,6 +10,7 @@ const FORMAT: &str = "hocket-lv2-state/1";
 /// What a plug-in keeps.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct State {
+    /// Keys and values.
     pub entries: Vec<Entry>,
 }
 
@@ -20,7 +21,7 @@ pub struct Entry {
     pub key: String,
     /// Its type, a URI.
     pub kind: String,
-    /// As LV2 has them.
+    /// `LV2_State_Flags`; all are plain bytes.
     pub flags: u32,
     /// The value.
     pub value: Vec<u8>,

@@ -12,7 +12,7 @@ use hocket_machine::pin::{ThreadId, current_thread};
 
 use super::cancel;
 use super::functions::{Argument, Functions, Handle, LatencyRange, Position};
-use super::ports::{Direction, OpenPorts, Ports, Side};
+use super::ports::{Direction, Kind, OpenPorts, Ports, Side};
 use super::reason::Reason;
 use super::strings::{bytes_of_c, from_c, to_c};
 use super::transport::{self, Readiness, Requests, TransportAt};
@@ -23,8 +23,6 @@ const NO_START_SERVER: c_int = 0x01;
 const SERVER_NAME: c_int = 0x04;
 /// `JackPortIsPhysical`.
 const PHYSICAL: u64 = 0x4;
-/// `JACK_DEFAULT_AUDIO_TYPE`.
-const AUDIO: &str = "32 bit float mono audio";
 /// `EEXIST`: the ports are connected already.
 const CONNECTED_ALREADY: c_int = 17;
 /// A cycle ends within this time, whatever the block length. A callback that takes longer hangs.
@@ -331,17 +329,22 @@ impl Client {
     }
 
     /// Adds a port. `None`: the server refuses, for example a name that is taken. Only before the activation.
-    pub(in crate::jack) fn register(&mut self, name: &str, direction: Direction) -> Option<String> {
+    pub(in crate::jack) fn register(
+        &mut self,
+        name: &str,
+        kind: Kind,
+        direction: Direction,
+    ) -> Option<String> {
         let ports = self.ports.as_mut()?;
-        let (name, kind) = (to_c(name), to_c(AUDIO));
+        let (name, type_name) = (to_c(name), to_c(kind.name()));
         // SAFETY: Types, Open.
         unsafe {
-            let (name, kind, flags) = (name.as_ptr(), kind.as_ptr(), direction as _);
-            let port = (self.functions.port_register)(self.handle, name, kind, flags, 0);
+            let (name, type_name, flags) = (name.as_ptr(), type_name.as_ptr(), direction as _);
+            let port = (self.functions.port_register)(self.handle, name, type_name, flags, 0);
             if port.is_null() {
                 return None;
             }
-            ports.add(port, direction);
+            ports.add(port, kind, direction);
             Some(from_c((self.functions.port_name)(port)))
         }
     }
@@ -380,9 +383,14 @@ impl Client {
         }
     }
 
-    /// The names of all audio ports of this direction, or of those of the sound card.
-    pub(in crate::jack) fn all_ports(&self, direction: Direction, physical: bool) -> Vec<String> {
-        let kind = to_c(AUDIO);
+    /// The names of all ports of this kind and direction, or of those of the hardware.
+    pub(in crate::jack) fn all_ports(
+        &self,
+        kind: Kind,
+        direction: Direction,
+        physical: bool,
+    ) -> Vec<String> {
+        let kind = to_c(kind.name());
         let flags = direction as u64 | if physical { PHYSICAL } else { 0 };
         let mut names = Vec::new();
         // SAFETY: Types, Open. NULL, or a list of texts that ends with NULL, to be freed by us.

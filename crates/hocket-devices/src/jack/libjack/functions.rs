@@ -30,6 +30,16 @@ pub(super) struct Position {
     rest: [u64; 32],
 }
 
+/// `jack_midi_event_t`.
+#[repr(C)]
+#[derive(Debug, Clone, Copy)]
+pub(super) struct MidiEvent {
+    /// Frame of the cycle.
+    pub(super) time: u32,
+    pub(super) size: usize,
+    pub(super) bytes: *mut u8,
+}
+
 pub(super) type Handle = *mut JackClient;
 pub(super) type Argument = *mut c_void;
 pub(super) type OnProcess = extern "C-unwind" fn(u32, Argument) -> c_int;
@@ -76,6 +86,8 @@ functions! {
         port_latency: unsafe extern "C" fn(*mut JackPort, c_int, *mut LatencyRange) = "jack_port_get_latency_range";
         ports: unsafe extern "C" fn(Handle, *const c_char, *const c_char, c_ulong) -> *mut *const c_char = "jack_get_ports";
         connect: unsafe extern "C" fn(Handle, *const c_char, *const c_char) -> c_int = "jack_connect";
+        midi_count: unsafe extern "C" fn(*mut c_void) -> u32 = "jack_midi_get_event_count";
+        midi_event: unsafe extern "C" fn(*mut MidiEvent, *mut c_void, u32) -> c_int = "jack_midi_event_get";
         free: unsafe extern "C" fn(*mut c_void) = "jack_free";
         time: unsafe extern "C" fn() -> u64 = "jack_get_time";
         last_frame_time: unsafe extern "C" fn(Handle) -> u32 = "jack_last_frame_time";

@@ -1,6 +1,8 @@
 //! A client's ports, and their buffers during a cycle.
 
-use super::functions::{Functions, JackPort};
+use std::ffi::c_void;
+
+use super::functions::{Functions, JackPort, MidiEvent};
 
 /// Which way a port goes, as jack.h has it (`JackPortIsInput`, `JackPortIsOutput`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -9,6 +11,25 @@ pub(in crate::jack) enum Direction {
     Input = 1,
     /// Sound comes from the port's client.
     Output = 2,
+}
+
+/// What a port carries.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::jack) enum Kind {
+    /// A channel of sound.
+    Audio,
+    /// Messages of MIDI 1.0.
+    Midi,
+}
+
+impl Kind {
+    /// `JACK_DEFAULT_AUDIO_TYPE`, `JACK_DEFAULT_MIDI_TYPE`.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Kind::Audio => "32 bit float mono audio",
+            Kind::Midi => "8 bit raw midi",
+        }
+    }
 }
 
 /// Which latency of a port: `jack_latency_callback_mode_t`.
@@ -23,7 +44,7 @@ pub(in crate::jack) enum Side {
 /// A port, and its buffer while a cycle lasts.
 struct Port {
     port: *mut JackPort,
-    buffer: *mut f32,
+    buffer: *mut c_void,
 }
 
 /// All ports of a client.
@@ -31,6 +52,8 @@ pub(in crate::jack) struct Ports {
     functions: &'static Functions,
     outputs: Vec<Port>,
     inputs: Vec<Port>,
+    /// MIDI comes in here.
+    midi: Vec<Port>,
 }
 
 // SAFETY: a port is a name of libjack, which any thread may use. Buffers are read during a cycle only (`OpenPorts`),
@@ -39,14 +62,16 @@ unsafe impl Send for Ports {}
 
 impl Ports {
     pub(super) fn none(functions: &'static Functions) -> Ports {
-        Ports { functions, outputs: Vec::new(), inputs: Vec::new() }
+        Ports { functions, outputs: Vec::new(), inputs: Vec::new(), midi: Vec::new() }
     }
 
-    pub(super) fn add(&mut self, port: *mut JackPort, direction: Direction) {
+    /// A MIDI port is an input.
+    pub(super) fn add(&mut self, port: *mut JackPort, kind: Kind, direction: Direction) {
         let port = Port { port, buffer: std::ptr::null_mut() };
-        match direction {
-            Direction::Output => self.outputs.push(port),
-            Direction::Input => self.inputs.push(port),
+        match (kind, direction) {
+            (Kind::Midi, _) => self.midi.push(port),
+            (Kind::Audio, Direction::Output) => self.outputs.push(port),
+            (Kind::Audio, Direction::Input) => self.inputs.push(port),
         }
     }
 
@@ -55,15 +80,15 @@ impl Ports {
     /// # Safety
     /// In the process callback of the client, which lasts for `frames` frames and longer than `'c`.
     pub(super) unsafe fn open<'c>(&'c mut self, frames: u32) -> OpenPorts<'c> {
-        for port in self.outputs.iter_mut().chain(&mut self.inputs) {
+        for port in self.outputs.iter_mut().chain(&mut self.inputs).chain(&mut self.midi) {
             // SAFETY: Types and Open; the caller is in the callback.
-            port.buffer = unsafe { (self.functions.port_buffer)(port.port, frames) }.cast();
+            port.buffer = unsafe { (self.functions.port_buffer)(port.port, frames) };
         }
         OpenPorts { ports: self, frames: frames as usize }
     }
 }
 
-/// The buffers of a cycle. Ports are numbered in the order of their registration, each direction from 0.
+/// The buffers of a cycle. Ports are numbered in the order of their registration; outputs, inputs and MIDI ports each from 0.
 ///
 /// Thread: the server's, during the cycle.
 pub(in crate::jack) struct OpenPorts<'c> {
@@ -77,7 +102,7 @@ impl OpenPorts<'_> {
         match self.ports.outputs.get(number) {
             Some(port) if !port.buffer.is_null() => {
                 // SAFETY: One cycle. `self` is borrowed, so there is no other slice of this buffer.
-                unsafe { std::slice::from_raw_parts_mut(port.buffer, self.frames) }
+                unsafe { std::slice::from_raw_parts_mut(port.buffer.cast(), self.frames) }
             }
             _ => &mut [],
         }
@@ -88,9 +113,28 @@ impl OpenPorts<'_> {
         match self.ports.inputs.get(number) {
             Some(port) if !port.buffer.is_null() => {
                 // SAFETY: One cycle. Nobody writes an input's buffer while the cycle lasts.
-                unsafe { std::slice::from_raw_parts(port.buffer, self.frames) }
+                unsafe { std::slice::from_raw_parts(port.buffer.cast_const().cast(), self.frames) }
             }
             _ => &[],
+        }
+    }
+
+    /// Hands over each message that came in at a MIDI port, in the order of their frames.
+    pub(in crate::jack) fn messages(&self, number: usize, mut take: impl FnMut(u32, &[u8])) {
+        let Some(port) = self.ports.midi.get(number).filter(|port| !port.buffer.is_null()) else {
+            return;
+        };
+        let functions = self.ports.functions;
+        // SAFETY: Types and One cycle.
+        let count = unsafe { (functions.midi_count)(port.buffer) };
+        for index in 0..count {
+            let mut event = MidiEvent { time: 0, size: 0, bytes: std::ptr::null_mut() };
+            // SAFETY: Types and One cycle.
+            let answer = unsafe { (functions.midi_event)(&raw mut event, port.buffer, index) };
+            if answer == 0 && !event.bytes.is_null() {
+                // SAFETY: One cycle.
+                take(event.time, unsafe { std::slice::from_raw_parts(event.bytes, event.size) });
+            }
         }
     }
 

@@ -1,0 +1,33 @@
+#!/usr/bin/env bash
+# The tests of what computes and meets, built for AArch64 and run in QEMU's user mode: the bits of all effects, plans, time,
+# waits and whole blocks.
+#
+# The emulator orders memory as the host does, so this says nothing about the orderings of atomics, for which there are the
+# models (make loom), and nothing about times. Tests that start other programs or ask the kernel for rights cannot run in it;
+# hocket-machine's are left out for that reason.
+#
+# Needs the target (rustup target add aarch64-unknown-linux-gnu) and Debian's qemu-user and gcc-aarch64-linux-gnu. Without
+# them it is skipped. The build takes ten minutes of a CPU, the tests fifteen.
+. "$(dirname "$0")/lib.sh"
+
+target=aarch64-unknown-linux-gnu
+
+missing() {
+  if [ "$(uname -m)" != x86_64 ]; then
+    echo "set up for x86-64 hosts only"
+  elif ! command -v qemu-aarch64 >/dev/null || ! command -v aarch64-linux-gnu-gcc >/dev/null; then
+    echo "no emulator or no linker (Debian: qemu-user gcc-aarch64-linux-gnu)"
+  elif [ ! -d "$(rustc --print sysroot)/lib/rustlib/$target" ]; then
+    echo "no standard library (rustup target add $target)"
+  fi
+}
+
+why=$(missing)
+if [ -n "$why" ]; then
+  skip aarch64 "$why"
+  exit 0
+fi
+export CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER=aarch64-linux-gnu-gcc
+export CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_RUNNER="qemu-aarch64 -L /usr/aarch64-linux-gnu"
+cargo test --locked --target "$target" -p hocket-dsp -p hocket-plan -p hocket-rt -p hocket-time --tests --no-fail-fast
+cargo test --locked --target "$target" -p hocket-engine --lib --no-fail-fast

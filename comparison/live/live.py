@@ -1,0 +1,338 @@
+#!/usr/bin/env python3
+"""Hocket live on a JACK server with its dummy driver, beside a bare wake-up loop, without and with a load.
+
+    comparison/live/live.py [--seconds 600] --record live.json
+
+1. The session plays through a server of this script's own, twice: alone, and beside processes that compute. Meanwhile
+   `cyclictest` wakes up once per period with the priority of the server's clients. The table shows how many blocks were
+   late or skipped, by cause, and how many of the loop's wake-ups came later than a block can begin: the deadline less the
+   median block time.
+2. CPU time of the program while the server's transport stands still, and with it the song.
+3. The way there and back that `jack_iodelay` measures, without and with Hocket in it.
+
+An interval is that of a count (Poisson, exact) and holds in 95 of 100 cases, if wake-ups and blocks are late independently
+of each other; they come in bursts, so it is rather too short.
+
+Exit code: 0 done, 2 bad usage, 3 not possible here.
+"""
+
+import argparse
+import contextlib
+import datetime
+import json
+import math
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parents[1]
+sys.path += [str(ROOT / "comparison"), str(ROOT / "comparison" / "versions")]
+import records  # noqa: E402
+from versions import NotHere  # noqa: E402
+
+FORMAT = "hocket-live/1"
+PROGRAM = ROOT / "target" / "release" / "hocket"
+RATE_HZ, FRAMES = 48_000, 64
+PERIOD_US = 1e6 * FRAMES / RATE_HZ
+# The server's own threads; its clients are five below.
+SERVER_PRIORITY = 70
+CLIENT_PRIORITY = SERVER_PRIORITY - 5
+# The longest wake-up that the loop's histogram tells apart.
+HISTOGRAM_US = 20_000
+TOOLS = {"jackd": "jackd2", "jack_connect": "jackd2", "jack_iodelay": "jackd2", "jack_lsp": "jackd2",
+         "cyclictest": "rt-tests"}
+
+
+def main():
+    options = parse()
+    try:
+        record = measure(options)
+    except (NotHere, OSError) as error:
+        print(f"live: {error}", file=sys.stderr)
+        return 3
+    print(*table(record), sep="\n")
+    if options.record:
+        records.write(options.record, record)
+    return 0
+
+
+def parse():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seconds", default=600, type=positive, metavar="S", help="how long each play takes (600)")
+    parser.add_argument("--load", default=2, type=positive, metavar="N", help="processes that compute (2)")
+    parser.add_argument("--session", default=ROOT / "sessions" / "band.toml", type=Path, metavar="FILE",
+                        help="what is played (sessions/band.toml)")
+    parser.add_argument("--program", default=PROGRAM, type=Path, metavar="FILE",
+                        help="the program hocket (target/release/hocket)")
+    records.add_options(parser, "all counts")
+    options = parser.parse_args()
+    records.check(parser, options)
+    return options
+
+
+def positive(text):
+    number = int(text)
+    if number < 1:
+        raise argparse.ArgumentTypeError("must be at least 1")
+    return number
+
+
+def measure(options):
+    missing = [f"{tool} (Debian: {package})" for tool, package in TOOLS.items() if not shutil.which(tool)]
+    if missing:
+        raise NotHere(f"missing: {', '.join(missing)}")
+    if not options.program.exists():
+        raise NotHere(f"{options.program} is not there; build it: cargo build --locked --release -p hocket")
+    started = now()
+    with Server() as server:
+        plays = [play(options, server, load) for load in (0, options.load)]
+        stands = standing(options, server)
+        delays = round_trips(options, server)
+    return {
+        "format": FORMAT,
+        "started_at": started,
+        "finished_at": now(),
+        "machine": json.loads(said(options.program, "machine", "--json")),
+        "versions": {"hocket": said(options.program, "--version"), "jackd": said("jackd", "--version").splitlines()[-1]},
+        "rate_hz": RATE_HZ, "frames": FRAMES, "seconds": options.seconds, "session": options.session.name,
+        "real_time": server.real_time,
+        "plays": plays,
+        "standing": stands,
+        "round_trips": delays,
+    }
+
+
+def now():
+    return datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds")
+
+
+def said(*command):
+    done = subprocess.run([str(word) for word in command], capture_output=True, text=True, check=False)
+    return (done.stdout or done.stderr).strip()
+
+
+class Server:
+    """A JACK server of our own, with real-time threads where the system grants them."""
+
+    def __init__(self):
+        self.name = f"hocket-live-{os.getpid()}"
+        self.env = dict(os.environ, JACK_DEFAULT_SERVER=self.name, HOCKET_PROFILE="none")
+        granted = subprocess.run(["chrt", "-f", str(SERVER_PRIORITY), "true"], capture_output=True, check=False)
+        self.real_time = granted.returncode == 0
+
+    def __enter__(self):
+        how = ["-R", "-P", str(SERVER_PRIORITY)] if self.real_time else ["--no-realtime"]
+        command = ["jackd", "--name", self.name, *how, "-d", "dummy", "-r", str(RATE_HZ), "-p", str(FRAMES)]
+        self.process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        await_that("jackd", lambda: self.ports() is not None)
+        return self
+
+    def __exit__(self, *_):
+        self.process.terminate()
+        self.process.wait()
+
+    def start(self, *command):
+        """A program that knows the server; what it prints can be read."""
+        words = [str(word) for word in command]
+        return subprocess.Popen(words, env=self.env, text=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+
+    def ports(self):
+        """The names of all ports, or None if nobody answers."""
+        ran = subprocess.run(["jack_lsp"], env=self.env, capture_output=True, text=True, check=False)
+        return ran.stdout.split() if ran.returncode == 0 else None
+
+    def connect(self, source, sink):
+        subprocess.run(["jack_connect", source, sink], env=self.env, check=True, capture_output=True)
+
+
+def await_that(what, is_so, seconds=20):
+    end = time.monotonic() + seconds
+    while not is_so():
+        if time.monotonic() > end:
+            raise NotHere(f"{what} does not answer")
+        time.sleep(0.05)
+
+
+@contextlib.contextmanager
+def busy(count):
+    """Ordinary processes that compute."""
+    loops = [subprocess.Popen(["sh", "-c", "while :; do :; done"]) for _ in range(count)]
+    try:
+        yield
+    finally:
+        for loop in loops:
+            loop.kill()
+            loop.wait()
+
+
+def play(options, server, load):
+    seconds = options.seconds
+    with busy(load):
+        loop = Loop(server.real_time, seconds)
+        playing = server.start(options.program, "play", options.session, "--device", "jack", "--connect", "no",
+                               "--length", seconds, "--json")
+        told = json.loads(playing.communicate()[0])
+        latencies = loop.end()
+    return {"load": load, "told": keep(told), "loop": latencies, "slack_us": slack_us(told)}
+
+
+class Loop:
+    """cyclictest, once per period, with the class and the priority of the server's clients."""
+
+    def __init__(self, real_time, seconds):
+        how = ["-p", str(CLIENT_PRIORITY)] if real_time else ["--policy=other"]
+        loops = int(1e6 * seconds / PERIOD_US)
+        command = ["cyclictest", "-q", "-t1", *how, "-i", f"{PERIOD_US:.0f}", "-l", str(loops), "-h", str(HISTOGRAM_US)]
+        self.process = subprocess.Popen(command, text=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+
+    def end(self):
+        """How many wake-ups were so many microseconds late. The last number stands for all that were later."""
+        said = self.process.communicate()[0]
+        counts = {int(us): int(count) for us, count in re.findall(r"^(\d{6}) (\d+)", said, re.MULTILINE) if int(count)}
+        later = re.search(r"Histogram Overflows: *(\d+)", said)
+        if not counts:
+            raise NotHere("cyclictest measures nothing here")
+        if later and int(later[1]):
+            counts[HISTOGRAM_US] = int(later[1])
+        return counts
+
+
+# Of what a play tells, as it tells it.
+KEPT = ["blocks", "late", "skipped", "causes", "unexplained", "xruns", "deadline_ns", "duration_ns", "lateness_ns", "ready_ns",
+        "threads", "workers", "schedule", "sibling", "wait", "latency"]
+
+
+def keep(told):
+    return {key: told[key] for key in KEPT}
+
+
+def slack_us(told):
+    """A block that begins later than this is late, if it takes as long as half of all blocks."""
+    return (told["deadline_ns"] - told["duration_ns"]["p50"]) / 1000
+
+
+def later_than(latencies, us):
+    return sum(count for latency, count in latencies.items() if int(latency) > us)
+
+
+def standing(options, server, seconds=20):
+    """CPU time while the song stands still."""
+    playing = server.start(options.program, "play", options.session, "--device", "jack", "--connect", "no",
+                           "--transport", "jack", "--headless")
+    try:
+        await_that("hocket", lambda: any(port.startswith("hocket") for port in server.ports() or []))
+        time.sleep(2)
+        before, begun = cpu_seconds(playing.pid), time.monotonic()
+        time.sleep(seconds)
+        used, passed = cpu_seconds(playing.pid) - before, time.monotonic() - begun
+    finally:
+        playing.send_signal(signal.SIGINT)
+        playing.communicate()
+    return {"cpu_s": used, "seconds": passed}
+
+
+def cpu_seconds(pid):
+    fields = Path(f"/proc/{pid}/stat").read_text(encoding="ascii").rsplit(")", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+THROUGH = """[session]
+format = 2
+name = "through"
+sample_rate_hz = 48000
+length_s = 600
+
+[[input]]
+name = "line"
+channels = 1
+
+[[track]]
+name = "line"
+input = "line"
+"""
+
+
+def round_trips(options, server):
+    """Frames from jack_iodelay's output to its input: by a cable of the server, and through a track of Hocket."""
+    direct = round_trip(server, [("jack_delay:out", "jack_delay:in")])
+    with tempfile.TemporaryDirectory() as folder:
+        session = Path(folder) / "through.toml"
+        session.write_text(THROUGH, encoding="utf-8")
+        playing = server.start(options.program, "play", session, "--device", "jack", "--connect", "no", "--headless")
+        try:
+            await_that("hocket", lambda: "hocket:main_1" in (server.ports() or []))
+            cables = [("jack_delay:out", "hocket:line_1"), ("hocket:main_1", "jack_delay:in")]
+            through = round_trip(server, cables)
+        finally:
+            playing.send_signal(signal.SIGINT)
+            playing.communicate()
+    return {"direct_frames": direct, "through_frames": through}
+
+
+def round_trip(server, cables, lines=5):
+    delay = server.start("stdbuf", "-oL", "jack_iodelay")
+    try:
+        await_that("jack_iodelay", lambda: "jack_delay:out" in (server.ports() or []))
+        for source, sink in cables:
+            server.connect(source, sink)
+        found = []
+        for line in delay.stdout:
+            measured = re.match(r"\s*([0-9.]+) frames", line)
+            if measured:
+                found.append(float(measured[1]))
+            if len(found) == lines:
+                return sorted(found)[lines // 2]
+        raise NotHere("jack_iodelay measures nothing here")
+    finally:
+        delay.terminate()
+        delay.wait()
+
+
+def table(record):
+    kind = "real-time threads" if record["real_time"] else "no real-time threads: not granted here"
+    yield f'{record["session"]}: blocks of {FRAMES} frames at {RATE_HZ} Hz, {record["seconds"]} s each, {kind}'
+    for one in record["plays"]:
+        told, load = one["told"], one["load"]
+        late, all_of_loop = later_than(one["loop"], one["slack_us"]), sum(one["loop"].values())
+        yield f"\nbeside {load} processes that compute" if load else "\nalone"
+        yield f'  hocket        {told["late"]:6} of {told["blocks"]} blocks late {interval(told["late"])}, {told["skipped"]} skipped'
+        causes = ", ".join(f"{count} {cause}" for cause, count in sorted((told["causes"] or {}).items()) if count)
+        yield f'                {causes or "no cause to tell"}; {told["unexplained"]} unexplained; xruns: {json.dumps(told["xruns"])}'
+        yield f'  bare loop     {late:6} of {all_of_loop} wake-ups later than {one["slack_us"]:.0f} us {interval(late)}'
+    stands, trips = record["standing"], record["round_trips"]
+    yield f'\nstanding still: {100 * stands["cpu_s"] / stands["seconds"]:.2f} % of a CPU'
+    yield f'there and back: {trips["direct_frames"]:.0f} frames by a cable, {trips["through_frames"]:.0f} through Hocket'
+
+
+def interval(count):
+    """Of the mean of a Poisson count, as text."""
+    return f"[{poisson_bound(count, 0.975):.1f}, {poisson_bound(count, 0.025):.1f}]"
+
+
+def poisson_bound(count, share):
+    """The mean with which so many or fewer are counted in `share` of all cases; for the lower bound, one fewer."""
+    if share > 0.5:
+        if count == 0:
+            return 0.0
+        count -= 1
+    low, high = 0.0, 10.0 + 4 * count
+    for _ in range(80):
+        middle = (low + high) / 2
+        low, high = (middle, high) if at_most(count, middle) > share else (low, middle)
+    return high
+
+
+def at_most(count, mean):
+    terms = (n * math.log(mean) - mean - math.lgamma(n + 1) for n in range(count + 1)) if mean else [0.0]
+    return math.fsum(map(math.exp, terms))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

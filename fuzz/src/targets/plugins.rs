@@ -1,0 +1,50 @@
+//! What is kept of plug-ins: the results of a scan, and the state of an LV2 plug-in.
+
+use std::time::Duration;
+
+use hocket_plugins::lv2::State;
+use hocket_plugins::scan::{Library, Scanner};
+use hocket_plugins::{Catalog, Description, Format};
+
+use super::scratch;
+
+/// The library in the seeds. As nothing is there, its stamp is always the same one.
+const LIBRARY: &str = "/nowhere/a.clap";
+/// A result of a scan that is read.
+const SCAN: &[u8] = include_bytes!("../../corpus/plugins/scan.json");
+
+pub fn check(bytes: &[u8]) {
+    state(bytes);
+    scan(bytes);
+}
+
+fn state(bytes: &[u8]) {
+    match State::from_bytes(bytes) {
+        Ok(state) => assert_eq!(State::from_bytes(&state.to_bytes()), Ok(state)),
+        Err(error) => assert!(!error.is_empty()),
+    }
+}
+
+/// The program that would look at the library is not there, so only what was kept is found.
+fn scan(bytes: &[u8]) {
+    let cache = Some(scratch::file("plugins.json", bytes));
+    let (program, arguments) = ("/nowhere/hocket".into(), Vec::new());
+    let scanner = Scanner { program, arguments, limit: Duration::from_secs(1), cache };
+    let libraries = [Library { format: Format::Clap, path: LIBRARY.into() }];
+    let found = scanner.scan(&libraries);
+    assert_eq!(scanner.scan(&libraries), found);
+    assert!(bytes != SCAN || found.plugins.len() == 2, "the seed is none any more");
+    let catalog = Catalog::new(found.plugins);
+    catalog.plugins().iter().for_each(|plugin| check_plugin(&catalog, plugin));
+}
+
+fn check_plugin(catalog: &Catalog, plugin: &Description) {
+    assert_eq!(catalog.usable(&plugin.kind).is_err(), plugin.refusal.is_some());
+    for param in &plugin.params {
+        let (min, max) = param.range();
+        assert!(min <= max, "{param:?}");
+        for value in [f32::MIN, -1.0, 0.5, f32::MAX, f32::INFINITY] {
+            assert!(!param.fit(value, 48_000).is_nan(), "{param:?}");
+        }
+    }
+}
