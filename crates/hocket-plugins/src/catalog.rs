@@ -147,6 +147,6 @@ impl Catalog {
     ) -> Result<Box<dyn Processor>, String> {
         let plugin = self.usable(wanted.kind)?;
         let built = isolate::build(isolation, plugin, wanted);
-        built.map_err(|why| format!("the plug-in '{}' ({}) {why}", wanted.kind, plugin.title))
+        built.map_err(|why| format!("the plug-in '{}' ({}): {why}", wanted.kind, plugin.title))
     }
 }

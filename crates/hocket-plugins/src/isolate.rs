@@ -55,7 +55,7 @@ pub use serve::{AudioThread, serve};
 use crate::song::SongClock;
 use crate::{Description, Wanted};
 use keeper::Link;
-use process::Launch;
+use process::{Launch, Refusal};
 use processor::Isolated;
 
 /// How often in a row a plug-in is started again. A minute of sound begins a new row.
@@ -222,7 +222,10 @@ pub fn build(
     let (link, file) = Link::new(isolation, plugin, wanted)?;
     let link = Arc::new(link);
     let launch = Launch::new(isolation, plugin, wanted, file);
-    let (running, facts) = launch.start(&link, &|| false)?;
+    let (running, facts) = launch.start(&link, &|| false).map_err(|refusal| match refusal {
+        Refusal::Plugin(why) => why,
+        Refusal::Process(what) => format!("it {what}"),
+    })?;
     isolation.group.add(&link);
     Ok(Box::new(Isolated::new(link, Arc::new(launch), running, facts)))
 }

@@ -14,7 +14,7 @@ use rustix::thread::futex;
 
 use super::mail::{Order, Reply};
 use super::memory::Memory;
-use super::process::{Launch, Patient, Running};
+use super::process::{Launch, Patient, Refusal, Running};
 use super::slots::{Slots, slots_for, words_for};
 use super::{Isolation, MOST_STARTS, Pace, Record, WELL_S, lock};
 use crate::{Description, Wanted};
@@ -272,10 +272,14 @@ impl Keeper {
                     let nth = self.failures;
                     return self.tell(&format!("{why}; started again ({nth} of {MOST_STARTS})"));
                 }
-                Err(_) if answers.is_ending() => return,
-                Err(next) => {
+                Err(_) if answers.is_ending() => return self.tell(&why),
+                Err(refusal) => {
                     self.tell(&why);
-                    why = format!("{next}, when it was started again");
+                    let what = match refusal {
+                        Refusal::Process(what) => what,
+                        Refusal::Plugin(why) => format!("did not start: {why}"),
+                    };
+                    why = format!("{what}, when it was started again");
                 }
             }
         }

@@ -39,8 +39,17 @@ pub struct Launch {
 pub struct Running {
     child: Child,
     pidfd: OwnedFd,
-    control: UnixStream,
+    /// `None` once it is to end.
+    control: Option<UnixStream>,
     bell: UnixStream,
+}
+
+/// Why a plug-in does not start.
+pub enum Refusal {
+    /// What is wrong with the plug-in, for users.
+    Plugin(String),
+    /// What its process did, behind the plug-in's name.
+    Process(String),
 }
 
 /// Why a wait ended.
@@ -77,13 +86,14 @@ impl Launch {
     /// Thread: control, or the one beside the processor.
     ///
     /// # Errors
-    /// What went wrong, behind the plug-in's name.
+    /// What went wrong.
     pub fn start(
         &self,
         link: &Link,
         is_ending: &dyn Fn() -> bool,
-    ) -> Result<(Running, Facts), String> {
-        let mut running = self.spawn().map_err(|error| format!("does not start: {error}"))?;
+    ) -> Result<(Running, Facts), Refusal> {
+        let failed = |error| Refusal::Process(format!("has no process to run in: {error}"));
+        let mut running = self.spawn().map_err(failed)?;
         let state = lock(&self.state).clone();
         let job = Job {
             plugin: self.plugin.clone(),
@@ -97,22 +107,23 @@ impl Launch {
         };
         let order = Order::Start(Box::new(job));
         let patience = Patient { until: Instant::now() + self.isolation.patience.start, is_ending };
-        match running.ask(&order, &state.unwrap_or_default(), &patience)? {
-            (Reply::Ready(facts), _) => Ok((running, facts)),
-            (Reply::Refused(why), _) => Err(why),
-            _ => Err("answers nonsense".into()),
+        let reply = running.ask(&order, &state.unwrap_or_default(), &patience);
+        match reply.map_err(Refusal::Process)?.0 {
+            Reply::Ready(facts) => Ok((running, facts)),
+            Reply::Refused(why) => Err(Refusal::Plugin(why)),
+            _ => Err(Refusal::Process("answers nonsense".into())),
         }
     }
 
-    /// The process gets its end of the messages as standard input, the memory as standard output, and its end of the bell as
+    /// The process gets its end of the messages as standard input, its end of the bell as standard output, and the memory as
     /// standard error. It moves them away before it runs any code of the plug-in.
     fn spawn(&self) -> io::Result<Running> {
         let ((control, its_control), (bell, its_bell)) = (UnixStream::pair()?, UnixStream::pair()?);
         let child = Command::new(&self.isolation.program)
             .args(&self.isolation.arguments)
             .stdin(OwnedFd::from(its_control))
-            .stdout(self.file.try_clone()?)
-            .stderr(OwnedFd::from(its_bell))
+            .stdout(OwnedFd::from(its_bell))
+            .stderr(self.file.try_clone()?)
             // Ctrl-C in a terminal goes to every process of the group. This one ends with its parent's end of the messages.
             .process_group(0)
             .spawn()?;
@@ -123,7 +134,7 @@ impl Launch {
         control.set_nonblocking(true)?;
         bell.set_nonblocking(true)?;
         let child = child.0.take().ok_or(io::ErrorKind::NotFound)?;
-        Ok(Running { child, pidfd, control, bell })
+        Ok(Running { child, pidfd, control: Some(control), bell })
     }
 }
 
@@ -193,7 +204,7 @@ impl Running {
 impl Drop for Running {
     /// Asks it to end, by the end of the messages; kills it if it does not.
     fn drop(&mut self) {
-        let _ = self.control.shutdown(std::net::Shutdown::Both);
+        drop(self.control.take());
         let patience = Patient { until: Instant::now() + END, is_ending: &|| false };
         if wait(&self.pidfd, None, &patience) != Waited::Ended {
             let _ = self.child.kill();
@@ -255,11 +266,12 @@ impl Waiting<'_> {
         mut once: impl FnMut(&mut UnixStream) -> io::Result<usize>,
     ) -> io::Result<usize> {
         loop {
-            match once(&mut self.running.control) {
+            let control = self.running.control.as_mut().ok_or(io::ErrorKind::NotConnected)?;
+            match once(control) {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
                 done => return done,
             }
-            let control = self.running.control.as_fd();
+            let control = control.as_fd();
             match wait(&self.running.pidfd, Some((control, flags)), self.patience) {
                 Waited::Ready => {}
                 other => {

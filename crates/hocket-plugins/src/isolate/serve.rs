@@ -27,7 +27,7 @@ use hocket_dsp::host::{
 };
 use hocket_dsp::{Block, Change, StereoMut, StereoRef, TimedChange};
 use hocket_time::{EventBuffer, Pushed};
-use rustix::process::{Signal, getpid, kill_process};
+use rustix::process::{Resource, Rlimit, Signal, getpid, getrlimit, kill_process, setrlimit};
 use rustix::stdio::{dup2_stderr, dup2_stdin, dup2_stdout};
 use rustix::thread::futex;
 
@@ -44,6 +44,8 @@ use crate::{clap, lv2};
 
 /// How long the plug-in may take to end.
 const PATIENCE: Duration = Duration::from_secs(1);
+/// How long its audio thread may run without a break, if it is a real-time thread.
+const REAL_TIME: Duration = Duration::from_secs(2);
 /// The most changes of a request.
 const CHANGES: usize = EVENT_WORDS / 3;
 
@@ -88,16 +90,23 @@ pub fn serve(audio_thread: AudioThread) -> io::Result<()> {
         changes: Vec::with_capacity(CHANGES),
         events: EventBuffer::new(EVENT_WORDS, 4 * EVENT_WORDS),
     };
-    let slots = audio.job.slots;
-    let priority = audio.job.priority;
+    let (slots, priority) = (audio.job.slots, audio.job.priority);
+    if priority.is_some() {
+        bound_real_time();
+    }
     let named = std::thread::Builder::new().name("audio".into());
+    let (begun, begins) = channel();
     let thread = named.spawn(move || {
         let (mut audio, mut result) = (audio, Ok(()));
-        let over = Over(to_main);
-        audio_thread(priority, &mut || result = audio.run());
-        drop(over);
+        let _over = Over(to_main);
+        audio_thread(priority, &mut || {
+            let _ = begun.send(());
+            result = audio.run();
+        });
         result
     })?;
+    // Its class may take time.
+    let _ = begins.recv();
     control.write_all(&encoded(&Reply::Ready(facts), &[]))?;
     main_thread(&asks, side, &loaded, &mut control);
     ending.store(true, Relaxed);
@@ -105,6 +114,15 @@ pub fn serve(audio_thread: AudioThread) -> io::Result<()> {
         let _ = futex::wake(slots.sent(), futex::Flags::empty(), u32::MAX);
     }
     thread.join().unwrap_or_else(|_| Err(nonsense("the audio thread panicked")))
+}
+
+/// A real-time thread that never blocks could keep the engine's process from ending it. So the system ends it.
+fn bound_real_time() {
+    let Rlimit { current, maximum } = getrlimit(Resource::Rttime);
+    let bound = REAL_TIME.as_micros() as u64;
+    let current = Some(current.map_or(bound, |current| current.min(bound)));
+    // Where the system refuses, its own bounds hold.
+    let _ = setrlimit(Resource::Rttime, Rlimit { current, maximum });
 }
 
 fn nonsense(what: &str) -> io::Error {
@@ -115,8 +133,8 @@ fn nonsense(what: &str) -> io::Error {
 fn take_over() -> io::Result<(UnixStream, OwnedFd, UnixStream)> {
     use std::os::fd::AsFd;
     let control = io::stdin().as_fd().try_clone_to_owned()?;
-    let memory = io::stdout().as_fd().try_clone_to_owned()?;
-    let bell = io::stderr().as_fd().try_clone_to_owned()?;
+    let bell = io::stdout().as_fd().try_clone_to_owned()?;
+    let memory = io::stderr().as_fd().try_clone_to_owned()?;
     let nowhere = File::options().read(true).write(true).open("/dev/null")?;
     dup2_stdin(&nowhere)?;
     dup2_stdout(&nowhere)?;

@@ -160,9 +160,9 @@ pub fn write_event(
             head(SYSEX);
             to.word(sysex.len() as u32);
             for part in sysex.chunks(4) {
-                let mut bytes = [0; 4];
-                bytes[..part.len()].copy_from_slice(part);
-                to.word(u32::from_le_bytes(bytes));
+                // Byte by byte: a block has no copy by the C library.
+                let byte = |at: usize| part.get(at).copied().unwrap_or(0);
+                to.word(u32::from_le_bytes([byte(0), byte(1), byte(2), byte(3)]));
             }
         }
         EventKind::EndAllNotes => head(END_ALL),
