@@ -112,8 +112,10 @@ pub struct Isolation {
     pub pace: Pace,
     /// The largest block, in frames: so late is the output.
     pub frames: u32,
-    /// The real-time priority that the process requests for its audio thread.
+    /// The real-time priority that the process requests for its audio thread, and the thread that wakes it for itself.
     pub priority: Option<u8>,
+    /// Requests a priority for the calling thread. What it starts afterwards must be ordinary.
+    pub request: fn(u8),
     /// When a process counts as hanging.
     pub patience: Patience,
     /// Hears of each failure. Thread: any but an audio thread.

@@ -282,8 +282,6 @@ fn write(
     region: Region,
     (stop, parts): (&AtomicBool, &mut Parts),
 ) -> Result<Rendered, WriteError> {
-    // Background work is done before the next block, so it does not matter how fast the machine is.
-    engine.set_offline(true);
     let entered = engine.enter();
     let protection = entered.others.summary();
     let bar = bar(region.to, "rendering");

@@ -183,13 +183,15 @@ pub struct Keeper {
     /// Failures in a row, and frames with an answer before the last of them.
     failures: u32,
     heard: u64,
+    /// Whether the thread has requested its priority.
+    requested: bool,
     /// The last answer, and since when there was no newer one although requests are open.
     since: Option<(u32, Instant)>,
 }
 
 impl Keeper {
     pub fn new(link: Arc<Link>, launch: Arc<Launch>, running: Shared) -> Keeper {
-        Keeper { link, launch, running, failures: 0, heard: 0, since: None }
+        Keeper { link, launch, running, failures: 0, heard: 0, requested: false, since: None }
     }
 
     /// What is wrong with the process, behind the plug-in's name; `None`: nothing.
@@ -220,6 +222,16 @@ impl Keeper {
         };
         self.since = (open > 0).then_some((done, since));
         open > 0 && since.elapsed() > self.launch.isolation.patience.answer
+    }
+
+    /// A wake-up must not wait for other programs. In real time a thread of its own does all this.
+    fn request(&mut self) {
+        let isolation = &self.launch.isolation;
+        if let (false, Some(priority)) =
+            (std::mem::replace(&mut self.requested, true), isolation.priority)
+        {
+            (isolation.request)(priority);
+        }
     }
 
     /// Waits until all requests have answers.
@@ -300,6 +312,7 @@ impl BackgroundWork for Keeper {
         }
         let trouble = match self.launch.isolation.pace {
             Pace::RealTime => {
+                self.request();
                 self.link.wake();
                 self.trouble()
             }

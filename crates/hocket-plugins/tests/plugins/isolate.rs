@@ -42,6 +42,7 @@ fn isolation(frames: usize, pace: Pace) -> (Isolation, Told) {
         pace,
         frames: frames as u32,
         priority: None,
+        request: |_| {},
         // Only a plug-in that hangs on purpose takes so long.
         patience: Patience { start: Duration::from_secs(120), answer: Duration::from_secs(5) },
         tell: Arc::new(move |what| tell.lock().unwrap().push(what.to_owned())),

@@ -65,6 +65,7 @@ pub(crate) fn set_up(
                 frames,
                 // Below the engine's own threads, so that a plug-in never holds up a block.
                 priority: priority.map(|priority| (priority - 1).max(1)),
+                request,
                 patience,
                 tell: Arc::new(|what| tell(format_args!("warning: {what}"))),
                 group: Group::default(),
@@ -165,10 +166,14 @@ pub(super) fn serve() -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
+/// Whatever the system grants.
+fn request(priority: u8) {
+    let _ = rights::obtain(priority);
+}
+
 fn audio_thread(priority: Option<u8>, run: &mut dyn FnMut()) {
     if let Some(priority) = priority {
-        // Whatever the system grants.
-        let _ = rights::obtain(priority);
+        request(priority);
     }
     let _float = FlushDenormals::enter();
     run();
