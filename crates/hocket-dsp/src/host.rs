@@ -25,6 +25,11 @@ pub trait Host {
     /// The most frames of a block. It may grow later ([`MainSide::grow`]).
     fn largest_block(&self) -> usize;
 
+    /// The name of the processor's node, for reports. By default it has none.
+    fn node(&self) -> &str {
+        ""
+    }
+
     /// Has `work` done in the background. `room`: for requests, and as much for answers. Returns the end that takes
     /// requests; answers come to [`Processor::answered`](crate::Processor::answered). A second call replaces nothing: it
     /// gets an end that refuses.

@@ -1,6 +1,8 @@
 //! A CLAP plug-in for the tests: a gain with a delay that it reports as latency, and a state. A delay of more than 1000
 //! frames, which only a state can have, makes it a plug-in of one channel.
 //!
+//! With `trips` in its file name, the gain decides in a block whether it misbehaves: [`SEGFAULT`] and so on.
+//!
 //! Its file name decides how it loads: one with `crashes`, `hangs` or `prints` in it does so. The name also decides how it
 //! misbehaves later (`Mode`).
 #![allow(unsafe_code, reason = "the macro that exports the entry")]
@@ -34,6 +36,13 @@ struct Fixture;
 const GAIN: u32 = 11;
 const DELAY: u32 = 12;
 
+/// Of a plug-in that trips, the gains with which it crashes, hangs, puts out what is not finite, and writes over all memory
+/// that it shares with another process.
+const SEGFAULT: f32 = 3.5;
+const STALL: f32 = 3.25;
+const NOT_FINITE: f32 = 3.125;
+const SCRIBBLE: f32 = 3.75;
+
 /// How it misbehaves, by what is in its file name.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Mode {
@@ -53,6 +62,8 @@ enum Mode {
     Restarts,
     /// `errs`: cannot process every second block.
     Errs,
+    /// `trips`: when a change of its gain asks for it.
+    Trips,
 }
 
 static MODE: OnceLock<Mode> = OnceLock::new();
@@ -67,6 +78,7 @@ impl Mode {
             ("forgets", Mode::Forgets),
             ("restarts", Mode::Restarts),
             ("errs", Mode::Errs),
+            ("trips", Mode::Trips),
         ];
         modes.iter().find(|(part, _)| name.contains(part)).map_or(Mode::Good, |(_, mode)| *mode)
     }
@@ -78,14 +90,50 @@ impl Mode {
     /// What it does before a block.
     fn misbehave(self) {
         match self {
-            Mode::Segfaults => {
-                // SAFETY: none, on purpose: nothing is at this address.
-                unsafe { std::ptr::without_provenance_mut::<u8>(8).write_volatile(1) }
-            }
-            Mode::Stalls => std::thread::sleep(std::time::Duration::from_secs(3600)),
+            Mode::Segfaults => segfault(),
+            Mode::Stalls => stall(),
             Mode::Allocates => drop(std::hint::black_box(vec![0_u8; 1000])),
             _ => {}
         }
+    }
+}
+
+fn segfault() {
+    // SAFETY: none, on purpose: nothing is at this address.
+    unsafe { std::ptr::without_provenance_mut::<u8>(8).write_volatile(1) }
+}
+
+fn stall() {
+    std::thread::sleep(std::time::Duration::from_secs(3600));
+}
+
+/// Writes over the memory that this process shares with the one that started it, again and again.
+fn scribble() {
+    std::thread::spawn(|| {
+        loop {
+            scribble_once();
+        }
+    });
+}
+
+fn scribble_once() {
+    let maps = std::fs::read_to_string("/proc/self/maps").unwrap_or_default();
+    for line in maps.lines().filter(|line| line.contains("hocket-isolated")) {
+        let range = line.split(' ').next().and_then(|range| range.split_once('-'));
+        let number = |text| usize::from_str_radix(text, 16).unwrap_or(0);
+        let (start, end) = range.map_or((0, 0), |(start, end)| (number(start), number(end)));
+        // SAFETY: none for the other process, on purpose. The addresses are those of a mapping that may be written.
+        unsafe { std::ptr::with_exposed_provenance_mut::<u8>(start).write_bytes(0xff, end - start) }
+    }
+}
+
+/// What a change of the gain asks for, of a plug-in that trips.
+fn trip(gain: f32) {
+    match gain {
+        SEGFAULT => segfault(),
+        STALL => stall(),
+        SCRIBBLE => scribble(),
+        _ => {}
     }
 }
 
@@ -184,6 +232,9 @@ impl<'a> PluginAudioProcessor<'a, Values, Main<'a>> for Sound<'a> {
         if Mode::now() == Mode::Restarts && !std::mem::replace(&mut self.has_asked, true) {
             self.host.shared().request_restart();
         }
+        if Mode::now() == Mode::Trips {
+            events.input.iter().filter_map(gain_at).for_each(|(_, gain)| trip(gain));
+        }
         self.blocks += 1;
         if Mode::now() == Mode::Errs && self.blocks.is_multiple_of(2) {
             return Err(PluginError::Message("as asked"));
@@ -207,7 +258,8 @@ impl<'a> PluginAudioProcessor<'a, Values, Main<'a>> for Sound<'a> {
                     0 => input[frame],
                     len => std::mem::replace(&mut line[self.at % len], input[frame]),
                 };
-                let gain = if Mode::now() == Mode::Nan { f32::NAN } else { gain };
+                let trips = Mode::now() == Mode::Trips && gain == NOT_FINITE;
+                let gain = if trips || Mode::now() == Mode::Nan { f32::NAN } else { gain };
                 output[frame] = sample * gain;
                 self.at += 1;
             }

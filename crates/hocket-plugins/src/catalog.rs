@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use hocket_dsp::Processor;
 
 use crate::description::{Description, Format, session_name};
+use crate::isolate::{self, Isolation};
 use crate::lv2::{Preset, PresetName};
 use crate::{clap, lv2};
 
@@ -130,6 +131,22 @@ impl Catalog {
             Some((Format::Clap, _)) => clap::build(library, id, values, rate_hz, state),
             _ => lv2::build(library, id, values, rate_hz, state),
         };
+        built.map_err(|why| format!("the plug-in '{}' ({}): {why}", wanted.kind, plugin.title))
+    }
+
+    /// Builds a plug-in in a process of its own.
+    ///
+    /// Thread: control. Runs no code of the plug-in here.
+    ///
+    /// # Errors
+    /// What went wrong, for users.
+    pub fn build_isolated(
+        &self,
+        wanted: &Wanted<'_>,
+        isolation: &Isolation,
+    ) -> Result<Box<dyn Processor>, String> {
+        let plugin = self.usable(wanted.kind)?;
+        let built = isolate::build(isolation, plugin, wanted);
         built.map_err(|why| format!("the plug-in '{}' ({}): {why}", wanted.kind, plugin.title))
     }
 }

@@ -17,6 +17,7 @@ use hocket_dsp::Processor;
 
 use crate::Description;
 use crate::description::Format;
+use crate::isolate::Hosted;
 use instances::{Order, Values};
 use main_thread::on_main;
 use processor::ClapProcessor;
@@ -67,6 +68,17 @@ pub fn build(
     rate_hz: u32,
     state: Option<&[u8]>,
 ) -> Result<Box<dyn Processor>, String> {
+    hosted(file, id, values, rate_hz, state).map(|hosted| hosted as _)
+}
+
+/// As [`build`], for a process of its own.
+pub(crate) fn hosted(
+    file: &Path,
+    id: &str,
+    values: &[f32],
+    rate_hz: u32,
+    state: Option<&[u8]>,
+) -> Result<Box<dyn Hosted>, String> {
     let order = Order::new(file, id, rate_hz);
     let values = Values::Given(values.to_vec());
     let state = state.map(<[u8]>::to_vec);

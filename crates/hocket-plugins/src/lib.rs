@@ -9,7 +9,8 @@
 //! 3. [`scan`] and [`catalog`]: how plug-ins are found, in processes of their own, and remembered.
 //! 4. [`changes`](mod@changes): when changes of parameters take effect.
 //! 5. [`check`]: the stress test of a plug-in.
-//! 6. [`lv2`] and [`clap`]: the two formats. Their `ffi` modules hold the only unsafe code.
+//! 6. [`isolate`]: plug-ins in processes of their own.
+//! 7. [`lv2`] and [`clap`]: the two formats. Their `ffi` modules hold the unsafe code, with what `check` and `isolate` say.
 //!
 //! # What holds for both formats
 //! - A plug-in runs at most [`LONGEST_RUN`] frames at once, whatever the engine's blocks are. So it never has to be made
@@ -25,6 +26,8 @@ pub mod catalog;
 mod child;
 pub mod scan;
 pub mod check;
+mod song;
+pub mod isolate;
 pub mod lv2;
 pub mod clap;
 

@@ -15,6 +15,7 @@ use hocket_dsp::Processor;
 
 use crate::Description;
 use crate::description::Format;
+use crate::isolate::Hosted;
 use ffi::Bundle;
 use processor::{Lv2Processor, Plan};
 
@@ -104,6 +105,17 @@ pub fn build(
     rate_hz: u32,
     state: Option<&[u8]>,
 ) -> Result<Box<dyn Processor>, String> {
+    hosted(bundle, uri, values, rate_hz, state).map(|hosted| hosted as _)
+}
+
+/// As [`build`], for a process of its own.
+pub(crate) fn hosted(
+    bundle: &Path,
+    uri: &str,
+    values: &[f32],
+    rate_hz: u32,
+    state: Option<&[u8]>,
+) -> Result<Box<dyn Hosted>, String> {
     let plan = Arc::new(Plan::new(open(bundle)?, uri, rate_hz)?);
     let state = state.map(State::from_bytes).transpose()?;
     Ok(Box::new(Lv2Processor::new(plan, values, state)?))

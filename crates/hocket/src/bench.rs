@@ -8,6 +8,7 @@ use hocket_lab::disturb::{DisturbError, DisturbSpec, Load, Where};
 use hocket_lab::record::BenchRecord;
 use hocket_machine::Topology;
 use hocket_plan::SiblingPolicy;
+use hocket_plugins::isolate::Pace;
 
 use crate::cli::{BenchArgs, ScheduleArg, SiblingChoice, WaitArg};
 use crate::failure::{Exit, Failure};
@@ -42,6 +43,9 @@ pub fn run(args: &BenchArgs) -> Result<Exit, Failure> {
     let opened = OpenedSession::open_as(&args.session, args.rate, &topology, project)?;
     let files = check_files(args, &opened)?;
     let mut plan = plan(args, &opened, &known, &topology)?;
+    // A name that no plug-in has is refused now.
+    let isolated = (Pace::RealTime, plan.frames, plan.priority);
+    crate::plugin::isolated::set_up(&args.isolate, opened.session(), isolated)?;
     place(&mut plan.disturb, &topology);
     check_seats(&plan, &topology)?;
     files.make_folders()?;

@@ -116,6 +116,7 @@ fn bench_args(args: &DemoArgs, session: PathBuf, seats: usize) -> BenchArgs {
         force: args.force,
         max_misses: None,
         strict: false,
+        isolate: crate::cli::IsolateArgs::default(),
         project: crate::cli::ProjectArgs::default(),
         disk: DiskArgs { disk_buffer: 0 },
         profile: crate::profile::ProfileArgs { profile: None, no_profile: true },

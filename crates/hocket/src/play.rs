@@ -28,6 +28,7 @@ use hocket_engine::control::choose_sibling_policy::Need;
 use hocket_engine::{Engine, FlightSettings, Policy, Seating, Settings, flight, seats_of};
 use hocket_machine::Topology;
 use hocket_plan::{CostTable, Session, SiblingPolicy};
+use hocket_plugins::isolate::Pace;
 
 use crate::cli::{PlayArgs, ScheduleArg, SiblingChoice, TransportArg};
 use crate::disk_silence::DiskSilence;
@@ -37,6 +38,7 @@ use crate::load::streams::{Wait, summary};
 use crate::load::{LoadedSession, OpenedSession, topology};
 use crate::lost_events::NoRoom;
 use crate::output::{Talk, detail, line, note, print, print_json, says, tell};
+use crate::plugin::isolated;
 use crate::profile::Known;
 use crate::render::{check_length, wanted_frames};
 use crate::takes::{self, Takes, Wanted};
@@ -88,6 +90,8 @@ pub fn run(args: &PlayArgs) -> Result<Exit, Failure> {
     let mut opened = OpenedSession::open_as(&args.session, rate_hz, &topology, project)?;
     opened.feed(&args.input)?;
     opened.feed_inputs(chosen.has_inputs());
+    let priority = (args.priority > 0).then_some(args.priority);
+    isolated::set_up(&args.isolate, opened.session(), (Pace::RealTime, frames, priority))?;
     let wanted = takes::wanted(&args.take, opened.session())?;
     check_files(args, &opened, &wanted)?;
     crate::bench::check_block(frames, opened.rate_hz())?;
@@ -496,6 +500,7 @@ fn play(
         limits: limits.unwrap_or_default(),
         memory: engine.memory().cloned(),
         contained: engine.contained(),
+        isolated: isolated::reports(),
         no_room: NoRoom::of(&engine),
         interrupted: stop.load(Relaxed) && !live.has_quit(),
         end: played.end,

@@ -1,6 +1,7 @@
 //! `hocket plugin`.
 
 mod check;
+pub(crate) mod isolated;
 mod render;
 mod save;
 mod show;
@@ -29,6 +30,7 @@ pub fn run(args: &PluginArgs) -> Result<Exit, Failure> {
         PluginCommand::Check(args) => check::run(args),
         PluginCommand::Exercise(args) => check::exercise(args),
         PluginCommand::Look(args) => look(args),
+        PluginCommand::Isolated => isolated::serve(),
     }
 }
 

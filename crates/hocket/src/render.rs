@@ -20,10 +20,11 @@ use hocket_media::{AudioWriter, FileFormat, LevelMeter, WriteError};
 use crate::cli::{DitherArg, RenderArgs};
 use crate::disk_silence::DiskSilence;
 use crate::failure::{Exit, Failure};
-use crate::load::LoadedSession;
 use crate::load::streams::Wait;
+use crate::load::{LoadedSession, effects};
 use crate::lost_events::NoRoom;
 use crate::output::{bar, detail, note, tell};
+use crate::plugin::isolated;
 use crate::takes::{self, Takes, Wanted};
 use crate::written::{Parts, seconds, wrote};
 use held::Held;
@@ -105,9 +106,12 @@ fn render(args: &RenderArgs, prepared: Prepared, stop: &AtomicBool) -> Result<bo
     let files = numbered.collect::<Result<Vec<Output>, WriteError>>();
     let files = files.map_err(Failure::not_possible)?;
     let takes = Takes::begin(&wanted, &engine, Some(region.frames()))?;
-    let mut takes = takes.starting_at(region.from);
+    // What isolation delays, the files do not: they are those of the same render without.
+    let added = isolated::added_frames(&loaded.session, &effects(), rate_hz);
+    let rendered = Region { from: region.from + added, to: region.to + added };
+    let mut takes = takes.starting_at(rendered.from);
     let writing = Writing::start(files)?;
-    let done = write(&mut engine, (writing, sources, &mut takes), region, (stop, &mut parts));
+    let done = write(&mut engine, (writing, sources, &mut takes), rendered, (stop, &mut parts));
     let recorded = takes.end();
     for take in &recorded {
         // What is wrong is said with --quiet, too.
@@ -184,6 +188,7 @@ fn tell_levels(args: &RenderArgs, gain_db: Option<f64>, paths: &[&Path], files: 
 
 fn tell_faults(engine: &Engine) {
     engine.contained().iter().for_each(|contained| tell(format_args!("warning: {contained}")));
+    isolated::reports().iter().for_each(|report| tell(format_args!("warning: {report}")));
     NoRoom::of(engine).lines().for_each(|line| tell(format_args!("warning: {line}")));
 }
 

@@ -224,6 +224,7 @@ pub const CRATES: &[CrateRule] = &[
             always("clack-host"),
             always("libc"),
             always("libloading"),
+            always("rustix"),
             always("serde"),
             always("serde_json"),
             always("tempfile"),

@@ -569,6 +569,8 @@ impl Disposal for ToMainThread {
 /// An engine as a processor meets it.
 struct Joining<'a> {
     services: &'a Arc<Services>,
+    /// The node's name.
+    node: &'a str,
     counts: Option<Arc<WorkCounts>>,
     work: Option<(Incoming, WorkThread)>,
     side: Option<Arc<Side>>,
@@ -579,6 +581,10 @@ struct Joining<'a> {
 impl Host for Joining<'_> {
     fn largest_block(&self) -> usize {
         self.largest as usize
+    }
+
+    fn node(&self) -> &str {
+        self.node
     }
 
     fn background(
@@ -636,7 +642,8 @@ impl NodeCell {
     ) -> std::io::Result<NodeCell> {
         let (counts, work, side, failed) = (None, None, None, None);
         let largest = services.shared.largest.load(Relaxed);
-        let mut joining = Joining { services, counts, work, side, failed, largest };
+        let node = name.as_str();
+        let mut joining = Joining { services, node, counts, work, side, failed, largest };
         processor.join(&mut joining);
         let Joining { counts, work, side, failed, .. } = joining;
         let (answers, work) = work.unzip();

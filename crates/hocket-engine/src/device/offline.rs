@@ -13,17 +13,6 @@ use crate::control::engine::Engine;
 pub fn render<E>(
     engine: &mut Engine,
     total_frames: u64,
-    each: impl FnMut(StereoRef<'_>) -> Result<bool, E>,
-) -> Result<u64, E> {
-    let before = engine.set_offline(true);
-    let rendered = render_offline(engine, total_frames, each);
-    engine.set_offline(before);
-    rendered
-}
-
-fn render_offline<E>(
-    engine: &mut Engine,
-    total_frames: u64,
     mut each: impl FnMut(StereoRef<'_>) -> Result<bool, E>,
 ) -> Result<u64, E> {
     render_blocks(engine, total_frames, |engine, frames| each(engine.output(frames)))
@@ -33,6 +22,17 @@ fn render_offline<E>(
 ///
 /// Returns the number of frames rendered.
 pub fn render_blocks<E>(
+    engine: &mut Engine,
+    total_frames: u64,
+    each: impl FnMut(&Engine, usize) -> Result<bool, E>,
+) -> Result<u64, E> {
+    let before = engine.set_offline(true);
+    let rendered = render_offline(engine, total_frames, each);
+    engine.set_offline(before);
+    rendered
+}
+
+fn render_offline<E>(
     engine: &mut Engine,
     total_frames: u64,
     mut each: impl FnMut(&Engine, usize) -> Result<bool, E>,

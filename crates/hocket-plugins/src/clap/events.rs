@@ -8,9 +8,10 @@ use clack_host::events::event_types::{
 };
 use clack_host::prelude::*;
 use clack_host::utils::{BeatTime, SecondsTime};
-use hocket_time::{BarPosition, BlockTime, EventKind, Midi1, Note, NoteAction, midi2_to_midi1};
+use hocket_time::{EventKind, Midi1, Note, NoteAction, midi2_to_midi1};
 
 use crate::END_EVENTS;
+use crate::song::SongPoint;
 
 /// A value of a parameter finds no room behind so many events of a run.
 const MOST_VALUES: u32 = 1024;
@@ -126,31 +127,29 @@ impl Incoming {
     }
 }
 
-/// Where the song is at a frame of the block.
-pub fn transport(time: &BlockTime<'_>, offset: u32) -> TransportEvent {
+/// Where the song is.
+pub fn transport(song: &SongPoint) -> TransportEvent {
     let mut flags = TransportFlags::HAS_TEMPO
         | TransportFlags::HAS_BEATS_TIMELINE
         | TransportFlags::HAS_SECONDS_TIMELINE
         | TransportFlags::HAS_TIME_SIGNATURE;
-    flags.set(TransportFlags::IS_PLAYING, time.is_playing_at(offset));
-    let (bar, signature) = (time.bar_at(offset), time.signature_at(offset));
-    let bar_start = time.map.beats_at_bar(BarPosition { beat: 0, tick: 0, ..bar });
+    flags.set(TransportFlags::IS_PLAYING, song.playing);
     let (no_beats, no_seconds) = (BeatTime::from_float(0.0), SecondsTime::from_float(0.0));
     TransportEvent {
         header: EventHeader::new_core(0, EventFlags::empty()),
         flags,
-        song_pos_beats: BeatTime::from_float(time.beats_at(offset)),
-        song_pos_seconds: SecondsTime::from_float(time.seconds_at(offset)),
-        tempo: time.bpm_at(offset),
+        song_pos_beats: BeatTime::from_float(song.beats),
+        song_pos_seconds: SecondsTime::from_float(song.seconds),
+        tempo: song.bpm,
         tempo_inc: 0.0,
         loop_start_beats: no_beats,
         loop_end_beats: no_beats,
         loop_start_seconds: no_seconds,
         loop_end_seconds: no_seconds,
-        bar_start: BeatTime::from_float(bar_start),
-        bar_number: bar.bar as i32,
-        time_signature_numerator: signature.numerator,
-        time_signature_denominator: signature.denominator,
+        bar_start: BeatTime::from_float(song.bar_start),
+        bar_number: song.bar.bar as i32,
+        time_signature_numerator: song.signature.numerator,
+        time_signature_denominator: song.signature.denominator,
     }
 }
 

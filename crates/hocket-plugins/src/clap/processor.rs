@@ -16,6 +16,8 @@ use super::instances::{self, Facts, OTHER_PORTS, Order, Values, Voice};
 use super::main_thread::{as_audio, on_main, post};
 use crate::LONGEST_RUN;
 use crate::changes::{At, of_block};
+use crate::isolate::Hosted;
+use crate::song::SongClock;
 
 /// The rows of a port.
 type Port = Vec<Vec<f32>>;
@@ -113,10 +115,15 @@ impl ClapProcessor {
     }
 
     /// One run of the plug-in: frames `at` to `end` of the block.
-    fn run(&mut self, block: &mut Block<'_>, (at, end): (usize, usize)) {
+    fn run(
+        &mut self,
+        block: &mut Block<'_>,
+        (at, end): (usize, usize),
+        song: Option<&SongClock<'_>>,
+    ) {
         let frames = end - at;
         let key = block.side_chain.map(|key| key.part(at, end));
-        let song = block.time.map(|time| transport(time, at as u32));
+        let song = song.map(|song| transport(&song.at(at as u32)));
         let mut main = block.main.part(at, end);
         for (index, (voice, rows)) in self.voices.iter_mut().zip(&mut self.rows).enumerate() {
             feed(&self.facts, index, (&main, key), rows);
@@ -220,8 +227,8 @@ fn play(
     started.process(&inputs, &mut outputs, &events, &mut void, Some(steady), song).is_ok()
 }
 
-impl Processor for ClapProcessor {
-    fn process(&mut self, block: &mut Block<'_>) {
+impl Hosted for ClapProcessor {
+    fn process_told(&mut self, block: &mut Block<'_>, song: Option<SongClock<'_>>) {
         let frames = block.frames();
         let mut changes = of_block(block.events, block.received()).peekable();
         let mut notes = block.received().iter().filter(is_note).peekable();
@@ -231,10 +238,17 @@ impl Processor for ClapProcessor {
             self.incoming.clear();
             self.set_waiting();
             self.collect(&mut changes, &mut notes, (at, end));
-            self.run(block, (at, end));
+            self.run(block, (at, end), song.as_ref());
             at = end;
         }
         self.answer();
+    }
+}
+
+impl Processor for ClapProcessor {
+    fn process(&mut self, block: &mut Block<'_>) {
+        let song = block.time.map(SongClock::Block);
+        self.process_told(block, song);
     }
 
     fn join(&mut self, host: &mut dyn Host) {

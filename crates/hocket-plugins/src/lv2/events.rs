@@ -1,9 +1,10 @@
 //! LV2's buffers of events, as bytes.
 
-use hocket_time::{BarPosition, BlockTime, EventKind, Midi1, midi2_to_midi1};
+use hocket_time::{EventKind, Midi1, midi2_to_midi1};
 
 use super::ffi::{abi, urid};
 use crate::END_EVENTS;
+use crate::song::SongPoint;
 
 /// The numbers of the URIs that events are written with.
 #[derive(Debug, Clone, Copy)]
@@ -195,19 +196,17 @@ impl Song {
     /// The object's head, and seven properties.
     const BYTES: usize = 8 + 7 * 24;
 
-    /// At a frame of the block.
-    pub fn at(time: &BlockTime<'_>, offset: u32) -> Song {
-        let (bar, signature) = (time.bar_at(offset), time.signature_at(offset));
-        let start = time.map.beats_at_bar(BarPosition { beat: 0, tick: 0, ..bar });
-        let beats_in_bar = (time.beats_at(offset) - start) / signature.beat_beats();
+    /// At a frame of the song.
+    pub fn at(point: &SongPoint) -> Song {
+        let beats_in_bar = (point.beats - point.bar_start) / point.signature.beat_beats();
         Song {
-            frame: time.position_at(offset),
-            bar: bar.bar,
-            beat_unit: i32::from(signature.denominator),
-            speed: if time.is_playing_at(offset) { 1.0 } else { 0.0 },
+            frame: point.frame,
+            bar: point.bar.bar,
+            beat_unit: i32::from(point.signature.denominator),
+            speed: if point.playing { 1.0 } else { 0.0 },
             bar_beat: beats_in_bar as f32,
-            beats_per_bar: f32::from(signature.numerator),
-            bpm: time.bpm_at(offset) as f32,
+            beats_per_bar: f32::from(point.signature.numerator),
+            bpm: point.bpm as f32,
         }
     }
 }

@@ -8,7 +8,7 @@ use hocket_dsp::host::{
     WorkRoom,
 };
 use hocket_dsp::{Block, Change, Processor, StereoMut, StereoRef};
-use hocket_time::{BlockTime, Event, EventBuffer, EventKind};
+use hocket_time::{Event, EventBuffer, EventKind};
 
 use super::events::{Sequence, Song, Urids, offer};
 use super::ffi::{Bundle, Instance, Shared};
@@ -16,6 +16,8 @@ use super::ports::Ports;
 use super::state::State;
 use crate::LONGEST_RUN;
 use crate::changes::{At, Changes, of_block};
+use crate::isolate::Hosted;
+use crate::song::SongClock;
 
 /// Frames after which a latency port has its value.
 const LATENCY_RUN: usize = 256;
@@ -228,11 +230,11 @@ impl Lv2Processor {
     }
 
     /// Where the song is, if the plug-in does not know it yet.
-    fn news(&mut self, time: Option<&BlockTime<'_>>) -> Option<Song> {
-        let time = time.filter(|_| self.plan.ports.time.is_some())?;
-        let song = Song::at(time, 0);
+    fn news(&mut self, clock: Option<SongClock<'_>>, frames: usize) -> Option<Song> {
+        let clock = clock.filter(|_| self.plan.ports.time.is_some())?;
+        let song = Song::at(&clock.at(0));
         let known = self.expected == Some(song);
-        self.expected = Some(Song::at(time, time.frames()));
+        self.expected = Some(Song::at(&clock.at(frames as u32)));
         (!known).then_some(song)
     }
 
@@ -257,10 +259,10 @@ impl Lv2Processor {
     }
 }
 
-impl Processor for Lv2Processor {
-    fn process(&mut self, block: &mut Block<'_>) {
+impl Hosted for Lv2Processor {
+    fn process_told(&mut self, block: &mut Block<'_>, song: Option<SongClock<'_>>) {
         let frames = block.frames();
-        let mut song = self.news(block.time);
+        let mut song = self.news(song, frames);
         let mut next = of_block(block.events, block.received()).peekable();
         let mut at = 0;
         while at < frames {
@@ -276,6 +278,13 @@ impl Processor for Lv2Processor {
         next.for_each(|change| self.changes.wait(change.index, change.value));
         self.report_lost();
         self.report_latency();
+    }
+}
+
+impl Processor for Lv2Processor {
+    fn process(&mut self, block: &mut Block<'_>) {
+        let song = block.time.map(SongClock::Block);
+        self.process_told(block, song);
     }
 
     fn join(&mut self, host: &mut dyn Host) {

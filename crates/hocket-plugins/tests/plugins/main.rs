@@ -3,6 +3,7 @@
 mod check;
 mod clap;
 mod common;
+mod isolate;
 mod lv2;
 mod presets;
 mod references;

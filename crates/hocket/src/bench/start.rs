@@ -16,6 +16,7 @@ use std::time::{Duration, Instant};
 use hocket_lab::bench::{BenchError, BenchInput, BenchPlan, Progress};
 use hocket_lab::disturb::{DisturbError, PreviewSource};
 use hocket_lab::record::BenchRecord;
+use hocket_plugins::isolate::Pace;
 use indicatif::ProgressBar;
 use rustix::process::{Pid, Signal, getppid, kill_process, set_parent_process_death_signal};
 use serde::{Deserialize, Serialize};
@@ -174,6 +175,8 @@ impl Start<'_> {
             option("--stand-in", us.to_string());
             option("--stand-in-windows", windows_for(us).to_string());
         }
+        let isolate = self.args.isolate.isolate.iter();
+        all.extend(isolate.map(|name| OsString::from(format!("--isolate={name}"))));
         all.push("--no-profile".into());
         all.extend(self.args.strict.then(|| OsString::from("--strict")));
         let file = || self.args.session.clone().into_os_string();
@@ -277,6 +280,8 @@ pub(super) fn serve(args: &BenchArgs, parent: i32) -> Result<Exit, Failure> {
     let project = args.project.with(args.strict);
     let opened = OpenedSession::open_as(&args.session, args.rate, &topology, project)?;
     let plan = super::plan(args, &opened, &Known::default(), &topology)?;
+    let isolated = (Pace::RealTime, plan.frames, plan.priority);
+    crate::plugin::isolated::set_up(&args.isolate, opened.session(), isolated)?;
     let disk = args.disk.with(Wait::Never, args.strict);
     // One for the twin.
     let disk = DiskUse { engines: plan.variants.len() + 1, ..disk };

@@ -5,7 +5,9 @@ use std::path::PathBuf;
 use clap::Args;
 use hocket_engine::Settings;
 
-use super::choices::{DiskArgs, ProjectArgs, ScheduleArg, SiblingChoice, WaitArg, at_least_one};
+use super::choices::{
+    DiskArgs, IsolateArgs, ProjectArgs, ScheduleArg, SiblingChoice, WaitArg, at_least_one,
+};
 use crate::profile::ProfileArgs;
 
 /// Arguments of `hocket bench`.
@@ -93,6 +95,9 @@ pub struct BenchArgs {
     /// How files play from the disk.
     #[command(flatten)]
     pub disk: DiskArgs,
+    /// Which plug-ins run in processes of their own.
+    #[command(flatten)]
+    pub isolate: IsolateArgs,
     /// How a project becomes a session.
     #[command(flatten)]
     pub project: ProjectArgs,

@@ -270,6 +270,21 @@ impl ProjectArgs {
     }
 }
 
+/// Which plug-ins run in processes of their own.
+#[derive(Debug, Clone, Default, Args)]
+pub struct IsolateArgs {
+    /// Runs plug-ins in processes of their own, one block later: all, or those with this kind, URI, id or name. One that
+    /// crashes or hangs is silent until it has been started again. May be given several times.
+    #[arg(
+        long,
+        value_name = "PLUGIN",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = ""
+    )]
+    pub isolate: Vec<String>,
+}
+
 /// More than 0 and at most 1000.
 fn microseconds(text: &str) -> Result<f64, String> {
     let us: f64 = text.parse().map_err(|_| "not a number of microseconds".to_owned())?;

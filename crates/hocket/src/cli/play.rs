@@ -7,7 +7,8 @@ use hocket_devices::Connect;
 use hocket_engine::Settings;
 
 use super::choices::{
-    DiskArgs, ProjectArgs, ScheduleArg, SiblingChoice, TransportArg, WaitArg, at_least_one,
+    DiskArgs, IsolateArgs, ProjectArgs, ScheduleArg, SiblingChoice, TransportArg, WaitArg,
+    at_least_one,
 };
 use super::named_file::NamedFile;
 use crate::play::OscAddress;
@@ -114,6 +115,9 @@ pub struct PlayArgs {
     /// How files play from the disk.
     #[command(flatten)]
     pub disk: DiskArgs,
+    /// Which plug-ins run in processes of their own.
+    #[command(flatten)]
+    pub isolate: IsolateArgs,
     /// How a project becomes a session.
     #[command(flatten)]
     pub project: ProjectArgs,

@@ -33,6 +33,9 @@ pub enum PluginCommand {
     /// Looks at one library: the process in which unknown code runs first.
     #[command(hide = true)]
     Look(LookArgs),
+    /// Runs one plug-in for the process that started this one.
+    #[command(hide = true)]
+    Isolated,
 }
 
 /// Arguments of `hocket plugin list`.

@@ -6,7 +6,8 @@ use clap::Args;
 use hocket_plan::SiblingPolicy;
 
 use super::choices::{
-    DiskArgs, DitherArg, FormatArg, ProjectArgs, ScheduleArg, SiblingChoice, WaitArg, at_least_one,
+    DiskArgs, DitherArg, FormatArg, IsolateArgs, ProjectArgs, ScheduleArg, SiblingChoice, WaitArg,
+    at_least_one,
 };
 use super::named_file::NamedFile;
 use super::normalize::Normalize;
@@ -24,6 +25,7 @@ Examples:
   hocket render sessions/band.toml -o part.wav --from 4 --to 8.5
   hocket render sessions/band.toml -o band.wav --stems stems
   hocket render sessions/band.toml -o band.wav --normalize lufs=-16
+  hocket render sessions/plugins/stage-piano.toml -o piano.wav --isolate
   hocket render sessions/automation.toml -o out.wav --input microphone=sessions/audio/perc_bell.flac")]
 pub struct RenderArgs {
     /// The session file or .dawproject; `-` reads a session from standard input.
@@ -87,6 +89,9 @@ pub struct RenderArgs {
     /// How files play from the disk.
     #[command(flatten)]
     pub disk: DiskArgs,
+    /// Which plug-ins run in processes of their own.
+    #[command(flatten)]
+    pub isolate: IsolateArgs,
     /// How a project becomes a session.
     #[command(flatten)]
     pub project: ProjectArgs,

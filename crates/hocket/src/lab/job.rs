@@ -19,7 +19,7 @@ use serde_json::{Value, json};
 use super::args::Form;
 use super::part::{Part, name_killed};
 use super::{failure, open, report, run as lab_run};
-use crate::cli::{DiskArgs, FormatArg, ProjectArgs, RenderArgs, ScheduleArg, WaitArg};
+use crate::cli::{DiskArgs, FormatArg, IsolateArgs, ProjectArgs, RenderArgs, ScheduleArg, WaitArg};
 use crate::failure::{Exit, Failure};
 use crate::output::tell;
 use crate::profile::ProfileArgs;
@@ -179,6 +179,7 @@ fn arguments(render: &RenderJob, session: &Path, audio: &Path) -> RenderArgs {
         // Nobody reads the warnings of a job.
         strict: true,
         disk: DiskArgs { disk_buffer: 0 },
+        isolate: IsolateArgs::default(),
         project: ProjectArgs::default(),
         // A job depends on its specification and the machine, not on who ran what there before.
         profile: ProfileArgs { profile: None, no_profile: true },

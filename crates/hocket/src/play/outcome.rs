@@ -4,6 +4,7 @@ use comfy_table::{Cell, CellAlignment, Table, presets};
 use hocket_devices::{End, Xruns};
 use hocket_engine::{Contained, FlightLog, ThreadReport};
 use hocket_machine::memory::LockReport;
+use hocket_plugins::isolate::Report;
 use serde_json::{Value, json};
 
 use super::meter::{Histogram, Meter};
@@ -40,6 +41,8 @@ pub(super) struct Outcome {
     pub log: Option<FlightLog>,
     pub limits: Vec<String>,
     pub contained: Vec<Contained>,
+    /// What happened to plug-ins in processes of their own.
+    pub isolated: Vec<Report>,
     /// Events and automation values that found no room in a block.
     pub no_room: NoRoom,
     /// Whether the user ended it.
@@ -108,6 +111,7 @@ impl Outcome {
         for contained in &self.contained {
             text += &format!("{contained}\n");
         }
+        self.isolated.iter().for_each(|report| text += &format!("{report}\n"));
         self.no_room.lines().for_each(|line| text += &format!("{line}\n"));
         let refused = self.threads.iter().filter_map(|t| Some((&t.name, t.why.as_ref()?)));
         refused.for_each(|(name, why)| text += &format!("{name}: {why}\n"));
@@ -224,6 +228,7 @@ impl Outcome {
             })),
             "limits": self.limits,
             "contained": self.contained.iter().map(contained).collect::<Vec<_>>(),
+            "isolated": self.isolated,
             "lost_events": lost_events,
             "thinned_out": thinned_out,
             "interrupted": self.interrupted,

@@ -9,6 +9,8 @@ use hocket_engine::EffectSource;
 use hocket_plan::{Effect, ParamSpec, Preset, is_plugin};
 use hocket_plugins::{Catalog, Description, Param, PresetValues, Wanted};
 
+use super::isolated::Isolated;
+
 /// Operations per frame that a plug-in is taken to need, until it is measured: those of an equaliser.
 const GUESSED_COST: f64 = 200.0;
 
@@ -21,6 +23,8 @@ pub(crate) struct Plugins {
     catalog: OnceLock<Catalog>,
     /// What an effect's latency is, by a hash of all that decides it.
     latencies: Mutex<HashMap<u64, u32>>,
+    /// Which run in processes of their own.
+    pub(super) isolated: Isolated,
 }
 
 impl Plugins {
@@ -32,7 +36,7 @@ impl Plugins {
     }
 
     /// Where the program cannot start itself, there are none.
-    fn catalog(&self) -> &Catalog {
+    pub(super) fn catalog(&self) -> &Catalog {
         self.catalog.get_or_init(|| super::catalog().unwrap_or_default())
     }
 }
@@ -56,7 +60,8 @@ impl EffectSource for Plugins {
     }
 
     fn latency_frames(&self, effect: &Effect, rate_hz: u32) -> u32 {
-        let key = key(effect, rate_hz);
+        let late = self.isolated.of(&effect.kind).map(|isolation| isolation.frames);
+        let key = key(effect, rate_hz, late);
         let mut latencies = self.latencies.lock().unwrap_or_else(PoisonError::into_inner);
         // One that cannot be built is refused when the session is prepared.
         let build = || self.build(effect, rate_hz).map_or(0, |built| built.latency_frames());
@@ -65,7 +70,11 @@ impl EffectSource for Plugins {
 
     fn build(&self, effect: &Effect, rate_hz: u32) -> Result<Box<dyn Processor>, String> {
         let Effect { kind, values, state, .. } = effect;
-        self.catalog().build(&Wanted { kind, values, rate_hz, state: state.as_deref() })
+        let wanted = Wanted { kind, values, rate_hz, state: state.as_deref() };
+        match self.isolated.of(kind) {
+            Some(isolation) => self.catalog().build_isolated(&wanted, &isolation),
+            None => self.catalog().build(&wanted),
+        }
     }
 
     fn preset(&self, kind: &str, name: &str) -> Result<Preset, String> {
@@ -74,9 +83,10 @@ impl EffectSource for Plugins {
     }
 }
 
-fn key(effect: &Effect, rate_hz: u32) -> u64 {
+/// `late`: how much later its output is in a process of its own.
+fn key(effect: &Effect, rate_hz: u32, late: Option<u32>) -> u64 {
     let mut hasher = DefaultHasher::new();
-    (&effect.kind, rate_hz, &effect.state).hash(&mut hasher);
+    (&effect.kind, rate_hz, &effect.state, late).hash(&mut hasher);
     effect.values.iter().for_each(|value| value.to_bits().hash(&mut hasher));
     hasher.finish()
 }

@@ -7,6 +7,7 @@ use hocket_files::is_standard_output;
 use hocket_machine::Topology;
 use hocket_media::FileFormat;
 use hocket_plan::SiblingPolicy;
+use hocket_plugins::isolate::Pace;
 
 use super::region::{self, Asked};
 use super::stems::Stems;
@@ -58,6 +59,8 @@ impl Prepared {
         let project = args.project.with(args.strict);
         let mut opened = OpenedSession::open_as(&args.session, args.rate, &topology, project)?;
         opened.feed(&args.input)?;
+        let isolated = (Pace::Offline, args.frames, None);
+        crate::plugin::isolated::set_up(&args.isolate, opened.session(), isolated)?;
         let takes = match recording {
             Recording::Armed => takes::wanted(&[], opened.session())?,
             Recording::Nothing => {

@@ -59,7 +59,7 @@ pub fn start_of(bench: &Child) -> Option<u32> {
 }
 
 /// Whether the process is there and not merely waited for.
-fn runs(process: u32) -> bool {
+pub fn runs(process: u32) -> bool {
     let status = std::fs::read_to_string(format!("/proc/{process}/status"));
     status.is_ok_and(|text| !text.lines().any(|line| line.starts_with("State:\tZ")))
 }
@@ -151,7 +151,7 @@ fn a_killed_bench_leaves_no_start_behind() {
     await_that("the process start goes on", POLL, || (!runs(process)).then_some(()));
 }
 
-fn kill(signal: &str, process: u32) {
+pub fn kill(signal: &str, process: u32) {
     let pid = process.to_string();
     assert!(std::process::Command::new("kill").args([signal, &pid]).status().unwrap().success());
 }

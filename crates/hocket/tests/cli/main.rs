@@ -20,6 +20,7 @@ mod disks;
 mod stalled_disk;
 mod inputs;
 mod plugins;
+mod isolated;
 mod parts;
 mod levels;
 mod dashboard;

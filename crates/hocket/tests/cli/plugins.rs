@@ -2,6 +2,7 @@
 
 use std::os::unix::fs::symlink;
 use std::path::Path;
+use std::process::Command;
 
 use crate::support::{Ran, example, hocket, one_track};
 
@@ -9,10 +10,10 @@ const OVERDRIVE: &str = "lv2:http://drobilla.net/plugins/mda/Overdrive";
 const LESLIE: &str = "lv2:http://drobilla.net/plugins/mda/Leslie";
 
 /// A machine with the LV2 plug-ins of mda alone, and a cache of its own.
-struct Machine(tempfile::TempDir);
+pub struct Machine(tempfile::TempDir);
 
 impl Machine {
-    fn with_mda(test: &str) -> Option<Machine> {
+    pub fn with_mda(test: &str) -> Option<Machine> {
         let mda = Path::new("/usr/lib/lv2/mda.lv2");
         let missing = hocket_plugins::lv2::available().err();
         if !mda.exists() || missing.is_some() {
@@ -26,7 +27,7 @@ impl Machine {
     }
 
     /// A machine with the tests' CLAP plug-in alone, which misbehaves as `name` says.
-    fn with_test_clap(test: &str, name: &str) -> Option<Machine> {
+    pub fn with_test_clap(test: &str, name: &str) -> Option<Machine> {
         let program = Path::new(env!("CARGO_BIN_EXE_hocket"));
         let plugin = program.parent().unwrap().join("examples/libtest_clap.so");
         if !plugin.exists() {
@@ -39,15 +40,19 @@ impl Machine {
         Some(machine)
     }
 
-    fn run(&self, args: &[&str]) -> Ran {
+    pub fn run(&self, args: &[&str]) -> Ran {
+        self.command(args).output().unwrap().into()
+    }
+
+    pub fn command(&self, args: &[&str]) -> Command {
         let at = |name: &str| self.0.path().join(name);
         let mut command = hocket(args);
         command.env("LV2_PATH", at("lv2")).env("CLAP_PATH", at("clap"));
-        command.env("XDG_CACHE_HOME", at("cache"));
-        command.env("HOME", at("home")).output().unwrap().into()
+        command.env("XDG_CACHE_HOME", at("cache")).env("HOME", at("home"));
+        command
     }
 
-    fn file(&self, name: &str) -> String {
+    pub fn file(&self, name: &str) -> String {
         self.0.path().join(name).display().to_string()
     }
 }

@@ -1,0 +1,436 @@
+//! The engine's side of an isolated plug-in, inside a block.
+
+use std::any::Any;
+use std::sync::atomic::Ordering::{Acquire, Relaxed};
+use std::sync::{Arc, Mutex};
+
+use hocket_dsp::delay_line::DelayLine;
+use hocket_dsp::host::{Host, MainRequests, WorkRequests, WorkRoom};
+use hocket_dsp::{Block, Change, Processor, StereoMut, TimedChange};
+use hocket_time::{END_ROOM, EventKind};
+
+use super::keeper::{Fault, Keeper, Link, Loaded, Shared, Side};
+use super::lead::{Due, Lead, Part};
+use super::lock;
+use super::mail::Facts;
+use super::process::{Launch, Running};
+use super::slots::{Answer, EVENT_WORDS, FRAMES, Request, flags, read_row, write_row};
+use super::words::{MOST_EVENT_WORDS, Writer, write_event, write_song};
+use crate::song::SongPoint;
+
+/// Words that changes and starts of notes leave free for ends of notes.
+const KEPT: usize = END_ROOM * MOST_EVENT_WORDS;
+/// How much longer a plug-in's latency may become with its dry signal as late, in frames.
+const MORE_LATENCY: usize = 1 << 12;
+/// The most latency that is believed, in frames.
+const MOST_LATENCY: u32 = 1 << 20;
+/// One request waits at most, and one is under way.
+const ROOM: WorkRoom = WorkRoom { messages: 4, bytes: 0, outlives_reset: true };
+
+/// Plays a plug-in that is in another process.
+pub struct Isolated {
+    link: Arc<Link>,
+    launch: Arc<Launch>,
+    running: Shared,
+    lead: Lead,
+    /// The last request, and the last number in `DONE` that made sense.
+    sent: u32,
+    done: u32,
+    /// What the next request is to do besides.
+    flags: u32,
+    token: u32,
+    /// Values that were set outside of blocks, for the request with the next reset.
+    presets: Vec<Option<f32>>,
+    /// The answer that is being played. `None`: it is missing.
+    answer: [Vec<f32>; 2],
+    is_here: bool,
+    /// The input, as late as the output.
+    dry_lines: [DelayLine; 2],
+    /// The latency of the plug-in that these have room for.
+    most_dry: usize,
+    dry: [Vec<f32>; 2],
+    latency: u32,
+    keeps_time: bool,
+    requests: Option<Box<dyn WorkRequests>>,
+    main: Option<Box<dyn MainRequests>>,
+    /// Calls of this block without an answer, and events that found no room.
+    missing: u64,
+    lost: u64,
+}
+
+/// Memory for longer blocks.
+pub struct Longer {
+    frames: usize,
+    dry_lines: [DelayLine; 2],
+}
+
+impl Longer {
+    /// Thread: control; allocates.
+    pub fn new(frames: usize, latency: u32) -> Longer {
+        Longer { frames, dry_lines: dry_lines(frames, latency) }
+    }
+}
+
+fn dry_lines(frames: usize, latency: u32) -> [DelayLine; 2] {
+    let latency = latency.min(MOST_LATENCY) as usize;
+    [(); 2].map(|()| DelayLine::new(frames + latency + MORE_LATENCY + 1))
+}
+
+fn rows() -> [Vec<f32>; 2] {
+    [vec![0.0; FRAMES], vec![0.0; FRAMES]]
+}
+
+impl Isolated {
+    pub fn new(link: Arc<Link>, launch: Arc<Launch>, running: Running, facts: Facts) -> Isolated {
+        let (frames, slots) = (launch.isolation.frames as usize, link.slots().count());
+        Isolated {
+            lead: Lead::new(frames, slots),
+            presets: vec![None; link.values().len()],
+            running: Arc::new(Mutex::new(Some(running))),
+            link,
+            launch,
+            sent: 0,
+            done: 0,
+            flags: flags::RESET | flags::BLOCK,
+            token: 0,
+            answer: rows(),
+            is_here: false,
+            dry_lines: dry_lines(frames, facts.latency),
+            most_dry: facts.latency.min(MOST_LATENCY) as usize + MORE_LATENCY,
+            dry: rows(),
+            latency: facts.latency.min(MOST_LATENCY),
+            keeps_time: facts.keeps_time,
+            requests: None,
+            main: None,
+            missing: 0,
+            lost: 0,
+        }
+    }
+
+    fn declared(&self) -> u32 {
+        self.latency.saturating_add(self.lead.frames() as u32)
+    }
+
+    /// One request, and as many frames of output: frames `at` to `end` of the block.
+    fn piece(&mut self, block: &mut Block<'_>, (at, end): (usize, usize)) {
+        let frames = end - at;
+        self.keep_dry(&block.main.part(at, end));
+        if self.link.is_bypassed() {
+            return self.pass_dry(&mut block.main.part(at, end), 0..frames);
+        }
+        let number = self.send(block, (at, end));
+        self.lead.push(Part { number, frames });
+        let mut main = block.main.part(at, end);
+        let mut played = 0;
+        while played < frames {
+            let Some(due) = self.lead.take(frames - played) else { break };
+            self.play(&due, &mut main, played);
+            played += due.count;
+        }
+    }
+
+    fn keep_dry(&mut self, rows: &StereoMut<'_>) {
+        let late = self.lead.frames() + (self.latency as usize).min(self.most_dry);
+        let inputs = [&*rows.left, &*rows.right];
+        for ((line, dry), input) in self.dry_lines.iter_mut().zip(&mut self.dry).zip(inputs) {
+            for (dry, sample) in dry.iter_mut().zip(input) {
+                line.push(*sample);
+                *dry = line.read(late + 1);
+            }
+        }
+    }
+
+    fn pass_dry(&self, main: &mut StereoMut<'_>, range: std::ops::Range<usize>) {
+        let rows = [&mut *main.left, &mut *main.right];
+        for (row, dry) in rows.into_iter().zip(&self.dry).filter(|(row, _)| !row.is_empty()) {
+            row[range.clone()].iter_mut().zip(&dry[range.clone()]).for_each(|(to, dry)| *to = *dry);
+        }
+    }
+
+    /// Frames of the output, at `place` of the piece.
+    fn play(&mut self, due: &Due, main: &mut StereoMut<'_>, place: usize) {
+        let Due { part, from, count } = *due;
+        if from == 0 {
+            self.is_here = part.number.is_some_and(|number| self.fetch(number, part.frames));
+        }
+        let range = place..place + count;
+        match (self.is_here, self.launch.is_instrument()) {
+            (false, true) => self.pass_dry(main, range),
+            (here, _) => {
+                let rows = [&mut *main.left, &mut *main.right];
+                for (row, answer) in rows.into_iter().zip(&self.answer) {
+                    let row = row.iter_mut().skip(place).take(count);
+                    row.zip(&answer[from..])
+                        .for_each(|(to, from)| *to = if here { *from } else { 0.0 });
+                }
+            }
+        }
+    }
+
+    /// Copies an answer out of the shared memory. `false`: there is none that can be used.
+    ///
+    /// It is read once: what the process writes later changes nothing.
+    fn fetch(&mut self, number: u32, frames: usize) -> bool {
+        self.look();
+        let slots = self.link.slots();
+        let is_behind = self.done.wrapping_sub(number) > u32::MAX / 2;
+        let answer = slots.answer(number).filter(|_| !is_behind);
+        let fits = |answer: &Answer| answer.number == number && answer.frames as usize == frames;
+        // Of a process that has ended, none is left.
+        let is_old = number.wrapping_sub(self.link.base()).wrapping_sub(1) > u32::MAX / 2;
+        let Some(answer) = answer.filter(|_| !is_old) else { return self.miss() };
+        if !fits(&answer) {
+            return self.fault(number, Fault::Damaged);
+        }
+        if answer.flags & flags::SKIPPED != 0 {
+            return self.miss();
+        }
+        let mut finite = true;
+        for (row, into) in self.answer.iter_mut().enumerate() {
+            finite &= read_row(slots.answer_row(number, row), &mut into[..frames]);
+        }
+        if !finite {
+            return self.fault(number, Fault::NotFinite);
+        }
+        self.link.add_heard(frames);
+        self.heed(&answer);
+        true
+    }
+
+    fn fault(&mut self, number: u32, fault: Fault) -> bool {
+        self.link.report(number, fault);
+        self.miss()
+    }
+
+    fn miss(&mut self) -> bool {
+        self.missing += 1;
+        false
+    }
+
+    /// Reads how far the process is. A number that makes no sense is a fault, and changes nothing.
+    fn look(&mut self) {
+        // Acquire: the answers up to here, and `base` (I2).
+        let done = self.link.slots().done().load(Acquire);
+        if done.wrapping_sub(self.done) <= self.sent.wrapping_sub(self.done) {
+            self.done = done;
+        } else {
+            self.link.report(self.sent, Fault::Damaged);
+        }
+    }
+
+    /// Does what an answer says besides.
+    fn heed(&mut self, answer: &Answer) {
+        let latency = answer.latency.min(MOST_LATENCY);
+        let is_new = latency != self.latency;
+        self.latency = latency;
+        let declared = self.declared();
+        let Some(main) = &mut self.main else { return };
+        if is_new {
+            main.latency_changed(declared);
+        }
+        if answer.flags & flags::FAILED != 0 {
+            main.failed();
+        }
+        if answer.flags & flags::RESTART != 0 {
+            main.restart();
+        }
+        if answer.flags & flags::TAIL != 0 {
+            main.tail_changed(answer.tail);
+        }
+        if answer.lost > 0 {
+            main.events_lost(answer.lost.into());
+        }
+    }
+
+    /// Writes a request. `None`: there is no free slot.
+    fn send(&mut self, block: &Block<'_>, (at, end): (usize, usize)) -> Option<u32> {
+        let number = self.sent.wrapping_add(1);
+        let count = self.link.slots().count() as u32;
+        self.look();
+        let is_open = number.wrapping_sub(self.done) > count;
+        let is_due = self.lead.oldest().is_some_and(|oldest| number.wrapping_sub(oldest) >= count);
+        if is_open || is_due {
+            self.note_values(block, (at, end));
+            return None;
+        }
+        let mut request = Request { number, frames: (end - at) as u32, ..Request::default() };
+        request.flags = std::mem::take(&mut self.flags);
+        request.token = self.token;
+        self.write_events(&mut request, block, (at, end));
+        let slots = self.link.slots();
+        if let Some(time) = block.time {
+            request.flags |= flags::SONG;
+            let mut to = Writer::new(slots.song(number));
+            write_song(&SongPoint::at(time, at as u32), &mut to);
+            write_song(&SongPoint::at(time, end as u32), &mut to);
+        }
+        write_row(&block.main.left[at..end], slots.row(number, 0));
+        match block.main.right.get(at..end) {
+            Some(right) => write_row(right, slots.row(number, 1)),
+            None => request.flags |= flags::MONO,
+        }
+        if let Some(key) = block.side_chain {
+            request.flags |= flags::KEY;
+            write_row(&key.left[at..end], slots.row(number, 2));
+            match key.right.get(at..end) {
+                Some(right) => write_row(right, slots.row(number, 3)),
+                None => request.flags |= flags::MONO_KEY,
+            }
+        }
+        slots.write_request(&request);
+        self.link.send(number);
+        self.sent = number;
+        Some(number)
+    }
+
+    /// What is not sent counts when the plug-in starts again.
+    fn note_values(&mut self, block: &Block<'_>, (at, end): (usize, usize)) {
+        let within = |change: &&TimedChange| (at..end).contains(&(change.frame as usize));
+        for change in block.events.iter().filter(within) {
+            let Change::Param { index, value } = change.change;
+            self.link.set_value(index.into(), value);
+            self.lost += 1;
+        }
+    }
+
+    fn write_events(
+        &mut self,
+        request: &mut Request,
+        block: &Block<'_>,
+        (at, end): (usize, usize),
+    ) {
+        let slots = self.link.slots();
+        let mut to = Writer::new(slots.events(request.number));
+        if request.flags & flags::RESET != 0 {
+            for (index, preset) in self.presets.iter_mut().enumerate() {
+                let Some(value) = preset.take() else { continue };
+                if to.free() < KEPT + 2 {
+                    self.lost += 1;
+                    continue;
+                }
+                to.word(index as u32);
+                to.word(value.to_bits());
+                request.presets += 1;
+            }
+        }
+        let within = |frame: u32| (at..end).contains(&(frame as usize));
+        for change in block.events.iter().filter(|change| within(change.frame)) {
+            let Change::Param { index, value } = change.change;
+            self.link.set_value(index.into(), value);
+            if to.free() < KEPT + 3 {
+                self.lost += 1;
+                continue;
+            }
+            to.word(change.frame - at as u32);
+            to.word(index.into());
+            to.word(value.to_bits());
+            request.changes += 1;
+        }
+        for event in block.received().iter().filter(|event| within(event.frame)) {
+            if let EventKind::Param(change) = event.kind {
+                self.link.set_value(change.param as usize, change.value as f32);
+            }
+            let sysex = match (&event.kind, block.events_in) {
+                (EventKind::SysEx(message), Some(buffer)) => buffer.sysex(*message),
+                _ => &[],
+            };
+            let kept = if event.kind.ends_notes() { 0 } else { KEPT };
+            let frame = event.frame - at as u32;
+            let fits = write_event(frame, &event.kind, sysex, (&mut to, kept));
+            self.lost += u64::from(!fits);
+        }
+        request.used = to.used() as u32;
+    }
+
+    /// Asks the thread beside to wake the process after the block.
+    fn ask(&mut self) {
+        let Some(requests) = &mut self.requests else { return };
+        if !self.link.is_bypassed() && self.link.must_ask() {
+            // There is room: the thread takes a request before it says that it may be asked again.
+            let _ = requests.request(&[]);
+        }
+    }
+
+    fn count(&mut self) {
+        let (missing, lost) = (std::mem::take(&mut self.missing), std::mem::take(&mut self.lost));
+        if missing > 0 {
+            // Relaxed: the number stands for itself.
+            self.link.record.late.fetch_add(missing, Relaxed);
+        }
+        let Some(main) = &mut self.main else { return };
+        (0..missing).for_each(|_| main.failed());
+        if lost > 0 {
+            main.events_lost(lost);
+        }
+    }
+}
+
+impl Processor for Isolated {
+    fn process(&mut self, block: &mut Block<'_>) {
+        let frames = block.frames();
+        let mut at = 0;
+        while at < frames {
+            let end = frames.min(at + FRAMES);
+            self.piece(block, (at, end));
+            at = end;
+        }
+        self.ask();
+        self.count();
+    }
+
+    fn join(&mut self, host: &mut dyn Host) {
+        *lock(&self.link.record.node) = host.node().into();
+        let (link, launch, running) =
+            (Arc::clone(&self.link), Arc::clone(&self.launch), Arc::clone(&self.running));
+        let side =
+            Side::new(Arc::clone(&link), Arc::clone(&launch), Arc::clone(&running), self.latency);
+        self.main = Some(host.main_side(Box::new(side)));
+        let keeper = Keeper::new(link, launch, running);
+        self.requests = Some(host.background(Box::new(keeper), ROOM));
+    }
+
+    /// The thread beside has waited for all answers, and another block begins.
+    fn answered(&mut self, _: &[u8]) {
+        self.flags |= flags::BLOCK;
+    }
+
+    fn exchange(&mut self, new: &mut (dyn Any + Send)) {
+        if let Some(Loaded(token)) = new.downcast_mut::<Loaded>() {
+            self.token = *token;
+            self.flags |= flags::EXCHANGE;
+        }
+        if let Some(longer) = new.downcast_mut::<Longer>() {
+            self.lead.grow(longer.frames);
+            std::mem::swap(&mut self.dry_lines, &mut longer.dry_lines);
+            let declared = self.declared();
+            self.main.iter_mut().for_each(|main| main.latency_changed(declared));
+        }
+    }
+
+    fn reset(&mut self) {
+        self.lead.reset();
+        self.flags |= flags::RESET | flags::BLOCK;
+        self.dry_lines.iter_mut().for_each(DelayLine::reset);
+        // Relaxed: the number stands for itself.
+        self.link.record.late.store(0, Relaxed);
+        (self.missing, self.lost) = (0, 0);
+    }
+
+    fn preset(&mut self, change: Change) {
+        let Change::Param { index, value } = change;
+        self.link.set_value(index.into(), value);
+        if let Some(preset) = self.presets.get_mut(usize::from(index)) {
+            *preset = Some(value);
+        }
+    }
+
+    fn keeps_time(&self) -> bool {
+        self.keeps_time
+    }
+
+    fn latency_frames(&self) -> u32 {
+        self.declared()
+    }
+}
+
+const _: () = assert!(KEPT + MOST_EVENT_WORDS < EVENT_WORDS);
