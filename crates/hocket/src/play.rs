@@ -5,11 +5,13 @@ mod dashboard;
 mod device;
 mod following;
 mod lines;
+mod listen;
 mod live;
 mod meter;
 mod notes;
 mod osc;
 mod outcome;
+mod peaks;
 mod restarts;
 mod shown;
 mod sound;
@@ -17,6 +19,7 @@ mod steering;
 mod strips;
 mod view;
 mod watcher;
+mod web;
 
 use std::path::Path;
 use std::sync::Arc;
@@ -48,18 +51,21 @@ pub(crate) use dashboard::leave;
 use device::Chosen;
 use indicatif::ProgressBar;
 use lines::Reader;
+pub use listen::ListenAddress;
 use live::Live;
 use meter::Meter;
 use notes::{Notes, Until};
 use osc::Listener;
-pub use osc::OscAddress;
 use outcome::{Disk, Outcome};
+use peaks::{Looker, Peaks};
 use restarts::Restarts;
 use sound::Sound;
 use steering::{Steering, schedule_of};
 use strips::Strips;
 use view::{Facts, View};
 use watcher::{Causes, watch};
+use web::Page;
+pub use web::{TokenSource, USUAL_PORT};
 
 /// Late blocks on their way to be explained; the watcher takes them ten times a second, so it is
 /// enough for every block of 64 frames at 48 kHz to be late.
@@ -79,6 +85,7 @@ pub fn run(args: &PlayArgs) -> Result<Exit, Failure> {
     let costs = known_costs.transpose()?;
     // Before anything takes long.
     let osc = args.osc.map(Listener::open).transpose()?;
+    let page = Page::open(args)?;
     let mut chosen = Chosen::find(args)?;
     let rate_hz = chosen.rate_hz(args.rate)?;
     let frames = chosen.frames(args.frames)?;
@@ -128,7 +135,7 @@ pub fn run(args: &PlayArgs) -> Result<Exit, Failure> {
     let takes_end = if matches!(until, Until::Song(_)) { None } else { length };
     let takes = Takes::begin(&wanted, &engine, takes_end)?;
     parts.end("preparing");
-    let run = Run { loaded: &loaded, sound, length, until, osc, leads, stop: &stop };
+    let run = Run { loaded: &loaded, sound, length, until, osc, page, leads, stop: &stop };
     let (engine, outcome) = play(device.as_mut(), engine, takes, showing, run)?;
     // The client leaves the server before anybody reads what came of it.
     drop(device);
@@ -178,6 +185,9 @@ fn check_files(args: &PlayArgs, opened: &OpenedSession, takes: &[Wanted]) -> Res
     files.reads_session(&args.session, opened.sources());
     opened.input_files().for_each(|path| files.reads("the file of an --input", path));
     args.profile.profile.iter().for_each(|path| files.reads("the profile", path));
+    if let Some(TokenSource::File(path)) = &args.web_token {
+        files.reads("the token of --web-token", path);
+    }
     if let Some(path) = &args.costs {
         files.writes("--costs", path, Kind::Checked)?;
     }
@@ -349,7 +359,8 @@ impl Showing {
 
     /// Who can stop and move the song decides how long it plays, unless the command line says so.
     fn until(&self, args: &PlayArgs, length: Option<u64>) -> Until {
-        let is_steered = matches!(self, Showing::Dashboard(_)) || args.osc.is_some();
+        let others = args.osc.is_some() || args.web_token.is_some();
+        let is_steered = matches!(self, Showing::Dashboard(_)) || others;
         match (is_steered, args.length, length) {
             (_, _, None) => Until::Never,
             (true, None, Some(end)) => Until::Song(end as i64),
@@ -358,9 +369,9 @@ impl Showing {
     }
 
     /// Outputs with a meter: where nobody looks, the leader reads no samples.
-    fn meters(&self, session: &Session) -> Vec<String> {
+    fn meters(&self, session: &Session, has_page: bool) -> Vec<String> {
         match self {
-            Showing::Bar => Vec::new(),
+            Showing::Bar if !has_page => Vec::new(),
             _ => device::output_names(session),
         }
     }
@@ -391,6 +402,7 @@ struct Run<'a> {
     length: Option<u64>,
     until: Until,
     osc: Option<Listener>,
+    page: Option<Page>,
     /// The transport that the song follows; `None`: its own.
     leads: Option<ServerTransport>,
     stop: &'a AtomicBool,
@@ -440,21 +452,32 @@ fn play(
     let before = loaded.media.not_ready();
     let settings = FlightSettings { events: EVENTS, ..FlightSettings::default() };
     let (recorder, drain) = flight::record(&engine, settings);
-    let (outputs, bar) = (showing.meters(&loaded.session), showing.bar());
+    let (outputs, bar) = (showing.meters(&loaded.session, run.page.is_some()), showing.bar());
     let live = Arc::new(Live::new(&engine, run.length, outputs.len()));
     let causes = Causes::default();
     let facts = run.facts(&engine, &outputs);
-    let (leads, osc) = (run.leads.take(), run.osc.take());
+    let (leads, osc, page) = (run.leads.take(), run.osc.take(), run.page.take());
     let steering = Steering::new(&engine, &live, loaded, run.length, leads.clone(), stop);
     let strips = Strips::new(&loaded.session, engine.control());
-    let view = View::new(&engine, &live, (&causes, loaded), (steering.clone(), facts));
+    let peaks = Peaks::new(&live, outputs.len());
+    let view = |looker| {
+        let seen = (steering.clone(), facts.clone());
+        View::new(&engine, &live, (&causes, loaded), seen, (&peaks, looker))
+    };
+    let (mut shown, served) = (view(Looker::Terminal), view(Looker::Page));
+    if let Some(page) = &page {
+        shown.say(format!("page: {}", page.url()));
+    }
     let notes =
         Notes { recorder, meter: Meter::new(), takes, live: Arc::clone(&live), until: run.until };
     let restarts = Restarts::new(engine.control());
-    let (watched, heard, played) = std::thread::scope(|scope| {
+    let (watched, heard, served, played) = std::thread::scope(|scope| {
         let watcher = scope.spawn(|| watch(drain, &live, (&causes, restarts), bar));
-        let shower = scope.spawn(|| showing.run(view, stop));
-        let osc = osc.map(|listener| scope.spawn(|| listener.run(steering, strips)));
+        let shower = scope.spawn(|| showing.run(shown, stop));
+        let steers = steering.clone();
+        let osc = osc.map(|listener| scope.spawn(|| listener.run(steers, &strips)));
+        let view = served.with_rates_over(web::RATES_OVER);
+        let page = page.map(|page| scope.spawn(|| page.run(view, steering, &strips)));
         // The server waits for nobody where everything is in memory.
         let reader = leads.as_ref().filter(|_| loaded.disk.is_some()).map(|server| {
             let live: &Live = &live;
@@ -469,7 +492,8 @@ fn play(
         // If one panicked, it has said so; what the leader counted is there still.
         let _ = (shower.join(), reader.map(|reader| reader.join()));
         let heard = osc.and_then(|osc| osc.join().ok());
-        (watcher.join().ok(), heard, played)
+        let served = page.and_then(|page| page.join().ok());
+        (watcher.join().ok(), heard, served, played)
     });
     let played = played.map_err(device::refused)?;
     let (engine, Notes { meter, takes, .. }) = (played.engine, played.observer);
@@ -507,6 +531,7 @@ fn play(
         disk,
         takes,
         heard,
+        served,
     };
     Ok((engine, outcome))
 }

@@ -19,7 +19,7 @@ use crate::files::{Files, Kind};
 /// How long the end of a command waits for the disk.
 const PATIENCE: Duration = Duration::from_secs(60);
 /// The strip that every session has.
-const MASTER: &str = "master";
+pub(crate) const MASTER: &str = "master";
 /// So many names are listed where one is unknown.
 const NAMES_LISTED: usize = 20;
 

@@ -24,6 +24,13 @@ mod verdict;
 pub use analysis::{Analysis, Judgement, Measured, Row, Turns, Wake};
 pub use page::{html, svg_comparison};
 pub use text::text_table;
+
+/// The colours of both themes as a style sheet, for other pages of the family: the system's choice, unless an element with
+/// the id `theme-light` or `theme-dark` is checked.
+pub fn theme_css() -> String {
+    palette::css()
+}
+
 /// Parts that the pages of the lab use as well.
 pub(crate) mod shared {
     pub(crate) use super::machine::{facts, grants, seats as topology};

@@ -226,7 +226,7 @@ pub fn objections(browser: &Path, scheme: Scheme, page: &str, width: u32) -> Vec
     strings(&seen["objections"]).into_iter().map(String::from).collect()
 }
 
-const AXE: &str = include_str!("axe/axe.min.js");
+pub const AXE: &str = include_str!("axe/axe.min.js");
 
 /// Unfolds the page, asks axe-core for the rules of WCAG 2.2 A and AA and for its best practices, and sends what it
 /// says to the outer page.

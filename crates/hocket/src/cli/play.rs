@@ -11,7 +11,7 @@ use super::choices::{
     at_least_one,
 };
 use super::named_file::NamedFile;
-use crate::play::OscAddress;
+use crate::play::{ListenAddress, TokenSource, USUAL_PORT};
 use crate::profile::ProfileArgs;
 
 /// Arguments of `hocket play`.
@@ -26,6 +26,7 @@ Examples:
   hocket play sessions/worst-case-8.toml --length 60 --json > run.json
   hocket play sessions/band.toml --length 10 --headless --json
   hocket play sessions/band.toml --osc 9000
+  hocket play sessions/band.toml --web --web-token random
   hocket play sessions/band.toml --length 10 --take master=mix.wav --take Drums=drums.flac
 
 On a terminal, a dashboard shows load, misses, workers and meters, and takes keys: space plays and stops, q quits, ?
@@ -97,7 +98,18 @@ pub struct PlayArgs {
     /// Lets programs and controllers steer the run by OSC: a UDP port, which only this computer reaches, or an address and
     /// a port for others. OSC has no passwords. Without --length, it then plays until the song has reached its end.
     #[arg(long, value_name = "PORT")]
-    pub osc: Option<OscAddress>,
+    pub osc: Option<ListenAddress>,
+    /// Shows the dashboard as a page for browsers, too: on this computer's port 4625, another port, or an address and a port.
+    /// The page is read-only without --web-token.
+    #[arg(long, value_name = "PORT", num_args = 0..=1, require_equals = true, default_missing_value = USUAL_PORT)]
+    pub web: Option<ListenAddress>,
+    /// Lets pages with this token steer the song and its strips: `random` makes one and prints it with the address of the
+    /// page; a file holds one. Without --length, it then plays until the song has reached its end.
+    #[arg(long, value_name = "FILE", requires = "web")]
+    pub web_token: Option<TokenSource>,
+    /// Lets other computers reach the page, if --web has an address of a network. Nothing is encrypted.
+    #[arg(long, requires = "web")]
+    pub web_anywhere: bool,
     /// Prints the result as JSON instead of the table.
     #[arg(long)]
     pub json: bool,

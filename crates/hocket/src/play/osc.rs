@@ -3,10 +3,9 @@
 //! An ordinary thread of its own receives packets, and asks what they ask of the same steering as the keys. It shares
 //! nothing with audio threads but what [`Steering`] and [`Strips`] send through the engine's handle.
 
-mod request;
+pub(super) mod request;
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
-use std::str::FromStr;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
@@ -14,6 +13,7 @@ use hocket_lab::foreign;
 use rosc::{OscMessage, OscPacket, OscType};
 use serde_json::{Value, json};
 
+use super::listen::{ListenAddress, remedy};
 use super::steering::{Steered, Steering, needs_restart};
 use super::strips::Strips;
 use crate::failure::Failure;
@@ -29,31 +29,6 @@ const MESSAGES_A_SPAN: u32 = 100;
 /// How long it waits after the socket has failed.
 const AFTER_FAILURE: Duration = Duration::from_millis(20);
 
-/// Where packets are received.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct OscAddress(SocketAddr);
-
-impl FromStr for OscAddress {
-    type Err = String;
-
-    /// A port, which is one of this computer alone, or an address and a port.
-    fn from_str(text: &str) -> Result<OscAddress, String> {
-        let local = |port| SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), port);
-        let port = text.parse().map(local);
-        port.or_else(|_| text.parse()).map(OscAddress).map_err(|_| {
-            "write a port, such as 9000, or the address of a network interface and a port, such as 192.168.1.5:9000 or \
-             0.0.0.0:9000"
-                .into()
-        })
-    }
-}
-
-impl std::fmt::Display for OscAddress {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        self.0.fmt(f)
-    }
-}
-
 /// A port that is Hocket's.
 pub(super) struct Listener {
     socket: UdpSocket,
@@ -65,15 +40,9 @@ impl Listener {
     ///
     /// # Errors
     /// Another program has it, or the address is none of this computer's: exit code 3.
-    pub(super) fn open(OscAddress(asked): OscAddress) -> Result<Listener, Failure> {
+    pub(super) fn open(ListenAddress(asked): ListenAddress) -> Result<Listener, Failure> {
         let refused = |error: std::io::Error| {
-            let what_to_do = match error.kind() {
-                std::io::ErrorKind::AddrInUse => {
-                    "choose another port, or end the program that has it"
-                }
-                std::io::ErrorKind::PermissionDenied => "choose a port from 1024 on",
-                _ => "choose an address of this computer, or give the port alone",
-            };
+            let what_to_do = remedy(&error);
             Failure::not_possible(format!("--osc {asked}: {error}; {what_to_do}"))
         };
         let socket = UdpSocket::bind(asked).map_err(refused)?;
@@ -92,7 +61,7 @@ impl Listener {
     /// Obeys packets until the run ends. Returns what came.
     ///
     /// Thread: its own, control.
-    pub(super) fn run(self, steering: Steering<'_>, strips: Strips) -> Heard {
+    pub(super) fn run(self, steering: Steering<'_>, strips: &Strips) -> Heard {
         let heard = Heard { address: self.address, ..Heard::default() };
         let mut server = Server { socket: self.socket, steering, strips, heard };
         let (mut span, mut count) = (Instant::now(), 0);
@@ -174,7 +143,7 @@ impl Heard {
 struct Server<'a> {
     socket: UdpSocket,
     steering: Steering<'a>,
-    strips: Strips,
+    strips: &'a Strips,
     heard: Heard,
 }
 
@@ -282,16 +251,5 @@ mod tests {
         one_answer(&mut all);
         let kept: Vec<bool> = all.iter().map(|it| matches!(it, Ok((_, Request::Status)))).collect();
         assert_eq!(kept, [true, false]);
-    }
-
-    #[test]
-    fn a_port_alone_is_for_this_computer() {
-        let address = |text: &str| text.parse::<OscAddress>().map(|it| it.to_string());
-        assert_eq!(address("9000"), Ok("127.0.0.1:9000".into()));
-        assert_eq!(address("0.0.0.0:9000"), Ok("0.0.0.0:9000".into()));
-        assert_eq!(address("[::1]:9000"), Ok("[::1]:9000".into()));
-        for wrong in ["", "x", "65536", "-1", "localhost:9000", "127.0.0.1", "::1"] {
-            assert!(address(wrong).unwrap_err().contains("such as 9000"), "{wrong}");
-        }
     }
 }

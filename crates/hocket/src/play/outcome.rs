@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use super::meter::{Histogram, Meter};
 use super::osc::Heard;
 use super::sound::Sound;
+use super::web::Served;
 use crate::disk_silence::DiskSilence;
 use crate::lost_events::NoRoom;
 use crate::takes::Ended;
@@ -53,6 +54,8 @@ pub(super) struct Outcome {
     pub takes: Vec<Ended>,
     /// `None`: no port was asked for.
     pub heard: Option<Heard>,
+    /// `None`: no page was asked for.
+    pub served: Option<Served>,
 }
 
 /// What played from the disk.
@@ -108,6 +111,7 @@ impl Outcome {
         self.disk.iter().for_each(|disk| text += &disk.text());
         self.takes.iter().for_each(|take| text += &format!("{}\n", take.line()));
         self.heard.iter().for_each(|heard| text += &format!("{}\n", heard.line()));
+        self.served.iter().for_each(|served| text += &format!("{}\n", served.line()));
         for contained in &self.contained {
             text += &format!("{contained}\n");
         }
@@ -235,6 +239,7 @@ impl Outcome {
             "disk": self.disk.as_ref().map(Disk::json),
             "takes": self.takes.iter().map(Ended::json).collect::<Vec<_>>(),
             "osc": self.heard.as_ref().map(Heard::json),
+            "web": self.served.as_ref().map(Served::json),
         });
         for (key, _, times) in self.rows() {
             all[key] = quantiles(times);

@@ -81,6 +81,23 @@ pub(super) struct DiskShown {
     pub(super) silent_clips: usize,
 }
 
+/// How a strip is set.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(super) struct StripShown {
+    /// As commands call it.
+    pub(super) name: String,
+    /// As people see it.
+    pub(super) label: String,
+    pub(super) kind: &'static str,
+    /// Minus infinity is silence.
+    pub(super) volume_db: f32,
+    pub(super) pan: f32,
+    pub(super) mute: bool,
+    pub(super) solo: bool,
+    /// Neither muted nor silenced by the solo of another strip.
+    pub(super) is_heard: bool,
+}
+
 impl Shown {
     /// One line for people.
     pub(super) fn line(&self) -> String {
@@ -141,6 +158,22 @@ impl Shown {
 impl WorkerShown {
     fn json(&self) -> Value {
         json!({ "name": self.name, "seat": self.seat, "load": self.load, "share_of_blocks": self.share })
+    }
+}
+
+impl StripShown {
+    /// A volume of minus infinity is `null`: JSON has no such number.
+    pub(super) fn json(&self) -> Value {
+        json!({
+            "name": self.name,
+            "label": self.label,
+            "kind": self.kind,
+            "volume_db": self.volume_db,
+            "pan": self.pan,
+            "mute": self.mute,
+            "solo": self.solo,
+            "heard": self.is_heard,
+        })
     }
 }
 

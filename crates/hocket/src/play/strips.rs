@@ -3,16 +3,20 @@
 //! It keeps the session as a model, because a solo decides which other strips are heard. Each change becomes an order to
 //! the engine, whose faders move without clicks.
 //!
-//! Thread: control, one at a time.
+//! Thread: control, any; one changes at a time.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use hocket_dsp::{Change, Fader};
 use hocket_engine::{Control, NodeKind};
+use hocket_lab::foreign;
 use hocket_plan::Session;
 use hocket_plan::graph::audible;
 use hocket_plan::session::{Strip, StripId};
 
+use super::shown::StripShown;
 use super::steering::Steered;
-use crate::takes::strip_named;
+use crate::takes::{MASTER, strip_named};
 
 /// The loudest level that is taken, in decibels: what a slip of a finger could do to ears and loudspeakers.
 const LOUDEST_DB: f32 = 24.0;
@@ -30,14 +34,23 @@ pub(super) enum StripChange {
 
 /// The strips of a session that plays.
 pub(super) struct Strips {
+    /// No audio thread locks it.
+    mixer: Mutex<Mixer>,
+}
+
+/// What is changed under the lock.
+struct Mixer {
     session: Session,
     control: Control,
+    /// How often a strip was changed, and 1.
+    changes: u64,
 }
 
 impl Strips {
     /// As the session begins.
     pub(super) fn new(session: &Session, control: Control) -> Strips {
-        Strips { session: session.clone(), control }
+        let mixer = Mixer { session: session.clone(), control, changes: 1 };
+        Strips { mixer: Mutex::new(mixer) }
     }
 
     /// Changes a strip, by its name.
@@ -46,7 +59,27 @@ impl Strips {
     ///
     /// # Errors
     /// An unknown name, or a value out of range; nothing has changed then.
-    pub(super) fn change(&mut self, name: &str, change: StripChange) -> Steered {
+    pub(super) fn change(&self, name: &str, change: StripChange) -> Steered {
+        self.lock().change(name, change)
+    }
+
+    /// A number that is another one after every change, and never 0.
+    pub(super) fn changes(&self) -> u64 {
+        self.lock().changes
+    }
+
+    /// How the strips are set, the master last.
+    pub(super) fn shown(&self) -> Vec<StripShown> {
+        self.lock().shown()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Mixer> {
+        self.mixer.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Mixer {
+    fn change(&mut self, name: &str, change: StripChange) -> Steered {
         let id = strip_named(name, &self.session)
             .ok_or_else(|| format!("the session has no strip '{name}'"))?;
         change.check()?;
@@ -62,7 +95,28 @@ impl Strips {
             was.apply(strip_mut(&mut self.session, id));
             return Err(why);
         }
+        self.changes += 1;
         Ok(format!("{name}: {}", change.text()))
+    }
+
+    fn shown(&self) -> Vec<StripShown> {
+        let heard = audible(&self.session);
+        let shown = |(id, is_heard): (StripId, bool)| {
+            let (strip, kind) = (self.session.strip(id), kind_of(id));
+            // As the command line and OSC call it.
+            let name = if id == StripId::Master { MASTER.into() } else { strip.name.clone() };
+            StripShown {
+                label: foreign::plain(&name),
+                name,
+                kind,
+                volume_db: strip.gain_db,
+                pan: strip.pan,
+                mute: strip.mute,
+                solo: strip.solo,
+                is_heard,
+            }
+        };
+        self.session.strip_ids().into_iter().zip(heard).map(shown).collect()
     }
 
     /// The strips that have become audible or silent.
@@ -81,6 +135,15 @@ impl Strips {
         };
         let changes: Result<Vec<_>, String> = changes.into_iter().map(fader).collect();
         self.control.change(changes?).map(drop).map_err(|error| error.to_string())
+    }
+}
+
+fn kind_of(id: StripId) -> &'static str {
+    match id {
+        StripId::Track(_) => "track",
+        StripId::Group(_) => "group",
+        StripId::Return(_) => "return",
+        StripId::Master => "master",
     }
 }
 

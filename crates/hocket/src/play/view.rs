@@ -9,6 +9,7 @@ use hocket_engine::{Engine, NotReady, Standing};
 use hocket_lab::foreign;
 
 use super::live::Live;
+use super::peaks::{Looker, Peaks};
 use super::shown::{DiskShown, MeterShown, Shown, SongShown, WorkerShown};
 use super::steering::{Steered, Steering};
 use super::watcher::Causes;
@@ -19,6 +20,7 @@ use crate::load::LoadedSession;
 const DISK_EVERY: Duration = Duration::from_secs(1);
 
 /// What does not change while it plays.
+#[derive(Clone)]
 pub(super) struct Facts {
     pub(super) session: String,
     /// The device, its latency and its format.
@@ -42,8 +44,18 @@ pub(super) struct View<'a> {
     silent_before: Vec<NotReady>,
     silence: DiskSilence,
     asked_disk: Option<Instant>,
+    peaks: (&'a Peaks, Looker),
     last: Counts,
+    /// Loads are those of this time at least.
+    rates_over: Duration,
+    rates: Option<Rates>,
     message: String,
+}
+
+/// What holds since an earlier look.
+struct Rates {
+    load: f64,
+    workers: Vec<WorkerShown>,
 }
 
 /// What a rate is computed from.
@@ -62,6 +74,7 @@ impl<'a> View<'a> {
         live: &Arc<Live>,
         (causes, loaded): (&'a Causes, &'a LoadedSession),
         (steering, facts): (Steering<'a>, Facts),
+        peaks: (&'a Peaks, Looker),
     ) -> View<'a> {
         let totals = engine.totals();
         let threads = totals.iter().map(|totals| [totals.blocks, totals.busy_ns]).collect();
@@ -76,9 +89,17 @@ impl<'a> View<'a> {
             silent_before: loaded.media.not_ready(),
             silence: DiskSilence::default(),
             asked_disk: None,
+            peaks,
             last: Counts { at: Instant::now(), blocks: 0, took_ns: 0, deadline_ns: 0, threads },
+            rates_over: Duration::ZERO,
+            rates: None,
             message: String::new(),
         }
+    }
+
+    /// For one who looks more often than the leader writes what the workers did.
+    pub(super) fn with_rates_over(self, rates_over: Duration) -> View<'a> {
+        View { rates_over, ..self }
     }
 
     pub(super) fn live(&self) -> &Live {
@@ -90,12 +111,14 @@ impl<'a> View<'a> {
         self.message = what.into();
     }
 
-    /// How it goes now. Rates hold since the last look.
+    /// How it goes now. Loads hold since the last look, or an earlier one.
     pub(super) fn look(&mut self) -> Shown {
-        let (now, before) = (self.counts(), self.last_counts());
+        self.note_rates();
+        let rates = self.rates.as_ref();
+        let (load, workers) = rates.map(|it| (it.load, it.workers.clone())).unwrap_or_default();
         let found = self.causes.now();
         let classes = std::array::from_fn(|class| self.live.classes[class].load(Relaxed));
-        let shown = Shown {
+        Shown {
             session: foreign::plain(&self.facts.session),
             device: self.facts.device.clone(),
             policy: self.steering.policy(),
@@ -103,27 +126,29 @@ impl<'a> View<'a> {
             played_s: self.live.played_s(),
             planned_s: self.live.planned.map(|all| self.live.seconds(all)),
             song: self.song(),
-            load: [
-                part(now.took_ns - before.took_ns, now.deadline_ns - before.deadline_ns),
-                self.live.most_ppm.load(Relaxed) as f64 / 1e6,
-            ],
-            blocks: now.blocks,
+            load: [load, self.live.most_ppm.load(Relaxed) as f64 / 1e6],
+            blocks: self.live.blocks.load(Relaxed),
             misses: self.live.misses.load(Relaxed),
             classes,
             causes: found.causes.iter().map(|(cause, count)| (cause.name(), *count)).collect(),
             last_late: found.last.map(|text| foreign::plain(&text)),
-            workers: self.workers(&before, &now),
+            workers,
             meters: self.meters(),
             disk: self.disk(),
             message: self.message.clone(),
-        };
-        self.last = now;
-        shown
+        }
     }
 
-    fn last_counts(&mut self) -> Counts {
-        let empty = Counts { threads: Vec::new(), ..self.last };
-        std::mem::replace(&mut self.last, empty)
+    /// Computes the loads anew, if it is time for that.
+    fn note_rates(&mut self) {
+        if self.rates.is_some() && self.last.at.elapsed() < self.rates_over {
+            return;
+        }
+        let now = self.counts();
+        let before = std::mem::replace(&mut self.last, now);
+        let now = &self.last;
+        let load = part(now.took_ns - before.took_ns, now.deadline_ns - before.deadline_ns);
+        self.rates = Some(Rates { load, workers: self.workers(&before, now) });
     }
 
     fn counts(&self) -> Counts {
@@ -158,7 +183,8 @@ impl<'a> View<'a> {
 
     fn meters(&self) -> Vec<MeterShown> {
         let names = self.facts.outputs.iter().map(|name| foreign::plain(name));
-        names.zip(self.live.take_peaks()).map(|(name, peak)| MeterShown { name, peak }).collect()
+        let (peaks, looker) = self.peaks;
+        names.zip(peaks.take(looker)).map(|(name, peak)| MeterShown { name, peak }).collect()
     }
 
     fn disk(&mut self) -> Option<DiskShown> {

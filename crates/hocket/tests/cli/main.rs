@@ -26,6 +26,12 @@ mod levels;
 mod dashboard;
 mod pty;
 mod osc;
+mod web;
+#[allow(dead_code)]
+#[path = "../../../hocket-lab/tests/browser/mod.rs"]
+mod browser;
+mod chromium;
+mod web_page;
 mod alsa;
 mod sentry;
 #[path = "../streamed/mod.rs"]

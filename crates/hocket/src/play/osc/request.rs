@@ -17,7 +17,7 @@ const DEEPEST: usize = 8;
 
 /// What a message asks for.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Request {
+pub(in crate::play) enum Request {
     Play,
     Stop,
     Locate(Position),
@@ -37,7 +37,7 @@ pub(super) enum Request {
 
 /// Why a packet or a message is not obeyed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Refusal {
+pub(in crate::play) enum Refusal {
     /// The packet is no OSC.
     Malformed(String),
     /// Nothing has this address.
@@ -87,7 +87,8 @@ fn collect(packet: OscPacket, depth: usize, all: &mut Vec<Asked>) {
     }
 }
 
-fn request(message: &OscMessage) -> Result<Request, Refusal> {
+/// What one message asks for.
+pub(in crate::play) fn request(message: &OscMessage) -> Result<Request, Refusal> {
     let OscMessage { addr, args } = message;
     let refused = |why: &str| Refusal::NotPossible(addr.clone(), why.into());
     match addr.as_str() {

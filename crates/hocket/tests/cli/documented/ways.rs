@@ -123,6 +123,7 @@ fn shorter(command: &str) -> Option<String> {
     let is_whole = is("hocket render sessions/band.toml") && !has("--from") && command != WHOLE;
     let short = match () {
         // The port may be taken: any free one.
+        () if has("--web") => with_length(&command.replace("--web ", "--web=0 ")),
         () if has("--osc") => with_length(&with(command, "--osc", "0")),
         () if is("hocket play") || is_whole => with_length(command),
         () if (is("hocket bench") || is("hocket demo")) && !has("--blocks") => {
@@ -296,6 +297,10 @@ fn long_commands_are_run_with_less_time() {
             "hocket play a.toml --length 1 --json > run.json",
         ),
         ("hocket play a.toml --osc 9000", "hocket play --length 1 a.toml --osc 0"),
+        (
+            "hocket play a.toml --web --web-token random",
+            "hocket play --length 1 a.toml --web=0 --web-token random",
+        ),
         ("hocket bench a.toml --policy off", "hocket bench --blocks 20 a.toml --policy off"),
         (
             "hocket render sessions/band.toml -o - | a",
