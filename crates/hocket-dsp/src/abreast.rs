@@ -16,12 +16,12 @@
 //! run by themselves in this segment.
 //!
 //! # Instructions
-//! [`process`] is compiled for every CPU of its architecture. `process_avx2` (x86-64 only) is the same code for AVX2,
-//! where one register takes all four rows. Whoever calls it knows that the CPU has it.
+//! [`process`] is for every CPU. `process_avx2` (x86-64 only) has one register for all four rows, and whoever calls it knows
+//! that the CPU has AVX2. With registers of two rows nothing is gained, because left and right fill them already.
 
 use crate::block::Block;
 use crate::effects::eq::Eq;
-use crate::segment::{Ahead, Effect, Segmented};
+use crate::segment::{Ahead, Segmented};
 
 /// How many stereo signals run side by side.
 pub const ABREAST: usize = 2;
@@ -35,6 +35,11 @@ impl AbreastKey {
     pub(crate) fn eq(bands: usize) -> AbreastKey {
         AbreastKey(bands as u16)
     }
+
+    /// Another number for each key.
+    pub fn number(self) -> u16 {
+        self.0
+    }
 }
 
 /// A processor that can run abreast of another one.
@@ -45,46 +50,39 @@ pub enum Abreast<'a> {
     Eq(&'a mut Segmented<Eq>),
 }
 
+/// Both blocks, segment by segment; `$run` is what two effects do side by side. A macro, because a function takes the
+/// instructions of its caller only if it is written there.
+macro_rules! segments {
+    ([$one:expr, $other:expr], [$block:expr, $beside:expr], $run:path) => {{
+        let frames = $block.frames();
+        let (mut ahead, mut ahead_beside) = (Ahead::of($block), Ahead::of($beside));
+        let mut at = 0;
+        while at < frames {
+            let end = $one.begin(at, &mut ahead).min($other.begin(at, &mut ahead_beside));
+            let rows = [$block.main.part(at, end), $beside.main.part(at, end)];
+            $run([$one.effect_mut(), $other.effect_mut()], rows);
+            $one.pass(end - at);
+            $other.pass(end - at);
+            at = end;
+        }
+        $one.end(&ahead);
+        $other.end(&ahead_beside);
+    }};
+}
+
 /// Processes a block of each: what both [`Processor::process`](crate::Processor::process) would do, with the same bits.
 ///
 /// Shape: both blocks are stereo and have the same length. Thread: worker, inside a block. No allocation, lock or system
-/// call. Cost: about two thirds of both by themselves.
-pub fn process(pair: [Abreast<'_>; ABREAST], blocks: [&mut Block<'_>; ABREAST]) {
-    run(pair, blocks);
+/// call. Cost: about that of both by themselves. For tests, and where another CPU shows more.
+pub fn process(pair: [Abreast<'_>; ABREAST], [block, beside]: [&mut Block<'_>; ABREAST]) {
+    let [Abreast::Eq(one), Abreast::Eq(other)] = pair;
+    segments!([one, other], [block, beside], Eq::run_abreast);
 }
 
 /// As [`process`], on CPUs that have AVX2. Cost: about half of both by themselves.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2")]
-pub fn process_avx2(pair: [Abreast<'_>; ABREAST], blocks: [&mut Block<'_>; ABREAST]) {
-    run(pair, blocks);
-}
-
-/// Inlined, so that it has the instructions of its caller.
-#[inline(always)]
-fn run(pair: [Abreast<'_>; ABREAST], blocks: [&mut Block<'_>; ABREAST]) {
+pub fn process_avx2(pair: [Abreast<'_>; ABREAST], [block, beside]: [&mut Block<'_>; ABREAST]) {
     let [Abreast::Eq(one), Abreast::Eq(other)] = pair;
-    segments([one, other], blocks, Eq::run_abreast);
-}
-
-/// Both blocks, segment by segment.
-#[inline(always)]
-fn segments<E: Effect>(
-    [one, other]: [&mut Segmented<E>; ABREAST],
-    [block, beside]: [&mut Block<'_>; ABREAST],
-    run: impl Fn([&mut E; ABREAST], [crate::StereoMut<'_>; ABREAST]),
-) {
-    let frames = block.frames();
-    let (mut ahead, mut ahead_beside) = (Ahead::of(block), Ahead::of(beside));
-    let mut at = 0;
-    while at < frames {
-        let end = one.begin(at, &mut ahead).min(other.begin(at, &mut ahead_beside));
-        let rows = [block.main.part(at, end), beside.main.part(at, end)];
-        run([one.effect_mut(), other.effect_mut()], rows);
-        one.pass(end - at);
-        other.pass(end - at);
-        at = end;
-    }
-    one.end(&ahead);
-    other.end(&ahead_beside);
+    segments!([one, other], [block, beside], Eq::run_abreast_avx2);
 }

@@ -8,9 +8,11 @@
 //! one are designed and in between they move in a straight line, frame by frame. A changed shape
 //! is blended in from the coefficients in force.
 
+mod abreast;
+
 use std::f64::consts::LN_2;
 
-use crate::abreast::{ABREAST, Abreast, AbreastKey};
+use crate::abreast::{Abreast, AbreastKey};
 use crate::biquad::{Biquad, Coefficients, Shape};
 use crate::block::{StereoMut, StereoRef};
 use crate::kinds::{Param, value};
@@ -253,83 +255,6 @@ impl Eq {
             *left = math::narrow(y[0]);
             *right = math::narrow(y[1]);
         }
-    }
-}
-
-/// Two equalisers side by side, see [`mod@crate::abreast`].
-impl Eq {
-    /// What [`Effect::run`] of both would do, in one vector where that is possible.
-    #[inline(always)]
-    pub(crate) fn run_abreast(pair: [&mut Eq; ABREAST], mut rows: [StereoMut<'_>; ABREAST]) {
-        let [one, other] = &pair;
-        let alike = one.active_count == other.active_count && !one.moving && !other.moving;
-        match (alike, one.active_count) {
-            (false, _) => {
-                let [first, second] = &mut rows;
-                let [one, other] = pair;
-                one.run_segment(first);
-                other.run_segment(second);
-            }
-            (true, 0) => {}
-            (true, 1) => Eq::run_still_abreast::<1>(pair, rows),
-            (true, 2) => Eq::run_still_abreast::<2>(pair, rows),
-            (true, 3) => Eq::run_still_abreast::<3>(pair, rows),
-            (true, _) => Eq::run_still_abreast::<BANDS>(pair, rows),
-        }
-    }
-
-    /// Both have `N` active bands at rest, maybe other ones.
-    #[inline(always)]
-    fn run_still_abreast<const N: usize>(
-        [one, other]: [&mut Eq; ABREAST],
-        [first, second]: [StereoMut<'_>; ABREAST],
-    ) {
-        let bands = |n: usize| (&one.bands[one.active[n]], &other.bands[other.active[n]]);
-        let coefficients: [[[f64; ROWS]; 5]; N] = std::array::from_fn(|n| {
-            let (one, other) = bands(n);
-            let (one, other) = (&one.morph.current, &other.morph.current);
-            std::array::from_fn(|k| [one[k], one[k], other[k], other[k]])
-        });
-        let mut states: [[[f64; ROWS]; 2]; N] = std::array::from_fn(|n| {
-            let (one, other) = bands(n);
-            std::array::from_fn(|k| {
-                let ([a, b], [c, d]) = (one.state[k], other.state[k]);
-                [a, b, c, d]
-            })
-        });
-        let (left, right) = (first.left.iter_mut(), first.right.iter_mut());
-        let (second_left, second_right) = (second.left.iter_mut(), second.right.iter_mut());
-        for (((a, b), c), d) in left.zip(right).zip(second_left).zip(second_right) {
-            let mut y = [f64::from(*a), f64::from(*b), f64::from(*c), f64::from(*d)];
-            for (c, state) in coefficients.iter().zip(&mut states) {
-                step_abreast(c, state, &mut y);
-            }
-            [*a, *b, *c, *d] = y.map(math::narrow);
-        }
-        for (n, state) in states.into_iter().enumerate() {
-            for (k, [a, b, c, d]) in state.into_iter().enumerate() {
-                one.bands[one.active[n]].state[k] = [a, b];
-                other.bands[other.active[n]].state[k] = [c, d];
-            }
-        }
-    }
-}
-
-/// Rows of two stereo signals.
-const ROWS: usize = 2 * ABREAST;
-
-/// [`step`] for both sides of both signals at once, each with its own coefficients.
-#[inline(always)]
-fn step_abreast(c: &[[f64; ROWS]; 5], [first, second]: &mut [[f64; ROWS]; 2], y: &mut [f64; ROWS]) {
-    let x = *y;
-    for row in 0..ROWS {
-        y[row] = c[0][row] * x[row] + first[row];
-    }
-    for row in 0..ROWS {
-        first[row] = (c[1][row] * x[row] + second[row]) - c[3][row] * y[row];
-    }
-    for row in 0..ROWS {
-        second[row] = c[2][row] * x[row] - c[4][row] * y[row];
     }
 }
 

@@ -12,7 +12,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 
-use hocket_dsp::{Block, Processor, TimedChange, mix};
+use hocket_dsp::{AbreastKey, Block, Processor, TimedChange, mix};
 use hocket_time::Segments;
 
 use super::fetch::Stretch;
@@ -248,6 +248,8 @@ pub(crate) struct NodeCell {
     lost_events: AtomicU64,
     /// Whether its processor asks for the time. Never changes.
     pub(super) keeps_time: bool,
+    /// What another node needs to have in common with it to run abreast. Never changes.
+    pub(crate) abreast_key: Option<AbreastKey>,
     /// The most events that its processor sends besides where the song jumps. Never changes.
     pub(super) events_per_jump: usize,
     /// What its lanes are made of, for control threads only.
@@ -271,6 +273,7 @@ impl NodeCell {
         let events = Vec::with_capacity(EVENTS_A_BLOCK);
         let (place, keeps_time) = (Stretch::of(&*processor), processor.keeps_time());
         let events_per_jump = processor.events_per_jump();
+        let abreast_key = processor.abreast_key();
         let (lanes, has_more) = (None, keeps_time);
         let (not_finite, answers, panicked) = (0, None, None);
         let late = keeps_time.then(|| Box::new(Segments::EMPTY));
@@ -295,6 +298,7 @@ impl NodeCell {
             thinned,
             lost_events,
             keeps_time,
+            abreast_key,
             events_per_jump,
             automated,
             joined,
