@@ -21,7 +21,8 @@ use clap::{Parser, Subcommand};
 pub use bench::BenchArgs;
 pub use check::CheckArgs;
 pub use choices::{
-    DiskArgs, DitherArg, FormatArg, ProjectArgs, ScheduleArg, SiblingChoice, TransportArg, WaitArg,
+    DiskArgs, DitherArg, FormatArg, LanesArg, ProjectArgs, ScheduleArg, SiblingChoice,
+    TransportArg, WaitArg,
 };
 pub use demo::DemoArgs;
 pub use devices::DevicesArgs;
