@@ -291,6 +291,7 @@ fn start_variant(
         schedule: variant.schedule_name().into(),
         sibling: policy.sibling.name().into(),
         wait: policy.wait.name().into(),
+        lanes: variant.couples != Couples::Never,
         twin: false,
         effect_here,
         refused: None,
